@@ -1,0 +1,207 @@
+// Package store defines what cairn keeps of a folder: documents, their sections
+// and chunks, and the two derived indexes that find them. Documents are the
+// truth; the keyword index and the vectors can be rebuilt from them at any time.
+//
+// Its sub-packages hold the implementations: docs (documents, on bbolt), text
+// (keyword index, on Bleve) and flat (exact vectors). storetest is the suite
+// every vector store passes.
+package store
+
+import (
+	"context"
+	"strconv"
+	"strings"
+)
+
+// Document is one indexed file. Its text is stored beside it (docs.Store.Text).
+type Document struct {
+	// Path is the identity: relative to the workspace, slash-separated, clean.
+	Path string
+	// Title is the front matter's title, else the first heading, else the file name.
+	Title string
+	// Hash is the SHA-256 of the whole file, in hex.
+	Hash string
+	// Size in bytes and ModTime in Unix nanoseconds as of the walk; a file with
+	// both unchanged is not read again.
+	Size, ModTime int64
+	// Labels are what filters look at.
+	Labels Labels
+	// Sections in document order. Never empty for a non-empty text.
+	Sections []Section
+}
+
+// Labels are the front-matter fields a Filter can ask for. Found is whether
+// the file has front matter that parses; without it no label filter matches.
+type Labels struct {
+	Found    bool
+	Tags     []string
+	Priority string
+	Assignee string
+	Status   string
+}
+
+// Section is a heading with the text below it. It has two extents: its own text
+// ends where the next heading of any level begins, the whole ends before the
+// next heading of the same or a higher level. Offsets are bytes into the file,
+// half-open; lines count from 1, both ends included.
+type Section struct {
+	// Level is 1 to 6, or 0 for text before the first heading.
+	Level int
+	// Heading is the heading's plain text; empty at level 0.
+	Heading string
+	// Anchor is the GitHub slug, unique in the document; empty only at level 0.
+	Anchor string
+	// Trail is the headings from the outermost down to this one, included.
+	Trail []string
+	// Parent is the index of the enclosing section in Document.Sections, -1 at the top.
+	Parent int
+	// Start is where the heading begins, OwnEnd where the next heading of any
+	// level begins, End where the section with all below it ends.
+	Start, OwnEnd, End int
+	// StartLine is the heading's line; OwnEndLine and EndLine are the last
+	// lines that are not blank before OwnEnd and End.
+	StartLine, OwnEndLine, EndLine int
+	// Hash is the SHA-256, in hex, of text[Start:End] with blank lines at both
+	// ends removed: what read_doc returns for the anchor.
+	Hash string
+	// Fingerprint is a 64-bit simhash of the own text's words: near-duplicates differ in few bits.
+	Fingerprint uint64
+	// Chunks are the pieces of the own text that are indexed, in order.
+	Chunks []Chunk
+}
+
+// Chunk is a piece of a section's own text, short enough for the encoder together
+// with its heading trail.
+type Chunk struct {
+	// Start and End are byte offsets into the file.
+	Start, End int
+}
+
+// ChunkID names chunk n of a section: path, "#", anchor, ".", n. Anchors hold
+// neither '#' nor '.', so SplitChunkID is its inverse for any path.
+func ChunkID(path, anchor string, n int) string {
+	return path + "#" + anchor + "." + strconv.Itoa(n)
+}
+
+// SplitChunkID takes a chunk id apart. ok is false when id is not one.
+func SplitChunkID(id string) (path, anchor string, n int, ok bool) {
+	hash := strings.LastIndexByte(id, '#')
+	dot := strings.LastIndexByte(id, '.')
+	if hash < 0 || dot < hash {
+		return "", "", 0, false
+	}
+	n, err := strconv.Atoi(id[dot+1:])
+	if err != nil || n < 0 {
+		return "", "", 0, false
+	}
+	return id[:hash], id[hash+1 : dot], n, true
+}
+
+// Filter narrows a search. The zero Filter matches every document. Conditions
+// are joined by AND; Tags by ANY. All comparisons but the path's fold case.
+type Filter struct {
+	Tags       []string
+	Priority   string
+	Assignee   string
+	PathPrefix string // whole path elements or a prefix of one: "docs/" or "docs/au"
+}
+
+// IsZero reports whether f matches every document.
+func (f Filter) IsZero() bool {
+	return len(f.Tags) == 0 && f.Priority == "" && f.Assignee == "" && f.PathPrefix == ""
+}
+
+// Match reports whether a document passes the filter. A document without front
+// matter passes only when no label is asked for.
+func (f Filter) Match(path string, l Labels) bool {
+	if !strings.HasPrefix(path, f.PathPrefix) {
+		return false
+	}
+	if len(f.Tags) == 0 && f.Priority == "" && f.Assignee == "" {
+		return true
+	}
+	if !l.Found ||
+		f.Priority != "" && !strings.EqualFold(f.Priority, l.Priority) ||
+		f.Assignee != "" && !strings.EqualFold(f.Assignee, l.Assignee) {
+		return false
+	}
+	if len(f.Tags) == 0 {
+		return true
+	}
+	for _, want := range f.Tags {
+		for _, have := range l.Tags {
+			if strings.EqualFold(want, have) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Hit is a chunk found by one leg. Score is larger for better, in the leg's own
+// unit: BM25 for the keyword leg, cosine for the vector leg.
+type Hit struct {
+	Chunk string
+	Score float64
+}
+
+// TextEntry is a chunk as the keyword index takes it.
+type TextEntry struct {
+	Chunk  string // ChunkID
+	Path   string
+	Title  string   // the document's title
+	Trail  []string // heading trail
+	Body   string   // the chunk's text
+	Labels Labels
+}
+
+// VectorEntry is a chunk as a vector store takes it.
+type VectorEntry struct {
+	Chunk  string // ChunkID
+	Path   string
+	Labels Labels
+	Vector []float32 // unit length
+}
+
+// Keyword is the keyword index. Safe for concurrent use: one writer, many readers.
+type Keyword interface {
+	// Update applies one batch: stale chunks leave, entries enter or replace.
+	// Both may be empty. Unknown stale ids are ignored. When it returns the
+	// batch is durable and searches see it.
+	Update(ctx context.Context, entries []TextEntry, stale []string) error
+	// Search returns at most k chunks that pass the filter and match at least
+	// one term, best first, ties by chunk id. No terms, no hits.
+	Search(ctx context.Context, query KeywordQuery, k int, f Filter) ([]Hit, error)
+	// Count is the number of chunks held.
+	Count() (int, error)
+	Close() error
+}
+
+// KeywordQuery is what the keyword leg is asked. The text may hold "quoted
+// phrases" (required) and -negated words (excluded); no input is an error.
+type KeywordQuery struct {
+	Text string
+	// Fuzzy also accepts terms one or two edits away (by length). It is slow
+	// and is meant for queries that matched nothing.
+	Fuzzy bool
+}
+
+// Vectors is a vector store. Safe for concurrent use: one writer, many readers.
+type Vectors interface {
+	// Update applies one batch: stale chunks leave, entries enter or replace.
+	// Unknown stale ids are ignored. When it returns the batch is durable and
+	// searches see it. A vector of another dimension is an error and changes nothing.
+	Update(ctx context.Context, entries []VectorEntry, stale []string) error
+	// Search returns the k chunks nearest to the unit vector query that pass
+	// the filter, by cosine, best first, ties by chunk id. An empty store
+	// gives no hits.
+	Search(ctx context.Context, query []float32, k int, f Filter) ([]Hit, error)
+	// Scores returns the cosine of each chunk with query, in the order of
+	// chunks; NaN for a chunk that has no vector.
+	Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error)
+	// Has reports, for each chunk, whether it has a vector.
+	Has(ctx context.Context, chunks []string) ([]bool, error)
+	// Count is the number of vectors held.
+	Count() (int, error)
+	Close() error
+}

@@ -1,0 +1,76 @@
+// Package models defines what cairn asks of a language model: sentence
+// vectors, word-piece counts and pair scores. It holds the contracts only; the
+// engines live in the packages below it (bert, onnx), the weights in minilm,
+// the tokenizer of answer budgets in bpe.
+package models
+
+import (
+	"context"
+	"io"
+)
+
+// Description says what a sentence encoder is and how it wants to be used. It
+// is read from the model's folder (cairn.json) or built in for the shipped
+// model, and stored with every index so that vectors of two models never mix.
+type Description struct {
+	// Name is the model's published name, such as "all-MiniLM-L6-v2".
+	Name string `json:"name"`
+	// ID is Name, "@" and the first 12 hex digits of the SHA-256 over the
+	// weights, the tokenizer and the settings below. Two embedders with equal
+	// IDs produce interchangeable vectors.
+	ID string `json:"id"`
+	// Dimension is the length of a vector.
+	Dimension int `json:"dimension"`
+	// MaxTokens is the longest input in word pieces, special tokens included;
+	// longer text is cut.
+	MaxTokens int `json:"max_tokens"`
+	// Pooling is "mean" (over all tokens) or "cls" (the first token).
+	Pooling string `json:"pooling"`
+	// QueryPrefix and DocumentPrefix are put before a text of that kind.
+	QueryPrefix    string `json:"query_prefix,omitempty"`
+	DocumentPrefix string `json:"document_prefix,omitempty"`
+	// MinSimilarity is the cosine at or below which a document without any
+	// matching keyword is not an answer. It depends on the model's range.
+	MinSimilarity float64 `json:"min_similarity"`
+}
+
+// Embedder turns text into unit vectors of Description().Dimension float32s.
+//
+// Every method may be called concurrently. A text's vector does not depend on
+// the other texts of its batch. Empty text gives a unit vector, never NaN.
+// A cancelled ctx ends the call early with ctx.Err() and no vectors.
+type Embedder interface {
+	Description() Description
+	// EmbedDocuments returns one vector a text, in the order of texts. An
+	// empty slice gives an empty slice. The vectors belong to the caller.
+	EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error)
+	// EmbedQuery returns the vector of one query.
+	EmbedQuery(ctx context.Context, text string) ([]float32, error)
+	// Tokenizer counts text as this model reads it.
+	Tokenizer() Tokenizer
+	io.Closer
+}
+
+// Tokenizer counts the word pieces of an encoder. It is safe for concurrent use.
+type Tokenizer interface {
+	// Count returns the number of word pieces of text without special tokens.
+	// Count(a+" "+b) == Count(a)+Count(b).
+	Count(text string) int
+	// Encode returns the ids of text with special tokens, cut to the model's
+	// longest input.
+	Encode(text string) []int32
+}
+
+// Reranker scores how well each text answers the query, larger is better. It is
+// what a cross-encoder does.
+type Reranker interface {
+	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
+	io.Closer
+}
+
+// BudgetCounter counts tokens as the readers of answers do (large language
+// models); it is never used for the size of chunks. Safe for concurrent use.
+type BudgetCounter interface {
+	// CountTokens returns the number of tokens of text; 0 for "".
+	CountTokens(text string) int
+}
