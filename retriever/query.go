@@ -1,0 +1,129 @@
+package retriever
+
+import (
+	"fmt"
+
+	"cairn/internal/store"
+)
+
+// Mode chooses the legs a search runs on.
+type Mode string
+
+// The modes. Hybrid blends both legs and is the default.
+const (
+	Hybrid   Mode = "hybrid"
+	Keyword  Mode = "keyword"
+	Semantic Mode = "semantic"
+)
+
+// ParseMode turns a word into a Mode; "" is Hybrid.
+func ParseMode(s string) (Mode, error) {
+	switch m := Mode(s); m {
+	case "":
+		return Hybrid, nil
+	case Hybrid, Keyword, Semantic:
+		return m, nil
+	}
+	return "", fmt.Errorf("unknown mode %q, want {hybrid,keyword,semantic}", s)
+}
+
+// Query is one search.
+type Query struct {
+	// Text is what is looked for, 1 to 200 runes after trimming.
+	Text string `json:"query"`
+	// Mode is Hybrid when empty.
+	Mode Mode `json:"mode,omitempty"`
+	// Limit is the most results to return, 1 to 50; 0 means 5.
+	Limit int `json:"limit,omitempty"`
+	// Cursor continues an earlier answer (Answer.NextCursor).
+	Cursor string `json:"cursor,omitempty"`
+	// Filter narrows the search before ranking.
+	Filter store.Filter `json:"filters,omitzero"`
+	// MaxTokens, when positive, asks for the text of the hits within a budget
+	// of that many tokens (tiktoken) for the whole answer.
+	MaxTokens int `json:"max_tokens,omitempty"`
+	// Explain adds every component of every score.
+	Explain bool `json:"explain,omitempty"`
+}
+
+// Lines is a range of lines, counted from 1, both ends included.
+type Lines struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// Result is a document found, represented by its best section. LineRange,
+// SectionHash and SectionTokens describe what reading path#anchor returns: the
+// section with everything below it. Passage is the part of it that matched.
+type Result struct {
+	Path          string   `json:"path"`
+	Title         string   `json:"title"`
+	Headings      []string `json:"headings"` // trail of the section, outermost first
+	Anchor        string   `json:"anchor"`
+	Anchors       []string `json:"anchors"` // texts of the document's first three headings
+	LineRange     Lines    `json:"line_range"`
+	Passage       Lines    `json:"passage"`
+	Hash          string   `json:"hash"`   // SHA-256 of the file, hex
+	Tokens        int      `json:"tokens"` // of the file, bytes/4 rounded down
+	SectionHash   string   `json:"section_hash"`
+	SectionTokens int      `json:"section_tokens"` // tiktoken
+	Score         float64  `json:"score"`          // in [0, 1]
+	Snippet       string   `json:"snippet"`
+	// Content is the section's own text, only within a token budget.
+	Content string `json:"content,omitempty"`
+	// Stale is set when the file on disk is no longer the one indexed.
+	Stale bool `json:"stale,omitempty"`
+	// More are further sections of the same document that matched, best first.
+	More []SectionRef `json:"more,omitempty"`
+	// Duplicates are places whose text is nearly the same and was left out.
+	Duplicates []string `json:"duplicates,omitempty"`
+	// Explain is present when the query asked for it.
+	Explain *Explanation `json:"explain,omitempty"`
+}
+
+// SectionRef points at a section of the result's document.
+type SectionRef struct {
+	Anchor    string  `json:"anchor"`
+	Heading   string  `json:"heading"`
+	LineRange Lines   `json:"line_range"`
+	Score     float64 `json:"score"`
+}
+
+// Omitted is a hit whose text did not fit the token budget; Path (with
+// "#anchor" or ":from-to") is what read_doc takes.
+type Omitted struct {
+	Path   string `json:"path"`
+	Tokens int    `json:"tokens"`
+}
+
+// IndexState says what an answer was made from.
+type IndexState struct {
+	// State is "missing" (never indexed), "building" (a run is going on),
+	// "partial" (some files or vectors are pending and no run is going on) or "ready".
+	State    string `json:"state"`
+	Files    int    `json:"files"`
+	Sections int    `json:"sections"`
+	Embedded int    `json:"embedded"` // chunks that have a vector
+	Pending  int    `json:"pending"`  // chunks that still lack one
+	BuiltAt  string `json:"built_at,omitempty"`
+}
+
+// Answer is what a search returns. It is the structured content of read_context.
+type Answer struct {
+	Results    []Result   `json:"results"`
+	TotalCount int        `json:"total_count"` // documents that matched
+	HasMore    bool       `json:"has_more"`
+	NextCursor *string    `json:"next_cursor"`
+	Mode       Mode       `json:"mode"`
+	Index      IndexState `json:"index"`
+	// Degraded names what was missing for a full answer: "vectors" (none or not all), "stale".
+	Degraded []string `json:"degraded"`
+	// Reason explains an empty answer: "no_match", "not_indexed", "indexing", "empty_workspace".
+	Reason string `json:"reason,omitempty"`
+	// Hint says what to do next, naming the tool that does it.
+	Hint string `json:"hint,omitempty"`
+	// Omitted lists what the token budget left out.
+	Omitted []Omitted `json:"omitted,omitempty"`
+	// Fuzzy is set when nothing matched the words as typed and near spellings were used.
+	Fuzzy bool `json:"fuzzy,omitempty"`
+}
