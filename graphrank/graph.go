@@ -1,0 +1,333 @@
+// Package graphrank knows who is used with whom. It holds a directed graph of
+// tools or documents with typed, weighted edges learnt from use, and the
+// measures search re-weights with: Adamic-Adar, PageRank, personalised
+// PageRank, density, shortest paths and communities, one algorithm a file.
+//
+// It imports nothing of cairn's and stores nothing: its owner persists edges
+// and loads them back with Set.
+//
+// A Graph is not safe for concurrent mutation; any number of goroutines may
+// read while none writes. Every result is deterministic: it depends on the
+// edges alone, never on the order in which they came or on map order.
+package graphrank
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Type says what an edge means. From is the earlier, or the outer, end.
+type Type uint8
+
+// The edge types, with the share each has of an edge's weight.
+const (
+	Sequence   Type = iota // To was used after From: 0.5
+	Provides               // From's output fits To's input: 0.7
+	Contains               // From is made of To, among others: 0.8
+	Dependency             // To needs From's result: 1.0
+)
+
+var typeNames = [...]string{"sequence", "provides", "contains", "dependency"}
+var typeWeights = [...]float64{0.5, 0.7, 0.8, 1.0}
+
+func (t Type) String() string { return typeNames[t] }
+
+// ParseType is the inverse of Type.String.
+func ParseType(s string) (Type, error) {
+	if i := slices.Index(typeNames[:], s); i >= 0 {
+		return Type(i), nil
+	}
+	return 0, fmt.Errorf("unknown edge type %q, want {%s}", s, strings.Join(typeNames[:], ","))
+}
+
+// Source says how an edge is known.
+type Source uint8
+
+// The sources, with the factor each puts on an edge's weight.
+const (
+	Template Source = iota // given beforehand, never seen: 0.5
+	Inferred               // seen once or twice, or derived from schemas: 0.7
+	Observed               // seen at least ObservedAfter times: 1.0
+)
+
+var sourceNames = [...]string{"template", "inferred", "observed"}
+var sourceWeights = [...]float64{0.5, 0.7, 1.0}
+
+func (s Source) String() string { return sourceNames[s] }
+
+// ObservedAfter is the sight from which an edge counts as observed.
+const ObservedAfter = 3
+
+// MinCount is the count below which Decay drops an edge: a single sight is
+// forgotten after a little more than three half-lives.
+const MinCount = 0.1
+
+// Edge is one directed relation.
+type Edge struct {
+	From, To string
+	Type     Type
+	Source   Source
+	// Count is how often the edge was seen, less what decay took.
+	Count float64
+}
+
+// Weight is type times source, in (0, 1].
+func (e Edge) Weight() float64 { return typeWeights[e.Type] * sourceWeights[e.Source] }
+
+// half is an edge as one of its ends holds it.
+type half struct {
+	node   int32
+	typ    Type
+	source Source
+	count  float64
+}
+
+func (h half) weight() float64 { return typeWeights[h.typ] * sourceWeights[h.source] }
+
+// Graph is a directed graph without self-loops and with at most one edge from
+// one node to another. The zero Graph is empty and ready to use.
+type Graph struct {
+	index map[string]int32 // id -> position
+	ids   []string
+	out   [][]half // sorted by id of the other end
+	in    [][]half
+	edges int
+	dead  int // positions left by removed nodes: out and in are empty, the id is ""
+}
+
+// Len is the number of nodes.
+func (g *Graph) Len() int { return len(g.ids) - g.dead }
+
+// EdgeCount is the number of edges.
+func (g *Graph) EdgeCount() int { return g.edges }
+
+// Has reports whether the node is known.
+func (g *Graph) Has(id string) bool { _, ok := g.index[id]; return ok }
+
+// Nodes are all ids, sorted.
+func (g *Graph) Nodes() []string {
+	ids := make([]string, 0, g.Len())
+	for _, id := range g.ids {
+		if id != "" {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// AddNode makes id known. A known id is left as it is; "" is ignored.
+func (g *Graph) AddNode(id string) {
+	if id != "" {
+		g.node(id)
+	}
+}
+
+func (g *Graph) node(id string) int32 {
+	if i, ok := g.index[id]; ok {
+		return i
+	}
+	if g.index == nil {
+		g.index = make(map[string]int32)
+	}
+	i := int32(len(g.ids))
+	g.index[id] = i
+	g.ids = append(g.ids, id)
+	g.out = append(g.out, nil)
+	g.in = append(g.in, nil)
+	return i
+}
+
+// find is the position in list of the edge to or from node, or where it belongs.
+func (g *Graph) find(list []half, node int32) (int, bool) {
+	return slices.BinarySearchFunc(list, node, func(h half, n int32) int {
+		if h.node == n {
+			return 0
+		}
+		return cmp.Compare(g.ids[h.node], g.ids[n])
+	})
+}
+
+func (g *Graph) put(list []half, h half) []half {
+	i, ok := g.find(list, h.node)
+	if ok {
+		list[i] = h
+		return list
+	}
+	return slices.Insert(list, i, h)
+}
+
+// Edge returns the edge from one node to another.
+func (g *Graph) Edge(from, to string) (Edge, bool) {
+	f, ok1 := g.index[from]
+	t, ok2 := g.index[to]
+	if !ok1 || !ok2 {
+		return Edge{}, false
+	}
+	i, ok := g.find(g.out[f], t)
+	if !ok {
+		return Edge{}, false
+	}
+	h := g.out[f][i]
+	return Edge{From: from, To: to, Type: h.typ, Source: h.source, Count: h.count}, true
+}
+
+// Set puts e as it is, replacing the edge between the same ends: for loading a
+// stored graph and for templates. Self-loops and empty ends are ignored.
+func (g *Graph) Set(e Edge) {
+	if e.From == e.To || e.From == "" || e.To == "" {
+		return
+	}
+	f, t := g.node(e.From), g.node(e.To)
+	if _, ok := g.find(g.out[f], t); !ok {
+		g.edges++
+	}
+	g.out[f] = g.put(g.out[f], half{t, e.Type, e.Source, e.Count})
+	g.in[t] = g.put(g.in[t], half{f, e.Type, e.Source, e.Count})
+}
+
+// Observe counts one sight of the relation and returns the edge as it is now:
+// inferred at first, observed from the third sight on. The latest type holds.
+// A self-loop is ignored and gives the zero Edge.
+func (g *Graph) Observe(from, to string, t Type) Edge {
+	if from == to || from == "" || to == "" {
+		return Edge{}
+	}
+	e, ok := g.Edge(from, to)
+	if !ok || e.Source == Template {
+		e = Edge{From: from, To: to, Source: Inferred, Count: e.Count}
+	}
+	e.Type = t
+	e.Count++
+	if e.Count >= ObservedAfter {
+		e.Source = Observed
+	}
+	g.Set(e)
+	return e
+}
+
+// Decay multiplies every count by factor, in (0, 1], drops the edges that fall
+// below MinCount and returns them. Templates are not decayed: they were never
+// counted. An observed edge stays observed while it lives.
+func (g *Graph) Decay(factor float64) (dropped []Edge) {
+	if !(factor > 0 && factor < 1) {
+		return nil
+	}
+	for e := range g.Edges() {
+		if e.Source == Template {
+			continue
+		}
+		if e.Count *= factor; e.Count < MinCount {
+			dropped = append(dropped, e)
+			continue
+		}
+		g.Set(e)
+	}
+	for _, e := range dropped {
+		g.RemoveEdge(e.From, e.To)
+	}
+	return dropped
+}
+
+// HalfLifeFactor is the factor for Decay after elapsed, given the half-life in
+// the same unit: 2^(-elapsed/halfLife).
+func HalfLifeFactor(elapsed, halfLife float64) float64 {
+	if halfLife <= 0 || elapsed <= 0 {
+		return 1
+	}
+	return math.Exp2(-elapsed / halfLife)
+}
+
+// RemoveEdge forgets one edge; an unknown one is a no-op.
+func (g *Graph) RemoveEdge(from, to string) {
+	f, ok1 := g.index[from]
+	t, ok2 := g.index[to]
+	if !ok1 || !ok2 {
+		return
+	}
+	if i, ok := g.find(g.out[f], t); ok {
+		g.out[f] = slices.Delete(g.out[f], i, i+1)
+		g.edges--
+	}
+	if i, ok := g.find(g.in[t], f); ok {
+		g.in[t] = slices.Delete(g.in[t], i, i+1)
+	}
+}
+
+// Remove forgets a node with all its edges; an unknown one is a no-op.
+func (g *Graph) Remove(id string) {
+	n, ok := g.index[id]
+	if !ok {
+		return
+	}
+	for _, h := range slices.Clone(g.out[n]) {
+		g.RemoveEdge(id, g.ids[h.node])
+	}
+	for _, h := range slices.Clone(g.in[n]) {
+		g.RemoveEdge(g.ids[h.node], id)
+	}
+	delete(g.index, id)
+	g.ids[n] = ""
+	g.dead++
+}
+
+// Edges yields every edge, sorted by From, then To.
+func (g *Graph) Edges() iter.Seq[Edge] {
+	return func(yield func(Edge) bool) {
+		for _, id := range g.Nodes() {
+			for _, h := range slices.Clone(g.out[g.index[id]]) {
+				if !yield(Edge{id, g.ids[h.node], h.typ, h.source, h.count}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Out yields the edges that leave id, sorted by To.
+func (g *Graph) Out(id string) iter.Seq[Edge] {
+	return func(yield func(Edge) bool) {
+		n, ok := g.index[id]
+		if !ok {
+			return
+		}
+		for _, h := range g.out[n] {
+			if !yield(Edge{id, g.ids[h.node], h.typ, h.source, h.count}) {
+				return
+			}
+		}
+	}
+}
+
+// In yields the edges that reach id, sorted by From.
+func (g *Graph) In(id string) iter.Seq[Edge] {
+	return func(yield func(Edge) bool) {
+		n, ok := g.index[id]
+		if !ok {
+			return
+		}
+		for _, h := range g.in[n] {
+			if !yield(Edge{g.ids[h.node], id, h.typ, h.source, h.count}) {
+				return
+			}
+		}
+	}
+}
+
+// Scored is a node with a score, larger is better.
+type Scored struct {
+	ID    string
+	Score float64
+}
+
+// byScore orders best first, ties by id.
+func byScore(a, b Scored) int {
+	if c := cmp.Compare(b.Score, a.Score); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.ID, b.ID)
+}
