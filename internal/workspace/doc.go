@@ -1,0 +1,17 @@
+// Package workspace opens and closes one folder: it decides which folder a
+// command works on, reads its configuration, takes its lock, opens its stores
+// and hands out one Workspace to search, read and index with. When another
+// process already owns the folder, the same calls are forwarded to that process
+// over a Unix socket. It holds no retrieval logic: see indexer and retriever.
+//
+// # Files
+//
+//	.cairn/config.toml       settings (else .cuedeck/config.toml)
+//	.cairn/.gitignore        keeps the index out of the repository
+//	.cairn/index/lock        flock: exclusive = owner, shared = reader; holds the owner's pid
+//	.cairn/index/gate        flock: a waiting owner keeps new readers out
+//	.cairn/index/sock        the owner's Unix socket
+//	.cairn/index/format.json format version and model of the index
+//
+// The stores' own files lie beside them.
+package workspace
