@@ -1,0 +1,179 @@
+package wordpiece
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// classes says what becomes of each code point; its head describes the format.
+// It is a table of its own, not Go's unicode package, because BERT's ids were
+// made with the Unicode data of one library, several versions old, and must not
+// change with the Go toolchain.
+//
+//go:embed classes.txt
+var classes string
+
+// What to do with a rune. From actFold on, the rune is replaced by
+// folds[act-actFold].
+const (
+	actKeep uint16 = iota
+	actDrop
+	actSpace
+	actAlone // the rune is a word of its own
+	actFold
+)
+
+// What to do with a byte, where it is not a lower-case letter or digit to be
+// taken as it stands. Those bytes are all above actMaybeAdded.
+const (
+	actMultiByte  byte = iota + byte(actFold) // part of a longer rune
+	actMaybeAdded                             // an added token may begin here
+)
+
+const pageSize = 256
+
+type page [pageSize]uint16
+
+// fold is what a rune becomes: UTF-8 text, a word of its own or not.
+type fold struct {
+	text  string
+	alone bool
+}
+
+// normalizer tells for every rune what the model's normaliser and pre-tokenizer
+// make of it: a table of pages, most of them shared.
+type normalizer struct {
+	pages   [(utf8.MaxRune + 1) / pageSize]*page
+	folds   []fold
+	uncased bool
+}
+
+// newNormalizer expands classes.txt in half a millisecond. uncased says that
+// accents are stripped and letters lowered.
+func newNormalizer(uncased bool) (*normalizer, error) {
+	n := &normalizer{uncased: uncased}
+	uniform := map[uint16]*page{}
+	for act := range actFold {
+		p := new(page)
+		for i := range p {
+			p[i] = act
+		}
+		uniform[act] = p
+	}
+	for i := range n.pages {
+		n.pages[i] = uniform[actKeep]
+	}
+	own := map[*page]bool{}
+	set := func(first, last rune, act uint16) {
+		for r := first; r <= last; {
+			i := r / pageSize
+			if r%pageSize == 0 && last-r >= pageSize-1 && act < actFold {
+				n.pages[i] = uniform[act]
+				r += pageSize
+				continue
+			}
+			if !own[n.pages[i]] {
+				p := *n.pages[i]
+				n.pages[i] = &p
+				own[&p] = true
+			}
+			n.pages[i][r%pageSize] = act
+			r++
+		}
+	}
+	for rest := classes; rest != ""; {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		kind, args, _ := strings.Cut(line, " ")
+		if kind == "#" {
+			continue
+		}
+		if !uncased && (kind == "mark" || kind == "fold") {
+			continue
+		}
+		head, tail, _ := strings.Cut(args, " ")
+		first, err := hexRune(head)
+		if err != nil {
+			return nil, err
+		}
+		if kind == "fold" {
+			var text []byte
+			var alone bool
+			for tail != "" {
+				head, tail, _ = strings.Cut(tail, " ")
+				to, err := hexRune(head)
+				if err != nil {
+					return nil, err
+				}
+				// All classes precede the folds in the file.
+				alone = alone || n.act(first) == actAlone || n.act(to) == actAlone
+				text = utf8.AppendRune(text, to)
+			}
+			set(first, first, actFold+uint16(len(n.folds)))
+			n.folds = append(n.folds, fold{string(text), alone})
+			continue
+		}
+		last, err := hexRune(tail)
+		if err != nil {
+			return nil, err
+		}
+		switch kind {
+		case "drop", "mark":
+			set(first, last, actDrop)
+		case "space":
+			set(first, last, actSpace)
+		case "alone":
+			set(first, last, actAlone)
+		default:
+			return nil, fmt.Errorf("classes.txt: unknown class %q", kind)
+		}
+	}
+	return n, nil
+}
+
+func hexRune(s string) (rune, error) {
+	v, err := strconv.ParseUint(s, 16, 32)
+	if err != nil || v > utf8.MaxRune {
+		return 0, fmt.Errorf("classes.txt: %q is not a code point", s)
+	}
+	return rune(v), nil
+}
+
+// act returns what to do with r, which must be a valid code point.
+func (n *normalizer) act(r rune) uint16 { return n.pages[r/pageSize][r%pageSize] }
+
+// bytes returns the same for single bytes: one of the small actions, or the
+// byte that stands in a word for this one.
+func (n *normalizer) bytes() (table [256]byte) {
+	for b := range table {
+		switch act := n.act(rune(b)); {
+		case b >= utf8.RuneSelf:
+			table[b] = actMultiByte
+		case act == actKeep:
+			table[b] = byte(b)
+		case act < actFold:
+			table[b] = byte(act)
+		default:
+			table[b] = n.folds[act-actFold].text[0]
+		}
+	}
+	return table
+}
+
+// hangul returns the letters a Hangul syllable decomposes into (Unicode 3.12,
+// conjoining jamo behaviour); n is 0 when r is none.
+func hangul(r rune) (jamo [3]rune, n int) {
+	const first, last, vowels, tails = 0xAC00, 0xD7A3, 21, 28
+	if r < first || r > last {
+		return jamo, 0
+	}
+	i := r - first
+	jamo = [3]rune{0x1100 + i/(vowels*tails), 0x1161 + i/tails%vowels, 0x11A7 + i%tails}
+	if i%tails == 0 {
+		return jamo, 2
+	}
+	return jamo, 3
+}

@@ -1,0 +1,194 @@
+// Package wordpiece turns text into the word pieces of a BERT encoder, with the
+// ids that the Python library tokenizers gives for the same tokenizer.json.
+// Every byte cairn indexes passes through it twice, once counted for the size of
+// chunks and once encoded, so it allocates nothing per text beyond the ids.
+//
+// It reads exactly the pipeline of BERT models (BertNormalizer,
+// BertPreTokenizer, WordPiece, [CLS] text [SEP]) and refuses any other; it is
+// neither a general tokenizer nor a decoder.
+package wordpiece
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// maxWordRunes bounds max_input_chars_per_word, so that a word fits a buffer on
+// the stack. BERT's own value is 100.
+const maxWordRunes = 256
+
+// maxID bounds the ids a file may name; published BERT vocabularies end below
+// 2^18.
+const maxID = 1<<24 - 1
+
+// Tokenizer splits text into word pieces. It is immutable and safe for
+// concurrent use.
+type Tokenizer struct {
+	norm      *normalizer
+	ascii     [256]byte // what a byte does, see normalizer.bytes
+	added     []addedToken
+	words     vocabulary
+	cls, sep  int32
+	unk       int32
+	wordRunes int // longer words become one unknown piece
+	size      int
+}
+
+// addedToken is a text that is recognised before anything else is done to the
+// input, such as "[MASK]".
+type addedToken struct {
+	text string
+	id   int32
+}
+
+// file is the part of tokenizer.json that decides about ids. Truncation and
+// padding are left out on purpose: the caller says how long an input may be.
+type file struct {
+	AddedTokens []struct {
+		ID         int32  `json:"id"`
+		Content    string `json:"content"`
+		SingleWord bool   `json:"single_word"`
+		Normalized bool   `json:"normalized"`
+	} `json:"added_tokens"`
+	Normalizer struct {
+		Type               string `json:"type"`
+		CleanText          bool   `json:"clean_text"`
+		HandleChineseChars bool   `json:"handle_chinese_chars"`
+		StripAccents       *bool  `json:"strip_accents"`
+		Lowercase          bool   `json:"lowercase"`
+	} `json:"normalizer"`
+	PreTokenizer struct {
+		Type string `json:"type"`
+	} `json:"pre_tokenizer"`
+	PostProcessor postProcessor `json:"post_processor"`
+	Model         struct {
+		Type       string  `json:"type"`
+		Unknown    string  `json:"unk_token"`
+		Prefix     *string `json:"continuing_subword_prefix"`
+		WordRunes  *int    `json:"max_input_chars_per_word"`
+		Vocabulary pieces  `json:"vocab"`
+	} `json:"model"`
+}
+
+// New reads the bytes of a tokenizer.json as HuggingFace publishes it. The
+// bytes are not kept. A file whose pipeline differs from BERT's in a way that
+// would change ids is an error that names the difference.
+func New(tokenizerJSON []byte) (*Tokenizer, error) {
+	var f file
+	if err := json.Unmarshal(tokenizerJSON, &f); err != nil {
+		return nil, fmt.Errorf("reading tokenizer: %w", err)
+	}
+	if err := f.check(); err != nil {
+		return nil, fmt.Errorf("reading tokenizer: %w", err)
+	}
+	prefix, wordRunes := "##", 100
+	if f.Model.Prefix != nil {
+		prefix = *f.Model.Prefix
+	}
+	if f.Model.WordRunes != nil {
+		wordRunes = *f.Model.WordRunes
+	}
+	if wordRunes < 1 || wordRunes > maxWordRunes {
+		return nil, fmt.Errorf("reading tokenizer: max_input_chars_per_word %d, want 1 to %d", wordRunes, maxWordRunes)
+	}
+	norm, err := newNormalizer(f.Normalizer.Lowercase)
+	if err != nil {
+		return nil, err // unreachable: the table is embedded
+	}
+	t := &Tokenizer{
+		norm:      norm,
+		words:     newVocabulary(f.Model.Vocabulary, prefix),
+		wordRunes: wordRunes,
+		size:      int(f.Model.Vocabulary.maxID) + 1,
+	}
+	t.ascii = norm.bytes()
+	for _, a := range f.AddedTokens {
+		switch {
+		case a.Content == "":
+			return nil, errors.New("reading tokenizer: an added token is empty")
+		case a.SingleWord || a.Normalized:
+			return nil, fmt.Errorf("reading tokenizer: added token %q is single_word or normalized, which is not supported", a.Content)
+		case a.ID < 0 || a.ID > maxID:
+			return nil, fmt.Errorf("reading tokenizer: added token %q has id %d, want 0 to %d", a.Content, a.ID, maxID)
+		}
+		t.added = append(t.added, addedToken{a.Content, a.ID})
+		t.ascii[a.Content[0]] = actMaybeAdded
+		t.size = max(t.size, int(a.ID)+1)
+	}
+	for _, special := range []struct {
+		text string
+		id   *int32
+	}{{f.PostProcessor.first, &t.cls}, {f.PostProcessor.last, &t.sep}, {f.Model.Unknown, &t.unk}} {
+		id, ok := t.special(special.text)
+		if !ok {
+			return nil, fmt.Errorf("reading tokenizer: special token %q is not in the vocabulary", special.text)
+		}
+		*special.id = id
+	}
+	return t, nil
+}
+
+// special looks a whole token up, added tokens first.
+func (t *Tokenizer) special(text string) (int32, bool) {
+	for _, a := range t.added {
+		if a.text == text {
+			return a.id, true
+		}
+	}
+	return t.words.whole(text)
+}
+
+// check refuses what would give other ids than the file means.
+func (f *file) check() error {
+	n := f.Normalizer
+	switch {
+	case f.Model.Type != "WordPiece":
+		return fmt.Errorf("model %q, want \"WordPiece\"", f.Model.Type)
+	case n.Type != "BertNormalizer":
+		return fmt.Errorf("normalizer %q, want \"BertNormalizer\"", n.Type)
+	case f.PreTokenizer.Type != "BertPreTokenizer":
+		return fmt.Errorf("pre_tokenizer %q, want \"BertPreTokenizer\"", f.PreTokenizer.Type)
+	case !n.CleanText || !n.HandleChineseChars:
+		return errors.New("clean_text and handle_chinese_chars must be true")
+	case n.StripAccents != nil && *n.StripAccents != n.Lowercase:
+		return errors.New("strip_accents must equal lowercase or be null")
+	case f.Model.Vocabulary.text == nil:
+		return errors.New("no vocabulary")
+	}
+	return nil
+}
+
+// VocabSize returns the number of rows an embedding table needs: one more than
+// the largest id.
+func (t *Tokenizer) VocabSize() int { return t.size }
+
+// AppendIDs appends the ids of text to dst, between the model's first and last
+// special token ([CLS] and [SEP]), and returns it. Pieces beyond max ids in
+// total are cut; a max below 2 counts as 2. Invalid UTF-8 is skipped.
+func (t *Tokenizer) AppendIDs(dst []int32, text string, max int) []int32 {
+	s := scan{dst: append(dst, t.cls), keep: true, room: max - 2}
+	t.run(&s, text)
+	return append(s.dst, t.sep)
+}
+
+// Count returns the number of word pieces of text without special tokens,
+// however many. White space separates pieces, so the count of two texts with
+// white space between them is the sum of theirs.
+func (t *Tokenizer) Count(text string) int {
+	s := scan{room: math.MaxInt}
+	t.run(&s, text)
+	return math.MaxInt - s.room
+}
+
+// addedAt returns the longest added token that text begins with.
+func (t *Tokenizer) addedAt(text string) (best addedToken, ok bool) {
+	for _, a := range t.added {
+		if len(a.text) > len(best.text) && strings.HasPrefix(text, a.text) {
+			best, ok = a, true
+		}
+	}
+	return best, ok
+}
