@@ -1,0 +1,238 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Config is what a folder's config.toml can set. The zero value is not useful:
+// start from DefaultConfig. A configuration lies in the repository it speaks
+// about and is trusted no further: it cannot name folders outside the
+// workspace, run commands, choose a model file or open a socket.
+type Config struct {
+	Core      CoreConfig      `toml:"core"`
+	Workspace RootsConfig     `toml:"workspace"`
+	Parser    ParserConfig    `toml:"parser"`
+	Security  SecurityConfig  `toml:"security"`
+	MCP       MCPConfig       `toml:"mcp"`
+	Author    AuthorConfig    `toml:"author"`
+	Watcher   WatcherConfig   `toml:"watcher"`
+	Cache     CacheConfig     `toml:"cache"`
+	Search    SearchConfig    `toml:"search"`
+	Budgets   BudgetsConfig   `toml:"budgets"`
+	Warnings  []ConfigWarning `toml:"-"` // keys nobody knows, in the order of the file
+}
+
+// CoreConfig holds the limits every tool keeps to.
+type CoreConfig struct {
+	TokenLimit int    `toml:"token_limit" comment:"most tokens a read_doc answers with when the caller sets no budget"`
+	HashAlgo   string `toml:"hash_algo" comment:"only sha256"`
+}
+
+// RootsConfig narrows the workspace to some of its folders.
+type RootsConfig struct {
+	Roots []string `toml:"roots" comment:"folders to index, relative to the workspace; empty means all of it"`
+}
+
+// ParserConfig says which files are documents and which headings are anchors.
+type ParserConfig struct {
+	IgnorePatterns []string `toml:"ignore_patterns" comment:"as in .gitignore"`
+	AnchorLevels   []int    `toml:"anchor_levels" comment:"heading levels listed as a document's anchors"`
+	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
+}
+
+// SecurityConfig names what is kept out of the index.
+type SecurityConfig struct {
+	SecretPatterns []string `toml:"secret_patterns" comment:"file name patterns that replace the built-in list of secret files; empty keeps it"`
+	ExtraPatterns  []string `toml:"extra_patterns" comment:"file name patterns added to it"`
+}
+
+// MCPConfig sets the tool server.
+type MCPConfig struct {
+	SearchLimit int  `toml:"search_limit" comment:"results of cairn search when --limit is not given"`
+	RateLimit   bool `toml:"rate_limit" comment:"refuse calls beyond the published limits"`
+}
+
+// AuthorConfig is written into cards.
+type AuthorConfig struct {
+	Name  string `toml:"name"`
+	Email string `toml:"email"`
+}
+
+// WatcherConfig sets how changes on disk are noticed.
+type WatcherConfig struct {
+	Enabled        bool     `toml:"enabled"`
+	DebounceMS     int      `toml:"debounce_ms"`
+	IgnorePatterns []string `toml:"ignore_patterns"`
+}
+
+// CacheConfig sets what is kept in memory.
+type CacheConfig struct {
+	CacheMode     string `toml:"cache_mode" comment:"lazy, eager or disabled"`
+	MemoryLimitMB int    `toml:"memory_limit_mb"`
+	Enabled       bool   `toml:"enabled"`
+}
+
+// SearchConfig sets the ranking.
+type SearchConfig struct {
+	SemanticWeight           float64 `toml:"semantic_weight"`
+	KeywordWeight            float64 `toml:"keyword_weight"`
+	EmbeddingCacheMaxEntries int     `toml:"embedding_cache_max_entries" comment:"query vectors kept in memory"`
+	DefaultMode              string  `toml:"default_mode" comment:"hybrid, semantic or keyword"`
+}
+
+// BudgetsConfig holds token budgets by kind of work.
+type BudgetsConfig struct {
+	Feature  int `toml:"feature"`
+	Bugfix   int `toml:"bugfix"`
+	Refactor int `toml:"refactor"`
+	Review   int `toml:"review"`
+}
+
+// ConfigWarning is something in the configuration that has no effect.
+type ConfigWarning struct {
+	Where string // file:line, or the environment variable's name
+	What  string
+}
+
+func (w ConfigWarning) String() string { return w.Where + ": " + w.What }
+
+// DefaultConfig returns the settings of a folder without a configuration.
+func DefaultConfig() Config {
+	return Config{
+		Core:     CoreConfig{TokenLimit: 32000, HashAlgo: "sha256"},
+		Parser:   ParserConfig{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}, AnchorLevels: []int{1, 2, 3}},
+		MCP:      MCPConfig{SearchLimit: 10, RateLimit: true},
+		Watcher:  WatcherConfig{Enabled: true, DebounceMS: 500},
+		Cache:    CacheConfig{CacheMode: "lazy", MemoryLimitMB: 512, Enabled: true},
+		Search:   SearchConfig{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
+		Budgets:  BudgetsConfig{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
+		Warnings: nil,
+	}
+}
+
+// LoadConfig reads root/.cairn/config.toml, else root/.cuedeck/config.toml,
+// over the defaults, then lets environ (as os.Environ prints it) override:
+// CAIRN_CORE__TOKEN_LIMIT=8000 sets core.token_limit, and CUEDECK_ does the
+// same with less weight. No file is no error. Unknown keys are warnings; a
+// value that does not fit is an error that names its place.
+func LoadConfig(root string, environ []string) (Config, error) {
+	cfg := DefaultConfig()
+	for _, marker := range markers {
+		path := filepath.Join(root, marker, "config.toml")
+		source, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return cfg, fmt.Errorf("reading the configuration: %w", err)
+		}
+		if err := cfg.decode(marker+"/config.toml", source); err != nil {
+			return cfg, err
+		}
+		break
+	}
+	if err := cfg.override(environ); err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.check(root)
+}
+
+// decode reads TOML over c. name stands in messages.
+func (c *Config) decode(name string, source []byte) error {
+	err := toml.NewDecoder(bytes.NewReader(source)).DisallowUnknownFields().Decode(c)
+	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+		for _, e := range missing.Errors {
+			line, _ := e.Position()
+			c.Warnings = append(c.Warnings, ConfigWarning{fmt.Sprintf("%s:%d", name, line), fmt.Sprintf("unknown key %q", strings.Join(e.Key(), "."))})
+		}
+		err = toml.Unmarshal(source, c)
+	}
+	if bad, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := bad.Position()
+		return fmt.Errorf("%s:%d:%d: %s", name, line, column, strings.TrimPrefix(bad.Error(), "toml: "))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// check refuses values outside their range and roots outside the workspace.
+func (c *Config) check(root string) error {
+	for _, r := range []struct {
+		key       string
+		got       float64
+		low, high float64
+	}{
+		{"core.token_limit", float64(c.Core.TokenLimit), 1, 10_000_000},
+		{"mcp.search_limit", float64(c.MCP.SearchLimit), 1, 50},
+		{"watcher.debounce_ms", float64(c.Watcher.DebounceMS), 0, 60_000},
+		{"cache.memory_limit_mb", float64(c.Cache.MemoryLimitMB), 1, 1 << 20},
+		{"search.semantic_weight", c.Search.SemanticWeight, 0, 1},
+		{"search.keyword_weight", c.Search.KeywordWeight, 0, 1},
+		{"search.embedding_cache_max_entries", float64(c.Search.EmbeddingCacheMaxEntries), 0, 1e7},
+	} {
+		if !(r.got >= r.low && r.got <= r.high) {
+			return fmt.Errorf("configuration: %s is %g, want %g to %g", r.key, r.got, r.low, r.high)
+		}
+	}
+	if sum := c.Search.SemanticWeight + c.Search.KeywordWeight; sum < 0.999 || sum > 1.001 {
+		return fmt.Errorf("configuration: search.semantic_weight and search.keyword_weight add up to %g, want 1", sum)
+	}
+	for _, w := range []struct {
+		key, got string
+		want     []string
+	}{
+		{"core.hash_algo", c.Core.HashAlgo, []string{"sha256"}},
+		{"cache.cache_mode", c.Cache.CacheMode, []string{"lazy", "eager", "disabled"}},
+		{"search.default_mode", c.Search.DefaultMode, []string{"hybrid", "keyword", "semantic"}},
+	} {
+		if !slices.Contains(w.want, w.got) {
+			return fmt.Errorf("configuration: %s is %q, want {%s}", w.key, w.got, strings.Join(w.want, ","))
+		}
+	}
+	for _, level := range c.Parser.AnchorLevels {
+		if level < 1 || level > 6 {
+			return fmt.Errorf("configuration: parser.anchor_levels holds %d, want 1 to 6", level)
+		}
+	}
+	for _, ext := range c.Parser.Extensions {
+		if !strings.HasPrefix(ext, ".") || strings.ContainsAny(ext, `/\`) {
+			return fmt.Errorf("configuration: parser.extensions holds %q, want a dot and letters, such as \".go\"", ext)
+		}
+	}
+	for _, dir := range c.Workspace.Roots {
+		if err := inside(root, dir); err != nil {
+			return fmt.Errorf("configuration: workspace.roots holds %q: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// inside makes sure that dir, relative to root, names a folder in root once
+// symlinks are followed. A folder that does not exist yet is fine.
+func inside(root, dir string) error {
+	if !filepath.IsLocal(filepath.FromSlash(dir)) {
+		return errors.New("a root must be a folder inside the workspace")
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(dir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if top := resolve(root); real != top && !below(real, top) {
+		return fmt.Errorf("it leads out of the workspace, to %s", real)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLoadConfigDefaults(t *testing.T) {
+	got, err := LoadConfig(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(DefaultConfig(), got); diff != "" {
+		t.Errorf("a folder without a configuration differs from the defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadConfig(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".cuedeck/config.toml"), "[core]\ntoken_limit = 7\n")
+	want := DefaultConfig()
+	want.Core.TokenLimit = 7
+	if got, err := LoadConfig(root, nil); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("from .cuedeck: %v, %s", err, cmp.Diff(want, got))
+	}
+
+	write(t, filepath.Join(root, ".cairn/config.toml"), `
+[core]
+token_limit = 9000
+hash_algorithm = "md5"
+
+[parser]
+anchor_levels = [1, 2]
+
+[plugins]
+run = "rm -rf /"
+`)
+	want = DefaultConfig()
+	want.Core.TokenLimit = 16000
+	want.Parser.AnchorLevels = []int{1, 2}
+	want.Search.SemanticWeight, want.Search.KeywordWeight = 0.6, 0.4
+	want.Security.ExtraPatterns = []string{"*.pem", "*.key"}
+	want.MCP.RateLimit = false
+	want.Warnings = []ConfigWarning{
+		{".cairn/config.toml:4", `unknown key "core.hash_algorithm"`},
+		{".cairn/config.toml:9", `unknown key "plugins"`},
+		{"CAIRN_CORE__LIMIT", `unknown key "core.limit"`},
+	}
+	got, err := LoadConfig(root, []string{
+		"CAIRN_CORE__TOKEN_LIMIT=16000", "CUEDECK_CORE__TOKEN_LIMIT=1", "CUEDECK_SEARCH__SEMANTIC_WEIGHT=0.6", "CAIRN_SEARCH__KEYWORD_WEIGHT=.4",
+		"CAIRN_SECURITY__EXTRA_PATTERNS=*.pem, *.key", "CAIRN_MCP__RATE_LIMIT=false", "CAIRN_WORKSPACE=/x", "CAIRN_CORE__LIMIT=3", "HOME=/h",
+	})
+	if err != nil || !cmp.Equal(got, want) {
+		t.Errorf("LoadConfig: %v (-want +got):\n%s", err, cmp.Diff(want, got))
+	}
+}
+
+func TestLoadConfigRefuses(t *testing.T) {
+	outside := t.TempDir()
+	for _, c := range []struct{ toml, env, want string }{
+		{toml: "[core]\ntoken_limit = \"many\"\n", want: "config.toml:2:"},
+		{toml: "[core\n", want: "config.toml:1:"},
+		{toml: "[core]\ntoken_limit = 0\n", want: "core.token_limit is 0"},
+		{toml: "[core]\nhash_algo = \"md5\"\n", want: `core.hash_algo is "md5"`},
+		{toml: "[search]\nsemantic_weight = 0.9\n", want: "add up to"},
+		{toml: "[search]\nsemantic_weight = nan\n", want: "search.semantic_weight is NaN"},
+		{toml: "[search]\ndefault_mode = \"fuzzy\"\n", want: "search.default_mode"},
+		{toml: "[parser]\nanchor_levels = [7]\n", want: "parser.anchor_levels holds 7"},
+		{toml: "[parser]\nextensions = [\"../x\"]\n", want: "parser.extensions"},
+		{toml: "[workspace]\nroots = [\"..\"]\n", want: "inside the workspace"},
+		{toml: "[workspace]\nroots = [\"/etc\"]\n", want: "inside the workspace"},
+		{toml: "[workspace]\nroots = [\"docs/../../x\"]\n", want: "inside the workspace"},
+		{toml: "[workspace]\nroots = [\"escape\"]\n", want: "leads out of the workspace"},
+		{env: "CAIRN_CORE__TOKEN_LIMIT=lots", want: "CAIRN_CORE__TOKEN_LIMIT"},
+		{env: "CAIRN_CACHE__ENABLED=perhaps", want: "want true or false"},
+		{env: "CAIRN_WORKSPACE__ROOTS=..", want: "inside the workspace"},
+	} {
+		root := t.TempDir()
+		if err := os.Symlink(outside, filepath.Join(root, "escape")); err != nil {
+			t.Skipf("symlinks are not available: %v", err)
+		}
+		write(t, filepath.Join(root, ".cairn/config.toml"), c.toml)
+		_, err := LoadConfig(root, []string{c.env})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("toml %q, env %q: error %v, want one with %q", c.toml, c.env, err, c.want)
+		}
+	}
+}
