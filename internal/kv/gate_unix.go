@@ -1,0 +1,108 @@
+//go:build unix
+
+package kv
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// errBusy says that a lock was not had in time.
+var errBusy = errors.New("busy")
+
+const turnstileSuffix = ".gate"
+
+// lockWriter takes the writer's lock, waiting at most timeout. The lock goes
+// with the process: nothing is left to clean up after a crash.
+func lockWriter(path string, timeout time.Duration) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return lockWithin(f, 10*time.Millisecond, timeout)
+}
+
+// enter takes the gate for one reader of another process. The turnstile before
+// it lets nobody in while a writer waits, which readers that overlap without a
+// pause would otherwise keep waiting for ever.
+func enter(path string) (*os.File, error) {
+	turnstile, err := os.Open(path + turnstileSuffix)
+	if err == nil {
+		defer turnstile.Close()
+		err = flock(turnstile, syscall.LOCK_SH)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // absent: no writer was ever here to wait for
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f, syscall.LOCK_SH); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// enterAlone takes the gate when no foreign reader is inside, waiting at most timeout.
+func enterAlone(path string, timeout time.Duration) (*os.File, error) {
+	turnstile, err := os.OpenFile(path+turnstileSuffix, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if turnstile, err = lockWithin(turnstile, 50*time.Microsecond, timeout); err != nil {
+		return nil, err
+	}
+	defer turnstile.Close()
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return lockWithin(f, 50*time.Microsecond, timeout)
+}
+
+func lockWithin(f *os.File, pause, timeout time.Duration) (*os.File, error) {
+	for end := time.Now().Add(timeout); ; time.Sleep(pause) {
+		err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			f.Close()
+			return nil, err
+		}
+		if time.Now().After(end) {
+			f.Close()
+			return nil, errBusy
+		}
+	}
+}
+
+// unlock gives back the lock bbolt took in Open.
+func unlock(f *os.File) error { return flock(f, syscall.LOCK_UN) }
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
+// sameFile reports whether both handles lead to one file: a rebuilt database
+// is a new file under the old name.
+func sameFile(a, b *os.File) (bool, error) {
+	x, err := a.Stat()
+	if err != nil {
+		return false, err
+	}
+	y, err := b.Stat()
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(x, y), nil
+}
