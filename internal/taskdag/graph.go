@@ -1,0 +1,143 @@
+// Package taskdag computes on a graph of tasks that depend on each other: what
+// can start, what blocks what, in which order and in which waves the work can
+// be done, the longest chain, slack, cycles. It is pure: it holds no state of
+// its own, does no I/O and imports nothing of cairn's.
+//
+// An edge runs from a dependency to its dependent, in the direction of work.
+// All orders are deterministic: tasks count in the order they are given (the
+// order of creation), and nothing depends on map order.
+package taskdag
+
+import (
+	"fmt"
+	"slices"
+)
+
+// State is what scheduling needs to know of a task's status.
+type State uint8
+
+// The states. Only Completed satisfies a dependent; only Pending can be ready.
+const (
+	Pending    State = iota
+	InProgress       // being worked on
+	Blocked          // declared blocked by a person, whatever its dependencies
+	Completed
+	Failed
+	Cancelled
+)
+
+// Task is a node.
+type Task struct {
+	ID        string
+	State     State
+	DependsOn []string // repeats count once; ids without a task are missing dependencies
+	// Estimate is the expected work in hours; 0 when unknown.
+	Estimate float64
+}
+
+// Graph is a set of tasks. It is immutable and safe for concurrent use.
+type Graph struct {
+	tasks      []Task
+	index      map[string]int
+	deps       [][]int    // existing dependencies of each task, in the order given
+	dependents [][]int    // in the order of tasks
+	missing    [][]string // dependencies that are no task, in the order given
+	edges      int
+}
+
+// New builds the graph. Two tasks of one id, or an empty id, are an error.
+// Cycles and missing dependencies are not: hand-edited sources have them.
+func New(tasks []Task) (*Graph, error) {
+	n := len(tasks)
+	g := &Graph{tasks: slices.Clone(tasks), index: make(map[string]int, n),
+		deps: make([][]int, n), dependents: make([][]int, n), missing: make([][]string, n)}
+	for i, t := range g.tasks {
+		if t.ID == "" {
+			return nil, fmt.Errorf("task %d has no id", i)
+		}
+		if _, ok := g.index[t.ID]; ok {
+			return nil, fmt.Errorf("two tasks have the id %q", t.ID)
+		}
+		g.index[t.ID] = i
+	}
+	seen := make(map[string]int) // dependency -> last task it was seen in, plus one
+	for i, t := range g.tasks {
+		for _, d := range t.DependsOn {
+			if seen[d] == i+1 {
+				continue
+			}
+			seen[d] = i + 1
+			if j, ok := g.index[d]; ok {
+				g.deps[i] = append(g.deps[i], j)
+				g.dependents[j] = append(g.dependents[j], i)
+				g.edges++
+			} else {
+				g.missing[i] = append(g.missing[i], d)
+			}
+		}
+	}
+	return g, nil
+}
+
+// Len is the number of tasks.
+func (g *Graph) Len() int { return len(g.tasks) }
+
+// Task returns the task of that id.
+func (g *Graph) Task(id string) (Task, bool) {
+	i, ok := g.index[id]
+	if !ok {
+		return Task{}, false
+	}
+	return g.tasks[i], true
+}
+
+// Dependencies are the direct dependencies that exist, Missing those that do
+// not, Dependents the tasks that depend on id directly. Unknown ids have none.
+func (g *Graph) Dependencies(id string) []string { return g.named(g.deps, id) }
+
+// Dependents are the tasks that depend on id directly.
+func (g *Graph) Dependents(id string) []string { return g.named(g.dependents, id) }
+
+// Missing are the dependencies of id that are no task.
+func (g *Graph) Missing(id string) []string {
+	if i, ok := g.index[id]; ok {
+		return slices.Clone(g.missing[i])
+	}
+	return nil
+}
+
+func (g *Graph) named(lists [][]int, id string) []string {
+	i, ok := g.index[id]
+	if !ok {
+		return nil
+	}
+	return g.ids(lists[i])
+}
+
+func (g *Graph) ids(nodes []int) []string {
+	ids := make([]string, len(nodes))
+	for k, n := range nodes {
+		ids[k] = g.tasks[n].ID
+	}
+	return ids
+}
+
+// Downstream is how many tasks wait for id, directly or through others.
+func (g *Graph) Downstream(id string) int {
+	start, ok := g.index[id]
+	if !ok {
+		return 0
+	}
+	seen := make([]bool, len(g.tasks))
+	seen[start] = true
+	queue := []int{start}
+	for k := 0; k < len(queue); k++ {
+		for _, d := range g.dependents[queue[k]] {
+			if !seen[d] {
+				seen[d] = true
+				queue = append(queue, d)
+			}
+		}
+	}
+	return len(queue) - 1
+}

@@ -1,0 +1,93 @@
+package taskdag
+
+// OrderOptions choose what Order lists. The zero value lists all but completed tasks.
+type OrderOptions struct {
+	IncludeCompleted bool
+	ReadyOnly        bool // leave out every task that cannot start now
+}
+
+// Order lists the tasks so that each comes after all its dependencies: level by
+// level, within a level in the order given (Kahn, "Topological sorting of large
+// networks", CACM 5, 1962). A cycle is an error that carries its path.
+func (g *Graph) Order(o OrderOptions) ([]string, error) {
+	levels, err := g.levels(func(int) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	var order []string
+	for _, level := range levels {
+		for _, i := range level {
+			if g.tasks[i].State == Completed && !o.IncludeCompleted || o.ReadyOnly && !g.ready(i) {
+				continue
+			}
+			order = append(order, g.tasks[i].ID)
+		}
+	}
+	return order, nil
+}
+
+// Groups are the waves in which the tasks not yet completed can be done, the
+// members of each independent of each other: group k holds the tasks whose
+// longest chain of remaining dependencies has k tasks. Since completed tasks
+// are taken out first, the number of waves is the least possible.
+func (g *Graph) Groups() ([][]string, error) {
+	levels, err := g.levels(func(i int) bool { return g.tasks[i].State != Completed })
+	if err != nil {
+		return nil, err
+	}
+	groups := make([][]string, len(levels))
+	for k, level := range levels {
+		groups[k] = g.ids(level)
+	}
+	return groups, nil
+}
+
+// levels parts the tasks to keep by the longest distance from a root among them.
+func (g *Graph) levels(keep func(int) bool) ([][]int, error) {
+	waiting := make([]int, len(g.tasks))
+	left := 0
+	var current []int
+	for i := range g.tasks {
+		if !keep(i) {
+			continue
+		}
+		left++
+		for _, d := range g.deps[i] {
+			if keep(d) {
+				waiting[i]++
+			}
+		}
+		if waiting[i] == 0 {
+			current = append(current, i)
+		}
+	}
+	var levels [][]int
+	open := make([]bool, len(g.tasks))
+	for len(current) > 0 {
+		levels = append(levels, current)
+		left -= len(current)
+		low, high := len(g.tasks), -1
+		for _, i := range current {
+			for _, d := range g.dependents[i] {
+				if !keep(d) {
+					continue
+				}
+				if waiting[d]--; waiting[d] == 0 {
+					open[d] = true
+					low, high = min(low, d), max(high, d)
+				}
+			}
+		}
+		current = nil
+		for i := low; i <= high; i++ { // the order given
+			if open[i] {
+				open[i] = false
+				current = append(current, i)
+			}
+		}
+	}
+	if left > 0 {
+		return nil, g.Cycle()
+	}
+	return levels, nil
+}

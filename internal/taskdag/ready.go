@@ -1,0 +1,71 @@
+package taskdag
+
+// Reason says why a dependency blocks.
+type Reason string
+
+// The reasons.
+const (
+	NotCompleted Reason = "not completed" // pending or in progress
+	IsFailed     Reason = "failed"
+	IsCancelled  Reason = "cancelled"
+	IsMissing    Reason = "missing"
+)
+
+// Blocker is a dependency that has not been completed.
+type Blocker struct {
+	ID     string
+	Reason Reason
+}
+
+// Blockers are the direct dependencies of id that are not completed: first the
+// existing ones in the order given, then the missing ones. ok is false for an
+// unknown id.
+func (g *Graph) Blockers(id string) (blockers []Blocker, ok bool) {
+	i, ok := g.index[id]
+	if !ok {
+		return nil, false
+	}
+	for _, d := range g.deps[i] {
+		switch g.tasks[d].State {
+		case Completed:
+		case Failed:
+			blockers = append(blockers, Blocker{g.tasks[d].ID, IsFailed})
+		case Cancelled:
+			blockers = append(blockers, Blocker{g.tasks[d].ID, IsCancelled})
+		default:
+			blockers = append(blockers, Blocker{g.tasks[d].ID, NotCompleted})
+		}
+	}
+	for _, m := range g.missing[i] {
+		blockers = append(blockers, Blocker{m, IsMissing})
+	}
+	return blockers, true
+}
+
+// Ready are the tasks that can start: pending, and every dependency exists and
+// is completed. They come in the order given, at most limit of them; a limit of
+// 0 or less means all.
+func (g *Graph) Ready(limit int) []string {
+	var ready []string
+	for i := range g.tasks {
+		if g.ready(i) {
+			ready = append(ready, g.tasks[i].ID)
+			if len(ready) == limit {
+				break
+			}
+		}
+	}
+	return ready
+}
+
+func (g *Graph) ready(i int) bool {
+	if g.tasks[i].State != Pending || len(g.missing[i]) > 0 {
+		return false
+	}
+	for _, d := range g.deps[i] {
+		if g.tasks[d].State != Completed {
+			return false
+		}
+	}
+	return true
+}
