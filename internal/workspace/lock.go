@@ -1,0 +1,143 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Holder is the process that owns a folder.
+type Holder struct {
+	PID       int       `json:"pid"`
+	Command   string    `json:"command"` // such as "cairn index"
+	StartedAt time.Time `json:"started_at"`
+}
+
+// LockError is returned when another process holds the folder and does not
+// give way. Readers are not refused by it: they ask the owner.
+type LockError struct {
+	LockFile string `json:"lock_file"`
+	Holder   Holder `json:"holder"`
+	// Doing is what the holder is busy with, such as "indexing".
+	Doing string `json:"doing"`
+}
+
+func (e *LockError) Error() string {
+	who := "another process"
+	if e.Holder.PID != 0 {
+		who = fmt.Sprintf("process %d (%s, since %s)", e.Holder.PID, e.Holder.Command, e.Holder.StartedAt.Format(time.TimeOnly))
+	}
+	return fmt.Sprintf("%s is %s this folder; %s", who, e.Doing, e.Suggestion())
+}
+
+// Suggestion says what to do about it.
+func (e *LockError) Suggestion() string {
+	if e.Holder.PID == 0 {
+		return "wait a moment and try again"
+	}
+	return fmt.Sprintf("wait for it, follow it with `cairn status`, or stop it with `kill %d`", e.Holder.PID)
+}
+
+// fileLock is an advisory lock on a folder, of one owner or any number of
+// readers. It is held by an open file, so the lock of a process that died is
+// gone with it and there is nothing stale to remove.
+//
+// Two files are used. "lock" is the lock itself. "gate" keeps a stream of
+// short readers from starving an owner: whoever wants to own the folder closes
+// the gate first, readers pass it only while it is open, and those inside
+// leave soon.
+type fileLock struct {
+	path       string
+	lock, gate *flock.Flock
+}
+
+func newFileLock(dir string) *fileLock {
+	path := filepath.Join(dir, "lock")
+	return &fileLock{path: path, lock: flock.New(path), gate: flock.New(filepath.Join(dir, "gate"))}
+}
+
+// tryRead takes the lock as a reader if that is possible right now.
+func (l *fileLock) tryRead() (bool, error) {
+	ok, err := l.gate.TryRLock()
+	if err != nil || !ok {
+		return false, err
+	}
+	defer l.gate.Unlock()
+	return l.lock.TryRLock()
+}
+
+// closeGate keeps new readers out if nobody else is about to own the folder.
+// openGate must follow.
+func (l *fileLock) closeGate() (bool, error) { return l.gate.TryLock() }
+
+func (l *fileLock) openGate() { l.gate.Unlock() }
+
+// tryOwn takes the lock as the owner, behind a closed gate, and writes who it is.
+func (l *fileLock) tryOwn(h Holder) (bool, error) {
+	ok, err := l.lock.TryLock()
+	if err != nil || !ok {
+		return false, err
+	}
+	text, err := json.Marshal(h)
+	if err == nil {
+		// The file is rewritten in place: a new file would not be the locked one.
+		err = os.WriteFile(l.path, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		l.lock.Unlock()
+		return false, fmt.Errorf("writing the lock's holder: %w", err)
+	}
+	return true, nil
+}
+
+// release gives the lock back. The owner's name is erased first, so that it is
+// never read beside a lock that nobody holds.
+func (l *fileLock) release() error {
+	if l.lock.Locked() {
+		if err := os.Truncate(l.path, 0); err != nil {
+			l.lock.Unlock()
+			return err
+		}
+	}
+	return l.lock.Unlock()
+}
+
+// readHolder returns who owns the folder; the zero Holder when that is unknown.
+func readHolder(dir string) Holder {
+	var h Holder
+	text, err := os.ReadFile(filepath.Join(dir, "lock"))
+	if err != nil || json.Unmarshal(text, &h) != nil {
+		return Holder{}
+	}
+	return h
+}
+
+// retryEvery is how long a process waits before it looks at a lock again:
+// short against the second a caller may wait, long against the microseconds a try takes.
+const retryEvery = 10 * time.Millisecond
+
+// poll calls try until it is done, fails, ctx ends or limit has passed; the
+// last gives done == false.
+func poll(ctx context.Context, limit time.Duration, try func() (bool, error)) (done bool, err error) {
+	deadline := time.Now().Add(limit)
+	tick := time.NewTicker(retryEvery)
+	defer tick.Stop()
+	for {
+		if done, err := try(); done || err != nil {
+			return done, err
+		}
+		if time.Now().After(deadline) {
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
