@@ -1,0 +1,312 @@
+// Command stdio measures what an agent waits for: it starts `cairn mcp` on an
+// indexed workspace, asks read_context with queries made from the folder's own
+// headings and sentences, opens the first hit of each with read_doc, and prints
+// latencies as the client sees them, the time from process start to the first
+// answer, and the server's peak memory.
+//
+//	go run ./benchmarks/stdio -cairn ./cairn -C FOLDER [-queries 1000] [-mode hybrid]
+//
+// Half of the queries are headings with words of the text below them, half are
+// runs of eight words out of a paragraph; the choice depends on -seed alone.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// report is what the command prints, latencies in milliseconds.
+type report struct {
+	Workspace     string             `json:"workspace"`
+	Mode          string             `json:"mode"`
+	Queries       int                `json:"queries"`
+	Empty         int                `json:"empty_answers"`
+	FirstAnswerMS float64            `json:"start_to_first_answer_ms"`
+	ReadContext   map[string]float64 `json:"read_context_ms"`
+	ReadDoc       map[string]float64 `json:"read_doc_ms"`
+	Index         json.RawMessage    `json:"index"`
+	PeakRSSMiB    float64            `json:"server_peak_rss_mib,omitempty"` // Linux only
+}
+
+func main() {
+	cairn := flag.String("cairn", "./cairn", "the cairn `program`")
+	dir := flag.String("C", ".", "the indexed workspace `folder`")
+	n := flag.Int("queries", 1000, "how many queries, all different")
+	warm := flag.Int("warm", 50, "queries asked before measuring")
+	mode := flag.String("mode", "hybrid", "search mode")
+	seed := flag.Uint64("seed", 1, "seed of the choice of queries")
+	flag.Parse()
+	r, err := run(*cairn, *dir, *mode, *n, *warm, *seed)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "stdio:", err)
+		os.Exit(1)
+	}
+	out, _ := json.MarshalIndent(r, "", "  ")
+	fmt.Println(string(out))
+}
+
+func run(cairn, dir, mode string, n, warm int, seed uint64) (*report, error) {
+	queries, err := sample(dir, n+warm, rand.New(rand.NewPCG(seed, 0)))
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	s, err := start(cairn, "mcp", "-C", dir, "--no-rate-limit")
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	r := &report{Workspace: filepath.Base(dir), Mode: mode, Queries: n}
+	var search, read []float64
+	for i, q := range queries {
+		a, took, err := s.search(q, mode)
+		if err != nil {
+			return nil, fmt.Errorf("read_context %q: %w", q, err)
+		}
+		if i == 0 {
+			r.FirstAnswerMS = ms(time.Since(began))
+		}
+		if i < warm {
+			continue
+		}
+		search = append(search, took)
+		r.Index = a.Index
+		if len(a.Results) == 0 {
+			r.Empty++
+			continue
+		}
+		hit := a.Results[0]
+		took, err = s.read(hit.Path, hit.Anchor)
+		if err != nil {
+			return nil, fmt.Errorf("read_doc %s#%s: %w", hit.Path, hit.Anchor, err)
+		}
+		read = append(read, took)
+	}
+	r.ReadContext, r.ReadDoc = percentiles(search), percentiles(read)
+	r.PeakRSSMiB = peakRSS(s.cmd.Process.Pid)
+	return r, nil
+}
+
+// server is a running `cairn mcp`.
+type server struct {
+	cmd *exec.Cmd
+	in  *json.Encoder
+	out *bufio.Reader
+	id  int
+	end func() error
+}
+
+func start(name string, args ...string) (*server, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{cmd: cmd, in: json.NewEncoder(in), out: bufio.NewReaderSize(out, 1<<20), end: in.Close}
+	_, err = s.call("initialize", map[string]any{
+		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
+		"clientInfo": map[string]any{"name": "stdio-benchmark", "version": "1"},
+	})
+	if err == nil {
+		err = s.in.Encode(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	}
+	return s, err
+}
+
+func (s *server) stop() {
+	s.end()
+	s.cmd.Wait()
+}
+
+// call sends one request and returns the result of its answer; notifications in
+// between are passed over.
+func (s *server) call(method string, params any) (json.RawMessage, error) {
+	s.id++
+	if err := s.in.Encode(map[string]any{"jsonrpc": "2.0", "id": s.id, "method": method, "params": params}); err != nil {
+		return nil, err
+	}
+	for {
+		line, err := s.out.ReadBytes('\n')
+		if err != nil {
+			return nil, err
+		}
+		var m struct {
+			ID     *int            `json:"id"`
+			Result json.RawMessage `json:"result"`
+			Error  json.RawMessage `json:"error"`
+		}
+		if err := json.Unmarshal(line, &m); err != nil {
+			return nil, fmt.Errorf("answer is not JSON: %w", err)
+		}
+		switch {
+		case m.ID == nil || *m.ID != s.id:
+		case m.Error != nil:
+			return nil, errors.New(string(m.Error))
+		default:
+			return m.Result, nil
+		}
+	}
+}
+
+// tool calls a tool and decodes its structured content. The time ends when the
+// whole answer has arrived, before it is decoded.
+func (s *server) tool(name string, arguments, answer any) (float64, error) {
+	began := time.Now()
+	raw, err := s.call("tools/call", map[string]any{"name": name, "arguments": arguments})
+	took := ms(time.Since(began))
+	if err != nil {
+		return 0, err
+	}
+	var result struct {
+		Structured json.RawMessage `json:"structuredContent"`
+		IsError    bool            `json:"isError"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return 0, err
+	}
+	if result.IsError {
+		return 0, errors.New(string(result.Structured))
+	}
+	return took, json.Unmarshal(result.Structured, answer)
+}
+
+type answer struct {
+	Results []struct{ Path, Anchor string }
+	Index   json.RawMessage
+}
+
+func (s *server) search(query, mode string) (a answer, took float64, err error) {
+	took, err = s.tool("read_context", map[string]any{"query": query, "mode": mode}, &a)
+	return a, took, err
+}
+
+func (s *server) read(path, anchor string) (float64, error) {
+	arguments := map[string]any{"path": path, "max_tokens": 8000}
+	if anchor != "" {
+		arguments["path"] = path + "#" + anchor
+	}
+	var doc struct{ Content string }
+	return s.tool("read_doc", arguments, &doc)
+}
+
+// sample makes n different queries of at most 200 characters.
+func sample(dir string, n int, r *rand.Rand) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != dir:
+			return filepath.SkipDir
+		case strings.HasSuffix(path, ".md"):
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no .md file below %s", dir)
+	}
+	seen := make(map[string]bool)
+	var queries []string
+	for tries := 0; len(queries) < n; tries++ {
+		if tries > 100*n {
+			return nil, fmt.Errorf("only %d different queries below %s, want %d", len(queries), dir, n)
+		}
+		text, err := os.ReadFile(files[r.IntN(len(files))])
+		if err != nil {
+			return nil, err
+		}
+		q := query(strings.Split(string(text), "\n"), r)
+		if len(strings.Fields(q)) >= 3 && !seen[q] {
+			seen[q] = true
+			queries = append(queries, q)
+		}
+	}
+	return queries, nil
+}
+
+func query(lines []string, r *rand.Rand) string {
+	at := r.IntN(len(lines))
+	var words []string
+	if r.IntN(2) == 0 { // the heading above, and words of the line
+		for k := at; k >= 0; k-- {
+			if strings.HasPrefix(lines[k], "#") {
+				words = plain(lines[k])
+				break
+			}
+		}
+		line := plain(lines[at])
+		for len(words) < 8 && len(line) > 0 {
+			k := r.IntN(len(line))
+			words = append(words, line[k])
+			line = slices.Delete(line, k, k+1)
+		}
+	} else {
+		words = plain(lines[at])
+		if len(words) > 8 {
+			k := r.IntN(len(words) - 7)
+			words = words[k : k+8]
+		}
+	}
+	q := strings.Join(words[:min(8, len(words))], " ")
+	if len(q) > 200 {
+		return ""
+	}
+	return q
+}
+
+// plain keeps a line's words of letters and digits.
+func plain(line string) []string {
+	return strings.FieldsFunc(line, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9')
+	})
+}
+
+func percentiles(v []float64) map[string]float64 {
+	if len(v) == 0 {
+		return nil
+	}
+	slices.Sort(v)
+	at := func(p float64) float64 { return v[min(len(v)-1, int(p*float64(len(v))))] }
+	return map[string]float64{"p50": at(.50), "p95": at(.95), "p99": at(.99), "max": v[len(v)-1]}
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// peakRSS is the process's high-water mark of resident memory in MiB, 0 where
+// the system does not tell.
+func peakRSS(pid int) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		var kib float64
+		if _, err := fmt.Sscanf(line, "VmHWM: %f kB", &kib); err == nil {
+			return kib / 1024
+		}
+	}
+	return 0
+}
