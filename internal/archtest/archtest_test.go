@@ -1,0 +1,201 @@
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers, from the top: a package imports its own layer and those below it.
+// The longest matching prefix counts.
+var layers = []struct {
+	layer    int
+	packages []string
+}{
+	{7, []string{"cmd"}},
+	{6, []string{"tools", "internal/web", "benchmarks"}},
+	{5, []string{"internal/workspace"}},
+	{4, []string{"retriever", "indexer", "internal/suggest", "internal/task", "internal/stage"}},
+	{3, []string{"internal/store/docs", "internal/store/text", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/store/graph", "internal/store/storetest", "internal/catalog", "internal/walk"}},
+	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag"}},
+	{1, []string{"models"}},
+}
+
+// alone import nothing of ours, so that they can be lifted out as they are.
+var alone = []string{"graphrank", "internal/taskdag"}
+
+// owners names the one package (with those below it) that may import a third
+// party's packages. Where a library is split over several modules, its prefix
+// covers them. Anything third-party that is not listed fails the test: a new
+// dependency is a decision.
+var owners = map[string][]string{
+	"github.com/blevesearch/":                {"internal/store/text"},
+	"github.com/RoaringBitmap/roaring":       {"internal/store/text"},
+	"go.etcd.io/bbolt":                       {"internal/kv"},
+	"github.com/qdrant/go-client":            {"internal/store/qdrant"},
+	"github.com/knights-analytics/hugot":     {"models/onnx"},
+	"github.com/gomlx/":                      {"models/onnx"},
+	"github.com/pkoukk/tiktoken-go":          {"models/bpe"},
+	"github.com/modelcontextprotocol/go-sdk": {"tools"},
+	"github.com/google/jsonschema-go":        {"tools"},
+	"github.com/yuin/goldmark":               {"internal/markdown"},
+	"github.com/goccy/go-yaml":               {"internal/markdown"},
+	"github.com/pelletier/go-toml/v2":        {"internal/workspace"},
+	"github.com/gofrs/flock":                 {"internal/workspace"},
+	"github.com/spf13/cobra":                 {"cmd/cairn"},
+	"github.com/schollz/progressbar/v3":      {"cmd/cairn"},
+	"github.com/go-git/go-git/v5":            {"internal/walk"},
+	"github.com/go-git/go-billy/v5":          {"internal/walk"},
+	"github.com/mmcloughlin/avo":             {"models/bert/asm", "models/bert/avo", "internal/store/flat"},
+	"google.golang.org/protobuf":             {"models/bert"},
+	"github.com/rogpeppe/go-internal":        nil, // tests
+	"github.com/google/go-cmp":               nil, // tests
+	"github.com/hashicorp/golang-lru/v2":     nil, // a cache, used wherever one is
+	"golang.org/x/sys":                       nil, // the operating system and the processor
+	"golang.org/x/sync":                      nil,
+	"golang.org/x/text":                      nil,
+	"golang.org/x/term":                      {"cmd/cairn"},
+	"gonum.org/v1/gonum":                     {"graphrank"},
+}
+
+type pkg struct {
+	ImportPath                         string
+	Standard                           bool
+	Imports, TestImports, XTestImports []string
+}
+
+// load lists our packages as seen by one set of build tags.
+func load(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Standard,Imports,TestImports,XTestImports", "cairn/...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(out); ; {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if len(pkgs) < 5 {
+		t.Fatalf("go list found %d packages, want them all", len(pkgs))
+	}
+	return pkgs
+}
+
+// layerOf returns the layer of one of our packages, named without "cairn/".
+func layerOf(name string) (layer int, ok bool) {
+	best := ""
+	for _, l := range layers {
+		for _, prefix := range l.packages {
+			if within(name, prefix) && len(prefix) > len(best) {
+				best, layer, ok = prefix, l.layer, true
+			}
+		}
+	}
+	return layer, ok
+}
+
+func within(name, prefix string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }
+
+// free packages stand outside the layers: tests use them from anywhere.
+func free(name string) bool {
+	return within(name, "internal/testutil") || within(name, "internal/archtest")
+}
+
+func TestImportsRunOneWay(t *testing.T) {
+	for _, p := range load(t) {
+		name := strings.TrimPrefix(p.ImportPath, "cairn/")
+		if free(name) {
+			continue
+		}
+		from, ok := layerOf(name)
+		if !ok {
+			t.Errorf("%s is in no layer: add it to archtest", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			to, ours := strings.CutPrefix(imp, "cairn/")
+			if !ours {
+				continue
+			}
+			if layer, _ := layerOf(to); free(to) || layer > from {
+				t.Errorf("%s (layer %d) imports %s (layer %d)", name, from, to, layer)
+			}
+			if slices.ContainsFunc(alone, func(a string) bool { return within(name, a) && !within(to, a) }) {
+				t.Errorf("%s imports %s, want nothing of ours", name, to)
+			}
+		}
+	}
+}
+
+func TestThirdPartyHasOneImporter(t *testing.T) {
+	for _, p := range load(t) {
+		name := strings.TrimPrefix(p.ImportPath, "cairn/")
+		tests := slices.Concat(p.TestImports, p.XTestImports)
+		for _, imp := range slices.Concat(p.Imports, tests) {
+			first, _, _ := strings.Cut(imp, "/")
+			if !strings.Contains(first, ".") {
+				continue // the standard library, or ours
+			}
+			prefix, ok := ownerOf(imp)
+			if !ok {
+				t.Errorf("%s imports %s, which has no owner: add it to archtest with its reason", name, imp)
+				continue
+			}
+			if own := owners[prefix]; own != nil && !slices.ContainsFunc(own, func(o string) bool { return within(name, o) }) {
+				t.Errorf("%s imports %s, which belongs to %v", name, imp, own)
+			}
+		}
+	}
+}
+
+// ownerOf finds the longest prefix of owners that imp lies below.
+func ownerOf(imp string) (prefix string, ok bool) {
+	for p := range maps.Keys(owners) {
+		if within(imp, strings.TrimSuffix(p, "/")) && len(p) > len(prefix) {
+			prefix, ok = p, true
+		}
+	}
+	return prefix, ok
+}
+
+// TestRules makes sure that the rules above can fail.
+func TestRules(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		want int
+		ok   bool
+	}{{"internal/store", 2, true}, {"internal/store/text", 3, true}, {"models/bert/asm", 1, true}, {"cmd/cairn", 7, true}, {"internal/storehouse", 0, false}} {
+		if got, ok := layerOf(c.name); got != c.want || ok != c.ok {
+			t.Errorf("layerOf(%q) = %d, %v, want %d, %v", c.name, got, ok, c.want, c.ok)
+		}
+	}
+	for imp, want := range map[string]string{
+		"github.com/blevesearch/bleve/v2/analysis": "github.com/blevesearch/", "go.etcd.io/bbolt": "go.etcd.io/bbolt", "go.etcd.io/bbolted": "", "example.com/x": "",
+	} {
+		if got, _ := ownerOf(imp); got != want {
+			t.Errorf("ownerOf(%q) = %q, want %q", imp, got, want)
+		}
+	}
+}

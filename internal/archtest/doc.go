@@ -1,0 +1,2 @@
+// Package archtest holds the rules of who may import whom, as a test.
+package archtest
