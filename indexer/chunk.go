@@ -1,0 +1,135 @@
+package indexer
+
+import (
+	"fmt"
+	"strings"
+
+	"cairn/internal/store"
+	"cairn/models"
+)
+
+// ChunkOptions sets the size of chunks. All sizes are word pieces of the
+// embedding model and count everything the encoder reads for a chunk: special
+// tokens, title, heading trail and body. Nil and the zero value give the
+// defaults. An index made with other options has other chunks, see
+// Chunker.Format.
+type ChunkOptions struct {
+	// MaxTokens is the most a chunk may have. 0, or more than the model reads,
+	// is the model's longest input (256 for the shipped one). At least 32.
+	MaxTokens int
+	// TargetTokens is the size a section is cut into when it has to be cut. A
+	// section up to a quarter above it stays whole. 0 is MaxTokens: a section
+	// is cut only when it does not fit.
+	TargetTokens int
+	// OverlapTokens is how much of the end of a chunk may be repeated at the
+	// start of the next one, in whole paragraphs, list entries or sentences.
+	// 0 repeats nothing.
+	OverlapTokens int
+}
+
+// minChunkTokens keeps room for a body when MaxTokens is set very low.
+const minChunkTokens = 32
+
+// chunkFormat is the version of the rules by which text becomes chunks and
+// what the encoder is given for a chunk. History: 1, the first.
+const chunkFormat = 1
+
+// Chunker cuts sections into chunks and says what each index is given for a
+// chunk. It is safe for concurrent use when its tokenizer is.
+type Chunker struct {
+	tok     models.Tokenizer
+	options ChunkOptions
+	// fixed is the number of tokens no chunk can avoid: the special ones and
+	// the model's document prefix.
+	fixed int
+}
+
+// NewChunker returns a Chunker for the model that d describes and tok counts for.
+func NewChunker(d models.Description, tok models.Tokenizer, o *ChunkOptions) *Chunker {
+	c := &Chunker{tok: tok}
+	if o != nil {
+		c.options = *o
+	}
+	m := &c.options
+	if m.MaxTokens <= 0 || m.MaxTokens > d.MaxTokens {
+		m.MaxTokens = d.MaxTokens
+	}
+	m.MaxTokens = max(m.MaxTokens, minChunkTokens)
+	if m.TargetTokens <= 0 || m.TargetTokens > m.MaxTokens {
+		m.TargetTokens = m.MaxTokens
+	}
+	m.OverlapTokens = min(max(m.OverlapTokens, 0), m.TargetTokens/2)
+	c.fixed = len(tok.Encode("")) + tok.Count(d.DocumentPrefix)
+	return c
+}
+
+// Format names everything the chunks of an index depend on apart from the
+// files and the model. Two indexes of one folder whose Formats and models are
+// equal have the same chunks.
+func (c *Chunker) Format() string {
+	return fmt.Sprintf("chunks-%d max=%d target=%d overlap=%d",
+		chunkFormat, c.options.MaxTokens, c.options.TargetTokens, c.options.OverlapTokens)
+}
+
+// Chunk sets the chunks of every section of doc, whose text is text. Every
+// byte of a section's own text that is not white space lies in at least one of
+// its chunks; chunks are in order and overlap only when the options ask for
+// it. A heading without a body is a chunk, so that it can be found; so is the
+// blank section of a document that has nothing but front matter, at the price
+// of an empty extent.
+func (c *Chunker) Chunk(doc *store.Document, text string) {
+	for i := range doc.Sections {
+		s := &doc.Sections[i]
+		own := trimBlank(text, span{s.Start, s.OwnEnd})
+		if own.start == own.end {
+			s.Chunks = nil
+			if len(doc.Sections) == 1 && text != "" {
+				s.Chunks = []store.Chunk{{Start: own.start, End: own.end}}
+			}
+			continue
+		}
+		body := trimBlank(text, span{bodyStart(s, text), s.OwnEnd})
+		room := c.options.MaxTokens - c.fixed - c.tok.Count(c.head(doc, s))
+		// A long trail must not leave a small target next to nothing.
+		target := max(room/4, c.options.TargetTokens-c.options.MaxTokens+room)
+		sp := splitter{c: c, path: doc.Path, text: text, room: room, target: target}
+		spans := sp.cut(body)
+		s.Chunks = make([]store.Chunk, len(spans))
+		for n, p := range spans {
+			s.Chunks[n] = store.Chunk{Start: p.start, End: p.end}
+		}
+		s.Chunks[0].Start = own.start
+		s.Chunks[len(spans)-1].End = own.end
+	}
+}
+
+// bodyStart returns the offset at which the text below a section's heading
+// begins. A heading that is itself part of what is to be read, such as a
+// declaration in a source file, belongs to the body.
+func bodyStart(s *store.Section, text string) int {
+	if s.Level == 0 {
+		return s.Start
+	}
+	at := s.Start
+	for n := 0; at < s.OwnEnd; n++ {
+		end := lineEnd(text, at, s.OwnEnd)
+		line := strings.TrimSpace(text[at:end])
+		switch {
+		case n == 0 && strings.HasPrefix(line, "#"):
+			return end
+		case line == "":
+			return s.Start
+		case n > 0 && underlines(line):
+			return end
+		}
+		at = end
+	}
+	return s.Start
+}
+
+// underlines reports whether a line is one punctuation character repeated, as
+// below a heading in Markdown and, with more characters, in reStructuredText.
+func underlines(line string) bool {
+	c := line[:1]
+	return strings.Trim(line, c) == "" && strings.Contains("=-~^\"'`*+#.:_<>", c)
+}

@@ -1,0 +1,203 @@
+package indexer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"cairn/internal/markdown"
+	"cairn/internal/store"
+	"cairn/internal/testutil"
+)
+
+func parsed(path, text string) *store.Document {
+	d := markdown.Parse(path, []byte(text), nil)
+	return &store.Document{Path: path, Title: d.Title, Labels: d.Labels, Sections: d.Sections}
+}
+
+func hashChunker(o *ChunkOptions) *Chunker {
+	e := &testutil.HashEmbedder{}
+	return NewChunker(e.Description(), e.Tokenizer(), o)
+}
+
+// TestChunkProperties holds what every consumer of chunks relies on.
+func TestChunkProperties(t *testing.T) {
+	for _, o := range []ChunkOptions{{}, {TargetTokens: 120}, {MaxTokens: 64}, {MaxTokens: 32}, {TargetTokens: 128, OverlapTokens: 40}, {MaxTokens: 50, TargetTokens: 20, OverlapTokens: 10}} {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
+			c := hashChunker(&o)
+			limit := c.options.MaxTokens
+			for seed := range uint64(150) {
+				r := rand.New(rand.NewPCG(seed, 7))
+				text := testutil.Markdown(r, 50+r.IntN(8000))
+				if seed%5 == 0 {
+					text = strings.ReplaceAll(text, "\n", "\r\n")
+				}
+				doc := parsed("dir/doc.md", text)
+				c.Chunk(doc, text)
+				again := parsed("dir/doc.md", text)
+				c.Chunk(again, text)
+				for i, s := range doc.Sections {
+					checkSection(t, c, doc, i, text, limit, o.OverlapTokens > 0)
+					if got, want := fmt.Sprint(s.Chunks), fmt.Sprint(again.Sections[i].Chunks); got != want {
+						t.Fatalf("seed %d section %d: chunks differ between two calls: %s and %s", seed, i, got, want)
+					}
+				}
+				if t.Failed() {
+					t.Fatalf("seed %d", seed)
+				}
+			}
+		})
+	}
+}
+
+func checkSection(t *testing.T, c *Chunker, doc *store.Document, i int, text string, limit int, overlaps bool) {
+	t.Helper()
+	s := doc.Sections[i]
+	covered := s.Start
+	for n, k := range s.Chunks {
+		if k.Start < s.Start || k.End > s.OwnEnd || k.Start > k.End {
+			t.Errorf("section %d chunk %d is [%d,%d), outside of [%d,%d)", i, n, k.Start, k.End, s.Start, s.OwnEnd)
+			return
+		}
+		if n > 0 && (k.Start <= s.Chunks[n-1].Start || k.End <= s.Chunks[n-1].End) {
+			t.Errorf("section %d chunk %d %v does not come after %v", i, n, k, s.Chunks[n-1])
+		}
+		if n > 0 && !overlaps && k.Start < s.Chunks[n-1].End {
+			t.Errorf("section %d chunk %d %v overlaps %v", i, n, k, s.Chunks[n-1])
+		}
+		if !utf8.ValidString(text[k.Start:k.End]) {
+			t.Errorf("section %d chunk %d cuts a rune: %q", i, n, text[k.Start:k.End])
+		}
+		if k.Start > covered && strings.TrimFunc(text[covered:k.Start], unicode.IsSpace) != "" {
+			t.Errorf("section %d: %q before chunk %d is in no chunk", i, text[covered:k.Start], n)
+		}
+		covered = max(covered, k.End)
+		e := c.EmbedText(doc, i, n, text)
+		if got := len(c.tok.Encode(e)); got > limit {
+			t.Errorf("section %d chunk %d has %d tokens, want at most %d: %q", i, n, got, limit, e)
+		}
+	}
+	if rest := strings.TrimFunc(text[covered:s.OwnEnd], unicode.IsSpace); rest != "" {
+		t.Errorf("section %d: %q is in no chunk", i, rest)
+	}
+}
+
+func TestChunkShapes(t *testing.T) {
+	long := strings.Repeat("alpha beta gamma delta. ", 40) // 200 pieces
+	for _, c := range []struct {
+		name, path, text string
+		options          ChunkOptions
+		want             []string // anchor: text of each chunk
+	}{
+		{"heading only", "a.md", "# One\n\n## Two\n\nText.\n", ChunkOptions{}, []string{"one: # One", "two: ## Two\n\nText."}},
+		{"setext", "a.md", "One\n===\n\nText.\n", ChunkOptions{}, []string{"one: One\n===\n\nText."}},
+		{"preamble", "a.md", "\n\nBefore.\n\n# One\n", ChunkOptions{}, []string{": Before.", "one: # One"}},
+		{"blank", "a.md", "\n\n", ChunkOptions{}, []string{": "}},
+		{"front matter only", "a.md", "---\ntitle: T\n---\n", ChunkOptions{}, []string{": "}},
+		{"empty", "a.md", "", ChunkOptions{}, nil},
+		{"small paragraphs together", "a.md", "# H\n\none\n\ntwo\n\nthree\n", ChunkOptions{MaxTokens: 32}, []string{"h: # H\n\none\n\ntwo\n\nthree"}},
+		{"at paragraphs", "a.md", "# H\n\n" + strings.Repeat("one ", 20) + "\n\n" + strings.Repeat("two ", 20) + "\n", ChunkOptions{MaxTokens: 32},
+			[]string{"h: # H\n\n" + strings.Repeat("one ", 19) + "one", "h: " + strings.Repeat("two ", 19) + "two"}},
+		{"at list entries", "a.md", "# H\n\n- " + strings.Repeat("one ", 20) + "\n- " + strings.Repeat("two ", 20) + "\n", ChunkOptions{MaxTokens: 32},
+			[]string{"h: # H\n\n- " + strings.Repeat("one ", 19) + "one", "h: - " + strings.Repeat("two ", 19) + "two"}},
+		{"fences stay whole", "a.md", "# H\n\n" + strings.Repeat("one ", 24) + "\n\n```\na\n\n# b\n\nc\n```\n", ChunkOptions{MaxTokens: 32, TargetTokens: 24},
+			[]string{"h: # H\n\n" + strings.Repeat("one ", 23) + "one", "h: ```\na\n\n# b\n\nc\n```"}},
+		{"even halves, at sentences", "a.md", "# H\n\n" + strings.TrimSpace(long) + "\n", ChunkOptions{MaxTokens: 128},
+			[]string{"h: # H\n\n" + strings.TrimSpace(long[:len(long)/2]), "h: " + strings.TrimSpace(long[len(long)/2:])}},
+	} {
+		doc := parsed(c.path, c.text)
+		hashChunker(&c.options).Chunk(doc, c.text)
+		var got []string
+		for _, s := range doc.Sections {
+			for _, k := range s.Chunks {
+				got = append(got, s.Anchor+": "+c.text[k.Start:k.End])
+			}
+		}
+		if strings.Join(got, "\n--\n") != strings.Join(c.want, "\n--\n") {
+			t.Errorf("%s: chunks are\n%q\nwant\n%q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestChunkOverlapRepeatsWholeSentences(t *testing.T) {
+	var b strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&b, "Sentence number %02d here. ", i) // 5 pieces each
+	}
+	text := "# H\n\n" + b.String() + "\n"
+	doc := parsed("a.md", text)
+	hashChunker(&ChunkOptions{MaxTokens: 64, OverlapTokens: 12}).Chunk(doc, text)
+	chunks := doc.Sections[0].Chunks
+	if len(chunks) < 4 {
+		t.Fatalf("%d chunks, want at least 4", len(chunks))
+	}
+	for n := 1; n < len(chunks); n++ {
+		shared := text[chunks[n].Start:chunks[n-1].End]
+		if got := strings.Count(shared, "Sentence"); got != 2 || !strings.HasPrefix(shared, "Sentence") {
+			t.Errorf("chunk %d repeats %q, want two sentences", n, shared)
+		}
+	}
+}
+
+func TestEmbedTextAndTextEntry(t *testing.T) {
+	text := "---\ntitle: Guide\ntags: [a]\n---\n# Setup\n\n## On *Linux*\n\nRun [make](docs/make.md).\n"
+	doc := parsed("g.md", text)
+	c := hashChunker(nil)
+	c.Chunk(doc, text)
+	if got, want := c.EmbedText(doc, 1, 0, text), "Guide\nSetup\nOn Linux\nRun make."; got != want {
+		t.Errorf("EmbedText = %q, want %q", got, want)
+	}
+	if got, want := c.EmbedText(doc, 0, 0, text), "Guide\nSetup"; got != want {
+		t.Errorf("EmbedText of a heading without a body = %q, want %q", got, want)
+	}
+	e := c.TextEntry(doc, 1, 0, text)
+	if got, want := fmt.Sprint(e), "{g.md#on-linux.0 g.md Guide [Setup On Linux] \nRun [make](docs/make.md). {true [a]   }}"; got != want {
+		t.Errorf("TextEntry = %q, want %q", got, want)
+	}
+}
+
+func TestHeadIsBounded(t *testing.T) {
+	heading := strings.Repeat("word ", 300)
+	text := "# " + heading + "\n\n## Sub\n\n" + strings.Repeat("body ", 500)
+	doc := parsed("a.md", text)
+	c := hashChunker(nil)
+	c.Chunk(doc, text)
+	for i := range doc.Sections {
+		checkSection(t, c, doc, i, text, 256, false)
+	}
+	if e := c.EmbedText(doc, 1, 0, text); !strings.HasPrefix(e, "Sub\nbody") {
+		t.Errorf("EmbedText begins with %.40q, want the innermost heading", e)
+	}
+	if e := c.EmbedText(doc, 0, 0, text); !strings.HasPrefix(e, "word word") {
+		t.Errorf("EmbedText begins with %.40q, want the beginning of the heading", e)
+	}
+}
+
+// TestChunkOneLongLine bounds the work: a line of a megabyte without white
+// space must not be counted over and over.
+func TestChunkOneLongLine(t *testing.T) {
+	text := strings.Repeat("é", 1<<19)
+	doc := parsed("a.txt", text)
+	c := hashChunker(nil)
+	c.Chunk(doc, text)
+	checkSection(t, c, doc, 0, text, 256, false)
+}
+
+func FuzzChunk(f *testing.F) {
+	f.Add("# A\n\ntext\n\n- one\n- two\n", 40)
+	f.Add("```\n\n\n~~~\n\u3000x\n", 33)
+	f.Fuzz(func(t *testing.T, text string, size int) {
+		if !utf8.ValidString(text) {
+			t.Skip()
+		}
+		c := hashChunker(&ChunkOptions{MaxTokens: size})
+		doc := parsed("a.md", text)
+		c.Chunk(doc, text)
+		for i := range doc.Sections {
+			checkSection(t, c, doc, i, text, c.options.MaxTokens, false)
+		}
+	})
+}

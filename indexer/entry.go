@@ -1,0 +1,94 @@
+package indexer
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"cairn/internal/markdown"
+	"cairn/internal/store"
+)
+
+// EmbedText returns what the encoder reads for chunk n of section i of doc,
+// whose text is text: the title, the heading trail and the plain text of the
+// chunk. It has at most MaxTokens word pieces, so nothing of it is cut off.
+func (c *Chunker) EmbedText(doc *store.Document, i, n int, text string) string {
+	s := &doc.Sections[i]
+	head := c.head(doc, s)
+	body := strings.TrimSpace(markdown.Plain(doc.Path, []byte(chunkBody(s, n, text))))
+	switch {
+	case body == "":
+		return head
+	case head == "":
+		return body
+	}
+	return head + "\n" + body
+}
+
+// TextEntry returns what the keyword index is given for chunk n of section i
+// of doc, whose text is text. The body keeps its markup, since people search
+// for links, paths and flags as written; the heading is in the trail alone,
+// where the index can weigh it.
+func (c *Chunker) TextEntry(doc *store.Document, i, n int, text string) store.TextEntry {
+	s := &doc.Sections[i]
+	return store.TextEntry{
+		Chunk:  store.ChunkID(doc.Path, s.Anchor, n),
+		Path:   doc.Path,
+		Title:  doc.Title,
+		Trail:  s.Trail,
+		Body:   chunkBody(s, n, text),
+		Labels: doc.Labels,
+	}
+}
+
+// chunkBody is the text of chunk n without the section's heading.
+func chunkBody(s *store.Section, n int, text string) string {
+	k := s.Chunks[n]
+	start := min(max(k.Start, bodyStart(s, text)), k.End)
+	return text[start:k.End]
+}
+
+// head is the title and the heading trail in front of every chunk of a
+// section, a line each. It takes at most half of what a chunk may have: of a
+// longer one the outermost lines are left out, and what is still too long is
+// cut at its end.
+func (c *Chunker) head(doc *store.Document, s *store.Section) string {
+	parts := make([]string, 0, 1+len(s.Trail))
+	if t := strings.TrimSpace(doc.Title); t != "" && (len(s.Trail) == 0 || s.Trail[0] != doc.Title) {
+		parts = append(parts, t)
+	}
+	parts = append(parts, s.Trail...)
+	limit := c.options.MaxTokens/2 - c.fixed
+	for {
+		head := strings.Join(parts, "\n")
+		if len(head) <= limit || c.tok.Count(head) <= limit { // a word piece has at least one byte
+			return head
+		}
+		if len(parts) == 1 {
+			return c.prefix(head, limit)
+		}
+		parts = parts[1:]
+	}
+}
+
+// prefix returns a beginning of s of at most limit tokens: the longest that
+// bisection over its length finds.
+func (c *Chunker) prefix(s string, limit int) string {
+	low, high := 0, min(len(s), limit*bytesPerToken)
+	for low < high {
+		mid := (low + high + 1) / 2
+		if c.tok.Count(s[:runeBefore(s, mid)]) <= limit {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return strings.TrimSpace(s[:runeBefore(s, low)])
+}
+
+// runeBefore returns the largest rune border of s that is not after at.
+func runeBefore(s string, at int) int {
+	for at > 0 && at < len(s) && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return at
+}

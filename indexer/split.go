@@ -1,0 +1,345 @@
+package indexer
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cairn/internal/markdown"
+)
+
+// span is a half-open range of bytes of a file.
+type span struct{ start, end int }
+
+// unit is a piece of text that packing does not cut any more.
+type unit struct {
+	span
+	tokens int
+}
+
+// level says at which borders a span is divided. A span that is still too
+// large is divided at the next level.
+type level int
+
+const (
+	paragraphs level = iota // blank lines and fences
+	lines                   // list entries, table rows, lines of code
+	sentences
+	halves // the white space, or else the rune border, nearest to the middle
+)
+
+// splitter divides one body into units and packs them into chunks.
+type splitter struct {
+	c            *Chunker
+	path, text   string
+	room, target int
+	units        []unit
+}
+
+// cut divides body into pieces of at most room tokens, close to target tokens
+// each. It returns at least one piece.
+func (sp *splitter) cut(body span) []span {
+	n, fits := sp.count(body, min(sp.room, sp.target+sp.target/4))
+	if fits {
+		return []span{body}
+	}
+	sp.divide(body, paragraphs)
+	if n == 0 { // too long to have been counted
+		for _, u := range sp.units {
+			n += u.tokens
+		}
+	}
+	return sp.pack(n, sp.c.options.OverlapTokens)
+}
+
+// bytesPerToken bounds the work on very long text: a span of more bytes than
+// this for each token allowed is taken as too long without counting it. Word
+// pieces have four to five bytes on average, so nothing that fits is near.
+const bytesPerToken = 64
+
+// count returns the tokens of the plain text of a span and whether they are at
+// most limit. A span that is plainly too long is not counted.
+func (sp *splitter) count(s span, limit int) (n int, fits bool) {
+	if s.end-s.start > (limit+1)*bytesPerToken {
+		return 0, false
+	}
+	n = sp.c.tok.Count(markdown.Plain(sp.path, []byte(sp.text[s.start:s.end])))
+	return n, n <= limit
+}
+
+// divide appends the units of s in order. A unit has at most room tokens, and
+// is larger than target only when it is a single sentence.
+func (sp *splitter) divide(s span, at level) {
+	split := [...]func(string, span) []span{splitParagraphs, splitLines, splitSentences}
+	for ; at < halves; at++ {
+		pieces := split[at](sp.text, s)
+		if len(pieces) < 2 {
+			continue
+		}
+		for _, p := range pieces {
+			if n, fits := sp.count(p, sp.target); fits {
+				sp.units = append(sp.units, unit{p, n})
+			} else {
+				sp.divide(p, at+1)
+			}
+		}
+		return
+	}
+	n, fits := sp.count(s, sp.room)
+	if !fits {
+		if pieces := splitHalf(sp.text, s); len(pieces) == 2 {
+			sp.divide(pieces[0], halves)
+			sp.divide(pieces[1], halves)
+			return
+		}
+	}
+	sp.units = append(sp.units, unit{s, n})
+}
+
+// pack joins neighbouring units into chunks. total is the sum of their tokens,
+// from which an even size is derived: cutting 260 tokens into 250 and 10 would
+// leave a chunk that says nothing.
+func (sp *splitter) pack(total, overlap int) []span {
+	var out []span
+	left := max(1, (total+sp.target-1)/sp.target) // chunks still to come
+	first, size := 0, 0                           // the open chunk: units[first:i]
+	fresh := 0                                    // its first unit that is not repeated from the chunk before
+	even := total / left
+	for i, u := range sp.units {
+		if i > fresh && (size+u.tokens > sp.room || size+u.tokens/2 > even) {
+			out = sp.emit(out, first, fresh, i)
+			for _, done := range sp.units[fresh:i] {
+				total -= done.tokens
+			}
+			left = max(1, left-1)
+			even = total / left
+			fresh = i
+			first, size = sp.overlap(first, i, overlap)
+			even += size
+			for first < i && size+u.tokens > sp.room {
+				size -= sp.units[first].tokens
+				first++
+			}
+		}
+		size += u.tokens
+	}
+	return sp.emit(out, first, fresh, len(sp.units))
+}
+
+// overlap returns the first of the units before i, and after first, that
+// together have at most limit tokens, and their size.
+func (sp *splitter) overlap(first, i, limit int) (from, size int) {
+	from = i
+	for limit > 0 && from > first+1 && size+sp.units[from-1].tokens <= limit {
+		from--
+		size += sp.units[from].tokens
+	}
+	return from, size
+}
+
+// emit appends the chunk of units[first:end], of which those from fresh on are
+// new. Text read in one piece can have more tokens than its parts (markup that
+// meant nothing alone), so the sum is not trusted: a chunk that is too large
+// loses its repeated units, then is halved.
+func (sp *splitter) emit(out []span, first, fresh, end int) []span {
+	if first >= end {
+		return out
+	}
+	s := span{sp.units[first].start, sp.units[end-1].end}
+	if end-first == 1 {
+		return append(out, s)
+	}
+	if _, fits := sp.count(s, sp.room); fits {
+		return append(out, s)
+	}
+	if first < fresh {
+		return sp.emit(out, fresh, fresh, end)
+	}
+	mid := (first + end) / 2
+	return sp.emit(sp.emit(out, first, first, mid), mid, mid, end)
+}
+
+// splitParagraphs divides s at blank lines and around fenced code, which stays
+// in one piece with the blank lines inside it.
+func splitParagraphs(text string, s span) []span {
+	var out []span
+	start := s.start
+	flush := func(end int) {
+		if p := trimBlank(text, span{start, end}); p.start < p.end {
+			out = append(out, p)
+		}
+		start = end
+	}
+	fence := ""
+	for at := s.start; at < s.end; {
+		end := lineEnd(text, at, s.end)
+		line := strings.TrimSpace(text[at:end])
+		mark := fenceMark(line)
+		switch {
+		case fence != "":
+			if strings.HasPrefix(mark, fence) && len(line) == len(mark) {
+				fence = ""
+				flush(end)
+			}
+		case mark != "":
+			flush(at)
+			fence = mark
+		case line == "":
+			flush(at)
+		}
+		at = end
+	}
+	flush(s.end)
+	return out
+}
+
+// fenceMark returns the run of three or more backquotes or tildes line begins
+// with, or "".
+func fenceMark(line string) string {
+	for _, c := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+// splitLines divides a paragraph before every list entry and table row, and
+// fenced or indented code at every line.
+func splitLines(text string, s span) []span {
+	var out []span
+	code := fenceMark(strings.TrimSpace(text[s.start:lineEnd(text, s.start, s.end)])) != ""
+	start := s.start
+	flush := func(end int) {
+		if p := trimBlank(text, span{start, end}); p.start < p.end {
+			out = append(out, p)
+		}
+		start = end
+	}
+	for at := s.start; at < s.end; {
+		end := lineEnd(text, at, s.end)
+		line := text[at:end]
+		if at > start && (code || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t") || beginsEntry(line)) {
+			flush(at)
+		}
+		at = end
+	}
+	flush(s.end)
+	return out
+}
+
+// beginsEntry reports whether a line begins a list entry, a table row or a
+// quoted paragraph.
+func beginsEntry(line string) bool {
+	line = strings.TrimLeft(line, " \t")
+	if line == "" {
+		return false
+	}
+	switch line[0] {
+	case '|':
+		return true
+	case '-', '*', '+':
+		return len(line) > 1 && (line[1] == ' ' || line[1] == '\t')
+	}
+	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
+	return digits > 0 && digits < 10 && len(line) > digits+1 &&
+		(line[digits] == '.' || line[digits] == ')') && line[digits+1] == ' '
+}
+
+// splitSentences divides s after '.', '!' and '?' before white space and after
+// their full-width forms. Abbreviations divide too; packing joins them again.
+func splitSentences(text string, s span) []span {
+	var out []span
+	start := s.start
+	ended := false
+	for i, r := range text[s.start:s.end] {
+		at := s.start + i
+		switch {
+		case unicode.IsSpace(r):
+			if ended && at > start {
+				out = append(out, span{start, at})
+				start = at
+			}
+			ended = false
+		case r == '。' || r == '！' || r == '？':
+			out = append(out, trimSpace(text, span{start, at + utf8.RuneLen(r)}))
+			start = at + utf8.RuneLen(r)
+			ended = false
+		default:
+			ended = r == '.' || r == '!' || r == '?' || ended && (r == '"' || r == '\'' || r == ')' || r == '*' || r == '_')
+		}
+	}
+	out = append(out, span{start, s.end})
+	kept := out[:0]
+	for _, p := range out {
+		if p = trimSpace(text, p); p.start < p.end {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// splitHalf divides s at the white space nearest to its middle, or, when it is
+// one word, at the rune border nearest to it. A single rune is not divided.
+func splitHalf(text string, s span) []span {
+	s = trimSpace(text, s)
+	mid := (s.start + s.end) / 2
+	left := strings.LastIndexFunc(text[s.start:mid], unicode.IsSpace)
+	right := strings.IndexFunc(text[mid:s.end], unicode.IsSpace)
+	at := mid
+	switch {
+	case left >= 0 && (right < 0 || mid-(s.start+left) <= right):
+		at = s.start + left
+	case right >= 0:
+		at = mid + right
+	default:
+		for at > s.start && !utf8.RuneStart(text[at]) {
+			at--
+		}
+		if at == s.start {
+			_, n := utf8.DecodeRuneInString(text[at:s.end])
+			at += n
+		}
+	}
+	var out []span
+	for _, p := range []span{{s.start, at}, {at, s.end}} {
+		if p = trimSpace(text, p); p.start < p.end {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// lineEnd returns the offset after the line that begins at or contains at, its
+// line break included, at most end.
+func lineEnd(text string, at, end int) int {
+	if n := strings.IndexByte(text[at:end], '\n'); n >= 0 {
+		return at + n + 1
+	}
+	return end
+}
+
+// trimBlank removes blank lines at the front and all white space at the end; a
+// first line keeps its indentation.
+func trimBlank(text string, s span) span {
+	p := trimSpace(text, s)
+	if p.start == p.end {
+		return p
+	}
+	if n := strings.LastIndexByte(text[s.start:p.start], '\n'); n >= 0 {
+		p.start = s.start + n + 1
+	} else {
+		p.start = s.start
+	}
+	return p
+}
+
+// trimSpace removes white space at both ends of s.
+func trimSpace(text string, s span) span {
+	t := text[s.start:s.end]
+	start := s.end - len(strings.TrimLeftFunc(t, unicode.IsSpace))
+	if start == s.end {
+		return span{s.end, s.end}
+	}
+	return span{start, s.start + len(strings.TrimRightFunc(t, unicode.IsSpace))}
+}

@@ -1,0 +1,119 @@
+// Package testutil holds what the tests of several packages share. No program
+// imports it.
+package testutil
+
+import (
+	"context"
+	"hash/fnv"
+	"math"
+	"strings"
+	"sync/atomic"
+
+	"cairn/models"
+)
+
+// HashEmbedder is a small sentence encoder without a model: every word is
+// hashed to one of Dimension signed buckets, and the sum is normalised. Texts
+// that share words are near each other, equal texts have equal vectors, in any
+// process. It is a real Embedder for tests that need thousands of vectors fast.
+type HashEmbedder struct {
+	// Tokens is the longest input; 0 means 256.
+	Tokens int
+	// Before, when not nil, is called with each batch; its error fails the call.
+	Before func(texts []string) error
+
+	embedded atomic.Int64
+}
+
+// HashDimension is the length of a HashEmbedder's vectors.
+const HashDimension = 64
+
+// Embedded returns the number of document texts embedded so far.
+func (e *HashEmbedder) Embedded() int { return int(e.embedded.Load()) }
+
+// Description implements models.Embedder.
+func (e *HashEmbedder) Description() models.Description {
+	d := models.Description{Name: "hash", ID: "hash@0123456789ab", Dimension: HashDimension, MaxTokens: e.Tokens, Pooling: "mean"}
+	if d.MaxTokens == 0 {
+		d.MaxTokens = 256
+	}
+	return d
+}
+
+// EmbedDocuments implements models.Embedder.
+func (e *HashEmbedder) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if e.Before != nil {
+		if err := e.Before(texts); err != nil {
+			return nil, err
+		}
+	}
+	vectors := make([][]float32, len(texts))
+	for i, t := range texts {
+		vectors[i] = hashVector(t)
+	}
+	e.embedded.Add(int64(len(texts)))
+	return vectors, nil
+}
+
+// EmbedQuery implements models.Embedder.
+func (e *HashEmbedder) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
+	return hashVector(text), ctx.Err()
+}
+
+// Tokenizer implements models.Embedder.
+func (e *HashEmbedder) Tokenizer() models.Tokenizer { return HashTokenizer{} }
+
+// Close implements models.Embedder.
+func (e *HashEmbedder) Close() error { return nil }
+
+func hashVector(text string) []float32 {
+	v := make([]float32, HashDimension)
+	for _, w := range strings.Fields(strings.ToLower(text)) {
+		h := fnv.New64a()
+		h.Write([]byte(w))
+		sum := h.Sum64()
+		sign := float32(1)
+		if sum>>32&1 == 1 {
+			sign = -1
+		}
+		v[sum%HashDimension] += sign
+	}
+	var square float64
+	for _, x := range v {
+		square += float64(x) * float64(x)
+	}
+	if square == 0 {
+		v[0] = 1
+		return v
+	}
+	for i := range v {
+		v[i] *= float32(1 / math.Sqrt(square))
+	}
+	return v
+}
+
+// HashTokenizer counts a word as one piece for every five bytes begun. As the
+// contract asks, counts add up over white space.
+type HashTokenizer struct{}
+
+// Count implements models.Tokenizer.
+func (HashTokenizer) Count(text string) int {
+	n := 0
+	for _, w := range strings.Fields(text) {
+		n += (len(w) + 4) / 5
+	}
+	return n
+}
+
+// Encode implements models.Tokenizer: a start and an end token around one id
+// for each piece.
+func (t HashTokenizer) Encode(text string) []int32 {
+	ids := make([]int32, t.Count(text)+2)
+	for i := range ids {
+		ids[i] = int32(i)
+	}
+	return ids
+}
