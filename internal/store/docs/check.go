@@ -1,0 +1,82 @@
+package docs
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"cairn/internal/kv"
+	"cairn/internal/store"
+)
+
+// check refuses a document that readers could not trust: they slice the text
+// by its offsets and name chunks by its anchors.
+func check(p *Put) error {
+	d := &p.Document
+	if err := checkPath(d.Path); err != nil {
+		return err
+	}
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("document %q: %s", d.Path, fmt.Sprintf(format, args...))
+	}
+	if !isHash(d.Hash) {
+		return wrong("hash %q, want 64 lower-case hex digits", d.Hash)
+	}
+	if d.Size < 0 {
+		return wrong("size %d is negative", d.Size)
+	}
+	anchors := make(map[string]bool, len(d.Sections))
+	for i := range d.Sections {
+		s := &d.Sections[i]
+		switch {
+		case s.Level < 0 || s.Level > 6:
+			return wrong("section %d has level %d, want 0 to 6", i, s.Level)
+		case s.Parent < -1 || s.Parent >= i:
+			return wrong("section %d has parent %d, want -1 to %d", i, s.Parent, i-1)
+		case s.Start < 0 || s.OwnEnd < s.Start || s.End < s.OwnEnd || s.End > len(p.Text):
+			return wrong("section %d has extents %d, %d, %d in a text of %d bytes", i, s.Start, s.OwnEnd, s.End, len(p.Text))
+		case s.StartLine < 0 || s.OwnEndLine < 0 || s.EndLine < 0:
+			return wrong("section %d has a negative line", i)
+		case !isHash(s.Hash):
+			return wrong("section %d has hash %q, want 64 lower-case hex digits", i, s.Hash)
+		case strings.ContainsAny(s.Anchor, "#."):
+			return wrong("section %d has anchor %q, which holds '#' or '.'", i, s.Anchor)
+		case anchors[s.Anchor]:
+			return wrong("two sections have the anchor %q", s.Anchor)
+		}
+		anchors[s.Anchor] = true
+		for _, c := range s.Chunks {
+			if c.Start < 0 || c.End < c.Start || c.End > len(p.Text) {
+				return wrong("a chunk of section %d spans %d to %d in a text of %d bytes", i, c.Start, c.End, len(p.Text))
+			}
+		}
+	}
+	return nil
+}
+
+func checkPath(path string) error {
+	if !fs.ValidPath(path) || path == "." || len(path) > kv.MaxKey {
+		return fmt.Errorf("document path %.200q, want a clean relative slash-separated one", path)
+	}
+	return nil
+}
+
+func isHash(s string) bool {
+	if len(s) != 2*hashSize || strings.ToLower(s) != s {
+		return false
+	}
+	_, err := hex.DecodeString(s)
+	return err == nil
+}
+
+// chunkIDs returns the ids of all chunks of d in document order.
+func chunkIDs(d *store.Document) []string {
+	var ids []string
+	for i := range d.Sections {
+		for n := range d.Sections[i].Chunks {
+			ids = append(ids, store.ChunkID(d.Path, d.Sections[i].Anchor, n))
+		}
+	}
+	return ids
+}

@@ -1,0 +1,138 @@
+// Package docs keeps the documents of a workspace: what was parsed of each file,
+// its text as indexed, and which derived index still has to be told. It is the
+// truth; the keyword index and the vectors are rebuilt from it.
+//
+// A change of a document and the marks that both derived indexes are behind are
+// one transaction. Whoever brings an index up to date reads marks (Pending),
+// changes the index, and clears the marks it read (Done); after a crash at any
+// point the marks are still there, and doing the work twice does no harm.
+//
+// # Buckets, format 1
+//
+// Numbers are little-endian; keys of all buckets but meta are paths.
+//
+//	meta       format (uint32), model (JSON of models.Description), generation
+//	           (uint64), roots (JSON), built_at (int64, Unix nanoseconds),
+//	           counts (11 x int64, see Counts)
+//	files      seq uint64, size int64, mtime int64, SHA-256 (32 bytes),
+//	           sections uint32, chunks uint32
+//	documents  title, labels and sections, see codec.go
+//	texts      the file's bytes as indexed
+//	text, vectors
+//	           pending marks: seq uint64, sections uint32, chunks uint32, then
+//	           the ids of stale chunks
+//	skipped    the reason why the file is not indexed
+package docs
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"cairn/internal/kv"
+	"cairn/internal/store"
+	"cairn/models"
+)
+
+// FormatVersion is the version of the buckets that this package reads and writes.
+const FormatVersion = 1
+
+// DefaultCache is how many decoded documents are kept, some 5 kB each.
+const DefaultCache = 2048
+
+// Options are the knobs of Open. Nil and the zero value mean the defaults.
+type Options struct {
+	// Model is what makes the vectors of this index. A zero Description
+	// accepts whatever the index was made with.
+	Model models.Description
+	// Cache is the number of decoded documents kept. 0 means DefaultCache.
+	Cache int
+}
+
+// ErrNoIndex says that a read-only database holds no documents store yet.
+var ErrNoIndex = errors.New("no index has been made yet")
+
+// FormatError says that the index was written in another format.
+type FormatError struct{ Have, Want uint32 }
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("the index has format %d, this version reads format %d", e.Have, e.Want)
+}
+
+// ModelError says that the index was made with another model. Have and Want are IDs.
+type ModelError struct{ Have, Want string }
+
+func (e *ModelError) Error() string {
+	return fmt.Sprintf("the index was made with model %s, not %s", e.Have, e.Want)
+}
+
+// CorruptError says that what is stored of a document cannot be read.
+type CorruptError struct{ Path, Reason string }
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("the stored document %q is damaged: %s", e.Path, e.Reason)
+}
+
+// Store holds documents. It is safe for concurrent use: one writer, many
+// readers, which see whole transactions only.
+type Store struct {
+	db    *kv.DB
+	cache *lru.Cache[string, *store.Document]
+}
+
+// Open opens the store in db, which stays the caller's to close. A fresh one
+// is given the format version and the model; one of another format or model is
+// a *FormatError or *ModelError and left as it is; a fresh one that is
+// read-only is ErrNoIndex.
+func Open(db *kv.DB, o *Options) (*Store, error) {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	if options.Cache <= 0 {
+		options.Cache = DefaultCache
+	}
+	cache, err := lru.New[string, *store.Document](options.Cache)
+	if err != nil {
+		return nil, err // unreachable: the size is positive
+	}
+	s := &Store{db: db, cache: cache}
+	meta, err := s.Meta()
+	if err != nil && !errors.Is(err, ErrNoIndex) {
+		return nil, err
+	}
+	fresh := err != nil
+	want := options.Model.ID
+	switch {
+	case fresh && db.ReadOnly():
+		return nil, ErrNoIndex
+	case want != "" && meta.Model.ID != "" && meta.Model.ID != want:
+		return nil, &ModelError{Have: meta.Model.ID, Want: want}
+	case db.ReadOnly() || !fresh && (want == "" || meta.Model.ID == want):
+		return s, nil
+	}
+	return s, s.initialise(options.Model)
+}
+
+func (s *Store) initialise(model models.Description) error {
+	return s.db.Update(func(tx *kv.Tx) error {
+		b, err := tx.Bucket("meta")
+		if err != nil {
+			return err
+		}
+		if err := b.Put([]byte("format"), binary.LittleEndian.AppendUint32(nil, FormatVersion)); err != nil {
+			return err
+		}
+		if model.ID == "" {
+			return nil
+		}
+		description, err := json.Marshal(model)
+		if err != nil {
+			return fmt.Errorf("describing model %s: %w", model.ID, err)
+		}
+		return b.Put([]byte("model"), description)
+	})
+}

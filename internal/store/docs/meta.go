@@ -1,0 +1,164 @@
+package docs
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"cairn/internal/kv"
+	"cairn/models"
+)
+
+// Meta is what is known of the index as a whole.
+type Meta struct {
+	// Format is the version of the buckets.
+	Format uint32
+	// Model makes the vectors; zero when none was ever named.
+	Model models.Description
+	// Generation counts the completed runs of the indexer.
+	Generation uint64
+	// Roots are the folders indexed, as the last completed run had them.
+	Roots []string
+	// BuiltAt is when the last run completed; zero before the first.
+	BuiltAt time.Time
+}
+
+// Counts are kept up to date by every write, so reading them costs one lookup.
+type Counts struct {
+	Files, Sections, Chunks int
+	// Bytes is the length of all texts.
+	Bytes   int64
+	Skipped int
+	// Text and Vectors are what the derived indexes still have to take in.
+	Text, Vectors PendingCounts
+}
+
+// PendingCounts says how much a derived index is behind. Files includes
+// deleted ones, whose chunks have yet to leave.
+type PendingCounts struct{ Files, Sections, Chunks int }
+
+// numbers is the order in which Counts are stored.
+func (c *Counts) numbers() []*int {
+	return []*int{
+		&c.Files, &c.Sections, &c.Chunks, &c.Skipped,
+		&c.Text.Files, &c.Text.Sections, &c.Text.Chunks,
+		&c.Vectors.Files, &c.Vectors.Sections, &c.Vectors.Chunks,
+	}
+}
+
+func (c *Counts) pending(k Kind) *PendingCounts {
+	if k == Text {
+		return &c.Text
+	}
+	return &c.Vectors
+}
+
+func (c *Counts) encode() []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(c.Bytes))
+	for _, n := range c.numbers() {
+		b = binary.LittleEndian.AppendUint64(b, uint64(*n))
+	}
+	return b
+}
+
+func decodeCounts(b []byte) (c Counts, err error) {
+	if b == nil {
+		return c, nil
+	}
+	numbers := c.numbers()
+	if len(b) != 8*(1+len(numbers)) {
+		return c, fmt.Errorf("the stored counts are damaged: %d bytes", len(b))
+	}
+	c.Bytes = int64(binary.LittleEndian.Uint64(b))
+	for i, n := range numbers {
+		*n = int(binary.LittleEndian.Uint64(b[8*(i+1):]))
+	}
+	return c, nil
+}
+
+// Meta returns what is known of the index as a whole.
+func (s *Store) Meta() (Meta, error) {
+	var m Meta
+	err := s.db.View(func(tx *kv.Tx) error {
+		b, err := tx.Bucket("meta")
+		if err != nil {
+			return err
+		}
+		m, err = decodeMeta(b)
+		return err
+	})
+	return m, err
+}
+
+func decodeMeta(b *kv.Bucket) (m Meta, err error) {
+	format := b.Get([]byte("format"))
+	if format == nil {
+		return m, ErrNoIndex
+	}
+	if len(format) != 4 {
+		return m, fmt.Errorf("the stored format version is damaged: %d bytes", len(format))
+	}
+	if m.Format = binary.LittleEndian.Uint32(format); m.Format != FormatVersion {
+		return m, &FormatError{Have: m.Format, Want: FormatVersion}
+	}
+	for key, value := range map[string]any{"model": &m.Model, "roots": &m.Roots} {
+		if stored := b.Get([]byte(key)); stored != nil {
+			if err := json.Unmarshal(stored, value); err != nil {
+				return m, fmt.Errorf("the stored %s is damaged: %w", key, err)
+			}
+		}
+	}
+	if stored := b.Get([]byte("generation")); len(stored) == 8 {
+		m.Generation = binary.LittleEndian.Uint64(stored)
+	}
+	if stored := b.Get([]byte("built_at")); len(stored) == 8 {
+		m.BuiltAt = time.Unix(0, int64(binary.LittleEndian.Uint64(stored)))
+	}
+	return m, nil
+}
+
+// Counts returns the number of files, sections, chunks and pending marks.
+func (s *Store) Counts() (Counts, error) {
+	var c Counts
+	err := s.View(func(r *Reader) (err error) {
+		c, err = r.Counts()
+		return err
+	})
+	return c, err
+}
+
+// Advance records that a run over roots was completed at the given time and
+// returns the new generation.
+func (s *Store) Advance(ctx context.Context, roots []string, at time.Time) (generation uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	encoded, err := json.Marshal(roots)
+	if err != nil {
+		return 0, err // unreachable: strings always marshal
+	}
+	err = s.db.Update(func(tx *kv.Tx) error {
+		b, err := tx.Bucket("meta")
+		if err != nil {
+			return err
+		}
+		m, err := decodeMeta(b)
+		if err != nil {
+			return err
+		}
+		generation = m.Generation + 1
+		for key, value := range map[string][]byte{
+			"generation": binary.LittleEndian.AppendUint64(nil, generation),
+			"built_at":   binary.LittleEndian.AppendUint64(nil, uint64(at.UnixNano())),
+			"roots":      encoded,
+		} {
+			if err := b.Put([]byte(key), value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return generation, err
+}

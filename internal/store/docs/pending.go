@@ -1,0 +1,120 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+)
+
+// Kind names a derived index.
+type Kind int
+
+// The derived indexes.
+const (
+	Text    Kind = iota // the keyword index
+	Vectors             // the vector store
+)
+
+// String returns "text" or "vectors".
+func (k Kind) String() string {
+	switch k {
+	case Text:
+		return "text"
+	case Vectors:
+		return "vectors"
+	}
+	return fmt.Sprintf("Kind(%d)", int(k))
+}
+
+// Mark names the state of a document that an index was brought up to.
+type Mark struct {
+	Path string
+	// Seq is that of the write which left the mark.
+	Seq uint64
+}
+
+// PendingDoc is a document that an index has yet to take in.
+type PendingDoc struct {
+	Mark
+	// Deleted is whether the document is gone: only Stale has to leave.
+	Deleted bool
+	// Sections and Chunks are those of the document now.
+	Sections, Chunks int
+	// Stale are the ids of chunks that have to leave the index, sorted.
+	Stale []string
+}
+
+// Pending returns, in path order, at most limit marks of paths above after;
+// "" is before every path, and a limit below 1 means all.
+func (r *Reader) Pending(kind Kind, after string, limit int) ([]PendingDoc, error) {
+	var pending []PendingDoc
+	var err error
+	r.marks[kind].Seek([]byte(after), func(k, v []byte) bool {
+		path := string(k)
+		if path == after {
+			return true
+		}
+		var m mark
+		if m, err = decodeMark(path, v); err != nil {
+			return false
+		}
+		pending = append(pending, PendingDoc{
+			Mark:    Mark{Path: path, Seq: m.seq},
+			Deleted: r.files.Get(k) == nil, Sections: m.sections, Chunks: m.chunks, Stale: m.stale,
+		})
+		return len(pending) != limit
+	})
+	return pending, err
+}
+
+// Pending is Reader.Pending in a transaction of its own.
+func (s *Store) Pending(kind Kind, after string, limit int) (pending []PendingDoc, err error) {
+	err = s.View(func(r *Reader) (err error) {
+		pending, err = r.Pending(kind, after, limit)
+		return err
+	})
+	return pending, err
+}
+
+// Done clears marks that the index of that kind has been brought up to. A mark
+// that was renewed since it was read stays. Unknown ones are ignored.
+func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark) error {
+	return s.update(ctx, len(marks), func(w *writer, i int) error {
+		key := []byte(marks[i].Path)
+		value := w.marks[kind].Get(key)
+		if value == nil {
+			return nil
+		}
+		m, err := decodeMark(marks[i].Path, value)
+		if err != nil || m.seq != marks[i].Seq {
+			return err
+		}
+		w.counts.pending(kind).add(-1, &m)
+		return w.marks[kind].Delete(key)
+	})
+}
+
+// Renew marks every document as pending for one index, which then has to be
+// filled anew: its files were lost or damaged. Stale ids of marks that are
+// already there stay.
+func (s *Store) Renew(ctx context.Context, kind Kind) error {
+	return s.update(ctx, 1, func(w *writer, _ int) error {
+		var err error
+		w.files.ForEach(func(k, v []byte) bool {
+			path := string(k)
+			var f file
+			if f, err = decodeFile(path, v); err != nil {
+				return false
+			}
+			m := mark{seq: w.seq, sections: f.sections, chunks: f.chunks}
+			if err = w.unmark(kind, path, &m.stale); err == nil {
+				err = w.marks[kind].Put([]byte(path), m.encode())
+			}
+			w.counts.pending(kind).add(1, &m)
+			return err == nil && ctx.Err() == nil
+		})
+		if err == nil {
+			err = ctx.Err()
+		}
+		return err
+	})
+}

@@ -1,0 +1,172 @@
+package docs
+
+import (
+	"bytes"
+	"encoding/hex"
+
+	"cairn/internal/kv"
+	"cairn/internal/store"
+)
+
+// Reader is one reading transaction: everything it returns is of one moment.
+// It must not be used after View returns, nor by several goroutines at once.
+type Reader struct {
+	buckets
+	store *Store
+}
+
+// buckets are those of one transaction.
+type buckets struct {
+	meta, files, documents, texts, skipped *kv.Bucket
+	marks                                  [2]*kv.Bucket // by Kind
+}
+
+func openBuckets(tx *kv.Tx) (b buckets, err error) {
+	for _, named := range []struct {
+		name   string
+		bucket **kv.Bucket
+	}{
+		{"meta", &b.meta}, {"files", &b.files}, {"documents", &b.documents}, {"texts", &b.texts},
+		{"skipped", &b.skipped}, {Text.String(), &b.marks[Text]}, {Vectors.String(), &b.marks[Vectors]},
+	} {
+		if *named.bucket, err = tx.Bucket(named.name); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// View calls fn with a reader and returns fn's error.
+func (s *Store) View(fn func(*Reader) error) error {
+	return s.db.View(func(tx *kv.Tx) error {
+		b, err := openBuckets(tx)
+		if err != nil {
+			return err
+		}
+		return fn(&Reader{buckets: b, store: s})
+	})
+}
+
+// Document returns the document at path, nil when there is none. It is shared
+// by all who ask: do not change it. It stays valid after View returns.
+func (r *Reader) Document(path string) (*store.Document, error) {
+	entry := r.files.Get([]byte(path))
+	if entry == nil {
+		return nil, nil
+	}
+	// The entry changes with every write of the document, so it is part of the key.
+	key := path + "\x00" + string(entry)
+	if d, ok := r.store.cache.Get(key); ok {
+		return d, nil
+	}
+	f, err := decodeFile(path, entry)
+	if err != nil {
+		return nil, err
+	}
+	d, err := decodeDocument(path, &f, r.documents.Get([]byte(path)))
+	if err != nil {
+		return nil, err
+	}
+	r.store.cache.Add(key, d)
+	return d, nil
+}
+
+// Text returns the bytes of the file as indexed, nil when there is none. They
+// are valid, and must not be changed, until View returns.
+func (r *Reader) Text(path string) []byte { return r.texts.Get([]byte(path)) }
+
+// File is what a walk compares a file with.
+type File struct {
+	Path string
+	// Hash is the SHA-256 of the whole file.
+	Hash [hashSize]byte
+	// Size in bytes and ModTime in Unix nanoseconds.
+	Size, ModTime    int64
+	Sections, Chunks int
+}
+
+// HexHash returns Hash as store.Document.Hash has it.
+func (f *File) HexHash() string { return hex.EncodeToString(f.Hash[:]) }
+
+// File returns what is recorded of path; ok is false when it is not indexed.
+func (r *Reader) File(path string) (f File, ok bool, err error) {
+	entry := r.files.Get([]byte(path))
+	if entry == nil {
+		return File{}, false, nil
+	}
+	f, err = newFile(path, entry)
+	return f, err == nil, err
+}
+
+func newFile(path string, entry []byte) (File, error) {
+	f, err := decodeFile(path, entry)
+	return File{Path: path, Hash: f.hash, Size: f.size, ModTime: f.modTime, Sections: f.sections, Chunks: f.chunks}, err
+}
+
+// Files calls fn with every indexed file whose path begins with prefix, in
+// path order, until it returns false. No document is decoded.
+func (r *Reader) Files(prefix string, fn func(File) bool) error {
+	var err error
+	r.files.Prefix([]byte(prefix), func(k, v []byte) bool {
+		var f File
+		if f, err = newFile(string(k), v); err != nil {
+			return false
+		}
+		return fn(f)
+	})
+	return err
+}
+
+// Counts returns the number of files, sections, chunks and pending marks.
+func (r *Reader) Counts() (Counts, error) { return decodeCounts(r.meta.Get([]byte("counts"))) }
+
+// Skipped returns the files that are not indexed, in path order.
+func (r *Reader) Skipped() []Skipped {
+	var skipped []Skipped
+	r.skipped.ForEach(func(k, v []byte) bool {
+		skipped = append(skipped, Skipped{Path: string(k), Reason: string(v)})
+		return true
+	})
+	return skipped
+}
+
+// Document is Reader.Document in a transaction of its own.
+func (s *Store) Document(path string) (d *store.Document, err error) {
+	err = s.View(func(r *Reader) (err error) {
+		d, err = r.Document(path)
+		return err
+	})
+	return d, err
+}
+
+// Text returns a copy of the file's bytes as indexed; ok is false when there
+// is no such document.
+func (s *Store) Text(path string) (text []byte, ok bool, err error) {
+	err = s.View(func(r *Reader) error {
+		stored := r.Text(path)
+		text, ok = bytes.Clone(stored), stored != nil
+		return nil
+	})
+	return text, ok, err
+}
+
+// Files returns all indexed files by path, as of one moment.
+func (s *Store) Files() (map[string]File, error) {
+	files := map[string]File{}
+	err := s.View(func(r *Reader) error {
+		return r.Files("", func(f File) bool {
+			files[f.Path] = f
+			return true
+		})
+	})
+	return files, err
+}
+
+// Skipped is Reader.Skipped in a transaction of its own.
+func (s *Store) Skipped() (skipped []Skipped, err error) {
+	err = s.View(func(r *Reader) error {
+		skipped = r.Skipped()
+		return nil
+	})
+	return skipped, err
+}

@@ -1,0 +1,259 @@
+package docs
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"cairn/internal/kv"
+	"cairn/internal/store"
+)
+
+// Put is a document to store with its text.
+type Put struct {
+	Document store.Document
+	// Text is the file's bytes as indexed, to which the offsets of the
+	// sections refer. It must not change before Store.Put returns.
+	Text []byte
+}
+
+// Put stores documents with their texts, replacing those of the same path, and
+// marks both derived indexes as behind: all or, on an error, none of it. The
+// chunk ids that the version before had and the new one lacks become stale. Of
+// two with one path the later stays. It is durable when Put returns.
+func (s *Store) Put(ctx context.Context, puts []Put) error {
+	for i := range puts {
+		if err := check(&puts[i]); err != nil {
+			return err
+		}
+	}
+	return s.update(ctx, len(puts), func(w *writer, i int) error {
+		p := &puts[i]
+		before, stale, err := w.remove(p.Document.Path)
+		if err != nil {
+			return err
+		}
+		f := file{seq: w.seq, size: p.Document.Size, modTime: p.Document.ModTime, sections: len(p.Document.Sections)}
+		if _, err := hex.Decode(f.hash[:], []byte(p.Document.Hash)); err != nil {
+			return err // unreachable: check has seen that it is hex
+		}
+		ids := chunkIDs(&p.Document)
+		f.chunks = len(ids)
+		key := []byte(p.Document.Path)
+		for _, put := range []struct {
+			bucket *kv.Bucket
+			value  []byte
+		}{{w.files, f.encode()}, {w.documents, encodeDocument(&p.Document)}, {w.texts, p.Text}} {
+			if err := put.bucket.Put(key, put.value); err != nil {
+				return err
+			}
+		}
+		w.counts.Files++
+		w.counts.Sections += f.sections
+		w.counts.Chunks += f.chunks
+		w.counts.Bytes += int64(len(p.Text))
+		return w.mark(p.Document.Path, &f, before, stale, ids)
+	})
+}
+
+// Delete removes documents with their texts and leaves marks with all their
+// chunk ids. Unknown paths are ignored.
+func (s *Store) Delete(ctx context.Context, paths []string) error {
+	return s.update(ctx, len(paths), func(w *writer, i int) error {
+		before, stale, err := w.remove(paths[i])
+		if err != nil || !before {
+			return err
+		}
+		key := []byte(paths[i])
+		for _, b := range []*kv.Bucket{w.files, w.documents, w.texts} {
+			if err := b.Delete(key); err != nil {
+				return err
+			}
+		}
+		return w.mark(paths[i], &file{seq: w.seq}, before, stale, nil)
+	})
+}
+
+// Touched is a file whose size or time changed while its bytes did not.
+type Touched struct {
+	Path          string
+	Size, ModTime int64
+}
+
+// Touch records new sizes and times. Unknown paths are ignored; nothing
+// becomes pending.
+func (s *Store) Touch(ctx context.Context, touched []Touched) error {
+	return s.update(ctx, len(touched), func(w *writer, i int) error {
+		key := []byte(touched[i].Path)
+		value := w.files.Get(key)
+		if value == nil {
+			return nil
+		}
+		f, err := decodeFile(touched[i].Path, value)
+		if err != nil {
+			return err
+		}
+		f.size, f.modTime = touched[i].Size, touched[i].ModTime
+		return w.files.Put(key, f.encode())
+	})
+}
+
+// Skipped is a file that is not indexed, with the reason.
+type Skipped struct{ Path, Reason string }
+
+// SetSkipped replaces the list of skipped files. It writes only when the list
+// has changed. Of two with one path the later stays.
+func (s *Store) SetSkipped(ctx context.Context, skipped []Skipped) error {
+	for _, f := range skipped {
+		if err := checkPath(f.Path); err != nil {
+			return err
+		}
+	}
+	want := make(map[string]string, len(skipped))
+	for _, f := range skipped {
+		want[f.Path] = f.Reason
+	}
+	have, err := s.Skipped()
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for _, f := range have {
+		if reason, ok := want[f.Path]; !ok {
+			gone = append(gone, f.Path)
+		} else if reason == f.Reason {
+			delete(want, f.Path)
+		}
+	}
+	if len(gone)+len(want) == 0 {
+		return ctx.Err()
+	}
+	return s.update(ctx, 1, func(w *writer, _ int) error {
+		for _, path := range gone {
+			if err := w.skipped.Delete([]byte(path)); err != nil {
+				return err
+			}
+		}
+		for path, reason := range want {
+			if w.skipped.Get([]byte(path)) == nil {
+				w.counts.Skipped++
+			}
+			if err := w.skipped.Put([]byte(path), []byte(reason)); err != nil {
+				return err
+			}
+		}
+		w.counts.Skipped -= len(gone)
+		return nil
+	})
+}
+
+// writer is one writing transaction.
+type writer struct {
+	buckets
+	counts Counts
+	seq    uint64 // larger than that of any earlier transaction
+}
+
+// update runs step for 0 to n-1 in one transaction. n = 0 writes nothing.
+func (s *Store) update(ctx context.Context, n int, step func(w *writer, i int) error) error {
+	if err := ctx.Err(); err != nil || n == 0 {
+		return err
+	}
+	return s.db.Update(func(tx *kv.Tx) error {
+		w, err := newWriter(tx)
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := step(w, i); err != nil {
+				return err
+			}
+		}
+		return w.meta.Put([]byte("counts"), w.counts.encode())
+	})
+}
+
+func newWriter(tx *kv.Tx) (*writer, error) {
+	b, err := openBuckets(tx)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{buckets: b}
+	if w.counts, err = decodeCounts(w.meta.Get([]byte("counts"))); err != nil {
+		return nil, err
+	}
+	w.seq, err = w.meta.NextSequence()
+	return w, err
+}
+
+// remove takes the document at path out of the counts and returns its chunk
+// ids. before is whether there was one.
+func (w *writer) remove(path string) (before bool, ids []string, err error) {
+	value := w.files.Get([]byte(path))
+	if value == nil {
+		return false, nil, nil
+	}
+	f, err := decodeFile(path, value)
+	if err != nil {
+		return false, nil, err
+	}
+	d, err := decodeDocument(path, &f, w.documents.Get([]byte(path)))
+	if err != nil {
+		return false, nil, err
+	}
+	w.counts.Files--
+	w.counts.Sections -= f.sections
+	w.counts.Chunks -= f.chunks
+	w.counts.Bytes -= int64(len(w.texts.Get([]byte(path))))
+	return true, chunkIDs(d), nil
+}
+
+// mark renews the marks of path in both kinds. Stale is what the version
+// before had or an earlier mark still holds, and the new version, ids, lacks.
+func (w *writer) mark(path string, f *file, before bool, stale, ids []string) error {
+	have := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		have[id] = true
+	}
+	for _, kind := range []Kind{Text, Vectors} {
+		m := mark{seq: f.seq, sections: f.sections, chunks: f.chunks}
+		if err := w.unmark(kind, path, &m.stale); err != nil {
+			return err
+		}
+		if before {
+			m.stale = append(m.stale, stale...)
+		}
+		slices.Sort(m.stale)
+		m.stale = slices.DeleteFunc(slices.Compact(m.stale), func(id string) bool { return have[id] })
+		if err := w.marks[kind].Put([]byte(path), m.encode()); err != nil {
+			return fmt.Errorf("marking %q: %w", path, err)
+		}
+		w.counts.pending(kind).add(1, &m)
+	}
+	return nil
+}
+
+// unmark takes an existing mark out of the counts and hands out its stale ids.
+func (w *writer) unmark(kind Kind, path string, stale *[]string) error {
+	value := w.marks[kind].Get([]byte(path))
+	if value == nil {
+		return nil
+	}
+	m, err := decodeMark(path, value)
+	if err != nil {
+		return err
+	}
+	w.counts.pending(kind).add(-1, &m)
+	*stale = m.stale
+	return nil
+}
+
+func (p *PendingCounts) add(sign int, m *mark) {
+	p.Files += sign
+	p.Sections += sign * m.sections
+	p.Chunks += sign * m.chunks
+}
