@@ -1,0 +1,305 @@
+package markdown
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// engine is the CommonMark parser in the two halves it is used in: blocks of a
+// whole document without any inline parsing, which is three quarters of the
+// time, and the inline content of single headings.
+type engine struct {
+	blocks, inline parser.Parser
+}
+
+var newEngine = sync.OnceValue(func() engine {
+	return engine{
+		blocks: parser.NewParser(
+			parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+			parser.WithParagraphTransformers(util.Prioritized(dropParagraphs{}, 100)),
+		),
+		inline: parser.NewParser(
+			parser.WithBlockParsers(util.Prioritized(parser.NewParagraphParser(), 100)),
+			parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+			parser.WithInlineParsers(util.Prioritized(extension.NewStrikethroughParser(), 500)),
+		),
+	}
+})
+
+// Bounds that keep hostile text from costing more than linear time: the parser
+// looks back over open brackets, earlier definitions and nesting containers.
+const (
+	maxInlineHeading = 1 << 10 // bytes; a longer heading is read by PlainText
+	maxDefinitions   = 1 << 10 // lines of one paragraph searched for link definitions
+	maxContainers    = 64      // containers opened in one line; what follows is text
+)
+
+// dropParagraphs is a paragraph transformer that collects link reference
+// definitions and then takes the paragraph out of the tree, so that no time goes
+// into its inline content. A paragraph that the line being read may turn into
+// a setext heading stays.
+type dropParagraphs struct{}
+
+func (dropParagraphs) Transform(p *ast.Paragraph, r text.Reader, pc parser.Context) {
+	if p.Lines().Len() <= maxDefinitions {
+		parser.LinkReferenceParagraphTransformer.Transform(p, r, pc)
+	}
+	parent := p.Parent()
+	if parent == nil {
+		return
+	}
+	if line, _ := r.PeekLine(); len(line) > 0 {
+		if line = bytes.TrimLeft(line, " "); len(line) > 0 && (line[0] == '=' || line[0] == '-') {
+			return
+		}
+	}
+	parent.RemoveChild(parent, p)
+}
+
+// parseBlocks finds the headings and HTML anchors of Markdown from offset body
+// on. A heading in a list item or block quote has an anchor, as on GitHub, but
+// starts no section: the text after the list or quote is not below it.
+func parseBlocks(src []byte, body int) outline {
+	src = limitNesting(src, body)
+	part := src[body:]
+	pc := parser.NewContext()
+	root := newEngine().blocks.Parse(text.NewReader(part), parser.WithContext(pc))
+	var out outline
+	var code []span
+	wantCode := mayHaveMarks(part)
+	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			out.heads = append(out.heads, newHeading(n, part, body, pc))
+			return ast.WalkSkipChildren, nil
+		case *ast.CodeBlock, *ast.FencedCodeBlock:
+			if l := n.Lines(); wantCode && l.Len() > 0 {
+				code = append(code, span{l.At(0).Start, l.At(l.Len() - 1).Stop})
+			}
+			return ast.WalkSkipChildren, nil
+		}
+		if n.Type() == ast.TypeInline {
+			return ast.WalkSkipChildren, nil
+		}
+		return ast.WalkContinue, nil
+	})
+	if wantCode {
+		out.marks = htmlMarks(part, body, code)
+	}
+	return out
+}
+
+func newHeading(n *ast.Heading, part []byte, body int, pc parser.Context) heading {
+	start := min(max(n.Pos(), 0), len(part))
+	h := heading{
+		level:  n.Level,
+		start:  body + bytes.LastIndexByte(part[:start], '\n') + 1,
+		nested: n.Parent() == nil || n.Parent().Kind() != ast.KindDocument,
+	}
+	lines := n.Lines()
+	if lines.Len() == 0 {
+		return h
+	}
+	raw := lines.Value(part)
+	raw, h.id = cutHeadingID(raw)
+	h.text, h.slug = headingText(raw, pc)
+	return h
+}
+
+// cutHeadingID takes a trailing "{#id}" off a heading, as Hugo and kramdown
+// write it; classes and attributes may follow the id.
+func cutHeadingID(raw []byte) (rest []byte, id string) {
+	trimmed := bytes.TrimRight(raw, " \t\n")
+	if len(trimmed) == 0 || trimmed[len(trimmed)-1] != '}' {
+		return raw, ""
+	}
+	open := bytes.LastIndexByte(trimmed, '{')
+	if open < 0 || open > 0 && trimmed[open-1] == '\\' {
+		return raw, ""
+	}
+	for _, f := range bytes.Fields(trimmed[open+1 : len(trimmed)-1]) {
+		if f[0] == '#' && len(f) > 1 {
+			return bytes.TrimRight(trimmed[:open], " \t"), string(f[1:])
+		}
+	}
+	return raw, ""
+}
+
+// headingText returns the plain text of a heading's inline content for people,
+// and for the slug: the latter keeps outer blanks and leaves images out.
+func headingText(raw []byte, pc parser.Context) (plain, slug string) {
+	if len(raw) > maxInlineHeading {
+		plain = PlainText(raw)
+		return plain, plain
+	}
+	if !bytes.ContainsAny(raw, "*_[]<>&\\`!~\n") {
+		s := strings.ToValidUTF8(string(bytes.TrimSpace(raw)), "\ufffd")
+		return collapse(s), s
+	}
+	root := newEngine().inline.Parse(text.NewReader(raw), parser.WithContext(pc))
+	var p, s, alt strings.Builder
+	images := 0
+	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		put := func(b []byte, tail string) {
+			p.Write(b)
+			p.WriteString(tail)
+			if images > 0 {
+				alt.Write(b)
+			} else {
+				s.Write(b)
+				s.WriteString(tail)
+			}
+		}
+		switch n := n.(type) {
+		case *ast.Image:
+			if entering {
+				images++
+			} else {
+				images--
+			}
+		case *ast.RawHTML:
+			return ast.WalkSkipChildren, nil
+		case *ast.AutoLink:
+			if entering {
+				put(n.Label(raw), "")
+			}
+		case *ast.Text:
+			if !entering {
+				break
+			}
+			b := n.Segment.Value(raw)
+			if n.Parent().Kind() != ast.KindCodeSpan {
+				b = unescape(b)
+			}
+			tail := ""
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				tail = "\n"
+			}
+			put(b, tail)
+		}
+		return ast.WalkContinue, nil
+	})
+	slug = s.String()
+	if Slug(slug) == "" {
+		slug = alt.String()
+	}
+	return collapse(strings.ToValidUTF8(p.String(), "\ufffd")), slug
+}
+
+func unescape(b []byte) []byte {
+	if bytes.IndexByte(b, '\\') >= 0 {
+		b = util.UnescapePunctuations(b)
+	}
+	if bytes.IndexByte(b, '&') >= 0 {
+		b = util.ResolveEntityNames(util.ResolveNumericReferences(b))
+	}
+	return b
+}
+
+func collapse(s string) string {
+	if strings.Contains(s, "  ") || strings.ContainsAny(s, "\t\n\r\f\v\u00a0") ||
+		strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
+		return strings.Join(strings.Fields(s), " ")
+	}
+	return s
+}
+
+// limitNesting replaces, in a line that opens more than maxContainers block
+// quotes or lists, the markers after these by letters. No document of a person has
+// such a line; without the bound it costs quadratic time and deep recursion.
+func limitNesting(src []byte, body int) []byte {
+	copied := false
+	for at := body; at < len(src); {
+		end := bytes.IndexByte(src[at:], '\n')
+		if end < 0 {
+			end = len(src)
+		} else {
+			end += at
+		}
+		if end-at > maxContainers && !isRule(src[at:end]) {
+			markers := 0
+			for i := at; i < end && strings.IndexByte(" \t>-+*.)0123456789", src[i]) >= 0; i++ {
+				if strings.IndexByte(">-+*.)", src[i]) < 0 {
+					continue
+				}
+				if markers++; markers <= maxContainers {
+					continue
+				}
+				if !copied {
+					src, copied = bytes.Clone(src), true
+				}
+				src[i] = 'x'
+				break
+			}
+		}
+		at = end + 1
+	}
+	return src
+}
+
+// isRule reports whether a line holds nothing but one of - * and blanks.
+func isRule(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) > 0 && (line[0] == '-' || line[0] == '*') &&
+		len(bytes.Trim(line, string(line[0])+" \t")) == 0
+}
+
+// maskESM blanks out the import and export statements of MDX, which reach from
+// such a line to the next blank one, so that nothing in them is a heading.
+func maskESM(src []byte, body int) []byte {
+	copied, inside, blank := false, false, true
+	for at := body; at < len(src); {
+		end := bytes.IndexByte(src[at:], '\n')
+		if end < 0 {
+			end = len(src)
+		} else {
+			end += at
+		}
+		line := src[at:end]
+		empty := len(bytes.TrimSpace(line)) == 0
+		switch {
+		case empty:
+			inside = false
+		case blank && isESM(line):
+			inside = true
+		}
+		if inside {
+			if !copied {
+				src, copied = bytes.Clone(src), true
+			}
+			for i := at; i < end; i++ {
+				src[i] = ' '
+			}
+		}
+		blank = empty
+		at = end + 1
+	}
+	return src
+}
+
+// isESM reports whether a line starts an import or export statement.
+func isESM(line []byte) bool {
+	if rest, ok := bytes.CutPrefix(line, []byte("import ")); ok {
+		return bytes.ContainsAny(rest, `"'{`)
+	}
+	rest, ok := bytes.CutPrefix(line, []byte("export "))
+	if !ok {
+		return false
+	}
+	for _, word := range []string{"const ", "default ", "function ", "let ", "var ", "async ", "class ", "{", "*"} {
+		if bytes.HasPrefix(rest, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,186 @@
+// Package markdown reads one document and says where everything in it is:
+// front matter, title, sections with their anchors and byte ranges, links and
+// references, and the plain text of any range. It parses CommonMark, and with
+// small documented scanners reStructuredText, plain text and source files.
+//
+// It does not split sections into chunks, read files or render anything.
+package markdown
+
+import (
+	"path"
+	"strings"
+
+	"cairn/internal/store"
+)
+
+// Document is what one parse of one file yields. It holds no reference to the
+// bytes it was parsed from.
+type Document struct {
+	// Path is the path given to Parse.
+	Path string
+	// Title is the front matter's title, else the first heading of a Markdown or
+	// reStructuredText file, else the file name.
+	Title string
+	// Labels are taken from the front matter.
+	Labels store.Labels
+	// FrontMatter is the block at the head of the file; its zero value means there is none.
+	FrontMatter FrontMatter
+	// Sections in document order, without chunks. Empty only for an empty file:
+	// a file with neither heading nor text has one section at level 0.
+	// One after the other, their own texts [Start, OwnEnd) cover the file from
+	// the end of the front matter on, but for blank lines before the first.
+	Sections []store.Section
+	// Aliases maps further names of places to the index of the section they are
+	// in: HTML ids and names, headings inside list items and block quotes,
+	// custom ids as written, rst labels, declarations of a group. Section
+	// anchors are not repeated here. Nil when there are none.
+	Aliases map[string]int
+}
+
+// Options bound what Parse does. Nil and the zero value mean the defaults.
+type Options struct {
+	// MaxFrontMatter is the size in bytes beyond which a front matter block is
+	// reported as broken without being parsed; 0 means 64 KiB.
+	MaxFrontMatter int
+}
+
+func (o *Options) maxFrontMatter() int {
+	if o == nil || o.MaxFrontMatter == 0 {
+		return 64 << 10
+	}
+	return o.MaxFrontMatter
+}
+
+// Format is how the text of a file is read.
+type Format uint8
+
+// The formats, chosen by file extension.
+const (
+	Markdown Format = iota // .md, .markdown and every extension that is none of the others
+	MDX                    // .mdx: Markdown with import and export statements and JSX
+	Text                   // .txt: no headings are guessed
+	RST                    // .rst
+	Source                 // .go, .py, .rs and so on: see SourceExtensions
+)
+
+// FormatOf returns the format of a file by its extension, in any case.
+func FormatOf(name string) Format {
+	ext := strings.ToLower(path.Ext(name))
+	switch ext {
+	case ".mdx":
+		return MDX
+	case ".txt":
+		return Text
+	case ".rst":
+		return RST
+	}
+	if _, ok := languages[ext]; ok {
+		return Source
+	}
+	return Markdown
+}
+
+// Parse reads one document. The path decides the format and the fallback title,
+// nothing else. It never fails: whatever src holds, there is a Document whose
+// offsets lie within it. src is not changed and not kept.
+func Parse(name string, src []byte, o *Options) *Document {
+	d := &Document{Path: name}
+	body := 0
+	if strings.HasPrefix(string(src[:min(3, len(src))]), bom) {
+		body = len(bom)
+	}
+	text := normalise(src, body)
+	var out outline
+	switch FormatOf(name) {
+	case Text:
+	case RST:
+		out = parseRST(text, body)
+	case Source:
+		out = parseSource(name, text, body)
+	case MDX:
+		body = d.readFrontMatter(src, text, body, o)
+		out = parseBlocks(maskESM(text, body), body)
+	default:
+		body = d.readFrontMatter(src, text, body, o)
+		out = parseBlocks(text, body)
+	}
+	// A broken front matter block stays searchable: it is text of the preamble.
+	from := body
+	if d.FrontMatter.Err != nil {
+		from = d.FrontMatter.Start
+	}
+	d.build(src, text, from, out)
+	if d.Title == "" && FormatOf(name) != Source {
+		for _, s := range d.Sections {
+			if s.Heading != "" {
+				d.Title = s.Heading
+				break
+			}
+		}
+	}
+	if d.Title == "" {
+		d.Title = path.Base(name)
+	}
+	return d
+}
+
+const bom = "\ufeff"
+
+// normalise returns src with every line ending as "\n" at unchanged offsets: a
+// lone CR becomes LF, the CR of a CRLF a blank, and the byte order mark blanks.
+// Trailing blanks mean nothing to block structure, so offsets found in the
+// result hold for src. src itself is returned when there is nothing to change.
+func normalise(src []byte, body int) []byte {
+	first := -1
+	for i, c := range src {
+		if c == '\r' {
+			first = i
+			break
+		}
+	}
+	if first < 0 && body == 0 {
+		return src
+	}
+	out := append([]byte(nil), src...)
+	for i := range body {
+		out[i] = ' '
+	}
+	if first < 0 {
+		return out
+	}
+	for i := first; i < len(out); i++ {
+		if out[i] != '\r' {
+			continue
+		}
+		if i+1 < len(out) && out[i+1] == '\n' {
+			out[i] = ' '
+		} else {
+			out[i] = '\n'
+		}
+	}
+	return out
+}
+
+// outline is what a format's scanner found.
+type outline struct {
+	heads []heading
+	marks []mark
+}
+
+// heading is a place that starts a section, or, when nested, only has an anchor.
+type heading struct {
+	level  int
+	text   string // plain text
+	slug   string // the text the anchor is made from
+	id     string // custom id, or the declaration's name
+	start  int    // offset of the first byte of its first line
+	nested bool   // in a list item or block quote: no section of its own
+}
+
+// mark is a further name of the place at offset at.
+type mark struct {
+	name string
+	at   int
+	next bool // belongs to the next heading if only blank text lies between
+	end  int  // where the mark's own text ends
+}

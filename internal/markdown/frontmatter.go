@@ -1,0 +1,204 @@
+package markdown
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"cairn/internal/store"
+)
+
+// FrontMatter is the YAML block between "---" lines at the head of a file.
+type FrontMatter struct {
+	// Start and End are byte offsets: from the opening line to the end of the
+	// closing line, its line break included. Both 0 when there is none.
+	Start, End int
+	// Fields are the block's top-level keys. Nil when there is no block or it is broken.
+	Fields map[string]any
+	// Err says why the block cannot be used: it is not valid YAML, or too large.
+	// Its text then counts as text before the first heading.
+	Err error
+}
+
+// Found reports whether the file has front matter that parses.
+func (f FrontMatter) Found() bool { return f.Fields != nil }
+
+// String returns the value of a scalar key as text, "" when it is absent or not a scalar.
+func (f FrontMatter) String(key string) string {
+	return scalar(f.Fields[key])
+}
+
+// Strings returns a list of scalars. One string is split at commas.
+func (f FrontMatter) Strings(key string) []string {
+	var out []string
+	switch v := f.Fields[key].(type) {
+	case []any:
+		for _, e := range v {
+			if s := strings.TrimSpace(scalar(e)); s != "" {
+				out = append(out, s)
+			}
+		}
+	default:
+		for s := range strings.SplitSeq(scalar(v), ",") {
+			if s = strings.TrimSpace(s); s != "" {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+func scalar(v any) string {
+	switch v := v.(type) {
+	case nil, []any, map[string]any, yaml.MapSlice:
+		return ""
+	case string:
+		return strings.TrimSpace(v)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// readFrontMatter fills in the front matter, labels and title and returns the
+// offset where the text begins.
+//
+// A block is opened by "---" on the first line and closed by the next line that
+// is "---" or "...". Without a closing line there is none. A block that is YAML but
+// not a mapping is no front matter either: a document may begin with a
+// thematic break.
+func (d *Document) readFrontMatter(src, text []byte, body int, o *Options) int {
+	yamlFrom, yamlTo, end, ok := fences(text, body)
+	if !ok {
+		return body
+	}
+	// Of src, where a CRLF adds no blank to block scalars.
+	block := bytes.ReplaceAll(src[yamlFrom:yamlTo], []byte("\r\n"), []byte("\n"))
+	block = bytes.ReplaceAll(block, []byte("\r"), []byte("\n"))
+	fm := FrontMatter{Start: body, End: end}
+	switch {
+	case len(block) > o.maxFrontMatter():
+		if !looksLikeMapping(block) {
+			return body
+		}
+		fm.Err = fmt.Errorf("front matter of %d bytes, want at most %d", len(block), o.maxFrontMatter())
+	default:
+		fields, err := parseYAML(block)
+		switch {
+		case err == nil && fields != nil:
+			fm.Fields = fields
+		case err == nil || !looksLikeMapping(block):
+			return body
+		default:
+			fm.Err = err
+		}
+	}
+	d.FrontMatter = fm
+	if fm.Found() {
+		d.Title = fm.String("title")
+		d.Labels = store.Labels{
+			Found:    true,
+			Tags:     fm.Strings("tags"),
+			Priority: fm.String("priority"),
+			Assignee: fm.String("assignee"),
+			Status:   fm.String("status"),
+		}
+	}
+	return end
+}
+
+// fences finds the block's text and its end.
+func fences(text []byte, body int) (from, to, end int, ok bool) {
+	line := func(at int) ([]byte, int) {
+		n := bytes.IndexByte(text[at:], '\n')
+		if n < 0 {
+			return bytes.TrimRight(text[at:], " \t"), len(text)
+		}
+		return bytes.TrimRight(text[at:at+n], " \t"), at + n + 1
+	}
+	first, at := line(body)
+	if string(first) != "---" {
+		return 0, 0, 0, false
+	}
+	from = at
+	for at < len(text) {
+		l, next := line(at)
+		if s := string(l); s == "---" || s == "..." {
+			return from, at, next, true
+		}
+		at = next
+	}
+	return 0, 0, 0, false
+}
+
+// looksLikeMapping tells broken front matter from prose between two thematic
+// breaks: its first line that is neither blank nor a comment starts with "key:".
+func looksLikeMapping(block []byte) bool {
+	for line := range bytes.Lines(block) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		key, rest, ok := bytes.Cut(line, []byte(":"))
+		return ok && len(key) > 0 && !bytes.ContainsAny(key, " \t") &&
+			(len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t')
+	}
+	return false
+}
+
+// parseYAML returns the block's mapping, nil when it is something else, and
+// an empty map for a block without content.
+func parseYAML(block []byte) (fields map[string]any, err error) {
+	// The library is fed hostile text; a panic of its own must not end the process.
+	defer func() {
+		if r := recover(); r != nil {
+			fields, err = nil, fmt.Errorf("front matter: %v", r)
+		}
+	}()
+	if len(bytes.TrimSpace(block)) == 0 {
+		return map[string]any{}, nil
+	}
+	if bytes.IndexByte(block, '*') >= 0 && bytes.IndexByte(block, '&') >= 0 {
+		file, err := parser.ParseBytes(block, 0)
+		if err == nil && hasAlias(file) {
+			return nil, errors.New("front matter: YAML aliases are not supported")
+		}
+	}
+	var v any
+	if err := yaml.Unmarshal(block, &v); err != nil {
+		return nil, fmt.Errorf("front matter: %s", firstLine(err.Error()))
+	}
+	fields, _ = v.(map[string]any)
+	return fields, nil
+}
+
+// hasAlias reports whether a file refers to an anchor. Nested references grow
+// exponentially when they are expanded, and front matter has no use for them.
+func hasAlias(file *ast.File) bool {
+	var f aliasFinder
+	for _, doc := range file.Docs {
+		ast.Walk(&f, doc)
+	}
+	return f.found
+}
+
+type aliasFinder struct{ found bool }
+
+func (f *aliasFinder) Visit(n ast.Node) ast.Visitor {
+	if n.Type() == ast.AliasType {
+		f.found = true
+	}
+	if f.found {
+		return nil
+	}
+	return f
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}

@@ -1,0 +1,295 @@
+package markdown
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+)
+
+// LinkKind tells the ways to write a link apart.
+type LinkKind uint8
+
+// The kinds of links.
+const (
+	InlineLink LinkKind = iota // [text](target)
+	Image                      // ![text](target)
+	Definition                 // [label]: target, once for all links that use it
+	WikiLink                   // [[target]], [[target|text]]
+)
+
+// Link is a way out of a document, as written.
+type Link struct {
+	Kind   LinkKind
+	Target string // without title and angle brackets; not decoded
+	Text   string // source of the text or label
+	Line   int    // of the target, from 1
+	Start  int    // byte offset of the opening bracket
+}
+
+// Links returns the links of Markdown in document order. Code blocks and code
+// spans hold none. It looks for brackets rather than run a whole inline
+// parser, so that its time is linear: a link text is at most 2 KiB, a target ends at
+// the line.
+func Links(src []byte) []Link {
+	norm, code := codeBlocks(src)
+	lines := newLineIndex(norm)
+	var out []Link
+	var open []int // offsets of '[' not yet closed
+	for i := 0; i < len(norm); {
+		if len(code) > 0 && i >= code[0].start {
+			i, code, open = max(i, code[0].end), code[1:], open[:0]
+			continue
+		}
+		switch norm[i] {
+		case '\\':
+			i += 2
+		case '`':
+			i = skipCodeSpan(norm, i)
+		case '\n':
+			if i+1 < len(norm) && norm[i+1] == '\n' {
+				open = open[:0]
+			}
+			i++
+		case '[':
+			if link, end, ok := wikiLink(norm, i); ok {
+				link.Line = lines.of(i)
+				out = append(out, link)
+				i = end
+				continue
+			}
+			open = append(open, i)
+			i++
+		case ']':
+			if len(open) == 0 {
+				i++
+				continue
+			}
+			from := open[len(open)-1]
+			open = open[:len(open)-1]
+			link, end, ok := closeLink(norm, from, i)
+			if ok {
+				link.Line = lines.of(i)
+				out = append(out, link)
+				// A link's text may hold an image, which ends before it.
+				i = end
+				continue
+			}
+			i++
+		default:
+			i++
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Link) int { return a.Start - b.Start })
+	return out
+}
+
+// codeBlocks returns src with normalised line endings and the ranges of its
+// code blocks and front matter.
+func codeBlocks(src []byte) ([]byte, []span) {
+	var d Document
+	body := 0
+	if bytes.HasPrefix(src, []byte(bom)) {
+		body = len(bom)
+	}
+	norm := normalise(src, body)
+	from := d.readFrontMatter(src, norm, body, nil)
+	code := []span{{0, from}}
+	part := limitNesting(norm, from)[from:]
+	root := newEngine().blocks.Parse(text.NewReader(part))
+	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if n.Type() == ast.TypeInline {
+			return ast.WalkSkipChildren, nil
+		}
+		switch n.(type) {
+		case *ast.CodeBlock, *ast.FencedCodeBlock:
+			if l := n.Lines(); entering && l.Len() > 0 {
+				code = append(code, span{from + l.At(0).Start, from + l.At(l.Len()-1).Stop})
+			}
+			return ast.WalkSkipChildren, nil
+		}
+		return ast.WalkContinue, nil
+	})
+	return norm, code
+}
+
+func wikiLink(src []byte, at int) (Link, int, bool) {
+	if !bytes.HasPrefix(src[at:], []byte("[[")) {
+		return Link{}, 0, false
+	}
+	inner := src[at+2 : min(len(src), at+2+maxTag)]
+	end := bytes.Index(inner, []byte("]]"))
+	if end <= 0 || bytes.ContainsAny(inner[:end], "[]\n") {
+		return Link{}, 0, false
+	}
+	target, label, _ := strings.Cut(string(inner[:end]), "|")
+	target = strings.TrimSpace(target)
+	return Link{Kind: WikiLink, Target: target, Text: strings.TrimSpace(label), Start: at}, at + 2 + end + 2, target != ""
+}
+
+// closeLink reads what follows the ']' at end of the text opened at from.
+func closeLink(src []byte, from, end int) (Link, int, bool) {
+	if end-from > maxTag || end+1 >= len(src) {
+		return Link{}, 0, false
+	}
+	link := Link{Kind: InlineLink, Text: string(src[from+1 : end]), Start: from}
+	var target string
+	var after int
+	switch src[end+1] {
+	case '(':
+		target, after = destination(src, end+2, true)
+	case ':':
+		if !atLineStart(src, from) || end == from+1 || src[from+1] == '^' {
+			return Link{}, 0, false
+		}
+		link.Kind = Definition
+		target, after = destination(src, end+2, false)
+		if target == "" {
+			return Link{}, 0, false
+		}
+	default:
+		return Link{}, 0, false
+	}
+	if after < 0 {
+		return Link{}, 0, false
+	}
+	if from > 0 && src[from-1] == '!' && link.Kind == InlineLink {
+		link.Kind, link.Start = Image, from-1
+	}
+	link.Target = target
+	return link, after, true
+}
+
+func atLineStart(src []byte, at int) bool {
+	line := src[bytes.LastIndexByte(src[max(0, at-maxTag):at], '\n')+1+max(0, at-maxTag) : at]
+	return len(bytes.Trim(line, " >\t")) == 0
+}
+
+// destination reads a link destination at i: in angle brackets, or up to the
+// next blank with balanced parentheses. within is whether the ')' of an inline
+// link has to follow, with a title before it or not. after is -1 when there is none.
+func destination(src []byte, i int, within bool) (target string, after int) {
+	limit := min(len(src), i+maxTag)
+	skip := func() {
+		for i < limit && (src[i] == ' ' || src[i] == '\t' || src[i] == '\n') {
+			i++
+		}
+	}
+	skip()
+	from := i
+	if i < limit && src[i] == '<' {
+		n := bytes.IndexAny(src[i:limit], ">\n")
+		if n < 0 || src[i+n] != '>' {
+			return "", -1
+		}
+		target, i = string(src[i+1:i+n]), i+n+1
+	} else {
+		depth := 0
+	scan:
+		for i < limit {
+			switch c := src[i]; {
+			case c == '\\' && i+1 < limit:
+				i++
+			case c <= ' ':
+				break scan
+			case c == '(':
+				depth++
+			case c == ')':
+				if depth == 0 && within {
+					break scan
+				}
+				depth--
+			}
+			i++
+		}
+		i = min(i, limit)
+		target = string(src[from:i])
+	}
+	if !within {
+		return target, i
+	}
+	skip()
+	if i < limit && (src[i] == '"' || src[i] == '\'' || src[i] == '(') {
+		quote := src[i]
+		if quote == '(' {
+			quote = ')'
+		}
+		n := bytes.IndexByte(src[i+1:limit], quote)
+		if n < 0 {
+			return "", -1
+		}
+		i += n + 2
+		skip()
+	}
+	if i >= limit || src[i] != ')' {
+		return "", -1
+	}
+	return target, i + 1
+}
+
+// Reference is an "@" reference to a document of the workspace: "@/path.md#slug",
+// "@/path" or "@#slug".
+type Reference struct {
+	Raw    string // as written, "@" included
+	Path   string // clean and without leading slash, ".md" added; empty for "@#slug"
+	Anchor string // without "#"; empty when none is given
+	Line   int    // from 1
+	Start  int    // byte offset of the "@"
+}
+
+// References returns the references in Markdown in document order, each
+// spelling once. A reference begins at the start or behind something that is
+// not part of a word, and ends before white space or one of ] ) , ; : ! ? or a
+// backtick; a full stop at its end is not part of it. Code blocks hold none.
+func References(src []byte) []Reference {
+	if bytes.IndexByte(src, '@') < 0 {
+		return nil
+	}
+	norm, code := codeBlocks(src)
+	lines := newLineIndex(norm)
+	seen := map[string]bool{}
+	var out []Reference
+	for i := 0; i < len(norm); {
+		n := bytes.IndexByte(norm[i:], '@')
+		if n < 0 {
+			break
+		}
+		at := i + n
+		i = at + 1
+		for len(code) > 0 && at >= code[0].end {
+			code = code[1:]
+		}
+		if len(code) > 0 && at >= code[0].start || i >= len(norm) || norm[i] != '/' && norm[i] != '#' {
+			continue
+		}
+		if r, _ := utf8.DecodeLastRune(norm[:at]); at > 0 && (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			continue
+		}
+		end := i
+		for end < len(norm) && !bytes.ContainsRune([]byte("])`,;:!?"), rune(norm[end])) && norm[end] > ' ' {
+			end++
+		}
+		raw := strings.TrimRight(string(norm[at:end]), ".!?")
+		i = max(i, at+len(raw))
+		p, anchor, _ := strings.Cut(raw[1:], "#")
+		p = strings.TrimPrefix(p, "/")
+		if seen[raw] || p == "" && anchor == "" {
+			continue
+		}
+		seen[raw] = true
+		if p != "" {
+			if !strings.HasSuffix(strings.ToLower(p), ".md") {
+				p += ".md"
+			}
+			// Rooted first, so that ".." cannot climb out.
+			p = strings.TrimPrefix(path.Clean("/"+p), "/")
+		}
+		out = append(out, Reference{Raw: raw, Path: p, Anchor: anchor, Line: lines.of(at), Start: at})
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package markdown
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// parseRST finds the section titles and labels of reStructuredText, by these
+// rules and no more:
+//
+//   - A title is a line that is not indented and not blank, whose next line is an
+//     adornment: one ASCII punctuation character, at least twice, and as often as the
+//     title has characters or four times. The line before it is blank, a
+//     label or comment (".. "), or an overline: the same adornment.
+//   - An overlined title may be indented.
+//   - Levels are given out in the order in which the styles (character, overlined
+//     or not) first appear; the seventh style and later ones are level 6.
+//   - ".. _label:" names the title that follows, or else the section it is in.
+//
+// Indented blocks cannot hold titles, so literal blocks need no further care.
+func parseRST(src []byte, body int) outline {
+	var out outline
+	levels := map[string]int{}
+	lines := splitLines(src, body)
+	for i := 0; i < len(lines); i++ {
+		line := lines[i].of(src)
+		if name, ok := rstLabel(line); ok {
+			out.marks = append(out.marks, mark{name: name, at: lines[i].start, next: true, end: lines[i].end})
+			continue
+		}
+		title, style := i, ""
+		switch {
+		case i+2 < len(lines) && isAdornment(line) && beforeTitle(src, lines, i) &&
+			bytes.Equal(line, lines[i+2].of(src)) && len(line) >= 3 && !blank(lines[i+1].of(src)) &&
+			!isAdornment(lines[i+1].of(src)):
+			title, style = i+1, string(line[:1])+"over"
+		case i+1 < len(lines) && !blank(line) && !isAdornment(line) && line[0] != ' ' && line[0] != '\t' &&
+			beforeTitle(src, lines, i) && isAdornment(lines[i+1].of(src)) &&
+			longEnough(lines[i+1].of(src), line):
+			style = string(lines[i+1].of(src)[:1])
+		default:
+			continue
+		}
+		level, seen := levels[style]
+		if !seen {
+			level = min(len(levels)+1, 6)
+			levels[style] = level
+		}
+		text := rstInline(string(bytes.TrimSpace(lines[title].of(src))))
+		out.heads = append(out.heads, heading{level: level, text: text, slug: text, start: lines[i].start})
+		i = title + 1
+	}
+	return out
+}
+
+func (s span) of(src []byte) []byte {
+	return bytes.TrimRight(src[s.start:s.end], " \t")
+}
+
+// splitLines returns the lines from body on, without their line breaks.
+func splitLines(src []byte, body int) []span {
+	var out []span
+	for at := body; at < len(src); {
+		n := bytes.IndexByte(src[at:], '\n')
+		if n < 0 {
+			return append(out, span{at, len(src)})
+		}
+		out = append(out, span{at, at + n})
+		at += n + 1
+	}
+	return out
+}
+
+func blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
+
+// beforeTitle reports whether a title may begin at line i.
+func beforeTitle(src []byte, lines []span, i int) bool {
+	if i == 0 {
+		return true
+	}
+	before := lines[i-1].of(src)
+	return blank(before) || bytes.HasPrefix(before, []byte(".. ")) || bytes.HasPrefix(before, []byte("__ "))
+}
+
+// isAdornment reports whether a line is one punctuation character, repeated.
+func isAdornment(line []byte) bool {
+	if len(line) < 2 || line[0] <= ' ' || line[0] >= 0x7f || isLetter(line[0]) || '0' <= line[0] && line[0] <= '9' {
+		return false
+	}
+	for _, c := range line[1:] {
+		if c != line[0] {
+			return false
+		}
+	}
+	// ".." and "::" alone are a comment and a literal block.
+	return len(line) > 2 || line[0] != '.' && line[0] != ':'
+}
+
+func longEnough(adornment, title []byte) bool {
+	return len(adornment) >= 4 || len(adornment) >= utf8.RuneCount(title)
+}
+
+func rstLabel(line []byte) (string, bool) {
+	rest, ok := bytes.CutPrefix(line, []byte(".. _"))
+	if !ok || len(rest) < 2 || rest[len(rest)-1] != ':' {
+		return "", false
+	}
+	name := strings.Trim(string(rest[:len(rest)-1]), "`")
+	return name, name != "" && name != "_" && !strings.Contains(name, ": ")
+}
+
+// rstInline drops the inline markup of a title: “code“, *emphasis*,
+// :role:`text <target>` and `text <target>`_.
+func rstInline(s string) string {
+	if !strings.ContainsAny(s, "`*\\") {
+		return s
+	}
+	var b strings.Builder
+	for s != "" {
+		tick := strings.IndexByte(s, '`')
+		if tick < 0 {
+			b.WriteString(rstPlain(s))
+			break
+		}
+		before := s[:tick]
+		if strings.HasSuffix(before, ":") {
+			if colon := strings.LastIndexByte(before[:len(before)-1], ':'); colon >= 0 && !strings.ContainsAny(before[colon:], " \t") {
+				before = before[:colon]
+			}
+		}
+		b.WriteString(rstPlain(before))
+		s = strings.TrimLeft(s[tick:], "`")
+		end := strings.IndexByte(s, '`')
+		if end < 0 {
+			b.WriteString(s)
+			break
+		}
+		inner := s[:end]
+		if open := strings.LastIndex(inner, " <"); open > 0 && strings.HasSuffix(inner, ">") {
+			inner = inner[:open]
+		}
+		b.WriteString(inner)
+		s = strings.TrimLeft(s[end:], "`")
+		s = strings.TrimPrefix(strings.TrimPrefix(s, "_"), "_")
+	}
+	return collapse(b.String())
+}
+
+func rstPlain(s string) string {
+	return strings.NewReplacer("*", "", `\`, "").Replace(s)
+}

@@ -1,0 +1,96 @@
+package markdown
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+)
+
+// Slug returns GitHub's anchor for a heading's plain text: lower-case, without
+// what is neither letter, mark, decimal digit, connector punctuation (the
+// underscore), hyphen nor blank, and each blank as a hyphen. It is the algorithm of
+// github-slugger 2 and of GitHub's own TOC filter (/[^\p{Word}\- ]/u). The
+// result is empty when nothing is left.
+func Slug(text string) string {
+	return slug(text, true)
+}
+
+// CueDeckSlug is the second flavour accepted on input: like Slug, but only
+// letters, numbers and hyphens stay, so underscores go too.
+func CueDeckSlug(text string) string {
+	return slug(text, false)
+}
+
+func slug(text string, github bool) string {
+	ascii := true
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			ascii = false
+			break
+		}
+	}
+	if !ascii {
+		// Not strings.ToLower: the final sigma and the dotted capital I map as in JavaScript.
+		text = cases.Lower(language.Und).String(text)
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for _, r := range text {
+		switch {
+		case r == ' ':
+			b.WriteByte('-')
+		case r == '-' || 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
+			b.WriteByte(byte(r))
+		case 'A' <= r && r <= 'Z':
+			b.WriteByte(byte(r) + 'a' - 'A')
+		case r < utf8.RuneSelf:
+			if r == '_' && github {
+				b.WriteByte('_')
+			}
+		case r == utf8.RuneError:
+		case github && isWord(r), !github && (unicode.IsLetter(r) || unicode.IsNumber(r)):
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// isWord is Unicode's word class: Alphabetic, Mark, Decimal_Number and
+// Connector_Punctuation.
+func isWord(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nl, unicode.Nd, unicode.Pc, unicode.Other_Alphabetic)
+}
+
+// slugger hands out anchors that are unique in one document, as github-slugger does.
+type slugger map[string]int
+
+func (s slugger) unique(slug string) string {
+	if slug == "" {
+		slug = "section"
+	}
+	result := slug
+	for {
+		if _, taken := s[result]; !taken {
+			break
+		}
+		s[slug]++
+		result = slug + "-" + strconv.Itoa(s[slug])
+	}
+	s[result] = 0
+	return result
+}
+
+// anchor makes a custom id fit to be an anchor: as written, unless it holds
+// what an anchor must not.
+func anchorID(id string) string {
+	for _, r := range id {
+		if r == '#' || r == '.' || r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) {
+			return Slug(id)
+		}
+	}
+	return id
+}
