@@ -1,0 +1,176 @@
+package catalog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Bounds on what is read out of one schema: real ones nest three deep; some,
+// such as those of Kubernetes, would unfold without end.
+const (
+	maxDepth      = 3
+	maxParameters = 400
+)
+
+// Parameters reads the properties of a JSON Schema of an object: those of the
+// root first, each with the ones nested in it. References within the document
+// are followed, allOf is joined, of anyOf and oneOf every branch counts and
+// a property is required only where all branches require it. The order is by
+// path. A property deeper than three levels is left out. A nested property is
+// required when it and everything around it is. The error is the schema's:
+// then what could be read without it is nothing.
+func Parameters(schema []byte) ([]Parameter, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := doc.(map[string]any); !ok {
+		return nil, errors.New("not a JSON object")
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(offline{})
+	const name = "mem:///schema"
+	if err := c.AddResource(name, doc); err != nil {
+		return nil, err
+	}
+	root, err := c.Compile(name)
+	if err != nil {
+		// The library's report is a tree over many lines; its last leaf says it.
+		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+		return nil, errors.New(strings.TrimPrefix(strings.TrimSpace(lines[len(lines)-1]), "- "))
+	}
+	var r reader
+	r.object(root, "", true, 0)
+	return r.found, nil
+}
+
+// offline refuses every reference out of the document: a schema must not make
+// cairn open a file or a socket.
+type offline struct{}
+
+func (offline) Load(url string) (any, error) {
+	return nil, fmt.Errorf("reference to %q leads out of the schema", url)
+}
+
+type reader struct{ found []Parameter }
+
+// shape is what a schema says once references and combinations are resolved.
+type shape struct {
+	types      map[string]bool // empty: any
+	properties map[string]*jsonschema.Schema
+	required   map[string]bool
+	items      *jsonschema.Schema
+	settled    bool
+	text       string
+}
+
+// object adds the properties of s, below prefix.
+func (r *reader) object(s *jsonschema.Schema, prefix string, required bool, depth int) {
+	if depth >= maxDepth {
+		return
+	}
+	o := resolve(s, 0)
+	for _, name := range slices.Sorted(maps.Keys(o.properties)) {
+		if len(r.found) >= maxParameters {
+			return
+		}
+		p := resolve(o.properties[name], 0)
+		must := required && o.required[name]
+		path := prefix + name
+		r.found = append(r.found, Parameter{Name: name, Path: path, Types: slices.Sorted(maps.Keys(p.types)),
+			Required: must, Description: clean(p.text, 1000), Settled: p.settled})
+		if len(p.properties) > 0 {
+			r.object(o.properties[name], path+".", must, depth+1)
+		}
+		if p.items != nil {
+			// What an array holds is never required: it may be empty.
+			r.object(p.items, path+"[].", false, depth+1)
+		}
+	}
+}
+
+// resolve follows references and joins combinations, at most eight deep: that
+// ends schemas which contain themselves.
+func resolve(s *jsonschema.Schema, depth int) shape {
+	o := shape{types: map[string]bool{}, properties: map[string]*jsonschema.Schema{}, required: map[string]bool{}}
+	if s == nil || depth > 8 {
+		return o
+	}
+	o.text = s.Description
+	o.settled = s.Default != nil || s.Const != nil || s.Enum != nil && len(s.Enum.Values) == 1
+	if s.Types != nil {
+		for _, t := range s.Types.ToStrings() {
+			if t != "null" { // nullable is not a type of its own to connect by
+				o.types[t] = true
+			}
+		}
+	}
+	maps.Copy(o.properties, s.Properties)
+	for _, name := range s.Required {
+		o.required[name] = true
+	}
+	if s.Items2020 != nil {
+		o.items = s.Items2020
+	} else if items, ok := s.Items.(*jsonschema.Schema); ok {
+		o.items = items
+	}
+	for _, part := range append(slices.Clone(s.AllOf), s.Ref) {
+		if part != nil {
+			o.and(resolve(part, depth+1))
+		}
+	}
+	for _, branches := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
+		if len(branches) == 0 {
+			continue
+		}
+		either := resolve(branches[0], depth+1)
+		for _, b := range branches[1:] {
+			either.or(resolve(b, depth+1))
+		}
+		o.and(either)
+	}
+	if len(o.types) == 0 && len(o.properties) > 0 {
+		o.types["object"] = true
+	}
+	return o
+}
+
+// and joins what also holds.
+func (o *shape) and(p shape) {
+	maps.Copy(o.types, p.types)
+	for name, s := range p.properties {
+		if _, ok := o.properties[name]; !ok {
+			o.properties[name] = s
+		}
+	}
+	maps.Copy(o.required, p.required)
+	if o.items == nil {
+		o.items = p.items
+	}
+	o.settled = o.settled || p.settled
+	if o.text == "" {
+		o.text = p.text
+	}
+}
+
+// or joins an alternative: any of the types will do, and only what both
+// require is required.
+func (o *shape) or(p shape) {
+	maps.Copy(o.types, p.types)
+	for name, s := range p.properties {
+		if _, ok := o.properties[name]; !ok {
+			o.properties[name] = s
+		}
+	}
+	maps.DeleteFunc(o.required, func(name string, _ bool) bool { return !p.required[name] })
+	if o.items == nil {
+		o.items = p.items
+	}
+	o.settled = o.settled && p.settled
+}

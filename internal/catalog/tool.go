@@ -1,0 +1,136 @@
+// Package catalog keeps tools as data: what they are called, what they say of
+// themselves, what they take and give. It imports them from MCP servers, from
+// tools/list documents, JSON lines and OpenAPI descriptions. It never runs one.
+//
+// Everything in a catalogue is somebody else's text and is treated as such:
+// sizes are bounded, schemas are compiled without ever following a reference
+// out of the document, and a broken schema costs a tool its parameters, not
+// its place.
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits on what is accepted of one tool.
+const (
+	MaxName        = 200       // runes, of a server's or a tool's name
+	MaxDescription = 64 << 10  // bytes; longer text is cut
+	MaxSchema      = 512 << 10 // bytes of one schema; a larger one counts as broken
+)
+
+// Tool is one tool of a server.
+type Tool struct {
+	// ID is "server:name", or the name alone when the server is unknown. It
+	// stays the same over re-imports.
+	ID     string `json:"id"`
+	Server string `json:"server,omitempty"`
+	Name   string `json:"name"`
+	Title  string `json:"title,omitempty"`
+	// Description is the tool's own text.
+	Description string `json:"description,omitempty"`
+	// Input and Output are JSON Schemas as they came; nil when there is none.
+	Input  json.RawMessage `json:"inputSchema,omitempty"`
+	Output json.RawMessage `json:"outputSchema,omitempty"`
+	// Annotations are the server's hints, as they came.
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+	// DependsOn are tools this one is declared to need.
+	DependsOn []string `json:"dependsOn,omitempty"`
+	// SchemaError says what is wrong with a schema; the tool is kept.
+	SchemaError string `json:"schemaError,omitempty"`
+	// Takes and Gives are the parameters read out of the schemas.
+	Takes []Parameter `json:"takes,omitempty"`
+	Gives []Parameter `json:"gives,omitempty"`
+}
+
+// Parameter is a property of a tool's input or output.
+type Parameter struct {
+	// Name is the property's own name, Path the way to it from the root,
+	// joined by dots; "[]" follows the name of an array that was entered.
+	Name string `json:"name"`
+	Path string `json:"path"`
+	// Types are JSON types, sorted; empty means any.
+	Types       []string `json:"types,omitempty"`
+	Required    bool     `json:"required,omitempty"`
+	Description string   `json:"description,omitempty"`
+	// Settled is true when the schema itself supplies the value: a default, a
+	// constant, or an enumeration of one.
+	Settled bool `json:"settled,omitempty"`
+}
+
+// MakeID joins a server's and a tool's name.
+func MakeID(server, name string) string {
+	if server == "" || strings.HasPrefix(name, server+":") {
+		return name
+	}
+	return server + ":" + name
+}
+
+// New completes a tool whose names, texts and schemas are set: it checks the
+// names, cuts the texts, reads the schemas and sets the ID. The error is for a
+// tool that cannot be kept; a broken schema is noted in SchemaError.
+func New(t Tool) (Tool, error) {
+	t.Name, t.Server = strings.TrimSpace(t.Name), strings.TrimSpace(t.Server)
+	switch {
+	case t.Name == "":
+		return Tool{}, fmt.Errorf("a tool of server %q has no name", t.Server)
+	case utf8.RuneCountInString(t.Name) > MaxName || utf8.RuneCountInString(t.Server) > MaxName:
+		return Tool{}, fmt.Errorf("the name of tool %.40q is longer than %d characters", t.Name, MaxName)
+	case hasControl(t.Name) || hasControl(t.Server):
+		return Tool{}, fmt.Errorf("the name of tool %.40q holds control characters", t.Name)
+	}
+	t.ID = MakeID(t.Server, t.Name)
+	t.Title = clean(t.Title, MaxName)
+	t.Description = clean(t.Description, MaxDescription)
+	var problems []string
+	read := func(kind string, schema json.RawMessage) (json.RawMessage, []Parameter) {
+		if len(schema) == 0 || string(schema) == "null" {
+			return nil, nil
+		}
+		if len(schema) > MaxSchema {
+			problems = append(problems, fmt.Sprintf("%s schema: %d bytes, want at most %d", kind, len(schema), MaxSchema))
+			return nil, nil
+		}
+		params, err := Parameters(schema)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s schema: %v", kind, err))
+		}
+		return schema, params
+	}
+	t.Input, t.Takes = read("input", t.Input)
+	t.Output, t.Gives = read("output", t.Output)
+	t.SchemaError = strings.Join(problems, "; ")
+	return t, nil
+}
+
+// Digest is the SHA-256, in hex, of all that describes the tool: a re-import
+// that leaves it unchanged changed nothing.
+func (t Tool) Digest() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return "" // unreachable: the raw messages were parsed before
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func hasControl(s string) bool {
+	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
+}
+
+// clean makes s valid UTF-8 of at most n bytes, cut at a rune.
+func clean(s string, n int) string {
+	s = strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
