@@ -40,13 +40,13 @@ type Document struct {
 // Options bound what Parse does. Nil and the zero value mean the defaults.
 type Options struct {
 	// MaxFrontMatter is the size in bytes beyond which a front matter block is
-	// reported as broken without being parsed; 0 means 64 KiB.
+	// reported as broken without being parsed; 0 means 256 KiB.
 	MaxFrontMatter int
 }
 
 func (o *Options) maxFrontMatter() int {
 	if o == nil || o.MaxFrontMatter == 0 {
-		return 64 << 10
+		return 256 << 10
 	}
 	return o.MaxFrontMatter
 }

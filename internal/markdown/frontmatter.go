@@ -162,6 +162,9 @@ func parseYAML(block []byte) (fields map[string]any, err error) {
 	if len(bytes.TrimSpace(block)) == 0 {
 		return map[string]any{}, nil
 	}
+	if err := checkYAML(block); err != nil {
+		return nil, err
+	}
 	if bytes.IndexByte(block, '*') >= 0 && bytes.IndexByte(block, '&') >= 0 {
 		file, err := parser.ParseBytes(block, 0)
 		if err == nil && hasAlias(file) {
@@ -174,6 +177,34 @@ func parseYAML(block []byte) (fields map[string]any, err error) {
 	}
 	fields, _ = v.(map[string]any)
 	return fields, nil
+}
+
+// The YAML library takes time quadratic in the length of a line it rejects and
+// worse in the depth of open brackets: a line of 64 KiB costs up to a second, 64 thousand
+// brackets cost 40. Front matter of real pages has lines of 54 KB, and no depth.
+const (
+	maxYAMLLine  = 64 << 10 // bytes
+	maxYAMLDepth = 64       // brackets open at once, those in strings included
+)
+
+func checkYAML(block []byte) error {
+	depth, start := 0, 0
+	for i, c := range block {
+		switch c {
+		case '[', '{':
+			if depth++; depth > maxYAMLDepth {
+				return fmt.Errorf("front matter: more than %d brackets open", maxYAMLDepth)
+			}
+		case ']', '}':
+			depth = max(0, depth-1)
+		case '\n':
+			start = i + 1
+		}
+		if i-start >= maxYAMLLine {
+			return fmt.Errorf("front matter: line of more than %d bytes", maxYAMLLine)
+		}
+	}
+	return nil
 }
 
 // hasAlias reports whether a file refers to an anchor. Nested references grow

@@ -108,9 +108,10 @@ func (b *ballot) add(h uint64) {
 // majority sets the bits that more than half of the words had set.
 func (b *ballot) majority() uint64 {
 	var out uint64
+	planes := b.planes[:min(bits.Len64(b.n), len(b.planes))] // no count exceeds n
 	for bit := range 64 {
 		var count uint64
-		for k, p := range b.planes {
+		for k, p := range planes {
 			count |= p >> bit & 1 << k
 		}
 		if 2*count > b.n {
