@@ -1,0 +1,141 @@
+// Package bert runs BERT sentence encoders: it reads the weights of an ONNX
+// file, 8-bit as ONNX Runtime's dynamic quantisation writes them or float32,
+// and turns text into unit vectors with kernels for AVX-512 VNNI, AVX2 and
+// plain Go. It runs that one architecture (post-norm, exact gelu, absolute
+// positions, mean or first-token pooling) and refuses every other graph;
+// package onnx runs the rest.
+package bert
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"cairn/models"
+	"cairn/models/wordpiece"
+)
+
+// Options are the knobs of an Encoder. Nil and zero mean the defaults.
+type Options struct {
+	// Threads is how many texts are embedded at the same time, by default
+	// runtime.GOMAXPROCS(0).
+	Threads int
+	// Kernel is "avx512vnni", "avx2" or "portable". The default is what the
+	// environment variable CAIRN_KERNEL names, else the fastest this machine
+	// runs. A kernel that is unknown or that the machine lacks is an error.
+	Kernel string
+	// TokenizerJSON is the file the tokenizer was read from, for the model's ID.
+	TokenizerJSON []byte
+	// Digest is the SHA-256 over the weights followed by TokenizerJSON, in hex,
+	// where the caller already knows it. It spares hashing them.
+	Digest string
+	// Heads is the number of attention heads, for a graph that does not say.
+	Heads int
+}
+
+// An Encoder embeds text with one model. It implements models.Embedder.
+type Encoder struct {
+	model       *model
+	tokenizer   *wordpiece.Tokenizer
+	description models.Description
+	threads     int
+	scratch     sync.Pool // of *scratch
+	batches     sync.Pool // of *batch
+}
+
+var _ models.Embedder = (*Encoder)(nil)
+
+// New returns the encoder of an ONNX file's bytes, its tokenizer and its
+// description. weights must not change afterwards: the word embeddings are
+// read from it. Of desc, Name is required; a zero Dimension is the model's
+// hidden size, zero MaxTokens the number of its positions, "" Pooling "mean";
+// ID is computed. A file that is no supported encoder, or a description that
+// does not fit it, is an error.
+func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts *Options) (*Encoder, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	k, err := chooseKernel(opts.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	// The digest costs as much as all the packing: both run at once.
+	digest := make(chan string, 1)
+	go func() { digest <- digestOf(weights, opts) }()
+	m, err := load(weights, k, opts.Heads)
+	sum := <-digest
+	if err != nil {
+		return nil, fmt.Errorf("reading model %s: %w", desc.Name, err)
+	}
+	if err := complete(&desc, m); err != nil {
+		return nil, fmt.Errorf("describing model %q: %w", desc.Name, err)
+	}
+	if n := tok.VocabSize(); n > m.words.rows {
+		return nil, fmt.Errorf("reading model %s: the tokenizer has ids up to %d, the model %d words", desc.Name, n-1, m.words.rows)
+	}
+	desc.ID = identify(desc, sum)
+	threads := opts.Threads
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	return &Encoder{model: m, tokenizer: tok, description: desc, threads: threads}, nil
+}
+
+func load(weights []byte, k *kernel, heads int) (*model, error) {
+	g, err := parseONNX(weights)
+	if err != nil {
+		return nil, err
+	}
+	n, err := readNetwork(g, heads)
+	if err != nil {
+		return nil, err
+	}
+	return newModel(n, k)
+}
+
+func digestOf(weights []byte, opts *Options) string {
+	if opts.Digest != "" {
+		return opts.Digest
+	}
+	h := sha256.New()
+	h.Write(weights)
+	h.Write(opts.TokenizerJSON)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// identify returns a description's ID: its name and 12 hex digits over the
+// digest of the files and the settings that change vectors or answers.
+func identify(d models.Description, digest string) string {
+	settings := fmt.Sprintf("%s\n%q\n%d\n%d\n%q\n%q\n%q\n%g", digest, d.Name, d.Dimension, d.MaxTokens, d.Pooling, d.QueryPrefix, d.DocumentPrefix, d.MinSimilarity)
+	sum := sha256.Sum256([]byte(settings))
+	return d.Name + "@" + hex.EncodeToString(sum[:])[:12]
+}
+
+// complete fills in what the weights say and refuses what they contradict.
+func complete(d *models.Description, m *model) error {
+	if d.Dimension == 0 {
+		d.Dimension = m.hidden
+	}
+	if d.MaxTokens == 0 {
+		d.MaxTokens = m.longest
+	}
+	if d.Pooling == "" {
+		d.Pooling = "mean"
+	}
+	switch {
+	case d.Name == "":
+		return errors.New("the name is empty")
+	case d.Dimension != m.hidden:
+		return fmt.Errorf("dimension %d, the weights have %d", d.Dimension, m.hidden)
+	case d.MaxTokens < 2 || d.MaxTokens > m.longest:
+		return fmt.Errorf("max_tokens %d, want 2 to the %d positions of the weights", d.MaxTokens, m.longest)
+	case d.Pooling != "mean" && d.Pooling != "cls":
+		return fmt.Errorf("unknown pooling %q, want {mean,cls}", d.Pooling)
+	case !(d.MinSimilarity >= -1 && d.MinSimilarity <= 1):
+		return fmt.Errorf("min_similarity %v, want -1 to 1", d.MinSimilarity)
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package bert
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"cairn/models"
+)
+
+// packTokens is how many tokens of short texts go through the layers
+// together, so that one reading of the weights serves several texts.
+const packTokens = 128
+
+// A batch holds what one call of EmbedDocuments knows of its texts.
+type batch struct {
+	ids   []int32
+	texts []span // sorted by length, the longest first
+	packs []int  // pack i is texts[packs[i]:packs[i+1]]
+}
+
+// A span is a text's place in the batch's ids and in the call.
+type span struct{ start, end, index int }
+
+// Description implements models.Embedder.
+func (e *Encoder) Description() models.Description { return e.description }
+
+// Kernel returns the name of the kernel in use.
+func (e *Encoder) Kernel() string { return e.model.kernel.name }
+
+// Threads returns how many texts are embedded at the same time.
+func (e *Encoder) Threads() int { return e.threads }
+
+// Close implements models.Embedder. It releases nothing and returns nil.
+func (e *Encoder) Close() error { return nil }
+
+// Tokenizer implements models.Embedder.
+func (e *Encoder) Tokenizer() models.Tokenizer { return pieces{e} }
+
+type pieces struct{ e *Encoder }
+
+func (p pieces) Count(text string) int { return p.e.tokenizer.Count(text) }
+
+func (p pieces) Encode(text string) []int32 {
+	return p.e.tokenizer.AppendIDs(nil, text, p.e.description.MaxTokens)
+}
+
+// EmbedQuery implements models.Embedder.
+func (e *Encoder) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b := e.takeBatch()
+	defer e.batches.Put(b)
+	if p := e.description.QueryPrefix; p != "" {
+		text = p + text
+	}
+	b.ids = e.tokenizer.AppendIDs(b.ids[:0], text, e.description.MaxTokens)
+	out := make([]float32, e.model.hidden)
+	s := e.takeScratch()
+	defer e.scratch.Put(s)
+	s.starts = append(s.starts[:0], 0, len(b.ids))
+	e.model.forward(s, b.ids, s.starts)
+	e.model.pool(s, 0, len(b.ids), e.description.Pooling == "cls", out)
+	return out, nil
+}
+
+// EmbedDocuments implements models.Embedder. Texts are embedded in parallel,
+// short ones packed together, none padded.
+func (e *Encoder) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b := e.takeBatch()
+	defer e.batches.Put(b)
+	if err := b.tokenize(ctx, e, texts); err != nil {
+		return nil, err
+	}
+	b.plan(e.threads)
+	h := e.model.hidden
+	all := make([]float32, len(texts)*h)
+	out := make([][]float32, len(texts))
+	for i := range out {
+		out[i] = all[i*h : (i+1)*h : (i+1)*h]
+	}
+	packs := len(b.packs) - 1
+	var next atomic.Int64
+	work := func() {
+		s := e.takeScratch()
+		defer e.scratch.Put(s)
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= packs {
+				return
+			}
+			e.embedPack(s, b, b.texts[b.packs[i]:b.packs[i+1]], out)
+		}
+	}
+	if workers := min(e.threads, packs); workers > 1 {
+		var wg sync.WaitGroup
+		for range workers - 1 {
+			wg.Go(work)
+		}
+		work()
+		wg.Wait()
+	} else {
+		work()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (e *Encoder) embedPack(s *scratch, b *batch, texts []span, out [][]float32) {
+	s.ids, s.starts = s.ids[:0], append(s.starts[:0], 0)
+	for _, t := range texts {
+		s.ids = append(s.ids, b.ids[t.start:t.end]...)
+		s.starts = append(s.starts, len(s.ids))
+	}
+	e.model.forward(s, s.ids, s.starts)
+	for i, t := range texts {
+		e.model.pool(s, s.starts[i], s.starts[i+1], e.description.Pooling == "cls", out[t.index])
+	}
+}
+
+func (b *batch) tokenize(ctx context.Context, e *Encoder, texts []string) error {
+	b.ids, b.texts = b.ids[:0], b.texts[:0]
+	for i, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if p := e.description.DocumentPrefix; p != "" {
+			text = p + text
+		}
+		start := len(b.ids)
+		b.ids = e.tokenizer.AppendIDs(b.ids, text, e.description.MaxTokens)
+		b.texts = append(b.texts, span{start, len(b.ids), i})
+	}
+	return nil
+}
+
+// plan sorts the texts by length, the longest first, so that the last to
+// finish are short, and groups short ones into packs of up to packTokens,
+// fewer where that would leave a thread idle.
+func (b *batch) plan(threads int) {
+	slices.SortFunc(b.texts, func(x, y span) int {
+		return cmp.Or(cmp.Compare(y.end-y.start, x.end-x.start), cmp.Compare(x.index, y.index))
+	})
+	most := min(packTokens, len(b.ids)/threads)
+	b.packs = append(b.packs[:0], 0)
+	tokens := 0
+	for i, t := range b.texts {
+		n := t.end - t.start
+		if i > 0 && tokens+n > most {
+			b.packs = append(b.packs, i)
+			tokens = 0
+		}
+		tokens += n
+	}
+	if len(b.texts) > 0 {
+		b.packs = append(b.packs, len(b.texts))
+	}
+}
+
+func (e *Encoder) takeBatch() *batch {
+	if b, ok := e.batches.Get().(*batch); ok {
+		return b
+	}
+	return &batch{}
+}
+
+func (e *Encoder) takeScratch() *scratch {
+	if s, ok := e.scratch.Get().(*scratch); ok {
+		return s
+	}
+	return &scratch{}
+}

@@ -1,0 +1,240 @@
+package bert
+
+import "math"
+
+// rowsPerBlock is how many rows go through the attention output and the
+// feed-forward layers together: few enough that their inner activations stay
+// in the second-level cache, enough that streaming the weights from the third
+// is hidden behind the arithmetic.
+const rowsPerBlock = 70
+
+// A scratch holds the buffers of one forward pass. Rows are tokens.
+type scratch struct {
+	rows int // capacity
+
+	hidden  []float32 // [rows][hiddenPad]: the residual stream
+	q       []byte    // [rows][hiddenPad]: it, quantised
+	qScale  []float32
+	qMin    []float32
+	context []float32 // [rows][contextPad]: the heads' results
+	heads   []float32 // [rows][3*padded]: query, key and value of one head
+	keys    []float32 // the keys of one head and text, transposed
+	scores  []float32 // [tile rows][tokens]
+
+	sum    []float32 // [block][hiddenPad]: a layer's output before its norm
+	inner  []float32 // [block][innerPad]
+	innerQ []byte    // [block][innerPad]
+
+	ids    []int32 // a pack of texts
+	starts []int   // where its texts begin, and the end
+
+	p8    product8
+	p32   product32
+	args  rowsArgs
+	trans transposeArgs
+}
+
+// contextPad leaves room behind a row for the padding of its last head.
+func (m *model) contextPad() int { return m.hiddenPad + m.padded }
+
+func (m *model) grow(s *scratch, rows int) {
+	if rows <= s.rows {
+		return
+	}
+	// Panels read and write whole tiles, never past their rows; the slack row
+	// covers the padding columns of the last.
+	s.rows = rows
+	s.hidden = alignedFloats(rows * m.hiddenPad)
+	s.q = alignedBytes(rows * m.hiddenPad)
+	s.qScale, s.qMin = alignedFloats(rows), alignedFloats(rows)
+	s.context = alignedFloats(rows * m.contextPad())
+	s.heads = alignedFloats(rows * 3 * m.padded)
+	tokens := roundUp(rows, panelWidth)
+	s.keys = alignedFloats(tokens * m.padded)
+	s.scores = alignedFloats(max(m.kernel.frows, 1) * tokens)
+	b := min(rows, rowsPerBlock)
+	s.sum = alignedFloats(b * m.hiddenPad)
+	s.inner = alignedFloats(b * m.innerPad)
+	s.innerQ = alignedBytes(b * m.innerPad)
+}
+
+// forward embeds the texts packed one after the other in ids: text i is
+// ids[starts[i]:starts[i+1]]. The token states are left in s.hidden, rows of
+// hiddenPad. Every id must be below words.rows, every text at most longest
+// tokens.
+func (m *model) forward(s *scratch, ids []int32, starts []int) {
+	rows := len(ids)
+	m.grow(s, rows)
+	m.embed(s, ids, starts)
+	for i := range m.blocks {
+		b := &m.blocks[i]
+		for h := range m.heads {
+			m.product(s, b.qkv, 3*h*m.padded, 3*m.padded, s.hidden, m.hiddenPad, s.q, m.hiddenPad, 0, s.heads, 3*m.padded, rows)
+			for t := range len(starts) - 1 {
+				m.attend(s, h, starts[t], starts[t+1])
+			}
+		}
+		for at := 0; at < rows; at += rowsPerBlock {
+			m.feed(s, b, at, min(rowsPerBlock, rows-at))
+		}
+	}
+}
+
+// embed writes the normalised sums of word, position and type embeddings.
+func (m *model) embed(s *scratch, ids []int32, starts []int) {
+	for t := range len(starts) - 1 {
+		for i := starts[t]; i < starts[t+1]; i++ {
+			row := s.hidden[i*m.hiddenPad : i*m.hiddenPad+m.hidden]
+			copy(row, m.positions[(i-starts[t])*m.hidden:])
+			sum := s.context[i*m.contextPad() : i*m.contextPad()+m.hidden]
+			clear(sum)
+			m.words.add(sum, int(ids[i]))
+		}
+	}
+	m.addNorm(s, s.context, m.contextPad(), 0, len(ids), m.embedWeight, m.embedBias, m.embedEpsilon)
+}
+
+// addNorm adds x to the residual stream of rows at.. and normalises it.
+func (m *model) addNorm(s *scratch, x []float32, ld, at, rows int, weight, bias []float32, epsilon float32) {
+	s.args = rowsArgs{
+		x: &x[0], ld: 4 * ld, n: m.hidden, rows: rows,
+		residual: &s.hidden[at*m.hiddenPad], ldr: 4 * m.hiddenPad,
+		weight: &weight[0], bias: &bias[0], epsilon: epsilon, inverse: 1 / float32(m.hidden),
+	}
+	m.norm(&s.args)
+	if m.eight {
+		m.quantizeRows(s, s.hidden[at*m.hiddenPad:], m.hiddenPad, m.hidden, rows, s.q[at*m.hiddenPad:], m.hiddenPad, at)
+	}
+}
+
+// quantizeRows writes rows of x as bytes, their scales and minima from entry at.
+func (m *model) quantizeRows(s *scratch, x []float32, ld, n, rows int, q []byte, ldq, at int) {
+	s.args = rowsArgs{
+		x: &x[0], ld: 4 * ld, n: n, rows: rows,
+		q: &q[0], ldq: ldq, scale: &s.qScale[at], min: &s.qMin[at],
+	}
+	m.quantize(&s.args)
+}
+
+// product computes columns [from, from+n) of x times w for rows rows, from
+// x's float32s (ldx apart) or its bytes (ldq apart, scales from entry at).
+func (m *model) product(s *scratch, w *packed, from, n int, x []float32, ldx int, q []byte, ldq, at int, c []float32, ldc, rows int) {
+	k := m.kernel
+	if m.eight {
+		s.p8 = product8{lda: ldq, depth: w.depth, ldc: 4 * ldc}
+		for j := from; j < from+n; j += k.cols {
+			s.p8.w = &w.codes[j*w.depth]
+			s.p8.wscale, s.p8.wsum, s.p8.bias = &w.scale[j], &w.sums[j], &w.bias[j]
+			for i, left := 0, rows; left > 0; {
+				s.p8.rows, s.p8.tiles = split(left, k.rows)
+				s.p8.a, s.p8.c = &q[i*ldq], &c[i*ldc+j-from]
+				s.p8.scale, s.p8.min = &s.qScale[at+i], &s.qMin[at+i]
+				k.product8(&s.p8)
+				i += s.p8.rows * s.p8.tiles
+				left = rows - i
+			}
+		}
+		return
+	}
+	for j := from; j < from+n; j += k.fcols {
+		m.product32(s, x, ldx, w.depth, w.floats[j*w.depth:], k.fcols, c[j-from:], ldc, rows)
+		bias := w.bias[j : j+k.fcols]
+		for i := range rows {
+			row := c[i*ldc+j-from : i*ldc+j-from+k.fcols]
+			for d, v := range bias {
+				row[d] += v
+			}
+		}
+	}
+}
+
+// product32 computes rows of x (ldx apart) times a panel whose rows are ldb apart.
+func (m *model) product32(s *scratch, x []float32, ldx, depth int, b []float32, ldb int, c []float32, ldc, rows int) {
+	s.p32 = product32{lda: 4 * ldx, b: &b[0], ldb: 4 * ldb, depth: depth, ldc: 4 * ldc}
+	for i, left := 0, rows; left > 0; {
+		s.p32.rows, s.p32.tiles = split(left, m.kernel.frows)
+		s.p32.a, s.p32.c = &x[i*ldx], &c[i*ldc]
+		m.kernel.product32(&s.p32)
+		i += s.p32.rows * s.p32.tiles
+		left = rows - i
+	}
+}
+
+// split cuts rows into tiles of at most most rows, evenly: it returns the
+// height of the first tiles and how many there are of that height.
+func split(rows, most int) (height, tiles int) {
+	n := (rows + most - 1) / most
+	if extra := rows % n; extra > 0 {
+		return rows/n + 1, extra
+	}
+	return rows / n, n
+}
+
+// attend computes one head of one text's attention into the context.
+func (m *model) attend(s *scratch, head, start, end int) {
+	k, n := m.kernel, end-start
+	ld := 3 * m.padded
+	own := s.heads[start*ld:]
+	s.trans = transposeArgs{x: &own[m.padded], ld: 4 * ld, n: m.size, rows: n, out: &s.keys[0], cols: k.fcols}
+	k.transpose(&s.trans)
+	wide := roundUp(n, k.fcols)
+	for i := 0; i < n; {
+		rows, _ := split(n-i, k.frows)
+		for j := 0; j < n; j += k.fcols {
+			m.product32(s, own[i*ld:], ld, m.size, s.keys[j*m.size:], k.fcols, s.scores[j:], wide, rows)
+		}
+		s.args = rowsArgs{x: &s.scores[0], ld: 4 * wide, n: n, rows: rows}
+		k.softmax(&s.args)
+		for j := 0; j < m.size; j += k.fcols {
+			m.product32(s, s.scores, wide, n, own[2*m.padded+j:], ld, s.context[(start+i)*m.contextPad()+head*m.size+j:], m.contextPad(), rows)
+		}
+		i += rows
+	}
+}
+
+// feed takes rows at.. from the heads' results through the output projection
+// and the feed-forward layers, into the residual stream.
+func (m *model) feed(s *scratch, b *block, at, rows int) {
+	context := s.context[at*m.contextPad():]
+	q := s.q[at*m.hiddenPad:]
+	if m.eight {
+		m.quantizeRows(s, context, m.contextPad(), m.hidden, rows, q, m.hiddenPad, at)
+	}
+	m.product(s, b.output, 0, m.hiddenPad, context, m.contextPad(), q, m.hiddenPad, at, s.sum, m.hiddenPad, rows)
+	m.addNorm(s, s.sum, m.hiddenPad, at, rows, b.attentionWeight, b.attentionBias, b.attentionEpsilon)
+	m.product(s, b.up, 0, m.innerPad, s.hidden[at*m.hiddenPad:], m.hiddenPad, q, m.hiddenPad, at, s.inner, m.innerPad, rows)
+	s.args = rowsArgs{x: &s.inner[0], ld: 4 * m.innerPad, n: m.innerPad, rows: rows}
+	m.gelu(&s.args)
+	if m.eight {
+		m.quantizeRows(s, s.inner, m.innerPad, m.innerPad, rows, s.innerQ, m.innerPad, at)
+	}
+	m.product(s, b.down, 0, m.hiddenPad, s.inner, m.innerPad, s.innerQ, m.innerPad, at, s.sum, m.hiddenPad, rows)
+	m.addNorm(s, s.sum, m.hiddenPad, at, rows, b.outputWeight, b.outputBias, b.outputEpsilon)
+}
+
+// pool writes the unit vector of the text in rows [start, end) to out.
+func (m *model) pool(s *scratch, start, end int, first bool, out []float32) {
+	if first {
+		end = start + 1
+	}
+	clear(out)
+	for i := start; i < end; i++ {
+		for j, v := range s.hidden[i*m.hiddenPad : i*m.hiddenPad+m.hidden] {
+			out[j] += v
+		}
+	}
+	// The mean's division cancels in the normalisation.
+	var squares float64
+	for _, v := range out {
+		squares += float64(v) * float64(v)
+	}
+	if !(squares > 0) || math.IsInf(squares, 0) {
+		clear(out)
+		out[0] = 1
+		return
+	}
+	inverse := float32(1 / math.Sqrt(squares))
+	for j := range out {
+		out[j] *= inverse
+	}
+}

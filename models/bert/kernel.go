@@ -1,0 +1,145 @@
+package bert
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// A kernel is one implementation of the engine's inner loops. Every function
+// computes a row on its own, with the same operations in the same order
+// however many rows share the call; that is why a text's vector depends
+// neither on its batch nor on the number of threads. Kernels differ from each
+// other in the last bits.
+type kernel struct {
+	name string
+	// cols is the number of columns in a panel of 8-bit weights, rows the most
+	// rows a tile takes; fcols and frows are the same for float32.
+	cols, rows   int
+	fcols, frows int
+	// group is the number of products added in 16 bits before they widen to
+	// 32; 1 where they widen at once. Packing makes sure they fit.
+	group int
+
+	// product8 multiplies tiles of 8-bit activations with one panel of weights.
+	product8 func(*product8)
+	// product32 multiplies tiles of float32 rows with one panel.
+	product32 func(*product32)
+	// softmax turns rows of scores into probabilities, in place.
+	softmax func(*rowsArgs)
+	// gelu applies x*Phi(x) to rows in place.
+	gelu func(*rowsArgs)
+	// quantize turns rows into bytes: x = scale*q + min.
+	quantize func(*rowsArgs)
+	// norm adds residual rows to rows and normalises the sums into the
+	// residual rows.
+	norm func(*rowsArgs)
+	// transpose writes 32-wide panels of columns: the keys of one head.
+	transpose func(*transposeArgs)
+}
+
+// product8 is a product of tiles*rows rows of activations (x = scale*q + min,
+// lda bytes apart) with one panel: cols columns of depth weights, as
+// [depth/4][cols][4]. Column j of row i becomes
+//
+//	scale[i]*wscale[j] * sum_k(q[i][k]*w[k][j]) + min[i]*wsum[j] + bias[j]
+//
+// with wsum the column's sum of weights times wscale. Assembly reads the
+// fields by their offsets; depth is a multiple of 16.
+type product8 struct {
+	a      *byte
+	lda    int
+	scale  *float32
+	min    *float32
+	w      *int8
+	depth  int
+	wscale *float32
+	wsum   *float32
+	bias   *float32
+	c      *float32
+	ldc    int // in bytes
+	rows   int
+	tiles  int
+}
+
+// product32 is a product of tiles*rows rows (lda bytes apart) with a panel of
+// fcols columns whose depth rows lie ldb bytes apart.
+type product32 struct {
+	a     *float32
+	lda   int
+	b     *float32
+	ldb   int
+	depth int
+	c     *float32
+	ldc   int
+	rows  int
+	tiles int
+}
+
+// rowsArgs are the arguments of the functions that work row by row on rows of
+// n float32s, ld bytes apart. n is a multiple of 16 except for softmax, which
+// may write up to the next multiple.
+type rowsArgs struct {
+	x        *float32
+	ld       int
+	n        int
+	rows     int
+	residual *float32 // norm: rows ldr bytes apart
+	ldr      int
+	weight   *float32
+	bias     *float32
+	epsilon  float32
+	inverse  float32 // 1/n
+	q        *byte   // quantize: rows ldq bytes apart
+	ldq      int
+	scale    *float32
+	min      *float32
+}
+
+// transposeArgs copy rows x n float32s (ld bytes apart) to panels
+// [ceil(rows/cols)][n][cols], the columns past rows zero.
+type transposeArgs struct {
+	x    *float32
+	ld   int
+	n    int
+	rows int
+	out  *float32
+	cols int
+}
+
+// KernelVariable names the environment variable that forces a kernel.
+const KernelVariable = "CAIRN_KERNEL"
+
+// Kernels returns the names of the kernels this machine runs, the fastest
+// first. "portable" is always the last.
+func Kernels() []string {
+	var names []string
+	for _, k := range available() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// chooseKernel returns the kernel called name, by default the one the
+// environment names, by default the fastest.
+func chooseKernel(name string) (*kernel, error) {
+	from := "kernel"
+	if name == "" {
+		name, from = os.Getenv(KernelVariable), KernelVariable
+	}
+	all := available()
+	if name == "" {
+		return all[0], nil
+	}
+	for _, k := range all {
+		if k.name == name {
+			return k, nil
+		}
+	}
+	for _, known := range []string{"avx512vnni", "avx2", "portable"} {
+		if known == name {
+			return nil, fmt.Errorf("%s: this machine cannot run %q, it has %s", from, name, strings.Join(Kernels(), ", "))
+		}
+	}
+	return nil, fmt.Errorf("%s: unknown kernel %q, want {avx512vnni,avx2,portable}", from, name)
+}

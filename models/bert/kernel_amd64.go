@@ -1,0 +1,3 @@
+package bert
+
+func available() []*kernel { return []*kernel{portable()} }

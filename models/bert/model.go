@@ -1,0 +1,111 @@
+package bert
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// panelWidth is what columns are padded to: a multiple of every kernel's
+// panel, so that one layout of buffers serves all.
+const panelWidth = 32
+
+// A model is a network packed for a kernel. It is read-only after newModel.
+type model struct {
+	kernel                 *kernel
+	hidden, inner, heads   int
+	size, padded           int // a head's numbers, and with padding
+	eight                  bool
+	hiddenPad, innerPad    int // columns with padding
+	words                  table
+	positions              []float32 // position plus type 0, rows of hidden
+	longest                int       // rows of positions
+	embedWeight, embedBias []float32
+	embedEpsilon           float32
+	blocks                 []block
+	// rowFuncs are the kernel's where hidden and inner suit it, else plain Go.
+	gelu, quantize, norm func(*rowsArgs)
+}
+
+// A block is a layer's packed weights. qkv holds, head by head, the columns
+// of query, key and value, each padded to panelWidth.
+type block struct {
+	qkv, output, up, down          *packed
+	attentionWeight, attentionBias []float32
+	outputWeight, outputBias       []float32
+	attentionEpsilon               float32
+	outputEpsilon                  float32
+}
+
+func newModel(n *network, k *kernel) (*model, error) {
+	m := &model{
+		kernel: k, hidden: n.hidden, inner: n.inner, heads: n.heads, size: n.hidden / n.heads,
+		hiddenPad: roundUp(n.hidden, panelWidth), innerPad: roundUp(n.inner, panelWidth),
+		padded: roundUp(n.hidden/n.heads, panelWidth),
+		words:  n.words, longest: n.positions.rows,
+		eight: n.layers[0].query.codes != nil,
+		gelu:  k.gelu, quantize: k.quantize, norm: k.norm,
+	}
+	if m.hidden%16 != 0 {
+		m.norm, m.quantize = normGo, quantizeGo
+	}
+	if !finite(m.words.scale) {
+		return nil, fmt.Errorf("the scale %v of the word embeddings is not a finite number", m.words.scale)
+	}
+	m.positions = make([]float32, n.positions.rows*n.hidden)
+	for i := range n.positions.rows {
+		row := m.positions[i*n.hidden : (i+1)*n.hidden]
+		n.positions.add(row, i)
+		if n.types.rows > 0 {
+			n.types.add(row, 0)
+		}
+	}
+	m.embedWeight, m.embedBias, m.embedEpsilon = aligned(n.embedNorm.weight), aligned(n.embedNorm.bias), float32(n.embedNorm.epsilon)
+	for i := range n.layers {
+		b, err := m.packLayer(&n.layers[i], float32(n.scale))
+		if err != nil {
+			return nil, fmt.Errorf("layer %d: %w", i, err)
+		}
+		m.blocks = append(m.blocks, b)
+	}
+	return m, nil
+}
+
+func (m *model) packLayer(l *layer, scale float32) (b block, err error) {
+	for _, p := range []*linear{&l.query, &l.key, &l.value, &l.output, &l.up, &l.down} {
+		if (p.codes != nil) != m.eight {
+			return b, fmt.Errorf("8-bit and float weights are mixed, which is not supported")
+		}
+	}
+	threads := runtime.GOMAXPROCS(0)
+	var qkv []column
+	for h := range m.heads {
+		from, to := h*m.size, (h+1)*m.size
+		// The scale of the scores is folded into the queries.
+		qkv = columnsOf(qkv, &l.query, from, to, scale, panelWidth)
+		qkv = columnsOf(qkv, &l.key, from, to, 1, panelWidth)
+		qkv = columnsOf(qkv, &l.value, from, to, 1, panelWidth)
+	}
+	for _, p := range []struct {
+		to      **packed
+		columns []column
+	}{
+		{&b.qkv, qkv},
+		{&b.output, columnsOf(nil, &l.output, 0, l.output.out, 1, panelWidth)},
+		{&b.up, columnsOf(nil, &l.up, 0, l.up.out, 1, panelWidth)},
+		{&b.down, columnsOf(nil, &l.down, 0, l.down.out, 1, panelWidth)},
+	} {
+		if *p.to, err = pack(m.kernel, p.columns, threads); err != nil {
+			return b, err
+		}
+	}
+	b.attentionWeight, b.attentionBias = aligned(l.attentionNorm.weight), aligned(l.attentionNorm.bias)
+	b.outputWeight, b.outputBias = aligned(l.outputNorm.weight), aligned(l.outputNorm.bias)
+	b.attentionEpsilon, b.outputEpsilon = float32(l.attentionNorm.epsilon), float32(l.outputNorm.epsilon)
+	return b, nil
+}
+
+func aligned(v []float32) []float32 {
+	out := alignedFloats(len(v))
+	copy(out, v)
+	return out
+}

@@ -1,0 +1,175 @@
+package bert
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// A network is what a BERT encoder consists of, as read from the graph: the
+// weights still in the file's own form, the shapes checked against each other.
+type network struct {
+	words, positions, types table // types has no rows when the model has none
+	embedNorm               norm
+	layers                  []layer
+	hidden, inner, heads    int
+	// scale is what attention scores are multiplied by, 1/sqrt(hidden/heads)
+	// in every published BERT.
+	scale float64
+}
+
+// A layer is one transformer block, post-norm as in Devlin et al. 2018.
+type layer struct {
+	query, key, value, output linear
+	up, down                  linear
+	attentionNorm, outputNorm norm
+}
+
+// A norm is a layer normalisation's parameters.
+type norm struct {
+	weight, bias []float32
+	epsilon      float64
+}
+
+// A linear is y = xW + b. W is in x out, row-major, either 8-bit (codes, value
+// = (code - zero) * scale) or float32 (floats). A transposed W is out x in.
+type linear struct {
+	in, out    int
+	codes      []byte
+	signed     bool
+	zeros      []int32   // one, or one an output
+	scales     []float32 // one, or one an output
+	floats     []float32
+	transposed bool
+	bias       []float32
+}
+
+// A table is an embedding: rows x width, 8-bit or float32 as in linear, with
+// one scale and zero point.
+type table struct {
+	rows, width int
+	codes       []byte
+	signed      bool
+	zero        int32
+	scale       float32
+	floats      []float32
+}
+
+// add adds row r to dst.
+func (t *table) add(dst []float32, r int) {
+	if t.floats != nil {
+		for i, v := range t.floats[r*t.width : (r+1)*t.width] {
+			dst[i] += v
+		}
+		return
+	}
+	row := t.codes[r*t.width : (r+1)*t.width]
+	zero, scale := t.zero, t.scale
+	if t.signed {
+		for i, c := range row {
+			dst[i] += float32(int32(int8(c))-zero) * scale
+		}
+		return
+	}
+	for i, c := range row {
+		dst[i] += float32(int32(c)-zero) * scale
+	}
+}
+
+// readNetwork finds the encoder in the graph: it walks back from the last
+// layer normalisation to the embeddings and takes the weights it meets, so
+// that the names an exporter chose do not matter. heads, if positive,
+// overrides the number of heads in the graph.
+func readNetwork(g *graph, heads int) (*network, error) {
+	err := errors.New("the graph has no output")
+	for _, o := range g.outputs {
+		n, e := matchNetwork(&matcher{graph: g, steps: 1 << 20}, o, heads)
+		if e == nil {
+			return n, nil
+		}
+		// The error of the token states' own output tells most.
+		if o == "last_hidden_state" || o == g.outputs[0] {
+			err = fmt.Errorf("output %q: %w", o, e)
+		}
+	}
+	return nil, err
+}
+
+func matchNetwork(m *matcher, output string, heads int) (*network, error) {
+	n := &network{}
+	at := output
+	for {
+		post, in, err := m.norm(at)
+		if err != nil {
+			return nil, fmt.Errorf("%d layers from the end: %w", len(n.layers), err)
+		}
+		l, input, err := m.layer(in, n)
+		if err == errNoLayer {
+			n.embedNorm = post
+			if err := m.embeddings(in, n); err != nil {
+				return nil, err
+			}
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%d layers from the end: %w", len(n.layers), err)
+		}
+		l.outputNorm = post
+		n.layers = append(n.layers, l)
+		at = input
+	}
+	for i, j := 0, len(n.layers)-1; i < j; i, j = i+1, j-1 {
+		n.layers[i], n.layers[j] = n.layers[j], n.layers[i]
+	}
+	if heads > 0 {
+		n.heads = heads
+	}
+	return n, n.check()
+}
+
+// check holds the shapes against each other, so that no later step can index
+// outside a weight.
+func (n *network) check() error {
+	if len(n.layers) == 0 {
+		return errors.New("no transformer layer found")
+	}
+	n.hidden, n.inner = n.words.width, n.layers[0].up.out
+	h := n.hidden
+	switch {
+	case h < 1 || h > 1<<14 || n.inner < 1 || n.inner > 1<<16:
+		return fmt.Errorf("hidden size %d, inner size %d: out of range", h, n.inner)
+	case n.words.rows < 1 || n.positions.rows < 1:
+		return fmt.Errorf("%d words, %d positions: an embedding is empty", n.words.rows, n.positions.rows)
+	case n.positions.width != h || (n.types.rows > 0 && n.types.width != h):
+		return fmt.Errorf("embeddings of %d, %d and %d numbers, want equal", h, n.positions.width, n.types.width)
+	case n.heads < 1:
+		return errors.New("the graph does not say the number of heads, and the options do not either")
+	case h%n.heads != 0:
+		return fmt.Errorf("hidden size %d does not divide into %d heads", h, n.heads)
+	}
+	if n.scale == 0 {
+		n.scale = 1 / math.Sqrt(float64(h/n.heads))
+	}
+	norms := []norm{n.embedNorm}
+	for i, l := range n.layers {
+		norms = append(norms, l.attentionNorm, l.outputNorm)
+		for _, w := range []struct {
+			name    string
+			l       linear
+			in, out int
+		}{
+			{"query", l.query, h, h}, {"key", l.key, h, h}, {"value", l.value, h, h},
+			{"attention output", l.output, h, h}, {"intermediate", l.up, h, n.inner}, {"output", l.down, n.inner, h},
+		} {
+			if w.l.in != w.in || w.l.out != w.out {
+				return fmt.Errorf("layer %d, %s: %d x %d, want %d x %d", i, w.name, w.l.in, w.l.out, w.in, w.out)
+			}
+		}
+	}
+	for _, p := range norms {
+		if len(p.weight) != h || len(p.bias) != h {
+			return fmt.Errorf("layer normalisation of %d weights and %d biases, want %d", len(p.weight), len(p.bias), h)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package bert
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"unsafe"
+)
+
+// A packed matrix holds the weights of one or several linear layers side by
+// side in the order and layout a kernel reads. Columns are grouped in panels;
+// columns of padding have zero weights and zero bias.
+type packed struct {
+	depth   int // inputs, rounded up to a multiple of 16 for 8-bit weights
+	columns int // outputs with padding, a multiple of the panel's width
+	bias    []float32
+
+	// 8-bit: [panel][depth/4][cols][4], and a scale and weight sum a column.
+	codes       []int8
+	scale, sums []float32
+
+	// float32: [panel][depth][fcols].
+	floats []float32
+}
+
+// A column is one output of a linear layer, times factor; nil is padding.
+type column struct {
+	from   *linear
+	index  int
+	factor float32
+}
+
+// columnsOf appends the columns [start, end) of l to list, and padding up to
+// a multiple of width.
+func columnsOf(list []column, l *linear, start, end int, factor float32, width int) []column {
+	for j := start; j < end; j++ {
+		list = append(list, column{l, j, factor})
+	}
+	for len(list)%width != 0 {
+		list = append(list, column{})
+	}
+	return list
+}
+
+// maxPairSum bounds a group of 8-bit weights of one sign: 255 times it fits
+// in the 16 bits that VPMADDUBSW and VPADDW add in.
+const maxPairSum = 32767 / 255
+
+// pack lays out columns for k, in threads goroutines. All columns must have
+// the same depth, and all be 8-bit or all float32.
+func pack(k *kernel, columns []column, threads int) (*packed, error) {
+	first := columns[0].from
+	p := &packed{depth: first.in, columns: len(columns), bias: alignedFloats(len(columns))}
+	width := k.fcols
+	if first.codes != nil {
+		width = k.cols
+		p.depth = roundUp(first.in, 16)
+		p.codes = alignedCodes(p.depth * len(columns))
+		p.scale, p.sums = alignedFloats(len(columns)), alignedFloats(len(columns))
+	} else {
+		p.floats = alignedFloats(p.depth * len(columns))
+	}
+	panels := len(columns) / width
+	errs := make([]error, threads)
+	var wg sync.WaitGroup
+	for t := range threads {
+		wg.Go(func() {
+			buf := make([]int32, first.in)
+			for i := panels * t / threads; i < panels*(t+1)/threads; i++ {
+				if err := p.packPanel(k, columns, i*width, width, buf); err != nil {
+					errs[t] = err
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return p, errors.Join(errs...)
+}
+
+func (p *packed) packPanel(k *kernel, columns []column, at, width int, buf []int32) error {
+	for j := range width {
+		c := columns[at+j]
+		if c.from == nil {
+			continue
+		}
+		p.bias[at+j] = c.from.bias[c.index] * c.factor
+		if !finite(p.bias[at+j]) {
+			return errors.New("a bias is not a finite number")
+		}
+		if p.floats != nil {
+			out := p.floats[at*p.depth+j:]
+			for i := range p.depth {
+				v := c.from.at(i, c.index) * c.factor
+				if !finite(v) {
+					return errors.New("a weight is not a finite number")
+				}
+				out[i*width] = v
+			}
+			continue
+		}
+		scale, err := c.from.column8(buf, c.index)
+		if err != nil {
+			return err
+		}
+		if k.group > 1 {
+			scale *= narrow(buf, k.group)
+		}
+		sum := int64(0)
+		out := p.codes[at*p.depth+4*j:]
+		for i, w := range buf {
+			out[i/4*4*width+i%4] = int8(w)
+			sum += int64(w)
+		}
+		p.scale[at+j] = scale * c.factor
+		p.sums[at+j] = scale * c.factor * float32(sum)
+	}
+	return nil
+}
+
+func finite(v float32) bool { return v-v == 0 }
+
+func (l *linear) at(i, j int) float32 {
+	if l.transposed {
+		return l.floats[j*l.in+i]
+	}
+	return l.floats[i*l.out+j]
+}
+
+// column8 writes the weights of output j, as integers in [-128, 127] times
+// the scale it returns, to buf. Codes that lie further from their zero point
+// than that are rounded to it anew.
+func (l *linear) column8(buf []int32, j int) (scale float32, err error) {
+	zero, scale := l.zeros[0], l.scales[0]
+	if len(l.zeros) > 1 {
+		zero = l.zeros[j]
+	}
+	if len(l.scales) > 1 {
+		scale = l.scales[j]
+	}
+	if !finite(scale) {
+		return 0, fmt.Errorf("the scale %v of weights is not a finite number", scale)
+	}
+	flip := byte(0)
+	offset := zero
+	if l.signed { // read s8 as u8: c ^ 0x80 is c + 128
+		flip, offset = 0x80, zero+128
+	}
+	low, high := int32(0), int32(0)
+	at := j
+	for i := range buf {
+		v := int32(l.codes[at]^flip) - offset
+		buf[i] = v
+		low, high = min(low, v), max(high, v)
+		at += l.out
+	}
+	if low >= -128 && high <= 127 {
+		return scale, nil
+	}
+	f := float32(max(-low, high)) / 127
+	for i, v := range buf {
+		buf[i] = int32(math.RoundToEven(float64(float32(v) / f)))
+	}
+	return scale * f, nil
+}
+
+// narrow rounds a column's weights to a coarser scale, if it must, so that no
+// group of products with bytes overflows 16 bits, and returns the factor the
+// scale grew by. A group holds 2*group weights: pairs at the same place of
+// group successive quadruples, as product8 adds them.
+func narrow(w []int32, group int) float32 {
+	worst := worstGroup(w, group)
+	if worst <= maxPairSum {
+		return 1
+	}
+	original := make([]int32, len(w))
+	copy(original, w)
+	for f := float32(worst) / (maxPairSum + 0.5); ; f *= 1.005 {
+		for i, v := range original {
+			w[i] = int32(math.RoundToEven(float64(float32(v) / f)))
+		}
+		if worstGroup(w, group) <= maxPairSum {
+			return f
+		}
+	}
+}
+
+// worstGroup returns the largest sum of weights of one sign that product8
+// adds in 16 bits.
+func worstGroup(w []int32, group int) int32 {
+	worst := int32(0)
+	for start := 0; start < len(w); start += 4 * group {
+		for pair := range 2 {
+			var up, down int32
+			for s := range group {
+				for b := range 2 {
+					if i := start + 4*s + 2*pair + b; i < len(w) {
+						up += max(w[i], 0)
+						down += max(-w[i], 0)
+					}
+				}
+			}
+			worst = max(worst, up, down)
+		}
+	}
+	return worst
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// alignedFloats returns n zero float32s that start at a cache line, so that
+// no vector load crosses two.
+func alignedFloats(n int) []float32 {
+	if n == 0 {
+		return nil
+	}
+	s := make([]float32, n+16)
+	skip := int(-uintptr(unsafe.Pointer(&s[0]))&63) / 4
+	return s[skip : skip+n : skip+n]
+}
+
+func alignedBytes(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	s := make([]byte, n+64)
+	skip := int(-uintptr(unsafe.Pointer(&s[0])) & 63)
+	return s[skip : skip+n : skip+n]
+}
+
+func alignedCodes(n int) []int8 {
+	b := alignedBytes(n)
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
