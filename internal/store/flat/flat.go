@@ -1,0 +1,273 @@
+// Package flat is an exact vector store: every search looks at every vector.
+// A first pass scans them as 8-bit codes in memory, with SIMD; the best are
+// scored again in float32, from disk or memory. It is not an approximate
+// index: up to some 100,000 chunks it needs none.
+//
+// One process writes, any number read: a store opened read-only follows the
+// writer's file. The caller sees to it that there is one writer.
+package flat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"cairn/internal/store"
+)
+
+// MaxDimension is the longest vector: its 8-bit dot products stay below 2^31.
+const MaxDimension = 1 << 15
+
+// Options are the knobs of Open. Nil and the zero value mean the defaults.
+type Options struct {
+	// ReadOnly opens an existing store for searching, also while another
+	// process writes it.
+	ReadOnly bool
+	// Threads is how many goroutines one search may use. 0 means GOMAXPROCS.
+	Threads int
+	// Logger hears of a torn tail and of a compaction that went wrong. Nil is silent.
+	Logger *slog.Logger
+}
+
+// ErrClosed is returned by every call after Close.
+var ErrClosed = errors.New("the vector store is closed")
+
+// ErrReadOnly is returned by Update on a store opened read-only.
+var ErrReadOnly = errors.New("the vector store is opened read-only")
+
+// DimensionError says that a vector or a store has another dimension.
+type DimensionError struct{ Have, Want int }
+
+func (e *DimensionError) Error() string {
+	return fmt.Sprintf("vector of dimension %d, want %d", e.Have, e.Want)
+}
+
+// ModelError says that the vectors were made by another model.
+type ModelError struct{ Have, Want string }
+
+func (e *ModelError) Error() string {
+	return fmt.Sprintf("the vectors were made by model %s, not %s", e.Have, e.Want)
+}
+
+// FormatError says that the file was written in another format.
+type FormatError struct{ Have, Want uint32 }
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("the vectors have format %d, this version reads format %d", e.Have, e.Want)
+}
+
+// CorruptError says that the file is not one of ours or is damaged in a way
+// that no crash explains. The file is left as it is; the vectors can be made anew.
+type CorruptError struct{ Path, Reason string }
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s is damaged or not a vector file: %s", e.Path, e.Reason)
+}
+
+// Store holds vectors of one dimension. It implements store.Vectors. A search
+// works on a snapshot and never waits for an Update.
+type Store struct {
+	dim     int
+	model   string
+	path    string // "" in memory
+	options Options
+	kernel  kernel
+	scratch sync.Pool // of *scratch
+
+	snap atomic.Pointer[snapshot] // nil after Close
+
+	mu       sync.Mutex        // held by whoever makes the next snapshot
+	docIndex map[string]uint32 // payloads of the newest snapshot
+	broken   error             // why nothing can be written any more
+	dropped  int64
+	torn     atomic.Pointer[fileState] // of a file whose end a reader found incomplete
+}
+
+var _ store.Vectors = (*Store)(nil)
+
+// Memory returns an empty store of vectors of length dim that lives in memory
+// only. It panics unless dim lies in [1, MaxDimension].
+func Memory(dim int) *Store {
+	if dim < 1 || dim > MaxDimension {
+		panic(fmt.Sprintf("flat.Memory: dimension %d, want 1 to %d", dim, MaxDimension))
+	}
+	s, _ := newStore(dim, "", "", nil) // a kernel that the machine lacks becomes the portable one
+	s.snap.Store(newSnapshot(dim, nil))
+	return s
+}
+
+func newStore(dim int, model, path string, o *Options) (*Store, error) {
+	k, err := chooseKernel()
+	s := &Store{dim: dim, model: model, path: path, kernel: k, docIndex: map[string]uint32{}}
+	if o != nil {
+		s.options = *o
+	}
+	if s.options.Logger == nil {
+		s.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return s, err
+}
+
+// Open opens the store in the folder dir, and unless read-only creates it. A
+// store of another format, dimension or model is a *FormatError,
+// *DimensionError or *ModelError and left as it is; a damaged one a
+// *CorruptError. What a crash left half-written at the end is dropped. A
+// read-only store that is absent is an error that is fs.ErrNotExist.
+func Open(dir string, dim int, model string, o *Options) (*Store, error) {
+	if dim < 1 || dim > MaxDimension {
+		return nil, fmt.Errorf("opening vectors in %s: dimension %d, want 1 to %d", dir, dim, MaxDimension)
+	}
+	s, err := newStore(dim, model, filepath.Join(dir, fileName), o)
+	if err != nil {
+		return nil, fmt.Errorf("opening vectors in %s: %w", dir, err)
+	}
+	if !s.options.ReadOnly {
+		if err := s.create(); err != nil {
+			return nil, fmt.Errorf("opening vectors %s: %w", s.path, err)
+		}
+	}
+	if err := s.load(); err != nil {
+		return nil, fmt.Errorf("opening vectors %s: %w", s.path, err)
+	}
+	return s, nil
+}
+
+// snapshot returns the newest state, of a store opened read-only after taking
+// over what its writer has added.
+func (s *Store) snapshot(ctx context.Context) (*snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	snap := s.snap.Load()
+	if snap == nil {
+		return nil, ErrClosed
+	}
+	if !s.options.ReadOnly || s.path == "" {
+		return snap, nil
+	}
+	return s.follow(snap)
+}
+
+// Count is the number of vectors held.
+func (s *Store) Count() (int, error) {
+	snap, err := s.snapshot(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	return snap.live, nil
+}
+
+// Dropped is the number of bytes that Open found torn at the file's end and cut
+// off. The writer's last Update is lost then (a crash) or, if the disk has
+// failed, more: compare Has with what should be there.
+func (s *Store) Dropped() int64 { return s.dropped }
+
+// Dimension is the length of every vector.
+func (s *Store) Dimension() int { return s.dim }
+
+// Kernel names the code that scans: avx512vnni, avx2 or portable.
+func (s *Store) Kernel() string { return s.kernel.name }
+
+// Has reports, for each chunk, whether it has a vector.
+func (s *Store) Has(ctx context.Context, chunks []string) ([]bool, error) {
+	snap, err := s.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	has := make([]bool, len(chunks))
+	for i, id := range chunks {
+		_, has[i] = snap.lookup(id)
+	}
+	return has, nil
+}
+
+// Scores returns the cosine of each chunk with the unit vector query, NaN for a
+// chunk that has no vector.
+func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
+	if err := s.checkVector(query); err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	snap, err := s.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	scores := make([]float64, len(chunks))
+	read := snap.reader()
+	for i, id := range chunks {
+		scores[i] = math.NaN()
+		slot, ok := snap.lookup(id)
+		if !ok {
+			continue
+		}
+		vector, err := read.vector(slot)
+		if err != nil {
+			return nil, err
+		}
+		scores[i] = dot(query, vector)
+	}
+	return scores, nil
+}
+
+// Close ends the store. Searches under way finish or return an error. Closing
+// twice is not an error.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	snap := s.snap.Swap(nil)
+	if snap == nil || snap.log == nil {
+		return nil
+	}
+	return snap.log.file.Close()
+}
+
+// checkVector accepts vectors of our dimension, finite and of unit length
+// within 1 %: a model's rounding, not another scale.
+func (s *Store) checkVector(v []float32) error {
+	if len(v) != s.dim {
+		return &DimensionError{Have: len(v), Want: s.dim}
+	}
+	norm := 0.0
+	for _, x := range v {
+		norm += float64(x) * float64(x)
+	}
+	if !(math.Abs(math.Sqrt(norm)-1) <= 0.01) { // false for NaN too
+		return fmt.Errorf("vector of length %g, want 1", math.Sqrt(norm))
+	}
+	return nil
+}
+
+// dot is the inner product, summed in float64 in a fixed order.
+func dot(a, b []float32) float64 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += float64(a[i]) * float64(b[i])
+		s1 += float64(a[i+1]) * float64(b[i+1])
+		s2 += float64(a[i+2]) * float64(b[i+2])
+		s3 += float64(a[i+3]) * float64(b[i+3])
+	}
+	for ; i < len(a); i++ {
+		s0 += float64(a[i]) * float64(b[i])
+	}
+	return s0 + s1 + (s2 + s3)
+}
+
+// syncDir makes a rename or creation in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && os.PathSeparator == '/' {
+		return err
+	}
+	return nil
+}

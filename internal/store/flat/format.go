@@ -1,0 +1,332 @@
+package flat
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+)
+
+// The file, format 1. Numbers are little-endian, checksums CRC-32C; a string is
+// its length as uvarint and its bytes, a list its length as uvarint and its
+// elements.
+//
+//	magic     8 bytes "cairnvec"
+//	version   uint32
+//	dimension uint32
+//	model     uint32 length, then the ID
+//	checksum  uint32, of all above
+//	records   to the end
+//
+// One Update is one record:
+//
+//	header    64 bytes: magic uint32, entries uint32, lengths of the names,
+//	          codes and vectors (3 x uint64), their checksums (3 x uint32),
+//	          zeros, checksum of the 60 bytes before (uint32)
+//	names     documents: path, found (1 byte), tags, priority, assignee, status
+//	          stale ids
+//	          per entry: index into documents (uvarint), chunk id
+//	          per entry: scale, float32
+//	codes     entries x dimension bytes, see quantise
+//	vectors   entries x dimension float32
+//
+// Reading a file from the start, the stale ids of a record leave, then its
+// entries enter or replace. Vectors are read only when they are asked for,
+// and checked only at the end of the file, where a crash can have torn them.
+//
+// A record is written behind the last whole one and synced before Update
+// returns, so only the last can be torn; the writer cuts it off at the next
+// Open. When more than a quarter is garbage the live vectors are written to a
+// new file that takes the old one's name.
+const (
+	fileName      = "vectors.cairn"
+	fileMagic     = "cairnvec"
+	formatVersion = 1
+	recordMagic   = 0x31636572 // "rec1"
+	headerSize    = 64
+	maxModel      = 4096 // bytes of a model ID
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+func fileHeader(dim int, model string) []byte {
+	b := append([]byte(nil), fileMagic...)
+	b = binary.LittleEndian.AppendUint32(b, formatVersion)
+	b = binary.LittleEndian.AppendUint32(b, uint32(dim))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(model)))
+	b = append(b, model...)
+	return binary.LittleEndian.AppendUint32(b, checksum(b))
+}
+
+// log is an open file.
+type log struct {
+	file *os.File
+	end  int64 // behind the last whole record; the writer's, in readers as of their snapshot
+}
+
+func (l *log) read(b []byte, at int64) error {
+	_, err := l.file.ReadAt(b, at)
+	if errors.Is(err, os.ErrClosed) {
+		return ErrClosed
+	}
+	if err != nil {
+		return fmt.Errorf("reading vectors %s at %d: %w", l.file.Name(), at, err)
+	}
+	return nil
+}
+
+// readFileHeader checks what the file is and returns where records begin.
+func readFileHeader(f *os.File, dim int, model string) (start int64, err error) {
+	corrupt := func(reason string) error { return &CorruptError{Path: f.Name(), Reason: reason} }
+	fixed := make([]byte, 20)
+	if n, err := f.ReadAt(fixed, 0); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	} else if n < len(fixed) || string(fixed[:8]) != fileMagic {
+		return 0, corrupt("it does not begin as one")
+	}
+	if v := binary.LittleEndian.Uint32(fixed[8:]); v != formatVersion {
+		return 0, &FormatError{Have: v, Want: formatVersion}
+	}
+	have, length := binary.LittleEndian.Uint32(fixed[12:]), binary.LittleEndian.Uint32(fixed[16:])
+	if length > maxModel {
+		return 0, corrupt("its header is damaged")
+	}
+	whole := make([]byte, len(fixed)+int(length)+4)
+	if _, err := f.ReadAt(whole, 0); err != nil {
+		return 0, corrupt("its header is cut short")
+	}
+	body := whole[:len(whole)-4]
+	switch {
+	case binary.LittleEndian.Uint32(whole[len(body):]) != checksum(body):
+		return 0, corrupt("its header is damaged")
+	case string(body[20:]) != model:
+		return 0, &ModelError{Have: string(body[20:]), Want: model}
+	case int(have) != dim:
+		return 0, &DimensionError{Have: int(have), Want: dim}
+	}
+	return int64(len(whole)), nil
+}
+
+// record is one Update as it is read and written.
+type record struct {
+	docs   []payload
+	stale  []string
+	ids    []string
+	doc    []uint32 // index into docs, per entry
+	scales []float32
+
+	at                   int64 // of the header
+	names, codes, floats int64 // lengths in bytes
+	checksums            [3]uint32
+	entries              int
+}
+
+func (r *record) codesAt() int64  { return r.at + headerSize + r.names }
+func (r *record) floatsAt() int64 { return r.codesAt() + r.codes }
+func (r *record) end() int64      { return r.floatsAt() + r.floats }
+
+// encode returns the bytes of a record of which the names, and codes and
+// vectors (little-endian) are given.
+func (r *record) encode(codes, floats []byte) []byte {
+	b := make([]byte, headerSize, headerSize+64*len(r.ids)+len(codes)+len(floats)+256)
+	b = binary.AppendUvarint(b, uint64(len(r.docs)))
+	for i := range r.docs {
+		b = r.docs[i].append(b)
+	}
+	b = appendList(b, r.stale)
+	for i, id := range r.ids {
+		b = appendString(binary.AppendUvarint(b, uint64(r.doc[i])), id)
+	}
+	for _, scale := range r.scales {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(scale))
+	}
+	names := len(b) - headerSize
+	b = append(append(b, codes...), floats...)
+	h := b[:0:headerSize]
+	h = binary.LittleEndian.AppendUint32(h, recordMagic)
+	h = binary.LittleEndian.AppendUint32(h, uint32(len(r.ids)))
+	for _, n := range []int{names, len(codes), len(floats)} {
+		h = binary.LittleEndian.AppendUint64(h, uint64(n))
+	}
+	h = binary.LittleEndian.AppendUint32(h, checksum(b[headerSize:headerSize+names]))
+	h = binary.LittleEndian.AppendUint32(h, checksum(codes))
+	h = binary.LittleEndian.AppendUint32(h, checksum(floats))
+	binary.LittleEndian.PutUint32(b[60:], checksum(b[:60]))
+	return b
+}
+
+// readRecordHeader reads the header at offset at of a file of size bytes. A nil
+// record means that there is no whole one.
+func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
+	if size-at < headerSize {
+		return nil, nil
+	}
+	h := make([]byte, headerSize)
+	if _, err := f.ReadAt(h, at); err != nil {
+		return nil, err
+	}
+	if binary.LittleEndian.Uint32(h) != recordMagic || binary.LittleEndian.Uint32(h[60:]) != checksum(h[:60]) {
+		return nil, nil
+	}
+	r := &record{at: at, entries: int(binary.LittleEndian.Uint32(h[4:]))}
+	room := uint64(size - at - headerSize)
+	for i, n := range []*int64{&r.names, &r.codes, &r.floats} {
+		length := binary.LittleEndian.Uint64(h[8+8*i:])
+		if length > room {
+			return nil, nil
+		}
+		room -= length
+		*n = int64(length)
+		r.checksums[i] = binary.LittleEndian.Uint32(h[32+4*i:])
+	}
+	if r.codes != int64(r.entries)*int64(dim) || r.floats != 4*r.codes {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// section reads n bytes at offset at; ok is whether they have the checksum.
+func section(f io.ReaderAt, at, n int64, want uint32) (b []byte, ok bool, err error) {
+	b = make([]byte, n)
+	if _, err := f.ReadAt(b, at); err != nil {
+		return nil, false, err
+	}
+	return b, checksum(b) == want, nil
+}
+
+// readNames reads the names of r. ok is false when they are damaged.
+func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
+	b, ok, err := section(f, r.at+headerSize, r.names, r.checksums[0])
+	if err != nil || !ok {
+		return false, err
+	}
+	d := decoder{s: string(b)}
+	r.docs = make([]payload, d.length())
+	for i := range r.docs {
+		r.docs[i] = d.payload()
+	}
+	r.stale = d.list()
+	if r.entries > len(d.s) {
+		return false, nil
+	}
+	r.ids, r.doc, r.scales = make([]string, r.entries), make([]uint32, r.entries), make([]float32, r.entries)
+	for i := range r.ids {
+		doc := d.number()
+		if doc >= len(r.docs) {
+			return false, nil
+		}
+		r.doc[i], r.ids[i] = uint32(doc), d.string()
+	}
+	scales := d.take(4 * r.entries)
+	if d.bad || d.s != "" {
+		return false, nil
+	}
+	for i := range r.scales {
+		r.scales[i] = math.Float32frombits(binary.LittleEndian.Uint32([]byte(scales[4*i : 4*i+4])))
+	}
+	return true, nil
+}
+
+// checkVectors reads codes and vectors and compares their checksums.
+func (r *record) checkVectors(f io.ReaderAt) (ok bool, err error) {
+	if _, ok, err = section(f, r.codesAt(), r.codes, r.checksums[1]); err != nil || !ok {
+		return false, err
+	}
+	_, ok, err = section(f, r.floatsAt(), r.floats, r.checksums[2])
+	return ok, err
+}
+
+func (p *payload) append(b []byte) []byte {
+	b = appendString(b, p.path)
+	found := byte(0)
+	if p.labels.Found {
+		found = 1
+	}
+	b = appendList(append(b, found), p.labels.Tags)
+	for _, s := range []string{p.labels.Priority, p.labels.Assignee, p.labels.Status} {
+		b = appendString(b, s)
+	}
+	return b
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendList(b []byte, l []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(l)))
+	for _, s := range l {
+		b = appendString(b, s)
+	}
+	return b
+}
+
+// A decoder reads names off s. Once bad it reads zeros.
+type decoder struct {
+	s   string
+	bad bool
+}
+
+func (d *decoder) number() int {
+	n := 0
+	for i := 0; i < len(d.s) && i < 9; i++ {
+		c := d.s[i]
+		n |= int(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			d.s = d.s[i+1:]
+			return n
+		}
+	}
+	d.s, d.bad = "", true
+	return 0
+}
+
+func (d *decoder) take(n int) string {
+	if n > len(d.s) {
+		d.s, d.bad = "", true
+		return ""
+	}
+	s := d.s[:n]
+	d.s = d.s[n:]
+	return s
+}
+
+// payload reads what payload.append wrote.
+func (d *decoder) payload() (p payload) {
+	p.path = d.string()
+	p.labels.Found = d.take(1) == "\x01"
+	p.labels.Tags = d.list()
+	p.labels.Priority, p.labels.Assignee, p.labels.Status = d.string(), d.string(), d.string()
+	return p
+}
+
+func (d *decoder) string() string { return d.take(d.number()) }
+
+// length reads the length of a list, of which every element takes a byte at least.
+func (d *decoder) length() int {
+	n := d.number()
+	if n > len(d.s) {
+		d.s, d.bad = "", true
+		return 0
+	}
+	return n
+}
+
+func (d *decoder) list() []string {
+	n := d.length()
+	if n == 0 {
+		return nil
+	}
+	l := make([]string, n)
+	for i := range l {
+		l[i] = d.string()
+	}
+	return l
+}
+
+func updateChecksum(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, b) }

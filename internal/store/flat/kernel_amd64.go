@@ -1,0 +1,3 @@
+package flat
+
+func available() []kernel { return []kernel{portable} }

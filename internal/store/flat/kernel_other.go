@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package flat
+
+func available() []kernel { return []kernel{portable} }

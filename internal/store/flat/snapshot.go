@@ -1,0 +1,180 @@
+package flat
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math"
+	"sync/atomic"
+
+	"cairn/internal/store"
+)
+
+// blockLen is the number of vectors a block holds: one call of a kernel, and
+// at 384 dimensions as many codes as a second-level cache holds.
+const blockLen = 1024
+
+// block holds vectors that were added one after the other. A slot is written
+// once, before the first snapshot that counts it is published, so that readers
+// need no lock.
+type block struct {
+	codes   []byte // blockLen x stride, see quantise
+	vectors []float32
+	scale   [blockLen]float32
+	at      [blockLen]int64 // where the float32 vector lies in the file; vectors is nil then
+	doc     [blockLen]uint32
+	id      [blockLen]string
+}
+
+// payload is what a filter looks at.
+type payload struct {
+	path   string
+	labels store.Labels
+}
+
+// snapshot is an unchanging state of the store. Slots are numbered in the order
+// of addition; those of replaced and removed chunks are dead.
+type snapshot struct {
+	dim, stride int
+	blocks      []*block // shared with later snapshots
+	n           int      // slots
+	live        int
+	dead        []uint64 // a bit a slot
+	docs        []payload
+	table       *idTable
+	log         *log // nil in memory
+}
+
+func newSnapshot(dim int, l *log) *snapshot {
+	return &snapshot{dim: dim, stride: (dim + strideUnit - 1) / strideUnit * strideUnit, table: newIDTable(0), log: l}
+}
+
+// next returns a copy that can be changed without readers of s noticing.
+func (s *snapshot) next() *snapshot {
+	c := *s
+	c.dead = append(make([]uint64, 0, len(s.dead)+blockLen/64), s.dead...)
+	return &c
+}
+
+func (s *snapshot) isDead(slot int) bool { return s.dead[slot>>6]>>(slot&63)&1 != 0 }
+
+func (s *snapshot) id(slot int) string { return s.blocks[slot/blockLen].id[slot%blockLen] }
+
+func (s *snapshot) doc(slot int) uint32 { return s.blocks[slot/blockLen].doc[slot%blockLen] }
+
+// grow adds n live slots and returns the first.
+func (s *snapshot) grow(n int) (first int) {
+	first = s.n
+	s.n += n
+	s.live += n
+	for len(s.blocks)*blockLen < s.n {
+		b := &block{codes: make([]byte, blockLen*s.stride)}
+		if s.log == nil {
+			b.vectors = make([]float32, blockLen*s.dim)
+		}
+		s.blocks = append(s.blocks, b)
+	}
+	for len(s.dead)*64 < s.n {
+		s.dead = append(s.dead, 0)
+	}
+	return first
+}
+
+// kill removes the chunk with that id, if there is one.
+func (s *snapshot) kill(id string) {
+	if slot, ok := s.lookup(id); ok {
+		s.dead[slot>>6] |= 1 << (slot & 63)
+		s.live--
+	}
+}
+
+// name gives slot its id and payload, and makes it the one that lookup finds.
+func (s *snapshot) name(slot int, id string, doc uint32) {
+	b := s.blocks[slot/blockLen]
+	b.id[slot%blockLen] = id
+	b.doc[slot%blockLen] = doc
+	if s.table.full() {
+		s.table = newIDTable(s.live)
+		for old := range slot {
+			if !s.isDead(old) {
+				s.table.insert(s.id(old), old)
+			}
+		}
+	}
+	s.table.insert(id, slot)
+}
+
+// lookup returns the live slot of a chunk.
+func (s *snapshot) lookup(id string) (slot int, ok bool) {
+	t := s.table
+	for i := maphash.String(t.seed, id); ; i++ {
+		v := atomic.LoadUint32(&t.slots[i&t.mask])
+		if v == 0 {
+			return 0, false
+		}
+		// A later snapshot may have added slots to the same table.
+		if slot := int(v - 1); slot < s.n && !s.isDead(slot) && s.id(slot) == id {
+			return slot, true
+		}
+	}
+}
+
+// idTable finds the slots of a chunk id by open addressing. It only grows: the
+// writer adds slots while readers probe, and each reader ignores what its
+// snapshot does not count or has as dead.
+type idTable struct {
+	seed  maphash.Seed
+	slots []uint32 // slot + 1; 0 is free
+	mask  uint64
+	used  int // the writer's
+}
+
+// newIDTable has room for n ids and as many to come.
+func newIDTable(n int) *idTable {
+	size := 64
+	for size < 3*n {
+		size *= 2
+	}
+	return &idTable{seed: maphash.MakeSeed(), slots: make([]uint32, size), mask: uint64(size - 1)}
+}
+
+func (t *idTable) full() bool { return 4*(t.used+1) > 3*len(t.slots) }
+
+func (t *idTable) insert(id string, slot int) {
+	i := maphash.String(t.seed, id)
+	for t.slots[i&t.mask] != 0 { // only the writer writes, so it may read plainly
+		i++
+	}
+	atomic.StoreUint32(&t.slots[i&t.mask], uint32(slot+1))
+	t.used++
+}
+
+// vectorReader reads float32 vectors of a snapshot into one buffer.
+type vectorReader struct {
+	snap   *snapshot
+	bytes  []byte
+	buffer []float32
+}
+
+func (s *snapshot) reader() *vectorReader {
+	r := &vectorReader{snap: s}
+	if s.log != nil {
+		r.bytes = make([]byte, 4*s.dim)
+		r.buffer = make([]float32, s.dim)
+	}
+	return r
+}
+
+// vector returns the vector of slot, valid until the next call.
+func (r *vectorReader) vector(slot int) ([]float32, error) {
+	b, i := r.snap.blocks[slot/blockLen], slot%blockLen
+	if r.snap.log == nil {
+		return b.vectors[i*r.snap.dim:][:r.snap.dim], nil
+	}
+	if err := r.snap.log.read(r.bytes, b.at[i]); err != nil {
+		return nil, err
+	}
+	for j := range r.buffer {
+		r.buffer[j] = math.Float32frombits(binary.LittleEndian.Uint32(r.bytes[4*j:]))
+	}
+	return r.buffer, nil
+}

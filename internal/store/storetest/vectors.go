@@ -1,0 +1,556 @@
+// Package storetest holds what every implementation of a store must pass.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cairn/internal/store"
+)
+
+var background = context.Background()
+
+// Tolerance is how far a cosine may be from the one computed in float64.
+const Tolerance = 1e-5
+
+// Vectors runs the conformance suite of store.Vectors. open returns a new empty
+// store of vectors of length dim; the suite closes what it opens through
+// t.Cleanup of open, so open registers the Close.
+func Vectors(t *testing.T, open func(t *testing.T, dim int) store.Vectors) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, func(*testing.T, int) store.Vectors)
+	}{
+		{"Empty", empty}, {"K", howMany}, {"Ties", ties}, {"ManyTies", manyTies}, {"Filters", filters},
+		{"FilterBeforeCut", filterBeforeCut}, {"Replace", replace}, {"Stale", stale}, {"StaleThenEnter", staleThenEnter},
+		{"Refused", refused}, {"Cancelled", cancelled}, {"Scores", scores}, {"StrangeNames", strangeNames},
+		{"Labels", labelsChange}, {"CallerKeepsMemory", callerKeepsMemory}, {"Exact", exact}, {"Concurrent", concurrent},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
+	}
+}
+
+// Reopen checks that what a store held is there when it is opened again. open is
+// called twice with one folder and returns a store that the suite closes.
+func Reopen(t *testing.T, open func(t *testing.T, dir string, dim int) store.Vectors) {
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(5, 5))
+	s := open(t, dir, 24)
+	entries := randomEntries(rng, 300, 24)
+	update(t, s, entries, nil)
+	update(t, s, entries[100:110], ids(entries[:50]))
+	want := search(t, s, entries[200].Vector, 40, store.Filter{})
+	if err := s.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	s = open(t, dir, 24)
+	defer s.Close()
+	count(t, s, 250)
+	if got := search(t, s, entries[200].Vector, 40, store.Filter{}); !slices.Equal(got, want) {
+		t.Errorf("after reopening: %v, want %v", got, want)
+	}
+	filtered := search(t, s, entries[200].Vector, 300, store.Filter{PathPrefix: entries[200].Path})
+	for _, h := range filtered {
+		if !strings.HasPrefix(h.Chunk, entries[200].Path+"#") {
+			t.Errorf("after reopening, a filter lets %s through", h.Chunk)
+		}
+	}
+	if len(filtered) == 0 {
+		t.Error("after reopening, a filter finds nothing")
+	}
+}
+
+// entry makes an entry; numbers are scaled to a unit vector.
+func entry(path, anchor string, n int, numbers ...float32) store.VectorEntry {
+	return store.VectorEntry{Chunk: store.ChunkID(path, anchor, n), Path: path, Vector: unit(numbers)}
+}
+
+func unit(v []float32) []float32 {
+	sum := 0.0
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	u := make([]float32, len(v))
+	for i, x := range v {
+		u[i] = float32(float64(x) / math.Sqrt(sum))
+	}
+	return u
+}
+
+func randomUnit(rng *rand.Rand, dim int) []float32 {
+	v := make([]float32, dim)
+	for i := range v {
+		v[i] = float32(rng.NormFloat64())
+	}
+	return unit(v)
+}
+
+func randomEntries(rng *rand.Rand, n, dim int) []store.VectorEntry {
+	entries := make([]store.VectorEntry, n)
+	for i := range entries {
+		path := fmt.Sprintf("dir%d/page%d.md", i%3, i/7)
+		entries[i] = store.VectorEntry{
+			Chunk: store.ChunkID(path, fmt.Sprintf("a%d", i%7), 0), Path: path, Vector: randomUnit(rng, dim),
+			Labels: store.Labels{Found: i/7%5 != 0, Tags: []string{fmt.Sprintf("t%d", i/7%4)}, Priority: []string{"high", "low"}[i/7%2], Assignee: "@ann"},
+		}
+		if !entries[i].Labels.Found {
+			entries[i].Labels = store.Labels{}
+		}
+	}
+	return entries
+}
+
+func ids(entries []store.VectorEntry) []string {
+	var ids []string
+	for i := range entries {
+		ids = append(ids, entries[i].Chunk)
+	}
+	return ids
+}
+
+func update(t *testing.T, s store.Vectors, entries []store.VectorEntry, stale []string) {
+	t.Helper()
+	if err := s.Update(background, entries, stale); err != nil {
+		t.Fatalf("Update(%d entries, %d stale): %v", len(entries), len(stale), err)
+	}
+}
+
+func search(t *testing.T, s store.Vectors, query []float32, k int, f store.Filter) []store.Hit {
+	t.Helper()
+	hits, err := s.Search(background, query, k, f)
+	if err != nil {
+		t.Fatalf("Search(k %d, %+v): %v", k, f, err)
+	}
+	return hits
+}
+
+func chunks(hits []store.Hit) string {
+	var names []string
+	for _, h := range hits {
+		names = append(names, h.Chunk)
+	}
+	return strings.Join(names, " ")
+}
+
+func count(t *testing.T, s store.Vectors, want int) {
+	t.Helper()
+	if n, err := s.Count(); n != want || err != nil {
+		t.Errorf("Count: %d, %v, want %d", n, err, want)
+	}
+}
+
+func empty(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 3)
+	count(t, s, 0)
+	if hits := search(t, s, []float32{1, 0, 0}, 10, store.Filter{}); len(hits) != 0 {
+		t.Errorf("an empty store has hits: %v", hits)
+	}
+	update(t, s, nil, nil)
+	update(t, s, nil, []string{"unknown", "a#b.0", ""})
+	has, err := s.Has(background, []string{"a#b.0"})
+	if err != nil || !slices.Equal(has, []bool{false}) {
+		t.Errorf("Has in an empty store: %v, %v", has, err)
+	}
+	if has, err := s.Has(background, nil); err != nil || len(has) != 0 {
+		t.Errorf("Has of nothing: %v, %v", has, err)
+	}
+	if scores, err := s.Scores(background, []float32{1, 0, 0}, nil); err != nil || len(scores) != 0 {
+		t.Errorf("Scores of nothing: %v, %v", scores, err)
+	}
+}
+
+func howMany(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	update(t, s, []store.VectorEntry{entry("p", "c", 0, -1, 0), entry("p", "a", 0, 1, 0), entry("p", "b", 0, 1, 1)}, nil)
+	count(t, s, 3)
+	for k, want := range map[int]string{
+		-1: "", 0: "", 1: "p#a.0", 2: "p#a.0 p#b.0", 3: "p#a.0 p#b.0 p#c.0", 1000: "p#a.0 p#b.0 p#c.0",
+	} {
+		hits := search(t, s, []float32{1, 0}, k, store.Filter{})
+		if got := chunks(hits); got != want {
+			t.Errorf("k %d: %q, want %q", k, got, want)
+		}
+		for i, want := range []float64{1, math.Sqrt2 / 2, -1}[:len(hits)] {
+			if math.Abs(hits[i].Score-want) > Tolerance {
+				t.Errorf("k %d: score %v of %s, want %v", k, hits[i].Score, hits[i].Chunk, want)
+			}
+		}
+	}
+}
+
+func ties(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	for _, name := range []string{"d", "b", "e", "a", "c"} {
+		update(t, s, []store.VectorEntry{entry(name, "x", 0, 3, 4)}, nil)
+	}
+	update(t, s, []store.VectorEntry{entry("z", "x", 0, 1, 0)}, nil)
+	if got, want := chunks(search(t, s, []float32{1, 0}, 4, store.Filter{})), "z#x.0 a#x.0 b#x.0 c#x.0"; got != want {
+		t.Errorf("ties: %q, want %q", got, want)
+	}
+}
+
+// manyTies holds more equal vectors than any head that is looked at twice.
+func manyTies(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 3)
+	entries := make([]store.VectorEntry, 700)
+	for i := range entries {
+		entries[i] = entry(fmt.Sprintf("p%03d", (i*389)%700), "x", 0, 1, 2, 3)
+	}
+	update(t, s, entries, nil)
+	if got, want := chunks(search(t, s, unit([]float32{3, 2, 1}), 3, store.Filter{})), "p000#x.0 p001#x.0 p002#x.0"; got != want {
+		t.Errorf("700 equal vectors: %q, want %q", got, want)
+	}
+}
+
+func filters(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	var entries []store.VectorEntry
+	for i, doc := range []struct {
+		path   string
+		labels store.Labels
+	}{
+		{"docs/a.md", store.Labels{Found: true, Tags: []string{"Auth", "api"}, Priority: "High", Assignee: "@Ann"}},
+		{"docs/b.md", store.Labels{Found: true, Tags: []string{"ui"}, Priority: "low"}},
+		{"docs/sub/c.md", store.Labels{Found: true}},
+		{"notes/d.md", store.Labels{}},
+		{"notes/é.md", store.Labels{Found: true, Tags: []string{"über"}, Priority: "high", Assignee: "@bob"}},
+	} {
+		e := entry(doc.path, "x", 0, 10, float32(i))
+		e.Labels = doc.labels
+		entries = append(entries, e)
+	}
+	update(t, s, entries, nil)
+	for _, c := range []struct {
+		f    store.Filter
+		want string
+	}{
+		{store.Filter{}, "docs/a.md docs/b.md docs/sub/c.md notes/d.md notes/é.md"},
+		{store.Filter{Tags: []string{"auth"}}, "docs/a.md"},
+		{store.Filter{Tags: []string{"UI", "API"}}, "docs/a.md docs/b.md"},
+		{store.Filter{Tags: []string{"ÜBER"}}, "notes/é.md"},
+		{store.Filter{Tags: []string{"none"}}, ""},
+		{store.Filter{Priority: "HIGH"}, "docs/a.md notes/é.md"},
+		{store.Filter{Assignee: "@ann"}, "docs/a.md"},
+		{store.Filter{Priority: "high", Assignee: "@bob"}, "notes/é.md"},
+		{store.Filter{PathPrefix: "docs/"}, "docs/a.md docs/b.md docs/sub/c.md"},
+		{store.Filter{PathPrefix: "docs/s"}, "docs/sub/c.md"},
+		{store.Filter{PathPrefix: "Docs/"}, ""},
+		{store.Filter{PathPrefix: "notes/", Tags: []string{"über", "ui"}, Priority: "high", Assignee: "@BOB"}, "notes/é.md"},
+		{store.Filter{PathPrefix: "docs/", Priority: "high", Assignee: "@bob"}, ""},
+	} {
+		var got []string
+		for _, h := range search(t, s, []float32{1, 0}, 10, c.f) {
+			got = append(got, strings.TrimSuffix(h.Chunk, "#x.0"))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%+v: %q, want %q", c.f, got, c.want)
+		}
+	}
+}
+
+// filterBeforeCut has the only document that passes far behind the best k.
+func filterBeforeCut(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	var entries []store.VectorEntry
+	for i := range 500 {
+		entries = append(entries, entry(fmt.Sprintf("near/%03d", i), "x", 0, 100, float32(i%7)))
+	}
+	entries = append(entries, entry("far", "x", 0, -1, 0), entry("far", "x", 1, -1, 1))
+	update(t, s, entries, nil)
+	if got, want := chunks(search(t, s, []float32{1, 0}, 5, store.Filter{PathPrefix: "far"})), "far#x.1 far#x.0"; got != want {
+		t.Errorf("filtered: %q, want %q", got, want)
+	}
+}
+
+func replace(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0), entry("p", "b", 0, 1, 1)}, nil)
+	update(t, s, []store.VectorEntry{entry("p", "a", 0, 0, 1)}, nil)
+	count(t, s, 2)
+	hits := search(t, s, []float32{0, 1}, 5, store.Filter{})
+	if got, want := chunks(hits), "p#a.0 p#b.0"; got != want {
+		t.Errorf("after a replacement: %q, want %q", got, want)
+	}
+	update(t, s, []store.VectorEntry{entry("q", "a", 0, 1, 0), entry("q", "a", 0, 0, 1)}, nil)
+	count(t, s, 3)
+	scores, err := s.Scores(background, []float32{0, 1}, []string{"q#a.0"})
+	if err != nil || math.Abs(scores[0]-1) > Tolerance {
+		t.Errorf("of two entries for one chunk the later stays: score %v, %v, want 1", scores, err)
+	}
+}
+
+func stale(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0), entry("p", "b", 0, 1, 1), entry("q", "a", 0, 0, 1)}, nil)
+	update(t, s, nil, []string{"p#a.0", "p#a.0", "unknown#x.0", "p#a", ""})
+	count(t, s, 2)
+	if got, want := chunks(search(t, s, []float32{1, 0}, 5, store.Filter{})), "p#b.0 q#a.0"; got != want {
+		t.Errorf("after removal: %q, want %q", got, want)
+	}
+	has, err := s.Has(background, []string{"p#a.0", "p#b.0", "q#a.0", "q#a.1"})
+	if err != nil || !slices.Equal(has, []bool{false, true, true, false}) {
+		t.Errorf("Has after removal: %v, %v", has, err)
+	}
+	update(t, s, nil, []string{"p#b.0", "q#a.0"})
+	count(t, s, 0)
+	if hits := search(t, s, []float32{1, 0}, 5, store.Filter{}); len(hits) != 0 {
+		t.Errorf("all removed, but %v", hits)
+	}
+}
+
+func staleThenEnter(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0)}, nil)
+	update(t, s, []store.VectorEntry{entry("p", "a", 0, 0, 1)}, []string{"p#a.0"})
+	count(t, s, 1)
+	scores, err := s.Scores(background, []float32{0, 1}, []string{"p#a.0"})
+	if err != nil || math.Abs(scores[0]-1) > Tolerance {
+		t.Errorf("a chunk that is stale and enters in one batch: score %v, %v, want 1", scores, err)
+	}
+}
+
+func refused(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0)}, nil)
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for name, v := range map[string][]float32{
+		"short": {1}, "long": {1, 0, 0}, "none": nil, "NaN": {nan, 0}, "infinite": {inf, 0}, "-infinite": {0, -inf},
+	} {
+		bad := entry("q", "a", 0, 1, 0)
+		bad.Vector = v
+		if err := s.Update(background, []store.VectorEntry{entry("p", "b", 0, 1, 0), bad}, []string{"p#a.0"}); err == nil {
+			t.Errorf("%s vector: Update accepted it", name)
+		}
+		if _, err := s.Search(background, v, 3, store.Filter{}); err == nil {
+			t.Errorf("%s vector: Search accepted it", name)
+		}
+		if _, err := s.Scores(background, v, []string{"p#a.0"}); err == nil {
+			t.Errorf("%s vector: Scores accepted it", name)
+		}
+	}
+	count(t, s, 1)
+	if got, want := chunks(search(t, s, []float32{1, 0}, 5, store.Filter{})), "p#a.0"; got != want {
+		t.Errorf("after refused updates: %q, want %q", got, want)
+	}
+}
+
+func cancelled(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0)}, nil)
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	if err := s.Update(ctx, []store.VectorEntry{entry("p", "b", 0, 1, 0)}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Update: %v, want %v", err, context.Canceled)
+	}
+	if _, err := s.Search(ctx, []float32{1, 0}, 3, store.Filter{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Search: %v, want %v", err, context.Canceled)
+	}
+	if _, err := s.Scores(ctx, []float32{1, 0}, []string{"p#a.0"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Scores: %v, want %v", err, context.Canceled)
+	}
+	if _, err := s.Has(ctx, []string{"p#a.0"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Has: %v, want %v", err, context.Canceled)
+	}
+	count(t, s, 1)
+}
+
+func scores(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0), entry("p", "b", 0, 1, 1), entry("p", "c", 0, -1, 0)}, nil)
+	got, err := s.Scores(background, []float32{1, 0}, []string{"p#c.0", "unknown#a.0", "p#b.0", "p#a.0", "p#a.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []float64{-1, math.NaN(), math.Sqrt2 / 2, 1, 1}
+	if len(got) != len(want) {
+		t.Fatalf("Scores: %v, want %v", got, want)
+	}
+	for i := range want {
+		if math.IsNaN(want[i]) != math.IsNaN(got[i]) || math.Abs(got[i]-want[i]) > Tolerance {
+			t.Errorf("score %d: %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+func strangeNames(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	var entries []store.VectorEntry
+	for i, path := range []string{"a b/c#d.md", "日本語/文書.md", "quote\"'`;.md", "a\nb", strings.Repeat("long/", 300) + "x.md", "%2e%2e"} {
+		entries = append(entries, entry(path, "", i, 1, float32(i)), entry(path, "größe-1", i, 1, float32(i)))
+	}
+	update(t, s, entries, nil)
+	has, err := s.Has(background, ids(entries))
+	if err != nil || slices.Contains(has, false) {
+		t.Errorf("Has: %v, %v, want all", has, err)
+	}
+	if hits := search(t, s, []float32{1, 0}, 100, store.Filter{}); len(hits) != len(entries) {
+		t.Errorf("%d hits, want %d", len(hits), len(entries))
+	}
+	if hits := search(t, s, []float32{1, 0}, 100, store.Filter{PathPrefix: "日本"}); len(hits) != 2 {
+		t.Errorf("%d hits below 日本, want 2", len(hits))
+	}
+	update(t, s, nil, ids(entries))
+	count(t, s, 0)
+}
+
+// labelsChange replaces a chunk with the same vector under other labels.
+func labelsChange(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	e := entry("p", "a", 0, 1, 0)
+	for _, tag := range []string{"old", "new"} {
+		e.Labels = store.Labels{Found: true, Tags: []string{tag}}
+		update(t, s, []store.VectorEntry{e}, nil)
+	}
+	for tag, want := range map[string]int{"old": 0, "new": 1} {
+		if hits := search(t, s, []float32{1, 0}, 5, store.Filter{Tags: []string{tag}}); len(hits) != want {
+			t.Errorf("tag %q: %d hits, want %d", tag, len(hits), want)
+		}
+	}
+}
+
+func callerKeepsMemory(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	s := open(t, 2)
+	e := entry("p", "a", 0, 1, 0)
+	e.Labels = store.Labels{Found: true, Tags: []string{"tag"}}
+	update(t, s, []store.VectorEntry{e}, nil)
+	e.Vector[0], e.Vector[1], e.Labels.Tags[0] = 0, 1, "other"
+	hits := search(t, s, []float32{1, 0}, 5, store.Filter{Tags: []string{"tag"}})
+	if len(hits) != 1 || math.Abs(hits[0].Score-1) > Tolerance {
+		t.Errorf("after the caller changed what he had passed: %v, want score 1", hits)
+	}
+}
+
+// exact does random updates and compares with the obvious search.
+func exact(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	const dim = 37
+	s := open(t, dim)
+	rng := rand.New(rand.NewPCG(1, 2))
+	all := randomEntries(rng, 1500, dim)
+	held := map[string]store.VectorEntry{}
+	for range 30 {
+		var entries []store.VectorEntry
+		var gone []string
+		for range rng.IntN(120) {
+			e := all[rng.IntN(len(all))]
+			e.Vector = randomUnit(rng, dim)
+			entries = append(entries, e)
+		}
+		for range rng.IntN(40) {
+			gone = append(gone, all[rng.IntN(len(all))].Chunk)
+		}
+		update(t, s, entries, gone)
+		for _, id := range gone {
+			delete(held, id)
+		}
+		for _, e := range entries {
+			held[e.Chunk] = e
+		}
+		count(t, s, len(held))
+		f := []store.Filter{{}, {PathPrefix: "dir1/"}, {Tags: []string{"t1", "t2"}}, {Priority: "low", PathPrefix: "dir0/"}}[rng.IntN(4)]
+		query, k := randomUnit(rng, dim), 1+rng.IntN(30)
+		compare(t, search(t, s, query, k, f), obvious(held, query, k, f))
+	}
+}
+
+// obvious is the search everything is held against.
+func obvious(held map[string]store.VectorEntry, query []float32, k int, f store.Filter) []store.Hit {
+	var hits []store.Hit
+	for id, e := range held {
+		if !f.Match(e.Path, e.Labels) {
+			continue
+		}
+		sum := 0.0
+		for i, x := range e.Vector {
+			sum += float64(x) * float64(query[i])
+		}
+		hits = append(hits, store.Hit{Chunk: id, Score: sum})
+	}
+	slices.SortFunc(hits, func(a, b store.Hit) int {
+		if a.Score != b.Score {
+			if a.Score > b.Score {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Chunk, b.Chunk)
+	})
+	return hits[:min(k, len(hits))]
+}
+
+// compare accepts another order only among scores that rounding cannot tell apart.
+func compare(t *testing.T, got, want []store.Hit) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%d hits, want %d", len(got), len(want))
+		return
+	}
+	for i := range want {
+		if math.Abs(got[i].Score-want[i].Score) > Tolerance {
+			t.Errorf("hit %d: %v, want %v", i, got[i], want[i])
+			return
+		}
+		if got[i].Chunk != want[i].Chunk && math.Abs(got[i].Score-want[i].Score) > Tolerance/10 {
+			t.Errorf("hit %d: %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// concurrent searches while one goroutine updates: every search must see whole
+// batches, each of which holds equal vectors under as many ids as it replaces.
+func concurrent(t *testing.T, open func(*testing.T, int) store.Vectors) {
+	const batch, rounds = 50, 40
+	s := open(t, 8)
+	rng := rand.New(rand.NewPCG(3, 4))
+	vectors := make([][]float32, rounds+1)
+	for i := range vectors {
+		vectors[i] = randomUnit(rng, 8)
+	}
+	round := func(i int) (entries []store.VectorEntry) {
+		for n := range batch {
+			entries = append(entries, store.VectorEntry{Chunk: store.ChunkID("p", "a", n), Path: "p", Vector: vectors[i]})
+		}
+		return entries
+	}
+	update(t, s, round(0), nil)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				hits, err := s.Search(background, vectors[0], 2*batch, store.Filter{})
+				if err != nil || len(hits) != batch {
+					t.Errorf("%d hits during updates, %v, want %d", len(hits), err, batch)
+					return
+				}
+				for _, h := range hits {
+					if math.Abs(h.Score-hits[0].Score) > Tolerance {
+						t.Errorf("a search saw parts of two batches: %v and %v", hits[0], h)
+						return
+					}
+				}
+				if has, err := s.Has(background, []string{"p#a.0", "p#a.49", "p#a.50"}); err != nil || !slices.Equal(has, []bool{true, true, false}) {
+					t.Errorf("Has during updates: %v, %v", has, err)
+					return
+				}
+			}
+		})
+	}
+	for i := 1; i <= rounds; i++ {
+		update(t, s, round(i), nil)
+	}
+	close(done)
+	wg.Wait()
+	count(t, s, batch)
+}
