@@ -1,0 +1,214 @@
+// Package onnx runs any ONNX sentence encoder or cross-encoder by hugot: on
+// its Go engine in a plain build, on ONNX Runtime with the build tag ORT
+// (README.md says how). It exists for models that package bert does not know
+// and as the second opinion that bert is tested against; the Go engine is some
+// hundred times slower than bert, so the shipped model belongs there.
+package onnx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"cairn/models"
+)
+
+// Options are the knobs of both engines. Nil and zero mean the defaults.
+type Options struct {
+	// LibraryDir is the folder that holds libonnxruntime.so, by default
+	// /usr/lib. The Go engine has no use for it.
+	LibraryDir string
+	// Threads bounds the threads of ONNX Runtime within one text, by default
+	// one a core. The Go engine takes what GOMAXPROCS gives.
+	Threads int
+}
+
+// Encoder is a sentence encoder. It implements models.Embedder. Texts run one
+// by one, whatever the size of the call: the 8-bit models quantise activations
+// over a whole batch, so that a text's vector would depend on its neighbours.
+type Encoder struct {
+	network     *network
+	description models.Description
+}
+
+var _ models.Embedder = (*Encoder)(nil)
+
+// Open returns the sentence encoder in folder dir, which holds one ONNX file,
+// or several and one of them named model.onnx, tokenizer.json, and, where the
+// defaults do not fit, cairn.json (see models.ReadDescription). By default the
+// longest input is the smaller of 512 and max_position_embeddings in
+// config.json, pooling is "mean", there are no prefixes, and min_similarity
+// is 0. The model runs once on the empty text, so that a graph the engine does
+// not support is an error here. The encoder must be closed.
+func Open(dir string, opts *Options) (*Encoder, error) {
+	desc, err := models.ReadDescription(dir)
+	if err != nil {
+		return nil, err
+	}
+	return open(dir, desc, opts)
+}
+
+// New returns the encoder of an ONNX file's bytes, its tokenizer.json and its
+// description, of which Name is required. The bytes pass through a private
+// temporary folder that is gone when New returns.
+func New(weights, tokenizerJSON []byte, desc models.Description, opts *Options) (e *Encoder, err error) {
+	dir, err := os.MkdirTemp("", "cairn-model-")
+	if err != nil {
+		return nil, fmt.Errorf("opening model %s: %w", desc.Name, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	for name, b := range map[string][]byte{"model.onnx": weights, "tokenizer.json": tokenizerJSON} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			return nil, fmt.Errorf("opening model %s: %w", desc.Name, err)
+		}
+	}
+	return open(dir, desc, opts)
+}
+
+func open(dir string, desc models.Description, opts *Options) (*Encoder, error) {
+	n, err := openNetwork(dir, opts)
+	if err != nil {
+		return nil, fmt.Errorf("opening model %s: %w", dir, err)
+	}
+	e := &Encoder{network: n, description: desc}
+	if err := e.complete(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening model %s: %w", dir, err), n.close())
+	}
+	return e, nil
+}
+
+// complete fills in the description from the model and refuses what does not
+// fit it.
+func (e *Encoder) complete() error {
+	d := &e.description
+	if d.MaxTokens == 0 {
+		d.MaxTokens = e.network.longest
+	}
+	if d.Pooling == "" {
+		d.Pooling = "mean"
+	}
+	switch {
+	case d.Name == "":
+		return errors.New("describing model: the name is empty")
+	case d.MaxTokens < 2:
+		return fmt.Errorf("describing model: max_tokens %d, want 2 or more", d.MaxTokens)
+	case d.Pooling != "mean" && d.Pooling != "cls":
+		return fmt.Errorf("describing model: unknown pooling %q, want {mean,cls}", d.Pooling)
+	case !(d.MinSimilarity >= -1 && d.MinSimilarity <= 1):
+		return fmt.Errorf("describing model: min_similarity %v, want -1 to 1", d.MinSimilarity)
+	}
+	v, err := e.embed("")
+	if err != nil {
+		return err
+	}
+	if d.Dimension != 0 && d.Dimension != len(v) {
+		return fmt.Errorf("describing model: dimension %d, the weights have %d", d.Dimension, len(v))
+	}
+	d.Dimension = len(v)
+	*d = d.WithID(e.network.digest)
+	return nil
+}
+
+// Description implements models.Embedder.
+func (e *Encoder) Description() models.Description { return e.description }
+
+// Tokenizer implements models.Embedder. The count of a model whose tokenizer
+// is not BERT's is additive only as far as that tokenizer is.
+func (e *Encoder) Tokenizer() models.Tokenizer { return counter{e} }
+
+type counter struct{ e *Encoder }
+
+func (c counter) Count(text string) int { return c.e.network.pieces.count(text) }
+
+func (c counter) Encode(text string) []int32 {
+	in := c.e.network.pieces.single(text, c.e.description.MaxTokens)
+	ids := make([]int32, len(in.ids))
+	for i, id := range in.ids {
+		ids[i] = int32(id)
+	}
+	return ids
+}
+
+// EmbedDocuments implements models.Embedder. A cancelled ctx takes effect
+// between two texts.
+func (e *Encoder) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v, err := e.embed(e.description.DocumentPrefix + text)
+		if err != nil {
+			return nil, fmt.Errorf("embedding text %d of %d: %w", i+1, len(texts), err)
+		}
+		vectors[i] = v
+	}
+	return vectors, nil
+}
+
+// EmbedQuery implements models.Embedder.
+func (e *Encoder) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	v, err := e.embed(e.description.QueryPrefix + text)
+	if err != nil {
+		return nil, fmt.Errorf("embedding query: %w", err)
+	}
+	return v, nil
+}
+
+// Close implements models.Embedder. The encoder must not be used afterwards.
+func (e *Encoder) Close() error { return e.network.close() }
+
+func (e *Encoder) embed(text string) ([]float32, error) {
+	output, err := e.network.run(e.network.pieces.single(text, e.description.MaxTokens))
+	if err != nil {
+		return nil, err
+	}
+	switch output := output.(type) {
+	case [][]float32: // the model has pooled
+		if len(output) == 1 {
+			return unit(output[0])
+		}
+	case [][][]float32:
+		if len(output) == 1 && len(output[0]) > 0 {
+			return unit(pool(output[0], e.description.Pooling))
+		}
+	}
+	return nil, fmt.Errorf("the model's first output is no vector and no sequence of vectors but %T", output)
+}
+
+// pool turns the vectors of tokens into one: their mean or the first.
+func pool(tokens [][]float32, pooling string) []float32 {
+	if pooling == "cls" {
+		return tokens[0]
+	}
+	sum := make([]float32, len(tokens[0]))
+	for _, token := range tokens {
+		for i, x := range token {
+			sum[i] += x
+		}
+	}
+	return sum // the scale falls away in unit
+}
+
+// unit scales v to length 1.
+func unit(v []float32) ([]float32, error) {
+	var square float64
+	for _, x := range v {
+		square += float64(x) * float64(x)
+	}
+	if !(square > 0) || math.IsInf(square, 0) {
+		return nil, fmt.Errorf("the model gave a vector of length %v", math.Sqrt(square))
+	}
+	scale := 1 / math.Sqrt(square)
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(float64(x) * scale)
+	}
+	return out, nil
+}

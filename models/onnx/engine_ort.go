@@ -1,0 +1,71 @@
+//go:build cgo && ORT
+
+package onnx
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/knights-analytics/hugot"
+	"github.com/knights-analytics/hugot/options"
+	"github.com/knights-analytics/hugot/pipelines"
+)
+
+// Engine is what runs the models in this build: "go" or "onnxruntime".
+const Engine = "onnxruntime"
+
+// runtime is ONNX Runtime, of which a process holds one: the options of the
+// model opened first hold for all that are open at the same time.
+var runtime struct {
+	sync.Mutex
+	session *hugot.Session
+	opened  int // models since the session began, to name them
+	users   int // models open now
+}
+
+// load loads the model in folder dir into the process's session.
+func load(dir string, opts *Options) (*pipelines.FeatureExtractionPipeline, func() error, error) {
+	r := &runtime
+	r.Lock()
+	defer r.Unlock()
+	if r.session == nil {
+		var with []options.WithOption
+		if opts.LibraryDir != "" {
+			with = append(with, options.WithOnnxLibraryPath(opts.LibraryDir))
+		}
+		if opts.Threads > 0 {
+			with = append(with, options.WithIntraOpNumThreads(opts.Threads))
+		}
+		s, err := hugot.NewORTSession(context.Background(), with...)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.session, r.opened = s, 0
+	}
+	r.opened++
+	name := strconv.Itoa(r.opened)
+	p, err := newPipeline(r.session, dir, name)
+	if err != nil {
+		return nil, nil, errors.Join(err, leave())
+	}
+	r.users++
+	release := sync.OnceValue(func() error {
+		r.Lock()
+		defer r.Unlock()
+		r.users--
+		return errors.Join(hugot.ClosePipeline[*pipelines.FeatureExtractionPipeline](r.session, name), leave())
+	})
+	return p, release, nil
+}
+
+// leave ends the session when nobody uses it. The caller holds the lock.
+func leave() error {
+	if runtime.users > 0 {
+		return nil
+	}
+	err := runtime.session.Destroy()
+	runtime.session = nil
+	return err
+}

@@ -1,0 +1,156 @@
+package onnx
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/knights-analytics/hugot"
+	"github.com/knights-analytics/hugot/backends"
+	"github.com/knights-analytics/hugot/pipelines"
+)
+
+// maxPositions is the longest input unless the model's description says more.
+// Encoders of sentences are trained on no more than this.
+const maxPositions = 512
+
+// network is a loaded graph with its tokenizer. It is safe for concurrent use.
+type network struct {
+	pieces  piecer
+	longest int    // tokens, special ones included
+	digest  string // SHA-256 in hex over the weights and the tokenizer's file
+
+	pipeline *pipelines.FeatureExtractionPipeline
+	release  func() error
+}
+
+// openNetwork loads the model in folder dir. Hugot's pipeline serves only to
+// load it: its own pooling knows the mean alone, and its pairs are glued
+// together as text.
+func openNetwork(dir string, opts *Options) (n *network, err error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	// Hugot takes URLs too; an absolute path is never one.
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	tokenizer, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
+	if err != nil {
+		return nil, err
+	}
+	pipeline, release, err := load(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, release())
+		}
+	}()
+	model := pipeline.Model
+	if err := checkOutputs(model.OutputsMeta); err != nil {
+		return nil, err
+	}
+	pieces, err := newPiecer(tokenizer, model)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := digestOf(filepath.Join(model.Path, model.OnnxPath), tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	n = &network{pieces: pieces, longest: maxPositions, digest: digest, pipeline: pipeline, release: release}
+	if p := model.MaxPositionEmbeddings; p > 0 {
+		n.longest = min(p, maxPositions)
+	}
+	return n, nil
+}
+
+// newPipeline loads the model in dir into session s under a name.
+func newPipeline(s *hugot.Session, dir, name string) (p *pipelines.FeatureExtractionPipeline, err error) {
+	defer recoverInto(&err)
+	return hugot.NewPipeline(s, hugot.FeatureExtractionConfig{ModelPath: dir, Name: name, OnnxFilename: "model.onnx"})
+}
+
+// recoverInto turns a panic into an error: the Go engine panics over a graph
+// it does not like.
+func recoverInto(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("running the model: %v", r)
+	}
+}
+
+// checkOutputs refuses shapes that hugot cannot give back.
+func checkOutputs(outputs []backends.InputOutputInfo) error {
+	if len(outputs) == 0 {
+		return errors.New("the model has no output")
+	}
+	for i, o := range outputs {
+		d := o.Dimensions
+		if i == 0 && len(d) != 2 && len(d) != 3 {
+			return fmt.Errorf("output %s has shape %v, want 2 or 3 dimensions", o.Name, d)
+		}
+		if len(d) > 2 && d[len(d)-1] < 1 {
+			return fmt.Errorf("output %s has shape %v, want a fixed last dimension", o.Name, d)
+		}
+	}
+	return nil
+}
+
+// digestOf hashes the weights, with the files of tensors kept outside, and then
+// the tokenizer.
+func digestOf(weights string, tokenizer []byte) (string, error) {
+	files := []string{weights}
+	for _, suffix := range []string{"_data*", ".data*"} {
+		more, err := filepath.Glob(weights + suffix)
+		if err != nil {
+			return "", err
+		}
+		files = append(files, more...)
+	}
+	h := sha256.New()
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(h, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return "", err
+		}
+	}
+	h.Write(tokenizer)
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// run returns the graph's first output for one input, as [][]float32 or
+// [][][]float32 with one row, that of the input.
+func (n *network) run(in input) (output any, err error) {
+	defer recoverInto(&err)
+	mask := make([]uint32, len(in.ids))
+	for i := range mask {
+		mask[i] = 1
+	}
+	b := backends.NewBatch(1)
+	b.Input = []backends.TokenizedInput{{
+		TokenIDs: in.ids, TypeIDs: in.types, AttentionMask: mask, MaxAttentionIndex: len(in.ids) - 1,
+	}}
+	b.MaxSequenceLength = len(in.ids)
+	defer func() { err = errors.Join(err, b.Destroy()) }()
+	if err := backends.CreateInputTensors(b, n.pipeline.Model, n.pipeline.Runtime); err != nil {
+		return nil, err
+	}
+	// A cancelled context would free the input under the running engine.
+	if err := backends.RunSessionOnBatch(context.Background(), b, n.pipeline.BasePipeline); err != nil {
+		return nil, err
+	}
+	return b.OutputValues[0], nil
+}
+
+func (n *network) close() error { return n.release() }
