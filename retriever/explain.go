@@ -1,15 +1,37 @@
 package retriever
 
-// Explanation holds every component of a score; they add up:
-// Score = VectorWeight·Vector + KeywordWeight·Keyword + Graph.
+// Explanation holds every component of a score; they add up. Unless Fusion
+// says otherwise,
+//
+//	Score = VectorWeight·Vector + KeywordWeight·Keyword + Graph
+//
+// with fusion "rsf" over components that are rescaled per leg, and with "rrf"
+//
+//	Score = (VectorWeight/(60+VectorRank) + KeywordWeight/(60+KeywordRank))·61/(VectorWeight+KeywordWeight) + Graph
+//
+// where a leg whose rank is 0 (absent) adds nothing.
 type Explanation struct {
 	BM25          float64 `json:"bm25"`    // raw, of the best chunk
 	Keyword       float64 `json:"keyword"` // BM25 over the query's best, in [0, 1]
-	Cosine        float64 `json:"cosine"`  // raw, in [-1, 1]
-	Vector        float64 `json:"vector"`  // cosine clipped to [0, 1]
+	KeywordRank   int     `json:"keyword_rank"`
+	Cosine        float64 `json:"cosine"` // raw, in [-1, 1]; 0 when the chunk has no vector yet
+	Vector        float64 `json:"vector"` // cosine clipped to [0, 1]
+	VectorRank    int     `json:"vector_rank"`
 	KeywordWeight float64 `json:"keyword_weight"`
 	VectorWeight  float64 `json:"vector_weight"`
 	Graph         float64 `json:"graph"` // bounded bonus of the co-usage graph; 0 when it is cold
 	Score         float64 `json:"score"`
-	Chunk         string  `json:"chunk"` // the chunk these values belong to
+	Fusion        Fusion  `json:"fusion"`
+	// Imputed is set when the chunk has no vector yet and Vector is an
+	// estimate from its keyword score.
+	Imputed bool   `json:"imputed,omitempty"`
+	Chunk   string `json:"chunk"` // the chunk these values belong to
+}
+
+// Recompute returns the score that the components add up to.
+func (e *Explanation) Recompute() float64 {
+	if e.Fusion == RRF {
+		return fuseRanks(e.VectorWeight, e.KeywordWeight, e.VectorRank, e.KeywordRank) + e.Graph
+	}
+	return e.VectorWeight*e.Vector + e.KeywordWeight*e.Keyword + e.Graph
 }

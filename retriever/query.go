@@ -1,9 +1,12 @@
 package retriever
 
 import (
-	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	"cairn/internal/store"
+	"cairn/internal/store/docs"
 )
 
 // Mode chooses the legs a search runs on.
@@ -24,7 +27,7 @@ func ParseMode(s string) (Mode, error) {
 	case Hybrid, Keyword, Semantic:
 		return m, nil
 	}
-	return "", fmt.Errorf("unknown mode %q, want {hybrid,keyword,semantic}", s)
+	return "", invalid("mode", "unknown mode %q, want {hybrid,keyword,semantic}", s)
 }
 
 // Query is one search.
@@ -39,11 +42,48 @@ type Query struct {
 	Cursor string `json:"cursor,omitempty"`
 	// Filter narrows the search before ranking.
 	Filter store.Filter `json:"filters,omitzero"`
-	// MaxTokens, when positive, asks for the text of the hits within a budget
-	// of that many tokens (tiktoken) for the whole answer.
+	// MaxTokens, when not 0, asks for the text of the hits within a budget of
+	// that many tokens (tiktoken) for the whole answer: at least MinBudget;
+	// more than MaxBudget is MaxBudget.
 	MaxTokens int `json:"max_tokens,omitempty"`
 	// Explain adds every component of every score.
 	Explain bool `json:"explain,omitempty"`
+}
+
+// The bounds of a Query.
+const (
+	DefaultLimit = 5
+	MaxLimit     = 50
+	MaxQuery     = 200 // runes
+	MinBudget    = 200 // tokens: what an answer with one short hit takes
+	MaxBudget    = 25_000
+)
+
+// check returns q with its defaults filled in, or an *InvalidError.
+func (q Query) check(maxRunes int) (Query, error) {
+	q.Text = strings.TrimSpace(q.Text)
+	if n := utf8.RuneCountInString(q.Text); n < 1 || n > maxRunes {
+		return q, invalid("query", "%d characters, want 1 to %d", n, maxRunes)
+	}
+	if !utf8.ValidString(q.Text) {
+		return q, invalid("query", "it is not valid UTF-8")
+	}
+	var err error
+	if q.Mode, err = ParseMode(string(q.Mode)); err != nil {
+		return q, err
+	}
+	switch {
+	case q.Limit == 0:
+		q.Limit = DefaultLimit
+	case q.Limit < 1 || q.Limit > MaxLimit:
+		return q, invalid("limit", "%d, want 1 to %d", q.Limit, MaxLimit)
+	}
+	if q.MaxTokens != 0 && q.MaxTokens < MinBudget {
+		return q, invalid("max_tokens", "%d, want at least %d", q.MaxTokens, MinBudget)
+	}
+	q.MaxTokens = min(q.MaxTokens, MaxBudget)
+	q.Filter.PathPrefix = strings.TrimPrefix(strings.TrimPrefix(q.Filter.PathPrefix, "./"), "/")
+	return q, nil
 }
 
 // Lines is a range of lines, counted from 1, both ends included.
@@ -79,6 +119,10 @@ type Result struct {
 	Duplicates []string `json:"duplicates,omitempty"`
 	// Explain is present when the query asked for it.
 	Explain *Explanation `json:"explain,omitempty"`
+
+	// whole and part are the own text and its best chunk, while a budget is
+	// being spent on them.
+	whole, part string
 }
 
 // SectionRef points at a section of the result's document.
@@ -106,6 +150,29 @@ type IndexState struct {
 	Embedded int    `json:"embedded"` // chunks that have a vector
 	Pending  int    `json:"pending"`  // chunks that still lack one
 	BuiltAt  string `json:"built_at,omitempty"`
+}
+
+// NewIndexState derives the state of an index from what its document store
+// counts. building is whether a run is going on now.
+func NewIndexState(m docs.Meta, c docs.Counts, building bool) IndexState {
+	s := IndexState{
+		Files: c.Files, Sections: c.Sections,
+		Embedded: max(0, c.Chunks-c.Vectors.Chunks), Pending: c.Vectors.Chunks,
+	}
+	if !m.BuiltAt.IsZero() {
+		s.BuiltAt = m.BuiltAt.UTC().Format(time.RFC3339)
+	}
+	switch {
+	case building:
+		s.State = "building"
+	case m.Generation == 0 && c.Files == 0:
+		s.State = "missing"
+	case m.Generation == 0 || c.Text.Files > 0 || c.Vectors.Files > 0:
+		s.State = "partial"
+	default:
+		s.State = "ready"
+	}
+	return s
 }
 
 // Answer is what a search returns. It is the structured content of read_context.

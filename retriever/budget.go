@@ -1,0 +1,88 @@
+package retriever
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// renderJSON is the rendering of an answer that a client receives as
+// structured content.
+func renderJSON(v any) []string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("marshalling %T: %v", v, err)) // unreachable: answers hold nothing that does not marshal
+	}
+	return []string{string(b)}
+}
+
+// cost is the tokens of the largest rendering of v.
+func (r *Retriever) cost(v any) int {
+	most := 0
+	for _, text := range r.options.Render(v) {
+		most = max(most, r.sources.Budget.CountTokens(text))
+	}
+	return most
+}
+
+// naming is the tokens that one entry of a list costs, with its comma.
+func (r *Retriever) naming(o Omitted) int { return r.cost(&o) + 1 }
+
+// fit spends the budget in rank order: each hit brings its whole own text if
+// that fits into what is left, else its best chunk, else it is omitted and only
+// named. A hit that is omitted does not end it; a later one may be short enough.
+// What the answer costs is measured on its final rendering.
+func (r *Retriever) fit(a *Answer, q Query) {
+	results := a.Results
+	a.Results = []Result{}
+	left := q.MaxTokens - r.cost(a)
+	for i := range results {
+		result := results[i]
+		whole, part := result.whole, result.part
+		result.whole, result.part = "", ""
+		// Room to name every hit that may still have to be omitted.
+		reserve := 0
+		for j := i + 1; j < len(results); j++ {
+			reserve += r.naming(Omitted{place(results[j].Path, results[j].Anchor), 99_999})
+		}
+		reserve = min(reserve, left/2)
+		fits := false
+		for _, content := range []string{whole, part} {
+			if content == "" || len(content) > 64*left {
+				continue
+			}
+			result.Content = content
+			if cost := r.cost(&result) + 2; cost <= left-reserve {
+				left -= cost
+				fits = true
+				break
+			}
+		}
+		if fits {
+			a.Results = append(a.Results, result)
+			continue
+		}
+		omitted := Omitted{Path: place(result.Path, result.Anchor), Tokens: r.sources.Budget.CountTokens(whole)}
+		if cost := r.naming(omitted); cost <= left {
+			left -= cost
+			a.Omitted = append(a.Omitted, omitted)
+		}
+	}
+	if len(a.Results) == 0 && len(results) > 0 && a.Hint == "" {
+		a.Hint = fmt.Sprintf("no hit fits into %d tokens: read the omitted ones with read_doc, or allow more", q.MaxTokens)
+	}
+	// The sum of the parts is close to the whole, not equal to it.
+	for r.cost(a) > q.MaxTokens {
+		switch {
+		case len(a.Omitted) > 0 && (len(a.Results) == 0 || len(a.Omitted) > len(a.Results)):
+			a.Omitted = a.Omitted[:len(a.Omitted)-1]
+		case len(a.Results) > 0:
+			last := a.Results[len(a.Results)-1]
+			a.Results = a.Results[:len(a.Results)-1]
+			a.Omitted = append(a.Omitted, Omitted{Path: place(last.Path, last.Anchor), Tokens: r.sources.Budget.CountTokens(last.Content)})
+		case a.Hint != "":
+			a.Hint = ""
+		default:
+			return
+		}
+	}
+}

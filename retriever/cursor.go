@@ -1,0 +1,68 @@
+package retriever
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A cursor is base64url of: version (1 byte, 1), offset (uint32), generation
+// (uint64), hash of the query (uint64), and the FNV-1a sum of all that
+// (uint32), little-endian. The limit is no part of it and may change from page
+// to page.
+const (
+	cursorVersion = 1
+	cursorSize    = 1 + 4 + 8 + 8 + 4
+)
+
+// cursor is the place in a result list at which a page begins.
+type cursor struct {
+	offset            int
+	generation, query uint64
+}
+
+func (c cursor) encode() string {
+	b := append(make([]byte, 0, cursorSize), cursorVersion)
+	b = binary.LittleEndian.AppendUint32(b, uint32(c.offset))
+	b = binary.LittleEndian.AppendUint64(b, c.generation)
+	b = binary.LittleEndian.AppendUint64(b, c.query)
+	b = binary.LittleEndian.AppendUint32(b, sum32(b))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// decodeCursor reads what encode wrote. Anything else is an *InvalidError.
+func decodeCursor(s string) (cursor, error) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(b) != cursorSize || b[0] != cursorVersion ||
+		binary.LittleEndian.Uint32(b[cursorSize-4:]) != sum32(b[:cursorSize-4]) {
+		return cursor{}, invalid("cursor", "%.80q is none that was given out; leave it away for the first page", s)
+	}
+	offset := binary.LittleEndian.Uint32(b[1:])
+	if offset > math.MaxInt32 {
+		return cursor{}, invalid("cursor", "offset %d is out of range", offset)
+	}
+	return cursor{int(offset), binary.LittleEndian.Uint64(b[5:]), binary.LittleEndian.Uint64(b[13:])}, nil
+}
+
+func sum32(b []byte) uint32 {
+	h := fnv.New32a()
+	h.Write(b)
+	return h.Sum32()
+}
+
+// identity is a hash of all of q that decides the order of results.
+func (q *Query) identity() uint64 {
+	h := fnv.New64a()
+	tags := slices.Clone(q.Filter.Tags)
+	for i, t := range tags {
+		tags[i] = strings.ToLower(t)
+	}
+	slices.Sort(tags)
+	fmt.Fprintf(h, "%q %q %q %q %q %q", q.Text, q.Mode, slices.Compact(tags),
+		strings.ToLower(q.Filter.Priority), strings.ToLower(q.Filter.Assignee), q.Filter.PathPrefix)
+	return h.Sum64()
+}

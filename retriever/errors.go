@@ -1,0 +1,69 @@
+package retriever
+
+import "fmt"
+
+// InvalidError says which argument of a request is wrong and why. Nothing was
+// done.
+type InvalidError struct {
+	Field  string // the argument's name on the wire
+	Reason string
+}
+
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
+
+func invalid(field, format string, args ...any) error {
+	return &InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
+}
+
+// IndexChangedError says that a cursor belongs to an earlier state of the
+// index, so that its next page could repeat or skip results. Searching again
+// without the cursor helps. Have and Want are generations.
+type IndexChangedError struct{ Have, Want uint64 }
+
+func (e *IndexChangedError) Error() string {
+	return fmt.Sprintf("the index has changed since this cursor was given (generation %d, now %d): search again without it", e.Have, e.Want)
+}
+
+// NotFoundError says that there is no such document, or no such section in it.
+type NotFoundError struct {
+	Path string
+	// Anchor is what was asked for within the document; empty when the
+	// document itself is missing.
+	Anchor string
+	// Anchors are those the document has, in order; nil when the document is missing.
+	Anchors []string
+	// Nearest are paths or anchors that may have been meant, nearest first.
+	Nearest []string
+}
+
+func (e *NotFoundError) Error() string {
+	what, where := "document", fmt.Sprintf("%q", e.Path)
+	if e.Anchor != "" {
+		what, where = "section", fmt.Sprintf("%q of %q", e.Anchor, e.Path)
+	}
+	if len(e.Nearest) > 0 {
+		return fmt.Sprintf("no %s %s, did you mean %q?", what, where, e.Nearest[0])
+	}
+	return fmt.Sprintf("no %s %s", what, where)
+}
+
+// TokenLimitError says that a document is larger than what is returned without
+// a budget. Tokens and Limit are estimates, bytes/4.
+type TokenLimitError struct {
+	Path          string
+	Tokens, Limit int
+}
+
+func (e *TokenLimitError) Error() string {
+	return fmt.Sprintf("%q has about %d tokens, more than %d: ask for a section or set max_tokens", e.Path, e.Tokens, e.Limit)
+}
+
+// StaleError says that a file is no longer the one whose hash the caller expects.
+type StaleError struct {
+	Path             string
+	Expected, Actual string // SHA-256, hex
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("%q has changed: expected hash %s, it is %s", e.Path, e.Expected, e.Actual)
+}

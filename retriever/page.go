@@ -1,0 +1,188 @@
+package retriever
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/markdown"
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+)
+
+// maxMore is how many further sections of a document a result points at.
+const maxMore = 3
+
+// page makes the results from offset on. enough is false when the ranking ended
+// before the page was full. Documents are read from the first on, since which
+// of them are near-duplicates depends on those before.
+func (r *Retriever) page(ctx context.Context, q Query, ranking *Ranking, offset int) (answer *Answer, enough bool, err error) {
+	a := &Answer{
+		Results: []Result{}, TotalCount: len(ranking.Documents), Mode: ranking.Mode,
+		Degraded: append([]string{}, ranking.Degraded...), Fuzzy: ranking.Fuzzy,
+	}
+	terms := newTerms(q.Text)
+	var kept []original
+	err = r.sources.Documents.View(func(reader *docs.Reader) error {
+		for i := range ranking.Documents {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			d := &ranking.Documents[i]
+			doc, err := reader.Document(d.Path)
+			if err != nil {
+				return fmt.Errorf("reading a document found: %w", err)
+			}
+			n := -1
+			if doc != nil {
+				n = sectionOf(doc, &d.Sections[0])
+			}
+			if n < 0 { // it left, or changed, after the index that found it was read
+				a.TotalCount--
+				continue
+			}
+			o := newOriginal(doc, n)
+			if k := slices.IndexFunc(kept, o.near); k >= 0 {
+				if k >= offset && k < offset+len(a.Results) {
+					result := &a.Results[k-offset]
+					result.Duplicates = append(result.Duplicates, place(doc.Path, doc.Sections[n].Anchor))
+				}
+				continue
+			}
+			if len(kept) == offset+q.Limit {
+				a.HasMore = true
+				return nil
+			}
+			kept = append(kept, o)
+			if len(kept) > offset {
+				a.Results = append(a.Results, r.result(doc, n, d, reader.Text(d.Path), terms, q))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range a.Results {
+		if a.Results[i].Stale && !slices.Contains(a.Degraded, "stale") {
+			a.Degraded = append(a.Degraded, "stale")
+		}
+	}
+	return a, a.HasMore, nil
+}
+
+// sectionOf returns the index of a ranked section in doc, -1 when the document
+// no longer has it.
+func sectionOf(doc *store.Document, s *RankedSection) int {
+	n := slices.IndexFunc(doc.Sections, func(have store.Section) bool { return have.Anchor == s.Anchor })
+	if n >= 0 && s.Chunk >= len(doc.Sections[n].Chunks) {
+		return -1
+	}
+	return n
+}
+
+// result describes section n of doc, which is at ranked.Sections[0]. text is
+// the file as indexed and is valid only during the call.
+func (r *Retriever) result(doc *store.Document, n int, ranked *RankedDocument, text []byte, terms *terms, q Query) Result {
+	s, best := &doc.Sections[n], &ranked.Sections[0]
+	chunk := s.Chunks[best.Chunk]
+	result := Result{
+		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, s.Trail...), Anchor: s.Anchor,
+		Anchors: anchors(doc), LineRange: Lines{s.StartLine, s.EndLine},
+		Passage: passage(s, chunk, text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
+		SectionHash: s.Hash, SectionTokens: r.tokens(s, text),
+		Score: ranked.Score, Snippet: terms.snippet(doc.Path, text[chunk.Start:chunk.End]),
+		Stale: r.stale(doc),
+	}
+	for _, more := range ranked.Sections[1:] {
+		m := sectionOf(doc, &more)
+		if m < 0 {
+			continue
+		}
+		other := &doc.Sections[m]
+		result.More = append(result.More, SectionRef{
+			Anchor: other.Anchor, Heading: other.Heading,
+			LineRange: Lines{other.StartLine, other.EndLine}, Score: more.Score,
+		})
+		if len(result.More) == maxMore {
+			break
+		}
+	}
+	if q.MaxTokens > 0 {
+		result.whole = string(markdown.TrimBlankLines(text[s.Start:s.OwnEnd]))
+		result.part = strings.TrimSpace(string(text[chunk.Start:chunk.End]))
+	}
+	if q.Explain {
+		e := best.Explanation
+		result.Explain = &e
+	}
+	return result
+}
+
+// anchors returns the texts of the first three headings.
+func anchors(doc *store.Document) []string {
+	out := []string{}
+	for i := range doc.Sections {
+		if h := doc.Sections[i].Heading; h != "" && len(out) < 3 {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// passage returns the lines of a chunk of s.
+func passage(s *store.Section, c store.Chunk, text []byte) Lines {
+	start := s.StartLine
+	if s.Start < c.Start {
+		lead := text[s.Start:c.Start]
+		if s.Level == 0 { // StartLine is that of the first line that is not blank
+			lead = markdown.TrimBlankLines(text[s.Start:c.Start])
+			if len(lead) > 0 {
+				lead = text[c.Start-len(strings.TrimLeft(string(text[s.Start:c.Start]), " \t\r\n\f\v")) : c.Start]
+			}
+		}
+		start += lineBreaks(lead)
+	}
+	return Lines{start, start + lineBreaks(text[c.Start:c.End])}
+}
+
+// lineBreaks counts "\n", "\r\n" and lone "\r".
+func lineBreaks(text []byte) int {
+	n := 0
+	for i, c := range text {
+		if c == '\n' || c == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
+			n++
+		}
+	}
+	return n
+}
+
+// tokens counts the tokens of the section with all below it, once for each text.
+func (r *Retriever) tokens(s *store.Section, text []byte) int {
+	if n, ok := r.lengths.Get(s.Hash); ok {
+		return n
+	}
+	n := r.sources.Budget.CountTokens(string(markdown.TrimBlankLines(text[s.Start:s.End])))
+	r.lengths.Add(s.Hash, n)
+	return n
+}
+
+// stale reports whether the file on disk is no longer the one indexed, by its
+// size and time alone.
+func (r *Retriever) stale(doc *store.Document) bool {
+	if r.sources.Root == nil {
+		return false
+	}
+	info, err := r.sources.Root.Stat(doc.Path)
+	return err != nil || info.Size() != doc.Size || !info.ModTime().Equal(time.Unix(0, doc.ModTime))
+}
+
+// place is what Read takes for a section.
+func place(path, anchor string) string {
+	if anchor == "" {
+		return path
+	}
+	return path + "#" + anchor
+}

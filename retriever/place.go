@@ -1,0 +1,163 @@
+package retriever
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cairn/internal/markdown"
+	"cairn/internal/store/docs"
+)
+
+// linesSuffix is the ":from-to" behind a path.
+var linesSuffix = regexp.MustCompile(`^(.+):([0-9]{1,9})(?:-([0-9]{1,9}))?$`)
+
+// suffix is what a place says beyond its path.
+type suffix struct {
+	anchor   string
+	from, to int // lines; 0 when none are asked for
+}
+
+// locate reads the file a place is in. A path that exists as written is not
+// searched for "#" and ":".
+func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool, err error) {
+	f, cached, err = r.open(spec)
+	var missing *NotFoundError
+	if err == nil || !errors.As(err, &missing) && !isInvalidPath(err) {
+		return f, rest, cached, err
+	}
+	asked := spec
+	if i := strings.LastIndexByte(spec, '#'); i > 0 {
+		spec, rest.anchor = spec[:i], spec[i+1:]
+	} else if m := linesSuffix.FindStringSubmatch(spec); m != nil {
+		spec = m[1]
+		rest.from, _ = strconv.Atoi(m[2]) // the pattern admits nothing else
+		rest.to = rest.from
+		if m[3] != "" {
+			rest.to, _ = strconv.Atoi(m[3])
+		}
+		if rest.from < 1 || rest.to < rest.from {
+			return nil, rest, false, invalid("path", "lines %d-%d of %q, want from 1 on and in order", rest.from, rest.to, asked)
+		}
+	} else {
+		return nil, rest, false, err
+	}
+	f, cached, err = r.open(spec)
+	return f, rest, cached, err
+}
+
+func isInvalidPath(err error) bool {
+	var bad *InvalidError
+	return errors.As(err, &bad)
+}
+
+// extent is the part of a file that is read: bytes [start, end).
+type extent struct {
+	start, end int
+	section    int    // index of the section asked for, -1 when none is
+	anchor     string // as asked for
+	hash       string // of the section
+	lines      bool   // lines were asked for
+	part       bool   // it does not begin where what was asked for begins
+}
+
+// extent finds what is asked for in f.
+func (r *Retriever) extent(f *parsedFile, anchor string, rest suffix) (extent, error) {
+	if anchor == "" {
+		anchor = rest.anchor
+	} else if rest.from > 0 {
+		return extent{}, invalid("anchor", "%q goes not with lines", anchor)
+	}
+	e := extent{section: -1, anchor: anchor}
+	switch {
+	case anchor != "":
+		i, ok := markdown.Resolve(f.doc, anchor)
+		if !ok {
+			return e, missingAnchor(f, anchor)
+		}
+		s := &f.doc.Sections[i]
+		e.section, e.hash = i, s.Hash
+		e.start, e.end = trimmed(f.text, s.Start, s.End)
+	case rest.from > 0:
+		n := len(f.lines)
+		if rest.from > n {
+			return e, invalid("path", "line %d of %q, which has %d", rest.from, f.path, n)
+		}
+		e.lines = true
+		end := len(f.text)
+		if rest.to < n {
+			end = f.lines[rest.to]
+		}
+		e.start, e.end = trimmed(f.text, f.lines[rest.from-1], end)
+	default:
+		e.start, e.end = trimmed(f.text, f.body, len(f.text))
+	}
+	return e, nil
+}
+
+// suggestions is how many near names an error offers.
+const suggestions = 5
+
+func missingAnchor(f *parsedFile, anchor string) error {
+	e := &NotFoundError{Path: f.path, Anchor: anchor, Anchors: []string{}}
+	var names []string
+	of := map[string]string{}
+	for _, s := range f.doc.Sections {
+		if s.Level == 0 {
+			continue
+		}
+		e.Anchors = append(e.Anchors, s.Anchor)
+		for _, name := range []string{s.Anchor, s.Heading} {
+			if _, ok := of[name]; !ok {
+				of[name] = s.Anchor
+				names = append(names, name)
+			}
+		}
+	}
+	for _, name := range markdown.Nearest(names, strings.TrimPrefix(anchor, "#"), 2*suggestions) {
+		if a := of[name]; !slices.Contains(e.Nearest, a) && len(e.Nearest) < suggestions {
+			e.Nearest = append(e.Nearest, a)
+		}
+	}
+	return e
+}
+
+// missingFile is the error of a file that is not there, with the indexed paths
+// that are nearest to it.
+func (r *Retriever) missingFile(name string) error {
+	e := &NotFoundError{Path: name}
+	var paths []string
+	err := r.sources.Documents.View(func(reader *docs.Reader) error {
+		return reader.Files("", func(f docs.File) bool {
+			paths = append(paths, f.Path)
+			return true
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("looking for names like %q: %w", name, err)
+	}
+	e.Nearest = markdown.Nearest(paths, name, suggestions)
+	return e
+}
+
+// clean returns the workspace path that a request means, or an *InvalidError.
+func clean(name string) (string, error) {
+	trimmed := strings.TrimPrefix(name, "./")
+	cleaned := path.Clean(trimmed)
+	switch {
+	case name == "" || cleaned == ".":
+		return "", invalid("path", "it is empty")
+	case strings.ContainsAny(name, "\x00\\"):
+		return "", invalid("path", "%.200q holds a character that no path has", name)
+	case strings.HasPrefix(name, "/"):
+		return "", invalid("path", "%.200q is absolute, want one relative to the workspace", name)
+	case !fs.ValidPath(cleaned):
+		return "", invalid("path", "%.200q leads out of the workspace", name)
+	}
+	return cleaned, nil
+}

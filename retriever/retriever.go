@@ -1,0 +1,144 @@
+package retriever
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+	"cairn/models"
+)
+
+// Sources are what a Retriever reads. They stay the caller's to close.
+type Sources struct {
+	// Documents and Keyword are required.
+	Documents *docs.Store
+	Keyword   store.Keyword
+	// Vectors and Embedder make the vector leg. Without either every search is
+	// a keyword search, and says so.
+	Vectors  store.Vectors
+	Embedder models.Embedder
+	// Budget counts the tokens of answers. Nil estimates them as bytes/4.
+	Budget models.BudgetCounter
+	// Root is the workspace folder that Read reads and that results are
+	// compared with. Nil makes Read fail and no result stale.
+	Root *os.Root
+	// Building reports whether an indexing run is going on. Nil means never.
+	Building func() bool
+}
+
+// Reweigher adjusts scores by what is known beside the text, such as the
+// co-usage graph. Bonus returns what to add to the score of each document, in
+// [-Limit, Limit] of the Options; what is beyond is cut off. It is asked for
+// the best documents of every search and must be quick.
+type Reweigher interface {
+	Bonus(query string, paths []string) []float64
+}
+
+// Options are the knobs of New. Nil and the zero value mean the defaults.
+type Options struct {
+	// VectorWeight and KeywordWeight blend the legs: 0.70 and 0.30 when both are 0.
+	VectorWeight, KeywordWeight float64
+	// Fusion is Linear when empty.
+	Fusion Fusion
+	// Depth is how many chunks each leg is first asked for: 0 means DefaultDepth.
+	// Deeper pages ask for more.
+	Depth int
+	// MaxQuery is the longest query in runes; 0 means MaxQuery (200).
+	MaxQuery int
+	// QueryCache is the number of query vectors kept; 0 means 1000.
+	QueryCache int
+	// DocumentCache is the number of parsed files Read keeps; 0 means 256.
+	DocumentCache int
+	// TokenLimit is the estimate (bytes/4) above which Read asks for a budget;
+	// 0 means 32,000.
+	TokenLimit int
+	// Extensions are those Read opens, with their dot, in lower case. Nil
+	// means .md, .markdown, .mdx, .txt and .rst.
+	Extensions []string
+	// Render returns the texts that carry an answer or a reading to its
+	// reader; each is held to the token budget. Nil measures the JSON.
+	Render func(v any) []string
+	// Reweigher is asked when not nil; what it adds is at most ReweighLimit
+	// (0 means 0.05) up or down.
+	Reweigher    Reweigher
+	ReweighLimit float64
+	// Log is silent when nil.
+	Log *slog.Logger
+}
+
+// DefaultDepth is how many chunks each leg is asked for. On the evaluation
+// sets a deeper search changes no nDCG@10 by more than .001.
+const DefaultDepth = 300
+
+// Retriever answers queries and reads documents. It is safe for concurrent use.
+type Retriever struct {
+	sources Sources
+	options Options
+	log     *slog.Logger
+	queries *lru.Cache[string, []float32] // query text -> vector
+	parsed  *lru.Cache[string, *parsedFile]
+	lengths *lru.Cache[string, int] // section hash -> tokens
+}
+
+// New returns a Retriever. It fails only for options that make no sense.
+func New(s Sources, o *Options) (*Retriever, error) {
+	r := &Retriever{sources: s}
+	if o != nil {
+		r.options = *o
+	}
+	p := &r.options
+	if s.Documents == nil || s.Keyword == nil {
+		return nil, fmt.Errorf("retriever needs a document store and a keyword index")
+	}
+	if p.VectorWeight < 0 || p.KeywordWeight < 0 || p.VectorWeight > 1 || p.KeywordWeight > 1 {
+		return nil, fmt.Errorf("weights %g and %g, want both in [0, 1]", p.VectorWeight, p.KeywordWeight)
+	}
+	if p.VectorWeight == 0 && p.KeywordWeight == 0 {
+		p.VectorWeight, p.KeywordWeight = 0.70, 0.30
+	}
+	switch p.Fusion {
+	case "":
+		p.Fusion = Linear
+	case Linear, RRF, RSF:
+	default:
+		return nil, fmt.Errorf("unknown fusion %q, want {linear,rrf,rsf}", p.Fusion)
+	}
+	for _, d := range []struct {
+		field    *int
+		standard int
+	}{{&p.Depth, DefaultDepth}, {&p.MaxQuery, MaxQuery}, {&p.QueryCache, 1000}, {&p.DocumentCache, 256}, {&p.TokenLimit, 32_000}} {
+		if *d.field <= 0 {
+			*d.field = d.standard
+		}
+	}
+	if p.ReweighLimit <= 0 {
+		p.ReweighLimit = 0.05
+	}
+	if p.Extensions == nil {
+		p.Extensions = []string{".md", ".markdown", ".mdx", ".txt", ".rst"}
+	}
+	if p.Render == nil {
+		p.Render = renderJSON
+	}
+	r.log = p.Log
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if s.Budget == nil {
+		r.sources.Budget = estimate{}
+	}
+	// The sizes are positive, which is all that New can complain about.
+	r.queries, _ = lru.New[string, []float32](p.QueryCache)
+	r.parsed, _ = lru.New[string, *parsedFile](p.DocumentCache)
+	r.lengths, _ = lru.New[string, int](8192)
+	return r, nil
+}
+
+// estimate counts tokens as bytes/4, rounded up.
+type estimate struct{}
+
+func (estimate) CountTokens(text string) int { return (len(text) + 3) / 4 }

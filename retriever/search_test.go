@@ -1,0 +1,421 @@
+package retriever
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"cairn/internal/store"
+)
+
+// TestBlend is the hybrid formula on values computed by hand:
+// 0.7·clip(cosine) + 0.3·keyword, kept when keyword > 0 or cosine > 0.3.
+func TestBlend(t *testing.T) {
+	// A chunk "top" with BM25 1 makes the other BM25 values their normalised ones.
+	for _, c := range []struct {
+		cosine, keyword float64
+		want            float64
+		kept            bool
+	}{
+		{.62, .10, .464, true},
+		{.31, 0, .217, true},
+		{.30, 0, 0, false},
+		{-.2, .825, .2475, true},
+	} {
+		l := legs{keyword: []store.Hit{{Chunk: "top#a.0", Score: 1}}, cosines: []float64{0}}
+		if c.keyword > 0 {
+			l.keyword = append(l.keyword, store.Hit{Chunk: "x#a.0", Score: c.keyword})
+			l.cosines = append(l.cosines, c.cosine)
+		} else {
+			l.vector = []store.Hit{{Chunk: "x#a.0", Score: c.cosine}}
+		}
+		b := blender{mode: Hybrid, fusion: Linear, vectorWeight: .7, keywordWeight: .3, minSimilarity: .3}
+		got := -1.0
+		for _, k := range b.blend(l) {
+			if k.path == "x" {
+				got = k.Score
+			}
+		}
+		if kept := got >= 0; kept != c.kept || kept && math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("cosine %g and keyword %g give %g, want %g (kept: %v)", c.cosine, c.keyword, got, c.want, c.kept)
+		}
+	}
+}
+
+// TestBlendRawScores: a BM25 far above 1 must not outweigh cosines, an absent
+// leg is 0, and a chunk without a vector is neither 0 nor best.
+func TestBlendRawScores(t *testing.T) {
+	l := legs{
+		keyword: []store.Hit{{Chunk: "k#.0", Score: 40}, {Chunk: "both#.0", Score: 30}, {Chunk: "new#.0", Score: 20}},
+		cosines: []float64{.1, .8, math.NaN()},
+		vector:  []store.Hit{{Chunk: "both#.0", Score: .8}, {Chunk: "v#.0", Score: .7}},
+	}
+	b := blender{mode: Hybrid, fusion: Linear, vectorWeight: .7, keywordWeight: .3, minSimilarity: .3}
+	want := map[string]float64{
+		"both": .7*.8 + .3*.75,
+		"v":    .7 * .7,
+		"k":    .7*.1 + .3,
+		"new":  .7*(.8*(.45+.45*.5)) + .3*.5,
+	}
+	for _, c := range b.blend(l) {
+		if math.Abs(c.Score-want[c.path]) > 1e-12 {
+			t.Errorf("%s scores %g, want %g", c.path, c.Score, want[c.path])
+		}
+		if c.Imputed != (c.path == "new") {
+			t.Errorf("%s: imputed is %v", c.path, c.Imputed)
+		}
+		delete(want, c.path)
+	}
+	if len(want) > 0 {
+		t.Errorf("missing %v", want)
+	}
+}
+
+func TestFusions(t *testing.T) {
+	l := legs{
+		keyword: []store.Hit{{Chunk: "a#.0", Score: 4}, {Chunk: "b#.0", Score: 2}},
+		cosines: []float64{.2, .6},
+		vector:  []store.Hit{{Chunk: "c#.0", Score: .8}, {Chunk: "b#.0", Score: .6}},
+	}
+	for _, f := range []struct {
+		fusion Fusion
+		want   map[string]float64
+	}{
+		// By rank: a is 1st and 3rd, b 2nd and 2nd, c absent and 1st.
+		{RRF, map[string]float64{"a": 30.5 * (1./61 + 1./63), "b": 30.5 * (2. / 62), "c": .5}},
+		// Rescaled: keywords 2..4, cosines .2..0.8.
+		{RSF, map[string]float64{"a": .3, "b": .7 * (.4 / .6), "c": .7}},
+	} {
+		b := blender{mode: Hybrid, fusion: f.fusion, vectorWeight: .7, keywordWeight: .3}
+		for _, c := range b.blend(l) {
+			if math.Abs(c.Score-f.want[c.path]) > 1e-12 {
+				t.Errorf("%s: %s scores %g, want %g", f.fusion, c.path, c.Score, f.want[c.path])
+			}
+		}
+	}
+}
+
+func TestParseMode(t *testing.T) {
+	for in, want := range map[string]Mode{"": Hybrid, "hybrid": Hybrid, "keyword": Keyword, "semantic": Semantic} {
+		if got, err := ParseMode(in); got != want || err != nil {
+			t.Errorf("ParseMode(%q) = %q, %v, want %q", in, got, err, want)
+		}
+	}
+	var bad *InvalidError
+	if _, err := ParseMode("fuzzy"); !errors.As(err, &bad) || bad.Field != "mode" {
+		t.Errorf(`ParseMode("fuzzy") = %v, want an InvalidError about mode`, err)
+	}
+}
+
+func TestQueryBounds(t *testing.T) {
+	f := open(t, map[string]string{"a.md": "# A\n\ntext\n"}, nil)
+	for _, c := range []struct {
+		field string // "" when it is fine
+		q     Query
+	}{
+		{"", Query{Text: "a"}},
+		{"", Query{Text: " " + strings.Repeat("é", 200) + " "}},
+		{"query", Query{Text: strings.Repeat("é", 201)}},
+		{"query", Query{}},
+		{"query", Query{Text: " \t "}},
+		{"query", Query{Text: "a\xff"}},
+		{"limit", Query{Text: "a", Limit: -1}},
+		{"limit", Query{Text: "a", Limit: 51}},
+		{"", Query{Text: "a", Limit: 50}},
+		{"mode", Query{Text: "a", Mode: "fuzzy"}},
+		{"max_tokens", Query{Text: "a", MaxTokens: -5}},
+		{"max_tokens", Query{Text: "a", MaxTokens: 199}},
+		{"cursor", Query{Text: "a", Cursor: "!"}},
+		{"cursor", Query{Text: "a", Cursor: "MTA="}},
+	} {
+		_, err := f.Search(context.Background(), c.q)
+		var bad *InvalidError
+		if c.field == "" && err != nil || c.field != "" && (!errors.As(err, &bad) || bad.Field != c.field) {
+			t.Errorf("Search(%+v) = %v, want an error about %q", c.q, err, c.field)
+		}
+	}
+}
+
+// numbered returns n documents that all match "needle".
+func numbered(n int) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf("d/%02d.md", i)] = fmt.Sprintf("# Topic %d\n\nneedle and number %d of the heap.\n", i, i)
+	}
+	return files
+}
+
+func TestPagination(t *testing.T) {
+	for _, c := range []struct {
+		documents int
+		limits    []int // of each page
+		want      []int // results of each page
+	}{
+		{25, []int{10, 10, 10}, []int{10, 10, 5}},
+		{20, []int{10, 10}, []int{10, 10}},
+		{25, []int{5, 20}, []int{5, 20}},
+		{0, []int{10}, []int{0}},
+	} {
+		f := open(t, numbered(c.documents), nil)
+		for _, mode := range []Mode{Hybrid, Keyword, Semantic} {
+			seen := map[string]bool{}
+			cursor := ""
+			for page, limit := range c.limits {
+				a := f.search(Query{Text: "needle", Mode: mode, Limit: limit, Cursor: cursor})
+				last := page == len(c.limits)-1
+				if len(a.Results) != c.want[page] || a.TotalCount != c.documents || a.HasMore == last || (a.NextCursor == nil) != last {
+					t.Errorf("%d documents, %s, page %d: %d results, total %d, more %v, cursor %v; want %d results, more %v",
+						c.documents, mode, page, len(a.Results), a.TotalCount, a.HasMore, a.NextCursor, c.want[page], !last)
+				}
+				for _, r := range a.Results {
+					if seen[r.Path] {
+						t.Errorf("%s: %s is on two pages", mode, r.Path)
+					}
+					seen[r.Path] = true
+				}
+				if !last {
+					if a.NextCursor == nil {
+						break
+					}
+					cursor = *a.NextCursor
+				}
+			}
+		}
+	}
+}
+
+// TestDeepPages goes beyond the depth that the legs are asked for at first.
+func TestDeepPages(t *testing.T) {
+	f := open(t, numbered(60), &Options{Depth: 8})
+	for _, mode := range []Mode{Hybrid, Keyword, Semantic} {
+		var got []string
+		for cursor := ""; ; {
+			a := f.search(Query{Text: "needle", Mode: mode, Limit: 7, Cursor: cursor})
+			got = append(got, paths(a)...)
+			if a.NextCursor == nil {
+				break
+			}
+			cursor = *a.NextCursor
+		}
+		slices.Sort(got)
+		if n := len(slices.Compact(slices.Clone(got))); len(got) != 60 || n != 60 {
+			t.Errorf("%s: %d results, %d different, want 60", mode, len(got), n)
+		}
+	}
+}
+
+func TestCursorIsBoundToQueryAndIndex(t *testing.T) {
+	f := open(t, numbered(9), nil)
+	cursor := *f.search(Query{Text: "needle"}).NextCursor
+	var bad *InvalidError
+	if _, err := f.Search(context.Background(), Query{Text: "number", Cursor: cursor}); !errors.As(err, &bad) || bad.Field != "cursor" {
+		t.Errorf("the cursor of another query gives %v, want an InvalidError", err)
+	}
+	f.index(numbered(1), nil)
+	var changed *IndexChangedError
+	if _, err := f.Search(context.Background(), Query{Text: "needle", Cursor: cursor}); !errors.As(err, &changed) {
+		t.Errorf("the cursor of an earlier generation gives %v, want an IndexChangedError", err)
+	}
+}
+
+func TestFilters(t *testing.T) {
+	f := open(t, map[string]string{
+		"docs/auth.md":  "---\ntitle: One\ntags: [auth, ui]\npriority: high\nassignee: Ann\n---\nneedle in the first\n",
+		"docs/other.md": "---\ntitle: Two\ntags: [db]\npriority: low\n---\nneedle in the second\n",
+		"plain.md":      "# Three\n\nneedle needle needle\n",
+	}, nil)
+	for _, c := range []struct {
+		filter store.Filter
+		want   string
+	}{
+		{store.Filter{}, "docs/auth.md docs/other.md plain.md"},
+		{store.Filter{Tags: []string{"AUTH"}}, "docs/auth.md"},
+		{store.Filter{Tags: []string{"auth", "DB"}}, "docs/auth.md docs/other.md"},
+		{store.Filter{Priority: "HIGH"}, "docs/auth.md"},
+		{store.Filter{Assignee: "ann"}, "docs/auth.md"},
+		{store.Filter{Tags: []string{"ui"}, Priority: "low"}, ""},
+		{store.Filter{PathPrefix: "docs/"}, "docs/auth.md docs/other.md"},
+		{store.Filter{PathPrefix: "/docs/au"}, "docs/auth.md"},
+	} {
+		for _, mode := range []Mode{Hybrid, Keyword, Semantic} {
+			got := paths(f.search(Query{Text: "needle", Mode: mode, Filter: c.filter}))
+			slices.Sort(got)
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%s %+v finds %v, want %s", mode, c.filter, got, c.want)
+			}
+		}
+	}
+}
+
+func TestOperatorsBindTheVectorLeg(t *testing.T) {
+	f := open(t, map[string]string{
+		"both.md":  "# Cache\n\nred cache eviction policy\n",
+		"red.md":   "# Red\n\nred things of all kinds\n",
+		"cache.md": "# Cache\n\nthe cache policy is blue\n",
+	}, nil)
+	for _, c := range []struct {
+		query         string
+		with, without []string
+	}{
+		{`cache -red`, []string{"cache.md"}, []string{"both.md", "red.md"}},
+		{`red -"cache eviction"`, []string{"red.md"}, []string{"both.md"}},
+		{`cache "red cache"`, []string{"both.md"}, []string{"red.md", "cache.md"}},
+		{`"cache policy"`, []string{"cache.md"}, []string{"red.md", "both.md"}},
+		{`cache red`, []string{"cache.md", "red.md", "both.md"}, nil},
+		{`-red`, []string{"red.md", "both.md"}, nil}, // it excludes nothing, as there is nothing else
+	} {
+		for _, mode := range []Mode{Hybrid, Semantic} {
+			got := paths(f.search(Query{Text: c.query, Mode: mode}))
+			for _, want := range c.with {
+				if !slices.Contains(got, want) {
+					t.Errorf("%s %s finds %v, want %s among them", mode, c.query, got, want)
+				}
+			}
+			for _, not := range c.without {
+				if slices.Contains(got, not) {
+					t.Errorf("%s %s finds %v, want it without %s", mode, c.query, got, not)
+				}
+			}
+		}
+	}
+}
+
+func TestTypos(t *testing.T) {
+	f := open(t, map[string]string{"auth.md": "# Sign in\n\nauthentication of users\n", "b.md": "# Cooking\n\nrecipes of soup\n"}, nil)
+	a := f.search(Query{Text: "authentcation", Mode: Keyword})
+	if got := paths(a); len(got) != 1 || got[0] != "auth.md" || !a.Fuzzy {
+		t.Errorf("a misspelt word finds %v (fuzzy %v), want auth.md by a fuzzy pass", got, a.Fuzzy)
+	}
+	if a := f.search(Query{Text: "authentication recepies", Mode: Keyword}); a.Fuzzy {
+		t.Errorf("the fuzzy pass ran although a word matched: %v", paths(a))
+	}
+}
+
+func TestExplainAddsUp(t *testing.T) {
+	for _, fusion := range []Fusion{Linear, RRF, RSF} {
+		f := open(t, numbered(40), &Options{Fusion: fusion, Reweigher: bonus(.9)}, "d/03.md", "d/04.md")
+		for _, mode := range []Mode{Hybrid, Keyword, Semantic} {
+			a := f.search(Query{Text: "needle number 7", Mode: mode, Limit: 50, Explain: true})
+			if len(a.Results) < 30 {
+				t.Fatalf("%s: %d results", mode, len(a.Results))
+			}
+			for _, r := range a.Results {
+				if got := r.Explain.Recompute(); math.Abs(got-r.Score) > 1e-9 || r.Explain.Score != r.Score {
+					t.Errorf("%s %s: components of %s add up to %g, its score is %g: %+v", fusion, mode, r.Path, got, r.Score, r.Explain)
+				}
+				if r.Explain.Graph != .05 {
+					t.Errorf("bonus is %g, want it cut to .05", r.Explain.Graph)
+				}
+			}
+		}
+	}
+}
+
+// bonus is a Reweigher that says the same of all.
+type bonus float64
+
+func (b bonus) Bonus(_ string, paths []string) []float64 {
+	return slices.Repeat([]float64{float64(b)}, len(paths))
+}
+
+func TestDegraded(t *testing.T) {
+	files := numbered(6)
+	t.Run("some vectors pending", func(t *testing.T) {
+		f := open(t, files, nil, "d/00.md", "d/01.md")
+		a := f.search(Query{Text: "needle", Limit: 10})
+		if len(a.Results) != 6 || !slices.Equal(a.Degraded, []string{"vectors"}) || a.Mode != Hybrid || a.Index.State != "partial" || a.Index.Pending != 2 {
+			t.Errorf("%d results, degraded %v, mode %s, index %+v", len(a.Results), a.Degraded, a.Mode, a.Index)
+		}
+	})
+	t.Run("no vector yet", func(t *testing.T) {
+		f := open(t, files, nil, slices.Collect(maps(files))...)
+		for _, mode := range []Mode{Hybrid, Semantic} {
+			a := f.search(Query{Text: "needle", Mode: mode, Limit: 10})
+			if len(a.Results) != 6 || !slices.Equal(a.Degraded, []string{"vectors"}) || a.Mode != Keyword || a.Results[0].Score != 1 {
+				t.Errorf("%s: %d results, degraded %v, mode %s", mode, len(a.Results), a.Degraded, a.Mode)
+			}
+		}
+	})
+	t.Run("vector store fails", func(t *testing.T) {
+		f := open(t, files, nil)
+		f.vectors.err = errors.New("gone")
+		a := f.search(Query{Text: "needle", Limit: 10})
+		if len(a.Results) != 6 || !slices.Equal(a.Degraded, []string{"vectors"}) || a.Mode != Keyword {
+			t.Errorf("%d results, degraded %v, mode %s", len(a.Results), a.Degraded, a.Mode)
+		}
+	})
+	t.Run("file changed", func(t *testing.T) {
+		f := open(t, files, nil)
+		f.write("d/02.md", "# Topic 2\n\nsomething longer than what was there before, so that the size differs\n")
+		a := f.search(Query{Text: "needle", Limit: 10})
+		for _, r := range a.Results {
+			if r.Stale != (r.Path == "d/02.md") {
+				t.Errorf("%s: stale is %v", r.Path, r.Stale)
+			}
+		}
+		if !slices.Equal(a.Degraded, []string{"stale"}) {
+			t.Errorf("degraded %v, want [stale]", a.Degraded)
+		}
+	})
+}
+
+func TestEmptyAnswersSayWhy(t *testing.T) {
+	f := open(t, map[string]string{}, nil)
+	if a := f.search(Query{Text: "needle"}); a.Reason != "empty_workspace" || a.Hint == "" {
+		t.Errorf("an empty folder gives %q %q", a.Reason, a.Hint)
+	}
+	f = open(t, map[string]string{"a.md": "# A\n\nwords\n"}, nil)
+	if a := f.search(Query{Text: "zzzzqqqq", Mode: Keyword}); a.Reason != "no_match" || a.Hint == "" {
+		t.Errorf("no match gives %q %q", a.Reason, a.Hint)
+	}
+	f.sources.Building = func() bool { return true }
+	if a := f.search(Query{Text: "zzzzqqqq", Mode: Keyword}); a.Reason != "indexing" || a.Index.State != "building" {
+		t.Errorf("while building: %q, state %q", a.Reason, a.Index.State)
+	}
+}
+
+const page = "# Network policies\n\nA network policy says which pods may talk to each other. The controller of the cluster has to support it, " +
+	"otherwise the policy has no effect at all and traffic flows between every pod of the namespace as before.\n\n" +
+	"Policies add up: when several of them select a pod, it may do what any one of them allows, and nothing else.\n"
+
+func TestNearDuplicatesCollapse(t *testing.T) {
+	f := open(t, map[string]string{
+		"v1/policy.md": page,
+		"v2/policy.md": strings.Replace(page, "as before", "as **before**", 1),
+		"v3/policy.md": page,
+		"other.md":     "# Services\n\nA service gives pods of a policy one name.\n",
+	}, nil)
+	a := f.search(Query{Text: "network policy pods"})
+	if len(a.Results) != 2 {
+		t.Fatalf("found %v, want one of the policies and other.md", paths(a))
+	}
+	if got := strings.Join(a.Results[0].Duplicates, " "); strings.Count(got, "policy.md#network-policies") != 2 {
+		t.Errorf("duplicates are %q, want the two other versions", got)
+	}
+	if a.TotalCount != 4 || a.HasMore {
+		t.Errorf("total %d, more %v", a.TotalCount, a.HasMore)
+	}
+	if a := f.search(Query{Text: "network policy pods", Limit: 1}); !a.HasMore {
+		t.Error("with limit 1 there is more")
+	}
+}
+
+func TestResultFields(t *testing.T) {
+	text := "---\ntitle: Guide\n---\n# Intro\n\nhello\n\n## Setup\n\nInstall the *needle* with `make`.\n\n### Details\n\nmore\n\n## Usage\n\nrun\n\n# Last\n"
+	f := open(t, map[string]string{"g.md": text}, nil)
+	r := f.search(Query{Text: "needle make"}).Results[0]
+	if r.Path != "g.md" || r.Title != "Guide" || strings.Join(r.Headings, "/") != "Intro/Setup" || r.Anchor != "setup" ||
+		strings.Join(r.Anchors, "/") != "Intro/Setup/Details" || r.LineRange != (Lines{8, 14}) || r.Passage != (Lines{8, 10}) ||
+		r.Tokens != len(text)/4 || r.SectionTokens < 10 || r.Snippet != "Setup Install the needle with make." && r.Snippet != "Install the needle with make." {
+		t.Errorf("result is %+v", r)
+	}
+	read, err := f.Read(context.Background(), ReadRequest{Path: r.Path + "#" + r.Anchor})
+	must(t, err)
+	if read.SectionHash != r.SectionHash || read.Hash != r.Hash || *read.LineRange != r.LineRange {
+		t.Errorf("reading it back gives %+v", read)
+	}
+}

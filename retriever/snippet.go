@@ -1,0 +1,151 @@
+package retriever
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cairn/internal/markdown"
+	"cairn/internal/store/text"
+)
+
+// A snippet is at most snippetRunes of at most snippetLines neighbouring lines.
+const (
+	snippetRunes = 300
+	snippetLines = 3
+)
+
+// terms are what a query asks for, to find the place of a text that shows it.
+type terms struct {
+	all map[string]bool
+}
+
+func newTerms(query string) *terms {
+	t := &terms{all: map[string]bool{}}
+	for _, term := range text.QueryTerms(query) {
+		t.all[term] = true
+	}
+	return t
+}
+
+// snippet returns the up to three neighbouring lines of passage that hold most
+// of the query's different terms, the first such, as plain text in one line.
+// Without a match it is the beginning.
+func (t *terms) snippet(path string, passage []byte) string {
+	var lines []string
+	for _, line := range strings.FieldsFunc(markdown.Plain(path, passage), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	hits := make([]map[string]bool, len(lines))
+	for i, line := range lines {
+		hits[i] = t.in(line)
+	}
+	best, bestCount := 0, -1
+	for i := range lines {
+		seen := map[string]bool{}
+		size := 0
+		count := 0
+		for j := i; j < min(i+snippetLines, len(lines)); j++ {
+			if size += utf8.RuneCountInString(lines[j]) + 1; j > i && size > snippetRunes {
+				break
+			}
+			for term := range hits[j] {
+				if !seen[term] {
+					seen[term] = true
+					count++
+				}
+			}
+		}
+		if len(hits[i]) == 0 && i > 0 { // begin with a line that shows something
+			continue
+		}
+		if count > bestCount {
+			best, bestCount = i, count
+		}
+	}
+	out := lines[best]
+	if utf8.RuneCountInString(out) > snippetRunes {
+		return t.window(out)
+	}
+	for _, line := range lines[best+1 : min(best+snippetLines, len(lines))] {
+		if utf8.RuneCountInString(out)+1+utf8.RuneCountInString(line) > snippetRunes {
+			break
+		}
+		out += " " + line
+	}
+	return out
+}
+
+// in returns the terms of the query that line holds.
+func (t *terms) in(line string) map[string]bool {
+	var found map[string]bool
+	for _, term := range text.Analyze(line) {
+		if t.all[term] {
+			if found == nil {
+				found = map[string]bool{}
+			}
+			found[term] = true
+		}
+	}
+	return found
+}
+
+// window cuts a long line to the words that hold most of the query's terms.
+func (t *terms) window(line string) string {
+	words := strings.Fields(line)
+	matches := make([]map[string]bool, len(words))
+	for i, w := range words {
+		matches[i] = t.in(w)
+	}
+	const room = snippetRunes - 2 // an ellipsis at both ends
+	best, bestEnd, bestCount := 0, 0, -1
+	for i := 0; i < len(words); i++ {
+		if i > 0 && matches[min(i+3, len(words)-1)] == nil { // a match comes with three words before it
+			continue
+		}
+		seen := map[string]bool{}
+		size, end, count := 0, i, 0
+		for ; end < len(words); end++ {
+			if size += utf8.RuneCountInString(words[end]); size > room {
+				break
+			}
+			size++
+			for term := range matches[end] {
+				if !seen[term] {
+					seen[term] = true
+					count++
+				}
+			}
+		}
+		if count > bestCount {
+			best, bestEnd, bestCount = i, end, count
+		}
+	}
+	if bestEnd == best { // one endless word
+		return strings.ToValidUTF8(cut(words[best], room), "") + "…"
+	}
+	out := strings.TrimRightFunc(strings.Join(words[best:bestEnd], " "), unicode.IsSpace)
+	if best > 0 {
+		out = "…" + out
+	}
+	if bestEnd < len(words) {
+		out += "…"
+	}
+	return out
+}
+
+// cut returns the first n runes of s.
+func cut(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
