@@ -2,17 +2,18 @@ package models
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 )
 
-// WithID returns d with its ID set: Name, "@" and the first 12 hex digits of the
-// SHA-256 over the digests of the model's weights and tokenizer and over every
-// setting that a vector depends on. MinSimilarity is none of them: it may change
-// without a new index.
-func (d Description) WithID(weights, tokenizer [sha256.Size]byte) Description {
-	h := sha256.New()
-	fmt.Fprintf(h, "weights %x\ntokenizer %x\ndimension %d\nmax_tokens %d\npooling %q\nquery_prefix %q\ndocument_prefix %q\n",
-		weights, tokenizer, d.Dimension, d.MaxTokens, d.Pooling, d.QueryPrefix, d.DocumentPrefix)
-	d.ID = fmt.Sprintf("%s@%x", d.Name, h.Sum(nil)[:6])
+// WithID returns d with its ID set. digest is the SHA-256, in hex, over the
+// bytes of the weights followed by those of the tokenizer's file; the settings
+// that go in too are all other fields of d. Every engine derives the ID this
+// way, so that one index serves all of them.
+func (d Description) WithID(digest string) Description {
+	settings := fmt.Sprintf("%s\n%q\n%d\n%d\n%q\n%q\n%q\n%g", digest,
+		d.Name, d.Dimension, d.MaxTokens, d.Pooling, d.QueryPrefix, d.DocumentPrefix, d.MinSimilarity)
+	sum := sha256.Sum256([]byte(settings))
+	d.ID = d.Name + "@" + hex.EncodeToString(sum[:])[:12]
 	return d
 }

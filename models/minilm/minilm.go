@@ -1,7 +1,7 @@
 // Package minilm carries the sentence encoder that cairn ships:
 // all-MiniLM-L6-v2, quantised to 8 bits, with its tokenizer. SOURCE.md says
-// where the files come from. The package holds no engine: models/bert runs the
-// model, models/onnx can.
+// where the files come from. Open runs it on the native engine of package bert;
+// package onnx can run the same bytes.
 package minilm
 
 import (
@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"cairn/models"
+	"cairn/models/bert"
+	"cairn/models/wordpiece"
 )
 
 // The embedded files stay where the linker put them, in read-only pages of the
@@ -32,20 +34,28 @@ func Weights() []byte { return weights }
 // TokenizerJSON returns the bytes of tokenizer.json. They must not be written to.
 func TokenizerJSON() []byte { return tokenizer }
 
-// digests are the SHA-256 of the embedded files, computed once a process: it
-// takes some 15 ms.
-var digests = sync.OnceValue(func() [2][sha256.Size]byte {
-	return [2][sha256.Size]byte{sha256.Sum256(weights), sha256.Sum256(tokenizer)}
+// digests are SHA-256 sums of the embedded files.
+type digests struct{ weights, tokenizer, both [sha256.Size]byte }
+
+// digest hashes the files once a process: it takes some 13 ms.
+var digest = sync.OnceValue(func() (d digests) {
+	h := sha256.New()
+	h.Write(weights)
+	h.Sum(d.weights[:0])
+	h.Write(tokenizer)
+	h.Sum(d.both[:0])
+	d.tokenizer = sha256.Sum256(tokenizer)
+	return d
 })
 
 // Verify checks the embedded files against the published checksums. The error
 // names the file that differs.
 func Verify() error {
-	d := digests()
-	if err := verify(sums, "model.onnx", d[0]); err != nil {
+	d := digest()
+	if err := verify(sums, "model.onnx", d.weights); err != nil {
 		return err
 	}
-	return verify(sums, "tokenizer.json", d[1])
+	return verify(sums, "tokenizer.json", d.tokenizer)
 }
 
 // verify compares a digest with the line of file in sums, which has the format
@@ -68,12 +78,35 @@ func verify(sums, file string, digest [sha256.Size]byte) error {
 // Description says how the model wants to be used. Its ID is that of the
 // embedded bytes, verified or not.
 func Description() models.Description {
-	d := digests()
+	both := digest().both
 	return models.Description{
 		Name:          "all-MiniLM-L6-v2",
 		Dimension:     384,
 		MaxTokens:     256, // the published max_seq_length
 		Pooling:       "mean",
 		MinSimilarity: .3,
-	}.WithID(d[0], d[1])
+	}.WithID(hex.EncodeToString(both[:]))
+}
+
+// Open verifies the embedded files and returns the native engine running them.
+// Of opts, TokenizerJSON, Digest and Heads are the model's own.
+func Open(opts *bert.Options) (*bert.Encoder, error) {
+	if err := Verify(); err != nil {
+		return nil, err
+	}
+	tok, err := wordpiece.New(tokenizer)
+	if err != nil {
+		return nil, fmt.Errorf("embedded model: %w", err)
+	}
+	o := bert.Options{}
+	if opts != nil {
+		o = *opts
+	}
+	both := digest().both
+	o.TokenizerJSON, o.Digest, o.Heads = tokenizer, hex.EncodeToString(both[:]), 12
+	enc, err := bert.New(weights, tok, Description(), &o)
+	if err != nil {
+		return nil, fmt.Errorf("embedded model: %w", err)
+	}
+	return enc, nil
 }

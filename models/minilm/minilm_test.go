@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/models/wordpiece"
+	"cairn/models/bert"
 )
 
 func TestVerify(t *testing.T) {
@@ -38,7 +38,7 @@ func TestDescription(t *testing.T) {
 	d := Description()
 	// An index is bound to this ID: a change makes every index of the shipped
 	// model stale.
-	if got, want := d.ID, "all-MiniLM-L6-v2@c80a7a687989"; got != want {
+	if got, want := d.ID, "all-MiniLM-L6-v2@046378b3e7ab"; got != want {
 		t.Errorf("ID = %q, want %q", got, want)
 	}
 	if d.Dimension != 384 || d.MaxTokens != 256 || d.Pooling != "mean" || d.MinSimilarity != .3 {
@@ -46,13 +46,44 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-func TestTokenizerBelongsToTheWeights(t *testing.T) {
-	tok, err := wordpiece.New(TokenizerJSON())
+func TestOpen(t *testing.T) {
+	e, err := Open(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := tok.VocabSize(), 30522; got != want {
-		t.Errorf("VocabSize() = %d, want %d", got, want)
+	defer e.Close()
+	if got, want := e.Description(), Description(); got != want {
+		t.Errorf("Description() of the encoder = %+v, want %+v", got, want)
+	}
+	const query = "how do I bake bread"
+	docs := []string{"Knead flour, water, salt and yeast, let the dough rise and put it into the oven.", "The court of appeal upheld the sentence."}
+	q, err := e.EmbedQuery(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors, err := e.EmbedDocuments(t.Context(), docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if near, far := dot(q, vectors[0]), dot(q, vectors[1]); near < .3 || far > .3 {
+		t.Errorf("similarity to %q: bread %.3f, court %.3f, want the first above and the second below the threshold .3", query, near, far)
+	}
+	// The tokenizer's file asks for 128 tokens; the model reads 256.
+	if got, want := len(e.Tokenizer().Encode(strings.Repeat("bread ", 1000))), 256; got != want {
+		t.Errorf("a long text has %d tokens, want %d", got, want)
+	}
+}
+
+func dot(a, b []float32) (sum float64) {
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+func TestOpenRefusesAnUnknownKernel(t *testing.T) {
+	if _, err := Open(&bert.Options{Kernel: "abacus"}); err == nil || !strings.Contains(err.Error(), "abacus") {
+		t.Errorf("Open(kernel abacus) = %v, want an error that names it", err)
 	}
 }
 
