@@ -1,0 +1,107 @@
+package walk
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxPath is the longest workspace path in bytes, Linux's PATH_MAX.
+const maxPath = 4096
+
+// ErrPath is what every error of Clean wraps.
+var ErrPath = errors.New("path not usable")
+
+// Clean turns a path given by somebody else into a workspace path: relative,
+// slash-separated, without "." and ".." and empty elements. It looks at the text
+// only; that the file exists and lies inside the root is for Tree.ReadFile.
+// A workspace path is its own Clean, and every path of a walk is one.
+//
+// Refused are paths that are empty, absolute, or longer than 4096 bytes; that
+// leave the workspace, even on the way; that end in a slash; that begin or end with a
+// blank; that hold a backslash, a control character, invalid UTF-8, a drive letter
+// or an NTFS stream ("a.md:stream"). Nothing is decoded: "%2e" is a name.
+func Clean(p string) (string, error) {
+	refuse := func(why string) (string, error) {
+		shown := p
+		if len(shown) > 80 {
+			shown = shown[:80] + "..."
+		}
+		return "", fmt.Errorf("%w: %q %s", ErrPath, shown, why)
+	}
+	switch {
+	case p == "":
+		return refuse("is empty")
+	case len(p) > maxPath:
+		return refuse(fmt.Sprintf("has %d bytes, want at most %d", len(p), maxPath))
+	case !utf8.ValidString(p):
+		return refuse("is not valid UTF-8")
+	case strings.IndexFunc(p, unicode.IsControl) >= 0:
+		return refuse("holds a control character")
+	case strings.ContainsRune(p, '\\'):
+		return refuse("holds a backslash, want slashes")
+	case p[0] == '/':
+		return refuse("is absolute, want a path relative to the workspace")
+	case strings.TrimSpace(p) != p:
+		return refuse("begins or ends with a blank")
+	case p[len(p)-1] == '/':
+		return refuse("ends in a slash, want a file")
+	case hasDrive(p):
+		return refuse("begins with a drive letter")
+	case hasStream(p):
+		return refuse("names a stream of a file")
+	}
+	depth := 0
+	for e := range strings.SplitSeq(p, "/") {
+		switch e {
+		case "", ".":
+		case "..":
+			if depth--; depth < 0 {
+				return refuse("leaves the workspace")
+			}
+		default:
+			depth++
+		}
+	}
+	p = path.Clean(p)
+	if p == "." {
+		return refuse("is the workspace itself, want a file")
+	}
+	// What was inside may now come first: "./C:/x", "a/../ b".
+	if p[0] == '/' || strings.TrimSpace(p) != p || hasDrive(p) {
+		return refuse("begins with a blank or a drive letter")
+	}
+	return p, nil
+}
+
+func hasDrive(p string) bool {
+	return len(p) > 1 && p[1] == ':' && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z'
+}
+
+// hasStream reports whether a colon follows a file extension, as in
+// "a.md:stream" and "a.md::$DATA". Other colons are part of a name
+// ("FAQ:-Install.md") except on Windows, where they always mean a stream.
+func hasStream(p string) bool {
+	for i := range len(p) {
+		if p[i] != ':' {
+			continue
+		}
+		if runtime.GOOS == "windows" {
+			return true
+		}
+		name := p[strings.LastIndexByte(p[:i], '/')+1 : i]
+		dot := strings.LastIndexByte(name, '.')
+		if dot >= 0 && dot < len(name)-1 && strings.IndexFunc(name[dot+1:], notAlnum) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func notAlnum(r rune) bool {
+	return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+}

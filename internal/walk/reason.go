@@ -1,0 +1,68 @@
+package walk
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Reason says why a file or folder is not indexed. The zero Reason means that it is.
+type Reason uint8
+
+// The reasons. Unreadable is never a deletion: what is known of the file, or of
+// everything below the folder, stays.
+const (
+	None       Reason = iota
+	Extension         // not one of the extensions wanted
+	Ignored           // by .gitignore or .cairnignore
+	Hidden            // the name begins with a dot
+	SkippedDir        // a folder such as node_modules or vendor
+	Secret            // the name looks like that of a key or password file
+	Symlink           // symbolic links are not followed
+	Special           // neither file nor folder: a socket, pipe or device
+	TooLarge          // more bytes than Options.MaxSize
+	Binary            // a NUL in the first 8 KiB
+	NotUTF8           // the content is not UTF-8
+	BadName           // the name cannot be a workspace path: see Clean
+	TooDeep           // more than 128 folders deep
+	Unreadable        // permission denied or another error: see Entry.Err
+	Shadowed          // a folder with the name of another root
+)
+
+var reasonText = [...]string{
+	None:       "indexed",
+	Extension:  "extension not indexed",
+	Ignored:    "ignored",
+	Hidden:     "hidden",
+	SkippedDir: "skipped folder",
+	Secret:     "looks like a secret",
+	Symlink:    "symbolic link",
+	Special:    "not a regular file",
+	TooLarge:   "too large",
+	Binary:     "binary",
+	NotUTF8:    "not UTF-8",
+	BadName:    "name not usable as a path",
+	TooDeep:    "too deep",
+	Unreadable: "unreadable",
+	Shadowed:   "shadowed by another root",
+}
+
+// String returns the reason in words.
+func (r Reason) String() string {
+	if int(r) < len(reasonText) {
+		return reasonText[r]
+	}
+	return "unknown reason"
+}
+
+// Check looks at the content of a file that the walk let through: Binary when a
+// NUL is among its first 8 KiB, NotUTF8 when it is not UTF-8 throughout, else
+// None. An empty file is text.
+func Check(content []byte) Reason {
+	if bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0 {
+		return Binary
+	}
+	if !utf8.Valid(content) {
+		return NotUTF8
+	}
+	return None
+}

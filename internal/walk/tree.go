@@ -1,0 +1,243 @@
+// Package walk lists the files of a workspace that are to be indexed, says of
+// every other why not, and reads files without ever leaving the workspace.
+//
+// It does not watch, parse or store anything.
+package walk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Root is one folder of a workspace. The main root's name is empty and its
+// paths have no prefix; the paths of every other begin with its name and a slash.
+type Root struct {
+	Name string
+	Dir  string
+}
+
+// Tree is the opened roots of one workspace. It is safe for concurrent use.
+type Tree struct {
+	roots []opened // sorted by name, the main root first
+}
+
+type opened struct {
+	Root
+	fs *os.Root
+}
+
+// ErrRoots is what the errors of Open about the roots themselves wrap.
+var ErrRoots = errors.New("workspace roots not usable")
+
+// Open opens the roots. There has to be a main root; names are single path
+// elements, different and not hidden, and no root lies within another, since its
+// files would have two paths. The Tree must be closed.
+func Open(roots ...Root) (*Tree, error) {
+	t := &Tree{}
+	var real []string
+	for _, r := range roots {
+		if r.Name != "" {
+			clean, err := Clean(r.Name)
+			if err != nil || clean != r.Name || strings.Contains(clean, "/") || clean[0] == '.' {
+				return nil, t.abort(fmt.Errorf("%w: name %q, want one visible path element", ErrRoots, r.Name))
+			}
+		}
+		dir, err := filepath.EvalSymlinks(r.Dir)
+		if err == nil {
+			dir, err = filepath.Abs(dir)
+		}
+		if err != nil {
+			return nil, t.abort(fmt.Errorf("opening root %s: %w", r.Dir, err))
+		}
+		for i, o := range t.roots {
+			if o.Name == r.Name {
+				return nil, t.abort(fmt.Errorf("%w: two named %q", ErrRoots, r.Name))
+			}
+			if within(real[i], dir) || within(dir, real[i]) {
+				return nil, t.abort(fmt.Errorf("%w: %s and %s overlap", ErrRoots, o.Dir, r.Dir))
+			}
+		}
+		f, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, t.abort(fmt.Errorf("opening root %s: %w", r.Dir, err))
+		}
+		t.roots = append(t.roots, opened{Root{r.Name, dir}, f})
+		real = append(real, dir)
+	}
+	slices.SortFunc(t.roots, func(a, b opened) int { return strings.Compare(a.Name, b.Name) })
+	if len(t.roots) == 0 || t.roots[0].Name != "" {
+		return nil, t.abort(fmt.Errorf("%w: no main root", ErrRoots))
+	}
+	return t, nil
+}
+
+func within(dir, other string) bool {
+	rel, err := filepath.Rel(dir, other)
+	return err == nil && (rel == "." || filepath.IsLocal(rel))
+}
+
+func (t *Tree) abort(err error) error {
+	return errors.Join(err, t.Close())
+}
+
+// Close closes the roots.
+func (t *Tree) Close() error {
+	var errs []error
+	for _, r := range t.roots {
+		errs = append(errs, r.fs.Close())
+	}
+	t.roots = nil
+	return errors.Join(errs...)
+}
+
+// Roots returns the roots with their resolved folders, the main root first.
+func (t *Tree) Roots() []Root {
+	out := make([]Root, len(t.roots))
+	for i, r := range t.roots {
+		out[i] = r.Root
+	}
+	return out
+}
+
+// locate splits a workspace path into its root and the path therein.
+func (t *Tree) locate(p string) (*os.Root, string, error) {
+	clean, err := Clean(p)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(t.roots) == 0 {
+		return nil, "", fs.ErrClosed
+	}
+	first, rest, ok := strings.Cut(clean, "/")
+	for _, r := range t.roots[1:] {
+		if ok && r.Name == first {
+			return r.fs, rest, nil
+		}
+	}
+	return t.roots[0].fs, clean, nil
+}
+
+// Dir returns the folder in the file system that a workspace path lies in, and
+// its path below that folder, for a message or an editor; reading goes through ReadFile.
+func (t *Tree) Dir(p string) (root, rel string, err error) {
+	f, rel, err := t.locate(p)
+	if err != nil {
+		return "", "", err
+	}
+	return f.Name(), rel, nil
+}
+
+// Stat returns what Lstat says of a workspace path, after the checks of ReadFile.
+func (t *Tree) Stat(p string) (fs.FileInfo, error) {
+	root, rel, err := t.locate(p)
+	if err != nil {
+		return nil, err
+	}
+	return lstat(root, rel)
+}
+
+// lstat refuses a path that goes through a symbolic link.
+func lstat(root *os.Root, rel string) (fs.FileInfo, error) {
+	for i, c := range rel {
+		if c != '/' {
+			continue
+		}
+		info, err := root.Lstat(rel[:i])
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			return nil, &fs.PathError{Op: "open", Path: rel[:i], Err: errNotDir(info)}
+		}
+	}
+	info, err := root.Lstat(rel)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: ErrSymlink}
+	}
+	return info, nil
+}
+
+func errNotDir(info fs.FileInfo) error {
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return ErrSymlink
+	}
+	// What lies below a file does not exist, as for a path whose folder was removed.
+	return fs.ErrNotExist
+}
+
+// Errors of ReadFile beside those of the file system.
+var (
+	ErrSymlink = errors.New("symbolic links are not followed")
+	ErrSpecial = errors.New("not a regular file")
+	ErrSize    = errors.New("file too large")
+	ErrChanged = errors.New("file changed while it was opened")
+)
+
+// ReadFile reads a file by its workspace path, which is cleaned first. It reads
+// only regular files within the roots, through no symbolic link, of at most limit bytes
+// (0 means DefaultMaxSize); otherwise the error wraps ErrPath, ErrSymlink,
+// ErrSpecial, ErrSize, ErrChanged or the file system's: errors.Is(err,
+// fs.ErrNotExist) is the only sign that the file is gone. Ignore rules
+// do not matter here: what may be read is for the caller, who knows the index.
+func (t *Tree) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
+	root, rel, err := t.locate(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	if limit <= 0 {
+		limit = DefaultMaxSize
+	}
+	wrap := func(err error) ([]byte, fs.FileInfo, error) {
+		return nil, nil, fmt.Errorf("reading %s: %w", p, err)
+	}
+	before, err := lstat(root, rel)
+	if err != nil {
+		return wrap(err)
+	}
+	if !before.Mode().IsRegular() {
+		return wrap(ErrSpecial)
+	}
+	// O_NONBLOCK, lest a pipe that takes the file's place now holds us up.
+	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return wrap(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return wrap(err)
+	}
+	if !os.SameFile(before, info) {
+		// A link or another file took its place. A writer's rename does that,
+		// too; the caller sees the new file the next time.
+		return wrap(ErrChanged)
+	}
+	if info.Size() > limit {
+		return wrap(ErrSize)
+	}
+	data := make([]byte, 0, info.Size()+1)
+	for int64(len(data)) <= limit {
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if errors.Is(err, io.EOF) {
+			return data, info, nil
+		}
+		if err != nil {
+			return wrap(err)
+		}
+		if len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+	}
+	return wrap(ErrSize)
+}

@@ -1,0 +1,408 @@
+package walk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// DefaultMaxSize is the size in bytes up to which files are indexed.
+const DefaultMaxSize = 10 << 20
+
+// maxDepth bounds the folders open at once: each costs a file descriptor.
+const maxDepth = 128
+
+// Options say what to index. Nil and the zero value mean the defaults.
+type Options struct {
+	// Extensions that are indexed, with the dot, in any case. Nil means
+	// .md, .markdown, .mdx, .txt and .rst.
+	Extensions []string
+	// SkipDirs are folder names not entered at any depth. Nil means
+	// node_modules, .git, target, dist and vendor.
+	SkipDirs []string
+	// MaxSize in bytes; 0 means DefaultMaxSize.
+	MaxSize int64
+	// Allow are patterns over workspace paths ("docs/credentials.md",
+	// ".github/**") of hidden and secret-looking files to index after all.
+	// It is the user's to set, never the workspace's.
+	Allow []string
+	// NoIgnoreFiles is whether .gitignore and .cairnignore are not looked at.
+	NoIgnoreFiles bool
+}
+
+// Defaults of Options.
+var (
+	defaultExtensions = []string{".md", ".markdown", ".mdx", ".txt", ".rst"}
+	defaultSkipDirs   = []string{"node_modules", ".git", "target", "dist", "vendor"}
+)
+
+// ourFolders are entered although they are hidden, at the top of a root only;
+// .gitignore does not matter in them, since cards are searched although they
+// may not be committed.
+var ourFolders = []string{".cairn/cards", ".cairn/docs", ".cuedeck/cards", ".cuedeck/docs"}
+
+// secretNames are patterns over lower-case file names of what should not get
+// into an index; names that begin with a dot are out anyway.
+var secretNames = []string{
+	"*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.gpg", "*.env", "*.env.*",
+	".env*", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "credentials*", "secrets.*", "*.tfstate", "*.tfstate.*",
+	".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", ".dockercfg",
+	"client_secret*", "service-account*.json", "service_account*.json",
+}
+
+// Entry is one file to index, or one file or folder that is not, with its
+// reason. For a folder everything below has the same fate and is not listed.
+type Entry struct {
+	// Path is the workspace path. For BadName it is quoted, so that it is
+	// one line of valid UTF-8.
+	Path string
+	Dir  bool
+	// Size in bytes and ModTime in Unix nanoseconds; 0 for folders and for
+	// what was left out by its name alone.
+	Size, ModTime int64
+	Reason        Reason
+	// Err is what went wrong with an Unreadable entry, else nil.
+	Err error
+}
+
+// Walk visits the files of all roots, the main root first, each in the byte
+// order of paths. Symbolic links are not followed, folders are opened through
+// os.Root one in the other, so that nothing outside is seen even when folders
+// are replaced meanwhile. An error of one file or folder is an Unreadable entry; Walk
+// returns an error only when the main folder of a root cannot be read, ctx
+// ends, or visit returns one, which is passed on as it is.
+//
+// Of a root within a git repository the .gitignore files above it count too, up to
+// the repository's top, as does .git/info/exclude. Rules of .cairnignore go
+// before those of .gitignore. Neither can bring in hidden or secret files.
+func (t *Tree) Walk(ctx context.Context, o *Options, visit func(Entry) error) error {
+	if o == nil {
+		o = &Options{}
+	}
+	for _, p := range o.Allow {
+		if !doublestar.ValidatePattern(p) {
+			return fmt.Errorf("allow pattern %q is not valid", p)
+		}
+	}
+	if len(t.roots) == 0 {
+		return fs.ErrClosed
+	}
+	for i, r := range t.roots {
+		w := walker{ctx: ctx, o: o, visit: visit, maxSize: o.MaxSize, exts: map[string]bool{}, skip: map[string]bool{}}
+		if w.maxSize <= 0 {
+			w.maxSize = DefaultMaxSize
+		}
+		for _, e := range orDefault(o.Extensions, defaultExtensions) {
+			w.exts[strings.ToLower(e)] = true
+		}
+		for _, d := range orDefault(o.SkipDirs, defaultSkipDirs) {
+			w.skip[d] = true
+		}
+		if i == 0 {
+			w.shadow = map[string]bool{}
+			for _, other := range t.roots[1:] {
+				w.shadow[other.Name] = true
+			}
+		} else {
+			w.prefix = r.Name + "/"
+		}
+		if !o.NoIgnoreFiles {
+			w.git = above(r.Dir)
+		}
+		if err := w.dir(r.fs, "", 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func orDefault(list, otherwise []string) []string {
+	if list == nil {
+		return otherwise
+	}
+	return list
+}
+
+type walker struct {
+	ctx     context.Context
+	o       *Options
+	visit   func(Entry) error
+	prefix  string // of workspace paths
+	maxSize int64
+	exts    map[string]bool
+	skip    map[string]bool
+	shadow  map[string]bool // names of the other roots, in the main root
+	// Rule sets that apply to the folder being read, outermost first.
+	git, cairn []*ruleSet
+	ours       bool // inside of one of ourFolders
+}
+
+// dir reads one folder. rel is "" or ends in "/".
+func (w *walker) dir(root *os.Root, rel string, depth int) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := readDir(root)
+	if err != nil {
+		if rel == "" {
+			return fmt.Errorf("walking %s: %w", root.Name(), err)
+		}
+		return w.unreadable(strings.TrimSuffix(rel, "/"), true, err)
+	}
+	if !w.o.NoIgnoreFiles {
+		git, cairn := len(w.git), len(w.cairn)
+		defer func() { w.git, w.cairn = w.git[:git], w.cairn[:cairn] }()
+		for _, e := range entries {
+			switch name := e.Name(); name {
+			case ".gitignore":
+				if !w.ours {
+					w.git = appendRules(w.git, root, name, rel)
+				}
+			case ".cairnignore":
+				w.cairn = appendRules(w.cairn, root, name, rel)
+			}
+		}
+	}
+	// A folder sorts as its name with the slash its paths go on with.
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(sortKey(a), sortKey(b)) })
+	for _, e := range entries {
+		if err := w.entry(root, rel, e, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sortKey(e fs.DirEntry) string {
+	if e.IsDir() {
+		return e.Name() + "/"
+	}
+	return e.Name()
+}
+
+func readDir(root *os.Root) ([]fs.DirEntry, error) {
+	f, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) error {
+	name := e.Name()
+	p := rel + name
+	if clean, err := Clean(w.prefix + p); err != nil || clean != w.prefix+p {
+		return w.visit(Entry{Path: strings.Trim(fmt.Sprintf("%+q", w.prefix+p), `"`), Dir: e.IsDir(), Reason: BadName})
+	}
+	out := Entry{Path: w.prefix + p, Dir: e.IsDir()}
+	if out.Reason = w.byName(p, name, e, depth); out.Reason != None {
+		return w.visit(out)
+	}
+	if e.IsDir() {
+		return w.enter(root, p, name, depth)
+	}
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // gone since the folder was read
+	case err != nil:
+		return w.unreadable(p, false, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		out.Reason = Symlink
+	case !info.Mode().IsRegular():
+		out.Reason = Special
+	default:
+		out.Size, out.ModTime = info.Size(), info.ModTime().UnixNano()
+		if out.Size > w.maxSize {
+			out.Reason = TooLarge
+		}
+	}
+	return w.visit(out)
+}
+
+// byName decides what the name, the type and the ignore rules decide.
+func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
+	isDir := e.IsDir()
+	switch {
+	case e.Type()&fs.ModeSymlink != 0:
+		return Symlink
+	case isDir && w.skip[name]:
+		return SkippedDir
+	case isDir && depth >= maxDepth:
+		return TooDeep
+	case isDir && depth == 0 && w.shadow[name]:
+		return Shadowed
+	case name[0] == '.' && !(isDir && leadsToOurs(p)) && !w.allowed(w.prefix+p, isDir):
+		return Hidden
+	case !isDir && !e.Type().IsRegular():
+		return Special
+	case !isDir && isSecret(name) && !w.allowed(w.prefix+p, false):
+		return Secret
+	case isDir && (p == ".cairn" || p == ".cuedeck"):
+		return None // what is in it is decided there
+	case strings.HasPrefix(p, ".cairn/") || strings.HasPrefix(p, ".cuedeck/"):
+		if !w.ours && !slices.Contains(ourFolders, p) && !w.allowed(w.prefix+p, isDir) {
+			return Hidden
+		}
+	}
+	if !isDir && !w.exts[strings.ToLower(path.Ext(name))] {
+		return Extension
+	}
+	if m := ignored(w.cairn, p, name, isDir); m != 0 {
+		if m > 0 {
+			return Ignored
+		}
+		return None
+	}
+	if !w.ours && !slices.Contains(ourFolders, p) && ignored(w.git, p, name, isDir) > 0 {
+		return Ignored
+	}
+	return None
+}
+
+func leadsToOurs(p string) bool { return p == ".cairn" || p == ".cuedeck" }
+
+func isSecret(name string) bool {
+	name = strings.ToLower(name)
+	for _, pattern := range secretNames {
+		if doublestar.MatchUnvalidated(pattern, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// allowed reports whether an Allow pattern matches a path or, of a folder,
+// something that may lie below it.
+func (w *walker) allowed(p string, isDir bool) bool {
+	for _, pattern := range w.o.Allow {
+		if doublestar.MatchUnvalidated(pattern, p) || isDir && leadsTo(pattern, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsTo reports whether the first elements of pattern match dir, each by one.
+// A leading "**" leads only to what is not hidden.
+func leadsTo(pattern, dir string) bool {
+	pats, elems := strings.Split(pattern, "/"), strings.Split(dir, "/")
+	for i, e := range elems {
+		if i >= len(pats) {
+			return false
+		}
+		if pats[i] == "**" {
+			return i > 0
+		}
+		if !doublestar.MatchUnvalidated(pats[i], e) {
+			return false
+		}
+	}
+	return len(pats) > len(elems)
+}
+
+// enter walks a folder, opened within the one that holds it.
+func (w *walker) enter(root *os.Root, p, name string, depth int) error {
+	// Of a link that has taken the folder's place, Lstat knows; one that comes
+	// later still cannot lead out of the folder it is in.
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return w.unreadable(p, true, err)
+	case !info.IsDir():
+		return w.visit(Entry{Path: w.prefix + p, Reason: Symlink})
+	}
+	sub, err := root.OpenRoot(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return w.unreadable(p, true, err)
+	}
+	defer sub.Close()
+	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) {
+		return w.visit(Entry{Path: w.prefix + p, Dir: true, Reason: Symlink})
+	}
+	if slices.Contains(ourFolders, p) {
+		w.ours = true
+		defer func() { w.ours = false }()
+	}
+	return w.dir(sub, p+"/", depth+1)
+}
+
+func (w *walker) unreadable(p string, dir bool, err error) error {
+	return w.visit(Entry{Path: w.prefix + p, Dir: dir, Reason: Unreadable, Err: err})
+}
+
+// appendRules reads an ignore file of the folder root. One that cannot be read,
+// is a link or is too large has no rules.
+func appendRules(sets []*ruleSet, root *os.Root, name, rel string) []*ruleSet {
+	info, err := root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
+		return sets
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return sets
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
+	if err != nil {
+		return sets
+	}
+	if set := parseRules(src, rel, ""); set != nil {
+		return append(sets, set)
+	}
+	return sets
+}
+
+// above returns the rules that hold for a root from outside: info/exclude of
+// the git repository it is in and the .gitignore files from the repository's
+// top down to the folder before the root. Outermost first.
+func above(dir string) []*ruleSet {
+	var sets []*ruleSet
+	up := ""
+	for at := dir; ; {
+		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			if info.IsDir() {
+				sets = addFile(sets, filepath.Join(at, ".git", "info", "exclude"), up)
+			}
+			slices.Reverse(sets)
+			return sets
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return nil // no repository
+		}
+		up = filepath.Base(at) + "/" + up
+		at = parent
+		sets = addFile(sets, filepath.Join(at, ".gitignore"), up)
+	}
+}
+
+func addFile(sets []*ruleSet, name, up string) []*ruleSet {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
+		return sets
+	}
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return sets
+	}
+	if set := parseRules(src, "", up); set != nil {
+		sets = append(sets, set)
+	}
+	return sets
+}
