@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"cairn/internal/walk"
 )
 
 // Config is what a folder's config.toml can set. The zero value is not useful:
@@ -18,17 +20,16 @@ import (
 // about and is trusted no further: it cannot name folders outside the
 // workspace, run commands, choose a model file or open a socket.
 type Config struct {
-	Core      CoreConfig      `toml:"core"`
-	Workspace RootsConfig     `toml:"workspace"`
-	Parser    ParserConfig    `toml:"parser"`
-	Security  SecurityConfig  `toml:"security"`
-	MCP       MCPConfig       `toml:"mcp"`
-	Author    AuthorConfig    `toml:"author"`
-	Watcher   WatcherConfig   `toml:"watcher"`
-	Cache     CacheConfig     `toml:"cache"`
-	Search    SearchConfig    `toml:"search"`
-	Budgets   BudgetsConfig   `toml:"budgets"`
-	Warnings  []ConfigWarning `toml:"-"` // keys nobody knows, in the order of the file
+	Core     CoreConfig      `toml:"core"`
+	Parser   ParserConfig    `toml:"parser"`
+	Security SecurityConfig  `toml:"security"`
+	MCP      MCPConfig       `toml:"mcp"`
+	Author   AuthorConfig    `toml:"author"`
+	Watcher  WatcherConfig   `toml:"watcher"`
+	Cache    CacheConfig     `toml:"cache"`
+	Search   SearchConfig    `toml:"search"`
+	Budgets  BudgetsConfig   `toml:"budgets"`
+	Warnings []ConfigWarning `toml:"-"` // keys nobody knows, in the order of the file
 }
 
 // CoreConfig holds the limits every tool keeps to.
@@ -37,22 +38,18 @@ type CoreConfig struct {
 	HashAlgo   string `toml:"hash_algo" comment:"only sha256"`
 }
 
-// RootsConfig narrows the workspace to some of its folders.
-type RootsConfig struct {
-	Roots []string `toml:"roots" comment:"folders to index, relative to the workspace; empty means all of it"`
-}
-
 // ParserConfig says which files are documents and which headings are anchors.
 type ParserConfig struct {
-	IgnorePatterns []string `toml:"ignore_patterns" comment:"as in .gitignore"`
+	IgnorePatterns []string `toml:"ignore_patterns" comment:"folder names not entered at any depth; finer patterns go into .cairnignore"`
 	AnchorLevels   []int    `toml:"anchor_levels" comment:"heading levels listed as a document's anchors"`
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
 }
 
-// SecurityConfig names what is kept out of the index.
+// SecurityConfig holds patterns of secrets to mask where text is passed on.
+// Files that look like secrets are left out of the index without it.
 type SecurityConfig struct {
-	SecretPatterns []string `toml:"secret_patterns" comment:"file name patterns that replace the built-in list of secret files; empty keeps it"`
-	ExtraPatterns  []string `toml:"extra_patterns" comment:"file name patterns added to it"`
+	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets to mask; empty means the built-in ones"`
+	ExtraPatterns  []string `toml:"extra_patterns" comment:"further ones"`
 }
 
 // MCPConfig sets the tool server.
@@ -119,6 +116,9 @@ func DefaultConfig() Config {
 	}
 }
 
+// TOML writes the configuration the way LoadConfig reads it, with comments.
+func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
+
 // LoadConfig reads root/.cairn/config.toml, else root/.cuedeck/config.toml,
 // over the defaults, then lets environ (as os.Environ prints it) override:
 // CAIRN_CORE__TOKEN_LIMIT=8000 sets core.token_limit, and CUEDECK_ does the
@@ -143,7 +143,7 @@ func LoadConfig(root string, environ []string) (Config, error) {
 	if err := cfg.override(environ); err != nil {
 		return cfg, err
 	}
-	return cfg, cfg.check(root)
+	return cfg, cfg.check()
 }
 
 // decode reads TOML over c. name stands in messages.
@@ -166,8 +166,8 @@ func (c *Config) decode(name string, source []byte) error {
 	return nil
 }
 
-// check refuses values outside their range and roots outside the workspace.
-func (c *Config) check(root string) error {
+// check refuses values outside their range.
+func (c *Config) check() error {
 	for _, r := range []struct {
 		key       string
 		got       float64
@@ -210,29 +210,29 @@ func (c *Config) check(root string) error {
 			return fmt.Errorf("configuration: parser.extensions holds %q, want a dot and letters, such as \".go\"", ext)
 		}
 	}
-	for _, dir := range c.Workspace.Roots {
-		if err := inside(root, dir); err != nil {
-			return fmt.Errorf("configuration: workspace.roots holds %q: %w", dir, err)
+	for _, pattern := range c.Parser.IgnorePatterns {
+		if name := strings.Trim(pattern, "/"); name == "" || strings.ContainsAny(name, `/\*?[`) {
+			return fmt.Errorf("configuration: parser.ignore_patterns holds %q, want a folder's name such as \"target/\"; other patterns go into .cairnignore", pattern)
 		}
 	}
 	return nil
 }
 
-// inside makes sure that dir, relative to root, names a folder in root once
-// symlinks are followed. A folder that does not exist yet is fine.
-func inside(root, dir string) error {
-	if !filepath.IsLocal(filepath.FromSlash(dir)) {
-		return errors.New("a root must be a folder inside the workspace")
+// walk says which files are indexed.
+func (c *Config) walk() *walk.Options {
+	// The folders that hold dependencies and output are left out in any case.
+	dirs := []string{"node_modules", ".git", "target", "dist", "vendor"}
+	for _, pattern := range c.Parser.IgnorePatterns {
+		dirs = append(dirs, strings.Trim(pattern, "/"))
 	}
-	real, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(dir)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	return &walk.Options{Extensions: c.extensions(), SkipDirs: dirs}
+}
+
+// extensions are those of documents, with the ones the configuration adds.
+func (c *Config) extensions() []string {
+	exts := []string{".md", ".markdown", ".mdx", ".txt", ".rst"}
+	for _, ext := range c.Parser.Extensions {
+		exts = append(exts, strings.ToLower(ext))
 	}
-	if err != nil {
-		return err
-	}
-	if top := resolve(root); real != top && !below(real, top) {
-		return fmt.Errorf("it leads out of the workspace, to %s", real)
-	}
-	return nil
+	return exts
 }

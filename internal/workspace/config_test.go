@@ -48,6 +48,9 @@ anchor_levels = [1, 2]
 
 [plugins]
 run = "rm -rf /"
+
+[workspace]
+roots = ["/etc"]
 `)
 	want = DefaultConfig()
 	want.Core.TokenLimit = 16000
@@ -58,6 +61,7 @@ run = "rm -rf /"
 	want.Warnings = []ConfigWarning{
 		{".cairn/config.toml:4", `unknown key "core.hash_algorithm"`},
 		{".cairn/config.toml:9", `unknown key "plugins"`},
+		{".cairn/config.toml:12", `unknown key "workspace"`},
 		{"CAIRN_CORE__LIMIT", `unknown key "core.limit"`},
 	}
 	got, err := LoadConfig(root, []string{
@@ -70,7 +74,6 @@ run = "rm -rf /"
 }
 
 func TestLoadConfigRefuses(t *testing.T) {
-	outside := t.TempDir()
 	for _, c := range []struct{ toml, env, want string }{
 		{toml: "[core]\ntoken_limit = \"many\"\n", want: "config.toml:2:"},
 		{toml: "[core\n", want: "config.toml:1:"},
@@ -81,18 +84,11 @@ func TestLoadConfigRefuses(t *testing.T) {
 		{toml: "[search]\ndefault_mode = \"fuzzy\"\n", want: "search.default_mode"},
 		{toml: "[parser]\nanchor_levels = [7]\n", want: "parser.anchor_levels holds 7"},
 		{toml: "[parser]\nextensions = [\"../x\"]\n", want: "parser.extensions"},
-		{toml: "[workspace]\nroots = [\"..\"]\n", want: "inside the workspace"},
-		{toml: "[workspace]\nroots = [\"/etc\"]\n", want: "inside the workspace"},
-		{toml: "[workspace]\nroots = [\"docs/../../x\"]\n", want: "inside the workspace"},
-		{toml: "[workspace]\nroots = [\"escape\"]\n", want: "leads out of the workspace"},
+		{toml: "[parser]\nignore_patterns = [\"docs/*.md\"]\n", want: "parser.ignore_patterns"},
 		{env: "CAIRN_CORE__TOKEN_LIMIT=lots", want: "CAIRN_CORE__TOKEN_LIMIT"},
 		{env: "CAIRN_CACHE__ENABLED=perhaps", want: "want true or false"},
-		{env: "CAIRN_WORKSPACE__ROOTS=..", want: "inside the workspace"},
 	} {
 		root := t.TempDir()
-		if err := os.Symlink(outside, filepath.Join(root, "escape")); err != nil {
-			t.Skipf("symlinks are not available: %v", err)
-		}
 		write(t, filepath.Join(root, ".cairn/config.toml"), c.toml)
 		_, err := LoadConfig(root, []string{c.env})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -11,7 +11,6 @@
 //	.cairn/index/lock        flock: exclusive = owner, shared = reader; holds the owner's pid
 //	.cairn/index/gate        flock: a waiting owner keeps new readers out
 //	.cairn/index/sock        the owner's Unix socket
-//	.cairn/index/format.json format version and model of the index
 //
 // The stores' own files lie beside them.
 package workspace

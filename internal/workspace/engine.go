@@ -1,0 +1,131 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cairn/retriever"
+)
+
+// engine is what a workspace can do, either with its own stores (local), by
+// asking the owner (remote), or without an index (missing). Every method may be
+// called concurrently, but for close.
+type engine interface {
+	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
+	Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error)
+	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
+	Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error)
+	Status(ctx context.Context) (*Status, error)
+	close() error
+}
+
+// IndexRequest asks for a run of the indexer.
+type IndexRequest struct {
+	// Rebuild throws the index away first.
+	Rebuild bool `json:"rebuild,omitempty"`
+	// NoEmbed leaves the vectors pending.
+	NoEmbed bool `json:"no_embed,omitempty"`
+	// Join waits for a run that is already going on, instead of failing with a *LockError.
+	Join bool `json:"join,omitempty"`
+}
+
+// Progress is how far a run of the indexer is.
+type Progress struct {
+	// Phase is what is being done, such as "scan", "text" or "vectors".
+	Phase string `json:"phase"`
+	// Done and Total count files or chunks; Total is 0 while unknown.
+	Done  int `json:"done"`
+	Total int `json:"total,omitempty"`
+	// Searchable is set once keyword search sees every file.
+	Searchable bool `json:"searchable,omitempty"`
+}
+
+func (p Progress) String() string {
+	if p.Total == 0 {
+		return fmt.Sprintf("%s: %d", p.Phase, p.Done)
+	}
+	return fmt.Sprintf("%s: %d of %d", p.Phase, p.Done, p.Total)
+}
+
+// IndexReport is what a completed run did.
+type IndexReport struct {
+	Files     int     `json:"files"`   // documents in the index now
+	Added     int     `json:"added"`   // new or changed documents
+	Removed   int     `json:"removed"` // documents that left
+	Unchanged int     `json:"unchanged"`
+	Sections  int     `json:"sections"`
+	Chunks    int     `json:"chunks"`
+	Embedded  int     `json:"embedded"` // texts the model ran over; cached ones are not among them
+	Cached    int     `json:"cached"`   // vectors taken from the cache
+	Pending   int     `json:"pending"`  // chunks left without a vector
+	Skipped   int     `json:"skipped"`  // files not indexed, see Status.Skipped
+	Seconds   float64 `json:"seconds"`
+}
+
+// Status is the state of a workspace.
+type Status struct {
+	retriever.IndexState
+	// Model is the ID of the model whose vectors the index holds or will hold.
+	Model     string    `json:"model"`
+	Workspace Selection `json:"workspace"`
+	// Skipped counts the files that are not indexed, by reason.
+	Skipped map[string]int `json:"skipped"`
+	// Progress is present while a run is going on.
+	Progress *Progress `json:"progress,omitempty"`
+	// Owner is the process that holds the index open for writing, if any.
+	Owner *Holder `json:"owner,omitempty"`
+	// Problem is why the last run in the background failed.
+	Problem string `json:"problem,omitempty"`
+	// Warnings speak of configuration without effect.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ErrNoIndex is returned where an index is needed and there is none.
+var ErrNoIndex = errors.New("this folder has no index yet; run `cairn index`, or call the index tool")
+
+// RebuildError is returned for an index that this binary cannot use as it is:
+// it was made in another format or with another model, or it is damaged.
+type RebuildError struct{ Reason string }
+
+func (e *RebuildError) Error() string {
+	return e.Reason + "; rebuild it with `cairn index --rebuild`"
+}
+
+// missing is a folder without an index. It creates nothing.
+type missing struct{ w *Workspace }
+
+func (missing) Search(_ context.Context, q retriever.Query) (*retriever.Answer, error) {
+	return &retriever.Answer{
+		Results: []retriever.Result{}, Mode: q.Mode, Index: retriever.IndexState{State: "missing"}, Degraded: []string{},
+		Reason: "not_indexed", Hint: "this folder has no index yet: call the index tool, or run `cairn index`",
+	}, nil
+}
+
+func (missing) Read(context.Context, retriever.ReadRequest) (*retriever.Reading, error) {
+	return nil, ErrNoIndex
+}
+
+func (missing) ReadAll(context.Context, retriever.ReadRequest) (*retriever.Readings, error) {
+	return nil, ErrNoIndex
+}
+
+func (missing) Index(context.Context, IndexRequest, func(Progress)) (*IndexReport, error) {
+	return nil, errReadOnly
+}
+
+func (m missing) Status(context.Context) (*Status, error) {
+	return m.w.status(retriever.IndexState{State: "missing"}), nil
+}
+
+func (missing) close() error { return nil }
+
+// errReadOnly says that the engine cannot write; the workspace then opens one that can.
+var errReadOnly = errors.New("opened for reading")
+
+// errGone says that the owner went away before it answered.
+var errGone = errors.New("the owner of the folder has gone")
+
+// closeLimit bounds the wait for answers in flight when a workspace is closed.
+const closeLimit = 300 * time.Millisecond

@@ -1,0 +1,344 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"cairn/indexer"
+	"cairn/internal/store/docs"
+	"cairn/models/bpe"
+	"cairn/retriever"
+)
+
+// local works with the folder's own stores, as their owner or as a reader.
+type local struct {
+	w     *Workspace
+	lock  *fileLock
+	me    *Holder // nil for a reader
+	owner *owner  // nil for a reader
+	model *lazyModel
+	warm  sync.WaitGroup
+
+	// mu is held for reading by whoever uses the stores, and for writing to
+	// replace them.
+	mu        sync.RWMutex
+	stores    *stores
+	retriever *retriever.Retriever
+	broken    error // why the stores are not open
+
+	runs    sync.Mutex // guards what follows
+	current *run       // the newest run; nil before the first
+	problem error      // of the newest run, unless somebody waited for it
+}
+
+// openReader opens an existing index for searching. lock is held for reading
+// and released by close.
+func openReader(w *Workspace, lock *fileLock) (engine, error) {
+	l := &local{w: w, lock: lock}
+	l.start()
+	if err := l.openStores(true); err != nil {
+		l.close()
+		if errors.Is(err, ErrNoIndex) {
+			return missing{w}, nil
+		}
+		return nil, err
+	}
+	return l, nil
+}
+
+// openOwner opens or makes the index for writing, and serves it to other
+// processes. lock is held as the owner and released by close. An index that
+// has to be rebuilt first opens as well: every use says so, until Index is
+// asked to rebuild.
+func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
+	l := &local{w: w, lock: lock, me: &me}
+	l.start()
+	listener, err := listen(socketPath(w.dir, os.TempDir()))
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	opened := make(chan struct{})
+	l.owner = serve(listener, hello{Protocol: protocol, Model: w.options.Description.ID, Holder: me}, func() (engine, error) {
+		<-opened
+		return l, nil
+	}, w.options.Logger)
+	err = l.openStores(false)
+	if _, rebuild := errors.AsType[*RebuildError](err); rebuild {
+		l.broken = err
+		if w.options.Rebuild {
+			l.broken = l.replaceStores()
+		}
+		err = nil
+	}
+	close(opened)
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	if w.options.Background && l.broken == nil {
+		l.background()
+	}
+	return l, nil
+}
+
+// start prepares the model, and loads it in the background if it is sure to be needed.
+func (l *local) start() {
+	l.model = newLazyModel(l.w.options.Description, l.w.options.Model)
+	if l.w.options.Warm {
+		l.warm.Go(func() {
+			// Who needs the model gets the same error again.
+			_, _ = l.model.open()
+		})
+	}
+}
+
+// openStores opens the index and what answers from it.
+func (l *local) openStores(readOnly bool) error {
+	w := l.w
+	s, err := openStores(w.selection.Root, w.dir, w.options.Description, readOnly, w.options.Logger)
+	if err != nil {
+		return err
+	}
+	r, err := retriever.New(retriever.Sources{
+		Documents: s.docs, Keyword: s.text, Vectors: s.vectors, Embedder: l.model, Budget: &bpe.Counter{}, Files: s.files, Building: l.building,
+	}, &retriever.Options{
+		VectorWeight: w.config.Search.SemanticWeight, KeywordWeight: w.config.Search.KeywordWeight,
+		QueryCache: w.config.Search.EmbeddingCacheMaxEntries, TokenLimit: w.config.Core.TokenLimit,
+		Extensions: w.config.extensions(), Log: w.options.Logger,
+	})
+	if err != nil {
+		return errors.Join(err, s.close())
+	}
+	l.stores, l.retriever, l.broken = s, r, nil
+	return nil
+}
+
+// replaceStores throws the index away and opens an empty one. l.mu is held for
+// writing, or nobody else has l yet.
+func (l *local) replaceStores() error {
+	if l.stores != nil {
+		if err := l.stores.close(); err != nil {
+			l.w.options.Logger.Warn("closing an index that is thrown away", "error", err)
+		}
+		l.stores, l.retriever = nil, nil
+	}
+	if err := wipe(l.w.dir); err != nil {
+		return err
+	}
+	return l.openStores(false)
+}
+
+// using runs fn while the stores stay open.
+func using[T any](l *local, fn func() (*T, error)) (*T, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.broken != nil {
+		return nil, l.broken
+	}
+	if l.stores == nil {
+		return nil, errGone
+	}
+	return fn()
+}
+
+func (l *local) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+	return using(l, func() (*retriever.Answer, error) { return l.retriever.Search(ctx, q) })
+}
+
+func (l *local) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+	return using(l, func() (*retriever.Reading, error) { return l.retriever.Read(ctx, r) })
+}
+
+func (l *local) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	return using(l, func() (*retriever.Readings, error) { return l.retriever.ReadAll(ctx, r) })
+}
+
+func (l *local) Status(context.Context) (*Status, error) {
+	s, err := using(l, func() (*Status, error) {
+		meta, err := l.stores.docs.Meta()
+		if err != nil {
+			return nil, err
+		}
+		counts, err := l.stores.docs.Counts()
+		if err != nil {
+			return nil, err
+		}
+		s := l.w.status(retriever.NewIndexState(meta, counts, l.building()))
+		skipped, err := l.stores.docs.Skipped()
+		for _, skip := range skipped {
+			s.Skipped[skip.Reason]++
+		}
+		return s, err
+	})
+	if rebuild, ok := errors.AsType[*RebuildError](err); ok {
+		s, err = l.w.status(retriever.IndexState{State: "unusable"}), nil
+		s.Problem = rebuild.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.Owner = l.me
+	l.runs.Lock()
+	defer l.runs.Unlock()
+	if l.current != nil && l.current.running() {
+		p := l.current.progress()
+		s.Progress = &p
+	} else if l.problem != nil {
+		s.Problem = l.problem.Error()
+	}
+	return s, nil
+}
+
+// building reports whether a run is going on.
+func (l *local) building() bool {
+	l.runs.Lock()
+	defer l.runs.Unlock()
+	return l.current != nil && l.current.running()
+}
+
+// Index implements engine. The run belongs to l: it outlives the caller.
+func (l *local) Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+	if l.me == nil {
+		return nil, errReadOnly
+	}
+	l.runs.Lock()
+	current := l.current
+	if current != nil && current.running() {
+		if !r.Join || r.Rebuild {
+			l.runs.Unlock()
+			return nil, &LockError{LockFile: l.lock.path, Holder: *l.me, Doing: "indexing"}
+		}
+	} else {
+		current = startRun(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+			return l.index(ctx, r, progress)
+		})
+		l.current, l.problem = current, nil
+	}
+	l.runs.Unlock()
+	return current.follow(ctx, progress)
+}
+
+// background starts a run that nobody waits for; Status tells what became of it.
+func (l *local) background() {
+	l.runs.Lock()
+	defer l.runs.Unlock()
+	current := startRun(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+		return l.index(ctx, IndexRequest{}, progress)
+	})
+	l.current = current
+	l.warm.Go(func() {
+		<-current.done
+		if current.err == nil || errors.Is(current.err, context.Canceled) {
+			return
+		}
+		l.w.options.Logger.Error("indexing in the background", "error", current.err)
+		l.runs.Lock()
+		defer l.runs.Unlock()
+		if l.current == current {
+			l.problem = current.err
+		}
+	})
+}
+
+// index is one run.
+func (l *local) index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+	start := time.Now()
+	model, err := l.model.open()
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedding model: %w", err)
+	}
+	if r.Rebuild {
+		l.mu.Lock()
+		err := l.replaceStores()
+		if err != nil {
+			l.broken = err
+		}
+		l.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	// The stores are not replaced while a run goes on, so it need not hold l.mu.
+	l.mu.RLock()
+	s, broken := l.stores, l.broken
+	l.mu.RUnlock()
+	if broken != nil {
+		return nil, broken
+	}
+	if s == nil {
+		return nil, errGone
+	}
+	x := indexer.New(indexer.Stores{Files: s.files, Docs: s.docs, Text: s.text, Vectors: s.vectors, Cache: s.cache}, model, &indexer.Options{Walk: l.w.config.walk()})
+	report, err := runPhases(ctx, x, r.NoEmbed, func(p indexer.Progress) { progress(progressOf(p)) })
+	if err != nil {
+		return nil, err
+	}
+	counts, err := s.docs.Counts()
+	if err != nil {
+		return nil, err
+	}
+	return reportOf(report, counts, time.Since(start)), nil
+}
+
+// runPhases runs the indexer with or without its last phase.
+func runPhases(ctx context.Context, x *indexer.Indexer, noEmbed bool, progress func(indexer.Progress)) (*indexer.Report, error) {
+	if !noEmbed {
+		return x.Run(ctx, progress)
+	}
+	report, err := x.Scan(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	return report, x.Keywords(ctx, progress)
+}
+
+// progressOf translates the indexer's progress.
+func progressOf(p indexer.Progress) Progress {
+	out := Progress{Phase: string(p.Phase), Done: p.ChunksDone, Total: p.ChunksTotal, Searchable: p.Phase == indexer.PhaseVectors}
+	if out.Total == 0 {
+		out.Done, out.Total = p.FilesDone, p.FilesTotal
+	}
+	return out
+}
+
+// reportOf translates the indexer's report.
+func reportOf(r *indexer.Report, counts docs.Counts, took time.Duration) *IndexReport {
+	out := &IndexReport{
+		Files: r.Files, Added: r.Added + r.Changed, Removed: r.Removed, Unchanged: r.Unchanged,
+		Sections: r.Sections, Chunks: r.Chunks, Embedded: r.Embedded, Cached: r.FromCache,
+		Pending: counts.Vectors.Chunks, Seconds: took.Seconds(),
+	}
+	for _, n := range r.Skipped {
+		out.Skipped += n
+	}
+	return out
+}
+
+// close ends the run and the serving, and closes what is open. Readers of
+// other processes ask elsewhere.
+func (l *local) close() error {
+	l.runs.Lock()
+	current := l.current
+	l.runs.Unlock()
+	if current != nil {
+		current.cancel()
+		<-current.done
+	}
+	if l.owner != nil {
+		l.owner.close()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.warm.Wait()
+	var err error
+	if l.stores != nil {
+		err = l.stores.close()
+		l.stores = nil
+	}
+	return errors.Join(err, l.model.Close(), l.lock.release())
+}

@@ -1,0 +1,123 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"cairn/retriever"
+)
+
+// remote asks the process that owns the folder.
+type remote struct {
+	w      *Workspace
+	client *http.Client
+	owner  hello
+}
+
+// helloLimit bounds how long an owner may take to say who it is.
+const helloLimit = time.Second
+
+// dial finds the owner behind the socket at path. The error is errGone when
+// nobody listens there.
+func dial(ctx context.Context, w *Workspace, path string) (*remote, error) {
+	r := &remote{w: w, client: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		},
+		MaxIdleConnsPerHost: 16,
+	}}}
+	ctx, cancel := context.WithTimeout(ctx, helloLimit)
+	defer cancel()
+	h, err := post[hello](ctx, r, opHello, struct{}{}, nil)
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	r.owner = *h
+	if h.Protocol != protocol {
+		r.close()
+		return nil, fmt.Errorf("process %d (%s) owns this folder and is of another version of cairn: stop it, or use the same binary", h.Holder.PID, h.Holder.Command)
+	}
+	return r, nil
+}
+
+func (r *remote) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+	return post[retriever.Answer](ctx, r, opSearch, q, nil)
+}
+
+func (r *remote) Read(ctx context.Context, req retriever.ReadRequest) (*retriever.Reading, error) {
+	return post[retriever.Reading](ctx, r, opRead, req, nil)
+}
+
+func (r *remote) ReadAll(ctx context.Context, req retriever.ReadRequest) (*retriever.Readings, error) {
+	return post[retriever.Readings](ctx, r, opReadAll, req, nil)
+}
+
+func (r *remote) Index(ctx context.Context, req IndexRequest, progress func(Progress)) (*IndexReport, error) {
+	return post[IndexReport](ctx, r, opIndex, req, progress)
+}
+
+func (r *remote) Status(ctx context.Context) (*Status, error) {
+	s, err := post[Status](ctx, r, opStatus, struct{}{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	// The owner was started its own way; who asks wants to know about itself.
+	s.Workspace = r.w.selection
+	return s, nil
+}
+
+func (r *remote) close() error {
+	r.client.CloseIdleConnections()
+	return nil
+}
+
+// post sends one request and reads lines until the result. Whatever breaks on
+// the way while ctx still holds means that the owner has gone: every operation
+// can safely be asked again.
+func post[Out any](ctx context.Context, r *remote, op string, in any, progress func(Progress)) (*Out, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://owner"+op, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	gone := func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %v", errGone, err)
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return nil, gone(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the owner of the folder (process %d) answered %s to %s: it may be of another version of cairn", r.owner.Holder.PID, resp.Status, op)
+	}
+	for lines := json.NewDecoder(resp.Body); ; {
+		var line reply
+		if err := lines.Decode(&line); err != nil {
+			return nil, gone(err)
+		}
+		switch {
+		case line.Error != nil:
+			return nil, line.Error.decode()
+		case line.Progress != nil:
+			if progress != nil {
+				progress(*line.Progress)
+			}
+		default:
+			out := new(Out)
+			return out, json.Unmarshal(line.Result, out)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"cairn/retriever"
+)
+
+// maxRequest bounds a request of another process in bytes.
+const maxRequest = 1 << 20
+
+// owner serves an engine to other processes over a Unix socket. Requests are
+// HTTP so that one connection carries many, answers are lines of JSON.
+type owner struct {
+	server *http.Server
+	ended  chan struct{} // closed when the server has returned
+}
+
+// serve starts an owner on l. It listens at once, also while ready has yet to
+// give the engine: callers wait then.
+func serve(l net.Listener, h hello, ready func() (engine, error), log *slog.Logger) *owner {
+	mux := http.NewServeMux()
+	handle(mux, opHello, func(context.Context, struct{}, func(Progress)) (*hello, error) { return &h, nil })
+	through(mux, opSearch, ready, func(ctx context.Context, e engine, q retriever.Query, _ func(Progress)) (*retriever.Answer, error) {
+		return e.Search(ctx, q)
+	})
+	through(mux, opRead, ready, func(ctx context.Context, e engine, r retriever.ReadRequest, _ func(Progress)) (*retriever.Reading, error) {
+		return e.Read(ctx, r)
+	})
+	through(mux, opReadAll, ready, func(ctx context.Context, e engine, r retriever.ReadRequest, _ func(Progress)) (*retriever.Readings, error) {
+		return e.ReadAll(ctx, r)
+	})
+	through(mux, opStatus, ready, func(ctx context.Context, e engine, _ struct{}, _ func(Progress)) (*Status, error) {
+		return e.Status(ctx)
+	})
+	through(mux, opIndex, ready, func(ctx context.Context, e engine, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+		return e.Index(ctx, r, progress)
+	})
+	o := &owner{
+		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)},
+		ended:  make(chan struct{}),
+	}
+	go func() {
+		defer close(o.ended)
+		if err := o.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("serving other processes", "error", err)
+		}
+	}()
+	return o
+}
+
+// close stops listening, lets answers in flight leave within closeLimit, and
+// cuts the rest off; their callers ask again elsewhere.
+func (o *owner) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	if o.server.Shutdown(ctx) != nil {
+		o.server.Close()
+	}
+	<-o.ended
+}
+
+// through registers an operation of the engine, which callers may have to wait for.
+func through[In, Out any](mux *http.ServeMux, op string, ready func() (engine, error), fn func(context.Context, engine, In, func(Progress)) (*Out, error)) {
+	handle(mux, op, func(ctx context.Context, in In, progress func(Progress)) (*Out, error) {
+		e, err := ready()
+		if err != nil {
+			return nil, err
+		}
+		return fn(ctx, e, in, progress)
+	})
+}
+
+// handle registers an operation. progress may be called from any goroutine
+// until fn returns.
+func handle[In, Out any](mux *http.ServeMux, op string, fn func(ctx context.Context, in In, progress func(Progress)) (*Out, error)) {
+	mux.HandleFunc("POST "+op, func(w http.ResponseWriter, r *http.Request) {
+		var in In
+		var mu sync.Mutex
+		out := json.NewEncoder(w)
+		send := func(line reply) {
+			mu.Lock()
+			defer mu.Unlock()
+			// A caller that has gone away misses nothing.
+			if out.Encode(line) == nil && line.Progress != nil {
+				_ = http.NewResponseController(w).Flush()
+			}
+		}
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&in); err != nil {
+			send(reply{Error: encodeError(err)})
+			return
+		}
+		result, err := fn(r.Context(), in, func(p Progress) { send(reply{Progress: &p}) })
+		if err != nil {
+			send(reply{Error: encodeError(err)})
+			return
+		}
+		text, err := json.Marshal(result)
+		send(reply{Result: text, Error: encodeError(err)})
+	})
+}

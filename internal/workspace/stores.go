@@ -1,0 +1,128 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"cairn/internal/kv"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/flat"
+	"cairn/internal/store/text"
+	"cairn/internal/store/vectorcache"
+	"cairn/internal/walk"
+	"cairn/models"
+)
+
+// What lies in the index's folder, beside the lock and the socket.
+const (
+	documentsFile = "documents.db"
+	keywordFolder = "keywords"
+	vectorFolder  = "vectors"
+	cacheFile     = "embeddings" // survives a rebuild: it is keyed by model and text
+)
+
+// stores are the open files of an index.
+type stores struct {
+	db      *kv.DB
+	docs    *docs.Store
+	text    *text.Index
+	vectors *flat.Store
+	cache   *vectorcache.Cache // nil in a reader
+	files   *walk.Tree
+}
+
+// openStores opens the index in dir of the workspace root, for a model. An
+// index that exists but cannot be used as it is gives a *RebuildError, one that
+// does not exist, when readOnly, ErrNoIndex.
+func openStores(root, dir string, d models.Description, readOnly bool, log *slog.Logger) (s *stores, err error) {
+	s = &stores{}
+	defer func() {
+		if err != nil {
+			s.close()
+			s, err = nil, openError(err, d)
+		}
+	}()
+	if s.files, err = walk.Open(walk.Root{Dir: root}); err != nil {
+		return s, err
+	}
+	if s.db, err = kv.Open(filepath.Join(dir, documentsFile), &kv.Options{ReadOnly: readOnly}); err != nil {
+		return s, err
+	}
+	if s.docs, err = docs.Open(s.db, &docs.Options{Model: d}); err != nil {
+		return s, err
+	}
+	if s.text, err = text.Open(filepath.Join(dir, keywordFolder), &text.Options{ReadOnly: readOnly}); err != nil {
+		return s, err
+	}
+	if s.vectors, err = flat.Open(filepath.Join(dir, vectorFolder), d.Dimension, d.ID, &flat.Options{ReadOnly: readOnly, Logger: log}); err != nil {
+		return s, err
+	}
+	if readOnly {
+		return s, nil
+	}
+	s.cache, err = vectorcache.Open(filepath.Join(dir, cacheFile), d.ID, d.Dimension, &vectorcache.Options{Logger: log})
+	return s, err
+}
+
+// openError says what to do about an index that does not open.
+func openError(err error, d models.Description) error {
+	if e, ok := errors.AsType[*docs.FormatError](err); ok {
+		return &RebuildError{fmt.Sprintf("the index has format %d and this cairn reads format %d", e.Have, e.Want)}
+	}
+	if e, ok := errors.AsType[*docs.ModelError](err); ok {
+		return &RebuildError{fmt.Sprintf("the index was made with model %s and this is %s", e.Have, e.Want)}
+	}
+	if e, ok := errors.AsType[*flat.ModelError](err); ok {
+		return &RebuildError{fmt.Sprintf("the index was made with model %s and this is %s", e.Have, e.Want)}
+	}
+	if e, ok := errors.AsType[*flat.DimensionError](err); ok {
+		return &RebuildError{fmt.Sprintf("the index has vectors of dimension %d and model %s makes %d", e.Have, d.ID, e.Want)}
+	}
+	if e, ok := errors.AsType[*flat.FormatError](err); ok {
+		return &RebuildError{fmt.Sprintf("the vectors have format %d and this cairn reads format %d", e.Have, e.Want)}
+	}
+	if errors.Is(err, docs.ErrNoIndex) || errors.Is(err, fs.ErrNotExist) {
+		return ErrNoIndex
+	}
+	_, badDocs := errors.AsType[*kv.CorruptError](err)
+	_, badVectors := errors.AsType[*flat.CorruptError](err)
+	if badDocs || badVectors || errors.Is(err, text.ErrCorrupt) || errors.Is(err, text.ErrFormat) {
+		return &RebuildError{err.Error()}
+	}
+	return err
+}
+
+// close closes what is open.
+func (s *stores) close() error {
+	var errs []error
+	if s.cache != nil {
+		errs = append(errs, s.cache.Close())
+	}
+	if s.vectors != nil {
+		errs = append(errs, s.vectors.Close())
+	}
+	if s.text != nil {
+		errs = append(errs, s.text.Close())
+	}
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	if s.files != nil {
+		errs = append(errs, s.files.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// wipe removes the index but for the cache of embeddings.
+func wipe(dir string) error {
+	for _, name := range []string{documentsFile, keywordFolder, vectorFolder} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("removing the old index: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,299 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"cairn/models"
+	"cairn/retriever"
+)
+
+// Access is what a process wants to do with a folder.
+type Access int
+
+const (
+	// Reading opens what is there and creates nothing.
+	Reading Access = iota
+	// Owning opens the folder for writing, or asks the process that has it open.
+	Owning
+)
+
+// Options are the knobs of Open.
+type Options struct {
+	// Model opens the embedding model. It is called at most once, when the
+	// model is first needed, and not from several goroutines.
+	Model func() (models.Embedder, error)
+	// Description is the model's, known before it is opened.
+	Description models.Description
+	// ModelChosen is set when the user named the model: an owner that uses
+	// another one is then an error.
+	ModelChosen bool
+	// Command is how this process introduces itself, such as "cairn index".
+	Command string
+	// Background starts a run of the indexer whenever this process becomes the owner.
+	Background bool
+	// Warm loads the model while the stores open, instead of at its first use.
+	Warm bool
+	// Rebuild throws an index away that cannot be opened as it is.
+	Rebuild bool
+	// Logger receives what happens in the background; nil is silent.
+	Logger *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// lockWait is how long a process waits for a lock that is neither given up nor
+// served: an owner that opens or closes its stores. A caller is told within two seconds.
+const lockWait = 1500 * time.Millisecond
+
+// Workspace is one folder, opened. It works with the folder's own stores when
+// this process owns them or nobody does, and asks the owner otherwise; when an
+// owner goes away it opens anew. It is safe for concurrent use.
+type Workspace struct {
+	selection Selection
+	config    Config
+	options   Options
+	dir       string // of the index
+
+	mu      sync.Mutex
+	access  Access
+	current engine // nil after a close or when the owner went away
+	closed  bool
+}
+
+// Open opens the folder of sel. With Owning it creates the index's folder.
+// The stores are opened at once, the model is not.
+func Open(ctx context.Context, sel Selection, cfg Config, access Access, o Options) (*Workspace, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	w := &Workspace{selection: sel, config: cfg, options: o, access: access, dir: filepath.Join(sel.Root, ".cairn", "index")}
+	if _, err := w.engine(ctx); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Search answers a query.
+func (w *Workspace) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+	return ask(ctx, w, func(e engine) (*retriever.Answer, error) { return e.Search(ctx, q) })
+}
+
+// Read returns a document, a section or lines of one.
+func (w *Workspace) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+	return ask(ctx, w, func(e engine) (*retriever.Reading, error) { return e.Read(ctx, r) })
+}
+
+// ReadAll returns several places at once.
+func (w *Workspace) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	return ask(ctx, w, func(e engine) (*retriever.Readings, error) { return e.ReadAll(ctx, r) })
+}
+
+// Index starts a run of the indexer and waits for its end. The run goes on
+// when ctx ends first, until it is done or the workspace is closed. progress
+// may be nil; it is called from the caller's goroutine. A run that another
+// caller started is a *LockError, unless r.Join.
+func (w *Workspace) Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+	report, err := ask(ctx, w, func(e engine) (*IndexReport, error) { return e.Index(ctx, r, progress) })
+	if !errors.Is(err, errReadOnly) {
+		return report, err
+	}
+	if err := w.own(ctx); err != nil {
+		return nil, err
+	}
+	return ask(ctx, w, func(e engine) (*IndexReport, error) { return e.Index(ctx, r, progress) })
+}
+
+// Status tells the state of the workspace.
+func (w *Workspace) Status(ctx context.Context) (*Status, error) {
+	return ask(ctx, w, func(e engine) (*Status, error) { return e.Status(ctx) })
+}
+
+// Config is the folder's configuration.
+func (w *Workspace) Config() Config { return w.config }
+
+// Close ends what goes on in the background and closes the stores. What was
+// not finished is resumed by the next run.
+func (w *Workspace) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if w.current == nil {
+		return nil
+	}
+	e := w.current
+	w.current = nil
+	return e.close()
+}
+
+// attempts bounds how often a request moves on to a new owner. Owners last
+// seconds at least, so a second move within one request is rare.
+const attempts = 4
+
+// ask runs fn on the engine, and once more on a new one when the owner went away.
+func ask[T any](ctx context.Context, w *Workspace, fn func(engine) (*T, error)) (*T, error) {
+	for n := 1; ; n++ {
+		e, err := w.engine(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v, err := fn(e)
+		if !errors.Is(err, errGone) || n == attempts {
+			return v, err
+		}
+		w.drop(e)
+	}
+}
+
+// engine returns the open engine, and opens one if there is none.
+func (w *Workspace) engine(ctx context.Context) (engine, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, errors.New("the workspace is closed")
+	}
+	if w.current == nil {
+		e, err := w.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		w.current = e
+	}
+	return w.current, nil
+}
+
+// drop forgets e, unless another goroutine has replaced it already.
+func (w *Workspace) drop(e engine) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current == e {
+		w.current = nil
+		e.close()
+	}
+}
+
+// own gives up reading for owning.
+func (w *Workspace) own(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.access == Owning || w.closed {
+		return nil
+	}
+	w.access = Owning
+	if w.current == nil {
+		return nil
+	}
+	e := w.current
+	w.current = nil
+	return e.close()
+}
+
+// open finds the way into the folder: its owner's socket, else its stores.
+// w.mu is held.
+func (w *Workspace) open(ctx context.Context) (engine, error) {
+	if w.access == Owning {
+		if err := w.prepare(); err != nil {
+			return nil, err
+		}
+	} else if !w.indexed() {
+		return missing{w}, nil
+	}
+	lock := newFileLock(w.dir)
+	gated := false
+	defer func() {
+		if gated {
+			lock.openGate()
+		}
+	}()
+	var opened engine
+	ok, err := poll(ctx, lockWait, func() (bool, error) {
+		if r, err := dial(ctx, w, socketPath(w.dir, os.TempDir())); err == nil {
+			opened = r
+			return true, w.sameModel(r)
+		} else if !errors.Is(err, errGone) && !errors.Is(err, context.DeadlineExceeded) {
+			return false, err
+		}
+		if w.access == Reading {
+			ok, err := lock.tryRead()
+			if !ok || err != nil {
+				return false, err
+			}
+			opened, err = openReader(w, lock)
+			return err == nil, err
+		}
+		if !gated {
+			ok, err := lock.closeGate()
+			if gated = ok; !ok || err != nil {
+				return false, err
+			}
+		}
+		me := Holder{PID: os.Getpid(), Command: w.options.Command, StartedAt: w.options.Now().UTC().Truncate(time.Second)}
+		ok, err := lock.tryOwn(me)
+		if !ok || err != nil {
+			return false, err
+		}
+		opened, err = openOwner(w, lock, me)
+		return err == nil, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, &LockError{LockFile: lock.path, Holder: readHolder(w.dir), Doing: "using"}
+	}
+	return opened, nil
+}
+
+// sameModel refuses an owner whose model is not the one the user asked for.
+func (w *Workspace) sameModel(r *remote) error {
+	if w.options.ModelChosen && r.owner.Model != w.options.Description.ID {
+		err := fmt.Errorf("process %d (%s) owns this folder and uses model %s, not %s; stop it first", r.owner.Holder.PID, r.owner.Holder.Command, r.owner.Model, w.options.Description.ID)
+		r.close()
+		return err
+	}
+	return nil
+}
+
+// indexed reports whether there is an index to read.
+func (w *Workspace) indexed() bool {
+	_, err := os.Stat(filepath.Join(w.dir, documentsFile))
+	return err == nil
+}
+
+// prepare makes the index's folder, and keeps it out of version control.
+func (w *Workspace) prepare() error {
+	top := filepath.Join(w.selection.Root, ".cairn")
+	if err := os.MkdirAll(top, 0o755); err != nil {
+		return fmt.Errorf("making the index's folder: %w", err)
+	}
+	if err := privateFolder(w.dir); err != nil {
+		return err
+	}
+	ignore := filepath.Join(top, ".gitignore")
+	if _, err := os.Stat(ignore); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.WriteFile(ignore, []byte("/index/\n/.gitignore\n"), 0o644); err != nil {
+		return fmt.Errorf("keeping the index out of version control: %w", err)
+	}
+	return nil
+}
+
+// status fills in what every engine knows.
+func (w *Workspace) status(s retriever.IndexState) *Status {
+	st := &Status{IndexState: s, Model: w.options.Description.ID, Workspace: w.selection, Skipped: map[string]int{}}
+	for _, warning := range w.config.Warnings {
+		st.Warnings = append(st.Warnings, warning.String())
+	}
+	return st
+}
