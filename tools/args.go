@@ -1,0 +1,104 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+)
+
+// whole is an integer argument. JSON Schema counts 5.0 as an integer, and some
+// clients send it that way.
+type whole int
+
+func (w *whole) UnmarshalJSON(text []byte) error {
+	var f float64
+	if err := json.Unmarshal(text, &f); err != nil {
+		if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			bad.Type = reflect.TypeFor[int]()
+		}
+		return err
+	}
+	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return &json.UnmarshalTypeError{Value: "number " + string(text), Type: reflect.TypeFor[int]()}
+	}
+	*w = whole(f)
+	return nil
+}
+
+// marshal is json.Marshal without the escapes that HTML would need: answers
+// are full of code, and each escape costs its reader tokens.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// decode reads a tool's arguments into args, a pointer to a struct. Absent
+// arguments are an empty object; unknown names and wrong types are failures.
+func decode(raw json.RawMessage, args any) error {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if raw[0] != '{' {
+		return invalid("arguments must be an object")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(args)
+	if err == nil {
+		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+			return invalid("trailing data after the arguments")
+		}
+		return nil
+	}
+	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		where := bad.Field
+		if where == "" {
+			where = "an argument"
+		}
+		return invalid("%s: got %s, want %s", where, bad.Value, typeName(bad.Type))
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return invalid("unknown argument %s, want {%s}", name, strings.Join(argNames(args), ","))
+	}
+	return invalid("%s", err)
+}
+
+// typeName is a Go type in the words of JSON Schema.
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return typeName(t.Elem())
+	case reflect.Int, reflect.Int64:
+		return "integer"
+	case reflect.Float64:
+		return "number"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Slice:
+		return "array"
+	case reflect.Struct, reflect.Map:
+		return "object"
+	}
+	return t.Kind().String()
+}
+
+// argNames lists the arguments a tool knows, in the order of the struct.
+func argNames(args any) []string {
+	t := reflect.TypeOf(args).Elem()
+	var names []string
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}

@@ -1,0 +1,70 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"cairn/internal/workspace"
+)
+
+// The codes of the tools' specification; the negative ones are JSON-RPC's.
+const (
+	CodeNotFound      = 1001
+	CodeTokenLimit    = 1003
+	CodeStale         = 1006
+	CodeLock          = 1007
+	CodeRateLimit     = 429
+	CodeInvalidParams = jsonrpc.CodeInvalidParams
+	CodeInternal      = jsonrpc.CodeInternalError
+)
+
+// Failure is a failed call as clients see it.
+type Failure struct {
+	Code    int            `json:"code"`
+	Message string         `json:"message"`
+	Data    map[string]any `json:"data,omitempty"`
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("%s (code %d)", f.Message, f.Code) }
+
+// invalid refuses an argument.
+func invalid(format string, args ...any) *Failure {
+	return &Failure{Code: CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
+}
+
+// failureOf translates an error into what clients see.
+func failureOf(err error) *Failure {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
+	}
+	if lock, ok := errors.AsType[*workspace.LockError](err); ok {
+		data := map[string]any{"lock_file": lock.LockFile, "holder_pid": lock.Holder.PID, "suggestion": lock.Suggestion(), "detail": lock.Error()}
+		if !lock.Holder.StartedAt.IsZero() {
+			data["holder_started_at"] = lock.Holder.StartedAt.UTC().Format("2006-01-02T15:04:05Z")
+		}
+		return &Failure{Code: CodeLock, Message: "Lock Error", Data: data}
+	}
+	if f := readFailure(err); f != nil {
+		return f
+	}
+	if errors.Is(err, context.Canceled) {
+		return &Failure{Code: CodeInternal, Message: "cancelled"}
+	}
+	return &Failure{Code: CodeInternal, Message: err.Error()}
+}
+
+// wire is the failure as a JSON-RPC error.
+func (f *Failure) wire() *jsonrpc.Error {
+	e := &jsonrpc.Error{Code: int64(f.Code), Message: f.Message}
+	if len(f.Data) > 0 {
+		data, err := marshal(f.Data)
+		if err != nil {
+			return &jsonrpc.Error{Code: CodeInternal, Message: err.Error()} // unreachable: the values are plain
+		}
+		e.Data = data
+	}
+	return e
+}

@@ -1,0 +1,90 @@
+package tools
+
+import (
+	"context"
+	"strings"
+
+	"cairn/internal/workspace"
+	"cairn/retriever"
+)
+
+// fake is an engine with one document and a failure for each kind of error,
+// chosen by the path that is read.
+type fake struct {
+	search func(context.Context, retriever.Query) (*retriever.Answer, error) // nil: the one document
+	index  func(context.Context, workspace.IndexRequest, func(workspace.Progress)) (*workspace.IndexReport, error)
+}
+
+func (f *fake) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+	if f.search != nil {
+		return f.search(ctx, q)
+	}
+	if strings.TrimSpace(q.Text) == "" || len([]rune(q.Text)) > retriever.MaxQuery {
+		return nil, &retriever.InvalidError{Field: "query", Reason: "out of range"}
+	}
+	if q.Limit < 1 || q.Limit > retriever.MaxLimit {
+		return nil, &retriever.InvalidError{Field: "limit", Reason: "out of range"}
+	}
+	if _, err := retriever.ParseMode(string(q.Mode)); err != nil {
+		return nil, err
+	}
+	return &retriever.Answer{
+		Results: []retriever.Result{{
+			Path: "docs/auth.md", Title: "Auth", Headings: []string{"Auth", "Login Flow"}, Anchor: "login-flow", Anchors: []string{"Login Flow", "OAuth Configuration"},
+			LineRange: retriever.Lines{Start: 3, End: 9}, Passage: retriever.Lines{Start: 4, End: 5}, Hash: "a1b2", Tokens: 450, SectionHash: "c3d4", SectionTokens: 40, Score: .75, Snippet: "Log in <first> & wait.",
+		}},
+		TotalCount: 1, Mode: q.Mode, Degraded: []string{}, Index: retriever.IndexState{State: "ready", Files: 1, Sections: 2, Embedded: 2},
+	}, nil
+}
+
+func (f *fake) Read(_ context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+	switch r.Path {
+	case "docs/missing.md":
+		return nil, &retriever.NotFoundError{Path: r.Path, Nearest: []string{"docs/existing.md"}}
+	case "docs/nothing-like-it.md":
+		return nil, &retriever.NotFoundError{Path: r.Path}
+	case "docs/auth.md#nope":
+		return nil, &retriever.NotFoundError{Path: "docs/auth.md", Anchor: "nope", Anchors: []string{"login-flow"}, Nearest: []string{"login-flow"}}
+	case "docs/huge.md":
+		return nil, &retriever.TokenLimitError{Path: r.Path, Tokens: 35000, Limit: 32000}
+	case "../x.md":
+		return nil, &retriever.InvalidError{Field: "path", Reason: "it leads out of the workspace"}
+	case "docs/locked.md":
+		return nil, &workspace.LockError{LockFile: ".cairn/index/lock", Holder: workspace.Holder{PID: 12345, Command: "cairn index"}, Doing: "using"}
+	}
+	if r.ExpectedHash != "" && r.ExpectedHash != "a1b2" {
+		return nil, &retriever.StaleError{Path: r.Path, Expected: r.ExpectedHash, Actual: "a1b2"}
+	}
+	return &retriever.Reading{Path: r.Path, Title: "Auth", Content: "# Auth\n\nText.", Tokens: 3, Hash: "a1b2"}, nil
+}
+
+func (f *fake) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	all := &retriever.Readings{Documents: []retriever.Reading{}, Failed: []retriever.FailedPlace{}}
+	for _, path := range r.Paths {
+		reading, err := f.Read(ctx, retriever.ReadRequest{Path: path})
+		if err != nil {
+			all.Failed = append(all.Failed, retriever.FailedPlace{Path: path, Error: err.Error(), Err: err})
+			continue
+		}
+		all.Documents = append(all.Documents, *reading)
+	}
+	return all, nil
+}
+
+func (f *fake) Index(ctx context.Context, r workspace.IndexRequest, progress func(workspace.Progress)) (*workspace.IndexReport, error) {
+	if f.index != nil {
+		return f.index(ctx, r, progress)
+	}
+	if progress != nil {
+		progress(workspace.Progress{Phase: "scan", Done: 1, Total: 1})
+		progress(workspace.Progress{Phase: "vectors", Done: 2, Total: 2, Searchable: true})
+	}
+	return &workspace.IndexReport{Files: 1, Added: 1, Sections: 2, Chunks: 2, Embedded: 2}, nil
+}
+
+func (f *fake) Status(context.Context) (*workspace.Status, error) {
+	return &workspace.Status{
+		IndexState: retriever.IndexState{State: "ready", Files: 1, Sections: 2, Embedded: 2},
+		Model:      "model@123", Workspace: workspace.Selection{Root: "/w", Rule: workspace.RuleCurrent}, Skipped: map[string]int{"binary": 1},
+	}, nil
+}

@@ -1,0 +1,251 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/internal/workspace"
+	"cairn/retriever"
+)
+
+// Engine is the workspace the tools work on; *workspace.Workspace is one.
+// Every method may be called concurrently.
+type Engine interface {
+	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
+	Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error)
+	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
+	Index(ctx context.Context, r workspace.IndexRequest, progress func(workspace.Progress)) (*workspace.IndexReport, error)
+	Status(ctx context.Context) (*workspace.Status, error)
+}
+
+// Options are the knobs of New. Nil and the zero value mean the defaults.
+type Options struct {
+	// Version is the server's own version; "" is "devel".
+	Version string
+	// Logger receives what goes wrong beside the answers; nil is silent.
+	Logger *slog.Logger
+	// NoRateLimit turns the limits of the specification off.
+	NoRateLimit bool
+	// DefaultMode is the mode of read_context when none is given; "" is hybrid.
+	DefaultMode retriever.Mode
+	// Now is the clock of the limits; nil is time.Now.
+	Now func() time.Time
+}
+
+// Server offers the tools to any number of sessions.
+type Server struct {
+	engine  Engine
+	options Options
+	tools   []tool
+	limits  *limiter
+	// running bounds the calls worked on at once, over all sessions: more
+	// would not be answered sooner, only hold memory.
+	running chan struct{}
+}
+
+// maxRunning is some multiple of the cores a server has; calls beyond wait.
+const maxRunning = 16
+
+// tool is one tool: what is told about it and what it does.
+type tool struct {
+	name, title, description string
+	input, output            string // JSON Schema
+	readOnly                 bool
+	rate                     rate // zero: unlimited
+	// long marks calls that mostly wait; they are not counted as running.
+	long bool
+	// call does the work. Errors are translated by failureOf.
+	call func(ctx context.Context, c call) (any, error)
+	// bare turns the structured content into what the method of the tool's
+	// name answers with; nil leaves it as it is.
+	bare func(any) any
+}
+
+// call is one use of a tool.
+type call struct {
+	args     json.RawMessage
+	progress func(workspace.Progress) // nil when nobody asked
+}
+
+// New returns a server over engine.
+func New(engine Engine, o *Options) *Server {
+	s := &Server{engine: engine, running: make(chan struct{}, maxRunning)}
+	if o != nil {
+		s.options = *o
+	}
+	if s.options.Version == "" {
+		s.options.Version = "devel"
+	}
+	if s.options.Logger == nil {
+		s.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.options.DefaultMode == "" {
+		s.options.DefaultMode = retriever.Hybrid
+	}
+	if s.options.Now == nil {
+		s.options.Now = time.Now
+	}
+	s.limits = newLimiter(s.options.Now)
+	// The order is the order of the list and never changes.
+	s.tools = []tool{index(engine), readContext(engine, s.options.DefaultMode), readDoc(engine), status(engine)}
+	return s
+}
+
+// find returns the tool of that name.
+func (s *Server) find(name string) (tool, bool) {
+	for _, t := range s.tools {
+		if t.name == name {
+			return t, true
+		}
+	}
+	return tool{}, false
+}
+
+// do runs one call of a session within the limits.
+func (s *Server) do(ctx context.Context, session string, t tool, c call) (any, *Failure) {
+	if t.rate.Burst > 0 && !s.options.NoRateLimit {
+		if f := s.limits.allow(session, t.name, t.rate); f != nil {
+			return nil, f
+		}
+	}
+	if !t.long {
+		select {
+		case s.running <- struct{}{}:
+			defer func() { <-s.running }()
+		case <-ctx.Done():
+			return nil, failureOf(ctx.Err())
+		}
+	}
+	answer, err := t.call(ctx, c)
+	if err != nil {
+		f := failureOf(err)
+		if f.Code == CodeInternal && !errors.Is(err, context.Canceled) {
+			s.options.Logger.Error("tool failed", "tool", t.name, "error", err)
+		}
+		return nil, f
+	}
+	return answer, nil
+}
+
+// sdkServer makes the SDK's server for one session.
+func (s *Server) sdkServer(ctx context.Context, session string) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "cairn", Title: "cairn", Version: s.options.Version}, &mcp.ServerOptions{
+		Instructions: s.instructions(ctx),
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+			// The tools change only with the binary.
+			c.TTLMs, c.CacheScope = int(time.Hour/time.Millisecond), "private"
+		},
+	})
+	for _, t := range s.tools {
+		server.AddTool(t.definition(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			answer, f := s.do(ctx, session, t, call{args: req.Params.Arguments, progress: notifier(ctx, req)})
+			if f != nil {
+				return result(f, true)
+			}
+			return result(answer, false)
+		})
+	}
+	return server
+}
+
+// definition is what tools/list says about the tool.
+func (t tool) definition() *mcp.Tool {
+	no := false
+	return &mcp.Tool{
+		Name: t.name, Title: t.title, Description: t.description,
+		InputSchema: json.RawMessage(t.input), OutputSchema: json.RawMessage(t.output),
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
+	}
+}
+
+// result puts a value into both channels: clients forward one or the other.
+func result(value any, isError bool) (*mcp.CallToolResult, error) {
+	text, err := marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: string(text)}},
+		StructuredContent: json.RawMessage(text),
+		IsError:           isError,
+	}, nil
+}
+
+// notifier reports progress to a client that sent a token; else it is nil.
+func notifier(ctx context.Context, req *mcp.CallToolRequest) func(workspace.Progress) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	step := 0.0 // has to grow with each notification, over all phases
+	return func(p workspace.Progress) {
+		step++
+		// A client that has gone away misses nothing.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: step, Message: p.String()})
+	}
+}
+
+// ServeStdio serves one session over line-delimited JSON-RPC until in ends or
+// ctx does, whichever is first; what was asked by then is still answered, for
+// at most drainLimit. Nothing but JSON-RPC is written to out.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	const session = "stdio"
+	defer s.limits.forget(session)
+	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	isDirect := func(method string) bool { _, ok := s.find(method); return ok }
+	c := newConn(calls, in, out, isDirect, func(ctx context.Context, method string, params json.RawMessage) (any, error) {
+		t, _ := s.find(method)
+		answer, f := s.do(ctx, session, t, call{args: params})
+		if f != nil {
+			return nil, f.wire()
+		}
+		if t.bare != nil {
+			answer = t.bare(answer)
+		}
+		return answer, nil
+	})
+	defer c.Close()
+	ss, err := s.sdkServer(calls, session).Connect(calls, c, nil)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, c.shutdown)()
+	ended := make(chan error, 1)
+	go func() {
+		err := ss.Wait()
+		cancel()
+		c.calls.Wait()
+		ended <- err
+	}()
+	return within(ended, c.closed)
+}
+
+// within waits for the session to end. Once the connection is closed, calls
+// that do not heed their cancellation are given little time: the process is
+// about to end and the index survives that at any moment.
+func within(ended <-chan error, closed <-chan struct{}) error {
+	select {
+	case err := <-ended:
+		return err
+	case <-closed:
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-timer.C:
+		return nil
+	}
+}
+
+// grace is how long cancelled calls may take to return.
+const grace = 200 * time.Millisecond

@@ -1,0 +1,262 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"cairn/internal/store"
+	"cairn/internal/workspace"
+	"cairn/retriever"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func request(id int, method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
+}
+
+func TestParseReadContext(t *testing.T) {
+	long := strings.Repeat("ü", 200)
+	for _, c := range []struct {
+		args string
+		want retriever.Query
+		bad  string // part of the message
+	}{
+		{args: `{"query":"auth flow"}`, want: retriever.Query{Text: "auth flow", Mode: "hybrid", Limit: 5}},
+		{args: `{"query":"a","mode":"keyword","semantic":true}`, want: retriever.Query{Text: "a", Mode: "keyword", Limit: 5}},
+		{args: `{"query":"a","semantic":true}`, want: retriever.Query{Text: "a", Mode: "semantic", Limit: 5}},
+		{args: `{"query":"a","semantic":false,"mode":null,"filters":null,"limit":null}`, want: retriever.Query{Text: "a", Mode: "hybrid", Limit: 5}},
+		{args: `{"query":"a","limit":50.0}`, want: retriever.Query{Text: "a", Mode: "hybrid", Limit: 50}},
+		{args: `{"query":"` + long + `"}`, want: retriever.Query{Text: long, Mode: "hybrid", Limit: 5}},
+		{args: `{"query":"a","filters":{"tags":["AUTH","x"],"priority":"HIGH","assignee":"@me","path_prefix":"docs/"}}`,
+			want: retriever.Query{Text: "a", Mode: "hybrid", Limit: 5, Filter: store.Filter{Tags: []string{"AUTH", "x"}, Priority: "HIGH", Assignee: "@me", PathPrefix: "docs/"}}},
+		{args: `{"query":"a","cursor":"abc","max_tokens":900,"explain":true}`, want: retriever.Query{Text: "a", Mode: "hybrid", Limit: 5, Cursor: "abc", MaxTokens: 900, Explain: true}},
+		{args: `{"query":"a","limit":0}`, bad: "limit: 0"},
+		{args: `{"query":"a","limit":"5"}`, bad: "limit: got string, want integer"},
+		{args: `{"query":"a","limit":2.5}`, bad: "want integer"},
+		{args: `{"query":"a","max_tokens":0}`, bad: "max_tokens: 0"},
+		{args: `{"query":"a","mode":""}`, bad: "mode: empty"},
+		{args: `{"query":7}`, bad: "query: got number, want string"},
+		{args: `{"query":"a","semantic":"yes"}`, bad: "semantic: got string, want boolean"},
+		{args: `{"query":"a","filters":{"tag":["x"]}}`, bad: `unknown argument "tag"`},
+		{args: `{"query":"a","k":3}`, bad: `unknown argument "k", want {query,limit,mode`},
+		{args: `{"query":"a"} {}`, bad: "trailing data"},
+		{args: `[]`, bad: "must be an object"},
+	} {
+		got, err := parseReadContext(call{args: json.RawMessage(c.args)}, retriever.Hybrid)
+		if c.bad != "" {
+			f, ok := err.(*Failure)
+			if !ok || f.Code != -32602 || !strings.Contains(f.Message, c.bad) {
+				t.Errorf("%s: error %v, want -32602 with %q", c.args, err, c.bad)
+			}
+			continue
+		}
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", c.args, err, diff)
+		}
+	}
+}
+
+// TestPipelined sends 64 requests at once. The engine answers none of them
+// before maxRunning are being worked on, so the test hangs unless they run
+// at the same time.
+func TestPipelined(t *testing.T) {
+	var running atomic.Int32
+	many := make(chan struct{})
+	e := &fake{}
+	e.search = func(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+		if running.Add(1) == maxRunning {
+			close(many)
+		}
+		<-many
+		return (&fake{}).Search(ctx, q)
+	}
+	s := newSession(t, e, &Options{NoRateLimit: true})
+	lines := []string{request(1000, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`)}
+	for id := range 64 {
+		if id%2 == 0 {
+			lines = append(lines, request(id, "read_context", `{"query":"a"}`))
+		} else {
+			lines = append(lines, request(id, "tools/call", `{"name":"read_context","arguments":{"query":"a"}}`))
+		}
+	}
+	go s.send(lines...)
+	seen := map[float64]bool{}
+	for range len(lines) {
+		var m struct {
+			ID    float64
+			Error any
+		}
+		line := s.receive()
+		if err := json.Unmarshal([]byte(line), &m); err != nil || m.Error != nil || seen[m.ID] {
+			t.Fatalf("answer %s: %v, want one result for each id", line, err)
+		}
+		seen[m.ID] = true
+	}
+	if rest := s.close(); rest != "" {
+		t.Errorf("more answers than requests: %s", rest)
+	}
+}
+
+func TestEndOfInputFlushesAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &fake{search: func(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+			time.Sleep(time.Second) // the bubble's clock
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			return (&fake{}).Search(ctx, q)
+		}}
+		s := newSession(t, e, nil)
+		s.send(request(1, "read_context", `{"query":"a"}`), request(2, "read_context", `{"query":"b"}`))
+		start := time.Now()
+		rest := s.close()
+		if got := strings.Count(rest, `"result"`); got != 2 {
+			t.Errorf("%d of 2 answers arrived after the end of the input:\n%s", got, rest)
+		}
+		if took := time.Since(start); took >= 2*time.Second {
+			t.Errorf("the session ended %v after its input, want less than 2 s", took)
+		}
+	})
+}
+
+// TestEndOfInputCancels makes sure that a call without an end does not keep the
+// process alive.
+func TestEndOfInputCancels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &fake{search: func(ctx context.Context, _ retriever.Query) (*retriever.Answer, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		s := newSession(t, e, nil)
+		s.send(request(1, "read_context", `{"query":"a"}`))
+		start := time.Now()
+		s.close()
+		if took := time.Since(start); took >= 2*time.Second {
+			t.Errorf("the session ended %v after its input, want less than 2 s", took)
+		}
+	})
+}
+
+func TestCancelledNotificationEndsADirectCall(t *testing.T) {
+	e := &fake{search: func(ctx context.Context, _ retriever.Query) (*retriever.Answer, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	s := newSession(t, e, nil)
+	s.send(request(1, "read_context", `{"query":"a"}`), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if line := s.receive(); !strings.Contains(line, "cancelled") {
+		t.Errorf("answer %s, want one that says cancelled", line)
+	}
+	s.close()
+}
+
+// TestRateLimit is the specification's example: 15 calls pass, the 16th is
+// refused; both ways of calling share the count.
+func TestRateLimit(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := newSession(t, &fake{}, &Options{Now: func() time.Time { return now }})
+	s.send(request(0, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
+	s.receive()
+	for i := range 16 {
+		method, params := "read_context", `{"query":"a"}`
+		if i%2 == 1 {
+			method, params = "tools/call", `{"name":"read_context","arguments":{"query":"a"}}`
+		}
+		s.send(request(i+1, method, params))
+		line := s.receive()
+		refused := strings.Contains(line, `"code":429`)
+		if refused != (i == 15) {
+			t.Errorf("call %d is refused: %v, want only the 16th\n%s", i+1, refused, line)
+		}
+		if refused && !strings.Contains(line, `"retry_after_seconds":60`) {
+			t.Errorf("refusal %s, want retry_after_seconds 60", line)
+		}
+	}
+	s.close()
+}
+
+func TestIndexReturnsWhileARunGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &fake{index: func(ctx context.Context, _ workspace.IndexRequest, _ func(workspace.Progress)) (*workspace.IndexReport, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		s := newSession(t, e, nil)
+		s.send(request(1, "index", `{"wait_seconds":3}`))
+		start := time.Now()
+		line := s.receive()
+		if took := time.Since(start); took != 3*time.Second || !strings.Contains(line, `"done":false`) || !strings.Contains(line, `"status":{`) {
+			t.Errorf("after %v: %s, want done=false with the status after 3 s", took, line)
+		}
+		s.close()
+	})
+}
+
+func TestOversizedLine(t *testing.T) {
+	s := newSession(t, &fake{}, nil)
+	go s.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"`+strings.Repeat("a", maxLine)+`"}}`, request(2, "ping", `{}`))
+	if line := s.receive(); !strings.Contains(line, "-32600") || !strings.Contains(line, `"id":null`) {
+		t.Errorf("answer %.200s, want -32600 without an id", line)
+	}
+	if line := s.receive(); !strings.Contains(line, `"id":2`) {
+		t.Errorf("answer %.200s, want the next request's", line)
+	}
+	s.close()
+}
+
+// TestSchemas holds what the tools say of their answers against real ones,
+// failures included, and the size of the whole list below its budget.
+func TestSchemas(t *testing.T) {
+	s := New(&fake{}, nil)
+	size := 0
+	for _, tool := range s.tools {
+		def, err := json.Marshal(tool.definition())
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += len(def)
+		for name, source := range map[string]string{"input": tool.input, "output": tool.output} {
+			if !strings.HasPrefix(strings.TrimSpace(source), `{`) || !strings.Contains(source[:20], `"type":"object"`) {
+				t.Errorf("%s: the %s schema is not an object at its root", tool.name, name)
+			}
+		}
+		schema := new(jsonschema.Schema)
+		if err := json.Unmarshal([]byte(tool.output), schema); err != nil {
+			t.Fatalf("%s: %v", tool.name, err)
+		}
+		resolved, err := schema.Resolve(nil)
+		if err != nil {
+			t.Fatalf("%s: %v", tool.name, err)
+		}
+		for _, args := range []string{`{"query":"a"}`, `{"path":"docs/auth.md"}`, `{"paths":["docs/auth.md","docs/missing.md"]}`, `{}`, `{"no":1}`} {
+			answer, f := s.do(t.Context(), "t", tool, call{args: json.RawMessage(args)})
+			if f != nil {
+				answer = f
+			}
+			text, err := json.Marshal(answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var instance any
+			if err := json.Unmarshal(text, &instance); err != nil {
+				t.Fatal(err)
+			}
+			if err := resolved.Validate(instance); err != nil {
+				t.Errorf("%s(%s) answers %s, which its schema refuses: %v", tool.name, args, text, err)
+			}
+		}
+	}
+	// Some 4 bytes a token; the whole list must stay below 3,000 tokens.
+	if size > 12000 {
+		t.Errorf("the definitions take %d bytes, want at most 12000", size)
+	}
+}

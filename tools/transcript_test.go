@@ -1,0 +1,137 @@
+package tools
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata with what the server says")
+
+// TestTranscripts plays testdata/*.txt: lines that begin with "> " go to the
+// server, lines with "< " are what it has to say, other lines are prose. Each
+// request is answered before the next is sent.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, string(want))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("the server says something else (-want +got); rewrite with -update if that is right:\n%s", diff)
+			}
+		})
+	}
+}
+
+// play runs a transcript against a server of its own and returns it with the
+// server's lines as they came.
+func play(t *testing.T, script string) string {
+	s := newSession(t, &fake{}, nil)
+	var out strings.Builder
+	for text := range strings.Lines(script) {
+		switch {
+		case strings.HasPrefix(text, "< "):
+		case strings.HasPrefix(text, "> "):
+			out.WriteString(text)
+			message := strings.TrimSuffix(strings.TrimPrefix(text, "> "), "\n")
+			s.send(message)
+			for owed := answers(message); owed > 0; {
+				line := s.receive()
+				out.WriteString("< " + line + "\n")
+				if !strings.Contains(line, `"method":`) {
+					owed--
+				}
+			}
+		default:
+			out.WriteString(text)
+		}
+	}
+	if rest := s.close(); rest != "" {
+		t.Errorf("the server said more than it was asked:\n%s", rest)
+	}
+	return out.String()
+}
+
+// answers is the number of lines a message is answered with, progress aside.
+func answers(message string) int {
+	if strings.TrimSpace(message) == "" {
+		return 0
+	}
+	var m struct{ ID, Method any }
+	if err := json.Unmarshal([]byte(message), &m); err != nil || m.Method == nil || m.ID != nil {
+		return 1
+	}
+	return 0
+}
+
+// session is a server and the streams that lead to it.
+type session struct {
+	t    *testing.T
+	in   *io.PipeWriter
+	out  *bufio.Reader
+	done chan error
+}
+
+func newSession(t *testing.T, e Engine, o *Options) *session {
+	t.Helper()
+	inRead, inWrite := io.Pipe()
+	outRead, outWrite := io.Pipe()
+	s := &session{t: t, in: inWrite, out: bufio.NewReader(outRead), done: make(chan error, 1)}
+	go func() {
+		err := New(e, o).ServeStdio(t.Context(), inRead, outWrite)
+		outWrite.Close()
+		s.done <- err
+	}()
+	return s
+}
+
+func (s *session) send(lines ...string) {
+	s.t.Helper()
+	if _, err := io.WriteString(s.in, strings.Join(lines, "\n")+"\n"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *session) receive() string {
+	s.t.Helper()
+	line, err := s.out.ReadString('\n')
+	if err != nil {
+		s.t.Fatalf("after %q: %v", line, err)
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// close ends the input and returns what the server still says.
+func (s *session) close() string {
+	s.t.Helper()
+	s.in.Close()
+	rest, err := io.ReadAll(s.out)
+	if err != nil {
+		s.t.Error(err)
+	}
+	if err := <-s.done; err != nil {
+		s.t.Errorf("ServeStdio = %v", err)
+	}
+	return string(bytes.TrimSpace(rest))
+}
