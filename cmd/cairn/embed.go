@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) embedCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "embed",
+		Short:   "Turn each line of standard input into a vector, one JSON object a line",
+		Example: `  echo "some text" | cairn embed`,
+		Args:    cobra.NoArgs,
+		RunE:    a.command(func(ctx context.Context, _ []string) error { return a.embed(ctx) }),
+	}
+	a.model.add(cmd)
+	return cmd
+}
+
+const (
+	// embedBatch is how many lines are embedded at once: enough for all cores,
+	// few enough that output follows input closely.
+	embedBatch = 64
+	// maxEmbedLine bounds a line in bytes; the model reads far less of it.
+	maxEmbedLine = 16 << 20
+)
+
+func (a *app) embed(ctx context.Context) error {
+	model, err := a.model.open()
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	lines := bufio.NewScanner(a.stdin)
+	lines.Buffer(make([]byte, 64<<10), maxEmbedLine)
+	out := bufio.NewWriter(a.stdout)
+	a.stdout = out
+	for more, read := true, 0; more; {
+		var batch []string
+		for len(batch) < embedBatch {
+			if more = lines.Scan(); !more {
+				break
+			}
+			batch = append(batch, lines.Text())
+		}
+		read += len(batch)
+		vectors, err := model.EmbedDocuments(ctx, batch)
+		if err != nil {
+			return err
+		}
+		for _, v := range vectors {
+			if err := a.printJSON(struct {
+				Vector []float32 `json:"vector"`
+			}{v}); err != nil {
+				return err
+			}
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+			return fmt.Errorf("line %d is longer than %d bytes", read+1, maxEmbedLine)
+		} else if err != nil && err != io.EOF {
+			return fmt.Errorf("reading standard input: %w", err)
+		}
+	}
+	return nil
+}

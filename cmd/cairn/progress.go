@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"cairn/internal/workspace"
+)
+
+// progress shows how far a run is, on standard error: a bar on a terminal,
+// else a line at the beginning of each phase and every few seconds.
+type progress struct {
+	out   io.Writer
+	tty   bool
+	bar   *progressbar.ProgressBar
+	phase string
+	last  time.Time
+}
+
+// lineEvery keeps logs short where nobody watches.
+const lineEvery = 5 * time.Second
+
+func (a *app) newProgress() *progress {
+	return &progress{out: a.stderr, tty: isTerminal(a.stderr)}
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func (p *progress) show(step workspace.Progress) {
+	if step.Total == 0 && step.Done == 0 {
+		return
+	}
+	if !p.tty {
+		if step.Phase != p.phase || time.Since(p.last) >= lineEvery {
+			p.phase, p.last = step.Phase, time.Now()
+			fmt.Fprintln(p.out, step)
+		}
+		return
+	}
+	if step.Phase != p.phase {
+		p.end()
+		p.phase = step.Phase
+		total := step.Total
+		if total == 0 {
+			total = -1 // a spinner
+		}
+		p.bar = progressbar.NewOptions(total,
+			progressbar.OptionSetWriter(p.out),
+			progressbar.OptionSetDescription(fmt.Sprintf("%-9s", step.Phase)),
+			progressbar.OptionSetWidth(30),
+			progressbar.OptionShowCount(),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	if step.Total > 0 && p.bar.GetMax() != step.Total {
+		p.bar.ChangeMax(step.Total)
+	}
+	// Drawing fails only with the terminal, and then there is nothing to show.
+	_ = p.bar.Set(step.Done)
+}
+
+// end removes the bar.
+func (p *progress) end() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+}

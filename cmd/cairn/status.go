@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"cairn/internal/workspace"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Tell the state of the index and which folder it is about",
+		Args:  cobra.NoArgs,
+		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.status(ctx) }),
+	}
+}
+
+func (a *app) status(ctx context.Context) error {
+	w, err := a.open(ctx, "status", workspace.Reading, nil)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	s, err := w.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(s)
+	}
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(a.stdout, "%-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("workspace", "%s (%s)", s.Workspace.Root, s.Workspace.Rule)
+	row("state", "%s", s.State)
+	if s.Progress != nil {
+		row("progress", "%s", s.Progress)
+	}
+	row("files", "%d in %d sections", s.Files, s.Sections)
+	row("vectors", "%d made, %d pending", s.Embedded, s.Pending)
+	row("model", "%s", s.Model)
+	if s.BuiltAt != "" {
+		row("built", "%s", s.BuiltAt)
+	}
+	if s.Owner != nil {
+		row("owner", "process %d, %s, since %s", s.Owner.PID, s.Owner.Command, s.Owner.StartedAt.Local().Format("15:04:05"))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
+		row("skipped", "%d files: %s", s.Skipped[reason], reason)
+	}
+	if s.Problem != "" {
+		row("problem", "%s", s.Problem)
+	}
+	if s.State == "missing" {
+		row("next", "cairn index")
+	}
+	return nil
+}
