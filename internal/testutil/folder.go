@@ -22,39 +22,39 @@ var words = strings.Fields(`the a of index server token budget query section hea
 func Markdown(r *rand.Rand, size int) string {
 	var b strings.Builder
 	if r.IntN(4) == 0 {
-		fmt.Fprintf(&b, "---\ntitle: %s\ntags: [%s, %s]\npriority: high\n---\n\n", sentence(r, 3), word(r), word(r))
+		fmt.Fprintf(&b, "---\ntitle: %s\ntags: [%s, %s]\npriority: high\n---\n\n", Sentence(r, 3), word(r), word(r))
 	}
 	if r.IntN(3) == 0 {
-		b.WriteString(sentence(r, 8) + ".\n\n")
+		b.WriteString(Sentence(r, 8) + ".\n\n")
 	}
 	for b.Len() < size {
 		switch r.IntN(12) {
 		case 0, 1, 2:
-			fmt.Fprintf(&b, "%s %s\n\n", strings.Repeat("#", 1+r.IntN(4)), sentence(r, 1+r.IntN(5)))
+			fmt.Fprintf(&b, "%s %s\n\n", strings.Repeat("#", 1+r.IntN(4)), Sentence(r, 1+r.IntN(5)))
 		case 3:
-			fmt.Fprintf(&b, "%s\n-----\n\n", sentence(r, 2))
+			fmt.Fprintf(&b, "%s\n-----\n\n", Sentence(r, 2))
 		case 4:
 			for range 1 + r.IntN(12) {
-				fmt.Fprintf(&b, "- %s\n", sentence(r, 1+r.IntN(30)))
+				fmt.Fprintf(&b, "- %s\n", Sentence(r, 1+r.IntN(30)))
 			}
 			b.WriteString("\n")
 		case 5:
 			b.WriteString("```go\n")
 			for range 1 + r.IntN(20) {
-				fmt.Fprintf(&b, "# %s\n\n\t%s\n", sentence(r, 3), sentence(r, 6))
+				fmt.Fprintf(&b, "# %s\n\n\t%s\n", Sentence(r, 3), Sentence(r, 6))
 			}
 			b.WriteString("```\n")
 		case 6:
 			b.WriteString("| name | text |\n|---|---|\n")
 			for range 1 + r.IntN(15) {
-				fmt.Fprintf(&b, "| %s | %s |\n", word(r), sentence(r, 5))
+				fmt.Fprintf(&b, "| %s | %s |\n", word(r), Sentence(r, 5))
 			}
 			b.WriteString("\n")
 		case 7:
 			b.WriteString(strings.Repeat(word(r), 1+r.IntN(200)) + "\n\n")
 		default:
 			for range 1 + r.IntN(8) {
-				fmt.Fprintf(&b, "%s. ", sentence(r, 3+r.IntN(25)))
+				fmt.Fprintf(&b, "%s. ", Sentence(r, 3+r.IntN(25)))
 			}
 			b.WriteString("\n\n")
 		}
@@ -64,7 +64,8 @@ func Markdown(r *rand.Rand, size int) string {
 
 func word(r *rand.Rand) string { return words[r.IntN(len(words))] }
 
-func sentence(r *rand.Rand, n int) string {
+// Sentence returns n words of those documents are made of, for queries.
+func Sentence(r *rand.Rand, n int) string {
 	out := make([]string, n)
 	for i := range out {
 		out[i] = word(r)

@@ -1,0 +1,181 @@
+package indexer
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"cairn/internal/markdown"
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/vectorcache"
+	"cairn/internal/walk"
+	"cairn/models"
+)
+
+// Stores are what an Indexer keeps in step. They stay the caller's to close.
+type Stores struct {
+	// Files are the roots of the workspace.
+	Files   *walk.Tree
+	Docs    *docs.Store
+	Text    store.Keyword
+	Vectors store.Vectors
+	// Cache holds embeddings by text. Nil means that a renamed file, and what
+	// was embedded but not committed before a crash, is embedded again.
+	Cache *vectorcache.Cache
+}
+
+// Options are the knobs of New. Nil and the zero value give the defaults.
+type Options struct {
+	// Walk says which files are indexed.
+	Walk *walk.Options
+	// Markdown bounds parsing.
+	Markdown *markdown.Options
+	// Chunk sets the size of chunks.
+	Chunk *ChunkOptions
+	// Parallel is the number of files read and parsed at a time; 0 is GOMAXPROCS.
+	Parallel int
+	// BatchTexts is the number of texts given to the encoder at a time; 0 is 32
+	// for each processor, at least 64.
+	BatchTexts int
+	// WindowChunks is the number of chunks sorted by length together; 0 is 4096.
+	WindowChunks int
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Reached, when not nil, is called at the named points between the steps of
+	// a run, possibly by several goroutines at a time. It is for tests that
+	// interrupt a run.
+	Reached func(point string)
+}
+
+// Indexer brings an index up to date with its files. It is safe for concurrent
+// use; calls of the same phase wait for each other.
+type Indexer struct {
+	stores   Stores
+	embedder models.Embedder
+	options  Options
+	chunker  *Chunker
+
+	// One lock a phase: files can be refreshed while vectors are made.
+	scanning, keywords, vectors sync.Mutex
+}
+
+// New returns an Indexer that writes to the stores. It starts nothing.
+func New(s Stores, e models.Embedder, o *Options) *Indexer {
+	x := &Indexer{stores: s, embedder: e}
+	if o != nil {
+		x.options = *o
+	}
+	if x.options.Walk == nil {
+		x.options.Walk = &walk.Options{}
+	}
+	if x.options.Parallel <= 0 {
+		x.options.Parallel = runtime.GOMAXPROCS(0)
+	}
+	if x.options.BatchTexts <= 0 {
+		x.options.BatchTexts = max(64, 32*runtime.GOMAXPROCS(0))
+	}
+	if x.options.WindowChunks <= 0 {
+		x.options.WindowChunks = 4096
+	}
+	x.chunker = NewChunker(e.Description(), e.Tokenizer(), x.options.Chunk)
+	return x
+}
+
+// Chunker returns the rules by which this Indexer cuts documents.
+func (x *Indexer) Chunker() *Chunker { return x.chunker }
+
+func (x *Indexer) now() time.Time {
+	if x.options.Now != nil {
+		return x.options.Now()
+	}
+	return time.Now()
+}
+
+func (x *Indexer) reached(point string) {
+	if x.options.Reached != nil {
+		x.options.Reached(point)
+	}
+}
+
+// Run brings everything up to date: Scan, Keywords, Vectors, and then the
+// generation, if anything changed. An interrupted run, whether by ctx or by
+// the end of the process, is resumed by the next one. The Report tells what was
+// done also when there is an error. progress may be nil; it is called by one
+// goroutine at a time, ten times a second at most.
+func (x *Indexer) Run(ctx context.Context, progress func(Progress)) (*Report, error) {
+	return x.run(ctx, progress, func(t *tally) error { return x.scan(ctx, nil, progress, t) })
+}
+
+// Paths is Run for the given files alone, as a watcher names them: relative to
+// the workspace, slash-separated. A folder stands for what is or was below it.
+func (x *Indexer) Paths(ctx context.Context, paths []string, progress func(Progress)) (*Report, error) {
+	only, err := newCover(paths)
+	if err != nil {
+		return nil, fmt.Errorf("indexing: %w", err)
+	}
+	return x.run(ctx, progress, func(t *tally) error { return x.scan(ctx, only, progress, t) })
+}
+
+// Scan brings the documents up to date with the files and marks what changed
+// as pending. It embeds nothing and makes nothing searchable.
+func (x *Indexer) Scan(ctx context.Context, progress func(Progress)) (*Report, error) {
+	t := newTally()
+	err := x.timed(t, PhaseScan, func() error { return x.scan(ctx, nil, progress, t) })
+	return x.finish(t, err)
+}
+
+func (x *Indexer) run(ctx context.Context, progress func(Progress), scan func(*tally) error) (*Report, error) {
+	t := newTally()
+	err := x.timed(t, PhaseScan, func() error { return scan(t) })
+	if err == nil {
+		err = x.timed(t, PhaseKeywords, func() error { return x.Keywords(ctx, progress) })
+	}
+	if err == nil {
+		err = x.timed(t, PhaseVectors, func() error { return x.makeVectors(ctx, progress, t) })
+	}
+	if err == nil {
+		err = x.advance(ctx)
+	}
+	return x.finish(t, err)
+}
+
+func (x *Indexer) timed(t *tally, p Phase, phase func() error) error {
+	start := x.now()
+	err := phase()
+	t.do(func(r *Report) { r.Seconds[p] += x.now().Sub(start).Seconds() })
+	return err
+}
+
+// advance counts the run as completed.
+func (x *Indexer) advance(ctx context.Context) error {
+	var roots []string
+	for _, r := range x.stores.Files.Roots() {
+		roots = append(roots, r.Dir)
+	}
+	x.reached("before the generation")
+	_, err := x.stores.Docs.Advance(ctx, roots, x.now())
+	return err
+}
+
+// finish adds the state of the whole index to the report.
+func (x *Indexer) finish(t *tally, err error) (*Report, error) {
+	counts, countErr := x.stores.Docs.Counts()
+	if err == nil {
+		err = countErr
+	}
+	meta, metaErr := x.stores.Docs.Meta()
+	if err == nil {
+		err = metaErr
+	}
+	t.do(func(r *Report) {
+		r.Files, r.Sections, r.Chunks = counts.Files, counts.Sections, counts.Chunks
+		r.Generation = meta.Generation
+	})
+	if err != nil {
+		return &t.Report, fmt.Errorf("indexing: %w", err)
+	}
+	return &t.Report, nil
+}

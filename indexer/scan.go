@@ -1,0 +1,269 @@
+package indexer
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"cairn/internal/store/docs"
+	"cairn/internal/walk"
+)
+
+// putBytes is the text stored in one transaction: large enough that waiting
+// for the disk costs little, small enough that a kill loses little.
+const putBytes = 4 << 20
+
+// deletePaths is how many documents one transaction removes.
+const deletePaths = 1000
+
+// scanner compares files with what the documents know of them. What it
+// gathers is written by one goroutine at a time.
+type scanner struct {
+	x     *Indexer
+	t     *tally
+	m     *meter
+	known map[string]docs.File
+
+	look    []walk.Entry    // new, or not as they were
+	seen    map[string]bool // indexed files that are still there
+	kept    []string        // could not be looked at: what is known of them, and below them, stays
+	skipped []docs.Skipped
+	touched []docs.Touched
+	puts    []docs.Put
+	size    int // bytes of puts
+}
+
+// scan compares all files, or, when only is not nil, those it covers. The walk
+// comes first, since what it finds unchanged needs no more; then the rest is
+// read; what is gone leaves last, so that a file that moved is never missing.
+func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress), t *tally) error {
+	x.scanning.Lock()
+	defer x.scanning.Unlock()
+	known, err := x.stores.Docs.Files()
+	if err != nil {
+		return fmt.Errorf("reading the list of documents: %w", err)
+	}
+	s := &scanner{
+		x: x, t: t, known: known, seen: make(map[string]bool, len(known)),
+		m: newMeter(progress, x.now, Progress{Phase: PhaseScan}),
+	}
+	defer s.m.end()
+	if err := s.walk(ctx, only); err != nil {
+		return err
+	}
+	s.m.expect(len(s.look))
+	x.reached("files found")
+	if err := s.readAll(ctx); err != nil {
+		return err
+	}
+	var gone []string
+	for path := range known {
+		if !s.seen[path] && !s.isKept(path) && only.covers(path) {
+			gone = append(gone, path)
+		}
+	}
+	if err := s.remove(ctx, gone); err != nil {
+		return err
+	}
+	if err := x.stores.Docs.Touch(ctx, s.touched); err != nil {
+		return fmt.Errorf("recording file times: %w", err)
+	}
+	return s.recordSkipped(ctx, only)
+}
+
+// walk sorts out what the walk alone can decide.
+func (s *scanner) walk(ctx context.Context, only *cover) error {
+	return s.x.stores.Files.Walk(ctx, s.x.options.Walk, func(e walk.Entry) error {
+		if !only.covers(e.Path) && !(e.Dir && only.below(e.Path)) {
+			return nil
+		}
+		f, indexed := s.known[e.Path]
+		switch {
+		case e.Reason == walk.Unreadable:
+			s.keep(e.Path, e.Err)
+		case e.Reason != walk.None:
+			s.skip(e.Path, e.Reason)
+		case indexed && f.Size == e.Size && f.ModTime == e.ModTime:
+			s.seen[e.Path] = true
+			s.t.do(func(r *Report) { r.Unchanged++ })
+		default:
+			s.look = append(s.look, e)
+		}
+		return nil
+	})
+}
+
+// keep notes what could not be looked at.
+func (s *scanner) keep(path string, err error) {
+	s.kept = append(s.kept, path)
+	s.t.do(func(r *Report) { r.Unreadable = append(r.Unreadable, Unreadable{Path: path, Err: err}) })
+}
+
+// skip notes a file that is not to be indexed. Those of other kinds are counted
+// but not listed: in a source tree they are nearly all, and nobody expects them.
+func (s *scanner) skip(path string, reason walk.Reason) {
+	s.t.do(func(r *Report) { r.Skipped[reason.String()]++ })
+	if reason != walk.Extension && reason != walk.BadName {
+		s.skipped = append(s.skipped, docs.Skipped{Path: path, Reason: reason.String()})
+	}
+}
+
+// readAll reads files on all processors, at most some megabytes ahead of what
+// is stored, and stores the documents.
+func (s *scanner) readAll(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	outcomes := make(chan outcome, s.x.options.Parallel)
+	var next, running atomic.Int64
+	running.Store(int64(s.x.options.Parallel))
+	for range s.x.options.Parallel {
+		g.Go(func() error {
+			defer func() {
+				if running.Add(-1) == 0 {
+					close(outcomes)
+				}
+			}()
+			for {
+				i := next.Add(1) - 1
+				if i >= int64(len(s.look)) {
+					return nil
+				}
+				select {
+				case outcomes <- s.read(s.look[i]):
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		})
+	}
+	g.Go(func() error {
+		for o := range outcomes {
+			if err := s.collect(ctx, o); err != nil {
+				return err
+			}
+		}
+		return s.put(ctx)
+	})
+	return g.Wait()
+}
+
+// collect takes in what became of one file.
+func (s *scanner) collect(ctx context.Context, o outcome) error {
+	_, indexed := s.known[o.path]
+	switch o.kind {
+	case touched:
+		s.seen[o.path] = true
+		s.touched = append(s.touched, docs.Touched{Path: o.path, Size: o.size, ModTime: o.modTime})
+		s.t.do(func(r *Report) { r.Unchanged++ })
+	case changed:
+		s.seen[o.path] = true
+		s.puts = append(s.puts, *o.put)
+		s.size += len(o.put.Text)
+		s.t.do(func(r *Report) {
+			if indexed {
+				r.Changed++
+			} else {
+				r.Added++
+			}
+		})
+	case skipped:
+		s.skip(o.path, o.reason)
+	case unreadable:
+		s.keep(o.path, o.err)
+	}
+	s.m.add(1, 0, 0)
+	if s.size >= putBytes {
+		return s.put(ctx)
+	}
+	return nil
+}
+
+// put stores the documents collected so far with their pending marks.
+func (s *scanner) put(ctx context.Context) error {
+	if len(s.puts) == 0 {
+		return nil
+	}
+	s.x.reached("documents read")
+	if err := s.x.stores.Docs.Put(ctx, s.puts); err != nil {
+		return fmt.Errorf("storing %d documents: %w", len(s.puts), err)
+	}
+	s.x.reached("documents stored")
+	s.puts, s.size = nil, 0
+	return nil
+}
+
+// remove deletes documents whose files are gone or not to be indexed any more.
+func (s *scanner) remove(ctx context.Context, gone []string) error {
+	slices.Sort(gone)
+	for batch := range slices.Chunk(gone, deletePaths) {
+		if err := s.x.stores.Docs.Delete(ctx, batch); err != nil {
+			return fmt.Errorf("removing %d documents: %w", len(batch), err)
+		}
+		s.x.reached("documents removed")
+		s.t.do(func(r *Report) { r.Removed += len(batch) })
+	}
+	return nil
+}
+
+// recordSkipped replaces the list of skipped files, as far as it was looked at.
+func (s *scanner) recordSkipped(ctx context.Context, only *cover) error {
+	if only != nil {
+		before, err := s.x.stores.Docs.Skipped()
+		if err != nil {
+			return fmt.Errorf("reading skipped files: %w", err)
+		}
+		for _, f := range before {
+			if !only.covers(f.Path) && !only.below(f.Path) {
+				s.skipped = append(s.skipped, f)
+			}
+		}
+	}
+	if err := s.x.stores.Docs.SetSkipped(ctx, s.skipped); err != nil {
+		return fmt.Errorf("recording skipped files: %w", err)
+	}
+	s.x.reached("skips recorded")
+	return nil
+}
+
+func (s *scanner) isKept(path string) bool {
+	return slices.ContainsFunc(s.kept, func(k string) bool { return within(path, k) })
+}
+
+// within reports whether path is dir or lies below it.
+func within(path, dir string) bool {
+	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
+}
+
+// cover is a set of files and folders. Nil covers everything.
+type cover struct{ paths []string }
+
+// newCover returns the set of the given paths. A change of ignore rules can
+// concern every file, so it covers everything.
+func newCover(paths []string) (*cover, error) {
+	c := &cover{}
+	for _, p := range paths {
+		clean, err := walk.Clean(strings.TrimSuffix(p, "/"))
+		if err != nil {
+			return nil, err
+		}
+		if name := path.Base(clean); name == ".gitignore" || name == ".cairnignore" {
+			return nil, nil
+		}
+		c.paths = append(c.paths, clean)
+	}
+	return c, nil
+}
+
+// covers reports whether path is in the set or below a folder that is.
+func (c *cover) covers(path string) bool {
+	return c == nil || slices.ContainsFunc(c.paths, func(p string) bool { return within(path, p) })
+}
+
+// below reports whether something in the set lies below dir.
+func (c *cover) below(dir string) bool {
+	return c == nil || slices.ContainsFunc(c.paths, func(p string) bool { return within(p, dir) })
+}

@@ -1,0 +1,56 @@
+package indexer
+
+import (
+	"context"
+	"fmt"
+
+	"cairn/internal/store/docs"
+)
+
+// DivergedError says that a derived index holds another number of chunks than
+// the documents have, although nothing is pending, and that filling it again
+// did not help: it holds chunks nobody knows. It has to be removed and rebuilt.
+type DivergedError struct {
+	Kind       docs.Kind
+	Have, Want int // chunks
+}
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("the index of %s holds %d chunks, the documents have %d: remove the index and build it again", e.Kind, e.Have, e.Want)
+}
+
+// inStep runs bring until the index of that kind holds as many chunks as the
+// documents have. An index that lost some, because its files were removed or
+// restored from another day, is filled again once. The caller holds the
+// phase's lock, so that nobody else changes the index.
+func (x *Indexer) inStep(ctx context.Context, kind docs.Kind, count func() (int, error), bring func() error) error {
+	for renewed := false; ; renewed = true {
+		if err := bring(); err != nil {
+			return err
+		}
+		counts, err := x.stores.Docs.Counts()
+		if err != nil {
+			return err
+		}
+		pending := counts.Text
+		if kind == docs.Vectors {
+			pending = counts.Vectors
+		}
+		if pending.Files > 0 {
+			return nil // changed meanwhile; the next call goes on
+		}
+		have, err := count()
+		if err != nil {
+			return fmt.Errorf("counting the chunks of the index of %s: %w", kind, err)
+		}
+		switch {
+		case have == counts.Chunks:
+			return nil
+		case renewed:
+			return &DivergedError{Kind: kind, Have: have, Want: counts.Chunks}
+		}
+		if err := x.stores.Docs.Renew(ctx, kind); err != nil {
+			return fmt.Errorf("marking all documents for the index of %s: %w", kind, err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package indexer
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"slices"
+
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+)
+
+// window is a number of pending documents on their way to the vector store:
+// what is sorted by length together.
+type window struct {
+	docs []docState
+	jobs []job
+}
+
+// docState is a pending document of a window.
+type docState struct {
+	mark  docs.Mark
+	stale []string
+	left  int  // chunks whose vector is not stored yet
+	done  bool // the mark is, or is about to be, cleared
+}
+
+// job is a chunk that needs its vector.
+type job struct {
+	doc   int // in window.docs
+	entry store.VectorEntry
+	text  string // what the encoder reads
+	key   [sha256.Size]byte
+}
+
+// readWindow reads pending documents above after until the window is full. A
+// single document larger than a window is a window of its own. Document, text
+// and mark are of one moment.
+func (x *Indexer) readWindow(after string) (w *window, err error) {
+	w = &window{}
+	err = x.stores.Docs.View(func(r *docs.Reader) error {
+		for {
+			pending, err := r.Pending(docs.Vectors, after, pendingPage)
+			if err != nil || len(pending) == 0 {
+				return err
+			}
+			for _, p := range pending {
+				if len(w.docs) > 0 && len(w.jobs)+p.Chunks > x.options.WindowChunks {
+					return nil
+				}
+				after = p.Path
+				w.docs = append(w.docs, docState{mark: p.Mark, stale: p.Stale})
+				if p.Deleted {
+					continue
+				}
+				if err := x.addJobs(w, r, p.Path); err != nil {
+					return err
+				}
+			}
+		}
+	})
+	return w, err
+}
+
+// addJobs appends the chunks of the document that was added last.
+func (x *Indexer) addJobs(w *window, r *docs.Reader, path string) error {
+	doc, text, err := readDocument(r, path)
+	if err != nil {
+		return err
+	}
+	before := len(w.jobs)
+	for i := range doc.Sections {
+		s := &doc.Sections[i]
+		for n := range s.Chunks {
+			t := x.chunker.EmbedText(doc, i, n, text)
+			w.jobs = append(w.jobs, job{
+				doc:   len(w.docs) - 1,
+				entry: store.VectorEntry{Chunk: store.ChunkID(doc.Path, s.Anchor, n), Path: doc.Path, Labels: doc.Labels},
+				text:  t,
+				key:   sha256.Sum256([]byte(t)),
+			})
+		}
+	}
+	w.docs[len(w.docs)-1].left = len(w.jobs) - before
+	return nil
+}
+
+// batches groups jobs that lack a vector by text, so that equal texts are
+// embedded once, sorts the groups by length and cuts them into batches of size
+// texts. Long and short batches take turns, so that the speed seen so far
+// predicts the time that is left.
+func batches(jobs []job, size int) [][][]*job {
+	groups := map[[sha256.Size]byte]int{}
+	var texts [][]*job
+	for i := range jobs {
+		j := &jobs[i]
+		if j.entry.Vector != nil {
+			continue
+		}
+		g, ok := groups[j.key]
+		if !ok {
+			g = len(texts)
+			groups[j.key] = g
+			texts = append(texts, nil)
+		}
+		texts[g] = append(texts[g], j)
+	}
+	slices.SortStableFunc(texts, func(a, b []*job) int { return cmp.Compare(len(b[0].text), len(a[0].text)) })
+	sorted := slices.Collect(slices.Chunk(texts, size))
+	out := make([][][]*job, 0, len(sorted))
+	for low, high := 0, len(sorted)-1; low <= high; low, high = low+1, high-1 {
+		out = append(out, sorted[low])
+		if low < high {
+			out = append(out, sorted[high])
+		}
+	}
+	return out
+}
