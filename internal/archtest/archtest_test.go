@@ -50,6 +50,7 @@ var owners = map[string][]string{
 	"github.com/gofrs/flock":                   {"internal/workspace"},
 	"github.com/spf13/cobra":                   {"cmd/cairn"},
 	"github.com/schollz/progressbar/v3":        {"cmd/cairn"},
+	"github.com/bmatcuk/doublestar/v4":         {"internal/walk"},
 	"github.com/go-git/go-git/v5":              {"internal/walk"},
 	"github.com/go-git/go-billy/v5":            {"internal/walk"},
 	"github.com/mmcloughlin/avo":               {"models/bert/asm", "models/bert/avo", "internal/store/flat"},
