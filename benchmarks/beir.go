@@ -1,0 +1,153 @@
+package benchmarks
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// beirDocument is a line of corpus.jsonl.
+type beirDocument struct {
+	ID    string `json:"_id"`
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// beirSet is a retrieval set in BEIR's layout: corpus.jsonl, queries.jsonl and
+// qrels/SPLIT.tsv (Thakur et al., NeurIPS 2021).
+type beirSet struct {
+	documents []beirDocument
+	queries   []beirQuery // those with a relevant document, in the order of the judgements
+}
+
+type beirQuery struct {
+	id, text string
+	relevant Relevance
+}
+
+// readBEIR reads one split of the set in folder dir. Of documents that share an
+// id the last stays.
+func readBEIR(dir, split string) (*beirSet, error) {
+	set := &beirSet{}
+	at := map[string]int{}
+	err := readLines(filepath.Join(dir, "corpus.jsonl"), func(line []byte) error {
+		var d beirDocument
+		if err := json.Unmarshal(line, &d); err != nil {
+			return err
+		}
+		if d.ID == "" {
+			return errors.New("a document without _id")
+		}
+		if i, ok := at[d.ID]; ok {
+			set.documents[i] = d
+			return nil
+		}
+		at[d.ID] = len(set.documents)
+		set.documents = append(set.documents, d)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string]string{}
+	err = readLines(filepath.Join(dir, "queries.jsonl"), func(line []byte) error {
+		var q struct {
+			ID   string `json:"_id"`
+			Text string `json:"text"`
+		}
+		if err := json.Unmarshal(line, &q); err != nil {
+			return err
+		}
+		texts[q.ID] = q.Text
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	judged := map[string]int{}
+	first := true
+	err = readLines(filepath.Join(dir, "qrels", split+".tsv"), func(line []byte) error {
+		if first {
+			first = false
+			return nil
+		}
+		field := strings.Split(strings.TrimSuffix(string(line), "\r"), "\t")
+		if len(field) != 3 {
+			return fmt.Errorf("%d fields, want query-id, corpus-id and score", len(field))
+		}
+		grade, err := strconv.Atoi(strings.TrimSpace(field[2]))
+		if err != nil || grade <= 0 {
+			return err
+		}
+		text, ok := texts[field[0]]
+		if !ok {
+			return fmt.Errorf("query %q is not in queries.jsonl", field[0])
+		}
+		i, ok := judged[field[0]]
+		if !ok {
+			i = len(set.queries)
+			judged[field[0]] = i
+			set.queries = append(set.queries, beirQuery{field[0], text, Relevance{}})
+		}
+		set.queries[i].relevant[field[1]] = grade
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(set.documents) == 0 || len(set.queries) == 0 {
+		return nil, fmt.Errorf("%s has %d documents and %d judged queries for split %q", dir, len(set.documents), len(set.queries), split)
+	}
+	return set, nil
+}
+
+// readLines calls fn with every line of a file that is not blank.
+func readLines(name string, fn func(line []byte) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 1<<20)
+	for n := 1; ; n++ {
+		line, err := r.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
+		if text := strings.TrimSpace(string(line)); text != "" {
+			if err := fn([]byte(strings.TrimRight(string(line), "\r\n"))); err != nil {
+				return fmt.Errorf("%s:%d: %w", name, n, err)
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}
+
+// markdown returns the document as a file: its text, with its title in the front
+// matter. A text that has front matter with a title is left as it is.
+func (d *beirDocument) markdown() string {
+	title, err := json.Marshal(d.Title) // a JSON string is a YAML string
+	if err != nil {
+		panic(err) // unreachable: strings always marshal
+	}
+	line := "title: " + string(title) + "\n"
+	rest, ok := strings.CutPrefix(d.Text, "---\n")
+	switch end := strings.Index("\n"+rest, "\n---"); {
+	case d.Title == "":
+		return d.Text
+	case !ok || end < 0:
+		return "---\n" + line + "---\n\n" + d.Text
+	case strings.HasPrefix(rest, "title:") || strings.Contains(rest[:end], "\ntitle:"):
+		return d.Text
+	default:
+		return "---\n" + line + rest
+	}
+}

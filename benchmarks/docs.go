@@ -1,0 +1,294 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cairn/indexer"
+	"cairn/internal/kv"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/flat"
+	"cairn/internal/store/text"
+	"cairn/internal/store/vectorcache"
+	"cairn/internal/walk"
+	"cairn/models"
+	"cairn/retriever"
+)
+
+// DocsOptions say what Docs measures. Data, Split and Embedder are required.
+type DocsOptions struct {
+	// Data is a folder in BEIR's layout.
+	Data string
+	// Split names a file below qrels, without ".tsv".
+	Split string
+	// Modes are the ones measured, in this order; nil means all three.
+	Modes []retriever.Mode
+	// Embedder makes the vectors; it stays the caller's to close. Budget
+	// counts tokens of results; nil estimates them.
+	Embedder models.Embedder
+	Budget   models.BudgetCounter
+	// Cache is a folder that keeps embeddings from run to run; "" keeps none.
+	Cache string
+	// Work is the folder in which the temporary workspace and its index are
+	// made; "" is the system's.
+	Work string
+	// Chunk and Retriever configure what is measured; nil means the defaults.
+	Chunk     *indexer.ChunkOptions
+	Retriever *retriever.Options
+	// MaxQueries, when positive, measures so many queries, evenly spread over
+	// the split.
+	MaxQueries int
+	// Progress hears of the indexing when not nil.
+	Progress func(indexer.Progress)
+	// Each, when not nil, is told the figures of every query.
+	Each func(mode retriever.Mode, query string, m Metrics)
+}
+
+// DocsReport is what Docs measures.
+type DocsReport struct {
+	Dataset   string                        `json:"dataset"`
+	Split     string                        `json:"split"`
+	Documents int                           `json:"documents"`
+	Queries   int                           `json:"queries"`
+	Modes     map[retriever.Mode]ModeReport `json:"modes"`
+	Index     IndexReport                   `json:"index"`
+}
+
+// ModeReport is the quality and the speed of one mode. Latencies are those of a
+// search with ten results on a warm index, query embedding included.
+type ModeReport struct {
+	Metrics
+	Latency Latency `json:"latency_ms"`
+}
+
+// Latency holds percentiles in milliseconds.
+type Latency struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+// IndexReport says what the index cost: seconds from start to searchable, bytes
+// on disk, and the largest resident set of the process so far.
+type IndexReport struct {
+	Seconds float64 `json:"seconds"`
+	Bytes   int64   `json:"bytes"`
+	PeakRSS int64   `json:"peak_rss_bytes"`
+}
+
+// Docs indexes a document retrieval set with the real indexer and stores and
+// runs the queries of one split with the real retriever. Every document is a
+// Markdown file named after its id, its title in the front matter. Queries are
+// not held to the length that tools accept. A ranking goes as deep as a
+// search does; near-duplicates keep the place their own score gives them.
+func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
+	if o.Embedder == nil {
+		return nil, fmt.Errorf("measuring %s: an embedder is needed", o.Data)
+	}
+	set, err := readBEIR(o.Data, o.Split)
+	if err != nil {
+		return nil, fmt.Errorf("reading the set: %w", err)
+	}
+	if o.MaxQueries > 0 && o.MaxQueries < len(set.queries) {
+		spread := make([]beirQuery, o.MaxQueries)
+		for i := range spread {
+			spread[i] = set.queries[i*len(set.queries)/o.MaxQueries]
+		}
+		set.queries = spread
+	}
+	dir, err := os.MkdirTemp(o.Work, "cairn-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	w, err := openBench(ctx, dir, set, &o)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	report := &DocsReport{
+		Dataset: filepath.Base(filepath.Clean(o.Data)), Split: o.Split, Documents: len(set.documents), Queries: len(set.queries),
+		Modes: map[retriever.Mode]ModeReport{}, Index: w.report,
+	}
+	modes := o.Modes
+	if len(modes) == 0 {
+		modes = []retriever.Mode{retriever.Keyword, retriever.Semantic, retriever.Hybrid}
+	}
+	for _, mode := range modes {
+		if report.Modes[mode], err = w.measure(ctx, set.queries, mode, o.Each); err != nil {
+			return nil, err
+		}
+	}
+	report.Index.PeakRSS = peakRSS()
+	return report, nil
+}
+
+// bench is one set, indexed.
+type bench struct {
+	retriever *retriever.Retriever
+	ids       map[string]string // path -> document id
+	report    IndexReport
+	closers   []func() error
+}
+
+func (w *bench) close() {
+	for _, c := range slices.Backward(w.closers) {
+		c() // all of it is removed next
+	}
+}
+
+// openBench writes the documents of set below dir and indexes them.
+func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (w *bench, err error) {
+	w = &bench{ids: make(map[string]string, len(set.documents))}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	source, index := filepath.Join(dir, "docs"), filepath.Join(dir, "index")
+	for _, d := range []string{source, index} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range set.documents {
+		name := fileName(d.ID, w.ids)
+		w.ids[name] = d.ID
+		if err := os.WriteFile(filepath.Join(source, name), []byte(d.markdown()), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	files, err := walk.Open(walk.Root{Dir: source})
+	if err != nil {
+		return nil, err
+	}
+	w.closers = append(w.closers, files.Close)
+	db, err := kv.Open(filepath.Join(index, "cairn.db"), nil)
+	if err != nil {
+		return nil, err
+	}
+	w.closers = append(w.closers, db.Close)
+	model := o.Embedder.Description()
+	documents, err := docs.Open(db, &docs.Options{Model: model})
+	if err != nil {
+		return nil, err
+	}
+	keywords, err := text.Open(filepath.Join(index, "text"), nil)
+	if err != nil {
+		return nil, err
+	}
+	w.closers = append(w.closers, keywords.Close)
+	vectors, err := flat.Open(filepath.Join(index, "vectors"), model.Dimension, model.ID, nil)
+	if err != nil {
+		return nil, err
+	}
+	w.closers = append(w.closers, vectors.Close)
+	var cache *vectorcache.Cache
+	if o.Cache != "" {
+		if err := os.MkdirAll(o.Cache, 0o755); err != nil {
+			return nil, err
+		}
+		cache, err = vectorcache.Open(filepath.Join(o.Cache, "vectors"), model.ID, model.Dimension, &vectorcache.Options{MaxEntries: 4 << 20})
+		if err != nil {
+			return nil, err
+		}
+		w.closers = append(w.closers, cache.Close)
+	}
+	start := time.Now()
+	x := indexer.New(indexer.Stores{Files: files, Docs: documents, Text: keywords, Vectors: vectors, Cache: cache}, o.Embedder,
+		&indexer.Options{Chunk: o.Chunk, Walk: &walk.Options{NoIgnoreFiles: true, Allow: []string{"**"}}})
+	if _, err := x.Run(ctx, o.Progress); err != nil {
+		return nil, err
+	}
+	w.report.Seconds = time.Since(start).Seconds()
+	if w.report.Bytes, err = folderSize(index); err != nil {
+		return nil, err
+	}
+	options := retriever.Options{}
+	if o.Retriever != nil {
+		options = *o.Retriever
+	}
+	options.QueryCache = 1 // every query is embedded anew in every mode
+	w.retriever, err = retriever.New(retriever.Sources{
+		Documents: documents, Keyword: keywords, Vectors: vectors, Embedder: o.Embedder, Budget: o.Budget, Files: files,
+	}, &options)
+	return w, err
+}
+
+// fileName makes a file name of an id that is not one of taken. It keeps the
+// words of the id, since the names of real files say something too.
+func fileName(id string, taken map[string]string) string {
+	stem := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '_'
+	}, id)
+	stem = strings.TrimLeft(stem, "._")
+	stem = stem[:min(len(stem), 120)]
+	if stem == "" {
+		stem = "document"
+	}
+	name := stem + ".md"
+	for n := 2; ; n++ {
+		if _, ok := taken[name]; !ok {
+			return name
+		}
+		name = stem + "-" + strconv.Itoa(n) + ".md"
+	}
+}
+
+// measure runs all queries in one mode.
+func (w *bench) measure(ctx context.Context, queries []beirQuery, mode retriever.Mode, each func(retriever.Mode, string, Metrics)) (ModeReport, error) {
+	var all []Metrics
+	var latencies []float64
+	for i, q := range queries {
+		query := retriever.Query{Text: strings.TrimSpace(q.text), Mode: mode}
+		start := time.Now()
+		ranking, err := w.retriever.Rank(ctx, query, 0)
+		if err == nil {
+			_, err = w.retriever.Present(ctx, query, ranking, 10)
+		}
+		if err != nil {
+			return ModeReport{}, fmt.Errorf("query %s: %w", q.id, err)
+		}
+		if i > 0 || len(queries) == 1 { // the first warms up
+			latencies = append(latencies, float64(time.Since(start).Nanoseconds())/1e6)
+		}
+		ids := make([]string, len(ranking.Documents))
+		for n, d := range ranking.Documents {
+			ids[n] = w.ids[d.Path]
+		}
+		m := Measure(ids, q.relevant)
+		if each != nil {
+			each(mode, q.id, m)
+		}
+		all = append(all, m)
+	}
+	return ModeReport{Mean(all), Latency{Percentile(latencies, 50), Percentile(latencies, 95), Percentile(latencies, 99)}}, nil
+}
+
+// folderSize is the sum of the sizes of all files below dir.
+func folderSize(dir string) (int64, error) {
+	var size int64
+	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		size += info.Size()
+		return nil
+	})
+	return size, err
+}

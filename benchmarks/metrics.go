@@ -1,0 +1,152 @@
+package benchmarks
+
+import (
+	"math"
+	"slices"
+)
+
+// Relevance maps a document's id to its grade in the relevance judgements of
+// one query. Absent documents and grades of 0 and below are not relevant.
+type Relevance map[string]int
+
+// Metrics are the figures of one query, or their means over many.
+type Metrics struct {
+	NDCG10    float64 `json:"ndcg@10"`
+	MRR       float64 `json:"mrr"`
+	MRR10     float64 `json:"mrr@10"`
+	MAP       float64 `json:"map"`
+	Recall3   float64 `json:"recall@3"`
+	Recall5   float64 `json:"recall@5"`
+	Recall10  float64 `json:"recall@10"`
+	Recall100 float64 `json:"recall@100"`
+	Hit1      float64 `json:"hit@1"`
+	Hit5      float64 `json:"hit@5"`
+}
+
+// Measure returns the figures of one ranking, best document first and each
+// document at most once, down to its 100th place and no further.
+func Measure(ranking []string, rel Relevance) Metrics {
+	ranking = ranking[:min(100, len(ranking))]
+	return Metrics{
+		NDCG10: NDCG(ranking, rel, 10), MRR: ReciprocalRank(ranking, rel, len(ranking)), MRR10: ReciprocalRank(ranking, rel, 10),
+		MAP: AveragePrecision(ranking, rel), Recall3: Recall(ranking, rel, 3), Recall5: Recall(ranking, rel, 5),
+		Recall10: Recall(ranking, rel, 10), Recall100: Recall(ranking, rel, 100), Hit1: Hit(ranking, rel, 1), Hit5: Hit(ranking, rel, 5),
+	}
+}
+
+// Mean returns the mean of each figure; zeros for no queries.
+func Mean(of []Metrics) Metrics {
+	var sum Metrics
+	for i := range of {
+		for j, f := range of[i].fields() {
+			*sum.fields()[j] += *f
+		}
+	}
+	for _, f := range sum.fields() {
+		*f /= float64(max(1, len(of)))
+	}
+	return sum
+}
+
+func (m *Metrics) fields() []*float64 {
+	return []*float64{&m.NDCG10, &m.MRR, &m.MRR10, &m.MAP, &m.Recall3, &m.Recall5, &m.Recall10, &m.Recall100, &m.Hit1, &m.Hit5}
+}
+
+// NDCG is the normalised discounted cumulative gain of the first k places as
+// trec_eval's ndcg_cut computes it (Järvelin and Kekäläinen, TOIS 2002): the
+// gain of a place is the document's grade, its discount log2(rank+1) with ranks
+// from 1, and the ideal ranking is that of all judged documents, found or not.
+// It is 0 when nothing is relevant.
+func NDCG(ranking []string, rel Relevance, k int) float64 {
+	var grades []int
+	for _, g := range rel {
+		if g > 0 {
+			grades = append(grades, g)
+		}
+	}
+	slices.SortFunc(grades, func(a, b int) int { return b - a })
+	var ideal, gained float64
+	for i, g := range grades[:min(k, len(grades))] {
+		ideal += float64(g) / math.Log2(float64(i)+2)
+	}
+	if ideal == 0 {
+		return 0
+	}
+	for i, id := range ranking[:min(k, len(ranking))] {
+		if g := rel[id]; g > 0 {
+			gained += float64(g) / math.Log2(float64(i)+2)
+		}
+	}
+	return gained / ideal
+}
+
+// ReciprocalRank is 1 over the rank of the first relevant document among the
+// first k, 0 when there is none.
+func ReciprocalRank(ranking []string, rel Relevance, k int) float64 {
+	for i, id := range ranking[:min(k, len(ranking))] {
+		if rel[id] > 0 {
+			return 1 / float64(i+1)
+		}
+	}
+	return 0
+}
+
+// AveragePrecision is the mean, over all relevant documents, of the precision at
+// the rank of each; one that was not found counts 0. It is trec_eval's map.
+func AveragePrecision(ranking []string, rel Relevance) float64 {
+	var sum float64
+	found := 0
+	for i, id := range ranking {
+		if rel[id] > 0 {
+			found++
+			sum += float64(found) / float64(i+1)
+		}
+	}
+	if n := relevant(rel); n > 0 {
+		return sum / float64(n)
+	}
+	return 0
+}
+
+// Recall is the share of the relevant documents that are among the first k; 0
+// when none is relevant.
+func Recall(ranking []string, rel Relevance, k int) float64 {
+	found := 0
+	for _, id := range ranking[:min(k, len(ranking))] {
+		if rel[id] > 0 {
+			found++
+		}
+	}
+	if n := relevant(rel); n > 0 {
+		return float64(found) / float64(n)
+	}
+	return 0
+}
+
+// Hit is 1 when a relevant document is among the first k, else 0.
+func Hit(ranking []string, rel Relevance, k int) float64 {
+	if ReciprocalRank(ranking, rel, k) > 0 {
+		return 1
+	}
+	return 0
+}
+
+func relevant(rel Relevance) int {
+	n := 0
+	for _, g := range rel {
+		if g > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Percentile returns the smallest value that at least p percent of values are
+// not above (nearest rank), p in (0, 100]; 0 for no values. values is sorted.
+func Percentile(values []float64, p float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[max(0, int(math.Ceil(p/100*float64(len(values))))-1)]
+}
