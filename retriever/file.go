@@ -1,11 +1,11 @@
 package retriever
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -16,6 +16,7 @@ import (
 
 	"cairn/internal/markdown"
 	"cairn/internal/store/docs"
+	"cairn/internal/walk"
 )
 
 const (
@@ -42,70 +43,44 @@ type parsedFile struct {
 }
 
 // open reads and parses a file of the workspace, or takes it from the cache
-// when its size and time are unchanged. It opens what the index holds and what
-// has an indexed extension.
+// when its size and time are unchanged. It opens what the index holds, and what
+// the next run of the indexer could bring into it.
 func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
-	if r.sources.Root == nil {
+	if r.sources.Files == nil {
 		return nil, false, fmt.Errorf("reading %q: there is no workspace folder", name)
 	}
-	name, err = clean(name)
+	name, err = walk.Clean(name)
 	if err != nil {
+		return nil, false, &InvalidError{Field: "path", Reason: err.Error()}
+	}
+	info, err := r.sources.Files.Stat(name)
+	if err != nil {
+		return nil, false, r.unreadable(name, err)
+	}
+	if err := r.permitted(name); err != nil {
 		return nil, false, err
 	}
-	if !slices.Contains(r.options.Extensions, strings.ToLower(path.Ext(name))) {
-		indexed := false
-		err := r.sources.Documents.View(func(reader *docs.Reader) (err error) {
-			_, indexed, err = reader.File(name)
-			return err
-		})
-		if err != nil {
-			return nil, false, fmt.Errorf("looking up %q: %w", name, err)
-		}
-		if !indexed {
-			return nil, false, invalid("path", "%.200q is not indexed: want a file that is, such as %s", name, strings.Join(r.options.Extensions, ", "))
-		}
-	}
-	file, err := r.sources.Root.Open(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, false, r.missingFile(name)
-	case err != nil && strings.Contains(err.Error(), "escapes"):
-		return nil, false, invalid("path", "%.200q leads out of the workspace", name)
-	case err != nil:
-		return nil, false, fmt.Errorf("reading %q: %w", name, err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return nil, false, fmt.Errorf("reading %q: %w", name, err)
-	case !info.Mode().IsRegular():
-		return nil, false, invalid("path", "%.200q is not a file", name)
-	case info.Size() > maxFile:
-		return nil, false, invalid("path", "%.200q has %d bytes, more than the %d that are read", name, info.Size(), maxFile)
-	}
 	old, ok := r.parsed.Get(name)
-	same := ok && old.size == info.Size() && old.modTime.Equal(info.ModTime())
-	if same && !old.young {
+	if ok && !old.young && old.size == info.Size() && old.modTime.Equal(info.ModTime()) {
 		return old, true, nil
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	text, info, err := r.sources.Files.ReadFile(name, maxFile)
 	if err != nil {
-		return nil, false, fmt.Errorf("reading %q: %w", name, err)
+		return nil, false, r.unreadable(name, err)
 	}
 	if !utf8.Valid(text) {
-		return nil, false, invalid("path", "%.200q is not UTF-8 text", name)
+		return nil, false, invalid("path", "%q is not UTF-8 text", name)
 	}
 	sum := sha256.Sum256(text)
 	hash := hex.EncodeToString(sum[:])
-	if same && old.hash == hash {
+	if ok && old.hash == hash && old.size == info.Size() && old.modTime.Equal(info.ModTime()) {
 		return old, true, nil
 	}
 	f = &parsedFile{
 		path: name, size: info.Size(), modTime: info.ModTime(), young: time.Since(info.ModTime()) < fresh,
 		hash: hash, text: text, lines: lineStarts(text), doc: markdown.Parse(name, text, nil),
 	}
-	if strings.HasPrefix(string(text[:min(3, len(text))]), "\ufeff") {
+	if bytes.HasPrefix(text, []byte("\ufeff")) {
 		f.body = 3
 	}
 	if len(text) <= maxCached {
@@ -113,6 +88,47 @@ func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 	}
 	return f, false, nil
 }
+
+// unreadable turns an error of the file system into one for the caller.
+func (r *Retriever) unreadable(name string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r.missingFile(name)
+	case errors.Is(err, walk.ErrPath), errors.Is(err, walk.ErrSymlink), errors.Is(err, walk.ErrSpecial), errors.Is(err, walk.ErrSize):
+		return &InvalidError{Field: "path", Reason: err.Error()}
+	}
+	return fmt.Errorf("reading %q: %w", name, err)
+}
+
+// permitted refuses what is not indexed and will not be: other extensions,
+// hidden files, and what the last run left out, with its reason.
+func (r *Retriever) permitted(name string) error {
+	return r.sources.Documents.View(func(reader *docs.Reader) error {
+		if _, indexed, err := reader.File(name); err != nil || indexed {
+			return err
+		}
+		if !slices.Contains(r.options.Extensions, strings.ToLower(path.Ext(name))) {
+			return invalid("path", "%q is not indexed: only %s files are", name, strings.Join(r.options.Extensions, ", "))
+		}
+		for _, own := range []string{".cairn/cards/", ".cairn/docs/", ".cuedeck/cards/", ".cuedeck/docs/"} {
+			if rest, ok := strings.CutPrefix(name, own); ok && !hidden(rest) {
+				return nil
+			}
+		}
+		if hidden(name) {
+			return invalid("path", "%q is hidden and not indexed", name)
+		}
+		for _, s := range reader.Skipped() {
+			if name == s.Path || strings.HasPrefix(name, s.Path+"/") {
+				return invalid("path", "%q is not indexed: %s", name, s.Reason)
+			}
+		}
+		return nil
+	})
+}
+
+// hidden reports whether an element of a path begins with a dot.
+func hidden(name string) bool { return name[0] == '.' || strings.Contains(name, "/.") }
 
 // lineStarts returns the offset of every line; text that ends with a line break
 // has no empty line after it. An empty text has none.

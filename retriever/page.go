@@ -172,10 +172,10 @@ func (r *Retriever) tokens(s *store.Section, text []byte) int {
 // stale reports whether the file on disk is no longer the one indexed, by its
 // size and time alone.
 func (r *Retriever) stale(doc *store.Document) bool {
-	if r.sources.Root == nil {
+	if r.sources.Files == nil {
 		return false
 	}
-	info, err := r.sources.Root.Stat(doc.Path)
+	info, err := r.sources.Files.Stat(doc.Path)
 	return err != nil || info.Size() != doc.Size || !info.ModTime().Equal(time.Unix(0, doc.ModTime))
 }
 

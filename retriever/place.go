@@ -3,8 +3,6 @@ package retriever
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -143,21 +141,4 @@ func (r *Retriever) missingFile(name string) error {
 	}
 	e.Nearest = markdown.Nearest(paths, name, suggestions)
 	return e
-}
-
-// clean returns the workspace path that a request means, or an *InvalidError.
-func clean(name string) (string, error) {
-	trimmed := strings.TrimPrefix(name, "./")
-	cleaned := path.Clean(trimmed)
-	switch {
-	case name == "" || cleaned == ".":
-		return "", invalid("path", "it is empty")
-	case strings.ContainsAny(name, "\x00\\"):
-		return "", invalid("path", "%.200q holds a character that no path has", name)
-	case strings.HasPrefix(name, "/"):
-		return "", invalid("path", "%.200q is absolute, want one relative to the workspace", name)
-	case !fs.ValidPath(cleaned):
-		return "", invalid("path", "%.200q leads out of the workspace", name)
-	}
-	return cleaned, nil
 }

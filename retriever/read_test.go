@@ -84,6 +84,7 @@ func TestReadRefuses(t *testing.T) {
 	must(t, os.Symlink(outside, filepath.Join(f.dir, "link.md")))
 	must(t, os.WriteFile(filepath.Join(f.dir, "key.pem"), []byte("k"), 0o644))
 	must(t, os.WriteFile(filepath.Join(f.dir, "latin.md"), []byte("caf\xe9"), 0o644))
+	must(t, os.WriteFile(filepath.Join(f.dir, ".hidden.md"), []byte("# h\n"), 0o644))
 	must(t, os.Mkdir(filepath.Join(f.dir, "folder.md"), 0o755))
 	for _, c := range []struct{ path, anchor, want string }{
 		{"", "", "invalid"}, {".", "", "invalid"}, {"/etc/x.md", "", "invalid"}, {"../x.md", "", "invalid"},
@@ -91,8 +92,8 @@ func TestReadRefuses(t *testing.T) {
 		{"link.md", "", "invalid"}, {"key.pem", "", "invalid"}, {"latin.md", "", "invalid"}, {"folder.md", "", "invalid"},
 		{"docs/auth.md:9", "", "invalid"}, {"docs/auth.md:2-1", "", "invalid"}, {"docs/auth.md:0-1", "", "invalid"},
 		{"docs/auth.md", strings.Repeat("x", 101), "invalid"}, {"docs/auth.md:1-2", "login-flow", "invalid"},
+		{" docs/auth.md", "", "invalid"}, {".hidden.md", "", "invalid"},
 		{"docs/aut.md", "", "docs/auth.md"}, {"docs/auth.md#login-flwo", "", "login-flow"}, {"docs/auth.md", "Tokn check", "token-check"},
-		{" docs/auth.md", "", "docs/auth.md"},
 	} {
 		_, err := f.Read(context.Background(), ReadRequest{Path: c.path, Anchor: c.anchor})
 		var bad *InvalidError

@@ -3,12 +3,12 @@ package retriever
 import (
 	"fmt"
 	"log/slog"
-	"os"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/walk"
 	"cairn/models"
 )
 
@@ -23,9 +23,9 @@ type Sources struct {
 	Embedder models.Embedder
 	// Budget counts the tokens of answers. Nil estimates them as bytes/4.
 	Budget models.BudgetCounter
-	// Root is the workspace folder that Read reads and that results are
+	// Files are the workspace's roots, which Read reads and results are
 	// compared with. Nil makes Read fail and no result stale.
-	Root *os.Root
+	Files *walk.Tree
 	// Building reports whether an indexing run is going on. Nil means never.
 	Building func() bool
 }

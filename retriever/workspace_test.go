@@ -20,6 +20,7 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/store/text"
 	"cairn/internal/testutil"
+	"cairn/internal/walk"
 	"cairn/models/bpe"
 )
 
@@ -31,7 +32,7 @@ type folder struct {
 	keyword  *text.Index
 	vectors  *plainVectors
 	embedder *testutil.HashEmbedder
-	root     *os.Root
+	files    *walk.Tree
 	*Retriever
 }
 
@@ -48,16 +49,16 @@ func open(t *testing.T, files map[string]string, o *Options, later ...string) *f
 	f.keyword, err = text.Memory()
 	must(t, err)
 	t.Cleanup(func() { f.keyword.Close() })
-	f.root, err = os.OpenRoot(f.dir)
+	f.files, err = walk.Open(walk.Root{Dir: f.dir})
 	must(t, err)
-	t.Cleanup(func() { f.root.Close() })
+	t.Cleanup(func() { f.files.Close() })
 	for path, text := range files {
 		f.write(path, text)
 	}
 	f.index(files, later)
 	f.Retriever, err = New(Sources{
 		Documents: f.docs, Keyword: f.keyword, Vectors: f.vectors, Embedder: f.embedder,
-		Budget: &bpe.Counter{}, Root: f.root,
+		Budget: &bpe.Counter{}, Files: f.files,
 	}, o)
 	must(t, err)
 	return f
