@@ -1,3 +1,42 @@
 package flat
 
-func available() []kernel { return []kernel{portable} }
+import "golang.org/x/sys/cpu"
+
+//go:generate go -C asm run . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg flat
+
+// available returns the kernels this machine runs, the fastest first.
+func available() []kernel {
+	var kernels []kernel
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI {
+		kernels = append(kernels, kernel{name: "avx512vnni", dots: dotsByVNNI})
+	}
+	if cpu.X86.HasAVX2 {
+		kernels = append(kernels, kernel{name: "avx2", dots: dotsByAVX2})
+	}
+	return append(kernels, portable)
+}
+
+// group is how many vectors the assembly takes at once.
+const group = 4
+
+func dotsByVNNI(dots []int32, codes []byte, q *query, stride int) {
+	if n := len(dots) / group; n > 0 {
+		_, _ = codes[n*group*stride-1], q.int8[stride-1]
+		dotsVNNI(&dots[0], &codes[0], &q.int8[0], n, stride)
+	}
+	dotsRest(dots, codes, q, stride)
+}
+
+func dotsByAVX2(dots []int32, codes []byte, q *query, stride int) {
+	if n := len(dots) / group; n > 0 {
+		_, _ = codes[n*group*stride-1], q.int16[stride-1]
+		dotsAVX2(&dots[0], &codes[0], &q.int16[0], n, stride)
+	}
+	dotsRest(dots, codes, q, stride)
+}
+
+// dotsRest computes the last vectors that make no whole group.
+func dotsRest(dots []int32, codes []byte, q *query, stride int) {
+	done := len(dots) / group * group
+	dotsPortable(dots[done:], codes[done*stride:], q, stride)
+}

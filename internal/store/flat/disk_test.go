@@ -1,0 +1,379 @@
+package flat
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/internal/store"
+)
+
+// batch makes n entries whose ids begin at from.
+func batch(rng *rand.Rand, from, n, dim int) []store.VectorEntry {
+	entries := make([]store.VectorEntry, n)
+	for i := range entries {
+		path := fmt.Sprintf("p%d", (from+i)/3)
+		entries[i] = store.VectorEntry{Chunk: store.ChunkID(path, "a", from+i), Path: path, Vector: normal(rng, dim, nil), Labels: store.Labels{Found: true, Tags: []string{path}}}
+	}
+	return entries
+}
+
+func update(t *testing.T, s *Store, entries []store.VectorEntry, stale []string) {
+	t.Helper()
+	if err := s.Update(t.Context(), entries, stale); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chunks(entries []store.VectorEntry) (ids []string) {
+	for i := range entries {
+		ids = append(ids, entries[i].Chunk)
+	}
+	return ids
+}
+
+func count(t *testing.T, s *Store) int {
+	t.Helper()
+	n, err := s.Count()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(dir, 4, "model@1", &Options{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("read-only Open of nothing: %v, want fs.ErrNotExist", err)
+	}
+	s := open(t, dir, 4, nil)
+	update(t, s, batch(rand.New(rand.NewPCG(1, 1)), 0, 5, 4), nil)
+	s.Close()
+	path := filepath.Join(dir, fileName)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var model *ModelError
+	if _, err := Open(dir, 4, "model@2", nil); !errors.As(err, &model) || *model != (ModelError{Have: "model@1", Want: "model@2"}) {
+		t.Errorf("Open with another model: %v, want *ModelError naming both", err)
+	}
+	var dimension *DimensionError
+	if _, err := Open(dir, 5, "model@1", nil); !errors.As(err, &dimension) || *dimension != (DimensionError{Have: 4, Want: 5}) {
+		t.Errorf("Open with another dimension: %v, want *DimensionError naming both", err)
+	}
+	for name, change := range map[string]func(b []byte) []byte{
+		"text":         func([]byte) []byte { return []byte("# Notes\nThis is not a file of vectors at all.\n") },
+		"empty":        func([]byte) []byte { return nil },
+		"header":       func(b []byte) []byte { b[22] ^= 1; return b },
+		"short header": func(b []byte) []byte { return b[:25] },
+		"other format": func(b []byte) []byte { b[8] = 9; return b },
+	} {
+		bad := change(bytes.Clone(content))
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(dir, 4, "model@1", nil)
+		var corrupt *CorruptError
+		var format *FormatError
+		if name == "other format" {
+			if !errors.As(err, &format) || format.Have != 9 {
+				t.Errorf("%s: %v, want *FormatError", name, err)
+			}
+		} else if !errors.As(err, &corrupt) {
+			t.Errorf("%s: %v, want *CorruptError", name, err)
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, bad) {
+			t.Errorf("%s: Open changed the file (%v)", name, err)
+		}
+	}
+	for _, dim := range []int{0, -1, MaxDimension + 1} {
+		if _, err := Open(t.TempDir(), dim, "m", nil); err == nil {
+			t.Errorf("Open accepted dimension %d", dim)
+		}
+	}
+}
+
+// TestTornTail opens the file cut at every length within the last record, as
+// a crash leaves it: the update is there as a whole or not at all, and the
+// store goes on.
+func TestTornTail(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	dir := t.TempDir()
+	s := open(t, dir, 4, nil)
+	first, second := batch(rng, 0, 6, 4), batch(rng, 6, 3, 4)
+	update(t, s, first, nil)
+	whole := s.snap.Load().log.end
+	update(t, s, second, chunks(first[:2]))
+	s.Close()
+	content, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := whole; cut <= int64(len(content)); cut++ {
+		want := 6
+		if cut == int64(len(content)) {
+			want = 7
+		}
+		torn := t.TempDir()
+		path := filepath.Join(torn, fileName)
+		// Some file systems leave zeros where data was to be.
+		zeros := append(bytes.Clone(content[:cut]), make([]byte, int64(len(content))-cut)...)
+		for _, bytes := range [][]byte{content[:cut], zeros} {
+			if err := os.WriteFile(path, bytes, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ro := open(t, torn, 4, &Options{ReadOnly: true})
+			if n := count(t, ro); n != want && string(bytes) != string(content) {
+				t.Errorf("cut at %d: a reader counts %d, want %d", cut, n, want)
+			}
+			ro.Close()
+			s := open(t, torn, 4, nil)
+			if n := count(t, s); n != want && string(bytes) != string(content) {
+				t.Errorf("cut at %d: %d vectors, want %d", cut, n, want)
+			}
+			if dropped := s.Dropped(); want == 6 && string(bytes) != string(content) && dropped != int64(len(bytes))-whole {
+				t.Errorf("cut at %d: %d bytes dropped, want %d", cut, dropped, int64(len(bytes))-whole)
+			}
+			update(t, s, second, chunks(first[:2]))
+			s.Close()
+			s = open(t, torn, 4, nil)
+			if n := count(t, s); n != 7 {
+				t.Errorf("cut at %d and updated again: %d vectors, want 7", cut, n)
+			}
+			s.Close()
+		}
+	}
+}
+
+// TestDamaged flips every byte before the last record: it is an error, or what
+// is left is right, but never a wrong or panicking search.
+func TestDamaged(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 3))
+	dir := t.TempDir()
+	s := open(t, dir, 4, nil)
+	update(t, s, batch(rng, 0, 3, 4), nil)
+	update(t, s, batch(rng, 3, 2, 4), nil)
+	s.Close()
+	path := filepath.Join(dir, fileName)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for i := range content {
+		bad := bytes.Clone(content)
+		bad[i] ^= 0x20
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(dir, 4, "model@1", nil)
+		if err != nil {
+			refused++
+			continue
+		}
+		if hits := search(t, s, []float32{1, 0, 0, 0}, 9); len(hits) != count(t, s) {
+			t.Errorf("byte %d: %d hits of %d", i, len(hits), count(t, s))
+		}
+		s.Close()
+	}
+	if refused == 0 {
+		t.Error("no flipped byte was noticed")
+	}
+}
+
+func TestCompaction(t *testing.T) {
+	const dim, n = 8, 7000
+	rng := rand.New(rand.NewPCG(3, 3))
+	for _, where := range []string{"disk", "memory"} {
+		var logged bytes.Buffer
+		dir := t.TempDir()
+		s := Memory(dim)
+		if where == "disk" {
+			s = open(t, dir, dim, &Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		}
+		reference := Memory(dim) // is given only what stays
+		all := batch(rng, 0, n, dim)
+		update(t, s, all, nil)
+		old := s.snap.Load()
+		again := batch(rng, n-2500, 2500, dim)
+		update(t, s, again, chunks(all[:2000]))
+		update(t, reference, slices.Concat(all[2000:n-2500], again), nil)
+		if snap := s.snap.Load(); snap.n != n-2000 || snap.live != n-2000 || logged.Len() > 0 {
+			t.Errorf("%s: %d slots for %d vectors after compaction, want %d for both (%s)", where, snap.n, snap.live, n-2000, logged.String())
+		}
+		check := func(s *Store) {
+			t.Helper()
+			for range 10 {
+				query := normal(rng, dim, nil)
+				if got, want := search(t, s, query, 20), search(t, reference, query, 20); !slices.Equal(got, want) {
+					t.Errorf("%s: after compaction %v, want %v", where, got, want)
+				}
+			}
+			hits, err := s.Search(t.Context(), all[0].Vector, 20, store.Filter{Tags: []string{"p700"}})
+			if err != nil || len(hits) != 3 {
+				t.Errorf("%s: filtered after compaction: %v, %v, want 3 hits", where, hits, err)
+			}
+		}
+		check(s)
+		if hits, err := old.rescore([]candidate{{slot: 0}, {slot: n - 1}}, all[0].Vector, 1, 2); err != nil || len(hits) != 2 {
+			t.Errorf("%s: a search that began before the compaction: %v, %v", where, hits, err)
+		}
+		update(t, s, batch(rng, n, 10, dim), chunks(all[2000:2010]))
+		update(t, reference, nil, chunks(all[2000:2010]))
+		update(t, s, nil, chunks(batch(rng, n, 10, dim)))
+		check(s)
+		if where == "disk" {
+			s.Close()
+			check(open(t, dir, dim, nil))
+			if left, _ := filepath.Glob(filepath.Join(dir, "*.tmp")); len(left) > 0 {
+				t.Errorf("compaction left %v behind", left)
+			}
+		}
+	}
+}
+
+// TestReaderFollows has a store opened read-only see what another one writes:
+// additions, removals and a compacted file.
+func TestReaderFollows(t *testing.T) {
+	const dim = 8
+	rng := rand.New(rand.NewPCG(6, 6))
+	dir := t.TempDir()
+	w := open(t, dir, dim, nil)
+	r := open(t, dir, dim, &Options{ReadOnly: true})
+	if err := r.Update(t.Context(), batch(rng, 0, 1, dim), nil); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("Update of a reader: %v, want %v", err, ErrReadOnly)
+	}
+	compare := func(step string) {
+		t.Helper()
+		query := normal(rng, dim, nil)
+		if got, want := search(t, r, query, 15), search(t, w, query, 15); !slices.Equal(got, want) {
+			t.Errorf("%s: the reader finds %v, the writer %v", step, got, want)
+		}
+		if got, want := count(t, r), count(t, w); got != want {
+			t.Errorf("%s: the reader counts %d, the writer %d", step, got, want)
+		}
+	}
+	compare("empty")
+	all := batch(rng, 0, 6000, dim)
+	for i := 0; i < len(all); i += 1500 {
+		update(t, w, all[i:i+1500], nil)
+		compare("added")
+	}
+	update(t, w, nil, chunks(all[:100]))
+	compare("removed")
+	update(t, w, nil, chunks(all[100:4500]))
+	compare("compacted")
+	update(t, w, all[:10], nil)
+	compare("added to the compacted file")
+
+	// Half a record is not there yet.
+	half := filepath.Join(dir, fileName)
+	before, err := os.ReadFile(half)
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, w, all[10:20], nil)
+	after, err := os.ReadFile(half)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torn := t.TempDir()
+	path := filepath.Join(torn, fileName)
+	step := 0
+	write := func(b []byte) {
+		step++
+		if err := os.WriteFile(path, b, 0o600); err != nil { // truncates: the same file
+			t.Fatal(err)
+		}
+		at := time.Unix(int64(1000+step), 0)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(before)
+	r = open(t, torn, dim, &Options{ReadOnly: true})
+	for _, n := range []int{len(before) + 10, len(before) + 100, len(after) - 1} {
+		write(after[:n])
+		for range 2 {
+			if got, want := count(t, r), 1510; got != want {
+				t.Errorf("%d of %d bytes written: %d vectors, want %d", n, len(after), got, want)
+			}
+		}
+	}
+	write(after)
+	if got, want := count(t, r), 1520; got != want {
+		t.Errorf("all written: %d vectors, want %d", got, want)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	for _, s := range []*Store{Memory(2), open(t, t.TempDir(), 2, nil)} {
+		for range 2 {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, searched := s.Search(t.Context(), []float32{1, 0}, 1, store.Filter{})
+		_, counted := s.Count()
+		_, had := s.Has(t.Context(), nil)
+		_, scored := s.Scores(t.Context(), []float32{1, 0}, nil)
+		for _, err := range []error{searched, counted, had, scored, s.Update(t.Context(), nil, nil)} {
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("after Close: %v, want %v", err, ErrClosed)
+			}
+		}
+	}
+}
+
+func TestFailedWriteChangesNothing(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 7))
+	dir := t.TempDir()
+	s := open(t, dir, 4, nil)
+	update(t, s, batch(rng, 0, 5, 4), nil)
+	s.snap.Load().log.file.Close() // every write fails from here on
+	err := s.Update(t.Context(), batch(rng, 5, 5, 4), nil)
+	if err == nil || !strings.Contains(err.Error(), fileName) {
+		t.Errorf("Update with a failing file: %v, want an error with its path", err)
+	}
+	if n := count(t, s); n != 5 {
+		t.Errorf("after a failed Update: %d vectors, want 5", n)
+	}
+	if n := count(t, open(t, dir, 4, nil)); n != 5 {
+		t.Errorf("opened again: %d vectors, want 5", n)
+	}
+}
+
+// BenchmarkOpen opens a store of 126,000 vectors that is in the page cache.
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	synthetic(b, dir, 126_000).Close()
+	for b.Loop() {
+		s, err := Open(dir, 384, "model@1", nil)
+		if err != nil || s.snap.Load().live != 126_000 {
+			b.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
+// BenchmarkUpdate adds 256 vectors at a time to a store of 20,000.
+func BenchmarkUpdate(b *testing.B) {
+	s := synthetic(b, b.TempDir(), 20_000)
+	rng := rand.New(rand.NewPCG(1, 5))
+	entries := batch(rng, 0, 256, 384)
+	for b.Loop() {
+		if err := s.Update(b.Context(), entries, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
