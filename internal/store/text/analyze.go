@@ -146,6 +146,9 @@ func (a *analyzer) compound(s, prefix string) {
 	inName := len(a.parts) > 1 && (strings.IndexByte(s, '-') < 0 || strings.IndexByte(s, '_') >= 0)
 	for _, p := range a.parts {
 		t := a.word(p)
+		if t.term == "" {
+			continue // a lone accent
+		}
 		t.pos = a.pos
 		if inName && t.kind == word {
 			t.kind = part
@@ -164,8 +167,9 @@ func (a *analyzer) compound(s, prefix string) {
 		for _, p := range a.parts {
 			a.name = append(a.name, p...)
 		}
-		t := a.word(string(a.name))
-		a.out = append(a.out, token{t.term, first, whole})
+		if t := a.word(string(a.name)); t.term != "" {
+			a.out = append(a.out, token{t.term, first, whole})
+		}
 		return
 	}
 	// Versions and numbers keep their dots, or 1.11 and 11.1 would be one.

@@ -108,7 +108,7 @@ func checkParse(t *testing.T, s string) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"", `a "b c" -d -"e f" --g -h`, "C++ c# .NET v1.2.3", "検索エンジン", "x_y__z::w'’s", "\xff-\"“”"} {
+	for _, s := range []string{"", `a "b c" -d -"e f" --g -h`, "C++ c# .NET v1.2.3", "検索エンジン", "x_y__z::w'’s", "\xff-\"“”", "᾿"} {
 		f.Add(s)
 	}
 	f.Fuzz(checkParse)
@@ -117,7 +117,7 @@ func FuzzParse(f *testing.F) {
 // TestParseRandom feeds the parser with random sequences of what it looks at.
 func TestParseRandom(t *testing.T) {
 	pieces := []string{"-", "--", `"`, "“", "”", " ", "\t", "a", "B", "cd", "the", "1", ".", "_", "'", "’", "::", ":", "+", "++", "#",
-		"検", "索", "ー", "é", "e\u0301", "\xff", "ß", "\u200b", "/", "Ab", "ABc", "\u0130", "ﬁ", "가"}
+		"検", "索", "ー", "é", "e\u0301", "\xff", "ß", "\u200b", "/", "Ab", "ABc", "\u0130", "ﬁ", "가", "᾿", "\u0301"}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50_000 {
 		var b strings.Builder
