@@ -133,12 +133,7 @@ func (s style) result(b *strings.Builder, rank int, r *retriever.Result, m *mark
 	if trail != "" {
 		fmt.Fprintf(b, "    %s\n", m.mark(s, cut(trail, s.width-4)))
 	}
-	body := r.Snippet
-	limit := maxSnippetLines
-	if r.Content != "" {
-		body, limit = r.Content, 1<<30
-	}
-	for _, line := range m.pick(body, limit) {
+	for _, line := range m.lines(r, s.width-6) {
 		fmt.Fprintf(b, "    %s %s\n", s.paint(dim, "|"), m.mark(s, cut(line, s.width-6)))
 	}
 	if n := len(r.Duplicates); n > 0 {
@@ -190,15 +185,48 @@ func (m *marker) hits(word string) bool {
 	return false
 }
 
-// pick returns at most n lines of a text: in order, those that match first of
-// all, then from the top.
-func (m *marker) pick(body string, n int) []string {
-	var lines []string
-	for line := range strings.Lines(body) {
-		if line = strings.TrimRightFunc(line, unicode.IsSpace); strings.TrimSpace(line) != "" {
-			lines = append(lines, line)
-		}
+// lines are what is shown of a result's text: its content as it is where the
+// answer holds it, else the snippet, wrapped.
+func (m *marker) lines(r *retriever.Result, width int) []string {
+	if r.Content != "" {
+		return strings.Split(strings.TrimRight(r.Content, "\n"), "\n")
 	}
+	var lines []string
+	for line := range strings.Lines(r.Snippet) {
+		lines = append(lines, wrap(line, width)...)
+	}
+	return m.pick(lines, maxSnippetLines)
+}
+
+// wrap breaks a line between words into lines of at most width runes; a longer
+// word stands alone.
+func wrap(line string, width int) []string {
+	var lines []string
+	var b strings.Builder
+	n := 0
+	for _, word := range strings.Fields(line) {
+		size := utf8.RuneCountInString(word)
+		if n > 0 && n+1+size > width {
+			lines = append(lines, b.String())
+			b.Reset()
+			n = 0
+		}
+		if n > 0 {
+			b.WriteByte(' ')
+			n++
+		}
+		b.WriteString(word)
+		n += size
+	}
+	if n > 0 {
+		lines = append(lines, b.String())
+	}
+	return lines
+}
+
+// pick returns at most n of the lines: in order, those that match first of
+// all, then from the top.
+func (m *marker) pick(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
 	}
