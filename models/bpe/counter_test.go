@@ -119,7 +119,7 @@ func TestLongAndShortMergesAgree(t *testing.T) {
 	}
 }
 
-// A megabyte without a break would take the usual algorithm half an hour.
+// A megabyte without a break: 2^40 steps for an algorithm of quadratic time.
 func TestMegabyteWord(t *testing.T) {
 	var c Counter
 	// 8 letters are one token, as the oracle says of a smaller word.

@@ -5,6 +5,7 @@ package onnx
 import (
 	"context"
 	"errors"
+	"os"
 	"strconv"
 	"sync"
 
@@ -44,9 +45,16 @@ func load(dir string, opts *Options) (*pipelines.FeatureExtractionPipeline, func
 		}
 		r.session, r.opened = s, 0
 	}
+	// Hugot loads from inside the model's folder, which moves the whole process
+	// there for that time, and stays there when loading fails.
+	wd, err := os.Getwd()
+	if err != nil {
+		return nil, nil, errors.Join(err, leave())
+	}
 	r.opened++
 	name := strconv.Itoa(r.opened)
 	p, err := newPipeline(r.session, dir, name)
+	err = errors.Join(err, os.Chdir(wd))
 	if err != nil {
 		return nil, nil, errors.Join(err, leave())
 	}

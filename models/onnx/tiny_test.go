@@ -142,7 +142,8 @@ func tinyCrossEncoder() []byte {
 	)
 }
 
-const tinyBERT = `{"truncation":{"max_length":4},"added_tokens":[{"id":1,"content":"[CLS]"},{"id":2,"content":"[SEP]"}],
+const tinyBERT = `{"truncation":{"max_length":4,"strategy":"LongestFirst","stride":0,"direction":"Right"},"padding":null,"version":"1.0",
+"added_tokens":[{"id":1,"content":"[CLS]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":2,"content":"[SEP]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],
 "normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},
 "pre_tokenizer":{"type":"BertPreTokenizer"},
 "post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"[CLS]","type_id":0}},{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"[SEP]","type_id":0}}],
