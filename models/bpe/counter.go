@@ -32,7 +32,7 @@ var _ models.BudgetCounter = (*Counter)(nil)
 // CountTokens returns the number of tokens of text. Markers of special tokens,
 // such as <|endoftext|>, are counted as plain text. Each invalid byte of UTF-8
 // counts as U+FFFD. The time is O(n log n) in the longest word, the memory
-// beyond the vocabulary 20 bytes for each byte of a word longer than 64 bytes.
+// beyond the vocabulary some 30 bytes for each byte of a word longer than 64.
 func (c *Counter) CountTokens(text string) int {
 	if text == "" {
 		return 0
