@@ -1,3 +1,42 @@
 package bert
 
-func available() []*kernel { return []*kernel{portable()} }
+import "golang.org/x/sys/cpu"
+
+//go:generate go -C asm run . -kernel avx512 -out ../avx512_amd64.s
+
+//go:noescape
+func product8VNNI(p *product8)
+
+//go:noescape
+func product32AVX512(p *product32)
+
+//go:noescape
+func softmaxAVX512(p *rowsArgs)
+
+//go:noescape
+func geluAVX512(p *rowsArgs)
+
+//go:noescape
+func quantizeAVX512(p *rowsArgs)
+
+//go:noescape
+func normAVX512(p *rowsArgs)
+
+// available returns the kernels this machine runs, the fastest first.
+func available() []*kernel {
+	var all []*kernel
+	if x := &cpu.X86; x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI {
+		all = append(all, &kernel{
+			name: "avx512vnni",
+			cols: 32, rows: 14, fcols: 32, frows: 14, group: 1,
+			product8:  product8VNNI,
+			product32: product32AVX512,
+			softmax:   softmaxAVX512,
+			gelu:      geluAVX512,
+			quantize:  quantizeAVX512,
+			norm:      normAVX512,
+			transpose: transposeGo,
+		})
+	}
+	return append(all, portable())
+}

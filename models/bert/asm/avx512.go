@@ -1,0 +1,416 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Tiles of the AVX-512 kernel: 14 rows of two vectors take 28 of the 32
+// registers, and leave two for the panel and two for broadcasts.
+const tileRows512 = 14
+
+var zmm = []reg.VecPhysical{
+	reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
+	reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
+	reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23,
+	reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
+}
+
+func avx512() {
+	product8VNNI()
+	product32AVX512()
+	softmaxAVX512()
+	geluAVX512()
+	quantizeAVX512()
+	normAVX512()
+}
+
+// dispatch emits a body for every tile height and jumps to that of rows.
+func dispatch(rows reg.GPVirtual, most int, body func(rows int)) {
+	for r := most; r >= 1; r-- {
+		CMPQ(rows, operand.U8(uint8(r)))
+		JEQ(operand.LabelRef(fmt.Sprintf("rows%d", r)))
+	}
+	RET()
+	for r := most; r >= 1; r-- {
+		Label(fmt.Sprintf("rows%d", r))
+		body(r)
+		VZEROUPPER()
+		RET()
+	}
+}
+
+func product8VNNI() {
+	p := text("product8VNNI", "product8VNNI is product8 with VPDPBUSD: panels of 32 columns, tiles of up to 14 rows.")
+	dispatch(field(p, p8Rows), tileRows512, func(rows int) {
+		a, c := field(p, p8A), field(p, p8C)
+		lda, ldc := field(p, p8Lda), field(p, p8Ldc)
+		scale, low := field(p, p8Scale), field(p, p8Min)
+		tiles := field(p, p8Tiles)
+		at := newRowPointers(rows, lda)
+		w, count := GP64(), GP64()
+		b := zmm[28:30]
+		v := zmm[30:32]
+		acc := func(r, j int) reg.VecPhysical { return zmm[2*r+j] }
+
+		tile, loop := fmt.Sprintf("tile%d", rows), fmt.Sprintf("depth%d", rows)
+		Label(tile)
+		at.start(a)
+		MOVQ(p.Offset(p8W), w)
+		MOVQ(p.Offset(p8Depth), count)
+		for i := range 2 * rows {
+			VPXORD(zmm[i], zmm[i], zmm[i])
+		}
+		Label(loop)
+		for s := range 4 {
+			for j := range 2 {
+				VMOVDQU8(operand.Mem{Base: w, Disp: 128*s + 64*j}, b[j])
+			}
+			for r := range rows {
+				VPBROADCASTD(at.row(r, 4*s), v[r%2])
+				for j := range 2 {
+					VPDPBUSD(b[j], v[r%2], acc(r, j))
+				}
+			}
+		}
+		at.advance(16)
+		ADDQ(operand.U32(512), w)
+		SUBQ(operand.U8(16), count)
+		JNE(operand.LabelRef(loop))
+
+		wscale, wsum, bias := field(p, p8Wscale), field(p, p8Wsum), field(p, p8Bias)
+		for r := range rows {
+			VBROADCASTSS(operand.Mem{Base: low, Disp: 4 * r}, v[0])
+			VBROADCASTSS(operand.Mem{Base: scale, Disp: 4 * r}, v[1])
+			for j := range 2 {
+				VMOVUPS(operand.Mem{Base: wsum, Disp: 64 * j}, b[j])
+				VFMADD213PS(operand.Mem{Base: bias, Disp: 64 * j}, v[0], b[j])
+				VCVTDQ2PS(acc(r, j), acc(r, j))
+				VMULPS(operand.Mem{Base: wscale, Disp: 64 * j}, acc(r, j), acc(r, j))
+				VFMADD213PS(b[j], v[1], acc(r, j))
+				VMOVUPS(acc(r, j), operand.Mem{Base: c, Disp: 64 * j})
+			}
+			ADDQ(ldc, c)
+		}
+		ADDQ(operand.U8(uint8(4*rows)), scale)
+		ADDQ(operand.U8(uint8(4*rows)), low)
+		IMUL3Q(operand.U8(uint8(rows)), lda, count)
+		ADDQ(count, a)
+		DECQ(tiles)
+		JNE(operand.LabelRef(tile))
+	})
+}
+
+func product32AVX512() {
+	p := text("product32AVX512", "product32AVX512 is product32 with panels of 32 columns and tiles of up to 14 rows.")
+	dispatch(field(p, p32Rows), tileRows512, func(rows int) {
+		a, c := field(p, p32A), field(p, p32C)
+		lda, ldb, ldc := field(p, p32Lda), field(p, p32Ldb), field(p, p32Ldc)
+		tiles := field(p, p32Tiles)
+		at := newRowPointers(rows, lda)
+		w, count := GP64(), GP64()
+		b := zmm[28:30]
+		v := zmm[30:32]
+		step := func(s int) {
+			for j := range 2 {
+				VMOVUPS(operand.Mem{Base: w, Disp: 64 * j}, b[j])
+			}
+			ADDQ(ldb, w)
+			for r := range rows {
+				VBROADCASTSS(at.row(r, 4*s), v[r%2])
+				for j := range 2 {
+					VFMADD231PS(b[j], v[r%2], zmm[2*r+j])
+				}
+			}
+		}
+		name := func(s string) string { return fmt.Sprintf("%s%d", s, rows) }
+		ref := func(s string) operand.LabelRef { return operand.LabelRef(name(s)) }
+		Label(name("tile"))
+		at.start(a)
+		MOVQ(p.Offset(p32B), w)
+		MOVQ(p.Offset(p32Depth), count)
+		for i := range 2 * rows {
+			VPXORD(zmm[i], zmm[i], zmm[i])
+		}
+		SUBQ(operand.U8(4), count)
+		JLT(ref("rest"))
+		Label(name("four"))
+		for s := range 4 {
+			step(s)
+		}
+		at.advance(16)
+		SUBQ(operand.U8(4), count)
+		JGE(ref("four"))
+		Label(name("rest"))
+		ADDQ(operand.U8(4), count)
+		JEQ(ref("store"))
+		Label(name("one"))
+		step(0)
+		at.advance(4)
+		DECQ(count)
+		JNE(ref("one"))
+		Label(name("store"))
+		for r := range rows {
+			for j := range 2 {
+				VMOVUPS(zmm[2*r+j], operand.Mem{Base: c, Disp: 64 * j})
+			}
+			ADDQ(ldc, c)
+		}
+		IMUL3Q(operand.U8(uint8(rows)), lda, count)
+		ADDQ(count, a)
+		DECQ(tiles)
+		JNE(ref("tile"))
+	})
+}
+
+// fold reduces the lanes of z to one with op and broadcasts it; t is scratch.
+func fold512(op func(...operand.Op), z, t reg.VecPhysical) {
+	for _, imm := range []uint8{0x4e, 0xb1} { // swap halves, swap quarters
+		VSHUFF32X4(operand.U8(imm), z, z, t)
+		op(t, z, z)
+	}
+	for _, imm := range []uint8{0x4e, 0xb1} { // the same within 128 bits
+		VPERMILPS(operand.U8(imm), z, t)
+		op(t, z, z)
+	}
+}
+
+// eachRow loops over rows; body sees the row's address in x.
+func eachRow(p operand.Mem, body func(x reg.GPVirtual)) {
+	x, ld, rows := field(p, raX), field(p, raLd), field(p, raRows)
+	Label("row")
+	body(x)
+	ADDQ(ld, x)
+	DECQ(rows)
+	JNE(operand.LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
+// eachVector loops i over the bytes of n float32s, a vector of size bytes at a
+// time; n is in bytes and not zero.
+func eachVector(label string, n reg.GPVirtual, size int, body func(i reg.GPVirtual)) {
+	i := GP64()
+	XORQ(i, i)
+	Label(label)
+	body(i)
+	ADDQ(operand.U8(uint8(size)), i)
+	CMPQ(i, n)
+	JLT(operand.LabelRef(label))
+}
+
+func indexed(base, i reg.GPVirtual) operand.Mem { return operand.Mem{Base: base, Index: i, Scale: 1} }
+
+// exp2Coefficients approximate 2^f on [-1/2, 1/2], after the constant 1,
+// lowest power first: a minimax fit of the relative error (Lawson's
+// iteration), which is 2e-7.
+var exp2Coefficients = []float32{
+	0.69314700365, 0.24022241, 0.055507343, 0.0096715661, 0.0013264659,
+}
+
+func softmaxAVX512() {
+	p := text("softmaxAVX512", "softmaxAVX512 is softmax; it overwrites each row up to a multiple of 16.")
+	n := field(p, raN)
+	// The mask of the last vector's scores; all ones if it is full.
+	mask := GP64()
+	MOVQ(n, reg.RCX)
+	DECQ(reg.RCX)
+	ANDQ(operand.U8(15), reg.RCX)
+	MOVQ(operand.U32(2), mask)
+	SHLQ(reg.CL, mask)
+	DECQ(mask)
+	KMOVW(mask.As32(), reg.K1)
+	ADDQ(operand.U8(15), n)
+	ANDQ(operand.I8(-16), n)
+	SHLQ(operand.U8(2), n)
+	// What lies past the scores counts as -1e30, whose exponential is 0; an
+	// infinity would leave NaN in the reduction of the argument.
+	table := constants("softmax512", append([]float32{-1e30, math.Log2E, 1}, exp2Coefficients...))
+	least, log2e, one := zmm[31], zmm[30], zmm[29]
+	VBROADCASTSS(table.Offset(0), least)
+	VBROADCASTSS(table.Offset(4), log2e)
+	VBROADCASTSS(table.Offset(8), one)
+	coefficient := zmm[20:28]
+	for i := range exp2Coefficients {
+		VBROADCASTSS(table.Offset(12+4*i), coefficient[i])
+	}
+	top, sum, t, v, w := zmm[0], zmm[1], zmm[2], zmm[3], zmm[4]
+	eachRow(p, func(x reg.GPVirtual) {
+		last := operand.Mem{Base: x, Index: n, Scale: 1, Disp: -64}
+		VMOVUPS(last, v)
+		VBLENDMPS(v, least, reg.K1, v)
+		VMOVUPS(v, last)
+		VMOVAPS(v, top)
+		eachVector("max", n, 64, func(i reg.GPVirtual) { VMAXPS(indexed(x, i), top, top) })
+		fold512(VMAXPS, top, t)
+		VMULPS(log2e, top, top)
+		VPXORD(sum, sum, sum)
+		eachVector("exp", n, 64, func(i reg.GPVirtual) {
+			VMOVUPS(indexed(x, i), v)
+			VFMSUB213PS(top, log2e, v)
+			VRNDSCALEPS(operand.U8(8), v, w)
+			VSUBPS(w, v, v)
+			k := len(exp2Coefficients) - 1
+			VMOVAPS(coefficient[k], t)
+			for k--; k >= 0; k-- {
+				VFMADD213PS(coefficient[k], v, t)
+			}
+			VFMADD213PS(one, v, t)
+			VSCALEFPS(w, t, t)
+			VADDPS(t, sum, sum)
+			VMOVUPS(t, indexed(x, i))
+		})
+		fold512(VADDPS, sum, t)
+		VDIVPS(sum, one, sum)
+		eachVector("divide", n, 64, func(i reg.GPVirtual) {
+			VMULPS(indexed(x, i), sum, t)
+			VMOVUPS(t, indexed(x, i))
+		})
+	})
+}
+
+// geluLimit and geluCoefficients are those of package bert, where their
+// origin stands; a test there compares results.
+const geluLimit = 5
+
+var geluCoefficients = []float32{
+	0.141363785,
+	-0.0702966526,
+	0.0515214205,
+	-0.0404329486,
+	0.0314262286,
+	-0.0233367309,
+	0.0164976567,
+	-0.0109732319,
+	0.00616542948,
+	-0.00291567342,
+	0.00200186134,
+	-0.00151415356,
+	0.000492969062,
+}
+
+func geluAVX512() {
+	p := text("geluAVX512", "geluAVX512 is gelu.")
+	n := field(p, raN)
+	SHLQ(operand.U8(2), n)
+	table := constants("gelu512", append([]float32{geluLimit, -geluLimit, 2.0 / (geluLimit * geluLimit), 1, 0.5}, geluCoefficients...))
+	high, low, square, one, half := zmm[31], zmm[30], zmm[29], zmm[28], zmm[27]
+	for i, z := range []reg.VecPhysical{high, low, square, one, half} {
+		VBROADCASTSS(table.Offset(4*i), z)
+	}
+	coefficient := zmm[8:24]
+	for i := range geluCoefficients {
+		VBROADCASTSS(table.Offset(20+4*i), coefficient[i])
+	}
+	v, c, u, t := zmm[0], zmm[1], zmm[2], zmm[3]
+	eachRow(p, func(x reg.GPVirtual) {
+		eachVector("vector", n, 64, func(i reg.GPVirtual) {
+			VMOVUPS(indexed(x, i), v)
+			VMINPS(high, v, c)
+			VMAXPS(low, c, c)
+			VMULPS(c, c, u)
+			VFMSUB213PS(one, square, u)
+			k := len(geluCoefficients) - 1
+			VMOVAPS(coefficient[k], t)
+			for k--; k >= 0; k-- {
+				VFMADD213PS(coefficient[k], u, t)
+			}
+			VFMADD213PS(half, c, t)
+			VMULPS(v, t, t)
+			VMOVUPS(t, indexed(x, i))
+		})
+	})
+}
+
+func quantizeAVX512() {
+	p := text("quantizeAVX512", "quantizeAVX512 is quantize.")
+	n := field(p, raN)
+	SHLQ(operand.U8(2), n)
+	q, ldq := field(p, raQ), field(p, raLdq)
+	scale, low := field(p, raScale), field(p, raMin)
+	table := constants("quantize512", []float32{1.0 / 255, 1})
+	low0, high, t, step, inverse := zmm[0], zmm[1], zmm[2], zmm[3], zmm[4]
+	unit, one := zmm[31], zmm[30]
+	VBROADCASTSS(table.Offset(0), unit)
+	VBROADCASTSS(table.Offset(4), one)
+	eachRow(p, func(x reg.GPVirtual) {
+		VMOVUPS(operand.Mem{Base: x}, low0)
+		VMOVAPS(low0, high)
+		eachVector("range", n, 64, func(i reg.GPVirtual) {
+			VMOVUPS(indexed(x, i), t)
+			VMINPS(t, low0, low0)
+			VMAXPS(t, high, high)
+		})
+		fold512(VMINPS, low0, t)
+		fold512(VMAXPS, high, t)
+		VSUBPS(low0, high, step)
+		VMULPS(unit, step, step)
+		// 1/step where it is not zero: a constant row has step 0 and bytes 0.
+		VPXORD(t, t, t)
+		VCMPPS(operand.U8(4), t, step, reg.K1)
+		VDIVPS_Z(step, one, reg.K1, inverse)
+		VMOVSS(low0.AsX(), operand.Mem{Base: low})
+		VMOVSS(step.AsX(), operand.Mem{Base: scale})
+		ADDQ(operand.U8(4), low)
+		ADDQ(operand.U8(4), scale)
+		to := GP64()
+		MOVQ(q, to)
+		eachVector("bytes", n, 64, func(i reg.GPVirtual) {
+			VMOVUPS(indexed(x, i), t)
+			VSUBPS(low0, t, t)
+			VMULPS(inverse, t, t)
+			VCVTPS2DQ(t, t)
+			VPMOVUSDB(t, operand.Mem{Base: to})
+			ADDQ(operand.U8(16), to)
+		})
+		ADDQ(ldq, q)
+	})
+}
+
+func normAVX512() {
+	p := text("normAVX512", "normAVX512 is norm.")
+	n := field(p, raN)
+	SHLQ(operand.U8(2), n)
+	h, ldr := field(p, raResidual), field(p, raLdr)
+	weight, bias := field(p, raWeight), field(p, raBias)
+	table := constants("norm512", []float32{1})
+	mean, squares, t, v := zmm[0], zmm[1], zmm[2], zmm[3]
+	epsilon, inverse, one := zmm[31], zmm[30], zmm[29]
+	VBROADCASTSS(p.Offset(raEpsilon), epsilon)
+	VBROADCASTSS(p.Offset(raInverse), inverse)
+	VBROADCASTSS(table.Offset(0), one)
+	eachRow(p, func(x reg.GPVirtual) {
+		VPXORD(mean, mean, mean)
+		eachVector("sum", n, 64, func(i reg.GPVirtual) {
+			VMOVUPS(indexed(x, i), v)
+			VADDPS(indexed(h, i), v, v)
+			VMOVUPS(v, indexed(h, i))
+			VADDPS(v, mean, mean)
+		})
+		fold512(VADDPS, mean, t)
+		VMULPS(inverse, mean, mean)
+		VPXORD(squares, squares, squares)
+		eachVector("squares", n, 64, func(i reg.GPVirtual) {
+			VMOVUPS(indexed(h, i), v)
+			VSUBPS(mean, v, v)
+			VFMADD231PS(v, v, squares)
+		})
+		fold512(VADDPS, squares, t)
+		VFMADD213PS(epsilon, inverse, squares)
+		VSQRTPS(squares, squares)
+		VDIVPS(squares, one, squares)
+		eachVector("scale", n, 64, func(i reg.GPVirtual) {
+			VMOVUPS(indexed(h, i), v)
+			VSUBPS(mean, v, v)
+			VMULPS(squares, v, v)
+			VMOVUPS(indexed(weight, i), t)
+			VFMADD213PS(indexed(bias, i), t, v)
+			VMOVUPS(v, indexed(h, i))
+		})
+		ADDQ(ldr, h)
+	})
+}
