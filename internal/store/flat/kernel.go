@@ -19,15 +19,17 @@ var portable = kernel{name: "portable", dots: dotsPortable}
 func dotsPortable(dots []int32, codes []byte, q *query, stride int) {
 	for i := range dots {
 		row, by := codes[i*stride:][:stride], q.int16[:stride]
-		var a, b, c, d int32
-		for len(row) >= 4 && len(by) >= 4 {
-			a += int32(row[0]) * int32(by[0])
-			b += int32(row[1]) * int32(by[1])
-			c += int32(row[2]) * int32(by[2])
-			d += int32(row[3]) * int32(by[3])
-			row, by = row[4:], by[4:]
+		var sum int32
+		for len(row) >= 16 && len(by) >= 16 { // stride is a multiple; arrays need no bounds checks
+			x, y := (*[16]byte)(row), (*[16]int16)(by)
+			a := int32(x[0])*int32(y[0]) + int32(x[1])*int32(y[1]) + int32(x[2])*int32(y[2]) + int32(x[3])*int32(y[3])
+			b := int32(x[4])*int32(y[4]) + int32(x[5])*int32(y[5]) + int32(x[6])*int32(y[6]) + int32(x[7])*int32(y[7])
+			c := int32(x[8])*int32(y[8]) + int32(x[9])*int32(y[9]) + int32(x[10])*int32(y[10]) + int32(x[11])*int32(y[11])
+			d := int32(x[12])*int32(y[12]) + int32(x[13])*int32(y[13]) + int32(x[14])*int32(y[14]) + int32(x[15])*int32(y[15])
+			sum += a + b + (c + d)
+			row, by = row[16:], by[16:]
 		}
-		dots[i] = a + b + c + d
+		dots[i] = sum
 	}
 }
 
