@@ -28,16 +28,20 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// DefaultTimeout is how long Open and Update wait for another process.
+// DefaultTimeout is how long Open waits for another process.
 const DefaultTimeout = 1500 * time.Millisecond
+
+// readerTimeout is how long Update waits for readers of other processes to leave.
+// They stay for milliseconds; on a busy machine one may be set aside inside.
+const readerTimeout = 30 * time.Second
 
 // Options are the knobs of Open. Nil and the zero value mean the defaults.
 type Options struct {
 	// ReadOnly opens an existing file for View only. It works while another
 	// process writes.
 	ReadOnly bool
-	// Timeout bounds the wait for another process: at Open for its writer's
-	// lock, in Update for its readers. 0 means DefaultTimeout.
+	// Timeout bounds the wait of Open for another process that writes. 0 means
+	// DefaultTimeout.
 	Timeout time.Duration
 }
 
@@ -47,8 +51,8 @@ var ErrReadOnly = errors.New("opened read-only")
 // ErrClosed is returned by every call after Close.
 var ErrClosed = errors.New("closed")
 
-// LockedError says that another process has the file open for writing, or
-// reads it for longer than the timeout.
+// LockedError says that another process has the file open for writing or, from
+// Update, that one reads without coming to an end.
 type LockedError struct {
 	Path   string
 	Waited time.Duration
@@ -304,9 +308,9 @@ func (db *DB) Update(fn func(*Tx) error) (err error) {
 // begin waits for the instant without foreign readers and starts the
 // transaction inside it.
 func (db *DB) begin() (*bbolt.Tx, error) {
-	gate, err := enterAlone(db.path, db.options.Timeout)
+	gate, err := enterAlone(db.path, readerTimeout)
 	if errors.Is(err, errBusy) {
-		return nil, &LockedError{Path: db.path, Waited: db.options.Timeout}
+		return nil, &LockedError{Path: db.path, Waited: readerTimeout}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", db.path, err)
