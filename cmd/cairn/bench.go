@@ -1,6 +1,17 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cairn/benchmarks"
+	"cairn/indexer"
+	"cairn/models/bpe"
+	"cairn/retriever"
+)
 
 func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -9,5 +20,63 @@ func (a *app) benchCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cmd.AddCommand(a.benchDocsCommand(), a.benchEmbedCommand())
 	return cmd
+}
+
+func (a *app) benchDocsCommand() *cobra.Command {
+	var o benchmarks.DocsOptions
+	var mode string
+	cmd := &cobra.Command{
+		Use:   "docs --data DIR --split NAME",
+		Short: "Measure retrieval on a folder in BEIR's layout",
+		Args:  cobra.NoArgs,
+		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.benchDocs(ctx, o, mode) }),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.Data, "data", "", "folder with corpus.jsonl, queries.jsonl and qrels/")
+	fs.StringVar(&o.Split, "split", "test", "name of the judgements below qrels/")
+	fs.StringVar(&mode, "mode", "all", "hybrid, keyword, semantic or all")
+	fs.StringVar(&o.Cache, "cache", "", "folder that keeps embeddings from run to run")
+	fs.IntVar(&o.MaxQueries, "queries", 0, "measure only so many queries, spread evenly")
+	_ = cmd.MarkFlagRequired("data")
+	a.model.add(cmd)
+	return cmd
+}
+
+func (a *app) benchDocs(ctx context.Context, o benchmarks.DocsOptions, mode string) error {
+	if mode != "all" {
+		m, err := retriever.ParseMode(mode)
+		if err != nil {
+			return err
+		}
+		o.Modes = []retriever.Mode{m}
+	}
+	model, err := a.model.open()
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	bar := a.newProgress()
+	defer bar.end()
+	o.Embedder, o.Budget = model, &bpe.Counter{}
+	o.Progress = func(p indexer.Progress) { bar.show(benchProgress(p)) }
+	report, err := benchmarks.Docs(ctx, o)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/%s: %d documents, %d queries, indexed in %.1f s\n", report.Dataset, report.Split, report.Documents, report.Queries, report.Index.Seconds)
+	fmt.Fprintf(&b, "%-9s %8s %8s %8s %8s %10s %10s\n", "mode", "ndcg@10", "mrr", "hit@5", "rec@100", "p50 ms", "p95 ms")
+	for _, m := range []retriever.Mode{retriever.Keyword, retriever.Semantic, retriever.Hybrid} {
+		if r, ok := report.Modes[m]; ok {
+			fmt.Fprintf(&b, "%-9s %8.4f %8.4f %8.4f %8.4f %10.2f %10.2f\n", m, r.NDCG10, r.MRR, r.Hit5, r.Recall100, r.Latency.P50, r.Latency.P95)
+		}
+	}
+	_, err = fmt.Fprint(a.stdout, b.String())
+	return err
 }

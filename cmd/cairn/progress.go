@@ -9,6 +9,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"cairn/indexer"
 	"cairn/internal/workspace"
 )
 
@@ -75,4 +76,12 @@ func (p *progress) end() {
 		_ = p.bar.Clear()
 		p.bar = nil
 	}
+}
+
+// benchProgress is the indexer's progress as the workspace would tell it.
+func benchProgress(p indexer.Progress) workspace.Progress {
+	if p.ChunksTotal > 0 {
+		return workspace.Progress{Phase: string(p.Phase), Done: p.ChunksDone, Total: p.ChunksTotal}
+	}
+	return workspace.Progress{Phase: string(p.Phase), Done: p.FilesDone, Total: p.FilesTotal}
 }

@@ -31,9 +31,15 @@ func (a *app) searchCommand() *cobra.Command {
   cairn search --mode keyword 'retry_after_seconds'
   cairn search --json --limit 3 --max-tokens 2000 backup`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: a.command(func(ctx context.Context, args []string) error { return a.search(ctx, strings.Join(args, " "), f) }),
 	}
 	fs := cmd.Flags()
+	cmd.RunE = a.command(func(ctx context.Context, args []string) error {
+		// In a Query 0 stands for the default; typed, it is out of range.
+		if fs.Changed("limit") && f.limit == 0 || fs.Changed("max-tokens") && f.maxTokens == 0 {
+			return usage("0 is out of range: --limit wants 1 to %d, --max-tokens at least %d", retriever.MaxLimit, retriever.MinBudget)
+		}
+		return a.search(ctx, strings.Join(args, " "), f)
+	})
 	fs.StringVar(&f.mode, "mode", "", "hybrid, keyword or semantic (default: the configuration's, hybrid)")
 	fs.IntVar(&f.limit, "limit", 0, "most results, 1 to 50 (default: the configuration's, 10)")
 	fs.IntVar(&f.maxTokens, "max-tokens", 0, "include the sections' text, within this many tokens")

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden output in testdata/*.txtar")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"cairn": main,
+	})
+}
+
+// TestScripts runs testdata/*.txtar: each holds a folder and what the command
+// makes of it.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			for _, dir := range []string{"home", "handbook"} {
+				if err := os.MkdirAll(filepath.Join(env.WorkDir, dir), 0o755); err != nil {
+					return err
+				}
+			}
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			// The work folder lies in the system's folder for temporary files;
+			// a smaller one keeps the paths of sockets short.
+			env.Setenv("TMPDIR", filepath.Join(env.WorkDir, ".tmp"))
+			return os.CopyFS(filepath.Join(env.WorkDir, "handbook"), handbook())
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"json": jsonCommand,
+		},
+	})
+}
+
+// jsonCommand is "json PATH WANT": PATH, such as results.0.path, of the JSON on
+// standard output is WANT. "!" negates it. "json PATH" asks for its presence.
+func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: json PATH [WANT]")
+	}
+	var at any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &at))
+	for key := range strings.SplitSeq(args[0], ".") {
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[key]
+		case []any:
+			var i int
+			if n, err := fmt.Sscan(key, &i); n != 1 || err != nil || i >= len(v) {
+				at = nil
+			} else {
+				at = v[i]
+			}
+		default:
+			at = nil
+		}
+	}
+	got := fmt.Sprint(at)
+	if len(args) == 1 {
+		if (at != nil) == neg {
+			ts.Fatalf("%s is %s", args[0], got)
+		}
+		return
+	}
+	if (got == args[1]) == neg {
+		ts.Fatalf("%s is %q, want %q (negated: %v)", args[0], got, args[1], neg)
+	}
+}
+
+// binary builds the command once for the tests that need a process to signal.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cairn")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	return path
+}
+
+// TestServerEnds starts and stops the server many times, by the end of its
+// input and by a signal, with a request in flight: each is answered, and no
+// process is left two seconds later.
+func TestServerEnds(t *testing.T) {
+	starts := 100
+	if testing.Short() {
+		starts = 10
+	}
+	cairn := binary(t)
+	root := t.TempDir()
+	if err := os.CopyFS(root, handbook()); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cairn, "index", "-C", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for i := range starts {
+		cmd := exec.Command(cairn, "mcp", "-C", root)
+		cmd.Stderr = os.Stderr
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"read_context","params":{"query":"rotate a token","mode":"keyword"}}`)
+		lines := bufio.NewScanner(out)
+		bySignal := i%2 == 1
+		if bySignal && !lines.Scan() {
+			t.Fatalf("start %d: no answer", i)
+		}
+		begin := time.Now()
+		if bySignal {
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			in.Close()
+			if !lines.Scan() {
+				t.Errorf("start %d: no answer after the end of the input", i)
+			}
+		}
+		if !strings.Contains(lines.Text(), "rotate-a-token.md") {
+			t.Errorf("start %d: answer %.200q", i, lines.Text())
+		}
+		if lines.Scan() {
+			t.Errorf("start %d: more on standard output: %.200q", i, lines.Text())
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("start %d: %v", i, err)
+		}
+		if took := time.Since(begin); took > 2*time.Second {
+			t.Errorf("start %d took %v to end, want at most 2 s", i, took)
+		}
+	}
+}
