@@ -361,3 +361,30 @@ func edit(t *testing.T, r *rand.Rand, root string) {
 		t.Fatal(err)
 	}
 }
+
+// BenchmarkUnchanged is a run over 10,000 files in which nothing changed.
+func BenchmarkUnchanged(b *testing.B) {
+	root, old := b.TempDir(), time.Now().Add(-time.Hour)
+	for i := range 10000 {
+		name := filepath.Join(root, fmt.Sprintf("%02d/%02d", i%100, i/1000), fmt.Sprintf("%d.md", i))
+		err := errors.Join(
+			os.MkdirAll(filepath.Dir(name), 0o755),
+			os.WriteFile(name, fmt.Appendf(nil, "# Page %d\n\ntext\n", i), 0o644),
+			os.Chtimes(name, old, old))
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	e := &testutil.HashEmbedder{}
+	s, closeAll, err := open(root, b.TempDir(), e)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer closeAll()
+	x := New(s, e, nil)
+	for b.Loop() {
+		if _, err := x.Run(b.Context(), nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
