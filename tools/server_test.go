@@ -88,7 +88,7 @@ func TestPipelined(t *testing.T) {
 			lines = append(lines, request(id, "tools/call", `{"name":"read_context","arguments":{"query":"a"}}`))
 		}
 	}
-	go s.send(lines...)
+	go s.sendAll(lines...)
 	seen := map[float64]bool{}
 	for range len(lines) {
 		var m struct {
@@ -203,7 +203,7 @@ func TestIndexReturnsWhileARunGoesOn(t *testing.T) {
 
 func TestOversizedLine(t *testing.T) {
 	s := newSession(t, &fake{}, nil)
-	go s.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"`+strings.Repeat("a", maxLine)+`"}}`, request(2, "ping", `{}`))
+	go s.sendAll(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"`+strings.Repeat("a", maxLine)+`"}}`, request(2, "ping", `{}`))
 	if line := s.receive(); !strings.Contains(line, "-32600") || !strings.Contains(line, `"id":null`) {
 		t.Errorf("answer %.200s, want -32600 without an id", line)
 	}

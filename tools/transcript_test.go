@@ -113,6 +113,12 @@ func (s *session) send(lines ...string) {
 	}
 }
 
+// sendAll is send for a goroutine of its own. A server that stops reading shows
+// in what is received.
+func (s *session) sendAll(lines ...string) {
+	_, _ = io.WriteString(s.in, strings.Join(lines, "\n")+"\n")
+}
+
 func (s *session) receive() string {
 	s.t.Helper()
 	line, err := s.out.ReadString('\n')

@@ -42,6 +42,7 @@ var owners = map[string][]string{
 	"github.com/knights-analytics/hugot":       {"models/onnx"},
 	"github.com/gomlx/":                        {"models/onnx"},
 	"github.com/pkoukk/tiktoken-go":            {"models/bpe"},
+	"github.com/pkoukk/tiktoken-go-loader":     {"models/bpe"},
 	"github.com/modelcontextprotocol/go-sdk":   {"tools"},
 	"github.com/google/jsonschema-go":          {"tools"},
 	"github.com/yuin/goldmark":                 {"internal/markdown"},
@@ -54,8 +55,8 @@ var owners = map[string][]string{
 	"github.com/go-git/go-git/v5":              {"internal/walk"},
 	"github.com/go-git/go-billy/v5":            {"internal/walk"},
 	"github.com/mmcloughlin/avo":               {"models/bert/asm", "models/bert/avo", "internal/store/flat"},
-	"google.golang.org/protobuf":               {"models/bert"},
-	"github.com/rogpeppe/go-internal":          nil, // tests
+	"google.golang.org/protobuf":               {"models/bert", "models/onnx"}, // both read ONNX files
+	"github.com/rogpeppe/go-internal":          nil,                            // tests
 	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/catalog"},
 	"github.com/google/go-cmp":                 nil, // tests
 	"github.com/hashicorp/golang-lru/v2":       nil, // a cache, used wherever one is
