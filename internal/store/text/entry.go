@@ -23,13 +23,14 @@ const (
 const lengthTerm = ""
 
 // Frequencies are kept in halves of a word: a word of the body has bodyFreq,
-// one of the title or a heading above it headingFreq, one of the path pathFreq.
-// One score over weighted frequencies is BM25F (Robertson, Zaragoza, Taylor
-// 2004) with one b for all fields.
+// one of the title or a heading above it headingFreq, one of the file's name
+// nameFreq. Folders' names are left to the filter; scoring them cost k8s-docs
+// .013 nDCG@10. One score over weighted frequencies is BM25F (Robertson,
+// Zaragoza, Taylor 2004) with one b for all fields.
 const (
 	bodyFreq    = 2
 	headingFreq = 4
-	pathFreq    = 1
+	nameFreq    = 1
 )
 
 // positionGap keeps phrases from running on from one part of a chunk into the next.
@@ -71,20 +72,21 @@ func newEntryTerms(e store.TextEntry) *entryTerms {
 		}
 		prev = h
 	}
-	t.add(a.tokens(strings.TrimSuffix(e.Path, extension(e.Path))), pathFreq, false)
+	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
+	t.add(a.tokens(strings.TrimSuffix(name, extension(name))), nameFreq, false)
 	t.add(a.tokens(e.Body), bodyFreq, true)
 	t.freq(lengthTerm, 1)
 	return t
 }
 
-// extension returns the path's last dot and what follows, if it is a file type
-// like ".md": it says nothing about the content.
-func extension(path string) string {
-	i := strings.LastIndexByte(path, '.')
-	if i < 0 || len(path)-i > 9 || strings.ContainsAny(path[i:], "/ ") {
+// extension returns a file name's last dot and what follows, if it is a type
+// like ".md": that says nothing about the content.
+func extension(name string) string {
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 || len(name)-i > 9 || strings.ContainsRune(name[i:], ' ') {
 		return ""
 	}
-	return path[i:]
+	return name[i:]
 }
 
 // add counts tokens, each freq times, after those already counted, and towards

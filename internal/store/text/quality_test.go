@@ -83,7 +83,8 @@ func readCollection(t *testing.T, dir, split string) collection {
 		}
 		for i, s := range splitHeadings(d.Text) {
 			c.entries = append(c.entries, store.TextEntry{
-				Chunk: store.ChunkID(d.ID, "", i), Title: d.Title, Trail: s.trail, Body: s.body,
+				Chunk: store.ChunkID(d.ID, "", i), Path: strings.ReplaceAll(d.ID, "_", "/") + ".md",
+				Title: d.Title, Trail: s.trail, Body: s.body,
 			})
 		}
 	})

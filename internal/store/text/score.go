@@ -3,6 +3,7 @@ package text
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
@@ -47,19 +48,28 @@ type scorer struct {
 	terms []weighted
 	avg   float64 // words a chunk
 	rest  []float32
+	// decoded returns a long list of a segment in the open.
+	decoded func(seg int, term string, list segment.PostingsList) (*decodedList, error)
 
-	floor   float32 // score of the k-th best so far
-	best    []found
+	floor float32 // score of the k-th best so far
+	best  []found
+	*scratch
+}
+
+// scratch is what a search needs and the next can use again.
+type scratch struct {
 	scores  []float32 // by chunk of the segment; zero between segments
 	touched []uint32  // chunks with a score
 	heap    []float32
 }
 
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
 // slack is added to bounds so that rounding never drops a chunk: float32 has
 // 24 bits, and a score sums some tens of terms.
 const slack = 1 + 1e-5
 
-func newScorer(terms []weighted, avg float64, k int) *scorer {
+func newScorer(terms []weighted, avg float64, k int, decoded func(int, string, segment.PostingsList) (*decodedList, error)) *scorer {
 	// The order is the same in every segment, so that equal chunks get equal sums.
 	slices.SortFunc(terms, func(a, b weighted) int {
 		if a.freq != b.freq {
@@ -73,12 +83,16 @@ func newScorer(terms []weighted, avg float64, k int) *scorer {
 		}
 		return 1
 	})
-	s := &scorer{k: k, terms: terms, avg: avg, rest: make([]float32, len(terms)+1)}
+	s := &scorer{scratch: scratches.Get().(*scratch), k: k, terms: terms, avg: avg, decoded: decoded, rest: make([]float32, len(terms)+1)}
 	for i := len(terms) - 1; i >= 0; i-- {
 		s.rest[i] = s.rest[i+1] + float32(terms[i].weight)
 	}
 	return s
 }
+
+// release gives the scratch back. It is for scorers whose segments all went
+// well: others leave scores behind.
+func (s *scorer) release() { scratches.Put(s.scratch) }
 
 // segment scores the chunks of segment seg that are in allowed (nil: all).
 // lengths are the chunks' words.
@@ -93,32 +107,48 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 	s.touched = s.touched[:0]
 	base, slope := float32(k1*(1-b)), float32(k1*b/s.avg)
 
-	var candidates *roaring.Bitmap
+	var open []uint64 // allowed as bits; nil means all
+	if allowed != nil {
+		open = allowed.ToDense()
+	}
+	pruned := false // only chunks with a score can be among the best
 	for i, t := range s.terms {
 		list := t.lists[seg]
 		if list == nil {
 			continue
 		}
-		if n := int(list.Count()); i > 0 && n > 256 && n > len(s.touched)/2 {
+		n := int(list.Count())
+		if i > 0 && n > 256 && n > len(s.touched)/2 {
 			// A long list: is there a chunk without an earlier term, or with
 			// few of them, that it and what follows could still lift to the best?
 			s.floor = max(s.floor, s.kth())
 			if s.rest[i]*slack < s.floor {
-				candidates = s.prune(s.rest[i])
-				if candidates.IsEmpty() {
+				s.prune(s.rest[i])
+				if len(s.touched) == 0 {
 					break
 				}
+				pruned = true
 			}
 		}
-		it := list.Iterator(true, true, false, nil)
-		among := candidates
-		if among == nil {
-			among = allowed
-		}
-		if among != nil {
-			restrict(it, among)
-		}
 		w := float32(t.weight)
+		if n >= minDecoded {
+			d, err := s.decoded(seg, t.term, list)
+			if err != nil {
+				return err
+			}
+			for j, doc := range d.docs {
+				if s.scores[doc] == 0 {
+					if pruned || open != nil && !admits(open, doc) {
+						continue
+					}
+					s.touched = append(s.touched, doc)
+				}
+				f := float32(d.freqs[j]) / bodyFreq
+				s.scores[doc] += w * f / (f + base + slope*float32(lengths[doc]))
+			}
+			continue
+		}
+		it := list.Iterator(true, true, false, nil)
 		for {
 			p, err := it.Next()
 			if err != nil {
@@ -127,15 +157,15 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 			if p == nil {
 				break
 			}
-			d := uint32(p.Number())
-			if s.scores[d] == 0 {
-				if among != nil && !among.Contains(d) {
-					continue // a list of one, which restrict cannot narrow
+			doc := uint32(p.Number())
+			if s.scores[doc] == 0 {
+				if pruned || open != nil && !admits(open, doc) {
+					continue
 				}
-				s.touched = append(s.touched, d)
+				s.touched = append(s.touched, doc)
 			}
-			f := float32(p.Frequency()) / 2
-			s.scores[d] += w * f / (f + base + slope*float32(lengths[d]))
+			f := float32(p.Frequency()) / bodyFreq
+			s.scores[doc] += w * f / (f + base + slope*float32(lengths[doc]))
 		}
 	}
 
@@ -150,9 +180,14 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 	return nil
 }
 
-// prune forgets the chunks that cannot reach the floor by gaining rest, and
-// returns the others.
-func (s *scorer) prune(rest float32) *roaring.Bitmap {
+// admits reports whether doc's bit is set; bits may end before it.
+func admits(bits []uint64, doc uint32) bool {
+	i := int(doc >> 6)
+	return i < len(bits) && bits[i]>>(doc&63)&1 == 1
+}
+
+// prune forgets the chunks that cannot reach the floor by gaining rest.
+func (s *scorer) prune(rest float32) {
 	kept := s.touched[:0]
 	for _, d := range s.touched {
 		if (s.scores[d]+rest)*slack >= s.floor {
@@ -162,8 +197,6 @@ func (s *scorer) prune(rest float32) *roaring.Bitmap {
 		}
 	}
 	s.touched = kept
-	slices.Sort(kept)
-	return roaring.BitmapOf(kept...)
 }
 
 // kth returns the k-th best score of the segment so far, 0 if there are fewer.

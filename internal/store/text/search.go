@@ -73,7 +73,9 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q query,
 	if err != nil {
 		return nil, err
 	}
-	sc := newScorer(terms, avg, min(k, int(docs)))
+	sc := newScorer(terms, avg, min(k, int(docs)), func(seg int, term string, list segment.PostingsList) (*decodedList, error) {
+		return x.decoded.get(snap.Segments()[seg], term, list)
+	})
 	for i, s := range snap.Segments() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -89,6 +91,7 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q query,
 			return nil, err
 		}
 	}
+	sc.release()
 	return name(snap, sc.best, k)
 }
 

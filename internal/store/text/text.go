@@ -75,6 +75,7 @@ type Index struct {
 	done bool         // closed; guarded by open
 
 	lengths lengthCache
+	decoded decodedCache
 }
 
 // Open opens the index in folder dir, and creates it unless o.ReadOnly. The
@@ -122,8 +123,7 @@ func open(dir string, readOnly bool) (x *Index, err error) {
 		"path":         dir,
 		"read_only":    readOnly,
 		"bolt_timeout": lockTimeout,
-		// Few segments answer faster: a query pays for each. Merging in tiers
-		// of four costs about a tenth of the indexing time.
+		// Few segments answer faster: a query looks up its terms in each.
 		"scorchMergePlanOptions": map[string]any{
 			"MaxSegmentsPerTier":   4,
 			"SegmentsPerMergeTask": 8,

@@ -135,6 +135,10 @@ func TestHeadingsCountMore(t *testing.T) {
 	if got := ids(search(t, x, "quota", 10, store.Filter{})); got != "trail body" {
 		t.Errorf("Search(quota) = %q, want the heading first", got)
 	}
+	update(t, x, []store.TextEntry{{Chunk: "file", Path: "docs/retry-policy.md", Body: "words"}})
+	if got := ids(search(t, x, "retryPolicy", 10, store.Filter{})); got != "file" {
+		t.Errorf("Search(retryPolicy) = %q, want the file of that name", got)
+	}
 	if got := ids(search(t, x, `"setup install"`, 10, store.Filter{})); got != "" {
 		t.Errorf("a phrase ran from the trail into the body: %q", got)
 	}

@@ -14,7 +14,7 @@ import (
 // one and is large enough that merging costs little; writers batches are
 // built at a time, since building one uses a single core.
 const (
-	batchEntries = 4096
+	batchEntries = 8192
 	writers      = 2
 )
 
