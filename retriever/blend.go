@@ -160,6 +160,7 @@ func (b *blender) score(cs []candidate) {
 			}
 			c.Vector, c.Imputed = top*(imputeBase+imputeSlope*c.Keyword), true
 		}
+		c.ChunkVector, c.ChunkKeyword = c.Vector, c.Keyword
 		c.Score = c.Recompute()
 	}
 }

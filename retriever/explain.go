@@ -1,22 +1,29 @@
 package retriever
 
-// Explanation holds every component of a score; they add up. Unless Fusion
-// says otherwise,
+// Explanation holds every component of a score; they add up:
 //
 //	Score = VectorWeight·Vector + KeywordWeight·Keyword + Graph
 //
-// with fusion "rsf" over components that are rescaled per leg, and with "rrf"
+// Vector and Keyword are the means of what the document's best chunk has of them
+// (ChunkVector, ChunkKeyword) and the most that any of its chunks has
+// (BestVector, BestKeyword). For a document of one chunk that is the plain
+// blend of the chunk. With fusion "rsf" the components are rescaled per leg;
+// with "rrf"
 //
-//	Score = (VectorWeight/(60+VectorRank) + KeywordWeight/(60+KeywordRank))·61/(VectorWeight+KeywordWeight) + Graph
+//	Score = (VectorWeight/(60+VectorRank) + KeywordWeight/(60+KeywordRank))·61 + Graph
 //
 // where a leg whose rank is 0 (absent) adds nothing.
 type Explanation struct {
 	BM25          float64 `json:"bm25"`    // raw, of the best chunk
 	Keyword       float64 `json:"keyword"` // BM25 over the query's best, in [0, 1]
-	KeywordRank   int     `json:"keyword_rank"`
-	Cosine        float64 `json:"cosine"` // raw, in [-1, 1]; 0 when the chunk has no vector yet
-	Vector        float64 `json:"vector"` // cosine clipped to [0, 1]
-	VectorRank    int     `json:"vector_rank"`
+	ChunkKeyword  float64 `json:"chunk_keyword"`
+	BestKeyword   float64 `json:"best_keyword"`
+	KeywordRank   int     `json:"keyword_rank"` // of the best chunk, from 1
+	Cosine        float64 `json:"cosine"`       // raw, of the best chunk, in [-1, 1]; 0 when it has no vector yet
+	Vector        float64 `json:"vector"`       // cosine clipped to [0, 1]
+	ChunkVector   float64 `json:"chunk_vector"`
+	BestVector    float64 `json:"best_vector"`
+	VectorRank    int     `json:"vector_rank"` // of the best chunk, from 1
 	KeywordWeight float64 `json:"keyword_weight"`
 	VectorWeight  float64 `json:"vector_weight"`
 	Graph         float64 `json:"graph"` // bounded bonus of the co-usage graph; 0 when it is cold

@@ -115,7 +115,7 @@ func (r *Retriever) result(doc *store.Document, n int, ranked *RankedDocument, t
 		result.part = strings.TrimSpace(string(text[chunk.Start:chunk.End]))
 	}
 	if q.Explain {
-		e := best.Explanation
+		e := ranked.Explanation
 		result.Explain = &e
 	}
 	return result

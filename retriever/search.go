@@ -1,10 +1,8 @@
 package retriever
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"cairn/internal/store/docs"
 )
@@ -123,14 +121,10 @@ func (r *Retriever) reweigh(q Query, documents []RankedDocument) {
 	limit := r.options.ReweighLimit
 	for i, bonus := range r.options.Reweigher.Bonus(q.Text, paths) {
 		bonus = min(max(bonus, -limit), limit)
-		d := &documents[i]
-		for n := range d.Sections {
-			d.Sections[n].Graph = bonus
-			d.Sections[n].Score = d.Sections[n].Recompute()
-		}
-		d.Score = d.Sections[0].Score
+		documents[i].Graph = bonus
+		documents[i].Score = documents[i].Recompute()
 	}
-	slices.SortStableFunc(documents, func(a, b RankedDocument) int { return cmp.Compare(b.Score, a.Score) })
+	sortDocuments(documents)
 }
 
 // state reads what is known of the index.
