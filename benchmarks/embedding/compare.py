@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Compares cairn's embedder with ONNX Runtime on the same model file and texts.
+
+    pip install onnxruntime tokenizers numpy
+    python3 benchmarks/embedding/compare.py --model DIR --texts FILE [--threads 2] [--rounds 7] [--command "go run ./benchmarks/embedding"]
+
+FILE holds a JSON string a line. The two alternate, round by round, and the
+ratio is taken within each round, so that other load on the machine meets both.
+ONNX Runtime is given its best batch size of those tried, batches sorted by
+length; tokenising is part of both sides' time, as it is part of the work.
+"""
+import argparse, json, os, shlex, statistics, subprocess, sys, time
+import numpy as np, onnxruntime, tokenizers
+
+QUERY = "how does the server decide which pod runs first every day"
+
+class Runtime:
+    def __init__(self, folder, threads, longest, pooling):
+        o = onnxruntime.SessionOptions()
+        o.intra_op_num_threads, o.inter_op_num_threads = threads, 1
+        o.log_severity_level = 3
+        self.session = onnxruntime.InferenceSession(os.path.join(folder, "model.onnx"), o, providers=["CPUExecutionProvider"])
+        self.tokenizer = tokenizers.Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(longest)
+        self.pooling = pooling
+
+    def embed(self, texts, batch):
+        ids = [e.ids for e in self.tokenizer.encode_batch(texts)]
+        out = np.empty((len(ids), 384), np.float32)
+        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+        for at in range(0, len(order), batch):
+            some = order[at:at + batch]
+            longest = max(len(ids[i]) for i in some)
+            a = np.zeros((len(some), longest), np.int64)
+            mask = np.zeros_like(a)
+            for r, i in enumerate(some):
+                a[r, :len(ids[i])], mask[r, :len(ids[i])] = ids[i], 1
+            h = self.session.run(None, {"input_ids": a, "attention_mask": mask, "token_type_ids": np.zeros_like(a)})[0]
+            if self.pooling == "cls":
+                v = h[:, 0]
+            else:
+                v = (h * mask[:, :, None]).sum(1) / mask.sum(1)[:, None]
+            out[some] = v / np.linalg.norm(v, axis=1, keepdims=True)
+        return out
+
+    def rate(self, texts, batch):
+        start = time.perf_counter()
+        self.embed(texts, batch)
+        return len(texts) / (time.perf_counter() - start)
+
+    def latency(self, n=200):
+        times = []
+        for _ in range(n):
+            start = time.perf_counter()
+            self.embed([QUERY], 1)
+            times.append(time.perf_counter() - start)
+        return 1e3 * statistics.median(times)
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--model", required=True)
+    p.add_argument("--texts", required=True)
+    p.add_argument("--threads", type=int, default=os.cpu_count())
+    p.add_argument("--rounds", type=int, default=7)
+    p.add_argument("--longest", type=int, default=256, help="must equal max_tokens of the model's cairn.json")
+    p.add_argument("--pooling", default="mean", choices=["mean", "cls"])
+    p.add_argument("--command", default="go run ./benchmarks/embedding")
+    a = p.parse_args()
+    texts = [json.loads(line) for line in open(a.texts, encoding="utf-8")]
+    runtime = Runtime(a.model, a.threads, a.longest, a.pooling)
+    runtime.embed(texts[:64], 8)
+    # Twice each in turn, the better counts: the machine may be shared.
+    tried = {b: 0.0 for b in (1, 8, 32)}
+    for _ in range(2):
+        for b in tried:
+            tried[b] = max(tried[b], runtime.rate(texts, b))
+    best = max(tried, key=tried.get)
+    print("onnxruntime %s, threads %d, texts/s by batch size: %s" % (
+        onnxruntime.__version__, a.threads, ", ".join("%d: %.1f" % t for t in tried.items())))
+    command = shlex.split(a.command) + ["-model", a.model, "-texts", a.texts, "-threads", str(a.threads)]
+    rates, latencies = [], []
+    for r in range(a.rounds):
+        order = [0, 1] if r % 2 else [1, 0]
+        got = {}
+        for side in order:
+            if side == 0:
+                got["runtime"] = (runtime.rate(texts, best), runtime.latency())
+            else:
+                c = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+                got["cairn"] = (c["texts_per_second"], c["query_p50_ms"])
+        (x, q), (y, s) = got["cairn"], got["runtime"]
+        rates.append(x / y)
+        latencies.append(q / s)
+        print("round %d: texts/s %.1f / %.1f = %.2f   query p50 ms %.3f / %.3f = %.2f" % (r, x, y, x / y, q, s, q / s), flush=True)
+    print("%s, threads %d, %d pieces a text: median ratio texts/s %.2f (%.2f to %.2f), query of %d pieces %.2f (%.2f to %.2f)" % (
+        c["kernel"], a.threads, c["tokens"] // c["texts"], statistics.median(rates), min(rates), max(rates),
+        c["query_tokens"], statistics.median(latencies), min(latencies), max(latencies)))
+
+if __name__ == "__main__":
+    sys.exit(main())
