@@ -104,7 +104,8 @@ func (x *Indexer) reached(point string) {
 // generation, if anything changed. An interrupted run, whether by ctx or by
 // the end of the process, is resumed by the next one. The Report tells what was
 // done also when there is an error. progress may be nil; it is called by one
-// goroutine at a time, ten times a second at most.
+// goroutine at a time, ten times a second at most, and holds the run up until
+// it returns.
 func (x *Indexer) Run(ctx context.Context, progress func(Progress)) (*Report, error) {
 	return x.run(ctx, progress, func(t *tally) error { return x.scan(ctx, nil, progress, t) })
 }

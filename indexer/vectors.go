@@ -36,8 +36,8 @@ func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t 
 	}
 	m := newMeter(progress, x.now, Progress{Phase: PhaseVectors, FilesTotal: counts.Vectors.Files, ChunksTotal: counts.Vectors.Chunks})
 	defer m.end()
-	// At most three windows are in memory: one being read or waiting, one
-	// being embedded, one being written.
+	// At most four windows are in memory: one being read or waiting, one being
+	// embedded, one in the queue and one being written.
 	windows := make(chan *window)
 	commits := make(chan commit, 1)
 	g, ctx := errgroup.WithContext(ctx)

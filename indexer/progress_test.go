@@ -1,0 +1,79 @@
+package indexer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestProgressIsBoundedAndPredicts(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var got []Progress
+	m := newMeter(func(p Progress) { got = append(got, p) }, func() time.Time { return now },
+		Progress{Phase: PhaseVectors, FilesTotal: 10, ChunksTotal: 1000})
+	for range 100 { // a second of steps of 10 ms
+		now = now.Add(10 * time.Millisecond)
+		m.add(0, 5, 4)
+	}
+	m.end()
+	if len(got) != 12 { // at the beginning, every 100 ms, at the end
+		t.Errorf("%d reports in a second, want 12", len(got))
+	}
+	last := got[len(got)-1]
+	want := Progress{Phase: PhaseVectors, FilesTotal: 10, ChunksDone: 500, ChunksTotal: 1000, TextsPerSecond: 400, ETA: time.Second}
+	if last != want {
+		t.Errorf("after half of the chunks in a second:\n got %+v\nwant %+v", last, want)
+	}
+}
+
+func TestBatchesSortAndJoinEqualTexts(t *testing.T) {
+	var jobs []job
+	for _, text := range []string{"aaaa", "b", "ccc", "b", "dd", "eeeee", "cached"} {
+		j := job{text: text, key: [32]byte{text[0]}}
+		if text == "cached" {
+			j.entry.Vector = []float32{1}
+		}
+		jobs = append(jobs, j)
+	}
+	var got []string
+	for _, batch := range batches(jobs, 2) {
+		line := ""
+		for _, same := range batch {
+			line += fmt.Sprintf("%d×%s ", len(same), same[0].text)
+		}
+		got = append(got, line)
+	}
+	if want := []string{"1×eeeee 1×aaaa ", "2×b ", "1×ccc 1×dd "}; !slices.Equal(got, want) {
+		t.Errorf("batches are %q, want %q", got, want)
+	}
+}
+
+// TestFilesChangeWhileVectorsAreMade: a mark is cleared only for the version
+// that was embedded, so a file that a watcher refreshes meanwhile is not lost.
+func TestFilesChangeWhileVectorsAreMade(t *testing.T) {
+	f := newFixture(t, generated(t, 20), &Options{WindowChunks: 1 << 20, BatchTexts: 16})
+	var once sync.Once
+	f.embedder.Before = func([]string) (err error) {
+		once.Do(func() {
+			f.write("part0/doc000.md", "# Another\n\nSomething else.\n")
+			f.write("part9/new.md", "# New\n\nJust written.\n")
+			if _, err = f.Scan(context.Background(), nil); err == nil {
+				err = f.Keywords(context.Background(), nil)
+			}
+		})
+		return err
+	}
+	f.run()
+	counts, err := f.stores.Docs.Counts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counts.Vectors.Files != 2 || counts.Text.Files != 0 {
+		t.Errorf("after two files changed under the run, %d are pending for vectors and %d for keywords; want 2 and 0", counts.Vectors.Files, counts.Text.Files)
+	}
+	f.run()
+	sameAsClean(t, f.root, f.stores, f.embedder, nil)
+}
