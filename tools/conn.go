@@ -25,6 +25,8 @@ const (
 	// drainLimit is how long the answers still owed are waited for once the
 	// input has ended. The process has to be gone within two seconds.
 	drainLimit = 1200 * time.Millisecond
+	// lastWait is how long a line that was sent before a shutdown may take to arrive.
+	lastWait = 50 * time.Millisecond
 )
 
 // directFunc answers a request whose method is a tool's name. handled is false
@@ -100,6 +102,19 @@ func (c *conn) Close() error {
 // shutdown ends the input: what has been read is still answered.
 func (c *conn) shutdown() { c.once.stop.Do(func() { close(c.stop) }) }
 
+// last is the next line after shutdown: what was sent before it may still be on
+// its way through the pipe.
+func (c *conn) last() line {
+	timer := time.NewTimer(lastWait)
+	defer timer.Stop()
+	select {
+	case l := <-c.lines:
+		return l
+	case <-timer.C:
+		return line{err: io.EOF}
+	}
+}
+
 func (c *conn) readLines(in io.Reader) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -154,7 +169,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		select {
 		case l = <-c.lines:
 		case <-c.stop:
-			l.err = io.EOF
+			l = c.last()
 		case <-c.closed:
 			return nil, io.EOF
 		case <-ctx.Done():

@@ -1,9 +1,11 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -143,6 +145,25 @@ func TestEndOfInputCancels(t *testing.T) {
 		if took := time.Since(start); took >= 2*time.Second {
 			t.Errorf("the session ended %v after its input, want less than 2 s", took)
 		}
+	})
+}
+
+func TestShutdownAnswersWhatWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		inRead, inWrite := io.Pipe()
+		var out bytes.Buffer
+		done := make(chan error, 1)
+		go func() { done <- New(&fake{}, nil).ServeStdio(ctx, inRead, &out) }()
+		go io.WriteString(inWrite, request(1, "read_context", `{"query":"a"}`)+"\n")
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("ServeStdio = %v", err)
+		}
+		if !strings.Contains(out.String(), `"result"`) {
+			t.Errorf("after a shutdown: %q, want the answer to what was sent before", &out)
+		}
+		inWrite.Close()
 	})
 }
 

@@ -121,8 +121,11 @@ func (s style) result(b *strings.Builder, rank int, r *retriever.Result, m *mark
 	}
 	tail := fmt.Sprintf("lines %d-%d  %.3f", r.LineRange.Start, r.LineRange.End, r.Score)
 	head := fmt.Sprintf("%2d. ", rank)
-	gap := max(s.width-utf8.RuneCountInString(head+place+tail), 2)
-	fmt.Fprintf(b, "%s%s%s%s\n", head, s.paint(bold, place), strings.Repeat(" ", gap), s.paint(dim, tail))
+	gap := "\n    " // a place is never cut: it is there to be copied
+	if n := s.width - utf8.RuneCountInString(head+place+tail); n >= 2 {
+		gap = strings.Repeat(" ", n)
+	}
+	fmt.Fprintf(b, "%s%s%s%s\n", head, s.paint(bold, place), gap, s.paint(dim, tail))
 	trail := strings.Join(r.Headings, " > ")
 	if trail == "" {
 		trail = r.Title

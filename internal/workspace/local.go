@@ -100,7 +100,7 @@ func (l *local) start() {
 // openStores opens the index and what answers from it.
 func (l *local) openStores(readOnly bool) error {
 	w := l.w
-	s, err := openStores(w.selection.Root, w.dir, w.options.Description, readOnly, w.options.Logger)
+	s, err := openStores(w.selection, w.dir, w.options.Description, readOnly, w.options.Logger)
 	if err != nil {
 		return err
 	}

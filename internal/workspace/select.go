@@ -11,6 +11,13 @@ import (
 	"strings"
 )
 
+// Root is a further folder that is searched with the workspace. Its documents
+// have paths that begin with its name and a slash.
+type Root struct {
+	Name string `json:"name"`
+	Dir  string `json:"dir"`
+}
+
 // Rule names what decided which folder is the workspace.
 type Rule string
 
@@ -30,6 +37,8 @@ var markers = []string{".cairn", ".cuedeck"}
 type Selection struct {
 	Root string `json:"root"` // absolute, symlinks resolved
 	Rule Rule   `json:"rule"`
+	// Further are the folders of CAIRN_ROOTS.
+	Further []Root `json:"further,omitempty"`
 }
 
 // SelectOptions says what a selection is made from. The zero value means this
@@ -58,7 +67,8 @@ func (e *RefusedError) Error() string {
 
 // Select chooses the workspace: the -C flag, else CAIRN_WORKSPACE, else
 // CUE_WORKSPACE, else the nearest parent of the working folder (itself
-// included) that holds .cairn or .cuedeck, else the working folder. A folder
+// included) that holds .cairn or .cuedeck, else the working folder. CAIRN_ROOTS
+// adds further folders. A folder
 // that is named but does not exist is an error; a marker in a folder that
 // would be refused is passed over.
 func Select(o SelectOptions) (Selection, error) {
@@ -67,6 +77,41 @@ func Select(o SelectOptions) (Selection, error) {
 		return Selection{}, err
 	}
 	refuse := refusal{home: resolve(o.Home), temp: resolve(o.Temp)}
+	sel, err := o.workspace(refuse)
+	if err != nil {
+		return Selection{}, err
+	}
+	sel.Further, err = further(o.Env("CAIRN_ROOTS"), refuse)
+	return sel, err
+}
+
+// further reads CAIRN_ROOTS: NAME=DIR, separated as in PATH. It is the user's
+// environment, so it may name folders anywhere; a repository's configuration
+// has no such key.
+func further(list string, refuse refusal) ([]Root, error) {
+	var roots []Root
+	for _, part := range filepath.SplitList(list) {
+		if part == "" {
+			continue
+		}
+		name, dir, ok := strings.Cut(part, "=")
+		if !ok || name == "" || !filepath.IsAbs(dir) {
+			return nil, fmt.Errorf("CAIRN_ROOTS holds %q, want NAME=DIR with an absolute folder", part)
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return nil, fmt.Errorf("CAIRN_ROOTS: %w", err)
+		}
+		if why := refuse.why(real); why != "" {
+			return nil, &RefusedError{Dir: real, Why: why, Rule: "CAIRN_ROOTS"}
+		}
+		roots = append(roots, Root{Name: name, Dir: real})
+	}
+	return roots, nil
+}
+
+// workspace chooses the main folder.
+func (o SelectOptions) workspace(refuse refusal) (Selection, error) {
 	dir, err := filepath.EvalSymlinks(o.Dir)
 	if err != nil {
 		return Selection{}, fmt.Errorf("resolving the working folder: %w", err)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // tree makes the folders the selection table walks about in and returns its
@@ -175,6 +177,32 @@ func TestWindowsWhy(t *testing.T) {
 	} {
 		if got := windowsWhy(dir) != ""; got != refused {
 			t.Errorf("windowsWhy(%q) refuses: %v, want %v", dir, got, refused)
+		}
+	}
+}
+
+func TestSelectFurtherRoots(t *testing.T) {
+	top := tree(t)
+	at := func(p string) string { return filepath.Join(top, p) }
+	list := string(filepath.ListSeparator)
+	for _, c := range []struct {
+		roots string
+		want  []Root
+		bad   bool
+	}{
+		{"wiki=" + at("srv/wiki") + list + "old=" + at("home/me/old"), []Root{{"wiki", at("srv/wiki")}, {"old", at("home/me/old")}}, false},
+		{"link=" + at("home/me/link"), []Root{{"link", at("home/me/proj")}}, false},
+		{list, nil, false},
+		{at("srv/wiki"), nil, true},
+		{"wiki=srv/wiki", nil, true},
+		{"=" + at("srv/wiki"), nil, true},
+		{"home=" + at("home/me"), nil, true},
+		{"gone=" + at("home/me/gone"), nil, true},
+	} {
+		env := map[string]string{"CAIRN_ROOTS": c.roots}
+		got, err := Select(SelectOptions{Dir: at("home/me/plain"), Home: at("home/me"), Temp: at("tmp"), Env: func(k string) string { return env[k] }})
+		if (err != nil) != c.bad || !cmp.Equal(got.Further, c.want) {
+			t.Errorf("CAIRN_ROOTS=%s: %v, %v, want %v (an error: %v)", c.roots, got.Further, err, c.want, c.bad)
 		}
 	}
 }

@@ -35,10 +35,10 @@ type stores struct {
 	files   *walk.Tree
 }
 
-// openStores opens the index in dir of the workspace root, for a model. An
+// openStores opens the index in dir of a workspace, for a model. An
 // index that exists but cannot be used as it is gives a *RebuildError, one that
 // does not exist, when readOnly, ErrNoIndex.
-func openStores(root, dir string, d models.Description, readOnly bool, log *slog.Logger) (s *stores, err error) {
+func openStores(sel Selection, dir string, d models.Description, readOnly bool, log *slog.Logger) (s *stores, err error) {
 	s = &stores{}
 	defer func() {
 		if err != nil {
@@ -46,7 +46,7 @@ func openStores(root, dir string, d models.Description, readOnly bool, log *slog
 			s, err = nil, openError(err, d)
 		}
 	}()
-	if s.files, err = walk.Open(walk.Root{Dir: root}); err != nil {
+	if s.files, err = walk.Open(sel.roots()...); err != nil {
 		return s, err
 	}
 	if s.db, err = kv.Open(filepath.Join(dir, documentsFile), &kv.Options{ReadOnly: readOnly}); err != nil {
@@ -66,6 +66,15 @@ func openStores(root, dir string, d models.Description, readOnly bool, log *slog
 	}
 	s.cache, err = vectorcache.Open(filepath.Join(dir, cacheFile), d.ID, d.Dimension, &vectorcache.Options{Logger: log})
 	return s, err
+}
+
+// roots are the folders to walk, the main one first.
+func (s Selection) roots() []walk.Root {
+	roots := []walk.Root{{Dir: s.Root}}
+	for _, r := range s.Further {
+		roots = append(roots, walk.Root{Name: r.Name, Dir: r.Dir})
+	}
+	return roots
 }
 
 // openError says what to do about an index that does not open.

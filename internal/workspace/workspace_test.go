@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cairn/internal/testutil"
 	"cairn/models"
 	"cairn/retriever"
@@ -70,7 +72,7 @@ func TestReadingAMissingIndexCreatesNothing(t *testing.T) {
 	if err != nil || a.Reason != "not_indexed" || a.Index.State != "missing" || !strings.Contains(a.Hint, "index") {
 		t.Errorf("Search = %+v, %v, want not_indexed with a hint", a, err)
 	}
-	if s, err := w.Status(t.Context()); err != nil || s.State != "missing" || s.Workspace != sel {
+	if s, err := w.Status(t.Context()); err != nil || s.State != "missing" || !cmp.Equal(s.Workspace, sel) {
 		t.Errorf("Status = %+v, %v, want missing", s, err)
 	}
 	if _, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md"}); !errors.Is(err, ErrNoIndex) {
@@ -312,5 +314,37 @@ func TestLongPathsGetAShortSocket(t *testing.T) {
 	w.Close()
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the socket is there after the end of its owner")
+	}
+}
+
+func TestFurtherRootsAreSearched(t *testing.T) {
+	sel, other := folder(t), folder(t)
+	write(t, filepath.Join(other.Root, "walrus.md"), "# Walrus\n\nThe walrus lives on ice.\n")
+	sel.Further = []Root{{Name: "zoo", Dir: other.Root}}
+	w := open(t, sel, Owning, hashed())
+	if report := index(t, w, IndexRequest{}); report.Files != 7 {
+		t.Errorf("Index = %+v, want 7 files", report)
+	}
+	if got := first(t, w, "walrus on ice"); got != "zoo/walrus.md" {
+		t.Errorf("first result %s, want zoo/walrus.md", got)
+	}
+	if r, err := w.Read(t.Context(), retriever.ReadRequest{Path: "zoo/walrus.md"}); err != nil || !strings.Contains(r.Content, "ice") {
+		t.Errorf("Read = %+v, %v", r, err)
+	}
+}
+
+// TestWorkspacesAreApart makes sure that one folder's answers never hold another's documents.
+func TestWorkspacesAreApart(t *testing.T) {
+	a, b := folder(t), folder(t)
+	write(t, filepath.Join(b.Root, "walrus.md"), "# Walrus\n\nThe walrus lives on ice.\n")
+	wa, wb := open(t, a, Owning, hashed()), open(t, b, Owning, hashed())
+	index(t, wa, IndexRequest{})
+	index(t, wb, IndexRequest{})
+	if got := first(t, wb, "walrus"); got != "walrus.md" {
+		t.Errorf("first result %s, want walrus.md", got)
+	}
+	answer, err := wa.Search(t.Context(), retriever.Query{Text: "walrus", Mode: retriever.Keyword})
+	if err != nil || len(answer.Results) != 0 {
+		t.Errorf("Search = %+v, %v, want nothing of the other folder", answer, err)
 	}
 }
