@@ -260,7 +260,17 @@ func editField(block []byte, e FieldEdit, eol string) ([]byte, error) {
 	}
 	f := fields[i]
 	if e.Value == nil {
-		return slices.Concat(block[:f.start], block[f.end:]), nil
+		// Comments indented below the key go with it: below a block scalar
+		// that comes before they would become its text.
+		end := f.end
+		for _, line := range rawLines(block[f.end:]) {
+			text := bytes.TrimLeft(line, " ")
+			if len(line)-len(text) <= indent || text[0] != '#' {
+				break
+			}
+			end += len(line)
+		}
+		return slices.Concat(block[:f.start], block[end:]), nil
 	}
 	from, to, quote := f.span(block)
 	if list, ok := e.Value.([]string); ok && from == to && len(list) > 0 {

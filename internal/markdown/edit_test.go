@@ -120,6 +120,9 @@ func TestEditKeepsEveryOtherByte(t *testing.T) {
 		// All bytes before and behind the lines of the key are the same.
 		at := strings.Index(text, eol+own[key]) + len(eol)
 		head, tail := text[:at], text[at+len(own[key]):]
+		if value == nil { // a comment indented below the key goes with it
+			tail = strings.TrimPrefix(tail, "  # indented"+eol)
+		}
 		if !bytes.HasPrefix(got, []byte(head)) || !bytes.HasSuffix(got, []byte(tail)) {
 			t.Fatalf("EditFrontMatter(%q, %s=%v)\n = %q: bytes beside the key changed", text, key, value, got)
 		}
