@@ -15,7 +15,7 @@ func TestMark(t *testing.T) {
 	for _, c := range []struct{ query, line, want string }{
 		{"rotate token", "Rotating a Token, tokens", match + "Rotating" + reset + " a " + match + "Token" + reset + ", " + match + "tokens" + reset},
 		{"retry", "see retry_after_seconds", "see " + match + "retry_after_seconds" + reset},
-		{"the", "the end", match + "the" + reset + " end"},
+		{"how does the token", "the token, how", "the " + match + "token" + reset + ", how"},
 		{"walrus", "no such word", "no such word"},
 		{"", "anything", "anything"},
 	} {
