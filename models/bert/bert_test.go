@@ -113,50 +113,100 @@ func eachKernel(t *testing.T, f func(t *testing.T, kernel string)) {
 	}
 }
 
-// every returns each nth element of s.
-func every[T any](s []T, n int) (out []T) {
-	for i := 0; i < len(s); i += n {
-		out = append(out, s[i])
+// ceiling returns the vectors of the same 8-bit weights in float arithmetic:
+// what no engine that reads the file can better except by luck.
+func ceiling(t testing.TB, weights []byte, lines []referenceText, first bool) [][]float32 {
+	g, err := parseONNX(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := readNetwork(g, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n.layers {
+		l := &n.layers[i]
+		for _, w := range []*linear{&l.query, &l.key, &l.value, &l.output, &l.up, &l.down} {
+			w.floats = make([]float32, w.in*w.out)
+			column := make([]int32, w.in)
+			for j := range w.out {
+				scale, err := w.column8(column, j)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, v := range column {
+					w.floats[k*w.out+j] = float32(v) * scale
+				}
+			}
+			w.codes = nil
+		}
+	}
+	m, err := newModel(n, available()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out [][]float32
+	var s scratch
+	for _, l := range lines {
+		v := make([]float32, m.hidden)
+		m.forward(&s, l.IDs, []int{0, len(l.IDs)})
+		m.pool(&s, 0, len(l.IDs), first, v)
+		out = append(out, v)
 	}
 	return out
 }
 
+// TestReference holds every kernel to the vectors ONNX Runtime computes: for
+// MiniLM with float32 weights, of which the shipped file's embeddings and
+// weights are an 8-bit rounding. That rounding alone, computed in float32,
+// gives a mean cosine of .9969 and a worst of .9747 (a text of five special
+// tokens; .9877 the next). So a text must reach .985 or, where the rounding
+// alone does not, come within .004 of it.
 func TestReference(t *testing.T) {
 	for _, c := range []struct {
 		model, reference, description string
 		want                          func(referenceText) []byte
-		mean, worst                   float64
+		mean, worst, slack            float64
 	}{
-		{"all-MiniLM-L6-v2", "minilm", minilmDescription, func(r referenceText) []byte { return r.FP32 }, 0.996, 0.985},
-		{"bge-small-en-v1.5", "bge-small", bgeDescription, func(r referenceText) []byte { return r.Int8 }, 0.98, 0.9},
+		{"all-MiniLM-L6-v2", "minilm", minilmDescription, func(r referenceText) []byte { return r.FP32 }, 0.996, 0.985, 0.004},
+		{"bge-small-en-v1.5", "bge-small", bgeDescription, func(r referenceText) []byte { return r.Int8 }, 0.98, 0.96, 0},
 	} {
 		t.Run(c.reference, func(t *testing.T) {
-			lines := reference(t, c.reference)
-			var texts []string
-			for _, l := range lines {
-				texts = append(texts, l.Text)
+			all := reference(t, c.reference)
+			weights, err := os.ReadFile(filepath.Join(folder(t, c.model), weightsFile))
+			if err != nil {
+				t.Fatal(err)
 			}
+			best := ceiling(t, weights, all, c.reference == "bge-small")
 			eachKernel(t, func(t *testing.T, kernel string) {
-				lines, texts := lines, texts
+				step := 1
 				if testing.Short() && kernel == "portable" {
-					lines, texts = every(lines, 25), every(texts, 25)
+					step = 25
+				}
+				var texts []string
+				for i := 0; i < len(all); i += step {
+					texts = append(texts, all[i].Text)
 				}
 				got, err := open(t, c.model, c.description, kernel).EmbedDocuments(t.Context(), texts)
 				if err != nil {
 					t.Fatal(err)
 				}
 				sum, worst, at := 0.0, 2.0, 0
-				for i, l := range lines {
-					v := cosine(got[i], decode(c.want(l)))
+				for i := range got {
+					want := decode(c.want(all[i*step]))
+					v, limit := cosine(got[i], want), cosine(best[i*step], want)
 					sum += v
 					if v < worst {
-						worst, at = v, i
+						worst, at = v, i*step
+					}
+					if !(v >= min(c.worst, limit-c.slack)) {
+						t.Errorf("text %d (%d pieces): cosine %.5f, want >= %v (the file's weights in float32: %.5f)", i*step, len(all[i*step].IDs), v, c.worst, limit)
 					}
 				}
-				mean := sum / float64(len(lines))
-				t.Logf("cosine: mean %.5f, worst %.5f (%d pieces)", mean, worst, len(lines[at].IDs))
-				if !(mean >= c.mean) || !(worst >= c.worst) {
-					t.Errorf("cosine: mean %.5f, want >= %v; worst %.5f (text %d), want >= %v", mean, c.mean, worst, at, c.worst)
+				mean := sum / float64(len(got))
+				t.Logf("cosine: mean %.5f, worst %.5f (text %d, %d pieces)", mean, worst, at, len(all[at].IDs))
+				if !(mean >= c.mean) {
+					t.Errorf("mean cosine %.5f, want >= %v", mean, c.mean)
 				}
 			})
 		})

@@ -4,6 +4,8 @@ import "golang.org/x/sys/cpu"
 
 //go:generate go -C asm run . -kernel avx512 -out ../avx512_amd64.s
 
+//go:generate go -C asm run . -kernel avx2 -out ../avx2_amd64.s
+
 //go:noescape
 func product8VNNI(p *product8)
 
@@ -22,6 +24,24 @@ func quantizeAVX512(p *rowsArgs)
 //go:noescape
 func normAVX512(p *rowsArgs)
 
+//go:noescape
+func product8AVX2(p *product8)
+
+//go:noescape
+func product32AVX2(p *product32)
+
+//go:noescape
+func softmaxAVX2(p *rowsArgs)
+
+//go:noescape
+func geluAVX2(p *rowsArgs)
+
+//go:noescape
+func quantizeAVX2(p *rowsArgs)
+
+//go:noescape
+func normAVX2(p *rowsArgs)
+
 // available returns the kernels this machine runs, the fastest first.
 func available() []*kernel {
 	var all []*kernel
@@ -35,6 +55,19 @@ func available() []*kernel {
 			gelu:      geluAVX512,
 			quantize:  quantizeAVX512,
 			norm:      normAVX512,
+			transpose: transposeGo,
+		})
+	}
+	if x := &cpu.X86; x.HasAVX2 && x.HasFMA {
+		all = append(all, &kernel{
+			name: "avx2",
+			cols: 8, rows: 8, fcols: 16, frows: 6, group: 2,
+			product8:  product8AVX2,
+			product32: product32AVX2,
+			softmax:   softmaxAVX2,
+			gelu:      geluAVX2,
+			quantize:  quantizeAVX2,
+			norm:      normAVX2,
 			transpose: transposeGo,
 		})
 	}

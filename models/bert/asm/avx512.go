@@ -107,67 +107,10 @@ func product8VNNI() {
 
 func product32AVX512() {
 	p := text("product32AVX512", "product32AVX512 is product32 with panels of 32 columns and tiles of up to 14 rows.")
-	dispatch(field(p, p32Rows), tileRows512, func(rows int) {
-		a, c := field(p, p32A), field(p, p32C)
-		lda, ldb, ldc := field(p, p32Lda), field(p, p32Ldb), field(p, p32Ldc)
-		tiles := field(p, p32Tiles)
-		at := newRowPointers(rows, lda)
-		w, count := GP64(), GP64()
-		b := zmm[28:30]
-		v := zmm[30:32]
-		step := func(s int) {
-			for j := range 2 {
-				VMOVUPS(operand.Mem{Base: w, Disp: 64 * j}, b[j])
-			}
-			ADDQ(ldb, w)
-			for r := range rows {
-				VBROADCASTSS(at.row(r, 4*s), v[r%2])
-				for j := range 2 {
-					VFMADD231PS(b[j], v[r%2], zmm[2*r+j])
-				}
-			}
-		}
-		name := func(s string) string { return fmt.Sprintf("%s%d", s, rows) }
-		ref := func(s string) operand.LabelRef { return operand.LabelRef(name(s)) }
-		Label(name("tile"))
-		at.start(a)
-		MOVQ(p.Offset(p32B), w)
-		MOVQ(p.Offset(p32Depth), count)
-		for i := range 2 * rows {
-			VPXORD(zmm[i], zmm[i], zmm[i])
-		}
-		SUBQ(operand.U8(4), count)
-		JLT(ref("rest"))
-		Label(name("four"))
-		for s := range 4 {
-			step(s)
-		}
-		at.advance(16)
-		SUBQ(operand.U8(4), count)
-		JGE(ref("four"))
-		Label(name("rest"))
-		ADDQ(operand.U8(4), count)
-		JEQ(ref("store"))
-		Label(name("one"))
-		step(0)
-		at.advance(4)
-		DECQ(count)
-		JNE(ref("one"))
-		Label(name("store"))
-		for r := range rows {
-			for j := range 2 {
-				VMOVUPS(zmm[2*r+j], operand.Mem{Base: c, Disp: 64 * j})
-			}
-			ADDQ(ldc, c)
-		}
-		IMUL3Q(operand.U8(uint8(rows)), lda, count)
-		ADDQ(count, a)
-		DECQ(tiles)
-		JNE(ref("tile"))
-	})
+	product32(p, tileRows512, 64, zmm[:28], zmm[28:30], zmm[30:32], func(z reg.VecPhysical) { VPXORD(z, z, z) })
 }
 
-// fold reduces the lanes of z to one with op and broadcasts it; t is scratch.
+// fold512 reduces the lanes of z to one with op and broadcasts it; t is scratch.
 func fold512(op func(...operand.Op), z, t reg.VecPhysical) {
 	for _, imm := range []uint8{0x4e, 0xb1} { // swap halves, swap quarters
 		VSHUFF32X4(operand.U8(imm), z, z, t)
