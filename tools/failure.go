@@ -47,6 +47,9 @@ func failureOf(err error) *Failure {
 		}
 		return &Failure{Code: CodeLock, Message: "Lock Error", Data: data}
 	}
+	if _, ok := errors.AsType[*workspace.RebuildError](err); ok {
+		return &Failure{Code: CodeInternal, Message: err.Error(), Data: map[string]any{"suggestion": "Call the index tool with rebuild=true."}}
+	}
 	if f := readFailure(err); f != nil {
 		return f
 	}

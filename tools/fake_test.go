@@ -49,6 +49,8 @@ func (f *fake) Read(_ context.Context, r retriever.ReadRequest) (*retriever.Read
 		return nil, &retriever.TokenLimitError{Path: r.Path, Tokens: 35000, Limit: 32000}
 	case "../x.md":
 		return nil, &retriever.InvalidError{Field: "path", Reason: "it leads out of the workspace"}
+	case "docs/unusable.md":
+		return nil, &workspace.RebuildError{Reason: "the index was made with model a and this is b"}
 	case "docs/locked.md":
 		return nil, &workspace.LockError{LockFile: ".cairn/index/lock", Holder: workspace.Holder{PID: 12345, Command: "cairn index"}, Doing: "using"}
 	}

@@ -125,7 +125,7 @@ func (s *Server) do(ctx context.Context, session string, t tool, c call) (any, *
 	answer, err := t.call(ctx, c)
 	if err != nil {
 		f := failureOf(err)
-		if f.Code == CodeInternal && !errors.Is(err, context.Canceled) {
+		if f.Code == CodeInternal && f.Data == nil && !errors.Is(err, context.Canceled) {
 			s.options.Logger.Error("tool failed", "tool", t.name, "error", err)
 		}
 		return nil, f

@@ -93,6 +93,47 @@ func binary(t *testing.T) string {
 	return path
 }
 
+// TestPipelined sends 64 requests in one piece and ends the input at once: all
+// are answered, each on a line of its own.
+func TestPipelined(t *testing.T) {
+	cairn := binary(t)
+	root := t.TempDir()
+	if err := os.CopyFS(root, handbook()); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cairn, "index", "-C", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var in strings.Builder
+	for id := range 64 {
+		if id%2 == 0 {
+			fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"read_context","params":{"query":"rotate token number %d","mode":"keyword"}}`+"\n", id, id)
+		} else {
+			fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"read_doc","params":{"path":"access/roles.md#leaving"}}`+"\n", id)
+		}
+	}
+	cmd := exec.Command(cairn, "mcp", "-C", root, "--no-rate-limit")
+	cmd.Stdin, cmd.Stderr = strings.NewReader(in.String()), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := map[int]bool{}
+	for line := range strings.Lines(string(out)) {
+		var m struct {
+			ID     int
+			Result json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil || len(m.Result) == 0 || answered[m.ID] {
+			t.Errorf("line %.200q: %v, want one result for each id", line, err)
+		}
+		answered[m.ID] = true
+	}
+	if len(answered) != 64 {
+		t.Errorf("%d of 64 requests are answered", len(answered))
+	}
+}
+
 // TestServerEnds starts and stops the server many times, by the end of its
 // input and by a signal, with a request in flight: each is answered, and no
 // process is left two seconds later.

@@ -89,7 +89,7 @@ func (a *app) search(ctx context.Context, text string, f searchFlags) error {
 	if err != nil {
 		return err
 	}
-	if answer.Index.State == "missing" {
+	if unfinished(answer) {
 		if err := a.indexFirst(ctx, w, q.Mode, f.wait); err != nil {
 			return err
 		}
@@ -103,7 +103,20 @@ func (a *app) search(ctx context.Context, text string, f searchFlags) error {
 	return a.printAnswer(answer, text)
 }
 
-// indexFirst makes the index of a folder that has none. It returns once
+// unfinished reports whether the folder was never indexed to the end and nobody
+// is at it. Keyword results need no vectors, so an answer that has some will do.
+func unfinished(a *retriever.Answer) bool {
+	switch a.Index.State {
+	case "missing":
+		return true
+	case "partial":
+		return a.Index.BuiltAt == "" && (a.Mode != retriever.Keyword || len(a.Results) == 0)
+	}
+	return false
+}
+
+// indexFirst makes the index of a folder that has none, or goes on with one
+// that was interrupted. It returns once
 // keyword search sees every file and, in the other modes, the vectors are
 // made or wait has passed; the run then ends with the process and is resumed by the next.
 func (a *app) indexFirst(ctx context.Context, w *workspace.Workspace, mode retriever.Mode, wait time.Duration) error {

@@ -36,11 +36,15 @@ type local struct {
 }
 
 // openReader opens an existing index for searching. lock is held for reading
-// and released by close.
+// and released by close. An index that has to be rebuilt opens as well: every
+// use but Status says so.
 func openReader(w *Workspace, lock *fileLock) (engine, error) {
 	l := &local{w: w, lock: lock}
 	l.start()
-	if err := l.openStores(true); err != nil {
+	err := l.openStores(true)
+	if _, rebuild := errors.AsType[*RebuildError](err); rebuild {
+		l.broken = err
+	} else if err != nil {
 		l.close()
 		if errors.Is(err, ErrNoIndex) {
 			return missing{w}, nil
@@ -51,9 +55,8 @@ func openReader(w *Workspace, lock *fileLock) (engine, error) {
 }
 
 // openOwner opens or makes the index for writing, and serves it to other
-// processes. lock is held as the owner and released by close. An index that
-// has to be rebuilt first opens as well: every use says so, until Index is
-// asked to rebuild.
+// processes. lock is held as the owner and released by close. As for a reader,
+// an index that has to be rebuilt opens; Index can be asked to rebuild it.
 func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
 	l := &local{w: w, lock: lock, me: &me}
 	l.start()

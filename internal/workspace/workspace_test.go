@@ -254,8 +254,13 @@ func TestAnotherModelNeedsARebuild(t *testing.T) {
 			t.Errorf("%s = %v, want a *RebuildError with both models and the command", what, err)
 		}
 	}
-	_, err := Open(t.Context(), sel, DefaultConfig(), Reading, o)
-	check("Open for reading", err)
+	w = open(t, sel, Reading, o)
+	_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+	check("Search of a reader", err)
+	if s, err := w.Status(t.Context()); err != nil || s.State != "unusable" || !strings.Contains(s.Problem, was) {
+		t.Errorf("Status of a reader = %+v, %v, want the problem in it", s, err)
+	}
+	w.Close()
 
 	w = open(t, sel, Owning, o)
 	_, err = w.Search(t.Context(), retriever.Query{Text: "login"})
