@@ -89,7 +89,7 @@ func (a *app) search(ctx context.Context, text string, f searchFlags) error {
 	if err != nil {
 		return err
 	}
-	if unfinished(answer) {
+	if unfinished(answer, q.Mode) {
 		if err := a.indexFirst(ctx, w, q.Mode, f.wait); err != nil {
 			return err
 		}
@@ -105,12 +105,12 @@ func (a *app) search(ctx context.Context, text string, f searchFlags) error {
 
 // unfinished reports whether the folder was never indexed to the end and nobody
 // is at it. Keyword results need no vectors, so an answer that has some will do.
-func unfinished(a *retriever.Answer) bool {
+func unfinished(a *retriever.Answer, asked retriever.Mode) bool {
 	switch a.Index.State {
 	case "missing":
 		return true
 	case "partial":
-		return a.Index.BuiltAt == "" && (a.Mode != retriever.Keyword || len(a.Results) == 0)
+		return a.Index.BuiltAt == "" && (asked != retriever.Keyword || len(a.Results) == 0)
 	}
 	return false
 }
