@@ -16,6 +16,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/workspace"
+	"cairn/models/bpe"
 	"cairn/retriever"
 
 	"github.com/google/go-cmp/cmp"
@@ -238,13 +239,13 @@ func TestOversizedLine(t *testing.T) {
 // failures included, and the size of the whole list below its budget.
 func TestSchemas(t *testing.T) {
 	s := New(&fake{}, nil)
-	size := 0
+	tokens, counter := 0, &bpe.Counter{}
 	for _, tool := range s.tools {
 		def, err := json.Marshal(tool.definition())
 		if err != nil {
 			t.Fatal(err)
 		}
-		size += len(def)
+		tokens += counter.CountTokens(string(def))
 		for name, source := range map[string]string{"input": tool.input, "output": tool.output} {
 			if !strings.HasPrefix(strings.TrimSpace(source), `{`) || !strings.Contains(source[:20], `"type":"object"`) {
 				t.Errorf("%s: the %s schema is not an object at its root", tool.name, name)
@@ -276,8 +277,8 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 	}
-	// Some 4 bytes a token; the whole list must stay below 3,000 tokens.
-	if size > 12000 {
-		t.Errorf("the definitions take %d bytes, want at most 12000", size)
+	t.Logf("the definitions take %d tokens", tokens)
+	if tokens > 3000 {
+		t.Errorf("the definitions take %d tokens, want at most 3000", tokens)
 	}
 }
