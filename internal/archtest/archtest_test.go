@@ -58,6 +58,7 @@ var owners = map[string][]string{
 	"google.golang.org/protobuf":               {"models/bert", "models/onnx"}, // both read ONNX files
 	"github.com/rogpeppe/go-internal":          nil,                            // tests
 	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/catalog"},
+	"github.com/getkin/kin-openapi":            {"internal/catalog"},
 	"github.com/google/go-cmp":                 nil, // tests
 	"github.com/hashicorp/golang-lru/v2":       nil, // a cache, used wherever one is
 	"golang.org/x/sys":                         nil, // the operating system and the processor

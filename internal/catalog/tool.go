@@ -9,11 +9,11 @@
 package catalog
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -22,7 +22,13 @@ const (
 	MaxName        = 200       // runes, of a server's or a tool's name
 	MaxDescription = 64 << 10  // bytes; longer text is cut
 	MaxSchema      = 512 << 10 // bytes of one schema; a larger one counts as broken
+	MaxAnnotations = 64 << 10  // bytes; larger ones are left out
+	MaxDependsOn   = 1000      // tools one tool may name as those it needs
 )
+
+// DocumentServer may not be a server's name: in the graph of what is used
+// together the ids "doc:path" are documents.
+const DocumentServer = "doc"
 
 // Tool is one tool of a server.
 type Tool struct {
@@ -43,6 +49,8 @@ type Tool struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 	// SchemaError says what is wrong with a schema; the tool is kept.
 	SchemaError string `json:"schemaError,omitempty"`
+	// Flags are what looks hostile in the tool's texts; the tool is kept as it is.
+	Flags []Flag `json:"flags,omitempty"`
 	// Takes and Gives are the parameters read out of the schemas.
 	Takes []Parameter `json:"takes,omitempty"`
 	Gives []Parameter `json:"gives,omitempty"`
@@ -83,6 +91,8 @@ func New(t Tool) (Tool, error) {
 		return Tool{}, fmt.Errorf("the name of tool %.40q is longer than %d characters", t.Name, MaxName)
 	case hasControl(t.Name) || hasControl(t.Server):
 		return Tool{}, fmt.Errorf("the name of tool %.40q holds control characters", t.Name)
+	case t.Server == DocumentServer || strings.HasPrefix(t.Name, DocumentServer+":"):
+		return Tool{}, fmt.Errorf("tool %.40q: %q is kept for documents, name its server something else", t.Name, DocumentServer)
 	}
 	t.ID = MakeID(t.Server, t.Name)
 	t.Title = clean(t.Title, MaxName)
@@ -104,28 +114,37 @@ func New(t Tool) (Tool, error) {
 	}
 	t.Input, t.Takes = read("input", t.Input)
 	t.Output, t.Gives = read("output", t.Output)
+	// A mark between the texts keeps phrases from forming across them.
+	texts := []string{t.Name, t.Title, t.Description}
+	for _, p := range slices.Concat(t.Takes, t.Gives) {
+		texts = append(texts, p.Name, p.Description)
+	}
+	t.Flags = Scan(strings.Join(texts, " | "))
+	if !json.Valid(t.Annotations) || len(t.Annotations) > MaxAnnotations || string(t.Annotations) == "null" {
+		t.Annotations = nil
+	}
+	t.DependsOn = slices.DeleteFunc(slices.Clone(t.DependsOn), func(name string) bool {
+		return name == "" || hasControl(name) || utf8.RuneCountInString(name) > 2*MaxName+1
+	})
+	t.DependsOn = t.DependsOn[:min(len(t.DependsOn), MaxDependsOn)]
 	t.SchemaError = strings.Join(problems, "; ")
 	return t, nil
-}
-
-// Digest is the SHA-256, in hex, of all that describes the tool: a re-import
-// that leaves it unchanged changed nothing.
-func (t Tool) Digest() string {
-	text, err := json.Marshal(t)
-	if err != nil {
-		return "" // unreachable: the raw messages were parsed before
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 func hasControl(s string) bool {
 	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }
 
-// clean makes s valid UTF-8 of at most n bytes, cut at a rune.
+// clean makes s valid UTF-8 without control characters but for tabs and line
+// ends, of at most n bytes, cut at a rune.
 func clean(s string, n int) string {
 	s = strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD")
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s)
 	if len(s) <= n {
 		return s
 	}

@@ -1,0 +1,118 @@
+package catalog
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Flag is a sign that a tool's text was written for the model that reads it
+// rather than for the person who chose it.
+type Flag struct {
+	// Kind is "instructions", "zero-width", "bidi" or "hidden".
+	Kind string `json:"kind"`
+	// Evidence is what was found: at most 80 characters, invisible ones written
+	// as their code points.
+	Evidence string `json:"evidence"`
+}
+
+// attacks are phrasings of known attacks by tool description: orders to drop
+// other orders, to hide something from the user, forged turns of a
+// conversation, and names of files that hold secrets. They are matched
+// against lower-case text without invisible characters, blanks made one; a
+// pattern is tried only where one of its words stands, since most texts have
+// none and patterns are slow. Phrases such as "use this tool first" stand in
+// many honest descriptions and are not among them.
+var attacks = []struct {
+	words   []string
+	pattern *regexp.Regexp
+}{
+	{[]string{"ignore", "disregard", "forget", "override", "bypass"},
+		regexp.MustCompile(`(?:ignore|disregard|forget|override|bypass)(?: all| any| every| of| the| your| these| those| my)* (?:previous|prior|above|earlier|preceding|other|existing|safety|system) (?:instruction|prompt|rule|direction|command|guideline|message|tool)s?`)},
+	{[]string{"the user", "the human", "the operator"},
+		regexp.MustCompile(`(?:do not|don't|never|must not) (?:tell|inform|notify|alert|mention (?:this|it|that) to|reveal (?:this|it|that)? ?to|show (?:this|it|that) to|ask) the (?:user|human|operator)|` +
+			`without (?:telling|informing|notifying|alerting|asking|the knowledge of) the (?:user|human|operator)|` +
+			`(?:hide|conceal|keep) (?:this|it|that)(?: step| secret| hidden)? from the (?:user|human|operator)`)},
+	{[]string{"<", "[inst]", "[/inst]"},
+		regexp.MustCompile(`<\|?(?:im_start|im_end|system|endoftext)\|?>|\[/?inst\]|<</?sys>>|</?(?:system|important|secret|instructions?|hidden)>`)},
+	{[]string{"instruction"}, regexp.MustCompile(`(?:new|updated|real|actual|secret) (?:system )?instructions? ?:`)},
+	{[]string{"you are now"}, regexp.MustCompile(`you are now (?:a|an|in|the|dan)\b`)},
+	{[]string{"system prompt"}, regexp.MustCompile(`(?:reveal|print|repeat|output|leak|send)(?: me| us)?(?: the| your| its)?(?: full| entire| hidden)? system prompt`)},
+	{[]string{"conversation", "chat history", "key", "credentials", "password", "secret", "environment variables"},
+		regexp.MustCompile(`(?:send|forward|post|upload|exfiltrate|leak|pass)(?: all| the| your| its| their| any| full| entire| whole)* (?:conversation|chat history|api keys?|private keys?|credentials|passwords?|secrets|environment variables)`)},
+	{[]string{"~/.", "id_rsa", "id_ed25519", ".aws/", "/etc/"},
+		regexp.MustCompile(`~/\.(?:ssh|cursor|claude|config)\b|\bid_rsa\b|\bid_ed25519\b|\.aws/credentials|/etc/(?:passwd|shadow)\b`)},
+}
+
+// Scan reports what looks hostile in a text, each kind once, in order of Kind.
+func Scan(text string) []Flag {
+	var flags []Flag
+	visible := strings.Map(func(r rune) rune {
+		if invisible(r) != "" {
+			return -1
+		}
+		return r
+	}, text)
+	if len(visible) != len(text) {
+		flags = invisibles(text)
+	}
+	lower := strings.ToLower(oneLine(visible))
+	for _, a := range attacks {
+		if !slices.ContainsFunc(a.words, func(w string) bool { return strings.Contains(lower, w) }) {
+			continue
+		}
+		if at := a.pattern.FindString(lower); at != "" {
+			flags = append(flags, Flag{Kind: "instructions", Evidence: shorten(at)})
+			break
+		}
+	}
+	slices.SortFunc(flags, func(a, b Flag) int { return strings.Compare(a.Kind, b.Kind) })
+	return flags
+}
+
+// invisibles finds the first invisible character of each kind. The joiner
+// within an emoji and a mark at the very start are what they were made for.
+func invisibles(text string) []Flag {
+	var flags []Flag
+	before := rune(-1)
+	for _, r := range text {
+		kind := invisible(r)
+		innocent := r == '\u200d' && before > 0x2000 || r == '\ufeff' && before < 0
+		before = r
+		if kind == "" || innocent || slices.ContainsFunc(flags, func(f Flag) bool { return f.Kind == kind }) {
+			continue
+		}
+		flags = append(flags, Flag{Kind: kind, Evidence: fmt.Sprintf("%U", r)})
+	}
+	return flags
+}
+
+// invisible is the kind of a character that shows nothing, "" for others.
+func invisible(r rune) string {
+	switch {
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x61c:
+		return "bidi" // Unicode Standard Annex 9: embeddings, overrides, isolates, marks
+	case r >= 0x200b && r <= 0x200d, r == 0x2060, r == 0xfeff, r == 0xad, r == 0x180e, r >= 0x2061 && r <= 0x2064:
+		return "zero-width"
+	case r >= 0xe0000 && r <= 0xe007f: // tags: a hidden copy of ASCII
+		return "hidden"
+	}
+	return ""
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func shorten(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,142 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxCandidates bounds the names an error of Lookup carries.
+const maxCandidates = 8
+
+// UnknownError says that no tool has a name. Nearest are ids of similar name,
+// the nearest first; it may be empty.
+type UnknownError struct {
+	Name    string
+	Nearest []string
+}
+
+func (e *UnknownError) Error() string {
+	if len(e.Nearest) == 0 {
+		return fmt.Sprintf("no tool %q in the catalogue", e.Name)
+	}
+	return fmt.Sprintf("no tool %q in the catalogue; similar: %s", e.Name, strings.Join(e.Nearest, ", "))
+}
+
+// AmbiguousError says that several servers have a tool of a name. Candidates
+// are their ids, sorted.
+type AmbiguousError struct {
+	Name       string
+	Candidates []string
+}
+
+func (e *AmbiguousError) Error() string {
+	list := e.Candidates[:min(len(e.Candidates), maxCandidates)]
+	text := fmt.Sprintf("%d tools are called %q: %s", len(e.Candidates), e.Name, strings.Join(list, ", "))
+	if len(list) < len(e.Candidates) {
+		text += ", …"
+	}
+	return text
+}
+
+// Lookup finds a tool by its id or, where only one server has a tool of that
+// name, by its name alone. The error is *UnknownError or *AmbiguousError when
+// that finds none or several.
+func (c *Catalog) Lookup(name string) (Tool, error) {
+	s, err := c.snapshot()
+	if err != nil {
+		return Tool{}, err
+	}
+	if i, ok := s.find(name); ok {
+		return s.tools[i], nil
+	}
+	at := s.byName[name]
+	switch len(at) {
+	case 1:
+		return s.tools[at[0]], nil
+	case 0:
+		return Tool{}, &UnknownError{Name: name, Nearest: s.nearest(name)}
+	}
+	e := &AmbiguousError{Name: name}
+	for _, i := range at {
+		e.Candidates = append(e.Candidates, s.tools[i].ID)
+	}
+	return Tool{}, e
+}
+
+// nearest are the ids whose names resemble name: the same but for case and
+// punctuation, then one part of the other, then at most a third of the
+// letters away.
+func (s *snapshot) nearest(name string) []string {
+	_, bare, found := strings.Cut(name, ":")
+	if !found {
+		bare = name
+	}
+	want := letters(bare)
+	if want == "" || len(want) > MaxName {
+		return nil
+	}
+	type near struct {
+		rank int
+		id   string
+	}
+	var list []near
+	for i := range s.tools {
+		got := letters(bareName(&s.tools[i]))
+		rank := -1
+		switch {
+		case got == want:
+			rank = 0
+		case len(want) >= 3 && strings.Contains(got, want), len(got) >= 3 && strings.Contains(want, got):
+			rank = 100 + len(got) - min(len(want), len(got))
+		default:
+			limit := len(want) / 3
+			if d := len(got) - len(want); d <= limit && -d <= limit {
+				if d := distance(want, got); d <= limit {
+					rank = 10 * d
+				}
+			}
+		}
+		if rank >= 0 {
+			list = append(list, near{rank, s.tools[i].ID})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b near) int { return a.rank - b.rank })
+	var ids []string
+	for _, n := range list[:min(len(list), maxCandidates)] {
+		ids = append(ids, n.id)
+	}
+	return ids
+}
+
+// letters are the letters and digits of s in lower case.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f {
+			return r
+		}
+		return -1
+	}, strings.ToLower(s))
+}
+
+// distance is the number of bytes to insert, delete or replace to get from a to
+// b. Levenshtein, Soviet Physics Doklady 10 (1966).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
