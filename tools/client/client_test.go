@@ -1,0 +1,160 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/internal/catalog"
+)
+
+// TestMain is the server as well: a test starts this binary with SERVER set.
+func TestMain(m *testing.M) {
+	if role := os.Getenv("CLIENT_TEST_SERVER"); role != "" {
+		os.Exit(serve(role))
+	}
+	os.Exit(m.Run())
+}
+
+func testServer(tools int) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "test server", Version: "1"}, &mcp.ServerOptions{PageSize: 7})
+	for i := range tools {
+		s.AddTool(&mcp.Tool{Name: fmt.Sprintf("tool_%02d", i), Description: fmt.Sprintf("Does %d.", i), Annotations: &mcp.ToolAnnotations{Title: "T", ReadOnlyHint: true},
+			InputSchema: map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"type": "string"}}, "required": []string{"x"}}},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil })
+	}
+	return s
+}
+
+func serve(role string) int {
+	fmt.Fprintln(os.Stderr, "the server \x1b[31mstarts")
+	switch role {
+	case "breaks":
+		fmt.Fprintln(os.Stderr, "no configuration")
+		return 3
+	case "silent": // reads its input to no end, and does not stop when it ends
+		signalled := make(chan struct{})
+		<-signalled
+	case "talks": // not the protocol
+		fmt.Println("Welcome!")
+		time.Sleep(time.Minute)
+	case "child": // with a child that would outlive it
+		pipe, err := os.OpenFile(os.Getenv("CLIENT_TEST_PIPE"), os.O_WRONLY, 0)
+		if err != nil {
+			return 1
+		}
+		child := exec.Command("sleep", "60")
+		child.Stdout = pipe
+		if err := child.Start(); err != nil {
+			return 1
+		}
+	}
+	if err := testServer(20).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		return 1
+	}
+	return 0
+}
+
+func command(t *testing.T, role string) Target {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CLIENT_TEST_SERVER", role)
+	return Target{Command: []string{self}}
+}
+
+func check(t *testing.T, b *catalog.Batch, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Tools) != 20 || b.Server != "test server" {
+		t.Fatalf("%d tools of %q, want 20 of test server", len(b.Tools), b.Server)
+	}
+	got := b.Tools[19]
+	if got.ID != "test server:tool_19" || got.Title != "T" || got.Description != "Does 19." || len(got.Takes) != 1 || !got.Takes[0].Required {
+		t.Errorf("the last tool is %+v", got)
+	}
+}
+
+func TestImportOverStdio(t *testing.T) {
+	b, err := Import(t.Context(), command(t, "works"), "")
+	check(t, b, err)
+	b, err = Import(t.Context(), command(t, "works"), "mine")
+	if err != nil || b.Tools[0].ID != "mine:tool_00" {
+		t.Errorf("%v, %+v, want the server called mine", err, b)
+	}
+}
+
+func TestImportOverHTTP(t *testing.T) {
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return testServer(20) }, nil)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Authorization") != "Bearer sesame":
+			http.Error(w, "who are you", http.StatusUnauthorized)
+		case r.URL.Path == "/away":
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		default:
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	defer s.Close()
+	b, err := Import(t.Context(), Target{URL: s.URL, Token: "sesame"}, "")
+	check(t, b, err)
+	for name, c := range map[string]struct {
+		target Target
+		bad    string
+	}{
+		"no token": {Target{URL: s.URL}, "Unauthorized"},
+		"away":     {Target{URL: s.URL + "/away", Token: "sesame"}, "redirects to"},
+		"scheme":   {Target{URL: "ftp://host/"}, "want http"},
+		"no host":  {Target{URL: "http://"}, "want http"},
+		"both":     {Target{URL: s.URL, Command: []string{"x"}}, "want one"},
+		"neither":  {Target{}, "want http"},
+		"nobody":   {Target{URL: "http://127.0.0.1:1/"}, "connecting to http://127.0.0.1:1/"},
+	} {
+		if _, err := Import(t.Context(), c.target, ""); err == nil || !strings.Contains(err.Error(), c.bad) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.bad)
+		}
+	}
+}
+
+func TestFailureShowsWhatTheServerSaid(t *testing.T) {
+	_, err := Import(t.Context(), command(t, "breaks"), "")
+	if err == nil || !strings.Contains(err.Error(), "no configuration") || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("error %q, want the server's own words without escapes", err)
+	}
+	if _, err := Import(t.Context(), Target{Command: []string{filepath.Join(t.TempDir(), "absent")}}, ""); err == nil || !strings.Contains(err.Error(), "starting") {
+		t.Errorf("absent program: %v", err)
+	}
+}
+
+func TestServersThatDoNotAnswerAreEnded(t *testing.T) {
+	for _, role := range []string{"silent", "talks"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		start := time.Now()
+		_, err := Import(ctx, command(t, role), "")
+		cancel()
+		if took := time.Since(start); err == nil || took > 20*time.Second {
+			t.Errorf("%s: %v after %v, want an error soon", role, err, took)
+		}
+	}
+}
+
+func TestLimit(t *testing.T) {
+	l := &limit{ReadCloser: http.NoBody, left: 0}
+	if _, err := l.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "more than 128 MiB") {
+		t.Errorf("read beyond the limit: %v", err)
+	}
+}

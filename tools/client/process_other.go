@@ -1,0 +1,11 @@
+//go:build !unix
+
+package client
+
+import "os/exec"
+
+// Without process groups only the server itself is ended.
+func ownGroup(*exec.Cmd) {}
+
+func terminate(cmd *exec.Cmd) { kill(cmd) }
+func kill(cmd *exec.Cmd)      { _ = cmd.Process.Kill() }
