@@ -1,0 +1,147 @@
+package cards
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/task"
+)
+
+// Problem is something wrong with a card, and what to do about it. A card with
+// a Problem that is an Error may be left out of answers; the others are only
+// warned about.
+type Problem struct {
+	Path    string `json:"path"`
+	ID      string `json:"id"`
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Fix     string `json:"fix"`
+	Error   bool   `json:"error"`
+}
+
+// The kinds of problems.
+const (
+	BadYAML       = "bad-yaml"
+	NoFrontMatter = "no-front-matter"
+	Unreadable    = "unreadable"
+	OddName       = "name"
+	OtherID       = "other-id"
+	DuplicateID   = "duplicate-id"
+	NoTitle       = "no-title"
+	OddStatus     = "status"
+	OddPriority   = "priority"
+	OddDate       = "date"
+	OddEstimate   = "estimate"
+	MissingTask   = "missing-dependency"
+	CycleOfTasks  = "cycle"
+	Orphan        = "active-without-assignee"
+	Stale         = "stale"
+	SingleTag     = "single-tag"
+)
+
+var errorKinds = map[string]bool{BadYAML: true, NoFrontMatter: true, Unreadable: true, DuplicateID: true, MissingTask: true, CycleOfTasks: true}
+
+var fixes = map[string]string{
+	BadYAML:       "quote values that hold \": \", \" #\" or begin with @, and close every bracket",
+	NoFrontMatter: "begin the file with a block of \"key: value\" lines between two \"---\" lines",
+	Unreadable:    "make it a readable UTF-8 file of at most 10 MB that is no symbolic link",
+	OddName:       "rename the file to six of a-z and 0-9, and the depends_on that name it",
+	OtherID:       "remove id from the front matter: the file name is the id",
+	DuplicateID:   "remove id from the front matter: the file name is the id",
+	NoTitle:       "add title: to the front matter",
+	OddStatus:     "set status to todo, active, done or archived",
+	OddPriority:   "set priority to low, medium, high or critical",
+	OddDate:       "write the time as 2026-01-02T10:43:00Z",
+	OddEstimate:   "write the estimate as hours, or as 90m, 1.5h, 2d, 1w",
+	MissingTask:   "remove the id from depends_on, or restore its card",
+	CycleOfTasks:  "remove one of these dependencies",
+	Orphan:        "set assignee, or status back to todo",
+	Stale:         "finish it, or set status back to todo",
+	SingleTag:     "possibly a typo: compare it with the other tags",
+}
+
+// staleAfter is how long a card may be active without a change.
+const staleAfter = 90 * 24 * time.Hour
+
+// Check looks for everything that is wrong with the cards, by path. It changes
+// nothing. It is what `cairn doctor` says of them.
+func (s *Store) Check() ([]Problem, error) {
+	b, err := s.Board()
+	if err != nil {
+		return nil, err
+	}
+	g, err := b.Graph()
+	if err != nil {
+		return nil, err
+	}
+	problems := slices.Clone(b.broken)
+	now := s.now()
+	tags, claimed := map[string][]*Card{}, map[string][]*Card{}
+	for _, c := range b.Cards {
+		problems = append(problems, c.Problems...)
+		add := func(kind, format string, args ...any) { problems = append(problems, c.problem(kind, format, args...)) }
+		for _, m := range g.Missing(c.ID) {
+			add(MissingTask, "depends on %s, which has no card", m)
+		}
+		if c.Status == task.InProgress {
+			if c.Assignee == "" {
+				add(Orphan, "active without an assignee")
+			}
+			last := c.ModTime
+			if !c.Updated.IsZero() {
+				last = c.Updated
+			}
+			if now.Sub(last) > staleAfter {
+				add(Stale, "active and unchanged since %s", last.UTC().Format(time.DateOnly))
+			}
+		}
+		for _, t := range c.Tags {
+			tags[strings.ToLower(t)] = append(tags[strings.ToLower(t)], c)
+		}
+		for _, p := range c.Problems {
+			if p.Kind == OtherID {
+				if other := quoted(p.Message); other != "" {
+					claimed[other] = append(claimed[other], c)
+				}
+			}
+		}
+	}
+	for tag, cards := range tags {
+		if len(cards) == 1 && len(tags) > 1 {
+			problems = append(problems, cards[0].problem(SingleTag, "no other card has the tag %q", tag))
+		}
+	}
+	for id, cards := range claimed {
+		if owner, ok := b.byID[id]; ok {
+			cards = append(cards, owner)
+		}
+		if len(cards) > 1 {
+			for _, c := range cards {
+				problems = append(problems, c.problem(DuplicateID, "%d cards say that they are %q", len(cards), id))
+			}
+		}
+	}
+	if cycle := g.Cycle(); cycle != nil {
+		problems = append(problems, b.byID[cycle.Path[0]].problem(CycleOfTasks, "Circular dependency detected: %s", strings.Join(cycle.Path, " → ")))
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		if c := strings.Compare(a.Path, b.Path); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Kind+a.Message, b.Kind+b.Message)
+	})
+	return problems, nil
+}
+
+func (c *Card) problem(kind, format string, args ...any) Problem {
+	return Problem{Path: c.Path, ID: c.ID, Kind: kind, Message: fmt.Sprintf(format, args...), Fix: fixes[kind], Error: errorKinds[kind]}
+}
+
+// quoted is the first quoted text of an OtherID message.
+func quoted(message string) string {
+	_, rest, _ := strings.Cut(message, `"`)
+	id, _, _ := strings.Cut(rest, `"`)
+	return id
+}

@@ -1,0 +1,233 @@
+package cards
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"cairn/internal/markdown"
+)
+
+// Limits of what a card holds; the first three are the specification's.
+const (
+	maxTitle    = 200 // runes
+	maxAssignee = 50
+	maxNotes    = 500
+	maxTag      = 100
+	maxTags     = 100
+	maxDepends  = 1000
+)
+
+var statusWords = []string{"todo", "active", "done", "archived"}
+
+// CreateRequest is what create_task takes.
+type CreateRequest struct {
+	Title     string   `json:"title"`
+	Tags      []string `json:"tags,omitempty"`
+	Priority  string   `json:"priority,omitempty"` // default medium
+	Assignee  string   `json:"assignee,omitempty"`
+	DependsOn []string `json:"depends_on,omitempty"`
+}
+
+// CreateAnswer is what create_task returns.
+type CreateAnswer struct {
+	ID       string   `json:"id"`
+	Path     string   `json:"path"`
+	Metadata Metadata `json:"metadata"`
+}
+
+// Metadata is a new card's front matter.
+type Metadata struct {
+	Title     string   `json:"title"`
+	Status    string   `json:"status"`
+	Priority  string   `json:"priority"`
+	Assignee  *string  `json:"assignee"`
+	Tags      []string `json:"tags"`
+	DependsOn []string `json:"depends_on"`
+	Created   string   `json:"created"` // RFC 3339
+}
+
+// Create answers create_task. Everything is checked before the file is
+// written: a dependency that does not exist creates nothing.
+func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, error) {
+	if err := checkCreate(&r); err != nil {
+		return nil, err
+	}
+	folder, err := s.cardsFolder()
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.files.Lock(ctx)
+	if err != nil {
+		return nil, fileError(folder, err)
+	}
+	defer w.Unlock()
+	for _, id := range r.DependsOn {
+		if err := s.exists(folder, id); err != nil {
+			return nil, err
+		}
+	}
+	now := s.now().UTC().Truncate(time.Second)
+	text, err := newCard(r, now)
+	if err != nil {
+		return nil, invalid("%s", err)
+	}
+	for {
+		id := newID(s.now(), r.Title)
+		p := path.Join(folder, id+".md")
+		err := w.Create(p, text)
+		if errors.Is(err, fs.ErrExist) {
+			continue // the ids in use are few among a billion
+		}
+		if err != nil {
+			return nil, fileError(p, err)
+		}
+		return &CreateAnswer{ID: id, Path: p, Metadata: Metadata{
+			Title: r.Title, Status: "todo", Priority: r.Priority, Assignee: orNull(r.Assignee),
+			Tags: orEmpty(r.Tags), DependsOn: orEmpty(r.DependsOn), Created: now.Format(time.RFC3339)}}, nil
+	}
+}
+
+// exists refuses a dependency without a card.
+func (s *Store) exists(folder, id string) error {
+	p := path.Join(folder, id+".md")
+	info, err := s.files.Stat(p)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return dependencyNotFound(id, p)
+	}
+	return nil
+}
+
+func newCard(r CreateRequest, created time.Time) ([]byte, error) {
+	edits := []markdown.FieldEdit{{Key: "title", Value: r.Title}, {Key: "status", Value: "todo"}, {Key: "priority", Value: r.Priority}}
+	if r.Assignee != "" {
+		edits = append(edits, markdown.FieldEdit{Key: "assignee", Value: r.Assignee})
+	}
+	if len(r.Tags) > 0 {
+		edits = append(edits, markdown.FieldEdit{Key: "tags", Value: r.Tags})
+	}
+	if len(r.DependsOn) > 0 {
+		edits = append(edits, markdown.FieldEdit{Key: "depends_on", Value: r.DependsOn})
+	}
+	head, err := markdown.NewFrontMatter(append(edits, markdown.FieldEdit{Key: "created", Value: created})...)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(head, "\n# %s\n\n## Description\n\nWhat is to be done, and how to tell that it is done.\n", r.Title), nil
+}
+
+var created atomic.Uint64
+
+// newID makes an id from the time, the title, and what tells apart cards of
+// one title in one moment: the process and a count. It begins with a letter, so that
+// YAML never takes it for a number.
+func newID(now time.Time, title string) string {
+	seed := binary.BigEndian.AppendUint64(nil, uint64(now.UnixNano()))
+	seed = binary.BigEndian.AppendUint64(seed, uint64(os.Getpid()))
+	seed = binary.BigEndian.AppendUint64(seed, created.Add(1))
+	sum := sha256.Sum256(append(seed, title...))
+	n := binary.BigEndian.Uint64(sum[:])
+	const digits = "abcdefghijklmnopqrstuvwxyz0123456789"
+	id := []byte{digits[n%26]}
+	for n /= 26; len(id) < 6; n /= 36 {
+		id = append(id, digits[n%36])
+	}
+	return string(id)
+}
+
+func checkCreate(r *CreateRequest) (err error) {
+	if r.Title, err = checkTitle(r.Title); err != nil {
+		return err
+	}
+	if r.Priority == "" {
+		r.Priority = defaultPriority
+	}
+	if !slices.Contains(priorities, r.Priority) {
+		return invalid("priority %q, want {%s}", r.Priority, strings.Join(priorities, ","))
+	}
+	if r.Assignee, err = checkAssignee(r.Assignee); err != nil {
+		return err
+	}
+	if r.Tags, err = checkTags(r.Tags); err != nil {
+		return err
+	}
+	r.DependsOn, err = checkDepends(r.DependsOn)
+	return err
+}
+
+// checkText trims a text of one line and refuses what cannot be one.
+func checkText(key, text string, limit int) (string, error) {
+	text = strings.TrimSpace(text)
+	switch n := utf8.RuneCountInString(text); {
+	case !utf8.ValidString(text):
+		return "", invalid("%s is not valid UTF-8", key)
+	case n > limit:
+		return "", invalid("%s has %d characters, want at most %d", key, n, limit)
+	case strings.IndexFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) >= 0:
+		return "", invalid("%s holds a line break or control character", key)
+	}
+	return text, nil
+}
+
+func checkTitle(title string) (string, error) {
+	title, err := checkText("title", title, maxTitle)
+	if err == nil && title == "" {
+		err = invalid("title is empty, want 1 to %d characters", maxTitle)
+	}
+	return title, err
+}
+
+func checkAssignee(name string) (string, error) { return checkText("assignee", name, maxAssignee) }
+
+func checkTags(tags []string) ([]string, error) {
+	if len(tags) > maxTags {
+		return nil, invalid("%d tags, want at most %d", len(tags), maxTags)
+	}
+	out := make([]string, 0, len(tags))
+	for _, t := range tags {
+		t, err := checkText("tag", t, maxTag)
+		if err != nil {
+			return nil, err
+		}
+		if t == "" {
+			return nil, invalid("a tag is empty")
+		}
+		out = append(out, t)
+	}
+	return unique(out), nil
+}
+
+func checkDepends(ids []string) ([]string, error) {
+	if len(ids) > maxDepends {
+		return nil, invalid("%d dependencies, want at most %d", len(ids), maxDepends)
+	}
+	for _, id := range ids {
+		if err := checkID("depends_on", id); err != nil {
+			return nil, err
+		}
+	}
+	return unique(slices.Clone(ids)), nil
+}
+
+// checkID refuses what cannot be a card's id. Names of hand-made cards pass
+// though the published pattern is narrower.
+func checkID(key, id string) error {
+	if len(id) > 100 || !stemPattern.MatchString(id) || strings.Contains(id, "..") {
+		return invalid("%s %.100q, want six of a-z and 0-9", key, id)
+	}
+	return nil
+}

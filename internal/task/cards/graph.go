@@ -1,0 +1,181 @@
+package cards
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"cairn/internal/task"
+	"cairn/internal/taskdag"
+)
+
+// DependenciesRequest is what get_task_dependencies takes.
+type DependenciesRequest struct {
+	ID      string `json:"id"`
+	Reverse bool   `json:"reverse,omitempty"` // the tasks that depend on it
+}
+
+// DependenciesAnswer is what get_task_dependencies returns: direct neighbours.
+type DependenciesAnswer struct {
+	TaskID string    `json:"task_id"`
+	Type   string    `json:"type"` // dependencies or dependents
+	Count  int       `json:"count"`
+	Tasks  []TaskRef `json:"tasks"`
+	// Missing are dependencies without a card; they are not counted.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// TaskRef names a card.
+type TaskRef struct {
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Status string `json:"status"`
+}
+
+// Dependencies answers get_task_dependencies.
+func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error) {
+	if err := checkID("id", r.ID); err != nil {
+		return nil, err
+	}
+	b, err := s.Board()
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := b.byID[r.ID]; !ok {
+		return nil, s.notFound(r.ID)
+	}
+	g, err := b.Graph()
+	if err != nil {
+		return nil, err
+	}
+	a := &DependenciesAnswer{TaskID: r.ID, Type: "dependencies", Tasks: []TaskRef{}}
+	ids := g.Dependencies(r.ID)
+	if r.Reverse {
+		a.Type, ids = "dependents", g.Dependents(r.ID)
+	} else {
+		a.Missing = g.Missing(r.ID)
+	}
+	for _, id := range ids {
+		c := b.byID[id]
+		a.Tasks = append(a.Tasks, TaskRef{id, c.Title, c.Status.CardWord()})
+	}
+	a.Count = len(a.Tasks)
+	return a, nil
+}
+
+// ValidateRequest is what validate_task_graph takes; without an id the whole
+// graph is looked at.
+type ValidateRequest struct {
+	ID string `json:"id,omitempty"`
+}
+
+// ValidateAnswer is what validate_task_graph returns.
+type ValidateAnswer struct {
+	Valid   bool   `json:"valid"`
+	TaskID  string `json:"task_id,omitempty"`
+	Message string `json:"message,omitempty"`
+	Error   string `json:"error,omitempty"`
+	// CyclePath is the cycle behind Error, closed.
+	CyclePath []string `json:"cycle_path,omitempty"`
+	// Missing are dependencies without a card, which are no cycle: "xyz789 → abc123".
+	Missing []string `json:"missing,omitempty"`
+}
+
+// Validate answers validate_task_graph. Of one task it looks at everything
+// the task depends on, directly or through others. The cycle reported is the shortest,
+// from its smallest id on.
+func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
+	b, err := s.Board()
+	if err != nil {
+		return nil, err
+	}
+	g, err := b.Graph()
+	if err != nil {
+		return nil, err
+	}
+	a := &ValidateAnswer{Valid: true, TaskID: r.ID, Message: "All task dependencies are valid (no circular dependencies)"}
+	cards := b.Cards
+	if r.ID != "" {
+		if err := checkID("id", r.ID); err != nil {
+			return nil, err
+		}
+		if _, ok := b.byID[r.ID]; !ok {
+			return nil, s.notFound(r.ID)
+		}
+		a.Message = "Task dependencies are valid"
+		cards = upstream(b, r.ID)
+		tasks := make([]task.Task, len(cards))
+		for i, c := range cards {
+			tasks[i] = c.Task
+		}
+		if g, err = taskdag.New(task.Nodes(tasks)); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range cards {
+		for _, m := range g.Missing(c.ID) {
+			a.Missing = append(a.Missing, c.ID+" → "+m)
+		}
+	}
+	slices.Sort(a.Missing)
+	if cycle := g.Cycle(); cycle != nil {
+		a.Valid, a.Message, a.CyclePath = false, "", cycle.Path
+		a.Error = "Circular dependency detected: " + strings.Join(cycle.Path, " → ")
+	}
+	return a, nil
+}
+
+// upstream is a card and all it depends on, in the board's order.
+func upstream(b *Board, id string) []*Card {
+	seen := map[string]bool{id: true}
+	queue := []string{id}
+	for k := 0; k < len(queue); k++ {
+		c, ok := b.byID[queue[k]]
+		if !ok {
+			continue
+		}
+		for _, d := range c.DependsOn {
+			if !seen[d] {
+				seen[d] = true
+				queue = append(queue, d)
+			}
+		}
+	}
+	var cards []*Card
+	for _, c := range b.Cards {
+		if seen[c.ID] {
+			cards = append(cards, c)
+		}
+	}
+	return cards
+}
+
+// GraphRequest is what query_graph takes.
+type GraphRequest struct {
+	Format string `json:"format,omitempty"` // json (default), mermaid or dot
+}
+
+// GraphAnswer is what query_graph returns.
+type GraphAnswer struct {
+	Format string `json:"format"`
+	Graph  string `json:"graph"`
+}
+
+// QueryGraph answers query_graph: all cards and their dependencies as a text.
+func (s *Store) QueryGraph(r GraphRequest) (*GraphAnswer, error) {
+	if r.Format == "" {
+		r.Format = task.FormatJSON
+	}
+	if !slices.Contains(task.Formats(), r.Format) {
+		return nil, invalid("format %.50q, want {%s}", r.Format, strings.Join(task.Formats()[:3], ","))
+	}
+	b, err := s.Board()
+	if err != nil {
+		return nil, err
+	}
+	text, err := task.Draw(b.Tasks(), r.Format, func(t task.Task) string { return t.Status.CardWord() })
+	if err != nil {
+		return nil, errors.Join(errors.New("drawing the graph"), err)
+	}
+	return &GraphAnswer{r.Format, text}, nil
+}

@@ -1,0 +1,109 @@
+package cards
+
+import (
+	"slices"
+	"strings"
+)
+
+// ListRequest is what list_tasks takes. Absent filters match everything; all
+// have to match.
+type ListRequest struct {
+	Status   string   `json:"status,omitempty"`   // todo, active, done or archived
+	Assignee string   `json:"assignee,omitempty"` // exactly as written
+	Tags     []string `json:"tags,omitempty"`     // any of them, without regard to case
+	Priority string   `json:"priority,omitempty"` // in any case
+	Created  string   `json:"created,omitempty"`  // see parseDateFilter
+	Updated  string   `json:"updated,omitempty"`  // the file's time where the card says none
+}
+
+// ListItem is one card of an answer. The specification has the first four.
+type ListItem struct {
+	ID       string   `json:"id"`
+	Title    string   `json:"title"`
+	Priority string   `json:"priority"`
+	Assignee *string  `json:"assignee"`
+	Status   string   `json:"status"`
+	Tags     []string `json:"tags"`
+}
+
+// List answers list_tasks: the most urgent first, then in the order of creation.
+func (s *Store) List(r ListRequest) ([]ListItem, error) {
+	cards, err := s.Find(r)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]ListItem, len(cards))
+	for i, c := range cards {
+		list[i] = ListItem{c.ID, c.Title, c.Priority, orNull(c.Assignee), c.Status.CardWord(), orEmpty(c.Tags)}
+	}
+	return list, nil
+}
+
+// Find is List with whole cards, which must not be changed.
+func (s *Store) Find(r ListRequest) ([]*Card, error) {
+	match, err := s.filter(r)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.Board()
+	if err != nil {
+		return nil, err
+	}
+	var byRank [5][]*Card
+	for _, c := range b.Cards {
+		if match(c) {
+			n := rank(c.Priority)
+			byRank[n] = append(byRank[n], c)
+		}
+	}
+	slices.Reverse(byRank[:])
+	return slices.Concat(byRank[:]...), nil
+}
+
+func (s *Store) filter(r ListRequest) (func(*Card) bool, error) {
+	if r.Status != "" {
+		if !slices.Contains(statusWords, r.Status) {
+			return nil, invalid("status %q, want {%s}", r.Status, strings.Join(statusWords, ","))
+		}
+	}
+	if r.Priority != "" && rank(r.Priority) == 0 {
+		return nil, invalid("priority %q, want {%s}", r.Priority, strings.Join(priorities, ","))
+	}
+	var created, updated *dateFilter
+	for _, d := range []struct {
+		text string
+		f    **dateFilter
+	}{{r.Created, &created}, {r.Updated, &updated}} {
+		if d.text == "" {
+			continue
+		}
+		f, err := parseDateFilter(d.text, s.now())
+		if err != nil {
+			return nil, &Error{Code: CodeInvalidParams, Message: err.Error()}
+		}
+		*d.f = &f
+	}
+	return func(c *Card) bool {
+		switch {
+		case r.Status != "" && c.Status.CardWord() != r.Status,
+			r.Assignee != "" && c.Assignee != r.Assignee,
+			r.Priority != "" && !strings.EqualFold(c.Priority, r.Priority),
+			created != nil && !created.match(c.Created),
+			len(r.Tags) > 0 && !anyTag(c.Tags, r.Tags):
+			return false
+		}
+		if updated == nil {
+			return true
+		}
+		if c.UpdatedText == "" {
+			return updated.match(c.ModTime)
+		}
+		return updated.match(c.Updated)
+	}, nil
+}
+
+func anyTag(have, want []string) bool {
+	return slices.ContainsFunc(want, func(w string) bool {
+		return slices.ContainsFunc(have, func(h string) bool { return strings.EqualFold(h, w) })
+	})
+}

@@ -1,0 +1,343 @@
+// Package files changes documents of a workspace the safe way: under a lock that
+// other processes respect, only when the file is still what its editor read,
+// and in one step, so that whoever reads sees the old file or the new one.
+//
+// What the files mean is not its business.
+package files
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cairn/internal/walk"
+)
+
+// ErrChanged is returned when a file is not what its editor read any more.
+var ErrChanged = errors.New("file changed since it was read")
+
+// LockError is returned when another process is writing and does not come to
+// an end in time.
+type LockError struct {
+	Path   string // what is locked: the workspace's folder
+	PID    int    // of the holder, 0 when unknown
+	Waited time.Duration
+}
+
+func (e *LockError) Error() string {
+	who := "another process"
+	if e.PID != 0 {
+		who = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("%s has been writing in %s for %s; try again", who, e.Path, e.Waited.Round(time.Millisecond))
+}
+
+// Options of New. Nil and the zero value mean the defaults.
+type Options struct {
+	// LockWait is how long a writer waits for another process; 0 means 5 s.
+	LockWait time.Duration
+	// NoSync leaves durability to the operating system: for measurements and tests.
+	NoSync bool
+	// Fault, when set, is called between writing a new file and renaming it
+	// into place. Its error ends the write there with everything left as it lies,
+	// as a crash would: for tests.
+	Fault func(path string) error
+}
+
+// Tree is the workspace's files, for reading and writing. It is safe for
+// concurrent use.
+type Tree struct {
+	*walk.Tree
+	o       Options
+	writing chan struct{} // holds one token while somebody of this process writes
+	sweep   sync.Map      // folders in which the leavings of crashes have been looked for
+}
+
+// New returns the files of a workspace's opened roots. It does not own tree.
+func New(tree *walk.Tree, o *Options) *Tree {
+	t := &Tree{Tree: tree, writing: make(chan struct{}, 1)}
+	if o != nil {
+		t.o = *o
+	}
+	if t.o.LockWait == 0 {
+		t.o.LockWait = 5 * time.Second
+	}
+	return t
+}
+
+// Stamp is what a file was when it was read.
+type Stamp struct {
+	Size, ModTime int64 // bytes; Unix nanoseconds
+	Hash          [sha256.Size]byte
+}
+
+// Read reads a file with its stamp; the errors are those of walk.Tree.ReadFile.
+func (t *Tree) Read(p string) ([]byte, Stamp, error) {
+	content, info, err := t.ReadFile(p, 0)
+	if err != nil {
+		return nil, Stamp{}, err
+	}
+	return content, Stamp{info.Size(), info.ModTime().UnixNano(), sha256.Sum256(content)}, nil
+}
+
+// Writer changes files while it holds the lock.
+type Writer struct {
+	t      *Tree
+	unlock func()
+}
+
+// Lock waits until nobody else writes in the workspace. The Writer must be
+// unlocked. The error is a *LockError, ctx's, or the file system's.
+func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
+	dir := t.Roots()[0].Dir
+	start := time.Now()
+	wait, cancel := context.WithTimeout(ctx, t.o.LockWait)
+	defer cancel()
+	late := func() error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &LockError{Path: dir, PID: holder(dir), Waited: time.Since(start)}
+	}
+	select {
+	case t.writing <- struct{}{}:
+	case <-wait.Done():
+		return nil, late()
+	}
+	for pause := 200 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
+		unlock, err := tryLock(dir)
+		if err == nil {
+			return &Writer{t: t, unlock: func() { unlock(); <-t.writing }}, nil
+		}
+		if !errors.Is(err, errBusy) {
+			<-t.writing
+			return nil, fmt.Errorf("locking %s: %w", dir, err)
+		}
+		select {
+		case <-wait.Done():
+			<-t.writing
+			return nil, late()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Unlock lets the next one write. It is called once.
+func (w *Writer) Unlock() { w.unlock() }
+
+var errBusy = errors.New("busy")
+
+// Replace puts new content in the place of a file that is still as was says;
+// otherwise the error wraps ErrChanged. Permissions stay. On any error the file
+// is as it was.
+func (w *Writer) Replace(p string, content []byte, was Stamp) error {
+	wrap := func(err error) error { return fmt.Errorf("writing %s: %w", p, err) }
+	if len(content) > walk.DefaultMaxSize {
+		return wrap(walk.ErrSize)
+	}
+	info, err := w.t.Stat(p)
+	if err != nil {
+		return wrap(err)
+	}
+	same := func() error {
+		_, now, err := w.t.Read(p)
+		if err == nil && now != was {
+			err = ErrChanged
+		}
+		return err
+	}
+	if err := same(); err != nil {
+		return wrap(err)
+	}
+	err = w.write(p, content, info.Mode().Perm(), func(root *os.Root, temp, name string) error {
+		if err := same(); err != nil {
+			return err
+		}
+		return root.Rename(temp, name)
+	})
+	if err != nil {
+		return wrap(err)
+	}
+	return nil
+}
+
+// Create makes a new file and the folders it lies in. When there is one of
+// that name the error wraps fs.ErrExist, and it is as it was.
+func (w *Writer) Create(p string, content []byte) error {
+	wrap := func(err error) error { return fmt.Errorf("creating %s: %w", p, err) }
+	if len(content) > walk.DefaultMaxSize {
+		return wrap(walk.ErrSize)
+	}
+	if _, err := w.t.Stat(p); err == nil {
+		return wrap(fs.ErrExist)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return wrap(err)
+	}
+	err := w.write(p, content, 0o644, func(root *os.Root, temp, name string) error {
+		// A link never replaces a file that somebody makes meanwhile; where
+		// there are no hard links the lock is what keeps others away.
+		err := root.Link(temp, name)
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			return errors.Join(err, root.Remove(temp))
+		}
+		if _, err := root.Lstat(name); err == nil {
+			return fs.ErrExist
+		}
+		return root.Rename(temp, name)
+	})
+	if err != nil {
+		return wrap(err)
+	}
+	return nil
+}
+
+const (
+	tempPrefix = ".cairn-"
+	tempSuffix = ".tmp"
+	tempAge    = time.Hour // after which a temporary file is nobody's any more
+)
+
+var tempCount atomic.Uint64
+
+// errCrash marks an error of Fault, after which nothing is cleaned up.
+type errCrash struct{ error }
+
+func (e errCrash) Unwrap() error { return e.error }
+
+// write writes a temporary file beside p, makes it durable and gives it to place.
+func (w *Writer) write(p string, content []byte, mode fs.FileMode, place func(root *os.Root, temp, name string) error) (err error) {
+	dir, rel, err := w.t.Dir(p)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	rel = filepath.FromSlash(rel)
+	folder := filepath.Dir(rel)
+	if err := root.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if err := w.t.checkFolder(p); err != nil {
+		return err
+	}
+	w.t.clean(root, folder)
+	temp := filepath.Join(folder, fmt.Sprintf("%s%d-%d%s", tempPrefix, os.Getpid(), tempCount.Add(1), tempSuffix))
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if _, crashed := errors.AsType[errCrash](err); err != nil && !crashed {
+			root.Remove(temp)
+		}
+	}()
+	_, err = f.Write(content)
+	if err == nil && f.Chmod(mode) != nil { // what umask took; some file systems know no modes
+		err = nil
+	}
+	if err == nil && !w.t.o.NoSync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if w.t.o.Fault != nil {
+		if err := w.t.o.Fault(p); err != nil {
+			return errCrash{err}
+		}
+	}
+	if err := place(root, temp, rel); err != nil {
+		return err
+	}
+	if w.t.o.NoSync {
+		return nil
+	}
+	return syncFolder(root, folder)
+}
+
+// checkFolder refuses a folder that is reached through a symbolic link, as
+// reading from it would be.
+func (t *Tree) checkFolder(p string) error {
+	clean, err := walk.Clean(p)
+	if err != nil {
+		return err
+	}
+	if parent := path.Dir(clean); parent != "." {
+		info, err := t.Stat(parent)
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return fmt.Errorf("%s is not a folder", parent)
+		}
+	}
+	return nil
+}
+
+// clean removes what writers that crashed left in a folder, once a process.
+func (t *Tree) clean(root *os.Root, folder string) {
+	if _, done := t.sweep.LoadOrStore(root.Name()+"\x00"+folder, true); done {
+		return
+	}
+	dir, err := root.Open(folder)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, name := range names {
+		if !strings.HasPrefix(name, tempPrefix) || !strings.HasSuffix(name, tempSuffix) {
+			continue
+		}
+		name = filepath.Join(folder, name)
+		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > tempAge {
+			root.Remove(name)
+		}
+	}
+}
+
+func syncFolder(root *os.Root, folder string) error {
+	dir, err := root.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	// Some file systems cannot sync a folder; the file's content is safe.
+	if err := dir.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !isInvalid(err) {
+		return err
+	}
+	return nil
+}
+
+// Edit reads a file, lets change make new content of it and replaces it, all
+// under the lock. Content that change returns unchanged is not written. The stamp
+// is that of the file afterwards, for content that was written.
+func (t *Tree) Edit(ctx context.Context, p string, change func(old []byte, was Stamp) ([]byte, error)) (written bool, err error) {
+	w, err := t.Lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer w.Unlock()
+	old, was, err := t.Read(p)
+	if err != nil {
+		return false, err
+	}
+	content, err := change(old, was)
+	if err != nil || bytes.Equal(content, old) {
+		return false, err
+	}
+	return true, w.Replace(p, content, was)
+}

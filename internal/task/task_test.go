@@ -1,0 +1,99 @@
+package task
+
+import (
+	"strings"
+	"testing"
+
+	"cairn/internal/taskdag"
+)
+
+func TestWords(t *testing.T) {
+	for _, c := range []struct {
+		word                           string
+		want                           Status
+		known                          bool
+		card, document, graph, machine string
+	}{
+		{"", Pending, true, "todo", "pending", "pending", "waiting"},
+		{"ToDo", Pending, true, "todo", "pending", "pending", "waiting"},
+		{"open", Pending, true, "todo", "pending", "pending", "waiting"},
+		{"waiting", Waiting, true, "todo", "pending", "pending", "waiting"},
+		{"WIP", InProgress, true, "active", "in_progress", "in_progress", "in_progress"},
+		{"In Progress", InProgress, true, "active", "in_progress", "in_progress", "in_progress"},
+		{"in-progress", InProgress, true, "active", "in_progress", "in_progress", "in_progress"},
+		{"blocked", Blocked, true, "todo", "blocked", "blocked", "waiting"},
+		{"Done", Completed, true, "done", "completed", "completed", "complete"},
+		{"closed", Completed, true, "done", "completed", "completed", "complete"},
+		{"failed", Failed, true, "todo", "blocked", "failed", "failed"},
+		{"cancelled", Cancelled, true, "archived", "pending", "cancelled", "aborted"},
+		{"review", Pending, false, "todo", "pending", "pending", "waiting"},
+	} {
+		s, known := Parse(c.word)
+		if s != c.want || known != c.known {
+			t.Errorf("Parse(%q) = %v, %v, want %v, %v", c.word, s, known, c.want, c.known)
+		}
+		got := [...]string{s.CardWord(), s.DocumentWord(), Task{Status: s}.GraphWord(), s.MachineWord()}
+		if want := [...]string{c.card, c.document, c.graph, c.machine}; got != want {
+			t.Errorf("%q in the words of cards, documents, graph and machine: %v, want %v", c.word, got, want)
+		}
+	}
+	if got := (Task{Assignee: "a"}).GraphWord(); got != "assigned" {
+		t.Errorf("a pending task with an assignee is %q, want assigned", got)
+	}
+}
+
+func TestArchived(t *testing.T) {
+	for from, want := range map[Status]taskdag.State{Completed: taskdag.Completed, Archived: taskdag.Completed, Pending: taskdag.Cancelled, InProgress: taskdag.Cancelled} {
+		if got := (Task{Status: Archived, ArchivedFrom: from}).Node().State; got != want {
+			t.Errorf("archived from %v counts as %v, want %v", from, got, want)
+		}
+	}
+	board := Board([]Task{
+		{ID: "a", Status: Archived, ArchivedFrom: Completed, DependsOn: []string{"x"}},
+		{ID: "x", Status: Archived, ArchivedFrom: Completed},
+		{ID: "b", DependsOn: []string{"a"}},
+		{ID: "c"},
+	})
+	var ids []string
+	for _, b := range board {
+		ids = append(ids, b.ID)
+	}
+	if got := strings.Join(ids, " "); got != "a b c" || len(board[0].DependsOn) != 0 {
+		t.Errorf("the board holds %q, the archived task needs %v; want a b c and nothing", got, board[0].DependsOn)
+	}
+}
+
+func TestParseEstimate(t *testing.T) {
+	for text, want := range map[string]float64{"": 0, "3": 3, "1.5h": 1.5, "90m": 1.5, "2d": 16, "1w 2d": 56, "1W2D": 56, " 4 h ": 4} {
+		if got, err := ParseEstimate(text); err != nil || got != want {
+			t.Errorf("ParseEstimate(%q) = %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"x", "-1", "1x", "1..2", "h", "1e9", "999999999", "."} {
+		if got, err := ParseEstimate(text); err == nil {
+			t.Errorf("ParseEstimate(%q) = %v, want an error", text, got)
+		}
+	}
+}
+
+func TestDraw(t *testing.T) {
+	tasks := []Task{
+		{ID: "a-b", Title: "One", DependsOn: []string{"a_b", "ghost", "a_b"}},
+		{ID: "a_b", Title: "Two", Status: Completed, DependsOn: []string{"a-b"}},
+		{ID: "end", Title: "Three"},
+	}
+	for format, want := range map[string]string{
+		FormatJSON:    `{"nodes":[{"id":"a-b","title":"One","status":"todo"},{"id":"a_b","title":"Two","status":"done"},{"id":"end","title":"Three","status":"todo"},{"id":"ghost","title":"(missing)","status":"missing"}],"edges":[{"from":"a-b","to":"a_b"},{"from":"a-b","to":"ghost"},{"from":"a_b","to":"a-b"}]}`,
+		FormatMermaid: "graph LR\n    a_b[\"a-b\"] --> a_b_2[\"a_b\"]\n    a_b[\"a-b\"] --> ghost[\"ghost\"]\n    a_b_2[\"a_b\"] --> a_b[\"a-b\"]\n    end_2[\"end\"]\n",
+		FormatDOT:     "digraph TaskGraph {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n    \"a-b\";\n    \"a_b\";\n    \"end\";\n    \"ghost\";\n    \"a-b\" -> \"a_b\";\n    \"a-b\" -> \"ghost\";\n    \"a_b\" -> \"a-b\";\n}\n",
+		FormatASCII:   "[ ] end  Three\n[ ] a-b  One\n|-- [x] a_b  Two\n|   `-- [ ] a-b  One (see above)\n`-- [?] ghost  (missing)\n",
+	} {
+		got, err := Draw(tasks, format, func(t Task) string { return t.Status.CardWord() })
+		if err != nil || got != want {
+			t.Errorf("%s:\n%s%v\nwant\n%s", format, got, err, want)
+		}
+	}
+	if _, err := Draw(tasks, "svg", Task.GraphWord); err == nil {
+		t.Error("format svg is drawn, want an error")
+	}
+}

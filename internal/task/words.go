@@ -1,0 +1,158 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// synonyms are the words people write, in lower case with "_" for blanks and
+// hyphens, and what they mean.
+var synonyms = map[string]Status{
+	"pending": Pending, "todo": Pending, "to_do": Pending, "open": Pending, "backlog": Pending, "new": Pending,
+	"waiting":     Waiting,
+	"in_progress": InProgress, "active": InProgress, "doing": InProgress, "wip": InProgress, "started": InProgress,
+	"blocked":   Blocked,
+	"completed": Completed, "complete": Completed, "done": Completed, "closed": Completed,
+	"failed":    Failed,
+	"cancelled": Cancelled, "canceled": Cancelled, "aborted": Cancelled,
+	"archived": Archived,
+}
+
+// Parse reads a status in anybody's words, without regard to case. known is
+// false for a word that means nothing, which counts as Pending; an empty one is
+// Pending and known.
+func Parse(word string) (s Status, known bool) {
+	word = strings.ToLower(strings.TrimSpace(word))
+	if word == "" {
+		return Pending, true
+	}
+	s, known = synonyms[strings.NewReplacer(" ", "_", "-", "_").Replace(word)]
+	return s, known
+}
+
+// CardWord is the status in the words of cards: todo, active, done, archived.
+func (s Status) CardWord() string {
+	switch s {
+	case InProgress:
+		return "active"
+	case Completed:
+		return "done"
+	case Cancelled, Archived:
+		return "archived"
+	}
+	return "todo"
+}
+
+// CardStatus reads one of the four words of cards exactly.
+func CardStatus(word string) (s Status, ok bool) {
+	switch word {
+	case "todo":
+		return Pending, true
+	case "active":
+		return InProgress, true
+	case "done":
+		return Completed, true
+	case "archived":
+		return Archived, true
+	}
+	return Pending, false
+}
+
+// DocumentWord is the status in the words of tasks in documents: pending,
+// in_progress, completed, blocked.
+func (s Status) DocumentWord() string {
+	switch s {
+	case InProgress:
+		return "in_progress"
+	case Blocked, Failed:
+		return "blocked"
+	case Completed, Archived:
+		return "completed"
+	}
+	return "pending"
+}
+
+// GraphWord is the task's status in the words of the graph tools: pending,
+// assigned (pending with an assignee), in_progress, blocked, completed, failed, cancelled.
+func (t Task) GraphWord() string {
+	switch t.Status {
+	case Pending, Waiting:
+		if t.Assignee != "" {
+			return "assigned"
+		}
+		return "pending"
+	case Archived:
+		if t.Done() {
+			return "completed"
+		}
+		return "cancelled"
+	}
+	return t.Status.String()
+}
+
+// MachineWord is the status in the words of the stage machine: waiting,
+// in_progress, complete, failed, aborted.
+func (s Status) MachineWord() string {
+	switch s {
+	case InProgress:
+		return "in_progress"
+	case Completed:
+		return "complete"
+	case Failed:
+		return "failed"
+	case Cancelled, Archived:
+		return "aborted"
+	}
+	return "waiting"
+}
+
+// Hours of work in the units of an estimate.
+const (
+	HoursPerDay  = 8
+	HoursPerWeek = 5 * HoursPerDay
+)
+
+// maxEstimate in hours keeps sums finite; it is some fifty working years.
+const maxEstimate = 100_000
+
+// ParseEstimate reads the expected work of a task in hours: a number of hours,
+// or numbers with the units m, h, d (8 hours) and w (5 days) one after the
+// other: "90m", "1.5h", "2d", "1w 2d". An empty text is 0, unknown.
+func ParseEstimate(text string) (hours float64, err error) {
+	rest := strings.ToLower(strings.TrimSpace(text))
+	refuse := func() (float64, error) {
+		return 0, fmt.Errorf("estimate %q, want hours or a number with m, h, d or w such as \"2d\"", text)
+	}
+	for rest != "" {
+		n := strings.IndexFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+		if n < 0 {
+			n = len(rest)
+		}
+		v, err := strconv.ParseFloat(rest[:n], 64)
+		if err != nil {
+			return refuse()
+		}
+		rest = strings.TrimLeft(rest[n:], " ")
+		switch {
+		case rest == "":
+		case rest[0] == 'm':
+			v /= 60
+		case rest[0] == 'h':
+		case rest[0] == 'd':
+			v *= HoursPerDay
+		case rest[0] == 'w':
+			v *= HoursPerWeek
+		default:
+			return refuse()
+		}
+		if rest != "" {
+			rest = strings.TrimLeft(rest[1:], " ")
+		}
+		if hours += v; hours > maxEstimate || math.IsNaN(hours) {
+			return refuse()
+		}
+	}
+	return hours, nil
+}
