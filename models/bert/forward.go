@@ -20,6 +20,7 @@ type scratch struct {
 	heads   []float32 // [rows][3*padded]: query, key and value of one head
 	keys    []float32 // the keys of one head and text, transposed
 	scores  []float32 // [tile rows][tokens]
+	ints    intHead
 
 	sum    []float32 // [block][hiddenPad]: a layer's output before its norm
 	inner  []float32 // [block][innerPad]
@@ -32,6 +33,7 @@ type scratch struct {
 	p32   product32
 	args  rowsArgs
 	trans transposeArgs
+	head  headArgs
 }
 
 // contextPad leaves room behind a row for the padding of its last head.
@@ -52,6 +54,9 @@ func (m *model) grow(s *scratch, rows int) {
 	tokens := roundUp(rows, panelWidth)
 	s.keys = alignedFloats(tokens * m.padded)
 	s.scores = alignedFloats(max(m.kernel.frows, 1) * tokens)
+	if m.integers {
+		s.ints.grow(m, tokens)
+	}
 	b := min(rows, rowsPerBlock)
 	s.sum = alignedFloats(b * m.hiddenPad)
 	s.inner = alignedFloats(b * m.innerPad)
@@ -66,12 +71,16 @@ func (m *model) forward(s *scratch, ids []int32, starts []int) {
 	rows := len(ids)
 	m.grow(s, rows)
 	m.embed(s, ids, starts)
+	attend := (*model).attend
+	if m.integers {
+		attend = (*model).attendInt
+	}
 	for i := range m.blocks {
 		b := &m.blocks[i]
 		for h := range m.heads {
 			m.product(s, b.qkv, 3*h*m.padded, 3*m.padded, s.hidden, m.hiddenPad, s.q, m.hiddenPad, 0, s.heads, 3*m.padded, rows)
 			for t := range len(starts) - 1 {
-				m.attend(s, h, starts[t], starts[t+1])
+				attend(m, s, h, starts[t], starts[t+1])
 			}
 		}
 		for at := 0; at < rows; at += rowsPerBlock {
@@ -168,28 +177,6 @@ func split(rows, most int) (height, tiles int) {
 		return rows/n + 1, extra
 	}
 	return rows / n, n
-}
-
-// attend computes one head of one text's attention into the context.
-func (m *model) attend(s *scratch, head, start, end int) {
-	k, n := m.kernel, end-start
-	ld := 3 * m.padded
-	own := s.heads[start*ld:]
-	s.trans = transposeArgs{x: &own[m.padded], ld: 4 * ld, n: m.size, rows: n, out: &s.keys[0], cols: k.fcols}
-	k.transpose(&s.trans)
-	wide := roundUp(n, k.fcols)
-	for i := 0; i < n; {
-		rows, _ := split(n-i, k.frows)
-		for j := 0; j < n; j += k.fcols {
-			m.product32(s, own[i*ld:], ld, m.size, s.keys[j*m.size:], k.fcols, s.scores[j:], wide, rows)
-		}
-		s.args = rowsArgs{x: &s.scores[0], ld: 4 * wide, n: n, rows: rows}
-		k.softmax(&s.args)
-		for j := 0; j < m.size; j += k.fcols {
-			m.product32(s, s.scores, wide, n, own[2*m.padded+j:], ld, s.context[(start+i)*m.contextPad()+head*m.size+j:], m.contextPad(), rows)
-		}
-		i += rows
-	}
 }
 
 // feed takes rows at.. from the heads' results through the output projection

@@ -34,8 +34,16 @@ type kernel struct {
 	// norm adds residual rows to rows and normalises the sums into the
 	// residual rows.
 	norm func(*rowsArgs)
-	// transpose writes 32-wide panels of columns: the keys of one head.
+	// transpose writes panels of fcols columns: the keys of one head.
 	transpose func(*transposeArgs)
+
+	// The attention of 8-bit models in integers, where the kernel has it:
+	// scores are product8 of quantised queries with the panels packKeys makes,
+	// softmax16 and packValues make the words product16 multiplies.
+	packKeys   func(*headArgs)
+	packValues func(*headArgs)
+	softmax16  func(*rowsArgs)
+	product16  func(*product32)
 }
 
 // product8 is a product of tiles*rows rows of activations (x = scale*q + min,
@@ -63,7 +71,9 @@ type product8 struct {
 }
 
 // product32 is a product of tiles*rows rows (lda bytes apart) with a panel of
-// fcols columns whose depth rows lie ldb bytes apart.
+// fcols columns whose depth rows lie ldb bytes apart. For product16 rows and
+// panel hold pairs of words, depth counts pairs, and column j of the result is
+// multiplied with scale[j].
 type product32 struct {
 	a     *float32
 	lda   int
@@ -74,6 +84,7 @@ type product32 struct {
 	ldc   int
 	rows  int
 	tiles int
+	scale *float32
 }
 
 // rowsArgs are the arguments of the functions that work row by row on rows of
@@ -90,7 +101,7 @@ type rowsArgs struct {
 	bias     *float32
 	epsilon  float32
 	inverse  float32 // 1/n
-	q        *byte   // quantize: rows ldq bytes apart
+	q        *byte   // quantize, and words for softmax16: rows ldq bytes apart
 	ldq      int
 	scale    *float32
 	min      *float32
@@ -105,6 +116,28 @@ type transposeArgs struct {
 	rows int
 	out  *float32
 	cols int
+}
+
+// headArgs are rows of n float32s, ld bytes apart: the keys or values of one
+// head, n a multiple of 32.
+//
+// packKeys rounds each row to bytes of [-127, 127], row i times scale[i], and
+// makes them columns of product8's panels of 32: out holds them, sum the
+// column's sum of bytes times its scale. bytes is scratch of a row of n bytes
+// each; the rows that fill the last panel up, and their scales, must be zero.
+//
+// packValues rounds each column to words, times a scale of its own, as
+// [n/32][rows/2][32][2]; a missing last row counts as zero. scale receives the
+// columns' scales divided by the 32767 that the words of softmax16 sum to.
+type headArgs struct {
+	x     *float32
+	ld    int
+	n     int
+	rows  int
+	bytes *byte
+	out   *byte
+	scale *float32
+	sum   *float32
 }
 
 // KernelVariable names the environment variable that forces a kernel.

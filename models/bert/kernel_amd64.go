@@ -13,6 +13,18 @@ func product8VNNI(p *product8)
 func product32AVX512(p *product32)
 
 //go:noescape
+func product16VNNI(p *product32)
+
+//go:noescape
+func packKeysVNNI(p *headArgs)
+
+//go:noescape
+func packValuesVNNI(p *headArgs)
+
+//go:noescape
+func softmax16AVX512(p *rowsArgs)
+
+//go:noescape
 func softmaxAVX512(p *rowsArgs)
 
 //go:noescape
@@ -56,6 +68,11 @@ func available() []*kernel {
 			quantize:  quantizeAVX512,
 			norm:      normAVX512,
 			transpose: transposeGo,
+
+			packKeys:   packKeysVNNI,
+			packValues: packValuesVNNI,
+			softmax16:  softmax16AVX512,
+			product16:  product16VNNI,
 		})
 	}
 	if x := &cpu.X86; x.HasAVX2 && x.HasFMA {

@@ -15,7 +15,8 @@ type model struct {
 	hidden, inner, heads   int
 	size, padded           int // a head's numbers, and with padding
 	eight                  bool
-	hiddenPad, innerPad    int // columns with padding
+	integers               bool // attention in integers
+	hiddenPad, innerPad    int  // columns with padding
 	words                  table
 	positions              []float32 // position plus type 0, rows of hidden
 	longest                int       // rows of positions
@@ -45,6 +46,7 @@ func newModel(n *network, k *kernel) (*model, error) {
 		eight: n.layers[0].query.codes != nil,
 		gelu:  k.gelu, quantize: k.quantize, norm: k.norm,
 	}
+	m.integers = m.eight && k.packKeys != nil
 	if m.hidden%16 != 0 {
 		m.norm, m.quantize = normGo, quantizeGo
 	}

@@ -111,7 +111,12 @@ func product8AVX2() {
 
 func product32AVX2() {
 	p := text("product32AVX2", "product32AVX2 is product32 with panels of 16 columns and tiles of up to 6 rows.")
-	product32(p, tileRows32AVX2, 32, ymm[:12], ymm[12:14], ymm[14:16], func(z reg.VecPhysical) { VXORPS(z, z, z) })
+	product(p, tileRows32AVX2, vectors{
+		size: 32, acc: ymm[:12], b: ymm[12:14], v: ymm[14:16],
+		zero:     func(z reg.VecPhysical) { VXORPS(z, z, z) },
+		multiply: func(b, v, acc reg.VecPhysical) { VFMADD231PS(b, v, acc) },
+		finish:   func(operand.Mem, int, reg.VecPhysical) {},
+	})
 }
 
 func fold256(op func(...operand.Op), z, t reg.VecPhysical) {

@@ -23,7 +23,11 @@ var zmm = []reg.VecPhysical{
 func avx512() {
 	product8VNNI()
 	product32AVX512()
-	softmaxAVX512()
+	product16VNNI()
+	packKeysVNNI()
+	packValuesVNNI()
+	softmaxAVX512("softmaxAVX512", "softmaxAVX512 is softmax; it overwrites each row up to a multiple of 16.", false)
+	softmaxAVX512("softmax16AVX512", "softmax16AVX512 is softmax16; it overwrites each row up to a multiple of 16.", true)
 	geluAVX512()
 	quantizeAVX512()
 	normAVX512()
@@ -107,7 +111,12 @@ func product8VNNI() {
 
 func product32AVX512() {
 	p := text("product32AVX512", "product32AVX512 is product32 with panels of 32 columns and tiles of up to 14 rows.")
-	product32(p, tileRows512, 64, zmm[:28], zmm[28:30], zmm[30:32], func(z reg.VecPhysical) { VPXORD(z, z, z) })
+	product(p, tileRows512, vectors{
+		size: 64, acc: zmm[:28], b: zmm[28:30], v: zmm[30:32],
+		zero:     func(z reg.VecPhysical) { VPXORD(z, z, z) },
+		multiply: func(b, v, acc reg.VecPhysical) { VFMADD231PS(b, v, acc) },
+		finish:   func(operand.Mem, int, reg.VecPhysical) {},
+	})
 }
 
 // fold512 reduces the lanes of z to one with op and broadcasts it; t is scratch.
@@ -155,8 +164,8 @@ var exp2Coefficients = []float32{
 	0.69314700365, 0.24022241, 0.055507343, 0.0096715661, 0.0013264659,
 }
 
-func softmaxAVX512() {
-	p := text("softmaxAVX512", "softmaxAVX512 is softmax; it overwrites each row up to a multiple of 16.")
+func softmaxAVX512(name, doc string, words bool) {
+	p := text(name, doc)
 	n := field(p, raN)
 	// The mask of the last vector's scores; all ones if it is full.
 	mask := GP64()
@@ -172,14 +181,23 @@ func softmaxAVX512() {
 	SHLQ(operand.U8(2), n)
 	// What lies past the scores counts as -1e30, whose exponential is 0; an
 	// infinity would leave NaN in the reduction of the argument.
-	table := constants("softmax512", append([]float32{-1e30, math.Log2E, 1}, exp2Coefficients...))
+	table := constants(name+"Table", append([]float32{-1e30, math.Log2E, 1, 32767}, exp2Coefficients...))
 	least, log2e, one := zmm[31], zmm[30], zmm[29]
 	VBROADCASTSS(table.Offset(0), least)
 	VBROADCASTSS(table.Offset(4), log2e)
 	VBROADCASTSS(table.Offset(8), one)
 	coefficient := zmm[20:28]
 	for i := range exp2Coefficients {
-		VBROADCASTSS(table.Offset(12+4*i), coefficient[i])
+		VBROADCASTSS(table.Offset(16+4*i), coefficient[i])
+	}
+	// The probabilities become float32s summing to 1, or words summing to 32767.
+	total := one
+	q, ldq, to := GP64(), GP64(), GP64()
+	if words {
+		total = zmm[28]
+		VBROADCASTSS(table.Offset(12), total)
+		MOVQ(p.Offset(raQ), q)
+		MOVQ(p.Offset(raLdq), ldq)
 	}
 	top, sum, t, v, w := zmm[0], zmm[1], zmm[2], zmm[3], zmm[4]
 	eachRow(p, func(x reg.GPVirtual) {
@@ -208,11 +226,23 @@ func softmaxAVX512() {
 			VMOVUPS(t, indexed(x, i))
 		})
 		fold512(VADDPS, sum, t)
-		VDIVPS(sum, one, sum)
+		VDIVPS(sum, total, sum)
+		if words {
+			MOVQ(q, to)
+		}
 		eachVector("divide", n, 64, func(i reg.GPVirtual) {
 			VMULPS(indexed(x, i), sum, t)
-			VMOVUPS(t, indexed(x, i))
+			if !words {
+				VMOVUPS(t, indexed(x, i))
+				return
+			}
+			VCVTPS2DQ(t, t)
+			VPMOVDW(t, operand.Mem{Base: to})
+			ADDQ(operand.U8(32), to)
 		})
+		if words {
+			ADDQ(ldq, q)
+		}
 	})
 }
 

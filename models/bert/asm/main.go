@@ -38,6 +38,10 @@ const (
 
 	p32A, p32Lda, p32B, p32Ldb, p32Depth = 0, 8, 16, 24, 32
 	p32C, p32Ldc, p32Rows, p32Tiles      = 40, 48, 56, 64
+	p32Scale                             = 72
+
+	haX, haLd, haN, haRows         = 0, 8, 16, 24
+	haBytes, haOut, haScale, haSum = 32, 40, 48, 56
 
 	raX, raLd, raN, raRows, raResidual, raLdr = 0, 8, 16, 24, 32, 40
 	raWeight, raBias, raEpsilon, raInverse    = 48, 56, 64, 68

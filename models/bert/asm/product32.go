@@ -8,9 +8,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// product32 emits product32 for panels of two vectors of size bytes: acc holds
-// the results, b the panel's row, v broadcasts.
-func product32(p operand.Mem, most, size int, acc, b, v []reg.VecPhysical, zero func(reg.VecPhysical)) {
+// vectors says how product emits a tile: panels of two vectors of size bytes.
+type vectors struct {
+	size      int
+	acc, b, v []reg.VecPhysical // results, a row of the panel, broadcasts
+	zero      func(reg.VecPhysical)
+	// multiply adds the product of broadcast v and b to acc.
+	multiply func(b, v, acc reg.VecPhysical)
+	// finish turns accumulator j of a row into float32s, once a tile.
+	finish func(p operand.Mem, j int, acc reg.VecPhysical)
+}
+
+// product emits product32 or, for pairs of 16 bits, product16: both read four
+// bytes of a row a step.
+func product(p operand.Mem, most int, x vectors) {
+	size, acc, b, v := x.size, x.acc, x.b, x.v
 	dispatch(field(p, p32Rows), most, func(rows int) {
 		a, c := field(p, p32A), field(p, p32C)
 		lda, ldb, ldc := field(p, p32Lda), field(p, p32Ldb), field(p, p32Ldc)
@@ -25,7 +37,7 @@ func product32(p operand.Mem, most, size int, acc, b, v []reg.VecPhysical, zero 
 			for r := range rows {
 				VBROADCASTSS(at.row(r, 4*s), v[r%2])
 				for j := range 2 {
-					VFMADD231PS(b[j], v[r%2], acc[2*r+j])
+					x.multiply(b[j], v[r%2], acc[2*r+j])
 				}
 			}
 		}
@@ -36,7 +48,7 @@ func product32(p operand.Mem, most, size int, acc, b, v []reg.VecPhysical, zero 
 		MOVQ(p.Offset(p32B), w)
 		MOVQ(p.Offset(p32Depth), count)
 		for i := range 2 * rows {
-			zero(acc[i])
+			x.zero(acc[i])
 		}
 		SUBQ(operand.U8(4), count)
 		JLT(ref("rest"))
@@ -58,6 +70,7 @@ func product32(p operand.Mem, most, size int, acc, b, v []reg.VecPhysical, zero 
 		Label(name("store"))
 		for r := range rows {
 			for j := range 2 {
+				x.finish(p, j, acc[2*r+j])
 				VMOVUPS(acc[2*r+j], operand.Mem{Base: c, Disp: size * j})
 			}
 			ADDQ(ldc, c)

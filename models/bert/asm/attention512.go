@@ -1,0 +1,195 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func product16VNNI() {
+	p := text("product16VNNI", "product16VNNI is product16 with VPDPWSSD: panels of 32 columns, tiles of up to 14 rows.")
+	scale := GP64()
+	product(p, tileRows512, vectors{
+		size: 64, acc: zmm[:28], b: zmm[28:30], v: zmm[30:32],
+		zero:     func(z reg.VecPhysical) { VPXORD(z, z, z) },
+		multiply: func(b, v, acc reg.VecPhysical) { VPDPWSSD(b, v, acc) },
+		finish: func(p operand.Mem, j int, acc reg.VecPhysical) {
+			MOVQ(p.Offset(p32Scale), scale)
+			VCVTDQ2PS(acc, acc)
+			VMULPS(operand.Mem{Base: scale, Disp: 64 * j}, acc, acc)
+		},
+	})
+}
+
+// packKeysVNNI rounds rows to bytes first, then gathers four bytes of each of
+// 16 keys at a time into the panel.
+func packKeysVNNI() {
+	p := text("packKeysVNNI", "packKeysVNNI is packKeys.")
+	x, ld, n, rows := field(p, haX), field(p, haLd), field(p, haN), field(p, haRows)
+	bytes, scale := field(p, haBytes), field(p, haScale)
+	width := GP64()
+	MOVQ(n, width)
+	SHLQ(operand.U8(2), width)
+	table := constants("packKeysTable", []float32{127, 1.0 / 127})
+	limit, unit, absolute := zmm[31], zmm[30], zmm[29]
+	VBROADCASTSS(table.Offset(0), limit)
+	VBROADCASTSS(table.Offset(4), unit)
+	VPTERNLOGD(operand.U8(0xff), absolute, absolute, absolute)
+	VPSRLD(operand.U8(1), absolute, absolute)
+	top, t, inverse := zmm[0], zmm[1], zmm[2]
+
+	count := GP64()
+	MOVQ(rows, count)
+	Label("key")
+	VPXORD(top, top, top)
+	eachVector("largest", width, 64, func(i reg.GPVirtual) {
+		VANDPS(indexed(x, i), absolute, t)
+		VMAXPS(t, top, top)
+	})
+	fold512(VMAXPS, top, t)
+	VPXORD(t, t, t)
+	VCMPPS(operand.U8(4), t, top, reg.K1)
+	VDIVPS_Z(top, limit, reg.K1, inverse)
+	VMULPS(unit, top, top)
+	VMOVSS(top.AsX(), operand.Mem{Base: scale})
+	ADDQ(operand.U8(4), scale)
+	eachVector("round", width, 64, func(i reg.GPVirtual) {
+		VMULPS(indexed(x, i), inverse, t)
+		VCVTPS2DQ(t, t)
+		VPMOVSDB(t, operand.Mem{Base: bytes})
+		ADDQ(operand.U8(16), bytes)
+	})
+	ADDQ(ld, x)
+	DECQ(count)
+	JNE(operand.LabelRef("key"))
+
+	// Keys i and i+16 of a panel lie n and 16*n bytes further.
+	out, sum := field(p, haOut), field(p, haSum)
+	MOVQ(p.Offset(haBytes), bytes)
+	MOVQ(p.Offset(haScale), scale)
+	lanes := GLOBL("packKeysLanes", RODATA|NOPTR)
+	for i := range 16 {
+		DATA(4*i, operand.U32(uint32(i)))
+	}
+	index, ones := zmm[28], zmm[27]
+	VPBROADCASTD(n.As32(), index)
+	VPMULLD(lanes, index, index)
+	MOVQ(operand.U32(0x01010101), count)
+	VPBROADCASTD(count.As32(), ones)
+	second, panels := GP64(), GP64()
+	ADDQ(operand.U8(31), rows)
+	MOVQ(rows, panels)
+	SHRQ(operand.U8(5), panels)
+	half := GP64()
+	MOVQ(n, half)
+	SHLQ(operand.U8(4), half)
+	Label("panel")
+	LEAQ(operand.Mem{Base: bytes, Index: half, Scale: 1}, second)
+	VPXORD(zmm[4], zmm[4], zmm[4])
+	VPXORD(zmm[5], zmm[5], zmm[5])
+	MOVQ(n, count)
+	Label("four")
+	for j, base := range []reg.GPVirtual{bytes, second} {
+		KXNORW(reg.K1, reg.K1, reg.K1)
+		VPGATHERDD(operand.Mem{Base: base, Index: index, Scale: 1}, reg.K1, zmm[6+j])
+		VMOVDQU8(zmm[6+j], operand.Mem{Base: out, Disp: 64 * j})
+		VPDPBUSD(zmm[6+j], ones, zmm[4+j])
+		ADDQ(operand.U8(4), base)
+	}
+	ADDQ(operand.U32(128), out)
+	SUBQ(operand.U8(4), count)
+	JNE(operand.LabelRef("four"))
+	for j := range 2 {
+		VCVTDQ2PS(zmm[4+j], zmm[4+j])
+		VMULPS(operand.Mem{Base: scale, Disp: 64 * j}, zmm[4+j], zmm[4+j])
+		VMOVUPS(zmm[4+j], operand.Mem{Base: sum, Disp: 64 * j})
+	}
+	ADDQ(operand.U32(128), scale)
+	ADDQ(operand.U32(128), sum)
+	// bytes went n forward in the panel; its 32 keys are 32*n.
+	SUBQ(n, bytes)
+	LEAQ(operand.Mem{Base: bytes, Index: half, Scale: 2}, bytes)
+	DECQ(panels)
+	JNE(operand.LabelRef("panel"))
+	VZEROUPPER()
+	RET()
+}
+
+func packValuesVNNI() {
+	p := text("packValuesVNNI", "packValuesVNNI is packValues.")
+	x, ld, n := field(p, haX), field(p, haLd), field(p, haN)
+	out, scale := field(p, haOut), field(p, haScale)
+	table := constants("packValuesTable", []float32{32767, 1.0 / 32767 / 32767})
+	limit, unit, absolute := zmm[31], zmm[30], zmm[29]
+	VBROADCASTSS(table.Offset(0), limit)
+	VBROADCASTSS(table.Offset(4), unit)
+	VPTERNLOGD(operand.U8(0xff), absolute, absolute, absolute)
+	VPSRLD(operand.U8(1), absolute, absolute)
+	odd := GP64()
+	MOVQ(operand.U32(0xaaaaaaaa), odd)
+	KMOVD(odd.As32(), reg.K2)
+	zero := zmm[28]
+	VPXORD(zero, zero, zero)
+	top, inverse, even, t := zmm[0:2], zmm[2:4], zmm[4:6], zmm[6:8]
+	at, count := GP64(), GP64()
+
+	// Panel by panel of 32 columns.
+	Label("panel")
+	MOVQ(x, at)
+	MOVQ(p.Offset(haRows), count)
+	for j := range 2 {
+		VPXORD(top[j], top[j], top[j])
+	}
+	Label("largest")
+	for j := range 2 {
+		VANDPS(operand.Mem{Base: at, Disp: 64 * j}, absolute, t[j])
+		VMAXPS(t[j], top[j], top[j])
+	}
+	ADDQ(ld, at)
+	DECQ(count)
+	JNE(operand.LabelRef("largest"))
+	for j := range 2 {
+		VCMPPS(operand.U8(4), zero, top[j], reg.K1)
+		VDIVPS_Z(top[j], limit, reg.K1, inverse[j])
+		VMULPS(unit, top[j], top[j])
+		VMOVUPS(top[j], operand.Mem{Base: scale, Disp: 64 * j})
+	}
+	MOVQ(x, at)
+	MOVQ(p.Offset(haRows), count)
+	row := func(to []reg.VecPhysical) {
+		for j := range 2 {
+			VMULPS(operand.Mem{Base: at, Disp: 64 * j}, inverse[j], to[j])
+			VCVTPS2DQ(to[j], to[j])
+		}
+		ADDQ(ld, at)
+	}
+	SUBQ(operand.U8(2), count)
+	JLT(operand.LabelRef("last"))
+	Label("pair")
+	row(even)
+	row(t)
+	for j := range 2 {
+		VPSLLD(operand.U8(16), t[j], t[j])
+		VPBLENDMW(t[j], even[j], reg.K2, even[j])
+		VMOVDQU8(even[j], operand.Mem{Base: out, Disp: 64 * j})
+	}
+	ADDQ(operand.U32(128), out)
+	SUBQ(operand.U8(2), count)
+	JGE(operand.LabelRef("pair"))
+	Label("last")
+	ADDQ(operand.U8(2), count)
+	JEQ(operand.LabelRef("done"))
+	row(even)
+	for j := range 2 {
+		VPBLENDMW(zero, even[j], reg.K2, even[j])
+		VMOVDQU8(even[j], operand.Mem{Base: out, Disp: 64 * j})
+	}
+	ADDQ(operand.U32(128), out)
+	Label("done")
+	ADDQ(operand.U32(128), scale)
+	ADDQ(operand.U32(128), x)
+	SUBQ(operand.U8(32), n)
+	JNE(operand.LabelRef("panel"))
+	VZEROUPPER()
+	RET()
+}

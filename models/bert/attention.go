@@ -1,0 +1,99 @@
+package bert
+
+import "unsafe"
+
+// attend computes one head of one text's attention into the context.
+func (m *model) attend(s *scratch, head, start, end int) {
+	k, n := m.kernel, end-start
+	ld := 3 * m.padded
+	own := s.heads[start*ld:]
+	s.trans = transposeArgs{x: &own[m.padded], ld: 4 * ld, n: m.size, rows: n, out: &s.keys[0], cols: k.fcols}
+	k.transpose(&s.trans)
+	wide := roundUp(n, k.fcols)
+	for i := 0; i < n; {
+		rows, _ := split(n-i, k.frows)
+		for j := 0; j < n; j += k.fcols {
+			m.product32(s, own[i*ld:], ld, m.size, s.keys[j*m.size:], k.fcols, s.scores[j:], wide, rows)
+		}
+		s.args = rowsArgs{x: &s.scores[0], ld: 4 * wide, n: n, rows: rows}
+		k.softmax(&s.args)
+		for j := 0; j < m.size; j += k.fcols {
+			m.product32(s, s.scores, wide, n, own[2*m.padded+j:], ld, s.context[(start+i)*m.contextPad()+head*m.size+j:], m.contextPad(), rows)
+		}
+		i += rows
+	}
+}
+
+// An intHead holds what attention in integers needs of one head and text.
+type intHead struct {
+	queries              []byte // [tokens][padded]
+	queryScale, queryMin []float32
+	keyBytes             []byte
+	keys                 []byte // [tokens/32][padded/4][32][4]
+	keyScale, keySum     []float32
+	values               []byte // words [padded/32][tokens/2][32][2]
+	valueScale           []float32
+	probabilities        []byte    // words [tile rows][tokens]
+	zero                 []float32 // the scores' bias
+}
+
+// grow makes room for tokens tokens, a multiple of panelWidth.
+func (h *intHead) grow(m *model, tokens int) {
+	h.queries, h.keyBytes, h.keys = alignedBytes(tokens*m.padded), alignedBytes(tokens*m.padded), alignedBytes(tokens*m.padded)
+	h.queryScale, h.queryMin = alignedFloats(tokens), alignedFloats(tokens)
+	h.keyScale, h.keySum = alignedFloats(tokens), alignedFloats(tokens)
+	h.values, h.valueScale = alignedBytes(2*tokens*m.padded), alignedFloats(m.padded)
+	h.probabilities = alignedBytes(2 * m.kernel.frows * tokens)
+	h.zero = alignedFloats(panelWidth)
+}
+
+// attendInt is attend with scores from bytes and probabilities and values in
+// words. Bytes are precise enough for scores, whose error the softmax takes as
+// a factor near 1; probabilities need more, or the many small ones vanish.
+func (m *model) attendInt(s *scratch, head, start, end int) {
+	k, h, n := m.kernel, &s.ints, end-start
+	ld := 3 * m.padded
+	own := s.heads[start*ld:]
+	s.args = rowsArgs{
+		x: &own[0], ld: 4 * ld, n: m.padded, rows: n,
+		q: &h.queries[0], ldq: m.padded, scale: &h.queryScale[0], min: &h.queryMin[0],
+	}
+	k.quantize(&s.args)
+
+	wide := roundUp(n, panelWidth)
+	clear(h.keyBytes[n*m.padded : wide*m.padded])
+	clear(h.keyScale[n:wide])
+	s.head = headArgs{
+		x: &own[m.padded], ld: 4 * ld, n: m.padded, rows: n,
+		bytes: &h.keyBytes[0], out: &h.keys[0], scale: &h.keyScale[0], sum: &h.keySum[0],
+	}
+	k.packKeys(&s.head)
+	s.head = headArgs{x: &own[2*m.padded], ld: 4 * ld, n: m.padded, rows: n, out: &h.values[0], scale: &h.valueScale[0]}
+	k.packValues(&s.head)
+
+	pairs := (n + 1) / 2
+	for i := 0; i < n; {
+		rows, _ := split(n-i, k.frows)
+		s.p8 = product8{
+			a: &h.queries[i*m.padded], lda: m.padded, scale: &h.queryScale[i], min: &h.queryMin[i],
+			depth: m.padded, bias: &h.zero[0], ldc: 4 * wide, rows: rows, tiles: 1,
+		}
+		for j := 0; j < n; j += panelWidth {
+			s.p8.w = (*int8)(unsafe.Pointer(&h.keys[j*m.padded]))
+			s.p8.wscale, s.p8.wsum, s.p8.c = &h.keyScale[j], &h.keySum[j], &s.scores[j]
+			k.product8(&s.p8)
+		}
+		s.args = rowsArgs{x: &s.scores[0], ld: 4 * wide, n: n, rows: rows, q: &h.probabilities[0], ldq: 2 * wide}
+		k.softmax16(&s.args)
+		s.p32 = product32{
+			a: (*float32)(unsafe.Pointer(&h.probabilities[0])), lda: 2 * wide, ldb: 4 * panelWidth, depth: pairs,
+			ldc: 4 * m.contextPad(), rows: rows, tiles: 1,
+		}
+		for j := 0; j < m.size; j += panelWidth {
+			s.p32.b = (*float32)(unsafe.Pointer(&h.values[j/panelWidth*pairs*4*panelWidth]))
+			s.p32.scale, s.p32.c = &h.valueScale[j], &s.context[(start+i)*m.contextPad()+head*m.size+j]
+			k.product16(&s.p32)
+		}
+		i += rows
+	}
+}
