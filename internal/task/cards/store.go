@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -175,23 +176,28 @@ func (s *Store) scan(dir string) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var stale []*found
-	seen := 0
-	for _, name := range names {
-		if name[0] == '.' || !strings.HasSuffix(name, ".md") {
-			continue
+	names = slices.DeleteFunc(names, func(name string) bool { return name[0] == '.' || !strings.HasSuffix(name, ".md") })
+	// Nearly all the time of an answer goes into asking for ten thousand files.
+	const part = 2048
+	parts := make([][]*found, (len(names)+part-1)/part)
+	var seen atomic.Int64
+	parallel(len(parts), func(k int) {
+		same := 0
+		for _, name := range names[k*part : min((k+1)*part, len(names))] {
+			st, err := statAt(f, root, name)
+			if err != nil || st.dir {
+				continue // gone meanwhile
+			}
+			if old := s.entries[name]; old != nil && !old.racy && old.stat == st {
+				same++
+				continue
+			}
+			parts[k] = append(parts[k], &found{name: name, stat: st})
 		}
-		st, err := statAt(f, root, name)
-		if err != nil || st.dir {
-			continue // gone meanwhile
-		}
-		if old := s.entries[name]; old != nil && !old.racy && old.stat == st {
-			seen++
-			continue
-		}
-		stale = append(stale, &found{name: name, stat: st})
-	}
-	if seen+len(stale) < len(s.entries) {
+		seen.Add(int64(same))
+	})
+	stale := slices.Concat(parts...)
+	if int(seen.Load())+len(stale) < len(s.entries) {
 		changed = true
 		there := make(map[string]bool, len(names))
 		for _, name := range names {
@@ -206,20 +212,12 @@ func (s *Store) scan(dir string) (changed bool, err error) {
 	if len(stale) == 0 {
 		return changed, nil
 	}
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
 	const batch = 64
-	for part := range slices.Chunk(stale, batch) {
-		g.Go(func() error {
-			for _, f := range part {
-				s.load(f)
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return false, err // unreachable: the workers return none
-	}
+	parallel((len(stale)+batch-1)/batch, func(k int) {
+		for _, f := range stale[k*batch : min((k+1)*batch, len(stale))] {
+			s.load(f)
+		}
+	})
 	for _, f := range stale {
 		if f.entry == nil {
 			delete(s.entries, f.name)
@@ -228,6 +226,16 @@ func (s *Store) scan(dir string) (changed bool, err error) {
 		s.entries[f.name] = f.entry
 	}
 	return true, nil
+}
+
+// parallel calls do with 0 to n-1 on every processor and waits.
+func parallel(n int, do func(k int)) {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for k := range n {
+		g.Go(func() error { do(k); return nil })
+	}
+	_ = g.Wait() // no call returns an error
 }
 
 type found struct {
