@@ -1,0 +1,137 @@
+// Package workflow holds the ways of working that a task can name: short texts
+// that are given out when a task starts. Seven come with the program; files of a
+// workspace add to them or take their place.
+package workflow
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cairn/internal/markdown"
+	"cairn/internal/walk"
+)
+
+//go:embed builtin/*.md
+var builtin embed.FS
+
+// The folders of a workspace that hold its own workflows; the first that has
+// a file of a name wins.
+var folders = []string{".cairn/workflows", ".cuedeck/workflows"}
+
+// Workflow is one way of working, as the wire shows it.
+type Workflow struct {
+	Name        string   `json:"name"` // the file name without .md
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description"`
+	Content     string   `json:"content"`
+	WhenToUse   []string `json:"whenToUse"`
+	Tags        []string `json:"tags,omitempty"`
+}
+
+// ErrUnknown is what Get returns for a name without a file.
+var ErrUnknown = errors.New("unknown workflow")
+
+var namePattern = regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`)
+
+// Set is the workflows of one workspace. It reads a file each time it is asked
+// for, so edits count at once.
+type Set struct{ tree *walk.Tree }
+
+// New returns the workflows of a workspace; of the program alone for nil.
+func New(tree *walk.Tree) *Set { return &Set{tree} }
+
+// maxName in bytes; longer names are nobody's.
+const maxName = 100
+
+// Get returns the workflow of a name. The error wraps ErrUnknown, or says
+// what is wrong with the file.
+func (s *Set) Get(name string) (*Workflow, error) {
+	if len(name) > maxName || !namePattern.MatchString(name) {
+		return nil, fmt.Errorf("%w: %.100q", ErrUnknown, name)
+	}
+	if s.tree != nil {
+		for _, folder := range folders {
+			p := path.Join(folder, name+".md")
+			text, _, err := s.tree.ReadFile(p, 0)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			return parse(name, p, text)
+		}
+	}
+	p := "builtin/" + name + ".md"
+	text, err := builtin.ReadFile(p)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q", ErrUnknown, name)
+	}
+	return parse(name, p, text)
+}
+
+// List returns all workflows by name, and what is wrong with the files that are none.
+func (s *Set) List() ([]*Workflow, []error) {
+	names := map[string]bool{}
+	entries, _ := builtin.ReadDir("builtin")
+	for _, e := range entries {
+		names[strings.TrimSuffix(e.Name(), ".md")] = true
+	}
+	if s.tree != nil {
+		for _, folder := range folders {
+			top, rel, err := s.tree.Dir(folder)
+			if err != nil {
+				continue
+			}
+			own, _ := os.ReadDir(filepath.Join(top, filepath.FromSlash(rel)))
+			for _, e := range own {
+				if name, ok := strings.CutSuffix(e.Name(), ".md"); ok && namePattern.MatchString(name) {
+					names[name] = true
+				}
+			}
+		}
+	}
+	var all []*Workflow
+	var errs []error
+	for name := range names {
+		w, err := s.Get(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b *Workflow) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return all, errs
+}
+
+func parse(name, p string, text []byte) (*Workflow, error) {
+	fm := markdown.ReadFrontMatter(text)
+	if fm.Err != nil {
+		return nil, fmt.Errorf("workflow %s: %w", p, fm.Err)
+	}
+	body := string(bytes.TrimSpace(text[fm.End:]))
+	if body == "" {
+		return nil, fmt.Errorf("workflow %s has no text", p)
+	}
+	w := &Workflow{Name: name, Title: fm.String("title"), Description: fm.String("description"), Content: body, Tags: fm.Strings("tags"), WhenToUse: []string{}}
+	if one, ok := fm.Fields["whenToUse"].(string); ok {
+		if one != "" {
+			w.WhenToUse = []string{one}
+		}
+	} else if list := fm.Strings("whenToUse"); list != nil {
+		w.WhenToUse = list
+	}
+	return w, nil
+}
