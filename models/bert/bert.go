@@ -34,6 +34,12 @@ type Options struct {
 	Digest string
 	// Heads is the number of attention heads, for a graph that does not say.
 	Heads int
+	// Positions, when given, are the sums of position and first token-type
+	// embedding, rows of the hidden size, in place of the file's own for as many
+	// positions; texts are cut there. Every text passes through them, so their
+	// rounding in an 8-bit file costs more accuracy than that of the words.
+	// Digest must cover them.
+	Positions []float32
 }
 
 // An Encoder embeds text with one model. It implements models.Embedder.
@@ -67,6 +73,9 @@ func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts
 	go func() { digest <- digestOf(weights, opts) }()
 	m, err := load(weights, k, opts.Heads)
 	sum := <-digest
+	if err == nil && opts.Positions != nil {
+		err = m.setPositions(opts.Positions)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", desc.Name, err)
 	}
@@ -76,7 +85,7 @@ func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts
 	if n := tok.VocabSize(); n > m.words.rows {
 		return nil, fmt.Errorf("reading model %s: the tokenizer has ids up to %d, the model %d words", desc.Name, n-1, m.words.rows)
 	}
-	desc.ID = identify(desc, sum)
+	desc = desc.WithID(sum)
 	threads := opts.Threads
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -104,14 +113,6 @@ func digestOf(weights []byte, opts *Options) string {
 	h.Write(weights)
 	h.Write(opts.TokenizerJSON)
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// identify returns a description's ID: its name and 12 hex digits over the
-// digest of the files and the settings that change vectors or answers.
-func identify(d models.Description, digest string) string {
-	settings := fmt.Sprintf("%s\n%q\n%d\n%d\n%q\n%q\n%q\n%g", digest, d.Name, d.Dimension, d.MaxTokens, d.Pooling, d.QueryPrefix, d.DocumentPrefix, d.MinSimilarity)
-	sum := sha256.Sum256([]byte(settings))
-	return d.Name + "@" + hex.EncodeToString(sum[:])[:12]
 }
 
 // complete fills in what the weights say and refuses what they contradict.

@@ -72,6 +72,21 @@ func newModel(n *network, k *kernel) (*model, error) {
 	return m, nil
 }
 
+// setPositions replaces the position embeddings and with them the longest text.
+func (m *model) setPositions(p []float32) error {
+	rows := len(p) / m.hidden
+	if rows < 2 || rows > m.longest || rows*m.hidden != len(p) {
+		return fmt.Errorf("%d numbers of positions, want whole rows of %d for 2 to %d positions", len(p), m.hidden, m.longest)
+	}
+	for _, v := range p {
+		if !finite(v) {
+			return fmt.Errorf("a position embedding is %v, want finite numbers", v)
+		}
+	}
+	m.positions, m.longest = p, rows
+	return nil
+}
+
 func (m *model) packLayer(l *layer, scale float32) (b block, err error) {
 	for _, p := range []*linear{&l.query, &l.key, &l.value, &l.output, &l.up, &l.down} {
 		if (p.codes != nil) != m.eight {

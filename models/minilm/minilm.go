@@ -1,5 +1,6 @@
 // Package minilm carries the sentence encoder that cairn ships:
-// all-MiniLM-L6-v2, quantised to 8 bits, with its tokenizer. SOURCE.md says
+// all-MiniLM-L6-v2, quantised to 8 bits, with its tokenizer and its position
+// embeddings as they were before they were rounded. SOURCE.md says
 // where the files come from. Open runs it on the native engine of package bert;
 // package onnx can run the same bytes.
 package minilm
@@ -7,8 +8,10 @@ package minilm
 import (
 	"crypto/sha256"
 	_ "embed"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 
@@ -24,6 +27,8 @@ var (
 	weights []byte
 	//go:embed tokenizer.json
 	tokenizer []byte
+	//go:embed positions.f32
+	positions []byte
 	//go:embed SHA256SUMS
 	sums string
 )
@@ -34,8 +39,18 @@ func Weights() []byte { return weights }
 // TokenizerJSON returns the bytes of tokenizer.json. They must not be written to.
 func TokenizerJSON() []byte { return tokenizer }
 
+// Positions returns the position embeddings with that of the first token type
+// added, 256 rows of 384 numbers, as bert.Options takes them.
+func Positions() []float32 {
+	p := make([]float32, len(positions)/4)
+	for i := range p {
+		p[i] = math.Float32frombits(binary.LittleEndian.Uint32(positions[4*i:]))
+	}
+	return p
+}
+
 // digests are SHA-256 sums of the embedded files.
-type digests struct{ weights, tokenizer, both [sha256.Size]byte }
+type digests struct{ weights, tokenizer, positions, all [sha256.Size]byte }
 
 // digest hashes the files once a process: it takes some 13 ms.
 var digest = sync.OnceValue(func() (d digests) {
@@ -43,8 +58,10 @@ var digest = sync.OnceValue(func() (d digests) {
 	h.Write(weights)
 	h.Sum(d.weights[:0])
 	h.Write(tokenizer)
-	h.Sum(d.both[:0])
+	h.Write(positions)
+	h.Sum(d.all[:0])
 	d.tokenizer = sha256.Sum256(tokenizer)
+	d.positions = sha256.Sum256(positions)
 	return d
 })
 
@@ -55,7 +72,10 @@ func Verify() error {
 	if err := verify(sums, "model.onnx", d.weights); err != nil {
 		return err
 	}
-	return verify(sums, "tokenizer.json", d.tokenizer)
+	if err := verify(sums, "tokenizer.json", d.tokenizer); err != nil {
+		return err
+	}
+	return verify(sums, "positions.f32", d.positions)
 }
 
 // verify compares a digest with the line of file in sums, which has the format
@@ -78,18 +98,18 @@ func verify(sums, file string, digest [sha256.Size]byte) error {
 // Description says how the model wants to be used. Its ID is that of the
 // embedded bytes, verified or not.
 func Description() models.Description {
-	both := digest().both
+	all := digest().all
 	return models.Description{
 		Name:          "all-MiniLM-L6-v2",
 		Dimension:     384,
 		MaxTokens:     256, // the published max_seq_length
 		Pooling:       "mean",
 		MinSimilarity: .3,
-	}.WithID(hex.EncodeToString(both[:]))
+	}.WithID(hex.EncodeToString(all[:]))
 }
 
 // Open verifies the embedded files and returns the native engine running them.
-// Of opts, TokenizerJSON, Digest and Heads are the model's own.
+// Of opts, TokenizerJSON, Digest, Heads and Positions are the model's own.
 func Open(opts *bert.Options) (*bert.Encoder, error) {
 	if err := Verify(); err != nil {
 		return nil, err
@@ -102,8 +122,8 @@ func Open(opts *bert.Options) (*bert.Encoder, error) {
 	if opts != nil {
 		o = *opts
 	}
-	both := digest().both
-	o.TokenizerJSON, o.Digest, o.Heads = tokenizer, hex.EncodeToString(both[:]), 12
+	all := digest().all
+	o.TokenizerJSON, o.Digest, o.Heads, o.Positions = tokenizer, hex.EncodeToString(all[:]), 12, Positions()
 	enc, err := bert.New(weights, tok, Description(), &o)
 	if err != nil {
 		return nil, fmt.Errorf("embedded model: %w", err)
