@@ -29,7 +29,7 @@ func TestProgressIsBoundedAndPredicts(t *testing.T) {
 	}
 }
 
-func TestBatchesSortAndJoinEqualTexts(t *testing.T) {
+func TestQueueSortsAndJoinsEqualTexts(t *testing.T) {
 	var jobs []job
 	for _, text := range []string{"aaaa", "b", "ccc", "b", "dd", "eeeee", "cached"} {
 		j := job{text: text, key: [32]byte{text[0]}}
@@ -39,14 +39,15 @@ func TestBatchesSortAndJoinEqualTexts(t *testing.T) {
 		jobs = append(jobs, j)
 	}
 	var got []string
-	for _, batch := range batches(jobs, 2) {
+	q := newQueue(jobs)
+	for batch := q.next(2); len(batch) > 0; batch = q.next(2) {
 		line := ""
 		for _, same := range batch {
 			line += fmt.Sprintf("%d×%s ", len(same), same[0].text)
 		}
 		got = append(got, line)
 	}
-	if want := []string{"1×eeeee 1×aaaa ", "2×b ", "1×ccc 1×dd "}; !slices.Equal(got, want) {
+	if want := []string{"1×eeeee 1×aaaa ", "1×dd 2×b ", "1×ccc "}; !slices.Equal(got, want) {
 		t.Errorf("batches are %q, want %q", got, want)
 	}
 }

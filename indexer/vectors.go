@@ -12,8 +12,25 @@ import (
 	"cairn/internal/store/vectorcache"
 )
 
-// commitInterval is how much embedding is at stake when the process is killed.
-const commitInterval = 2 * time.Second
+// How much embedding is at stake when the process is killed: a second at
+// first, since many sessions last a few, and more as the run goes on, since
+// each commit waits for the disk.
+const (
+	firstCommit   = time.Second
+	longestCommit = 4 * time.Second
+)
+
+// A batch that is being embedded when the run is cancelled is lost. The first
+// ones are small, and they grow only while they are quick: a slow machine would
+// otherwise not end one within a short session.
+const (
+	firstBatch = 8
+	quickBatch = 400 * time.Millisecond
+)
+
+// lastWrite is how long a cancelled run goes on in order to write what it has
+// embedded. A step that waits for the disk is not cut off.
+const lastWrite = 250 * time.Millisecond
 
 // Vectors brings the vector store up to the documents. While one window is
 // embedded, the next one is read and the vectors before it are written: cache,
@@ -41,6 +58,9 @@ func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t 
 	windows := make(chan *window)
 	commits := make(chan commit, 1)
 	g, ctx := errgroup.WithContext(ctx)
+	writing, stop := outlive(ctx, lastWrite)
+	defer stop()
+	p := newPace(x.options.BatchTexts)
 	g.Go(func() error {
 		defer close(windows)
 		return x.readWindows(ctx, windows)
@@ -48,7 +68,14 @@ func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t 
 	g.Go(func() error {
 		defer close(commits)
 		for w := range windows {
-			if err := x.embedWindow(ctx, w, commits, t); err != nil {
+			if err := x.embedWindow(ctx, w, p, t, func(c commit) error {
+				select {
+				case commits <- c:
+					return nil
+				case <-writing.Done():
+					return context.Cause(writing)
+				}
+			}); err != nil {
 				return err
 			}
 		}
@@ -56,7 +83,7 @@ func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t 
 	})
 	g.Go(func() error {
 		for c := range commits {
-			completed, err := x.writeVectors(ctx, c)
+			completed, err := x.writeVectors(writing, c)
 			if err != nil {
 				return err
 			}
@@ -118,8 +145,9 @@ type commit struct {
 	embedded int
 }
 
-// embedWindow embeds what the cache does not know and sends commits.
-func (x *Indexer) embedWindow(ctx context.Context, w *window, commits chan<- commit, t *tally) error {
+// embedWindow embeds what the cache does not know and hands over commits. When
+// it is cancelled, or the encoder fails, it first hands over what it has.
+func (x *Indexer) embedWindow(ctx context.Context, w *window, p *pace, t *tally, send func(commit) error) error {
 	c := commit{w: w}
 	for i := range w.jobs {
 		if w.jobs[i].entry.Vector != nil {
@@ -127,46 +155,88 @@ func (x *Indexer) embedWindow(ctx context.Context, w *window, commits chan<- com
 		}
 	}
 	t.do(func(r *Report) { r.FromCache += len(c.jobs) })
-	send := func() error {
-		select {
-		case commits <- c:
-			c = commit{w: w}
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	flushed := x.now()
-	for _, batch := range batches(w.jobs, x.options.BatchTexts) {
-		texts := make([]string, len(batch))
-		for i, same := range batch {
-			texts[i] = same[0].text
-		}
-		vectors, err := x.embedder.EmbedDocuments(ctx, texts)
-		if err != nil {
-			return fmt.Errorf("embedding %d texts: %w", len(texts), err)
-		}
-		if len(vectors) != len(texts) {
-			return fmt.Errorf("embedding %d texts: the encoder returned %d vectors", len(texts), len(vectors))
-		}
-		t.do(func(r *Report) { r.Embedded += len(texts) })
-		for i, same := range batch {
-			for _, j := range same {
-				j.entry.Vector = vectors[i]
+	q := newQueue(w.jobs)
+	for batch := q.next(p.texts); len(batch) > 0; batch = q.next(p.texts) {
+		begin := x.now()
+		if err := x.embedBatch(ctx, batch); err != nil {
+			if len(c.fresh) > 0 {
+				// An error in writing comes from the writer itself.
+				_ = send(c)
 			}
+			return err
+		}
+		t.do(func(r *Report) { r.Embedded += len(batch) })
+		for _, same := range batch {
 			c.fresh = append(c.fresh, same[0])
 			c.jobs = append(c.jobs, same...)
 			c.embedded += len(same)
 		}
 		x.reached("vectors embedded")
-		if now := x.now(); now.Sub(flushed) >= commitInterval {
-			flushed = now
-			if err := send(); err != nil {
+		if p.embedded(x.now().Sub(begin)) {
+			if err := send(c); err != nil {
 				return err
 			}
+			c = commit{w: w}
 		}
 	}
-	return send() // even an empty one: it completes documents without chunks
+	return send(c) // even an empty one: it completes documents without chunks
+}
+
+// embedBatch gives every job of a batch its vector.
+func (x *Indexer) embedBatch(ctx context.Context, batch [][]*job) error {
+	texts := make([]string, len(batch))
+	for i, same := range batch {
+		texts[i] = same[0].text
+	}
+	vectors, err := x.embedder.EmbedDocuments(ctx, texts)
+	if err != nil {
+		return fmt.Errorf("embedding %d texts: %w", len(texts), err)
+	}
+	if len(vectors) != len(texts) {
+		return fmt.Errorf("embedding %d texts: the encoder returned %d vectors", len(texts), len(vectors))
+	}
+	for i, same := range batch {
+		for _, j := range same {
+			j.entry.Vector = vectors[i]
+		}
+	}
+	return nil
+}
+
+// pace is how large batches are and how often they are committed.
+type pace struct {
+	texts, most int           // of the next batch, and of any
+	interval    time.Duration // of embedding between two commits
+	since       time.Duration // embedding since the last one
+}
+
+func newPace(most int) *pace {
+	return &pace{texts: min(firstBatch, most), most: most, interval: firstCommit}
+}
+
+// embedded notes that a batch took so long and reports whether a commit is due.
+func (p *pace) embedded(took time.Duration) (commit bool) {
+	if took < quickBatch {
+		p.texts = min(2*p.texts, p.most)
+	}
+	if p.since += took; p.since < p.interval {
+		return false
+	}
+	p.since = 0
+	p.interval = min(p.interval+p.interval/2, longestCommit)
+	return true
+}
+
+// outlive returns a context that ends limit after ctx does, with its cause.
+func outlive(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(limit, func() { cancel(context.Cause(ctx)) })
+	})
+	return late, func() {
+		stop()
+		cancel(context.Canceled)
+	}
 }
 
 // writeVectors makes a commit durable and returns the number of documents it

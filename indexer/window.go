@@ -84,13 +84,18 @@ func (x *Indexer) addJobs(w *window, r *docs.Reader, path string) error {
 	return nil
 }
 
-// batches groups jobs that lack a vector by text, so that equal texts are
-// embedded once, sorts the groups by length and cuts them into batches of size
-// texts. Long and short batches take turns, so that the speed seen so far
-// predicts the time that is left.
-func batches(jobs []job, size int) [][][]*job {
+// queue holds the texts of a window that lack a vector, in the order in which
+// they are embedded.
+type queue struct {
+	texts [][]*job // sorted by length; jobs of equal text together
+	back  bool     // which end is next
+}
+
+// newQueue groups jobs that lack a vector by text, so that equal texts are
+// embedded once, and sorts the groups by length.
+func newQueue(jobs []job) *queue {
 	groups := map[[sha256.Size]byte]int{}
-	var texts [][]*job
+	q := &queue{}
 	for i := range jobs {
 		j := &jobs[i]
 		if j.entry.Vector != nil {
@@ -98,20 +103,31 @@ func batches(jobs []job, size int) [][][]*job {
 		}
 		g, ok := groups[j.key]
 		if !ok {
-			g = len(texts)
+			g = len(q.texts)
 			groups[j.key] = g
-			texts = append(texts, nil)
+			q.texts = append(q.texts, nil)
 		}
-		texts[g] = append(texts[g], j)
+		q.texts[g] = append(q.texts[g], j)
 	}
-	slices.SortStableFunc(texts, func(a, b []*job) int { return cmp.Compare(len(b[0].text), len(a[0].text)) })
-	sorted := slices.Collect(slices.Chunk(texts, size))
-	out := make([][][]*job, 0, len(sorted))
-	for low, high := 0, len(sorted)-1; low <= high; low, high = low+1, high-1 {
-		out = append(out, sorted[low])
-		if low < high {
-			out = append(out, sorted[high])
-		}
+	slices.SortStableFunc(q.texts, func(a, b []*job) int { return cmp.Compare(len(b[0].text), len(a[0].text)) })
+	return q
+}
+
+// next takes at most size texts out of the queue; none means that it is empty.
+// Long and short ones take turns, so that the speed seen so far predicts the
+// time that is left.
+func (q *queue) next(size int) [][]*job {
+	size = min(size, len(q.texts))
+	from, to := 0, size
+	if q.back {
+		from, to = len(q.texts)-size, len(q.texts)
 	}
-	return out
+	batch := q.texts[from:to]
+	if q.back {
+		q.texts = q.texts[:from]
+	} else {
+		q.texts = q.texts[to:]
+	}
+	q.back = !q.back
+	return batch
 }
