@@ -12,7 +12,7 @@ import (
 // embedding model and count everything the encoder reads for a chunk: special
 // tokens, title, heading trail and body. Nil and the zero value give the
 // defaults. An index made with other options has other chunks, see
-// Chunker.Format.
+// ChunkFormat.
 type ChunkOptions struct {
 	// MaxTokens is the most a chunk may have. 0, or more than the model reads,
 	// is the model's longest input (256 for the shipped one). At least 32.
@@ -30,8 +30,10 @@ type ChunkOptions struct {
 // minChunkTokens keeps room for a body when MaxTokens is set very low.
 const minChunkTokens = 32
 
-// chunkFormat is the version of the rules by which text becomes chunks and
-// what the encoder is given for a chunk. History: 1, the first.
+// chunkFormat is the version of the rules by which a file becomes sections and
+// these become chunks, and of what both indexes are given for a chunk. It
+// changes with any of them: an index holds what older rules made until its
+// files change. History: 1, the first.
 const chunkFormat = 1
 
 // Chunker cuts sections into chunks and says what each index is given for a
@@ -46,11 +48,17 @@ type Chunker struct {
 
 // NewChunker returns a Chunker for the model that d describes and tok counts for.
 func NewChunker(d models.Description, tok models.Tokenizer, o *ChunkOptions) *Chunker {
-	c := &Chunker{tok: tok}
+	c := &Chunker{tok: tok, options: o.within(d)}
+	c.fixed = len(tok.Encode("")) + tok.Count(d.DocumentPrefix)
+	return c
+}
+
+// within returns the options with their defaults for a model.
+func (o *ChunkOptions) within(d models.Description) ChunkOptions {
+	var m ChunkOptions
 	if o != nil {
-		c.options = *o
+		m = *o
 	}
-	m := &c.options
 	if m.MaxTokens <= 0 || m.MaxTokens > d.MaxTokens {
 		m.MaxTokens = d.MaxTokens
 	}
@@ -59,16 +67,19 @@ func NewChunker(d models.Description, tok models.Tokenizer, o *ChunkOptions) *Ch
 		m.TargetTokens = m.MaxTokens
 	}
 	m.OverlapTokens = min(max(m.OverlapTokens, 0), m.TargetTokens/2)
-	c.fixed = len(tok.Encode("")) + tok.Count(d.DocumentPrefix)
-	return c
+	return m
 }
 
 // Format names everything the chunks of an index depend on apart from the
 // files and the model. Two indexes of one folder whose Formats and models are
 // equal have the same chunks.
-func (c *Chunker) Format() string {
-	return fmt.Sprintf("chunks-%d max=%d target=%d overlap=%d",
-		chunkFormat, c.options.MaxTokens, c.options.TargetTokens, c.options.OverlapTokens)
+func (c *Chunker) Format() string { return c.options.format() }
+
+// ChunkFormat is the Format of the Chunker for a model that need not be open.
+func ChunkFormat(d models.Description, o *ChunkOptions) string { return o.within(d).format() }
+
+func (o ChunkOptions) format() string {
+	return fmt.Sprintf("chunks-%d max=%d target=%d overlap=%d", chunkFormat, o.MaxTokens, o.TargetTokens, o.OverlapTokens)
 }
 
 // Chunk sets the chunks of every section of doc, whose text is text. Every

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"cairn/indexer"
 	"cairn/internal/kv"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
@@ -52,7 +53,7 @@ func openStores(sel Selection, dir string, d models.Description, readOnly bool, 
 	if s.db, err = kv.Open(filepath.Join(dir, documentsFile), &kv.Options{ReadOnly: readOnly}); err != nil {
 		return s, err
 	}
-	if s.docs, err = docs.Open(s.db, &docs.Options{Model: d}); err != nil {
+	if s.docs, err = docs.Open(s.db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil)}); err != nil {
 		return s, err
 	}
 	if s.text, err = text.Open(filepath.Join(dir, keywordFolder), &text.Options{ReadOnly: readOnly}); err != nil {
@@ -84,6 +85,9 @@ func openError(err error, d models.Description) error {
 	}
 	if e, ok := errors.AsType[*docs.ModelError](err); ok {
 		return &RebuildError{fmt.Sprintf("the index was made with model %s and this is %s", e.Have, e.Want)}
+	}
+	if e, ok := errors.AsType[*docs.ChunksError](err); ok {
+		return &RebuildError{fmt.Sprintf("the index was cut by the rules %q and this cairn cuts by %q", e.Have, e.Want)}
 	}
 	if e, ok := errors.AsType[*flat.ModelError](err); ok {
 		return &RebuildError{fmt.Sprintf("the index was made with model %s and this is %s", e.Have, e.Want)}

@@ -236,6 +236,31 @@ type described struct {
 
 func (d *described) Description() models.Description { return d.d }
 
+func TestOtherChunksNeedARebuild(t *testing.T) {
+	sel := folder(t)
+	w := open(t, sel, Owning, hashed())
+	index(t, w, IndexRequest{})
+	w.Close()
+
+	// The same model, but it is read to another length, as if the rules had changed.
+	e := &testutil.HashEmbedder{Tokens: 128}
+	o := Options{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }}
+	for _, access := range []Access{Reading, Owning} {
+		w := open(t, sel, access, o)
+		_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+		if _, ok := errors.AsType[*RebuildError](err); !ok || !strings.Contains(err.Error(), "max=256") || !strings.Contains(err.Error(), "max=128") || !strings.Contains(err.Error(), "cairn index --rebuild") {
+			t.Errorf("Search = %v, want a *RebuildError with both rules and the command", err)
+		}
+		if access == Owning {
+			index(t, w, IndexRequest{Rebuild: true})
+			if got := first(t, w, "login flow"); got != "auth.md" {
+				t.Errorf("first result %s, want auth.md", got)
+			}
+		}
+		w.Close()
+	}
+}
+
 func TestAnotherModelNeedsARebuild(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())

@@ -7,13 +7,13 @@
 // changes the index, and clears the marks it read (Done); after a crash at any
 // point the marks are still there, and doing the work twice does no harm.
 //
-// # Buckets, format 1
+// # Buckets, format 2
 //
 // Numbers are little-endian; keys of all buckets but meta are paths.
 //
-//	meta       format (uint32), model (JSON of models.Description), generation
-//	           (uint64), roots (JSON), built_at (int64, Unix nanoseconds),
-//	           counts (11 x int64, see Counts)
+//	meta       format (uint32), model (JSON of models.Description), chunks (text,
+//	           see Options.Chunks), generation (uint64), roots (JSON), built_at
+//	           (int64, Unix nanoseconds), counts (11 x int64, see Counts)
 //	files      seq uint64, size int64, mtime int64, SHA-256 (32 bytes),
 //	           sections uint32, chunks uint32
 //	documents  title, labels and sections, see codec.go
@@ -21,7 +21,10 @@
 //	text, vectors
 //	           pending marks: seq uint64, sections uint32, chunks uint32, then
 //	           the ids of stale chunks
-//	skipped    the reason why the file is not indexed
+//	skipped    the reason why the file is not indexed; if its content is the
+//	           reason, then also a NUL, its size int64 and mtime int64
+//
+// History: 1, the first; 2, chunks in meta, size and time of skipped files.
 package docs
 
 import (
@@ -38,7 +41,7 @@ import (
 )
 
 // FormatVersion is the version of the buckets that this package reads and writes.
-const FormatVersion = 1
+const FormatVersion = 2
 
 // DefaultCache is how many decoded documents are kept, some 5 kB each.
 const DefaultCache = 2048
@@ -48,6 +51,9 @@ type Options struct {
 	// Model is what makes the vectors of this index. A zero Description
 	// accepts whatever the index was made with.
 	Model models.Description
+	// Chunks names the rules by which documents are cut and what the indexes
+	// are given for a chunk. "" accepts whatever the index was made with.
+	Chunks string
 	// Cache is the number of decoded documents kept. 0 means DefaultCache.
 	Cache int
 }
@@ -69,6 +75,14 @@ func (e *ModelError) Error() string {
 	return fmt.Sprintf("the index was made with model %s, not %s", e.Have, e.Want)
 }
 
+// ChunksError says that the documents were cut by other rules. Have and Want
+// are as in Options.Chunks.
+type ChunksError struct{ Have, Want string }
+
+func (e *ChunksError) Error() string {
+	return fmt.Sprintf("the index was made with %q, not %q", e.Have, e.Want)
+}
+
 // CorruptError says that what is stored of a document cannot be read.
 type CorruptError struct{ Path, Reason string }
 
@@ -84,9 +98,9 @@ type Store struct {
 }
 
 // Open opens the store in db, which stays the caller's to close. A fresh one
-// is given the format version and the model; one of another format or model is
-// a *FormatError or *ModelError and left as it is; a fresh one that is
-// read-only is ErrNoIndex.
+// is given the format version, the model and the name of the rules for chunks;
+// one of another format, model or rules is a *FormatError, *ModelError or
+// *ChunksError and left as it is; a fresh one that is read-only is ErrNoIndex.
 func Open(db *kv.DB, o *Options) (*Store, error) {
 	var options Options
 	if o != nil {
@@ -105,19 +119,23 @@ func Open(db *kv.DB, o *Options) (*Store, error) {
 		return nil, err
 	}
 	fresh := err != nil
-	want := options.Model.ID
+	want, chunks := options.Model.ID, options.Chunks
 	switch {
 	case fresh && db.ReadOnly():
 		return nil, ErrNoIndex
 	case want != "" && meta.Model.ID != "" && meta.Model.ID != want:
 		return nil, &ModelError{Have: meta.Model.ID, Want: want}
-	case db.ReadOnly() || !fresh && (want == "" || meta.Model.ID == want):
+	case chunks != "" && meta.Chunks != "" && meta.Chunks != chunks:
+		return nil, &ChunksError{Have: meta.Chunks, Want: chunks}
+	case db.ReadOnly() || !fresh && (want == "" || meta.Model.ID == want) && (chunks == "" || meta.Chunks == chunks):
 		return s, nil
 	}
-	return s, s.initialise(options.Model)
+	return s, s.initialise(options.Model, chunks)
 }
 
-func (s *Store) initialise(model models.Description) error {
+// initialise writes what is known of the index; an empty model or chunks leave
+// what is there.
+func (s *Store) initialise(model models.Description, chunks string) error {
 	return s.db.Update(func(tx *kv.Tx) error {
 		b, err := tx.Bucket("meta")
 		if err != nil {
@@ -125,6 +143,11 @@ func (s *Store) initialise(model models.Description) error {
 		}
 		if err := b.Put([]byte("format"), binary.LittleEndian.AppendUint32(nil, FormatVersion)); err != nil {
 			return err
+		}
+		if chunks != "" {
+			if err := b.Put([]byte("chunks"), []byte(chunks)); err != nil {
+				return err
+			}
 		}
 		if model.ID == "" {
 			return nil

@@ -269,6 +269,20 @@ func TestOpenVersions(t *testing.T) {
 		t.Errorf("Meta (-want +got):\n%s", diff)
 	}
 	var model *ModelError
+	for _, chunks := range []string{"", "chunks-1", "chunks-1", ""} { // as with the model
+		if _, err := Open(db, &Options{Model: mini.Model, Chunks: chunks}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m, err := s.Meta(); err != nil || m.Chunks != "chunks-1" || m.Model != mini.Model {
+		t.Errorf("Meta: %+v, %v, want chunks-1 and the model", m, err)
+	}
+	var cut *ChunksError
+	for _, d := range []*kv.DB{db, reader} {
+		if _, err := Open(d, &Options{Model: mini.Model, Chunks: "chunks-2"}); !errors.As(err, &cut) || *cut != (ChunksError{Have: "chunks-1", Want: "chunks-2"}) {
+			t.Errorf("Open with other chunks: %v, want *ChunksError naming both", err)
+		}
+	}
 	if _, err := Open(db, &Options{Model: models.Description{ID: "bge@2"}}); !errors.As(err, &model) || *model != (ModelError{Have: "mini@1", Want: "bge@2"}) {
 		t.Errorf("Open with another model: %v, want *ModelError naming both", err)
 	}

@@ -17,6 +17,8 @@ type Meta struct {
 	Format uint32
 	// Model makes the vectors; zero when none was ever named.
 	Model models.Description
+	// Chunks names the rules by which the documents were cut; "" when none were named.
+	Chunks string
 	// Generation counts the completed runs of the indexer.
 	Generation uint64
 	// Roots are the folders indexed, as the last completed run had them.
@@ -110,6 +112,7 @@ func decodeMeta(b *kv.Bucket) (m Meta, err error) {
 			}
 		}
 	}
+	m.Chunks = string(b.Get([]byte("chunks")))
 	if stored := b.Get([]byte("generation")); len(stored) == 8 {
 		m.Generation = binary.LittleEndian.Uint64(stored)
 	}
