@@ -6,7 +6,7 @@ import "math"
 // feed-forward layers together: few enough that their inner activations stay
 // in the second-level cache, enough that streaming the weights from the third
 // is hidden behind the arithmetic.
-const rowsPerBlock = 70
+const rowsPerBlock = 196
 
 // A scratch holds the buffers of one forward pass. Rows are tokens.
 type scratch struct {

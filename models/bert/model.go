@@ -3,6 +3,7 @@ package bert
 import (
 	"fmt"
 	"runtime"
+	"slices"
 )
 
 // panelWidth is what columns are padded to: a multiple of every kernel's
@@ -83,7 +84,7 @@ func (m *model) setPositions(p []float32) error {
 			return fmt.Errorf("a position embedding is %v, want finite numbers", v)
 		}
 	}
-	m.positions, m.longest = p, rows
+	m.positions, m.longest = slices.Clone(p), rows
 	return nil
 }
 

@@ -87,19 +87,24 @@ func product8VNNI() {
 		JNE(operand.LabelRef(loop))
 
 		wscale, wsum, bias := field(p, p8Wscale), field(p, p8Wsum), field(p, p8Bias)
-		for r := range rows {
-			VBROADCASTSS(operand.Mem{Base: low, Disp: 4 * r}, v[0])
-			VBROADCASTSS(operand.Mem{Base: scale, Disp: 4 * r}, v[1])
-			for j := range 2 {
-				VMOVUPS(operand.Mem{Base: wsum, Disp: 64 * j}, b[j])
-				VFMADD213PS(operand.Mem{Base: bias, Disp: 64 * j}, v[0], b[j])
+		// A column of accumulators at a time: its constants stay in registers.
+		to := GP64()
+		for j := range 2 {
+			VMOVUPS(operand.Mem{Base: wscale, Disp: 64 * j}, b[0])
+			VMOVUPS(operand.Mem{Base: wsum, Disp: 64 * j}, b[1])
+			VMOVUPS(operand.Mem{Base: bias, Disp: 64 * j}, v[0])
+			MOVQ(c, to)
+			for r := range rows {
+				VMOVAPS(b[1], v[1])
+				VFMADD132PS_BCST(operand.Mem{Base: low, Disp: 4 * r}, v[0], v[1])
 				VCVTDQ2PS(acc(r, j), acc(r, j))
-				VMULPS(operand.Mem{Base: wscale, Disp: 64 * j}, acc(r, j), acc(r, j))
-				VFMADD213PS(b[j], v[1], acc(r, j))
-				VMOVUPS(acc(r, j), operand.Mem{Base: c, Disp: 64 * j})
+				VMULPS(b[0], acc(r, j), acc(r, j))
+				VFMADD132PS_BCST(operand.Mem{Base: scale, Disp: 4 * r}, v[1], acc(r, j))
+				VMOVUPS(acc(r, j), operand.Mem{Base: to, Disp: 64 * j})
+				ADDQ(ldc, to)
 			}
-			ADDQ(ldc, c)
 		}
+		MOVQ(to, c)
 		ADDQ(operand.U8(uint8(4*rows)), scale)
 		ADDQ(operand.U8(uint8(4*rows)), low)
 		IMUL3Q(operand.U8(uint8(rows)), lda, count)
