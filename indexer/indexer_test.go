@@ -76,6 +76,35 @@ func TestSecondRunEmbedsAndReadsNothing(t *testing.T) {
 	}
 }
 
+// TestSkippedContentIsNotReadAgain: what a file holds is looked at once for
+// each size and time.
+func TestSkippedContentIsNotReadAgain(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil)
+	at := time.Now().Add(-time.Hour)
+	put := func(name, content string, at time.Time) {
+		f.write(name, content)
+		if err := os.Chtimes(filepath.Join(f.root, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("binary.md", "# \x00\n", at)
+	put("latin.md", "# \xe9\n", at)
+	const both = "files 0 (+0 ~0 -0 =0) skipped map[binary:1 not UTF-8:1] unreadable 0 chunks 0 embedded 0 cached 0"
+	if got := f.run().String(); got != both {
+		t.Errorf("first run:\n got %s\nwant %s", got, both)
+	}
+	put("binary.md", "# A\n", at) // as before, but for the content: seen only if it is read
+	put("latin.md", "# A\n", at)
+	if got := f.run().String(); got != both {
+		t.Errorf("run with the same sizes and times:\n got %s\nwant %s", got, both)
+	}
+	put("binary.md", "# A\n", at.Add(time.Second))
+	put("latin.md", "# longer\n", at)
+	if got, want := f.run().String(), "files 2 (+2 ~0 -0 =0) skipped map[] unreadable 0 chunks 2 embedded 2 cached 0"; got != want {
+		t.Errorf("run with another time and another size:\n got %s\nwant %s", got, want)
+	}
+}
+
 func TestChanges(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil)
 	steps := []struct {
@@ -124,10 +153,7 @@ func TestChanges(t *testing.T) {
 		}
 		contentOf(t, f.stores, f.embedder)
 	}
-	skipped, err := f.stores.Docs.Skipped()
-	if err != nil {
-		t.Fatal(err)
-	}
+	skipped := contentOf(t, f.stores, f.embedder).Skipped
 	if want := []docs.Skipped{{Path: "a.md", Reason: "not UTF-8"}, {Path: "c/b.md", Reason: "too large"}}; !slices.Equal(skipped, want) {
 		t.Errorf("skipped files are %v, want %v", skipped, want)
 	}

@@ -62,6 +62,9 @@ func (s *scanner) read(e walk.Entry) outcome {
 	default:
 		if o.reason = walk.Check(data); o.reason != walk.None {
 			o.kind = skipped
+			if info.modTime != 0 {
+				o.size, o.modTime = info.size, info.modTime
+			}
 			return o
 		}
 		o.size, o.modTime = info.size, info.modTime

@@ -28,6 +28,8 @@ type scanner struct {
 	t     *tally
 	m     *meter
 	known map[string]docs.File
+	// passed are the files that were skipped for their content, by path.
+	passed map[string]docs.Skipped
 
 	look    []walk.Entry    // new, or not as they were
 	seen    map[string]bool // indexed files that are still there
@@ -48,8 +50,12 @@ func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress)
 	if err != nil {
 		return fmt.Errorf("reading the list of documents: %w", err)
 	}
+	passed, err := x.passed()
+	if err != nil {
+		return err
+	}
 	s := &scanner{
-		x: x, t: t, known: known, seen: make(map[string]bool, len(known)),
+		x: x, t: t, known: known, passed: passed, seen: make(map[string]bool, len(known)),
 		m: newMeter(progress, x.now, Progress{Phase: PhaseScan}),
 	}
 	defer s.m.end()
@@ -76,6 +82,21 @@ func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress)
 	return s.recordSkipped(ctx, only)
 }
 
+// passed returns the files that the last run skipped for their content.
+func (x *Indexer) passed() (map[string]docs.Skipped, error) {
+	skipped, err := x.stores.Docs.Skipped()
+	if err != nil {
+		return nil, fmt.Errorf("reading skipped files: %w", err)
+	}
+	passed := map[string]docs.Skipped{}
+	for _, f := range skipped {
+		if f.ModTime != 0 {
+			passed[f.Path] = f
+		}
+	}
+	return passed, nil
+}
+
 // walk sorts out what the walk alone can decide.
 func (s *scanner) walk(ctx context.Context, only *cover) error {
 	return s.x.stores.Files.Walk(ctx, s.x.options.Walk, func(e walk.Entry) error {
@@ -83,11 +104,14 @@ func (s *scanner) walk(ctx context.Context, only *cover) error {
 			return nil
 		}
 		f, indexed := s.known[e.Path]
+		p := s.passed[e.Path]
 		switch {
 		case e.Reason == walk.Unreadable:
 			s.keep(e.Path, e.Err)
 		case e.Reason != walk.None:
 			s.skip(e.Path, e.Reason)
+		case p.ModTime != 0 && p.Size == e.Size && p.ModTime == e.ModTime:
+			s.skipAs(p)
 		case indexed && f.Size == e.Size && f.ModTime == e.ModTime:
 			s.seen[e.Path] = true
 			s.t.do(func(r *Report) { r.Unchanged++ })
@@ -107,10 +131,17 @@ func (s *scanner) keep(path string, err error) {
 // skip notes a file that is not to be indexed. Those of other kinds are counted
 // but not listed: in a source tree they are nearly all, and nobody expects them.
 func (s *scanner) skip(path string, reason walk.Reason) {
-	s.t.do(func(r *Report) { r.Skipped[reason.String()]++ })
-	if reason != walk.Extension && reason != walk.BadName {
-		s.skipped = append(s.skipped, docs.Skipped{Path: path, Reason: reason.String()})
+	if reason == walk.Extension || reason == walk.BadName {
+		s.t.do(func(r *Report) { r.Skipped[reason.String()]++ })
+		return
 	}
+	s.skipAs(docs.Skipped{Path: path, Reason: reason.String()})
+}
+
+// skipAs notes a file that is not to be indexed, and is listed.
+func (s *scanner) skipAs(f docs.Skipped) {
+	s.t.do(func(r *Report) { r.Skipped[f.Reason]++ })
+	s.skipped = append(s.skipped, f)
 }
 
 // readAll reads files on all processors, at most some megabytes ahead of what
@@ -171,7 +202,7 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 			}
 		})
 	case skipped:
-		s.skip(o.path, o.reason)
+		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason.String(), Size: o.size, ModTime: o.modTime})
 	case unreadable:
 		s.keep(o.path, o.err)
 	}

@@ -207,8 +207,9 @@ func TestTouchReachesCachedDocument(t *testing.T) {
 func TestSkipped(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "docs.db"), nil)
 	for _, want := range [][]Skipped{
-		{{"a", "binary"}, {"b", "too large"}},
-		{{"b", "not UTF-8"}, {"c", "symlink"}},
+		{{Path: "a", Reason: "binary"}, {Path: "b", Reason: "too large"}},
+		{{Path: "b", Reason: "not UTF-8", Size: 256, ModTime: 1e18}, {Path: "c", Reason: "symlink"}},
+		{{Path: "b", Reason: "not UTF-8", Size: 256, ModTime: 1e18 + 1}, {Path: "c", Reason: "symlink"}},
 		nil,
 	} {
 		if err := s.SetSkipped(background, want); err != nil {

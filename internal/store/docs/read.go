@@ -124,7 +124,7 @@ func (r *Reader) Counts() (Counts, error) { return decodeCounts(r.meta.Get([]byt
 func (r *Reader) Skipped() []Skipped {
 	var skipped []Skipped
 	r.skipped.ForEach(func(k, v []byte) bool {
-		skipped = append(skipped, Skipped{Path: string(k), Reason: string(v)})
+		skipped = append(skipped, decodeSkipped(string(k), v))
 		return true
 	})
 	return skipped

@@ -1,7 +1,9 @@
 package docs
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -100,7 +102,33 @@ func (s *Store) Touch(ctx context.Context, touched []Touched) error {
 }
 
 // Skipped is a file that is not indexed, with the reason.
-type Skipped struct{ Path, Reason string }
+type Skipped struct {
+	Path, Reason string
+	// Size in bytes and ModTime in Unix nanoseconds are those of a file whose
+	// content is the reason, so that it need not be read again; else 0.
+	Size, ModTime int64
+}
+
+// encode returns the value that is stored: see the format of the buckets.
+func (f *Skipped) encode() []byte {
+	b := []byte(f.Reason)
+	if f.ModTime == 0 {
+		return b
+	}
+	b = binary.LittleEndian.AppendUint64(append(b, 0), uint64(f.Size))
+	return binary.LittleEndian.AppendUint64(b, uint64(f.ModTime))
+}
+
+// decodeSkipped is the inverse of encode. A value that is cut short has no time.
+func decodeSkipped(path string, value []byte) Skipped {
+	reason, rest, _ := bytes.Cut(value, []byte{0})
+	f := Skipped{Path: path, Reason: string(reason)}
+	if len(rest) == 16 {
+		f.Size = int64(binary.LittleEndian.Uint64(rest))
+		f.ModTime = int64(binary.LittleEndian.Uint64(rest[8:]))
+	}
+	return f
+}
 
 // SetSkipped replaces the list of skipped files. It writes only when the list
 // has changed. Of two with one path the later stays.
@@ -110,9 +138,9 @@ func (s *Store) SetSkipped(ctx context.Context, skipped []Skipped) error {
 			return err
 		}
 	}
-	want := make(map[string]string, len(skipped))
+	want := make(map[string]Skipped, len(skipped))
 	for _, f := range skipped {
-		want[f.Path] = f.Reason
+		want[f.Path] = f
 	}
 	have, err := s.Skipped()
 	if err != nil {
@@ -120,9 +148,9 @@ func (s *Store) SetSkipped(ctx context.Context, skipped []Skipped) error {
 	}
 	var gone []string
 	for _, f := range have {
-		if reason, ok := want[f.Path]; !ok {
+		if now, ok := want[f.Path]; !ok {
 			gone = append(gone, f.Path)
-		} else if reason == f.Reason {
+		} else if now == f {
 			delete(want, f.Path)
 		}
 	}
@@ -135,11 +163,11 @@ func (s *Store) SetSkipped(ctx context.Context, skipped []Skipped) error {
 				return err
 			}
 		}
-		for path, reason := range want {
+		for path, f := range want {
 			if w.skipped.Get([]byte(path)) == nil {
 				w.counts.Skipped++
 			}
-			if err := w.skipped.Put([]byte(path), []byte(reason)); err != nil {
+			if err := w.skipped.Put([]byte(path), f.encode()); err != nil {
 				return err
 			}
 		}
