@@ -105,6 +105,36 @@ func TestSkippedContentIsNotReadAgain(t *testing.T) {
 	}
 }
 
+// TestContradictoryDocumentIsSkipped: a parser's mistake about one file costs
+// that file alone, and is told.
+func TestContradictoryDocumentIsSkipped(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil)
+	f.write("bad.md", "# A\n\n# B\n")
+	f.write("good.md", "# Good\n")
+	tl := newTally()
+	s := &scanner{x: f.Indexer, t: tl, m: newMeter(nil, time.Now, Progress{}), seen: map[string]bool{}}
+	for _, name := range []string{"bad.md", "good.md"} {
+		o := s.read(walk.Entry{Path: name})
+		if name == "bad.md" {
+			for i := range o.put.Document.Sections {
+				o.put.Document.Sections[i].Anchor = "same"
+			}
+		}
+		if err := s.collect(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.put(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := f.stores.Docs.Files(); err != nil || len(files) != 1 || tl.Added != 1 || s.seen["bad.md"] {
+		t.Errorf("stored %v, %v, added %d; want good.md alone", files, err, tl.Added)
+	}
+	if want := []docs.Skipped{{Path: "bad.md", Reason: `contradictory: two sections have the anchor "same"`}}; !slices.Equal(s.skipped, want) {
+		t.Errorf("skipped %v, want %v", s.skipped, want)
+	}
+}
+
 func TestChanges(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil)
 	steps := []struct {

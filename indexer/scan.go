@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -191,6 +192,15 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 		s.touched = append(s.touched, docs.Touched{Path: o.path, Size: o.size, ModTime: o.modTime})
 		s.t.do(func(r *Report) { r.Unchanged++ })
 	case changed:
+		if err := o.put.Check(); err != nil {
+			// A mistake in parsing one file, which must not stop the others.
+			reason := err.Error()
+			if refused, ok := errors.AsType[*docs.RefusedError](err); ok {
+				reason = refused.Reason
+			}
+			s.skipAs(docs.Skipped{Path: o.path, Reason: "contradictory: " + reason})
+			break
+		}
 		s.seen[o.path] = true
 		s.puts = append(s.puts, *o.put)
 		s.size += len(o.put.Text)

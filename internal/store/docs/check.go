@@ -10,15 +10,21 @@ import (
 	"cairn/internal/store"
 )
 
-// check refuses a document that readers could not trust: they slice the text
-// by its offsets and name chunks by its anchors.
-func check(p *Put) error {
+// RefusedError says that a document contradicts itself and is not stored.
+type RefusedError struct{ Path, Reason string }
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("document %q: %s", e.Path, e.Reason) }
+
+// Check refuses a document that readers could not trust, as Store.Put does:
+// they slice the text by its offsets and name chunks by its anchors. The error
+// is a *RefusedError unless it is the path that is wrong.
+func (p *Put) Check() error {
 	d := &p.Document
 	if err := checkPath(d.Path); err != nil {
 		return err
 	}
 	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("document %q: %s", d.Path, fmt.Sprintf(format, args...))
+		return &RefusedError{Path: d.Path, Reason: fmt.Sprintf(format, args...)}
 	}
 	if !isHash(d.Hash) {
 		return wrong("hash %q, want 64 lower-case hex digits", d.Hash)

@@ -26,7 +26,7 @@ type Put struct {
 // two with one path the later stays. It is durable when Put returns.
 func (s *Store) Put(ctx context.Context, puts []Put) error {
 	for i := range puts {
-		if err := check(&puts[i]); err != nil {
+		if err := puts[i].Check(); err != nil {
 			return err
 		}
 	}
@@ -38,7 +38,7 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 		}
 		f := file{seq: w.seq, size: p.Document.Size, modTime: p.Document.ModTime, sections: len(p.Document.Sections)}
 		if _, err := hex.Decode(f.hash[:], []byte(p.Document.Hash)); err != nil {
-			return err // unreachable: check has seen that it is hex
+			return err // unreachable: Check has seen that it is hex
 		}
 		ids := chunkIDs(&p.Document)
 		f.chunks = len(ids)
