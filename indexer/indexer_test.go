@@ -76,6 +76,24 @@ func TestSecondRunEmbedsAndReadsNothing(t *testing.T) {
 	}
 }
 
+// TestFreshFilesHaveTheirTime: a file written just before the run is recorded
+// with its time, so that answers do not call it stale.
+func TestFreshFilesHaveTheirTime(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil)
+	for step, content := range []string{"# A\n", "# B\n", "# B\n"} { // added, changed, touched
+		f.write("a.md", content)
+		f.run()
+		info, err := os.Stat(filepath.Join(f.root, "a.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := f.stores.Docs.Document("a.md")
+		if err != nil || d.ModTime != info.ModTime().UnixNano() || d.Size != info.Size() {
+			t.Errorf("step %d: recorded %+v, %v, want time %d", step, d, err, info.ModTime().UnixNano())
+		}
+	}
+}
+
 // TestSkippedContentIsNotReadAgain: what a file holds is looked at once for
 // each size and time.
 func TestSkippedContentIsNotReadAgain(t *testing.T) {

@@ -28,7 +28,8 @@ const (
 type outcome struct {
 	kind          outcomeKind
 	path          string
-	size, modTime int64
+	size, modTime int64             // modTime is 0 when it is not to be trusted
+	hash          [sha256.Size]byte // of touched and changed
 	put           *docs.Put
 	reason        walk.Reason
 	err           error
@@ -37,7 +38,8 @@ type outcome struct {
 // racyTime is how young a file may be when it is read so that its time is
 // still trusted: file systems stamp with a clock of some milliseconds, so a
 // second change of the same size could leave the same time. Such a file is
-// recorded without a time and read once more by the next run.
+// looked at once more at the end of the scan, and recorded without a time if it
+// still changes.
 const racyTime = 50 * time.Millisecond
 
 // readAttempts bounds how often a file that changes under the reader is read
@@ -107,6 +109,7 @@ func (s *scanner) readSettled(path string) (data []byte, info fileInfo, err erro
 // compare decides whether the bytes are new, and parses them if they are.
 func (s *scanner) compare(o *outcome, data []byte) {
 	sum := sha256.Sum256(data)
+	o.hash = sum
 	if f, ok := s.known[o.path]; ok && f.Hash == sum {
 		o.kind = touched
 		return

@@ -2,12 +2,14 @@ package indexer
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -37,6 +39,7 @@ type scanner struct {
 	kept    []string        // could not be looked at: what is known of them, and below them, stays
 	skipped []docs.Skipped
 	touched []docs.Touched
+	young   []youngFile
 	puts    []docs.Put
 	size    int // bytes of puts
 }
@@ -66,6 +69,9 @@ func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress)
 	s.m.expect(len(s.look))
 	x.reached("files found")
 	if err := s.readAll(ctx); err != nil {
+		return err
+	}
+	if err := s.settle(ctx); err != nil {
 		return err
 	}
 	var gone []string
@@ -186,6 +192,9 @@ func (s *scanner) readAll(ctx context.Context) error {
 // collect takes in what became of one file.
 func (s *scanner) collect(ctx context.Context, o outcome) error {
 	_, indexed := s.known[o.path]
+	if o.modTime == 0 && (o.kind == touched || o.kind == changed) {
+		s.young = append(s.young, youngFile{o.path, o.hash})
+	}
 	switch o.kind {
 	case touched:
 		s.seen[o.path] = true
@@ -219,6 +228,40 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 	s.m.add(1, 0, 0)
 	if s.size >= putBytes {
 		return s.put(ctx)
+	}
+	return nil
+}
+
+// youngFile is an indexed file whose time was not trusted when it was read.
+type youngFile struct {
+	path string
+	hash [sha256.Size]byte
+}
+
+// settle waits until the files that were too young have come of age, looks at
+// them again, and records the time of those that did not change. Answers would
+// otherwise call every file stale that was written just before the run, and the
+// next run would read it again.
+func (s *scanner) settle(ctx context.Context) error {
+	if len(s.young) == 0 {
+		return nil
+	}
+	timer := time.NewTimer(racyTime)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for _, f := range s.young {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		data, info, err := s.readSettled(f.path)
+		if err != nil || info.modTime == 0 || sha256.Sum256(data) != f.hash {
+			continue // changed, or gone: the next run's
+		}
+		s.touched = append(s.touched, docs.Touched{Path: f.path, Size: info.size, ModTime: info.modTime})
 	}
 	return nil
 }

@@ -90,6 +90,21 @@ func TestReadingAMissingIndexCreatesNothing(t *testing.T) {
 	}
 }
 
+// TestFreshFolderIsNotStale: the files are milliseconds old when they are indexed.
+func TestFreshFolderIsNotStale(t *testing.T) {
+	w := open(t, folder(t), Owning, hashed())
+	index(t, w, IndexRequest{})
+	a, err := w.Search(t.Context(), retriever.Query{Text: "copy login"})
+	if err != nil || len(a.Results) == 0 || len(a.Degraded) != 0 {
+		t.Fatalf("Search = %+v, %v, want results and nothing degraded", a, err)
+	}
+	for _, r := range a.Results {
+		if r.Stale {
+			t.Errorf("%s is called stale", r.Path)
+		}
+	}
+}
+
 func TestIndexSearchReadAgain(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
