@@ -35,8 +35,8 @@ func invalid(format string, args ...any) *Failure {
 	return &Failure{Code: CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
 }
 
-// failureOf translates an error into what clients see.
-func failureOf(err error) *Failure {
+// FailureOf translates an error of an Engine into what clients see.
+func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}

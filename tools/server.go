@@ -60,7 +60,7 @@ type tool struct {
 	rate                     rate // zero: unlimited
 	// long marks calls that mostly wait; they are not counted as running.
 	long bool
-	// call does the work. Errors are translated by failureOf.
+	// call does the work. Errors are translated by FailureOf.
 	call func(ctx context.Context, c call) (any, error)
 	// bare turns the structured content into what the method of the tool's
 	// name answers with; nil leaves it as it is.
@@ -119,12 +119,12 @@ func (s *Server) do(ctx context.Context, session string, t tool, c call) (any, *
 		case s.running <- struct{}{}:
 			defer func() { <-s.running }()
 		case <-ctx.Done():
-			return nil, failureOf(ctx.Err())
+			return nil, FailureOf(ctx.Err())
 		}
 	}
 	answer, err := t.call(ctx, c)
 	if err != nil {
-		f := failureOf(err)
+		f := FailureOf(err)
 		if f.Code == CodeInternal && f.Data == nil && !errors.Is(err, context.Canceled) {
 			s.options.Logger.Error("tool failed", "tool", t.name, "error", err)
 		}

@@ -30,10 +30,15 @@ func (a *app) benchDocsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docs --data DIR --split NAME",
 		Short: "Measure retrieval on a folder in BEIR's layout",
-		Args:  cobra.NoArgs,
 		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.benchDocs(ctx, o, mode) }),
 	}
 	fs := cmd.Flags()
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := cobra.NoArgs(cmd, args); err != nil {
+			return err
+		}
+		return inRange(cmd, bounds{"queries", 1, noBound})
+	}
 	fs.StringVar(&o.Data, "data", "", "folder with corpus.jsonl, queries.jsonl and qrels/")
 	fs.StringVar(&o.Split, "split", "test", "name of the judgements below qrels/")
 	fs.StringVar(&mode, "mode", "all", "hybrid, keyword, semantic or all")

@@ -19,8 +19,13 @@ func (a *app) benchEmbedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "embed --texts FILE",
 		Short: "Measure how many texts a second the model embeds",
-		Args:  cobra.NoArgs,
 		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.benchEmbed(ctx, texts, o) }),
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := cobra.NoArgs(cmd, args); err != nil {
+			return err
+		}
+		return inRange(cmd, bounds{"rounds", 1, noBound})
 	}
 	cmd.Flags().StringVar(&texts, "texts", "", "file with one JSON string a line")
 	cmd.Flags().IntVar(&o.Rounds, "rounds", 3, "how often all texts are embedded; the fastest counts")

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"cairn/retriever"
 )
@@ -62,5 +65,33 @@ func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
 func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// bounds are what an integer flag accepts when it is given. Left out, a flag
+// means its default, which need not lie between them.
+type bounds struct {
+	flag        string
+	least, most int
+}
+
+// noBound is the upper end of bounds that have none.
+const noBound = math.MaxInt
+
+// inRange checks flags that were given.
+func inRange(cmd *cobra.Command, flags ...bounds) error {
+	for _, b := range flags {
+		n, err := cmd.Flags().GetInt(b.flag)
+		if err != nil {
+			return err // unreachable: the names are those of integer flags
+		}
+		switch {
+		case !cmd.Flags().Changed(b.flag) || n >= b.least && n <= b.most:
+		case b.most == noBound:
+			return usage("--%s is %d, want at least %d", b.flag, n, b.least)
+		default:
+			return usage("--%s is %d, want %d to %d", b.flag, n, b.least, b.most)
+		}
+	}
+	return nil
+}
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

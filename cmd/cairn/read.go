@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cairn/internal/workspace"
 	"cairn/retriever"
+	"cairn/tools"
 )
 
 func (a *app) readCommand() *cobra.Command {
@@ -18,10 +21,15 @@ func (a *app) readCommand() *cobra.Command {
 		Short: "Print a document, a section (path#anchor) or lines (path:from-to)",
 		Example: `  cairn read operations/incidents.md#escalation
   cairn read --json reference/limits.md:10-20`,
-		Args: cobra.RangeArgs(1, retriever.MaxPaths),
 		RunE: a.command(func(ctx context.Context, args []string) error { return a.read(ctx, args, r) }),
 	}
 	fs := cmd.Flags()
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) < 1 || len(args) > retriever.MaxPaths {
+			return usage("got %d places, want 1 to %d, as in: cairn read 'guide.md#install'", len(args), retriever.MaxPaths)
+		}
+		return inRange(cmd, bounds{"max-tokens", retriever.MinBudget, noBound})
+	}
 	fs.StringVar(&r.Anchor, "anchor", "", "heading or slug of the section")
 	fs.IntVar(&r.MaxTokens, "max-tokens", 0, "largest answer; a longer document comes in parts")
 	fs.StringVar(&r.Next, "next", "", "continue with the part after an earlier answer (its next)")
@@ -41,7 +49,7 @@ func (a *app) read(ctx context.Context, args []string, r retriever.ReadRequest) 
 	r.Path = args[0]
 	reading, err := w.Read(ctx, r)
 	if err != nil {
-		return err
+		return a.unread(err)
 	}
 	if a.json {
 		return a.printJSON(reading)
@@ -59,7 +67,7 @@ func (a *app) readAll(ctx context.Context, w *workspace.Workspace, args []string
 	r.Paths = args
 	all, err := w.ReadAll(ctx, r)
 	if err != nil {
-		return err
+		return a.unread(err)
 	}
 	if a.json {
 		if err := a.printJSON(all); err != nil {
@@ -89,6 +97,35 @@ func (a *app) readAll(ctx context.Context, w *workspace.Workspace, args []string
 	}
 	return nil
 }
+
+// unread says why a place could not be read: on standard error in a line, and
+// with --json on standard output as the tool says it.
+func (a *app) unread(err error) error {
+	if a.json {
+		if err := a.printJSON(tools.FailureOf(err)); err != nil {
+			return err
+		}
+	}
+	missing, ok := errors.AsType[*retriever.NotFoundError](err)
+	if !ok || missing.Anchor == "" {
+		return err
+	}
+	have, names := "nearest", missing.Nearest
+	if len(names) == 0 {
+		have, names = "it has", missing.Anchors
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%q has no section %q, nor any other", missing.Path, missing.Anchor)
+	}
+	more := ""
+	if len(names) > shownAnchors {
+		names, more = names[:shownAnchors], " …"
+	}
+	return fmt.Errorf("%q has no section %q; %s: %s%s", missing.Path, missing.Anchor, have, strings.Join(names, ", "), more)
+}
+
+// shownAnchors is how many names fit a line.
+const shownAnchors = 5
 
 // printReading prints the content as it is, ending in a newline.
 func (a *app) printReading(r *retriever.Reading) error {

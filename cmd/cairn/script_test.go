@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -43,7 +44,8 @@ func TestScripts(t *testing.T) {
 			return os.CopyFS(filepath.Join(env.WorkDir, "handbook"), handbook())
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"json": jsonCommand,
+			"json":  jsonCommand,
+			"exits": exitsCommand,
 		},
 	})
 }
@@ -80,6 +82,23 @@ func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if (got == args[1]) == neg {
 		ts.Fatalf("%s is %q, want %q (negated: %v)", args[0], got, args[1], neg)
+	}
+}
+
+// exitsCommand is "exits CODE COMMAND...": the command ends with that code.
+func exitsCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if fmt.Sprint(got) != args[0] {
+		ts.Fatalf("%s exited with %d, want %s", strings.Join(args[1:], " "), got, args[0])
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -30,14 +31,23 @@ func (a *app) searchCommand() *cobra.Command {
 		Example: `  cairn search "how do I rotate a token"
   cairn search --mode keyword 'retry_after_seconds'
   cairn search --json --limit 3 --max-tokens 2000 backup`,
-		Args: cobra.MinimumNArgs(1),
 	}
 	fs := cmd.Flags()
-	cmd.RunE = a.command(func(ctx context.Context, args []string) error {
-		// In a Query 0 stands for the default; typed, it is out of range.
-		if fs.Changed("limit") && f.limit == 0 || fs.Changed("max-tokens") && f.maxTokens == 0 {
-			return usage("0 is out of range: --limit wants 1 to %d, --max-tokens at least %d", retriever.MaxLimit, retriever.MinBudget)
+	// Everything is checked before the folder is opened, which may index it.
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		query := strings.TrimSpace(strings.Join(args, " "))
+		if query == "" {
+			return usage(`want a query, as in: cairn search "how do I rotate a token"`)
 		}
+		if n := utf8.RuneCountInString(query); n > retriever.MaxQuery {
+			return usage("the query has %d characters, want at most %d", n, retriever.MaxQuery)
+		}
+		if _, err := retriever.ParseMode(f.mode); err != nil {
+			return usage("--mode: %w", err)
+		}
+		return inRange(cmd, bounds{"limit", 1, retriever.MaxLimit}, bounds{"max-tokens", retriever.MinBudget, noBound})
+	}
+	cmd.RunE = a.command(func(ctx context.Context, args []string) error {
 		return a.search(ctx, strings.Join(args, " "), f)
 	})
 	fs.StringVar(&f.mode, "mode", "", "hybrid, keyword or semantic (default: the configuration's, hybrid)")
@@ -54,8 +64,7 @@ func (a *app) searchCommand() *cobra.Command {
 	return cmd
 }
 
-// query checks the flags. Zero means not given, but a flag that was set to
-// something out of range is refused as the tool refuses it.
+// query fills in what was not given from the configuration.
 func (f *searchFlags) query(text string, cfg workspace.Config) (retriever.Query, error) {
 	mode := f.mode
 	if mode == "" {
