@@ -33,8 +33,8 @@ const minChunkTokens = 32
 // chunkFormat is the version of the rules by which a file becomes sections and
 // these become chunks, and of what both indexes are given for a chunk. It
 // changes with any of them: an index holds what older rules made until its
-// files change. History: 1, the first.
-const chunkFormat = 1
+// files change. History: 1, the first; 2, the abstract.
+const chunkFormat = 2
 
 // Chunker cuts sections into chunks and says what each index is given for a
 // chunk. It is safe for concurrent use when its tokenizer is.
@@ -87,8 +87,9 @@ func (o ChunkOptions) format() string {
 // its chunks; chunks are in order and overlap only when the options ask for
 // it. A heading without a body is a chunk, so that it can be found; so is the
 // blank section of a document that has nothing but front matter, at the price
-// of an empty extent.
+// of an empty extent: title and abstract are its text.
 func (c *Chunker) Chunk(doc *store.Document, text string) {
+	abstract := c.abstract(doc, text)
 	for i := range doc.Sections {
 		s := &doc.Sections[i]
 		own := trimBlank(text, span{s.Start, s.OwnEnd})
@@ -100,7 +101,8 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 			continue
 		}
 		body := trimBlank(text, span{bodyStart(s, text), s.OwnEnd})
-		room := c.options.MaxTokens - c.fixed - c.tok.Count(c.head(doc, s))
+		room := c.options.MaxTokens - c.fixed - c.tok.Count(c.head(doc, s)) - c.tok.Count(abstract)
+		abstract = "" // the first chunk has it
 		// A long trail must not leave a small target next to nothing.
 		target := max(room/4, c.options.TargetTokens-c.options.MaxTokens+room)
 		sp := splitter{c: c, path: doc.Path, text: text, room: room, target: target}

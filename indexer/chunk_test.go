@@ -159,6 +159,44 @@ func TestEmbedTextAndTextEntry(t *testing.T) {
 	}
 }
 
+func TestAbstract(t *testing.T) {
+	for _, c := range []struct{ name, text, embed, body string }{
+		{"description", "---\ntitle: T\ndescription: >\n  What it\n  says.\nsummary: other\n---\n# H\n\nBody.\n\n## Two\n\nMore.\n", "T\nH\nWhat it says.\nBody.", "What it says.\n\n\nBody."},
+		{"summary, preamble", "---\nsummary: In short.\n---\nFirst.\n\n# H\n", "H\nIn short.\nFirst.", "In short.\n\nFirst."},
+		{"heading alone", "---\ndescription: In short.\n---\n# H\n", "H\nIn short.", "In short.\n\n"},
+		{"front matter alone", "---\ntitle: T\ndescription: In short.\n---\n", "T\nIn short.", "In short.\n\n"},
+		{"front matter alone, unended", "---\ntitle: T\ndescription: In short.\n---", "T\nIn short.", "In short.\n\n"},
+		{"CRLF and a mark", "\ufeff---\r\ndescription: In short.\r\n---\r\nFirst.\r\n", "a.md\nIn short.\nFirst.", "In short.\n\nFirst."},
+		{"not text", "---\ndescription: [a]\n---\nFirst.\n", "a.md\nFirst.", "First."},
+		{"no front matter", "description: no\n", "a.md\ndescription: no", "description: no"},
+	} {
+		doc := parsed("a.md", c.text)
+		k := hashChunker(nil)
+		k.Chunk(doc, c.text)
+		if got := k.EmbedText(doc, 0, 0, c.text); got != c.embed {
+			t.Errorf("%s: EmbedText = %q, want %q", c.name, got, c.embed)
+		}
+		if got := k.TextEntry(doc, 0, 0, c.text).Body; got != c.body {
+			t.Errorf("%s: TextEntry's body = %q, want %q", c.name, got, c.body)
+		}
+		for i := 1; i < len(doc.Sections); i++ {
+			if got := k.EmbedText(doc, i, 0, c.text); strings.Contains(got, "In short") {
+				t.Errorf("%s: EmbedText of section %d = %q", c.name, i, got)
+			}
+		}
+	}
+}
+
+func TestAbstractIsBounded(t *testing.T) {
+	text := "---\ndescription: " + strings.Repeat("word ", 400) + "\n---\n# " + strings.Repeat("head ", 300) + "\n\n" + strings.Repeat("body ", 500)
+	for _, size := range []int{0, 32, 64} {
+		c := hashChunker(&ChunkOptions{MaxTokens: size})
+		doc := parsed("a.md", text)
+		c.Chunk(doc, text)
+		checkSection(t, c, doc, 0, text, c.options.MaxTokens, false)
+	}
+}
+
 func TestHeadIsBounded(t *testing.T) {
 	heading := strings.Repeat("word ", 300)
 	text := "# " + heading + "\n\n## Sub\n\n" + strings.Repeat("body ", 500)

@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -9,35 +10,76 @@ import (
 )
 
 // EmbedText returns what the encoder reads for chunk n of section i of doc,
-// whose text is text: the title, the heading trail and the plain text of the
-// chunk. It has at most MaxTokens word pieces, so nothing of it is cut off.
+// whose text is text: the title, the heading trail, for the document's first
+// chunk the abstract, and the plain text of the chunk. It has at most MaxTokens
+// word pieces, so nothing of it is cut off.
 func (c *Chunker) EmbedText(doc *store.Document, i, n int, text string) string {
 	s := &doc.Sections[i]
-	head := c.head(doc, s)
-	body := strings.TrimSpace(markdown.Plain(doc.Path, []byte(chunkBody(s, n, text))))
-	switch {
-	case body == "":
-		return head
-	case head == "":
-		return body
+	parts := []string{c.head(doc, s)}
+	if leads(doc, i, n) {
+		parts = append(parts, c.abstract(doc, text))
 	}
-	return head + "\n" + body
+	parts = append(parts, strings.TrimSpace(markdown.Plain(doc.Path, []byte(chunkBody(s, n, text)))))
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "\n")
 }
 
 // TextEntry returns what the keyword index is given for chunk n of section i
 // of doc, whose text is text. The body keeps its markup, since people search
 // for links, paths and flags as written; the heading is in the trail alone,
-// where the index can weigh it.
+// where the index can weigh it. The body of the document's first chunk begins
+// with the abstract.
 func (c *Chunker) TextEntry(doc *store.Document, i, n int, text string) store.TextEntry {
 	s := &doc.Sections[i]
+	body := chunkBody(s, n, text)
+	if leads(doc, i, n) {
+		if abstract := c.abstract(doc, text); abstract != "" {
+			body = abstract + "\n\n" + body
+		}
+	}
 	return store.TextEntry{
 		Chunk:  store.ChunkID(doc.Path, s.Anchor, n),
 		Path:   doc.Path,
 		Title:  doc.Title,
 		Trail:  s.Trail,
-		Body:   chunkBody(s, n, text),
+		Body:   body,
 		Labels: doc.Labels,
 	}
+}
+
+// leads reports whether chunk n of section i is the document's first.
+func leads(doc *store.Document, i, n int) bool {
+	if n > 0 {
+		return false
+	}
+	for j := range i {
+		if len(doc.Sections[j].Chunks) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// abstractFields are the front-matter keys under which writers say what a
+// document is about; the first that is set counts.
+var abstractFields = []string{"description", "summary"}
+
+// abstract is what the front matter says the document is about, on one line,
+// at most a quarter of a chunk; "" when it says nothing. It stands before the
+// first section, so it is found with that.
+func (c *Chunker) abstract(doc *store.Document, text string) string {
+	if !doc.Labels.Found || len(doc.Sections) == 0 {
+		return ""
+	}
+	front := markdown.Parse(doc.Path, []byte(text[:doc.Sections[0].Start]), nil).FrontMatter
+	for _, field := range abstractFields {
+		if s := strings.Join(strings.Fields(front.String(field)), " "); s != "" {
+			if limit := c.options.MaxTokens / 4; len(s) > limit && c.tok.Count(s) > limit {
+				s = c.prefix(s, limit)
+			}
+			return s
+		}
+	}
+	return ""
 }
 
 // chunkBody is the text of chunk n without the section's heading.
@@ -51,6 +93,12 @@ func chunkBody(s *store.Section, n int, text string) string {
 // section, a line each. It takes at most half of what a chunk may have: of a
 // longer one the outermost lines are left out, and what is still too long is
 // cut at its end.
+//
+// A title that is only the file's name is among them, so that a file without
+// headings is embedded again when it is renamed. It is worth it: for 256
+// subheadings of a book as queries over 132 pages without headings, the names
+// raised the mean reciprocal rank from .577 to .631, and names that say
+// nothing left it at .577.
 func (c *Chunker) head(doc *store.Document, s *store.Section) string {
 	parts := make([]string, 0, 1+len(s.Trail))
 	if t := strings.TrimSpace(doc.Title); t != "" && (len(s.Trail) == 0 || s.Trail[0] != doc.Title) {
