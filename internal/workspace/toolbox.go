@@ -1,0 +1,181 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"cairn/internal/catalog"
+	"cairn/internal/kv"
+	"cairn/internal/store/graph"
+)
+
+// What a folder knows about tools lies beside the index and survives its
+// rebuild: neither can be made again from the documents.
+const (
+	catalogFile = "catalog.db"
+	usageFile   = "usage.db"
+)
+
+// Toolbox is what a folder knows about tools: their catalogue, and how they
+// and the documents are used together. Any number of processes hold one
+// open at the same time, whoever owns the index: each opens the files for
+// writing only while it writes. It is safe for concurrent use.
+type Toolbox struct {
+	Catalog *catalog.Catalog
+	Usage   *graph.Store
+
+	files []*sharedFile
+}
+
+// OpenToolbox opens the toolbox of a folder. It creates nothing until
+// something is written. o may be nil.
+func OpenToolbox(sel Selection, o *graph.Options) (*Toolbox, error) {
+	w := &Workspace{selection: sel, dir: filepath.Join(sel.Root, ".cairn", "index")}
+	catalogDB := &sharedFile{path: filepath.Join(w.dir, catalogFile), prepare: w.prepare}
+	usageDB := &sharedFile{path: filepath.Join(w.dir, usageFile), prepare: w.prepare}
+	t := &Toolbox{files: []*sharedFile{catalogDB, usageDB}}
+	var err error
+	if t.Catalog, err = catalog.Open(catalogDB); err == nil {
+		t.Usage, err = graph.Open(usageDB, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// Close closes the files. What was written is on disk already.
+func (t *Toolbox) Close() error {
+	var errs []error
+	for _, f := range t.files {
+		errs = append(errs, f.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Learn resolves the names of tools in the traces to ids of the catalogue and
+// learns them, all or none. Names the catalogue does not know, or not one tool
+// of, are learnt as they are and returned, each once, in order of appearance.
+func (t *Toolbox) Learn(ctx context.Context, traces ...graph.Trace) (unknown []string, err error) {
+	ids := map[string]string{}
+	resolved := make([]graph.Trace, len(traces))
+	for i, trace := range traces {
+		resolved[i] = trace
+		resolved[i].Calls = make([]graph.Call, len(trace.Calls))
+		for k, call := range trace.Calls {
+			id, known := ids[call.Tool]
+			if !known {
+				var found bool
+				if id, found, err = t.resolve(call.Tool); err != nil {
+					return nil, err
+				}
+				if ids[call.Tool] = id; !found {
+					unknown = append(unknown, call.Tool)
+				}
+			}
+			resolved[i].Calls[k] = graph.Call{Tool: id, Success: call.Success}
+		}
+	}
+	return unknown, t.Usage.Learn(ctx, resolved...)
+}
+
+// resolve turns a tool's name into its id. Documents are ids already.
+func (t *Toolbox) resolve(name string) (id string, found bool, err error) {
+	if strings.HasPrefix(name, graph.DocumentPrefix) {
+		return name, true, nil
+	}
+	tool, err := t.Catalog.Lookup(name)
+	_, missing := errors.AsType[*catalog.UnknownError](err)
+	_, several := errors.AsType[*catalog.AmbiguousError](err)
+	switch {
+	case missing || several:
+		return name, false, nil
+	case err != nil:
+		return "", false, err
+	}
+	return tool.ID, true, nil
+}
+
+// writeWait is how long a write waits for that of another process. A large
+// import takes seconds.
+const writeWait = 20 * time.Second
+
+// sharedFile is a file of buckets that many processes write, one at a time.
+type sharedFile struct {
+	path    string
+	prepare func() error // makes the folder
+
+	writing sync.Mutex // one writer in this process; kv sees to the others
+
+	mu     sync.Mutex
+	reader *kv.DB // nil until the file exists
+	closed bool
+}
+
+// View implements catalog.DB and graph.DB: it calls fn unless there is no file yet.
+func (f *sharedFile) View(fn func(*kv.Tx) error) error {
+	reader, err := f.open()
+	if reader == nil || err != nil {
+		return err
+	}
+	return reader.View(fn)
+}
+
+func (f *sharedFile) open() (*kv.DB, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, kv.ErrClosed
+	}
+	if f.reader != nil {
+		return f.reader, nil
+	}
+	// An empty file is one that another process is about to fill.
+	if info, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil, nil
+	}
+	reader, err := kv.Open(f.path, &kv.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	f.reader = reader
+	return reader, nil
+}
+
+// Update implements catalog.DB and graph.DB.
+func (f *sharedFile) Update(fn func(*kv.Tx) error) (err error) {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	if err := f.prepare(); err != nil {
+		return err
+	}
+	db, err := kv.Open(f.path, &kv.Options{Timeout: writeWait})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := db.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("closing after a write: %w", closeErr)
+		}
+	}()
+	return db.Update(fn)
+}
+
+func (f *sharedFile) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.reader == nil {
+		return nil
+	}
+	err := f.reader.Close()
+	f.reader = nil
+	return err
+}

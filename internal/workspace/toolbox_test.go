@@ -1,0 +1,136 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cairn/graphrank"
+	"cairn/internal/catalog"
+	"cairn/internal/store/graph"
+)
+
+func openToolbox(t *testing.T, root string) *Toolbox {
+	t.Helper()
+	box, err := OpenToolbox(Selection{Root: root}, &graph.Options{HalfLife: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { box.Close() })
+	return box
+}
+
+func importTools(t *testing.T, box *Toolbox, source, lines string) {
+	t.Helper()
+	batch, err := catalog.Read(strings.NewReader(lines), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := box.Catalog.Import(source, batch.Tools); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestToolboxReadsWithoutCreating(t *testing.T) {
+	root := t.TempDir()
+	box := openToolbox(t, root)
+	tools, err := box.Catalog.Tools()
+	intents, err2 := box.Usage.Intents()
+	if len(tools)+len(intents) > 0 || err != nil || err2 != nil {
+		t.Errorf("%v, %v, %v, %v, want nothing and no error", tools, err, intents, err2)
+	}
+	if entries, _ := os.ReadDir(root); len(entries) > 0 {
+		t.Errorf("reading made %v", entries)
+	}
+	other := openToolbox(t, root)
+	importTools(t, other, "s", `{"server":"fs","name":"read"}`)
+	if tools, err := box.Catalog.Tools(); err != nil || len(tools) != 1 {
+		t.Errorf("%v, %v, want what the other has imported", tools, err)
+	}
+	if _, err := os.Stat(filepath.Join(root, ".cairn", ".gitignore")); err != nil {
+		t.Errorf("the files are not kept out of version control: %v", err)
+	}
+}
+
+func TestLearnResolvesNames(t *testing.T) {
+	box := openToolbox(t, t.TempDir())
+	importTools(t, box, "s", `{"server":"fs","name":"read"}`+"\n"+`{"server":"fs","name":"copy"}`+"\n"+`{"server":"net","name":"copy"}`)
+	var calls []graph.Call
+	for _, name := range []string{"read", "nobody", "fs:copy", "copy", "doc:a.md", "nobody"} {
+		calls = append(calls, graph.Call{Tool: name})
+	}
+	unknown, err := box.Learn(t.Context(), graph.Trace{Intent: "i", Calls: calls})
+	if err != nil || !slices.Equal(unknown, []string{"nobody", "copy"}) {
+		t.Errorf("unknown %v, %v, want nobody and copy", unknown, err)
+	}
+	intents, err := box.Usage.Intents()
+	if want := []string{"fs:read", "nobody", "fs:copy", "copy", "doc:a.md", "nobody"}; err != nil || len(intents) != 1 || !slices.Equal(intents[0].Tools, want) {
+		t.Errorf("%+v, %v, want the tools %v", intents, err, want)
+	}
+	if calls[0].Tool != "read" {
+		t.Error("the caller's trace is changed")
+	}
+}
+
+// TestToolboxOfManyProcesses has processes and goroutines learn in one folder at
+// once while this one reads: nothing is lost.
+func TestToolboxOfManyProcesses(t *testing.T) {
+	const learned = 15
+	learn := func(t *testing.T, root, who string) {
+		box := openToolbox(t, root)
+		for i := range learned {
+			if _, err := box.Learn(t.Context(), graph.Trace{Intent: fmt.Sprint(who, i), Calls: []graph.Call{{Tool: "a"}, {Tool: "b"}}}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if root := os.Getenv("TOOLBOX_ROOT"); root != "" {
+		learn(t, root, fmt.Sprint(os.Getpid(), "."))
+		return
+	}
+	root := t.TempDir()
+	box := openToolbox(t, root)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			if i%2 == 0 {
+				learn(t, root, fmt.Sprint("goroutine", i, "."))
+				return
+			}
+			cmd := exec.Command(os.Args[0], "-test.run=^TestToolboxOfManyProcesses$")
+			cmd.Env = append(os.Environ(), "TOOLBOX_ROOT="+root)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	last := 0.0
+	for finished := false; !finished; {
+		select {
+		case <-done:
+			finished = true
+		default:
+		}
+		if err := box.Usage.Read(func(g *graphrank.Graph) error {
+			e, _ := g.Edge("a", "b")
+			if e.Count < last {
+				t.Errorf("the count went from %v to %v", last, e.Count)
+			}
+			last = e.Count
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	intents, err := box.Usage.Intents()
+	if err != nil || len(intents) != 4*learned || last != 4*learned {
+		t.Errorf("%d intents, count %v, %v, want %d of each", len(intents), last, err, 4*learned)
+	}
+}
