@@ -85,6 +85,7 @@ func TestNewRefuses(t *testing.T) {
 		"empty":            {models.Description{Name: "x"}, nil, Options{}},
 		"text":             {models.Description{Name: "x"}, []byte("no model at all, but some text"), Options{}},
 		"truncated":        {models.Description{Name: "x"}, file[:len(file)/2], Options{}},
+		"tiny heads":       {models.Description{Name: "x"}, second(tinySpec{37, 40, 32, 32, 8, 1, ""}.generate()), Options{}},
 		"small embedding":  {models.Description{Name: "x"}, second(tinySpec{20, 40, 32, 32, 1, 1, ""}.generate()), Options{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,6 +93,29 @@ func TestNewRefuses(t *testing.T) {
 				t.Error("got no error")
 			}
 		})
+	}
+}
+
+// TestCycle: a graph whose layer feeds itself ends in an error.
+func TestCycle(t *testing.T) {
+	y, file := tinySpecs["8-bit"].generate()
+	g, err := parseONNX(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &matcher{graph: g, steps: 1 << 20}
+	output := g.outputs[0]
+	_, sum, err := m.norm(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, input, err := m.layer(sum, &network{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.producer[input] = &node{op: "Identity", inputs: []string{output}, outputs: []string{input}}
+	if n, err := readNetwork(g, y.heads); err == nil {
+		t.Errorf("got %d layers, want an error", len(n.layers))
 	}
 }
 

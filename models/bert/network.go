@@ -97,7 +97,7 @@ func readNetwork(g *graph, heads int) (*network, error) {
 
 func matchNetwork(m *matcher, output string, heads int) (*network, error) {
 	n := &network{}
-	at := output
+	at, weights := output, 0
 	for {
 		post, in, err := m.norm(at)
 		if err != nil {
@@ -115,6 +115,13 @@ func matchNetwork(m *matcher, output string, heads int) (*network, error) {
 			return nil, fmt.Errorf("%d layers from the end: %w", len(n.layers), err)
 		}
 		l.outputNorm = post
+		// Every weight takes a byte of the file or more: a graph that goes round
+		// in circles, or uses weights many times, must not fill the memory.
+		for _, w := range []*linear{&l.query, &l.key, &l.value, &l.output, &l.up, &l.down} {
+			if weights += w.in * w.out; weights > m.size {
+				return nil, errors.New("layers share weights, which is not supported")
+			}
+		}
 		n.layers = append(n.layers, l)
 		at = input
 	}
@@ -126,6 +133,11 @@ func matchNetwork(m *matcher, output string, heads int) (*network, error) {
 	}
 	return n, n.check()
 }
+
+// minHead is the smallest head size taken. Heads are padded to panelWidth, so
+// that smaller ones would take many times the file's memory; published BERTs
+// have 20 or more.
+const minHead = 8
 
 // check holds the shapes against each other, so that no later step can index
 // outside a weight.
@@ -144,8 +156,8 @@ func (n *network) check() error {
 		return fmt.Errorf("embeddings of %d, %d and %d numbers, want equal", h, n.positions.width, n.types.width)
 	case n.heads < 1:
 		return errors.New("the graph does not say the number of heads, and the options do not either")
-	case h%n.heads != 0:
-		return fmt.Errorf("hidden size %d does not divide into %d heads", h, n.heads)
+	case h%n.heads != 0 || h/n.heads < minHead:
+		return fmt.Errorf("hidden size %d does not divide into %d heads of at least %d", h, n.heads, minHead)
 	}
 	if n.scale == 0 {
 		n.scale = 1 / math.Sqrt(float64(h/n.heads))

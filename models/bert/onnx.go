@@ -51,6 +51,7 @@ type node struct {
 // A graph is an ONNX model's main graph, indexed the way the matcher walks
 // it: from a tensor's name to what produces it.
 type graph struct {
+	size      int // bytes of the file
 	constants map[string]*tensor
 	producer  map[string]*node
 	outputs   []string
@@ -110,7 +111,7 @@ func parseONNX(file []byte) (*graph, error) {
 	if body == nil {
 		return nil, errors.New("no graph in the file")
 	}
-	g := &graph{constants: map[string]*tensor{}, producer: map[string]*node{}}
+	g := &graph{size: len(file), constants: map[string]*tensor{}, producer: map[string]*node{}}
 	err = fields(body, func(field protowire.Number, typ protowire.Type, val []byte, _ uint64) error {
 		if typ != protowire.BytesType {
 			return nil
