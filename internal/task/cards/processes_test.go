@@ -1,0 +1,104 @@
+package cards
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"cairn/internal/task/files"
+	"cairn/internal/walk"
+)
+
+const (
+	workerEnv = "CAIRN_CARDS_WORKER"
+	workers   = 4
+	rounds    = 15
+)
+
+// TestMain runs the test binary as one of the processes of TestManyProcesses
+// when it is asked to.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(workerEnv); dir != "" {
+		if err := work(dir); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// work makes cards, and adds a tag of its own to the card all of them share.
+func work(dir string) error {
+	tree, err := walk.Open(walk.Root{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	s := New(files.New(tree, &files.Options{LockWait: 1e11}), nil)
+	for i := range rounds {
+		a, err := s.Create(context.Background(), CreateRequest{Title: "same title"})
+		if err != nil {
+			return err
+		}
+		status, _ := json.Marshal([]string{"todo", "active"}[i%2])
+		if _, err := s.Update(context.Background(), UpdateRequest{ID: "shared", Updates: map[string]json.RawMessage{"status": status}}); err != nil {
+			return err
+		}
+		fmt.Println(a.ID)
+	}
+	return nil
+}
+
+// TestManyProcesses has several processes create and update cards at once:
+// none is lost or torn, and no id is given out twice.
+func TestManyProcesses(t *testing.T) {
+	s, dir := board(t, nil, map[string]string{"shared": card("Shared", "x-own: stays # so does this\n")})
+	var mu sync.Mutex
+	ids := map[string]bool{}
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), workerEnv+"="+dir)
+			out, err := cmd.CombinedOutput()
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Errorf("worker: %v\n%s", err, out)
+			}
+			for _, id := range strings.Fields(string(out)) {
+				if ids[id] {
+					t.Errorf("id %s was given out twice", id)
+				}
+				ids[id] = true
+			}
+		})
+	}
+	for range 50 { // a reader meanwhile sees whole cards
+		b, err := s.Board()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range b.broken {
+			t.Errorf("a reader sees a torn card: %+v", p)
+		}
+	}
+	wg.Wait()
+	if len(ids) != workers*rounds {
+		t.Errorf("%d ids, want %d", len(ids), workers*rounds)
+	}
+	made, _ := os.ReadDir(filepath.Join(dir, ".cairn", "cards"))
+	if len(made) != len(ids)+1 {
+		t.Errorf("%d files for %d cards", len(made), len(ids)+1)
+	}
+	if text := read(t, dir, "shared"); strings.Count(text, "status:") != 1 || !strings.Contains(text, "x-own: stays # so does this\n") || !strings.HasSuffix(text, "---\n\nBody\n") {
+		t.Errorf("the shared card is\n%s", text)
+	}
+}
