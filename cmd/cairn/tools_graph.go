@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cairn/graphrank"
+	"cairn/internal/workspace"
+)
+
+func (a *app) toolsGraphCommand() *cobra.Command {
+	var format, around string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "graph [flags]",
+		Short: "Draw what is used with what",
+		Args:  cobra.NoArgs,
+		RunE: a.withToolbox(func(_ context.Context, box *workspace.Toolbox, _ []string) error {
+			if a.json {
+				format = "json"
+			}
+			if limit < 1 {
+				return usage("--limit %d, want at least 1", limit)
+			}
+			return a.toolsGraph(box, format, around, limit)
+		}),
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
+	cmd.Flags().StringVar(&around, "around", "", "only edges of this tool, or of \"doc:\" and a document's path")
+	cmd.Flags().IntVar(&limit, "limit", 100, "most edges, the heaviest and most often seen first")
+	return cmd
+}
+
+// drawnEdge is one edge of a drawing.
+type drawnEdge struct {
+	From   string  `json:"from"`
+	To     string  `json:"to"`
+	Type   string  `json:"type"`
+	Source string  `json:"source"`
+	Weight float64 `json:"weight"`
+	Count  float64 `json:"count"`
+}
+
+func (a *app) toolsGraph(box *workspace.Toolbox, format, around string, limit int) error {
+	draw, ok := map[string]func(io.Writer, []drawnEdge){"text": drawText, "dot": drawDOT, "mermaid": drawMermaid, "json": nil}[format]
+	if !ok {
+		return usage("--format %q, want {dot,json,mermaid,text}", format)
+	}
+	edges := []drawnEdge{}
+	err := box.Usage.Read(func(g *graphrank.Graph) error {
+		if around != "" && !g.Has(around) {
+			t, err := box.Catalog.Lookup(around)
+			if err != nil {
+				return err
+			}
+			around = t.ID
+		}
+		for e := range g.Edges() {
+			if around == "" || e.From == around || e.To == around {
+				edges = append(edges, drawnEdge{e.From, e.To, e.Type.String(), e.Source.String(), e.Weight(), e.Count})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	total := len(edges)
+	slices.SortStableFunc(edges, func(x, y drawnEdge) int {
+		return cmp.Or(cmp.Compare(y.Weight, x.Weight), cmp.Compare(y.Count, x.Count))
+	})
+	edges = edges[:min(len(edges), limit)]
+	if format == "json" {
+		return a.printJSON(map[string]any{"edges": edges, "total": total})
+	}
+	w := bufio.NewWriter(a.stdout)
+	draw(w, edges)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if total > len(edges) {
+		fmt.Fprintf(a.stderr, "%d of %d edges\n", len(edges), total)
+	}
+	return nil
+}
+
+func drawText(w io.Writer, edges []drawnEdge) {
+	for _, e := range edges {
+		fmt.Fprintf(w, "%s -> %s  %s, %s, weight %.2f, count %.1f\n", plain(e.From), plain(e.To), e.Type, e.Source, e.Weight, e.Count)
+	}
+}
+
+// nodes numbers the ends of the edges, in order of id.
+func nodes(edges []drawnEdge) ([]string, map[string]int) {
+	var ids []string
+	for _, e := range edges {
+		ids = append(ids, e.From, e.To)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	number := map[string]int{}
+	for i, id := range ids {
+		number[id] = i
+	}
+	return ids, number
+}
+
+func drawDOT(w io.Writer, edges []drawnEdge) {
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	ids, number := nodes(edges)
+	fmt.Fprintln(w, "digraph usage {\n  rankdir=LR;\n  node [shape=box];")
+	for i, id := range ids {
+		fmt.Fprintf(w, "  n%d [label=\"%s\"];\n", i, quote.Replace(plain(id)))
+	}
+	for _, e := range edges {
+		fmt.Fprintf(w, "  n%d -> n%d [label=\"%s\", penwidth=%.1f];\n", number[e.From], number[e.To], e.Type, 1+2*e.Weight)
+	}
+	fmt.Fprintln(w, "}")
+}
+
+func drawMermaid(w io.Writer, edges []drawnEdge) {
+	// Within quotes mermaid reads entities, and markup unless it is one.
+	quote := strings.NewReplacer(`#`, "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;")
+	ids, number := nodes(edges)
+	fmt.Fprintln(w, "flowchart LR")
+	for i, id := range ids {
+		fmt.Fprintf(w, "  n%d[\"%s\"]\n", i, quote.Replace(plain(id)))
+	}
+	for _, e := range edges {
+		arrow := "-->"
+		if e.Type == graphrank.Dependency.String() {
+			arrow = "==>"
+		}
+		fmt.Fprintf(w, "  n%d %s|%s| n%d\n", number[e.From], arrow, e.Type, number[e.To])
+	}
+}

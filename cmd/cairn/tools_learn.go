@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/graphrank"
+	"cairn/internal/store/graph"
+	"cairn/internal/workspace"
+)
+
+func (a *app) toolsLearnCommand() *cobra.Command {
+	var skipBad bool
+	cmd := &cobra.Command{
+		Use:   "learn [--skip-bad] FILE...",
+		Short: "Learn from traces which tools are used together, and for what",
+		Long: `Learn from traces which tools are used together, and for what.
+
+Each line of a FILE ("-" is standard input) is one trace:
+
+  {"intent":"copy a file","calls":[{"tool":"read","success":true},{"tool":"write"}],"edges":[[0,1]]}
+
+An edge [i,j] says that call j needed the result of call i. Successful calls that
+follow each other count as a sequence; failed ones teach nothing. A tool is named
+by its id, or by its name where only one server has it. A document is "doc:" and
+its path. When any line is no trace nothing is learnt, unless --skip-bad.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, args []string) error {
+			return a.toolsLearn(ctx, box, args, skipBad)
+		}),
+	}
+	cmd.Flags().BoolVar(&skipBad, "skip-bad", false, "report lines that are no trace, and learn the others")
+	return cmd
+}
+
+// maxBadLines is how many bad lines are reported one by one.
+const maxBadLines = 10
+
+func (a *app) toolsLearn(ctx context.Context, box *workspace.Toolbox, files []string, skipBad bool) error {
+	var traces []graph.Trace
+	bad := 0
+	for _, name := range files {
+		more, errs, err := a.readTraces(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for _, e := range errs {
+			if bad++; bad <= maxBadLines {
+				fmt.Fprintf(a.stderr, "cairn: %s: %s\n", name, plain(e.Error()))
+			}
+		}
+		traces = append(traces, more...)
+	}
+	if bad > 0 && !skipBad {
+		return fmt.Errorf("%d lines are no traces, nothing is learnt; leave them out with --skip-bad", bad)
+	}
+	unknown, err := box.Learn(ctx, traces...)
+	if err != nil {
+		return err
+	}
+	state, err := a.usageState(box)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if unknown == nil {
+			unknown = []string{}
+		}
+		return a.printJSON(map[string]any{"traces": len(traces), "skipped": bad, "unknown": unknown, "graph": state})
+	}
+	if len(unknown) > 0 {
+		fmt.Fprintf(a.stderr, "cairn: warning: %d names are not those of one tool of the catalogue: %s\n", len(unknown), plain(strings.Join(unknown[:min(len(unknown), 8)], ", ")))
+	}
+	_, err = fmt.Fprintf(a.stdout, "learnt %d traces, skipped %d lines; the graph has %d nodes and %d edges, the memory %d intents\n", len(traces), bad, state.Nodes, state.Edges, state.Intents)
+	return err
+}
+
+func (a *app) readTraces(name string) ([]graph.Trace, []*graph.LineError, error) {
+	if name == "-" {
+		return graph.ReadTraces(a.stdin)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	return graph.ReadTraces(io.Reader(f))
+}
+
+// usageState is how much is known.
+type usageState struct {
+	Nodes   int     `json:"nodes"`
+	Edges   int     `json:"edges"`
+	Density float64 `json:"density"`
+	Intents int     `json:"intents"`
+}
+
+func (a *app) usageState(box *workspace.Toolbox) (s usageState, err error) {
+	err = box.Usage.Read(func(g *graphrank.Graph) error {
+		s = usageState{Nodes: g.Len(), Edges: g.EdgeCount(), Density: g.Density()}
+		return nil
+	})
+	if err != nil {
+		return s, err
+	}
+	intents, err := box.Usage.Intents()
+	s.Intents = len(intents)
+	return s, err
+}
+
+func (a *app) toolsForgetCommand() *cobra.Command {
+	var before, source string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "forget NAME | --before DATE | --all | --source SOURCE",
+		Short: "Forget how something was used, or what a source gave",
+		Long: `Forget how something was used, or what a source gave.
+
+NAME is a tool, or "doc:" and a document's path: its relations go, and the intents it
+served. --before forgets what was last seen before a day, --all everything that was
+learnt. --source removes the tools of an import from the catalogue; see
+` + "`cairn tools list --sources`.",
+		Args: cobra.MaximumNArgs(1),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&before, "before", "", "day as 2006-01-02")
+	fs.StringVar(&source, "source", "", "remove what this source gave")
+	fs.BoolVar(&all, "all", false, "forget all that was learnt; the catalogue stays")
+	cmd.RunE = a.withToolbox(func(_ context.Context, box *workspace.Toolbox, args []string) error {
+		given := len(args)
+		for _, flag := range []bool{before != "", source != "", all} {
+			if flag {
+				given++
+			}
+		}
+		if given != 1 {
+			return usage("want one of NAME, --before, --all and --source")
+		}
+		if source != "" {
+			return a.forgetSource(box, source)
+		}
+		f, err := forget(box, args, before)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(f)
+		}
+		_, err = fmt.Fprintf(a.stdout, "forgot %d edges and %d intents\n", f.Edges, f.Intents)
+		return err
+	})
+	return cmd
+}
+
+func forget(box *workspace.Toolbox, args []string, before string) (graph.Forgotten, error) {
+	if before != "" {
+		day, err := time.ParseInLocation(time.DateOnly, before, time.Local)
+		if err != nil {
+			return graph.Forgotten{}, usage("--before %q: want a day such as 2026-01-31", before)
+		}
+		return box.Usage.ForgetBefore(day)
+	}
+	if len(args) == 0 {
+		return box.Usage.ForgetAll()
+	}
+	id := args[0]
+	known := false
+	if err := box.Usage.Read(func(g *graphrank.Graph) error {
+		known = g.Has(id)
+		return nil
+	}); err != nil {
+		return graph.Forgotten{}, err
+	}
+	// What is no tool of the catalogue any more can still be forgotten.
+	if !known {
+		if t, err := box.Catalog.Lookup(id); err == nil {
+			id = t.ID
+		}
+	}
+	return box.Usage.ForgetNode(id)
+}
+
+func (a *app) forgetSource(box *workspace.Toolbox, source string) error {
+	removed, err := box.Catalog.Forget(source)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"source": source, "removed": removed})
+	}
+	_, err = fmt.Fprintf(a.stdout, "removed %d tools\n", len(removed))
+	return err
+}
