@@ -2,6 +2,7 @@ package walk
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -46,6 +47,15 @@ func parseRules(src []byte, dir, up string) *ruleSet {
 		return nil
 	}
 	return set
+}
+
+// CheckPattern reports why a line would have no effect in an ignore file; nil
+// when it has one.
+func CheckPattern(pattern string) error {
+	if _, ok := parseRule(pattern); !ok || strings.Contains(pattern, "\n") {
+		return fmt.Errorf("ignore pattern %q, want one line in the syntax of .gitignore, such as \"drafts/\" or \"*.tmp.md\"", pattern)
+	}
+	return nil
 }
 
 func parseRule(line string) (rule, bool) {

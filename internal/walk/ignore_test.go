@@ -11,6 +11,19 @@ import (
 	"testing"
 )
 
+func TestCheckPattern(t *testing.T) {
+	for _, p := range []string{"target/", "*.tmp.md", "/docs/old/**", "!keep.md", "\\#a"} {
+		if err := CheckPattern(p); err != nil {
+			t.Errorf("CheckPattern(%q) = %v, want nil", p, err)
+		}
+	}
+	for _, p := range []string{"", " ", "# no", "/", "[a", "a\nb"} {
+		if err := CheckPattern(p); err == nil {
+			t.Errorf("CheckPattern(%q) = nil, want an error", p)
+		}
+	}
+}
+
 func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		rules, path string

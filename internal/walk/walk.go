@@ -29,6 +29,9 @@ type Options struct {
 	// SkipDirs are folder names not entered at any depth. Nil means
 	// node_modules, .git, target, dist and vendor.
 	SkipDirs []string
+	// Ignore are patterns in the syntax of .gitignore, relative to each root.
+	// The .cairnignore files go before them.
+	Ignore []string
 	// MaxSize in bytes; 0 means DefaultMaxSize.
 	MaxSize int64
 	// Allow are patterns over workspace paths ("docs/credentials.md",
@@ -93,6 +96,11 @@ func (t *Tree) Walk(ctx context.Context, o *Options, visit func(Entry) error) er
 			return fmt.Errorf("allow pattern %q is not valid", p)
 		}
 	}
+	for _, p := range o.Ignore {
+		if err := CheckPattern(p); err != nil {
+			return err
+		}
+	}
 	if len(t.roots) == 0 {
 		return fs.ErrClosed
 	}
@@ -114,6 +122,9 @@ func (t *Tree) Walk(ctx context.Context, o *Options, visit func(Entry) error) er
 			}
 		} else {
 			w.prefix = r.Name + "/"
+		}
+		if set := parseRules([]byte(strings.Join(o.Ignore, "\n")), "", ""); set != nil {
+			w.cairn = append(w.cairn, set)
 		}
 		if !o.NoIgnoreFiles {
 			w.git = above(r.Dir)

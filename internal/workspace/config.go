@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -29,7 +30,7 @@ type Config struct {
 	Cache    CacheConfig     `toml:"cache"`
 	Search   SearchConfig    `toml:"search"`
 	Budgets  BudgetsConfig   `toml:"budgets"`
-	Warnings []ConfigWarning `toml:"-"` // keys nobody knows, in the order of the file
+	Warnings []ConfigWarning `toml:"-"` // keys nobody knows, in the order of the file, then reserved ones
 }
 
 // CoreConfig holds the limits every tool keeps to.
@@ -40,58 +41,58 @@ type CoreConfig struct {
 
 // ParserConfig says which files are documents and which headings are anchors.
 type ParserConfig struct {
-	IgnorePatterns []string `toml:"ignore_patterns" comment:"folder names not entered at any depth; finer patterns go into .cairnignore"`
-	AnchorLevels   []int    `toml:"anchor_levels" comment:"heading levels listed as a document's anchors"`
+	IgnorePatterns []string `toml:"ignore_patterns" comment:"what is not indexed, in the syntax of .gitignore; .cairnignore files go before it"`
+	AnchorLevels   []int    `toml:"anchor_levels" comment:"reserved: every heading is an anchor"`
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
 }
 
-// SecurityConfig holds patterns of secrets to mask where text is passed on.
-// Files that look like secrets are left out of the index without it.
+// SecurityConfig holds patterns of secrets to mask where text is passed on;
+// reserved. Files that look like secrets are left out of the index without it.
 type SecurityConfig struct {
-	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets to mask; empty means the built-in ones"`
-	ExtraPatterns  []string `toml:"extra_patterns" comment:"further ones"`
+	SecretPatterns []string `toml:"secret_patterns" comment:"reserved: regular expressions of secrets to mask"`
+	ExtraPatterns  []string `toml:"extra_patterns" comment:"reserved"`
 }
 
 // MCPConfig sets the tool server.
 type MCPConfig struct {
-	SearchLimit int  `toml:"search_limit" comment:"results of cairn search when --limit is not given"`
+	SearchLimit int  `toml:"search_limit" comment:"results of cairn search when --limit is not given; the tool's own default is 5"`
 	RateLimit   bool `toml:"rate_limit" comment:"refuse calls beyond the published limits"`
 }
 
-// AuthorConfig is written into cards.
+// AuthorConfig is who writes; reserved.
 type AuthorConfig struct {
-	Name  string `toml:"name"`
-	Email string `toml:"email"`
+	Name  string `toml:"name" comment:"reserved"`
+	Email string `toml:"email" comment:"reserved"`
 }
 
-// WatcherConfig sets how changes on disk are noticed.
+// WatcherConfig sets how changes on disk are noticed; reserved.
 type WatcherConfig struct {
-	Enabled        bool     `toml:"enabled"`
-	DebounceMS     int      `toml:"debounce_ms"`
-	IgnorePatterns []string `toml:"ignore_patterns"`
+	Enabled        bool     `toml:"enabled" comment:"reserved"`
+	DebounceMS     int      `toml:"debounce_ms" comment:"reserved"`
+	IgnorePatterns []string `toml:"ignore_patterns" comment:"reserved"`
 }
 
-// CacheConfig sets what is kept in memory.
+// CacheConfig sets what is kept in memory; reserved.
 type CacheConfig struct {
-	CacheMode     string `toml:"cache_mode" comment:"lazy, eager or disabled"`
-	MemoryLimitMB int    `toml:"memory_limit_mb"`
-	Enabled       bool   `toml:"enabled"`
+	CacheMode     string `toml:"cache_mode" comment:"reserved: lazy, eager or disabled"`
+	MemoryLimitMB int    `toml:"memory_limit_mb" comment:"reserved"`
+	Enabled       bool   `toml:"enabled" comment:"reserved"`
 }
 
 // SearchConfig sets the ranking.
 type SearchConfig struct {
-	SemanticWeight           float64 `toml:"semantic_weight"`
+	SemanticWeight           float64 `toml:"semantic_weight" comment:"share of the vector leg in hybrid mode; the two add up to 1"`
 	KeywordWeight            float64 `toml:"keyword_weight"`
 	EmbeddingCacheMaxEntries int     `toml:"embedding_cache_max_entries" comment:"query vectors kept in memory"`
 	DefaultMode              string  `toml:"default_mode" comment:"hybrid, semantic or keyword"`
 }
 
-// BudgetsConfig holds token budgets by kind of work.
+// BudgetsConfig holds token budgets by kind of work; reserved.
 type BudgetsConfig struct {
-	Feature  int `toml:"feature"`
-	Bugfix   int `toml:"bugfix"`
-	Refactor int `toml:"refactor"`
-	Review   int `toml:"review"`
+	Feature  int `toml:"feature" comment:"reserved"`
+	Bugfix   int `toml:"bugfix" comment:"reserved"`
+	Refactor int `toml:"refactor" comment:"reserved"`
+	Review   int `toml:"review" comment:"reserved"`
 }
 
 // ConfigWarning is something in the configuration that has no effect.
@@ -143,7 +144,29 @@ func LoadConfig(root string, environ []string) (Config, error) {
 	if err := cfg.override(environ); err != nil {
 		return cfg, err
 	}
+	cfg.warnReserved()
 	return cfg, cfg.check()
+}
+
+// reserved are the keys that are read and checked but have no effect in this
+// version: a whole table, or one key. What begins to use one takes it from here.
+var reserved = []string{"parser.anchor_levels", "security", "author", "watcher", "cache", "budgets"}
+
+// warnReserved says which reserved keys were set to something of their own.
+func (c *Config) warnReserved() {
+	standard := DefaultConfig()
+	for _, key := range reserved {
+		table, name, one := strings.Cut(key, ".")
+		have, want := byTag(reflect.ValueOf(c).Elem(), table), byTag(reflect.ValueOf(&standard).Elem(), table)
+		for i := range have.NumField() {
+			tag := have.Type().Field(i).Tag.Get("toml")
+			// In print an empty list is like none.
+			if one && tag != name || fmt.Sprint(have.Field(i)) == fmt.Sprint(want.Field(i)) {
+				continue
+			}
+			c.Warnings = append(c.Warnings, ConfigWarning{"configuration", fmt.Sprintf("%s.%s is reserved and has no effect in this version", table, tag)})
+		}
+	}
 }
 
 // decode reads TOML over c. name stands in messages.
@@ -179,7 +202,7 @@ func (c *Config) check() error {
 		{"cache.memory_limit_mb", float64(c.Cache.MemoryLimitMB), 1, 1 << 20},
 		{"search.semantic_weight", c.Search.SemanticWeight, 0, 1},
 		{"search.keyword_weight", c.Search.KeywordWeight, 0, 1},
-		{"search.embedding_cache_max_entries", float64(c.Search.EmbeddingCacheMaxEntries), 0, 1e7},
+		{"search.embedding_cache_max_entries", float64(c.Search.EmbeddingCacheMaxEntries), 1, 1e7},
 	} {
 		if !(r.got >= r.low && r.got <= r.high) {
 			return fmt.Errorf("configuration: %s is %g, want %g to %g", r.key, r.got, r.low, r.high)
@@ -211,8 +234,8 @@ func (c *Config) check() error {
 		}
 	}
 	for _, pattern := range c.Parser.IgnorePatterns {
-		if name := strings.Trim(pattern, "/"); name == "" || strings.ContainsAny(name, `/\*?[`) {
-			return fmt.Errorf("configuration: parser.ignore_patterns holds %q, want a folder's name such as \"target/\"; other patterns go into .cairnignore", pattern)
+		if err := walk.CheckPattern(pattern); err != nil {
+			return fmt.Errorf("configuration: parser.ignore_patterns: %w", err)
 		}
 	}
 	return nil
@@ -221,11 +244,7 @@ func (c *Config) check() error {
 // walk says which files are indexed.
 func (c *Config) walk() *walk.Options {
 	// The folders that hold dependencies and output are left out in any case.
-	dirs := []string{"node_modules", ".git", "target", "dist", "vendor"}
-	for _, pattern := range c.Parser.IgnorePatterns {
-		dirs = append(dirs, strings.Trim(pattern, "/"))
-	}
-	return &walk.Options{Extensions: c.extensions(), SkipDirs: dirs}
+	return &walk.Options{Extensions: c.extensions(), Ignore: c.Parser.IgnorePatterns}
 }
 
 // extensions are those of documents, with the ones the configuration adds.

@@ -3,6 +3,8 @@ package workspace
 import (
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +65,8 @@ roots = ["/etc"]
 		{".cairn/config.toml:9", `unknown key "plugins"`},
 		{".cairn/config.toml:12", `unknown key "workspace"`},
 		{"CAIRN_CORE__LIMIT", `unknown key "core.limit"`},
+		{"configuration", "parser.anchor_levels is reserved and has no effect in this version"},
+		{"configuration", "security.extra_patterns is reserved and has no effect in this version"},
 	}
 	got, err := LoadConfig(root, []string{
 		"CAIRN_CORE__TOKEN_LIMIT=16000", "CUEDECK_CORE__TOKEN_LIMIT=1", "CUEDECK_SEARCH__SEMANTIC_WEIGHT=0.6", "CAIRN_SEARCH__KEYWORD_WEIGHT=.4",
@@ -70,6 +74,38 @@ roots = ["/etc"]
 	})
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("LoadConfig: %v (-want +got):\n%s", err, cmp.Diff(want, got))
+	}
+}
+
+// TestReservedKeysAreToldAndNoOther: a key either works or is told to have no
+// effect; config.txtar of cmd/cairn shows those that work.
+func TestReservedKeysAreToldAndNoOther(t *testing.T) {
+	working := []string{
+		"core.token_limit", "core.hash_algo", "parser.ignore_patterns", "parser.extensions", "mcp.search_limit", "mcp.rate_limit",
+		"search.semantic_weight", "search.keyword_weight", "search.embedding_cache_max_entries", "search.default_mode",
+	}
+	c := Config{}
+	c.warnReserved()
+	told := map[string]bool{}
+	for _, w := range c.Warnings {
+		key, _, _ := strings.Cut(w.What, " ")
+		told[key] = true
+	}
+	empty := map[string]bool{ // their default is the zero value
+		"security.secret_patterns": true, "security.extra_patterns": true, "author.name": true, "author.email": true, "watcher.ignore_patterns": true,
+	}
+	tables := reflect.TypeFor[Config]()
+	for i := range tables.NumField() {
+		table := tables.Field(i)
+		if table.Type.Kind() != reflect.Struct {
+			continue
+		}
+		for j := range table.Type.NumField() {
+			key := table.Tag.Get("toml") + "." + table.Type.Field(j).Tag.Get("toml")
+			if works := slices.Contains(working, key); works == (told[key] || empty[key]) {
+				t.Errorf("%s: working %v, told as reserved %v, want one of them", key, works, told[key])
+			}
+		}
 	}
 }
 
@@ -84,7 +120,8 @@ func TestLoadConfigRefuses(t *testing.T) {
 		{toml: "[search]\ndefault_mode = \"fuzzy\"\n", want: "search.default_mode"},
 		{toml: "[parser]\nanchor_levels = [7]\n", want: "parser.anchor_levels holds 7"},
 		{toml: "[parser]\nextensions = [\"../x\"]\n", want: "parser.extensions"},
-		{toml: "[parser]\nignore_patterns = [\"docs/*.md\"]\n", want: "parser.ignore_patterns"},
+		{toml: "[parser]\nignore_patterns = [\"docs/[a\"]\n", want: "parser.ignore_patterns: ignore pattern"},
+		{toml: "[search]\nembedding_cache_max_entries = 0\n", want: "search.embedding_cache_max_entries is 0, want 1 to 1e+07"},
 		{env: "CAIRN_CORE__TOKEN_LIMIT=lots", want: "CAIRN_CORE__TOKEN_LIMIT"},
 		{env: "CAIRN_CACHE__ENABLED=perhaps", want: "want true or false"},
 	} {
