@@ -52,6 +52,13 @@ func (f dateFilter) match(t time.Time) bool {
 	}
 }
 
+// dateError is a filter that is none, in the words of the specification.
+type dateError struct{ text string }
+
+func (e *dateError) Error() string {
+	return fmt.Sprintf("Invalid date format: '%s'. Expected: YYYY-MM-DD, YYYY-MM, YYYY, or relative (7d, 2w, 3m, 1y)", e.text)
+}
+
 // maxUnits of a relative date; beyond it there is nothing to find.
 const maxUnits = 100_000
 
@@ -69,7 +76,7 @@ func parseDateFilter(text string, now time.Time) (dateFilter, error) {
 	if rest != "" && (rest[0] == '<' || rest[0] == '>') {
 		f.op, rest = rest[0], strings.TrimSpace(rest[1:])
 	}
-	refuse := fmt.Errorf("Invalid date format: '%s'. Expected: YYYY-MM-DD, YYYY-MM, YYYY, or relative (7d, 2w, 3m, 1y)", text)
+	refuse := &dateError{text}
 	today := dayOf(now)
 	monday := today - (today+3)%7 // day 0 was a Thursday
 	switch strings.ToLower(rest) {

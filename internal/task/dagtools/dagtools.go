@@ -301,29 +301,58 @@ func orEmpty(ids []string) []string {
 	return ids
 }
 
-// CheckStart refuses to start a task whose dependencies are not completed
-// (DAG_ENFORCE_ON_STATUS_CHANGE); nil means it may start, or is unknown.
-func (t *Tools) CheckStart(ctx context.Context, channel, id string) error {
+// BlockedError is a task that may not start yet.
+type BlockedError struct {
+	ID       string
+	Blockers []taskdag.Blocker
+}
+
+func (e *BlockedError) Error() string {
+	ids := make([]string, len(e.Blockers))
+	for i, b := range e.Blockers {
+		ids[i] = b.ID
+	}
+	return fmt.Sprintf("Task %s blocked by incomplete dependencies: %s", e.ID, strings.Join(ids, ", "))
+}
+
+// ChannelError is a channel that has no tasks to work with.
+type ChannelError struct{ Channel, Message, Detail string }
+
+func (e *ChannelError) Error() string {
+	if e.Detail != "" {
+		return e.Message + ": " + e.Detail
+	}
+	return e.Message
+}
+
+// person is load for those who need no switch: commands and other tools.
+func (t *Tools) person(ctx context.Context, channel string) (*board, error) {
 	b, fail := t.load(ctx, channel)
 	if fail != nil {
-		return fmt.Errorf("%s", fail.message)
+		return nil, &ChannelError{channel, fail.message, fail.detail}
 	}
-	blockers, _ := b.graph.Blockers(id)
-	if len(blockers) == 0 {
-		return nil
+	return b, nil
+}
+
+// CheckStart refuses to start a task whose dependencies are not completed
+// (DAG_ENFORCE_ON_STATUS_CHANGE), with a *BlockedError. Nil means that it may start, or is
+// unknown.
+func (t *Tools) CheckStart(ctx context.Context, channel, id string) error {
+	b, err := t.person(ctx, channel)
+	if err != nil {
+		return err
 	}
-	var ids []string
-	for _, bl := range blockers {
-		ids = append(ids, bl.ID)
+	if blockers, _ := b.graph.Blockers(id); len(blockers) > 0 {
+		return &BlockedError{id, blockers}
 	}
-	return fmt.Errorf("Task %s blocked by incomplete dependencies: %s", id, strings.Join(ids, ", "))
+	return nil
 }
 
 // Draw writes the graph of a channel in one of task.Formats, for people.
 func (t *Tools) Draw(ctx context.Context, channel, format string) (string, error) {
-	b, fail := t.load(ctx, channel)
-	if fail != nil {
-		return "", fmt.Errorf("%s", fail.message)
+	b, err := t.person(ctx, channel)
+	if err != nil {
+		return "", err
 	}
 	return task.Draw(b.tasks, format, task.Task.GraphWord)
 }
@@ -331,9 +360,9 @@ func (t *Tools) Draw(ctx context.Context, channel, format string) (string, error
 // Leverage lists the tasks not yet done by how much finishing them unblocks,
 // most first, at most limit of them (0 means all).
 func (t *Tools) Leverage(ctx context.Context, channel string, limit int) ([]Detail, error) {
-	b, fail := t.load(ctx, channel)
-	if fail != nil {
-		return nil, fmt.Errorf("%s", fail.message)
+	b, err := t.person(ctx, channel)
+	if err != nil {
+		return nil, err
 	}
 	var ids []string
 	for _, t := range b.tasks {
