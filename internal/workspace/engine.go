@@ -99,7 +99,7 @@ type missing struct{ w *Workspace }
 func (missing) Search(_ context.Context, q retriever.Query) (*retriever.Answer, error) {
 	return &retriever.Answer{
 		Results: []retriever.Result{}, Mode: q.Mode, Index: retriever.IndexState{State: "missing"}, Degraded: []string{},
-		Reason: "not_indexed", Hint: "this folder has no index yet: call the index tool, or run `cairn index`",
+		Reason: "not_indexed", Hint: "this folder has no index yet: call the tool index, or run `cairn index`",
 	}, nil
 }
 
