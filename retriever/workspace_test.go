@@ -26,7 +26,7 @@ import (
 
 // folder is a small indexed workspace.
 type folder struct {
-	t        *testing.T
+	t        testing.TB
 	dir      string
 	docs     *docs.Store
 	keyword  *text.Index
@@ -38,7 +38,7 @@ type folder struct {
 
 // open indexes files and returns a retriever for them. Files named in later are
 // left without vectors.
-func open(t *testing.T, files map[string]string, o *Options, later ...string) *folder {
+func open(t testing.TB, files map[string]string, o *Options, later ...string) *folder {
 	t.Helper()
 	f := &folder{t: t, dir: t.TempDir(), vectors: &plainVectors{}, embedder: &testutil.HashEmbedder{}}
 	db, err := kv.Open(filepath.Join(t.TempDir(), "docs.db"), nil)
@@ -64,7 +64,7 @@ func open(t *testing.T, files map[string]string, o *Options, later ...string) *f
 	return f
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
