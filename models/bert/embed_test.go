@@ -34,7 +34,7 @@ func randomTexts(n int) []string {
 func TestBatch(t *testing.T) {
 	eachKernel(t, func(t *testing.T, kernel string) {
 		for _, form := range []string{"float", "8-bit", "8-bit odd"} {
-			texts := randomTexts(60)
+			texts := randomTexts(24)
 			_, alone := tinyEncoder(t, tinySpecs[form], models.Description{}, &Options{Kernel: kernel, Threads: 1})
 			var want [][]float32
 			for _, text := range texts {
@@ -46,7 +46,7 @@ func TestBatch(t *testing.T) {
 			}
 			for threads := 1; threads <= 3; threads++ {
 				_, e := tinyEncoder(t, tinySpecs[form], models.Description{}, &Options{Kernel: kernel, Threads: threads})
-				for size := 1; size <= len(texts); size += 7 {
+				for size := 1; size <= len(texts); size += 11 {
 					for at := 0; at+size <= len(texts); at += size {
 						got, err := e.EmbedDocuments(t.Context(), texts[at:at+size])
 						if err != nil {
