@@ -34,6 +34,10 @@ type Options struct {
 	NoRateLimit bool
 	// DefaultMode is the mode of read_context when none is given; "" is hybrid.
 	DefaultMode retriever.Mode
+	// Groups are the tools to offer; nil is Core.
+	Groups []Group
+	// Toolbox is what the tools of Catalog work on; without one they are not offered.
+	Toolbox *workspace.Toolbox
 	// Now is the clock of the limits; nil is time.Now.
 	Now func() time.Time
 }
@@ -57,6 +61,7 @@ type tool struct {
 	name, title, description string
 	input, output            string // JSON Schema
 	readOnly                 bool
+	counts                   bool // the same call twice is not the same as once
 	rate                     rate // zero: unlimited
 	// long marks calls that mostly wait; they are not counted as running.
 	long bool
@@ -92,8 +97,7 @@ func New(engine Engine, o *Options) *Server {
 		s.options.Now = time.Now
 	}
 	s.limits = newLimiter(s.options.Now)
-	// The order is the order of the list and never changes.
-	s.tools = []tool{index(engine), readContext(engine, s.options.DefaultMode), readDoc(engine), status(engine)}
+	s.tools = offered(engine, &s.options)
 	return s
 }
 
@@ -161,7 +165,7 @@ func (t tool) definition() *mcp.Tool {
 	return &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description,
 		InputSchema: json.RawMessage(t.input), OutputSchema: json.RawMessage(t.output),
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.counts, DestructiveHint: &no, OpenWorldHint: &no},
 	}
 }
 

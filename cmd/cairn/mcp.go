@@ -13,8 +13,13 @@ import (
 	"cairn/tools"
 )
 
+type mcpFlags struct {
+	noRateLimit, noIndex, noRecord bool
+	groups                         string
+}
+
 func (a *app) mcpCommand() *cobra.Command {
-	var noRateLimit, noIndex bool
+	var f mcpFlags
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the tools to an agent over MCP on standard input and output",
@@ -23,10 +28,12 @@ func (a *app) mcpCommand() *cobra.Command {
 The folder is indexed in the background from the start; keyword search answers
 while vectors are still being made.`,
 		Args: cobra.NoArgs,
-		RunE: a.command(func(ctx context.Context, _ []string) error { return a.mcp(ctx, noRateLimit, noIndex) }),
+		RunE: a.command(func(ctx context.Context, _ []string) error { return a.mcp(ctx, f) }),
 	}
-	cmd.Flags().BoolVar(&noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
-	cmd.Flags().BoolVar(&noIndex, "no-index", false, "do not index at the start")
+	cmd.Flags().StringVar(&f.groups, "tools", "", "groups of tools to offer, of {core,catalog,all} (default: core, and catalog where tools have been imported)")
+	cmd.Flags().BoolVar(&f.noRecord, "no-record", false, "do not note which documents are read after which search")
+	cmd.Flags().BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
+	cmd.Flags().BoolVar(&f.noIndex, "no-index", false, "do not index at the start")
 	a.model.add(cmd)
 	return cmd
 }
@@ -35,24 +42,44 @@ while vectors are still being made.`,
 // be gone two seconds after its input, and the index survives its end anywhere.
 const closeLimit = 500 * time.Millisecond
 
-func (a *app) mcp(ctx context.Context, noRateLimit, noIndex bool) error {
+func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	log := a.logger(slog.LevelWarn)
+	box, groups, err := a.toolGroups(f.groups)
+	if err != nil {
+		return err
+	}
+	defer box.Close()
 	w, err := a.open(ctx, "mcp", workspace.Owning, func(o *workspace.Options) {
-		o.Background, o.Warm, o.Logger = !noIndex, true, log
+		o.Background, o.Warm, o.Logger = !f.noIndex, true, log
 	})
 	if err != nil {
 		return err
 	}
 	cfg := w.Config()
-	server := tools.New(w, &tools.Options{
+	var engine tools.Engine = w
+	var recorder *tools.Recorder
+	if !f.noRecord {
+		recorder = tools.Record(w, box.Usage, log)
+		engine = recorder
+	}
+	server := tools.New(engine, &tools.Options{
 		Version:     versionName(),
 		Logger:      log,
-		NoRateLimit: noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
+		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
 		DefaultMode: retriever.Mode(cfg.Search.DefaultMode),
+		Groups:      groups,
+		Toolbox:     box,
 	})
 	err = server.ServeStdio(ctx, a.stdin, a.stdout)
 	closed := make(chan error, 1)
-	go func() { closed <- w.Close() }()
+	go func() {
+		if recorder != nil {
+			if err := recorder.Close(); err != nil {
+				log.Warn("recording what was used", "error", err)
+			}
+		}
+		closed <- w.Close()
+	}()
 	select {
 	case closeErr := <-closed:
 		if err == nil {
@@ -64,4 +91,28 @@ func (a *app) mcp(ctx context.Context, noRateLimit, noIndex bool) error {
 		return nil // a server that is told to end has done its work
 	}
 	return err
+}
+
+// toolGroups opens the toolbox and says which groups of tools to offer.
+func (a *app) toolGroups(list string) (*workspace.Toolbox, []tools.Group, error) {
+	groups := []tools.Group{tools.Core}
+	if list != "" {
+		var err error
+		if groups, err = tools.ParseGroups(list); err != nil {
+			return nil, nil, usage("--tools: %w", err)
+		}
+	}
+	sel, _, err := a.choose()
+	if err != nil {
+		return nil, nil, err
+	}
+	box, err := workspace.OpenToolbox(sel, nil)
+	if err != nil || list != "" {
+		return box, groups, err
+	}
+	known, err := box.Catalog.Tools()
+	if len(known) > 0 {
+		groups = append(groups, tools.Catalog)
+	}
+	return box, groups, err
 }

@@ -1,0 +1,142 @@
+package tools
+
+import (
+	"context"
+
+	"cairn/graphrank"
+	"cairn/internal/store/graph"
+	"cairn/internal/workspace"
+)
+
+const relatedToolsDescription = `List the tools (and documents) most used together with one, learnt from recorded work.
+Use it to see what usually comes before or after a tool, or what it needs. Not for finding a tool by what it does.
+relation says what each is to the tool: "needed" (its result goes into the tool), "needs_this" (takes the tool's result), "often_before", "often_after", "related" (they share neighbours). Empty when nothing was recorded.`
+
+const relatedToolsInput = `{
+"type":"object",
+"properties":{
+ "tool":{"type":"string","minLength":1,"maxLength":8192,"description":"A tool's id or name, or 'doc:' and a document's path"},
+ "limit":{"type":"integer","default":10,"minimum":1,"maximum":50},
+ "documents":{"type":"boolean","default":false,"description":"Also list documents"}},
+"required":["tool"],
+"additionalProperties":false}`
+
+const relatedToolsOutput = `{
+"type":"object",
+"properties":{
+ "tool_id":{"type":"string"},
+ "related":{"type":"array","items":{"type":"object","properties":{"tool_id":{"type":"string"},"path":{"type":"string"},"relation":{"type":"string"},"score":{"type":"number"},"count":{"type":"number"}},"required":["relation","score"]}},
+ "message":{"type":"string"},
+ "code":{"type":"integer"},"data":{"type":"object"}
+},
+"anyOf":[{"required":["tool_id","related"]},{"required":["code","message"]}]}`
+
+// maxRelated bounds an answer.
+const maxRelated = 50
+
+// maxPassed is how many documents are passed over for tools.
+const maxPassed = 1000
+
+// relatedAnswer is what is used with a tool.
+type relatedAnswer struct {
+	ToolID  string        `json:"tool_id"`
+	Related []relatedTool `json:"related"`
+	Message string        `json:"message,omitempty"`
+}
+
+// relatedTool is a tool, or a document with its path instead of an id.
+type relatedTool struct {
+	ToolID   string  `json:"tool_id,omitempty"`
+	Path     string  `json:"path,omitempty"`
+	Relation string  `json:"relation"`
+	Score    float64 `json:"score"`
+	// Count is how often the relation was seen, less what decay took; 0 where
+	// there is no direct one.
+	Count float64 `json:"count,omitempty"`
+}
+
+// relatedTools is the tool related_tools.
+func relatedTools(box *workspace.Toolbox) tool {
+	return tool{
+		name: "related_tools", title: "What is used with a tool", description: relatedToolsDescription,
+		input: relatedToolsInput, output: relatedToolsOutput, readOnly: true,
+		call: func(_ context.Context, c call) (any, error) {
+			var a struct {
+				Tool      string `json:"tool"`
+				Limit     *whole `json:"limit"`
+				Documents bool   `json:"documents"`
+			}
+			if err := decode(c.args, &a); err != nil {
+				return nil, err
+			}
+			limit := 10
+			if a.Limit != nil {
+				if limit = int(*a.Limit); limit < 1 || limit > maxRelated {
+					return nil, invalid("limit: %d, want 1 to %d", limit, maxRelated)
+				}
+			}
+			return related(box, a.Tool, limit, a.Documents)
+		},
+	}
+}
+
+func related(box *workspace.Toolbox, name string, limit int, documents bool) (*relatedAnswer, error) {
+	answer := &relatedAnswer{ToolID: name, Related: []relatedTool{}}
+	known := false
+	// What was used need not be in the catalogue, and a document never is.
+	if err := box.Usage.Read(func(g *graphrank.Graph) error {
+		known = g.Has(name)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if _, document := graph.DocumentPath(name); !known && !document {
+		t, err := lookup(box, "tool", name)
+		if err != nil {
+			return nil, err
+		}
+		answer.ToolID = t.ID
+	}
+	err := box.Usage.Read(func(g *graphrank.Graph) error {
+		k := limit
+		if !documents {
+			k += maxPassed // documents may fill many of the first places
+		}
+		for _, s := range g.Related(answer.ToolID, k) {
+			r := relatedTool{ToolID: s.ID, Score: s.Score, Relation: "related"}
+			if path, ok := graph.DocumentPath(s.ID); ok {
+				if !documents {
+					continue
+				}
+				r.ToolID, r.Path = "", path
+			}
+			r.Relation, r.Count = relation(g, answer.ToolID, s.ID)
+			if answer.Related = append(answer.Related, r); len(answer.Related) == limit {
+				break
+			}
+		}
+		return nil
+	})
+	if len(answer.Related) == 0 {
+		answer.Message = "nothing was recorded of what is used with it"
+	}
+	return answer, err
+}
+
+// relation says what other is to id, by the heavier of the edges between them.
+func relation(g *graphrank.Graph, id, other string) (name string, count float64) {
+	to, after := g.Edge(id, other)
+	from, before := g.Edge(other, id)
+	switch {
+	case !after && !before:
+		return "related", 0
+	case after && (!before || to.Weight() >= from.Weight()):
+		if to.Type == graphrank.Dependency {
+			return "needs_this", to.Count
+		}
+		return "often_after", to.Count
+	case from.Type == graphrank.Dependency:
+		return "needed", from.Count
+	}
+	return "often_before", from.Count
+}
