@@ -43,7 +43,9 @@ func (a *app) initialize(force bool) error {
 			return err
 		}
 	}
-	text, err := workspace.DefaultConfig().TOML()
+	cfg := workspace.DefaultConfig()
+	cfg.DAG.Enabled = true // off is for folders that never asked for it
+	text, err := cfg.TOML()
 	if err != nil {
 		return err
 	}

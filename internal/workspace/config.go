@@ -30,6 +30,7 @@ type Config struct {
 	Cache    CacheConfig     `toml:"cache"`
 	Search   SearchConfig    `toml:"search"`
 	Budgets  BudgetsConfig   `toml:"budgets"`
+	DAG      DAGConfig       `toml:"dag"`
 	Warnings []ConfigWarning `toml:"-"` // keys nobody knows, in the order of the file, then reserved ones
 }
 
@@ -95,6 +96,20 @@ type BudgetsConfig struct {
 	Review   int `toml:"review" comment:"reserved"`
 }
 
+// DAGConfig sets what follows from the dependencies of tasks. Each key has a
+// variable of its own in the environment as well: see dagVariables.
+type DAGConfig struct {
+	Enabled        bool   `toml:"enabled" comment:"answer the dag_* tools; cairn dag works in any case"`
+	Channel        string `toml:"channel" comment:"tasks meant when a request names none: cards, or a document such as /plans/a.md"`
+	EnforceStart   bool   `toml:"enforce_on_status_change" comment:"with enabled: refuse to set a card active before its dependencies are done"`
+	DefaultReady   int    `toml:"default_ready_tasks_limit"`
+	MaxReady       int    `toml:"max_ready_tasks_limit"`
+	MaxInDegree    int    `toml:"max_in_degree_warning"`
+	MaxOutDegree   int    `toml:"max_out_degree_warning"`
+	MaxChain       int    `toml:"max_chain_length_warning"`
+	ReferenceDepth int    `toml:"reference_depth" comment:"how far references of a task are followed, 1 to 5"`
+}
+
 // ConfigWarning is something in the configuration that has no effect.
 type ConfigWarning struct {
 	Where string // file:line, or the environment variable's name
@@ -106,13 +121,15 @@ func (w ConfigWarning) String() string { return w.Where + ": " + w.What }
 // DefaultConfig returns the settings of a folder without a configuration.
 func DefaultConfig() Config {
 	return Config{
-		Core:     CoreConfig{TokenLimit: 32000, HashAlgo: "sha256"},
-		Parser:   ParserConfig{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}, AnchorLevels: []int{1, 2, 3}},
-		MCP:      MCPConfig{SearchLimit: 10, RateLimit: true},
-		Watcher:  WatcherConfig{Enabled: true, DebounceMS: 500},
-		Cache:    CacheConfig{CacheMode: "lazy", MemoryLimitMB: 512, Enabled: true},
-		Search:   SearchConfig{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
-		Budgets:  BudgetsConfig{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
+		Core:    CoreConfig{TokenLimit: 32000, HashAlgo: "sha256"},
+		Parser:  ParserConfig{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}, AnchorLevels: []int{1, 2, 3}},
+		MCP:     MCPConfig{SearchLimit: 10, RateLimit: true},
+		Watcher: WatcherConfig{Enabled: true, DebounceMS: 500},
+		Cache:   CacheConfig{CacheMode: "lazy", MemoryLimitMB: 512, Enabled: true},
+		Search:  SearchConfig{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
+		Budgets: BudgetsConfig{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
+		DAG: DAGConfig{Channel: "cards", EnforceStart: true, DefaultReady: 10, MaxReady: 100,
+			MaxInDegree: 10, MaxOutDegree: 10, MaxChain: 20, ReferenceDepth: 3},
 		Warnings: nil,
 	}
 }
@@ -203,6 +220,12 @@ func (c *Config) check() error {
 		{"search.semantic_weight", c.Search.SemanticWeight, 0, 1},
 		{"search.keyword_weight", c.Search.KeywordWeight, 0, 1},
 		{"search.embedding_cache_max_entries", float64(c.Search.EmbeddingCacheMaxEntries), 1, 1e7},
+		{"dag.default_ready_tasks_limit", float64(c.DAG.DefaultReady), 1, 1e6},
+		{"dag.max_ready_tasks_limit", float64(c.DAG.MaxReady), 1, 1e6},
+		{"dag.max_in_degree_warning", float64(c.DAG.MaxInDegree), 1, 1e6},
+		{"dag.max_out_degree_warning", float64(c.DAG.MaxOutDegree), 1, 1e6},
+		{"dag.max_chain_length_warning", float64(c.DAG.MaxChain), 1, 1e6},
+		{"dag.reference_depth", float64(c.DAG.ReferenceDepth), 1, 5},
 	} {
 		if !(r.got >= r.low && r.got <= r.high) {
 			return fmt.Errorf("configuration: %s is %g, want %g to %g", r.key, r.got, r.low, r.high)

@@ -7,10 +7,36 @@ import (
 	"strings"
 )
 
-// override applies CUEDECK_ and then CAIRN_ variables of the form
+// dagVariables are the names the settings of the task graph are known by elsewhere.
+var dagVariables = map[string]string{
+	"TASK_DAG_ENABLED": "enabled", "DAG_ENFORCE_ON_STATUS_CHANGE": "enforce_on_status_change",
+	"DAG_DEFAULT_READY_TASKS_LIMIT": "default_ready_tasks_limit", "DAG_MAX_READY_TASKS_LIMIT": "max_ready_tasks_limit",
+	"DAG_MAX_IN_DEGREE_WARNING": "max_in_degree_warning", "DAG_MAX_OUT_DEGREE_WARNING": "max_out_degree_warning",
+	"DAG_MAX_CHAIN_LENGTH_WARNING": "max_chain_length_warning", "REFERENCE_EXTRACTION_DEPTH": "reference_depth",
+}
+
+// overrideDAG applies dagVariables; empty ones count as not set.
+func (c *Config) overrideDAG(environ []string) error {
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		key, ok := dagVariables[name]
+		if !ok || value == "" {
+			continue
+		}
+		if err := setField(c.field("dag", key), value); err != nil {
+			return fmt.Errorf("environment variable %s=%q: %w", name, value, err)
+		}
+	}
+	return nil
+}
+
+// override applies dagVariables, then CUEDECK_ and then CAIRN_ variables of the form
 // PREFIX_TABLE__KEY=value; lists are separated by commas. Variables without
 // "__" belong to other purposes and are left alone.
 func (c *Config) override(environ []string) error {
+	if err := c.overrideDAG(environ); err != nil {
+		return err
+	}
 	for _, prefix := range []string{"CUEDECK_", "CAIRN_"} {
 		for _, pair := range environ {
 			name, value, _ := strings.Cut(pair, "=")

@@ -1,0 +1,62 @@
+package workspace
+
+import (
+	"time"
+
+	"cairn/internal/task/cards"
+	"cairn/internal/task/dagtools"
+	"cairn/internal/task/files"
+	"cairn/internal/task/mdtask"
+	"cairn/internal/walk"
+)
+
+// Tasks are the tasks of a folder: its cards, those in its documents, and the
+// graphs of both. They need no index and no owner: any number of processes hold
+// them open at once, and each looks at the files for every answer. It is safe
+// for concurrent use.
+type Tasks struct {
+	Cards     *cards.Store
+	Documents *mdtask.Docs
+	Graph     *dagtools.Tools
+	// Enforce is whether a task may start only when its dependencies are done.
+	Enforce bool
+
+	tree *walk.Tree
+}
+
+// TaskOptions are the knobs of OpenTasks. Nil and the zero value mean the defaults.
+type TaskOptions struct {
+	// Person lets Graph answer where the configuration has it off, for commands.
+	Person bool
+	// Searcher ranks documents for queries; without one every document is looked at.
+	Searcher mdtask.Searcher
+	// NoSync leaves the durability of writes to the operating system: for tests.
+	NoSync bool
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// OpenTasks opens the tasks of a folder. It reads and creates nothing until it
+// is asked for something.
+func OpenTasks(sel Selection, cfg Config, o *TaskOptions) (*Tasks, error) {
+	if o == nil {
+		o = &TaskOptions{}
+	}
+	tree, err := walk.Open(sel.roots()...)
+	if err != nil {
+		return nil, err
+	}
+	f := files.New(tree, &files.Options{NoSync: o.NoSync})
+	t := &Tasks{tree: tree, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
+	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce})
+	t.Documents = mdtask.New(f, &mdtask.Options{Depth: cfg.DAG.ReferenceDepth, Now: o.Now, Searcher: o.Searcher, Walk: cfg.walk()})
+	t.Graph = dagtools.New(t.Cards, t.Documents, dagtools.Options{
+		Enabled: cfg.DAG.Enabled || o.Person, DefaultChannel: cfg.DAG.Channel,
+		DefaultReady: cfg.DAG.DefaultReady, MaxReady: cfg.DAG.MaxReady,
+		MaxInDegree: cfg.DAG.MaxInDegree, MaxOutDegree: cfg.DAG.MaxOutDegree, MaxChain: cfg.DAG.MaxChain,
+	})
+	return t, nil
+}
+
+// Close closes the folder.
+func (t *Tasks) Close() error { return t.tree.Close() }

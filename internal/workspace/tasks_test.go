@@ -1,0 +1,80 @@
+package workspace
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cairn/internal/task/cards"
+	"cairn/internal/task/dagtools"
+)
+
+// TestDAGSettings: off without a configuration, the file turns it on, the
+// environment wins over the file.
+func TestDAGSettings(t *testing.T) {
+	root := t.TempDir()
+	stats := func(environ []string, o *TaskOptions) (enforced bool, message string) {
+		t.Helper()
+		cfg, err := LoadConfig(root, environ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks, err := OpenTasks(Selection{Root: root}, cfg, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tasks.Close()
+		return tasks.Enforce, tasks.Graph.Stats(t.Context(), dagtools.StatsRequest{}).Message
+	}
+	const off, on = "DAG system is disabled", "No DAG exists for this channel"
+	for _, step := range []struct {
+		config, environ string
+		person, enforce bool
+		want            string
+	}{
+		{"", "", false, false, off},
+		{"", "", true, false, on},
+		{"", "TASK_DAG_ENABLED=true", false, true, on},
+		{"", "TASK_DAG_ENABLED=1", false, true, on},
+		{"[dag]\nenabled = true\n", "", false, true, on},
+		{"[dag]\nenabled = true\n", "TASK_DAG_ENABLED=", false, true, on},
+		{"[dag]\nenabled = true\n", "DAG_ENFORCE_ON_STATUS_CHANGE=false", false, false, on},
+		{"[dag]\nenabled = true\n", "TASK_DAG_ENABLED=false", false, false, off},
+		{"[dag]\nenabled = true\nchannel = \"-\"\n", "", false, true, "channelId is required but not provided"},
+	} {
+		write(t, filepath.Join(root, ".cairn/config.toml"), step.config)
+		enforced, got := stats([]string{step.environ}, &TaskOptions{Person: step.person})
+		if got != step.want || enforced != step.enforce {
+			t.Errorf("%q with %q: %q, enforced %v, want %q, %v", step.config, step.environ, got, enforced, step.want, step.enforce)
+		}
+	}
+	for _, bad := range []string{"TASK_DAG_ENABLED=yes", "DAG_MAX_READY_TASKS_LIMIT=many", "REFERENCE_EXTRACTION_DEPTH=6"} {
+		name, _, _ := strings.Cut(bad, "=")
+		key := dagVariables[name]
+		if _, err := LoadConfig(root, []string{bad}); err == nil || !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: error %v, want one that names it", bad, err)
+		}
+	}
+}
+
+// TestTasksMakeNothingByLooking: a folder without cards stays as it is.
+func TestTasksMakeNothingByLooking(t *testing.T) {
+	root := t.TempDir()
+	tasks, err := OpenTasks(Selection{Root: root}, DefaultConfig(), &TaskOptions{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tasks.Close()
+	if list, err := tasks.Cards.List(cards.ListRequest{}); err != nil || len(list) != 0 {
+		t.Errorf("List = %v, %v, want none", list, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(root, ".*")); len(left) != 0 {
+		t.Errorf("looking made %v", left)
+	}
+	if _, err := tasks.Cards.Create(t.Context(), cards.CreateRequest{Title: "First"}); err != nil {
+		t.Fatal(err)
+	}
+	if made, _ := filepath.Glob(filepath.Join(root, ".cairn/cards/*.md")); len(made) != 1 {
+		t.Errorf("cards in the folder: %v, want one", made)
+	}
+}
