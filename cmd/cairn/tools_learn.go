@@ -26,8 +26,8 @@ Each line of a FILE ("-" is standard input) is one trace:
 
   {"intent":"copy a file","calls":[{"tool":"read","success":true},{"tool":"write"}],"edges":[[0,1]]}
 
-An edge [i,j] says that call j needed the result of call i. Successful calls that
-follow each other count as a sequence; failed ones teach nothing. A tool is named
+An edge [i,j] says that call j needed the result of call i. In a trace without
+edges, calls that follow each other count as a sequence. Failed calls teach nothing. A tool is named
 by its id, or by its name where only one server has it. A document is "doc:" and
 its path. When any line is no trace nothing is learnt, unless --skip-bad.`,
 		Args: cobra.MinimumNArgs(1),

@@ -185,15 +185,16 @@ func count(t *testing.T, db *kv.DB, bucket string) (n int) {
 
 func TestSights(t *testing.T) {
 	for line, want := range map[string]string{
-		`{"calls":[{"tool":"a"},{"tool":"b"},{"tool":"c"}]}`:                                                      "a>b sequence, b>c sequence",
-		`{"calls":[{"tool":"a"},{"tool":"b"},{"tool":"c"}],"edges":[[0,2]]}`:                                      "a>c dependency, a>b sequence, b>c sequence",
-		`{"calls":[{"tool":"a"},{"tool":"b"}],"edges":[[1,0]]}`:                                                   "b>a dependency",
-		`{"calls":[{"tool":"a"},{"tool":"b","success":false},{"tool":"c","success":true}],"edges":[[0,1],[1,2]]}`: "a>c sequence",
-		`{"calls":[{"tool":"a"},{"tool":"a"},{"tool":"b"},{"tool":"a"},{"tool":"b"}]}`:                            "a>b sequence, b>a sequence",
-		`{"calls":[{"tool":"a"},{"tool":"b"},{"tool":"a"}],"edges":[[0,1],[2,1]]}`:                                "a>b dependency",
-		`{"calls":[{"tool":"a","success":false}]}`:                                                                "",
-		`{"calls":[{"tool":"a"},{"tool":"a"}],"edges":[[0,1]]}`:                                                   "",
-		`{"id":"7","calls":[{"tool":"a","args":{"x":1}},{"tool":"doc:b.md"}],"split":"dev"}`:                      "a>doc:b.md sequence",
+		`{"calls":[{"tool":"a"},{"tool":"b"},{"tool":"c"}]}`:                                           "a>b sequence, b>c sequence",
+		`{"calls":[{"tool":"a"},{"tool":"b"},{"tool":"c"}],"edges":[[0,2]]}`:                           "a>c dependency",
+		`{"calls":[{"tool":"a"},{"tool":"b"}],"edges":[[1,0]]}`:                                        "b>a dependency",
+		`{"calls":[{"tool":"a"},{"tool":"b","success":false},{"tool":"c","success":true}],"edges":[]}`: "a>c sequence",
+		`{"calls":[{"tool":"a"},{"tool":"a"},{"tool":"b"},{"tool":"a"},{"tool":"b"}]}`:                 "a>b sequence, b>a sequence",
+		`{"calls":[{"tool":"a"},{"tool":"b"},{"tool":"a"}],"edges":[[0,1],[2,1]]}`:                     "a>b dependency",
+		`{"calls":[{"tool":"a"},{"tool":"b","success":false},{"tool":"c"}],"edges":[[0,1],[1,2]]}`:     "",
+		`{"calls":[{"tool":"a","success":false}]}`:                                                     "",
+		`{"calls":[{"tool":"a"},{"tool":"a"}],"edges":[[0,1]]}`:                                        "",
+		`{"id":"7","calls":[{"tool":"a","args":{"x":1}},{"tool":"doc:b.md"}],"split":"dev"}`:           "a>doc:b.md sequence",
 	} {
 		tr := trace(t, line)
 		var got []string

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"cairn/graphrank"
@@ -67,10 +66,11 @@ func (t *Trace) Check() error {
 	return nil
 }
 
-// Sights are the relations a trace shows, each once: the explicit edges as
-// dependencies, and successful calls that follow each other as a sequence
-// unless an explicit edge already relates the two, in either direction. Failed
-// calls take no part. The trace has passed Check.
+// Sights are the relations a trace shows, each once: its explicit edges as
+// dependencies or, in a trace without any, successful calls that follow each
+// other as a sequence. Where edges are given they say all there is to say about
+// the order: the calls beside them may be listed in any. Failed calls take no
+// part. The trace has passed Check.
 func (t *Trace) Sights() []Sight {
 	var sights []Sight
 	seen := map[[2]string]bool{}
@@ -85,16 +85,12 @@ func (t *Trace) Sights() []Sight {
 			add(from.Tool, to.Tool, graphrank.Dependency)
 		}
 	}
-	explicit := len(sights)
 	before := ""
 	for _, c := range t.Calls {
-		if !c.OK() {
+		if len(t.Edges) > 0 || !c.OK() {
 			continue
 		}
-		related := slices.ContainsFunc(sights[:explicit], func(s Sight) bool {
-			return s.From == before && s.To == c.Tool || s.From == c.Tool && s.To == before
-		})
-		if before != "" && !related {
+		if before != "" {
 			add(before, c.Tool, graphrank.Sequence)
 		}
 		before = c.Tool
