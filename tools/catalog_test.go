@@ -121,19 +121,21 @@ func TestGroups(t *testing.T) {
 		"both":       {&Options{Groups: []Group{Catalog, Core}, Toolbox: box}, slices.Concat(core, extra)},
 		"catalog":    {&Options{Groups: []Group{Catalog}, Toolbox: box}, extra},
 		"not chosen": {&Options{Toolbox: box}, core},
+		"by name":    {&Options{Groups: []Group{"status", "get_tool", "read_doc"}, Toolbox: box}, []string{"read_doc", "status", "get_tool"}},
+		"all":        {&Options{Groups: []Group{All}, Toolbox: box}, slices.Concat(core, extra)},
 	} {
 		if got := names(c.o); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	for list, want := range map[string]int{"all": len(groups), "core": 1, "core, catalog": 2, "": 0, "cor": 0} {
+	for list, want := range map[string]int{"all": 1, "core": 1, "core, catalog": 2, "tools,status": 2, "": 0, "cor": 0} {
 		if got, err := ParseGroups(list); len(got) != want || (err == nil) != (want > 0) {
 			t.Errorf("ParseGroups(%q) = %v, %v, want %d groups", list, got, err, want)
 		}
 	}
 	counter := &bpe.Counter{}
 	tokens := 0
-	s := New(&fake{}, &Options{Groups: groups, Toolbox: box})
+	s := New(&fake{}, &Options{Groups: []Group{Core, Catalog}, Toolbox: box})
 	for _, tool := range s.tools {
 		text, err := marshal(tool.definition())
 		if err != nil {

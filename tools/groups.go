@@ -4,54 +4,98 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"cairn/internal/workspace"
 )
 
-// Group names tools that are offered together. An agent chooses well among a
-// dozen tools and badly among thirty, so a server offers what its folder needs.
+// Group names tools that are offered together, or one tool by its own name. An
+// agent chooses well among a dozen tools and badly among thirty, so a server
+// offers what its folder needs.
 type Group string
 
-// The groups, in the order in which their tools are listed.
+// The groups.
 const (
-	// Core searches, reads and indexes documents.
+	// Core is the main job: search, read, keep the tasks.
 	Core Group = "core"
+	// Tasks are the task cards and the tasks in documents; it needs Options.Tasks.
+	Tasks Group = "tasks"
+	// DAG answers what follows from the dependencies of tasks; it needs Options.Tasks.
+	DAG Group = "dag"
+	// Docs browses, searches and edits documents section by section; what
+	// is more than reading needs Options.Tasks.
+	Docs Group = "docs"
 	// Catalog looks tools up and records how they are used; it needs Options.Toolbox.
 	Catalog Group = "catalog"
+	// All is every tool.
+	All Group = "all"
 )
 
-var groups = []Group{Core, Catalog}
+var groups = []Group{Core, Tasks, DAG, Docs, Catalog, All}
 
-// ParseGroups reads names of groups separated by commas; "all" is every one.
-func ParseGroups(list string) ([]Group, error) {
-	if list == "all" {
-		return groups, nil
+// offer is a tool with the groups it belongs to, beside All.
+type offer struct {
+	tool tool
+	in   []Group
+}
+
+// offers are all tools that o has the means for. The order is that of every list.
+func offers(e Engine, o *Options) []offer {
+	list := []offer{
+		{index(e), []Group{Core}},
+		{readContext(e, o.DefaultMode), []Group{Core, Docs}},
+		{readDoc(e), []Group{Core, Docs}},
+		{status(e), []Group{Core}},
 	}
+	if box := o.Toolbox; box != nil {
+		list = append(list,
+			offer{getTool(box), []Group{Catalog}},
+			offer{relatedTools(box), []Group{Catalog}},
+			offer{recordUsage(box), []Group{Catalog}},
+		)
+	}
+	return list
+}
+
+// ParseGroups reads names of groups and of tools, separated by commas. "tools"
+// is another name of Catalog.
+func ParseGroups(list string) ([]Group, error) {
 	var chosen []Group
 	for name := range strings.SplitSeq(list, ",") {
 		g := Group(strings.TrimSpace(name))
-		if !slices.Contains(groups, g) {
-			return nil, fmt.Errorf("unknown group of tools %q, want {core,catalog,all}", name)
+		if g == "tools" {
+			g = Catalog
+		}
+		if !slices.Contains(groups, g) && !slices.Contains(toolNames(), string(g)) {
+			return nil, fmt.Errorf("unknown group of tools %q, want {core,tasks,dag,docs,tools,all} or names of tools", name)
 		}
 		chosen = append(chosen, g)
 	}
 	return chosen, nil
 }
 
-// offered are the tools of the chosen groups. The order is the order of the
-// list and does not depend on how the groups were named.
+// offered are the tools of the chosen groups, in an order that does not depend
+// on how the groups were named.
 func offered(e Engine, o *Options) []tool {
 	chosen := o.Groups
 	if chosen == nil {
 		chosen = []Group{Core}
 	}
 	var list []tool
-	for _, g := range groups {
-		switch {
-		case !slices.Contains(chosen, g):
-		case g == Core:
-			list = append(list, index(e), readContext(e, o.DefaultMode), readDoc(e), status(e))
-		case g == Catalog && o.Toolbox != nil:
-			list = append(list, getTool(o.Toolbox), relatedTools(o.Toolbox), recordUsage(o.Toolbox))
+	for _, c := range offers(e, o) {
+		in := func(g Group) bool { return slices.Contains(chosen, g) }
+		if in(All) || in(Group(c.tool.name)) || slices.ContainsFunc(c.in, in) {
+			list = append(list, c.tool)
 		}
 	}
 	return list
+}
+
+// toolNames are the names of all tools there are.
+func toolNames() []string {
+	var names []string
+	// Nothing is called, so nothing has to be open.
+	for _, c := range offers(nil, &Options{Toolbox: &workspace.Toolbox{}}) {
+		names = append(names, c.tool.name)
+	}
+	return names
 }

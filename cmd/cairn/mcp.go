@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +33,7 @@ while vectors are still being made.`,
 		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error { return a.mcp(ctx, f) }),
 	}
-	cmd.Flags().StringVar(&f.groups, "tools", "", "groups of tools to offer, of {core,catalog,all} (default: core, and catalog where tools have been imported)")
+	cmd.Flags().StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,all}, or names of tools (default: core, and tools where some have been imported)")
 	cmd.Flags().BoolVar(&f.noRecord, "no-record", false, "do not note which documents are read after which search")
 	cmd.Flags().BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
 	cmd.Flags().BoolVar(&f.noIndex, "no-index", false, "do not index at the start")
@@ -43,6 +46,9 @@ while vectors are still being made.`,
 const closeLimit = 500 * time.Millisecond
 
 func (a *app) mcp(ctx context.Context, f mcpFlags) error {
+	// A client that closes our output ends the session: its write fails, instead
+	// of a signal that ends the process in its midst.
+	signal.Ignore(syscall.SIGPIPE)
 	log := a.logger(slog.LevelWarn)
 	box, groups, err := a.toolGroups(f.groups)
 	if err != nil {
@@ -87,7 +93,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		}
 	case <-time.After(closeLimit):
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, syscall.EPIPE) {
 		return nil // a server that is told to end has done its work
 	}
 	return err
