@@ -14,14 +14,17 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
 	// maxLine bounds one message in bytes; requests here are short.
 	maxLine = 4 << 20
 	// maxInFlight bounds the requests of a session that are being worked on;
-	// reading pauses at the bound.
+	// reading pauses at the bound. One counts once for itself and once more for
+	// each unit of its length, so that 1024 short ones have room, or 64 MiB.
 	maxInFlight = 1024
+	unit        = 64 << 10 // bytes
 	// drainLimit is how long the answers still owed are waited for once the
 	// input has ended. The process has to be gone within two seconds.
 	drainLimit = 1200 * time.Millisecond
@@ -58,7 +61,9 @@ type conn struct {
 	mu      sync.Mutex
 	owed    map[any]*debt // by request id
 	idle    chan struct{} // closed when owed is empty and someone drains
-	slots   chan struct{}
+	slots   *semaphore.Weighted
+	waiting context.Context // for slots; ends with shutdown
+	hurry   context.CancelFunc
 	version string // negotiated protocol version; "" before initialize
 }
 
@@ -73,6 +78,7 @@ type debt struct {
 	cancel context.CancelFunc // for direct calls
 	batch  *batch             // nil outside a batch
 	place  int                // in the batch
+	weight int64              // of maxInFlight
 }
 
 // newConn starts reading lines. The goroutine that reads ends with the input
@@ -81,8 +87,9 @@ func newConn(ctx context.Context, in io.Reader, out io.Writer, isDirect func(str
 	c := &conn{
 		ctx: ctx, isDirect: isDirect, direct: direct, out: out,
 		lines: make(chan line), stop: make(chan struct{}), closed: make(chan struct{}),
-		owed: map[any]*debt{}, slots: make(chan struct{}, maxInFlight),
+		owed: map[any]*debt{}, slots: semaphore.NewWeighted(maxInFlight),
 	}
+	c.waiting, c.hurry = context.WithCancel(ctx)
 	go c.readLines(in)
 	return c
 }
@@ -95,12 +102,20 @@ func (c *conn) SessionID() string { return "" }
 
 // Close implements mcp.Connection.
 func (c *conn) Close() error {
-	c.once.close.Do(func() { close(c.closed) })
+	c.once.close.Do(func() {
+		close(c.closed)
+		c.hurry()
+	})
 	return nil
 }
 
 // shutdown ends the input: what has been read is still answered.
-func (c *conn) shutdown() { c.once.stop.Do(func() { close(c.stop) }) }
+func (c *conn) shutdown() {
+	c.once.stop.Do(func() {
+		close(c.stop)
+		c.hurry()
+	})
+}
 
 // last is the next line after shutdown: what was sent before it may still be on
 // its way through the pipe.
@@ -231,7 +246,7 @@ func (c *conn) message(text []byte, b *batch, place int) jsonrpc.Message {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
-	if !c.owe(req.ID.Raw(), &debt{method: req.Method, cancel: cancel, batch: b, place: place}) {
+	if !c.owe(req.ID.Raw(), &debt{method: req.Method, cancel: cancel, batch: b, place: place, weight: 1 + int64(len(text)/unit)}) {
 		cancel()
 		c.reply(b, place, nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("Invalid Request: id %v is in use", req.ID.Raw())})
 		return nil
@@ -312,11 +327,15 @@ func (c *conn) writeMessage(msg jsonrpc.Message) error {
 	return c.writeLine(text)
 }
 
-// writeLine writes one line in one piece: nothing else may stand in between.
+// writeLine writes one line in one piece: nothing else may stand in between. A
+// client that does not read any more has no further requests either.
 func (c *conn) writeLine(text []byte) error {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	_, err := c.out.Write(append(text, '\n'))
+	if err != nil {
+		c.shutdown()
+	}
 	return err
 }
 
@@ -357,16 +376,16 @@ func idOf(text []byte) any {
 	return nil
 }
 
-// owe records that a request has to be answered; false when its id is in use.
+// owe records that a request has to be answered, when there is room for it;
+// false when its id is in use.
 func (c *conn) owe(id any, d *debt) bool {
-	select {
-	case c.slots <- struct{}{}:
-	case <-c.closed:
+	if c.slots.Acquire(c.waiting, d.weight) != nil {
+		d.weight = 0 // the last ones go beyond the bound
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.owed[id] != nil {
-		<-c.slots
+		c.slots.Release(d.weight)
 		return false
 	}
 	c.owed[id] = d
@@ -382,10 +401,7 @@ func (c *conn) settle(id any, d *debt) {
 		return
 	}
 	delete(c.owed, id)
-	select {
-	case <-c.slots:
-	default:
-	}
+	c.slots.Release(d.weight)
 	if len(c.owed) == 0 && c.idle != nil {
 		close(c.idle)
 		c.idle = nil
