@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +39,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := heeding(ctx, interruptLimit, func() error { return root.ExecuteContext(ctx) })
 	switch {
 	case err == nil:
 		return exitDone
@@ -56,6 +57,31 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// interruptLimit bounds what a command still does after a signal. A write to
+// the keyword index can take seconds on a busy machine and cannot be cut short;
+// the index survives the end of the process at any moment.
+const interruptLimit = 1800 * time.Millisecond
+
+// heeding runs fn and returns its error, or ctx's when fn goes on for limit
+// after ctx has ended. The process is about to end then.
+func heeding(ctx context.Context, limit time.Duration, fn func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- fn() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		return ctx.Err()
+	}
 }
 
 // usageError is a request that makes no sense as it was put.
