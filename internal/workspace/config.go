@@ -10,9 +10,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"cairn/internal/store/graph"
 	"cairn/internal/walk"
 )
 
@@ -31,6 +33,7 @@ type Config struct {
 	Search   SearchConfig    `toml:"search"`
 	Budgets  BudgetsConfig   `toml:"budgets"`
 	DAG      DAGConfig       `toml:"dag"`
+	Usage    UsageConfig     `toml:"usage"`
 	Warnings []ConfigWarning `toml:"-"` // keys nobody knows, in the order of the file, then reserved ones
 }
 
@@ -110,6 +113,20 @@ type DAGConfig struct {
 	ReferenceDepth int    `toml:"reference_depth" comment:"how far references of a task are followed, 1 to 5"`
 }
 
+// UsageConfig sets what is learnt from use.
+type UsageConfig struct {
+	Record       bool `toml:"record" comment:"note which documents are read after which search"`
+	HalfLifeDays int  `toml:"half_life_days" comment:"days in which what is not seen again loses half its count; 0 keeps all"`
+}
+
+// graph are the settings of the usage graph.
+func (c UsageConfig) graph() *graph.Options {
+	if c.HalfLifeDays == 0 {
+		return &graph.Options{HalfLife: -1}
+	}
+	return &graph.Options{HalfLife: time.Duration(c.HalfLifeDays) * 24 * time.Hour}
+}
+
 // ConfigWarning is something in the configuration that has no effect.
 type ConfigWarning struct {
 	Where string // file:line, or the environment variable's name
@@ -130,6 +147,7 @@ func DefaultConfig() Config {
 		Budgets: BudgetsConfig{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
 		DAG: DAGConfig{Channel: "cards", EnforceStart: true, DefaultReady: 10, MaxReady: 100,
 			MaxInDegree: 10, MaxOutDegree: 10, MaxChain: 20, ReferenceDepth: 3},
+		Usage:    UsageConfig{Record: true, HalfLifeDays: 90},
 		Warnings: nil,
 	}
 }
@@ -226,6 +244,7 @@ func (c *Config) check() error {
 		{"dag.max_out_degree_warning", float64(c.DAG.MaxOutDegree), 1, 1e6},
 		{"dag.max_chain_length_warning", float64(c.DAG.MaxChain), 1, 1e6},
 		{"dag.reference_depth", float64(c.DAG.ReferenceDepth), 1, 5},
+		{"usage.half_life_days", float64(c.Usage.HalfLifeDays), 0, 36_500},
 	} {
 		if !(r.got >= r.low && r.got <= r.high) {
 			return fmt.Errorf("configuration: %s is %g, want %g to %g", r.key, r.got, r.low, r.high)

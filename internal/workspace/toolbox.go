@@ -35,15 +35,15 @@ type Toolbox struct {
 }
 
 // OpenToolbox opens the toolbox of a folder. It creates nothing until
-// something is written. o may be nil.
-func OpenToolbox(sel Selection, o *graph.Options) (*Toolbox, error) {
+// something is written.
+func OpenToolbox(sel Selection, c UsageConfig) (*Toolbox, error) {
 	w := &Workspace{selection: sel, dir: filepath.Join(sel.Root, ".cairn", "index")}
 	catalogDB := &sharedFile{path: filepath.Join(w.dir, catalogFile), prepare: w.prepare}
 	usageDB := &sharedFile{path: filepath.Join(w.dir, usageFile), prepare: w.prepare}
 	t := &Toolbox{files: []*sharedFile{catalogDB, usageDB}}
 	var err error
 	if t.Catalog, err = catalog.Open(catalogDB); err == nil {
-		t.Usage, err = graph.Open(usageDB, o)
+		t.Usage, err = graph.Open(usageDB, c.graph())
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close())

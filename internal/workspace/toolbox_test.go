@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
@@ -17,7 +18,7 @@ import (
 
 func openToolbox(t *testing.T, root string) *Toolbox {
 	t.Helper()
-	box, err := OpenToolbox(Selection{Root: root}, &graph.Options{HalfLife: -1})
+	box, err := OpenToolbox(Selection{Root: root}, UsageConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,5 +133,20 @@ func TestToolboxOfManyProcesses(t *testing.T) {
 	intents, err := box.Usage.Intents()
 	if err != nil || len(intents) != 4*learned || last != 4*learned {
 		t.Errorf("%d intents, count %v, %v, want %d of each", len(intents), last, err, 4*learned)
+	}
+}
+
+// TestUsageSettings: the half-life is what the configuration says, 0 is none.
+func TestUsageSettings(t *testing.T) {
+	for days, want := range map[int]time.Duration{0: -1, 90: 90 * 24 * time.Hour} {
+		if got := (UsageConfig{HalfLifeDays: days}).graph().HalfLife; got != want {
+			t.Errorf("half_life_days %d is %v, want %v", days, got, want)
+		}
+	}
+	for value, ok := range map[string]bool{"30": true, "0": true, "-1": false, "x": false} {
+		cfg, err := LoadConfig(t.TempDir(), []string{"CAIRN_USAGE__HALF_LIFE_DAYS=" + value, "CAIRN_USAGE__RECORD=false"})
+		if (err == nil) != ok || ok && cfg.Usage.Record {
+			t.Errorf("CAIRN_USAGE__HALF_LIFE_DAYS=%s: %+v, %v", value, cfg.Usage, err)
+		}
 	}
 }

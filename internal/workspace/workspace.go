@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"cairn/models"
@@ -66,6 +67,8 @@ type Workspace struct {
 	access  Access
 	current engine // nil after a close or when the owner went away
 	closed  bool
+	// unwritable is why an owner had to become a reader.
+	unwritable error
 }
 
 // Open opens the folder of sel. With Owning it creates the index's folder.
@@ -111,7 +114,13 @@ func (w *Workspace) Index(ctx context.Context, r IndexRequest, progress func(Pro
 	if err := w.own(ctx); err != nil {
 		return nil, err
 	}
-	return ask(ctx, w, func(e engine) (*IndexReport, error) { return e.Index(ctx, r, progress) })
+	report, err = ask(ctx, w, func(e engine) (*IndexReport, error) { return e.Index(ctx, r, progress) })
+	if errors.Is(err, errReadOnly) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return nil, w.unwritable
+	}
+	return report, err
 }
 
 // Status tells the state of the workspace.
@@ -198,14 +207,43 @@ func (w *Workspace) own(ctx context.Context) error {
 	return e.close()
 }
 
-// open finds the way into the folder: its owner's socket, else its stores.
-// w.mu is held.
+// open finds the way into the folder. Where nothing can be written, an index
+// that is there is opened for reading. w.mu is held.
 func (w *Workspace) open(ctx context.Context) (engine, error) {
-	if w.access == Owning {
+	e, err := w.openAs(ctx, w.access)
+	if w.access != Owning || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return e, err
+	}
+	w.unwritable = &UnwritableError{Dir: w.dir, Err: err}
+	if ok, err := w.indexed(); !ok || err != nil {
+		return nil, w.unwritable
+	}
+	w.options.Logger.Warn("answering from the index as it is", "reason", w.unwritable)
+	return w.openAs(ctx, Reading)
+}
+
+// UnwritableError says that a folder's index cannot be made or changed, since
+// the file system or its permissions do not let this process write.
+type UnwritableError struct {
+	Dir string // of the index
+	Err error
+}
+
+func (e *UnwritableError) Error() string {
+	return fmt.Sprintf("cannot write the index in %s, so it can be searched at most: %v", e.Dir, e.Err)
+}
+
+func (e *UnwritableError) Unwrap() error { return e.Err }
+
+// openAs opens the folder's owner's socket, else its stores. w.mu is held.
+func (w *Workspace) openAs(ctx context.Context, access Access) (engine, error) {
+	if access == Owning {
 		if err := w.prepare(); err != nil {
 			return nil, err
 		}
-	} else if !w.indexed() {
+	} else if ok, err := w.indexed(); err != nil {
+		return nil, err
+	} else if !ok {
 		return missing{w}, nil
 	}
 	lock := newFileLock(w.dir)
@@ -223,7 +261,7 @@ func (w *Workspace) open(ctx context.Context) (engine, error) {
 		} else if !errors.Is(err, errGone) && !errors.Is(err, context.DeadlineExceeded) {
 			return false, err
 		}
-		if w.access == Reading {
+		if access == Reading {
 			ok, err := lock.tryRead()
 			if !ok || err != nil {
 				return false, err
@@ -264,10 +302,17 @@ func (w *Workspace) sameModel(r *remote) error {
 	return nil
 }
 
-// indexed reports whether there is an index to read.
-func (w *Workspace) indexed() bool {
-	_, err := os.Stat(filepath.Join(w.dir, documentsFile))
-	return err == nil
+// indexed reports whether there is an index. One that this user may not read
+// is an error.
+func (w *Workspace) indexed() (bool, error) {
+	f, err := os.Open(filepath.Join(w.dir, documentsFile))
+	switch {
+	case err == nil:
+		return true, f.Close()
+	case errors.Is(err, fs.ErrPermission):
+		return false, fmt.Errorf("cannot read the index in %s: permission denied; it is another user's", w.dir)
+	}
+	return false, nil
 }
 
 // prepare makes the index's folder, and keeps it out of version control.
