@@ -11,7 +11,6 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
-	"cairn/internal/store/graph"
 	"cairn/internal/workspace"
 	"cairn/models/bpe"
 	"cairn/retriever"
@@ -20,7 +19,7 @@ import (
 // toolbox holds a few tools in a folder of its own.
 func toolbox(t *testing.T) *workspace.Toolbox {
 	t.Helper()
-	box, err := workspace.OpenToolbox(workspace.Selection{Root: t.TempDir()}, &graph.Options{HalfLife: -1})
+	box, err := workspace.OpenToolbox(workspace.Selection{Root: t.TempDir()}, workspace.UsageConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

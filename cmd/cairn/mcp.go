@@ -34,7 +34,7 @@ while vectors are still being made.`,
 		RunE: a.command(func(ctx context.Context, _ []string) error { return a.mcp(ctx, f) }),
 	}
 	cmd.Flags().StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,all}, or names of tools (default: core, and tools where some have been imported)")
-	cmd.Flags().BoolVar(&f.noRecord, "no-record", false, "do not note which documents are read after which search")
+	cmd.Flags().BoolVar(&f.noRecord, "no-record", false, "do not note which documents are read after which search (also usage.record = false)")
 	cmd.Flags().BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
 	cmd.Flags().BoolVar(&f.noIndex, "no-index", false, "do not index at the start")
 	a.model.add(cmd)
@@ -64,7 +64,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	cfg := w.Config()
 	var engine tools.Engine = w
 	var recorder *tools.Recorder
-	if !f.noRecord {
+	if cfg.Usage.Record && !f.noRecord {
 		recorder = tools.Record(w, box.Usage, log)
 		engine = recorder
 	}
@@ -108,11 +108,11 @@ func (a *app) toolGroups(list string) (*workspace.Toolbox, []tools.Group, error)
 			return nil, nil, usage("--tools: %w", err)
 		}
 	}
-	sel, _, err := a.choose()
+	sel, cfg, err := a.choose()
 	if err != nil {
 		return nil, nil, err
 	}
-	box, err := workspace.OpenToolbox(sel, nil)
+	box, err := workspace.OpenToolbox(sel, cfg.Usage)
 	if err != nil || list != "" {
 		return box, groups, err
 	}

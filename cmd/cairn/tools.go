@@ -28,11 +28,11 @@ that work through ` + "`cairn mcp`" + `; it stays in the folder's .cairn/index.`
 // withToolbox opens the folder's toolbox for fn.
 func (a *app) withToolbox(fn func(context.Context, *workspace.Toolbox, []string) error) func(*cobra.Command, []string) error {
 	return a.command(func(ctx context.Context, args []string) error {
-		sel, _, err := a.choose()
+		sel, cfg, err := a.choose()
 		if err != nil {
 			return err
 		}
-		box, err := workspace.OpenToolbox(sel, nil)
+		box, err := workspace.OpenToolbox(sel, cfg.Usage)
 		if err != nil {
 			return err
 		}
