@@ -490,7 +490,7 @@ func autolink(rest []byte) ([]byte, bool) {
 func (p *plain) entity() {
 	rest := p.src[p.i:min(len(p.src), p.i+34)]
 	end := bytes.IndexByte(rest, ';')
-	if end > 1 && (rest[1] == '#' || isLetter(rest[1])) && bytes.IndexAny(rest[:end], " \n\t<") < 0 {
+	if end > 1 && (rest[1] == '#' || isLetter(rest[1])) && !bytes.ContainsAny(rest[:end], " \n\t<") {
 		if s := html.UnescapeString(string(rest[:end+1])); s != string(rest[:end+1]) {
 			if s == "\u00a0" {
 				p.blank()

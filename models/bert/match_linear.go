@@ -112,11 +112,11 @@ func (m *matcher) gemm(n *node) (applied, bool, error) {
 	}
 	for _, f := range []string{"alpha", "beta"} {
 		if v, ok := n.floats[f]; ok && v != 1 {
-			return applied{}, true, fmt.Errorf("Gemm with %s = %g is not supported", f, v)
+			return applied{}, true, fmt.Errorf("a Gemm with %s = %g is not supported", f, v)
 		}
 	}
 	if n.ints["transA"] != 0 {
-		return applied{}, true, errors.New("Gemm with transA is not supported")
+		return applied{}, true, errors.New("a Gemm with transA is not supported")
 	}
 	l, err := dense(w, n.ints["transB"] != 0)
 	if err == nil && len(bias) != l.out {

@@ -156,7 +156,7 @@ func (r *record) encode(codes, floats []byte) []byte {
 	h = binary.LittleEndian.AppendUint32(h, checksum(b[headerSize:headerSize+names]))
 	h = binary.LittleEndian.AppendUint32(h, checksum(codes))
 	h = binary.LittleEndian.AppendUint32(h, checksum(floats))
-	binary.LittleEndian.PutUint32(b[60:], checksum(b[:60]))
+	binary.LittleEndian.PutUint32(b[60:], checksum(h[:60]))
 	return b
 }
 

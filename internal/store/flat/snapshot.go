@@ -59,8 +59,6 @@ func (s *snapshot) isDead(slot int) bool { return s.dead[slot>>6]>>(slot&63)&1 !
 
 func (s *snapshot) id(slot int) string { return s.blocks[slot/blockLen].id[slot%blockLen] }
 
-func (s *snapshot) doc(slot int) uint32 { return s.blocks[slot/blockLen].doc[slot%blockLen] }
-
 // grow adds n live slots and returns the first.
 func (s *snapshot) grow(n int) (first int) {
 	first = s.n
