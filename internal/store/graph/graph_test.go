@@ -214,7 +214,7 @@ func TestReadTraces(t *testing.T) {
 not JSON
 {"calls":[{"tool":""}]}
 {"calls":[{"tool":"a"},{"tool":"b"}],"edges":[[0,2]]}
-{"calls":[{"tool":"a"}],"edges":[[0,0]]}
+{"calls":[{"tool":"a"}],"edges":[[0,1]]}
 {"calls":[{"tool":"a"}],"edges":[[-1,0]]}
 {"calls":[{"tool":7}]}
 {"intent":"last","calls":[{"tool":"b"}]}`
@@ -241,16 +241,22 @@ func TestLearnRemembers(t *testing.T) {
 	db, c := openDB(t), &clock{start}
 	s := open(t, db, &Options{Now: c.now})
 	traces := []Trace{
-		trace(t, `{"intent":"Copy a file","calls":[{"tool":"read"},{"tool":"stat","success":false},{"tool":"write"}],"edges":[[0,2],[1,2]]}`),
+		trace(t, `{"intent":"Copy a file","calls":[{"tool":"read"},{"tool":"stat","success":false},{"tool":"write"}],"edges":[[0,2],[1,2],[0,0]]}`),
 		trace(t, `{"intent":"","calls":[{"tool":"read"}]}`),
 		trace(t, `{"intent":"Fail","calls":[{"tool":"read","success":false}]}`),
 	}
 	if err := s.Learn(t.Context(), traces...); err != nil {
 		t.Fatal(err)
 	}
+	if got, _ := s.Intents(); len(got) != 1 || !cmp.Equal(got[0].Edges, [][2]int{{0, 1}}) {
+		t.Errorf("intents %+v, want one with the edge of its successful calls", got)
+	}
 	c.t = start.Add(time.Hour)
 	if err := s.Learn(t.Context(), trace(t, `{"intent":" copy  A FILE","calls":[{"tool":"write"},{"tool":"read"}]}`), trace(t, `{"intent":"copy a file","calls":[{"tool":"cp"}]}`)); err != nil {
 		t.Fatal(err)
+	}
+	if got, _ := s.Intents(); len(got) != 2 || !cmp.Equal(got[1].Edges, [][2]int(nil)) || !cmp.Equal(got[0].Edges, [][2]int(nil)) {
+		t.Errorf("edges after the order was given anew: %+v, want none", got)
 	}
 	want := []Intent{
 		{Text: "copy  A FILE", Tools: []string{"write", "read"}, Last: c.t, Count: 2},

@@ -27,7 +27,8 @@ type Trace struct {
 	Intent string `json:"intent,omitempty"`
 	// Calls are in the order they were made.
 	Calls []Call `json:"calls"`
-	// Edges are pairs of positions in Calls: the second needed the first's result.
+	// Edges are pairs of positions in Calls: the second needed the first's
+	// result. A pair of one position with itself says nothing.
 	Edges [][2]int `json:"edges,omitempty"`
 }
 
@@ -59,8 +60,8 @@ func (t *Trace) Check() error {
 		}
 	}
 	for i, e := range t.Edges {
-		if min(e[0], e[1]) < 0 || max(e[0], e[1]) >= len(t.Calls) || e[0] == e[1] {
-			return fmt.Errorf("edges[%d]: %v, want two different positions below %d", i, e, len(t.Calls))
+		if min(e[0], e[1]) < 0 || max(e[0], e[1]) >= len(t.Calls) {
+			return fmt.Errorf("edges[%d]: %v, want two positions below %d", i, e, len(t.Calls))
 		}
 	}
 	return nil
@@ -111,7 +112,7 @@ func (t *Trace) Memory() (m Intent, ok bool) {
 		}
 	}
 	for _, e := range t.Edges {
-		if from, to := place[e[0]], place[e[1]]; from >= 0 && to >= 0 {
+		if from, to := place[e[0]], place[e[1]]; from >= 0 && to >= 0 && from != to {
 			m.Edges = append(m.Edges, [2]int{from, to})
 		}
 	}
