@@ -1,7 +1,6 @@
 package retriever
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"cairn/internal/markdown"
 	"cairn/internal/store/docs"
+	"cairn/internal/walk"
 )
 
 // linesSuffix is the ":from-to" behind a path.
@@ -24,34 +24,39 @@ type suffix struct {
 // locate reads the file a place is in. A path that exists as written is not
 // searched for "#" and ":".
 func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool, err error) {
-	f, cached, err = r.open(spec)
-	var missing *NotFoundError
-	if err == nil || !errors.As(err, &missing) && !isInvalidPath(err) {
-		return f, rest, cached, err
-	}
+	// A file whose own name looks like that is rare, but goes first. It is only
+	// asked for: not finding it must not cost a search for near names.
 	asked := spec
-	if i := strings.LastIndexByte(spec, '#'); i > 0 {
-		spec, rest.anchor = spec[:i], spec[i+1:]
-	} else if m := linesSuffix.FindStringSubmatch(spec); m != nil {
-		spec = m[1]
-		rest.from, _ = strconv.Atoi(m[2]) // the pattern admits nothing else
-		rest.to = rest.from
-		if m[3] != "" {
-			rest.to, _ = strconv.Atoi(m[3])
+	if !r.exists(spec) {
+		if i := strings.LastIndexByte(spec, '#'); i > 0 {
+			spec, rest.anchor = spec[:i], spec[i+1:]
+		} else if m := linesSuffix.FindStringSubmatch(spec); m != nil {
+			spec = m[1]
+			rest.from, _ = strconv.Atoi(m[2]) // the pattern admits nothing else
+			rest.to = rest.from
+			if m[3] != "" {
+				rest.to, _ = strconv.Atoi(m[3])
+			}
+			if rest.from < 1 || rest.to < rest.from {
+				return nil, rest, false, invalid("path", "lines %d-%d of %q, want from 1 on and in order", rest.from, rest.to, asked)
+			}
 		}
-		if rest.from < 1 || rest.to < rest.from {
-			return nil, rest, false, invalid("path", "lines %d-%d of %q, want from 1 on and in order", rest.from, rest.to, asked)
-		}
-	} else {
-		return nil, rest, false, err
 	}
 	f, cached, err = r.open(spec)
 	return f, rest, cached, err
 }
 
-func isInvalidPath(err error) bool {
-	var bad *InvalidError
-	return errors.As(err, &bad)
+// exists reports whether there is a file of exactly that name.
+func (r *Retriever) exists(name string) bool {
+	if r.sources.Files == nil {
+		return false
+	}
+	name, err := walk.Clean(name)
+	if err != nil {
+		return false
+	}
+	_, err = r.sources.Files.Stat(name)
+	return err == nil
 }
 
 // extent is the part of a file that is read: bytes [start, end).
