@@ -373,6 +373,29 @@ func TestShortRunsMakeProgress(t *testing.T) {
 	sameAsClean(t, root, f.stores, f.embedder, nil)
 }
 
+// TestFirstWindowIsSmall: embedding begins, and the first documents are
+// complete, long before a large index has been read.
+func TestFirstWindowIsSmall(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := newFixture(t, generated(t, 100), nil)
+	f.embedder.Before = func([]string) error {
+		if f.embedder.Embedded() >= firstWindow {
+			cancel()
+		}
+		return ctx.Err()
+	}
+	if _, err := f.Run(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Fatalf("run: %v, want cancelled", err)
+	}
+	counts, err := f.stores.Docs.Counts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done := counts.Chunks - counts.Vectors.Chunks; counts.Chunks < 4*firstWindow || done < firstWindow/2 {
+		t.Errorf("after %d of %d texts, documents of %d chunks are complete, want at least %d", f.embedder.Embedded(), counts.Chunks, done, firstWindow/2)
+	}
+}
+
 func TestPace(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {

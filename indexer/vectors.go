@@ -25,7 +25,10 @@ const (
 // otherwise not end one within a short session.
 const (
 	firstBatch = 8
-	quickBatch = 400 * time.Millisecond
+	// Nothing is embedded before the first window is read, and its documents
+	// are complete only at its end.
+	firstWindow = 128 // chunks
+	quickBatch  = 400 * time.Millisecond
 )
 
 // lastWrite is how long a cancelled run goes on in order to write what it has
@@ -95,8 +98,9 @@ func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t 
 }
 
 func (x *Indexer) readWindows(ctx context.Context, windows chan<- *window) error {
-	for after := ""; ; {
-		w, err := x.readWindow(after)
+	size := min(firstWindow, x.options.WindowChunks)
+	for after := ""; ; size = min(2*size, x.options.WindowChunks) {
+		w, err := x.readWindow(after, size)
 		if err != nil {
 			return fmt.Errorf("reading documents to embed: %w", err)
 		}

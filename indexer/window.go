@@ -32,10 +32,10 @@ type job struct {
 	key   [sha256.Size]byte
 }
 
-// readWindow reads pending documents above after until the window is full. A
+// readWindow reads pending documents above after until the window has size chunks. A
 // single document larger than a window is a window of its own. Document, text
 // and mark are of one moment.
-func (x *Indexer) readWindow(after string) (w *window, err error) {
+func (x *Indexer) readWindow(after string, size int) (w *window, err error) {
 	w = &window{}
 	err = x.stores.Docs.View(func(r *docs.Reader) error {
 		for {
@@ -44,7 +44,7 @@ func (x *Indexer) readWindow(after string) (w *window, err error) {
 				return err
 			}
 			for _, p := range pending {
-				if len(w.docs) > 0 && len(w.jobs)+p.Chunks > x.options.WindowChunks {
+				if len(w.docs) > 0 && len(w.jobs)+p.Chunks > size {
 					return nil
 				}
 				after = p.Path
