@@ -93,11 +93,17 @@ func typeName(t reflect.Type) string {
 }
 
 // argNames lists the arguments a tool knows, in the order of the struct.
-func argNames(args any) []string {
-	t := reflect.TypeOf(args).Elem()
+func argNames(args any) []string { return fieldNames(reflect.TypeOf(args).Elem()) }
+
+func fieldNames(t reflect.Type) []string {
 	var names []string
 	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		f := t.Field(i)
+		if f.Anonymous {
+			names = append(names, fieldNames(f.Type)...)
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		names = append(names, name)
 	}
 	return names

@@ -7,12 +7,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"cairn/internal/task/cards"
 	"cairn/internal/workspace"
 )
 
 // The codes of the tools' specification; the negative ones are JSON-RPC's.
 const (
 	CodeNotFound      = 1001
+	CodeCycle         = 1002
 	CodeTokenLimit    = 1003
 	CodeStale         = 1006
 	CodeLock          = 1007
@@ -26,6 +28,19 @@ type Failure struct {
 	Code    int            `json:"code"`
 	Message string         `json:"message"`
 	Data    map[string]any `json:"data,omitempty"`
+
+	// body is what tools/call shows instead, for the families of tools that
+	// fail in a way of their own; nil for the others.
+	body any
+}
+
+// MarshalJSON writes the failure in the words of its family.
+func (f *Failure) MarshalJSON() ([]byte, error) {
+	if f.body != nil {
+		return marshal(f.body)
+	}
+	type fields Failure
+	return marshal((*fields)(f))
 }
 
 func (f *Failure) Error() string { return fmt.Sprintf("%s (code %d)", f.Message, f.Code) }
@@ -39,6 +54,9 @@ func invalid(format string, args ...any) *Failure {
 func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
+	}
+	if bad, ok := errors.AsType[*cards.Error](err); ok {
+		return &Failure{Code: bad.Code, Message: bad.Message, Data: bad.Data}
 	}
 	if lock, ok := errors.AsType[*workspace.LockError](err); ok {
 		data := map[string]any{"lock_file": lock.LockFile, "holder_pid": lock.Holder.PID, "suggestion": lock.Suggestion(), "detail": lock.Error()}

@@ -46,6 +46,31 @@ func offers(e Engine, o *Options) []offer {
 		{readDoc(e), []Group{Core, Docs}},
 		{status(e), []Group{Core}},
 	}
+	if t := o.Tasks; t != nil {
+		list = append(list,
+			offer{listTasks(t), []Group{Core, Tasks}},
+			offer{createTask(t), []Group{Core, Tasks}},
+			offer{updateTask(t), []Group{Core, Tasks}},
+			offer{getTaskDependencies(t), []Group{Tasks}},
+			offer{validateTaskGraph(t), []Group{Tasks}},
+			offer{queryGraph(t), []Group{Tasks}},
+			offer{viewTask(t), []Group{Tasks}},
+			offer{startTask(t), []Group{Tasks}},
+			offer{completeTask(t), []Group{Tasks}},
+			offer{documentTask(t), []Group{Tasks}},
+			offer{dagReady(t), []Group{DAG}},
+			offer{dagValidate(t), []Group{DAG}},
+			offer{dagOrder(t), []Group{DAG}},
+			offer{dagBlocking(t), []Group{DAG}},
+			offer{dagGroups(t), []Group{DAG}},
+			offer{dagCriticalPath(t), []Group{DAG}},
+			offer{dagStats(t), []Group{DAG}},
+			offer{viewSection(t), []Group{Docs}},
+			offer{editSection(t), []Group{Docs}},
+			offer{browseDocuments(t), []Group{Docs}},
+			offer{searchDocuments(t), []Group{Docs}},
+		)
+	}
 	if box := o.Toolbox; box != nil {
 		list = append(list,
 			offer{getTool(box), []Group{Catalog}},
@@ -94,7 +119,7 @@ func offered(e Engine, o *Options) []tool {
 func toolNames() []string {
 	var names []string
 	// Nothing is called, so nothing has to be open.
-	for _, c := range offers(nil, &Options{Toolbox: &workspace.Toolbox{}}) {
+	for _, c := range offers(nil, &Options{Toolbox: &workspace.Toolbox{}, Tasks: &workspace.Tasks{}}) {
 		names = append(names, c.tool.name)
 	}
 	return names

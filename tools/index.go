@@ -43,7 +43,7 @@ func index(e Engine) tool {
 	return tool{
 		name: "index", title: "Build or refresh the index", description: indexDescription,
 		input: indexInput, output: indexOutput,
-		long: true,
+		long: true, adds: true,
 		call: func(ctx context.Context, c call) (any, error) {
 			var a struct {
 				Rebuild     bool   `json:"rebuild"`

@@ -40,7 +40,7 @@ type recordAnswer struct {
 func recordUsage(box *workspace.Toolbox) tool {
 	return tool{
 		name: "record_usage", title: "Record what was used", description: recordUsageDescription,
-		input: recordUsageInput, output: recordUsageOutput, counts: true,
+		input: recordUsageInput, output: recordUsageOutput, adds: true, counts: true,
 		call: func(ctx context.Context, c call) (any, error) {
 			var a struct {
 				Intent string       `json:"intent"`

@@ -38,6 +38,9 @@ type Options struct {
 	Groups []Group
 	// Toolbox is what the tools of Catalog work on; without one they are not offered.
 	Toolbox *workspace.Toolbox
+	// Tasks is what the tools of Tasks and DAG work on, and those of Docs that do
+	// more than read; without it they are not offered.
+	Tasks *workspace.Tasks
 	// Now is the clock of the limits; nil is time.Now.
 	Now func() time.Time
 }
@@ -61,6 +64,7 @@ type tool struct {
 	name, title, description string
 	input, output            string // JSON Schema
 	readOnly                 bool
+	adds                     bool // writes, but takes nothing away
 	counts                   bool // the same call twice is not the same as once
 	rate                     rate // zero: unlimited
 	// long marks calls that mostly wait; they are not counted as running.
@@ -161,11 +165,11 @@ func (s *Server) sdkServer(ctx context.Context, session string) *mcp.Server {
 
 // definition is what tools/list says about the tool.
 func (t tool) definition() *mcp.Tool {
-	no := false
+	no, destroys := false, !t.readOnly && !t.adds
 	return &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description,
 		InputSchema: json.RawMessage(t.input), OutputSchema: json.RawMessage(t.output),
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.counts, DestructiveHint: &no, OpenWorldHint: &no},
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.counts, DestructiveHint: &destroys, OpenWorldHint: &no},
 	}
 }
 

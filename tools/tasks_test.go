@@ -1,0 +1,263 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"cairn/internal/workspace"
+	"cairn/models/bpe"
+)
+
+// openTasks opens the tasks of a folder. Its clock advances a second each time
+// it is read, so that cards have an order whatever their ids.
+func openTasks(t *testing.T, root string, dag bool) *workspace.Tasks {
+	t.Helper()
+	cfg := workspace.DefaultConfig()
+	cfg.DAG.Enabled = dag
+	var calls atomic.Int64
+	now := func() time.Time {
+		return time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC).Add(time.Duration(calls.Add(1)) * time.Second)
+	}
+	tasks, err := workspace.OpenTasks(workspace.Selection{Root: root}, cfg, &workspace.TaskOptions{NoSync: true, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tasks.Close() })
+	return tasks
+}
+
+// TestTaskTranscripts plays testdata/tasks/*.txtar: a folder, and above it what
+// is asked for. "> TOOL ARGUMENTS" goes through tools/call, "~ TOOL ARGUMENTS"
+// is the bare method; "< " is the answer and "! " a failure. Ids that
+// create_task makes are written $1, $2 and so on; times of files $mtime.
+func TestTaskTranscripts(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/tasks/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range scripts {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := string(ar.Comment)
+			got := playTasks(t, ar)
+			if *update {
+				ar.Comment = []byte(got)
+				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the server says something else (-want +got); rewrite with -update if that is right:\n%s", diff)
+			}
+		})
+	}
+}
+
+var fileTime = regexp.MustCompile(`"mtime":"[^"]*"`)
+
+func playTasks(t *testing.T, ar *txtar.Archive) string {
+	root := t.TempDir()
+	for _, f := range ar.Files {
+		name := filepath.Join(root, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, f.Data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disabled := strings.HasPrefix(string(ar.Comment), "# disabled")
+	server := &Options{NoRateLimit: true, Groups: []Group{All}, Tasks: openTasks(t, root, !disabled)}
+	schemas := map[string]*jsonschema.Resolved{}
+	for _, tool := range New(&fake{}, server).tools {
+		schemas[tool.name] = outputSchema(t, tool)
+	}
+	s := newSession(t, &fake{}, server)
+	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
+	s.receive()
+	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	var out strings.Builder
+	var made []string
+	scrub := func(text string) string {
+		for i, id := range made {
+			text = strings.ReplaceAll(text, id, fmt.Sprintf("$%d", i+1))
+		}
+		return fileTime.ReplaceAllString(text, `"mtime":"$$mtime"`)
+	}
+	sent := 0
+	for line := range strings.Lines(string(ar.Comment)) {
+		if strings.HasPrefix(line, "< ") || strings.HasPrefix(line, "! ") {
+			continue
+		}
+		out.WriteString(line)
+		if !strings.HasPrefix(line, "> ") && !strings.HasPrefix(line, "~ ") {
+			continue
+		}
+		name, args, _ := strings.Cut(strings.TrimSpace(line[2:]), " ")
+		for i, id := range made {
+			args = strings.ReplaceAll(args, fmt.Sprintf("$%d", i+1), id)
+		}
+		if args == "" {
+			args = "{}"
+		}
+		method, params := name, args
+		if line[0] == '>' {
+			method, params = "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args)
+		}
+		sent++
+		s.send(request(sent, method, params))
+		var reply struct {
+			Result, Error json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(s.receive()), &reply); err != nil {
+			t.Fatal(err)
+		}
+		answer, failed := reply.Result, false
+		if reply.Error != nil {
+			answer, failed = reply.Error, true
+		} else if line[0] == '>' {
+			var r struct {
+				IsError           bool            `json:"isError"`
+				StructuredContent json.RawMessage `json:"structuredContent"`
+			}
+			if err := json.Unmarshal(reply.Result, &r); err != nil {
+				t.Fatal(err)
+			}
+			answer, failed = r.StructuredContent, r.IsError
+			var v any
+			if err := json.Unmarshal(answer, &v); err != nil {
+				t.Fatal(err)
+			}
+			if err := schemas[name].Validate(v); err != nil {
+				t.Errorf("%s%s answers %s, which its schema refuses: %v", line, args, answer, err)
+			}
+		}
+		if name == "create_task" && !failed {
+			var card struct{ ID string }
+			if err := json.Unmarshal(answer, &card); err != nil {
+				t.Fatal(err)
+			}
+			made = append(made, card.ID)
+		}
+		mark := "< "
+		if failed {
+			mark = "! "
+		}
+		out.WriteString(mark + scrub(string(answer)) + "\n")
+	}
+	if rest := s.close(); rest != "" {
+		t.Errorf("the server said more than it was asked:\n%s", rest)
+	}
+	return out.String()
+}
+
+func outputSchema(t *testing.T, tool tool) *jsonschema.Resolved {
+	t.Helper()
+	schema := new(jsonschema.Schema)
+	if err := json.Unmarshal([]byte(tool.output), schema); err != nil {
+		t.Fatalf("%s: %v", tool.name, err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatalf("%s: %v", tool.name, err)
+	}
+	return resolved
+}
+
+// TestCoreBudget: what an agent is offered unless somebody chooses otherwise
+// stays small; every tool says when to use it and when not.
+func TestCoreBudget(t *testing.T) {
+	o := &Options{Tasks: openTasks(t, t.TempDir(), true), Toolbox: toolbox(t)}
+	core, counter, tokens := New(&fake{}, o).tools, &bpe.Counter{}, 0
+	for _, tool := range core {
+		text, err := marshal(tool.definition())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := counter.CountTokens(string(text))
+		t.Logf("%s: %d", tool.name, n)
+		tokens += n
+	}
+	if len(core) > 12 || tokens > 3000 {
+		t.Errorf("the core has %d tools of %d tokens, want at most 12 of 3000", len(core), tokens)
+	}
+	o.Groups = []Group{All}
+	all := New(&fake{}, o).tools
+	seen := map[string]bool{}
+	for _, tool := range all {
+		if seen[tool.name] {
+			t.Errorf("%s is offered twice", tool.name)
+		}
+		seen[tool.name] = true
+		outputSchema(t, tool)
+		input := new(jsonschema.Schema)
+		if err := json.Unmarshal([]byte(tool.input), input); err != nil {
+			t.Errorf("%s: input schema: %v", tool.name, err)
+		}
+		if !strings.Contains(tool.description, "Use it ") || !strings.Contains(tool.description, "Not ") {
+			t.Errorf("%s does not say when to use it and when not: %q", tool.name, tool.description)
+		}
+		if d := tool.definition().Annotations; d.ReadOnlyHint && (*d.DestructiveHint || !d.IdempotentHint) {
+			t.Errorf("%s only reads, and yet destroys or counts", tool.name)
+		}
+	}
+	for _, c := range []struct {
+		list        string
+		has, hasNot string
+	}{
+		{"core", "update_task", "dag_get_stats"}, {"tasks", "task", "read_doc"}, {"dag", "dag_get_stats", "list_tasks"},
+		{"docs", "section", "status"}, {"docs", "read_doc", "view_task"}, {"dag,query_graph", "query_graph", "view_task"},
+	} {
+		var err error
+		if o.Groups, err = ParseGroups(c.list); err != nil {
+			t.Fatal(err)
+		}
+		s := New(&fake{}, o)
+		_, has := s.find(c.has)
+		if _, no := s.find(c.hasNot); !has || no {
+			t.Errorf("--tools %s: %s %v, %s %v, want true, false", c.list, c.has, has, c.hasNot, no)
+		}
+	}
+}
+
+// TestTaskRateLimits: both ways of calling share the count.
+func TestTaskRateLimits(t *testing.T) {
+	o := &Options{Tasks: openTasks(t, t.TempDir(), true)}
+	s := newSession(t, &fake{}, o)
+	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
+	s.receive()
+	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	sent := 0
+	for tool, burst := range map[string]int{"list_tasks": 30, "update_task": 15} {
+		for i := range burst + 1 {
+			method, params := tool, `{}`
+			if i%2 == 1 {
+				method, params = "tools/call", fmt.Sprintf(`{"name":%q,"arguments":{}}`, tool)
+			}
+			if i == burst {
+				method, params = tool, `{}`
+			}
+			sent++
+			s.send(request(sent, method, params))
+			if refused := strings.Contains(s.receive(), "Rate Limit Exceeded"); refused != (i == burst) {
+				t.Errorf("%s, call %d: refused %v", tool, i+1, refused)
+			}
+		}
+	}
+	s.close()
+}
