@@ -1,0 +1,243 @@
+package toolsearch
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"cairn/internal/store"
+)
+
+// depth and partDepth are how many hits each leg gives for an intent and for a
+// part of one.
+const (
+	depth     = 200
+	partDepth = 50
+)
+
+// asked is an intent on its way through the stores: the whole first, then its
+// parts when there are two or more.
+type asked struct {
+	units    []unit
+	legs     Legs
+	tools    int
+	ids      map[string]bool
+	degraded bool
+	chance   float64 // the model's MinSimilarity
+}
+
+// unit is one text that is asked, with what fixes the scores of every tool for it.
+type unit struct {
+	vector       []float32
+	bm25         map[string]float64
+	names, texts map[string]float64 // cosines as far as they are known
+	best         float64            // BM25
+	nearest      float64
+	evidence     float64
+	weight       float64 // of the keyword leg
+}
+
+func (q *asked) add(id string) { q.ids[id] = true }
+
+func (q *asked) wholeVector() []float32 { return q.units[0].vector }
+
+// partVectors are those of the parts, nil without an embedder. An intent of one
+// part is that part.
+func (q *asked) partVectors() [][]float32 {
+	var list [][]float32
+	units := q.units[1:]
+	if len(units) == 0 {
+		units = q.units
+	}
+	for _, u := range units {
+		if u.vector != nil {
+			list = append(list, u.vector)
+		}
+	}
+	return list
+}
+
+// ask runs both legs for the intent and its parts.
+func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs) (*asked, error) {
+	texts := []string{intent}
+	if len(parts) > 1 {
+		for _, p := range parts {
+			texts = append(texts, p.Text)
+		}
+	}
+	x.mu.RLock()
+	q := &asked{legs: legs, tools: len(x.tools), ids: map[string]bool{}, degraded: x.options.Embedder == nil || x.missing > 0}
+	x.mu.RUnlock()
+	if x.options.Embedder != nil {
+		q.chance = x.options.Embedder.Description().MinSimilarity
+	}
+	for i, text := range texts {
+		k := depth
+		if i > 0 {
+			k = partDepth
+		}
+		u, err := x.askOne(ctx, text, k, q)
+		if err != nil {
+			return nil, err
+		}
+		q.units = append(q.units, u)
+	}
+	return q, nil
+}
+
+func (x *Index) askOne(ctx context.Context, text string, k int, q *asked) (unit, error) {
+	u := unit{bm25: map[string]float64{}, names: map[string]float64{}, texts: map[string]float64{}}
+	if q.legs != SemanticOnly {
+		hits, err := x.stores.Keyword.Search(ctx, store.KeywordQuery{Text: plain(text)}, k, store.Filter{})
+		if err != nil {
+			return u, fmt.Errorf("searching tools by keyword: %w", err)
+		}
+		for _, h := range hits {
+			u.bm25[h.Chunk] = h.Score
+			q.add(h.Chunk)
+		}
+	}
+	if x.options.Embedder == nil {
+		return u, nil
+	}
+	vector, err := x.embed(ctx, text)
+	if err != nil {
+		if ctx.Err() != nil {
+			return u, ctx.Err()
+		}
+		x.options.Logger.Warn("embedding an intent", "error", err)
+		q.degraded = true
+		return u, nil
+	}
+	u.vector = vector
+	if q.legs == KeywordOnly {
+		return u, nil
+	}
+	for _, leg := range []struct {
+		store store.Vectors
+		into  map[string]float64
+	}{{x.stores.Names, u.names}, {x.stores.Texts, u.texts}} {
+		hits, err := leg.store.Search(ctx, vector, k, store.Filter{})
+		if err != nil {
+			return u, fmt.Errorf("searching tools by vector: %w", err)
+		}
+		for _, h := range hits {
+			leg.into[h.Chunk] = h.Score
+			q.add(h.Chunk)
+		}
+	}
+	return u, nil
+}
+
+// embed returns the vector of a text, from the cache where it is known. It is
+// shared: do not change it.
+func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
+	if v, ok := x.queries.Get(text); ok {
+		return v, nil
+	}
+	v, err := x.options.Embedder.EmbedQuery(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	x.queries.Add(text, v)
+	return v, nil
+}
+
+// blend scores every tool that was found, and fixes what later ones are scored by.
+func (x *Index) blend(ctx context.Context, q *asked) ([]Candidate, error) {
+	ids := make([]string, 0, len(q.ids))
+	for id := range q.ids {
+		ids = append(ids, id)
+	}
+	ids = x.known(ids) // a store may be ahead of the catalogue
+	slices.Sort(ids)
+	for i := range q.units {
+		u := &q.units[i]
+		legs, err := x.rawLegs(ctx, u, q.legs, ids)
+		if err != nil {
+			return nil, err
+		}
+		u.fix(legs, q)
+	}
+	cs, err := x.score(ctx, q, ids)
+	for i := range cs {
+		cs[i].Alpha = 1
+	}
+	return cs, err
+}
+
+// score makes candidates of tools.
+func (x *Index) score(ctx context.Context, q *asked, ids []string) ([]Candidate, error) {
+	cs := make([]Candidate, len(ids))
+	for i, id := range ids {
+		cs[i] = Candidate{ID: id, PartNumber: -1}
+	}
+	for n := range q.units {
+		u := &q.units[n]
+		legs, err := x.rawLegs(ctx, u, q.legs, ids)
+		if err != nil {
+			return nil, err
+		}
+		for i := range cs {
+			l := legs[i]
+			u.weigh(&l)
+			c := &cs[i]
+			if n == 0 {
+				c.Whole = l
+				continue
+			}
+			c.partScores = append(c.partScores, l.Score)
+			if c.Part == nil || l.Score > c.Part.Score {
+				c.Part, c.PartNumber = &l, n-1
+			}
+		}
+	}
+	for i := range cs {
+		cs[i].Hybrid = join(cs[i].Whole, cs[i].Part)
+	}
+	return cs, nil
+}
+
+// rawLegs looks up what the stores say of tools, asking for the cosines that
+// the searches did not give.
+func (x *Index) rawLegs(ctx context.Context, u *unit, which Legs, ids []string) ([]Leg, error) {
+	legs := make([]Leg, len(ids))
+	for i, id := range ids {
+		legs[i].BM25 = u.bm25[id]
+	}
+	if u.vector == nil || which == KeywordOnly {
+		return legs, nil
+	}
+	for _, leg := range []struct {
+		store store.Vectors
+		known map[string]float64
+		set   func(l *Leg, cosine float64)
+	}{
+		{x.stores.Names, u.names, func(l *Leg, c float64) { l.NameCosine = c }},
+		{x.stores.Texts, u.texts, func(l *Leg, c float64) { l.TextCosine = c }},
+	} {
+		var wanted []string
+		for _, id := range ids {
+			if _, ok := leg.known[id]; !ok {
+				wanted = append(wanted, id)
+			}
+		}
+		scores, err := leg.store.Scores(ctx, u.vector, wanted)
+		if err != nil {
+			return nil, fmt.Errorf("comparing tools by vector: %w", err)
+		}
+		for i, id := range wanted {
+			leg.known[id] = scores[i]
+		}
+		for i, id := range ids {
+			c := leg.known[id]
+			if math.IsNaN(c) {
+				legs[i].Imputed = true
+				c = 0
+			}
+			leg.set(&legs[i], c)
+		}
+	}
+	return legs, nil
+}

@@ -1,0 +1,295 @@
+package toolsearch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cairn/internal/store"
+	"cairn/internal/store/flat"
+	"cairn/internal/store/text"
+	"cairn/models"
+)
+
+// Constants of the memory's vote: the k nearest past intents, weighted by a
+// power of their similarity, which blends cosine and keywords. The vote counts
+// in full when the nearest is at least as similar as sureSimilarity and not at
+// all at strangeSimilarity: intents of another world do not vote.
+const (
+	voters            = 15
+	voteSharpness     = 8
+	cosineShare       = 0.6
+	strangeSimilarity = 0.35
+	sureSimilarity    = 0.65
+	// partVote is what the vote of the parts counts beside that of the whole.
+	partVote = 0.5
+)
+
+// Trace is an intent and the tools that served it, in order.
+type Trace struct {
+	Intent string `json:"intent"`
+	// Tools are IDs, one a call; a tool may be called more than once.
+	Tools []string `json:"tools"`
+	// Edges are pairs of positions in Tools: the second waited for the first.
+	Edges [][2]int `json:"edges,omitempty"`
+}
+
+// Neighbour is a past intent that is like the one asked.
+type Neighbour struct {
+	Trace      *Trace  `json:"-"`
+	Intent     string  `json:"intent"`
+	Similarity float64 `json:"similarity"`
+	// Weight is its share of the vote; those of all neighbours sum to 1.
+	Weight float64 `json:"weight"`
+}
+
+// memory holds traces, findable by likeness. Not safe for concurrent mutation.
+type memory struct {
+	traces  []*Trace
+	keyword *text.Index
+	intents *flat.Store
+	parts   *flat.Store // chunk "trace/part"
+}
+
+// recall is what the memory says to an intent.
+type recall struct {
+	neighbours []Neighbour // best first
+	trust      float64     // in [0, 1]
+	votes      map[string]float64
+}
+
+func newMemory(dimension int) (*memory, error) {
+	k, err := text.Memory()
+	if err != nil {
+		return nil, err
+	}
+	m := &memory{keyword: k}
+	if dimension > 0 {
+		m.intents, m.parts = flat.Memory(dimension), flat.Memory(dimension)
+	}
+	return m, nil
+}
+
+// learn adds traces. embed is nil without an embedder.
+func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, cache VectorCache) error {
+	entries := make([]store.TextEntry, len(traces))
+	var texts, ids []string
+	var isPart []bool
+	for n, t := range traces {
+		id := strconv.Itoa(len(m.traces) + n)
+		entries[n] = store.TextEntry{Chunk: id, Body: plain(t.Intent)}
+		texts, ids, isPart = append(texts, t.Intent), append(ids, id), append(isPart, false)
+		for i, p := range Parts(t.Intent) {
+			texts, ids, isPart = append(texts, p.Text), append(ids, id+"/"+strconv.Itoa(i)), append(isPart, true)
+		}
+	}
+	var whole, parts []store.VectorEntry
+	if e != nil {
+		for done := 0; done < len(texts); done += vectorBatch {
+			end := min(done+vectorBatch, len(texts))
+			vectors, err := embedAll(ctx, e, cache, texts[done:end])
+			if err != nil {
+				return fmt.Errorf("embedding past intents: %w", err)
+			}
+			for n, v := range vectors {
+				entry := store.VectorEntry{Chunk: ids[done+n], Path: ids[done+n], Vector: v}
+				if isPart[done+n] {
+					parts = append(parts, entry)
+				} else {
+					whole = append(whole, entry)
+				}
+			}
+		}
+	}
+	if err := m.keyword.Update(ctx, entries, nil); err != nil {
+		return err
+	}
+	if e != nil {
+		if err := m.intents.Update(ctx, whole, nil); err != nil {
+			return err
+		}
+		if err := m.parts.Update(ctx, parts, nil); err != nil {
+			return err
+		}
+	}
+	m.traces = append(m.traces, traces...)
+	return nil
+}
+
+// recall asks the memory. vectors are those of the intent and of its parts; nil
+// without an embedder.
+func (m *memory) recall(ctx context.Context, intent string, vector []float32, parts [][]float32) (recall, error) {
+	r := recall{votes: map[string]float64{}}
+	if len(m.traces) == 0 {
+		return r, ctx.Err()
+	}
+	const depth = 4 * voters
+	cosines := map[int]float64{}
+	ratios := map[int]float64{}
+	if vector != nil {
+		hits, err := m.intents.Search(ctx, vector, depth, store.Filter{})
+		if err != nil {
+			return r, err
+		}
+		for _, h := range hits {
+			cosines[number(h.Chunk)] = clip(h.Score)
+		}
+	}
+	query := plain(intent)
+	hits, err := m.keyword.Search(ctx, store.KeywordQuery{Text: query}, depth, store.Filter{})
+	if err != nil {
+		return r, err
+	}
+	ideal, err := m.ideal(query)
+	if err != nil {
+		return r, err
+	}
+	for _, h := range hits {
+		n := number(h.Chunk)
+		ratios[n] = min(1, h.Score/ideal)
+		if _, ok := cosines[n]; !ok {
+			cosines[n] = math.NaN()
+		}
+	}
+	if vector != nil {
+		if err := m.complete(ctx, vector, cosines); err != nil {
+			return r, err
+		}
+	}
+	for n, c := range cosines {
+		s := ratios[n]
+		if vector != nil {
+			s = cosineShare*c + (1-cosineShare)*ratios[n]
+		}
+		r.neighbours = append(r.neighbours, Neighbour{Trace: m.traces[n], Intent: m.traces[n].Intent, Similarity: s, Weight: float64(n)})
+	}
+	// Weight holds the number for the ties until it is computed.
+	slices.SortFunc(r.neighbours, func(a, b Neighbour) int {
+		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.Weight, b.Weight))
+	})
+	r.neighbours = r.neighbours[:min(len(r.neighbours), voters)]
+	if len(r.neighbours) == 0 {
+		return r, nil
+	}
+	var sum float64
+	for i := range r.neighbours {
+		n := &r.neighbours[i]
+		n.Weight = math.Pow(n.Similarity, voteSharpness)
+		sum += n.Weight
+	}
+	if sum == 0 {
+		r.neighbours = nil
+		return r, nil
+	}
+	r.trust = clip((r.neighbours[0].Similarity - strangeSimilarity) / (sureSimilarity - strangeSimilarity))
+	for i := range r.neighbours {
+		n := &r.neighbours[i]
+		n.Weight /= sum
+		for _, t := range distinct(n.Trace.Tools) {
+			r.votes[t] += n.Weight
+		}
+	}
+	if len(parts) > 0 {
+		if err := m.voteParts(ctx, parts, r.votes); err != nil {
+			return r, err
+		}
+	}
+	for t := range r.votes {
+		r.votes[t] *= r.trust
+	}
+	return r, nil
+}
+
+// ideal is about what the query would score against itself: every term once in
+// a text of average length.
+func (m *memory) ideal(query string) (float64, error) {
+	stats, n, err := m.keyword.Stats(query)
+	if err != nil {
+		return 0, err
+	}
+	var sum float64
+	for _, s := range stats {
+		df := float64(max(1, s.DocFreq))
+		sum += math.Log1p((float64(n) - df + 0.5) / (df + 0.5))
+	}
+	return max(0.4*sum, 1e-9), nil // 0.4 = 1/(1+k1)
+}
+
+// complete looks up the cosines that are NaN.
+func (m *memory) complete(ctx context.Context, vector []float32, cosines map[int]float64) error {
+	var ids []string
+	for n, c := range cosines {
+		if math.IsNaN(c) {
+			ids = append(ids, strconv.Itoa(n))
+		}
+	}
+	scores, err := m.intents.Scores(ctx, vector, ids)
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		cosines[number(id)] = clip(scores[i])
+	}
+	return nil
+}
+
+// voteParts adds, for every tool, the best vote that the parts of past intents
+// give it for a part of this one.
+func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[string]float64) error {
+	best := map[string]float64{}
+	for _, v := range parts {
+		hits, err := m.parts.Search(ctx, v, 4*voters, store.Filter{})
+		if err != nil {
+			return err
+		}
+		seen := map[int]bool{}
+		own := map[string]float64{}
+		var sum float64
+		for _, h := range hits {
+			n := number(h.Chunk)
+			if seen[n] || len(seen) == voters {
+				continue
+			}
+			seen[n] = true
+			w := math.Pow(clip(h.Score), voteSharpness)
+			sum += w
+			for _, t := range distinct(m.traces[n].Tools) {
+				own[t] += w
+			}
+		}
+		for t, w := range own {
+			if sum > 0 {
+				best[t] = max(best[t], w/sum)
+			}
+		}
+	}
+	for t, w := range best {
+		votes[t] += partVote * w
+	}
+	return nil
+}
+
+// number reads the trace's number from a chunk of the memory.
+func number(chunk string) int {
+	s, _, _ := strings.Cut(chunk, "/")
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic("toolsearch: chunk " + chunk) // unreachable: ids are ours
+	}
+	return n
+}
+
+// distinct are the elements of list, each once, in order.
+func distinct(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

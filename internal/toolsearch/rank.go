@@ -1,0 +1,427 @@
+package toolsearch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"cairn/graphrank"
+)
+
+// Bounds and weights of what is added to the hybrid search.
+const (
+	// finalShare and pageRankShare make a rank of a final score and PageRank.
+	finalShare, pageRankShare = 0.8, 0.2
+	// memoryWeight times the vote, at most 1.5, is what the memory may add.
+	memoryWeight = 0.8
+	// coldTransition and sureTransition weigh the tools used beside the first
+	// three: the more the memory is to be trusted, the less they are needed.
+	coldTransition, sureTransition = 0.16, 0.04
+	// closureWeight, closureSharpness, closureRoots and closureDecay rank what
+	// the intended tool is declared to need: each of the best tools is the
+	// intended one with the probability softmax(score/sharpness), and a tool
+	// gets the probability that it is that or needed by it.
+	closureWeight    = 1.6
+	closureSharpness = 0.045
+	closureRoots     = 10
+	closureDecay     = 0.02 // a step away
+	// ownContext is how many of its own first tools a suggestion relates to.
+	ownContext = 3
+	// maxInjected bounds the neighbours that the graph may inject.
+	maxInjected = 50
+)
+
+// Legs says which legs of the hybrid search count.
+type Legs uint8
+
+// The legs. Both is the default.
+const (
+	Both Legs = iota
+	KeywordOnly
+	SemanticOnly
+)
+
+// Terms say what Rank adds to the hybrid search. The zero value adds PageRank
+// and the memory, and graph relatedness when context tools are given.
+type Terms struct {
+	// Context are the tools in use, by ID. Unknown ones do not count.
+	Context []string
+	// OwnContext relates to the search's own first three tools as well when
+	// Context gives nothing.
+	OwnContext bool
+	// Transitions adds what is used beside the first three.
+	Transitions bool
+	// Closure adds what the first tools are declared to need.
+	Closure bool
+	// NoGraph, NoPageRank and NoMemory leave a term out.
+	NoGraph, NoPageRank, NoMemory bool
+	// Legs restricts the hybrid search.
+	Legs Legs
+}
+
+// Suggesting are the terms that a suggestion ranks by.
+func Suggesting(context []string) Terms {
+	return Terms{Context: context, OwnContext: true, Transitions: true, Closure: true}
+}
+
+// Candidate is a tool with every component of its score:
+//
+//	Hybrid = (Whole.Score + 0.5·Part.Score) / 1.5, or Whole.Score without parts
+//	Final  = max(Alpha·Hybrid + (1−Alpha)·Graph, Injected)
+//	Score  = 0.8·Final + 0.2·PageRank + Memory + Transition + Closure
+type Candidate struct {
+	ID string `json:"id"`
+	// Whole is the fit to the whole intent, Part that of the best of its parts.
+	Whole Leg  `json:"whole"`
+	Part  *Leg `json:"part,omitempty"`
+	// PartNumber is the part's position in Ranking.Parts; −1 without.
+	PartNumber int     `json:"part_number"`
+	Hybrid     float64 `json:"hybrid"`
+	Alpha      float64 `json:"alpha"`
+	Graph      float64 `json:"graph"` // relatedness to the context, in [0, 1]
+	// Injected is the score the graph gives a tool inside a path between two
+	// others: the lesser of theirs times the confidence in the path.
+	Injected   float64 `json:"injected,omitempty"`
+	Final      float64 `json:"final"`
+	PageRank   float64 `json:"pagerank"`
+	Memory     float64 `json:"memory"`     // in [0, 1.2]
+	Transition float64 `json:"transition"` // in [0, 0.48]
+	Closure    float64 `json:"closure"`    // in [0, 1.6]
+	Score      float64 `json:"score"`
+
+	partScores []float64
+}
+
+// Recompute returns the score that the components add up to.
+func (c *Candidate) Recompute() float64 {
+	hybrid := c.Whole.recompute()
+	if c.Part != nil {
+		hybrid = (hybrid + partWeight*c.Part.recompute()) / (1 + partWeight)
+	}
+	final := max(c.Alpha*hybrid+(1-c.Alpha)*c.Graph, c.Injected)
+	return finalShare*final + pageRankShare*c.PageRank + c.Memory + c.Transition + c.Closure
+}
+
+func (l *Leg) recompute() float64 {
+	return (1-l.KeywordWeight)*l.Vector + l.KeywordWeight*l.Keyword
+}
+
+// PartScores are the scores for each part of the intent, in their order; empty
+// when it has fewer than two.
+func (c *Candidate) PartScores() []float64 { return c.partScores }
+
+// Ranking is the outcome of Rank.
+type Ranking struct {
+	Candidates []Candidate // best first, ties by hybrid score, then ID
+	Parts      []Part      // of the intent
+	// Neighbours are the past intents that voted, Trust in [0, 1] how far.
+	Neighbours []Neighbour
+	Trust      float64
+	// Alpha is the hybrid search's share beside graph relatedness, 1 when no
+	// context tool is known; Edges is the size of the graph.
+	Alpha float64
+	Edges int
+	// Evidence is the keyword leg's for the whole intent; see Leg.
+	Evidence float64
+	// Degraded names legs that are missing, all or in part: "vectors".
+	Degraded []string
+}
+
+// Rank orders the tools for an intent, at least the best 200 of each leg. An
+// intent without words ranks nothing.
+func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, error) {
+	r := &Ranking{Parts: Parts(intent), Alpha: 1}
+	if len(r.Parts) == 0 || x.Len() == 0 {
+		return r, ctx.Err()
+	}
+	q, err := x.ask(ctx, intent, r.Parts, t.Legs)
+	if err != nil {
+		return nil, err
+	}
+	if q.degraded {
+		r.Degraded = []string{"vectors"}
+	}
+	u := x.options.Usage
+	var memory recall
+	if u != nil && !t.NoMemory {
+		u.mu.RLock()
+		memory, err = u.memory.recall(ctx, intent, q.wholeVector(), q.partVectors())
+		u.mu.RUnlock()
+		if err != nil {
+			return nil, fmt.Errorf("asking the memory of intents: %w", err)
+		}
+		r.Neighbours, r.Trust = memory.neighbours, memory.trust
+		for id := range memory.votes {
+			q.add(id)
+		}
+	}
+	using := x.known(t.Context)
+	if u != nil && !t.NoGraph && len(using) > 0 {
+		for _, id := range u.injections(using) {
+			q.add(id)
+		}
+	}
+	candidates, err := x.blend(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	r.Evidence = q.units[0].evidence
+	if u != nil {
+		if !t.NoGraph {
+			candidates, err = x.relate(ctx, q, candidates, using, t.OwnContext, r)
+			if err != nil {
+				return nil, err
+			}
+		}
+		var ranks map[string]float64
+		if !t.NoPageRank {
+			ranks = u.pageRank()
+		}
+		for i := range candidates {
+			c := &candidates[i]
+			c.PageRank, c.Memory = ranks[c.ID], memoryWeight*memory.votes[c.ID]
+		}
+	}
+	rescore(candidates)
+	if u != nil && t.Transitions {
+		if candidates, err = x.addTransitions(ctx, q, candidates, r.Trust); err != nil {
+			return nil, err
+		}
+	}
+	if t.Closure {
+		if candidates, err = x.addClosure(ctx, q, candidates); err != nil {
+			return nil, err
+		}
+	}
+	r.Candidates = candidates
+	return r, nil
+}
+
+// rescore computes every score and orders the candidates.
+func rescore(cs []Candidate) {
+	for i := range cs {
+		c := &cs[i]
+		c.Final = max(c.Alpha*c.Hybrid+(1-c.Alpha)*c.Graph, c.Injected)
+		c.Score = finalShare*c.Final + pageRankShare*c.PageRank + c.Memory + c.Transition + c.Closure
+	}
+	slices.SortFunc(cs, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Hybrid, a.Hybrid), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// known are those of ids that name a tool of the catalogue, each once, in order.
+func (x *Index) known(ids []string) []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	out := make([]string, 0, len(ids))
+	seen := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		if _, ok := x.at[id]; ok && !seen[id] {
+			seen[id] = true
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// injections are the neighbours of the context in the graph, the nearest first.
+func (u *Usage) injections(using []string) []string {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	var ids []string
+	for _, c := range using {
+		for _, s := range u.graph.Related(c, maxInjected/len(using)+1) {
+			ids = append(ids, s.ID)
+		}
+	}
+	return distinct(ids)
+}
+
+// pathHead is how many candidates, and pathHops how many edges, the search for
+// what lies between two tools looks at.
+const (
+	pathHead = 5
+	pathHops = 3
+)
+
+// relate adds the graph: relatedness to the context, and the tools inside the
+// paths between the context and the head. Context tools are not results of
+// their own search and leave it.
+func (x *Index) relate(ctx context.Context, q *asked, cs []Candidate, using []string, own bool, r *Ranking) ([]Candidate, error) {
+	u := x.options.Usage
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	r.Edges = u.graph.EdgeCount()
+	var resolving []string
+	for _, c := range using {
+		if u.graph.Has(c) {
+			resolving = append(resolving, c)
+		}
+	}
+	if len(resolving) == 0 && !own || r.Edges == 0 {
+		return cs, nil
+	}
+	rescore(cs)
+	given := len(resolving) > 0
+	if given {
+		inside, err := x.interiors(ctx, q, cs, resolving)
+		if err != nil {
+			return nil, err
+		}
+		cs = inside
+		cs = slices.DeleteFunc(cs, func(c Candidate) bool { return slices.Contains(using, c.ID) })
+	} else {
+		for i := range cs[:min(ownContext, len(cs))] {
+			resolving = append(resolving, cs[i].ID)
+		}
+	}
+	r.Alpha = u.graph.Alpha()
+	for i := range cs {
+		c := &cs[i]
+		c.Alpha = r.Alpha
+		others := resolving
+		if slices.Contains(resolving, c.ID) {
+			others = slices.DeleteFunc(slices.Clone(resolving), func(id string) bool { return id == c.ID })
+		}
+		c.Graph = u.graph.Relatedness(c.ID, others)
+	}
+	return cs, nil
+}
+
+// interiors injects what lies on the shortest paths between the context and the
+// first candidates. u.mu is held.
+func (x *Index) interiors(ctx context.Context, q *asked, cs []Candidate, using []string) ([]Candidate, error) {
+	g := x.options.Usage.graph
+	scores := make(map[string]float64, len(cs))
+	for i := range cs {
+		scores[cs[i].ID] = cs[i].Final
+	}
+	injected := map[string]float64{}
+	try := func(from, to string, score float64) {
+		p, ok := g.ShortestPath(from, to, pathHops)
+		if !ok {
+			return
+		}
+		for _, id := range p.Nodes[1 : len(p.Nodes)-1] {
+			if !slices.Contains(using, id) {
+				injected[id] = max(injected[id], score*graphrank.HopConfidence(p.Hops()))
+			}
+		}
+	}
+	for _, c := range using {
+		for _, head := range cs[:min(pathHead, len(cs))] {
+			if head.ID == c {
+				continue
+			}
+			// A context tool is in use: its end of the path is certain.
+			score := min(1, scores[head.ID])
+			try(c, head.ID, score)
+			try(head.ID, c, score)
+		}
+	}
+	var missing []string
+	for id := range injected {
+		if _, ok := scores[id]; !ok {
+			missing = append(missing, id)
+		}
+	}
+	cs, err := x.extend(ctx, q, cs, missing)
+	for i := range cs {
+		cs[i].Injected = injected[cs[i].ID]
+	}
+	return cs, err
+}
+
+// addTransitions adds what was used beside the first three.
+func (x *Index) addTransitions(ctx context.Context, q *asked, cs []Candidate, trust float64) ([]Candidate, error) {
+	n := min(ownContext, len(cs))
+	if n == 0 || cs[0].Score <= 0 {
+		return cs, nil
+	}
+	seeds, weights := make([]string, n), make([]float64, n)
+	for i := range n {
+		seeds[i], weights[i] = cs[i].ID, cs[i].Score/cs[0].Score
+	}
+	sums := x.options.Usage.transitions(seeds, weights)
+	cs, err := x.extendBy(ctx, q, cs, sums)
+	if err != nil {
+		return nil, err
+	}
+	w := coldTransition*(1-trust) + sureTransition*trust
+	for i := range cs {
+		cs[i].Transition = w * sums[cs[i].ID]
+	}
+	rescore(cs)
+	return cs, nil
+}
+
+// addClosure adds what the first tools are declared to need. Where none of them
+// needs anything it changes nothing.
+func (x *Index) addClosure(ctx context.Context, q *asked, cs []Candidate) ([]Candidate, error) {
+	sums := map[string]float64{}
+	roots := cs[:min(closureRoots, len(cs))]
+	any := false
+	var total float64
+	for i := range roots {
+		total += math.Exp((roots[i].Score - roots[0].Score) / closureSharpness)
+	}
+	for i := range roots {
+		p := math.Exp((roots[i].Score-roots[0].Score)/closureSharpness) / total
+		sums[roots[i].ID] += p
+		ids, distances := x.Needs(roots[i].ID)
+		any = any || len(ids) > 0
+		for n, id := range ids {
+			sums[id] += p * (1 - closureDecay*float64(min(distances[n], 10)))
+		}
+	}
+	if !any {
+		return cs, nil
+	}
+	cs, err := x.extendBy(ctx, q, cs, sums)
+	if err != nil {
+		return nil, err
+	}
+	for i := range cs {
+		cs[i].Closure = closureWeight * min(1, sums[cs[i].ID])
+	}
+	rescore(cs)
+	return cs, nil
+}
+
+// extendBy adds the tools of sums that are not among the candidates yet.
+func (x *Index) extendBy(ctx context.Context, q *asked, cs []Candidate, sums map[string]float64) ([]Candidate, error) {
+	have := make(map[string]bool, len(cs))
+	for i := range cs {
+		have[cs[i].ID] = true
+	}
+	var missing []string
+	for id := range sums {
+		if !have[id] {
+			missing = append(missing, id)
+		}
+	}
+	return x.extend(ctx, q, cs, missing)
+}
+
+// extend adds tools by ID, those of the catalogue.
+func (x *Index) extend(ctx context.Context, q *asked, cs []Candidate, ids []string) ([]Candidate, error) {
+	ids = x.known(ids)
+	if len(ids) == 0 {
+		return cs, nil
+	}
+	slices.Sort(ids)
+	alpha := 1.0
+	if len(cs) > 0 {
+		alpha = cs[0].Alpha
+	}
+	more, err := x.score(ctx, q, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i := range more {
+		more[i].Alpha = alpha
+	}
+	return append(cs, more...), nil
+}

@@ -1,0 +1,18 @@
+package toolsearch
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"cairn/graphrank"
+)
+
+// heaviest are the edges that weigh most, the more often seen first among equals,
+// at most maxRelated.
+func heaviest(edges iter.Seq[graphrank.Edge]) []graphrank.Edge {
+	list := slices.SortedStableFunc(edges, func(a, b graphrank.Edge) int {
+		return cmp.Or(cmp.Compare(b.Weight(), a.Weight()), cmp.Compare(b.Count, a.Count))
+	})
+	return list[:min(len(list), maxRelated)]
+}

@@ -1,0 +1,116 @@
+package toolsearch
+
+import "math"
+
+// The trust in the keyword leg. Its evidence is the best BM25 score over
+// ln(1+N), which is about how many rare words of the query the best tool
+// holds: paraphrases have less than one, long intents that name things three
+// and more. Chosen on ten sets of intents together, each left out in turn;
+// see benchmarks/toolquality.md.
+const (
+	leastKeywordWeight = 0.05
+	mostKeywordWeight  = 0.45
+	littleEvidence     = 0.75
+	muchEvidence       = 2.25
+	// disagreement is the share of the weight that is lost when the nearest
+	// tool by vector holds no word of the query and there is little evidence.
+	disagreement = 0.25
+	// lostWeight is what the keywords weigh at least when no tool is nearer by
+	// vector than chance, the model's MinSimilarity: it begins there and is full
+	// lostMargin below.
+	lostWeight = 0.20
+	lostMargin = 0.05
+	// fartherCosine is the share of the farther of a tool's two vectors.
+	fartherCosine = 0.15
+	// partWeight is what the best part of an intent counts beside the whole.
+	partWeight = 0.5
+)
+
+// Leg is how well a tool fits one text, the whole intent or a part of it:
+//
+//	Score = (1−KeywordWeight)·Vector + KeywordWeight·Keyword
+//	Vector = 0.85·max(NameCosine, TextCosine) + 0.15·min(NameCosine, TextCosine)
+//
+// with cosines clipped to [0, 1].
+type Leg struct {
+	BM25          float64 `json:"bm25"`    // raw
+	Keyword       float64 `json:"keyword"` // BM25 over the text's best, in [0, 1]
+	NameCosine    float64 `json:"name_cosine"`
+	TextCosine    float64 `json:"text_cosine"`
+	Vector        float64 `json:"vector"`
+	KeywordWeight float64 `json:"keyword_weight"`
+	// Imputed is set when the tool has no vectors yet and Vector is an estimate
+	// from its keyword score.
+	Imputed bool    `json:"imputed,omitempty"`
+	Score   float64 `json:"score"`
+}
+
+// fix sets what every tool's score for the text depends on, given the raw legs
+// of those that were found.
+func (u *unit) fix(legs []Leg, q *asked) {
+	for _, l := range legs {
+		u.best = max(u.best, l.BM25)
+	}
+	u.evidence = u.best / math.Log(1+float64(max(1, q.tools)))
+	var agreement float64
+	for i := range legs {
+		v, k := legs[i].nearness(), u.keyword(legs[i].BM25)
+		if v > u.nearest || v == u.nearest && k > agreement {
+			u.nearest, agreement = v, k
+		}
+	}
+	switch {
+	case q.legs == SemanticOnly:
+		u.weight = 0
+	case u.vector == nil || q.legs == KeywordOnly:
+		u.weight = 1
+	default:
+		u.weight = max(keywordWeight(u.evidence, agreement), lostWeight*clip((q.chance-u.nearest)/lostMargin))
+	}
+}
+
+// weigh completes a leg whose raw scores are set.
+func (u *unit) weigh(l *Leg) {
+	l.Keyword, l.Vector, l.KeywordWeight = u.keyword(l.BM25), l.nearness(), u.weight
+	if l.Imputed { // a keyword match is about as near as the retriever takes it to be
+		l.Vector = u.nearest * (0.45 + 0.45*l.Keyword)
+	}
+	l.Score = l.recompute()
+}
+
+func (u *unit) keyword(bm25 float64) float64 {
+	if u.best <= 0 {
+		return 0
+	}
+	return bm25 / u.best
+}
+
+// nearness blends the two cosines.
+func (l *Leg) nearness() float64 {
+	a, b := clip(l.NameCosine), clip(l.TextCosine)
+	return (1-fartherCosine)*max(a, b) + fartherCosine*min(a, b)
+}
+
+// keywordWeight is the share of the keyword leg, in [0.0375, 0.45]. agreement is
+// the keyword score of the nearest tool by vector, in [0, 1].
+func keywordWeight(evidence, agreement float64) float64 {
+	sure := clip((evidence - littleEvidence) / (muchEvidence - littleEvidence))
+	w := leastKeywordWeight + (mostKeywordWeight-leastKeywordWeight)*sure
+	return w * (1 - disagreement + disagreement*max(agreement, sure))
+}
+
+// join is the score over the whole intent and the best of its parts, of which
+// there may be none (part nil).
+func join(whole Leg, part *Leg) float64 {
+	if part == nil {
+		return whole.Score
+	}
+	return (whole.Score + partWeight*part.Score) / (1 + partWeight)
+}
+
+func clip(v float64) float64 {
+	if !(v > 0) { // NaN too
+		return 0
+	}
+	return min(v, 1)
+}

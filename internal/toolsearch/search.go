@@ -1,0 +1,175 @@
+package toolsearch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"cairn/graphrank"
+)
+
+// ErrNoQuery is returned for a query without text, in the words of the tool.
+var ErrNoQuery = errors.New("Missing required parameter: 'query'") // the contract's words
+
+// DefaultLimit and MaxLimit are how many tools a search returns when nothing is
+// said, and at most.
+const (
+	DefaultLimit = 10
+	MaxLimit     = 50
+)
+
+// maxRelated bounds the related tools of each direction.
+const maxRelated = 2
+
+// relatedScore is the fixed score of a related tool.
+const relatedScore = 0.8
+
+// Query is what Search is asked.
+type Query struct {
+	Text string
+	// Limit is how many tools are returned, 1 to MaxLimit; 0 is DefaultLimit.
+	Limit int
+	// ContextTools are the IDs of tools in use. Those that are not known count
+	// for nothing; none of them is a result.
+	ContextTools []string
+	// IncludeRelated adds what is often used before and after each tool.
+	IncludeRelated bool
+	// Explain adds every component of each score.
+	Explain bool
+}
+
+// Answer is what Search returns: the shape of search_tools.
+type Answer struct {
+	Tools   []Found `json:"tools"`
+	Meta    Meta    `json:"meta"`
+	Message string  `json:"message,omitempty"`
+	// Degraded names what the answer was made without: "vectors".
+	Degraded []string `json:"degraded,omitempty"`
+	// Remembered are the past intents that voted, with explain.
+	Remembered []Neighbour `json:"remembered,omitempty"`
+}
+
+// Found is one tool of an answer, best first.
+type Found struct {
+	ID            string          `json:"tool_id"`
+	Server        string          `json:"server_id"`
+	Description   string          `json:"description"`
+	InputSchema   json.RawMessage `json:"input_schema"`
+	SemanticScore float64         `json:"semantic_score"` // of the hybrid search, in [0, 1]
+	GraphScore    float64         `json:"graph_score"`    // relatedness to the context, in [0, 1]
+	FinalScore    float64         `json:"final_score"`    // their blend by alpha
+	// Score is what the tools are ordered by: the final score with PageRank
+	// and the memory of intents.
+	Score   float64    `json:"score"`
+	Related []Related  `json:"related_tools"`
+	Explain *Candidate `json:"explain,omitempty"`
+}
+
+// Related is a tool used near another.
+type Related struct {
+	ID       string  `json:"tool_id"`
+	Relation string  `json:"relation"` // often_before or often_after
+	Score    float64 `json:"score"`
+}
+
+// Meta says how the search was made.
+type Meta struct {
+	Query     string  `json:"query"`
+	Alpha     float64 `json:"alpha"`
+	EdgeCount int     `json:"edge_count"`
+}
+
+// Search returns the tools that fit a query. A tool is among them when it holds
+// a word of the query, is nearer by vector than chance (the model's
+// MinSimilarity), or use speaks for it. Nothing found is no error: the answer
+// has no tools and a message. Unknown context tools are ignored.
+func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
+	if strings.TrimSpace(q.Text) == "" {
+		return nil, ErrNoQuery
+	}
+	if q.Limit < 0 || q.Limit > MaxLimit {
+		return nil, fmt.Errorf("limit %d, want 1 to %d", q.Limit, MaxLimit)
+	}
+	if q.Limit == 0 {
+		q.Limit = DefaultLimit
+	}
+	r, err := x.Rank(ctx, q.Text, Terms{Context: q.ContextTools})
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{Tools: []Found{}, Meta: Meta{q.Text, r.Alpha, r.Edges}, Degraded: r.Degraded}
+	if u := x.options.Usage; u != nil {
+		a.Meta.EdgeCount = u.EdgeCount()
+	}
+	if q.Explain {
+		a.Remembered = r.Neighbours
+	}
+	least := 0.0
+	if x.options.Embedder != nil {
+		least = x.options.Embedder.Description().MinSimilarity
+	}
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		if len(a.Tools) == q.Limit {
+			break
+		}
+		if !c.speaks(least) {
+			continue
+		}
+		t, ok := x.Tool(c.ID)
+		if !ok {
+			continue // the catalogue changed meanwhile
+		}
+		f := Found{ID: t.ID, Server: t.Server, Description: t.Description, InputSchema: t.Input, SemanticScore: c.Hybrid,
+			GraphScore: c.Graph, FinalScore: c.Final, Score: c.Score, Related: []Related{}}
+		if q.IncludeRelated && x.options.Usage != nil {
+			f.Related = x.options.Usage.related(t.ID)
+		}
+		if q.Explain {
+			f.Explain = c
+		}
+		a.Tools = append(a.Tools, f)
+	}
+	if len(a.Tools) == 0 {
+		a.Message = fmt.Sprintf("No tool of %d fits the query", x.Len())
+		if x.Len() == 0 {
+			a.Message = "The catalogue is empty: import tools first"
+		}
+	}
+	return a, nil
+}
+
+// speaks reports whether anything speaks for the tool.
+func (c *Candidate) speaks(least float64) bool {
+	fits := func(l *Leg) bool { return l.BM25 > 0 || max(l.NameCosine, l.TextCosine) > least }
+	return fits(&c.Whole) || c.Part != nil && fits(c.Part) || c.Graph > 0 || c.Injected > 0 || c.Memory > 0
+}
+
+// EdgeCount is the number of edges of the co-usage graph.
+func (u *Usage) EdgeCount() int {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	return u.graph.EdgeCount()
+}
+
+// related are the heaviest edges into and out of a tool.
+func (u *Usage) related(id string) []Related {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	list := []Related{}
+	for _, side := range []struct {
+		relation string
+		edges    []graphrank.Edge
+	}{{"often_before", heaviest(u.graph.In(id))}, {"often_after", heaviest(u.graph.Out(id))}} {
+		for _, e := range side.edges {
+			other := e.From
+			if side.relation == "often_after" {
+				other = e.To
+			}
+			list = append(list, Related{other, side.relation, relatedScore})
+		}
+	}
+	return list
+}

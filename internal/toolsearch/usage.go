@@ -1,0 +1,200 @@
+package toolsearch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"cairn/graphrank"
+	"cairn/models"
+)
+
+// Usage is what use has taught: the co-usage graph, and past intents with the
+// tools that served them. It is safe for concurrent use. It stores nothing: its
+// owner keeps graph and traces, and gives them back to NewUsage.
+type Usage struct {
+	embedder models.Embedder
+	cache    VectorCache
+
+	mu      sync.RWMutex
+	graph   *graphrank.Graph
+	memory  *memory
+	uses    map[string]float64            // traces a tool is in
+	beside  map[string]map[string]float64 // traces two tools are in
+	before  map[[2]string]float64         // traces in which the first comes before the second
+	linked  map[[2]string]float64         // traces in which the second waits for the first
+	ranks   map[string]float64            // PageRank as of rankedAt edges
+	changes int                           // edges observed since
+}
+
+// rerankShare is how much of the graph may be new before PageRank is computed
+// again: it moves slowly, and a large graph takes a second.
+const rerankShare = 0.01
+
+// NewUsage returns what is known: a graph, which becomes the Usage's own (nil is
+// an empty one), and traces that are remembered without being observed in the
+// graph again. A nil embedder remembers by keywords alone; it and the cache
+// stay the caller's.
+func NewUsage(ctx context.Context, graph *graphrank.Graph, traces []Trace, e models.Embedder, cache VectorCache) (*Usage, error) {
+	if graph == nil {
+		graph = &graphrank.Graph{}
+	}
+	dimension := 0
+	if e != nil {
+		dimension = e.Description().Dimension
+	}
+	m, err := newMemory(dimension)
+	if err != nil {
+		return nil, err
+	}
+	u := &Usage{embedder: e, cache: cache, graph: graph, memory: m, uses: map[string]float64{}, beside: map[string]map[string]float64{},
+		before: map[[2]string]float64{}, linked: map[[2]string]float64{}}
+	if err := u.remember(ctx, traces); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// CheckTrace refuses a trace that cannot be learnt: an edge that leads out of
+// its tools, or no tools.
+func CheckTrace(t Trace) error {
+	if len(t.Tools) == 0 || slices.Contains(t.Tools, "") {
+		return fmt.Errorf("a trace of intent %.40q without a tool's id", t.Intent)
+	}
+	for _, e := range t.Edges {
+		if e[0] < 0 || e[1] < 0 || e[0] >= len(t.Tools) || e[1] >= len(t.Tools) {
+			return fmt.Errorf("edge %v of intent %.40q leads out of its %d tools", e, t.Intent, len(t.Tools))
+		}
+	}
+	return nil
+}
+
+// Learn remembers traces and observes them in the graph: a dependency for each
+// edge, and a sequence between neighbours where a trace has no edges. It
+// returns the edges as they are now, for the owner to keep. A bad trace is an
+// error, and nothing is learnt.
+func (u *Usage) Learn(ctx context.Context, traces []Trace) ([]graphrank.Edge, error) {
+	if err := u.remember(ctx, traces); err != nil {
+		return nil, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var edges []graphrank.Edge
+	observe := func(from, to string, t graphrank.Type) {
+		if e := u.graph.Observe(from, to, t); e.From != "" {
+			edges = append(edges, e)
+		}
+	}
+	for _, t := range traces {
+		for _, id := range t.Tools {
+			u.graph.AddNode(id)
+		}
+		for _, e := range t.Edges {
+			observe(t.Tools[e[0]], t.Tools[e[1]], graphrank.Dependency)
+		}
+		for i := 1; i < len(t.Tools) && len(t.Edges) == 0; i++ {
+			observe(t.Tools[i-1], t.Tools[i], graphrank.Sequence)
+		}
+	}
+	u.changes += len(edges)
+	return edges, nil
+}
+
+// remember takes traces into the memory and the counts. Those without an intent
+// are counted only.
+func (u *Usage) remember(ctx context.Context, traces []Trace) error {
+	var known []*Trace
+	for i := range traces {
+		if err := CheckTrace(traces[i]); err != nil {
+			return err
+		}
+		if t := traces[i]; strings.TrimSpace(plain(t.Intent)) != "" {
+			t.Tools, t.Edges = slices.Clone(t.Tools), slices.Clone(t.Edges)
+			known = append(known, &t)
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err := u.memory.learn(ctx, known, u.embedder, u.cache); err != nil {
+		return err
+	}
+	for _, t := range traces {
+		u.count(t)
+	}
+	return nil
+}
+
+func (u *Usage) count(t Trace) {
+	tools := distinct(t.Tools)
+	for i, a := range tools {
+		u.uses[a]++
+		for _, b := range tools[i+1:] {
+			u.before[[2]string{a, b}]++
+			for _, pair := range [2][2]string{{a, b}, {b, a}} {
+				if u.beside[pair[0]] == nil {
+					u.beside[pair[0]] = map[string]float64{}
+				}
+				u.beside[pair[0]][pair[1]]++
+			}
+		}
+	}
+	for _, e := range t.Edges {
+		u.linked[[2]string{t.Tools[e[0]], t.Tools[e[1]]}]++
+	}
+}
+
+// Graph calls fn with the co-usage graph, which fn may read while it runs.
+func (u *Usage) Graph(fn func(*graphrank.Graph)) {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	fn(u.graph)
+}
+
+// Order says how often a came before b in what was observed, less how often b
+// came before a, over both and one more: in (−1, 1).
+func (u *Usage) Order(a, b string) float64 {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	f, r := u.before[[2]string{a, b}], u.before[[2]string{b, a}]
+	return (f - r) / (f + r + 1)
+}
+
+// Linked is how many traces have b wait for a.
+func (u *Usage) Linked(a, b string) float64 {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	return u.linked[[2]string{a, b}]
+}
+
+// pageRank returns the ranks, computed anew when the graph has changed enough.
+func (u *Usage) pageRank() map[string]float64 {
+	u.mu.RLock()
+	ranks, stale := u.ranks, u.ranks == nil || float64(u.changes) > rerankShare*float64(u.graph.EdgeCount())
+	u.mu.RUnlock()
+	if !stale {
+		return ranks
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ranks == nil || float64(u.changes) > rerankShare*float64(u.graph.EdgeCount()) {
+		u.ranks, u.changes = u.graph.PageRank(nil), 0
+	}
+	return u.ranks
+}
+
+// transitions are the tools used beside the seeds, each with the sum over the
+// seeds of weight·P(tool | seed), where P is the share of the seed's traces,
+// one more counted against it.
+func (u *Usage) transitions(seeds []string, weights []float64) map[string]float64 {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	sums := map[string]float64{}
+	for i, s := range seeds {
+		for t, n := range u.beside[s] {
+			sums[t] += weights[i] * n / (u.uses[s] + 1)
+		}
+	}
+	return sums
+}
