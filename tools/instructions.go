@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"cairn/internal/task/cards"
 )
 
 //go:embed instructions.md
@@ -37,5 +39,38 @@ func (s *Server) instructions(ctx context.Context) string {
 	default:
 		fmt.Fprintf(&b, "Its index is ready: %d files, %d sections.", st.Files, st.Sections)
 	}
+	b.WriteString(s.taskState(ctx))
 	return b.String()
+}
+
+// taskState says how many task cards there are, where their tools are offered.
+// Many cards take longer to read than anybody waits; the answer goes without.
+func (s *Server) taskState(ctx context.Context) string {
+	if _, offered := s.find("list_tasks"); !offered {
+		return ""
+	}
+	counted := make(chan string, 1)
+	go func() {
+		list, err := s.options.Tasks.Cards.List(cards.ListRequest{})
+		if err != nil {
+			counted <- ""
+			return
+		}
+		if len(list) == 0 {
+			counted <- " It has no task cards yet; `create_task` makes one for work to be remembered."
+			return
+		}
+		by := map[string]int{}
+		for _, c := range list {
+			by[c.Status]++
+		}
+		counted <- fmt.Sprintf(" It has %d task cards: %d todo, %d active, %d done. `list_tasks` shows them; `update_task` keeps them true while you work.",
+			len(list), by["todo"], by["active"], by["done"])
+	}()
+	select {
+	case text := <-counted:
+		return text
+	case <-ctx.Done():
+		return ""
+	}
 }

@@ -61,6 +61,11 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if err != nil {
 		return err
 	}
+	tasks, err := w.Tasks(nil)
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	defer tasks.Close()
 	cfg := w.Config()
 	var engine tools.Engine = w
 	var recorder *tools.Recorder
@@ -75,6 +80,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		DefaultMode: retriever.Mode(cfg.Search.DefaultMode),
 		Groups:      groups,
 		Toolbox:     box,
+		Tasks:       tasks,
 	})
 	err = server.ServeStdio(ctx, a.stdin, a.stdout)
 	closed := make(chan error, 1)

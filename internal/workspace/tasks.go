@@ -21,7 +21,8 @@ type Tasks struct {
 	// Enforce is whether a task may start only when its dependencies are done.
 	Enforce bool
 
-	tree *walk.Tree
+	tree  *walk.Tree
+	files *files.Tree
 }
 
 // TaskOptions are the knobs of OpenTasks. Nil and the zero value mean the defaults.
@@ -47,7 +48,7 @@ func OpenTasks(sel Selection, cfg Config, o *TaskOptions) (*Tasks, error) {
 		return nil, err
 	}
 	f := files.New(tree, &files.Options{NoSync: o.NoSync})
-	t := &Tasks{tree: tree, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
+	t := &Tasks{tree: tree, files: f, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
 	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce})
 	t.Documents = mdtask.New(f, &mdtask.Options{Depth: cfg.DAG.ReferenceDepth, Now: o.Now, Searcher: o.Searcher, Walk: cfg.walk()})
 	t.Graph = dagtools.New(t.Cards, t.Documents, dagtools.Options{
@@ -60,3 +61,12 @@ func OpenTasks(sel Selection, cfg Config, o *TaskOptions) (*Tasks, error) {
 
 // Close closes the folder.
 func (t *Tasks) Close() error { return t.tree.Close() }
+
+// Tasks opens the tasks of the workspace's folder; the caller closes them.
+func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) { return OpenTasks(w.selection, w.config, o) }
+
+// Text returns the content of a file, such as a card.
+func (t *Tasks) Text(path string) ([]byte, error) {
+	content, _, err := t.files.Read(path)
+	return content, err
+}
