@@ -42,9 +42,15 @@ type Plan struct {
 // cycle on better evidence is a *CycleError. The same input gives the same
 // plan: ties keep the order of tools.
 func Build(tools []catalog.Tool, bindings []Binding) (*Plan, error) {
+	return build(tools, bindings, nil)
+}
+
+// build is Build with pairs of positions, the second of which waits for the
+// first whatever flows between them.
+func build(tools []catalog.Tool, bindings []Binding, after [][2]int) (*Plan, error) {
 	p := &Plan{Bindings: slices.Clone(bindings)}
 	for {
-		g, err := graph(len(tools), p.Bindings)
+		g, err := graph(len(tools), p.Bindings, after)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +58,7 @@ func Build(tools []catalog.Tool, bindings []Binding) (*Plan, error) {
 		if cycle == nil {
 			return p, p.arrange(tools, g)
 		}
-		if !p.dropWeakest(cycle.Path) {
+		if !p.dropWeakest(cycle.Path, after) {
 			e := &CycleError{}
 			for _, step := range slices.Backward(cycle.Path) { // from producer to consumer
 				e.Path = append(e.Path, tools[position(step)].ID)
@@ -70,7 +76,7 @@ func position(step string) int {
 	return i
 }
 
-func graph(n int, bindings []Binding) (*taskdag.Graph, error) {
+func graph(n int, bindings []Binding, after [][2]int) (*taskdag.Graph, error) {
 	tasks := make([]taskdag.Task, n)
 	for i := range tasks {
 		tasks[i].ID = stepID(i)
@@ -78,14 +84,22 @@ func graph(n int, bindings []Binding) (*taskdag.Graph, error) {
 	for _, b := range bindings {
 		tasks[b.To].DependsOn = append(tasks[b.To].DependsOn, stepID(b.From))
 	}
+	for _, a := range after {
+		if id := stepID(a[0]); !slices.Contains(tasks[a[1]].DependsOn, id) {
+			tasks[a[1]].DependsOn = append(tasks[a[1]].DependsOn, id)
+		}
+	}
 	return taskdag.New(tasks)
 }
 
 // dropWeakest takes the type-only bindings of one edge of the cycle away, the
 // first edge that has no better ones; false when every edge has.
-func (p *Plan) dropWeakest(cycle []string) bool {
+func (p *Plan) dropWeakest(cycle []string, after [][2]int) bool {
 	for k := 1; k < len(cycle); k++ {
 		to, from := position(cycle[k-1]), position(cycle[k]) // the path follows dependencies
+		if slices.Contains(after, [2]int{from, to}) {
+			continue
+		}
 		weak := func(b Binding) bool { return b.From == from && b.To == to }
 		if slices.ContainsFunc(p.Bindings, func(b Binding) bool { return weak(b) && b.Grade > TypeOnly }) {
 			continue

@@ -1,0 +1,102 @@
+package suggest
+
+import "cairn/graphrank"
+
+// Mode says how far a suggestion may be acted upon.
+type Mode string
+
+// The modes, by confidence.
+const (
+	ExplicitRequired Mode = "explicit_required" // below 0.50: ask before anything is done
+	Advised          Mode = "suggestion"        // below 0.70, or with a dangerous tool
+	Speculative      Mode = "speculative"
+)
+
+// Thresholds of the modes, and the confidence below which a suggestion warns.
+const (
+	suggestFrom   = 0.50
+	warnBelow     = 0.65
+	speculateFrom = 0.70
+)
+
+// unknownPath is the path strength where no path is known.
+const unknownPath = 0.5
+
+// Confidence is a weighted sum; the weights follow from Alpha and sum to 1:
+//
+//	f = (clamp(Alpha, 0.5, 1) − 0.5)·2
+//	HybridWeight = 0.55 + 0.30f, PageRankWeight = 0.30 − 0.25f, PathWeight = 0.15 − 0.05f
+//	Value = HybridWeight·Hybrid + PageRankWeight·PageRank + PathWeight·Path
+type Confidence struct {
+	Value          float64 `json:"value"`
+	Hybrid         float64 `json:"hybrid"`   // mean fit of the chosen tools, in [0, 1]
+	PageRank       float64 `json:"pagerank"` // mean of the first three
+	Path           float64 `json:"path"`     // mean confidence of the paths between them
+	Alpha          float64 `json:"alpha"`
+	HybridWeight   float64 `json:"hybrid_weight"`
+	PageRankWeight float64 `json:"pagerank_weight"`
+	PathWeight     float64 `json:"path_weight"`
+}
+
+// Confide computes a confidence from its parts.
+func Confide(hybrid, pageRank, path, alpha float64) Confidence {
+	f := (min(max(alpha, 0.5), 1) - 0.5) * 2
+	c := Confidence{Hybrid: hybrid, PageRank: pageRank, Path: path, Alpha: alpha,
+		HybridWeight: 0.55 + 0.30*f, PageRankWeight: 0.30 - 0.25*f, PathWeight: 0.15 - 0.05*f}
+	c.Value = c.HybridWeight*hybrid + c.PageRankWeight*pageRank + c.PathWeight*path
+	return c
+}
+
+// ModeOf is the mode of a confidence.
+func ModeOf(confidence float64) Mode {
+	switch {
+	case confidence < suggestFrom:
+		return ExplicitRequired
+	case confidence < speculateFrom:
+		return Advised
+	}
+	return Speculative
+}
+
+// Path is a way through the co-usage graph from one chosen tool to another.
+type Path struct {
+	From        string   `json:"from"`
+	To          string   `json:"to"`
+	Path        []string `json:"path"`
+	Hops        int      `json:"hops"`
+	Explanation string   `json:"explanation"`
+	Confidence  float64  `json:"confidence"`
+}
+
+// maxHops bounds the paths looked at.
+const maxHops = 3
+
+// paths finds the shortest ways between every two tools, the nearer direction
+// of each; of equals that of the given order.
+func paths(g *graphrank.Graph, tools []string) []Path {
+	list := []Path{}
+	for i, to := range tools {
+		for _, from := range tools[:i] {
+			p, ok := g.ShortestPath(from, to, maxHops)
+			if back, found := g.ShortestPath(to, from, maxHops); found && (!ok || back.Hops() < p.Hops()) {
+				p, ok = back, true
+			}
+			if !ok {
+				continue
+			}
+			text := "Direct dependency: "
+			if p.Hops() > 1 {
+				text = "Transitive: "
+			}
+			for n, id := range p.Nodes {
+				if n > 0 {
+					text += " → "
+				}
+				text += id
+			}
+			list = append(list, Path{From: p.Nodes[0], To: p.Nodes[len(p.Nodes)-1], Path: p.Nodes, Hops: p.Hops(), Explanation: text,
+				Confidence: graphrank.HopConfidence(p.Hops())})
+		}
+	}
+	return list
+}

@@ -1,0 +1,183 @@
+package suggest
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cairn/internal/catalog"
+)
+
+// Kind says what a literal is.
+type Kind string
+
+// The kinds of literals, in the order in which they are looked for: what one
+// has taken no later one sees.
+const (
+	URL      Kind = "url"
+	Email    Kind = "email"
+	Quoted   Kind = "quoted"
+	FilePath Kind = "path"
+	Number   Kind = "number"
+)
+
+// Literal is a value that stands in an intent as it is to be passed.
+type Literal struct {
+	Kind  Kind
+	Text  string // without its quotes
+	Start int    // byte offset in the intent, of the quote if there is one
+	// Before is the word before it in lower case, if one stands there.
+	Before string
+}
+
+var literalPatterns = []struct {
+	kind    Kind
+	pattern *regexp.Regexp
+}{
+	{URL, regexp.MustCompile(`\bhttps?://[^\s"'“”<>)\]]+[^\s"'“”<>)\].,;:!?]`)},
+	{Email, regexp.MustCompile(`[\p{L}\d._%+-]+@[\p{L}\d-]+(?:\.[\p{L}\d-]+)+`)},
+	{Quoted, regexp.MustCompile("\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|`([^`\n]{1,400})`|(?:^|[\\s(])'([^'\n]{1,400})'")},
+	{FilePath, regexp.MustCompile(`(?:~|\.{1,2})?/[\w.@~-]+(?:/[\w.@~-]*)*[\w@~-]|[A-Za-z]:\\[\w.\\-]+|\b[\w-]+(?:/[\w.-]+)*\.(?:md|txt|json|ya?ml|toml|csv|tsv|xml|html?|pdf|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|mp[34]|wav|zip|tar|gz|log|sql|db|go|py|js|ts|rs|java|c|h|cpp|sh)\b`)},
+	{Number, regexp.MustCompile(`-?\d+(?:\.\d+)?`)},
+}
+
+// maxLiterals bounds what is taken out of one intent.
+const maxLiterals = 50
+
+// Literals finds the quoted strings, URLs, e-mail addresses, paths and numbers
+// of an intent, in the order in which they stand there.
+func Literals(intent string) []Literal {
+	taken := make([]bool, len(intent))
+	var found []Literal
+	for _, p := range literalPatterns {
+		for _, m := range p.pattern.FindAllStringSubmatchIndex(intent, maxLiterals) {
+			start, end := m[0], m[1]
+			for g := 2; g+1 < len(m); g += 2 {
+				if m[g] >= 0 {
+					start, end = m[g], m[g+1]
+				}
+			}
+			if start == end || slices.Contains(taken[start:end], true) || p.kind == Number && !standsAlone(intent, start, end) {
+				continue
+			}
+			for i := m[0]; i < m[1]; i++ {
+				taken[i] = true
+			}
+			found = append(found, Literal{Kind: p.kind, Text: intent[start:end], Start: start, Before: wordBefore(intent, m[0])})
+		}
+	}
+	slices.SortFunc(found, func(a, b Literal) int { return a.Start - b.Start })
+	return found[:min(len(found), maxLiterals)]
+}
+
+// standsAlone reports whether a number is one: not a piece of a word, a date, a
+// time or a version.
+func standsAlone(s string, start, end int) bool {
+	bad := func(c byte) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80 || strings.IndexByte("_:/-%", c) >= 0
+	}
+	if start > 0 && (bad(s[start-1]) || s[start-1] == '.') {
+		return false
+	}
+	if end < len(s) && (bad(s[end]) || s[end] == '.' && end+1 < len(s) && bad(s[end+1])) {
+		return false
+	}
+	return true
+}
+
+func wordBefore(s string, at int) string {
+	f := strings.FieldsFunc(s[:at], func(r rune) bool { return strings.ContainsRune(" \t\n:=#,(\"'", r) })
+	if len(f) == 0 {
+		return ""
+	}
+	return strings.ToLower(f[len(f)-1])
+}
+
+// hints are words of a parameter's name that ask for a kind of literal.
+var hints = map[Kind][]string{
+	URL:      {"url", "uri", "link", "href", "website", "endpoint", "webpage"},
+	Email:    {"email", "mail", "recipient", "to", "cc", "bcc", "address", "attendees", "recipients"},
+	FilePath: {"path", "file", "filename", "filepath", "directory", "dir", "folder", "paths", "files", "source", "destination"},
+}
+
+// freeText are words of names of parameters that a quoted string may fill.
+var freeText = []string{"content", "text", "message", "body", "title", "name", "subject", "query", "description", "comment", "keyword", "keywords", "term", "value", "label", "summary", "note"}
+
+// arguments assigns literals to the inputs of a tool where it is plain which is
+// meant: a literal whose kind the name of one parameter asks for, or that the
+// parameter's own word introduces ("limit 5", "title 'x'"). What could go to
+// two places goes to neither. A literal may serve several tools.
+func arguments(t *catalog.Tool, literals []Literal) map[string]any {
+	args := map[string]any{}
+	for _, l := range literals {
+		var fits []*catalog.Parameter
+		best := 0
+		for i := range t.Takes {
+			p := &t.Takes[i]
+			if strings.Contains(p.Path, ".") || args[p.Path] != nil {
+				continue
+			}
+			if g := l.fit(p); g > best {
+				best, fits = g, []*catalog.Parameter{p}
+			} else if g == best && g > 0 {
+				fits = append(fits, p)
+			}
+		}
+		if len(fits) > 1 {
+			fits = slices.DeleteFunc(fits, func(p *catalog.Parameter) bool { return !p.Required })
+		}
+		if len(fits) == 1 {
+			args[fits[0].Path] = l.value(fits[0])
+		}
+	}
+	return args
+}
+
+// fit grades how plainly a literal is meant for a parameter: 3 by the word before
+// it, 2 by the kind that the name asks for, 0 not.
+func (l Literal) fit(p *catalog.Parameter) int {
+	if l.value(p) == nil {
+		return 0
+	}
+	name := words(p.Name)
+	if l.Before != "" && slices.ContainsFunc(name, func(w string) bool { return singular(w) == singular(l.Before) && w != "to" }) {
+		return 3
+	}
+	wants := func(list []string) bool {
+		return slices.ContainsFunc(name, func(w string) bool { return slices.Contains(list, w) })
+	}
+	switch l.Kind {
+	case URL, Email, FilePath:
+		if wants(hints[l.Kind]) {
+			return 2
+		}
+	case Quoted:
+		for _, p := range literalPatterns {
+			if p.kind != Number && p.kind != Quoted && p.pattern.FindString(l.Text) == l.Text && wants(hints[p.kind]) {
+				return 2
+			}
+		}
+		if wants(freeText) {
+			return 2
+		}
+	}
+	return 0
+}
+
+// value is the literal in a type that the parameter takes, nil when there is none.
+func (l Literal) value(p *catalog.Parameter) any {
+	takes := func(t string) bool { return len(p.Types) == 0 || slices.Contains(p.Types, t) }
+	if l.Kind == Number {
+		if n, err := strconv.ParseInt(l.Text, 10, 64); err == nil && (takes("integer") || takes("number")) {
+			return n
+		}
+		if f, err := strconv.ParseFloat(l.Text, 64); err == nil && takes("number") {
+			return f
+		}
+	}
+	if takes("string") {
+		return l.Text
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package suggest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DefaultMaxTools and MaxTools bound the tools that are chosen for an intent; what
+// they need comes beside.
+const (
+	DefaultMaxTools = 6
+	MaxTools        = 20
+	// maxSteps bounds a plan, prerequisites included.
+	maxSteps = 60
+)
+
+// Request is what a suggestion is made for.
+type Request struct {
+	// Intent is what is wanted, in words. With Tools it may be empty.
+	Intent string
+	// ContextTools are the IDs of tools in use; unknown ones do not count.
+	ContextTools []string
+	// MaxTools bounds the chosen tools, 1 to 20; 0 is DefaultMaxTools.
+	MaxTools int
+	// Tools, when given, are the IDs of the tools to arrange: nothing is chosen
+	// and nothing is added. A tool may be given twice.
+	Tools []string
+}
+
+// UnknownToolError names tools that are not in the catalogue.
+type UnknownToolError struct{ IDs []string }
+
+func (e *UnknownToolError) Error() string {
+	return "not in the catalogue: " + strings.Join(e.IDs, ", ")
+}
+
+func (r *Request) check() error {
+	if strings.TrimSpace(r.Intent) == "" && len(r.Tools) == 0 {
+		return fmt.Errorf("an intent or tools are needed")
+	}
+	if r.MaxTools < 0 || r.MaxTools > MaxTools {
+		return fmt.Errorf("max_tools %d, want 1 to %d", r.MaxTools, MaxTools)
+	}
+	if len(r.Tools) > maxSteps {
+		return fmt.Errorf("%d tools, want at most %d", len(r.Tools), maxSteps)
+	}
+	return nil
+}
+
+// Suggestion is a plan for an intent, never nil without an error. Lists are
+// never null.
+type Suggestion struct {
+	Intent      string       `json:"intent"`
+	Mode        Mode         `json:"mode"`
+	DAG         DAG          `json:"dag"`
+	Tasks       []Task       `json:"tasks"` // in an order in which they can run
+	Layers      [][]string   `json:"layers"`
+	Confidence  float64      `json:"confidence"`
+	Parts       Confidence   `json:"confidence_parts"`
+	Rationale   string       `json:"rationale"`
+	Paths       []Path       `json:"dependency_paths"`
+	Unmatched   []string     `json:"unmatched"` // parts of the intent that no tool serves
+	Missing     []Missing    `json:"missing_inputs"`
+	Warnings    []string     `json:"warnings"`
+	Remembered  []Remembered `json:"remembered"`
+	Alternative []Option     `json:"alternatives"` // to the first tool
+}
+
+// DAG is the plan as nodes and edges.
+type DAG struct {
+	Nodes []Node `json:"nodes"`
+	Edges []Edge `json:"edges"`
+}
+
+// Node is one use of a tool.
+type Node struct {
+	ID           string         `json:"id"` // of its task
+	ToolID       string         `json:"toolId"`
+	Inputs       map[string]any `json:"inputs"`       // literals of the intent
+	Dependencies []string       `json:"dependencies"` // tool ids
+}
+
+// Edge says that To waits for From.
+type Edge struct {
+	From string `json:"from"` // tool id
+	To   string `json:"to"`
+	// DataPath is what flows, "output.content → input.jsonString"; empty where
+	// only the order is known.
+	DataPath string `json:"dataPath"`
+	// Kind is "data" (by schema), "declared" (the tool says it needs the other)
+	// or "sequence" (learnt from use).
+	Kind string `json:"kind"`
+	// Grade is the evidence of a data edge, in [0.4, 1].
+	Grade     float64 `json:"grade,omitempty"`
+	Ambiguous bool    `json:"ambiguous,omitempty"`
+	FromTask  string  `json:"from_task"`
+	ToTask    string  `json:"to_task"`
+}
+
+// Task is one step of the plan.
+type Task struct {
+	ID        string         `json:"id"`
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments"`
+	DependsOn []string       `json:"depends_on"`
+	Layer     int            `json:"layer"`
+	DataPaths []string       `json:"data_paths"` // into this task
+	// Confidence is how well the tool fits, in [0, 1].
+	Confidence   float64  `json:"confidence"`
+	Rationale    string   `json:"rationale"`
+	Alternatives []Option `json:"alternatives"`
+	Dangerous    bool     `json:"dangerous"`
+}
+
+// Option is a tool that could take another's place.
+type Option struct {
+	Tool  string  `json:"tool"`
+	Score float64 `json:"score"`
+}
+
+// Missing is a required input that neither the intent nor a tool supplies.
+type Missing struct {
+	Task  string `json:"task"`
+	Tool  string `json:"tool"`
+	Input string `json:"input"`
+}
+
+// Remembered is a similar past intent.
+type Remembered struct {
+	Intent     string   `json:"intent"`
+	Tools      []string `json:"tools"`
+	Similarity float64  `json:"similarity"`
+}
+
+// dangerWords mark tools whose use cannot be taken back or costs.
+var dangerWords = []string{"delete", "remove", "deploy", "payment", "send_email", "execute_shell", "drop", "truncate", "transfer", "admin"}
+
+// Dangerous reports whether a tool's name says that it does harm when used
+// wrongly. Names are compared without their separators: sendEmail is send_email.
+func Dangerous(name string) bool {
+	flat := strings.Join(words(name), "")
+	for _, w := range dangerWords {
+		if strings.Contains(flat, strings.ReplaceAll(w, "_", "")) {
+			return true
+		}
+	}
+	return false
+}

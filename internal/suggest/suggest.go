@@ -1,0 +1,457 @@
+package suggest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cairn/graphrank"
+	"cairn/internal/catalog"
+	"cairn/internal/toolsearch"
+)
+
+// Suggest plans which tools serve an intent, in which order, and what flows
+// between them. There is always an answer; its mode and warnings say how far it
+// is to be trusted. The plan is acyclic: of what would close a cycle the order
+// with the most evidence is kept, the rest is a warning. With Tools given nothing
+// is chosen, and a cycle of those tools is a *CycleError. It runs no tool.
+func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion, error) {
+	if err := req.check(); err != nil {
+		return nil, err
+	}
+	p := &planner{index: x, req: req, literals: Literals(req.Intent), out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
+		DAG: DAG{Nodes: []Node{}, Edges: []Edge{}}, Tasks: []Task{}, Paths: []Path{}, Unmatched: []string{}, Missing: []Missing{},
+		Warnings: []string{}, Remembered: []Remembered{}, Alternative: []Option{}}}
+	if len(req.Tools) > 0 {
+		if err := p.given(); err != nil {
+			return nil, err
+		}
+	} else if err := p.chosen(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.connect(); err != nil {
+		return nil, err
+	}
+	p.judge()
+	return p.out, nil
+}
+
+// planner makes one suggestion.
+type planner struct {
+	index    *toolsearch.Index
+	req      Request
+	literals []Literal
+	ranking  *toolsearch.Ranking
+	steps    []step // in the order in which they are to run
+	picked   int    // how many of them were chosen or given
+	after    [][2]int
+	kinds    map[[2]int]string // of what only the order is known
+	chain    bool              // similar plans ran one tool after the other
+	out      *Suggestion
+}
+
+func (p *planner) warn(format string, args ...any) {
+	p.out.Warnings = append(p.out.Warnings, fmt.Sprintf(format, args...))
+}
+
+// given takes the tools of the request.
+func (p *planner) given() error {
+	e := &UnknownToolError{}
+	for _, id := range p.req.Tools {
+		t, ok := p.index.Tool(id)
+		if !ok {
+			e.IDs = append(e.IDs, id)
+			continue
+		}
+		p.steps = append(p.steps, step{tool: t, args: arguments(&t, p.literals), why: "given"})
+	}
+	if len(e.IDs) > 0 {
+		return e
+	}
+	p.picked = len(p.steps)
+	p.kinds = map[[2]int]string{}
+	for i := range p.steps {
+		for _, n := range p.index.DirectNeeds(p.steps[i].tool.ID) {
+			for j := range p.steps {
+				if p.steps[j].tool.ID == n {
+					p.after = append(p.after, [2]int{j, i})
+					p.kinds[[2]int{j, i}] = "declared"
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// chosen selects tools, adds what they need and brings them into order.
+func (p *planner) chosen(ctx context.Context) error {
+	limit := p.req.MaxTools
+	if limit == 0 {
+		limit = DefaultMaxTools
+	}
+	r, err := p.index.Rank(ctx, p.req.Intent, toolsearch.Suggesting(p.req.ContextTools))
+	if err != nil {
+		return err
+	}
+	p.ranking = r
+	for _, d := range r.Degraded {
+		p.warn("made without all %s: they are still being computed or there is no model", d)
+	}
+	picks := choose(r, limit)
+	var steps []step
+	for i := range picks {
+		t, ok := p.index.Tool(picks[i].ID)
+		if !ok {
+			continue // the catalogue changed meanwhile
+		}
+		steps = append(steps, step{tool: t, args: arguments(&t, p.literals), chosen: &picks[i], why: reason(&picks[i], r)})
+	}
+	p.picked = len(steps)
+	if len(steps) == 0 {
+		if p.index.Len() == 0 {
+			p.warn("the catalogue is empty: import tools first")
+		} else {
+			p.warn("no tool fits the intent")
+		}
+		return nil
+	}
+	steps = prerequisites(p.index, steps, p.literals)
+	p.order(steps)
+	return nil
+}
+
+// order brings the steps into the order with the most evidence and keeps the
+// edges that are known beside the data's.
+func (p *planner) order(steps []step) {
+	ids := make([]string, len(steps))
+	tools := make([]catalog.Tool, len(steps))
+	var places []float64
+	for i := range steps {
+		ids[i], tools[i] = steps[i].tool.ID, steps[i].tool
+		at := 0.0
+		if steps[i].chosen != nil {
+			at = place(steps[i].chosen.PartScores())
+		}
+		places = append(places, at)
+	}
+	e := learntOrder(ids, places, p.ranking, p.index.Usage())
+	for _, b := range Detect(tools, func(i int, input string) bool { return steps[i].args[input] != nil }) {
+		switch {
+		case b.Grade == TypeOnly:
+		case b.Input.Required:
+			e.pair[b.From][b.To] += dataOrder * b.Grade
+		default:
+			e.pair[b.From][b.To] += optionalOrder * b.Grade
+		}
+	}
+	declared := map[[2]int]bool{}
+	for i := range steps {
+		for _, n := range p.index.DirectNeeds(ids[i]) {
+			if j := slices.Index(ids, n); j >= 0 {
+				declared[[2]int{j, i}] = true
+				e.pair[j][i] += declaredOrder
+			}
+		}
+	}
+	order := e.arrange()
+	p.chain = e.chain
+	p.kinds = map[[2]int]string{}
+	place := make([]int, len(order))
+	lastPicked := -1
+	for at, i := range order {
+		place[i] = at
+		p.steps = append(p.steps, steps[i])
+		if steps[i].chosen == nil {
+			continue
+		}
+		if lastPicked >= 0 && (e.chain || e.links[lastPicked][i] || e.links[i][lastPicked]) {
+			p.kinds[[2]int{place[lastPicked], at}] = "sequence"
+		}
+		lastPicked = i
+	}
+	for pair := range declared {
+		from, to := place[pair[0]], place[pair[1]]
+		if from < to {
+			p.kinds[[2]int{from, to}] = "declared"
+		} else if !declared[[2]int{pair[1], pair[0]}] || from > to && pair[0] < pair[1] {
+			p.warn("%s is declared to need %s and the reverse, directly or through others; it runs first", ids[pair[1]], ids[pair[0]])
+		}
+	}
+	slices.Sort(p.out.Warnings)
+	for pair := range p.kinds {
+		p.after = append(p.after, pair)
+	}
+	slices.SortFunc(p.after, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+}
+
+// connect binds outputs to inputs and makes tasks and nodes of the steps.
+func (p *planner) connect() error {
+	tools := make([]catalog.Tool, len(p.steps))
+	for i := range p.steps {
+		tools[i] = p.steps[i].tool
+	}
+	bindings := Detect(tools, func(i int, input string) bool { return p.steps[i].args[input] != nil })
+	if len(p.req.Tools) == 0 {
+		// The order stands: what would run against it is left out.
+		bindings = slices.DeleteFunc(bindings, func(b Binding) bool {
+			if b.From < b.To {
+				// Where use has shown chains, a like name of an input that may be
+				// left out is not enough to tie steps that do not follow each other.
+				return p.chain && !b.Input.Required && p.steps[b.From].chosen != nil && p.steps[b.To].chosen != nil &&
+					p.kinds[[2]int{b.From, b.To}] == ""
+			}
+			if b.Grade >= Alias {
+				p.warn("%s of %s could also come from %s, which runs later", b.Input.Path, tools[b.To].ID, tools[b.From].ID)
+			}
+			return true
+		})
+	}
+	plan, err := build(tools, bindings, p.after)
+	if err != nil {
+		return err
+	}
+	at := make([]int, len(p.steps)) // step -> place in the plan
+	for n, s := range plan.Steps {
+		at[position(s.ID)] = n
+	}
+	p.edges(plan, tools)
+	for _, s := range plan.Steps {
+		i := position(s.ID)
+		st := &p.steps[i]
+		task := Task{ID: s.ID, Tool: s.Tool, Arguments: st.args, DependsOn: []string{}, Layer: s.Layer, DataPaths: []string{}, Rationale: st.why,
+			Alternatives: []Option{}, Dangerous: Dangerous(st.tool.Name), Confidence: fit(st.chosen)}
+		node := Node{ID: s.ID, ToolID: s.Tool, Inputs: st.args, Dependencies: []string{}}
+		for _, d := range s.DependsOn {
+			task.DependsOn = append(task.DependsOn, d)
+			node.Dependencies = append(node.Dependencies, tools[position(d)].ID)
+		}
+		for _, e := range p.out.DAG.Edges {
+			if e.ToTask == s.ID && e.DataPath != "" {
+				task.DataPaths = append(task.DataPaths, e.From+": "+e.DataPath)
+			}
+		}
+		node.Dependencies = slices.Compact(node.Dependencies)
+		if st.chosen != nil {
+			task.Alternatives = p.alternatives(st.chosen)
+		}
+		p.out.Tasks = append(p.out.Tasks, task)
+		p.out.DAG.Nodes = append(p.out.DAG.Nodes, node)
+		for n := range st.tool.Takes {
+			in := &st.tool.Takes[n]
+			bound := slices.ContainsFunc(plan.Bindings, func(b Binding) bool { return b.To == i && b.Input.Path == in.Path })
+			if needed(in) && st.args[in.Path] == nil && !bound {
+				p.out.Missing = append(p.out.Missing, Missing{s.ID, s.Tool, in.Path})
+			}
+		}
+	}
+	if plan.Layers != nil {
+		p.out.Layers = plan.Layers
+	}
+	for _, b := range plan.Dropped {
+		p.warn("%s is not bound to %s: only the types agree, and it would close a cycle", tools[b.From].ID+"."+b.Output.Path, tools[b.To].ID+"."+b.Input.Path)
+	}
+	return nil
+}
+
+// edges makes edges of bindings and of what only the order is known of.
+func (p *planner) edges(plan *Plan, tools []catalog.Tool) {
+	withData := map[[2]int]bool{}
+	for _, b := range plan.Bindings {
+		withData[[2]int{b.From, b.To}] = true
+		p.out.DAG.Edges = append(p.out.DAG.Edges, Edge{From: tools[b.From].ID, To: tools[b.To].ID, DataPath: b.DataPath(), Kind: "data",
+			Grade: b.Grade, Ambiguous: b.Ambiguous, FromTask: stepID(b.From), ToTask: stepID(b.To)})
+	}
+	for _, pair := range p.after {
+		if !withData[pair] {
+			p.out.DAG.Edges = append(p.out.DAG.Edges, Edge{From: tools[pair[0]].ID, To: tools[pair[1]].ID, Kind: p.kinds[pair],
+				FromTask: stepID(pair[0]), ToTask: stepID(pair[1])})
+		}
+	}
+}
+
+// maxAlternatives bounds the tools named beside a task's own.
+const maxAlternatives = 3
+
+// alternatives are the best tools that are not in the plan and answer the same
+// part of the intent.
+func (p *planner) alternatives(c *toolsearch.Candidate) []Option {
+	list := []Option{}
+	for i := range p.ranking.Candidates {
+		o := &p.ranking.Candidates[i]
+		if o.PartNumber != c.PartNumber || slices.ContainsFunc(p.steps, func(s step) bool { return s.tool.ID == o.ID }) {
+			continue
+		}
+		if list = append(list, Option{o.ID, o.Score}); len(list) == maxAlternatives {
+			break
+		}
+	}
+	return list
+}
+
+// fit is how well a tool was found to fit: its final score or what the memory
+// says of it, in [0, 1].
+func fit(c *toolsearch.Candidate) float64 {
+	if c == nil {
+		return 0
+	}
+	return min(1, max(c.Final, c.Memory))
+}
+
+// unserved is the share of the best score for a part that a chosen tool must
+// reach to serve it, and leastFit what any must reach.
+const (
+	unserved = 0.6
+	leastFit = 0.25
+)
+
+// judge computes the confidence and says what is to be watched.
+func (p *planner) judge() {
+	s := p.out
+	var hybrid, pageRank float64
+	var ids []string
+	ranked := 0
+	for _, st := range p.steps {
+		if st.chosen == nil {
+			continue
+		}
+		hybrid += fit(st.chosen)
+		if ids = append(ids, st.tool.ID); ranked < 3 {
+			pageRank += st.chosen.PageRank
+			ranked++
+		}
+	}
+	if len(p.req.Tools) > 0 {
+		for _, st := range p.steps {
+			ids = append(ids, st.tool.ID)
+		}
+		hybrid, ranked = float64(len(ids)), 0 // somebody chose them
+	}
+	hybrid /= float64(max(1, len(ids)))
+	pageRank /= float64(max(1, ranked))
+	alpha, strength := 1.0, unknownPath
+	if u := p.index.Usage(); u != nil {
+		u.Graph(func(g *graphrank.Graph) {
+			if g.EdgeCount() > 0 {
+				alpha = g.Alpha()
+			}
+			s.Paths = paths(g, unique(ids))
+		})
+	}
+	if len(s.Paths) > 0 {
+		strength = 0
+		for _, path := range s.Paths {
+			strength += path.Confidence
+		}
+		strength /= float64(len(s.Paths))
+	}
+	s.Parts = Confide(hybrid, pageRank, strength, alpha)
+	if len(p.steps) == 0 {
+		s.Parts.Value = 0
+	}
+	s.Confidence, s.Mode = s.Parts.Value, ModeOf(s.Parts.Value)
+	p.unmatched()
+	var dangerous []string
+	for _, t := range s.Tasks {
+		if t.Dangerous {
+			dangerous = append(dangerous, t.Tool)
+		}
+	}
+	if len(dangerous) > 0 {
+		p.warn("dangerous by name, confirm before running: %s", strings.Join(unique(dangerous), ", "))
+		if s.Mode == Speculative {
+			s.Mode = Advised
+		}
+	}
+	if s.Confidence < warnBelow {
+		p.warn("low confidence %.2f: check the tools and their order", s.Confidence)
+	}
+	if len(s.Unmatched) > 0 {
+		p.warn("no tool was found for: %s", strings.Join(s.Unmatched, "; "))
+	}
+	if len(s.Missing) > 0 {
+		p.warn("%d required inputs have no value yet", len(s.Missing))
+	}
+	s.Rationale = fmt.Sprintf("%d tools (%d chosen), hybrid %.0f%%, PageRank %.1f%%, %d dependencies (%d of data), %d paths in the co-usage graph",
+		len(s.Tasks), p.picked, 100*hybrid, 100*pageRank, len(s.DAG.Edges), dataEdges(s.DAG.Edges), len(s.Paths))
+	if p.ranking == nil {
+		return
+	}
+	for _, n := range p.ranking.Neighbours[:min(3, len(p.ranking.Neighbours))] {
+		if n.Trace != nil {
+			s.Remembered = append(s.Remembered, Remembered{n.Intent, unique(n.Trace.Tools), n.Similarity})
+		}
+	}
+	if len(p.steps) > 0 {
+		for _, st := range p.steps {
+			if st.chosen != nil && st.chosen.ID == ids[0] {
+				s.Alternative = p.alternatives(st.chosen)
+			}
+		}
+	}
+}
+
+// unmatched finds the parts of the intent that no chosen tool serves.
+func (p *planner) unmatched() {
+	if p.ranking == nil {
+		return
+	}
+	if len(p.ranking.Parts) < 2 {
+		if len(p.steps) == 0 || slices.IndexFunc(p.steps, func(s step) bool { return s.chosen != nil && fit(s.chosen) >= leastFit }) < 0 {
+			for _, part := range p.ranking.Parts {
+				p.out.Unmatched = append(p.out.Unmatched, part.Text)
+			}
+		}
+		return
+	}
+	for n, part := range p.ranking.Parts {
+		var best, chosen float64
+		for i := range p.ranking.Candidates {
+			if s := p.ranking.Candidates[i].PartScores(); n < len(s) {
+				best = max(best, s[n])
+			}
+		}
+		for _, st := range p.steps {
+			if st.chosen != nil && n < len(st.chosen.PartScores()) {
+				chosen = max(chosen, st.chosen.PartScores()[n])
+			}
+		}
+		if best < leastFit || chosen < unserved*best {
+			p.out.Unmatched = append(p.out.Unmatched, part.Text)
+		}
+	}
+}
+
+func dataEdges(edges []Edge) (n int) {
+	for _, e := range edges {
+		if e.Kind == "data" {
+			n++
+		}
+	}
+	return n
+}
+
+// reason says in words why a tool was chosen.
+func reason(c *toolsearch.Candidate, r *toolsearch.Ranking) string {
+	why := fmt.Sprintf("fits the intent %.2f", c.Hybrid)
+	if c.PartNumber >= 0 {
+		why += fmt.Sprintf(", best its part %q", r.Parts[c.PartNumber].Text)
+	}
+	if c.Memory > 0 {
+		why += fmt.Sprintf(", used for similar intents (+%.2f)", c.Memory)
+	}
+	if c.Transition > 0 {
+		why += fmt.Sprintf(", used beside the other tools (+%.2f)", c.Transition)
+	}
+	if c.Graph > 0 {
+		why += fmt.Sprintf(", related by use %.2f", c.Graph)
+	}
+	return why
+}
+
+// IsCycle reports whether err is a cycle of given tools.
+func IsCycle(err error) bool {
+	var cycle *CycleError
+	return errors.As(err, &cycle)
+}
