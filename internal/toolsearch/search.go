@@ -10,8 +10,10 @@ import (
 	"cairn/graphrank"
 )
 
-// ErrNoQuery is returned for a query without text, in the words of the tool.
-var ErrNoQuery = errors.New("Missing required parameter: 'query'") // the contract's words
+// ErrNoQuery is returned for a query without text, in the words of the contract.
+//
+//lint:ignore ST1005 the contract capitalises it
+var ErrNoQuery = errors.New("Missing required parameter: 'query'")
 
 // DefaultLimit and MaxLimit are how many tools a search returns when nothing is
 // said, and at most.
