@@ -55,7 +55,7 @@ func TestQueueSortsAndJoinsEqualTexts(t *testing.T) {
 // TestFilesChangeWhileVectorsAreMade: a mark is cleared only for the version
 // that was embedded, so a file that a watcher refreshes meanwhile is not lost.
 func TestFilesChangeWhileVectorsAreMade(t *testing.T) {
-	f := newFixture(t, generated(t, 20), &Options{WindowChunks: 1 << 20, BatchTexts: 16})
+	f := newFixture(t, generated(t, 8), &Options{WindowChunks: 1 << 20, BatchTexts: 16})
 	var once sync.Once
 	f.embedder.Before = func([]string) (err error) {
 		once.Do(func() {
