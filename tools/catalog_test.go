@@ -45,6 +45,15 @@ func TestCatalogTools(t *testing.T) {
 		code       int    // of the failure; 0 for none
 		want       string // part of the answer
 	}{
+		{"search_tools", `{"query":"reads a file","context_tools":["nobody","write"]}`, 0, `{"tools":[{"tool_id":"fs:read","server_id":"fs","description":"Reads a file."`},
+		{"search_tools", `{"query":"zebra"}`, 0, `{"tools":[],`},
+		{"search_tools", `{"query":" "}`, CodeInvalidParams, `Missing required parameter: 'query'`},
+		{"search_tools", `{"query":"a","limit":51}`, CodeInvalidParams, `limit: 51`},
+		{"suggest_dag", `{"tools":["read","fs:stat"]}`, 0, `"from":"fs:stat","to":"fs:read"`},
+		{"suggest_dag", `{"intent":"reads a file"}`, 0, `"toolId":"fs:read"`},
+		{"suggest_dag", `{}`, CodeInvalidParams, `Missing required parameter: 'intent'`},
+		{"suggest_dag", `{"intent":"a","max_tools":21}`, CodeInvalidParams, `max_tools: 21`},
+		{"suggest_dag", `{"tools":["nobody"]}`, CodeToolNotFound, `Tool Not Found`},
 		{"get_tool", `{"name":"read"}`, 0, `{"tool_id":"fs:read","server_id":"fs","name":"read","title":"Read","description":"Reads a file.","input_schema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]},"output_schema":{"type":"object"},"annotations":{"readOnlyHint":true},"depends_on":["fs:stat"]}`},
 		{"get_tool", `{"name":"net:copy"}`, 0, `"flags":[{"kind":"instructions","evidence":"do not tell the user"}]`},
 		{"get_tool", `{"name":"stat"}`, 0, `"schema_error":"input schema: not a JSON object"`},
@@ -110,7 +119,7 @@ func TestGroups(t *testing.T) {
 		return list
 	}
 	box := toolbox(t)
-	core, extra := []string{"index", "read_context", "read_doc", "status"}, []string{"get_tool", "related_tools", "record_usage"}
+	core, extra := []string{"index", "read_context", "read_doc", "status"}, []string{"search_tools", "suggest_dag", "get_tool", "related_tools", "record_usage"}
 	for name, c := range map[string]struct {
 		o    *Options
 		want []string

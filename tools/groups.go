@@ -24,7 +24,7 @@ const (
 	// Docs browses, searches and edits documents section by section; what
 	// is more than reading needs Options.Tasks.
 	Docs Group = "docs"
-	// Catalog looks tools up and records how they are used; it needs Options.Toolbox.
+	// Catalog finds tools, plans with them and records how they are used; it needs Options.Toolbox.
 	Catalog Group = "catalog"
 	// All is every tool.
 	All Group = "all"
@@ -73,6 +73,8 @@ func offers(e Engine, o *Options) []offer {
 	}
 	if box := o.Toolbox; box != nil {
 		list = append(list,
+			offer{searchTools(box), []Group{Catalog}},
+			offer{suggestDAG(box), []Group{Catalog}},
 			offer{getTool(box), []Group{Catalog}},
 			offer{relatedTools(box), []Group{Catalog}},
 			offer{recordUsage(box), []Group{Catalog}},

@@ -32,6 +32,7 @@ type Toolbox struct {
 	Usage   *graph.Store
 
 	files []*sharedFile
+	index toolIndex
 }
 
 // OpenToolbox opens the toolbox of a folder. It creates nothing until
@@ -53,7 +54,7 @@ func OpenToolbox(sel Selection, c UsageConfig) (*Toolbox, error) {
 
 // Close closes the files. What was written is on disk already.
 func (t *Toolbox) Close() error {
-	var errs []error
+	errs := []error{t.index.close()}
 	for _, f := range t.files {
 		errs = append(errs, f.close())
 	}
@@ -73,7 +74,7 @@ func (t *Toolbox) Learn(ctx context.Context, traces ...graph.Trace) (unknown []s
 			id, known := ids[call.Tool]
 			if !known {
 				var found bool
-				if id, found, err = t.resolve(call.Tool); err != nil {
+				if id, found, err = t.Resolve(call.Tool); err != nil {
 					return nil, err
 				}
 				if ids[call.Tool] = id; !found {
@@ -86,8 +87,9 @@ func (t *Toolbox) Learn(ctx context.Context, traces ...graph.Trace) (unknown []s
 	return unknown, t.Usage.Learn(ctx, resolved...)
 }
 
-// resolve turns a tool's name into its id. Documents are ids already.
-func (t *Toolbox) resolve(name string) (id string, found bool, err error) {
+// Resolve turns a tool's name into its id. Documents are ids already; what is not
+// the name of one tool is returned as it is, and not found.
+func (t *Toolbox) Resolve(name string) (id string, found bool, err error) {
 	if strings.HasPrefix(name, graph.DocumentPrefix) {
 		return name, true, nil
 	}
