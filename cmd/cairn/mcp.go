@@ -57,6 +57,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	defer box.Close()
 	w, err := a.open(ctx, "mcp", workspace.Owning, func(o *workspace.Options) {
 		o.Background, o.Warm, o.Logger = !f.noIndex, true, log
+		box.UseModel(o.Description, o.Model)
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cairn/internal/suggest"
+	"cairn/internal/workspace"
+)
+
+func (a *app) suggestCommand() *cobra.Command {
+	var tools, inUse []string
+	var most int
+	var mermaid, dot bool
+	cmd := &cobra.Command{
+		Use:   "suggest [flags] INTENT",
+		Short: "Plan which tools of the catalogue serve an intent",
+		Long: `Plan which tools of the catalogue serve an intent, in which order, and what flows
+between them. cairn runs none of them. With --tools, just those are arranged.`,
+		Example: `  cairn suggest "read config.json and open an issue about it"
+  cairn suggest --tools filesystem:read,json:parse,github:create --mermaid`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, args []string) error {
+			if len(args) == 0 && len(tools) == 0 {
+				return usage("want an INTENT, or --tools")
+			}
+			if most < 1 || most > suggest.MaxTools {
+				return usage("--max-tools %d, want 1 to %d", most, suggest.MaxTools)
+			}
+			r := suggest.Request{Intent: strings.Join(args, ""), MaxTools: most}
+			for _, list := range []struct {
+				names []string
+				ids   *[]string
+			}{{tools, &r.Tools}, {inUse, &r.ContextTools}} {
+				for _, name := range list.names {
+					t, err := box.Catalog.Lookup(name)
+					if err != nil {
+						return err
+					}
+					*list.ids = append(*list.ids, t.ID)
+				}
+			}
+			x, err := a.toolIndex(ctx, box)
+			if err != nil {
+				return err
+			}
+			s, err := suggest.Suggest(ctx, x, r)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(s)
+			}
+			w := bufio.NewWriter(a.stdout)
+			switch {
+			case mermaid:
+				planMermaid(w, s)
+			case dot:
+				planDOT(w, s)
+			default:
+				planText(w, s)
+			}
+			return w.Flush()
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringSliceVar(&tools, "tools", nil, "arrange these tools, instead of choosing")
+	fs.StringSliceVar(&inUse, "context", nil, "tools in use")
+	fs.IntVar(&most, "max-tools", suggest.DefaultMaxTools, "most tools that are chosen; what they need comes beside")
+	fs.BoolVar(&mermaid, "mermaid", false, "draw for mermaid")
+	fs.BoolVar(&dot, "dot", false, "draw for Graphviz")
+	cmd.MarkFlagsMutuallyExclusive("mermaid", "dot")
+	a.model.add(cmd)
+	return cmd
+}
+
+func planText(w io.Writer, s *suggest.Suggestion) {
+	fmt.Fprintf(w, "%s, confidence %.2f: %s\n", s.Mode, s.Confidence, plain(s.Rationale))
+	for _, t := range s.Tasks {
+		fmt.Fprintf(w, "%d  %s  %s", t.Layer+1, t.ID, plain(t.Tool))
+		if len(t.DependsOn) > 0 {
+			fmt.Fprintf(w, "  after %s", strings.Join(t.DependsOn, ", "))
+		}
+		if t.Dangerous {
+			fmt.Fprint(w, "  (dangerous)")
+		}
+		fmt.Fprintln(w)
+		for _, p := range t.DataPaths {
+			fmt.Fprintf(w, "     %s\n", plain(p))
+		}
+	}
+	for _, m := range s.Missing {
+		fmt.Fprintf(w, "missing: %s of %s\n", plain(m.Input), plain(m.Tool))
+	}
+	for _, u := range s.Unmatched {
+		fmt.Fprintf(w, "no tool for: %s\n", plain(u))
+	}
+	for _, warning := range s.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", plain(warning))
+	}
+}
+
+func planMermaid(w io.Writer, s *suggest.Suggestion) {
+	// Within quotes mermaid reads entities, and markup unless it is one.
+	quote := strings.NewReplacer(`#`, "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;")
+	fmt.Fprintln(w, "flowchart LR")
+	for _, t := range s.Tasks {
+		fmt.Fprintf(w, "  %s[\"%s\"]\n", t.ID, quote.Replace(plain(t.Tool)))
+	}
+	for _, e := range s.DAG.Edges {
+		fmt.Fprintf(w, "  %s -->|\"%s\"| %s\n", e.FromTask, quote.Replace(plain(edgeLabel(e))), e.ToTask)
+	}
+}
+
+func planDOT(w io.Writer, s *suggest.Suggestion) {
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	fmt.Fprintln(w, "digraph plan {\n  rankdir=LR;\n  node [shape=box];")
+	for _, t := range s.Tasks {
+		fmt.Fprintf(w, "  %s [label=\"%s\"];\n", t.ID, quote.Replace(plain(t.Tool)))
+	}
+	for _, e := range s.DAG.Edges {
+		fmt.Fprintf(w, "  %s -> %s [label=\"%s\"];\n", e.FromTask, e.ToTask, quote.Replace(plain(edgeLabel(e))))
+	}
+	fmt.Fprintln(w, "}")
+}
+
+// edgeLabel is what flows, or why the order is as it is.
+func edgeLabel(e suggest.Edge) string {
+	if e.DataPath != "" {
+		return e.DataPath
+	}
+	return e.Kind
+}
