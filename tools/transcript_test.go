@@ -20,7 +20,19 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 // server, lines with "< " are what it has to say, other lines are prose. Each
 // request is answered before the next is sent.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+	playAll(t, "testdata/*.txt", func(*testing.T) *Options { return nil })
+}
+
+// TestCatalogTranscripts plays testdata/catalog/*.txt with a small catalogue.
+func TestCatalogTranscripts(t *testing.T) {
+	playAll(t, "testdata/catalog/*.txt", func(t *testing.T) *Options {
+		return &Options{Groups: []Group{Catalog}, Toolbox: toolbox(t)}
+	})
+}
+
+func playAll(t *testing.T, pattern string, options func(*testing.T) *Options) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}
@@ -30,7 +42,7 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := play(t, string(want))
+			got := play(t, string(want), options(t))
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -46,8 +58,8 @@ func TestTranscripts(t *testing.T) {
 
 // play runs a transcript against a server of its own and returns it with the
 // server's lines as they came.
-func play(t *testing.T, script string) string {
-	s := newSession(t, &fake{}, nil)
+func play(t *testing.T, script string, o *Options) string {
+	s := newSession(t, &fake{}, o)
 	var out strings.Builder
 	for text := range strings.Lines(script) {
 		switch {
