@@ -10,14 +10,14 @@ import (
 // sizeShare weighs how many tools similar intents took against the gaps between
 // the scores; smallest keeps a size that was never seen possible.
 const (
-	sizeShare = 0.2
+	sizeShare = 0.4
 	smallest  = 1e-3
 )
 
 // choose picks how many of the ranked tools a plan takes, at most limit: the k
 // for which
 //
-//	0.2·ln P(k) + (score(k) − score(k+1)) / score(1)
+//	0.4·ln P(k) + (score(k) − score(k+1)) / score(1)
 //
 // is largest. P is how many tools the similar past intents took, by weight, as
 // far as the memory is trusted, and else how many tools the parts of the intent
@@ -44,7 +44,7 @@ func choose(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
 		prior[k] += r.Trust * n.Weight
 	}
 	best, size := math.Inf(-1), 1
-	top := max(cs[0].Score-cs[0].Closure, 1e-9)
+	top := max(own(&cs[0]), 1e-9)
 	for k := 1; k <= min(limit, len(cs)); k++ {
 		gap := own(&cs[k-1]) / top
 		if k < len(cs) {

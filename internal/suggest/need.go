@@ -40,7 +40,6 @@ func prerequisites(x *toolsearch.Index, steps []step, literals []Literal) []step
 			steps = append(steps, step{tool: t, args: arguments(&t, literals), why: why})
 		}
 	}
-	var producers map[string][]string
 	for i := 0; i < len(steps); i++ {
 		id := steps[i].tool.ID
 		for _, n := range x.DirectNeeds(id) {
@@ -51,10 +50,7 @@ func prerequisites(x *toolsearch.Index, steps []step, literals []Literal) []step
 			if !needed(in) || steps[i].args[in.Path] != nil || supplied(steps, i, in) || plainName(in.Name) {
 				continue
 			}
-			if producers == nil {
-				producers = indexOutputs(x.Tools())
-			}
-			found := producers[key(in.Name)]
+			found := x.Givers(in.Name)
 			found = slices.DeleteFunc(slices.Clone(found), func(p string) bool { return p == id || !gives(x, p, in) })
 			if len(found) > 0 && len(found) <= maxProducers {
 				add(nearest(found, steps[i].tool.Server), "gives "+in.Name+", which "+id+" requires")
@@ -79,28 +75,11 @@ func gives(x *toolsearch.Index, id string, in *catalog.Parameter) bool {
 	return ok && slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool { return Grade(out, *in) == Exact })
 }
 
-// key is a name as it is compared exactly.
-func key(name string) string { return strings.Join(words(name), "") }
-
 // plainName reports whether a name says nothing of what the value is about, or
 // is what a person asks for: no tool is its source just by giving one too.
 func plainName(name string) bool {
 	w := words(name)
 	return !slices.ContainsFunc(w, func(w string) bool { return !slices.Contains(common, w) }) || len(w) == 1 && slices.Contains(freeText, w[0])
-}
-
-// indexOutputs maps the names of outputs to the tools that give them.
-func indexOutputs(tools []catalog.Tool) map[string][]string {
-	index := map[string][]string{}
-	for i := range tools {
-		for _, out := range tools[i].Gives {
-			k := key(out.Name)
-			if list := index[k]; len(list) == 0 || list[len(list)-1] != tools[i].ID {
-				index[k] = append(list, tools[i].ID)
-			}
-		}
-	}
-	return index
 }
 
 // nearest prefers a tool of the same server.

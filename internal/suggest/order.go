@@ -9,13 +9,13 @@ import (
 
 // Weights of the evidence that one tool comes before another.
 const (
-	localOrder    = 0.8 // similar intents had them in this order, over the reverse
-	localLink     = 0.5 // similar intents had the second wait for the first
-	observedOrder = 0.5 // all observed intents had them in this order
-	textOrder     = 1.0 // the intent speaks of the first earlier
-	dataOrder     = 0.3 // the first gives what the second requires
-	optionalOrder = 0.1 // the first gives what the second may take
-	declaredOrder = 100 // the second is declared to need the first
+	localOrder    = 0.8  // similar intents had them in this order, over the reverse
+	localLink     = 0.5  // similar intents had the second wait for the first
+	observedOrder = 0.35 // all observed intents had them in this order
+	textOrder     = 1.3  // the intent speaks of the first earlier
+	dataOrder     = 0.3  // the first gives what the second requires
+	optionalOrder = 0.2  // the first gives what the second may take
+	declaredOrder = 100  // the second is declared to need the first
 	// farPair is what a pair counts that is not next to each other.
 	farPair = 0.7
 	// partSharpness turns scores over the parts into a place in the intent.

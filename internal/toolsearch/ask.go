@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/store"
 )
@@ -72,46 +75,53 @@ func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs)
 	if x.options.Embedder != nil {
 		q.chance = x.options.Embedder.Description().MinSimilarity
 	}
+	vectors, err := x.embedTexts(ctx, texts)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		x.options.Logger.Warn("embedding an intent", "error", err)
+		q.degraded = true
+	}
+	q.units = make([]unit, len(texts))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, text := range texts {
 		k := depth
 		if i > 0 {
 			k = partDepth
 		}
-		u, err := x.askOne(ctx, text, k, q)
-		if err != nil {
-			return nil, err
+		g.Go(func() (err error) {
+			q.units[i], err = x.askOne(gctx, text, vectors[i], k, legs)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for i := range q.units {
+		for _, found := range []map[string]float64{q.units[i].bm25, q.units[i].names, q.units[i].texts} {
+			for id := range found {
+				q.add(id)
+			}
 		}
-		q.units = append(q.units, u)
 	}
 	return q, nil
 }
 
-func (x *Index) askOne(ctx context.Context, text string, k int, q *asked) (unit, error) {
-	u := unit{bm25: map[string]float64{}, names: map[string]float64{}, texts: map[string]float64{}}
-	if q.legs != SemanticOnly {
+// askOne runs both legs for one text; vector is nil where there is none.
+func (x *Index) askOne(ctx context.Context, text string, vector []float32, k int, legs Legs) (unit, error) {
+	u := unit{vector: vector, bm25: map[string]float64{}, names: map[string]float64{}, texts: map[string]float64{}}
+	if legs != SemanticOnly {
 		hits, err := x.stores.Keyword.Search(ctx, store.KeywordQuery{Text: plain(text)}, k, store.Filter{})
 		if err != nil {
 			return u, fmt.Errorf("searching tools by keyword: %w", err)
 		}
 		for _, h := range hits {
 			u.bm25[h.Chunk] = h.Score
-			q.add(h.Chunk)
 		}
 	}
-	if x.options.Embedder == nil {
-		return u, nil
-	}
-	vector, err := x.embed(ctx, text)
-	if err != nil {
-		if ctx.Err() != nil {
-			return u, ctx.Err()
-		}
-		x.options.Logger.Warn("embedding an intent", "error", err)
-		q.degraded = true
-		return u, nil
-	}
-	u.vector = vector
-	if q.legs == KeywordOnly {
+	if vector == nil || legs == KeywordOnly {
 		return u, nil
 	}
 	for _, leg := range []struct {
@@ -124,10 +134,30 @@ func (x *Index) askOne(ctx context.Context, text string, k int, q *asked) (unit,
 		}
 		for _, h := range hits {
 			leg.into[h.Chunk] = h.Score
-			q.add(h.Chunk)
 		}
 	}
 	return u, nil
+}
+
+// embedTexts returns a vector for each text, made at the same time; all nil
+// without an embedder and, with the error, when one cannot be made.
+func (x *Index) embedTexts(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	if x.options.Embedder == nil {
+		return vectors, nil
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, text := range texts {
+		g.Go(func() (err error) {
+			vectors[i], err = x.embed(gctx, text)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return make([][]float32, len(texts)), err
+	}
+	return vectors, nil
 }
 
 // embed returns the vector of a text, from the cache where it is known. It is

@@ -62,6 +62,7 @@ type Index struct {
 	at      map[string]int // ID -> position
 	digests map[string]string
 	needs   map[string][]string // ID -> IDs of the tools it is declared to need
+	givers  map[string][]string // name of an output, as giverKey has it -> IDs
 	missing int                 // tools without vectors yet
 }
 
@@ -136,9 +137,9 @@ func (x *Index) Sync(ctx context.Context, tools []catalog.Tool, progress func(Pr
 	if err := x.syncKeywords(ctx, tools, changed, stale, progress); err != nil {
 		return err
 	}
-	needs := resolveNeeds(tools, at)
+	needs, givers := resolveNeeds(tools, at), indexGivers(tools)
 	x.mu.Lock()
-	x.tools, x.at, x.needs = tools, at, needs
+	x.tools, x.at, x.needs, x.givers = tools, at, needs, givers
 	if x.options.Embedder != nil {
 		x.missing = len(changed)
 	}
@@ -236,6 +237,29 @@ func (x *Index) Tools() []catalog.Tool {
 // Usage is what use has taught, nil when nothing is kept.
 func (x *Index) Usage() *Usage { return x.options.Usage }
 
+// Givers returns the tools that have an output of that name, however it is
+// cased, sorted by ID. It must not be changed.
+func (x *Index) Givers(name string) []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.givers[giverKey(name)]
+}
+
+func giverKey(name string) string { return strings.Join(Words(name), "") }
+
+func indexGivers(tools []catalog.Tool) map[string][]string {
+	index := map[string][]string{}
+	for i := range tools {
+		for _, out := range tools[i].Gives {
+			k := giverKey(out.Name)
+			if list := index[k]; len(list) == 0 || list[len(list)-1] != tools[i].ID {
+				index[k] = append(list, tools[i].ID)
+			}
+		}
+	}
+	return index
+}
+
 // maxClosure bounds the tools that one is found to need.
 const maxClosure = 64
 
@@ -303,7 +327,7 @@ func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 func (x *Index) WithUsage(u *Usage) *Index {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	y := &Index{stores: x.stores, options: x.options, queries: x.queries, tools: x.tools, at: x.at, digests: x.digests, needs: x.needs, missing: x.missing}
+	y := &Index{stores: x.stores, options: x.options, queries: x.queries, tools: x.tools, at: x.at, digests: x.digests, needs: x.needs, givers: x.givers, missing: x.missing}
 	y.options.Usage = u
 	return y
 }

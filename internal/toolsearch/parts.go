@@ -34,6 +34,9 @@ func Parts(intent string) []Part {
 	start := 0 // the first word of the part
 	flush := func(end int) {
 		first := start
+		if end-first > 3 && bare(words[first].text) == "as" && bare(words[first+1].text) == "well" {
+			first += 3
+		}
 		for first < end && slices.Contains(joiners, bare(words[first].text)) {
 			first++
 		}
@@ -76,12 +79,21 @@ func (p Part) short(words []field) bool {
 	return n < minPartWords
 }
 
+// abbreviations end in a dot that ends no sentence.
+var abbreviations = map[string]bool{"no.": true, "st.": true, "mr.": true, "mrs.": true, "ms.": true, "dr.": true, "vs.": true, "e.g.": true, "i.e.": true, "etc.": true, "approx.": true}
+
 // splits reports whether a part begins with word i.
 func splits(intent string, words []field, i int) bool {
 	before := words[i-1].text
 	word := bare(words[i].text)
 	gap := intent[words[i-1].at+len(before) : words[i].at]
 	last := before[len(before)-1]
+	if word == "as" && i+2 < len(words) && bare(words[i+1].text) == "well" && bare(words[i+2].text) == "as" {
+		return true
+	}
+	if abbreviations[strings.ToLower(before)] && !strings.ContainsRune(gap, '\n') {
+		return false
+	}
 	return last == '.' || last == '!' || last == '?' || last == ';' || strings.ContainsRune(gap, '\n') ||
 		word == "and" || word == "then" || last == ',' && slices.Contains(joiners, word)
 }
