@@ -112,6 +112,20 @@ func TestProduct8(t *testing.T) {
 	})
 }
 
+func TestSumBytes(t *testing.T) {
+	for _, n := range []int{0, 1, 7, 8, 1023, 1024, 1032, 4099} {
+		x := make([]byte, n)
+		want := uint64(0)
+		for i := range x {
+			x[i] = byte(255 - i%3)
+			want += uint64(x[i])
+		}
+		if got := sumBytes(x); got != want {
+			t.Errorf("%d bytes: got %d, want %d", n, got, want)
+		}
+	}
+}
+
 func TestProduct32(t *testing.T) {
 	kernelOf(t, func(t *testing.T, k *kernel, rng *rand.Rand) {
 		var m model

@@ -1,6 +1,7 @@
 package bert
 
 import (
+	"encoding/binary"
 	"math"
 	"unsafe"
 )
@@ -29,42 +30,97 @@ func floats(p *float32, ld, i, n int) []float32 {
 // product8Go keeps two columns in the halves of a 64-bit word, so that one
 // multiplication serves both. Weights are made non-negative by +128, which
 // the sum of the activations takes back. Halves cannot overflow: 255*255
-// times a depth below 2^16 stays under 2^32.
+// times a depth up to 2^16 stays under 2^32.
 func product8Go(p *product8) {
 	const cols = 4
 	w := unsafe.Slice((*uint32)(unsafe.Pointer(p.w)), p.depth)
 	wscale, wsum, bias := floats(p.wscale, 0, 0, cols), floats(p.wsum, 0, 0, cols), floats(p.bias, 0, 0, cols)
-	for i := range p.rows * p.tiles {
+	rows := p.rows * p.tiles
+	for i := 0; i < rows; i += 2 {
+		// The last of an odd number of rows is multiplied twice.
+		j := min(i+1, rows-1)
 		a := unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(p.a), i*p.lda)), p.depth)
-		var lo, hi, sum uint64
-		for k := 0; k+4 <= len(a) && k+4 <= len(w); k += 4 {
-			// Four columns of four weights each: word j holds column j.
-			w0, w1, w2, w3 := w[k]^0x80808080, w[k+1]^0x80808080, w[k+2]^0x80808080, w[k+3]^0x80808080
-			for s := 0; s < 4; s++ {
-				q := uint64(a[k+s])
-				sum += q
-				lo += q * (uint64(w0&0xff) | uint64(w1&0xff)<<32)
-				hi += q * (uint64(w2&0xff) | uint64(w3&0xff)<<32)
-				w0, w1, w2, w3 = w0>>8, w1>>8, w2>>8, w3>>8
+		b := unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(p.a), j*p.lda)), p.depth)
+		aLow, aHigh, bLow, bHigh := dots4(a, b, w)
+		for _, r := range [2]struct {
+			row       int
+			x         []byte
+			low, high uint64
+		}{{i, a, aLow, aHigh}, {j, b, bLow, bHigh}} {
+			offset := 128 * int64(sumBytes(r.x))
+			scale, low := floats(p.scale, 4, r.row, 1)[0], floats(p.min, 4, r.row, 1)[0]
+			c := floats(p.c, p.ldc, r.row, cols)
+			for k, sum := range [cols]uint64{r.low & 0xffffffff, r.low >> 32, r.high & 0xffffffff, r.high >> 32} {
+				c[k] = float32(int64(sum)-offset)*wscale[k]*scale + (low*wsum[k] + bias[k])
 			}
-		}
-		scale, low := floats(p.scale, 4, i, 1)[0], floats(p.min, 4, i, 1)[0]
-		c := floats(p.c, p.ldc, i, cols)
-		for j, acc := range [cols]uint64{lo & 0xffffffff, lo >> 32, hi & 0xffffffff, hi >> 32} {
-			exact := int64(acc) - 128*int64(sum)
-			c[j] = float32(exact)*wscale[j]*scale + (low*wsum[j] + bias[j])
 		}
 	}
 }
 
+// dots4 returns the sums of products of a and of b with the four columns of
+// w plus 128, two to a word.
+func dots4(a, b []byte, w []uint32) (aLow, aHigh, bLow, bHigh uint64) {
+	for len(a) >= 4 && len(b) >= 4 && len(w) >= 4 {
+		// Word j holds four weights of column j: the bytes of two columns are
+		// set side by side, 32 bits apart.
+		w01 := (uint64(w[0]) | uint64(w[1])<<32) ^ 0x8080808080808080
+		w23 := (uint64(w[2]) | uint64(w[3])<<32) ^ 0x8080808080808080
+		const mask = 0x000000ff000000ff
+		x, y := uint64(a[0]), uint64(b[0])
+		u, v := w01&mask, w23&mask
+		aLow, aHigh, bLow, bHigh = aLow+x*u, aHigh+x*v, bLow+y*u, bHigh+y*v
+		x, y = uint64(a[1]), uint64(b[1])
+		u, v = w01>>8&mask, w23>>8&mask
+		aLow, aHigh, bLow, bHigh = aLow+x*u, aHigh+x*v, bLow+y*u, bHigh+y*v
+		x, y = uint64(a[2]), uint64(b[2])
+		u, v = w01>>16&mask, w23>>16&mask
+		aLow, aHigh, bLow, bHigh = aLow+x*u, aHigh+x*v, bLow+y*u, bHigh+y*v
+		x, y = uint64(a[3]), uint64(b[3])
+		u, v = w01>>24&mask, w23>>24&mask
+		aLow, aHigh, bLow, bHigh = aLow+x*u, aHigh+x*v, bLow+y*u, bHigh+y*v
+		a, b, w = a[4:], b[4:], w[4:]
+	}
+	return
+}
+
+// sumBytes adds bytes eight at a time into four lanes of 16 bits, which hold
+// 128 words' worth.
+func sumBytes(x []byte) (sum uint64) {
+	const mask = 0x00ff00ff00ff00ff
+	for len(x) >= 8 {
+		var lanes uint64
+		for n := min(len(x)/8, 128); n > 0; n-- {
+			v := binary.LittleEndian.Uint64(x)
+			lanes += v&mask + v>>8&mask
+			x = x[8:]
+		}
+		sum += lanes&0xffff + lanes>>16&0xffff + lanes>>32&0xffff + lanes>>48
+	}
+	for _, v := range x {
+		sum += uint64(v)
+	}
+	return sum
+}
+
+// product32Go adds rows of the panel four at a time, so that a result is
+// loaded and stored once for four products.
 func product32Go(p *product32) {
 	const cols = 32
 	for i := range p.rows * p.tiles {
 		a := floats(p.a, p.lda, i, p.depth)
 		var acc [cols]float32
-		for k, v := range a {
+		k := 0
+		for ; k+4 <= len(a); k += 4 {
+			b0, b1 := (*[cols]float32)(floats(p.b, p.ldb, k, cols)), (*[cols]float32)(floats(p.b, p.ldb, k+1, cols))
+			b2, b3 := (*[cols]float32)(floats(p.b, p.ldb, k+2, cols)), (*[cols]float32)(floats(p.b, p.ldb, k+3, cols))
+			a0, a1, a2, a3 := a[k], a[k+1], a[k+2], a[k+3]
+			for j := range acc {
+				acc[j] += a0*b0[j] + a1*b1[j] + (a2*b2[j] + a3*b3[j])
+			}
+		}
+		for ; k < len(a); k++ {
 			for j, b := range floats(p.b, p.ldb, k, cols) {
-				acc[j] += v * b
+				acc[j] += a[k] * b
 			}
 		}
 		copy(floats(p.c, p.ldc, i, cols), acc[:])
