@@ -19,7 +19,7 @@ import (
 // chunk, len the chunk's words and avg their average.
 const (
 	k1 = 1.5
-	b  = 0.65
+	b  = 0.60
 )
 
 func idf(docs, docFreq uint64) float64 {

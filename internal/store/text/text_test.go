@@ -114,8 +114,8 @@ func TestScore(t *testing.T) {
 	x := memory(t, entry("a", "apple tree"), entry("b", "pear"), entry("c", "apple apple pie"))
 	idf := math.Log(1 + 1.5/2.5)
 	want := []store.Hit{
-		{Chunk: "c", Score: idf * 2 / (2 + 1.5*(.35+.65*3/2))},
-		{Chunk: "a", Score: idf * 1 / (1 + 1.5*(.35+.65*2/2))},
+		{Chunk: "c", Score: idf * 2 / (2 + 1.5*(.40+.60*3/2))},
+		{Chunk: "a", Score: idf * 1 / (1 + 1.5*(.40+.60*2/2))},
 	}
 	got := search(t, x, "apple", 10, store.Filter{})
 	if len(got) != len(want) {
