@@ -15,8 +15,8 @@ import (
 // depth and partDepth are how many hits each leg gives for an intent and for a
 // part of one.
 const (
-	depth     = 200
-	partDepth = 50
+	depth     = 100
+	partDepth = 30
 )
 
 // asked is an intent on its way through the stores: the whole first, then its

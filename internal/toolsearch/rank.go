@@ -129,7 +129,7 @@ type Ranking struct {
 	Degraded []string
 }
 
-// Rank orders the tools for an intent, at least the best 200 of each leg. An
+// Rank orders the tools for an intent, at least the best 100 of each leg. An
 // intent without words ranks nothing.
 func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, error) {
 	r := &Ranking{Parts: Parts(intent), Alpha: 1}

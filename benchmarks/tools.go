@@ -1,0 +1,384 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/catalog"
+	"cairn/internal/store/flat"
+	"cairn/internal/store/text"
+	"cairn/internal/store/vectorcache"
+	"cairn/internal/suggest"
+	"cairn/internal/toolsearch"
+	"cairn/models"
+)
+
+// ToolsOptions say what Tools measures. Data and Embedder are required.
+type ToolsOptions struct {
+	// Data is a folder with tools.jsonl and tasks.jsonl.
+	Data string
+	// LearnSplit names the tasks that are learnt, "" for none; TestSplit those
+	// that are measured, "" for all. With Folds of two or more the measured
+	// tasks are cut into so many parts, and each is measured after the others
+	// were learnt.
+	LearnSplit, TestSplit string
+	Folds                 int
+	// Distractors are files of further tools, one a line, that are searched too.
+	Distractors []string
+	// Embedder makes the vectors; it stays the caller's to close.
+	Embedder models.Embedder
+	// Cache is a folder that keeps embeddings from run to run; "" keeps none.
+	Cache string
+	// MaxTasks, when positive, measures so many tasks of each fold, evenly spread.
+	MaxTasks int
+	// Rows names the retrieval rows to measure; nil means all of ToolRows.
+	Rows []string
+	// Each, when not nil, is told the figures of every task in every row.
+	Each func(row, task string, m ToolMetrics)
+}
+
+// ToolMetrics are the figures of one row: of one task, or means.
+type ToolMetrics struct {
+	NDCG10  float64 `json:"ndcg@10"`
+	Recall5 float64 `json:"recall@5"`
+	Comp5   float64 `json:"comp@5"` // 1 when all relevant tools are among the first five
+	Hit1    float64 `json:"hit@1"`
+	MRR     float64 `json:"mrr"`
+	MAP10   float64 `json:"map@10"`
+}
+
+// ToolRows are the rows of the ablation: the two legs alone, their blend, and
+// what each term adds to the blend by itself; "without_memory" is all but the
+// memory of intents; "default" is what a suggestion ranks by.
+var ToolRows = []string{"keyword", "semantic", "hybrid", "+adamic_adar", "+pagerank", "+transitions", "+closure", "+memory", "without_memory", "default"}
+
+func toolTerms(row string) toolsearch.Terms {
+	t := toolsearch.Terms{NoGraph: true, NoPageRank: true, NoMemory: true}
+	switch row {
+	case "keyword":
+		t.Legs = toolsearch.KeywordOnly
+	case "semantic":
+		t.Legs = toolsearch.SemanticOnly
+	case "+adamic_adar":
+		t.NoGraph, t.OwnContext = false, true
+	case "+pagerank":
+		t.NoPageRank = false
+	case "+transitions":
+		t.Transitions = true
+	case "+closure":
+		t.Closure = true
+	case "+memory":
+		t.NoMemory = false
+	case "without_memory":
+		t = toolsearch.Suggesting(nil)
+		t.NoMemory = true
+	case "default":
+		t = toolsearch.Suggesting(nil)
+	}
+	return t
+}
+
+// ToolsReport is what Tools measures.
+type ToolsReport struct {
+	Dataset     string                 `json:"dataset"`
+	Tools       int                    `json:"tools"` // distractors included
+	Distractors int                    `json:"distractors"`
+	Intents     int                    `json:"intents"`
+	Folds       int                    `json:"folds"`
+	Retrieval   map[string]ToolMetrics `json:"retrieval"`
+	Plan        PlanMetrics            `json:"plan"`
+	Latency     ToolLatency            `json:"latency_ms"`
+	Index       ToolIndexReport        `json:"index"`
+}
+
+// ToolLatency holds percentiles in milliseconds, query embedding included.
+type ToolLatency struct {
+	Search  Latency `json:"search"`
+	Suggest Latency `json:"suggest"`
+}
+
+// ToolIndexReport says how long the tools took to be findable, in seconds from
+// the start, and the largest resident set of the process.
+type ToolIndexReport struct {
+	KeywordSeconds float64 `json:"keyword_seconds"`
+	VectorSeconds  float64 `json:"vector_seconds"`
+	PeakRSS        int64   `json:"peak_rss_bytes"`
+}
+
+// Tools measures tool search and suggestion on a set of intents whose tools are
+// known, with the real index, graph and memory. Nothing is learnt from the
+// tasks that are measured.
+func Tools(ctx context.Context, o ToolsOptions) (*ToolsReport, error) {
+	if o.Embedder == nil {
+		return nil, fmt.Errorf("measuring %s: an embedder is needed", o.Data)
+	}
+	set, err := readToolSet(o.Data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the set: %w", err)
+	}
+	folds, err := set.folds(o.LearnSplit, o.TestSplit, o.Folds)
+	if err != nil {
+		return nil, fmt.Errorf("dividing %s: %w", o.Data, err)
+	}
+	b, err := openToolBench(ctx, set, &o)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	report := &ToolsReport{Dataset: filepath.Base(filepath.Clean(o.Data)), Tools: b.index.Len(), Distractors: b.index.Len() - len(set.tools),
+		Folds: len(folds), Retrieval: map[string]ToolMetrics{}, Index: b.report}
+	for _, f := range folds {
+		if o.MaxTasks > 0 && o.MaxTasks < len(f.test) {
+			spread := make([]*toolTask, o.MaxTasks)
+			for i := range spread {
+				spread[i] = f.test[i*len(f.test)/o.MaxTasks]
+			}
+			f.test = spread
+		}
+		report.Intents += len(f.test)
+		if err := b.measure(ctx, f, &o); err != nil {
+			return nil, err
+		}
+	}
+	for row, list := range b.rows {
+		report.Retrieval[row] = meanTools(list)
+	}
+	report.Plan = b.plans.metrics()
+	report.Latency = ToolLatency{percentiles(b.searches), percentiles(b.suggestions)}
+	report.Index.PeakRSS = peakRSS()
+	return report, nil
+}
+
+// toolBench is one set, indexed.
+type toolBench struct {
+	index       *toolsearch.Index
+	embedder    models.Embedder
+	cache       toolsearch.VectorCache
+	report      ToolIndexReport
+	rows        map[string][]ToolMetrics
+	plans       planSums
+	searches    []float64
+	suggestions []float64
+	closers     []func() error
+}
+
+func (b *toolBench) close() {
+	for _, c := range slices.Backward(b.closers) {
+		c() // what they hold is derived or read only
+	}
+}
+
+func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolBench, err error) {
+	b = &toolBench{embedder: o.Embedder, rows: map[string][]ToolMetrics{}}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	model := o.Embedder.Description()
+	if o.Cache != "" {
+		if err := os.MkdirAll(o.Cache, 0o755); err != nil {
+			return nil, err
+		}
+		cache, err := vectorcache.Open(filepath.Join(o.Cache, "vectors"), model.ID, model.Dimension, &vectorcache.Options{MaxEntries: 4 << 20})
+		if err != nil {
+			return nil, err
+		}
+		b.cache, b.closers = cache, append(b.closers, cache.Close)
+	}
+	tools := slices.Clone(set.tools)
+	own := map[string]bool{}
+	for _, t := range tools {
+		own[t.ID] = true
+	}
+	for _, file := range o.Distractors {
+		more, err := readTools(file, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, slices.DeleteFunc(more, func(t catalog.Tool) bool { return own[t.ID] })...)
+	}
+	keywords, err := text.Memory()
+	if err != nil {
+		return nil, err
+	}
+	b.closers = append(b.closers, keywords.Close)
+	b.index, err = toolsearch.New(toolsearch.Stores{Keyword: keywords, Names: flat.Memory(model.Dimension), Texts: flat.Memory(model.Dimension)},
+		&toolsearch.Options{Embedder: &cachedQueries{o.Embedder, b.cache}, Cache: b.cache})
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	err = b.index.Sync(ctx, tools, func(p toolsearch.Progress) {
+		if p.Stage == "keywords" {
+			b.report.KeywordSeconds = time.Since(start).Seconds()
+		}
+	})
+	b.report.VectorSeconds = time.Since(start).Seconds()
+	return b, err
+}
+
+// cachedQueries embeds queries as documents through the cache where quality is
+// measured: intents and their parts come back in every row. Latency is measured
+// with the embedder itself.
+type cachedQueries struct {
+	models.Embedder
+	cache toolsearch.VectorCache
+}
+
+func (c *cachedQueries) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
+	if c.cache == nil {
+		return c.Embedder.EmbedQuery(ctx, text)
+	}
+	key := [][32]byte{vectorcache.KeyOf("query\x00" + text)}
+	known, err := c.cache.Get(key)
+	if err != nil || known[0] != nil {
+		return known[0], err
+	}
+	v, err := c.Embedder.EmbedQuery(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return v, c.cache.Put(key, [][]float32{v})
+}
+
+// latencyTasks is how many tasks of a fold are timed.
+const latencyTasks = 100
+
+// measure learns and measures one fold.
+func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error {
+	usage, err := b.learn(ctx, f.learn)
+	if err != nil {
+		return err
+	}
+	index := b.index.WithUsage(usage)
+	rows := o.Rows
+	if rows == nil {
+		rows = ToolRows
+	}
+	known := func(id string) bool { _, ok := index.Tool(id); return ok }
+	for _, t := range f.test {
+		for _, row := range rows {
+			r, err := index.Rank(ctx, t.intent, toolTerms(row))
+			if err != nil {
+				return fmt.Errorf("task %s: %w", t.id, err)
+			}
+			m := measureTools(r, t.relevant)
+			if o.Each != nil {
+				o.Each(row, t.id, m)
+			}
+			b.rows[row] = append(b.rows[row], m)
+		}
+		plan, err := suggest.Suggest(ctx, index, suggest.Request{Intent: t.intent})
+		if err != nil {
+			return fmt.Errorf("task %s: %w", t.id, err)
+		}
+		b.plans.add(plan, t, known)
+	}
+	return b.time(ctx, index, f.test)
+}
+
+// time runs searches and suggestions of tasks as they would be asked: every
+// intent for the first time.
+func (b *toolBench) time(ctx context.Context, index *toolsearch.Index, tasks []*toolTask) error {
+	n := min(latencyTasks, len(tasks))
+	for round := range 2 {
+		fresh, err := index.Uncached(b.embedder)
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			t := tasks[i*len(tasks)/n]
+			start := time.Now()
+			if round == 0 {
+				_, err = fresh.Search(ctx, toolsearch.Query{Text: t.intent})
+			} else {
+				_, err = suggest.Suggest(ctx, fresh, suggest.Request{Intent: t.intent})
+			}
+			if err != nil {
+				return fmt.Errorf("task %s: %w", t.id, err)
+			}
+			took := float64(time.Since(start).Nanoseconds()) / 1e6
+			if i == 0 && n > 1 {
+				continue // it warms up
+			}
+			if round == 0 {
+				b.searches = append(b.searches, took)
+			} else {
+				b.suggestions = append(b.suggestions, took)
+			}
+		}
+	}
+	return nil
+}
+
+// learn teaches the tasks in their order.
+func (b *toolBench) learn(ctx context.Context, tasks []*toolTask) (*toolsearch.Usage, error) {
+	usage, err := toolsearch.NewUsage(ctx, nil, nil, b.embedder, b.cache)
+	if err != nil {
+		return nil, err
+	}
+	traces := make([]toolsearch.Trace, len(tasks))
+	for i, t := range tasks {
+		traces[i] = t.trace()
+	}
+	_, err = usage.Learn(ctx, traces)
+	return usage, err
+}
+
+func measureTools(r *toolsearch.Ranking, rel Relevance) ToolMetrics {
+	ids := make([]string, min(100, len(r.Candidates)))
+	for i := range ids {
+		ids[i] = r.Candidates[i].ID
+	}
+	m := ToolMetrics{NDCG10: NDCG(ids, rel, 10), Recall5: Recall(ids, rel, 5), Hit1: Hit(ids, rel, 1), MRR: ReciprocalRank(ids, rel, len(ids)),
+		MAP10: AveragePrecisionAt(ids, rel, 10)}
+	if m.Recall5 == 1 {
+		m.Comp5 = 1
+	}
+	return m
+}
+
+// AveragePrecisionAt is the mean of the precisions at the ranks of the relevant
+// documents among the first k, over as many relevant ones as could stand there.
+func AveragePrecisionAt(ranking []string, rel Relevance, k int) float64 {
+	n := min(k, relevant(rel))
+	if n == 0 {
+		return 0
+	}
+	var sum float64
+	found := 0
+	for i, id := range ranking[:min(k, len(ranking))] {
+		if rel[id] > 0 {
+			found++
+			sum += float64(found) / float64(i+1)
+		}
+	}
+	return sum / float64(n)
+}
+
+func (m *ToolMetrics) fields() []*float64 {
+	return []*float64{&m.NDCG10, &m.Recall5, &m.Comp5, &m.Hit1, &m.MRR, &m.MAP10}
+}
+
+func meanTools(of []ToolMetrics) ToolMetrics {
+	var sum ToolMetrics
+	for i := range of {
+		for j, f := range of[i].fields() {
+			*sum.fields()[j] += *f
+		}
+	}
+	for _, f := range sum.fields() {
+		*f /= float64(max(1, len(of)))
+	}
+	return sum
+}
+
+func percentiles(ms []float64) Latency {
+	return Latency{Percentile(ms, 50), Percentile(ms, 95), Percentile(ms, 99)}
+}

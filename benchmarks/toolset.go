@@ -1,0 +1,162 @@
+package benchmarks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cairn/internal/catalog"
+	"cairn/internal/toolsearch"
+)
+
+// toolTask is a line of tasks.jsonl: an intent and the calls that serve it.
+type toolTask struct {
+	id, split, intent string
+	calls             []string // ids of tools; a name that no tool has as it is
+	relevant          Relevance
+	edges             [][2]int // positions in calls
+}
+
+// trace is the task as use would have taught it.
+func (t *toolTask) trace() toolsearch.Trace {
+	return toolsearch.Trace{Intent: t.intent, Tools: t.calls, Edges: t.edges}
+}
+
+// toolSet is a folder with tools.jsonl and tasks.jsonl.
+type toolSet struct {
+	tools []catalog.Tool
+	tasks []toolTask
+}
+
+// readTools reads tools from a file of one a line; server names those that
+// bring no server.
+func readTools(file, server string) ([]catalog.Tool, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	batch, err := catalog.Read(f, server)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return batch.Tools, nil
+}
+
+// readToolSet reads the set in folder dir.
+func readToolSet(dir string) (*toolSet, error) {
+	set := &toolSet{}
+	var err error
+	if set.tools, err = readTools(filepath.Join(dir, "tools.jsonl"), ""); err != nil {
+		return nil, err
+	}
+	ids := map[string]string{} // the name in calls -> id
+	for _, t := range set.tools {
+		if _, ok := ids[t.Name]; !ok {
+			ids[t.Name] = t.ID
+		}
+	}
+	for _, t := range set.tools {
+		ids[t.ID] = t.ID
+	}
+	err = readLines(filepath.Join(dir, "tasks.jsonl"), func(line []byte) error {
+		var raw struct {
+			ID, Split, Intent string
+			Calls             []struct {
+				Tool      string
+				Relevance *int
+			}
+			Edges [][2]int
+		}
+		if err := json.Unmarshal(line, &raw); err != nil {
+			return err
+		}
+		if strings.TrimSpace(raw.Intent) == "" || len(raw.Calls) == 0 {
+			return errors.New("a task without an intent or calls")
+		}
+		t := toolTask{id: raw.ID, split: raw.Split, intent: raw.Intent, edges: raw.Edges, relevant: Relevance{}}
+		for _, c := range raw.Calls {
+			id, ok := ids[c.Tool]
+			if !ok {
+				id = c.Tool
+			}
+			grade := 1
+			if c.Relevance != nil {
+				grade = *c.Relevance
+			}
+			t.calls = append(t.calls, id)
+			t.relevant[id] = max(t.relevant[id], grade)
+		}
+		if err := toolsearch.CheckTrace(t.trace()); err != nil {
+			return err
+		}
+		set.tasks = append(set.tasks, t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(set.tools) == 0 || len(set.tasks) == 0 {
+		return nil, fmt.Errorf("%s holds %d tools and %d tasks", dir, len(set.tools), len(set.tasks))
+	}
+	return set, nil
+}
+
+// fold is what is measured with what was learnt before.
+type fold struct {
+	learn, test []*toolTask
+}
+
+// folds divides the tasks. With n of two or more, those of split test (all when
+// it is empty) are cut by position modulo n: each part is measured after the
+// others, and split learn where it is named, were learnt. Else split test is
+// measured after split learn; an empty learn teaches nothing.
+func (s *toolSet) folds(learn, test string, n int) ([]fold, error) {
+	var teach, measure []*toolTask
+	for i := range s.tasks {
+		t := &s.tasks[i]
+		if test == "" || t.split == test {
+			measure = append(measure, t)
+		}
+		if learn != "" && t.split == learn {
+			teach = append(teach, t)
+		}
+	}
+	if len(measure) == 0 {
+		return nil, fmt.Errorf("no task of split %q", test)
+	}
+	if learn != "" && len(teach) == 0 {
+		return nil, fmt.Errorf("no task of split %q to learn from", learn)
+	}
+	if n < 2 {
+		if learn != "" && (test == "" || test == learn) {
+			return nil, fmt.Errorf("split %q would be learnt and measured: name two splits, or folds", learn)
+		}
+		return []fold{{teach, measure}}, nil
+	}
+	if n > len(measure) {
+		return nil, fmt.Errorf("%d folds of %d tasks", n, len(measure))
+	}
+	list := make([]fold, n)
+	for i, t := range measure {
+		for f := range list {
+			if i%n == f {
+				list[f].test = append(list[f].test, t)
+			} else {
+				list[f].learn = append(list[f].learn, t)
+			}
+		}
+	}
+	for f := range list {
+		for _, t := range teach {
+			if !slices.Contains(list[f].test, t) && !slices.Contains(list[f].learn, t) {
+				list[f].learn = append(list[f].learn, t)
+			}
+		}
+	}
+	return list, nil
+}
