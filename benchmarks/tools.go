@@ -28,7 +28,8 @@ type ToolsOptions struct {
 	// were learnt.
 	LearnSplit, TestSplit string
 	Folds                 int
-	// Distractors are files of further tools, one a line, that are searched too.
+	// Distractors are files of further tools, one a line. With any of them all
+	// is measured again among these tools too.
 	Distractors []string
 	// Embedder makes the vectors; it stays the caller's to close.
 	Embedder models.Embedder
@@ -40,6 +41,9 @@ type ToolsOptions struct {
 	Rows []string
 	// Each, when not nil, is told the figures of every task in every row.
 	Each func(row, task string, m ToolMetrics)
+	// Progress, when not nil, is told how far each stage is: "keywords" and
+	// "vectors" of tools, "learn" and "measure" of tasks. total never is 0.
+	Progress func(stage string, done, total int)
 }
 
 // ToolMetrics are the figures of one row: of one task, or means.
@@ -85,16 +89,23 @@ func toolTerms(row string) toolsearch.Terms {
 
 // ToolsReport is what Tools measures.
 type ToolsReport struct {
-	Dataset     string                 `json:"dataset"`
-	Tools       int                    `json:"tools"` // distractors included
-	Distractors int                    `json:"distractors"`
-	Intents     int                    `json:"intents"`
-	Folds       int                    `json:"folds"`
-	Retrieval   map[string]ToolMetrics `json:"retrieval"`
-	Plan        PlanMetrics            `json:"plan"`
-	Latency     ToolLatency            `json:"latency_ms"`
-	Index       ToolIndexReport        `json:"index"`
+	Dataset   string                 `json:"dataset"`
+	Tools     int                    `json:"tools"`
+	Intents   int                    `json:"intents"`
+	Folds     int                    `json:"folds"`
+	Retrieval map[string]ToolMetrics `json:"retrieval"`
+	Plan      PlanMetrics            `json:"plan"`
+	Latency   ToolLatency            `json:"latency_ms"`
+	Index     ToolIndexReport        `json:"index"`
+	// Among is the same among the distractors, nil without; its Tools count
+	// them, and its retrieval has the rows of distractorRows.
+	Among *ToolsReport `json:"among_distractors,omitempty"`
+	// Loss is what each row of Among loses by them.
+	Loss map[string]ToolMetrics `json:"loss,omitempty"`
 }
+
+// distractorRows are the rows that are measured among distractors.
+var distractorRows = []string{"keyword", "semantic", "hybrid", "without_memory", "default"}
 
 // ToolLatency holds percentiles in milliseconds, query embedding included.
 type ToolLatency struct {
@@ -125,23 +136,60 @@ func Tools(ctx context.Context, o ToolsOptions) (*ToolsReport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dividing %s: %w", o.Data, err)
 	}
-	b, err := openToolBench(ctx, set, &o)
+	for f := range folds {
+		folds[f].test = spread(folds[f].test, o.MaxTasks)
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
+	}
+	files := o.Distractors
+	o.Distractors = nil
+	report, err := measureSet(ctx, set, folds, &o)
+	if err != nil || len(files) == 0 {
+		return report, err
+	}
+	o.Distractors, o.Rows = files, slices.DeleteFunc(slices.Clone(distractorRows), func(row string) bool { return o.Rows != nil && !slices.Contains(o.Rows, row) })
+	report.Among, err = measureSet(ctx, set, folds, &o)
+	if err != nil {
+		return nil, err
+	}
+	report.Loss = map[string]ToolMetrics{}
+	for row, among := range report.Among.Retrieval {
+		loss := report.Retrieval[row]
+		for i, f := range among.fields() {
+			*loss.fields()[i] -= *f
+		}
+		report.Loss[row] = loss
+	}
+	return report, nil
+}
+
+// spread takes at most n of tasks, evenly; all when n is 0.
+func spread(tasks []*toolTask, n int) []*toolTask {
+	if n <= 0 || n >= len(tasks) {
+		return tasks
+	}
+	some := make([]*toolTask, n)
+	for i := range some {
+		some[i] = tasks[i*len(tasks)/n]
+	}
+	return some
+}
+
+// measureSet measures folds of a set once.
+func measureSet(ctx context.Context, set *toolSet, folds []fold, o *ToolsOptions) (*ToolsReport, error) {
+	b, err := openToolBench(ctx, set, o)
 	if err != nil {
 		return nil, err
 	}
 	defer b.close()
-	report := &ToolsReport{Dataset: filepath.Base(filepath.Clean(o.Data)), Tools: b.index.Len(), Distractors: b.index.Len() - len(set.tools),
-		Folds: len(folds), Retrieval: map[string]ToolMetrics{}, Index: b.report}
+	report := &ToolsReport{Dataset: filepath.Base(filepath.Clean(o.Data)), Tools: b.index.Len(), Folds: len(folds), Retrieval: map[string]ToolMetrics{}, Index: b.report}
 	for _, f := range folds {
-		if o.MaxTasks > 0 && o.MaxTasks < len(f.test) {
-			spread := make([]*toolTask, o.MaxTasks)
-			for i := range spread {
-				spread[i] = f.test[i*len(f.test)/o.MaxTasks]
-			}
-			f.test = spread
-		}
+		b.total += len(f.test)
+	}
+	for _, f := range folds {
 		report.Intents += len(f.test)
-		if err := b.measure(ctx, f, &o); err != nil {
+		if err := b.measure(ctx, f, o); err != nil {
 			return nil, err
 		}
 	}
@@ -160,6 +208,7 @@ type toolBench struct {
 	embedder    models.Embedder
 	cache       toolsearch.VectorCache
 	report      ToolIndexReport
+	done, total int // tasks
 	rows        map[string][]ToolMetrics
 	plans       planSums
 	searches    []float64
@@ -218,6 +267,7 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 		if p.Stage == "keywords" {
 			b.report.KeywordSeconds = time.Since(start).Seconds()
 		}
+		o.Progress(p.Stage, p.Done, max(1, p.Total))
 	})
 	b.report.VectorSeconds = time.Since(start).Seconds()
 	return b, err
@@ -252,7 +302,7 @@ const latencyTasks = 100
 
 // measure learns and measures one fold.
 func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error {
-	usage, err := b.learn(ctx, f.learn)
+	usage, err := b.learn(ctx, f.learn, o)
 	if err != nil {
 		return err
 	}
@@ -279,6 +329,8 @@ func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error 
 			return fmt.Errorf("task %s: %w", t.id, err)
 		}
 		b.plans.add(plan, t, known)
+		b.done++
+		o.Progress("measure", b.done, b.total)
 	}
 	return b.time(ctx, index, f.test)
 }
@@ -317,8 +369,11 @@ func (b *toolBench) time(ctx context.Context, index *toolsearch.Index, tasks []*
 	return nil
 }
 
+// learnBatch is how many tasks are learnt between two words of progress.
+const learnBatch = 256
+
 // learn teaches the tasks in their order.
-func (b *toolBench) learn(ctx context.Context, tasks []*toolTask) (*toolsearch.Usage, error) {
+func (b *toolBench) learn(ctx context.Context, tasks []*toolTask, o *ToolsOptions) (*toolsearch.Usage, error) {
 	usage, err := toolsearch.NewUsage(ctx, nil, nil, b.embedder, b.cache)
 	if err != nil {
 		return nil, err
@@ -327,8 +382,15 @@ func (b *toolBench) learn(ctx context.Context, tasks []*toolTask) (*toolsearch.U
 	for i, t := range tasks {
 		traces[i] = t.trace()
 	}
-	_, err = usage.Learn(ctx, traces)
-	return usage, err
+	for done := 0; done < len(traces); {
+		next := min(done+learnBatch, len(traces))
+		if _, err := usage.Learn(ctx, traces[done:next]); err != nil {
+			return nil, err
+		}
+		done = next
+		o.Progress("learn", done, len(traces))
+	}
+	return usage, nil
 }
 
 func measureTools(r *toolsearch.Ranking, rel Relevance) ToolMetrics {

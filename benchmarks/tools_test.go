@@ -117,8 +117,12 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Dataset != "tiny" || report.Tools != 5 || report.Distractors != 1 || report.Intents != 4 || report.Folds != 1 {
+	if report.Dataset != "tiny" || report.Tools != 4 || report.Intents != 4 || report.Folds != 1 {
 		t.Errorf("%+v", report)
+	}
+	if a := report.Among; a == nil || a.Tools != 5 || a.Intents != 4 || len(a.Retrieval) != len(distractorRows) || len(report.Loss) != len(distractorRows) ||
+		report.Loss["default"].Recall5 != 0 {
+		t.Errorf("among distractors %+v, loss %+v", a, report.Loss)
 	}
 	for _, row := range ToolRows {
 		if m := report.Retrieval[row]; m.Recall5 != 1 || m.NDCG10 < .8 || m.Comp5 != 1 {
