@@ -88,6 +88,38 @@ type Entry struct {
 // the repository's top, as does .git/info/exclude. Rules of .cairnignore go
 // before those of .gitignore. Neither can bring in hidden or secret files.
 func (t *Tree) Walk(ctx context.Context, o *Options, visit func(Entry) error) error {
+	return t.walk(ctx, o, everything, nil, visit)
+}
+
+// WalkPaths is Walk for the given workspace paths and what lies below them. It
+// looks at nothing else but the folders on the way and their ignore files, so
+// that one file costs the same in a folder of any size. A path that does not
+// exist has no entry; a path that cannot be looked at is Unreadable.
+func (t *Tree) WalkPaths(ctx context.Context, o *Options, paths []string, visit func(Entry) error) error {
+	only, err := t.choose(paths)
+	if err != nil {
+		return err
+	}
+	return t.walk(ctx, o, only, nil, visit)
+}
+
+// Folders visits the folders that Walk enters, at the given paths and below, or
+// all when paths is nil: the workspace path, "" for the main root, and the place
+// in the file system. A folder is visited before it is read, so that whoever
+// watches it from then on misses nothing that the visit does not see. Folders
+// that cannot be opened are passed over.
+func (t *Tree) Folders(ctx context.Context, o *Options, paths []string, visit func(path, dir string) error) error {
+	only, err := everything, error(nil)
+	if paths != nil {
+		only, err = t.choose(paths)
+	}
+	if err != nil {
+		return err
+	}
+	return t.walk(ctx, o, only, visit, nil)
+}
+
+func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *chosen, folder func(path, dir string) error, visit func(Entry) error) error {
 	if o == nil {
 		o = &Options{}
 	}
@@ -105,13 +137,14 @@ func (t *Tree) Walk(ctx context.Context, o *Options, visit func(Entry) error) er
 		return fs.ErrClosed
 	}
 	for i, r := range t.roots {
-		w := walker{ctx: ctx, o: o, visit: visit, maxSize: o.MaxSize, exts: map[string]bool{}, skip: map[string]bool{}}
+		w := walker{ctx: ctx, o: o, visit: visit, folder: folder, dirOf: r.Dir, only: only(r.Name), maxSize: o.MaxSize, skip: map[string]bool{}}
+		if w.only != nil && len(w.only.names) == 0 {
+			continue // nothing of this root
+		}
 		if w.maxSize <= 0 {
 			w.maxSize = DefaultMaxSize
 		}
-		for _, e := range orDefault(o.Extensions, defaultExtensions) {
-			w.exts[strings.ToLower(e)] = true
-		}
+		w.exts = o.extensions()
 		for _, d := range orDefault(o.SkipDirs, defaultSkipDirs) {
 			w.skip[d] = true
 		}
@@ -136,6 +169,37 @@ func (t *Tree) Walk(ctx context.Context, o *Options, visit func(Entry) error) er
 	return nil
 }
 
+// extensions are those that are indexed, in lower case.
+func (o *Options) extensions() map[string]bool {
+	exts := map[string]bool{}
+	for _, e := range orDefault(o.Extensions, defaultExtensions) {
+		exts[strings.ToLower(e)] = true
+	}
+	return exts
+}
+
+// Wants returns what says of a file name whether its extension is one that is
+// indexed, or the file says what is ignored: changes of others change no index.
+func (o *Options) Wants() func(name string) bool {
+	if o == nil {
+		o = &Options{}
+	}
+	exts := o.extensions()
+	return func(name string) bool { return exts[strings.ToLower(path.Ext(name))] || IsIgnoreFile(name) }
+}
+
+// IsIgnoreFile reports whether a file of that name, or at that path, holds
+// rules of what to ignore.
+func IsIgnoreFile(name string) bool {
+	name = path.Base(name)
+	return name == gitIgnore || name == cairnIgnore
+}
+
+const (
+	gitIgnore   = ".gitignore"
+	cairnIgnore = ".cairnignore"
+)
+
 func orDefault(list, otherwise []string) []string {
 	if list == nil {
 		return otherwise
@@ -146,8 +210,11 @@ func orDefault(list, otherwise []string) []string {
 type walker struct {
 	ctx     context.Context
 	o       *Options
-	visit   func(Entry) error
-	prefix  string // of workspace paths
+	visit   func(Entry) error            // nil when only folders are of interest
+	folder  func(path, dir string) error // nil when only files are
+	dirOf   string                       // the root's place in the file system
+	only    *chosen                      // nil: everything from here on
+	prefix  string                       // of workspace paths
 	maxSize int64
 	exts    map[string]bool
 	skip    map[string]bool
@@ -162,7 +229,12 @@ func (w *walker) dir(root *os.Root, rel string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := readDir(root)
+	if w.folder != nil && w.only == nil {
+		if err := w.folder(strings.TrimSuffix(w.prefix+rel, "/"), filepath.Join(w.dirOf, filepath.FromSlash(rel))); err != nil {
+			return err
+		}
+	}
+	entries, err := w.entries(root, rel)
 	if err != nil {
 		if rel == "" {
 			return fmt.Errorf("walking %s: %w", root.Name(), err)
@@ -172,15 +244,11 @@ func (w *walker) dir(root *os.Root, rel string, depth int) error {
 	if !w.o.NoIgnoreFiles {
 		git, cairn := len(w.git), len(w.cairn)
 		defer func() { w.git, w.cairn = w.git[:git], w.cairn[:cairn] }()
-		for _, e := range entries {
-			switch name := e.Name(); name {
-			case ".gitignore":
-				if !w.ours {
-					w.git = appendRules(w.git, root, name, rel)
-				}
-			case ".cairnignore":
-				w.cairn = appendRules(w.cairn, root, name, rel)
-			}
+		if !w.ours && (w.only != nil || has(entries, gitIgnore)) {
+			w.git = appendRules(w.git, root, gitIgnore, rel)
+		}
+		if w.only != nil || has(entries, cairnIgnore) {
+			w.cairn = appendRules(w.cairn, root, cairnIgnore, rel)
 		}
 	}
 	// A folder sorts as its name with the slash its paths go on with.
@@ -191,6 +259,40 @@ func (w *walker) dir(root *os.Root, rel string, depth int) error {
 		}
 	}
 	return nil
+}
+
+func has(entries []fs.DirEntry, name string) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+}
+
+// entries lists a folder, or looks for the chosen names in it.
+func (w *walker) entries(root *os.Root, rel string) ([]fs.DirEntry, error) {
+	if w.only == nil {
+		return readDir(root)
+	}
+	// Of a folder that was removed while it is open, the names in it would seem
+	// to be gone one by one; reading it tells.
+	f, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := f.Readdirnames(1); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var entries []fs.DirEntry
+	for _, name := range w.only.names[rel] {
+		info, err := root.Lstat(name)
+		switch {
+		case err == nil:
+			entries = append(entries, fs.FileInfoToDirEntry(info))
+		case !errors.Is(err, fs.ErrNotExist):
+			if err := w.unreadable(rel+name, false, err); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return entries, nil
 }
 
 func sortKey(e fs.DirEntry) string {
@@ -213,14 +315,17 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 	name := e.Name()
 	p := rel + name
 	if clean, err := Clean(w.prefix + p); err != nil || clean != w.prefix+p {
-		return w.visit(Entry{Path: strings.Trim(fmt.Sprintf("%+q", w.prefix+p), `"`), Dir: e.IsDir(), Reason: BadName})
+		return w.report(Entry{Path: strings.Trim(fmt.Sprintf("%+q", w.prefix+p), `"`), Dir: e.IsDir(), Reason: BadName})
 	}
 	out := Entry{Path: w.prefix + p, Dir: e.IsDir()}
 	if out.Reason = w.byName(p, name, e, depth); out.Reason != None {
-		return w.visit(out)
+		return w.report(out)
 	}
 	if e.IsDir() {
 		return w.enter(root, p, name, depth)
+	}
+	if w.visit == nil {
+		return nil
 	}
 	info, err := root.Lstat(name)
 	switch {
@@ -238,7 +343,14 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 			out.Reason = TooLarge
 		}
 	}
-	return w.visit(out)
+	return w.report(out)
+}
+
+func (w *walker) report(e Entry) error {
+	if w.visit == nil {
+		return nil
+	}
+	return w.visit(e)
 }
 
 // byName decides what the name, the type and the ignore rules decide.
@@ -333,7 +445,7 @@ func (w *walker) enter(root *os.Root, p, name string, depth int) error {
 	case err != nil:
 		return w.unreadable(p, true, err)
 	case !info.IsDir():
-		return w.visit(Entry{Path: w.prefix + p, Reason: Symlink})
+		return w.report(Entry{Path: w.prefix + p, Reason: Symlink})
 	}
 	sub, err := root.OpenRoot(name)
 	if err != nil {
@@ -344,7 +456,11 @@ func (w *walker) enter(root *os.Root, p, name string, depth int) error {
 	}
 	defer sub.Close()
 	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) {
-		return w.visit(Entry{Path: w.prefix + p, Dir: true, Reason: Symlink})
+		return w.report(Entry{Path: w.prefix + p, Dir: true, Reason: Symlink})
+	}
+	if w.only != nil && w.only.whole[p] {
+		defer func(only *chosen) { w.only = only }(w.only)
+		w.only = nil
 	}
 	if slices.Contains(ourFolders, p) {
 		w.ours = true
@@ -354,7 +470,7 @@ func (w *walker) enter(root *os.Root, p, name string, depth int) error {
 }
 
 func (w *walker) unreadable(p string, dir bool, err error) error {
-	return w.visit(Entry{Path: w.prefix + p, Dir: dir, Reason: Unreadable, Err: err})
+	return w.report(Entry{Path: w.prefix + p, Dir: dir, Reason: Unreadable, Err: err})
 }
 
 // appendRules reads an ignore file of the folder root. One that cannot be read,

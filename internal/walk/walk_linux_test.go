@@ -45,6 +45,13 @@ func TestUnreadable(t *testing.T) {
 			return nil
 		})
 		_, _, r.read = tree.ReadFile("a.md", 0)
+		part := map[string]Reason{}
+		if err := tree.WalkPaths(context.Background(), nil, []string{"closed/b.md", "d/c.md"}, func(e Entry) error {
+			part[e.Path] = e.Reason
+			return nil
+		}); err != nil || len(part) != 2 || part["closed"] != Unreadable || part["d/c.md"] != None {
+			t.Errorf("walking a path below a closed folder: %v, %v", part, err)
+		}
 		done <- r
 	}()
 	r := <-done

@@ -146,9 +146,11 @@ func TestWalk(t *testing.T) {
 		}
 		dir := t.TempDir()
 		write(t, dir, c.files)
-		if diff := cmp.Diff(c.want, walked(t, open(t, Root{Dir: dir}), c.o)); diff != "" {
+		tree := open(t, Root{Dir: dir})
+		if diff := cmp.Diff(c.want, walked(t, tree, c.o)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
+		sameInParts(t, c.name, tree, c.o)
 	}
 }
 
