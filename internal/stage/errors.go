@@ -1,0 +1,64 @@
+package stage
+
+import "fmt"
+
+// Code tells programs what was wrong.
+type Code string
+
+// The codes.
+const (
+	CodeParameter   Code = "INVALID_PARAMETER"
+	CodeTemplate    Code = "UNKNOWN_TEMPLATE"
+	CodePlan        Code = "INVALID_PLAN"
+	CodeNotFound    Code = "TASK_NOT_FOUND"
+	CodeExists      Code = "TASK_EXISTS"
+	CodeTransition  Code = "INVALID_STATUS_TRANSITION"
+	CodeWrongStage  Code = "WRONG_STAGE"
+	CodeLate        Code = "LATE_RESULT" // of a run that is over
+	CodeReplayed    Code = "REPLAYED_EVENT"
+	CodeClaimed     Code = "TASK_CLAIMED" // by somebody else
+	CodeNotYours    Code = "STAGE_NOT_DELEGATED"
+	CodeNotDue      Code = "NOT_DUE" // nothing has timed out
+	CodeUnavailable Code = "STORE_UNAVAILABLE"
+)
+
+// Error says why something was refused. Nothing was changed.
+type Error struct {
+	Code    Code
+	Message string
+	Err     error // the cause, for CodeUnavailable
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Message + ": " + e.Err.Error()
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is makes errors.Is(err, &Error{Code: c}) compare codes.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code && t.Message == ""
+}
+
+// Is a refusal of that code, for errors.Is.
+func Is(c Code) error { return &Error{Code: c} }
+
+func refuse(c Code, format string, args ...any) *Error {
+	return &Error{Code: c, Message: fmt.Sprintf(format, args...)}
+}
+
+// NotFound is the error of stores for an id they do not hold.
+func NotFound(id string) error { return refuse(CodeNotFound, "no task %.80q", id) }
+
+// Exists is the error of stores for an id that is taken.
+func Exists(id string) error { return refuse(CodeExists, "task %.80q exists already", id) }
+
+// Unavailable is the error of stores and queues whose server, named without its
+// password, cannot be reached.
+func Unavailable(server string, err error) error {
+	return &Error{Code: CodeUnavailable, Message: server + " is not reachable; start it or check the address", Err: err}
+}

@@ -1,0 +1,398 @@
+package stage
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// The bounds of what comes from outside.
+const (
+	MaxQuery  = 4000      // runes
+	MaxUser   = 200       // bytes
+	MaxID     = 100       // bytes of a task's or an event's id
+	MaxOutput = 256 << 10 // bytes of a stage's output
+	MaxDetail = 2000      // bytes of a reason
+	MaxHits   = 50        // ids of a lookup
+)
+
+// Request asks for a task.
+type Request struct {
+	ID       string // of the new task; must not be empty
+	UserID   string
+	Query    string
+	Template string  // "" is DefaultTemplate
+	Plan     []Stage // instead of a template
+	Rules    Rules
+	At       time.Time
+}
+
+// New makes a task and the effects of its creation.
+func New(r Request) (*State, *Effects, error) {
+	if err := checkID("task_id", r.ID); err != nil {
+		return nil, nil, err
+	}
+	switch n := utf8.RuneCountInString(r.Query); {
+	case strings.TrimSpace(r.Query) == "":
+		return nil, nil, refuse(CodeParameter, "query: missing or blank")
+	case n > MaxQuery:
+		return nil, nil, refuse(CodeParameter, "query: %d characters, want at most %d", n, MaxQuery)
+	case !utf8.ValidString(r.Query) || strings.ContainsRune(r.Query, 0):
+		return nil, nil, refuse(CodeParameter, "query: not text")
+	case len(r.UserID) > MaxUser:
+		return nil, nil, refuse(CodeParameter, "user_id: %d bytes, want at most %d", len(r.UserID), MaxUser)
+	case strings.TrimSpace(r.UserID) == "":
+		return nil, nil, refuse(CodeParameter, "user_id: missing or blank")
+	case !plainWord(r.UserID):
+		return nil, nil, refuse(CodeParameter, "user_id: has control characters or is not text")
+	}
+	template, p := r.Template, slices.Clone(r.Plan)
+	switch {
+	case len(p) > 0 && template != "":
+		return nil, nil, refuse(CodeParameter, "give a template or a plan, not both")
+	case r.Plan != nil:
+		if err := checkPlan(p); err != nil {
+			return nil, nil, err
+		}
+		template = Custom
+	default:
+		var err error
+		if p, err = plan(template); err != nil {
+			return nil, nil, err
+		}
+		if template == "" {
+			template = DefaultTemplate
+		}
+	}
+	at := clock(r.At)
+	s := &State{Task: Task{
+		ID: r.ID, UserID: r.UserID, Query: r.Query, Plan: p, Current: p[0], Completed: []Stage{}, Status: Waiting,
+		Context: map[Stage]json.RawMessage{}, VectorHits: []string{}, StartedAt: at, UpdatedAt: at,
+		Template: template, TemplatePlan: slices.Clone(p),
+	}, Machine: Machine{Version: 1, Run: 1, Rules: r.Rules.withDefaults()}}
+	s.Progress = s.progress()
+	return s, s.effects(Created, p[0], 1, Event{At: at}, template), nil
+}
+
+// Kind is what an event is about.
+type Kind string
+
+// The kinds of events.
+const (
+	Claim   Kind = "claim"   // somebody takes the current stage
+	Done    Kind = "done"    // the stage has its result
+	Failure Kind = "failure" // the stage failed
+	Abort   Kind = "abort"   // somebody stops the task
+	Tick    Kind = "tick"    // time has passed
+)
+
+// Event is something that happened to a task.
+type Event struct {
+	// ID tells events apart; one that had its effect is refused from then on.
+	// "" is never refused for this reason.
+	ID    string
+	Kind  Kind
+	At    time.Time
+	Stage Stage // of Done and Failure; of Claim when not ""
+	// Run is the run that the event is about; 0 means the current one.
+	Run    int
+	Worker string
+	Result Result // of Done
+	Reason string // of Failure and Abort
+}
+
+// Result is what a stage put out.
+type Result struct {
+	// Output is a JSON object; it becomes the task's context for the stage.
+	Output json.RawMessage
+	// Confidence is in [0, 1]. Moderation must have one.
+	Confidence *float64
+	// Blocked is moderation's no, whatever the confidence.
+	Blocked bool
+	// NeedsWebSearch is the executor's wish; it counts once a task.
+	NeedsWebSearch bool
+	Hits           []string  // of EmbeddingLookup
+	Response       *Response // of ResponsePackaging, which must have one
+}
+
+// Effects are what has to happen after a transition is stored.
+type Effects struct {
+	Entry Entry
+	// Job is the stage to run now; nil when there is none or it goes on already.
+	Job *Job
+	// Ended is set when the task has become final.
+	Ended bool
+}
+
+// Step applies an event and returns the new state; s is not changed. An event
+// that does not fit is an *Error, and then there is no new state.
+func Step(s *State, e Event) (*State, *Effects, error) {
+	e.At = clock(e.At)
+	if err := admit(s, e); err != nil {
+		return nil, nil, err
+	}
+	n := s.clone()
+	if e.At.Before(n.UpdatedAt) {
+		e.At = n.UpdatedAt // clocks of several workers differ; a task's does not go back
+	}
+	n.UpdatedAt = e.At
+	n.Machine.Version++
+	if e.ID != "" {
+		n.Machine.Applied = append(n.Machine.Applied, e.ID)
+	}
+	var fx *Effects
+	switch e.Kind {
+	case Claim:
+		n.Status, n.Machine.StageStarted, n.Machine.Worker = InProgress, e.At, e.Worker
+		fx = n.effects(Started, s.Current, s.Machine.Run, e, "")
+	case Abort:
+		n.end(Aborted, e.Reason)
+		fx = n.effects(Stopped, s.Current, s.Machine.Run, e, e.Reason)
+	case Failure:
+		fx = n.fail(e, e.Reason)
+	case Tick:
+		fx = n.timeout(s, e)
+	case Done:
+		fx = n.done(e)
+	}
+	n.Progress = n.progress()
+	return n, fx, nil
+}
+
+// admit refuses events that do not fit the state.
+func admit(s *State, e Event) error {
+	m := &s.Machine
+	if e.ID != "" {
+		if err := checkID("event_id", e.ID); err != nil {
+			return err
+		}
+		if slices.Contains(m.Applied, e.ID) {
+			return refuse(CodeReplayed, "event %.80q has been applied to task %s already", e.ID, s.ID)
+		}
+	}
+	if s.Status.Final() {
+		return refuse(CodeTransition, "task %s is %s, which is final", s.ID, s.Status)
+	}
+	late := !e.At.Before(s.Deadline())
+	switch e.Kind {
+	case Abort:
+		return checkReason(e.Reason)
+	case Tick:
+		if !late {
+			return refuse(CodeNotDue, "task %s has time until %s", s.ID, s.Deadline().Format(time.RFC3339))
+		}
+		return nil
+	case Claim, Done, Failure:
+	default:
+		return refuse(CodeParameter, "unknown event %.80q", e.Kind)
+	}
+	if len(e.Worker) > MaxID || e.Worker != "" && !plainWord(e.Worker) {
+		return refuse(CodeParameter, "worker: want at most %d bytes of text", MaxID)
+	}
+	switch {
+	case (e.Kind != Claim || e.Stage != "") && !slices.Contains(Stages, e.Stage):
+		return refuse(CodeParameter, "unknown stage %.80q, want {%s}", e.Stage, joinStages(Stages))
+	case e.Run != 0 && e.Run != m.Run:
+		return refuse(CodeLate, "run %d of task %s is not the current one, %d of %s", e.Run, s.ID, m.Run, s.Current)
+	case e.Stage != "" && e.Stage != s.Current:
+		return refuse(CodeWrongStage, "task %s is at %s, not at %s", s.ID, s.Current, e.Stage)
+	case late:
+		return refuse(CodeLate, "the time of task %s ran out at %s", s.ID, s.Deadline().Format(time.RFC3339))
+	}
+	if e.Kind == Claim {
+		if s.Status != Waiting {
+			return refuse(CodeTransition, "task %s is in progress already", s.ID)
+		}
+		return nil
+	}
+	// Who does a delegated stage may answer at once; all others take it first.
+	if s.Status == Waiting && !m.Rules.delegates(s.Current) {
+		return refuse(CodeTransition, "task %s is waiting; claim it first", s.ID)
+	}
+	if e.Worker != "" && m.Worker != "" && e.Worker != m.Worker && m.Rules.delegates(s.Current) {
+		return refuse(CodeClaimed, "task %s is claimed by %s", s.ID, m.Worker)
+	}
+	if e.Kind == Failure {
+		return checkReason(e.Reason)
+	}
+	return e.Result.check(e.Stage)
+}
+
+func (r *Result) check(s Stage) error {
+	if c := r.Confidence; c != nil && !(*c >= 0 && *c <= 1) { // NaN, too
+		return refuse(CodeParameter, "confidence: %v, want 0 to 1", *c)
+	}
+	switch {
+	case s == Moderation && r.Confidence == nil:
+		return refuse(CodeParameter, "confidence: missing; %s needs one", s)
+	case s == ResponsePackaging && (r.Response == nil || math.IsNaN(r.Response.Confidence)):
+		return refuse(CodeParameter, "response: missing; %s needs one", s)
+	case r.NeedsWebSearch && s != ExecutorReasoning:
+		return refuse(CodeParameter, "needs_web_search: only %s may ask for it", ExecutorReasoning)
+	case len(r.Hits) > MaxHits:
+		return refuse(CodeParameter, "hits: %d, want at most %d", len(r.Hits), MaxHits)
+	case len(r.Output) > MaxOutput:
+		return refuse(CodeParameter, "output: %d bytes, want at most %d", len(r.Output), MaxOutput)
+	case len(r.Output) > 0 && (!utf8.Valid(r.Output) || !json.Valid(r.Output) || strings.TrimLeft(string(r.Output), " \t\r\n")[0] != '{'):
+		return refuse(CodeParameter, "output: want a JSON object")
+	}
+	return nil
+}
+
+// done is the effect of a result.
+func (s *State) done(e Event) *Effects {
+	run, r := s.Machine.Run, e.Result
+	if len(r.Output) > 0 {
+		s.Context[e.Stage] = r.Output
+	}
+	if e.Stage == EmbeddingLookup {
+		s.VectorHits = append([]string{}, r.Hits...)
+	}
+	delete(s.Machine.Attempts, e.Stage)
+	if r.NeedsWebSearch && !s.Machine.Searched && !slices.Contains(s.Plan, WebSearch) {
+		s.Machine.Searched = true
+		s.Plan = slices.Insert(s.Plan, slices.Index(s.Plan, ExecutorReasoning), WebSearch)
+		s.enter(WebSearch, e.At)
+		return s.effects(Inserted, e.Stage, run, e, string(WebSearch))
+	}
+	if e.Stage == Moderation && (r.Blocked || *r.Confidence < Threshold) {
+		return s.sendBack(e)
+	}
+	s.Completed = append(s.Completed, e.Stage)
+	detail := ""
+	if r.Confidence != nil {
+		detail = fmt.Sprintf("confidence %.3f", *r.Confidence)
+	}
+	at := slices.Index(s.Plan, e.Stage)
+	if at == len(s.Plan)-1 {
+		s.Response = r.Response
+		s.end(Complete, "")
+		return s.effects(Completed, e.Stage, run, e, detail)
+	}
+	s.enter(s.Plan[at+1], e.At)
+	return s.effects(Completed, e.Stage, run, e, detail)
+}
+
+// sendBack has the executor try again after moderation said no.
+func (s *State) sendBack(e Event) *Effects {
+	run := s.Machine.Run
+	detail := fmt.Sprintf("confidence %.3f, want %.2f", *e.Result.Confidence, Threshold)
+	if e.Result.Blocked {
+		detail = "blocked"
+	}
+	if s.Machine.Reinvoked == MaxReinvocations {
+		s.end(Failed, "moderation threshold not met")
+		return s.effects(Gave, e.Stage, run, e, detail)
+	}
+	s.Machine.Reinvoked++
+	s.Completed = slices.DeleteFunc(s.Completed, func(c Stage) bool { return c == ExecutorReasoning || c == Moderation })
+	s.enter(ExecutorReasoning, e.At)
+	return s.effects(Reinvoked, e.Stage, run, e, detail)
+}
+
+// fail counts a failed attempt: the stage runs once more, then the task has failed.
+func (s *State) fail(e Event, reason string) *Effects {
+	at, run := s.Current, s.Machine.Run
+	if s.Machine.Attempts == nil {
+		s.Machine.Attempts = map[Stage]int{}
+	}
+	s.Machine.Attempts[at]++
+	if s.Machine.Attempts[at] >= MaxAttempts {
+		s.end(Failed, fmt.Sprintf("Stage '%s' failed: %s", at, reason))
+		return s.effects(Gave, at, run, e, reason)
+	}
+	s.enter(at, e.At)
+	return s.effects(Retried, at, run, e, reason)
+}
+
+// timeout is the effect of time: old is the state before.
+func (s *State) timeout(old *State, e Event) *Effects {
+	m := &old.Machine
+	if e.At.Before(old.StartedAt.Add(m.Rules.TaskTimeout)) {
+		return s.fail(e, fmt.Sprintf("timed out after %v", m.Rules.StageTimeout))
+	}
+	reason := fmt.Sprintf("the task timed out after %v at %s", m.Rules.TaskTimeout, old.Current)
+	s.end(Failed, reason)
+	return s.effects(Gave, old.Current, m.Run, e, reason)
+}
+
+// enter begins a run of a stage.
+func (s *State) enter(next Stage, at time.Time) {
+	s.Current, s.Status = next, InProgress
+	s.Machine.Run++
+	s.Machine.StageStarted, s.Machine.Worker = at, ""
+	if s.Machine.Rules.delegates(next) {
+		s.Status, s.Machine.StageStarted = Waiting, time.Time{}
+	}
+}
+
+// end makes the task final. An empty reason leaves the error null.
+func (s *State) end(status Status, reason string) {
+	s.Status, s.Machine.StageStarted, s.Machine.Worker = status, time.Time{}, ""
+	if reason != "" {
+		s.Error = &reason
+	}
+}
+
+// effects describes the transition that led to s. The run it was about is
+// over, or was only just claimed, when there is a job.
+func (s *State) effects(a Action, about Stage, run int, e Event, detail string) *Effects {
+	fx := &Effects{Ended: s.Status.Final(), Entry: Entry{
+		TaskID: s.ID, Version: s.Machine.Version, At: e.At, Stage: about, Action: a, Status: s.Status,
+		Detail: detail, Event: e.ID, Worker: e.Worker, Run: run,
+	}}
+	if j, ok := s.Job(); ok {
+		fx.Job = &j
+	}
+	return fx
+}
+
+// progress is int((i+1)/n·100) of the current stage, 100 when complete.
+func (s *State) progress() int {
+	if s.Status == Complete {
+		return 100
+	}
+	return (slices.Index(s.Plan, s.Current) + 1) * 100 / len(s.Plan)
+}
+
+// clone copies all that Step may change.
+func (s *State) clone() *State {
+	n := *s
+	n.Plan = slices.Clone(s.Plan)
+	n.Completed = slices.Clone(s.Completed)
+	n.Context = maps.Clone(s.Context)
+	if n.Context == nil {
+		n.Context = map[Stage]json.RawMessage{}
+	}
+	n.Machine.Attempts = maps.Clone(s.Machine.Attempts)
+	n.Machine.Applied = slices.Clone(s.Machine.Applied)
+	return &n
+}
+
+// clock is the resolution of times in tasks: what every store keeps exactly.
+func clock(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+func checkID(name, id string) error {
+	if id == "" || len(id) > MaxID || !plainWord(id) {
+		return refuse(CodeParameter, "%s: want 1 to %d bytes of text", name, MaxID)
+	}
+	return nil
+}
+
+func checkReason(reason string) error {
+	if len(reason) > MaxDetail || !utf8.ValidString(reason) || strings.ContainsRune(reason, 0) {
+		return refuse(CodeParameter, "reason: want at most %d bytes of text", MaxDetail)
+	}
+	return nil
+}
+
+// plainWord reports whether s is text without control characters: it becomes
+// part of keys and lines of logs.
+func plainWord(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
+}

@@ -1,0 +1,73 @@
+package stage
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Template is a named plan.
+type Template struct {
+	Name string
+	Plan []Stage
+	// Seconds is the estimate the specification gives with it.
+	Seconds int
+}
+
+// DefaultTemplate is used when neither a template nor a plan is given.
+const DefaultTemplate = "standard_query"
+
+// Custom is the template's name of tasks that brought their own plan.
+const Custom = "custom"
+
+// Templates are the named plans. Two of them lack intent_analysis in the
+// implementation they come from; the specification says that every plan starts with it.
+var Templates = []Template{
+	{"standard_query", []Stage{IntentAnalysis, EmbeddingLookup, ExecutorReasoning, Moderation, ResponsePackaging}, 15},
+	{"simple_lookup", []Stage{IntentAnalysis, EmbeddingLookup, ResponsePackaging}, 5},
+	{"complex_research", []Stage{IntentAnalysis, EmbeddingLookup, WebSearch, ExecutorReasoning, Moderation, ResponsePackaging}, 30},
+	{"web_enhanced", []Stage{IntentAnalysis, WebSearch, EmbeddingLookup, ExecutorReasoning, Moderation, ResponsePackaging}, 20},
+	{"quick_answer", []Stage{IntentAnalysis, EmbeddingLookup, ExecutorReasoning, ResponsePackaging}, 3},
+}
+
+// plan returns the stages of a named template; "" is the default one.
+func plan(name string) ([]Stage, error) {
+	if name == "" {
+		name = DefaultTemplate
+	}
+	names := make([]string, len(Templates))
+	for i, t := range Templates {
+		if t.Name == name {
+			return slices.Clone(t.Plan), nil
+		}
+		names[i] = t.Name
+	}
+	return nil, refuse(CodeTemplate, "unknown template %.80q, want {%s}", name, strings.Join(names, ","))
+}
+
+// checkPlan refuses plans the machine cannot run to an end with a response.
+func checkPlan(p []Stage) error {
+	if len(p) < 2 || p[0] != IntentAnalysis || p[len(p)-1] != ResponsePackaging {
+		return refuse(CodePlan, "a plan starts with %s and ends with %s", IntentAnalysis, ResponsePackaging)
+	}
+	for i, s := range p {
+		if !slices.Contains(Stages, s) {
+			return refuse(CodePlan, "unknown stage %.80q in the plan, want {%s}", s, joinStages(Stages))
+		}
+		if slices.Contains(p[:i], s) {
+			return refuse(CodePlan, "stage %q is in the plan twice", s)
+		}
+	}
+	// What moderation sends back has to be able to change.
+	if m := slices.Index(p, Moderation); m >= 0 && !slices.Contains(p[:m], ExecutorReasoning) {
+		return refuse(CodePlan, "%s needs %s before it", Moderation, ExecutorReasoning)
+	}
+	return nil
+}
+
+func joinStages(list []Stage) string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = string(s)
+	}
+	return strings.Join(names, ",")
+}

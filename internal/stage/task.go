@@ -1,0 +1,198 @@
+package stage
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Stage names one step of a task.
+type Stage string
+
+// The stages.
+const (
+	IntentAnalysis    Stage = "intent_analysis"    // break down and clarify the query
+	EmbeddingLookup   Stage = "embedding_lookup"   // search the documents
+	ExecutorReasoning Stage = "executor_reasoning" // reason over query and documents
+	Moderation        Stage = "moderation"         // check the answer
+	WebSearch         Stage = "web_search"         // optional: search beyond the documents
+	ResponsePackaging Stage = "response_packaging" // final message with sources
+)
+
+// Stages are all stages, in the order a plan usually has them.
+var Stages = []Stage{IntentAnalysis, EmbeddingLookup, WebSearch, ExecutorReasoning, Moderation, ResponsePackaging}
+
+// Status is where a task stands.
+type Status string
+
+// The statuses. The last three are final.
+const (
+	Waiting    Status = "waiting" // for somebody to take the current stage
+	InProgress Status = "in_progress"
+	Complete   Status = "complete"
+	Failed     Status = "failed"
+	Aborted    Status = "aborted" // by hand
+)
+
+// Final reports whether nothing leads out of the status.
+func (s Status) Final() bool { return s == Complete || s == Failed || s == Aborted }
+
+// Task is a task as clients see it.
+type Task struct {
+	ID        string  `json:"task_id"`
+	UserID    string  `json:"user_id"`
+	Query     string  `json:"query"`
+	Plan      []Stage `json:"plan"`
+	Current   Stage   `json:"current_stage"`
+	Completed []Stage `json:"completed_stages"`
+	Status    Status  `json:"status"`
+	// Context holds what each stage put out, an object by the stage's name.
+	Context map[Stage]json.RawMessage `json:"context"`
+	// VectorHits are the ids of the sections found, best first: "doc:" and
+	// what read_doc takes.
+	VectorHits []string  `json:"vector_hits"`
+	Response   *Response `json:"response"`
+	Error      *string   `json:"error"`
+	StartedAt  time.Time `json:"started_at"` // of its creation
+	UpdatedAt  time.Time `json:"updated_at"` // of its last transition
+
+	Template string `json:"template"` // "custom" with a plan of its own
+	// TemplatePlan is the plan as it was before web_search was inserted.
+	TemplatePlan []Stage `json:"template_plan"`
+	// Progress is how far the current stage is in the plan, in per cent.
+	Progress int `json:"progress_percentage"`
+}
+
+// Response is the final message.
+type Response struct {
+	Answer     string   `json:"answer"`
+	Sources    []Source `json:"sources"`
+	Confidence float64  `json:"confidence"` // in [0, 1]
+	// How says how the answer came about, one line a step.
+	How []string `json:"how"`
+}
+
+// Source is a place an answer rests on.
+type Source struct {
+	ID     string `json:"id"` // "doc:path#anchor", or a URL
+	Path   string `json:"path,omitempty"`
+	Anchor string `json:"anchor,omitempty"`
+	Title  string `json:"title,omitempty"`
+}
+
+// State is a task with what the machine has to remember about it. It is what
+// stores keep; its JSON is the task's with the key "machine" beside.
+type State struct {
+	Task
+	Machine Machine `json:"machine"`
+}
+
+// Machine is the part of a State that clients do not see.
+type Machine struct {
+	Version int64 `json:"version"` // transitions so far, creation included
+	// Run counts entries into a stage; results belong to one of them.
+	Run int `json:"run"`
+	// Attempts are the failures in a row, by stage, of the current invocation.
+	Attempts map[Stage]int `json:"attempts,omitempty"`
+	// Reinvoked counts how often moderation sent the task back.
+	Reinvoked int  `json:"reinvoked,omitempty"`
+	Searched  bool `json:"searched,omitempty"` // web_search has been inserted
+	// StageStarted is when the current run began; zero while waiting.
+	StageStarted time.Time `json:"stage_started,omitzero"`
+	Worker       string    `json:"worker,omitempty"` // who claimed the current run
+	// Applied are the ids of the events that had an effect. The machine has
+	// an end, so there are some dozens at most.
+	Applied []string `json:"applied,omitempty"`
+	Rules   Rules    `json:"rules"`
+}
+
+// Rules are the numbers a task is run by. They are fixed at its creation.
+type Rules struct {
+	StageTimeout time.Duration `json:"stage_timeout"` // 0 means 300 s
+	TaskTimeout  time.Duration `json:"task_timeout"`  // 0 means 600 s
+	// Delegated stages are done from outside: on entering one the task waits.
+	Delegated []Stage `json:"delegated,omitempty"`
+}
+
+// The numbers of the specification.
+const (
+	DefaultStageTimeout = 300 * time.Second
+	DefaultTaskTimeout  = 600 * time.Second
+	// Threshold is the confidence of moderation from which an answer passes.
+	Threshold = 0.7
+	// MaxReinvocations bounds how often moderation sends a task back. The
+	// specification has no bound; without one two stages could circle.
+	MaxReinvocations = 2
+	// MaxAttempts is the first try and one retry.
+	MaxAttempts = 2
+)
+
+func (r Rules) withDefaults() Rules {
+	if r.StageTimeout <= 0 {
+		r.StageTimeout = DefaultStageTimeout
+	}
+	if r.TaskTimeout <= 0 {
+		r.TaskTimeout = DefaultTaskTimeout
+	}
+	return r
+}
+
+func (r Rules) delegates(s Stage) bool { return slices.Contains(r.Delegated, s) }
+
+// Job is a run of a stage that somebody has to do.
+type Job struct {
+	TaskID string `json:"task_id"`
+	Stage  Stage  `json:"stage"`
+	Run    int    `json:"run"`
+}
+
+// Job returns what there is to do for the task now. ok is false when it has
+// ended or waits for somebody outside.
+func (s *State) Job() (j Job, ok bool) {
+	if s.Status.Final() || s.Machine.Rules.delegates(s.Current) {
+		return Job{}, false
+	}
+	return Job{TaskID: s.ID, Stage: s.Current, Run: s.Machine.Run}, true
+}
+
+// Deadline is when the task or its current stage times out, whichever is
+// first; zero when it has ended.
+func (s *State) Deadline() time.Time {
+	if s.Status.Final() {
+		return time.Time{}
+	}
+	end := s.StartedAt.Add(s.Machine.Rules.TaskTimeout)
+	if stage := s.Machine.StageStarted; !stage.IsZero() && stage.Add(s.Machine.Rules.StageTimeout).Before(end) {
+		return stage.Add(s.Machine.Rules.StageTimeout)
+	}
+	return end
+}
+
+// Entry is one transition in the log of a task.
+type Entry struct {
+	TaskID  string    `json:"task_id"`
+	Version int64     `json:"version"` // of the task after the transition
+	At      time.Time `json:"ts"`
+	Stage   Stage     `json:"stage"` // the one the event was about
+	Action  Action    `json:"action"`
+	Status  Status    `json:"status"` // after the transition
+	Detail  string    `json:"detail,omitempty"`
+	Event   string    `json:"event_id,omitempty"`
+	Worker  string    `json:"worker,omitempty"`
+	Run     int       `json:"run"` // the run the event was about
+}
+
+// Action is what a transition did.
+type Action string
+
+// The actions.
+const (
+	Created   Action = "create"
+	Started   Action = "start"    // claimed
+	Completed Action = "complete" // the stage; with the last one the task
+	Retried   Action = "retry"    // failed once, runs again
+	Gave      Action = "fail"     // the task failed
+	Reinvoked Action = "reinvoke" // moderation sent the task back
+	Inserted  Action = "insert"   // web_search was inserted
+	Stopped   Action = "abort"
+)
