@@ -1,0 +1,356 @@
+package benchmarks
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cairn/internal/workspace"
+	"cairn/tools"
+)
+
+// DAGOptions are the knobs of DAG. Nil and zero mean the defaults.
+type DAGOptions struct {
+	Cards int    // of the board; default 10,000
+	Chain int    // cards in a row on another board; default 5,000
+	Large int    // of a third, large board; default 100,000, negative for none
+	Calls int    // of each operation; default 100, a tenth of it on the large board
+	Dir   string // a folder to make the boards in; default the system's for temporary files
+	// Progress is told what is being made or measured; nil is silent.
+	Progress func(what string)
+}
+
+// A DAGReport is what DAG measured.
+type DAGReport struct {
+	Operations []DAGOperation `json:"operations"`
+}
+
+// DAGOperation is how long one operation takes, from the request on the wire to
+// the complete answer, with the files as they are read for each call.
+type DAGOperation struct {
+	Board   string `json:"board"` // cards, chain or large
+	Cards   int    `json:"cards"`
+	Name    string `json:"operation"`
+	Calls   int    `json:"calls"`
+	Bytes   int    `json:"answer_bytes"` // of the last answer
+	Latency `json:"latency_ms"`
+	// Wanted is the bound the median has to keep to, in milliseconds; 0 for none.
+	Wanted float64 `json:"wanted_ms,omitempty"`
+}
+
+// dagCall is one operation to measure.
+type dagCall struct {
+	name   string // with what tells it from others of the tool
+	tool   string
+	wanted float64
+	// args are those of call i.
+	args func(i int) string
+	// before is done before call i, unmeasured; nil for nothing.
+	before func(i int) error
+	// check looks at an answer; nil accepts all.
+	check func(i int, answer []byte) error
+}
+
+// DAG measures the tools for cards and their graph on boards of synthetic cards,
+// through the server as an agent reaches it but for the process boundary.
+func DAG(ctx context.Context, opts *DAGOptions) (*DAGReport, error) {
+	o := DAGOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	for _, d := range []struct {
+		v         *int
+		otherwise int
+	}{{&o.Cards, 10_000}, {&o.Chain, 5000}, {&o.Large, 100_000}, {&o.Calls, 100}} {
+		if *d.v == 0 {
+			*d.v = d.otherwise
+		}
+	}
+	if o.Cards < 20 || o.Chain < 2 || o.Large > 0 && o.Large < 20 || o.Calls < 1 {
+		return nil, errors.New("measuring the task graph: want at least 20 cards, a chain of 2 and 1 call")
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	report := &DAGReport{}
+	for _, b := range []struct {
+		name  string
+		cards int
+		calls int
+		make  func(dir string, n int) error
+		ops   func(dir string, n int) []dagCall
+	}{
+		{"cards", o.Cards, o.Calls, makeBoard, boardCalls},
+		{"chain", o.Chain, o.Calls, makeChain, chainCalls},
+		{"large", o.Large, max(o.Calls/10, 1), makeBoard, largeCalls},
+	} {
+		if b.cards < 0 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		dir, err := os.MkdirTemp(o.Dir, "cairn-dag-")
+		if err != nil {
+			return nil, err
+		}
+		o.Progress(fmt.Sprintf("making %d cards", b.cards))
+		err = b.make(dir, b.cards)
+		if err == nil {
+			err = report.measure(ctx, dir, b.name, b.cards, b.calls, b.ops(dir, b.cards), o.Progress)
+		}
+		if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
+			return nil, fmt.Errorf("measuring %d cards: %w", b.cards, err)
+		}
+	}
+	return report, nil
+}
+
+// measure runs the operations on one board.
+func (r *DAGReport) measure(ctx context.Context, dir, board string, cards, calls int, ops []dagCall, progress func(string)) error {
+	s, err := serveTasks(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for _, op := range ops {
+		progress(fmt.Sprintf("%d cards: %s", cards, op.name))
+		var took []float64
+		size := 0
+		for i := range calls + 1 { // the first warms up
+			if op.before != nil {
+				if err := op.before(i); err != nil {
+					return errors.Join(err, s.close())
+				}
+			}
+			start := time.Now()
+			answer, err := s.call(op.tool, op.args(i))
+			elapsed := time.Since(start)
+			if err == nil && op.check != nil {
+				err = op.check(i, answer)
+			}
+			if err != nil {
+				return errors.Join(fmt.Errorf("%s: %w", op.name, err), s.close())
+			}
+			if size = len(answer); i > 0 {
+				took = append(took, elapsed.Seconds()*1e3)
+			}
+		}
+		r.Operations = append(r.Operations, DAGOperation{Board: board, Cards: cards, Name: op.name, Calls: calls, Bytes: size,
+			Latency: Latency{Percentile(took, 50), Percentile(took, 95), Percentile(took, 99)}, Wanted: op.wanted})
+	}
+	return s.close()
+}
+
+// always is a call's arguments that do not change.
+func always(args string) func(int) string { return func(int) string { return args } }
+
+// holds refuses an answer without a text.
+func holds(want func(i int) string) func(int, []byte) error {
+	return func(i int, answer []byte) error {
+		if text := want(i); !strings.Contains(string(answer), text) {
+			return fmt.Errorf("answer %.200q, want %q in it", answer, text)
+		}
+		return nil
+	}
+}
+
+func boardCalls(dir string, n int) []dagCall {
+	words := []string{"low", "medium", "high", "critical"}
+	tenth := make([]string, 10)
+	for i := range tenth {
+		tenth[i] = fmt.Sprintf("%q", cardID(i*(n/10)))
+	}
+	deps := strings.Join(tenth, ",")
+	fresh := holds(func(i int) string { return fmt.Sprintf("edited by hand %d", i) })
+	byHand := func(i int) error {
+		id := cardID(n / 2)
+		return os.WriteFile(cardPath(dir, id), cardText(fmt.Sprintf("edited by hand %d", i), "todo", "critical", nil), 0o644)
+	}
+	return []dagCall{
+		{"list_tasks", "list_tasks", 20, always(`{}`), nil, nil},
+		{"list_tasks, 50 active", "list_tasks", 20, always(`{"status":"active","limit":50}`), nil, nil},
+		{"list_tasks, 50 after an edit by hand", "list_tasks", 20, always(`{"priority":"critical","status":"todo"}`), byHand, fresh},
+		{"dag_get_ready_tasks, 100", "dag_get_ready_tasks", 30, always(`{"limit":100}`), nil, holds(func(int) string { return `"success":true` })},
+		{"dag_get_ready_tasks, after an edit by hand", "dag_get_ready_tasks", 30, always(`{"limit":100}`), byHand, nil},
+		{"dag_get_ready_tasks, with details", "dag_get_ready_tasks", 0, always(`{"limit":100,"details":true}`), nil, nil},
+		{"update_task, durable", "update_task", 30, func(i int) string {
+			return fmt.Sprintf(`{"id":%q,"updates":{"priority":%q}}`, cardID(n/3), words[i%4])
+		}, nil, holds(func(int) string { return `"updated_fields"` })},
+		{"update_task, with 10 new dependencies", "update_task", 30, func(i int) string {
+			list := deps
+			if i%2 == 1 {
+				list = ""
+			}
+			return fmt.Sprintf(`{"id":%q,"updates":{"depends_on":[%s]}}`, cardID(n-1), list)
+		}, nil, holds(func(int) string { return `"updated_fields"` })},
+		{"create_task, 10 dependencies, durable", "create_task", 10, func(i int) string {
+			return fmt.Sprintf(`{"title":"made %d","depends_on":[%s]}`, i, deps)
+		}, nil, holds(func(int) string { return `"created"` })},
+		{"dag_get_stats", "dag_get_stats", 0, always(`{}`), nil, holds(func(int) string { return `"success":true` })},
+		{"dag_get_execution_order", "dag_get_execution_order", 0, always(`{}`), nil, nil},
+		{"dag_get_parallel_groups", "dag_get_parallel_groups", 0, always(`{}`), nil, nil},
+		{"dag_get_critical_path", "dag_get_critical_path", 0, always(`{}`), nil, nil},
+	}
+}
+
+func chainCalls(dir string, n int) []dagCall {
+	first, last := cardID(0), cardID(n-1)
+	edge := fmt.Sprintf(`{"dependentTaskId":%q,"dependencyTaskId":%q}`, first, last)
+	closed := func(i int) error { // a new title each time, lest the answer be remembered
+		return os.WriteFile(cardPath(dir, first), cardText(fmt.Sprintf("closed by hand %d", i), "todo", "low", []string{last}), 0o644)
+	}
+	return []dagCall{
+		{"dag_validate_dependency, closing the chain", "dag_validate_dependency", 5, always(edge), nil, holds(func(int) string { return "CYCLE_DETECTED" })},
+		{"validate_task_graph", "validate_task_graph", 5, always(`{}`), nil, holds(func(int) string { return `"valid":true` })},
+		{"dag_get_critical_path", "dag_get_critical_path", 20, always(`{}`), nil, holds(func(int) string { return fmt.Sprintf(`"pathLength":%d`, n) })},
+		{"dag_get_ready_tasks", "dag_get_ready_tasks", 0, always(`{}`), nil, nil},
+		{"validate_task_graph, the chain closed by hand before each call", "validate_task_graph", 0, always(`{}`), closed, holds(func(int) string { return `"valid":false` })},
+	}
+}
+
+func largeCalls(dir string, n int) []dagCall {
+	var ops []dagCall
+	for _, op := range boardCalls(dir, n) {
+		op.wanted = 300
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// cardID is the id of card i.
+func cardID(i int) string { return fmt.Sprintf("t%05d", i) }
+
+func cardPath(dir, id string) string { return filepath.Join(dir, ".cairn", "cards", id+".md") }
+
+func cardText(title, status, priority string, deps []string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "---\ntitle: %s\nstatus: %s\npriority: %s\ntags: [auth, backend]\n", title, status, priority)
+	if len(deps) > 0 {
+		fmt.Fprintf(&b, "depends_on: [%s]\n", strings.Join(deps, ", "))
+	}
+	b.WriteString("created: 2026-01-02T10:43:00Z\n---\n\n# " + title + "\n\n## Description\n\nWhat is to be done, and how to tell that it is done.\n")
+	return []byte(b.String())
+}
+
+// makeBoard writes n cards of which each but the first few depends on up to
+// three of the 200 before it, the first two in five done.
+func makeBoard(dir string, n int) error {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	return makeCards(dir, n, func(i int) []byte {
+		status := "todo"
+		switch {
+		case i < n*2/5:
+			status = "done"
+		case i%40 == 0:
+			status = "active"
+		}
+		var deps []string
+		for range r.IntN(4) {
+			if i > 0 {
+				deps = append(deps, cardID(max(0, i-200)+r.IntN(min(i, 200))))
+			}
+		}
+		priority := "medium"
+		switch k := r.IntN(100); {
+		case k == 0:
+			priority = "critical"
+		case k < 20:
+			priority = "high"
+		case k < 50:
+			priority = "low"
+		}
+		return cardText(fmt.Sprintf("Task number %d", i), status, priority, deps)
+	})
+}
+
+// makeChain writes n cards of which each depends on the one before it.
+func makeChain(dir string, n int) error {
+	return makeCards(dir, n, func(i int) []byte {
+		var deps []string
+		if i > 0 {
+			deps = []string{cardID(i - 1)}
+		}
+		return cardText(fmt.Sprintf("Link %d", i), "todo", "medium", deps)
+	})
+}
+
+func makeCards(dir string, n int, text func(i int) []byte) error {
+	if err := os.MkdirAll(filepath.Join(dir, ".cairn", "cards"), 0o755); err != nil {
+		return err
+	}
+	for i := range n {
+		if err := os.WriteFile(cardPath(dir, cardID(i)), text(i), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taskServer is a server of the task tools and the streams that lead to it.
+type taskServer struct {
+	in    *io.PipeWriter
+	out   *bufio.Reader
+	ended chan error
+	id    int
+	stop  func() error
+}
+
+func serveTasks(ctx context.Context, dir string) (*taskServer, error) {
+	sel, err := workspace.Select(workspace.SelectOptions{Flag: dir})
+	if err != nil {
+		return nil, err
+	}
+	cfg := workspace.DefaultConfig()
+	cfg.DAG.Enabled = true
+	w, err := workspace.Open(ctx, sel, cfg, workspace.Reading, workspace.Options{Command: "cairn bench dag"})
+	if err != nil {
+		return nil, err
+	}
+	t, err := w.Tasks(nil)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	requests, in := io.Pipe()
+	out, answers := io.Pipe()
+	s := &taskServer{in: in, out: bufio.NewReaderSize(out, 1<<20), ended: make(chan error, 1), stop: func() error { return errors.Join(t.Close(), w.Close()) }}
+	go func() {
+		err := tools.New(w, &tools.Options{NoRateLimit: true, Groups: []tools.Group{tools.All}, Tasks: t}).ServeStdio(ctx, requests, answers)
+		answers.CloseWithError(io.EOF)
+		s.ended <- err
+	}()
+	return s, nil
+}
+
+// call asks a tool by its bare method and returns the line it answers with.
+func (s *taskServer) call(tool, args string) ([]byte, error) {
+	s.id++
+	if _, err := fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", s.id, tool, args); err != nil {
+		return nil, err
+	}
+	line, err := s.out.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	var reply struct{ Error json.RawMessage }
+	if head := line[:min(len(line), 100)]; strings.Contains(string(head), `"error"`) {
+		if err := json.Unmarshal(line, &reply); err != nil || reply.Error != nil {
+			return nil, fmt.Errorf("the answer is %.300s", line)
+		}
+	}
+	return line, nil
+}
+
+// close ends the session and closes the folder.
+func (s *taskServer) close() error {
+	s.in.Close()
+	_, _ = io.Copy(io.Discard, s.out) // whatever it still says
+	return errors.Join(<-s.ended, s.stop())
+}
