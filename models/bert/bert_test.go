@@ -71,7 +71,7 @@ func describe(t testing.TB, from, description string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, descriptionFile), []byte(description), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "cairn.json"), []byte(description), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -190,7 +190,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("ID %q, want small-bert@ and 12 digits", id)
 	}
 
-	write(descriptionFile, []byte(`{"name": "x", "max_tokens": 30, "pooling": "cls", "query_prefix": "w1 ", "min_similarity": 0.4}`))
+	write("cairn.json", []byte(`{"name": "x", "max_tokens": 30, "pooling": "cls", "query_prefix": "w1 ", "min_similarity": 0.4}`))
 	if e, err = Open(dir, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("opened again: %+v, want %+v", same.Description(), d)
 	}
 	for _, bad := range []string{`{"pooling": "max"}`, `{"max_tokens": 4000}`, `{"colour": 1}`, `{`, `{"dimension": 12}`} {
-		write(descriptionFile, []byte(bad))
+		write("cairn.json", []byte(bad))
 		if _, err := Open(dir, nil); err == nil {
 			t.Errorf("%s: got no error", bad)
 		}

@@ -1,11 +1,7 @@
 package bert
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -15,13 +11,9 @@ import (
 
 // The files of a model folder.
 const (
-	weightsFile     = "model.onnx"
-	tokenizerFile   = "tokenizer.json"
-	descriptionFile = "cairn.json"
+	weightsFile   = "model.onnx"
+	tokenizerFile = "tokenizer.json"
 )
-
-// maxDescription bounds cairn.json, in bytes.
-const maxDescription = 1 << 16
 
 // Open returns the encoder in folder dir, which holds model.onnx,
 // tokenizer.json and, where the defaults do not fit, cairn.json. All its
@@ -42,9 +34,9 @@ const maxDescription = 1 << 16
 // min_similarity is 0. An unknown field or a value that does not fit the
 // weights is an error.
 func Open(dir string, opts *Options) (*Encoder, error) {
-	desc, err := readDescription(dir)
+	desc, err := models.ReadDescription(dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("opening model: %w", err)
 	}
 	tokenizer, err := os.ReadFile(filepath.Join(dir, tokenizerFile))
 	if err != nil {
@@ -64,30 +56,4 @@ func Open(dir string, opts *Options) (*Encoder, error) {
 	}
 	o.TokenizerJSON, o.Digest = tokenizer, ""
 	return New(weights, tok, desc, &o)
-}
-
-func readDescription(dir string) (d models.Description, err error) {
-	path := filepath.Join(dir, descriptionFile)
-	b, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return d, fmt.Errorf("opening model: %w", err)
-	case len(b) > maxDescription:
-		return d, fmt.Errorf("opening model: %s has %d bytes, want at most %d", path, len(b), maxDescription)
-	default:
-		dec := json.NewDecoder(bytes.NewReader(b))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&d); err != nil {
-			return d, fmt.Errorf("opening model: reading %s: %w", path, err)
-		}
-	}
-	if d.Name == "" {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return d, fmt.Errorf("opening model: %w", err)
-		}
-		d.Name = filepath.Base(abs)
-	}
-	return d, nil
 }
