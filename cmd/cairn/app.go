@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,8 @@ import (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	started        bool // a command has begun; errors before that are wrong usage
+	started        bool     // a command has begun; errors before that are wrong usage
+	warned         []string // what choose has said on standard error
 
 	dir   string // -C
 	json  bool   // --json
@@ -46,7 +48,7 @@ the nearest parent with a .cairn or .cuedeck folder, else the current folder.`,
 	})
 	root.AddCommand(
 		a.initCommand(), a.indexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
-		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.toolsCommand(), a.suggestCommand(), a.embedCommand(), a.mcpCommand(), a.benchCommand(), a.versionCommand(),
+		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.toolsCommand(), a.suggestCommand(), a.embedCommand(), a.mcpCommand(), a.serveCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return root
 }
@@ -71,7 +73,11 @@ func (a *app) choose() (workspace.Selection, workspace.Config, error) {
 		return sel, cfg, err
 	}
 	for _, w := range cfg.Warnings {
-		fmt.Fprintf(a.stderr, "cairn: warning: %s\n", w)
+		line := fmt.Sprintf("cairn: warning: %s\n", w)
+		if !slices.Contains(a.warned, line) { // a command may read it more than once
+			a.warned = append(a.warned, line)
+			fmt.Fprint(a.stderr, line)
+		}
 	}
 	return sel, cfg, nil
 }
