@@ -70,7 +70,7 @@ func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs)
 		}
 	}
 	x.mu.RLock()
-	q := &asked{legs: legs, tools: len(x.tools), ids: map[string]bool{}, degraded: x.options.Embedder == nil || x.missing > 0}
+	q := &asked{legs: legs, tools: len(x.tools), ids: map[string]bool{}, degraded: x.options.Embedder == nil || x.Missing() > 0}
 	x.mu.RUnlock()
 	if x.options.Embedder != nil {
 		q.chance = x.options.Embedder.Description().MinSimilarity

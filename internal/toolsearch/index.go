@@ -3,12 +3,14 @@ package toolsearch
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -55,15 +57,20 @@ type Index struct {
 	options Options
 	queries *lru.Cache[string, []float32]
 
-	write sync.Mutex // held by Sync
+	embedding sync.Mutex // held by Embed
+	write     sync.Mutex // held while the stores change; guards digests
+	// digests tell what the stores hold of each tool, by ID.
+	digests map[string]string
 
 	mu      sync.RWMutex
-	tools   []catalog.Tool // sorted by ID
-	at      map[string]int // ID -> position
-	digests map[string]string
+	tools   []catalog.Tool      // sorted by ID
+	at      map[string]int      // ID -> position
 	needs   map[string][]string // ID -> IDs of the tools it is declared to need
 	givers  map[string][]string // name of an output, as giverKey has it -> IDs
-	missing int                 // tools without vectors yet
+	without map[string]bool     // IDs of tools whose vectors have yet to be made
+
+	// missing is the length of without. An index that WithUsage made shares it.
+	missing *atomic.Int64
 }
 
 // queryCache is how many embedded intents and parts are kept, some 1.5 kB each.
@@ -71,7 +78,7 @@ const queryCache = 512
 
 // New returns an index without tools; Sync brings them in.
 func New(stores Stores, o *Options) (*Index, error) {
-	x := &Index{stores: stores, at: map[string]int{}, digests: map[string]string{}}
+	x := &Index{stores: stores, at: map[string]int{}, digests: map[string]string{}, without: map[string]bool{}, missing: new(atomic.Int64)}
 	if o != nil {
 		x.options = *o
 	}
@@ -102,11 +109,20 @@ const (
 	vectorBatch  = 128
 )
 
-// Sync makes tools the whole of the index: what is gone leaves, what is new or
-// changed enters, what is as it was costs nothing. Tools are findable by keyword
-// first; their vectors follow. After an error the next Sync does what is
-// left. progress may be nil.
+// Sync makes tools the whole of the index: Update, then Embed. progress may be nil.
 func (x *Index) Sync(ctx context.Context, tools []catalog.Tool, progress func(Progress)) error {
+	if err := x.Update(ctx, tools, progress); err != nil {
+		return err
+	}
+	return x.Embed(ctx, progress)
+}
+
+// Update makes tools the whole of the index: what is gone leaves, what is new or
+// changed enters, what is as it was costs nothing. When it returns all are
+// findable by keyword, and by those vectors that the cache knows; Missing are
+// left to Embed. After an error the next Update does what is left. progress may
+// be nil.
+func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(Progress)) error {
 	x.write.Lock()
 	defer x.write.Unlock()
 	tools = slices.Clone(tools)
@@ -118,17 +134,14 @@ func (x *Index) Sync(ctx context.Context, tools []catalog.Tool, progress func(Pr
 	at := make(map[string]int, len(tools))
 	digests := make(map[string]string, len(tools))
 	var changed []int
-	x.mu.RLock()
-	old := x.digests
-	x.mu.RUnlock()
 	for i, t := range tools {
 		at[t.ID], digests[t.ID] = i, digest(&t)
-		if old[t.ID] != digests[t.ID] {
+		if x.digests[t.ID] != digests[t.ID] {
 			changed = append(changed, i)
 		}
 	}
 	var stale []string
-	for id := range old {
+	for id := range x.digests {
 		if _, ok := at[id]; !ok {
 			stale = append(stale, id)
 		}
@@ -137,21 +150,32 @@ func (x *Index) Sync(ctx context.Context, tools []catalog.Tool, progress func(Pr
 	if err := x.syncKeywords(ctx, tools, changed, stale, progress); err != nil {
 		return err
 	}
+	if x.options.Embedder != nil && len(stale) > 0 {
+		for _, s := range []store.Vectors{x.stores.Names, x.stores.Texts} {
+			if err := s.Update(ctx, nil, stale); err != nil {
+				return fmt.Errorf("removing tools' vectors: %w", err)
+			}
+		}
+	}
 	needs, givers := resolveNeeds(tools, at), indexGivers(tools)
 	x.mu.Lock()
 	x.tools, x.at, x.needs, x.givers = tools, at, needs, givers
 	if x.options.Embedder != nil {
-		x.missing = len(changed)
+		for _, id := range stale {
+			delete(x.without, id)
+		}
+		for _, i := range changed {
+			x.without[tools[i].ID] = true
+		}
+		x.missing.Store(int64(len(x.without)))
 	}
 	x.mu.Unlock()
-	if err := x.syncVectors(ctx, tools, changed, stale, progress); err != nil {
-		return err
-	}
-	x.mu.Lock()
-	x.digests, x.missing = digests, 0
-	x.mu.Unlock()
-	return nil
+	x.digests = digests
+	return x.fromCache(ctx, tools, changed)
 }
+
+// Missing is the number of tools that have no vectors yet.
+func (x *Index) Missing() int { return int(x.missing.Load()) }
 
 func (x *Index) syncKeywords(ctx context.Context, tools []catalog.Tool, changed []int, stale []string, progress func(Progress)) error {
 	for done := 0; done < len(changed) || len(stale) > 0; {
@@ -170,43 +194,125 @@ func (x *Index) syncKeywords(ctx context.Context, tools []catalog.Tool, changed 
 	return nil
 }
 
-func (x *Index) syncVectors(ctx context.Context, tools []catalog.Tool, changed []int, stale []string, progress func(Progress)) error {
+// fromCache gives the changed tools the vectors that the cache has. x.write is held.
+func (x *Index) fromCache(ctx context.Context, tools []catalog.Tool, changed []int) error {
+	if x.options.Embedder == nil || x.options.Cache == nil {
+		return nil
+	}
+	for batch := range slices.Chunk(changed, keywordBatch) {
+		keys := make([][32]byte, 0, 2*len(batch))
+		for _, i := range batch {
+			keys = append(keys, sha256.Sum256([]byte(nameText(&tools[i]))), sha256.Sum256([]byte(vectorText(&tools[i]))))
+		}
+		vectors, err := x.options.Cache.Get(keys)
+		if err != nil {
+			return fmt.Errorf("reading known vectors: %w", err)
+		}
+		var ids []string
+		var names, texts [][]float32
+		for n, i := range batch {
+			if name, text := vectors[2*n], vectors[2*n+1]; name != nil && text != nil {
+				ids, names, texts = append(ids, tools[i].ID), append(names, name), append(texts, text)
+			}
+		}
+		if err := x.put(ctx, ids, names, texts); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// put stores the vectors of tools. x.write is held.
+func (x *Index) put(ctx context.Context, ids []string, names, texts [][]float32) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	for _, leg := range []struct {
+		store   store.Vectors
+		vectors [][]float32
+	}{{x.stores.Names, names}, {x.stores.Texts, texts}} {
+		entries := make([]store.VectorEntry, len(ids))
+		for n, id := range ids {
+			entries[n] = store.VectorEntry{Chunk: id, Path: id, Vector: leg.vectors[n]}
+		}
+		if err := leg.store.Update(ctx, entries, nil); err != nil {
+			return fmt.Errorf("indexing tools by vector: %w", err)
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, id := range ids {
+		delete(x.without, id)
+	}
+	x.missing.Store(int64(len(x.without)))
+	return nil
+}
+
+// Embed makes the vectors that are missing. Searches and Updates go on beside
+// it. After an error, or when ctx ends, the next Embed does what is left.
+// progress may be nil.
+func (x *Index) Embed(ctx context.Context, progress func(Progress)) error {
 	if x.options.Embedder == nil {
 		return nil
 	}
-	// Short names together and long texts together pad the least.
-	order := slices.Clone(changed)
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(tools[a].Description), len(tools[b].Description)) })
-	for done := 0; done < len(order) || len(stale) > 0; {
-		batch := order[done:min(done+vectorBatch, len(order))]
-		names, texts := make([]string, len(batch)), make([]string, len(batch))
-		for n, i := range batch {
-			names[n], texts[n] = nameText(&tools[i]), vectorText(&tools[i])
+	x.embedding.Lock()
+	defer x.embedding.Unlock()
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	for x.Missing() > 0 {
+		order := x.waiting()
+		total, done := len(order), 0
+		for batch := range slices.Chunk(order, vectorBatch) {
+			if err := x.embedTools(ctx, batch); err != nil {
+				return err
+			}
+			done += len(batch)
+			progress(Progress{"vectors", done, total})
 		}
-		for _, leg := range []struct {
-			store store.Vectors
-			texts []string
-		}{{x.stores.Names, names}, {x.stores.Texts, texts}} {
-			vectors, err := embedAll(ctx, x.options.Embedder, x.options.Cache, leg.texts)
-			if err != nil {
-				return fmt.Errorf("embedding tools: %w", err)
-			}
-			entries := make([]store.VectorEntry, len(batch))
-			for n, i := range batch {
-				entries[n] = store.VectorEntry{Chunk: tools[i].ID, Path: tools[i].ID, Vector: vectors[n]}
-			}
-			if err := leg.store.Update(ctx, entries, stale); err != nil {
-				return fmt.Errorf("indexing tools by vector: %w", err)
-			}
-		}
-		stale = nil
-		done += len(batch)
-		x.mu.Lock()
-		x.missing = len(order) - done
-		x.mu.Unlock()
-		progress(Progress{"vectors", done, len(order)})
 	}
 	return nil
+}
+
+// waiting are the tools without vectors. Short texts together and long texts
+// together pad the least.
+func (x *Index) waiting() []catalog.Tool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	list := make([]catalog.Tool, 0, len(x.without))
+	for id := range x.without {
+		list = append(list, x.tools[x.at[id]])
+	}
+	slices.SortFunc(list, func(a, b catalog.Tool) int {
+		return cmp.Or(cmp.Compare(len(a.Description), len(b.Description)), strings.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// embedTools makes the vectors of a batch, and stores those of the tools that
+// did not change meanwhile.
+func (x *Index) embedTools(ctx context.Context, batch []catalog.Tool) error {
+	texts := make([]string, 0, 2*len(batch))
+	for i := range batch {
+		texts = append(texts, nameText(&batch[i]))
+	}
+	for i := range batch {
+		texts = append(texts, vectorText(&batch[i]))
+	}
+	vectors, err := embedAll(ctx, x.options.Embedder, x.options.Cache, texts)
+	if err != nil {
+		return fmt.Errorf("embedding tools: %w", err)
+	}
+	x.write.Lock()
+	defer x.write.Unlock()
+	var ids []string
+	var names, own [][]float32
+	for i := range batch {
+		if x.digests[batch[i].ID] == digest(&batch[i]) {
+			ids, names, own = append(ids, batch[i].ID), append(names, vectors[i]), append(own, vectors[len(batch)+i])
+		}
+	}
+	return x.put(ctx, ids, names, own)
 }
 
 // Len is the number of tools.
@@ -327,7 +433,7 @@ func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 func (x *Index) WithUsage(u *Usage) *Index {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	y := &Index{stores: x.stores, options: x.options, queries: x.queries, tools: x.tools, at: x.at, digests: x.digests, needs: x.needs, givers: x.givers, missing: x.missing}
+	y := &Index{stores: x.stores, options: x.options, queries: x.queries, tools: x.tools, at: x.at, needs: x.needs, givers: x.givers, missing: x.missing}
 	y.options.Usage = u
 	return y
 }

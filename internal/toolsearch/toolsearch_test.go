@@ -174,6 +174,80 @@ func TestSync(t *testing.T) {
 	}
 }
 
+// vectorMap is a VectorCache that counts what it is asked.
+type vectorMap map[[32]byte][]float32
+
+func (m vectorMap) Get(keys [][32]byte) ([][]float32, error) {
+	vectors := make([][]float32, len(keys))
+	for i, k := range keys {
+		vectors[i] = m[k]
+	}
+	return vectors, nil
+}
+
+func (m vectorMap) Put(keys [][32]byte, vectors [][]float32) error {
+	for i, k := range keys {
+		m[k] = vectors[i]
+	}
+	return nil
+}
+
+// TestUpdateAnswersBeforeVectors: Update makes tools findable by keyword and by
+// the vectors that are known, Embed makes the others while searches and
+// updates go on.
+func TestUpdateAnswersBeforeVectors(t *testing.T) {
+	ctx := context.Background()
+	open := func(e *testutil.HashEmbedder, cache vectorMap) *Index {
+		k, err := text.Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { k.Close() })
+		x, err := New(Stores{k, flat.Memory(testutil.HashDimension), flat.Memory(testutil.HashDimension)}, &Options{Embedder: e, Cache: cache})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	cache, e := vectorMap{}, &testutil.HashEmbedder{}
+	x := open(e, cache)
+	tools := shop(t)
+	if err := x.Update(ctx, tools, nil); err != nil || x.Missing() != 8 || e.Embedded() != 0 {
+		t.Fatalf("%d of 8 vectors missing, %d texts embedded, %v", x.Missing(), e.Embedded(), err)
+	}
+	early := x.WithUsage(nil)
+	if a, err := early.Search(ctx, Query{Text: "shopping cart"}); err != nil || len(a.Tools) != 3 || !slices.Equal(a.Degraded, []string{"vectors"}) {
+		t.Errorf("before the vectors: %+v, %v", a, err)
+	}
+	// While the batch is embedded one of its tools changes and one leaves.
+	changed := slices.Clone(tools[:7])
+	changed[0].Description = "Look for wares"
+	e.Before = func([]string) error {
+		e.Before = nil
+		return x.Update(ctx, changed, nil)
+	}
+	if err := x.Embed(ctx, nil); err != nil || x.Missing() != 0 || e.Embedded() != 2*8+1 { // the name stays
+		t.Errorf("%d vectors missing, %d texts embedded of 17, %v", x.Missing(), e.Embedded(), err)
+	}
+	if a, err := early.Search(ctx, Query{Text: "shopping cart"}); err != nil || len(a.Degraded) != 0 {
+		t.Errorf("an index made before the vectors were: %v, %v, want it to see them", a.Degraded, err)
+	}
+	for _, s := range []interface{ Count() (int, error) }{x.stores.Names, x.stores.Texts} {
+		if n, err := s.Count(); err != nil || n != 7 {
+			t.Errorf("%d vectors, %v, want those of the 7 tools there are", n, err)
+		}
+	}
+	// Another process: what is known costs nothing.
+	e2 := &testutil.HashEmbedder{}
+	y := open(e2, cache)
+	if err := y.Update(ctx, append(slices.Clone(changed), newTool(t, "refund", "Give money back")), nil); err != nil || y.Missing() != 1 {
+		t.Errorf("%d vectors missing, %v, want that of the new tool", y.Missing(), err)
+	}
+	if err := y.Embed(ctx, nil); err != nil || y.Missing() != 0 || e2.Embedded() != 2 {
+		t.Errorf("%d missing, %d texts embedded, %v, want 2", y.Missing(), e2.Embedded(), err)
+	}
+}
+
 // TestFinalScore is golden vector 41: α .8, semantic .6, graph 1 give .68, and
 // .60 without context.
 func TestFinalScore(t *testing.T) {
