@@ -455,7 +455,11 @@ func (w *walker) enter(root *os.Root, p, name string, depth int) error {
 		return w.unreadable(p, true, err)
 	}
 	defer sub.Close()
-	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) {
+	now, err := sub.Stat(".")
+	if err != nil {
+		return w.unreadable(p, true, err) // a folder that may be listed but not entered
+	}
+	if !os.SameFile(info, now) {
 		return w.report(Entry{Path: w.prefix + p, Dir: true, Reason: Symlink})
 	}
 	if w.only != nil && w.only.whole[p] {

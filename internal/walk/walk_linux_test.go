@@ -14,13 +14,17 @@ import (
 // A file and a folder without permission are entries, never an absence.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"a.md": "a", "closed/b.md": "b", "d/c.md": "c"})
+	write(t, dir, map[string]string{"a.md": "a", "closed/b.md": "b", "d/c.md": "c", "listed/e.md": "e"})
 	for _, p := range []string{"a.md", "closed"} {
 		if err := os.Chmod(filepath.Join(dir, p), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	defer os.Chmod(filepath.Join(dir, "closed"), 0o755)
+	if err := os.Chmod(filepath.Join(dir, "listed"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(filepath.Join(dir, "listed"), 0o755)
 	tree := open(t, Root{Dir: dir})
 
 	type result struct {
@@ -46,16 +50,16 @@ func TestUnreadable(t *testing.T) {
 		})
 		_, _, r.read = tree.ReadFile("a.md", 0)
 		part := map[string]Reason{}
-		if err := tree.WalkPaths(context.Background(), nil, []string{"closed/b.md", "d/c.md"}, func(e Entry) error {
+		if err := tree.WalkPaths(context.Background(), nil, []string{"closed/b.md", "d/c.md", "listed/e.md"}, func(e Entry) error {
 			part[e.Path] = e.Reason
 			return nil
-		}); err != nil || len(part) != 2 || part["closed"] != Unreadable || part["d/c.md"] != None {
+		}); err != nil || len(part) != 3 || part["closed"] != Unreadable || part["listed"] != Unreadable || part["d/c.md"] != None {
 			t.Errorf("walking a path below a closed folder: %v, %v", part, err)
 		}
 		done <- r
 	}()
 	r := <-done
-	if r.err != nil || r.reasons["closed"] != Unreadable || r.reasons["d/c.md"] != None || len(r.reasons) != 3 {
+	if r.err != nil || r.reasons["closed"] != Unreadable || r.reasons["d/c.md"] != None || r.reasons["listed"] != Unreadable || len(r.reasons) != 4 {
 		t.Errorf("walk: got %v, %v", r.reasons, r.err)
 	}
 	if !errors.Is(r.read, fs.ErrPermission) || errors.Is(r.read, fs.ErrNotExist) {
