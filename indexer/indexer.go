@@ -120,6 +120,35 @@ func (x *Indexer) Paths(ctx context.Context, paths []string, progress func(Progr
 	return x.run(ctx, progress, func(t *tally) error { return x.scan(ctx, only, progress, t) })
 }
 
+// Refresh is Paths without the vectors: it returns once keyword search sees the
+// files as they are. Nil means all files. Embed makes the vectors, in the
+// meantime or later.
+func (x *Indexer) Refresh(ctx context.Context, paths []string) (*Report, error) {
+	var only *cover
+	if paths != nil {
+		var err error
+		if only, err = newCover(paths); err != nil {
+			return nil, fmt.Errorf("indexing: %w", err)
+		}
+	}
+	t := newTally()
+	err := x.timed(t, PhaseScan, func() error { return x.scan(ctx, only, nil, t) })
+	if err == nil {
+		err = x.timed(t, PhaseKeywords, func() error { return x.Keywords(ctx, nil) })
+	}
+	return x.finish(t, err)
+}
+
+// Embed makes the vectors of what is pending, and counts a completed run.
+func (x *Indexer) Embed(ctx context.Context) (*Report, error) {
+	t := newTally()
+	err := x.timed(t, PhaseVectors, func() error { return x.makeVectors(ctx, nil, t) })
+	if err == nil {
+		err = x.advance(ctx)
+	}
+	return x.finish(t, err)
+}
+
 // Scan brings the documents up to date with the files and marks what changed
 // as pending. It embeds nothing and makes nothing searchable.
 func (x *Indexer) Scan(ctx context.Context, progress func(Progress)) (*Report, error) {

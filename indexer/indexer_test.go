@@ -238,6 +238,20 @@ func TestUnreadableIsNotDeleted(t *testing.T) {
 	if r := f.run(); r.Files != 2 || r.Removed != 0 || len(r.Unreadable) != 2 {
 		t.Errorf("run over unreadable paths: %v, %v", r, r.Unreadable)
 	}
+	// The same by name, and below a folder that can be listed but not entered.
+	for _, mode := range []os.FileMode{0, 0o444, 0o111} {
+		if err := os.Chmod(filepath.Join(f.root, "dir"), mode); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"dir/b.md", "dir", "dir/x/y.md"} {
+			if r, err := f.Refresh(t.Context(), []string{path}); err != nil || r.Files != 2 || r.Removed != 0 {
+				t.Errorf("Refresh(%s) in a folder of mode %o: %v, %v", path, mode, r, err)
+			}
+		}
+	}
+	if r, err := f.Refresh(t.Context(), []string{"a.md"}); err != nil || r.Files != 2 || len(r.Unreadable) != 1 {
+		t.Errorf("Refresh of a file without permission: %v, %v", r, err)
+	}
 }
 
 // TestKeptPaths covers what permissions cannot show to root.
@@ -293,6 +307,33 @@ func TestPaths(t *testing.T) {
 	}
 	if _, err := f.Paths(t.Context(), []string{"../x.md"}, nil); !errors.Is(err, walk.ErrPath) {
 		t.Errorf("Paths outside of the workspace: %v, want ErrPath", err)
+	}
+	sameAsClean(t, f.root, f.stores, f.embedder, nil)
+}
+
+// TestRefreshLooksAtNothingElse: a change that nobody names is not noticed.
+func TestRefreshLooksAtNothingElse(t *testing.T) {
+	f := newFixture(t, generated(t, 40), nil)
+	f.run()
+	f.write("part1/doc001.md", "# Named\n\nzebra\n")
+	f.write("part2/doc002.md", "# Not named\n\nquagga\n")
+	f.write("part3/new.md", "# Not named\n\nokapi\n")
+	r, err := f.Refresh(t.Context(), []string{"part1/doc001.md"})
+	if err != nil || r.Changed != 1 || r.Added != 0 || r.Unchanged != 0 || r.Files != 40 || f.embedder.Embedded() == 0 {
+		t.Errorf("Refresh of one file: %v, %v", r, err)
+	}
+	if hits, err := f.stores.Text.Search(t.Context(), store.KeywordQuery{Text: "zebra"}, 5, store.Filter{}); err != nil || len(hits) != 1 {
+		t.Errorf("keyword hits before the vectors: %v, %v", hits, err)
+	}
+	e, err := f.Embed(t.Context())
+	if err != nil || e.Embedded != 1 || e.Generation != 2 {
+		t.Errorf("Embed: %v, generation %d, %v", e, e.Generation, err)
+	}
+	if r, err := f.Refresh(t.Context(), nil); err != nil || r.Changed != 1 || r.Added != 1 || r.Unchanged != 39 {
+		t.Errorf("Refresh of everything: %v, %v", r, err)
+	}
+	if _, err := f.Embed(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	sameAsClean(t, f.root, f.stores, f.embedder, nil)
 }

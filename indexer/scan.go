@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ type scanner struct {
 func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress), t *tally) error {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
-	known, err := x.stores.Docs.Files()
+	known, err := x.known(only)
 	if err != nil {
 		return fmt.Errorf("reading the list of documents: %w", err)
 	}
@@ -76,7 +77,7 @@ func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress)
 	}
 	var gone []string
 	for path := range known {
-		if !s.seen[path] && !s.isKept(path) && only.covers(path) {
+		if !s.seen[path] && !s.isKept(path) {
 			gone = append(gone, path)
 		}
 	}
@@ -87,6 +88,33 @@ func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress)
 		return fmt.Errorf("recording file times: %w", err)
 	}
 	return s.recordSkipped(ctx, only)
+}
+
+// known returns what the documents know of the files in the set.
+func (x *Indexer) known(only *cover) (map[string]docs.File, error) {
+	if only == nil {
+		return x.stores.Docs.Files()
+	}
+	known := map[string]docs.File{}
+	err := x.stores.Docs.View(func(r *docs.Reader) error {
+		for p := range only.paths {
+			f, ok, err := r.File(p)
+			if err != nil {
+				return err
+			}
+			if ok {
+				known[p] = f
+			}
+			if err := r.Files(p+"/", func(f docs.File) bool {
+				known[f.Path] = f
+				return true
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return known, err
 }
 
 // passed returns the files that the last run skipped for their content.
@@ -106,8 +134,10 @@ func (x *Indexer) passed() (map[string]docs.Skipped, error) {
 
 // walk sorts out what the walk alone can decide.
 func (s *scanner) walk(ctx context.Context, only *cover) error {
-	return s.x.stores.Files.Walk(ctx, s.x.options.Walk, func(e walk.Entry) error {
-		if !only.covers(e.Path) && !(e.Dir && only.below(e.Path)) {
+	visit := func(e walk.Entry) error {
+		// What is said of a folder on the way holds for what lies below it. One
+		// that cannot be looked at may be a folder.
+		if !only.covers(e.Path) && !((e.Dir || e.Reason == walk.Unreadable) && only.below(e.Path)) {
 			return nil
 		}
 		f, indexed := s.known[e.Path]
@@ -126,7 +156,11 @@ func (s *scanner) walk(ctx context.Context, only *cover) error {
 			s.look = append(s.look, e)
 		}
 		return nil
-	})
+	}
+	if only == nil {
+		return s.x.stores.Files.Walk(ctx, s.x.options.Walk, visit)
+	}
+	return s.x.stores.Files.WalkPaths(ctx, s.x.options.Walk, slices.Sorted(maps.Keys(only.paths)), visit)
 }
 
 // keep notes what could not be looked at.
@@ -323,31 +357,43 @@ func within(path, dir string) bool {
 }
 
 // cover is a set of files and folders. Nil covers everything.
-type cover struct{ paths []string }
+type cover struct {
+	paths map[string]bool
+	above map[string]bool // the folders on the way to them
+}
 
 // newCover returns the set of the given paths. A change of ignore rules can
 // concern every file, so it covers everything.
 func newCover(paths []string) (*cover, error) {
-	c := &cover{}
+	c := &cover{paths: map[string]bool{}, above: map[string]bool{}}
 	for _, p := range paths {
 		clean, err := walk.Clean(strings.TrimSuffix(p, "/"))
 		if err != nil {
 			return nil, err
 		}
-		if name := path.Base(clean); name == ".gitignore" || name == ".cairnignore" {
+		if walk.IsIgnoreFile(clean) {
 			return nil, nil
 		}
-		c.paths = append(c.paths, clean)
+		c.paths[clean] = true
+		for dir := path.Dir(clean); dir != "." && !c.above[dir]; dir = path.Dir(dir) {
+			c.above[dir] = true
+		}
 	}
 	return c, nil
 }
 
-// covers reports whether path is in the set or below a folder that is.
-func (c *cover) covers(path string) bool {
-	return c == nil || slices.ContainsFunc(c.paths, func(p string) bool { return within(path, p) })
+// covers reports whether p is in the set or below a folder that is.
+func (c *cover) covers(p string) bool {
+	if c == nil {
+		return true
+	}
+	for ; p != "."; p = path.Dir(p) {
+		if c.paths[p] {
+			return true
+		}
+	}
+	return false
 }
 
-// below reports whether something in the set lies below dir.
-func (c *cover) below(dir string) bool {
-	return c == nil || slices.ContainsFunc(c.paths, func(p string) bool { return within(p, dir) })
-}
+// below reports whether something in the set is dir or lies below it.
+func (c *cover) below(dir string) bool { return c == nil || c.paths[dir] || c.above[dir] }
