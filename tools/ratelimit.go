@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -11,6 +12,10 @@ import (
 type rate struct {
 	Limit, Burst int
 }
+
+// maxLogs is how many logs there may be before those that have run out are
+// dropped: over HTTP nobody says when a client is gone.
+const maxLogs = 4096
 
 // window is the sliding window of every rate.
 const window = time.Minute
@@ -37,7 +42,15 @@ func (l *limiter) allow(session, tool string, r rate) *Failure {
 	key := limitKey{session, tool}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	log := l.calls[key]
+	log, known := l.calls[key]
+	if !known && len(l.calls) >= maxLogs {
+		maps.DeleteFunc(l.calls, func(_ limitKey, log []time.Time) bool {
+			return now.Sub(log[len(log)-1]) >= window
+		})
+		if len(l.calls) >= maxLogs {
+			clear(l.calls) // memory before limits
+		}
+	}
 	for len(log) > 0 && now.Sub(log[0]) >= window {
 		log = log[1:]
 	}

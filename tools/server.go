@@ -141,10 +141,10 @@ func (s *Server) do(ctx context.Context, session string, t tool, c call) (any, *
 	return answer, nil
 }
 
-// sdkServer makes the SDK's server for one session.
-func (s *Server) sdkServer(ctx context.Context, session string) *mcp.Server {
+// sdkServer makes the SDK's server for one transport. session names whom a call
+// is counted against.
+func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "cairn", Title: "cairn", Version: s.options.Version}, &mcp.ServerOptions{
-		Instructions: s.instructions(ctx),
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
 			// The tools change only with the binary.
@@ -153,14 +153,38 @@ func (s *Server) sdkServer(ctx context.Context, session string) *mcp.Server {
 	})
 	for _, t := range s.tools {
 		server.AddTool(t.definition(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			answer, f := s.do(ctx, session, t, call{args: req.Params.Arguments, progress: notifier(ctx, req)})
+			f := allowed(req, t)
+			var answer any
+			if f == nil {
+				answer, f = s.do(ctx, session(req), t, call{args: req.Params.Arguments, progress: notifier(ctx, req)})
+			}
 			if f != nil {
 				return result(f, true)
 			}
 			return result(answer, false)
 		})
 	}
+	server.AddReceivingMiddleware(s.instruct)
 	return server
+}
+
+// instruct adds the instructions to the answers that carry them: they tell the
+// state of the index at that moment, and a server lives longer than a session.
+func (s *Server) instruct(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		switch r := result.(type) {
+		case *mcp.InitializeResult:
+			if r != nil {
+				r.Instructions = s.instructions(ctx)
+			}
+		case *mcp.DiscoverResult:
+			if r != nil {
+				r.Instructions = s.instructions(ctx)
+			}
+		}
+		return result, err
+	}
 }
 
 // definition is what tools/list says about the tool.
@@ -221,7 +245,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		return answer, nil
 	})
 	defer c.Close()
-	ss, err := s.sdkServer(calls, session).Connect(calls, c, nil)
+	ss, err := s.sdkServer(func(*mcp.CallToolRequest) string { return session }).Connect(calls, c, nil)
 	if err != nil {
 		return err
 	}

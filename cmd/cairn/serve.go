@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/internal/server"
+	"cairn/internal/workspace"
+	"cairn/models"
+	"cairn/retriever"
+	"cairn/tools"
+)
+
+type serveFlags struct {
+	addr                 string
+	noRateLimit, noIndex bool
+	groups               string
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve [NAME=DIR...]",
+		Short: "Serve folders over HTTP: MCP, a JSON API, health",
+		Long: `Serve folders over HTTP: MCP at /mcp, search and reading as JSON below /api,
+/healthz and /readyz.
+
+Without arguments the folder around you is served. With them, each DIR is served
+under its NAME at /w/NAME/mcp and /w/NAME/api, strictly apart from the others; the
+first one also without its name. The folders are indexed in the background from
+the start; keyword search answers while vectors are still being made.`,
+		Example: `  cairn serve
+  cairn serve -C ~/notes --addr 127.0.0.1:8080
+  cairn serve notes=~/notes handbook=/srv/handbook
+  curl 'http://127.0.0.1:7420/api/search?q=rotate+a+token'`,
+		RunE: a.command(func(ctx context.Context, args []string) error { return a.serve(ctx, args, f) }),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.addr, "addr", "127.0.0.1:7420", "address to listen on; port 0 takes a free one")
+	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,all}, or names of tools (default: core, and tools where some have been imported)")
+	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
+	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start")
+	a.model.add(cmd)
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
+	folders, err := a.folders(args)
+	if err != nil {
+		return err
+	}
+	log := a.logger(slog.LevelInfo)
+	model := &sharedModel{open: a.model.open}
+	var opened []*folder
+	defer func() {
+		for _, o := range opened {
+			if err := o.close(); err != nil {
+				log.Warn("closing a workspace", "workspace", o.name, "error", err)
+			}
+		}
+	}()
+	var all []server.Workspace
+	for _, at := range folders {
+		o, err := a.openFolder(ctx, at, f, model, log)
+		if err != nil {
+			return fmt.Errorf("workspace %s: %w", at.name, err)
+		}
+		opened = append(opened, o)
+		all = append(all, server.Workspace{Name: o.name, Engine: o.workspace, Tools: o.tools})
+	}
+	s, err := server.New(all, &server.Options{Logger: log})
+	if err != nil {
+		return err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.addr)
+	if err != nil {
+		s.Close()
+		return fmt.Errorf("listening on %s: %w; choose another address with --addr", f.addr, err)
+	}
+	for _, o := range opened {
+		log.Info("serving", "workspace", o.name, "folder", o.root, "mcp", "http://"+l.Addr().String()+"/w/"+o.name+"/mcp")
+	}
+	log.Info("listening", "address", l.Addr().String(), "url", "http://"+l.Addr().String())
+	if err := s.Serve(ctx, l); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil // a server that is told to end has done its work
+}
+
+// place is a folder to serve and its name.
+type place struct{ name, dir string }
+
+// folders reads the arguments of serve.
+func (a *app) folders(args []string) ([]place, error) {
+	if len(args) == 0 {
+		return []place{{"default", a.dir}}, nil
+	}
+	if a.dir != "" {
+		return nil, usage("give either -C or NAME=DIR, not both")
+	}
+	var all []place
+	seen := map[string]bool{}
+	for _, arg := range args {
+		name, dir, ok := strings.Cut(arg, "=")
+		if !ok || dir == "" {
+			return nil, usage("%q is no workspace, want NAME=DIR, as in: cairn serve notes=/home/ann/notes", arg)
+		}
+		if _, err := server.ParseName(name); err != nil {
+			return nil, &usageError{err}
+		}
+		if seen[name] {
+			return nil, usage("two workspaces are called %q", name)
+		}
+		seen[name] = true
+		all = append(all, place{name, dir})
+	}
+	return all, nil
+}
+
+// folder is a workspace that is served, with all that was opened for it.
+type folder struct {
+	name, root string
+	workspace  *workspace.Workspace
+	tasks      *workspace.Tasks
+	box        *workspace.Toolbox
+	tools      *tools.Server
+}
+
+// openFolder opens a folder with its tools.
+func (a *app) openFolder(ctx context.Context, at place, f serveFlags, model *sharedModel, log *slog.Logger) (_ *folder, err error) {
+	here := *a
+	here.dir = at.dir
+	sel, cfg, err := here.choose()
+	if err != nil {
+		return nil, err
+	}
+	o := &folder{name: at.name, root: sel.Root}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.close())
+		}
+	}()
+	var groups []tools.Group
+	if o.box, groups, err = here.toolGroups(f.groups); err != nil {
+		return nil, err
+	}
+	log = log.With("workspace", at.name)
+	wo := workspace.Options{Command: "cairn serve", Background: !f.noIndex, Warm: true, Logger: log}
+	if a.model.builtIn() {
+		wo.Description, wo.Model = builtIn(), model.get
+	} else {
+		m, err := model.get()
+		if err != nil {
+			return nil, err
+		}
+		wo.Description, wo.Model, wo.ModelChosen = m.Description(), model.get, true
+	}
+	o.box.UseModel(wo.Description, wo.Model)
+	if o.workspace, err = workspace.Open(ctx, sel, cfg, workspace.Owning, wo); err != nil {
+		return nil, err
+	}
+	if o.tasks, err = o.workspace.Tasks(nil); err != nil {
+		return nil, err
+	}
+	o.tools = tools.New(o.workspace, &tools.Options{
+		Version:     versionName(),
+		Logger:      log,
+		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
+		DefaultMode: retriever.Mode(cfg.Search.DefaultMode),
+		Groups:      groups,
+		Toolbox:     o.box,
+		Tasks:       o.tasks,
+	})
+	return o, nil
+}
+
+// close closes what is open, for at most closeLimit: the index survives the
+// end of the process at any moment.
+func (o *folder) close() error {
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		if o.tasks != nil {
+			err = o.tasks.Close()
+		}
+		if o.workspace != nil {
+			err = errors.Join(err, o.workspace.Close())
+		}
+		if o.box != nil {
+			err = errors.Join(err, o.box.Close())
+		}
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(closeLimit):
+		return nil
+	}
+}
+
+// sharedModel is one embedding model for all workspaces of a process. It is
+// loaded by whoever needs it first, and ends with the process.
+type sharedModel struct {
+	open func() (models.Embedder, error)
+
+	once  sync.Once
+	model models.Embedder
+	err   error
+}
+
+// get is called by each workspace; closing what it returns closes nothing.
+func (s *sharedModel) get() (models.Embedder, error) {
+	s.once.Do(func() { s.model, s.err = s.open() })
+	if s.err != nil {
+		return nil, s.err
+	}
+	return borrowed{s.model}, nil
+}
+
+// borrowed is a model that belongs to somebody else.
+type borrowed struct{ models.Embedder }
+
+func (borrowed) Close() error { return nil }

@@ -1,0 +1,171 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"cairn/tools"
+)
+
+const (
+	// maxAPIBody bounds the body of a request to the API in bytes.
+	maxAPIBody = 64 << 10
+	// apiTimeout bounds the work on one.
+	apiTimeout = 30 * time.Second
+)
+
+// api adds the addresses that answer as a tool does, without MCP around it.
+func (v *served) api() {
+	for path, tool := range map[string]string{"search": "read_context", "read": "read_doc", "status": "status"} {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { v.call(w, r, tool) })
+		v.handle("GET /api/"+path, h)
+		v.handle("POST /api/"+path, h)
+	}
+	v.handle("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: fmt.Sprintf("%s %s: no such address, want GET or POST of {/api/search,/api/read,/api/status}", r.Method, r.URL.Path)})
+	}))
+}
+
+// call answers a request with a tool: its arguments are the body of a POST, or
+// the query of a GET.
+func (v *served) call(w http.ResponseWriter, r *http.Request, tool string) {
+	args, err := arguments(w, r)
+	if err != nil {
+		status := http.StatusBadRequest
+		if _, long := errors.AsType[*http.MaxBytesError](err); long {
+			status = http.StatusRequestEntityTooLarge
+		}
+		writeError(w, status, &tools.Failure{Code: tools.CodeInvalidParams, Message: "Invalid params: " + err.Error()})
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), apiTimeout)
+	defer cancel()
+	answer, f := v.Tools.Call(ctx, tool, args)
+	if f != nil {
+		writeError(w, statusOf(f), f)
+		return
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// statusOf translates the code of a failure.
+func statusOf(f *tools.Failure) int {
+	switch f.Code {
+	case tools.CodeNotFound:
+		return http.StatusNotFound
+	case tools.CodeInvalidParams:
+		return http.StatusBadRequest
+	case tools.CodeTokenLimit:
+		return http.StatusRequestEntityTooLarge
+	case tools.CodeStale, tools.CodeLock:
+		return http.StatusConflict
+	case tools.CodeRateLimit:
+		return http.StatusTooManyRequests
+	}
+	return http.StatusInternalServerError
+}
+
+// arguments are the arguments of a tool as a JSON object.
+func arguments(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	if r.Method != http.MethodPost {
+		return fromQuery(r.URL.Query())
+	}
+	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(media) != "application/json" {
+		return nil, fmt.Errorf("the body is %q, want application/json", r.Header.Get("Content-Type"))
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAPIBody))
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(body) {
+		return nil, errors.New("the body is not JSON")
+	}
+	return body, nil
+}
+
+// kinds are the arguments that are not strings when they come in a URL. The
+// tools say what is wrong with a name or a value.
+var kinds = map[string]string{
+	"limit": "integer", "max_tokens": "integer", "explain": "boolean", "semantic": "boolean", "paths": "strings",
+}
+
+// filters are arguments that stand below filters in the body.
+var filters = map[string]string{"tags": "strings", "priority": "string", "assignee": "string", "path_prefix": "string"}
+
+// fromQuery makes arguments of a URL's query: q is short for query, and the
+// filters stand beside the rest.
+func fromQuery(values url.Values) (json.RawMessage, error) {
+	args, filter := map[string]any{}, map[string]any{}
+	for name, list := range values {
+		into, kind := args, kinds[name]
+		if k, ok := filters[name]; ok {
+			into, kind = filter, k
+		}
+		if name == "q" {
+			name = "query"
+		}
+		if len(list) > 1 && kind != "strings" {
+			return nil, fmt.Errorf("%s: given %d times, want once", name, len(list))
+		}
+		var err error
+		switch text := list[0]; kind {
+		case "integer":
+			into[name], err = strconv.Atoi(text)
+		case "boolean":
+			into[name], err = strconv.ParseBool(text)
+		case "strings":
+			into[name] = list
+		default:
+			into[name] = text
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q, want %s", name, list[0], kind)
+		}
+	}
+	if len(filter) > 0 {
+		args["filters"] = filter
+	}
+	return json.Marshal(args)
+}
+
+// writeJSON answers with a value; what depends on the index must not be kept.
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		status = http.StatusInternalServerError
+		b.Reset()
+		b.WriteString(`{"code":-32603,"message":"the answer cannot be written as JSON"}` + "\n") // unreachable: answers are plain
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // a client that has gone away misses nothing
+}
+
+func writeError(w http.ResponseWriter, status int, f *tools.Failure) {
+	if seconds, ok := f.Data["retry_after_seconds"].(int); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
+	writeJSON(w, status, f)
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n")
+}

@@ -1,0 +1,285 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cairn/internal/workspace"
+	"cairn/tools"
+)
+
+// Workspace is a folder that is served under its name.
+type Workspace struct {
+	// Name is what it is called in addresses, see ParseName.
+	Name string
+	// Engine is the folder itself.
+	Engine tools.Engine
+	// Tools are the tools on Engine.
+	Tools *tools.Server
+}
+
+// name is what a workspace may be called: a part of a path that needs no escapes.
+var name = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+
+// ParseName checks the name of a workspace.
+func ParseName(s string) (string, error) {
+	if !name.MatchString(s) {
+		return "", fmt.Errorf("%q cannot name a workspace, want 1 to 64 of a-z, 0-9, dot, underscore and hyphen, beginning with a letter or digit", s)
+	}
+	return s, nil
+}
+
+// Options are the knobs of New. Nil and the zero value mean the defaults.
+type Options struct {
+	// Logger receives what goes wrong beside the answers; nil is silent.
+	Logger *slog.Logger
+	// Grace is how long requests may go on once the server is told to stop; 0 is a second.
+	Grace time.Duration
+}
+
+// Server answers over HTTP. It is safe for concurrent use once it serves.
+type Server struct {
+	options    Options
+	workspaces []*served
+	byName     map[string]*served
+	own        *http.ServeMux // what belongs to no workspace
+}
+
+// served is a workspace with what answers for it.
+type served struct {
+	Workspace
+	mcp *tools.HTTP
+	// named answers below /w/NAME, bare at the root, for the first workspace
+	// only. They are apart so that no path of one workspace, whatever it is
+	// made of, falls through to what another one has mounted.
+	named, bare *http.ServeMux
+}
+
+// New returns a server of workspaces. The first one is also served without its
+// name. Stop with Close when it was never served.
+func New(workspaces []Workspace, o *Options) (*Server, error) {
+	if len(workspaces) == 0 {
+		return nil, errors.New("no workspace to serve")
+	}
+	s := &Server{byName: map[string]*served{}, own: http.NewServeMux()}
+	if o != nil {
+		s.options = *o
+	}
+	if s.options.Logger == nil {
+		s.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.options.Grace == 0 {
+		s.options.Grace = time.Second
+	}
+	for _, w := range workspaces {
+		if _, err := ParseName(w.Name); err != nil {
+			return nil, err
+		}
+		if s.byName[w.Name] != nil {
+			return nil, fmt.Errorf("two workspaces are called %q", w.Name)
+		}
+		v := &served{Workspace: w, mcp: w.Tools.HTTP(nil), named: http.NewServeMux()}
+		if len(s.workspaces) == 0 {
+			v.bare = http.NewServeMux()
+		}
+		v.handle("/mcp", v.mcp)
+		v.api()
+		s.workspaces = append(s.workspaces, v)
+		s.byName[w.Name] = v
+	}
+	s.routes()
+	return s, nil
+}
+
+// routes are the addresses of the server itself.
+func (s *Server) routes() {
+	s.own.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
+	s.own.HandleFunc("GET /readyz", s.ready)
+}
+
+// ServeHTTP implements http.Handler: it answers every request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if climbs(r.URL.Path) {
+		writeText(w, http.StatusNotFound, "no such address")
+		return
+	}
+	if _, pattern := s.own.Handler(r); pattern != "" {
+		s.own.ServeHTTP(w, r)
+		return
+	}
+	mux := s.workspaces[0].bare
+	if rest, ok := strings.CutPrefix(r.URL.Path, "/w/"); ok {
+		name, _, _ := strings.Cut(rest, "/")
+		v := s.byName[name]
+		if v == nil {
+			noWorkspace(w, name)
+			return
+		}
+		mux = v.named
+	}
+	mux.ServeHTTP(w, r)
+}
+
+// climbs reports whether a path, decoded, has a part "..": no client of good
+// will sends one, and what is mounted need not think of it.
+func climbs(path string) bool { return slices.Contains(strings.Split(path, "/"), "..") }
+
+func noWorkspace(w http.ResponseWriter, name string) {
+	writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: fmt.Sprintf("no workspace %q is served here", name)})
+}
+
+// Handle adds a handler to a workspace: for pattern, as http.ServeMux takes it
+// but without a host, below /w/NAME and, for the first workspace, at the root
+// as well. Requests come without that prefix, which Prefix tells, and only from
+// those who may use the workspace. It is called before Serve. A pattern that
+// conflicts with another one is an error.
+func (s *Server) Handle(workspace, pattern string, h http.Handler) (err error) {
+	v := s.byName[workspace]
+	if v == nil {
+		return fmt.Errorf("no workspace %q is served here", workspace)
+	}
+	defer func() {
+		if bad := recover(); bad != nil { // the mux knows no other way
+			err = fmt.Errorf("mounting %q: %v", pattern, bad)
+		}
+	}()
+	v.handle(pattern, h)
+	return nil
+}
+
+type prefixKey struct{}
+
+// Prefix is what was taken off the path of a request to a mounted handler:
+// "/w/NAME", or "" at the root. Links of its answer begin with it.
+func Prefix(r *http.Request) string {
+	prefix, _ := r.Context().Value(prefixKey{}).(string)
+	return prefix
+}
+
+// handle mounts h below the workspace's name and, for the first one, at the root.
+func (v *served) handle(pattern string, h http.Handler) {
+	method, path := "", pattern
+	if m, p, ok := strings.Cut(pattern, " "); ok {
+		method, path = m+" ", strings.TrimLeft(p, " ")
+	}
+	prefix := "/w/" + v.Name
+	v.named.Handle(method+prefix+path, http.StripPrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), prefixKey{}, prefix)))
+	})))
+	if v.bare != nil {
+		v.bare.Handle(pattern, h)
+	}
+}
+
+// The limits of a connection.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 30 * time.Second // of a whole request
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 32 << 10 // bytes
+)
+
+// Serve answers on a listener until ctx ends, and then gives requests in flight
+// the time of Options.Grace. It closes the listener, the sessions and the
+// streams; the workspaces stay open.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	web := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(l) }()
+	select {
+	case err := <-ended:
+		s.Close()
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Grace)
+	defer cancel()
+	// The streams would go on for ever, so they end first.
+	s.Close()
+	err := web.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.options.Logger.Warn("ending requests that took longer", "grace", s.options.Grace)
+		err = web.Close()
+	}
+	<-ended // http.ErrServerClosed
+	return err
+}
+
+// Close ends the sessions and streams of every workspace.
+func (s *Server) Close() {
+	var wg sync.WaitGroup
+	for _, v := range s.workspaces {
+		wg.Go(v.mcp.Close)
+	}
+	wg.Wait()
+}
+
+// readiness is what /readyz says of a workspace.
+type readiness struct {
+	Name     string   `json:"name"`
+	Ready    bool     `json:"ready"`
+	State    string   `json:"state"`
+	Degraded []string `json:"degraded,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
+}
+
+// readyWait bounds the wait for one workspace's state.
+const readyWait = 2 * time.Second
+
+// ready answers 200 when every workspace can be searched, else 503.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyWait)
+	defer cancel()
+	status := http.StatusOK
+	var all []readiness
+	for _, v := range s.workspaces {
+		one := v.readiness(ctx)
+		if !one.Ready {
+			status = http.StatusServiceUnavailable
+		}
+		all = append(all, one)
+	}
+	writeJSON(w, status, map[string]any{"ready": status == http.StatusOK, "workspaces": all})
+}
+
+func (v *served) readiness(ctx context.Context) readiness {
+	out := readiness{Name: v.Name}
+	st, err := v.Engine.Status(ctx)
+	if err != nil {
+		out.State, out.Reason = "unknown", oneLine(err.Error())
+		return out
+	}
+	out.State, out.Reason = st.State, st.Problem
+	out.Ready = answers(st)
+	return out
+}
+
+// answers reports whether a workspace can be searched: at once by keyword,
+// while vectors are still being made.
+func answers(st *workspace.Status) bool {
+	switch st.State {
+	case "ready", "partial":
+		return true
+	case "building":
+		return st.Files > 0
+	}
+	return false
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

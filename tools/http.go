@@ -1,0 +1,282 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Caller is who sent a request, as established before it comes here.
+type Caller struct {
+	// ID tells callers apart: a session belongs to the caller that began it.
+	ID string
+	// MayWrite is whether tools that change something may be called.
+	MayWrite bool
+}
+
+// HTTPOptions are the knobs of HTTP. Nil and the zero value mean the defaults.
+type HTTPOptions struct {
+	// Caller tells who sent a request; false means that nobody was asked, and
+	// everything is allowed. Nil means that for every request.
+	Caller func(*http.Request) (Caller, bool)
+	// MaxBody bounds a request's body in bytes; 0 is 4 MiB.
+	MaxBody int64
+	// MaxSessions bounds the sessions of the revisions that have them; 0 is 256.
+	MaxSessions int
+	// MaxStreams bounds the streams held open for notifications; 0 is 256.
+	MaxStreams int
+	// SessionTimeout ends sessions that are not used; 0 is half an hour.
+	SessionTimeout time.Duration
+}
+
+// HTTP answers MCP over streamable HTTP on one URL: statelessly since revision
+// 2026-07-28, with sessions before. It checks neither Host nor Origin nor
+// tokens: that is for whoever puts it on a network. It is safe for concurrent use.
+type HTTP struct {
+	server    *Server
+	options   HTTPOptions
+	sdk       *mcp.Server
+	stateless http.Handler
+	stateful  http.Handler
+	streams   chan struct{} // one for each stream that is open
+
+	closing context.Context // ends the streams
+	close   context.CancelFunc
+	wg      sync.WaitGroup
+}
+
+// firstStateless is the first revision without sessions.
+const firstStateless = "2026-07-28"
+
+// HTTP returns the handler of the server's tools. Close it after the last request.
+func (s *Server) HTTP(o *HTTPOptions) *HTTP {
+	h := &HTTP{server: s}
+	if o != nil {
+		h.options = *o
+	}
+	if h.options.Caller == nil {
+		h.options.Caller = func(*http.Request) (Caller, bool) { return Caller{}, false }
+	}
+	h.options.MaxBody = orElse(h.options.MaxBody, maxLine)
+	h.options.MaxSessions = orElse(h.options.MaxSessions, 256)
+	h.options.SessionTimeout = orElse(h.options.SessionTimeout, 30*time.Minute)
+	h.streams = make(chan struct{}, orElse(h.options.MaxStreams, 256))
+	h.closing, h.close = context.WithCancel(context.Background())
+	h.sdk = s.sdkServer(httpSession)
+	handler := func(stateless bool) http.Handler {
+		// Host and Origin are checked for all of the server's addresses alike.
+		return h.identified(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.sdk }, &mcp.StreamableHTTPOptions{
+			Stateless: stateless, SessionTimeout: h.options.SessionTimeout, MaxRequestBodyBytes: h.options.MaxBody,
+			DisableLocalhostProtection: true, PropagateRequestCancellation: true,
+		}))
+	}
+	h.stateless, h.stateful = handler(true), handler(false)
+	return h
+}
+
+func orElse[T comparable](v, other T) T {
+	var zero T
+	if v == zero {
+		return other
+	}
+	return v
+}
+
+// Close ends the sessions and the streams, and waits for the latter.
+func (h *HTTP) Close() {
+	h.close()
+	for session := range h.sdk.Sessions() {
+		_ = session.Close() // its client learns from the end of its streams
+	}
+	h.wg.Wait()
+}
+
+// envelope is what routing needs to know of a message.
+type envelope struct {
+	Method string `json:"method"`
+	Params struct {
+		Name string `json:"name"`
+	} `json:"params"`
+}
+
+// ServeHTTP implements http.Handler.
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	messages, ok := h.peek(w, r)
+	if !ok {
+		return
+	}
+	if !h.permitted(w, r, messages) {
+		return
+	}
+	begins := slices.ContainsFunc(messages, func(m envelope) bool { return m.Method == "initialize" })
+	stateful := sessionful(r, begins)
+	if begins && stateful && r.Header.Get("Mcp-Session-Id") == "" && h.sessions() >= h.options.MaxSessions {
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, fmt.Sprintf("too many sessions: %d are open; end one, or speak revision %s, which has none", h.options.MaxSessions, firstStateless), http.StatusServiceUnavailable)
+		return
+	}
+	if r.Method == http.MethodGet || slices.ContainsFunc(messages, func(m envelope) bool { return m.Method == "subscriptions/listen" }) {
+		select {
+		case h.streams <- struct{}{}:
+			defer func() { <-h.streams }()
+		default:
+			w.Header().Set("Retry-After", "60")
+			http.Error(w, fmt.Sprintf("too many streams: %d are open", cap(h.streams)), http.StatusServiceUnavailable)
+			return
+		}
+		h.wg.Add(1)
+		defer h.wg.Done()
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(h.closing, cancel)()
+		r = r.WithContext(ctx)
+	}
+	if stateful {
+		h.stateful.ServeHTTP(w, r)
+	} else {
+		h.stateless.ServeHTTP(w, r)
+	}
+}
+
+// sessionful reports whether a request belongs to a revision with sessions.
+// Those of 2026-07-28 name their revision in a header; before, initialize came
+// without one, and any client may leave it out.
+func sessionful(r *http.Request, begins bool) bool {
+	version := r.Header.Get("Mcp-Protocol-Version")
+	switch {
+	case version >= firstStateless:
+		return false
+	case r.Method != http.MethodPost, version != "", r.Header.Get("Mcp-Session-Id") != "":
+		return true
+	}
+	return begins
+}
+
+// peek reads the body of a POST and puts it back. What is not JSON is left to
+// the SDK to refuse.
+func (h *HTTP) peek(w http.ResponseWriter, r *http.Request) ([]envelope, bool) {
+	if r.Method != http.MethodPost {
+		return nil, true
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.MaxBody))
+	if err != nil {
+		if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			http.Error(w, fmt.Sprintf("the body is longer than %d bytes", long.Limit), http.StatusRequestEntityTooLarge)
+		} else {
+			http.Error(w, "the body could not be read", http.StatusBadRequest)
+		}
+		return nil, false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if text := bytes.TrimSpace(body); len(text) > 0 && text[0] == '[' {
+		var many []envelope
+		_ = json.Unmarshal(text, &many)
+		return many, true
+	}
+	var one envelope
+	_ = json.Unmarshal(body, &one)
+	return []envelope{one}, true
+}
+
+// permitted refuses calls of tools that write to callers who may not. The
+// tools check again, see allowed: a body that this reading of it takes for
+// something else gets no further.
+func (h *HTTP) permitted(w http.ResponseWriter, r *http.Request, messages []envelope) bool {
+	caller, known := h.options.Caller(r)
+	if !known || caller.MayWrite {
+		return true
+	}
+	for _, m := range messages {
+		if t, ok := h.server.find(m.Params.Name); m.Method == "tools/call" && ok && !t.readOnly {
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="write"`)
+			http.Error(w, fmt.Sprintf("%s changes something and this token may only read; make one with `cairn token new --scope write`", t.name), http.StatusForbidden)
+			return false
+		}
+	}
+	return true
+}
+
+func (h *HTTP) sessions() int {
+	n := 0
+	for range h.sdk.Sessions() {
+		n++
+	}
+	return n
+}
+
+// scopeWrite is the scope of callers that may write.
+const scopeWrite = "write"
+
+// identified tells the SDK who the caller is: it binds sessions to them and
+// hands the scopes on to the tools.
+func (h *HTTP) identified(next http.Handler) http.Handler {
+	verify := func(_ context.Context, _ string, r *http.Request) (*auth.TokenInfo, error) {
+		caller, known := h.options.Caller(r)
+		if !known {
+			return nil, auth.ErrInvalidToken // unreachable: asked only for known callers
+		}
+		info := &auth.TokenInfo{UserID: caller.ID}
+		if caller.MayWrite {
+			info.Scopes = []string{scopeWrite}
+		}
+		return info, nil
+	}
+	// Whether a token has expired was checked with the token itself.
+	known := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := h.options.Caller(r); !ok {
+			next.ServeHTTP(w, r)
+			return
+		}
+		// The SDK looks for a bearer token whatever way the caller was known.
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer known")
+		known.ServeHTTP(w, r)
+	})
+}
+
+// allowed reports whether the caller of a request may use a tool.
+func allowed(req *mcp.CallToolRequest, t tool) *Failure {
+	if t.readOnly || req.Extra == nil || req.Extra.TokenInfo == nil || slices.Contains(req.Extra.TokenInfo.Scopes, scopeWrite) {
+		return nil
+	}
+	return invalid("%s changes something and this token may only read", t.name)
+}
+
+// httpSession names who is counted against the limits: the session, else the
+// token, else what the client calls itself.
+func httpSession(req *mcp.CallToolRequest) string {
+	if id := req.Session.ID(); id != "" {
+		return "session " + id
+	}
+	if req.Extra != nil && req.Extra.TokenInfo != nil {
+		return "token " + req.Extra.TokenInfo.UserID
+	}
+	name := ""
+	if info, ok := req.Params.Meta["io.modelcontextprotocol/clientInfo"].(map[string]any); ok {
+		name, _ = info["name"].(string)
+	}
+	return "client " + name[:min(len(name), 64)]
+}
+
+// Call uses a tool on behalf of another face of the same server, with its
+// arguments as a JSON object. The limits for agents do not apply. A tool that
+// is not there is a Failure with CodeNotFound.
+func (s *Server) Call(ctx context.Context, name string, args json.RawMessage) (any, *Failure) {
+	t, ok := s.find(name)
+	if !ok {
+		return nil, &Failure{Code: CodeNotFound, Message: fmt.Sprintf("no tool %q is offered", name)}
+	}
+	t.rate = rate{}
+	return s.do(ctx, "", t, call{args: args})
+}
