@@ -60,7 +60,10 @@ func OpenTasks(sel Selection, cfg Config, o *TaskOptions) (*Tasks, error) {
 }
 
 // Close closes the folder.
-func (t *Tasks) Close() error { return t.tree.Close() }
+func (t *Tasks) Close() error {
+	t.Cards.Close()
+	return t.tree.Close()
+}
 
 // Tasks opens the tasks of the workspace's folder; the caller closes them.
 func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) { return OpenTasks(w.selection, w.config, o) }

@@ -22,13 +22,14 @@ func statAt(folder *os.File, _ *os.Root, name string) (stat, error) {
 			return stat{}, err
 		}
 	}
-	return stat{size: st.Size, modTime: st.Mtim.Nano(), inode: st.Ino, dir: st.Mode&unix.S_IFMT == unix.S_IFDIR}, nil
+	isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
+	return stat{size: st.Size, modTime: st.Mtim.Nano(), changeTime: st.Ctim.Nano(), inode: st.Ino, dir: isDir, linked: st.Nlink > 1 && !isDir}, nil
 }
 
 func statOf(info fs.FileInfo) stat {
-	s := stat{size: info.Size(), modTime: info.ModTime().UnixNano(), dir: info.IsDir()}
+	s := stat{size: info.Size(), modTime: info.ModTime().UnixNano(), changeTime: info.ModTime().UnixNano(), dir: info.IsDir()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.inode = st.Ino
+		s.inode, s.linked, s.changeTime = st.Ino, st.Nlink > 1 && !s.dir, syscall.TimespecToNsec(st.Ctim)
 	}
 	return s
 }

@@ -17,5 +17,6 @@ func statAt(_ *os.File, root *os.Root, name string) (stat, error) {
 }
 
 func statOf(info fs.FileInfo) stat {
-	return stat{size: info.Size(), modTime: info.ModTime().UnixNano(), dir: info.IsDir()}
+	at := info.ModTime().UnixNano()
+	return stat{size: info.Size(), modTime: at, changeTime: at, dir: info.IsDir()}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -48,9 +49,24 @@ type Store struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry // by file name
+	unsure  map[string]bool   // the files to look at for every answer, whatever the watch says
 	folder  string
 	board   *Board
+	// watch spares asking for every file of a large folder; nil for a small
+	// one and where there is none to be had.
+	watch   *watch
+	blind   bool      // there is none to be had
+	scanned time.Time // when every file was last looked at; zero for never
 }
+
+// watchFrom is from how many cards on looking at each of them takes so long
+// that a watch is worth having: a millisecond.
+const watchFrom = 500
+
+// scanEvery bounds how long a change goes unseen that no watch tells of: one
+// through a memory map after the file was closed, or by another name that the
+// file was given in another folder after it was read.
+const scanEvery = 10 * time.Second
 
 // New returns the cards below the main root of tree.
 func New(tree *files.Tree, o *Options) *Store {
@@ -75,8 +91,12 @@ type entry struct {
 // stat is what tells one version of a file from another.
 type stat struct {
 	size, modTime int64 // bytes; Unix nanoseconds
-	inode         uint64
-	dir           bool
+	// changeTime is when anything about the file last changed, its permissions and
+	// times included, in Unix nanoseconds; modTime where the system does not tell.
+	changeTime int64
+	inode      uint64
+	dir        bool
+	linked     bool // has other names, through which it can change unseen
 }
 
 // racyWindow covers the coarsest time stamps of file systems in use but FAT.
@@ -137,10 +157,12 @@ func (s *Store) Board() (*Board, error) {
 		return nil, err
 	}
 	if folder != s.folder {
-		s.folder, s.entries, s.board = folder, map[string]*entry{}, nil
+		s.forget()
+		s.folder = folder
 	}
-	if info, err := s.files.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-		clear(s.entries)
+	info, err := s.files.Stat(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.forget()
 		s.board = newBoard(nil)
 		return s.board, nil
 	} else if err != nil || !info.IsDir() {
@@ -150,68 +172,167 @@ func (s *Store) Board() (*Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed, err := s.scan(filepath.Join(top, filepath.FromSlash(rel)))
+	changed, err := s.refresh(filepath.Join(top, filepath.FromSlash(rel)), info)
 	if err != nil {
 		return nil, fmt.Errorf("reading cards: %w", err)
 	}
-	if changed || s.board == nil {
+	switch {
+	case s.board == nil || len(changed) > len(s.entries)/4:
 		s.board = newBoard(s.entries)
+	case len(changed) > 0:
+		s.board = s.board.with(changed, s.entries)
 	}
 	return s.board, nil
 }
 
-// scan brings entries up to date with the folder.
-func (s *Store) scan(dir string) (changed bool, err error) {
+// Close gives up the watch. The store can still be used.
+func (s *Store) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unwatch()
+	s.blind = true
+}
+
+func (s *Store) unwatch() {
+	if s.watch != nil {
+		s.watch.close()
+		s.watch = nil
+	}
+}
+
+// forget is for another folder, or none.
+func (s *Store) forget() {
+	s.unwatch()
+	s.entries, s.unsure, s.board, s.scanned = map[string]*entry{}, map[string]bool{}, nil, time.Time{}
+}
+
+// refresh brings entries up to date with the folder and names those that changed.
+func (s *Store) refresh(dir string, info fs.FileInfo) (changed []string, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer root.Close()
 	f, err := root.Open(".")
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer f.Close()
+	if s.watch != nil && !s.watch.of(info) {
+		s.unwatch()
+	}
+	if s.watch == nil && !s.blind && !s.scanned.IsZero() && len(s.entries) >= watchFrom {
+		if s.watch, err = newWatch(dir); err != nil {
+			s.watch, s.blind = nil, true // then every file is looked at each time
+		} else if !s.watch.of(info) {
+			s.unwatch()
+		}
+		s.scanned = time.Time{} // what changed before the watch
+	}
+	if s.watch != nil {
+		// What is told of now is covered by what is looked at below.
+		names, complete := s.watch.changed()
+		if complete && time.Since(s.scanned) < scanEvery {
+			return s.look(f, root, names), nil
+		}
+	}
+	return s.scan(f, root)
+}
+
+// look looks at the files named and at those nobody is sure of.
+func (s *Store) look(f *os.File, root *os.Root, names []string) (changed []string) {
+	there := make(map[string]bool, len(names)+len(s.unsure))
+	for _, name := range names {
+		if isCard(name) {
+			there[name] = true
+		}
+	}
+	for name := range s.unsure {
+		there[name] = true
+	}
+	var stale []*found
+	for name := range there {
+		st, err := statAt(f, root, name)
+		if err != nil || st.dir {
+			if s.entries[name] != nil {
+				s.drop(name)
+				changed = append(changed, name)
+			}
+			continue
+		}
+		if f := s.stale(name, st); f != nil {
+			stale = append(stale, f)
+		}
+	}
+	return append(changed, s.loadAll(stale)...)
+}
+
+func isCard(name string) bool { return name[0] != '.' && strings.HasSuffix(name, ".md") }
+
+// stale is the file to be read anew, nil for one that is known as it is.
+func (s *Store) stale(name string, st stat) *found {
+	if old := s.entries[name]; old != nil && !old.racy && old.stat == st {
+		return nil
+	}
+	return &found{name: name, stat: st}
+}
+
+func (s *Store) drop(name string) {
+	delete(s.entries, name)
+	delete(s.unsure, name)
+}
+
+// scan looks at every file of the folder.
+func (s *Store) scan(f *os.File, root *os.Root) (changed []string, err error) {
 	names, err := f.Readdirnames(-1)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name[0] == '.' || !strings.HasSuffix(name, ".md") })
+	names = slices.DeleteFunc(names, func(name string) bool { return !isCard(name) })
 	// Nearly all the time of an answer goes into asking for ten thousand files.
 	const part = 2048
 	parts := make([][]*found, (len(names)+part-1)/part)
-	var seen atomic.Int64
+	gone := make([][]string, len(parts))
+	var known atomic.Int64 // those of entries that are among names
 	parallel(len(parts), func(k int) {
-		same := 0
 		for _, name := range names[k*part : min((k+1)*part, len(names))] {
+			old := s.entries[name] != nil
+			if old {
+				known.Add(1)
+			}
 			st, err := statAt(f, root, name)
 			if err != nil || st.dir {
-				continue // gone meanwhile
-			}
-			if old := s.entries[name]; old != nil && !old.racy && old.stat == st {
-				same++
+				if old {
+					gone[k] = append(gone[k], name)
+				}
 				continue
 			}
-			parts[k] = append(parts[k], &found{name: name, stat: st})
+			if f := s.stale(name, st); f != nil {
+				parts[k] = append(parts[k], f)
+			}
 		}
-		seen.Add(int64(same))
 	})
-	stale := slices.Concat(parts...)
-	if int(seen.Load())+len(stale) < len(s.entries) {
-		changed = true
+	changed = slices.Concat(gone...)
+	if int(known.Load()) < len(s.entries) {
 		there := make(map[string]bool, len(names))
 		for _, name := range names {
 			there[name] = true
 		}
 		for name := range s.entries {
 			if !there[name] {
-				delete(s.entries, name)
+				changed = append(changed, name)
 			}
 		}
 	}
-	if len(stale) == 0 {
-		return changed, nil
+	for _, name := range changed {
+		s.drop(name)
 	}
+	s.scanned = time.Now()
+	return append(changed, s.loadAll(slices.Concat(parts...))...), nil
+}
+
+// loadAll reads files and names those whose cards are others now.
+func (s *Store) loadAll(stale []*found) (changed []string) {
 	const batch = 64
 	parallel((len(stale)+batch-1)/batch, func(k int) {
 		for _, f := range stale[k*batch : min((k+1)*batch, len(stale))] {
@@ -219,13 +340,19 @@ func (s *Store) scan(dir string) (changed bool, err error) {
 		}
 	})
 	for _, f := range stale {
+		changed = append(changed, f.name)
 		if f.entry == nil {
-			delete(s.entries, f.name)
+			s.drop(f.name)
 			continue
 		}
 		s.entries[f.name] = f.entry
+		if f.entry.racy || f.entry.stat.linked {
+			s.unsure[f.name] = true
+		} else {
+			delete(s.unsure, f.name)
+		}
 	}
-	return true, nil
+	return changed
 }
 
 // parallel calls do with 0 to n-1 on every processor and waits.
@@ -268,7 +395,7 @@ func (s *Store) load(f *found) {
 		return
 	}
 	e.stat = statOf(info)
-	age := time.Since(info.ModTime())
+	age := time.Since(time.Unix(0, e.stat.changeTime))
 	e.racy = age < racyWindow && age > -time.Hour
 	switch reason := walk.Check(content); reason {
 	case walk.None:
@@ -278,29 +405,81 @@ func (s *Store) load(f *found) {
 	}
 }
 
+// newBoard makes the board of all entries.
 func newBoard(entries map[string]*entry) *Board {
 	b := &Board{Cards: make([]*Card, 0, len(entries)), byID: make(map[string]*Card, len(entries))}
 	for _, e := range entries {
-		if e.broken != nil {
-			b.broken = append(b.broken, *e.broken)
-		}
-		if e.card != nil {
-			b.Cards = append(b.Cards, e.card)
-			b.byID[e.card.ID] = e.card
+		b.add(e)
+	}
+	b.finish()
+	return b
+}
+
+// with is the board after changes of the named files: those that stayed are not
+// sorted again.
+func (b *Board) with(names []string, entries map[string]*entry) *Board {
+	fresh := &Board{byID: maps.Clone(b.byID)}
+	gone := make(map[string]bool, len(names))
+	for _, name := range names {
+		id := strings.TrimSuffix(name, ".md")
+		gone[id] = true
+		delete(fresh.byID, id)
+	}
+	for id := range gone {
+		if e := entries[id+".md"]; e != nil {
+			fresh.add(e)
 		}
 	}
-	slices.SortFunc(b.Cards, func(a, c *Card) int {
-		if a.Created.IsZero() != c.Created.IsZero() {
-			if a.Created.IsZero() {
-				return 1
-			}
-			return -1
+	for _, p := range b.broken {
+		if !gone[p.ID] {
+			fresh.broken = append(fresh.broken, p)
 		}
-		return cmp.Or(a.Created.Compare(c.Created), strings.Compare(a.ID, c.ID))
-	})
+	}
+	slices.SortFunc(fresh.Cards, byCreation)
+	merged := make([]*Card, 0, len(b.Cards)+len(fresh.Cards))
+	rest := fresh.Cards
+	for _, c := range b.Cards {
+		if gone[c.ID] {
+			continue
+		}
+		for len(rest) > 0 && byCreation(rest[0], c) < 0 {
+			merged, rest = append(merged, rest[0]), rest[1:]
+		}
+		merged = append(merged, c)
+	}
+	fresh.Cards = append(merged, rest...)
+	fresh.finish()
+	return fresh
+}
+
+func (b *Board) add(e *entry) {
+	if e.broken != nil {
+		b.broken = append(b.broken, *e.broken)
+	}
+	if e.card != nil {
+		b.Cards = append(b.Cards, e.card)
+		b.byID[e.card.ID] = e.card
+	}
+}
+
+// finish puts everything in order; cards that are in order already stay.
+func (b *Board) finish() {
+	if !slices.IsSortedFunc(b.Cards, byCreation) {
+		slices.SortFunc(b.Cards, byCreation)
+	}
 	slices.SortFunc(b.broken, func(a, c Problem) int { return strings.Compare(a.Path, c.Path) })
 	b.graph = sync.OnceValues(func() (*taskdag.Graph, error) { return taskdag.New(task.Nodes(b.Tasks())) })
-	return b
+}
+
+// byCreation orders by Created, those without last, then by id.
+func byCreation(a, c *Card) int {
+	if a.Created.IsZero() != c.Created.IsZero() {
+		if a.Created.IsZero() {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(a.Created.Compare(c.Created), strings.Compare(a.ID, c.ID))
 }
 
 // Remember returns what build made for this board under key, building it once:
