@@ -119,7 +119,7 @@ func TestServe(t *testing.T) {
 		"/readyz":                             `"ready":true`,
 		"/api/search?q=rotate+a+token":        "access/rotate-a-token.md",
 		"/w/zoo/api/search?q=quagga":          "zoo.md",
-		"/w/book/api/read?path=index.md":      `"content":"# `,
+		"/w/book/api/read?path=index.md":      `"title":"Search service handbook"`,
 		"/w/zoo/api/read?path=zoo.md&next=":   "extinct",
 		"/w/zoo/api/search?q=rotate+a+token":  `"results":`,
 		"/api/search?q=quagga&mode=keyword":   `"results":[]`,
