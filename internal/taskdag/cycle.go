@@ -16,13 +16,19 @@ const maxCycleWork = 2_000_000
 
 // Cycle returns the shortest cycle, nil when there is none; of several, the one
 // whose ids sort first. The path follows the dependencies ("a needs b needs a"),
-// starts at its smallest id and is closed. In a graph so large that looking
+// starts at its smallest id and is closed. In a graph so tangled that looking
 // from every task would visit more than two million edges, it is the shortest
 // found until then, looking from the smallest ids first.
 func (g *Graph) Cycle() *CycleError {
-	cyclic := g.cyclic()
-	if len(cyclic) == 0 {
+	left := g.cyclic()
+	if left.count == 0 {
 		return nil
+	}
+	var cyclic []int
+	for i := range g.tasks {
+		if !left.gone[i] {
+			cyclic = append(cyclic, i)
+		}
 	}
 	byID := func(a, b int) int { return strings.Compare(g.tasks[a].ID, g.tasks[b].ID) }
 	slices.SortFunc(cyclic, byID)
@@ -31,8 +37,12 @@ func (g *Graph) Cycle() *CycleError {
 		sorted[i] = slices.SortedFunc(slices.Values(g.deps[i]), byID)
 	}
 	s := newSearch(g, sorted)
+	s.gone = left.gone
 	var best []string
 	for _, start := range cyclic {
+		if left.gone[start] {
+			continue
+		}
 		path := s.shortest(start, start, len(best))
 		if path != nil && (best == nil || len(path) < len(best)) {
 			best = path // found from its smallest id, as starts are sorted
@@ -40,6 +50,9 @@ func (g *Graph) Cycle() *CycleError {
 		if best != nil && s.visited > maxCycleWork {
 			break
 		}
+		// Every cycle through start has been seen: what stays without it is
+		// looked at next, in a plain ring nothing.
+		left.remove(start)
 	}
 	if best == nil {
 		return nil
@@ -59,6 +72,7 @@ func rotate(closed []string) []string {
 type search struct {
 	g       *Graph
 	next    [][]int // the edges to follow
+	gone    []bool  // tasks to pass by; nil for none
 	round   int
 	seen    []int // the round a task was reached in
 	depth   []int // tasks on the way to it, both ends included
@@ -96,7 +110,7 @@ func (s *search) shortest(from, to, limit int) []string {
 				slices.Reverse(path)
 				return path
 			}
-			if s.seen[d] != s.round {
+			if s.seen[d] != s.round && (s.gone == nil || !s.gone[d]) {
 				s.seen[d], s.depth[d], s.parent[d] = s.round, s.depth[i]+1, i
 				s.queue = append(s.queue, d)
 			}
@@ -105,39 +119,52 @@ func (s *search) shortest(from, to, limit int) []string {
 	return nil
 }
 
-// cyclic are the tasks on cycles or between two cycles: what is left when tasks
-// without dependencies, and tasks without dependents, are taken away repeatedly.
-func (g *Graph) cyclic() []int {
-	gone := make([]bool, len(g.tasks))
-	strip := func(in, out [][]int) {
-		count := make([]int, len(g.tasks))
-		var queue []int
-		for i := range g.tasks {
-			for _, d := range in[i] {
-				if !gone[d] {
-					count[i]++
-				}
-			}
-			if count[i] == 0 && !gone[i] {
-				queue = append(queue, i)
-			}
-		}
-		for k := 0; k < len(queue); k++ {
-			gone[queue[k]] = true
-			for _, d := range out[queue[k]] {
-				if count[d]--; count[d] == 0 && !gone[d] {
-					queue = append(queue, d)
-				}
-			}
-		}
-	}
-	strip(g.deps, g.dependents)
-	strip(g.dependents, g.deps)
-	var left []int
+// remains are the tasks on cycles or between two cycles.
+type remains struct {
+	g       *Graph
+	gone    []bool
+	in, out []int // how many dependencies and dependents of each remain
+	count   int
+}
+
+// cyclic takes tasks without dependencies, and tasks without dependents, away
+// until there are none.
+func (g *Graph) cyclic() *remains {
+	n := len(g.tasks)
+	r := &remains{g: g, gone: make([]bool, n), in: make([]int, n), out: make([]int, n), count: n}
 	for i := range g.tasks {
-		if !gone[i] {
-			left = append(left, i)
+		r.in[i], r.out[i] = len(g.deps[i]), len(g.dependents[i])
+	}
+	var ends []int
+	for i := range g.tasks {
+		if r.in[i] == 0 || r.out[i] == 0 {
+			ends = append(ends, i)
 		}
 	}
-	return left
+	for _, i := range ends {
+		r.remove(i)
+	}
+	return r
+}
+
+// remove takes a task away, and what is on no cycle without it.
+func (r *remains) remove(i int) {
+	if r.gone[i] {
+		return
+	}
+	r.gone[i] = true
+	queue := []int{i}
+	for k := 0; k < len(queue); k++ {
+		r.count--
+		take := func(list, count []int) {
+			for _, j := range list {
+				if count[j]--; count[j] == 0 && !r.gone[j] {
+					r.gone[j] = true
+					queue = append(queue, j)
+				}
+			}
+		}
+		take(r.g.dependents[queue[k]], r.in)
+		take(r.g.deps[queue[k]], r.out)
+	}
 }

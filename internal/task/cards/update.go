@@ -16,7 +16,6 @@ import (
 
 	"cairn/internal/markdown"
 	"cairn/internal/task"
-	"cairn/internal/taskdag"
 )
 
 // UpdateRequest is what update_task takes. Updates holds the keys status,
@@ -284,23 +283,35 @@ func (s *Store) checkCycle(id string, depends []string) error {
 	if err != nil {
 		return err
 	}
-	nodes := task.Nodes(b.Tasks())
-	at := slices.IndexFunc(nodes, func(n taskdag.Task) bool { return n.ID == id })
-	if at < 0 {
-		return nil // made a moment ago: nothing can depend on it
-	}
-	nodes[at].DependsOn = nil
-	g, err := taskdag.New(nodes)
-	if err != nil {
-		return err
-	}
+	// Breadth first from each, the shortest way back. What one of them did not
+	// lead back from, the next does not either.
+	from := map[string]string{}
 	for _, d := range depends {
-		if bad := g.Validate(id, d); bad != nil && bad.Code == taskdag.CycleDetected {
-			// Validate walks with the work, from dependency to dependent; the
-			// path of a card reads the other way: who depends on whom.
-			way := slices.Clone(bad.Path)
-			slices.Reverse(way)
-			return circular(way)
+		if _, seen := from[d]; seen {
+			continue
+		}
+		from[d] = id
+		queue := []string{d}
+		for k := 0; k < len(queue); k++ {
+			c, ok := b.byID[queue[k]]
+			if !ok {
+				continue
+			}
+			for _, next := range c.DependsOn {
+				if next == id {
+					way := []string{id}
+					for at := queue[k]; at != id; at = from[at] {
+						way = append(way, at)
+					}
+					way = append(way, id)
+					slices.Reverse(way)
+					return circular(way)
+				}
+				if _, seen := from[next]; !seen {
+					from[next] = queue[k]
+					queue = append(queue, next)
+				}
+			}
 		}
 	}
 	return nil
