@@ -23,7 +23,7 @@ var layers = []struct {
 	{5, []string{"internal/workspace"}},
 	{4, []string{"retriever", "indexer", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage"}},
 	{3, []string{"internal/store/docs", "internal/store/text", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/store/graph", "internal/store/storetest", "internal/catalog", "internal/walk"}},
-	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag"}},
+	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag", "internal/token"}},
 	{1, []string{"models"}},
 }
 
@@ -49,7 +49,7 @@ var owners = map[string][]string{
 	"github.com/goccy/go-yaml":                 {"internal/markdown"},
 	"github.com/pelletier/go-toml/v2":          {"internal/workspace"},
 	"github.com/fsnotify/fsnotify":             {"internal/watch"},
-	"github.com/gofrs/flock":                   {"internal/workspace"},
+	"github.com/gofrs/flock":                   {"internal/workspace", "internal/token"}, // each locks its own file
 	"github.com/spf13/cobra":                   {"cmd/cairn"},
 	"github.com/schollz/progressbar/v3":        {"cmd/cairn"},
 	"github.com/bmatcuk/doublestar/v4":         {"internal/walk"},

@@ -1,0 +1,317 @@
+// Package token keeps the bearer tokens of a server: it makes them, lists them,
+// revokes them, and says whom a secret belongs to. It knows nothing of HTTP.
+//
+// A token is "cairn_ID_SECRET": the ID names it, in lists and in the file; the
+// secret is 32 random bytes, of which only the SHA-256 is kept. A slow hash
+// would protect guessable passwords; 256 random bits are none.
+//
+// The file is JSON, {"version":1,"tokens":[...]}, replaced as a whole under a
+// lock. It lies outside every workspace, so that no repository brings its own.
+package token
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Scope is what a token permits.
+type Scope string
+
+// The scopes. Write includes Read.
+const (
+	Read  Scope = "read"
+	Write Scope = "write"
+)
+
+// ParseScope reads a scope.
+func ParseScope(s string) (Scope, error) {
+	switch Scope(s) {
+	case Read, Write:
+		return Scope(s), nil
+	}
+	return "", fmt.Errorf("unknown scope %q, want {read,write}", s)
+}
+
+// Token is what is known of a token; its secret is not.
+type Token struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"` // for people; unique
+	Scope Scope  `json:"scope"`
+	// Workspaces are the names it is good for; none means all.
+	Workspaces []string  `json:"workspaces,omitempty"`
+	Created    time.Time `json:"created"`
+	Expires    time.Time `json:"expires,omitzero"` // zero: never
+	// Hash is the SHA-256 of the secret's text, hex.
+	Hash string `json:"hash"`
+}
+
+// MayWrite reports whether the token permits to change something.
+func (t Token) MayWrite() bool { return t.Scope == Write }
+
+// Permits reports whether the token is good for a workspace.
+func (t Token) Permits(workspace string) bool {
+	return len(t.Workspaces) == 0 || slices.Contains(t.Workspaces, workspace)
+}
+
+// Errors of the store.
+var (
+	// ErrUnknown is returned for a secret that belongs to no token, or no longer.
+	ErrUnknown = errors.New("unknown or expired token")
+	// ErrNotFound is returned for an ID or name that no token has.
+	ErrNotFound = errors.New("no such token; `cairn token list` shows them")
+)
+
+// Store is the file of the tokens. It is safe for concurrent use, by other
+// processes as well: a token that is revoked elsewhere is refused at its next use.
+type Store struct {
+	path string
+	now  func() time.Time
+
+	mu     sync.Mutex
+	read   fs.FileInfo // of the file when tokens was read; nil when there was none
+	tokens []Token
+}
+
+// Open returns the store in a file, which need not exist. now is the clock;
+// nil is time.Now.
+func Open(path string, now func() time.Time) *Store {
+	if now == nil {
+		now = time.Now
+	}
+	return &Store{path: path, now: now}
+}
+
+// Path is the file of the store.
+func (s *Store) Path() string { return s.path }
+
+const (
+	version     = 1
+	prefix      = "cairn_"
+	maxTokens   = 10_000
+	maxFile     = 16 << 20 // bytes
+	secretBytes = 32
+	idBytes     = 6
+	lockWait    = 2 * time.Second
+)
+
+var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$`)
+
+// New makes a token and returns it with its secret, which cannot be had again.
+// expires is how long it is good for; 0 is for ever.
+func (s *Store) New(ctx context.Context, name string, scope Scope, workspaces []string, expires time.Duration) (secret string, t Token, err error) {
+	if !nameRule.MatchString(name) {
+		return "", t, fmt.Errorf("%q cannot name a token, want 1 to 64 letters, digits, spaces and any of ._@-", name)
+	}
+	if _, err := ParseScope(string(scope)); err != nil {
+		return "", t, err
+	}
+	if expires < 0 {
+		return "", t, fmt.Errorf("the token would have expired %s ago", -expires)
+	}
+	id := randomID()
+	text := base64.RawURLEncoding.EncodeToString(random(secretBytes))
+	secret = prefix + id + "_" + text
+	created := s.now().UTC().Truncate(time.Second)
+	t = Token{ID: id, Name: name, Scope: scope, Workspaces: slices.Compact(slices.Sorted(slices.Values(workspaces))), Created: created, Hash: hash(text)}
+	if expires > 0 {
+		t.Expires = created.Add(expires)
+	}
+	err = s.change(ctx, func(tokens []Token) ([]Token, error) {
+		if len(tokens) >= maxTokens {
+			return nil, fmt.Errorf("there are %d tokens, revoke some first", len(tokens))
+		}
+		if slices.ContainsFunc(tokens, func(o Token) bool { return o.Name == name || o.ID == id }) {
+			return nil, fmt.Errorf("there is a token named %q; revoke it first, or choose another name", name)
+		}
+		return append(tokens, t), nil
+	})
+	if err != nil {
+		return "", Token{}, err
+	}
+	return secret, t, nil
+}
+
+// List returns the tokens in the order they were made, expired ones included.
+func (s *Store) List() ([]Token, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	return slices.Clone(s.tokens), nil
+}
+
+// Revoke removes the token of that ID or name.
+func (s *Store) Revoke(ctx context.Context, idOrName string) (Token, error) {
+	var gone Token
+	err := s.change(ctx, func(tokens []Token) ([]Token, error) {
+		i := slices.IndexFunc(tokens, func(t Token) bool { return t.ID == idOrName || t.Name == idOrName })
+		if i < 0 {
+			return nil, fmt.Errorf("%q: %w", idOrName, ErrNotFound)
+		}
+		gone = tokens[i]
+		return slices.Delete(tokens, i, i+1), nil
+	})
+	return gone, err
+}
+
+// Check returns the token a secret belongs to, or ErrUnknown. Its time does not
+// depend on how much of the secret is right.
+func (s *Store) Check(secret string) (Token, error) {
+	s.mu.Lock()
+	err := s.load()
+	tokens := s.tokens // replaced, never changed
+	s.mu.Unlock()
+	if err != nil {
+		return Token{}, err
+	}
+	id, text, ok := strings.Cut(strings.TrimPrefix(secret, prefix), "_")
+	if !ok || !strings.HasPrefix(secret, prefix) {
+		return Token{}, ErrUnknown
+	}
+	got := []byte(hash(text))
+	for _, t := range tokens {
+		if t.ID != id {
+			continue // which ids there are is no secret
+		}
+		if subtle.ConstantTimeCompare(got, []byte(t.Hash)) != 1 || !t.Expires.IsZero() && !s.now().Before(t.Expires) {
+			return Token{}, ErrUnknown
+		}
+		return t, nil
+	}
+	return Token{}, ErrUnknown
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return b
+}
+
+func randomID() string { return hex.EncodeToString(random(idBytes)) }
+
+// file is the format on disk.
+type file struct {
+	Version int     `json:"version"`
+	Tokens  []Token `json:"tokens"`
+}
+
+// load reads the file unless it is the one that was read last. s.mu is held.
+func (s *Store) load() error {
+	info, err := os.Stat(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.read, s.tokens = nil, nil
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the tokens: %w", err)
+	}
+	// Each change makes another file, so that this sees every one of them.
+	if s.read != nil && os.SameFile(info, s.read) && info.ModTime().Equal(s.read.ModTime()) && info.Size() == s.read.Size() {
+		return nil
+	}
+	s.read, s.tokens = nil, nil // what is damaged permits nothing
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others may write %s, so its tokens cannot be trusted; chmod 600 it", s.path)
+	}
+	if info.Size() > maxFile {
+		return fmt.Errorf("%s has %d bytes, want at most %d", s.path, info.Size(), maxFile)
+	}
+	text, err := os.ReadFile(s.path)
+	if err != nil {
+		return fmt.Errorf("reading the tokens: %w", err)
+	}
+	var f file
+	if err := json.Unmarshal(text, &f); err != nil {
+		return fmt.Errorf("reading the tokens in %s: %w", s.path, err)
+	}
+	if f.Version != version {
+		return fmt.Errorf("%s has version %d, this binary knows %d", s.path, f.Version, version)
+	}
+	s.read, s.tokens = info, f.Tokens
+	return nil
+}
+
+// change replaces the tokens by what fn makes of them.
+func (s *Store) change(ctx context.Context, fn func([]Token) ([]Token, error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dir := filepath.Dir(s.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the folder of the tokens: %w", err)
+	}
+	lock := flock.New(s.path + ".lock")
+	defer lock.Close()
+	wait, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	if ok, err := lock.TryLockContext(wait, 10*time.Millisecond); !ok {
+		return fmt.Errorf("another process changes %s: %w", s.path, err)
+	}
+	if err := s.load(); err != nil {
+		return err
+	}
+	tokens, err := fn(slices.Clone(s.tokens))
+	if err != nil {
+		return err
+	}
+	return write(s.path, file{version, tokens})
+}
+
+// write replaces a file as a whole.
+func write(path string, f file) (err error) {
+	text, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err // unreachable: the fields are plain
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".tokens-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("writing the tokens: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(temp.Name())
+		}
+	}()
+	_, err = temp.Write(append(text, '\n'))
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the tokens: %w", err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes a rename last where folders can be synced.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	_ = d.Sync() // not everywhere possible; the rename is in order either way
+	return nil
+}
