@@ -396,3 +396,8 @@ func checkReason(reason string) error {
 func plainWord(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }
+
+// validText drops what is not text, and zero bytes.
+func validText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
+}

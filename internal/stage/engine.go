@@ -1,0 +1,402 @@
+package stage
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Work does one stage of a task. s belongs to it. An error is a failed attempt.
+type Work func(ctx context.Context, s *State) (Result, error)
+
+// Options are the knobs of NewEngine. Nil and the zero value mean the defaults.
+type Options struct {
+	// Queue brings jobs to workers; nil is a LocalQueue.
+	Queue Queue
+	// Work is how stages are done by this process; those missing are not.
+	Work map[Stage]Work
+	// Rules are those of new tasks.
+	Rules Rules
+	// Name tells workers apart in the log; "" is drawn by lot.
+	Name string
+	// Sweep is how often a worker looks for what is due or was not sent; 0 means 1 s.
+	Sweep time.Duration
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Logger receives what goes wrong beside the tasks; nil is silent.
+	Logger *slog.Logger
+}
+
+// Engine applies events to a store and has the stages done. It is safe for
+// concurrent use, and any number of engines, in any number of processes, work
+// on one store.
+type Engine struct {
+	store   Store
+	options Options
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at each transition made here
+}
+
+// NewEngine returns an engine on a store, which the caller closes.
+func NewEngine(store Store, o *Options) *Engine {
+	e := &Engine{store: store, changed: make(chan struct{})}
+	if o != nil {
+		e.options = *o
+	}
+	if e.options.Queue == nil {
+		e.options.Queue = NewLocalQueue()
+	}
+	if e.options.Now == nil {
+		e.options.Now = time.Now
+	}
+	if e.options.Name == "" {
+		e.options.Name = "worker-" + rand.Text()[:8]
+	}
+	if e.options.Sweep <= 0 {
+		e.options.Sweep = time.Second
+	}
+	if e.options.Logger == nil {
+		e.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return e
+}
+
+// NewID returns the id of a new task: a UUID of version 4.
+func NewID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// Create makes a task. An empty id, and no rules, are filled in.
+func (e *Engine) Create(ctx context.Context, r Request) (*State, error) {
+	if r.ID == "" {
+		r.ID = NewID()
+	}
+	r.Rules, r.At = e.options.Rules, e.options.Now()
+	s, fx, err := New(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.store.Create(ctx, s, fx); err != nil {
+		return nil, err
+	}
+	e.after(ctx, fx)
+	return s, nil
+}
+
+// Apply applies an event that happens now.
+func (e *Engine) Apply(ctx context.Context, id string, ev Event) (*State, error) {
+	if id == "" || len(id) > MaxID {
+		return nil, NotFound(id)
+	}
+	ev.At = e.options.Now()
+	s, fx, err := e.store.Update(ctx, id, func(s *State) (*State, *Effects, error) { return Step(s, ev) })
+	if err != nil {
+		return nil, err
+	}
+	e.after(ctx, fx)
+	return s, nil
+}
+
+// Claim takes a task that waits.
+func (e *Engine) Claim(ctx context.Context, id, worker string) (*State, error) {
+	return e.Apply(ctx, id, Event{Kind: Claim, Worker: worker})
+}
+
+// Submit hands in what was done outside. Only delegated stages can be: the others
+// check what comes from outside, and are not left to it.
+func (e *Engine) Submit(ctx context.Context, id string, ev Event) (*State, error) {
+	if id == "" || len(id) > MaxID {
+		return nil, NotFound(id)
+	}
+	ev.At = e.options.Now()
+	s, fx, err := e.store.Update(ctx, id, func(s *State) (*State, *Effects, error) {
+		n, fx, err := Step(s, ev)
+		if err == nil && !s.Machine.Rules.delegates(ev.Stage) {
+			return nil, nil, refuse(CodeNotYours, "stage %s of task %s is done by cairn itself", ev.Stage, s.ID)
+		}
+		return n, fx, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.after(ctx, fx)
+	return s, nil
+}
+
+// Task returns a task, Log its history, List some of them.
+func (e *Engine) Task(ctx context.Context, id string) (*State, error) {
+	if id == "" || len(id) > MaxID {
+		return nil, NotFound(id)
+	}
+	return e.store.Load(ctx, id)
+}
+
+// Log returns every transition of a task in order.
+func (e *Engine) Log(ctx context.Context, id string) ([]Entry, error) {
+	if id == "" || len(id) > MaxID {
+		return nil, NotFound(id)
+	}
+	return e.store.Log(ctx, id)
+}
+
+// List returns tasks, newest first.
+func (e *Engine) List(ctx context.Context, q Query) ([]*State, error) { return e.store.List(ctx, q) }
+
+// confirmed is how long a durable queue is trusted with a job before it is sent
+// again: only a queue that lost what it held needs it.
+const confirmed = 120 * time.Second
+
+// after does what follows from a transition that is stored. It may fail: what
+// is not sent is listed by the store as unsent.
+func (e *Engine) after(ctx context.Context, fx *Effects) {
+	e.mu.Lock()
+	close(e.changed)
+	e.changed = make(chan struct{})
+	e.mu.Unlock()
+	if fx.Job == nil || fx.Entry.Action == Started {
+		return // whoever claimed it does it
+	}
+	e.send(context.WithoutCancel(ctx), *fx.Job)
+}
+
+func (e *Engine) send(ctx context.Context, jobs ...Job) {
+	ctx, cancel := context.WithTimeout(ctx, ResendAfter)
+	defer cancel()
+	err := e.options.Queue.Publish(ctx, jobs...)
+	if err == nil && e.options.Queue.Durable() {
+		err = e.store.Postpone(ctx, e.options.Now().Add(confirmed), jobs...)
+	}
+	if err != nil {
+		e.options.Logger.Warn("sending jobs, which are sent again later", "jobs", len(jobs), "error", err)
+	}
+}
+
+// polled is how often Watch looks for what other processes have done.
+const polled = 250 * time.Millisecond
+
+// Watch calls fn with the task as it is and after each transition it sees, until
+// enough says so, or ctx ends. It sees the last state, not every one.
+func (e *Engine) Watch(ctx context.Context, id string, fn func(*State), enough func(*State) bool) (*State, error) {
+	var version int64 = -1
+	tick := time.NewTicker(polled)
+	defer tick.Stop()
+	for {
+		e.mu.Lock()
+		changed := e.changed
+		e.mu.Unlock()
+		s, err := e.Task(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if s.Machine.Version != version {
+			version = s.Machine.Version
+			if fn != nil {
+				fn(s)
+			}
+		}
+		if s.Status.Final() || enough != nil && enough(s) {
+			return s, nil
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+			return s, ctx.Err()
+		}
+	}
+}
+
+// NeedsCaller reports whether a task waits for somebody outside, or has ended.
+func NeedsCaller(s *State) bool {
+	return s.Status.Final() || s.Status == Waiting && s.Machine.Rules.delegates(s.Current)
+}
+
+// Run works on stages, n at a time, until ctx ends; those this engine has no
+// Work for are passed over. It also ends what has timed out, sends what was
+// left unsent, and forgets what is over.
+func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
+	var mine []Stage
+	for _, s := range stages {
+		if e.options.Work[s] != nil {
+			mine = append(mine, s)
+		}
+	}
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() { e.sweep(ctx) })
+	defer sweeper.Wait()
+	return e.options.Queue.Consume(ctx, mine, n, e.do)
+}
+
+// beat is how often a worker says that it is still at a job. Twice as much of
+// silence, and the job is somebody else's as well.
+const beat = ResendAfter / 2
+
+// do has one job done. Its error means that the job has to come again.
+func (e *Engine) do(ctx context.Context, j Job) error {
+	s, err := e.store.Load(ctx, j.TaskID)
+	if errors.Is(err, Is(CodeNotFound)) {
+		return nil // of a task that is over since long
+	}
+	if err != nil {
+		return err
+	}
+	if current, ok := s.Job(); !ok || current != j {
+		return nil // done already, or of a state that was lost and is run anew
+	}
+	if s.Status == Waiting {
+		s, err = e.apply(ctx, j, Event{ID: fmt.Sprint("start:", j.Run), Kind: Claim, Stage: j.Stage})
+		if err != nil || s == nil {
+			return err
+		}
+		if current, ok := s.Job(); !ok || current != j {
+			return nil
+		}
+	}
+	work := e.options.Work[j.Stage]
+	if work == nil {
+		return fmt.Errorf("no work for stage %s", j.Stage)
+	}
+	deadline := s.Deadline()
+	ev := Event{ID: fmt.Sprint("end:", j.Run), Kind: Done, Stage: j.Stage}
+	limited, cancel := context.WithDeadline(ctx, e.real(deadline))
+	ev.Result, err = e.beating(limited, j, s, work)
+	cancel()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err() // this worker ends; another one does it
+	case err != nil:
+		ev.Kind, ev.Reason = Failure, clip(err.Error(), MaxDetail)
+	}
+	_, err = e.apply(ctx, j, ev)
+	if errors.Is(err, Is(CodeParameter)) { // a result that cannot be stored is a failure
+		ev.Kind, ev.Reason, ev.Result = Failure, clip(err.Error(), MaxDetail), Result{}
+		_, err = e.apply(ctx, j, ev)
+	}
+	return err
+}
+
+// real is the time by the system's clock at which the engine's shows t.
+func (e *Engine) real(t time.Time) time.Time { return time.Now().Add(t.Sub(e.options.Now())) }
+
+// beating does the work, and postpones the job's being sent again as long as
+// that takes.
+func (e *Engine) beating(ctx context.Context, j Job, s *State, work Work) (Result, error) {
+	beats, stop := context.WithCancel(ctx)
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		tick := time.NewTicker(beat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if err := e.store.Postpone(beats, e.options.Now().Add(ResendAfter), j); err != nil {
+					e.options.Logger.Warn("postponing a job", "task", j.TaskID, "error", err)
+				}
+			case <-beats.Done():
+				return
+			}
+		}
+	})
+	defer beating.Wait()
+	defer stop()
+	return work(ctx, s)
+}
+
+// The waits between attempts to store what was done.
+const (
+	firstWait = 50 * time.Millisecond
+	lastWait  = 2 * time.Second
+)
+
+// apply stores an event of the worker's own about j, through an outage of the
+// store: the work is done and not to be lost. No state and no error mean that
+// the run is over, whoever ended it.
+func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
+	ev.Run, ev.Worker = j.Run, e.options.Name
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		s, err := e.Apply(ctx, j.TaskID, ev)
+		refused, ok := errors.AsType[*Error](err)
+		switch {
+		case err == nil:
+			return s, nil
+		case ok && refused.Code == CodeTransition && ev.Kind == Claim:
+			return e.store.Load(ctx, j.TaskID)
+		case ok && refused.Code == CodeParameter:
+			return nil, err
+		case ok && refused.Code != CodeUnavailable:
+			return nil, nil
+		case !ok:
+			return nil, err
+		}
+		e.options.Logger.Warn("storing what was done, trying again", "task", j.TaskID, "error", err)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// swept bounds what one sweep looks at.
+const swept = 1000
+
+// cleanEvery is how many sweeps there are to a cleaning.
+const cleanEvery = 60
+
+// sweep looks after what nobody else does, until ctx ends.
+func (e *Engine) sweep(ctx context.Context) {
+	tick := time.NewTicker(e.options.Sweep)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		err := e.Sweep(ctx)
+		if err == nil && n%cleanEvery == 0 {
+			_, err = e.store.Clean(ctx, e.options.Now())
+		}
+		if err != nil && ctx.Err() == nil {
+			e.options.Logger.Warn("looking for tasks that are due", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Sweep ends what has timed out and sends what was left unsent.
+func (e *Engine) Sweep(ctx context.Context) error {
+	now := e.options.Now()
+	due, err := e.store.Due(ctx, now, swept)
+	if err != nil {
+		return err
+	}
+	for _, id := range due {
+		_, err := e.Apply(ctx, id, Event{Kind: Tick})
+		// Others sweep as well, and tasks go on meanwhile.
+		if refused, ok := errors.AsType[*Error](err); err != nil && (!ok || refused.Code == CodeUnavailable) {
+			return err
+		}
+	}
+	jobs, err := e.store.Unsent(ctx, now, swept)
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	e.send(ctx, jobs...)
+	return nil
+}
+
+// clip cuts text to n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return validText(s)
+	}
+	return validText(s[:n])
+}

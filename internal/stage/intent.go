@@ -1,0 +1,130 @@
+package stage
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Intent is what intent_analysis makes of a query, by rules alone.
+type Intent struct {
+	// Category is one of eight: people, how_to, troubleshooting, comparison,
+	// configuration, definition, status, general.
+	Category string `json:"category"`
+	// Complexity is very_low, low, medium, high or very_high.
+	Complexity string `json:"complexity"`
+	Words      int    `json:"words"`
+	// Keywords are the words that carry meaning, in order, each once.
+	Keywords []string `json:"keywords"`
+	// Expansions are other names of some of them.
+	Expansions []string `json:"expansions"`
+	// SearchQuery is what is looked up, at most 200 characters.
+	SearchQuery string `json:"search_query"`
+}
+
+// categories, in the order they are tried. A word with a space is a phrase.
+var categories = []struct {
+	name  string
+	words []string
+}{
+	{"comparison", []string{"compare", "comparison", "difference", "differences", "differ", "versus", "vs", "better than", "instead of"}},
+	{"troubleshooting", []string{"error", "errors", "fail", "fails", "failed", "failing", "broken", "fix", "crash", "crashes", "debug", "not working", "doesn't work", "stuck", "slow", "problem", "issue", "timeout"}},
+	{"people", []string{"who", "whom", "whose", "team", "members", "owner", "contact", "on call", "responsible", "maintainer"}},
+	{"how_to", []string{"how do", "how to", "how can", "steps", "guide", "tutorial", "install", "create", "set up", "deploy", "rotate", "restore", "upgrade"}},
+	{"configuration", []string{"configure", "configuration", "config", "setting", "settings", "option", "parameter", "variable", "flag", "limit", "default"}},
+	{"status", []string{"when", "status", "schedule", "date", "deadline", "latest", "current", "version", "today"}},
+	{"definition", []string{"what is", "what are", "define", "definition", "meaning", "mean", "explain", "overview", "stand for"}},
+}
+
+// indicators are words of queries that take more than one place to answer.
+var indicators = []string{"compare", "difference", "versus", "vs", "why", "explain", "analyze", "analyse", "relationship", "impact", "between", "trade-off", "trade-offs", "tradeoff", "and", "all", "every", "multiple", "architecture", "strategy", "evaluate"}
+
+// aliases are short names with their long ones. Either brings the other.
+var aliases = [][2]string{
+	{"sre", "site reliability engineering"}, {"k8s", "kubernetes"}, {"db", "database"}, {"auth", "authentication"}, {"config", "configuration"},
+	{"env", "environment"}, {"repo", "repository"}, {"ci", "continuous integration"}, {"api", "interface"}, {"ops", "operations"}, {"prod", "production"},
+	{"vm", "virtual machine"}, {"docs", "documentation"}, {"admin", "administrator"}, {"perf", "performance"}, {"tls", "certificate"}, {"2fa", "two-factor authentication"},
+}
+
+// stop are words that carry no meaning of their own.
+var stop = strings.Fields("a an the and or of to in on at by for from with is are was were be been do does did can could should would will shall may might i me my we our you your he she it its they them their this that these those what which who whom whose when where why how there here not no if then than as about into over")
+
+// maxSearch is the longest query the retriever takes, in runes.
+const maxSearch = 200
+
+// Analyze reads the intent of a query by rules.
+func Analyze(query string) Intent {
+	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_'./", r)
+	})
+	for i, w := range words {
+		words[i] = strings.Trim(w, "-_'./")
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	spaced := " " + strings.Join(words, " ") + " "
+	has := func(phrase string) bool { return strings.Contains(spaced, " "+phrase+" ") }
+	in := Intent{Category: "general", Words: len(words), Keywords: []string{}, Expansions: []string{}}
+	for _, c := range categories {
+		if slices.ContainsFunc(c.words, has) {
+			in.Category = c.name
+			break
+		}
+	}
+	marks := 0
+	for _, w := range indicators {
+		if has(w) {
+			marks++
+		}
+	}
+	in.Complexity = complexity(len(words), marks)
+	for _, w := range words {
+		if !slices.Contains(stop, w) && !slices.Contains(in.Keywords, w) && len(in.Keywords) < 32 {
+			in.Keywords = append(in.Keywords, w)
+		}
+	}
+	for _, a := range aliases {
+		switch short, long := has(a[0]), has(a[1]); {
+		case short && !long:
+			in.Expansions = append(in.Expansions, a[1])
+		case long && !short:
+			in.Expansions = append(in.Expansions, a[0])
+		}
+	}
+	in.SearchQuery = searchQuery(query, in)
+	return in
+}
+
+// complexity follows the table of the specification: by the number of words and
+// of indicators.
+func complexity(words, marks int) string {
+	switch {
+	case words < 5:
+		return "very_low"
+	case words < 10 && marks == 0:
+		return "low"
+	case words < 20 && marks <= 1:
+		return "medium"
+	case words < 40 || marks <= 2:
+		return "high"
+	}
+	return "very_high"
+}
+
+// searchQuery is the query with its expansions, or where it is too long as many
+// of its keywords as fit.
+func searchQuery(query string, in Intent) string {
+	text := strings.Join(strings.Fields(query), " ")
+	more := in.Expansions
+	if len([]rune(text)) > maxSearch {
+		text, more = "", in.Keywords
+	}
+	for _, w := range more {
+		if longer := strings.TrimSpace(text + " " + w); len([]rune(longer)) <= maxSearch {
+			text = longer
+		}
+	}
+	if text == "" {
+		text = string([]rune(strings.Join(strings.Fields(query), " "))[:maxSearch]) // one word of that length
+	}
+	return text
+}

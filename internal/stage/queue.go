@@ -1,0 +1,92 @@
+package stage
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// maxQueued bounds the jobs of a local queue. One that finds no room comes
+// again: the store lists it as unsent.
+const maxQueued = 1 << 16
+
+// LocalQueue is a Queue within one process. It holds each job once, so that
+// what the store lists again is not run again.
+type LocalQueue struct {
+	mu      sync.Mutex
+	jobs    []Job
+	held    map[Job]bool  // queued or being done
+	changed chan struct{} // closed and replaced when a job comes
+}
+
+// NewLocalQueue returns an empty queue.
+func NewLocalQueue() *LocalQueue {
+	return &LocalQueue{held: map[Job]bool{}, changed: make(chan struct{})}
+}
+
+// Publish implements Queue.
+func (q *LocalQueue) Publish(_ context.Context, jobs ...Job) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, j := range jobs {
+		if q.held[j] || len(q.jobs) == maxQueued {
+			continue
+		}
+		q.held[j] = true
+		q.jobs = append(q.jobs, j)
+	}
+	close(q.changed)
+	q.changed = make(chan struct{})
+	return nil
+}
+
+// Consume implements Queue. A job that fails is left to the store to list.
+func (q *LocalQueue) Consume(ctx context.Context, stages []Stage, n int, do func(context.Context, Job) error) error {
+	var workers sync.WaitGroup
+	for range max(n, 1) {
+		workers.Go(func() {
+			for {
+				j, ok := q.next(ctx, stages)
+				if !ok {
+					return
+				}
+				_ = do(ctx, j) // the store lists what was not done
+				q.mu.Lock()
+				delete(q.held, j)
+				q.mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
+}
+
+// next waits for a job of one of the stages; not ok when ctx has ended.
+func (q *LocalQueue) next(ctx context.Context, stages []Stage) (Job, bool) {
+	for {
+		q.mu.Lock()
+		if ctx.Err() != nil {
+			q.mu.Unlock()
+			return Job{}, false
+		}
+		i := slices.IndexFunc(q.jobs, func(j Job) bool { return slices.Contains(stages, j.Stage) })
+		if i >= 0 {
+			j := q.jobs[i]
+			q.jobs = slices.Delete(q.jobs, i, i+1)
+			q.mu.Unlock()
+			return j, true
+		}
+		changed := q.changed
+		q.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Durable implements Queue.
+func (q *LocalQueue) Durable() bool { return false }
+
+// Close implements Queue.
+func (q *LocalQueue) Close() error { return nil }

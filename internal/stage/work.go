@@ -1,0 +1,340 @@
+package stage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cairn/retriever"
+)
+
+// hitPrefix begins the ids of hits; read_doc takes them as they are.
+const hitPrefix = "doc:"
+
+// Library is where passages are looked up; *workspace.Workspace is one.
+type Library interface {
+	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
+	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
+}
+
+// Reasoner answers briefs; a language model behind an endpoint is one.
+type Reasoner interface {
+	Answer(ctx context.Context, b *Brief) (*Answered, error)
+}
+
+// Judge looks at a draft beside the rules. Confidence is in [0, 1].
+type Judge interface {
+	Judge(ctx context.Context, b *Brief, d Draft) (confidence float64, problem string, err error)
+}
+
+// Answered is what a Reasoner says.
+type Answered struct {
+	Draft
+	Confidence     *float64 `json:"confidence,omitempty"` // nil: by ExecutorConfidence
+	NeedsWebSearch bool     `json:"needs_web_search,omitempty"`
+	By             string   `json:"by,omitempty"` // who, such as the model's name
+}
+
+// WorkOptions say what the stages are done with. A stage whose means are
+// missing is not among the works.
+type WorkOptions struct {
+	Library  Library
+	Reasoner Reasoner
+	Judge    Judge // optional
+	Hits     int   // sections a lookup returns; 0 means 8
+	Budget   int   // tokens of passages in a brief; 0 means DefaultBudget
+}
+
+// Works are the stages that can be done with o.
+func Works(o WorkOptions) map[Stage]Work {
+	w := map[Stage]Work{
+		IntentAnalysis:    analyze,
+		ResponsePackaging: packageResponse,
+		Moderation:        func(ctx context.Context, s *State) (Result, error) { return moderate(ctx, s, o) },
+	}
+	if o.Library != nil {
+		w[EmbeddingLookup] = func(ctx context.Context, s *State) (Result, error) { return lookup(ctx, s, o) }
+	}
+	if o.Reasoner != nil {
+		w[ExecutorReasoning] = func(ctx context.Context, s *State) (Result, error) { return reason(ctx, s, o) }
+	}
+	return w
+}
+
+func analyze(_ context.Context, s *State) (Result, error) { return output(Analyze(s.Query), Result{}) }
+
+// Hit is a section that embedding_lookup found.
+type Hit struct {
+	ID       string          `json:"id"` // as in vector_hits
+	Path     string          `json:"path"`
+	Anchor   string          `json:"anchor"`
+	Title    string          `json:"title"`
+	Headings []string        `json:"headings"`
+	Lines    retriever.Lines `json:"line_range"`
+	Score    float64         `json:"score"` // in [0, 1]
+	Snippet  string          `json:"snippet"`
+}
+
+// Lookup is what embedding_lookup puts out.
+type Lookup struct {
+	Query    string   `json:"query"`
+	Mode     string   `json:"mode"`
+	Hits     []Hit    `json:"hits"`
+	Degraded []string `json:"degraded"`
+	Reason   string   `json:"reason,omitempty"` // why there is no hit
+}
+
+// defaultHits suits a brief: what is further down seldom fits its budget.
+const defaultHits = 8
+
+func lookup(ctx context.Context, s *State, o WorkOptions) (Result, error) {
+	var in Intent
+	if !fromContext(s, IntentAnalysis, &in) || in.SearchQuery == "" {
+		in = Analyze(s.Query)
+	}
+	n := o.Hits
+	if n <= 0 {
+		n = defaultHits
+	}
+	a, err := o.Library.Search(ctx, retriever.Query{Text: in.SearchQuery, Mode: retriever.Hybrid, Limit: n})
+	if err != nil {
+		return Result{}, fmt.Errorf("searching: %w", err)
+	}
+	out := Lookup{Query: in.SearchQuery, Mode: string(a.Mode), Degraded: a.Degraded, Reason: a.Reason, Hits: []Hit{}}
+	if a.Reason == "not_indexed" {
+		return Result{}, errors.New("this folder has no index yet; run `cairn index`, or call the index tool")
+	}
+	ids := []string{}
+	for _, r := range a.Results {
+		place := r.Path
+		if r.Anchor != "" {
+			place += "#" + r.Anchor
+		}
+		out.Hits = append(out.Hits, Hit{
+			ID: hitPrefix + place, Path: r.Path, Anchor: r.Anchor, Title: r.Title, Headings: r.Headings,
+			Lines: r.LineRange, Score: r.Score, Snippet: clip(r.Snippet, 600),
+		})
+		ids = append(ids, hitPrefix+place)
+	}
+	return output(out, Result{Hits: ids})
+}
+
+func reason(ctx context.Context, s *State, o WorkOptions) (Result, error) {
+	b, err := NewBrief(ctx, s, o.Library, o.Budget)
+	if err != nil {
+		return Result{}, err
+	}
+	a, err := o.Reasoner.Answer(ctx, b)
+	if err != nil {
+		return Result{}, err
+	}
+	return a.Result(s)
+}
+
+// Result is the answer as a result of executor_reasoning.
+func (a *Answered) Result(s *State) (Result, error) {
+	switch {
+	case len(a.Answer) > maxAnswerText:
+		return Result{}, refuse(CodeParameter, "answer: %d bytes, want at most %d", len(a.Answer), maxAnswerText)
+	case len(a.Citations) > maxCitations:
+		return Result{}, refuse(CodeParameter, "citations: %d, want at most %d", len(a.Citations), maxCitations)
+	case strings.TrimSpace(a.Answer) == "" && !a.NeedsWebSearch:
+		return Result{}, refuse(CodeParameter, "answer: missing or blank")
+	}
+	// What moderation and packaging see is in the form of hits.
+	d := *a
+	d.Answer = validText(a.Answer)
+	d.Citations = []string{}
+	for _, c := range a.Citations {
+		if c = citation(validText(clip(c, 2000))); !slices.Contains(d.Citations, c) {
+			d.Citations = append(d.Citations, c)
+		}
+	}
+	if d.Confidence == nil {
+		var found Lookup
+		fromContext(s, EmbeddingLookup, &found)
+		var relevances []float64
+		for _, h := range found.Hits {
+			if slices.Contains(d.Citations, h.ID) {
+				relevances = append(relevances, h.Score)
+			}
+		}
+		d.Confidence = new(ExecutorConfidence(d.Draft, relevances))
+	}
+	return output(d, Result{Confidence: d.Confidence, NeedsWebSearch: d.NeedsWebSearch})
+}
+
+// WebResult is one find of web_search.
+type WebResult struct {
+	URL   string `json:"url"`
+	Title string `json:"title,omitempty"`
+	Text  string `json:"text"`
+}
+
+// WebResults are what web_search puts out.
+type WebResults struct {
+	Results []WebResult `json:"results"`
+}
+
+// The bounds of what a search of the web may bring.
+const (
+	maxWebResults = 20
+	maxWebText    = 8 << 10 // bytes each
+)
+
+// Result is the finds as a result of web_search.
+func (w *WebResults) Result() (Result, error) {
+	if len(w.Results) > maxWebResults {
+		return Result{}, refuse(CodeParameter, "results: %d, want at most %d", len(w.Results), maxWebResults)
+	}
+	clean := WebResults{Results: []WebResult{}}
+	for i, r := range w.Results {
+		if !strings.HasPrefix(r.URL, "https://") && !strings.HasPrefix(r.URL, "http://") || len(r.URL) > 2000 {
+			return Result{}, refuse(CodeParameter, "results[%d].url: want http:// or https://", i)
+		}
+		clean.Results = append(clean.Results, WebResult{URL: validText(r.URL), Title: clip(r.Title, 300), Text: clip(r.Text, maxWebText)})
+	}
+	return output(clean, Result{})
+}
+
+// citable are the ids an answer may cite.
+func citable(s *State) []string {
+	ids := slices.Clone(s.VectorHits)
+	var web WebResults
+	fromContext(s, WebSearch, &web)
+	for _, r := range web.Results {
+		ids = append(ids, r.URL)
+	}
+	return ids
+}
+
+func moderate(ctx context.Context, s *State, o WorkOptions) (Result, error) {
+	var d Draft
+	if !fromContext(s, ExecutorReasoning, &d) {
+		return Result{}, errors.New("there is no answer to moderate")
+	}
+	v := Moderate(d, citable(s))
+	if o.Judge != nil && v.Approved { // what the rules refuse needs no second opinion
+		b, err := NewBrief(ctx, s, o.Library, o.Budget)
+		if err != nil {
+			return Result{}, err
+		}
+		c, problem, err := o.Judge.Judge(ctx, b, d)
+		if err != nil {
+			return Result{}, fmt.Errorf("judging: %w", err)
+		}
+		if c < v.Confidence {
+			v.Confidence = c
+			v.Flags = append(v.Flags, "judge")
+		}
+		if v.Approved = v.Confidence >= Threshold; !v.Approved && problem != "" {
+			v.Problems = append(v.Problems, clip(problem, MaxDetail))
+		}
+	}
+	return output(v, Result{Confidence: &v.Confidence, Blocked: v.Blocked})
+}
+
+// The confidences of stages that a plan does without.
+const (
+	defaultConfidence = .8
+	defaultSafety     = 1.0
+)
+
+func packageResponse(_ context.Context, s *State) (Result, error) {
+	var in Intent
+	var found Lookup
+	var answer Answered
+	verdict := Verdict{Confidence: defaultSafety}
+	r := &Response{Sources: []Source{}, How: []string{}}
+	how := func(format string, args ...any) { r.How = append(r.How, fmt.Sprintf(format, args...)) }
+	if fromContext(s, IntentAnalysis, &in) {
+		how("intent: %s, complexity %s", in.Category, in.Complexity)
+	}
+	if fromContext(s, EmbeddingLookup, &found) {
+		how("lookup: %d sections, %s", len(found.Hits), found.Mode)
+	}
+	var web WebResults
+	if fromContext(s, WebSearch, &web) {
+		how("web search: %d results", len(web.Results))
+	}
+	confidence := defaultConfidence
+	if fromContext(s, ExecutorReasoning, &answer) {
+		if answer.Confidence != nil {
+			confidence = *answer.Confidence
+		}
+		r.Answer = answer.Answer
+		by := answer.By
+		if by == "" {
+			by = "the calling agent"
+		}
+		how("answered by %s, confidence %.2f, %d citations", by, confidence, len(answer.Citations))
+		r.Sources = sources(answer.Citations, found.Hits, web.Results)
+	} else {
+		r.Answer, r.Sources = extract(found)
+		how("no reasoning in the plan: the sections found, in their own words")
+	}
+	if s.Machine.Reinvoked > 0 {
+		how("sent back by moderation %d times", s.Machine.Reinvoked)
+	}
+	if fromContext(s, Moderation, &verdict) {
+		how("moderation: confidence %.2f", verdict.Confidence)
+	}
+	r.Confidence = min(confidence, verdict.Confidence)
+	return Result{Response: r, Confidence: &r.Confidence}, nil
+}
+
+// sources are the citations that exist, each with its place.
+func sources(citations []string, hits []Hit, web []WebResult) []Source {
+	list := []Source{}
+	for _, c := range citations {
+		for _, h := range hits {
+			if h.ID == c {
+				list = append(list, Source{ID: h.ID, Path: h.Path, Anchor: h.Anchor, Title: strings.Join(h.Headings, " > ")})
+			}
+		}
+		for _, w := range web {
+			if w.URL == c {
+				list = append(list, Source{ID: w.URL, Title: w.Title})
+			}
+		}
+	}
+	return list
+}
+
+// extracted bounds the sections an answer without reasoning is made of.
+const extracted = 3
+
+// extract answers with what was found.
+func extract(found Lookup) (string, []Source) {
+	hits := found.Hits[:min(extracted, len(found.Hits))]
+	if len(hits) == 0 {
+		return "Nothing was found about this.", []Source{}
+	}
+	var b strings.Builder
+	list := []Source{}
+	for _, h := range hits {
+		fmt.Fprintf(&b, "%s (%s): %s\n", strings.Join(h.Headings, " > "), strings.TrimPrefix(h.ID, hitPrefix), strings.Join(strings.Fields(h.Snippet), " "))
+		list = append(list, Source{ID: h.ID, Path: h.Path, Anchor: h.Anchor, Title: strings.Join(h.Headings, " > ")})
+	}
+	return strings.TrimSuffix(b.String(), "\n"), list
+}
+
+// output puts v into r as its output.
+func output(v any, r Result) (Result, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return Result{}, err
+	}
+	r.Output = text
+	return r, nil
+}
+
+// fromContext reads what a stage put out; false without it. What does not fit
+// was written by another version and counts as absent.
+func fromContext(s *State, from Stage, v any) bool {
+	text, ok := s.Context[from]
+	return ok && json.Unmarshal(text, v) == nil
+}
