@@ -60,20 +60,40 @@ func New(tasks []Task) (*Graph, error) {
 		}
 		g.index[t.ID] = i
 	}
-	seen := make(map[string]int) // dependency -> last task it was seen in, plus one
+	// The lists lie in two pieces of memory, counted before they are filled.
+	seen := make([]int, n) // the last task that named this one as a dependency, plus one
+	lost := map[string]int{} // the same of those that are no task
+	count := make([]int, n)
+	var ahead []int // of all tasks, one after the other
+	ends := make([]int, n)
 	for i, t := range g.tasks {
 		for _, d := range t.DependsOn {
-			if seen[d] == i+1 {
-				continue
+			j, ok := g.index[d]
+			switch {
+			case !ok:
+				if lost[d] != i+1 {
+					lost[d] = i + 1
+					g.missing[i] = append(g.missing[i], d)
+				}
+			case seen[j] != i+1:
+				seen[j] = i + 1
+				ahead = append(ahead, j)
+				count[j]++
 			}
-			seen[d] = i + 1
-			if j, ok := g.index[d]; ok {
-				g.deps[i] = append(g.deps[i], j)
-				g.dependents[j] = append(g.dependents[j], i)
-				g.edges++
-			} else {
-				g.missing[i] = append(g.missing[i], d)
-			}
+		}
+		ends[i] = len(ahead)
+	}
+	g.edges = len(ahead)
+	behind := make([]int, g.edges)
+	from := 0
+	for i := range g.tasks {
+		g.dependents[i], behind = behind[:0:count[i]], behind[count[i]:]
+		g.deps[i] = ahead[from:ends[i]:ends[i]]
+		from = ends[i]
+	}
+	for i := range g.tasks {
+		for _, j := range g.deps[i] {
+			g.dependents[j] = append(g.dependents[j], i)
 		}
 	}
 	return g, nil
