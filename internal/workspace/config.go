@@ -69,11 +69,11 @@ type AuthorConfig struct {
 	Email string `toml:"email" comment:"reserved"`
 }
 
-// WatcherConfig sets how changes on disk are noticed; reserved.
+// WatcherConfig sets how changes on disk are noticed.
 type WatcherConfig struct {
-	Enabled        bool     `toml:"enabled" comment:"reserved"`
-	DebounceMS     int      `toml:"debounce_ms" comment:"reserved"`
-	IgnorePatterns []string `toml:"ignore_patterns" comment:"reserved"`
+	Enabled        bool     `toml:"enabled" comment:"servers keep the index up to date with the files; cairn watch does in any case"`
+	DebounceMS     int      `toml:"debounce_ms" comment:"most milliseconds before a change is looked at; a fifth of it without a further one is enough"`
+	IgnorePatterns []string `toml:"ignore_patterns" comment:"reserved: what is not indexed is not watched"`
 }
 
 // CacheConfig sets what is kept in memory; reserved.
@@ -185,7 +185,7 @@ func LoadConfig(root string, environ []string) (Config, error) {
 
 // reserved are the keys that are read and checked but have no effect in this
 // version: a whole table, or one key. What begins to use one takes it from here.
-var reserved = []string{"parser.anchor_levels", "security", "author", "watcher", "cache", "budgets"}
+var reserved = []string{"parser.anchor_levels", "security", "author", "watcher.ignore_patterns", "cache", "budgets"}
 
 // warnReserved says which reserved keys were set to something of their own.
 func (c *Config) warnReserved() {

@@ -18,6 +18,7 @@ type engine interface {
 	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
 	Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error)
 	Status(ctx context.Context) (*Status, error)
+	Watch(ctx context.Context, fn func(WatchEvent)) error
 	close() error
 }
 
@@ -76,6 +77,9 @@ type Status struct {
 	Progress *Progress `json:"progress,omitempty"`
 	// Owner is the process that holds the index open for writing, if any.
 	Owner *Holder `json:"owner,omitempty"`
+	// Watching is how the owner learns of changed files: "events", or "polling"
+	// and why; absent when it does not.
+	Watching string `json:"watching,omitempty"`
 	// Problem is why the last run in the background failed.
 	Problem string `json:"problem,omitempty"`
 	// Warnings speak of configuration without effect.

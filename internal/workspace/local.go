@@ -30,9 +30,20 @@ type local struct {
 	retriever *retriever.Retriever
 	broken    error // why the stores are not open
 
-	runs    sync.Mutex // guards what follows
-	current *run       // the newest run; nil before the first
-	problem error      // of the newest run, unless somebody waited for it
+	// swap is held for reading by what writes to the stores beside a run, and
+	// for writing to replace them; it comes before mu.
+	swap    sync.RWMutex
+	indexer *indexer.Indexer // of the stores, from its first use on; guarded by mu
+
+	runs     sync.Mutex // guards what follows
+	current  *run       // the newest run; nil before the first
+	problem  error      // of the newest run, unless somebody waited for it
+	watching *watching  // nil unless the folder is watched
+	closing  bool
+	// beside ends what writes to the stores beside a run, which a rebuild
+	// does; it is replaced while swap is held for writing.
+	beside     context.Context
+	stopBeside context.CancelFunc
 }
 
 // openReader opens an existing index for searching. lock is held for reading
@@ -59,6 +70,7 @@ func openReader(w *Workspace, lock *fileLock) (engine, error) {
 // an index that has to be rebuilt opens; Index can be asked to rebuild it.
 func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
 	l := &local{w: w, lock: lock, me: &me}
+	l.beside, l.stopBeside = context.WithCancel(context.Background())
 	l.start()
 	listener, err := listen(socketPath(w.dir, os.TempDir()))
 	if err != nil {
@@ -83,7 +95,11 @@ func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
 		l.close()
 		return nil, err
 	}
-	if w.options.Background && l.broken == nil {
+	indexes := w.options.Background && l.broken == nil
+	if w.options.Watch {
+		l.watching = l.startWatching(!indexes)
+	}
+	if indexes {
 		l.background()
 	}
 	return l, nil
@@ -117,7 +133,7 @@ func (l *local) openStores(readOnly bool) error {
 	if err != nil {
 		return errors.Join(err, s.close())
 	}
-	l.stores, l.retriever, l.broken = s, r, nil
+	l.stores, l.retriever, l.indexer, l.broken = s, r, nil, nil
 	return nil
 }
 
@@ -188,6 +204,12 @@ func (l *local) Status(context.Context) (*Status, error) {
 	s.Owner = l.me
 	l.runs.Lock()
 	defer l.runs.Unlock()
+	if l.watching != nil {
+		var problem string
+		if s.Watching, problem = l.watching.state(); problem != "" {
+			s.Problem = problem
+		}
+	}
 	if l.current != nil && l.current.running() {
 		p := l.current.progress()
 		s.Progress = &p
@@ -230,7 +252,16 @@ func (l *local) Index(ctx context.Context, r IndexRequest, progress func(Progres
 func (l *local) background() {
 	l.runs.Lock()
 	defer l.runs.Unlock()
+	watching := l.watching
 	current := startRun(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+		if watching != nil {
+			// What changes after this run has looked is noticed then.
+			select {
+			case <-watching.ready:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
 		return l.index(ctx, IndexRequest{}, progress)
 	})
 	l.current = current
@@ -251,32 +282,19 @@ func (l *local) background() {
 // index is one run.
 func (l *local) index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
 	start := time.Now()
-	model, err := l.model.open()
-	if err != nil {
+	if _, err := l.model.open(); err != nil {
 		return nil, fmt.Errorf("opening the embedding model: %w", err)
 	}
 	if r.Rebuild {
-		l.mu.Lock()
-		err := l.replaceStores()
-		if err != nil {
-			l.broken = err
-		}
-		l.mu.Unlock()
-		if err != nil {
+		if err := l.rebuild(); err != nil {
 			return nil, err
 		}
 	}
 	// The stores are not replaced while a run goes on, so it need not hold l.mu.
-	l.mu.RLock()
-	s, broken := l.stores, l.broken
-	l.mu.RUnlock()
-	if broken != nil {
-		return nil, broken
+	x, s, err := l.writer()
+	if err != nil {
+		return nil, err
 	}
-	if s == nil {
-		return nil, errGone
-	}
-	x := indexer.New(indexer.Stores{Files: s.files, Docs: s.docs, Text: s.text, Vectors: s.vectors, Cache: s.cache}, model, &indexer.Options{Walk: l.w.config.walk()})
 	report, err := runPhases(ctx, x, r.NoEmbed, func(p indexer.Progress) { progress(progressOf(p)) })
 	if err != nil {
 		return nil, err
@@ -286,6 +304,62 @@ func (l *local) index(ctx context.Context, r IndexRequest, progress func(Progres
 		return nil, err
 	}
 	return reportOf(report, counts, time.Since(start)), nil
+}
+
+// rebuild replaces the stores, after ending what goes on beside the run.
+func (l *local) rebuild() error {
+	l.stopBeside()
+	l.swap.Lock()
+	defer l.swap.Unlock()
+	l.beside, l.stopBeside = context.WithCancel(context.Background())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.replaceStores()
+	if err != nil {
+		l.broken = err
+	}
+	return err
+}
+
+// writer returns the one Indexer of the stores, whose locks keep all that write
+// apart, and the stores.
+func (l *local) writer() (*indexer.Indexer, *stores, error) {
+	model, err := l.model.open()
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the embedding model: %w", err)
+	}
+	l.mu.RLock()
+	x, s := l.indexer, l.stores
+	l.mu.RUnlock()
+	if x != nil && s != nil {
+		return x, s, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch s := l.stores; {
+	case l.broken != nil:
+		return nil, nil, l.broken
+	case s == nil:
+		return nil, nil, errGone
+	case l.indexer == nil:
+		l.indexer = indexer.New(indexer.Stores{Files: s.files, Docs: s.docs, Text: s.text, Vectors: s.vectors, Cache: s.cache}, model, &indexer.Options{Walk: l.w.config.walk()})
+	}
+	return l.indexer, l.stores, nil
+}
+
+// work writes to the stores beside a run. It ends early, with context.Canceled,
+// when a run is about to replace them.
+func (l *local) work(ctx context.Context, fn func(context.Context, *indexer.Indexer, *stores) (*indexer.Report, error)) (*indexer.Report, error) {
+	l.swap.RLock()
+	defer l.swap.RUnlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.beside, cancel)()
+	x, s, err := l.writer()
+	if err != nil {
+		return nil, err
+	}
+	return fn(ctx, x, s)
 }
 
 // runPhases runs the indexer with or without its last phase.
@@ -326,11 +400,21 @@ func reportOf(r *indexer.Report, counts docs.Counts, took time.Duration) *IndexR
 // other processes ask elsewhere.
 func (l *local) close() error {
 	l.runs.Lock()
-	current := l.current
+	l.closing = true
+	current, watching := l.current, l.watching
 	l.runs.Unlock()
+	if watching != nil {
+		watching.cancel()
+	}
 	if current != nil {
 		current.cancel()
 		<-current.done
+	}
+	if watching != nil {
+		<-watching.done
+	}
+	if l.stopBeside != nil {
+		l.stopBeside()
 	}
 	if l.owner != nil {
 		l.owner.close()

@@ -77,10 +77,19 @@ func (r *remote) close() error {
 	return nil
 }
 
-// post sends one request and reads lines until the result. Whatever breaks on
+// post sends one request and returns its result, telling progress on the way.
+func post[Out any](ctx context.Context, r *remote, op string, in any, progress func(Progress)) (*Out, error) {
+	return receive[Out](ctx, r, op, in, func(line reply) {
+		if line.Progress != nil && progress != nil {
+			progress(*line.Progress)
+		}
+	})
+}
+
+// receive sends one request and reads lines until the result. Whatever breaks on
 // the way while ctx still holds means that the owner has gone: every operation
 // can safely be asked again.
-func post[Out any](ctx context.Context, r *remote, op string, in any, progress func(Progress)) (*Out, error) {
+func receive[Out any](ctx context.Context, r *remote, op string, in any, ahead func(reply)) (*Out, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
@@ -111,10 +120,8 @@ func post[Out any](ctx context.Context, r *remote, op string, in any, progress f
 		switch {
 		case line.Error != nil:
 			return nil, line.Error.decode()
-		case line.Progress != nil:
-			if progress != nil {
-				progress(*line.Progress)
-			}
+		case line.Progress != nil || line.Watch != nil:
+			ahead(line)
 		default:
 			out := new(Out)
 			return out, json.Unmarshal(line.Result, out)

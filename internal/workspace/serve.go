@@ -43,6 +43,13 @@ func serve(l net.Listener, h hello, ready func() (engine, error), log *slog.Logg
 	through(mux, opIndex, ready, func(ctx context.Context, e engine, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
 		return e.Index(ctx, r, progress)
 	})
+	stream(mux, opWatch, func(ctx context.Context, _ struct{}, send func(reply)) (*struct{}, error) {
+		e, err := ready()
+		if err != nil {
+			return nil, err
+		}
+		return &struct{}{}, e.Watch(ctx, func(ev WatchEvent) { send(reply{Watch: &ev}) })
+	})
 	o := &owner{
 		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)},
 		ended:  make(chan struct{}),
@@ -81,6 +88,14 @@ func through[In, Out any](mux *http.ServeMux, op string, ready func() (engine, e
 // handle registers an operation. progress may be called from any goroutine
 // until fn returns.
 func handle[In, Out any](mux *http.ServeMux, op string, fn func(ctx context.Context, in In, progress func(Progress)) (*Out, error)) {
+	stream(mux, op, func(ctx context.Context, in In, send func(reply)) (*Out, error) {
+		return fn(ctx, in, func(p Progress) { send(reply{Progress: &p}) })
+	})
+}
+
+// stream registers an operation that sends lines ahead of its result, from any
+// goroutine until fn returns.
+func stream[In, Out any](mux *http.ServeMux, op string, fn func(ctx context.Context, in In, send func(reply)) (*Out, error)) {
 	mux.HandleFunc("POST "+op, func(w http.ResponseWriter, r *http.Request) {
 		var in In
 		var mu sync.Mutex
@@ -89,7 +104,7 @@ func handle[In, Out any](mux *http.ServeMux, op string, fn func(ctx context.Cont
 			mu.Lock()
 			defer mu.Unlock()
 			// A caller that has gone away misses nothing.
-			if out.Encode(line) == nil && line.Progress != nil {
+			if out.Encode(line) == nil && line.Result == nil {
 				_ = http.NewResponseController(w).Flush()
 			}
 		}
@@ -97,7 +112,7 @@ func handle[In, Out any](mux *http.ServeMux, op string, fn func(ctx context.Cont
 			send(reply{Error: encodeError(err)})
 			return
 		}
-		result, err := fn(r.Context(), in, func(p Progress) { send(reply{Progress: &p}) })
+		result, err := fn(r.Context(), in, send)
 		if err != nil {
 			send(reply{Error: encodeError(err)})
 			return

@@ -23,6 +23,7 @@ const (
 	opReadAll = "/read_all"
 	opIndex   = "/index"
 	opStatus  = "/status"
+	opWatch   = "/watch"
 )
 
 // hello is what an owner says about itself.
@@ -32,9 +33,10 @@ type hello struct {
 	Holder   Holder `json:"holder"`
 }
 
-// reply is one line of an answer. Only opIndex has more than one: progress
-// comes ahead of the result.
+// reply is one line of an answer. Only opIndex and opWatch have more than one:
+// progress and events come ahead of the result.
 type reply struct {
+	Watch    *WatchEvent     `json:"watch,omitempty"`
 	Progress *Progress       `json:"progress,omitempty"`
 	Result   json.RawMessage `json:"result,omitempty"`
 	Error    *wireError      `json:"error,omitempty"`

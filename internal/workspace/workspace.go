@@ -40,6 +40,11 @@ type Options struct {
 	Command string
 	// Background starts a run of the indexer whenever this process becomes the owner.
 	Background bool
+	// Watch keeps the index up to date with the files whenever this process is
+	// the owner.
+	Watch bool
+	// Poll looks for changes by walking, also where the system tells of them.
+	Poll bool
 	// Warm loads the model while the stores open, instead of at its first use.
 	Warm bool
 	// Rebuild throws an index away that cannot be opened as it is.
