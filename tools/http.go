@@ -33,7 +33,7 @@ type HTTPOptions struct {
 	MaxBody int64
 	// MaxSessions bounds the sessions of the revisions that have them; 0 is 256.
 	MaxSessions int
-	// MaxStreams bounds the streams held open for notifications; 0 is 256.
+	// MaxStreams bounds the streams held open for notifications; 0 is 128.
 	MaxStreams int
 	// SessionTimeout ends sessions that are not used; 0 is half an hour.
 	SessionTimeout time.Duration
@@ -70,7 +70,7 @@ func (s *Server) HTTP(o *HTTPOptions) *HTTP {
 	h.options.MaxBody = orElse(h.options.MaxBody, maxLine)
 	h.options.MaxSessions = orElse(h.options.MaxSessions, 256)
 	h.options.SessionTimeout = orElse(h.options.SessionTimeout, 30*time.Minute)
-	h.streams = make(chan struct{}, orElse(h.options.MaxStreams, 256))
+	h.streams = make(chan struct{}, orElse(h.options.MaxStreams, 128))
 	h.closing, h.close = context.WithCancel(context.Background())
 	h.sdk = s.sdkServer(httpSession)
 	handler := func(stateless bool) http.Handler {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/token"
 	"cairn/internal/workspace"
 	"cairn/tools"
 )
@@ -42,6 +43,13 @@ func ParseName(s string) (string, error) {
 type Options struct {
 	// Logger receives what goes wrong beside the answers; nil is silent.
 	Logger *slog.Logger
+	// Tokens are asked for with every request; nil lets everybody do everything.
+	Tokens *token.Store
+	// Hosts are names the server is called by, beside loopback's, or beside
+	// addresses where it listens on a network.
+	Hosts []string
+	// MaxRequests bounds the requests worked on at once; 0 is 256.
+	MaxRequests int
 	// Grace is how long requests may go on once the server is told to stop; 0 is a second.
 	Grace time.Duration
 }
@@ -52,6 +60,7 @@ type Server struct {
 	workspaces []*served
 	byName     map[string]*served
 	own        *http.ServeMux // what belongs to no workspace
+	working    chan struct{}  // one for each request worked on
 }
 
 // served is a workspace with what answers for it.
@@ -80,6 +89,10 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 	if s.options.Grace == 0 {
 		s.options.Grace = time.Second
 	}
+	if s.options.MaxRequests == 0 {
+		s.options.MaxRequests = 256
+	}
+	s.working = make(chan struct{}, s.options.MaxRequests)
 	for _, w := range workspaces {
 		if _, err := ParseName(w.Name); err != nil {
 			return nil, err
@@ -87,11 +100,11 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 		if s.byName[w.Name] != nil {
 			return nil, fmt.Errorf("two workspaces are called %q", w.Name)
 		}
-		v := &served{Workspace: w, mcp: w.Tools.HTTP(nil), named: http.NewServeMux()}
+		v := &served{Workspace: w, mcp: w.Tools.HTTP(&tools.HTTPOptions{Caller: toolCaller}), named: http.NewServeMux()}
 		if len(s.workspaces) == 0 {
 			v.bare = http.NewServeMux()
 		}
-		v.handle("/mcp", v.mcp)
+		v.handle("/mcp", forReaders, v.mcp)
 		v.api()
 		s.workspaces = append(s.workspaces, v)
 		s.byName[w.Name] = v
@@ -108,23 +121,55 @@ func (s *Server) routes() {
 
 // ServeHTTP implements http.Handler: it answers every request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.admitted(w, r) {
+		return
+	}
+	// A stream is held open for hours and has bounds of its own.
+	if stream := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/mcp"); !stream {
+		select {
+		case s.working <- struct{}{}:
+			defer func() { <-s.working }()
+		default:
+			w.Header().Set("Retry-After", "1")
+			writeError(w, http.StatusServiceUnavailable, &tools.Failure{Code: tools.CodeRateLimit, Message: fmt.Sprintf("%d requests are being worked on already", cap(s.working))})
+			return
+		}
+	}
 	if climbs(r.URL.Path) {
 		writeText(w, http.StatusNotFound, "no such address")
 		return
 	}
+	if r.URL.Path == "/healthz" { // for whoever watches over the process
+		s.own.ServeHTTP(w, r)
+		return
+	}
+	if r.URL.Path == "/readyz" && s.options.Tokens != nil {
+		if _, given := secretOf(r); !given {
+			s.onlyReady(w, r)
+			return
+		}
+	}
+	c, ok := s.identify(w, r)
+	if !ok {
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
 	if _, pattern := s.own.Handler(r); pattern != "" {
 		s.own.ServeHTTP(w, r)
 		return
 	}
-	mux := s.workspaces[0].bare
+	v, mux := s.workspaces[0], s.workspaces[0].bare
 	if rest, ok := strings.CutPrefix(r.URL.Path, "/w/"); ok {
 		name, _, _ := strings.Cut(rest, "/")
-		v := s.byName[name]
-		if v == nil {
+		// Which workspaces there are is nobody's business who may not use them.
+		if v = s.byName[name]; v == nil || !c.permits(name) {
 			noWorkspace(w, name)
 			return
 		}
 		mux = v.named
+	} else if !c.permits(v.Name) {
+		writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: "this token is for workspaces that have to be named: /w/NAME" + r.URL.Path})
+		return
 	}
 	mux.ServeHTTP(w, r)
 }
@@ -141,7 +186,8 @@ func noWorkspace(w http.ResponseWriter, name string) {
 // but without a host, below /w/NAME and, for the first workspace, at the root
 // as well. Requests come without that prefix, which Prefix tells, and only from
 // those who may use the workspace. It is called before Serve. A pattern that
-// conflicts with another one is an error.
+// conflicts with another one is an error. Where tokens are asked for, one that may
+// only read is good for GET, HEAD and OPTIONS.
 func (s *Server) Handle(workspace, pattern string, h http.Handler) (err error) {
 	v := s.byName[workspace]
 	if v == nil {
@@ -152,7 +198,7 @@ func (s *Server) Handle(workspace, pattern string, h http.Handler) (err error) {
 			err = fmt.Errorf("mounting %q: %v", pattern, bad)
 		}
 	}()
-	v.handle(pattern, h)
+	v.handle(pattern, byMethod, h)
 	return nil
 }
 
@@ -166,7 +212,8 @@ func Prefix(r *http.Request) string {
 }
 
 // handle mounts h below the workspace's name and, for the first one, at the root.
-func (v *served) handle(pattern string, h http.Handler) {
+func (v *served) handle(pattern string, a access, h http.Handler) {
+	h = scoped(a, h)
 	method, path := "", pattern
 	if m, p, ok := strings.Cut(pattern, " "); ok {
 		method, path = m+" ", strings.TrimLeft(p, " ")
@@ -242,20 +289,36 @@ type readiness struct {
 // readyWait bounds the wait for one workspace's state.
 const readyWait = 2 * time.Second
 
-// ready answers 200 when every workspace can be searched, else 503.
+// ready answers 200 when every workspace the caller may use can be searched,
+// else 503.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), readyWait)
+	all := s.allReady(r.Context(), callerOf(r.Context()))
+	writeJSON(w, readyCode(all), map[string]any{"ready": readyCode(all) == http.StatusOK, "workspaces": all})
+}
+
+// onlyReady answers who has no token: whether all is well, and no names.
+func (s *Server) onlyReady(w http.ResponseWriter, r *http.Request) {
+	code := readyCode(s.allReady(r.Context(), caller{}))
+	writeJSON(w, code, map[string]any{"ready": code == http.StatusOK})
+}
+
+func (s *Server) allReady(ctx context.Context, c caller) []readiness {
+	ctx, cancel := context.WithTimeout(ctx, readyWait)
 	defer cancel()
-	status := http.StatusOK
-	var all []readiness
+	all := []readiness{}
 	for _, v := range s.workspaces {
-		one := v.readiness(ctx)
-		if !one.Ready {
-			status = http.StatusServiceUnavailable
+		if c.permits(v.Name) {
+			all = append(all, v.readiness(ctx))
 		}
-		all = append(all, one)
 	}
-	writeJSON(w, status, map[string]any{"ready": status == http.StatusOK, "workspaces": all})
+	return all
+}
+
+func readyCode(all []readiness) int {
+	if slices.ContainsFunc(all, func(r readiness) bool { return !r.Ready }) {
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusOK
 }
 
 func (v *served) readiness(ctx context.Context) readiness {
