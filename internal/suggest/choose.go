@@ -7,54 +7,89 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// sizeShare weighs how many tools similar intents took against the gaps between
-// the scores; smallest keeps a size that was never seen possible.
+// Constants of the size of a plan.
 const (
-	sizeShare = 0.4
-	smallest  = 1e-3
+	// smallest keeps a size that was never seen possible.
+	smallest = 1e-3
+	// gapShare weighs the gap between scores while the memory is not to be
+	// trusted.
+	gapShare = 2.5
+	// oddsSlope and evenOdds make log-odds of a score over the best: fitted by
+	// logistic regression on each half of 3,027 intents with a trusted memory
+	// (9.4 and .712, 9.0 and .716) and used on the other; see
+	// benchmarks/toolquality.md.
+	oddsSlope, evenOdds = 9.2, 0.71
+	// guessedIntents is how many past intents weigh as much as the guess by
+	// the parts of this one.
+	guessedIntents = 20
 )
 
 // choose picks how many of the ranked tools a plan takes, at most limit: the k
 // for which
 //
-//	0.4·ln P(k) + (score(k) − score(k+1)) / score(1)
+//	ln P(k) + trust·Σ odds(i ≤ k) + (1−trust)·2.5·(score(k) − score(k+1)) / score(1)
+//	odds(i) = 9.2·(score(i)/score(1) − 0.71)
 //
-// is largest. P is how many tools the similar past intents took, by weight, as
-// far as the memory is trusted, and else how many tools the parts of the intent
-// ask for.
-func choose(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
+// is largest. The memory's votes separate what is used from what is not, and
+// then a score says by itself how likely its tool is in the plan; without them
+// only the gaps between the scores tell. P is how many tools past intents took:
+//
+//	P = 0.001 + (1 − trust/2)·all + trust/2·similar
+//
+// where all blends what all took with a guess by the parts of this intent that
+// counts as 20 of them, and similar weighs those that voted.
+func choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) []toolsearch.Candidate {
 	cs := ownScores(r)
 	if len(cs) == 0 {
 		return nil
 	}
-	prior := make([]float64, limit+1)
-	expected := asked(r, cs)
-	var cold float64
-	for k := 1; k <= limit; k++ {
-		cold += math.Exp(-math.Abs(float64(k - expected)))
-	}
-	for k := 1; k <= limit; k++ {
-		prior[k] = smallest + (1-r.Trust)*math.Exp(-math.Abs(float64(k-expected)))/cold
-	}
-	for _, n := range r.Neighbours {
-		if n.Trace == nil {
-			continue
-		}
-		k := min(len(unique(n.Trace.Tools)), limit)
-		prior[k] += r.Trust * n.Weight
-	}
+	prior := sizes(r, cs, u, limit)
 	best, size := math.Inf(-1), 1
 	top := max(own(&cs[0]), 1e-9)
+	var odds float64
 	for k := 1; k <= min(limit, len(cs)); k++ {
-		gap := own(&cs[k-1]) / top
+		ratio := own(&cs[k-1]) / top
+		odds += oddsSlope * (ratio - evenOdds)
+		gap := ratio
 		if k < len(cs) {
 			gap -= own(&cs[k]) / top
 		}
-		if v := sizeShare*math.Log(prior[k]) + gap; v > best {
+		if v := math.Log(prior[k]) + r.Trust*odds + (1-r.Trust)*gapShare*gap; v > best {
 			best, size = v, k
 		}
 	}
 	return cs[:size]
+}
+
+// sizes is P of choose, from 1 to limit; larger sizes count as limit.
+func sizes(r *toolsearch.Ranking, cs []toolsearch.Candidate, u *toolsearch.Usage, limit int) []float64 {
+	all, similar := make([]float64, limit+1), make([]float64, limit+1)
+	expected := asked(r, cs)
+	var guess float64
+	for k := 1; k <= limit; k++ {
+		all[k] = math.Exp(-math.Abs(float64(k - expected)))
+		guess += all[k]
+	}
+	for k := range all {
+		all[k] *= guessedIntents / guess
+	}
+	total := float64(guessedIntents)
+	if u != nil {
+		for k, n := range u.Sizes() {
+			all[min(k, limit)] += n
+			total += n
+		}
+	}
+	for _, n := range r.Neighbours {
+		if n.Trace != nil {
+			similar[min(len(unique(n.Trace.Tools)), limit)] += n.Weight
+		}
+	}
+	prior := make([]float64, limit+1)
+	for k := range prior {
+		prior[k] = smallest + (1-r.Trust/2)*all[k]/total + r.Trust/2*similar[k]
+	}
+	return prior
 }
 
 // own is the score without what the tool gets for being needed by others: that

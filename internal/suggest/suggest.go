@@ -99,7 +99,7 @@ func (p *planner) chosen(ctx context.Context) error {
 	for _, d := range r.Degraded {
 		p.warn("made without all %s: they are still being computed or there is no model", d)
 	}
-	picks := choose(r, limit)
+	picks := choose(r, p.index.Usage(), limit)
 	var steps []step
 	for i := range picks {
 		t, ok := p.index.Tool(picks[i].ID)

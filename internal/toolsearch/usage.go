@@ -25,6 +25,7 @@ type Usage struct {
 	beside  map[string]map[string]float64 // traces two tools are in
 	before  map[[2]string]float64         // traces in which the first comes before the second
 	linked  map[[2]string]float64         // traces in which the second waits for the first
+	sizes   []float64                     // remembered intents by how many tools they took
 	ranks   map[string]float64            // PageRank as of rankedAt edges
 	changes int                           // edges observed since
 }
@@ -123,6 +124,13 @@ func (u *Usage) remember(ctx context.Context, traces []Trace) error {
 	for _, t := range traces {
 		u.count(t)
 	}
+	for _, t := range known {
+		n := len(distinct(t.Tools))
+		for len(u.sizes) <= n {
+			u.sizes = append(u.sizes, 0)
+		}
+		u.sizes[n]++
+	}
 	return nil
 }
 
@@ -166,6 +174,13 @@ func (u *Usage) Linked(a, b string) float64 {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
 	return u.linked[[2]string{a, b}]
+}
+
+// Sizes returns how many remembered intents took 0, 1, 2… different tools.
+func (u *Usage) Sizes() []float64 {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	return slices.Clone(u.sizes)
 }
 
 // pageRank returns the ranks, computed anew when the graph has changed enough.
