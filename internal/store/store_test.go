@@ -1,6 +1,9 @@
 package store
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestChunkIDRoundTrip(t *testing.T) {
 	for _, c := range []struct {
@@ -47,6 +50,17 @@ func TestFilterMatch(t *testing.T) {
 	} {
 		if got := c.f.Match(c.path, c.labels); got != c.want {
 			t.Errorf("%s: Match = %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestFoldMatchesEqualFold(t *testing.T) {
+	labels := []string{"Auth", "auth", "AUTH", "über", "ÜBER", "ſtraße", "STRASSE", "straße", "K", "K", "", "日本"}
+	for _, a := range labels {
+		for _, b := range labels {
+			if got, want := Fold(a) == Fold(b), strings.EqualFold(a, b); got != want {
+				t.Errorf("Fold(%q) == Fold(%q) is %v, EqualFold says %v", a, b, got, want)
+			}
 		}
 	}
 }

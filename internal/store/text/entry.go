@@ -171,12 +171,11 @@ func pathTerms(path string) []string {
 	return append(terms, path)
 }
 
-// foldAll returns the labels so that two which strings.EqualFold takes for the
-// same are the same string: each rune becomes the least of its case orbit.
+// foldAll returns the labels folded and sorted, each once.
 func foldAll(labels ...string) []string {
 	folded := make([]string, len(labels))
 	for i, l := range labels {
-		folded[i] = strings.Map(leastFold, l)
+		folded[i] = store.Fold(l)
 	}
 	slices.Sort(folded)
 	return slices.Compact(folded)
