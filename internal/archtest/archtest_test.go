@@ -39,6 +39,8 @@ var owners = map[string][]string{
 	"github.com/RoaringBitmap/roaring":         {"internal/store/text"},
 	"go.etcd.io/bbolt":                         {"internal/kv"},
 	"github.com/qdrant/go-client":              {"internal/store/qdrant"},
+	"google.golang.org/grpc":                   {"internal/store/qdrant"}, // the client's options and codes
+	"github.com/google/uuid":                   {"internal/store/qdrant"},
 	"github.com/knights-analytics/hugot":       {"models/onnx"},
 	"github.com/gomlx/":                        {"models/onnx"},
 	"github.com/pkoukk/tiktoken-go":            {"models/bpe"},
@@ -56,8 +58,8 @@ var owners = map[string][]string{
 	"github.com/go-git/go-git/v5":              {"internal/walk"},
 	"github.com/go-git/go-billy/v5":            {"internal/walk"},
 	"github.com/mmcloughlin/avo":               {"models/bert/asm", "models/bert/avo", "internal/store/flat"},
-	"google.golang.org/protobuf":               {"models/bert", "models/onnx"}, // both read ONNX files
-	"github.com/rogpeppe/go-internal":          nil,                            // tests
+	"google.golang.org/protobuf":               {"models/bert", "models/onnx", "internal/store/qdrant"}, // ONNX files; gRPC messages
+	"github.com/rogpeppe/go-internal":          nil,                                                     // tests
 	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/catalog"},
 	"github.com/getkin/kin-openapi":            {"internal/catalog"},
 	"github.com/google/go-cmp":                 nil, // tests

@@ -1,0 +1,282 @@
+package qdrant
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	pb "github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Options are the knobs of Dial. Nil and the zero value mean the defaults.
+type Options struct {
+	// APIKey goes with every call when not empty. It is never logged.
+	APIKey string
+	// CAFile holds the certificates, in PEM, that a server with TLS is held
+	// against; the system's when empty.
+	CAFile string
+	// Shards, Replicas and WriteConsistency are those of collections made
+	// here; the server's defaults when 0.
+	Shards, Replicas, WriteConsistency uint32
+	// Exact searches without quantisation and without an approximate index.
+	Exact bool
+	// ReadTimeout and WriteTimeout bound one attempt of a call: 2 s and 30 s when 0.
+	ReadTimeout, WriteTimeout time.Duration
+	// Log is silent when nil.
+	Log *slog.Logger
+}
+
+// maxMessage is the largest answer taken: texts come in parts of partBytes.
+const maxMessage = 64 << 20
+
+// Client is a connection to one store. It is safe for concurrent use.
+type Client struct {
+	target  Target
+	options Options
+	log     *slog.Logger
+	grpc    *pb.GrpcClient
+	breaker breaker
+
+	version sync.Mutex
+	checked bool // guarded by version
+}
+
+// Dial prepares a connection. It contacts nobody: the first call does.
+func Dial(t Target, o *Options) (*Client, error) {
+	c := &Client{target: t, log: slog.New(slog.DiscardHandler)}
+	if o != nil {
+		c.options = *o
+	}
+	if c.options.Log != nil {
+		c.log = c.options.Log
+	}
+	if c.options.ReadTimeout <= 0 {
+		c.options.ReadTimeout = 2 * time.Second
+	}
+	if c.options.WriteTimeout <= 0 {
+		c.options.WriteTimeout = 30 * time.Second
+	}
+	config := &pb.Config{
+		Host: t.Host, Port: t.Port, UseTLS: t.TLS, SkipCompatibilityCheck: true, PoolSize: 1, KeepAliveTime: 10, KeepAliveTimeout: 2,
+		GrpcOptions: []grpc.DialOption{
+			// Without a bound the waits between attempts to connect grow to two minutes.
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
+				MinConnectTimeout: 2 * time.Second,
+			}),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		},
+	}
+	if c.options.APIKey != "" {
+		// As a header of ours: with Config.APIKey the client writes to the
+		// program's default log.
+		config.Headers = map[string]string{"api-key": c.options.APIKey}
+		if !t.TLS {
+			c.log.Warn("the API key goes over a connection without TLS", "store", t.Addr())
+		}
+	}
+	if t.TLS {
+		tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.Host}
+		if c.options.CAFile != "" {
+			pem, err := os.ReadFile(c.options.CAFile)
+			if err != nil {
+				return nil, fmt.Errorf("reading certificates: %w", err)
+			}
+			tlsConfig.RootCAs = x509.NewCertPool()
+			if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
+				return nil, fmt.Errorf("reading certificates: %s holds none", c.options.CAFile)
+			}
+		}
+		config.TLSConfig = tlsConfig
+	}
+	var err error
+	if c.grpc, err = pb.NewGrpcClient(config); err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %w", t.Addr(), err)
+	}
+	c.breaker.probe = func(ctx context.Context) error {
+		_, err := c.grpc.Qdrant().HealthCheck(ctx, &pb.HealthCheckRequest{})
+		return err
+	}
+	return c, nil
+}
+
+// Target is where the store is.
+func (c *Client) Target() Target { return c.target }
+
+// Close ends the connection.
+func (c *Client) Close() error {
+	c.breaker.close()
+	return c.grpc.Close()
+}
+
+// Available reports whether the server answered when it was last asked. It
+// asks nobody.
+func (c *Client) Available() bool { return !c.breaker.open() }
+
+// UnavailableError says that the server does not answer. Nothing is known of
+// what a write did.
+type UnavailableError struct {
+	Addr string
+	Err  error
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("qdrant at %s does not answer (%v); check that it runs and that the address is right", e.Addr, e.Err)
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// PortError says that something else than gRPC answers at the address.
+type PortError struct{ Addr string }
+
+func (e *PortError) Error() string {
+	return fmt.Sprintf("%s does not speak gRPC: Qdrant's gRPC port is %d by default, %d is its REST port", e.Addr, grpcPort, restPort)
+}
+
+// VersionError says that the server is too old.
+type VersionError struct{ Addr, Have string }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("qdrant at %s is version %s, want 1.16 or newer", e.Addr, e.Have)
+}
+
+// AccessError says that the server refuses the API key, or the lack of one.
+type AccessError struct{ Addr string }
+
+func (e *AccessError) Error() string {
+	return fmt.Sprintf("qdrant at %s refuses access: set QDRANT_API_KEY to a key that may read and write", e.Addr)
+}
+
+// Version asks the server for its version and refuses one before 1.16.
+func (c *Client) Version(ctx context.Context) (string, error) {
+	var reply *pb.HealthCheckReply
+	err := c.read(ctx, func(ctx context.Context) (err error) {
+		reply, err = c.grpc.Qdrant().HealthCheck(ctx, &pb.HealthCheckRequest{})
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(reply.Version, "%d.%d", &major, &minor); err != nil || major < 1 || major == 1 && minor < 16 {
+		return reply.Version, &VersionError{Addr: c.target.Addr(), Have: reply.Version}
+	}
+	return reply.Version, nil
+}
+
+// check looks at the version once.
+func (c *Client) check(ctx context.Context) error {
+	c.version.Lock()
+	defer c.version.Unlock()
+	if c.checked {
+		return nil
+	}
+	_, err := c.Version(ctx)
+	c.checked = err == nil
+	return err
+}
+
+// Attempts of a call that fails for a passing reason, and the waits between
+// them, doubled each time and shortened by up to half at random.
+const (
+	readAttempts  = 2
+	writeAttempts = 6
+	firstWait     = 50 * time.Millisecond
+)
+
+// read runs a call that changes nothing.
+func (c *Client) read(ctx context.Context, fn func(context.Context) error) error {
+	return c.call(ctx, readAttempts, c.options.ReadTimeout, fn)
+}
+
+// write runs a call that changes the store. All of ours can be repeated.
+func (c *Client) write(ctx context.Context, fn func(context.Context) error) error {
+	return c.call(ctx, writeAttempts, c.options.WriteTimeout, fn)
+}
+
+// call runs fn with a deadline an attempt, and again when it failed for a
+// passing reason. While the breaker is open it fails at once.
+func (c *Client) call(ctx context.Context, attempts int, limit time.Duration, fn func(context.Context) error) error {
+	wait := firstWait
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.breaker.err(); err != nil && n == 1 {
+			return &UnavailableError{Addr: c.target.Addr(), Err: err}
+		}
+		attempt, cancel := context.WithTimeout(ctx, limit)
+		err := fn(attempt)
+		cancel()
+		if err == nil {
+			c.breaker.succeeded()
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err, transient := c.classify(err)
+		if !transient {
+			return err
+		}
+		if n == attempts {
+			c.breaker.failed(err)
+			return &UnavailableError{Addr: c.target.Addr(), Err: err}
+		}
+		timer := time.NewTimer(wait/2 + rand.N(wait/2))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		wait *= 2
+	}
+}
+
+// classify turns the error of a call into one of ours and says whether
+// repeating it may help.
+func (c *Client) classify(err error) (_ error, transient bool) {
+	if _, ok := errors.AsType[*pb.QdrantResourceExhaustedError](err); ok {
+		return err, true
+	}
+	s := status.Convert(err)
+	message := strings.TrimSpace(s.Message())
+	switch s.Code() {
+	case codes.Unavailable:
+		// What answers HTTP/1 sends a line that is no frame of HTTP/2.
+		if strings.Contains(message, "HTTP/1") || strings.Contains(message, "http2: frame too large") || strings.Contains(message, "error reading server preface") {
+			return &PortError{Addr: c.target.Addr()}, false
+		}
+		if c.target.Port == restPort {
+			return fmt.Errorf("%w; %w", errors.New(message), &PortError{Addr: c.target.Addr()}), true
+		}
+		return errors.New(message), true
+	case codes.DeadlineExceeded:
+		return errors.New("no answer in time"), true
+	case codes.ResourceExhausted:
+		return errors.New(message), !strings.Contains(message, "larger than max")
+	case codes.Aborted:
+		return errors.New(message), true
+	case codes.Unauthenticated, codes.PermissionDenied:
+		return &AccessError{Addr: c.target.Addr()}, false
+	case codes.Unimplemented, codes.Unknown:
+		// A REST port that speaks HTTP/2 answers a gRPC call with a page.
+		if strings.Contains(message, "unexpected HTTP status code") || strings.Contains(message, "content-type") {
+			return &PortError{Addr: c.target.Addr()}, false
+		}
+	}
+	return err, false
+}

@@ -1,0 +1,151 @@
+package qdrant
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	pb "github.com/qdrant/go-client/qdrant"
+
+	"cairn/internal/store"
+)
+
+// namespace is that of our point ids. It was drawn at random and never changes.
+var namespace = uuid.MustParse("6f2a1c54-93f0-4a51-8d0e-5b6f5b7c3a19")
+
+// pointID is the UUIDv5 of a name in our namespace.
+func pointID(name string) *pb.PointId {
+	return pb.NewIDUUID(uuid.NewSHA1(namespace, []byte(name)).String())
+}
+
+func pointIDs(names []string) []*pb.PointId {
+	ids := make([]*pb.PointId, len(names))
+	for i, name := range names {
+		ids[i] = pointID(name)
+	}
+	return ids
+}
+
+// chunkPayload is what a chunk's point carries in both collections.
+func chunkPayload(chunk, path string, l store.Labels) map[string]*pb.Value {
+	p := map[string]*pb.Value{"chunk": pb.NewValueString(chunk)}
+	if l.Found { // without front matter no label filter matches
+		if len(l.Tags) > 0 {
+			p["tags"] = stringList(folded(l.Tags))
+		}
+		if l.Priority != "" {
+			p["priority"] = pb.NewValueString(store.Fold(l.Priority))
+		}
+		if l.Assignee != "" {
+			p["assignee"] = pb.NewValueString(store.Fold(l.Assignee))
+		}
+	}
+	numbers := under(path)
+	list := make([]*pb.Value, len(numbers))
+	for i, n := range numbers {
+		list[i] = pb.NewValueInt(n)
+	}
+	p["under"] = pb.NewValueFromList(list...)
+	return p
+}
+
+func stringList(all []string) *pb.Value {
+	list := make([]*pb.Value, len(all))
+	for i, s := range all {
+		list[i] = pb.NewValueString(s)
+	}
+	return pb.NewValueFromList(list...)
+}
+
+func folded(labels []string) []string {
+	out := make([]string, len(labels))
+	for i, l := range labels {
+		out[i] = store.Fold(l)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// underRunes is how many runes of a path's element are told apart by the index;
+// a prefix that ends deeper in an element is checked on what is returned.
+const underRunes = 8
+
+// under returns the numbers by which a prefix of path finds it: one for each
+// folder and for each of the first underRunes runes of each element. Qdrant
+// has no index for the beginning of a keyword.
+func under(path string) []int64 {
+	var numbers []int64
+	for start := 0; start < len(path); {
+		rest := path[start:]
+		element := rest
+		if i := strings.IndexByte(rest, '/'); i >= 0 {
+			element = rest[:i]
+		}
+		end := start
+		for n := 0; n < underRunes && end < start+len(element); n++ {
+			_, size := utf8.DecodeRuneInString(path[end:])
+			end += size
+			numbers = append(numbers, prefixNumber(path[:end]))
+		}
+		start += len(element)
+		if start < len(path) {
+			start++
+			numbers = append(numbers, prefixNumber(path[:start]))
+		}
+	}
+	return numbers
+}
+
+// underKey is the number under which all paths with that prefix are found, and
+// perhaps others: whole is false when they have to be checked.
+func underKey(prefix string) (number int64, whole bool) {
+	last := prefix[strings.LastIndexByte(prefix, '/')+1:]
+	end := len(prefix) - len(last)
+	for range underRunes {
+		_, size := utf8.DecodeRuneInString(prefix[end:])
+		end += size
+	}
+	return prefixNumber(prefix[:end]), end == len(prefix)
+}
+
+// prefixNumber is the beginning of the SHA-256 of a prefix, so that nobody can
+// name files to meet by accident.
+func prefixNumber(prefix string) int64 {
+	sum := sha256.Sum256([]byte(prefix))
+	return int64(binary.LittleEndian.Uint64(sum[:]) & math.MaxInt64)
+}
+
+// condition is a store.Filter as Qdrant takes it, nil when all pass.
+func condition(f store.Filter) *pb.Filter {
+	var must []*pb.Condition
+	if len(f.Tags) > 0 {
+		must = append(must, pb.NewMatchKeywords("tags", folded(f.Tags)...))
+	}
+	if f.Priority != "" {
+		must = append(must, pb.NewMatchKeyword("priority", store.Fold(f.Priority)))
+	}
+	if f.Assignee != "" {
+		must = append(must, pb.NewMatchKeyword("assignee", store.Fold(f.Assignee)))
+	}
+	if f.PathPrefix != "" {
+		number, _ := underKey(f.PathPrefix)
+		must = append(must, pb.NewMatchInt("under", number))
+	}
+	if must == nil {
+		return nil
+	}
+	return &pb.Filter{Must: must}
+}
+
+// below reports whether a chunk's path begins with prefix.
+func below(chunk, prefix string) bool {
+	if prefix == "" {
+		return true
+	}
+	path, _, _, ok := store.SplitChunkID(chunk)
+	return ok && strings.HasPrefix(path, prefix)
+}

@@ -1,0 +1,305 @@
+package qdrant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"cairn/internal/store"
+	"cairn/internal/store/qdrant/qdranttest"
+	"cairn/internal/store/storetest"
+)
+
+var background = context.Background()
+
+var names atomic.Int64
+
+// dial connects to addr, for a collection that no other test has and that is
+// removed at the end.
+func dial(t testing.TB, addr string, o *Options) *Client {
+	t.Helper()
+	return dialTo(t, addr, newName(), o)
+}
+
+func newName() string { return fmt.Sprintf("cairn-test-%d-%d", os.Getpid(), names.Add(1)) }
+
+func dialTo(t testing.TB, addr, collection string, o *Options) *Client {
+	t.Helper()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Dial(Target{Host: host, Port: n, Collection: collection}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if c.Available() && os.Getenv("QDRANT_ADDR") == addr {
+			c.removeAll(background)
+		}
+		c.Close()
+	})
+	return c
+}
+
+// removeAll deletes every collection of the store.
+func (c *Client) removeAll(ctx context.Context) {
+	all, _ := c.aliases(ctx)
+	for alias, name := range all {
+		if alias == c.target.Collection || strings.HasPrefix(alias, c.target.Collection+"-") {
+			_ = c.drop(ctx, name)
+		}
+	}
+	_ = c.drop(ctx, c.target.Collection+"-records")
+}
+
+// servers runs a test on the fake, in each way the engine is known to behave,
+// and on a real server where QDRANT_ADDR names one.
+func servers(t *testing.T, test func(t *testing.T, addr string)) {
+	for name, o := range map[string]*qdranttest.Options{
+		"Fake": nil, "FakeUnquantised": {Unquantised: true}, "FakeExistsIsInvalid": {ExistsIsInvalid: true},
+	} {
+		t.Run(name, func(t *testing.T) { test(t, qdranttest.New(t, o).Addr()) })
+	}
+	t.Run("Real", func(t *testing.T) { test(t, realServer(t)) })
+}
+
+// realServer is the address of a server to test against.
+func realServer(t *testing.T) string {
+	t.Helper()
+	addr := os.Getenv("QDRANT_ADDR")
+	if addr == "" {
+		t.Skip("QDRANT_ADDR is not set: no real Qdrant to test against")
+	}
+	return addr
+}
+
+func TestConformance(t *testing.T) {
+	servers(t, func(t *testing.T, addr string) {
+		for _, exact := range []bool{false, true} {
+			t.Run(fmt.Sprintf("Exact=%v", exact), func(t *testing.T) {
+				storetest.Vectors(t, func(t *testing.T, dim int) store.Vectors {
+					return dial(t, addr, &Options{Exact: exact}).Vectors(dim, "model@1")
+				})
+			})
+		}
+		t.Run("Reopen", func(t *testing.T) {
+			collection := newName()
+			storetest.Reopen(t, func(t *testing.T, _ string, dim int) store.Vectors {
+				return dialTo(t, addr, collection, nil).Vectors(dim, "model@1")
+			})
+		})
+	})
+}
+
+func TestMismatchNamesBoth(t *testing.T) {
+	servers(t, func(t *testing.T, addr string) {
+		c := dial(t, addr, nil)
+		if _, err := c.Vectors(3, "small@1").Search(background, []float32{1, 0, 0}, 1, store.Filter{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, other := range []struct {
+			dim   int
+			model string
+		}{{4, "small@1"}, {3, "large@2"}} {
+			query := make([]float32, other.dim)
+			query[0] = 1
+			_, err := c.Vectors(other.dim, other.model).Search(background, query, 1, store.Filter{})
+			mismatch, ok := errors.AsType[*MismatchError](err)
+			if !ok {
+				t.Fatalf("%d, %s: %v, want a *MismatchError", other.dim, other.model, err)
+			}
+			for _, want := range []string{"small@1", "dimension 3", other.model, fmt.Sprintf("dimension %d", other.dim)} {
+				if !strings.Contains(mismatch.Error(), want) {
+					t.Errorf("%q does not say %q", mismatch, want)
+				}
+			}
+		}
+	})
+}
+
+// TestRESTPort gives the address of an HTTP server, as who writes 6333 does.
+func TestRESTPort(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	c := dial(t, strings.TrimPrefix(s.URL, "http://"), nil)
+	_, err := c.Version(background)
+	if _, ok := errors.AsType[*PortError](err); !ok || !strings.Contains(err.Error(), "6334") || !strings.Contains(err.Error(), "6333") {
+		t.Errorf("an HTTP server: %v, want a *PortError that names both ports", err)
+	}
+}
+
+// TestRESTPortByNumber has nothing at the port, but the port tells.
+func TestRESTPortByNumber(t *testing.T) {
+	c, err := Dial(Target{Host: "127.0.0.1", Port: 1, Collection: "x"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.target.Port = restPort
+	_, err = c.Version(background)
+	if !strings.Contains(fmt.Sprint(err), "gRPC port is 6334") {
+		t.Errorf("port 6333 without an answer: %v, want the right port in it", err)
+	}
+}
+
+func TestKeyAndVersion(t *testing.T) {
+	locked := qdranttest.New(t, &qdranttest.Options{APIKey: "secret"})
+	if _, err := dial(t, locked.Addr(), &Options{APIKey: "secret"}).Version(background); err != nil {
+		t.Errorf("with the key: %v", err)
+	}
+	for _, key := range []string{"", "wrong-key"} {
+		_, err := dial(t, locked.Addr(), &Options{APIKey: key}).Version(background)
+		if _, ok := errors.AsType[*AccessError](err); !ok {
+			t.Errorf("key %q: %v, want an *AccessError", key, err)
+		}
+		if key != "" && strings.Contains(err.Error(), key) {
+			t.Errorf("%q holds the key", err)
+		}
+	}
+	old := qdranttest.New(t, &qdranttest.Options{Version: "1.15.4"})
+	_, err := dial(t, old.Addr(), nil).Vectors(2, "m").Has(background, []string{"a#b.0"})
+	if v, ok := errors.AsType[*VersionError](err); !ok || v.Have != "1.15.4" {
+		t.Errorf("an old server: %v, want a *VersionError", err)
+	}
+}
+
+func TestRetriesTransientCodesOnly(t *testing.T) {
+	for _, c := range []struct {
+		code  codes.Code
+		fails int32 // calls that fail before one succeeds
+		want  bool  // it works in the end
+		calls int32
+	}{
+		{codes.Unavailable, 1, true, 2},
+		{codes.ResourceExhausted, 1, true, 2},
+		{codes.Unavailable, 9, false, readAttempts},
+		{codes.InvalidArgument, 1, false, 1},
+		{codes.Internal, 1, false, 1},
+		{codes.PermissionDenied, 1, false, 1},
+	} {
+		var calls atomic.Int32
+		s := qdranttest.New(t, &qdranttest.Options{Fault: func(context.Context, string) error {
+			if calls.Add(1) <= c.fails {
+				return status.Error(c.code, "fault")
+			}
+			return nil
+		}})
+		_, err := dial(t, s.Addr(), nil).Version(background)
+		if (err == nil) != c.want || calls.Load() != c.calls {
+			t.Errorf("%v %d times: %v after %d calls, want success %v after %d", c.code, c.fails, err, calls.Load(), c.want, c.calls)
+		}
+	}
+}
+
+// TestOutage stops the server under a store and starts it again.
+func TestOutage(t *testing.T) {
+	s := qdranttest.New(t, nil)
+	c := dial(t, s.Addr(), nil)
+	v := c.Vectors(2, "m")
+	if err := v.Update(background, []store.VectorEntry{{Chunk: "p#a.0", Path: "p", Vector: []float32{1, 0}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	search := func() error {
+		hits, err := v.Search(background, []float32{1, 0}, 1, store.Filter{})
+		if err == nil && len(hits) != 1 {
+			return fmt.Errorf("%d hits without an error", len(hits))
+		}
+		return err
+	}
+	s.Stop()
+	for range failuresToOpen {
+		if _, ok := errors.AsType[*UnavailableError](search()); !ok {
+			t.Fatalf("with the server away: %v, want an *UnavailableError", search())
+		}
+	}
+	if c.Available() {
+		t.Error("the client still takes the server for available")
+	}
+	calls := s.Calls()
+	for range 100 {
+		if _, ok := errors.AsType[*UnavailableError](search()); !ok {
+			t.Fatal("a search worked without a server")
+		}
+	}
+	if s.Calls() != calls {
+		t.Error("calls reached a server that is stopped")
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-c.breaker.stopped // the probe has found it
+	if err := search(); err != nil {
+		t.Errorf("after the server's return: %v", err)
+	}
+}
+
+func TestParseTarget(t *testing.T) {
+	for in, want := range map[string]Target{
+		"qdrant://localhost/docs":        {"localhost", 6334, "docs", false},
+		"qdrant://10.0.0.1:7000/my-docs": {"10.0.0.1", 7000, "my-docs", false},
+		"qdrants://[::1]:6334/a.b_c":     {"::1", 6334, "a.b_c", true},
+	} {
+		if got, err := ParseTarget(in); got != want || err != nil {
+			t.Errorf("ParseTarget(%q) = %+v, %v, want %+v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{
+		"", "flat", "http://h/c", "qdrant://h", "qdrant://h/", "qdrant:///c", "qdrant://h/a/b", "qdrant://h/a?x=1", "qdrant://h/ü",
+		"qdrant://h:0/c", "qdrant://h:x/c", "qdrant://h:99999/c", "qdrant://h/" + strings.Repeat("a", 201), "qdrant://%zz/c",
+	} {
+		if got, err := ParseTarget(in); err == nil {
+			t.Errorf("ParseTarget(%q) = %+v, want an error", in, got)
+		}
+	}
+	_, err := ParseTarget("qdrant://user:hunter2@h/c")
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("an address with a password: %v, want an error without it", err)
+	}
+}
+
+func TestUnder(t *testing.T) {
+	for _, c := range []struct {
+		path, prefix string
+	}{
+		{"docs/auth.md", "docs/"}, {"docs/auth.md", "docs/au"}, {"docs/auth.md", "d"}, {"docs/authentication.md", "docs/authentica"},
+		{"日本語/文書.md", "日本"}, {"a", "a"}, {"long/long/long/x.md", "long/long/l"}, {"docs/auth.md", "docs/auth.md"},
+	} {
+		number, whole := underKey(c.prefix)
+		if !slices.Contains(under(c.path), number) {
+			t.Errorf("%q is not found under %q", c.path, c.prefix)
+		}
+		last := c.prefix[strings.LastIndexByte(c.prefix, '/')+1:]
+		if want := len([]rune(last)) <= underRunes; whole != want {
+			t.Errorf("underKey(%q): whole is %v, want %v", c.prefix, whole, want)
+		}
+	}
+	for _, c := range [][2]string{{"docs/auth.md", "doc/"}, {"docs", "docs/"}, {"docs/auth.md", "auth"}, {"docs/auth.md", "docs/b"}} {
+		if number, _ := underKey(c[1]); slices.Contains(under(c[0]), number) {
+			t.Errorf("%q is found under %q", c[0], c[1])
+		}
+	}
+}
+
+func TestPointIDIsStable(t *testing.T) {
+	// Computed with Python's uuid.uuid5 in the same namespace.
+	if got, want := pointID("docs/auth.md#login.0").GetUuid(), "4e3e4600-7ff0-52c0-a84a-83a7f94723fa"; got != want {
+		t.Errorf("id of docs/auth.md#login.0: %s, want %s", got, want)
+	}
+}

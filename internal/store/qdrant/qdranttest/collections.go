@@ -1,0 +1,156 @@
+package qdranttest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	pb "github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func checkName(name string) error {
+	if len(name) < 1 || len(name) > 255 {
+		return invalid("Validation error in body: [collection_name: value %q invalid, must be from 1 to 255 characters long]", name)
+	}
+	if i := strings.IndexFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune(`<>:"/\|?*`, r) }); i >= 0 {
+		return invalid("Validation error in body: [collection_name: collection name cannot contain %q char]", name[i:i+1])
+	}
+	return nil
+}
+
+// Create implements pb.CollectionsServer.
+func (s *Server) Create(_ context.Context, r *pb.CreateCollection) (*pb.CollectionOperationResponse, error) {
+	if err := checkName(r.CollectionName); err != nil {
+		return nil, err
+	}
+	c, err := newCollection(r)
+	if err != nil {
+		return nil, err
+	}
+	c.server = s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.collections[r.CollectionName]; ok {
+		code := codes.AlreadyExists
+		if s.options.ExistsIsInvalid {
+			code = codes.InvalidArgument
+		}
+		return nil, status.Errorf(code, "Wrong input: Collection `%s` already exists!", r.CollectionName)
+	}
+	if _, ok := s.aliases[r.CollectionName]; ok {
+		return nil, invalid("Wrong input: Can't create collection with name %s. Alias with the same name already exists", r.CollectionName)
+	}
+	s.collections[r.CollectionName] = c
+	return &pb.CollectionOperationResponse{Result: true}, nil
+}
+
+// deleteCollection takes the real name, not an alias, and the aliases go with the
+// collection.
+func (s *Server) deleteCollection(r *pb.DeleteCollection) (*pb.CollectionOperationResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.collections[r.CollectionName]
+	delete(s.collections, r.CollectionName)
+	maps.DeleteFunc(s.aliases, func(_, target string) bool { return target == r.CollectionName })
+	return &pb.CollectionOperationResponse{Result: ok}, nil
+}
+
+// List implements pb.CollectionsServer.
+func (s *Server) List(context.Context, *pb.ListCollectionsRequest) (*pb.ListCollectionsResponse, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var list []*pb.CollectionDescription
+	for name := range s.collections {
+		list = append(list, &pb.CollectionDescription{Name: name})
+	}
+	return &pb.ListCollectionsResponse{Collections: list}, nil
+}
+
+// CollectionExists implements pb.CollectionsServer. An alias counts.
+func (s *Server) CollectionExists(_ context.Context, r *pb.CollectionExistsRequest) (*pb.CollectionExistsResponse, error) {
+	_, err := s.resolve(r.CollectionName)
+	return &pb.CollectionExistsResponse{Result: &pb.CollectionExists{Exists: err == nil}}, nil
+}
+
+// UpdateAliases implements pb.CollectionsServer: all actions or none. An alias
+// that exists is moved.
+func (s *Server) UpdateAliases(_ context.Context, r *pb.ChangeAliases) (*pb.CollectionOperationResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := maps.Clone(s.aliases)
+	for _, action := range r.Actions {
+		switch a := action.Action.(type) {
+		case *pb.AliasOperations_CreateAlias:
+			name, target := a.CreateAlias.AliasName, a.CreateAlias.CollectionName
+			if err := checkName(name); err != nil {
+				return nil, err
+			}
+			if _, ok := s.collections[name]; ok {
+				return nil, status.Errorf(codes.AlreadyExists, "Wrong input: Collection `%s` already exists!", name)
+			}
+			if _, ok := s.collections[target]; !ok {
+				return nil, missing(target)
+			}
+			next[name] = target
+		case *pb.AliasOperations_DeleteAlias:
+			delete(next, a.DeleteAlias.AliasName)
+		case *pb.AliasOperations_RenameAlias:
+			target, ok := next[a.RenameAlias.OldAliasName]
+			if !ok {
+				return nil, status.Errorf(codes.NotFound, "Not found: Alias %s does not exists!", a.RenameAlias.OldAliasName)
+			}
+			delete(next, a.RenameAlias.OldAliasName)
+			next[a.RenameAlias.NewAliasName] = target
+		default:
+			return nil, invalid("Malformed AliasOperations type")
+		}
+	}
+	s.aliases = next
+	return &pb.CollectionOperationResponse{Result: true}, nil
+}
+
+// ListAliases implements pb.CollectionsServer.
+func (s *Server) ListAliases(context.Context, *pb.ListAliasesRequest) (*pb.ListAliasesResponse, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := &pb.ListAliasesResponse{}
+	for _, name := range slices.Sorted(maps.Keys(s.aliases)) {
+		out.Aliases = append(out.Aliases, &pb.AliasDescription{AliasName: name, CollectionName: s.aliases[name]})
+	}
+	return out, nil
+}
+
+// info answers what is known of a collection.
+func (s *Server) info(r *pb.GetCollectionInfoRequest) (*pb.GetCollectionInfoResponse, error) {
+	c, err := s.resolve(r.CollectionName)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	n := uint64(len(c.points))
+	schema := map[string]*pb.PayloadSchemaInfo{}
+	for field, kind := range c.indexes {
+		schema[field] = &pb.PayloadSchemaInfo{DataType: schemaTypes[kind]}
+	}
+	return &pb.GetCollectionInfoResponse{Result: &pb.CollectionInfo{
+		Status: pb.CollectionStatus_Green, OptimizerStatus: &pb.OptimizerStatus{Ok: true}, SegmentsCount: 1,
+		PointsCount: &n, PayloadSchema: schema,
+		Config: &pb.CollectionConfig{
+			Metadata: c.created.Metadata, QuantizationConfig: c.created.QuantizationConfig, HnswConfig: c.created.HnswConfig,
+			Params: &pb.CollectionParams{
+				ShardNumber: max(1, c.created.GetShardNumber()), OnDiskPayload: c.created.GetOnDiskPayload(), VectorsConfig: c.created.VectorsConfig,
+				ReplicationFactor: c.created.ReplicationFactor, WriteConsistencyFactor: c.created.WriteConsistencyFactor,
+				SparseVectorsConfig: c.created.SparseVectorsConfig,
+			},
+		},
+	}}, nil
+}
+
+var schemaTypes = map[pb.FieldType]pb.PayloadSchemaType{
+	pb.FieldType_FieldTypeKeyword: pb.PayloadSchemaType_Keyword, pb.FieldType_FieldTypeInteger: pb.PayloadSchemaType_Integer,
+	pb.FieldType_FieldTypeBool: pb.PayloadSchemaType_Bool, pb.FieldType_FieldTypeText: pb.PayloadSchemaType_Text,
+}

@@ -1,0 +1,186 @@
+// Package qdranttest is a Qdrant for tests: the generated gRPC services of the
+// client, answered in this process from memory. It is no database, and it is
+// not kinder than the engine: it refuses what that refuses, applies a batch
+// piece by piece, returns equal scores in no useful order, and searches
+// quantised vectors. What the engine's versions do differently is a field of
+// Options, so that tests run both ways.
+//
+// The behaviour follows Qdrant's documentation and its engine as published for
+// embedding (qdrant-edge 0.9); see internal/store/qdrant/ORACLE.md for what was
+// compared.
+package qdranttest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pb "github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// Options choose among behaviours of the engine. Nil and the zero value give
+// those of a current server.
+type Options struct {
+	// APIKey is required of every call when not empty.
+	APIKey string
+	// Version is what the health check says; "1.18.3" when empty.
+	Version string
+	// ExistsIsInvalid answers the creation of a collection that exists with
+	// InvalidArgument, as versions before 1.8 did, instead of AlreadyExists.
+	ExistsIsInvalid bool
+	// Unquantised leaves vectors as they are, as the engine does with segments
+	// below its indexing threshold.
+	Unquantised bool
+	// UnindexedFilters allows filters on fields without an index. The engine does so
+	// unless its strict mode forbids it.
+	UnindexedFilters bool
+	// Fault, when not nil, is asked before every call and can make it fail or wait.
+	Fault func(ctx context.Context, method string) error
+}
+
+// Server is a running fake. It is safe for concurrent use.
+type Server struct {
+	pb.UnimplementedQdrantServer
+	pb.UnimplementedCollectionsServer
+	pb.UnimplementedPointsServer
+	options Options
+	calls   atomic.Int64
+
+	mu          sync.RWMutex
+	collections map[string]*collection
+	aliases     map[string]string
+
+	run      sync.Mutex
+	address  string
+	listener net.Listener
+	grpc     *grpc.Server
+}
+
+// New returns a server that listens on a free port of this machine and is
+// stopped at the end of the test.
+func New(t testing.TB, o *Options) *Server {
+	t.Helper()
+	s := &Server{collections: map[string]*collection{}, aliases: map[string]string{}, address: "127.0.0.1:0"}
+	if o != nil {
+		s.options = *o
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Addr is the server's host:port; it stays the same when the server is stopped and started.
+func (s *Server) Addr() string {
+	s.run.Lock()
+	defer s.run.Unlock()
+	return s.address
+}
+
+// Calls is the number of calls answered so far.
+func (s *Server) Calls() int { return int(s.calls.Load()) }
+
+// maxMessage is the largest request taken, as Qdrant's max_request_size_mb has it.
+const maxMessage = 32 << 20
+
+// Start listens again after Stop. What was stored is still there.
+func (s *Server) Start() error {
+	s.run.Lock()
+	defer s.run.Unlock()
+	if s.grpc != nil {
+		return nil
+	}
+	l, err := net.Listen("tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	s.address, s.listener = l.Addr().String(), l
+	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.UnaryInterceptor(s.intercept))
+	pb.RegisterQdrantServer(s.grpc, s)
+	pb.RegisterCollectionsServer(s.grpc, collectionsService{s})
+	pb.RegisterPointsServer(s.grpc, pointsService{s})
+	server := s.grpc
+	go server.Serve(l)
+	return nil
+}
+
+// Stop ends all connections at once, as a server that is killed does.
+func (s *Server) Stop() {
+	s.run.Lock()
+	defer s.run.Unlock()
+	if s.grpc != nil {
+		s.grpc.Stop()
+		s.grpc = nil
+	}
+}
+
+func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	s.calls.Add(1)
+	if s.options.APIKey != "" {
+		md, _ := metadata.FromIncomingContext(ctx)
+		if got := md.Get("api-key"); len(got) != 1 || got[0] != s.options.APIKey {
+			return nil, status.Error(codes.Unauthenticated, "Must provide an API key or an Authorization bearer token")
+		}
+	}
+	if s.options.Fault != nil {
+		if err := s.options.Fault(ctx, info.FullMethod); err != nil {
+			return nil, err
+		}
+	}
+	return next(ctx, req)
+}
+
+// HealthCheck implements pb.QdrantServer.
+func (s *Server) HealthCheck(context.Context, *pb.HealthCheckRequest) (*pb.HealthCheckReply, error) {
+	v := s.options.Version
+	if v == "" {
+		v = "1.18.3"
+	}
+	return &pb.HealthCheckReply{Title: "qdrant - vector search engine (fake)", Version: v}, nil
+}
+
+func invalid(format string, args ...any) error {
+	return status.Errorf(codes.InvalidArgument, format, args...)
+}
+
+func missing(name string) error {
+	return status.Errorf(codes.NotFound, "Not found: Collection `%s` doesn't exist!", name)
+}
+
+// resolve returns the collection of that name or alias.
+func (s *Server) resolve(name string) (*collection, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if target, ok := s.aliases[name]; ok {
+		name = target
+	}
+	if c, ok := s.collections[name]; ok {
+		return c, nil
+	}
+	return nil, missing(name)
+}
+
+// unwaited is how long a write without wait takes to be seen.
+const unwaited = 50 * time.Millisecond
+
+// write runs fn as the engine does: at once and with its error when the caller
+// waits, else later, where an error is lost.
+func write(wait *bool, fn func() error) (*pb.PointsOperationResponse, error) {
+	if wait == nil || !*wait {
+		time.AfterFunc(unwaited, func() { _ = fn() })
+		return &pb.PointsOperationResponse{Result: &pb.UpdateResult{Status: pb.UpdateStatus_Acknowledged}}, nil
+	}
+	if err := fn(); err != nil {
+		return nil, err
+	}
+	return &pb.PointsOperationResponse{Result: &pb.UpdateResult{Status: pb.UpdateStatus_Completed}}, nil
+}
