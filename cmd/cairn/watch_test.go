@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cairn/internal/workspace"
+)
+
+// TestWatchCommand runs cairn watch as a process of its own beside a search.
+func TestWatchCommand(t *testing.T) {
+	cairn := binary(t)
+	root := t.TempDir()
+	if err := os.CopyFS(root, handbook()); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), cairn, "watch", "--json", "-C", root)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	lines := bufio.NewScanner(out)
+	next := func(what string, ok func(workspace.WatchEvent) bool) {
+		t.Helper()
+		for lines.Scan() {
+			var e workspace.WatchEvent
+			if err := json.Unmarshal(lines.Bytes(), &e); err != nil || e.At.IsZero() {
+				t.Fatalf("line %q: %v", lines.Text(), err)
+			}
+			if ok(e) {
+				return
+			}
+		}
+		t.Fatalf("the command ended before it told of %s", what)
+	}
+	next("the first look", func(e workspace.WatchEvent) bool { return e.Changed > 0 })
+	if err := os.WriteFile(filepath.Join(root, "okapi.md"), []byte("# Okapi\n\nA quagga is no okapi.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	next("the new file", func(e workspace.WatchEvent) bool { return e.Changed == 1 && strings.Join(e.Paths, " ") == "okapi.md" })
+	found, err := exec.Command(cairn, "search", "--mode", "keyword", "-C", root, "quagga").CombinedOutput()
+	if err != nil || !strings.Contains(string(found), "okapi.md") {
+		t.Errorf("search beside watch: %v\n%s", err, found)
+	}
+	next("its vectors", func(e workspace.WatchEvent) bool { return e.Vectors })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after a signal: %v", err)
+	}
+}
+
+func TestWatchLine(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	for _, c := range []struct {
+		e    workspace.WatchEvent
+		want string
+	}{
+		{workspace.WatchEvent{At: at}, ""},
+		{workspace.WatchEvent{At: at, Vectors: true}, ""},
+		{workspace.WatchEvent{At: at, First: at.Add(-250 * time.Millisecond), Changed: 1, Removed: 2, Paths: []string{"a.md", "d"}}, "03:04:05  1 new or changed, 2 removed, found by words after 0.25 s  a.md d"},
+		{workspace.WatchEvent{At: at, Vectors: true, Embedded: 3}, "03:04:05  3 texts embedded"},
+		{workspace.WatchEvent{At: at, Problem: "no\nroom"}, "03:04:05  problem: no room"},
+	} {
+		if got := watchLine(c.e); got != c.want {
+			t.Errorf("watchLine(%+v) = %q, want %q", c.e, got, c.want)
+		}
+	}
+}
