@@ -18,6 +18,7 @@ import (
 
 type mcpFlags struct {
 	noRateLimit, noIndex, noRecord bool
+	watch                          bool
 	groups                         string
 }
 
@@ -28,15 +29,16 @@ func (a *app) mcpCommand() *cobra.Command {
 		Short: "Serve the tools to an agent over MCP on standard input and output",
 		Long: `Serve the tools to an agent over MCP on standard input and output.
 
-The folder is indexed in the background from the start; keyword search answers
-while vectors are still being made.`,
+The folder is indexed in the background from the start, and again whenever files
+change; keyword search answers while vectors are still being made.`,
 		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error { return a.mcp(ctx, f) }),
 	}
 	cmd.Flags().StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,all}, or names of tools (default: core, and tools where some have been imported)")
 	cmd.Flags().BoolVar(&f.noRecord, "no-record", false, "do not note which documents are read after which search (also usage.record = false)")
 	cmd.Flags().BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
-	cmd.Flags().BoolVar(&f.noIndex, "no-index", false, "do not index at the start")
+	cmd.Flags().BoolVar(&f.noIndex, "no-index", false, "do not index at the start, nor watch")
+	cmd.Flags().BoolVar(&f.watch, "watch", true, "keep the index up to date with the files (also watcher.enabled)")
 	a.model.add(cmd)
 	return cmd
 }
@@ -57,6 +59,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	defer box.Close()
 	w, err := a.open(ctx, "mcp", workspace.Owning, func(o *workspace.Options) {
 		o.Background, o.Warm, o.Logger = !f.noIndex, true, log
+		o.Watch = f.watch && !f.noIndex
 		box.UseModel(o.Description, o.Model)
 	})
 	if err != nil {

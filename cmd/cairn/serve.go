@@ -23,6 +23,7 @@ import (
 type serveFlags struct {
 	addr                 string
 	noRateLimit, noIndex bool
+	watch                bool
 	groups               string
 }
 
@@ -48,7 +49,8 @@ the start; keyword search answers while vectors are still being made.`,
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:7420", "address to listen on; port 0 takes a free one")
 	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,all}, or names of tools (default: core, and tools where some have been imported)")
 	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
-	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start")
+	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start, nor watch")
+	fs.BoolVar(&f.watch, "watch", true, "keep the index up to date with the files (also watcher.enabled)")
 	a.model.add(cmd)
 	return cmd
 }
@@ -154,7 +156,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, model *sha
 		return nil, err
 	}
 	log = log.With("workspace", at.name)
-	wo := workspace.Options{Command: "cairn serve", Background: !f.noIndex, Warm: true, Logger: log}
+	wo := workspace.Options{Command: "cairn serve", Background: !f.noIndex, Watch: f.watch && !f.noIndex, Warm: true, Logger: log}
 	if a.model.builtIn() {
 		wo.Description, wo.Model = builtIn(), model.get
 	} else {

@@ -96,7 +96,7 @@ func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
 		return nil, err
 	}
 	indexes := w.options.Background && l.broken == nil
-	if w.options.Watch {
+	if w.options.Watch && w.config.Watcher.Enabled {
 		l.watching = l.startWatching(!indexes)
 	}
 	if indexes {

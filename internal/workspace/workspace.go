@@ -41,7 +41,7 @@ type Options struct {
 	// Background starts a run of the indexer whenever this process becomes the owner.
 	Background bool
 	// Watch keeps the index up to date with the files whenever this process is
-	// the owner.
+	// the owner and watcher.enabled is set.
 	Watch bool
 	// Poll looks for changes by walking, also where the system tells of them.
 	Poll bool
