@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/server"
+	"cairn/internal/token"
 	"cairn/internal/workspace"
 	"cairn/models"
 	"cairn/retriever"
@@ -23,8 +25,10 @@ import (
 type serveFlags struct {
 	addr                 string
 	noRateLimit, noIndex bool
-	watch                bool
 	groups               string
+	auth, tokens         string
+	hosts                []string
+	cert, key            string
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -38,10 +42,14 @@ func (a *app) serveCommand() *cobra.Command {
 Without arguments the folder around you is served. With them, each DIR is served
 under its NAME at /w/NAME/mcp and /w/NAME/api, strictly apart from the others; the
 first one also without its name. The folders are indexed in the background from
-the start; keyword search answers while vectors are still being made.`,
+the start; keyword search answers while vectors are still being made.
+
+On this machine's own address everybody on it may ask. On any other address each
+request needs a token (` + "`cairn token new`" + `), unless --auth off says otherwise.`,
 		Example: `  cairn serve
   cairn serve -C ~/notes --addr 127.0.0.1:8080
   cairn serve notes=~/notes handbook=/srv/handbook
+  cairn token new ann && cairn serve --addr :7420 --tls-cert cert.pem --tls-key key.pem
   curl 'http://127.0.0.1:7420/api/search?q=rotate+a+token'`,
 		RunE: a.command(func(ctx context.Context, args []string) error { return a.serve(ctx, args, f) }),
 	}
@@ -49,8 +57,12 @@ the start; keyword search answers while vectors are still being made.`,
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:7420", "address to listen on; port 0 takes a free one")
 	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,all}, or names of tools (default: core, and tools where some have been imported)")
 	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
-	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start, nor watch")
-	fs.BoolVar(&f.watch, "watch", true, "keep the index up to date with the files (also watcher.enabled)")
+	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start")
+	fs.StringVar(&f.auth, "auth", "auto", "ask for tokens: auto (everywhere but on loopback), on or off")
+	fs.StringVar(&f.tokens, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
+	fs.StringSliceVar(&f.hosts, "allow-host", nil, "further names this server is called by, as behind a proxy")
+	fs.StringVar(&f.cert, "tls-cert", "", "file with the certificate, PEM; serves https")
+	fs.StringVar(&f.key, "tls-key", "", "file with its key, PEM")
 	a.model.add(cmd)
 	return cmd
 }
@@ -60,7 +72,15 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	if (f.cert == "") != (f.key == "") {
+		return usage("give both --tls-cert and --tls-key, or neither")
+	}
 	log := a.logger(slog.LevelInfo)
+	l, tokens, err := listen(ctx, f, log)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
 	model := &sharedModel{open: a.model.open}
 	var opened []*folder
 	defer func() {
@@ -79,23 +99,72 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 		opened = append(opened, o)
 		all = append(all, server.Workspace{Name: o.name, Engine: o.workspace, Tools: o.tools})
 	}
-	s, err := server.New(all, &server.Options{Logger: log})
+	s, err := server.New(all, &server.Options{Logger: log, Tokens: tokens, Hosts: f.hosts})
 	if err != nil {
 		return err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.addr)
-	if err != nil {
-		s.Close()
-		return fmt.Errorf("listening on %s: %w; choose another address with --addr", f.addr, err)
+	url := "http://"
+	if f.cert != "" {
+		url = "https://"
 	}
+	url += l.Addr().String()
 	for _, o := range opened {
-		log.Info("serving", "workspace", o.name, "folder", o.root, "mcp", "http://"+l.Addr().String()+"/w/"+o.name+"/mcp")
+		log.Info("serving", "workspace", o.name, "folder", o.root, "mcp", url+"/w/"+o.name+"/mcp")
 	}
-	log.Info("listening", "address", l.Addr().String(), "url", "http://"+l.Addr().String())
+	log.Info("listening", "address", l.Addr().String(), "url", url, "tokens", tokens != nil)
 	if err := s.Serve(ctx, l); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return nil // a server that is told to end has done its work
+}
+
+// listen opens the address, with TLS where files are given, and decides whether
+// tokens are asked for: nil lets everybody in.
+func listen(ctx context.Context, f serveFlags, log *slog.Logger) (_ net.Listener, _ *token.Store, err error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.addr)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listening on %s: %w; choose another address with --addr", f.addr, err)
+	}
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
+	local := l.Addr().(*net.TCPAddr).IP.IsLoopback()
+	var store *token.Store
+	switch f.auth {
+	case "on", "auto":
+		if f.auth == "auto" && local {
+			break
+		}
+		if store, err = tokenStore(f.tokens); err != nil {
+			return nil, nil, err
+		}
+		known, err := store.List()
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(known) == 0 {
+			return nil, nil, fmt.Errorf("serving on %s needs a token and %s has none: make one with `cairn token new NAME`, or let everybody in with --auth off", l.Addr(), store.Path())
+		}
+		if !local && f.cert == "" {
+			log.Warn("tokens travel in the clear; give --tls-cert and --tls-key, or put a proxy with TLS in front")
+		}
+	case "off":
+		if !local {
+			log.Warn("everybody who reaches this address may read and write", "address", l.Addr().String())
+		}
+	default:
+		return nil, nil, usage("--auth: %q, want {auto,on,off}", f.auth)
+	}
+	if f.cert == "" {
+		return l, store, nil
+	}
+	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading --tls-cert and --tls-key: %w", err)
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), store, nil
 }
 
 // place is a folder to serve and its name.
@@ -156,7 +225,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, model *sha
 		return nil, err
 	}
 	log = log.With("workspace", at.name)
-	wo := workspace.Options{Command: "cairn serve", Background: !f.noIndex, Watch: f.watch && !f.noIndex, Warm: true, Logger: log}
+	wo := workspace.Options{Command: "cairn serve", Background: !f.noIndex, Warm: true, Logger: log}
 	if a.model.builtIn() {
 		wo.Description, wo.Model = builtIn(), model.get
 	} else {

@@ -4,8 +4,11 @@ package main
 
 import (
 	"bufio"
+	"crypto/x509"
+	"encoding/pem"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -147,5 +150,62 @@ func TestServeArguments(t *testing.T) {
 		if code := run(strings.Fields(c.args), strings.NewReader(""), &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("cairn %s: exit %d, %s, want %d and %q", c.args, code, stderr.String(), exitUsage, c.want)
 		}
+	}
+}
+
+// TestServeAsksForTokens: with TLS and tokens, as on a network. A token that is
+// revoked by the command line is refused at once.
+func TestServeAsksForTokens(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("CAIRN_TOKENS", filepath.Join(dir, "tokens.json"))
+	token := func() string {
+		var out, stderr strings.Builder
+		if code := run([]string{"token", "new", "ann"}, strings.NewReader(""), &out, &stderr); code != 0 {
+			t.Fatal(stderr.String())
+		}
+		return strings.TrimSpace(out.String())
+	}()
+	pair := httptest.NewUnstartedServer(nil)
+	pair.StartTLS() // for its certificate, which is good for 127.0.0.1
+	pair.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(pair.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: pair.TLS.Certificates[0].Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	book, _ := indexed(t)
+	s := startServe(t, "-C", book, "--auth", "on", "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))
+	client := pair.Client()
+	status := func(header string) int {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/status", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header != "" {
+			req.Header.Set("Authorization", header)
+		}
+		r, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		return r.StatusCode
+	}
+	if got := []int{status(""), status("Bearer " + token), status("Bearer x" + token)}; got[0] != 401 || got[1] != 200 || got[2] != 401 {
+		t.Errorf("without, with, and with a wrong token: %v, want 401, 200, 401", got)
+	}
+	var out, stderr strings.Builder
+	if code := run([]string{"token", "revoke", "ann"}, strings.NewReader(""), &out, &stderr); code != 0 {
+		t.Fatal(stderr.String())
+	}
+	if got := status("Bearer " + token); got != 401 {
+		t.Errorf("with the revoked token: %d, want 401", got)
+	}
+	if err := s.stop(t); err != nil {
+		t.Errorf("after SIGTERM: %v\n%s", err, s.log)
 	}
 }
