@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cairn/internal/catalog"
@@ -63,6 +64,65 @@ func digest(t *catalog.Tool) string {
 	return string(sum[:])
 }
 
+// Texts are what NewUsage embeds of traces: each intent and its parts.
+func Texts(traces []Trace) []string {
+	var texts []string
+	for i := range traces {
+		texts = append(texts, traces[i].Intent)
+		for _, p := range Parts(traces[i].Intent) {
+			texts = append(texts, p.Text)
+		}
+	}
+	return texts
+}
+
+// Unknown are the texts that the cache has no vector of, each once.
+func Unknown(texts []string, cache VectorCache) ([]string, error) {
+	texts = distinctTexts(texts)
+	keys := make([][32]byte, len(texts))
+	for i, t := range texts {
+		keys[i] = sha256.Sum256([]byte(t))
+	}
+	vectors, err := cache.Get(keys)
+	if err != nil {
+		return nil, fmt.Errorf("reading known vectors: %w", err)
+	}
+	var unknown []string
+	for i, v := range vectors {
+		if v == nil {
+			unknown = append(unknown, texts[i])
+		}
+	}
+	return unknown, nil
+}
+
+func distinctTexts(texts []string) []string {
+	seen := make(map[string]bool, len(texts))
+	var once []string
+	for _, t := range texts {
+		if !seen[t] {
+			seen[t] = true
+			once = append(once, t)
+		}
+	}
+	return once
+}
+
+// EmbedTexts brings the vectors of texts into the cache. After an error some
+// are there. progress may be nil.
+func EmbedTexts(ctx context.Context, texts []string, e models.Embedder, cache VectorCache, progress func(Progress)) error {
+	done := 0
+	for batch := range slices.Chunk(texts, 2*vectorBatch) {
+		if _, err := embedAll(ctx, e, cache, batch); err != nil {
+			return fmt.Errorf("embedding past intents: %w", err)
+		}
+		if done += len(batch); progress != nil {
+			progress(Progress{"intents", done, len(texts)})
+		}
+	}
+	return nil
+}
+
 // embedAll embeds texts, those that the cache does not know.
 func embedAll(ctx context.Context, e models.Embedder, cache VectorCache, texts []string) ([][]float32, error) {
 	if cache == nil {
@@ -78,10 +138,11 @@ func embedAll(ctx context.Context, e models.Embedder, cache VectorCache, texts [
 	}
 	var wanted []string
 	var wantedKeys [][32]byte
-	var places []int
+	at := map[[32]byte]int{} // key -> its place in wanted: texts may stand twice
 	for i, v := range vectors {
-		if v == nil {
-			wanted, wantedKeys, places = append(wanted, texts[i]), append(wantedKeys, keys[i]), append(places, i)
+		if _, twice := at[keys[i]]; v == nil && !twice {
+			at[keys[i]] = len(wanted)
+			wanted, wantedKeys = append(wanted, texts[i]), append(wantedKeys, keys[i])
 		}
 	}
 	if len(wanted) == 0 {
@@ -94,8 +155,10 @@ func embedAll(ctx context.Context, e models.Embedder, cache VectorCache, texts [
 	if err := cache.Put(wantedKeys, made); err != nil {
 		return nil, fmt.Errorf("keeping vectors: %w", err)
 	}
-	for n, i := range places {
-		vectors[i] = made[n]
+	for i, v := range vectors {
+		if v == nil {
+			vectors[i] = made[at[keys[i]]]
+		}
 	}
 	return vectors, nil
 }

@@ -77,7 +77,7 @@ func newMemory(dimension int) (*memory, error) {
 // learn adds traces. embed is nil without an embedder.
 func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, cache VectorCache) error {
 	entries := make([]store.TextEntry, len(traces))
-	var texts, ids []string
+	var texts, ids []string // texts as Texts lists them
 	var isPart []bool
 	for n, t := range traces {
 		id := strconv.Itoa(len(m.traces) + n)
@@ -126,6 +126,9 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 	r := recall{votes: map[string]float64{}}
 	if len(m.traces) == 0 {
 		return r, ctx.Err()
+	}
+	if m.intents == nil { // it remembers by keywords, whatever the index has
+		vector, parts = nil, nil
 	}
 	const depth = 4 * voters
 	cosines := map[int]float64{}

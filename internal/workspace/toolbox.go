@@ -170,6 +170,9 @@ func (f *sharedFile) Update(fn func(*kv.Tx) error) (err error) {
 	return db.Update(fn)
 }
 
+// sibling is a path beside the file.
+func (f *sharedFile) sibling(name string) string { return filepath.Join(filepath.Dir(f.path), name) }
+
 func (f *sharedFile) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,9 +2,8 @@ package workspace
 
 import (
 	"context"
+	"log/slog"
 	"sync"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"cairn/graphrank"
 	"cairn/internal/store/flat"
@@ -16,30 +15,45 @@ import (
 
 // toolIndex is the searchable form of a toolbox, made in memory when it is
 // first asked for and brought up to date when catalogue or usage have changed.
+// Vectors that no process has made before are made behind the answers.
 type toolIndex struct {
 	mu       sync.Mutex
 	model    *lazyModel // nil searches by keywords alone
 	keywords *text.Index
 	base     *toolsearch.Index // without usage
-	cache    *vectorMemory
+	vectors  *toolVectors      // nil without a model
 	current  *toolsearch.Index // base with usage
 	// catalogue and usage are the generations that current was made of.
 	catalogue, usage uint64
+	// intents are the texts of past intents that current remembers by their
+	// words alone, since their vectors have yet to be made.
+	intents []string
+	// remade is set when the vectors of intents are there, for the next Index.
+	remade bool
+	making *run // of vectors, the newest; nil before the first
+	warm   *run // nil unless Warm was called
+	closed bool
 }
 
 // UseModel makes Index search by meaning as well, with the model that open
-// loads when vectors are first needed. It is called before Index, if at all.
+// loads when a vector first has to be made. It is called before Index, if at all.
 func (t *Toolbox) UseModel(d models.Description, open func() (models.Embedder, error)) {
 	t.index.model = newLazyModel(d, open)
+	t.index.vectors = newToolVectors(t.files[0].sibling(toolVectorsFile), d, t.files[0].prepare)
 }
 
 // Index returns the tools of the catalogue, searchable, with what use has taught
-// by now. The first call embeds every tool, and later ones what is new;
-// progress, which may be nil, hears of it. The index must not be synced.
+// by now. It does not wait for vectors: those that were made before, by any
+// process, are in it, the others are made in the background, and until they
+// are its answers come from keywords and say so. progress, which may be nil,
+// hears of the keywords. The index must not be changed.
 func (t *Toolbox) Index(ctx context.Context, progress func(Progress)) (*toolsearch.Index, error) {
 	x := &t.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.closed {
+		return nil, errGone
+	}
 	if err := x.open(); err != nil {
 		return nil, err
 	}
@@ -53,37 +67,115 @@ func (t *Toolbox) Index(ctx context.Context, progress func(Progress)) (*toolsear
 	if err != nil {
 		return nil, err
 	}
-	if x.current != nil && x.catalogue == catalogue && x.usage == usage {
-		return x.current, nil
-	}
-	x.current = nil
-	tools, err := t.Catalog.Tools()
-	if err != nil {
-		return nil, err
-	}
-	err = x.base.Sync(ctx, tools, func(p toolsearch.Progress) {
-		if progress != nil {
-			progress(Progress{Phase: "tools " + p.Stage, Done: p.Done, Total: p.Total})
+	if x.current == nil || x.catalogue != catalogue {
+		tools, err := t.Catalog.Tools()
+		if err != nil {
+			return nil, err
 		}
-	})
-	if err != nil {
-		return nil, err
+		x.current = nil
+		if err := x.base.Update(ctx, tools, func(p toolsearch.Progress) { report(progress, p) }); err != nil {
+			return nil, err
+		}
 	}
-	learnt, err := t.learnt(ctx)
-	if err != nil {
-		return nil, err
+	if x.current == nil || x.usage != usage || x.remade {
+		x.current, x.remade = nil, false
+		learnt, err := t.learnt(ctx)
+		if err != nil {
+			return nil, err
+		}
+		x.current, x.catalogue, x.usage = x.base.WithUsage(learnt), catalogue, usage
 	}
-	x.current, x.catalogue, x.usage = x.base.WithUsage(learnt), catalogue, usage
+	t.makeVectors()
 	return x.current, nil
+}
+
+func report(progress func(Progress), p toolsearch.Progress) {
+	if progress != nil {
+		progress(Progress{Phase: "tools " + p.Stage, Done: p.Done, Total: p.Total, Searchable: p.Stage == "vectors"})
+	}
+}
+
+// Warm makes the index behind, so that the first search finds it. log hears of
+// what goes wrong; the first search gets the same error.
+func (t *Toolbox) Warm(log *slog.Logger) {
+	x := &t.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed || x.warm != nil {
+		return
+	}
+	x.warm = startRun(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+		_, err := t.Index(ctx, progress)
+		if err == nil {
+			err = t.WaitVectors(ctx, progress)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn("preparing the search of tools", "error", err)
+		}
+		return nil, err
+	})
+}
+
+// WaitVectors waits until no vector of a tool or a past intent is missing, or ctx
+// ends. Index has been called before. progress may be nil; it is called from
+// this goroutine. The error is that of the model, or of ctx: the index answers
+// by keywords then.
+func (t *Toolbox) WaitVectors(ctx context.Context, progress func(Progress)) error {
+	for {
+		x := &t.index
+		x.mu.Lock()
+		t.makeVectors()
+		making := x.making
+		x.mu.Unlock()
+		if making == nil {
+			return nil
+		}
+		if _, err := making.follow(ctx, progress); err != nil {
+			return err
+		}
+		// The intents' vectors enter with a new index.
+		if _, err := t.Index(ctx, nil); err != nil {
+			return err
+		}
+		x.mu.Lock()
+		complete := x.complete()
+		x.mu.Unlock()
+		if complete {
+			return nil
+		}
+	}
+}
+
+// complete reports whether no vector is missing. x.mu is held.
+func (x *toolIndex) complete() bool {
+	return x.model == nil || x.base.Missing() == 0 && len(x.intents) == 0
+}
+
+// makeVectors starts a run unless nothing is missing or one goes on. x.mu is held.
+func (t *Toolbox) makeVectors() {
+	x := &t.index
+	if x.closed || x.complete() || x.making != nil && x.making.running() {
+		return
+	}
+	intents := x.intents
+	x.making = startRun(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+		if err := x.base.Embed(ctx, func(p toolsearch.Progress) { report(progress, p) }); err != nil || len(intents) == 0 {
+			return nil, err
+		}
+		err := toolsearch.EmbedTexts(ctx, intents, x.model, x.vectors, func(p toolsearch.Progress) { report(progress, p) })
+		if err == nil {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			x.remade = true
+		}
+		return nil, err
+	})
 }
 
 // open makes the empty index.
 func (x *toolIndex) open() (err error) {
 	if x.base != nil {
 		return nil
-	}
-	if x.cache, err = newVectorMemory(); err != nil {
-		return err
 	}
 	if x.keywords, err = text.Memory(); err != nil {
 		return err
@@ -92,14 +184,18 @@ func (x *toolIndex) open() (err error) {
 	if x.model != nil {
 		d := x.model.Description().Dimension
 		stores.Names, stores.Texts = flat.Memory(d), flat.Memory(d)
-		o.Embedder, o.Cache = x.model, x.cache
+		o.Embedder, o.Cache = x.model, x.vectors
 	}
 	x.base, err = toolsearch.New(stores, o)
 	return err
 }
 
+// soon is how many texts of past intents may be embedded while a caller
+// waits: what was learnt since the last time, some tens of milliseconds.
+const soon = 32
+
 // learnt copies what use has taught: the store's graph may only be read
-// while the store is, and the index keeps its own.
+// while the store is, and the index keeps its own. x.mu is held.
 func (t *Toolbox) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	g := &graphrank.Graph{}
 	err := t.Usage.Read(func(stored *graphrank.Graph) error {
@@ -126,10 +222,24 @@ func (t *Toolbox) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 			traces = append(traces, trace)
 		}
 	}
-	if t.index.model == nil {
+	x := &t.index
+	x.intents = nil
+	if x.model == nil {
 		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
 	}
-	return toolsearch.NewUsage(ctx, g, traces, t.index.model, t.index.cache)
+	unknown, err := toolsearch.Unknown(toolsearch.Texts(traces), x.vectors)
+	if err != nil {
+		return nil, err
+	}
+	if len(unknown) > soon {
+		x.intents = unknown
+		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
+	}
+	learnt, err := toolsearch.NewUsage(ctx, g, traces, x.model, x.vectors)
+	if err != nil && ctx.Err() == nil { // the model does not open: words are left
+		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
+	}
+	return learnt, err
 }
 
 func servedByTool(ids []string) bool {
@@ -141,8 +251,18 @@ func servedByTool(ids []string) bool {
 	return false
 }
 
-// close closes what Index has opened.
+// close ends what goes on and closes what Index has opened.
 func (x *toolIndex) close() (err error) {
+	x.mu.Lock()
+	x.closed = true
+	runs := []*run{x.warm, x.making}
+	x.mu.Unlock()
+	for _, r := range runs {
+		if r != nil {
+			r.cancel()
+			<-r.done
+		}
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.keywords != nil {
@@ -154,35 +274,4 @@ func (x *toolIndex) close() (err error) {
 		}
 	}
 	return err
-}
-
-// vectorMemory keeps vectors for as long as the process lives, so that one more
-// intent does not embed all others again.
-type vectorMemory struct {
-	vectors *lru.Cache[[32]byte, []float32]
-}
-
-// rememberedVectors bounds a vectorMemory to some 30 MB.
-const rememberedVectors = 20_000
-
-func newVectorMemory() (*vectorMemory, error) {
-	c, err := lru.New[[32]byte, []float32](rememberedVectors)
-	return &vectorMemory{c}, err
-}
-
-// Get implements toolsearch.VectorCache.
-func (m *vectorMemory) Get(keys [][32]byte) ([][]float32, error) {
-	vectors := make([][]float32, len(keys))
-	for i, k := range keys {
-		vectors[i], _ = m.vectors.Get(k)
-	}
-	return vectors, nil
-}
-
-// Put implements toolsearch.VectorCache.
-func (m *vectorMemory) Put(keys [][32]byte, vectors [][]float32) error {
-	for i, k := range keys {
-		m.vectors.Add(k, vectors[i])
-	}
-	return nil
 }
