@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -34,7 +35,7 @@ change; keyword search answers while vectors are still being made.`,
 		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error { return a.mcp(ctx, f) }),
 	}
-	cmd.Flags().StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,all}, or names of tools (default: core, and tools where some have been imported)")
+	cmd.Flags().StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,stages,all}, or names of tools (default: core, and tools where some have been imported)")
 	cmd.Flags().BoolVar(&f.noRecord, "no-record", false, "do not note which documents are read after which search (also usage.record = false)")
 	cmd.Flags().BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
 	cmd.Flags().BoolVar(&f.noIndex, "no-index", false, "do not index at the start, nor watch")
@@ -56,20 +57,29 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if err != nil {
 		return err
 	}
-	defer box.Close()
 	w, err := a.open(ctx, "mcp", workspace.Owning, func(o *workspace.Options) {
 		o.Background, o.Warm, o.Logger = !f.noIndex, true, log
 		o.Watch = f.watch && !f.noIndex
 		box.UseModel(o.Description, o.Model)
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, box.Close())
+	}
+	if slices.Contains(groups, tools.Catalog) {
+		box.Warm(log)
 	}
 	tasks, err := w.Tasks(nil)
 	if err != nil {
-		return errors.Join(err, w.Close())
+		return errors.Join(err, box.Close(), w.Close())
 	}
 	defer tasks.Close()
+	// Other tools start no work of this kind in the background.
+	var stages *workspace.Stages
+	if tools.Offers(groups, tools.Stages) {
+		if stages, err = a.openStages(w, log, stageFlags{}); err != nil {
+			return errors.Join(err, box.Close(), w.Close())
+		}
+	}
 	cfg := w.Config()
 	var engine tools.Engine = w
 	var recorder *tools.Recorder
@@ -85,6 +95,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		Groups:      groups,
 		Toolbox:     box,
 		Tasks:       tasks,
+		Stages:      stages,
 	})
 	err = server.ServeStdio(ctx, a.stdin, a.stdout)
 	closed := make(chan error, 1)
@@ -94,7 +105,11 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 				log.Warn("recording what was used", "error", err)
 			}
 		}
-		closed <- w.Close()
+		var err error
+		if stages != nil {
+			err = stages.Close()
+		}
+		closed <- errors.Join(err, box.Close(), w.Close())
 	}()
 	select {
 	case closeErr := <-closed:

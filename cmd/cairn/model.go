@@ -1,6 +1,8 @@
 package main
 
 import (
+	"sync"
+
 	"github.com/spf13/cobra"
 
 	"cairn/internal/workspace"
@@ -10,7 +12,11 @@ import (
 )
 
 // modelFlags choose the embedding model. The zero value is the built-in one.
-type modelFlags struct{ dir, engine string }
+type modelFlags struct {
+	dir, engine string
+	// shared opens the model that apply hands out, once; nil before apply.
+	shared func() (models.Embedder, error)
+}
 
 func (m *modelFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.dir, "model", "", "folder of an ONNX sentence encoder (default: the built-in all-MiniLM-L6-v2)")
@@ -20,22 +26,37 @@ func (m *modelFlags) add(cmd *cobra.Command) {
 // builtIn describes the shipped model.
 func builtIn() models.Description { return minilm.Description() }
 
-// apply tells a workspace which model to use. The built-in one is described
-// without being loaded; a folder has to be opened to know what it is.
+// apply tells a workspace which model to use. All that one run of the program
+// opens share one model: it is loaded by whoever needs it first and ends with
+// the process. The built-in one is described without being loaded; a folder
+// has to be opened to know what it is.
 func (m *modelFlags) apply(o *workspace.Options) error {
+	if m.shared == nil {
+		open := m.open
+		m.shared = sync.OnceValues(func() (models.Embedder, error) {
+			e, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return unowned{e}, nil
+		})
+	}
+	o.Description, o.Model = builtIn(), m.shared
 	if m.builtIn() {
-		o.Description = builtIn()
-		o.Model = m.open
 		return nil
 	}
-	e, err := m.open()
+	e, err := m.shared()
 	if err != nil {
 		return err
 	}
 	o.Description, o.ModelChosen = e.Description(), true
-	o.Model = func() (models.Embedder, error) { return e, nil }
 	return nil
 }
+
+// unowned is a model that none of those who use it closes.
+type unowned struct{ models.Embedder }
+
+func (unowned) Close() error { return nil }
 
 func (m *modelFlags) builtIn() bool { return m.dir == "" && (m.engine == "" || m.engine == "bert") }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ func (a *app) suggestCommand() *cobra.Command {
 	var tools, inUse []string
 	var most int
 	var mermaid, dot bool
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "suggest [flags] INTENT",
 		Short: "Plan which tools of the catalogue serve an intent",
@@ -45,7 +47,7 @@ between them. cairn runs none of them. With --tools, just those are arranged.`,
 					*list.ids = append(*list.ids, t.ID)
 				}
 			}
-			x, err := a.toolIndex(ctx, box)
+			x, err := a.toolIndex(ctx, box, wait)
 			if err != nil {
 				return err
 			}
@@ -72,6 +74,7 @@ between them. cairn runs none of them. With --tools, just those are arranged.`,
 	fs.StringSliceVar(&tools, "tools", nil, "arrange these tools, instead of choosing")
 	fs.StringSliceVar(&inUse, "context", nil, "tools in use")
 	fs.IntVar(&most, "max-tools", suggest.DefaultMaxTools, "most tools that are chosen; what they need comes beside")
+	addWait(cmd, &wait)
 	fs.BoolVar(&mermaid, "mermaid", false, "draw for mermaid")
 	fs.BoolVar(&dot, "dot", false, "draw for Graphviz")
 	cmd.MarkFlagsMutuallyExclusive("mermaid", "dot")

@@ -16,7 +16,7 @@ import (
 )
 
 type importFlags struct {
-	mcp                           bool
+	mcp, noEmbed                  bool
 	url, tokenEnv, server, source string
 }
 
@@ -31,7 +31,10 @@ FILE is an answer to tools/list, one tool a line (name, server, description,
 inputSchema, outputSchema, annotations, depends_on), or OpenAPI 3.0 or 3.1 in JSON or
 YAML; "-" is standard input. --mcp runs the command that follows and asks
 it; --url asks a server over HTTP. Importing a source again brings the catalogue
-up to date with it: tools it has no more are removed.`,
+up to date with it: tools it has no more are removed, and what changed is listed.
+
+The tools are found by keyword as soon as they are imported. Then their vectors are
+made, which can be interrupted: the first search goes on with them.`,
 		Example: `  cairn tools import --mcp npx -y @modelcontextprotocol/server-filesystem .
   cairn tools import --url https://example.com/mcp --token-env MCP_TOKEN
   cairn tools import --server shop openapi.yaml`,
@@ -45,6 +48,8 @@ up to date with it: tools it has no more are removed.`,
 	fs.StringVar(&f.url, "url", "", "endpoint of an MCP server")
 	fs.StringVar(&f.tokenEnv, "token-env", "", "environment variable that holds a bearer token for --url")
 	fs.StringVar(&f.server, "server", "", "name of the server (default: what it calls itself; in files, for tools that bring none)")
+	fs.BoolVar(&f.noEmbed, "no-embed", false, "leave the vectors to the first search; keywords find the tools at once")
+	a.model.add(cmd)
 	fs.StringVar(&f.source, "source", "", "name of the source, for importing it again (default: the file, command or URL)")
 	return cmd
 }
@@ -87,6 +92,38 @@ func (a *app) toolsImport(ctx context.Context, box *workspace.Toolbox, args []st
 			r.Flagged = append(r.Flagged, brokenTool{ID: t.ID, Flags: t.Flags})
 		}
 	}
+	if err := a.printImport(&r); err != nil || f.noEmbed || len(r.Added)+len(r.Changed) == 0 {
+		return err
+	}
+	return a.makeVectors(ctx, box)
+}
+
+// makeVectors makes the vectors that searches will want. Without them the tools
+// are found by keyword, so a model that fails is only a warning.
+func (a *app) makeVectors(ctx context.Context, box *workspace.Toolbox) error {
+	err := a.useModel(box)
+	if err == nil {
+		bar := a.newProgress()
+		defer bar.end()
+		if _, err := box.Index(ctx, bar.show); err != nil {
+			return err
+		}
+		err = box.WaitVectors(ctx, bar.show)
+		bar.end()
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: what was read is kept and found by keyword; the first search makes the vectors that are missing", ctx.Err())
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "cairn: warning: searches will answer by keywords alone: %s\n", plain(err.Error()))
+	}
+	return nil
+}
+
+// maxListed is how many tools of each kind of change are printed.
+const maxListed = 20
+
+func (a *app) printImport(r *importReport) error {
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -99,8 +136,22 @@ func (a *app) toolsImport(ctx context.Context, box *workspace.Toolbox, args []st
 	for _, b := range r.Flagged {
 		fmt.Fprintf(a.stderr, "cairn: warning: %s may speak to the model rather than to you: %s\n", plain(b.ID), flagText(b.Flags))
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %d tools (%d added, %d changed, %d removed, %d unchanged)\n",
+	_, err := fmt.Fprintf(a.stdout, "%s: %d tools (%d added, %d changed, %d removed, %d unchanged)\n",
 		plain(r.Source), r.Tools, len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
+	if len(r.Changed)+len(r.Removed)+r.Unchanged == 0 {
+		return err // the first import: all is new
+	}
+	for _, kind := range []struct {
+		mark string
+		ids  []string
+	}{{"+", r.Added}, {"~", r.Changed}, {"-", r.Removed}} {
+		for _, id := range kind.ids[:min(len(kind.ids), maxListed)] {
+			fmt.Fprintf(a.stdout, "  %s %s\n", kind.mark, plain(id))
+		}
+		if more := len(kind.ids) - maxListed; more > 0 {
+			fmt.Fprintf(a.stdout, "  %s and %d more; --json lists them all\n", kind.mark, more)
+		}
+	}
 	return err
 }
 

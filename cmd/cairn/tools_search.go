@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +16,7 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 	var limit int
 	var inUse []string
 	var explain bool
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:     "search [flags] QUERY",
 		Short:   "Find tools of the catalogue by what they do",
@@ -31,7 +34,7 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 				}
 				q.ContextTools = append(q.ContextTools, t.ID)
 			}
-			x, err := a.toolIndex(ctx, box)
+			x, err := a.toolIndex(ctx, box, wait)
 			if err != nil {
 				return err
 			}
@@ -44,21 +47,51 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 	}
 	cmd.Flags().IntVarP(&limit, "limit", "n", toolsearch.DefaultLimit, "most tools")
 	cmd.Flags().StringSliceVar(&inUse, "context", nil, "tools in use, which make what is used with them rank higher")
+	addWait(cmd, &wait)
 	cmd.Flags().BoolVar(&explain, "explain", false, "say what each score is made of")
 	a.model.add(cmd)
 	return cmd
 }
 
-// toolIndex is the toolbox's index, with progress on standard error.
-func (a *app) toolIndex(ctx context.Context, box *workspace.Toolbox) (*toolsearch.Index, error) {
-	var o workspace.Options
-	if err := a.model.apply(&o); err != nil {
+// addWait adds the flag of how long an answer may wait for vectors.
+func addWait(cmd *cobra.Command, wait *time.Duration) {
+	cmd.Flags().DurationVar(wait, "wait", 30*time.Second, "longest wait for vectors that have yet to be made; then keywords answer")
+}
+
+// toolIndex is the toolbox's index, with the vectors that can be made within
+// wait and progress on standard error. Without a model it searches by keywords.
+func (a *app) toolIndex(ctx context.Context, box *workspace.Toolbox, wait time.Duration) (*toolsearch.Index, error) {
+	if err := a.useModel(box); err != nil {
 		return nil, err
 	}
-	box.UseModel(o.Description, o.Model)
 	p := a.newProgress()
 	defer p.end()
-	return box.Index(ctx, p.show)
+	if _, err := box.Index(ctx, p.show); err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err := box.WaitVectors(limited, p.show)
+	p.end()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		fmt.Fprintf(a.stderr, "answering after %s with the vectors made so far; `cairn tools import` or a longer --wait makes the rest\n", wait)
+	case err != nil:
+		fmt.Fprintf(a.stderr, "cairn: warning: answering by keywords: %s\n", plain(err.Error()))
+	}
+	return box.Index(ctx, nil)
+}
+
+// useModel gives the toolbox the model of the flags.
+func (a *app) useModel(box *workspace.Toolbox) error {
+	var o workspace.Options
+	if err := a.model.apply(&o); err != nil {
+		return err
+	}
+	box.UseModel(o.Description, o.Model)
+	return nil
 }
 
 func (a *app) printTools(answer *toolsearch.Answer) error {
