@@ -193,11 +193,15 @@ func (c *Client) best(ctx context.Context, request *pb.QueryPoints, k int, pass 
 		if !all && (len(hits) < k || hits[k-1].Score-float64(found[len(found)-1].Score) < sameScore) {
 			continue
 		}
-		slices.SortFunc(hits, func(a, b store.Hit) int {
-			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Chunk, b.Chunk))
-		})
+		sortHits(hits)
 		return hits[:min(k, len(hits))], nil
 	}
+}
+
+func sortHits(hits []store.Hit) {
+	slices.SortFunc(hits, func(a, b store.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Chunk, b.Chunk))
+	})
 }
 
 // Scores implements store.Vectors. The scores are those of the original vectors.

@@ -1,0 +1,273 @@
+package qdrant
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	pb "github.com/qdrant/go-client/qdrant"
+
+	"cairn/internal/store"
+	"cairn/internal/store/text"
+)
+
+// Keyword is a store.Keyword in a collection: each chunk is a sparse vector of
+// BM25 weights by the analysis of internal/store/text, and the engine multiplies
+// by the inverse document frequency (its modifier IDF, by the same formula).
+//
+// Three things differ from the index on disk. The average length of chunks is
+// that of the first batch, since it is inside the weights; it moves little.
+// Document frequencies are those of a shard. And there is no dictionary, so a
+// fuzzy query finds nothing.
+//
+// Phrases and exclusions are checked on the chunks that come back, which is why
+// a chunk's text lies in the payload too.
+type Keyword struct {
+	client  *Client
+	name    string
+	shape   shape
+	records *Records
+	gate    gate
+
+	open  sync.Mutex
+	ready bool    // guarded by open
+	avg   float64 // words a chunk; 0 until known; guarded by open
+}
+
+var _ store.Keyword = (*Keyword)(nil)
+
+// averageRecord holds the average length of chunks, by collection.
+const averageRecord = "average"
+
+// standardAverage is the average length, in words, until a batch of at least
+// enoughEntries was seen: what the indexer's chunks of documentation have.
+const (
+	standardAverage = 90
+	enoughEntries   = 64
+)
+
+// Keyword returns the keyword index of the current generation. As with Vectors
+// the collection is made at the first use.
+func (c *Client) Keyword() *Keyword {
+	return &Keyword{client: c, name: c.target.Collection + "-words", shape: wordsShape(), records: c.Records()}
+}
+
+func wordsShape() shape { return shape{words: true, fields: labelFields} }
+
+func (x *Keyword) start(ctx context.Context) error {
+	x.open.Lock()
+	defer x.open.Unlock()
+	if x.ready {
+		return nil
+	}
+	err := x.client.first(ctx, x.name, x.shape)
+	x.ready = err == nil
+	return err
+}
+
+// average returns the average length that the weights are made with, and
+// settles it by the given batch when that is large enough and none is known.
+func (x *Keyword) average(ctx context.Context, entries []store.TextEntry) (float64, error) {
+	x.open.Lock()
+	defer x.open.Unlock()
+	if x.avg > 0 {
+		return x.avg, nil
+	}
+	for {
+		value, version, err := x.records.Get(ctx, averageRecord)
+		if err != nil {
+			return 0, err
+		}
+		known := map[string]float64{}
+		if version > 0 {
+			if err := json.Unmarshal(value, &known); err != nil {
+				return 0, fmt.Errorf("record %s: %w", averageRecord, err)
+			}
+		}
+		if avg := known[x.name]; avg > 0 {
+			x.avg = avg
+			return avg, nil
+		}
+		if len(entries) < enoughEntries {
+			return standardAverage, nil
+		}
+		total := 0
+		for _, e := range entries {
+			_, length := text.Terms(e)
+			total += length
+		}
+		known[x.name] = max(1, float64(total)/float64(len(entries)))
+		value, err = json.Marshal(known)
+		if err != nil {
+			return 0, err // unreachable: finite numbers always marshal
+		}
+		if _, err := x.records.Put(ctx, averageRecord, value, version); err != nil && !errors.Is(err, ErrConflict) {
+			return 0, err
+		}
+	}
+}
+
+// termIndex is the place of a term in sparse vectors. Two of a million terms
+// share one once in some ten thousand words; their weights are then added.
+func termIndex(term string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(term))
+	return h.Sum32()
+}
+
+func sparse(terms map[string]float64) (indices []uint32, values []float32) {
+	at := make(map[uint32]float64, len(terms))
+	for _, term := range slices.Sorted(maps.Keys(terms)) {
+		at[termIndex(term)] += terms[term]
+	}
+	for _, index := range slices.Sorted(maps.Keys(at)) {
+		indices, values = append(indices, index), append(values, float32(at[index]))
+	}
+	return indices, values
+}
+
+// Update implements store.Keyword.
+func (x *Keyword) Update(ctx context.Context, entries []store.TextEntry, stale []string) error {
+	last := make(map[string]int, len(entries))
+	for i := range entries {
+		if entries[i].Chunk == "" {
+			return fmt.Errorf("updating %s: entry %d has no chunk id", x.name, i)
+		}
+		last[entries[i].Chunk] = i
+	}
+	if err := x.start(ctx); err != nil {
+		return fmt.Errorf("updating %s: %w", x.name, err)
+	}
+	avg, err := x.average(ctx, entries)
+	if err != nil {
+		return fmt.Errorf("updating %s: %w", x.name, err)
+	}
+	stale = slices.DeleteFunc(slices.Clone(stale), func(id string) bool { _, ok := last[id]; return ok })
+	defer x.gate.write()()
+	var points []*pb.PointStruct
+	flush := func(names []string) error {
+		err := x.client.update(ctx, x.name, points, names)
+		points = points[:0]
+		return err
+	}
+	for i := range entries {
+		if last[entries[i].Chunk] != i {
+			continue
+		}
+		if points = append(points, wordsPoint(&entries[i], avg)); len(points) == upsertPoints {
+			if err := flush(nil); err != nil {
+				return fmt.Errorf("updating %s: %w", x.name, err)
+			}
+		}
+	}
+	if err := flush(stale); err != nil {
+		return fmt.Errorf("updating %s: %w", x.name, err)
+	}
+	return ctx.Err()
+}
+
+func wordsPoint(e *store.TextEntry, avg float64) *pb.PointStruct {
+	payload := chunkPayload(e.Chunk, e.Path, e.Labels)
+	payload["title"], payload["trail"] = pb.NewValueString(valid(e.Title)), stringList(e.Trail)
+	payload["body"] = pb.NewValueString(valid(e.Body))
+	vectors := map[string]*pb.Vector{}
+	if indices, values := sparse(text.Weights(*e, avg)); len(indices) > 0 {
+		vectors[wordsVector] = pb.NewVectorSparse(indices, values)
+	}
+	return &pb.PointStruct{Id: pointID(e.Chunk), Payload: payload, Vectors: pb.NewVectorsMap(vectors)}
+}
+
+// valid is s as protocol buffers take it.
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+// restrictedHits is how many chunks are looked at for phrases and exclusions at most.
+const restrictedHits = 4096
+
+// Search implements store.Keyword.
+func (x *Keyword) Search(ctx context.Context, q store.KeywordQuery, k int, f store.Filter) ([]store.Hit, error) {
+	if k <= 0 || q.Fuzzy {
+		return nil, ctx.Err()
+	}
+	if err := x.start(ctx); err != nil {
+		return nil, fmt.Errorf("searching %s: %w", x.name, err)
+	}
+	defer x.gate.read()()
+	question, err := text.Ask(q.Text).Resolve(func(term string) (bool, error) {
+		found, err := x.points(ctx, map[string]float64{term: 1}, nil, 1, false)
+		return len(found) > 0, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("searching %s: %w", x.name, err)
+	}
+	terms := question.Terms()
+	if len(terms) == 0 {
+		return nil, ctx.Err()
+	}
+	if question.Restricted() {
+		return x.restricted(ctx, question, k, f)
+	}
+	indices, values := sparse(terms)
+	request := &pb.QueryPoints{CollectionName: x.name, Using: pb.PtrOf(wordsVector), Query: pb.NewQuerySparse(indices, values), Filter: condition(f)}
+	hits, err := x.client.best(ctx, request, k, func(h store.Hit) bool { return h.Score > 0 && below(h.Chunk, f.PathPrefix) })
+	if err != nil {
+		return nil, fmt.Errorf("searching %s: %w", x.name, err)
+	}
+	return hits, nil
+}
+
+// restricted looks at the best chunks in turn and keeps those that the query admits.
+func (x *Keyword) restricted(ctx context.Context, q text.Question, k int, f store.Filter) ([]store.Hit, error) {
+	found, err := x.points(ctx, q.Terms(), condition(f), restrictedHits, true)
+	if err != nil {
+		return nil, fmt.Errorf("searching %s: %w", x.name, err)
+	}
+	var hits []store.Hit
+	for _, p := range found {
+		e := store.TextEntry{Chunk: p.Payload["chunk"].GetStringValue(), Title: p.Payload["title"].GetStringValue(), Body: p.Payload["body"].GetStringValue()}
+		e.Path, _, _, _ = store.SplitChunkID(e.Chunk)
+		for _, heading := range p.Payload["trail"].GetListValue().GetValues() {
+			e.Trail = append(e.Trail, heading.GetStringValue())
+		}
+		if p.Score > 0 && below(e.Chunk, f.PathPrefix) && q.Admits(e) {
+			hits = append(hits, store.Hit{Chunk: e.Chunk, Score: float64(p.Score)})
+		}
+	}
+	sortHits(hits)
+	return hits[:min(k, len(hits))], nil
+}
+
+// points returns the best points for the terms, with their texts if asked.
+func (x *Keyword) points(ctx context.Context, terms map[string]float64, f *pb.Filter, limit int, texts bool) (found []*pb.ScoredPoint, err error) {
+	fields := []string{"chunk"}
+	if texts {
+		fields = append(fields, "title", "trail", "body")
+	}
+	indices, values := sparse(terms)
+	err = x.client.read(ctx, func(ctx context.Context) error {
+		r, err := x.client.grpc.Points().Query(ctx, &pb.QueryPoints{
+			CollectionName: x.name, Using: pb.PtrOf(wordsVector), Query: pb.NewQuerySparse(indices, values), Filter: f,
+			Limit: pb.PtrOf(uint64(limit)), WithPayload: pb.NewWithPayloadInclude(fields...),
+		})
+		found = r.GetResult()
+		return err
+	})
+	return found, err
+}
+
+// Count implements store.Keyword.
+func (x *Keyword) Count() (int, error) {
+	ctx := context.Background()
+	if err := x.start(ctx); err != nil {
+		return 0, fmt.Errorf("counting %s: %w", x.name, err)
+	}
+	return x.client.count(ctx, x.name)
+}
+
+// Close implements store.Keyword. The client stays open.
+func (x *Keyword) Close() error { return nil }
