@@ -22,11 +22,12 @@ const (
 // unknownPath is the path strength where no path is known.
 const unknownPath = 0.5
 
-// Confidence is a weighted sum; the weights follow from Alpha and sum to 1:
+// Confidence is a weighted sum times the evidence of the edges; the weights
+// follow from Alpha and sum to 1:
 //
 //	f = (clamp(Alpha, 0.5, 1) − 0.5)·2
 //	HybridWeight = 0.55 + 0.30f, PageRankWeight = 0.30 − 0.25f, PathWeight = 0.15 − 0.05f
-//	Value = HybridWeight·Hybrid + PageRankWeight·PageRank + PathWeight·Path
+//	Value = Evidence · (HybridWeight·Hybrid + PageRankWeight·PageRank + PathWeight·Path)
 type Confidence struct {
 	Value          float64 `json:"value"`
 	Hybrid         float64 `json:"hybrid"`   // mean fit of the chosen tools, in [0, 1]
@@ -36,15 +37,56 @@ type Confidence struct {
 	HybridWeight   float64 `json:"hybrid_weight"`
 	PageRankWeight float64 `json:"pagerank_weight"`
 	PathWeight     float64 `json:"path_weight"`
+	// Evidence is the mean grade of the edges, 1 where nothing is claimed: no
+	// edges. Edges says what they stand on.
+	Evidence float64    `json:"evidence"`
+	Edges    EdgeCounts `json:"edges"`
 }
 
-// Confide computes a confidence from its parts.
+// EdgeCounts counts the edges of a plan by what they stand on.
+type EdgeCounts struct {
+	Exact    int `json:"exact"`
+	Alias    int `json:"alias"`
+	Partial  int `json:"partial"`
+	TypeOnly int `json:"type_only"`
+	Declared int `json:"declared"`
+	Sequence int `json:"sequence"`
+}
+
+// Confide computes a confidence from its parts, with the evidence of no edges.
 func Confide(hybrid, pageRank, path, alpha float64) Confidence {
 	f := (min(max(alpha, 0.5), 1) - 0.5) * 2
 	c := Confidence{Hybrid: hybrid, PageRank: pageRank, Path: path, Alpha: alpha,
-		HybridWeight: 0.55 + 0.30*f, PageRankWeight: 0.30 - 0.25*f, PathWeight: 0.15 - 0.05*f}
+		HybridWeight: 0.55 + 0.30*f, PageRankWeight: 0.30 - 0.25*f, PathWeight: 0.15 - 0.05*f, Evidence: 1}
 	c.Value = c.HybridWeight*hybrid + c.PageRankWeight*pageRank + c.PathWeight*path
 	return c
+}
+
+// stand multiplies the confidence by what the edges stand on. Two tools may be
+// joined by several bindings: each is a claim of its own.
+func (c *Confidence) stand(edges []Edge) {
+	var sum float64
+	for _, e := range edges {
+		sum += e.Grade
+		switch {
+		case e.Kind == "declared":
+			c.Edges.Declared++
+		case e.Kind == "sequence":
+			c.Edges.Sequence++
+		case e.Grade >= Exact:
+			c.Edges.Exact++
+		case e.Grade >= Alias:
+			c.Edges.Alias++
+		case e.Grade >= Partial:
+			c.Edges.Partial++
+		default:
+			c.Edges.TypeOnly++
+		}
+	}
+	if len(edges) > 0 {
+		c.Evidence = sum / float64(len(edges))
+	}
+	c.Value *= c.Evidence
 }
 
 // ModeOf is the mode of a confidence.

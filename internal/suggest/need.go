@@ -23,6 +23,7 @@ type step struct {
 	args map[string]any
 	// chosen is the ranking's entry; nil for what was given or pulled in.
 	chosen *toolsearch.Candidate
+	fit    float64 // in [0, 1]
 	why    string
 }
 
@@ -34,16 +35,16 @@ func prerequisites(x *toolsearch.Index, steps []step, literals []Literal) []step
 	for _, s := range steps {
 		in[s.tool.ID] = true
 	}
-	add := func(id, why string) {
+	add := func(id string, fit float64, why string) {
 		if t, ok := x.Tool(id); ok && !in[id] && len(steps) < maxSteps {
 			in[id] = true
-			steps = append(steps, step{tool: t, args: arguments(&t, literals), why: why})
+			steps = append(steps, step{tool: t, args: arguments(&t, literals), fit: fit, why: why})
 		}
 	}
 	for i := 0; i < len(steps); i++ {
 		id := steps[i].tool.ID
 		for _, n := range x.DirectNeeds(id) {
-			add(n, "declared to be needed by "+id)
+			add(n, steps[i].fit, "declared to be needed by "+id)
 		}
 		for p := range steps[i].tool.Takes {
 			in := &steps[i].tool.Takes[p]
@@ -53,7 +54,7 @@ func prerequisites(x *toolsearch.Index, steps []step, literals []Literal) []step
 			found := x.Givers(in.Name)
 			found = slices.DeleteFunc(slices.Clone(found), func(p string) bool { return p == id || !gives(x, p, in) })
 			if len(found) > 0 && len(found) <= maxProducers {
-				add(nearest(found, steps[i].tool.Server), "gives "+in.Name+", which "+id+" requires")
+				add(nearest(found, steps[i].tool.Server), steps[i].fit, "gives "+in.Name+", which "+id+" requires")
 			}
 		}
 	}

@@ -27,6 +27,7 @@ type evidence struct {
 	pair  [][]float64 // [i][j]: i before j
 	links [][]bool    // i and j were seen one after the other, in this order
 	chain bool        // plans of similar intents ran one tool after the other
+	trust float64     // how far those plans are to be trusted, in [0, 1]
 }
 
 // place is where in the intent a tool is asked for, 0 its beginning and 1 its end.
@@ -62,7 +63,8 @@ func learntOrder(ids []string, places []float64, r *toolsearch.Ranking, u *tools
 				chains += nb.Weight
 			}
 		}
-		e.chain = chains*r.Trust > 0.5
+		e.trust = min(1, chains*r.Trust)
+		e.chain = e.trust > 0.5
 	}
 	for i, a := range ids {
 		e.pair[i], e.links[i] = make([]float64, n), make([]bool, n)

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	stdcmp "cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,6 +105,61 @@ func TestConfidence(t *testing.T) {
 		if got := ModeOf(c); got != want {
 			t.Errorf("mode of %v is %v, want %v", c, got, want)
 		}
+	}
+}
+
+// TestConfidenceFollowsTheEvidence: what a plan's edges stand on decides how far
+// it may be acted upon; given tools have .85 + .05·0 + .10·.5 = .90 without edges.
+func TestConfidenceFollowsTheEvidence(t *testing.T) {
+	for _, c := range []struct {
+		name, producer, consumer string
+		evidence                 float64
+		counts                   EdgeCounts
+		mode                     Mode
+	}{
+		{"no edge", "a: x:string", "b: ticket:string", 1, EdgeCounts{}, Speculative},
+		{"exact", "a: -> ticketNumber:string", "b: ticket_number:string", Exact, EdgeCounts{Exact: 1}, Speculative},
+		{"alias", "a: -> tickets:array", "b: ticket:array", Alias, EdgeCounts{Alias: 1}, Speculative},
+		{"partial", "a: -> ticketPath:string", "b: ticketText:string", Partial, EdgeCounts{Partial: 1}, Advised},
+		{"type only", "a: -> parsed:object", "b: settings:object", TypeOnly, EdgeCounts{TypeOnly: 1}, ExplicitRequired},
+		{"exact and type only", "a: -> parsed:object ticket:string", "b: settings:object ticket:string", (Exact + TypeOnly) / 2, EdgeCounts{Exact: 1, TypeOnly: 1}, Advised},
+	} {
+		s := suggest(t, index(t, toolset(t, c.producer, c.consumer)), Request{Tools: []string{"a", "b"}})
+		if math.Abs(s.Parts.Evidence-c.evidence) > 1e-12 || s.Parts.Edges != c.counts || math.Abs(s.Confidence-.9*c.evidence) > 1e-12 || s.Mode != c.mode {
+			t.Errorf("%s: confidence %.3f, %+v, %s; want evidence %.2f, %+v, %s", c.name, s.Confidence, s.Parts, s.Mode, c.evidence, c.counts, c.mode)
+		}
+		if s.Tasks[0].Confidence != 1 {
+			t.Errorf("%s: a given tool has confidence %v", c.name, s.Tasks[0].Confidence)
+		}
+	}
+	// However well the tools fit, type alone does not let a plan run by itself.
+	x := index(t, toolset(t, "a: -> t0:string t1:string t2:string t3:string t4:string parsed:object",
+		"b: t0:string t1:string t2:string t3:string t4:string settings:object"))
+	s := suggest(t, x, Request{Tools: []string{"a", "b"}})
+	if s.Confidence < speculateFrom || s.Mode != Advised || !strings.Contains(strings.Join(s.Warnings, "\n"), "1 of 6 edges stand on the types of values alone") {
+		t.Errorf("confidence %v, %s, %q", s.Confidence, s.Mode, s.Warnings)
+	}
+	// A declared need is certain, and a prerequisite is as sure as what needs it.
+	s = suggest(t, index(t, office(t)), Request{Intent: "Delete rows of a table"})
+	if s.Parts.Evidence != 1 || s.Parts.Edges != (EdgeCounts{Declared: 1}) || s.Tasks[0].Confidence != s.Tasks[1].Confidence || s.Tasks[0].Confidence <= 0 {
+		t.Errorf("%+v %+v", s.Parts, s.Tasks)
+	}
+}
+
+// TestSizeIsLearnt: where similar intents took three tools, so does the plan;
+// with nothing learnt the same intent takes the one that stands out.
+func TestSizeIsLearnt(t *testing.T) {
+	tools := toolset(t, "open_valve: ", "check_pump: ", "close_valve: ", "paint_fence: ")
+	intent := "open valve at noon"
+	if got := toolsOf(suggest(t, index(t, tools), Request{Intent: intent})); !slices.Equal(got, []string{"open_valve"}) {
+		t.Fatalf("cold: %v", got)
+	}
+	var traces []toolsearch.Trace
+	for _, when := range []string{"one", "two", "six"} {
+		traces = append(traces, toolsearch.Trace{Intent: "open valve at " + when, Tools: []string{"open_valve", "check_pump", "close_valve"}, Edges: [][2]int{{0, 1}, {1, 2}}})
+	}
+	if got := toolsOf(suggest(t, index(t, tools, traces...), Request{Intent: intent})); !slices.Equal(got, []string{"open_valve", "check_pump", "close_valve"}) {
+		t.Errorf("learnt: %v", got)
 	}
 }
 
@@ -373,7 +429,19 @@ func checkPlan(t *testing.T, name string, x *toolsearch.Index, s *Suggestion) {
 			}
 		}
 	}
+	if p := s.Parts; s.Confidence < 0 || s.Confidence > 1 || len(s.Tasks) > 0 &&
+		math.Abs(s.Confidence-p.Evidence*(p.HybridWeight*p.Hybrid+p.PageRankWeight*p.PageRank+p.PathWeight*p.Path)) > 1e-12 {
+		t.Fatalf("%s: confidence %v is not what its parts give: %+v", name, s.Confidence, p)
+	}
+	if !slices.IsSortedFunc(s.DAG.Edges, func(a, b Edge) int {
+		return stdcmp.Or(at[a.FromTask]-at[b.FromTask], at[a.ToTask]-at[b.ToTask], strings.Compare(a.DataPath, b.DataPath))
+	}) {
+		t.Fatalf("%s: edges are not in the order in which they run: %+v", name, s.DAG.Edges)
+	}
 	for _, e := range s.DAG.Edges {
+		if e.Grade < TypeOnly || e.Grade > 1 {
+			t.Fatalf("%s: grade of %+v", name, e)
+		}
 		from, ok1 := at[e.FromTask]
 		to, ok2 := at[e.ToTask]
 		if !ok1 || !ok2 || from >= to || !slices.Contains(s.Tasks[to].DependsOn, e.FromTask) {

@@ -69,6 +69,7 @@ type Suggestion struct {
 // DAG is the plan as nodes and edges.
 type DAG struct {
 	Nodes []Node `json:"nodes"`
+	// Edges are in the order in which their producers, then their consumers, run.
 	Edges []Edge `json:"edges"`
 }
 
@@ -90,8 +91,10 @@ type Edge struct {
 	// Kind is "data" (by schema), "declared" (the tool says it needs the other)
 	// or "sequence" (learnt from use).
 	Kind string `json:"kind"`
-	// Grade is the evidence of a data edge, in [0.4, 1].
-	Grade     float64 `json:"grade,omitempty"`
+	// Grade is the evidence: of a data edge Exact, Alias, Partial or TypeOnly; of
+	// a declared one 1; of a sequence how far the similar intents that ran one
+	// tool after the other are to be trusted, at least TypeOnly, at most 1.
+	Grade     float64 `json:"grade"`
 	Ambiguous bool    `json:"ambiguous,omitempty"`
 	FromTask  string  `json:"from_task"`
 	ToTask    string  `json:"to_task"`
@@ -105,7 +108,8 @@ type Task struct {
 	DependsOn []string       `json:"depends_on"`
 	Layer     int            `json:"layer"`
 	DataPaths []string       `json:"data_paths"` // into this task
-	// Confidence is how well the tool fits, in [0, 1].
+	// Confidence is how well the tool fits, in [0, 1]: 1 for a tool that was
+	// given, and for a prerequisite what it is for the tool that needs it.
 	Confidence   float64  `json:"confidence"`
 	Rationale    string   `json:"rationale"`
 	Alternatives []Option `json:"alternatives"`

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ type planner struct {
 	after    [][2]int
 	kinds    map[[2]int]string // of what only the order is known
 	chain    bool              // similar plans ran one tool after the other
+	trust    float64           // in the sequences they teach
 	out      *Suggestion
 }
 
@@ -65,7 +67,7 @@ func (p *planner) given() error {
 			e.IDs = append(e.IDs, id)
 			continue
 		}
-		p.steps = append(p.steps, step{tool: t, args: arguments(&t, p.literals), why: "given"})
+		p.steps = append(p.steps, step{tool: t, args: arguments(&t, p.literals), fit: 1, why: "given"})
 	}
 	if len(e.IDs) > 0 {
 		return e
@@ -106,7 +108,7 @@ func (p *planner) chosen(ctx context.Context) error {
 		if !ok {
 			continue // the catalogue changed meanwhile
 		}
-		steps = append(steps, step{tool: t, args: arguments(&t, p.literals), chosen: &picks[i], why: reason(&picks[i], r)})
+		steps = append(steps, step{tool: t, args: arguments(&t, p.literals), chosen: &picks[i], fit: fit(&picks[i]), why: reason(&picks[i], r)})
 	}
 	p.picked = len(steps)
 	if len(steps) == 0 {
@@ -156,7 +158,7 @@ func (p *planner) order(steps []step) {
 		}
 	}
 	order := e.arrange()
-	p.chain = e.chain
+	p.chain, p.trust = e.chain, max(TypeOnly, e.trust)
 	p.kinds = map[[2]int]string{}
 	place := make([]int, len(order))
 	lastPicked := -1
@@ -216,12 +218,12 @@ func (p *planner) connect() error {
 	for n, s := range plan.Steps {
 		at[position(s.ID)] = n
 	}
-	p.edges(plan, tools)
+	p.edges(plan, tools, at)
 	for _, s := range plan.Steps {
 		i := position(s.ID)
 		st := &p.steps[i]
 		task := Task{ID: s.ID, Tool: s.Tool, Arguments: st.args, DependsOn: []string{}, Layer: s.Layer, DataPaths: []string{}, Rationale: st.why,
-			Alternatives: []Option{}, Dangerous: Dangerous(st.tool.Name), Confidence: fit(st.chosen)}
+			Alternatives: []Option{}, Dangerous: Dangerous(st.tool.Name), Confidence: st.fit}
 		node := Node{ID: s.ID, ToolID: s.Tool, Inputs: st.args, Dependencies: []string{}}
 		for _, d := range s.DependsOn {
 			task.DependsOn = append(task.DependsOn, d)
@@ -255,20 +257,31 @@ func (p *planner) connect() error {
 	return nil
 }
 
-// edges makes edges of bindings and of what only the order is known of.
-func (p *planner) edges(plan *Plan, tools []catalog.Tool) {
+// edges makes edges of bindings and of what only the order is known of. at is
+// where in the plan each step is.
+func (p *planner) edges(plan *Plan, tools []catalog.Tool, at []int) {
 	withData := map[[2]int]bool{}
 	for _, b := range plan.Bindings {
-		withData[[2]int{b.From, b.To}] = true
+		pair := [2]int{b.From, b.To}
+		withData[pair] = true
 		p.out.DAG.Edges = append(p.out.DAG.Edges, Edge{From: tools[b.From].ID, To: tools[b.To].ID, DataPath: b.DataPath(), Kind: "data",
 			Grade: b.Grade, Ambiguous: b.Ambiguous, FromTask: stepID(b.From), ToTask: stepID(b.To)})
 	}
 	for _, pair := range p.after {
-		if !withData[pair] {
-			p.out.DAG.Edges = append(p.out.DAG.Edges, Edge{From: tools[pair[0]].ID, To: tools[pair[1]].ID, Kind: p.kinds[pair],
-				FromTask: stepID(pair[0]), ToTask: stepID(pair[1])})
+		if withData[pair] {
+			continue
 		}
+		grade := Exact
+		if p.kinds[pair] == "sequence" {
+			grade = p.trust
+		}
+		p.out.DAG.Edges = append(p.out.DAG.Edges, Edge{From: tools[pair[0]].ID, To: tools[pair[1]].ID, Kind: p.kinds[pair], Grade: grade,
+			FromTask: stepID(pair[0]), ToTask: stepID(pair[1])})
 	}
+	slices.SortStableFunc(p.out.DAG.Edges, func(a, b Edge) int {
+		place := func(task string) int { return at[position(task)] }
+		return cmp.Or(place(a.FromTask)-place(b.FromTask), place(a.ToTask)-place(b.ToTask), cmp.Compare(a.DataPath, b.DataPath))
+	})
 }
 
 // maxAlternatives bounds the tools named beside a task's own.
@@ -347,6 +360,7 @@ func (p *planner) judge() {
 		strength /= float64(len(s.Paths))
 	}
 	s.Parts = Confide(hybrid, pageRank, strength, alpha)
+	s.Parts.stand(s.DAG.Edges)
 	if len(p.steps) == 0 {
 		s.Parts.Value = 0
 	}
@@ -360,6 +374,12 @@ func (p *planner) judge() {
 	}
 	if len(dangerous) > 0 {
 		p.warn("dangerous by name, confirm before running: %s", strings.Join(unique(dangerous), ", "))
+		if s.Mode == Speculative {
+			s.Mode = Advised
+		}
+	}
+	if n := s.Parts.Edges.TypeOnly; n > 0 {
+		p.warn("%d of %d edges stand on the types of values alone", n, len(s.DAG.Edges))
 		if s.Mode == Speculative {
 			s.Mode = Advised
 		}
