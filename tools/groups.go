@@ -26,11 +26,13 @@ const (
 	Docs Group = "docs"
 	// Catalog finds tools, plans with them and records how they are used; it needs Options.Toolbox.
 	Catalog Group = "catalog"
+	// Stages run long questions in stages; it needs Options.Stages.
+	Stages Group = "stages"
 	// All is every tool.
 	All Group = "all"
 )
 
-var groups = []Group{Core, Tasks, DAG, Docs, Catalog, All}
+var groups = []Group{Core, Tasks, DAG, Docs, Catalog, Stages, All}
 
 // offer is a tool with the groups it belongs to, beside All.
 type offer struct {
@@ -80,6 +82,15 @@ func offers(e Engine, o *Options) []offer {
 			offer{recordUsage(box), []Group{Catalog}},
 		)
 	}
+	if st := o.Stages; st != nil {
+		list = append(list,
+			offer{stageCreate(st), []Group{Stages}},
+			offer{stageGet(st), []Group{Stages}},
+			offer{stageAdvance(st), []Group{Stages}},
+			offer{stageAbort(st), []Group{Stages}},
+			offer{stageList(st), []Group{Stages}},
+		)
+	}
 	return list
 }
 
@@ -93,11 +104,21 @@ func ParseGroups(list string) ([]Group, error) {
 			g = Catalog
 		}
 		if !slices.Contains(groups, g) && !slices.Contains(toolNames(), string(g)) {
-			return nil, fmt.Errorf("unknown group of tools %q, want {core,tasks,dag,docs,tools,all} or names of tools", name)
+			return nil, fmt.Errorf("unknown group of tools %q, want {core,tasks,dag,docs,tools,stages,all} or names of tools", name)
 		}
 		chosen = append(chosen, g)
 	}
 	return chosen, nil
+}
+
+// Offers reports whether some tool of group g is among the chosen groups.
+func Offers(chosen []Group, g Group) bool {
+	if slices.Contains(chosen, All) || slices.Contains(chosen, g) {
+		return true
+	}
+	return slices.ContainsFunc(everything(), func(c offer) bool {
+		return slices.Contains(c.in, g) && slices.Contains(chosen, Group(c.tool.name))
+	})
 }
 
 // offered are the tools of the chosen groups, in an order that does not depend
@@ -120,9 +141,13 @@ func offered(e Engine, o *Options) []tool {
 // toolNames are the names of all tools there are.
 func toolNames() []string {
 	var names []string
-	// Nothing is called, so nothing has to be open.
-	for _, c := range offers(nil, &Options{Toolbox: &workspace.Toolbox{}, Tasks: &workspace.Tasks{}}) {
+	for _, c := range everything() {
 		names = append(names, c.tool.name)
 	}
 	return names
+}
+
+// everything is every tool there is. Nothing is called, so nothing has to be open.
+func everything() []offer {
+	return offers(nil, &Options{Toolbox: &workspace.Toolbox{}, Tasks: &workspace.Tasks{}, Stages: &workspace.Stages{}})
 }

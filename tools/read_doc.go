@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"cairn/internal/store/graph"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 )
@@ -54,6 +56,11 @@ func readDoc(e Engine) tool {
 			}
 			if err := decode(c.args, &a); err != nil {
 				return nil, err
+			}
+			// Question tasks name what they found "doc:path#anchor".
+			a.Path = strings.TrimPrefix(a.Path, graph.DocumentPrefix)
+			for i, path := range a.Paths {
+				a.Paths[i] = strings.TrimPrefix(path, graph.DocumentPrefix)
 			}
 			r := retriever.ReadRequest{Path: a.Path, Anchor: a.Anchor, Paths: a.Paths, Next: a.Next, ExpectedHash: a.ExpectedHash}
 			if a.MaxTokens != nil {

@@ -41,6 +41,8 @@ type Options struct {
 	// Tasks is what the tools of Tasks and DAG work on, and those of Docs that do
 	// more than read; without it they are not offered.
 	Tasks *workspace.Tasks
+	// Stages is what the tools of Stages work on; without it they are not offered.
+	Stages *workspace.Stages
 	// Now is the clock of the limits; nil is time.Now.
 	Now func() time.Time
 }

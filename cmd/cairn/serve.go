@@ -55,7 +55,7 @@ request needs a token (` + "`cairn token new`" + `), unless --auth off says othe
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:7420", "address to listen on; port 0 takes a free one")
-	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,all}, or names of tools (default: core, and tools where some have been imported)")
+	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,stages,all}, or names of tools (default: core, and tools where some have been imported)")
 	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
 	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start")
 	fs.StringVar(&f.auth, "auth", "auto", "ask for tokens: auto (everywhere but on loopback), on or off")

@@ -219,6 +219,10 @@ func NeedsCaller(s *State) bool {
 	return s.Status.Final() || s.Status == Waiting && s.Machine.Rules.delegates(s.Current)
 }
 
+// Outside reports whether the current stage of a task is done by somebody
+// outside, whether or not they have claimed it.
+func Outside(s *State) bool { return s.Machine.Rules.delegates(s.Current) }
+
 // Run works on stages, n at a time, until ctx ends; those this engine has no
 // Work for are passed over. It also ends what has timed out, sends what was
 // left unsent, and forgets what is over.

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
@@ -196,3 +197,15 @@ const (
 	Inserted  Action = "insert"   // web_search was inserted
 	Stopped   Action = "abort"
 )
+
+// Encode is the JSON that stores keep of a State or an Entry. Unlike
+// json.Marshal it leaves <, > and & in the outputs of stages as they are.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -324,7 +324,7 @@ func extract(found Lookup) (string, []Source) {
 
 // output puts v into r as its output.
 func output(v any, r Result) (Result, error) {
-	text, err := json.Marshal(v)
+	text, err := Encode(v)
 	if err != nil {
 		return Result{}, err
 	}

@@ -356,11 +356,11 @@ func load(tx *kv.Tx, id string) (*stage.State, error) {
 
 // put stores a state and all that follows from it. old is nil for a new task.
 func put(tx *kv.Tx, old, st *stage.State, fx *stage.Effects) error {
-	text, err := json.Marshal(st)
+	text, err := stage.Encode(st)
 	if err != nil {
 		return err
 	}
-	entry, err := json.Marshal(fx.Entry)
+	entry, err := stage.Encode(fx.Entry)
 	if err != nil {
 		return err
 	}
