@@ -197,21 +197,14 @@ func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) ([
 	if err != nil {
 		return nil, err
 	}
-	scores := make([]float64, len(chunks))
-	read := snap.reader()
+	slots := make([]int, len(chunks))
 	for i, id := range chunks {
-		scores[i] = math.NaN()
-		slot, ok := snap.lookup(id)
-		if !ok {
-			continue
+		slots[i] = -1
+		if slot, ok := snap.lookup(id); ok {
+			slots[i] = slot
 		}
-		vector, err := read.vector(slot)
-		if err != nil {
-			return nil, err
-		}
-		scores[i] = dot(query, vector)
 	}
-	return scores, nil
+	return snap.exact(query, slots, s.threads(snap))
 }
 
 // Close ends the store. Searches under way finish or return an error. Closing

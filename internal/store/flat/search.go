@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,14 +14,15 @@ import (
 )
 
 const (
-	// headFactor and minHead say how many vectors are scored again for k hits.
-	headFactor, minHead = 4, 64
-	// margin is what an 8-bit cosine may be off. Candidates that cannot reach
-	// the k-th best even so are not read. Measured on 10,000 MiniLM vectors
-	// the error has a standard deviation of 0.0006 (see TestErrorOfCodes).
-	margin = 0.008
+	// margin is what an 8-bit cosine may be off, measured on 10,000 MiniLM
+	// vectors as a standard deviation of 0.0006 (see TestErrorOfCodes). A
+	// vector whose 8-bit cosine is twice as much below the k-th best cannot be
+	// among the best k.
+	margin = 0.004
 	// threadBytes of codes are worth a goroutine of their own: some 0.2 ms.
 	threadBytes = 4 << 20
+	// readBatch vectors are read from the file before the work is divided anew.
+	readBatch = 16
 )
 
 // candidate is a slot with its score in units of the query's scale.
@@ -32,7 +34,7 @@ type candidate struct {
 // scratch is what one scanning goroutine needs.
 type scratch struct {
 	dots [blockLen]int32
-	best []candidate
+	best selection
 }
 
 // Search returns the k chunks nearest to the unit vector query that pass the
@@ -48,13 +50,15 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 	k = min(k, snap.live)
 	scan := &scan{
 		ctx: ctx, snap: snap, kernel: s.kernel, pool: &s.scratch,
-		query: newQuery(queryVector, snap.stride), head: min(max(headFactor*k, minHead), snap.live), allowed: snap.allowed(f),
+		query: newQuery(queryVector, snap.stride), k: k, allowed: snap.allowed(f),
 	}
-	head, err := scan.run(s.threads(snap))
+	scan.slack = 2 * margin / scan.query.scale
+	threads := s.threads(snap)
+	near, err := scan.run(threads)
 	if err != nil {
 		return nil, err
 	}
-	return snap.rescore(head, queryVector, scan.query.scale, k)
+	return snap.rescore(near, queryVector, k, threads)
 }
 
 func (s *Store) threads(snap *snapshot) int {
@@ -86,74 +90,53 @@ type scan struct {
 	kernel  kernel
 	pool    *sync.Pool
 	query   *query
-	head    int
+	k       int
+	slack   float32 // twice the margin, in units of the query's scale
 	allowed []uint64
 }
 
-// run returns the head, best first.
+// run returns every slot that can be among the best k, in no order.
 func (c *scan) run(threads int) ([]candidate, error) {
-	parts := make([][]candidate, threads)
-	g := workers()
 	blocks := (c.snap.n + blockLen - 1) / blockLen
-	for t := range threads {
-		part := func() (err error) {
-			parts[t], err = c.blocks(blocks*t/threads, blocks*(t+1)/threads)
-			return err
+	workers := make([]*scratch, threads)
+	share(threads, blocks, func(worker, i int) {
+		if c.ctx.Err() != nil {
+			return
 		}
-		if threads == 1 {
-			if err := part(); err != nil {
-				return nil, err
+		work := workers[worker]
+		if work == nil {
+			if work, _ = c.pool.Get().(*scratch); work == nil {
+				work = new(scratch)
 			}
-			continue
-		}
-		g.Go(part)
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	all := slices.Concat(parts...)
-	slices.SortFunc(all, c.compare)
-	return all[:min(len(all), c.head)], nil
-}
-
-// compare orders candidates best first, ties by chunk id: a total order, so
-// the head does not depend on how the scan was divided.
-func (c *scan) compare(a, b candidate) int {
-	if a.score != b.score {
-		return cmp.Compare(b.score, a.score)
-	}
-	return strings.Compare(c.snap.id(int(a.slot)), c.snap.id(int(b.slot)))
-}
-
-// blocks scans a range of blocks and returns its best, in no order.
-func (c *scan) blocks(from, to int) ([]candidate, error) {
-	work, _ := c.pool.Get().(*scratch)
-	if work == nil {
-		work = new(scratch)
-	}
-	defer c.pool.Put(work)
-	best := work.best[:0]
-	for i := from; i < to; i++ {
-		if err := c.ctx.Err(); err != nil {
-			return nil, err
+			work.best.reset(c.k, c.slack)
+			workers[worker] = work
 		}
 		b, n := c.snap.blocks[i], min(blockLen, c.snap.n-i*blockLen)
 		dots := work.dots[:n]
 		c.kernel.dots(dots, b.codes, c.query, c.snap.stride)
-		best = c.collect(best, dots, b, i*blockLen)
+		c.collect(&work.best, dots, b, i*blockLen)
+	})
+	if err := c.ctx.Err(); err != nil {
+		return nil, err
 	}
-	work.best = best
-	return slices.Clone(best), nil
+	var all selection
+	all.reset(c.k, c.slack)
+	for _, work := range workers {
+		if work != nil {
+			all.items = append(all.items, work.best.items...)
+			c.pool.Put(work)
+		}
+	}
+	all.cut()
+	return all.items, nil
 }
 
-// collect puts the slots of a block that are among the best into the heap best,
-// whose root is the worst of them.
-func (c *scan) collect(best []candidate, dots []int32, b *block, first int) []candidate {
+// collect offers the slots of a block to best.
+func (c *scan) collect(best *selection, dots []int32, b *block, first int) {
 	scales := b.scale[:len(dots)]
-	full := len(best) == c.head
 	for i, d := range dots {
 		score := float32(d-c.query.bias) * scales[i]
-		if full && score < best[0].score {
+		if score < best.floor {
 			continue
 		}
 		slot := first + i
@@ -163,67 +146,57 @@ func (c *scan) collect(best []candidate, dots []int32, b *block, first int) []ca
 		if doc := b.doc[i]; c.allowed != nil && c.allowed[doc>>6]>>(doc&63)&1 == 0 {
 			continue
 		}
-		x := candidate{score: score, slot: uint32(slot)}
-		if !full {
-			best = append(best, x)
-			c.up(best)
-			full = len(best) == c.head
-		} else if c.compare(x, best[0]) < 0 {
-			best[0] = x
-			c.down(best)
-		}
-	}
-	return best
-}
-
-func (c *scan) up(h []candidate) {
-	for i := len(h) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if c.compare(h[i], h[parent]) <= 0 {
-			return
-		}
-		h[i], h[parent] = h[parent], h[i]
-		i = parent
+		best.add(candidate{score: score, slot: uint32(slot)})
 	}
 }
 
-func (c *scan) down(h []candidate) {
-	for i := 0; ; {
-		worst := i
-		for child := 2*i + 1; child < min(2*i+3, len(h)); child++ {
-			if c.compare(h[child], h[worst]) > 0 {
-				worst = child
+// rescore scores candidates with their float32 vectors and returns the best k.
+func (s *snapshot) rescore(near []candidate, queryVector []float32, k, threads int) ([]store.Hit, error) {
+	slots := make([]int, len(near))
+	for i, c := range near {
+		slots[i] = int(c.slot)
+	}
+	slices.Sort(slots) // the order of the file
+	scores, err := s.exact(queryVector, slots, threads)
+	if err != nil {
+		return nil, err
+	}
+	hits := make([]store.Hit, len(slots))
+	for i, slot := range slots {
+		hits[i] = store.Hit{Chunk: s.id(slot), Score: scores[i]}
+	}
+	slices.SortFunc(hits, compareHits)
+	return slices.Clip(hits[:min(k, len(hits))]), nil
+}
+
+// exact returns the cosines of slots in float32, NaN for slot -1.
+func (s *snapshot) exact(queryVector []float32, slots []int, threads int) ([]float64, error) {
+	scores := make([]float64, len(slots))
+	errs := make([]error, threads)
+	readers := make([]*vectorReader, threads)
+	share(threads, (len(slots)+readBatch-1)/readBatch, func(worker, batch int) {
+		if readers[worker] == nil {
+			readers[worker] = s.reader()
+		}
+		for i := batch * readBatch; i < min((batch+1)*readBatch, len(slots)) && errs[worker] == nil; i++ {
+			if slots[i] < 0 {
+				scores[i] = math.NaN()
+				continue
 			}
+			vector, err := readers[worker].vector(slots[i])
+			if err != nil {
+				errs[worker] = err
+				return
+			}
+			scores[i] = dot(queryVector, vector)
 		}
-		if worst == i {
-			return
-		}
-		h[i], h[worst] = h[worst], h[i]
-		i = worst
-	}
-}
-
-// rescore scores the head, best first, again with float32 vectors and returns
-// the best k. It ends where what is left cannot reach the k-th any more.
-func (s *snapshot) rescore(head []candidate, queryVector []float32, scale float32, k int) ([]store.Hit, error) {
-	hits := make([]store.Hit, 0, k+1)
-	read := s.reader()
-	for _, c := range head {
-		if len(hits) == k && float64(c.score*scale)+margin < hits[k-1].Score {
-			break
-		}
-		vector, err := read.vector(int(c.slot))
+	})
+	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
-		hit := store.Hit{Chunk: s.id(int(c.slot)), Score: dot(queryVector, vector)}
-		at, _ := slices.BinarySearchFunc(hits, hit, compareHits)
-		if at == k {
-			continue
-		}
-		hits = slices.Insert(hits, at, hit)[:min(k, len(hits)+1)]
 	}
-	return hits, nil
+	return scores, nil
 }
 
 func compareHits(a, b store.Hit) int {

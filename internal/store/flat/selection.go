@@ -1,0 +1,79 @@
+package flat
+
+import "math"
+
+// selection keeps every candidate whose score is at most slack below the k-th
+// best so far. It looks for that one only now and then, when it holds many
+// more than k: most of a scan is then one comparison with floor a vector.
+type selection struct {
+	k, limit int
+	slack    float32
+	// floor is a score that the k-th best less slack is known to reach.
+	floor float32
+	items []candidate
+}
+
+func (s *selection) reset(k int, slack float32) {
+	*s = selection{k: k, limit: 2*k + 1024, slack: slack, floor: float32(math.Inf(-1)), items: s.items[:0]}
+}
+
+// add takes in a candidate that is not below floor.
+func (s *selection) add(c candidate) {
+	s.items = append(s.items, c)
+	if len(s.items) < s.limit {
+		return
+	}
+	s.cut()
+	if len(s.items) > s.limit/2 { // many alike
+		s.limit = 2 * len(s.items)
+	}
+}
+
+// cut drops what is too far below the k-th best.
+func (s *selection) cut() {
+	if len(s.items) <= s.k {
+		return
+	}
+	s.floor = nth(s.items, s.k-1) - s.slack
+	kept := s.items[:0]
+	for _, c := range s.items {
+		if c.score >= s.floor {
+			kept = append(kept, c)
+		}
+	}
+	s.items = kept
+}
+
+// nth returns the score that would be at place n if items were sorted best
+// first, and reorders them: Hoare's selection ("Algorithm 65: Find",
+// CACM 4(7), 1961) with the median of three as pivot.
+func nth(items []candidate, n int) float32 {
+	low, high := 0, len(items)-1
+	for low < high {
+		a, b, c := items[low].score, items[low+(high-low)/2].score, items[high].score
+		pivot := max(min(a, b), min(max(a, b), c))
+		i, j := low, high
+		for i <= j {
+			for items[i].score > pivot {
+				i++
+			}
+			for items[j].score < pivot {
+				j--
+			}
+			if i <= j {
+				items[i], items[j] = items[j], items[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case n <= j:
+			high = j
+		case n >= i:
+			low = i
+		default:
+			return items[n].score
+		}
+	}
+	return items[n].score
+}

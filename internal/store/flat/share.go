@@ -1,0 +1,32 @@
+package flat
+
+import "sync/atomic"
+
+// share calls work(worker, i) once for every i below n, on the caller's
+// goroutine (worker 0) and on up to threads-1 others, and returns when all
+// calls have. Whoever is free takes the next i, and the caller does not wait
+// for a goroutine that has not begun: a processor that sleeps can take
+// milliseconds to wake on a virtual machine, which is longer than most scans.
+func share(threads, n int, work func(worker, i int)) {
+	var next, ended atomic.Int64
+	all := make(chan struct{})
+	run := func(worker int) {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return
+			}
+			work(worker, i)
+			if int(ended.Add(1)) == n {
+				close(all)
+			}
+		}
+	}
+	for worker := 1; worker < min(threads, n); worker++ {
+		go run(worker)
+	}
+	if n > 0 {
+		run(0)
+		<-all
+	}
+}
