@@ -40,6 +40,9 @@ var priorities = []string{"low", "medium", "high", "critical"}
 
 const defaultPriority = "medium"
 
+// largeCard in bytes is beyond what anybody reads as a card.
+const largeCard = 1 << 20
+
 // idPattern is that of the ids given out.
 var idPattern = regexp.MustCompile(`^[a-z0-9]{6}$`)
 
@@ -64,6 +67,9 @@ func parse(id, path string, content []byte, info fs.FileInfo) (c *Card, broken *
 	c.ID = id
 	note := func(kind, format string, args ...any) {
 		c.Problems = append(c.Problems, problem(kind, format, args...))
+	}
+	if n := len(content); n > largeCard {
+		note(Large, "the card has %.1f MB", float64(n)/1e6)
 	}
 	if !idPattern.MatchString(id) {
 		note(OddName, "file name %q is no card id", id)
@@ -120,7 +126,11 @@ func firstHeading(body []byte) string {
 	for line := range strings.Lines(string(body[:min(len(body), 4<<10)])) {
 		line = strings.TrimSpace(line)
 		if text := strings.TrimLeft(line, "#"); len(text) < len(line) && strings.HasPrefix(text, " ") {
-			return strings.TrimSpace(text)
+			text = strings.TrimSpace(text)
+			if open := strings.TrimRight(text, "#"); strings.HasSuffix(open, " ") { // a closing row
+				text = strings.TrimSpace(open)
+			}
+			return text
 		}
 	}
 	return ""

@@ -518,7 +518,7 @@ func TestCheck(t *testing.T) {
 	}
 	want := []string{"aaaaa1 date", "aaaaa1 duplicate-id", "aaaaa1 estimate", "aaaaa1 priority", "aaaaa1 single-tag", "aaaaa1 status",
 		"aaaaa2 active-without-assignee", "aaaaa2 duplicate-id", "aaaaa2 no-title", "aaaaa2 other-id", "aaaaa2 single-tag", "aaaaa2 stale",
-		"aaaaa3 bad-yaml", "aaaaa4 no-front-matter", "aaaaa5 cycle", "aaaaa6 missing-dependency", "binary unreadable", "odd name"}
+		"aaaaa3 bad-yaml", "aaaaa4 no-front-matter", "aaaaa5 cycle", "aaaaa6 missing-dependency", "big000 large", "binary unreadable", "odd name"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}

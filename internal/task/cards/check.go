@@ -27,6 +27,7 @@ const (
 	NoFrontMatter = "no-front-matter"
 	Unreadable    = "unreadable"
 	OddName       = "name"
+	Large         = "large"
 	OtherID       = "other-id"
 	DuplicateID   = "duplicate-id"
 	NoTitle       = "no-title"
@@ -48,6 +49,7 @@ var fixes = map[string]string{
 	NoFrontMatter: "begin the file with a block of \"key: value\" lines between two \"---\" lines",
 	Unreadable:    "make it a readable UTF-8 file of at most 10 MB that is no symbolic link",
 	OddName:       "rename the file to six of a-z and 0-9, and the depends_on that name it",
+	Large:         "move the text into a document and name it in the card",
 	OtherID:       "remove id from the front matter: the file name is the id",
 	DuplicateID:   "remove id from the front matter: the file name is the id",
 	NoTitle:       "add title: to the front matter",

@@ -1,0 +1,145 @@
+package cards
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"cairn/internal/markdown"
+	"cairn/internal/task/files"
+)
+
+// repairs are the kinds of problems with one obvious repair.
+var repairs = map[string]bool{NoFrontMatter: true, NoTitle: true, OtherID: true, DuplicateID: true, OddStatus: true, OddPriority: true, OddDate: true}
+
+// Repairable reports whether Repair does away with problems of a kind.
+func Repairable(kind string) bool { return repairs[kind] }
+
+// Repair does away with the problems of cards that have one obvious repair,
+// and says what it did, a line each: a missing front matter or title is made
+// from the first heading, an id that contradicts the file name removed, an unknown status becomes
+// todo, an unknown priority medium unless it means another, a time is
+// written as RFC 3339, or as now when it cannot be read. Nothing else of the
+// files changes, and a second repair finds nothing to do.
+func (s *Store) Repair(ctx context.Context) (done []string, err error) {
+	problems, err := s.Check()
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, p := range problems {
+		if repairs[p.Kind] && (len(paths) == 0 || paths[len(paths)-1] != p.Path) { // by path, as Check sorts them
+			paths = append(paths, p.Path)
+		}
+	}
+	for _, p := range paths {
+		var what []string
+		_, err := s.files.Edit(ctx, p, func(old []byte, _ files.Stamp) ([]byte, error) {
+			text, repaired, err := s.repaired(p, old)
+			what = repaired
+			return text, err
+		})
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrChanged) {
+			continue // somebody is at it
+		}
+		if err != nil {
+			return done, fileError(p, err)
+		}
+		for _, w := range what {
+			done = append(done, p+": "+w)
+		}
+	}
+	return done, nil
+}
+
+// meant are priorities of other systems.
+var meant = map[string]string{"urgent": "critical", "blocker": "critical", "highest": "critical", "p0": "critical", "major": "high", "p1": "high",
+	"normal": "medium", "p2": "medium", "minor": "low", "lowest": "low", "p3": "low", "trivial": "low"}
+
+// repaired is a card's text after its repair.
+func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err error) {
+	id := strings.TrimSuffix(path.Base(p), ".md")
+	now := s.now().UTC().Truncate(time.Second)
+	fm := markdown.ReadFrontMatter(text)
+	if fm.Err != nil {
+		return text, nil, nil
+	}
+	title := firstHeading(text[fm.End:])
+	if title == "" {
+		title = id
+	}
+	if !fm.Found() {
+		bom := []byte("\xef\xbb\xbf")
+		rest, _ := bytes.CutPrefix(text, bom)
+		head, err := markdown.NewFrontMatter(markdown.FieldEdit{Key: "title", Value: title}, markdown.FieldEdit{Key: "status", Value: "todo"},
+			markdown.FieldEdit{Key: "priority", Value: defaultPriority}, markdown.FieldEdit{Key: "created", Value: now})
+		if err != nil {
+			return nil, nil, err
+		}
+		if bytes.Contains(rest, []byte("\r\n")) {
+			head = bytes.ReplaceAll(head, []byte("\n"), []byte("\r\n"))
+		}
+		return append(head, rest...), []string{"front matter made, with the title " + strconv.Quote(title)}, nil
+	}
+	info, err := s.files.Stat(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, broken := parse(id, p, text, info)
+	if broken != nil {
+		return text, nil, nil
+	}
+	var edits []markdown.FieldEdit
+	set := func(key string, value any, format string, args ...any) {
+		edits, what = append(edits, markdown.FieldEdit{Key: key, Value: value}), append(what, fmt.Sprintf(format, args...))
+	}
+	for _, problem := range c.Problems {
+		switch problem.Kind {
+		case NoTitle:
+			set("title", title, "title %q from its heading or name", title)
+		case OtherID:
+			set("id", nil, "id %q removed", fm.String("id"))
+		case OddStatus:
+			set("status", "todo", "status %q is todo now", fm.String("status"))
+		case OddPriority:
+			better := meant[strings.ToLower(fm.String("priority"))]
+			if better == "" {
+				better = defaultPriority
+			}
+			set("priority", better, "priority %q is %s now", fm.String("priority"), better)
+		case OddDate:
+			key, _, _ := strings.Cut(problem.Message, " ")
+			at := anyTime(fm.String(key))
+			if at.IsZero() {
+				at = now
+			}
+			set(key, at, "%s %q is %s now", key, fm.String(key), at.Format(time.RFC3339))
+		}
+	}
+	if len(edits) == 0 {
+		return text, nil, nil
+	}
+	out, err = markdown.EditFrontMatter(text, edits...)
+	if err != nil {
+		return text, nil, nil // written in a way that only its author can change
+	}
+	return out, what, nil
+}
+
+// anyTime reads a time as parseTime does, or as seconds since 1970; the zero
+// time for nothing readable.
+func anyTime(text string) time.Time {
+	if at, _ := parseTime(text); !at.IsZero() {
+		return at
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 100_000_000 && n < 1<<35 {
+		return time.Unix(n, 0).UTC()
+	}
+	return time.Time{}
+}
