@@ -61,7 +61,7 @@ func New(tasks []Task) (*Graph, error) {
 		g.index[t.ID] = i
 	}
 	// The lists lie in two pieces of memory, counted before they are filled.
-	seen := make([]int, n) // the last task that named this one as a dependency, plus one
+	seen := make([]int, n)   // the last task that named this one as a dependency, plus one
 	lost := map[string]int{} // the same of those that are no task
 	count := make([]int, n)
 	var ahead []int // of all tasks, one after the other
