@@ -48,7 +48,7 @@ the nearest parent with a .cairn or .cuedeck folder, else the current folder.`,
 	})
 	root.AddCommand(
 		a.initCommand(), a.indexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
-		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.toolsCommand(), a.suggestCommand(), a.askCommand(), a.planCommand(), a.embedCommand(), a.mcpCommand(), a.serveCommand(), a.tokenCommand(), a.benchCommand(), a.versionCommand(),
+		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.doctorCommand(), a.toolsCommand(), a.suggestCommand(), a.askCommand(), a.planCommand(), a.embedCommand(), a.mcpCommand(), a.serveCommand(), a.tokenCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return root
 }

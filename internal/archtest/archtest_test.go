@@ -19,7 +19,7 @@ var layers = []struct {
 	packages []string
 }{
 	{7, []string{"cmd"}},
-	{6, []string{"tools", "internal/server", "internal/web", "benchmarks"}},
+	{6, []string{"tools", "internal/server", "internal/web", "internal/doctor", "benchmarks"}},
 	{5, []string{"internal/workspace"}},
 	{4, []string{"retriever", "indexer", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage"}},
 	{3, []string{"internal/store/docs", "internal/store/text", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/store/graph", "internal/store/storetest", "internal/catalog", "internal/walk"}},

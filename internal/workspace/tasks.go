@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"context"
+	"io/fs"
 	"time"
 
 	"cairn/internal/task/cards"
@@ -23,6 +25,7 @@ type Tasks struct {
 
 	tree  *walk.Tree
 	files *files.Tree
+	walk  *walk.Options
 }
 
 // TaskOptions are the knobs of OpenTasks. Nil and the zero value mean the defaults.
@@ -48,9 +51,9 @@ func OpenTasks(sel Selection, cfg Config, o *TaskOptions) (*Tasks, error) {
 		return nil, err
 	}
 	f := files.New(tree, &files.Options{NoSync: o.NoSync})
-	t := &Tasks{tree: tree, files: f, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
+	t := &Tasks{tree: tree, files: f, walk: cfg.walk(), Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
 	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce})
-	t.Documents = mdtask.New(f, &mdtask.Options{Depth: cfg.DAG.ReferenceDepth, Now: o.Now, Searcher: o.Searcher, Walk: cfg.walk()})
+	t.Documents = mdtask.New(f, &mdtask.Options{Depth: cfg.DAG.ReferenceDepth, Now: o.Now, Searcher: o.Searcher, Walk: t.walk})
 	t.Graph = dagtools.New(t.Cards, t.Documents, dagtools.Options{
 		Enabled: cfg.DAG.Enabled || o.Person, DefaultChannel: cfg.DAG.Channel,
 		DefaultReady: cfg.DAG.DefaultReady, MaxReady: cfg.DAG.MaxReady,
@@ -72,4 +75,19 @@ func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) { return OpenTasks(w.s
 func (t *Tasks) Text(path string) ([]byte, error) {
 	content, _, err := t.files.Read(path)
 	return content, err
+}
+
+// Stat looks at a file or folder without following links.
+func (t *Tasks) Stat(path string) (fs.FileInfo, error) { return t.files.Stat(path) }
+
+// Paths are the workspace paths of the files that are indexed, in order.
+func (t *Tasks) Paths(ctx context.Context) ([]string, error) {
+	var paths []string
+	err := t.files.Walk(ctx, t.walk, func(e walk.Entry) error {
+		if e.Reason == walk.None && !e.Dir {
+			paths = append(paths, e.Path)
+		}
+		return nil
+	})
+	return paths, err
 }

@@ -1,0 +1,230 @@
+// Package doctor looks a workspace over: its configuration, its cards, the links
+// between its documents and its index. It says what is wrong and what to do
+// about it, and repairs what has one obvious repair.
+//
+// It computes nothing about tasks itself: cards and taskdag do.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cairn/internal/task/cards"
+	"cairn/internal/workspace"
+)
+
+// Finding is something that is not as it should be.
+type Finding struct {
+	Check   string `json:"check"` // config, cards, links or index
+	Kind    string `json:"kind"`
+	Path    string `json:"path,omitempty"` // of the workspace
+	Line    int    `json:"line,omitempty"` // from 1; 0 where there is none
+	Message string `json:"message"`
+	Fix     string `json:"fix"` // what to do about it
+	// Error is false for what is only worth a look.
+	Error bool `json:"error"`
+	// Repairable is whether Repair does it.
+	Repairable bool `json:"repairable"`
+}
+
+// Report is what was looked at and found.
+type Report struct {
+	Workspace string `json:"workspace"`
+	// Healthy is whether there is no finding that is an error.
+	Healthy   bool      `json:"healthy"`
+	Errors    int       `json:"errors"`
+	Warnings  int       `json:"warnings"`
+	Cards     int       `json:"cards"`
+	Documents int       `json:"documents"`
+	Links     int       `json:"links"`
+	Findings  []Finding `json:"findings"`
+	// Repaired is what a repair did, one line each.
+	Repaired []string `json:"repaired,omitempty"`
+}
+
+// Options of Check.
+type Options struct {
+	// Repair repairs what can be repaired before looking.
+	Repair bool
+	// Index tells the state of the index; nil leaves it out.
+	Index func(context.Context) (*workspace.Status, error)
+	// Environ is the environment as os.Environ prints it.
+	Environ []string
+}
+
+// Check looks a folder over. The error is about what could not be looked at;
+// everything else is a Finding.
+func Check(ctx context.Context, sel workspace.Selection, o Options) (*Report, error) {
+	r := &Report{Workspace: sel.Root, Findings: []Finding{}}
+	if o.Repair {
+		if err := r.repairConfig(sel.Root); err != nil {
+			return nil, err
+		}
+	}
+	cfg := r.config(sel.Root, o.Environ)
+	t, err := workspace.OpenTasks(sel, cfg, &workspace.TaskOptions{Person: true})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	if o.Repair {
+		done, err := t.Cards.Repair(ctx)
+		r.Repaired = append(r.Repaired, done...)
+		if err != nil {
+			return nil, fmt.Errorf("repairing cards: %w", err)
+		}
+	}
+	r.folders(sel.Root)
+	r.cards(t.Cards)
+	if err := r.links(ctx, t); err != nil {
+		return nil, fmt.Errorf("looking at links: %w", err)
+	}
+	if o.Index != nil {
+		status, err := o.Index(ctx)
+		r.index(status, err)
+	}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { // errors first, else as found
+		if a.Error == b.Error {
+			return 0
+		} else if a.Error {
+			return -1
+		}
+		return 1
+	})
+	for _, f := range r.Findings {
+		if f.Error {
+			r.Errors++
+		} else {
+			r.Warnings++
+		}
+	}
+	r.Healthy = r.Errors == 0
+	return r, ctx.Err()
+}
+
+func (r *Report) add(f Finding) { r.Findings = append(r.Findings, f) }
+
+// folders of a workspace that say that it is one.
+var folders = []string{".cairn", ".cuedeck"}
+
+// configOf is where a folder's configuration lies, and whether it has one.
+// top is "" for a folder that nobody made a workspace.
+func configOf(root string) (top string, has bool) {
+	for _, f := range folders {
+		if info, err := os.Stat(filepath.Join(root, f)); err != nil || !info.IsDir() {
+			continue
+		}
+		if top == "" {
+			top = f
+		}
+		if _, err := os.Stat(filepath.Join(root, f, "config.toml")); err == nil {
+			return f, true
+		}
+	}
+	return top, false
+}
+
+// config looks at the configuration and returns it, or the defaults where it
+// cannot be read.
+func (r *Report) config(root string, environ []string) workspace.Config {
+	top, has := configOf(root)
+	path := top + "/config.toml"
+	if top != "" && !has {
+		r.add(Finding{Check: "config", Kind: "no-config", Path: path, Message: "there is no configuration; the defaults hold",
+			Fix: "run `cairn doctor --repair` or `cairn init`", Repairable: true})
+	}
+	cfg, err := workspace.LoadConfig(root, environ)
+	if err != nil {
+		r.add(Finding{Check: "config", Kind: "bad-config", Path: path, Message: err.Error(),
+			Fix: "correct it there, or run `cairn init --force` for the defaults", Error: true})
+		return workspace.DefaultConfig()
+	}
+	for _, w := range cfg.Warnings {
+		r.add(Finding{Check: "config", Kind: "no-effect", Path: path, Message: w.String(), Fix: "remove it, or correct its name"})
+	}
+	return cfg
+}
+
+// repairConfig writes the defaults where a workspace has no configuration.
+func (r *Report) repairConfig(root string) error {
+	top, has := configOf(root)
+	if top == "" || has {
+		return nil
+	}
+	text, err := workspace.DefaultConfig().TOML()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(root, top, "config.toml")
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // somebody else wrote one
+	} else if err != nil {
+		return err
+	}
+	if _, err := f.Write(text); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	r.Repaired = append(r.Repaired, top+"/config.toml: written with the defaults")
+	return f.Close()
+}
+
+// folders looks for cards that lie where nobody looks for them.
+func (r *Report) folders(root string) {
+	used, err := os.Stat(filepath.Join(root, filepath.FromSlash(cards.CueDeckFolder)))
+	if err != nil || !used.IsDir() {
+		return
+	}
+	names, _ := filepath.Glob(filepath.Join(root, filepath.FromSlash(cards.Folder), "*.md"))
+	if len(names) > 0 {
+		r.add(Finding{Check: "cards", Kind: "two-folders", Path: cards.Folder,
+			Message: fmt.Sprintf("%d cards lie in %s, while %s is in use", len(names), cards.Folder, cards.CueDeckFolder),
+			Fix:     "move them to " + cards.CueDeckFolder, Error: true})
+	}
+}
+
+func (r *Report) cards(s *cards.Store) {
+	board, err := s.Board()
+	var problems []cards.Problem
+	if err == nil {
+		r.Cards = len(board.Cards)
+		problems, err = s.Check()
+	}
+	if err != nil {
+		r.add(Finding{Check: "cards", Kind: "unreadable", Message: err.Error(), Fix: "make the folder of cards a readable folder", Error: true})
+		return
+	}
+	for _, p := range problems {
+		r.add(Finding{Check: "cards", Kind: p.Kind, Path: p.Path, Message: p.Message, Fix: p.Fix, Error: p.Error, Repairable: cards.Repairable(p.Kind)})
+	}
+}
+
+// index judges the state of the index, or why it could not be told.
+func (r *Report) index(s *workspace.Status, err error) {
+	if err != nil {
+		fix := "run `cairn status` for more, or `cairn index --rebuild`"
+		if _, ok := errors.AsType[*workspace.LockError](err); ok {
+			fix = "wait for the other process, or end it"
+		}
+		r.add(Finding{Check: "index", Kind: "unusable", Path: ".cairn/index", Message: strings.TrimSpace(err.Error()), Fix: fix, Error: true})
+		return
+	}
+	switch s.State {
+	case "missing":
+		r.add(Finding{Check: "index", Kind: "missing", Message: "there is no index yet", Fix: "run `cairn index`"})
+	case "partial":
+		r.add(Finding{Check: "index", Kind: "partial", Message: fmt.Sprintf("the index is incomplete: %d pieces have no vector", s.Pending), Fix: "run `cairn index`"})
+	}
+	if s.Problem != "" {
+		r.add(Finding{Check: "index", Kind: "failed", Message: "the last run failed: " + s.Problem, Fix: "run `cairn index` to see why", Error: true})
+	}
+	if n := s.Skipped["unreadable"]; n > 0 {
+		r.add(Finding{Check: "index", Kind: "unreadable", Message: fmt.Sprintf("%d files could not be read", n), Fix: "give yourself leave to read them; `cairn status` counts what was skipped"})
+	}
+}
