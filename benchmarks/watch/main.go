@@ -1,0 +1,352 @@
+// Command watch measures how long after a change a client of `cairn mcp` finds
+// it. It makes a folder of short documents, waits until the server has indexed
+// it, changes files in the ways people and editors do, and asks until the
+// answer is as it should be.
+//
+//	go run ./benchmarks/watch -cairn ./cairn [-files 10000] [-edits 50] [-switch 1000]
+//
+// A time is counted from the moment the change is complete on disk to the
+// moment the right answer has arrived; between two questions lie 5 ms.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	cairn := flag.String("cairn", "./cairn", "the cairn `program`")
+	files := flag.Int("files", 10_000, "documents in the folder")
+	edits := flag.Int("edits", 50, "changes of each kind")
+	many := flag.Int("switch", 1000, "files that a switch of branches changes")
+	flag.Parse()
+	if err := run(*cairn, *files, *edits, *many); err != nil {
+		fmt.Fprintln(os.Stderr, "watch:", err)
+		os.Exit(1)
+	}
+}
+
+// words are what the documents are made of.
+var words = strings.Fields(`server token budget query section heading cache vector keyword chunk document folder graph task
+	workflow agent release version network policy container cluster node restart deploy error timeout retry queue worker`)
+
+// sentence is deterministic for a seed and like no other's.
+func sentence(r *rand.Rand, mark string) string {
+	parts := []string{mark}
+	for range 30 {
+		parts = append(parts, words[r.IntN(len(words))])
+	}
+	return strings.Join(parts, " ")
+}
+
+type bench struct {
+	root   string
+	client *client
+	r      *rand.Rand
+	marks  int
+}
+
+// file names document n.
+func (b *bench) file(n int) string {
+	return filepath.Join(b.root, fmt.Sprintf("part%02d", n%40), fmt.Sprintf("doc%05d.md", n))
+}
+
+// mark returns a word that no document has.
+func (b *bench) mark() string {
+	b.marks++
+	letters := []byte("xq")
+	for n := b.marks; n > 0; n /= 26 {
+		letters = append(letters, byte('a'+n%26))
+	}
+	return string(letters) + "zu"
+}
+
+func (b *bench) text(n int, mark string) string {
+	return fmt.Sprintf("# Document %d\n\n%s.\n", n, sentence(b.r, mark))
+}
+
+func run(cairn string, files, edits, many int) error {
+	root, err := os.MkdirTemp("", "cairn-watch-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
+	b := &bench{root: root, r: rand.New(rand.NewPCG(7, 7))}
+	for n := range files {
+		if err := write(b.file(n), b.text(n, "first")); err != nil {
+			return err
+		}
+	}
+	begin := time.Now()
+	if out, err := exec.Command(cairn, "index", "-C", root).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	fmt.Printf("%d files indexed in %.1f s\n", files, time.Since(begin).Seconds())
+	if b.client, err = start(cairn, root); err != nil {
+		return err
+	}
+	defer b.client.close()
+	if err := b.client.until("the start", func() (bool, error) { return b.client.watching() }); err != nil {
+		return err
+	}
+	// Every change is a function that makes it and returns what must be found where.
+	pick := func() string { return b.file(b.r.IntN(files)) }
+	for _, c := range []struct {
+		name   string
+		change func(i int, mark string) (string, error)
+	}{
+		{"edit", func(i int, mark string) (string, error) { at := pick(); return at, write(at, b.text(i, mark)) }},
+		{"save by renaming", func(i int, mark string) (string, error) {
+			at := pick()
+			tmp := filepath.Join(filepath.Dir(at), "."+filepath.Base(at)+".tmp")
+			return at, errors.Join(write(tmp, b.text(i, mark)), os.Rename(tmp, at))
+		}},
+		{"new folder", func(i int, mark string) (string, error) {
+			at := filepath.Join(root, "new", mark, "deep", "file.md")
+			return at, write(at, b.text(i, mark))
+		}},
+		{"moved file", func(i int, mark string) (string, error) {
+			at := pick()
+			if err := write(at, b.text(i, mark)); err != nil {
+				return "", err
+			}
+			if _, err := b.found(at, mark, "keyword"); err != nil {
+				return "", err
+			}
+			to := strings.TrimSuffix(at, ".md") + "-" + mark + ".md"
+			return to, errors.Join(os.Rename(at, to), write(at, b.text(i, "first")))
+		}},
+	} {
+		var byWord, byVector []float64
+		for i := range edits {
+			mark := b.mark()
+			at, err := c.change(i, mark)
+			if err != nil {
+				return err
+			}
+			begin := time.Now()
+			if _, err := b.found(at, mark, "keyword"); err != nil {
+				return err
+			}
+			byWord = append(byWord, time.Since(begin).Seconds()*1000)
+			if _, err := b.found(at, mark, "semantic"); err != nil {
+				return err
+			}
+			byVector = append(byVector, time.Since(begin).Seconds()*1000)
+		}
+		show(c.name+", by keyword", byWord)
+		show(c.name+", by vector", byVector)
+	}
+	var gone []float64
+	for i := range edits {
+		mark := b.mark()
+		at := filepath.Join(root, "gone", mark+".md")
+		if err := write(at, b.text(i, mark)); err != nil {
+			return err
+		}
+		if _, err := b.found(at, mark, "keyword"); err != nil {
+			return err
+		}
+		if err := os.Remove(at); err != nil {
+			return err
+		}
+		begin := time.Now()
+		if err := b.client.until("removal", func() (bool, error) {
+			// Words spelt alike may be found instead.
+			first, err := b.client.first(mark, "keyword")
+			return first != "gone/"+mark+".md", err
+		}); err != nil {
+			return err
+		}
+		gone = append(gone, time.Since(begin).Seconds()*1000)
+	}
+	show("removed file, not found any more", gone)
+	return b.branches(min(many, files))
+}
+
+// branches changes many files at once, as git does, and back.
+func (b *bench) branches(many int) error {
+	before := make([]string, many)
+	for n := range many {
+		text, err := os.ReadFile(b.file(n))
+		if err != nil {
+			return err
+		}
+		before[n] = string(text)
+	}
+	for _, back := range []bool{false, true} {
+		last, mark := b.file(many-1), b.mark()
+		begin := time.Now()
+		for n := range many {
+			text := before[n]
+			if !back {
+				text = b.text(n, mark)
+			}
+			if back && n == many-1 {
+				text = b.text(n, mark) // to be asked for
+			}
+			tmp := b.file(n) + "~"
+			if err := errors.Join(write(tmp, text), os.Rename(tmp, b.file(n))); err != nil {
+				return err
+			}
+		}
+		name := fmt.Sprintf("switch of %d files", many)
+		if back {
+			name += ", back"
+		}
+		fmt.Printf("%-42s written in %.0f ms\n", name, ms(begin))
+		begin = time.Now()
+		if _, err := b.found(last, mark, "keyword"); err != nil {
+			return err
+		}
+		fmt.Printf("%-42s %.0f ms\n", name+", the last by keyword", ms(begin))
+		if err := b.client.until("vectors", b.client.embedded); err != nil {
+			return err
+		}
+		fmt.Printf("%-42s %.0f ms\n", name+", all by vector", ms(begin))
+	}
+	return nil
+}
+
+func ms(since time.Time) float64 { return time.Since(since).Seconds() * 1000 }
+
+// found asks until the first result for mark is at path.
+func (b *bench) found(path, mark, mode string) (time.Duration, error) {
+	rel, err := filepath.Rel(b.root, path)
+	if err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	query := mark
+	if mode == "semantic" {
+		// The first words of the document itself: nothing else is as near.
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return 0, err
+		}
+		query = strings.TrimPrefix(strings.Join(strings.Fields(string(text))[:24], " "), "# ")
+	}
+	err = b.client.until(mark+" in "+rel, func() (bool, error) {
+		first, err := b.client.first(query, mode)
+		return first == filepath.ToSlash(rel), err
+	})
+	return time.Since(begin), err
+}
+
+func write(name, text string) error {
+	return errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644))
+}
+
+func show(name string, times []float64) {
+	slices.Sort(times)
+	at := func(q float64) float64 { return times[min(int(q*float64(len(times))), len(times)-1)] }
+	fmt.Printf("%-42s p50 %5.0f  p95 %5.0f  longest %5.0f ms\n", name, at(.5), at(.95), times[len(times)-1])
+}
+
+// client speaks to cairn mcp.
+type client struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+	id  int
+}
+
+func start(cairn, root string) (*client, error) {
+	c := &client{cmd: exec.Command(cairn, "mcp", "-C", root, "--no-rate-limit", "--no-record")}
+	c.cmd.Stderr = os.Stderr
+	var err error
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	c.out = bufio.NewReaderSize(out, 1<<20)
+	return c, c.cmd.Start()
+}
+
+func (c *client) close() {
+	c.in.Close()
+	_ = c.cmd.Wait()
+}
+
+func (c *client) call(method string, params, result any) error {
+	c.id++
+	request, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.id, "method": method, "params": params})
+	if err != nil {
+		return err
+	}
+	if _, err := c.in.Write(append(request, '\n')); err != nil {
+		return err
+	}
+	line, err := c.out.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Result, Error json.RawMessage
+	}
+	if err := json.Unmarshal(line, &answer); err != nil {
+		return err
+	}
+	if answer.Error != nil {
+		return fmt.Errorf("%s: %s", method, answer.Error)
+	}
+	return json.Unmarshal(answer.Result, result)
+}
+
+// first returns the path of the first result, "" without one.
+func (c *client) first(query, mode string) (string, error) {
+	var results []struct{ Path string }
+	err := c.call("read_context", map[string]any{"query": query, "mode": mode, "limit": 1}, &results)
+	if err != nil || len(results) == 0 {
+		return "", err
+	}
+	return results[0].Path, nil
+}
+
+type status struct {
+	State    string
+	Watching string
+	Pending  int
+	Progress json.RawMessage
+}
+
+func (c *client) watching() (bool, error) {
+	var s status
+	err := c.call("status", map[string]any{}, &s)
+	return s.State == "ready" && s.Watching == "events" && s.Progress == nil, err
+}
+
+func (c *client) embedded() (bool, error) {
+	var s status
+	err := c.call("status", map[string]any{}, &s)
+	return s.Pending == 0 && s.State == "ready", err
+}
+
+// limit is how long an answer may be wrong.
+const limit = 5 * time.Minute
+
+func (c *client) until(what string, ok func() (bool, error)) error {
+	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		done, err := ok()
+		if err != nil || done {
+			return err
+		}
+		if time.Since(begin) > limit {
+			return fmt.Errorf("%s: not within %v", what, limit)
+		}
+	}
+}
