@@ -76,7 +76,7 @@ func TestProduct8(t *testing.T) {
 						l.codes[i] = byte(int8([]int{-128, 127}[rng.IntN(2)]))
 					}
 				}
-				p, err := pack(k, columnsOf(nil, &l, 0, l.out, 1, k.cols), 1)
+				p, err := pack(new(arena), k, columnsOf(nil, &l, 0, l.out, 1, k.cols), 1)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -24,6 +24,7 @@ type model struct {
 	embedWeight, embedBias []float32
 	embedEpsilon           float32
 	blocks                 []block
+	weights                arena // of the blocks' matrices
 	// rowFuncs are the kernel's where hidden and inner suit it, else plain Go.
 	gelu, quantize, norm func(*rowsArgs)
 }
@@ -112,7 +113,7 @@ func (m *model) packLayer(l *layer, scale float32) (b block, err error) {
 		{&b.up, columnsOf(nil, &l.up, 0, l.up.out, 1, panelWidth)},
 		{&b.down, columnsOf(nil, &l.down, 0, l.down.out, 1, panelWidth)},
 	} {
-		if *p.to, err = pack(m.kernel, p.columns, threads); err != nil {
+		if *p.to, err = pack(&m.weights, m.kernel, p.columns, threads); err != nil {
 			return b, err
 		}
 	}

@@ -47,19 +47,19 @@ func columnsOf(list []column, l *linear, start, end int, factor float32, width i
 // in the 16 bits that VPMADDUBSW and VPADDW add in.
 const maxPairSum = 32767 / 255
 
-// pack lays out columns for k, in threads goroutines. All columns must have
+// pack lays out columns for k in memory of a, in threads goroutines. All columns must have
 // the same depth, and all be 8-bit or all float32.
-func pack(k *kernel, columns []column, threads int) (*packed, error) {
+func pack(a *arena, k *kernel, columns []column, threads int) (*packed, error) {
 	first := columns[0].from
 	p := &packed{depth: first.in, columns: len(columns), bias: alignedFloats(len(columns))}
 	width := k.fcols
 	if first.codes != nil {
 		width = k.cols
 		p.depth = roundUp(first.in, 16)
-		p.codes = alignedCodes(p.depth * len(columns))
+		p.codes = a.codes(p.depth * len(columns))
 		p.scale, p.sums = alignedFloats(len(columns)), alignedFloats(len(columns))
 	} else {
-		p.floats = alignedFloats(p.depth * len(columns))
+		p.floats = a.floats(p.depth * len(columns))
 	}
 	panels := len(columns) / width
 	errs := make([]error, threads)
@@ -226,9 +226,4 @@ func alignedBytes(n int) []byte {
 	s := make([]byte, n+64)
 	skip := int(-uintptr(unsafe.Pointer(&s[0])) & 63)
 	return s[skip : skip+n : skip+n]
-}
-
-func alignedCodes(n int) []int8 {
-	b := alignedBytes(n)
-	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }

@@ -1,0 +1,36 @@
+package bert
+
+import "unsafe"
+
+// An arena hands out the memory of packed weights, all of which a forward
+// pass reads from end to end, from few large pieces. Where the operating system
+// offers huge pages it backs them with such: a short query is bound by how fast
+// the weights come, and 4 KiB pages cost it a fifth to a quarter of its time.
+type arena struct{ free []byte }
+
+const (
+	hugePage   = 2 << 20
+	arenaPiece = 3 * hugePage
+)
+
+// bytes returns n zero bytes that start at a cache line.
+func (a *arena) bytes(n int) []byte {
+	size := roundUp(n, 64)
+	if size > len(a.free) {
+		piece := make([]byte, roundUp(size, arenaPiece)+hugePage)
+		skip := int(-uintptr(unsafe.Pointer(&piece[0])) & (hugePage - 1))
+		a.free = piece[skip : len(piece)-hugePage+skip]
+		adviseHuge(a.free)
+	}
+	out := a.free[:n:n]
+	a.free = a.free[size:]
+	return out
+}
+
+func (a *arena) codes(n int) []int8 {
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(a.bytes(n)))), n)
+}
+
+func (a *arena) floats(n int) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(a.bytes(4*n)))), n)
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package bert
+
+func adviseHuge([]byte) {}
