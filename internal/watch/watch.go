@@ -139,12 +139,16 @@ func (w *Watcher) Polling() string { return w.reason }
 // Close stops watching. Run must have returned.
 func (w *Watcher) Close() error { return w.source.close() }
 
-// Run hands changes over until ctx ends, which is its only error but for a
+// Run hands changes over, beginning with a Batch of All if all is set, until ctx
+// ends, which is its only error but for a
 // workspace that cannot be walked any more. handle is called by one goroutine at
 // a time; while it runs, further changes gather. A batch that handle refuses
 // with an error comes again later, with whatever has been added to it.
-func (w *Watcher) Run(ctx context.Context, handle func(context.Context, Batch) error) error {
+func (w *Watcher) Run(ctx context.Context, all bool, handle func(context.Context, Batch) error) error {
 	changes := make(chan change, 256)
+	if all {
+		changes <- change{all: true}
+	}
 	for {
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)

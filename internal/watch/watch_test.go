@@ -58,7 +58,7 @@ func watched(t *testing.T, root string, o Options) *view {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- v.w.Run(ctx, func(_ context.Context, b Batch) error {
+		ended <- v.w.Run(ctx, false, func(_ context.Context, b Batch) error {
 			defer func() {
 				select {
 				case v.moved <- struct{}{}:
@@ -331,7 +331,7 @@ func TestSeveralRoots(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	told := map[string]bool{}
-	err = w.Run(ctx, func(_ context.Context, b Batch) error {
+	err = w.Run(ctx, false, func(_ context.Context, b Batch) error {
 		for _, p := range b.Paths {
 			told[p] = true
 		}
@@ -448,7 +448,7 @@ func TestWaits(t *testing.T) {
 		batches := make(chan handed, 1)
 		ended := make(chan error)
 		go func() {
-			ended <- w.Run(ctx, func(_ context.Context, b Batch) error { batches <- handed{b, time.Now()}; return nil })
+			ended <- w.Run(ctx, false, func(_ context.Context, b Batch) error { batches <- handed{b, time.Now()}; return nil })
 		}()
 		begin := time.Now()
 		s.say <- change{path: "a.md"}
