@@ -98,14 +98,21 @@ type ToolsReport struct {
 	Latency   ToolLatency            `json:"latency_ms"`
 	Index     ToolIndexReport        `json:"index"`
 	// Among is the same among the distractors, nil without; its Tools count
-	// them, and its retrieval has the rows of distractorRows.
+	// them, and its retrieval has the rows of distractorRows and one in which
+	// namesakes stand aside.
 	Among *ToolsReport `json:"among_distractors,omitempty"`
+	// Namesakes are the distractors with the name of a tool of the set. Many do
+	// the same thing, and are counted as wrong in every other row.
+	Namesakes int `json:"namesakes,omitempty"`
 	// Loss is what each row of Among loses by them.
 	Loss map[string]ToolMetrics `json:"loss,omitempty"`
 }
 
 // distractorRows are the rows that are measured among distractors.
 var distractorRows = []string{"keyword", "semantic", "hybrid", "without_memory", "default"}
+
+// asideRow is the default's order without namesakes.
+const asideRow = "default_without_namesakes"
 
 // ToolLatency holds percentiles in milliseconds, query embedding included.
 type ToolLatency struct {
@@ -155,7 +162,13 @@ func Tools(ctx context.Context, o ToolsOptions) (*ToolsReport, error) {
 	}
 	report.Loss = map[string]ToolMetrics{}
 	for row, among := range report.Among.Retrieval {
-		loss := report.Retrieval[row]
+		loss, ok := report.Retrieval[row]
+		if row == asideRow {
+			loss, ok = report.Retrieval["default"]
+		}
+		if !ok {
+			continue
+		}
 		for i, f := range among.fields() {
 			*loss.fields()[i] -= *f
 		}
@@ -183,7 +196,7 @@ func measureSet(ctx context.Context, set *toolSet, folds []fold, o *ToolsOptions
 		return nil, err
 	}
 	defer b.close()
-	report := &ToolsReport{Dataset: filepath.Base(filepath.Clean(o.Data)), Tools: b.index.Len(), Folds: len(folds), Retrieval: map[string]ToolMetrics{}, Index: b.report}
+	report := &ToolsReport{Dataset: filepath.Base(filepath.Clean(o.Data)), Tools: b.index.Len(), Folds: len(folds), Retrieval: map[string]ToolMetrics{}, Index: b.report, Namesakes: len(b.namesakes)}
 	for _, f := range folds {
 		b.total += len(f.test)
 	}
@@ -208,7 +221,8 @@ type toolBench struct {
 	embedder    models.Embedder
 	cache       toolsearch.VectorCache
 	report      ToolIndexReport
-	done, total int // tasks
+	namesakes   map[string]bool // ids of distractors
+	done, total int             // tasks
 	rows        map[string][]ToolMetrics
 	plans       planSums
 	searches    []float64
@@ -223,7 +237,7 @@ func (b *toolBench) close() {
 }
 
 func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolBench, err error) {
-	b = &toolBench{embedder: o.Embedder, rows: map[string][]ToolMetrics{}}
+	b = &toolBench{embedder: o.Embedder, rows: map[string][]ToolMetrics{}, namesakes: map[string]bool{}}
 	defer func() {
 		if err != nil {
 			b.close()
@@ -241,16 +255,22 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 		b.cache, b.closers = cache, append(b.closers, cache.Close)
 	}
 	tools := slices.Clone(set.tools)
-	own := map[string]bool{}
-	for _, t := range tools {
-		own[t.ID] = true
+	own, names := map[string]bool{}, map[string]bool{}
+	for i := range tools {
+		own[tools[i].ID], names[bareName(&tools[i])] = true, true
 	}
 	for _, file := range o.Distractors {
 		more, err := readTools(file, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
 		if err != nil {
 			return nil, err
 		}
-		tools = append(tools, slices.DeleteFunc(more, func(t catalog.Tool) bool { return own[t.ID] })...)
+		more = slices.DeleteFunc(more, func(t catalog.Tool) bool { return own[t.ID] })
+		for i := range more {
+			if names[bareName(&more[i])] {
+				b.namesakes[more[i].ID] = true
+			}
+		}
+		tools = append(tools, more...)
 	}
 	keywords, err := text.Memory()
 	if err != nil {
@@ -271,6 +291,13 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 	})
 	b.report.VectorSeconds = time.Since(start).Seconds()
 	return b, err
+}
+
+// bareName is the name of a tool as namesakes share it: its words, without the
+// server's name.
+func bareName(t *catalog.Tool) string {
+	name, _ := strings.CutPrefix(t.Name, t.Server+":")
+	return strings.Join(toolsearch.Words(name), " ")
 }
 
 // cachedQueries embeds queries as documents through the cache where quality is
@@ -323,6 +350,10 @@ func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error 
 				o.Each(row, t.id, m)
 			}
 			b.rows[row] = append(b.rows[row], m)
+			if row == "default" && len(o.Distractors) > 0 {
+				r.Candidates = slices.DeleteFunc(r.Candidates, func(c toolsearch.Candidate) bool { return b.namesakes[c.ID] })
+				b.rows[asideRow] = append(b.rows[asideRow], measureTools(r, t.relevant))
+			}
 		}
 		plan, err := suggest.Suggest(ctx, index, suggest.Request{Intent: t.intent})
 		if err != nil {

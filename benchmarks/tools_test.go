@@ -100,7 +100,9 @@ func writeToolSet(t *testing.T) string {
 {"name":"paint_fence","server":"home","description":"Paint a fence","depends_on":["find_hotel"]}
 `,
 		"tasks.jsonl": tasks.String(),
-		"more.jsonl":  `{"name":"far","server":"z","description":"Something far away"}` + "\n",
+		"more.jsonl": `{"name":"far","server":"z","description":"Something far away"}
+{"name":"sendMail","server":"z","description":"Send the ticket by mail"}
+`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
@@ -120,8 +122,8 @@ func TestTools(t *testing.T) {
 	if report.Dataset != "tiny" || report.Tools != 4 || report.Intents != 4 || report.Folds != 1 {
 		t.Errorf("%+v", report)
 	}
-	if a := report.Among; a == nil || a.Tools != 5 || a.Intents != 4 || len(a.Retrieval) != len(distractorRows) || len(report.Loss) != len(distractorRows) ||
-		report.Loss["default"].Recall5 != 0 {
+	if a := report.Among; a == nil || a.Tools != 6 || a.Namesakes != 1 || a.Intents != 4 || len(a.Retrieval) != len(distractorRows)+1 ||
+		len(report.Loss) != len(distractorRows)+1 || report.Loss[asideRow] != (ToolMetrics{}) || report.Loss["keyword"].NDCG10 <= 0 {
 		t.Errorf("among distractors %+v, loss %+v", a, report.Loss)
 	}
 	for _, row := range ToolRows {

@@ -82,7 +82,10 @@ func (a *app) benchTools(ctx context.Context, o benchmarks.ToolsOptions, distrac
 	if report.Among != nil {
 		b.WriteString("\nAmong distractors:\n")
 		writeToolsReport(&b, report.Among)
-		fmt.Fprintf(&b, "loss of the default: %.4f nDCG@10, %.4f recall@5\n", report.Loss["default"].NDCG10, report.Loss["default"].Recall5)
+		for _, row := range []string{"default", "default_without_namesakes"} {
+			fmt.Fprintf(&b, "loss of the %s: %.4f nDCG@10, %.4f recall@5\n", row, report.Loss[row].NDCG10, report.Loss[row].Recall5)
+		}
+		fmt.Fprintf(&b, "%d distractors have the name of a tool of the set\n", report.Among.Namesakes)
 	}
 	_, err = fmt.Fprint(a.stdout, b.String())
 	return err
