@@ -49,6 +49,7 @@ the nearest parent with a .cairn or .cuedeck folder, else the current folder.`,
 	root.AddCommand(
 		a.initCommand(), a.indexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
 		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.doctorCommand(), a.toolsCommand(), a.suggestCommand(), a.askCommand(), a.planCommand(), a.embedCommand(), a.mcpCommand(), a.serveCommand(), a.tokenCommand(), a.benchCommand(), a.versionCommand(),
+		a.watchCommand(), a.connectCommand(),
 	)
 	return root
 }

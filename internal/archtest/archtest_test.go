@@ -20,7 +20,7 @@ var layers = []struct {
 }{
 	{7, []string{"cmd"}},
 	{6, []string{"tools", "internal/server", "internal/web", "internal/doctor", "benchmarks"}},
-	{5, []string{"internal/workspace"}},
+	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/workspace"}},
 	{4, []string{"retriever", "indexer", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage"}},
 	{3, []string{"internal/store/docs", "internal/store/text", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/store/graph", "internal/store/storetest", "internal/catalog", "internal/walk"}},
 	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag", "internal/token"}},
@@ -49,7 +49,8 @@ var owners = map[string][]string{
 	"github.com/google/jsonschema-go":          {"tools"},
 	"github.com/yuin/goldmark":                 {"internal/markdown"},
 	"github.com/goccy/go-yaml":                 {"internal/markdown"},
-	"github.com/pelletier/go-toml/v2":          {"internal/workspace"},
+	"github.com/pelletier/go-toml/v2":          {"internal/workspace", "internal/connect"},
+	"github.com/tailscale/hujson":              {"internal/connect"},
 	"github.com/fsnotify/fsnotify":             {"internal/watch"},
 	"github.com/gofrs/flock":                   {"internal/workspace", "internal/token"}, // each locks its own file
 	"github.com/spf13/cobra":                   {"cmd/cairn"},
