@@ -3,13 +3,16 @@ package workspace
 import (
 	"context"
 	"io/fs"
+	"strings"
 	"time"
 
+	"cairn/internal/store"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/dagtools"
 	"cairn/internal/task/files"
 	"cairn/internal/task/mdtask"
 	"cairn/internal/walk"
+	"cairn/retriever"
 )
 
 // Tasks are the tasks of a folder: its cards, those in its documents, and the
@@ -36,6 +39,8 @@ type TaskOptions struct {
 	Searcher mdtask.Searcher
 	// NoSync leaves the durability of writes to the operating system: for tests.
 	NoSync bool
+	// LockWait is how long a write waits for another process; 0 means 5 s.
+	LockWait time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -50,7 +55,7 @@ func OpenTasks(sel Selection, cfg Config, o *TaskOptions) (*Tasks, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := files.New(tree, &files.Options{NoSync: o.NoSync})
+	f := files.New(tree, &files.Options{NoSync: o.NoSync, LockWait: o.LockWait})
 	t := &Tasks{tree: tree, files: f, walk: cfg.walk(), Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
 	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce})
 	t.Documents = mdtask.New(f, &mdtask.Options{Depth: cfg.DAG.ReferenceDepth, Now: o.Now, Searcher: o.Searcher, Walk: t.walk})
@@ -68,8 +73,47 @@ func (t *Tasks) Close() error {
 	return t.tree.Close()
 }
 
-// Tasks opens the tasks of the workspace's folder; the caller closes them.
-func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) { return OpenTasks(w.selection, w.config, o) }
+// Tasks opens the tasks of the workspace's folder; the caller closes them. Unless
+// o names another Searcher, the workspace's index is asked for documents.
+func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) {
+	with := TaskOptions{}
+	if o != nil {
+		with = *o
+	}
+	if with.Searcher == nil {
+		with.Searcher = keywords{w}
+	}
+	return OpenTasks(w.selection, w.config, &with)
+}
+
+// keywords finds documents by the keyword index.
+type keywords struct{ w *Workspace }
+
+// Documents is mdtask.Searcher.
+func (k keywords) Documents(ctx context.Context, query, prefix string, limit int) ([]string, error) {
+	if runes := []rune(query); len(runes) > retriever.MaxQuery {
+		query = string(runes[:retriever.MaxQuery])
+	}
+	var paths []string
+	q := retriever.Query{Text: query, Mode: retriever.Keyword, Filter: store.Filter{PathPrefix: prefix}}
+	for len(paths) < limit {
+		q.Limit = min(limit-len(paths), retriever.MaxLimit)
+		a, err := k.w.Search(ctx, q)
+		if err != nil {
+			return paths, err
+		}
+		for _, r := range a.Results {
+			if strings.HasSuffix(r.Path, ".md") {
+				paths = append(paths, r.Path)
+			}
+		}
+		if !a.HasMore || a.NextCursor == nil {
+			break
+		}
+		q.Cursor = *a.NextCursor
+	}
+	return paths, nil
+}
 
 // Text returns the content of a file, such as a card.
 func (t *Tasks) Text(path string) ([]byte, error) {

@@ -174,7 +174,7 @@ func (d *Docs) browseFolder(a *BrowseAnswer, prefix string, all []file, limit in
 func (d *Docs) browseQuery(ctx context.Context, a *BrowseAnswer, prefix, query string, all []file, limit int) error {
 	if d.o.Searcher != nil {
 		paths, err := d.o.Searcher.Documents(ctx, query, prefix, limit)
-		if err != nil {
+		if err != nil && ctx.Err() != nil {
 			return err
 		}
 		for _, p := range paths {
@@ -184,8 +184,10 @@ func (d *Docs) browseQuery(ctx context.Context, a *BrowseAnswer, prefix, query s
 				a.Documents = append(a.Documents, line)
 			}
 		}
-		a.Total = len(a.Documents)
-		return nil
+		if a.Total = len(a.Documents); a.Total > 0 {
+			return nil
+		}
+		// No index, or none that knows part of a word.
 	}
 	type scored struct {
 		line  DocumentLine

@@ -471,6 +471,35 @@ func TestSearcherDecidesTheOrder(t *testing.T) {
 	}
 }
 
+// TestSearcherThatFindsNothing: what the index does not know is looked for in
+// the documents, and so is everything when it fails.
+func TestSearcherThatFindsNothing(t *testing.T) {
+	_, dir := docs(t, nil, map[string]string{"a.md": "handle_read_context\n", "b.md": "elsewhere\n", "x/c.md": "Handle it\n"})
+	for name, s := range map[string]Searcher{"nothing": fakeSearcher{}, "others": fakeSearcher{[]string{"b.md"}}, "failure": brokenSearcher{}} {
+		d := open(t, dir, &Options{Searcher: s}, nil)
+		a, err := d.SearchDocuments(context.Background(), SearchRequest{Query: "handle"})
+		if err != nil || len(a.Results) != 2 || a.TotalMatches != 2 || a.Results[0].Document != "/a.md" {
+			t.Errorf("%s: %+v, %v, want both documents", name, a, err)
+		}
+		if a, err := d.SearchDocuments(context.Background(), SearchRequest{Query: "nowhere to be found"}); err != nil || len(a.Results) != 0 {
+			t.Errorf("%s: %+v, %v, want nothing", name, a, err)
+		}
+		if _, err := d.SearchDocuments(context.Background(), SearchRequest{Query: "x", Scope: "/none"}); code(err) != InvalidScope {
+			t.Errorf("%s: %v, want INVALID_SCOPE", name, err)
+		}
+		b, err := d.Browse(context.Background(), BrowseRequest{Path: "/", Query: "read_con"})
+		if name != "others" && (err != nil || len(b.Documents) != 1 || b.Documents[0].Path != "/a.md") {
+			t.Errorf("%s: %+v, %v, want /a.md", name, b, err)
+		}
+	}
+}
+
+type brokenSearcher struct{}
+
+func (brokenSearcher) Documents(context.Context, string, string, int) ([]string, error) {
+	return nil, errors.New("the index is gone")
+}
+
 func TestSlugsForms(t *testing.T) {
 	for text, want := range map[string][]string{`"a"`: {"a"}, `["a","b"]`: {"a", "b"}, `"[\"a\",\"b\"]"`: {"a", "b"}, `"[x"`: {"[x"}, `[]`: {}} {
 		var s Slugs

@@ -1,7 +1,9 @@
 package mdtask
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -49,9 +51,10 @@ const (
 )
 
 // SearchDocuments answers search_documents. Full text shows the lines that hold the
-// query, or failing that all of its words, in the documents the Searcher
-// ranks first; without a Searcher, and for a regular expression (RE2 syntax, line by line),
-// in all documents of the scope by path.
+// query, or failing that all of its words, in the documents that the Searcher
+// finds, best first. Where it finds none that hold them, without a Searcher, and for a
+// regular expression (RE2 syntax, line by line), all documents of the scope are
+// looked into, by path.
 func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAnswer, error) {
 	around, err := between("context_lines", r.ContextLines, 0, 10, 2)
 	if err != nil {
@@ -72,28 +75,78 @@ func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAns
 	if err != nil {
 		return nil, err
 	}
-	paths, err := d.scope(ctx, r, limit)
+	a := &SearchAnswer{Results: []SearchResult{}}
+	look := func(paths []string) error {
+		for _, p := range paths {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			doc, err := d.holding(p, r)
+			if err != nil || doc == nil {
+				continue
+			}
+			if res := doc.search(find, around, width, limit-shown(a)); res.MatchCount > 0 {
+				a.TotalMatches += res.MatchCount
+				a.Truncated = a.Truncated || len(res.Matches) < res.MatchCount
+				if len(res.Matches) > 0 {
+					a.Results = append(a.Results, res)
+				}
+			}
+		}
+		return nil
+	}
+	prefix, one, err := d.scope(r)
 	if err != nil {
 		return nil, err
 	}
-	a := &SearchAnswer{Results: []SearchResult{}}
-	for _, p := range paths {
-		if err := ctx.Err(); err != nil {
+	if one != "" {
+		return a, look([]string{one})
+	}
+	if d.o.Searcher != nil && r.Type != "regex" {
+		// An index that cannot answer is no reason not to look for oneself.
+		ranked, err := d.o.Searcher.Documents(ctx, r.Query, prefix, maxRanked)
+		if err != nil && ctx.Err() != nil || errors.Is(err, context.Canceled) {
 			return nil, err
 		}
-		doc, err := d.load(p)
-		if err != nil {
-			continue
+		if err := look(ranked); err != nil || a.TotalMatches > 0 {
+			return a, err
 		}
-		if res := doc.search(find, around, width, limit-shown(a)); res.MatchCount > 0 {
-			a.TotalMatches += res.MatchCount
-			a.Truncated = a.Truncated || len(res.Matches) < res.MatchCount
-			if len(res.Matches) > 0 {
-				a.Results = append(a.Results, res)
-			}
+		// The index knows words; part of one is found by looking everywhere.
+	}
+	all, err := d.list(ctx, prefix)
+	if err != nil {
+		return nil, fileError("/"+prefix, err)
+	}
+	if len(all) == 0 && prefix != "" {
+		return nil, refuse(InvalidScope, evidence{"scope": clip(r.Scope)}, "No documents below %s", clip(r.Scope))
+	}
+	paths := make([]string, len(all))
+	for i, f := range all {
+		paths[i] = f.path
+	}
+	return a, look(paths)
+}
+
+// maxRanked is how many of the documents that the Searcher finds are looked into.
+const maxRanked = 500
+
+// holding is a document that may hold what is looked for, nil for one that does
+// not: most are told by their bytes, without being parsed.
+func (d *Docs) holding(path string, r SearchRequest) (*document, error) {
+	if r.Type == "regex" || d.cache.Contains(path) {
+		return d.load(path)
+	}
+	src, _, err := d.files.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	src = bytes.ToLower(src)
+	for _, word := range strings.Fields(strings.ToLower(r.Query)) {
+		if !bytes.Contains(src, []byte(word)) {
+			return nil, nil
 		}
 	}
-	return a, nil
+	return d.load(path)
 }
 
 func shown(a *SearchAnswer) int {
@@ -148,34 +201,17 @@ func matcher(r SearchRequest) (func(line string) int, error) {
 	return nil, refuse(InvalidParameter, evidence{"parameter": "type", "value": clip(r.Type)}, "Parameter type is %q, want {fulltext,regex}", clip(r.Type))
 }
 
-// scope lists the documents to look into.
-func (d *Docs) scope(ctx context.Context, r SearchRequest, limit int) ([]string, error) {
-	if strings.HasSuffix(r.Scope, ".md") {
-		doc, err := d.open(r.Scope)
-		if err != nil {
-			return nil, &Error{Code: InvalidScope, Message: "Not a document or folder of the workspace: " + clip(r.Scope), Err: err, Context: evidence{"scope": clip(r.Scope)}}
-		}
-		return []string{doc.path}, nil
+// scope is the folder to look into, or the one document.
+func (d *Docs) scope(r SearchRequest) (prefix, one string, err error) {
+	if !strings.HasSuffix(r.Scope, ".md") {
+		prefix, err = parseFolder(r.Scope, InvalidScope)
+		return prefix, "", err
 	}
-	prefix, err := parseFolder(r.Scope, InvalidScope)
+	doc, err := d.open(r.Scope)
 	if err != nil {
-		return nil, err
+		return "", "", &Error{Code: InvalidScope, Message: "Not a document or folder of the workspace: " + clip(r.Scope), Err: err, Context: evidence{"scope": clip(r.Scope)}}
 	}
-	if d.o.Searcher != nil && r.Type != "regex" {
-		return d.o.Searcher.Documents(ctx, r.Query, prefix, limit)
-	}
-	all, err := d.list(ctx, prefix)
-	if err != nil {
-		return nil, fileError("/"+prefix, err)
-	}
-	if len(all) == 0 && prefix != "" {
-		return nil, refuse(InvalidScope, evidence{"scope": clip(r.Scope)}, "No documents below %s", clip(r.Scope))
-	}
-	paths := make([]string, len(all))
-	for i, f := range all {
-		paths[i] = f.path
-	}
-	return paths, nil
+	return "", doc.path, nil
 }
 
 // search looks at a document line by line and shows at most limit matches.
