@@ -25,7 +25,8 @@ type Root struct {
 
 // Tree is the opened roots of one workspace. It is safe for concurrent use.
 type Tree struct {
-	roots []opened // sorted by name, the main root first
+	roots  []opened // sorted by name, the main root first
+	stored Stored   // instead of roots; see Virtual
 }
 
 type opened struct {
@@ -136,6 +137,13 @@ func (t *Tree) Dir(p string) (root, rel string, err error) {
 
 // Stat returns what Lstat says of a workspace path, after the checks of ReadFile.
 func (t *Tree) Stat(p string) (fs.FileInfo, error) {
+	if t.stored != nil {
+		clean, err := Clean(p)
+		if err != nil {
+			return nil, err
+		}
+		return t.stored.Stat(clean)
+	}
 	root, rel, err := t.locate(p)
 	if err != nil {
 		return nil, err
@@ -190,12 +198,15 @@ var (
 // fs.ErrNotExist) is the only sign that the file is gone. Ignore rules
 // do not matter here: what may be read is for the caller, who knows the index.
 func (t *Tree) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
+	if limit <= 0 {
+		limit = DefaultMaxSize
+	}
+	if t.stored != nil {
+		return t.readStored(p, limit)
+	}
 	root, rel, err := t.locate(p)
 	if err != nil {
 		return nil, nil, err
-	}
-	if limit <= 0 {
-		limit = DefaultMaxSize
 	}
 	wrap := func(err error) ([]byte, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("reading %s: %w", p, err)

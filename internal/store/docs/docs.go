@@ -93,8 +93,9 @@ func (e *CorruptError) Error() string {
 // Store holds documents. It is safe for concurrent use: one writer, many
 // readers, which see whole transactions only.
 type Store struct {
-	db    *kv.DB
-	cache *lru.Cache[string, *store.Document]
+	db     *kv.DB
+	cache  *lru.Cache[string, *store.Document]
+	source Source // instead of both; see Remote
 }
 
 // Open opens the store in db, which stays the caller's to close. A fresh one

@@ -82,6 +82,10 @@ func decodeCounts(b []byte) (c Counts, err error) {
 
 // Meta returns what is known of the index as a whole.
 func (s *Store) Meta() (Meta, error) {
+	if s.source != nil {
+		m, _, err := s.source.State()
+		return m, err
+	}
 	var m Meta
 	err := s.db.View(func(tx *kv.Tx) error {
 		b, err := tx.Bucket("meta")
@@ -135,6 +139,9 @@ func (s *Store) Counts() (Counts, error) {
 // Advance records that a run over roots was completed at the given time and
 // returns the new generation.
 func (s *Store) Advance(ctx context.Context, roots []string, at time.Time) (generation uint64, err error) {
+	if s.source != nil {
+		return 0, kv.ErrReadOnly
+	}
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

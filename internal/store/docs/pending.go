@@ -46,6 +46,9 @@ type PendingDoc struct {
 // Pending returns, in path order, at most limit marks of paths above after;
 // "" is before every path, and a limit below 1 means all.
 func (r *Reader) Pending(kind Kind, after string, limit int) ([]PendingDoc, error) {
+	if r.store.source != nil {
+		return nil, nil // the writer's marks are the writer's
+	}
 	var pending []PendingDoc
 	var err error
 	r.marks[kind].Seek([]byte(after), func(k, v []byte) bool {

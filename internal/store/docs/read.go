@@ -12,7 +12,8 @@ import (
 // It must not be used after View returns, nor by several goroutines at once.
 type Reader struct {
 	buckets
-	store *Store
+	store  *Store
+	loaded map[string][]byte // texts of a remote store, by path
 }
 
 // buckets are those of one transaction.
@@ -38,6 +39,9 @@ func openBuckets(tx *kv.Tx) (b buckets, err error) {
 
 // View calls fn with a reader and returns fn's error.
 func (s *Store) View(fn func(*Reader) error) error {
+	if s.source != nil {
+		return fn(&Reader{store: s})
+	}
 	return s.db.View(func(tx *kv.Tx) error {
 		b, err := openBuckets(tx)
 		if err != nil {
@@ -50,6 +54,9 @@ func (s *Store) View(fn func(*Reader) error) error {
 // Document returns the document at path, nil when there is none. It is shared
 // by all who ask: do not change it. It stays valid after View returns.
 func (r *Reader) Document(path string) (*store.Document, error) {
+	if r.store.source != nil {
+		return r.load(path)
+	}
 	entry := r.files.Get([]byte(path))
 	if entry == nil {
 		return nil, nil
@@ -72,8 +79,14 @@ func (r *Reader) Document(path string) (*store.Document, error) {
 }
 
 // Text returns the bytes of the file as indexed, nil when there is none. They
-// are valid, and must not be changed, until View returns.
-func (r *Reader) Text(path string) []byte { return r.texts.Get([]byte(path)) }
+// are valid, and must not be changed, until View returns. A remote store knows
+// the texts of documents that were asked for in the same View.
+func (r *Reader) Text(path string) []byte {
+	if r.store.source != nil {
+		return r.loaded[path]
+	}
+	return r.texts.Get([]byte(path))
+}
 
 // File is what a walk compares a file with.
 type File struct {
@@ -90,6 +103,9 @@ func (f *File) HexHash() string { return hex.EncodeToString(f.Hash[:]) }
 
 // File returns what is recorded of path; ok is false when it is not indexed.
 func (r *Reader) File(path string) (f File, ok bool, err error) {
+	if r.store.source != nil {
+		return r.store.source.File(path)
+	}
 	entry := r.files.Get([]byte(path))
 	if entry == nil {
 		return File{}, false, nil
@@ -106,6 +122,9 @@ func newFile(path string, entry []byte) (File, error) {
 // Files calls fn with every indexed file whose path begins with prefix, in
 // path order, until it returns false. No document is decoded.
 func (r *Reader) Files(prefix string, fn func(File) bool) error {
+	if r.store.source != nil {
+		return r.store.source.Files(prefix, fn)
+	}
 	var err error
 	r.files.Prefix([]byte(prefix), func(k, v []byte) bool {
 		var f File
@@ -118,10 +137,20 @@ func (r *Reader) Files(prefix string, fn func(File) bool) error {
 }
 
 // Counts returns the number of files, sections, chunks and pending marks.
-func (r *Reader) Counts() (Counts, error) { return decodeCounts(r.meta.Get([]byte("counts"))) }
+func (r *Reader) Counts() (Counts, error) {
+	if r.store.source != nil {
+		_, counts, err := r.store.source.State()
+		return counts, err
+	}
+	return decodeCounts(r.meta.Get([]byte("counts")))
+}
 
-// Skipped returns the files that are not indexed, in path order.
+// Skipped returns the files that are not indexed, in path order. A remote
+// store knows of none.
 func (r *Reader) Skipped() []Skipped {
+	if r.store.source != nil {
+		return nil
+	}
 	var skipped []Skipped
 	r.skipped.ForEach(func(k, v []byte) bool {
 		skipped = append(skipped, decodeSkipped(string(k), v))
@@ -143,6 +172,11 @@ func (s *Store) Document(path string) (d *store.Document, err error) {
 // is no such document.
 func (s *Store) Text(path string) (text []byte, ok bool, err error) {
 	err = s.View(func(r *Reader) error {
+		if s.source != nil {
+			if _, err := r.Document(path); err != nil {
+				return err
+			}
+		}
 		stored := r.Text(path)
 		text, ok = bytes.Clone(stored), stored != nil
 		return nil

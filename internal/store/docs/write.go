@@ -188,6 +188,9 @@ func (s *Store) update(ctx context.Context, n int, step func(w *writer, i int) e
 	if err := ctx.Err(); err != nil || n == 0 {
 		return err
 	}
+	if s.source != nil {
+		return kv.ErrReadOnly
+	}
 	return s.db.Update(func(tx *kv.Tx) error {
 		w, err := newWriter(tx)
 		if err != nil {
