@@ -40,6 +40,7 @@ type shape struct {
 	words  bool
 	model  string
 	fields map[string]pb.FieldType // the payload indexes
+	beside bool                    // the name is the collection's own, and no alias is made
 }
 
 // labelFields are the payload indexes of chunks: one for every filter.
@@ -89,6 +90,12 @@ func (c *Client) first(ctx context.Context, alias string, s shape) error {
 	_, err := c.describe(ctx, alias)
 	if status.Code(err) != codes.NotFound {
 		return c.fits(ctx, alias, s, err)
+	}
+	if s.beside {
+		if err := c.create(ctx, alias, s); err != nil {
+			return err
+		}
+		return c.fits(ctx, alias, s, nil)
 	}
 	name := alias + "-1"
 	if err := c.create(ctx, name, s); err != nil {
@@ -195,4 +202,23 @@ func (c *Client) drop(ctx context.Context, name string) error {
 		}
 		return err
 	})
+}
+
+// Collections returns the names of the store's collections, sorted.
+func (c *Client) Collections(ctx context.Context) (names []string, err error) {
+	err = c.read(ctx, func(ctx context.Context) error {
+		names = nil
+		r, err := c.grpc.Collections().List(ctx, &pb.ListCollectionsRequest{})
+		for _, d := range r.GetCollections() {
+			if strings.HasPrefix(d.Name, c.target.Collection+"-") {
+				names = append(names, d.Name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing collections: %w", err)
+	}
+	slices.Sort(names)
+	return names, nil
 }

@@ -1,12 +1,14 @@
 package qdrant
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -22,9 +24,9 @@ import (
 // by the inverse document frequency (its modifier IDF, by the same formula).
 //
 // Three things differ from the index on disk. The average length of chunks is
-// that of the first batch, since it is inside the weights; it moves little.
-// Document frequencies are those of a shard. And there is no dictionary, so a
-// fuzzy query finds nothing.
+// inside the weights: it is kept while the true one is near, and all weights are
+// made again from the texts when it has moved too far. Document frequencies are
+// those of a shard. And there is no dictionary, so a fuzzy query finds nothing.
 //
 // Phrases and exclusions are checked on the chunks that come back, which is why
 // a chunk's text lies in the payload too.
@@ -36,27 +38,29 @@ type Keyword struct {
 	gate    gate
 
 	open  sync.Mutex
-	ready bool    // guarded by open
-	avg   float64 // words a chunk; 0 until known; guarded by open
+	ready bool // guarded by open
 }
 
 var _ store.Keyword = (*Keyword)(nil)
 
-// averageRecord holds the average length of chunks, by collection.
-const averageRecord = "average"
+// lengthsRecord holds what is known of the length of chunks, by collection.
+const lengthsRecord = "lengths"
 
-// standardAverage is the average length, in words, until a batch of at least
-// enoughEntries was seen: what the indexer's chunks of documentation have.
-const (
-	standardAverage = 90
-	enoughEntries   = 64
-)
-
-// Keyword returns the keyword index of the current generation. As with Vectors
-// the collection is made at the first use.
-func (c *Client) Keyword() *Keyword {
-	return &Keyword{client: c, name: c.target.Collection + "-words", shape: wordsShape(), records: c.Records()}
+// lengths says which average the weights of a collection were made with, and
+// what was seen since. Chunks that left are not taken out again.
+type lengths struct {
+	Average float64 `json:"average"` // words a chunk, in the weights; 0: none yet
+	Chunks  int     `json:"chunks"`
+	Words   int     `json:"words"`
+	// Weighing is set while the weights are made again, so that an attempt
+	// which was cut short is repeated.
+	Weighing bool `json:"weighing,omitempty"`
 }
+
+// drift is how far the average may move, as a part of itself. On the k8s-docs
+// set 4,096 chunks of one kind first, and weights left as they were, cost .011
+// nDCG@10.
+const drift = 0.02
 
 func wordsShape() shape { return shape{words: true, fields: labelFields} }
 
@@ -71,46 +75,97 @@ func (x *Keyword) start(ctx context.Context) error {
 	return err
 }
 
-// average returns the average length that the weights are made with, and
-// settles it by the given batch when that is large enough and none is known.
-func (x *Keyword) average(ctx context.Context, entries []store.TextEntry) (float64, error) {
+// count adds the entries of a batch to what is known of lengths, and says
+// whether the weights that are there have to be made again. x.open is not held.
+func (x *Keyword) count(ctx context.Context, entries []store.TextEntry) (avg float64, again bool, err error) {
+	words := 0
+	for _, e := range entries {
+		_, length := text.Terms(e)
+		words += length
+	}
+	err = x.note(ctx, func(l *lengths) {
+		l.Chunks += len(entries)
+		l.Words += words
+		now := max(1, float64(l.Words)/float64(max(1, l.Chunks)))
+		moved := l.Average > 0 && math.Abs(now/l.Average-1) > drift
+		if l.Average == 0 || moved {
+			l.Average = now
+		}
+		l.Weighing = l.Weighing || moved
+		avg, again = l.Average, l.Weighing
+	})
+	return avg, again, err
+}
+
+// note changes what is known of lengths.
+func (x *Keyword) note(ctx context.Context, change func(*lengths)) error {
 	x.open.Lock()
 	defer x.open.Unlock()
-	if x.avg > 0 {
-		return x.avg, nil
+	all, err := x.client.aliases(ctx)
+	if err != nil {
+		return err
 	}
+	name := cmp.Or(all[x.name], x.name) // the weights are those of one generation
 	for {
-		value, version, err := x.records.Get(ctx, averageRecord)
+		value, version, err := x.records.Get(ctx, lengthsRecord)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		known := map[string]float64{}
+		known := map[string]lengths{}
 		if version > 0 {
 			if err := json.Unmarshal(value, &known); err != nil {
-				return 0, fmt.Errorf("record %s: %w", averageRecord, err)
+				return fmt.Errorf("record %s: %w", lengthsRecord, err)
 			}
 		}
-		if avg := known[x.name]; avg > 0 {
-			x.avg = avg
-			return avg, nil
+		l := known[name]
+		change(&l)
+		for other := range known {
+			if !slices.Contains(slices.Collect(maps.Values(all)), other) {
+				delete(known, other) // of a generation that was left
+			}
 		}
-		if len(entries) < enoughEntries {
-			return standardAverage, nil
+		known[name] = l
+		if value, err = json.Marshal(known); err != nil {
+			return err // unreachable: finite numbers always marshal
 		}
-		total := 0
-		for _, e := range entries {
-			_, length := text.Terms(e)
-			total += length
-		}
-		known[x.name] = max(1, float64(total)/float64(len(entries)))
-		value, err = json.Marshal(known)
-		if err != nil {
-			return 0, err // unreachable: finite numbers always marshal
-		}
-		if _, err := x.records.Put(ctx, averageRecord, value, version); err != nil && !errors.Is(err, ErrConflict) {
-			return 0, err
+		if _, err = x.records.Put(ctx, lengthsRecord, value, version); err == nil || !errors.Is(err, ErrConflict) {
+			return err
 		}
 	}
+}
+
+// weigh makes the weights of all chunks again, from the texts in their payloads.
+func (x *Keyword) weigh(ctx context.Context, avg float64) error {
+	var points []*pb.PointStruct
+	var failed error
+	flush := func() bool {
+		failed = x.client.update(ctx, x.name, points, nil)
+		points = points[:0]
+		return failed == nil
+	}
+	// Points keep their ids, so a page that was written does not come again.
+	err := x.client.scroll(ctx, &pb.ScrollPoints{CollectionName: x.name, WithPayload: pb.NewWithPayload(true)}, func(p *pb.RetrievedPoint) bool {
+		e := entryOf(p.Payload)
+		points = append(points, &pb.PointStruct{Id: p.Id, Payload: p.Payload, Vectors: weightsOf(&e, avg)})
+		return len(points) < upsertPoints || flush()
+	})
+	if err == nil && failed == nil {
+		flush()
+	}
+	if err = cmp.Or(err, failed); err != nil {
+		return err
+	}
+	return x.note(ctx, func(l *lengths) { l.Weighing = false })
+}
+
+// entryOf is what the weights of a chunk are made of.
+func entryOf(p map[string]*pb.Value) store.TextEntry {
+	e := store.TextEntry{Chunk: p["chunk"].GetStringValue(), Title: p["title"].GetStringValue(), Body: p["body"].GetStringValue()}
+	e.Path, _, _, _ = store.SplitChunkID(e.Chunk)
+	for _, heading := range p["trail"].GetListValue().GetValues() {
+		e.Trail = append(e.Trail, heading.GetStringValue())
+	}
+	return e
 }
 
 // termIndex is the place of a term in sparse vectors. Two of a million terms
@@ -144,7 +199,13 @@ func (x *Keyword) Update(ctx context.Context, entries []store.TextEntry, stale [
 	if err := x.start(ctx); err != nil {
 		return fmt.Errorf("updating %s: %w", x.name, err)
 	}
-	avg, err := x.average(ctx, entries)
+	if len(entries) == 0 && len(stale) == 0 {
+		return ctx.Err()
+	}
+	avg, again, err := x.count(ctx, entries)
+	if err == nil && again {
+		err = x.weigh(ctx, avg)
+	}
 	if err != nil {
 		return fmt.Errorf("updating %s: %w", x.name, err)
 	}
@@ -176,11 +237,15 @@ func wordsPoint(e *store.TextEntry, avg float64) *pb.PointStruct {
 	payload := chunkPayload(e.Chunk, e.Path, e.Labels)
 	payload["title"], payload["trail"] = pb.NewValueString(valid(e.Title)), stringList(e.Trail)
 	payload["body"] = pb.NewValueString(valid(e.Body))
+	return &pb.PointStruct{Id: pointID(e.Chunk), Payload: payload, Vectors: weightsOf(e, avg)}
+}
+
+func weightsOf(e *store.TextEntry, avg float64) *pb.Vectors {
 	vectors := map[string]*pb.Vector{}
 	if indices, values := sparse(text.Weights(*e, avg)); len(indices) > 0 {
 		vectors[wordsVector] = pb.NewVectorSparse(indices, values)
 	}
-	return &pb.PointStruct{Id: pointID(e.Chunk), Payload: payload, Vectors: pb.NewVectorsMap(vectors)}
+	return pb.NewVectorsMap(vectors)
 }
 
 // valid is s as protocol buffers take it.
@@ -229,11 +294,7 @@ func (x *Keyword) restricted(ctx context.Context, q text.Question, k int, f stor
 	}
 	var hits []store.Hit
 	for _, p := range found {
-		e := store.TextEntry{Chunk: p.Payload["chunk"].GetStringValue(), Title: p.Payload["title"].GetStringValue(), Body: p.Payload["body"].GetStringValue()}
-		e.Path, _, _, _ = store.SplitChunkID(e.Chunk)
-		for _, heading := range p.Payload["trail"].GetListValue().GetValues() {
-			e.Trail = append(e.Trail, heading.GetStringValue())
-		}
+		e := entryOf(p.Payload)
 		if p.Score > 0 && below(e.Chunk, f.PathPrefix) && q.Admits(e) {
 			hits = append(hits, store.Hit{Chunk: e.Chunk, Score: float64(p.Score)})
 		}

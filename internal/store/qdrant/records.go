@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	pb "github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // partBytes is how much of a record or a text one point holds.
@@ -62,7 +64,7 @@ func (r *Records) start(ctx context.Context) error {
 // Get returns a record with its version, which counts from 1; version 0 and no
 // value when there is none.
 func (r *Records) Get(ctx context.Context, name string) (value []byte, version int64, err error) {
-	if err := r.start(ctx); err != nil {
+	if err := r.client.check(ctx); err != nil {
 		return nil, 0, fmt.Errorf("reading record %s: %w", name, err)
 	}
 	// A part that is missing has been replaced since the whole was read.
@@ -96,6 +98,9 @@ func (r *Records) whole(ctx context.Context, name string) (payload map[string]*p
 		}
 		return err
 	})
+	if status.Code(err) == codes.NotFound { // whoever writes first makes the collection
+		err = nil
+	}
 	return payload, err
 }
 

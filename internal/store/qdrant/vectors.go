@@ -51,13 +51,6 @@ type Vectors struct {
 
 var _ store.Vectors = (*Vectors)(nil)
 
-// Vectors returns the vector store of the current generation. The collection
-// is looked at, and made if there is none, at the first use: one of another
-// model or dimension is then a *MismatchError.
-func (c *Client) Vectors(dim int, model string) *Vectors {
-	return &Vectors{client: c, name: c.target.Collection, shape: vectorShape(dim, model)}
-}
-
 func vectorShape(dim int, model string) shape {
 	return shape{dim: dim, model: model, fields: labelFields}
 }

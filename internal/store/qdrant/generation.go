@@ -1,0 +1,113 @@
+package qdrant
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Generation is a set of collections that are made and left together. It is
+// safe for concurrent use.
+type Generation struct {
+	client *Client
+	number int // 0: whichever the aliases point at
+}
+
+// Current returns the generation that the aliases point at, whichever that is
+// at the time of each call.
+func (c *Client) Current() *Generation { return &Generation{client: c} }
+
+// Next returns a generation that nobody has used yet, beside the current one.
+// What an earlier attempt left of it is removed.
+func (c *Client) Next(ctx context.Context) (*Generation, error) {
+	all, err := c.aliases(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("choosing the next generation: %w", err)
+	}
+	newest := 0
+	for _, alias := range c.names() {
+		newest = max(newest, numberOf(alias, all[alias]))
+	}
+	g := &Generation{client: c, number: newest + 1}
+	return g, g.Remove(ctx)
+}
+
+// names are the aliases of a store.
+func (c *Client) names() []string {
+	n := c.target.Collection
+	return []string{n, n + "-words", n + "-documents"}
+}
+
+// numberOf returns the generation in a collection's name, 0 when there is none.
+func numberOf(alias, name string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, alias+"-"))
+	if err != nil || n < 1 {
+		return 0
+	}
+	return n
+}
+
+func (g *Generation) shape(s shape) shape {
+	s.beside = g.number > 0
+	return s
+}
+
+func (g *Generation) name(alias string) string {
+	if g.number == 0 {
+		return alias
+	}
+	return alias + "-" + strconv.Itoa(g.number)
+}
+
+// Vectors returns the vector store of the generation. The collection is looked
+// at, and made if there is none, at the first use: one of another model or
+// dimension is then a *MismatchError.
+func (g *Generation) Vectors(dim int, model string) *Vectors {
+	return &Vectors{client: g.client, name: g.name(g.client.names()[0]), shape: g.shape(vectorShape(dim, model))}
+}
+
+// Keyword returns the keyword index of the generation, made at the first use.
+func (g *Generation) Keyword() *Keyword {
+	return &Keyword{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(wordsShape()), records: g.client.Records()}
+}
+
+// Documents returns the documents of the generation, made at the first use.
+func (g *Generation) Documents() *Documents {
+	return &Documents{client: g.client, name: g.name(g.client.names()[2]), shape: g.shape(documentsShape())}
+}
+
+// Activate moves all aliases to the generation in one operation, and removes
+// the collections they pointed at before. Searches that run meanwhile are
+// answered by one or the other.
+func (g *Generation) Activate(ctx context.Context) error {
+	before, err := g.client.aliases(ctx)
+	if err != nil {
+		return fmt.Errorf("activating generation %d: %w", g.number, err)
+	}
+	targets := map[string]string{}
+	for _, alias := range g.client.names() {
+		targets[alias] = g.name(alias)
+	}
+	if err := g.client.alias(ctx, targets); err != nil {
+		return err
+	}
+	for _, alias := range g.client.names() {
+		if old := before[alias]; old != "" && old != targets[alias] {
+			if err := g.client.drop(ctx, old); err != nil {
+				return fmt.Errorf("removing collection %s: %w", old, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Remove deletes the generation's collections, as far as they exist.
+func (g *Generation) Remove(ctx context.Context) error {
+	for _, alias := range g.client.names() {
+		if err := g.client.drop(ctx, g.name(alias)); err != nil {
+			return fmt.Errorf("removing collection %s: %w", g.name(alias), err)
+		}
+	}
+	return nil
+}

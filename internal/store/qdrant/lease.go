@@ -1,0 +1,132 @@
+package qdrant
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// leaseRecord is the record that the writer renews.
+const leaseRecord = "writer"
+
+// A lease that was not renewed for leaseTime, by the clock of who waits, is
+// free. Clocks of different machines are never compared.
+const (
+	leaseTime  = 10 * time.Second
+	leaseRenew = 2 * time.Second
+	leaseLook  = 500 * time.Millisecond
+)
+
+// Lease is the right to write. It is renewed in the background until Release.
+type Lease struct {
+	records *Records
+	cancel  context.CancelCauseFunc
+	done    chan struct{}
+
+	mu      sync.Mutex
+	version int64
+}
+
+// ErrLeaseLost is why the context of a lease ends when another process took it
+// or the server could not be asked in time.
+var ErrLeaseLost = errors.New("another process may write now: the lease of the store was lost")
+
+type leaseValue struct {
+	Holder string `json:"holder"` // "" when it was given back
+}
+
+// Lease waits until nobody else writes and returns the lease, with a context
+// that ends when it is lost. waiting, which may be nil, is called once when
+// somebody else holds it.
+func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder string)) (*Lease, context.Context, error) {
+	records := c.Records()
+	tick := time.NewTicker(leaseLook)
+	defer tick.Stop()
+	mine, err := json.Marshal(leaseValue{holder})
+	if err != nil {
+		return nil, nil, err // unreachable: a string always marshals
+	}
+	seen, since := int64(-1), time.Now()
+	for {
+		value, version, err := records.Get(ctx, leaseRecord)
+		if err != nil {
+			return nil, nil, fmt.Errorf("waiting for the lease of %s: %w", c.target, err)
+		}
+		var other leaseValue
+		if version > 0 {
+			if err := json.Unmarshal(value, &other); err != nil {
+				return nil, nil, fmt.Errorf("record %s: %w", leaseRecord, err)
+			}
+		}
+		if version != seen {
+			seen, since = version, time.Now()
+		}
+		if other.Holder == "" || time.Since(since) >= leaseTime {
+			taken, err := records.Put(ctx, leaseRecord, mine, version)
+			if err == nil {
+				l := &Lease{records: records, done: make(chan struct{}), version: taken}
+				held, cancel := context.WithCancelCause(ctx)
+				l.cancel = cancel
+				go l.renew(held, mine)
+				return l, held, nil
+			}
+			if !errors.Is(err, ErrConflict) {
+				return nil, nil, fmt.Errorf("taking the lease of %s: %w", c.target, err)
+			}
+			continue
+		}
+		if waiting != nil {
+			waiting(other.Holder)
+			waiting = nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// renew keeps the lease. It gives up in good time before others may take it.
+func (l *Lease) renew(ctx context.Context, mine []byte) {
+	defer close(l.done)
+	tick := time.NewTicker(leaseRenew)
+	defer tick.Stop()
+	for last := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		l.mu.Lock()
+		attempt, cancel := context.WithTimeout(ctx, leaseRenew)
+		begun := time.Now()
+		version, err := l.records.Put(attempt, leaseRecord, mine, l.version)
+		cancel()
+		if err == nil {
+			l.version, last = version, begun
+		}
+		l.mu.Unlock()
+		if errors.Is(err, ErrConflict) || time.Since(last) > leaseTime/2 {
+			l.cancel(ErrLeaseLost)
+			return
+		}
+	}
+}
+
+// Release gives the lease back. A lease that was lost is not touched.
+func (l *Lease) Release(ctx context.Context) error {
+	l.cancel(context.Canceled)
+	<-l.done
+	free, err := json.Marshal(leaseValue{})
+	if err != nil {
+		return err // unreachable: a string always marshals
+	}
+	if _, err := l.records.Put(ctx, leaseRecord, free, l.version); err != nil && !errors.Is(err, ErrConflict) {
+		return fmt.Errorf("giving back the lease: %w", err)
+	}
+	return nil
+}
