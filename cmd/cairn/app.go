@@ -22,6 +22,7 @@ type app struct {
 	warned         []string // what choose has said on standard error
 
 	dir   string // -C
+	store string // --store
 	json  bool   // --json
 	model modelFlags
 }
@@ -42,6 +43,7 @@ the nearest parent with a .cairn or .cuedeck folder, else the current folder.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.PersistentFlags().StringVarP(&a.dir, "workspace", "C", "", "folder to work on")
+	root.PersistentFlags().StringVar(&a.store, "store", "", "where the index is: flat (in the folder), or qdrant://HOST:6334/COLLECTION (also CAIRN_STORE)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w (see `%s --help`)", err, cmd.CommandPath())
@@ -95,6 +97,9 @@ func (a *app) open(ctx context.Context, command string, access workspace.Access,
 	}
 	if change != nil {
 		change(&o)
+	}
+	if err := a.useStore(&o); err != nil {
+		return nil, err
 	}
 	return workspace.Open(ctx, sel, cfg, access, o)
 }

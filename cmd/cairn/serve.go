@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +17,6 @@ import (
 	"cairn/internal/server"
 	"cairn/internal/token"
 	"cairn/internal/workspace"
-	"cairn/models"
 	"cairn/retriever"
 	"cairn/tools"
 )
@@ -25,6 +24,7 @@ import (
 type serveFlags struct {
 	addr                 string
 	noRateLimit, noIndex bool
+	watch                bool
 	groups               string
 	auth, tokens         string
 	hosts                []string
@@ -57,7 +57,8 @@ request needs a token (` + "`cairn token new`" + `), unless --auth off says othe
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:7420", "address to listen on; port 0 takes a free one")
 	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,stages,all}, or names of tools (default: core, and tools where some have been imported)")
 	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
-	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start")
+	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start, nor watch")
+	fs.BoolVar(&f.watch, "watch", true, "keep the index up to date with the files (also watcher.enabled)")
 	fs.StringVar(&f.auth, "auth", "auto", "ask for tokens: auto (everywhere but on loopback), on or off")
 	fs.StringVar(&f.tokens, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
 	fs.StringSliceVar(&f.hosts, "allow-host", nil, "further names this server is called by, as behind a proxy")
@@ -81,7 +82,6 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 		return err
 	}
 	defer l.Close()
-	model := &sharedModel{open: a.model.open}
 	var opened []*folder
 	defer func() {
 		for _, o := range opened {
@@ -92,7 +92,7 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	}()
 	var all []server.Workspace
 	for _, at := range folders {
-		o, err := a.openFolder(ctx, at, f, model, log)
+		o, err := a.openFolder(ctx, at, f, log)
 		if err != nil {
 			return fmt.Errorf("workspace %s: %w", at.name, err)
 		}
@@ -207,7 +207,7 @@ type folder struct {
 }
 
 // openFolder opens a folder with its tools.
-func (a *app) openFolder(ctx context.Context, at place, f serveFlags, model *sharedModel, log *slog.Logger) (_ *folder, err error) {
+func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.Logger) (_ *folder, err error) {
 	here := *a
 	here.dir = at.dir
 	sel, cfg, err := here.choose()
@@ -225,17 +225,17 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, model *sha
 		return nil, err
 	}
 	log = log.With("workspace", at.name)
-	wo := workspace.Options{Command: "cairn serve", Background: !f.noIndex, Warm: true, Logger: log}
-	if a.model.builtIn() {
-		wo.Description, wo.Model = builtIn(), model.get
-	} else {
-		m, err := model.get()
-		if err != nil {
-			return nil, err
-		}
-		wo.Description, wo.Model, wo.ModelChosen = m.Description(), model.get, true
+	wo := workspace.Options{Command: "cairn serve", Background: !f.noIndex, Watch: f.watch && !f.noIndex, Warm: true, Logger: log}
+	if err := a.model.apply(&wo); err != nil {
+		return nil, err
+	}
+	if err := a.useStore(&wo); err != nil {
+		return nil, err
 	}
 	o.box.UseModel(wo.Description, wo.Model)
+	if slices.Contains(groups, tools.Catalog) {
+		o.box.Warm(log)
+	}
 	if o.workspace, err = workspace.Open(ctx, sel, cfg, workspace.Owning, wo); err != nil {
 		return nil, err
 	}
@@ -278,27 +278,3 @@ func (o *folder) close() error {
 		return nil
 	}
 }
-
-// sharedModel is one embedding model for all workspaces of a process. It is
-// loaded by whoever needs it first, and ends with the process.
-type sharedModel struct {
-	open func() (models.Embedder, error)
-
-	once  sync.Once
-	model models.Embedder
-	err   error
-}
-
-// get is called by each workspace; closing what it returns closes nothing.
-func (s *sharedModel) get() (models.Embedder, error) {
-	s.once.Do(func() { s.model, s.err = s.open() })
-	if s.err != nil {
-		return nil, s.err
-	}
-	return borrowed{s.model}, nil
-}
-
-// borrowed is a model that belongs to somebody else.
-type borrowed struct{ models.Embedder }
-
-func (borrowed) Close() error { return nil }

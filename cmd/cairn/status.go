@@ -37,6 +37,9 @@ func (a *app) status(ctx context.Context) error {
 		fmt.Fprintf(a.stdout, "%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	row("workspace", "%s (%s)", s.Workspace.Root, s.Workspace.Rule)
+	if s.Store != "" {
+		row("store", "%s", s.Store)
+	}
 	row("state", "%s", s.State)
 	if s.Progress != nil {
 		row("progress", "%s", s.Progress)

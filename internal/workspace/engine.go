@@ -80,6 +80,8 @@ type Status struct {
 	// Watching is how the owner learns of changed files: "events", or "polling"
 	// and why; absent when it does not.
 	Watching string `json:"watching,omitempty"`
+	// Store is the address of the store that holds the index, if it is not the folder's own.
+	Store string `json:"store,omitempty"`
 	// Problem is why the last run in the background failed.
 	Problem string `json:"problem,omitempty"`
 	// Warnings speak of configuration without effect.

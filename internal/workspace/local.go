@@ -117,14 +117,23 @@ func (l *local) start() {
 }
 
 // openStores opens the index and what answers from it.
-func (l *local) openStores(readOnly bool) error {
+func (l *local) openStores(readOnly bool) error { return l.openStoresAnew(readOnly, false) }
+
+// openStoresAnew is openStores; with fresh the part in a shared store is begun
+// beside what is there.
+func (l *local) openStoresAnew(readOnly, fresh bool) error {
 	w := l.w
 	s, err := openStores(w.selection, w.dir, w.options.Description, readOnly, w.options.Logger)
 	if err != nil {
 		return err
 	}
+	if w.options.Store != nil {
+		if s.cluster, err = joinCluster(context.Background(), w.options.Store, s, w.options.Description, readOnly, fresh, w.options.Logger); err != nil {
+			return errors.Join(err, s.close())
+		}
+	}
 	r, err := retriever.New(retriever.Sources{
-		Documents: s.docs, Keyword: s.text, Vectors: s.vectors, Embedder: l.model, Budget: &bpe.Counter{}, Files: s.files, Building: l.building,
+		Documents: s.docs, Keyword: s.keyword(), Vectors: s.nearest(), Embedder: l.model, Budget: &bpe.Counter{}, Files: s.files, Building: l.building,
 	}, &retriever.Options{
 		VectorWeight: w.config.Search.SemanticWeight, KeywordWeight: w.config.Search.KeywordWeight,
 		QueryCache: w.config.Search.EmbeddingCacheMaxEntries, TokenLimit: w.config.Core.TokenLimit,
@@ -149,7 +158,7 @@ func (l *local) replaceStores() error {
 	if err := wipe(l.w.dir); err != nil {
 		return err
 	}
-	return l.openStores(false)
+	return l.openStoresAnew(false, true)
 }
 
 // using runs fn while the stores stay open.
@@ -296,6 +305,9 @@ func (l *local) index(ctx context.Context, r IndexRequest, progress func(Progres
 		return nil, err
 	}
 	report, err := runPhases(ctx, x, r.NoEmbed, func(p indexer.Progress) { progress(progressOf(p)) })
+	if err == nil && s.cluster != nil {
+		err = s.cluster.finish(ctx, l.w.options.Description)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +354,7 @@ func (l *local) writer() (*indexer.Indexer, *stores, error) {
 	case s == nil:
 		return nil, nil, errGone
 	case l.indexer == nil:
-		l.indexer = indexer.New(indexer.Stores{Files: s.files, Docs: s.docs, Text: s.text, Vectors: s.vectors, Cache: s.cache}, model, &indexer.Options{Walk: l.w.config.walk()})
+		l.indexer = indexer.New(indexer.Stores{Files: s.files, Docs: s.docs, Text: s.keyword(), Vectors: s.nearest(), Cache: s.cache}, model, &indexer.Options{Walk: l.w.config.walk()})
 	}
 	return l.indexer, l.stores, nil
 }

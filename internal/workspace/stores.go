@@ -10,6 +10,7 @@ import (
 
 	"cairn/indexer"
 	"cairn/internal/kv"
+	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/text"
@@ -34,6 +35,23 @@ type stores struct {
 	vectors *flat.Store
 	cache   *vectorcache.Cache // nil in a reader
 	files   *walk.Tree
+	cluster *cluster // nil unless the index is in a shared store
+}
+
+// keyword is the keyword index in use.
+func (s *stores) keyword() store.Keyword {
+	if s.cluster != nil {
+		return clusterKeyword{s.cluster}
+	}
+	return s.text
+}
+
+// nearest is the vector store in use.
+func (s *stores) nearest() store.Vectors {
+	if s.cluster != nil {
+		return clusterVectors{s.cluster}
+	}
+	return s.vectors
 }
 
 // openStores opens the index in dir of a workspace, for a model. An
@@ -112,6 +130,9 @@ func openError(err error, d models.Description) error {
 // close closes what is open.
 func (s *stores) close() error {
 	var errs []error
+	if s.cluster != nil {
+		errs = append(errs, s.cluster.close())
+	}
 	if s.cache != nil {
 		errs = append(errs, s.cache.Close())
 	}

@@ -49,6 +49,10 @@ type Options struct {
 	Warm bool
 	// Rebuild throws an index away that cannot be opened as it is.
 	Rebuild bool
+	// Store, when not nil, holds the index instead of the folder; see cluster.
+	Store *Store
+	// Stateless answers from the Store alone and never writes, whatever is in the folder.
+	Stateless bool
 	// Logger receives what happens in the background; nil is silent.
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -86,6 +90,9 @@ func Open(ctx context.Context, sel Selection, cfg Config, access Access, o Optio
 		o.Now = time.Now
 	}
 	w := &Workspace{selection: sel, config: cfg, options: o, access: access, dir: filepath.Join(sel.Root, ".cairn", "index")}
+	if o.Store != nil {
+		w.dir = o.Store.dir(w.dir)
+	}
 	if _, err := w.engine(ctx); err != nil {
 		return nil, err
 	}
@@ -242,12 +249,17 @@ func (e *UnwritableError) Unwrap() error { return e.Err }
 
 // openAs opens the folder's owner's socket, else its stores. w.mu is held.
 func (w *Workspace) openAs(ctx context.Context, access Access) (engine, error) {
+	if w.options.Store != nil && w.options.Stateless {
+		return openServed(w)
+	}
 	if access == Owning {
 		if err := w.prepare(); err != nil {
 			return nil, err
 		}
 	} else if ok, err := w.indexed(); err != nil {
 		return nil, err
+	} else if !ok && w.options.Store != nil {
+		return openServed(w)
 	} else if !ok {
 		return missing{w}, nil
 	}
@@ -342,6 +354,9 @@ func (w *Workspace) prepare() error {
 // status fills in what every engine knows.
 func (w *Workspace) status(s retriever.IndexState) *Status {
 	st := &Status{IndexState: s, Model: w.options.Description.ID, Workspace: w.selection, Skipped: map[string]int{}}
+	if w.options.Store != nil {
+		st.Store = w.options.Store.String()
+	}
 	for _, warning := range w.config.Warnings {
 		st.Warnings = append(st.Warnings, warning.String())
 	}
