@@ -33,6 +33,9 @@ type Explanation struct {
 	// estimate from its keyword score.
 	Imputed bool   `json:"imputed,omitempty"`
 	Chunk   string `json:"chunk"` // the chunk these values belong to
+	// Embedded is what the cosine is of, where that is not the whole query: a
+	// question without the frame that says what its asker did not manage.
+	Embedded string `json:"embedded,omitempty"`
 }
 
 // Recompute returns the score that the components add up to.

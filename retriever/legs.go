@@ -105,7 +105,7 @@ func (r *Retriever) nearest(ctx context.Context, text string, depth int, f store
 	if r.sources.Vectors == nil || r.sources.Embedder == nil {
 		return nil, nil, nil
 	}
-	vector, err := r.embed(ctx, text)
+	vector, err := r.embed(ctx, topic(text))
 	if err != nil {
 		return nil, nil, fmt.Errorf("embedding the query: %w", err)
 	}

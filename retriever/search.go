@@ -102,6 +102,13 @@ func (r *Retriever) rank(ctx context.Context, q Query, depth int, pending bool) 
 		ranking.Degraded = append(ranking.Degraded, "vectors")
 	}
 	r.reweigh(q, ranking.Documents)
+	if q.Explain && f.mode != Keyword {
+		if plain := parseOperators(q.Text).plain; topic(plain) != plain {
+			for i := range ranking.Documents {
+				ranking.Documents[i].Embedded = topic(plain)
+			}
+		}
+	}
 	return ranking, nil
 }
 
