@@ -90,3 +90,18 @@ func (f *fake) Status(context.Context) (*workspace.Status, error) {
 		Model:      "model@123", Workspace: workspace.Selection{Root: "/w", Rule: workspace.RuleCurrent}, Skipped: map[string]int{"binary": 1},
 	}, nil
 }
+
+func (f *fake) Documents(_ context.Context, r workspace.DocumentsRequest) (*workspace.Documents, error) {
+	out := &workspace.Documents{Documents: []workspace.DocumentEntry{}}
+	for _, path := range []string{"docs/auth.md", "docs/with space.md", "notes/a#b.md"} {
+		if !strings.HasPrefix(path, r.Prefix) || path <= r.After {
+			continue
+		}
+		if len(out.Documents) == r.Limit {
+			out.More = true
+			break
+		}
+		out.Documents = append(out.Documents, workspace.DocumentEntry{Path: path, Title: "T", Bytes: 5, Outline: []workspace.HeadingEntry{{Level: 1, Heading: "Auth", Anchor: "auth", Line: 1}, {Level: 2, Heading: "Login Flow", Anchor: "login-flow", Line: 3}}})
+	}
+	return out, nil
+}

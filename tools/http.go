@@ -52,6 +52,7 @@ type HTTP struct {
 
 	closing context.Context // ends the streams
 	close   context.CancelFunc
+	stop    func() // ends what goes on behind the SDK's server
 	wg      sync.WaitGroup
 }
 
@@ -72,7 +73,7 @@ func (s *Server) HTTP(o *HTTPOptions) *HTTP {
 	h.options.SessionTimeout = orElse(h.options.SessionTimeout, 30*time.Minute)
 	h.streams = make(chan struct{}, orElse(h.options.MaxStreams, 128))
 	h.closing, h.close = context.WithCancel(context.Background())
-	h.sdk = s.sdkServer(httpSession)
+	h.sdk, h.stop = s.sdkServer(httpSession)
 	handler := func(stateless bool) http.Handler {
 		// Host and Origin are checked for all of the server's addresses alike.
 		return h.identified(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.sdk }, &mcp.StreamableHTTPOptions{
@@ -95,6 +96,7 @@ func orElse[T comparable](v, other T) T {
 // Close ends the sessions and the streams, and waits for the latter.
 func (h *HTTP) Close() {
 	h.close()
+	h.stop()
 	for session := range h.sdk.Sessions() {
 		_ = session.Close() // its client learns from the end of its streams
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/workspace"
 	"cairn/retriever"
+	"cairn/tools/conformance"
 )
 
 // Engine is the workspace the tools work on; *workspace.Workspace is one.
@@ -22,6 +24,7 @@ type Engine interface {
 	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
 	Index(ctx context.Context, r workspace.IndexRequest, progress func(workspace.Progress)) (*workspace.IndexReport, error)
 	Status(ctx context.Context) (*workspace.Status, error)
+	Documents(ctx context.Context, r workspace.DocumentsRequest) (*workspace.Documents, error)
 }
 
 // Options are the knobs of New. Nil and the zero value mean the defaults.
@@ -43,6 +46,11 @@ type Options struct {
 	Tasks *workspace.Tasks
 	// Stages is what the tools of Stages work on; without it they are not offered.
 	Stages *workspace.Stages
+	// Watch tells of changed documents, and clients are told of them; nil, or
+	// what has no method Watch, tells nothing.
+	Watch any
+	// Conformance adds what the official conformance suite calls.
+	Conformance bool
 	// Now is the clock of the limits; nil is time.Now.
 	Now func() time.Time
 }
@@ -145,14 +153,27 @@ func (s *Server) do(ctx context.Context, session string, t tool, c call) (any, *
 
 // sdkServer makes the SDK's server for one transport. session names whom a call
 // is counted against.
-func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string) *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "cairn", Title: "cairn", Version: s.options.Version}, &mcp.ServerOptions{
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
-			// The tools change only with the binary.
-			c.TTLMs, c.CacheScope = int(time.Hour/time.Millisecond), "private"
+// What goes on in the background ends with stop.
+func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string) (_ *mcp.Server, stop func()) {
+	o := &mcp.ServerOptions{
+		Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Completions: &mcp.CompletionCapabilities{},
+			Resources: &mcp.ResourceCapabilities{ListChanged: s.options.Watch != nil, Subscribe: s.options.Watch != nil},
 		},
-	})
+		CompletionHandler:  s.complete,
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		SetCacheable:       cacheable,
+	}
+	if s.options.Watch == nil {
+		o.SubscribeHandler, o.UnsubscribeHandler = nil, nil
+	}
+	if s.options.Conformance {
+		conformance.Declare(o)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "cairn", Title: "cairn", Version: s.options.Version}, o)
+	s.addResources(server)
+	s.addPrompts(server)
 	for _, t := range s.tools {
 		server.AddTool(t.definition(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			f := allowed(req, t)
@@ -167,7 +188,31 @@ func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string) *mcp.Serve
 		})
 	}
 	server.AddReceivingMiddleware(s.instruct)
-	return server
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { s.follow(ctx, server) })
+	end := func() {}
+	if s.options.Conformance {
+		end = conformance.Register(server)
+	}
+	return server, func() {
+		cancel()
+		end()
+		wg.Wait()
+	}
+}
+
+// cacheable says how long an answer may be kept: tools, prompts and templates
+// change only with the binary, documents at any moment, and what is told of
+// the server holds the state of the index.
+func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
+	c.TTLMs, c.CacheScope = int(time.Hour/time.Millisecond), "private"
+	switch req.(type) {
+	case *mcp.ListResourcesRequest, *mcp.ReadResourceRequest:
+		c.TTLMs = 0
+	case *mcp.ServerRequest[*mcp.DiscoverParams]:
+		c.TTLMs = int(time.Minute / time.Millisecond)
+	}
 }
 
 // instruct adds the instructions to the answers that carry them: they tell the
@@ -247,7 +292,9 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		return answer, nil
 	})
 	defer c.Close()
-	ss, err := s.sdkServer(func(*mcp.CallToolRequest) string { return session }).Connect(calls, c, nil)
+	sdk, stop := s.sdkServer(func(*mcp.CallToolRequest) string { return session })
+	defer stop()
+	ss, err := sdk.Connect(calls, c, nil)
 	if err != nil {
 		return err
 	}

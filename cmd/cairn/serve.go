@@ -29,6 +29,7 @@ type serveFlags struct {
 	auth, tokens         string
 	hosts                []string
 	cert, key            string
+	conformance          bool
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -62,6 +63,8 @@ request needs a token (` + "`cairn token new`" + `), unless --auth off says othe
 	fs.StringVar(&f.auth, "auth", "auto", "ask for tokens: auto (everywhere but on loopback), on or off")
 	fs.StringVar(&f.tokens, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
 	fs.StringSliceVar(&f.hosts, "allow-host", nil, "further names this server is called by, as behind a proxy")
+	fs.BoolVar(&f.conformance, "conformance", false, "add what the official MCP conformance suite calls")
+	_ = fs.MarkHidden("conformance")
 	fs.StringVar(&f.cert, "tls-cert", "", "file with the certificate, PEM; serves https")
 	fs.StringVar(&f.key, "tls-key", "", "file with its key, PEM")
 	a.model.add(cmd)
@@ -248,6 +251,8 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
 		DefaultMode: retriever.Mode(cfg.Search.DefaultMode),
 		Groups:      groups,
+		Watch:       o.workspace,
+		Conformance: f.conformance,
 		Toolbox:     o.box,
 		Tasks:       o.tasks,
 	})

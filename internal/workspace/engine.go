@@ -18,6 +18,7 @@ type engine interface {
 	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
 	Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error)
 	Status(ctx context.Context) (*Status, error)
+	Documents(ctx context.Context, r DocumentsRequest) (*Documents, error)
 	Watch(ctx context.Context, fn func(WatchEvent)) error
 	close() error
 }

@@ -43,6 +43,7 @@ func serve(l net.Listener, h hello, ready func() (engine, error), log *slog.Logg
 	through(mux, opIndex, ready, func(ctx context.Context, e engine, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
 		return e.Index(ctx, r, progress)
 	})
+	serveDocuments(mux, ready)
 	stream(mux, opWatch, func(ctx context.Context, _ struct{}, send func(reply)) (*struct{}, error) {
 		e, err := ready()
 		if err != nil {

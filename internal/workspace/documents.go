@@ -1,0 +1,115 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"cairn/internal/store/docs"
+)
+
+// DocumentsRequest asks which documents are indexed.
+type DocumentsRequest struct {
+	// Prefix narrows to paths that begin with it.
+	Prefix string `json:"prefix,omitempty"`
+	// After continues behind this path.
+	After string `json:"after,omitempty"`
+	// Limit is the most to return, 1 to MaxDocuments; 0 means 100.
+	Limit int `json:"limit,omitempty"`
+	// Outline adds the headings of each document.
+	Outline bool `json:"outline,omitempty"`
+}
+
+// MaxDocuments bounds one answer.
+const MaxDocuments = 1000
+
+// DocumentEntry is a document as it is listed.
+type DocumentEntry struct {
+	Path     string         `json:"path"`
+	Title    string         `json:"title"`
+	Bytes    int64          `json:"bytes"`
+	Modified time.Time      `json:"modified"`
+	Outline  []HeadingEntry `json:"outline,omitempty"`
+}
+
+// HeadingEntry is a heading of a document; "path#anchor" reads its section.
+type HeadingEntry struct {
+	Level   int    `json:"level"` // 1 to 6
+	Heading string `json:"heading"`
+	Anchor  string `json:"anchor"`
+	Line    int    `json:"line"`
+}
+
+// Documents are documents in the order of their paths.
+type Documents struct {
+	Documents []DocumentEntry `json:"documents"`
+	// More is set when there are further ones: After is the last path here.
+	More bool `json:"more,omitempty"`
+}
+
+// opDocuments is the path of Documents at the owner's socket.
+const opDocuments = "/documents"
+
+// Documents lists what is indexed, in the order of the paths. A folder without
+// an index has no documents.
+func (w *Workspace) Documents(ctx context.Context, r DocumentsRequest) (*Documents, error) {
+	if r.Limit == 0 {
+		r.Limit = 100
+	}
+	if r.Limit < 1 || r.Limit > MaxDocuments {
+		return nil, fmt.Errorf("limit: %d, want 1 to %d", r.Limit, MaxDocuments)
+	}
+	return ask(ctx, w, func(e engine) (*Documents, error) { return e.Documents(ctx, r) })
+}
+
+func (missing) Documents(context.Context, DocumentsRequest) (*Documents, error) {
+	return &Documents{Documents: []DocumentEntry{}}, nil
+}
+
+func (r *remote) Documents(ctx context.Context, q DocumentsRequest) (*Documents, error) {
+	return post[Documents](ctx, r, opDocuments, q, nil)
+}
+
+func (l *local) Documents(_ context.Context, q DocumentsRequest) (*Documents, error) {
+	return using(l, func() (*Documents, error) {
+		out := &Documents{Documents: []DocumentEntry{}}
+		return out, l.stores.docs.View(func(r *docs.Reader) error {
+			var failed error
+			err := r.Files(q.Prefix, func(f docs.File) bool {
+				if f.Path <= q.After {
+					return true
+				}
+				if len(out.Documents) == q.Limit {
+					out.More = true
+					return false
+				}
+				d, err := r.Document(f.Path)
+				if failed = err; err != nil || d == nil {
+					return err == nil
+				}
+				e := DocumentEntry{Path: d.Path, Title: d.Title, Bytes: d.Size, Modified: time.Unix(0, d.ModTime).UTC()}
+				if q.Outline {
+					for _, s := range d.Sections {
+						if s.Level > 0 {
+							e.Outline = append(e.Outline, HeadingEntry{Level: s.Level, Heading: s.Heading, Anchor: s.Anchor, Line: s.StartLine})
+						}
+					}
+				}
+				out.Documents = append(out.Documents, e)
+				return true
+			})
+			if err == nil {
+				err = failed
+			}
+			return err
+		})
+	})
+}
+
+// serveDocuments registers opDocuments.
+func serveDocuments(mux *http.ServeMux, ready func() (engine, error)) {
+	through(mux, opDocuments, ready, func(ctx context.Context, e engine, q DocumentsRequest, _ func(Progress)) (*Documents, error) {
+		return e.Documents(ctx, q)
+	})
+}

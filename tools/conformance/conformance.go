@@ -1,0 +1,156 @@
+// Package conformance registers what the official conformance suite of the
+// Model Context Protocol calls and expects: tools, prompts and resources of
+// given names and answers, which say nothing about documents. They are added
+// to a real server, behind its real transport, in a mode that is for the
+// suite alone; nothing else imports this package's features.
+//
+// Names and answers are the suite's (@modelcontextprotocol/conformance,
+// 0.2.0-alpha.12).
+//
+//lint:file-ignore SA1019 the suite asks for logging, sampling and roots, which revision 2026-07-28 deprecates
+package conformance
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Declare adds the capabilities the suite wants to the options of a server.
+func Declare(o *mcp.ServerOptions) {
+	o.Capabilities.Logging = &mcp.LoggingCapabilities{}
+	o.Capabilities.Tools = &mcp.ToolCapabilities{ListChanged: true}
+	o.Capabilities.Prompts = &mcp.PromptCapabilities{ListChanged: true}
+	o.Capabilities.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}
+	o.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
+	o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
+	if o.CompletionHandler == nil {
+		o.CompletionHandler = func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}, nil
+		}
+	}
+}
+
+// watched is the resource that changes by itself, every period.
+const (
+	watched = "test://watched-resource"
+	period  = 3 * time.Second
+)
+
+// Register adds the features. stop ends what goes on in the background.
+func Register(server *mcp.Server) (stop func()) {
+	for _, t := range tools(server) {
+		schema := t.schema
+		if schema == "" {
+			schema = `{"type":"object"}`
+		}
+		server.AddTool(&mcp.Tool{Name: t.name, Description: t.does, InputSchema: json.RawMessage(schema)}, t.call)
+	}
+	addInputTools(server)
+	addResources(server)
+	addPrompts(server)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		ticker := time.NewTicker(period)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				// Who does not listen misses nothing.
+				_ = server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: watched})
+			}
+		}
+	})
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// A picture of one red pixel and a sound of no length.
+var (
+	pixel = decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==")
+	sound = decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=")
+)
+
+func decode(s string) []byte {
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		panic(err) // unreachable: the constants are above
+	}
+	return b
+}
+
+func text(format string, args ...any) *mcp.TextContent {
+	return &mcp.TextContent{Text: fmt.Sprintf(format, args...)}
+}
+
+func embedded(uri, s string) *mcp.EmbeddedResource {
+	return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: "text/plain", Text: s}}
+}
+
+func addResources(server *mcp.Server) {
+	add := func(uri, mime string, r mcp.ResourceContents) {
+		r.URI, r.MIMEType = uri, mime
+		server.AddResource(&mcp.Resource{Name: strings.TrimPrefix(uri, "test://"), URI: uri, MIMEType: mime},
+			func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{&r}}, nil
+			})
+	}
+	add("test://static-text", "text/plain", mcp.ResourceContents{Text: "This is the content of the static text resource."})
+	add("test://static-binary", "image/png", mcp.ResourceContents{Blob: pixel})
+	add(watched, "text/plain", mcp.ResourceContents{Text: "Watched resource content"})
+	server.AddResourceTemplate(&mcp.ResourceTemplate{Name: "template", URITemplate: "test://template/{id}/data", MIMEType: "application/json"},
+		func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			id := strings.TrimSuffix(strings.TrimPrefix(req.Params.URI, "test://template/"), "/data")
+			body, err := json.Marshal(map[string]any{"id": id, "templateTest": true, "data": "Data for ID: " + id})
+			if err != nil {
+				return nil, err
+			}
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: "application/json", Text: string(body)}}}, nil
+		})
+}
+
+func addPrompts(server *mcp.Server) {
+	add := func(name string, args []string, messages func(map[string]string) []mcp.Content) {
+		p := &mcp.Prompt{Name: name, Description: "for the conformance suite"}
+		for _, a := range args {
+			p.Arguments = append(p.Arguments, &mcp.PromptArgument{Name: a, Description: a, Required: true})
+		}
+		server.AddPrompt(p, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			r := &mcp.GetPromptResult{Description: p.Description}
+			for _, c := range messages(req.Params.Arguments) {
+				r.Messages = append(r.Messages, &mcp.PromptMessage{Role: "user", Content: c})
+			}
+			return r, nil
+		})
+	}
+	add("test_simple_prompt", nil, func(map[string]string) []mcp.Content {
+		return []mcp.Content{text("This is a simple prompt for testing.")}
+	})
+	add("test_prompt_with_arguments", []string{"arg1", "arg2"}, func(a map[string]string) []mcp.Content {
+		return []mcp.Content{text("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"])}
+	})
+	add("test_prompt_with_embedded_resource", []string{"resourceUri"}, func(a map[string]string) []mcp.Content {
+		return []mcp.Content{embedded(a["resourceUri"], "Embedded resource content for testing."), text("Please process the embedded resource above.")}
+	})
+	add("test_prompt_with_image", nil, func(map[string]string) []mcp.Content {
+		return []mcp.Content{&mcp.ImageContent{Data: pixel, MIMEType: "image/png"}, text("Please analyze the image above.")}
+	})
+	server.AddPrompt(&mcp.Prompt{Name: "test_input_required_result_prompt", Description: "asks for context first"},
+		func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			if answer := accepted(req.Params.InputResponses, "user_context"); answer != nil {
+				return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: text("Context: %v", answer["context"])}}}, nil
+			}
+			return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"user_context": form("Please provide context for the prompt", "context", "string")}}, nil
+		})
+}
