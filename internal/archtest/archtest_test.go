@@ -68,6 +68,11 @@ var owners = map[string][]string{
 	"golang.org/x/sys":                         nil, // the operating system and the processor
 	"golang.org/x/sync":                        nil,
 	"golang.org/x/text":                        nil,
+	"github.com/redis/go-redis/v9":             {"internal/stage/redis"},
+	"github.com/jackc/pgx/v5":                  {"internal/stage/postgres"},
+	"github.com/pressly/goose/v3":              {"internal/stage/postgres"},
+	"github.com/rabbitmq/amqp091-go":           {"internal/stage/rabbitmq"},
+	"github.com/openai/openai-go/v3":           {"internal/stage/openai"},
 	"golang.org/x/term":                        {"cmd/cairn"},
 	"gonum.org/v1/gonum":                       {"graphrank"},
 }

@@ -101,3 +101,22 @@ type Queue interface {
 	Durable() bool
 	Close() error
 }
+
+// Archive is where a store whose memory may be lost writes everything down.
+// All its methods are idempotent.
+type Archive interface {
+	// Record keeps transitions: the newest state and the entries of each task.
+	Record(ctx context.Context, all ...Record) error
+	// Unfinished returns tasks that have not ended, by id, beginning after one.
+	Unfinished(ctx context.Context, after string, limit int) ([]*State, error)
+	Load(ctx context.Context, id string) (*State, error)
+	List(ctx context.Context, q Query) ([]*State, error)
+	Journal
+	Close() error
+}
+
+// Record is a transition: the state it led to and its entry in the log.
+type Record struct {
+	State *State `json:"state"`
+	Entry Entry  `json:"entry"`
+}

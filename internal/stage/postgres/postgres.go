@@ -1,0 +1,310 @@
+// Package postgres keeps stage tasks in Postgres: as a store by itself, or as
+// the archive and audit log behind another one. It is the only importer of pgx
+// and goose. The tables are in migrations.
+package postgres
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"cairn/internal/stage"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Store is a stage.Store and a stage.Archive in Postgres.
+type Store struct {
+	pool   *pgxpool.Pool
+	server string // for errors: without user and password
+}
+
+var (
+	_ stage.Store   = (*Store)(nil)
+	_ stage.Archive = (*Store)(nil)
+)
+
+// Open connects to a database and brings its tables up to date. Any number of
+// processes may do so at once.
+func Open(ctx context.Context, url string) (*Store, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil { // which may quote the password
+		return nil, errors.New("the address of Postgres is not valid, want postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+	}
+	config.ConnConfig.ConnectTimeout = 5 * time.Second
+	c := config.ConnConfig
+	s := &Store{server: "Postgres at " + net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
+	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, s.fail(err)
+	}
+	if err := s.migrate(ctx); err != nil {
+		s.pool.Close()
+		return nil, s.fail(err)
+	}
+	return s, nil
+}
+
+func (s *Store) migrate(ctx context.Context) error {
+	if err := s.pool.Ping(ctx); err != nil {
+		return err
+	}
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return err
+	}
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	db := stdlib.OpenDBFromPool(s.pool)
+	defer db.Close()
+	p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithSessionLocker(locker))
+	if err != nil {
+		return err
+	}
+	_, err = p.Up(ctx)
+	return err
+}
+
+// Close closes the connections.
+func (s *Store) Close() error {
+	s.pool.Close()
+	return nil
+}
+
+// fail names the server in errors of the connection, and leaves others alone.
+func (s *Store) fail(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, ours := errors.AsType[*stage.Error](err); ours {
+		return err
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && !passing(e.Code) {
+		return fmt.Errorf("%s: %w", s.server, err)
+	}
+	return stage.Unavailable(s.server, err)
+}
+
+// passing are the classes of errors that a server has while it starts, stops or
+// is short of something.
+func passing(code string) bool {
+	for _, class := range []string{"08", "53", "57", "40"} {
+		if strings.HasPrefix(code, class) {
+			return true
+		}
+	}
+	return false
+}
+
+const put = `
+INSERT INTO task_histories (task_id, user_id, template, status, current_stage, run, version, started_at, updated_at, deadline, resend_at, state)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+ON CONFLICT (task_id) DO UPDATE SET
+  status = excluded.status, current_stage = excluded.current_stage, run = excluded.run, version = excluded.version,
+  updated_at = excluded.updated_at, deadline = excluded.deadline, resend_at = excluded.resend_at, state = excluded.state
+WHERE task_histories.version < excluded.version`
+
+const logRow = `
+INSERT INTO task_stage_logs (task_id, version, ts, stage, action, status, detail, event_id, worker, run)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`
+
+func queue(b *pgx.Batch, r stage.Record) error {
+	st, e := r.State, r.Entry
+	text, err := stage.Encode(st)
+	if err != nil {
+		return err
+	}
+	var deadline, resend *time.Time
+	if d := st.Deadline(); !d.IsZero() {
+		deadline = &d
+	}
+	if _, ok := st.Job(); ok {
+		resend = new(st.UpdatedAt.Add(stage.ResendAfter))
+	}
+	b.Queue(put, st.ID, st.UserID, st.Template, st.Status, st.Current, st.Machine.Run, st.Machine.Version, st.StartedAt, st.UpdatedAt, deadline, resend, string(text))
+	b.Queue(logRow, e.TaskID, e.Version, e.At, e.Stage, e.Action, e.Status, e.Detail, e.Event, e.Worker, e.Run)
+	return nil
+}
+
+// Record implements stage.Archive.
+func (s *Store) Record(ctx context.Context, all ...stage.Record) error {
+	b := &pgx.Batch{} // one transaction
+	for _, r := range all {
+		if err := queue(b, r); err != nil {
+			return err
+		}
+	}
+	return s.fail(s.pool.SendBatch(ctx, b).Close())
+}
+
+// Create implements stage.Store.
+func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
+	b := &pgx.Batch{}
+	if err := queue(b, stage.Record{State: st, Entry: fx.Entry}); err != nil {
+		return err
+	}
+	return s.fail(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// Two that make the same id meet here: the second waits for the first.
+		var made bool
+		if err := tx.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM task_histories WHERE task_id = $1) AND pg_advisory_xact_lock(hashtextextended($1, 0)) IS NOT NULL AND NOT EXISTS (SELECT FROM task_histories WHERE task_id = $1)`, st.ID).Scan(&made); err != nil {
+			return err
+		}
+		if !made {
+			return stage.Exists(st.ID)
+		}
+		results := tx.SendBatch(ctx, b)
+		tag, err := results.Exec()
+		if err := errors.Join(err, results.Close()); err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return stage.Exists(st.ID)
+		}
+		return nil
+	}))
+}
+
+// Update implements stage.Store.
+func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *stage.State, fx *stage.Effects, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		old, err := scan(tx.QueryRow(ctx, `SELECT state FROM task_histories WHERE task_id = $1 FOR UPDATE`, id), id)
+		if err != nil {
+			return err
+		}
+		if next, fx, err = fn(old); err != nil {
+			return err
+		}
+		b := &pgx.Batch{}
+		if err := queue(b, stage.Record{State: next, Entry: fx.Entry}); err != nil {
+			return err
+		}
+		return tx.SendBatch(ctx, b).Close()
+	})
+	if err != nil {
+		return nil, nil, s.fail(err)
+	}
+	return next, fx, nil
+}
+
+func scan(row pgx.Row, id string) (*stage.State, error) {
+	var text string
+	err := row.Scan(&text)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, stage.NotFound(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parse(text)
+}
+
+func parse(text string) (*stage.State, error) {
+	st := &stage.State{}
+	if err := json.Unmarshal([]byte(text), st); err != nil {
+		return nil, fmt.Errorf("reading a task: %w", err)
+	}
+	return st, nil
+}
+
+// Load implements stage.Store.
+func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
+	st, err := scan(s.pool.QueryRow(ctx, `SELECT state FROM task_histories WHERE task_id = $1`, id), id)
+	return st, s.fail(err)
+}
+
+// List implements stage.Store.
+func (s *Store) List(ctx context.Context, q stage.Query) ([]*stage.State, error) {
+	return s.states(ctx, `SELECT state FROM task_histories WHERE ($1 = '' OR user_id = $1) AND ($2 = '' OR status = $2)
+ORDER BY started_at DESC, task_id LIMIT $3`, q.UserID, q.Status, q.Bound())
+}
+
+// Unfinished implements stage.Archive.
+func (s *Store) Unfinished(ctx context.Context, after string, limit int) ([]*stage.State, error) {
+	return s.states(ctx, `SELECT state FROM task_histories WHERE deadline IS NOT NULL AND task_id > $1 ORDER BY task_id LIMIT $2`, after, limit)
+}
+
+func (s *Store) states(ctx context.Context, query string, args ...any) ([]*stage.State, error) {
+	rows, err := s.pool.Query(ctx, query, args...)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	list, err := pgx.AppendRows([]*stage.State{}, rows, func(row pgx.CollectableRow) (*stage.State, error) {
+		var text string
+		if err := row.Scan(&text); err != nil {
+			return nil, err
+		}
+		return parse(text)
+	})
+	return list, s.fail(err)
+}
+
+// Due implements stage.Store.
+func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]string, error) {
+	rows, err := s.pool.Query(ctx, `SELECT task_id FROM task_histories WHERE deadline <= $1 ORDER BY deadline LIMIT $2`, now, limit)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return ids, s.fail(err)
+}
+
+// Unsent implements stage.Store.
+func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) ([]stage.Job, error) {
+	rows, err := s.pool.Query(ctx, `SELECT task_id, current_stage, run FROM task_histories WHERE resend_at <= $1 ORDER BY resend_at LIMIT $2`, now, limit)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (j stage.Job, err error) {
+		err = row.Scan(&j.TaskID, &j.Stage, &j.Run)
+		return j, err
+	})
+	return jobs, s.fail(err)
+}
+
+// Postpone implements stage.Store.
+func (s *Store) Postpone(ctx context.Context, until time.Time, jobs ...stage.Job) error {
+	b := &pgx.Batch{}
+	for _, j := range jobs {
+		b.Queue(`UPDATE task_histories SET resend_at = $1 WHERE task_id = $2 AND run = $3 AND resend_at IS NOT NULL`, until, j.TaskID, j.Run)
+	}
+	return s.fail(s.pool.SendBatch(ctx, b).Close())
+}
+
+// Log implements stage.Store.
+func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
+	rows, err := s.pool.Query(ctx, `SELECT task_id, version, ts, stage, action, status, detail, event_id, worker, run FROM task_stage_logs WHERE task_id = $1 ORDER BY version`, id)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e stage.Entry, err error) {
+		err = row.Scan(&e.TaskID, &e.Version, &e.At, &e.Stage, &e.Action, &e.Status, &e.Detail, &e.Event, &e.Worker, &e.Run)
+		e.At = e.At.UTC()
+		return e, err
+	})
+	if err == nil && len(entries) == 0 {
+		err = stage.NotFound(id)
+	}
+	return entries, s.fail(err)
+}
+
+// Clean implements stage.Store. There is one copy only: it goes with KeepArchive.
+func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
+	tag, err := s.pool.Exec(ctx, `DELETE FROM task_histories WHERE deadline IS NULL AND updated_at <= $1`, now.Add(-stage.KeepArchive))
+	return int(tag.RowsAffected()), s.fail(err)
+}
