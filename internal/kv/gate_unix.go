@@ -82,7 +82,27 @@ func lockWithin(f *os.File, pause, timeout time.Duration) (*os.File, error) {
 	}
 }
 
-// unlock gives back the lock bbolt took in Open.
+// canLock says that locks end with the process that holds them.
+const canLock = true
+
+// lockFor locks an open file, waiting at most timeout.
+func lockFor(f *os.File, exclusive bool, timeout time.Duration) error {
+	how := syscall.LOCK_SH
+	if exclusive {
+		how = syscall.LOCK_EX
+	}
+	for end := time.Now().Add(timeout); ; time.Sleep(50 * time.Microsecond) {
+		err := flock(f, how|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		if time.Now().After(end) {
+			return errBusy
+		}
+	}
+}
+
+// unlock gives back a lock, such as the one bbolt took in Open.
 func unlock(f *os.File) error { return flock(f, syscall.LOCK_UN) }
 
 func flock(f *os.File, how int) error {
