@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +20,15 @@ import (
 
 const crashVariable = "GRAPH_CRASH_FILE"
 
+// crashOptions has a journal where the file's name says so.
+func crashOptions(path string) *Options {
+	o := &Options{HalfLife: -1}
+	if strings.HasSuffix(path, ".journalled") {
+		o.Journal = kv.OpenJournal(path+".log", nil)
+	}
+	return o
+}
+
 // crashingWriter learns traces from several goroutines and says on standard
 // output which are on disk, until it is killed.
 func crashingWriter(path string) {
@@ -26,7 +37,7 @@ func crashingWriter(path string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	s, err := Open(db, &Options{HalfLife: -1})
+	s, err := Open(db, crashOptions(path))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -60,11 +71,16 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		crashingWriter(path)
 		return
 	}
+	for _, name := range []string{"usage.db", "usage.db.journalled"} {
+		t.Run(name, func(t *testing.T) { killAtAnyMoment(t, filepath.Join(t.TempDir(), name)) })
+	}
+}
+
+func killAtAnyMoment(t *testing.T, path string) {
 	rounds := 20
 	if testing.Short() {
 		rounds = 4
 	}
-	path := filepath.Join(t.TempDir(), "usage.db")
 	random := rand.New(rand.NewPCG(1, 2))
 	acknowledged := []string{}
 	for round := range rounds {
@@ -108,7 +124,8 @@ func verify(t *testing.T, path string, acknowledged []string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	s := open(t, db, &Options{HalfLife: -1})
+	s := open(t, db, crashOptions(path))
+	defer s.Close()
 	intents, err := s.Intents()
 	if err != nil {
 		t.Fatal(err)
@@ -142,23 +159,59 @@ func verify(t *testing.T, path string, acknowledged []string) {
 
 // BenchmarkMillion loads and updates a graph of 100,000 nodes and a million edges.
 func BenchmarkMillion(b *testing.B) {
-	db := openDB(b)
-	s := open(b, db, nil)
 	random := rand.New(rand.NewPCG(1, 2))
 	sights := make([]Sight, 1_000_000)
 	for i := range sights {
 		sights[i] = Sight{fmt.Sprintf("server:tool_%05d", random.IntN(100_000)), fmt.Sprintf("server:tool_%05d", random.IntN(100_000)), graphrank.Sequence}
 	}
-	if err := s.Observe(b.Context(), sights...); err != nil {
-		b.Fatal(err)
+	for _, name := range []string{"transactions", "journal"} {
+		b.Run(name, func(b *testing.B) {
+			db := openDB(b)
+			reopen := func() *Store {
+				o := &Options{}
+				if name == "journal" {
+					o.Journal = kv.OpenJournal(db.Path()+".log", nil)
+				}
+				s := open(b, db, o)
+				b.Cleanup(func() { s.Close() })
+				return s
+			}
+			if err := reopen().Observe(b.Context(), sights...); err != nil {
+				b.Fatal(err)
+			}
+			begin := time.Now()
+			s := reopen()
+			loaded := time.Since(begin)
+			var took []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				if err := s.Observe(b.Context(), sights[random.IntN(len(sights))]); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(begin))
+			}
+			slices.Sort(took)
+			b.ReportMetric(loaded.Seconds(), "load-s")
+			for _, p := range []int{50, 99} {
+				b.ReportMetric(float64(took[len(took)*p/100].Microseconds()), fmt.Sprintf("p%d-us", p))
+			}
+			b.ReportMetric(float64(took[len(took)-1].Microseconds()), "max-us")
+			related := make([]time.Duration, 200)
+			for i := range related {
+				begin := time.Now()
+				if err := s.Read(func(g *graphrank.Graph) error { g.Related(sights[i].From, 10); return nil }); err != nil {
+					b.Fatal(err)
+				}
+				related[i] = time.Since(begin)
+			}
+			slices.Sort(related)
+			b.ReportMetric(float64(related[100].Microseconds()), "related-p50-us")
+			b.ReportMetric(float64(related[198].Microseconds()), "related-p99-us")
+			begin = time.Now()
+			if err := s.Read(func(g *graphrank.Graph) error { g.PageRank(nil); return nil }); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(time.Since(begin).Seconds(), "pagerank-s")
+		})
 	}
-	begin := time.Now()
-	s = open(b, db, nil)
-	loaded := time.Since(begin)
-	for b.Loop() {
-		if err := s.Observe(b.Context(), sights[random.IntN(len(sights))]); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(loaded.Seconds(), "load-s")
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -66,14 +67,28 @@ func (s *Store) forget(edge func(key, value []byte) (bool, error), intent func(*
 	})
 }
 
-// removing runs fn in one transaction and loads what is left.
+// removing runs fn in one transaction, after what the journal holds, and loads
+// what is left.
 func (s *Store) removing(fn func(*kv.Tx) (Forgotten, error)) (Forgotten, error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	var f Forgotten
-	err := s.db.Update(func(tx *kv.Tx) error {
-		m, err := readMeta(tx)
+	if s.o.Journal != nil {
+		release, err := s.o.Journal.Lock(true)
 		if err != nil {
+			return Forgotten{}, err
+		}
+		defer release()
+		if err := s.catchUp(); err != nil {
+			return Forgotten{}, err
+		}
+	}
+	var f Forgotten
+	var m meta
+	err := s.db.Update(func(tx *kv.Tx) (err error) {
+		if m, err = readMeta(tx); err != nil {
+			return err
+		}
+		if m, err = s.putOverlay(tx, m); err != nil {
 			return err
 		}
 		if f, err = fn(tx); err != nil {
@@ -89,5 +104,9 @@ func (s *Store) removing(fn func(*kv.Tx) (Forgotten, error)) (Forgotten, error) 
 	if err != nil {
 		return Forgotten{}, fmt.Errorf("forgetting: %w", err)
 	}
-	return f, s.refresh()
+	s.mu.Lock()
+	s.loaded = time.Time{} // what is left is read anew
+	err = s.emptied(m)
+	s.mu.Unlock()
+	return f, errors.Join(err, s.readBase())
 }

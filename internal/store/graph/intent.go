@@ -138,13 +138,19 @@ func (s *Store) remember(tx *kv.Tx, meta *meta, intents []Intent, now time.Time)
 		}
 	}
 	meta.intents = meta.generation + 1
+	_, err = s.bound(tx, meta)
+	return err
+}
+
+// bound removes the oldest intents beyond MaxIntents, and says how many.
+func (s *Store) bound(tx *kv.Tx, meta *meta) (int, error) {
 	if meta.remembered <= uint64(s.o.MaxIntents) {
-		return nil
+		return 0, nil
 	}
 	// Some room is made at once, so that not every write has to look.
 	n, err := evict(tx, int(meta.remembered)-s.o.MaxIntents+s.o.MaxIntents/100)
 	meta.remembered -= uint64(n)
-	return err
+	return n, err
 }
 
 // evict removes the n intents that were not seen for longest, of equal ones
@@ -193,6 +199,16 @@ func (s *Store) Intents() ([]Intent, error) {
 	if current {
 		return intents, nil
 	}
+	if s.o.Journal != nil {
+		release, err := s.o.Journal.Lock(false)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		if err := s.catchUp(); err != nil {
+			return nil, err
+		}
+	}
 	intents = nil
 	var m meta
 	err := s.db.View(func(tx *kv.Tx) (err error) {
@@ -203,7 +219,10 @@ func (s *Store) Intents() ([]Intent, error) {
 		if err != nil {
 			return err
 		}
-		b.ForEach(func(_, value []byte) bool {
+		b.ForEach(func(key, value []byte) bool {
+			if _, newer := s.over.intents[string(key)]; newer {
+				return true
+			}
 			var one Intent
 			if one, err = decodeIntent(value); err == nil {
 				intents = append(intents, one)
@@ -215,11 +234,14 @@ func (s *Store) Intents() ([]Intent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the memory of intents: %w", err)
 	}
+	for _, one := range s.over.intents {
+		intents = append(intents, one)
+	}
 	slices.SortFunc(intents, func(a, b Intent) int {
 		return cmp.Or(cmp.Compare(a.Text, b.Text), slices.Compare(a.Tools, b.Tools))
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.intents, s.intGen = intents, m.intents
+	s.intents, s.intGen = intents, max(m.intents, s.meta.intents)
 	return intents, nil
 }

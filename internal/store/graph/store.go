@@ -13,24 +13,38 @@
 // below graphrank.MinCount is dead: not loaded, and removed from the file by
 // the first write of a day.
 //
+// # Journal
+//
+// A transaction costs a sync of the disk, milliseconds. So a change is first
+// appended to a journal that all processes share, one write each: it survives
+// the end of the process at any moment, and is on the disk within a second. In
+// memory it is laid over what the database holds. When the journal has grown,
+// and at Close, it is folded into the database. A large change, and forgetting,
+// go to the database at once, with what the journal holds.
+//
 // # Format, version 1
+//
+// A record of the journal is written by appendChange. In the database:
 //
 //	bucket "edges"    from 0x00 to -> type (1 byte), source (1 byte), count (8 bytes,
 //	                  float64), last sight (8 bytes, Unix seconds), sights (4 bytes); all
 //	                  little-endian
 //	bucket "intents"  first 16 bytes of a SHA-256 of the normalised intent and its
 //	                  sorted tools -> see appendIntent
-//	bucket "usage"    "version", "generation", "intents", "remembered", "swept" ->
-//	                  8 bytes, little-endian: format version, number of the last write,
-//	                  number of the last write to intents, number of intents kept,
-//	                  Unix seconds of the last removal of dead edges
+//	bucket "usage"    "version", "generation", "intents", "remembered", "swept",
+//	                  "epoch" -> 8 bytes, little-endian: format version, number of
+//	                  the last write, number of the last write to intents, number of
+//	                  intents kept, Unix seconds of the last removal of dead edges,
+//	                  how often a journal was folded in
 package graph
 
 import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -61,6 +75,9 @@ type Options struct {
 	HalfLife time.Duration
 	// MaxIntents are kept; beyond, those not seen for longest go. 0 means DefaultMaxIntents.
 	MaxIntents int
+	// Journal takes small changes; nil makes each a transaction. The store
+	// closes it.
+	Journal *kv.Journal
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -90,17 +107,33 @@ type Store struct {
 	waits  []*waiting
 	commit sync.Mutex // held during a write
 
-	mu      sync.RWMutex // guards what follows
-	graph   *graphrank.Graph
-	meta    meta
-	loaded  time.Time
+	// What follows is changed with mu held and, where there is a journal, within
+	// its Lock; either is enough to read it. A View or Update of db is never
+	// begun with mu held: it waits for other processes.
+	mu     sync.RWMutex
+	graph  *graphrank.Graph
+	meta   meta // of the database with what over holds
+	base   meta // of the database as it was read
+	mark   kv.JournalMark
+	end    int64 // of the journal as it was read
+	over   overlay
+	loaded time.Time
+	// intents are what Intents has returned, intGen their generation; 0 before
+	// they were read.
 	intents []Intent
-	intGen  uint64 // generation of intents; 0 before they were read
+	intGen  uint64
+}
+
+// overlay is what the journal adds to the database: edges and intents as they
+// are with it.
+type overlay struct {
+	edges   map[[2]string]*edge
+	intents map[string]Intent // by key
 }
 
 // meta is the bucket of that name.
 type meta struct {
-	version, generation, intents, remembered, swept uint64
+	version, generation, intents, remembered, swept, epoch uint64
 }
 
 // Open loads the graph in db, which stays the caller's to close.
@@ -142,17 +175,73 @@ func (s *Store) Generation() (uint64, error) {
 	return s.meta.generation, nil
 }
 
-// refresh loads the graph when it was never loaded, another process has
-// written, or the counts have aged.
+// refresh brings memory up to date when other processes have written, or the
+// counts have aged.
 func (s *Store) refresh() error {
+	if s.o.Journal == nil {
+		if err := s.readBase(); err != nil {
+			return fmt.Errorf("reading the usage graph: %w", err)
+		}
+		return nil
+	}
+	mark, err := s.o.Journal.Mark()
+	if err != nil {
+		return fmt.Errorf("reading the usage graph: %w", err)
+	}
+	s.mu.RLock()
+	first := s.graph == nil
+	current := !first && s.mark == mark && mark.Epoch != 0 && s.o.Now().Sub(s.loaded) < refresh
+	s.mu.RUnlock()
+	if current {
+		return nil
+	}
+	if first { // in Open: the larger part is read while others write
+		if err := s.readBase(); err != nil {
+			return fmt.Errorf("reading the usage graph: %w", err)
+		}
+	}
+	release, err := s.o.Journal.Lock(false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.catchUp()
+}
+
+// catchUp reads what other processes have written. The journal is locked.
+func (s *Store) catchUp() error {
+	err := s.readBase()
+	if err == nil && s.o.Journal != nil {
+		err = s.replay()
+	}
+	if err != nil {
+		return fmt.Errorf("reading the usage graph: %w", err)
+	}
+	return nil
+}
+
+// readBase loads the graph of the database when it was never loaded, is another
+// than what memory stands on, or the counts have aged.
+func (s *Store) readBase() error {
 	now := s.o.Now()
 	s.mu.RLock()
-	have, known := s.meta.generation, s.graph != nil && now.Sub(s.loaded) < refresh
+	have, base, known := s.meta, s.base, s.graph != nil && now.Sub(s.loaded) < refresh
 	s.mu.RUnlock()
+	seen := false
 	err := s.db.View(func(tx *kv.Tx) error {
+		seen = true
 		m, err := readMeta(tx)
-		if err != nil || known && m.generation == have {
+		if err != nil || known && m == base {
 			return err
+		}
+		if known && m.generation == have.generation && m.epoch == base.epoch+1 {
+			// Another process has folded in what is known here already.
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.meta == have && s.base == base {
+				s.meta, s.base, s.over, s.end, s.mark = m, m, overlay{}, 0, kv.JournalMark{}
+			}
+			return nil
 		}
 		g, err := s.load(tx, now)
 		if err != nil {
@@ -160,19 +249,54 @@ func (s *Store) refresh() error {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.graph == nil || s.meta.generation == have { // else a write overtook this view
-			s.graph, s.meta, s.loaded = g, m, now
+		if s.graph == nil || s.meta == have && s.base == base { // else a write overtook this view
+			s.graph, s.meta, s.base, s.loaded = g, m, m, now
+			s.over, s.end, s.mark = overlay{}, 0, kv.JournalMark{}
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("reading the usage graph: %w", err)
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.graph == nil { // nothing was ever stored
-		s.graph, s.loaded = &graphrank.Graph{}, now
+	if s.graph == nil || !seen && !known { // nothing was ever stored in it
+		s.graph, s.meta, s.base, s.loaded = &graphrank.Graph{}, meta{}, meta{}, now
+		s.over, s.end, s.mark = overlay{}, 0, kv.JournalMark{}
 	}
+	return nil
+}
+
+// replay lays the records of the journal that are new over the database. The
+// journal is locked.
+func (s *Store) replay() error {
+	s.mu.RLock()
+	epoch, from := s.base.epoch+1, s.end
+	s.mu.RUnlock()
+	mark, err := s.o.Journal.Mark()
+	if err != nil {
+		return err
+	}
+	end, err := s.o.Journal.Read(epoch, from, func(payload []byte) error {
+		c, now, err := decodeChange(payload)
+		if err != nil {
+			return err
+		}
+		o, err := s.prepare(c, now)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.install(o)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end, s.mark = end, mark
 	return nil
 }
 
@@ -234,16 +358,70 @@ func (s *Store) write(ctx context.Context, c change) error {
 	return <-w.done
 }
 
-// update writes in one transaction and brings memory up to date after it.
+// maxJournal is how large a journal grows before it is folded in, in bytes:
+// some 10,000 changes, which one transaction takes in tenths of a second.
+// idleJournal is what Close leaves in it at most.
+const (
+	maxJournal  = 1 << 20
+	idleJournal = 64 << 10
+	// maxSmall is the most sights and intents that go to the journal at a time.
+	maxSmall = 1000
+)
+
+// update makes a change durable and brings memory up to date.
 func (s *Store) update(c change) error {
 	now := s.o.Now()
+	j := s.o.Journal
+	if j == nil {
+		return s.fold(c, now)
+	}
+	release, err := j.Lock(true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if mark, err := j.Mark(); err != nil {
+		return err
+	} else if s.graph == nil || mark != s.mark || mark.Epoch == 0 || now.Sub(s.loaded) >= refresh {
+		if err := s.catchUp(); err != nil {
+			return err
+		}
+	}
+	if len(c.sights)+len(c.intents) > maxSmall || s.end > maxJournal {
+		return s.fold(c, now)
+	}
+	payload := appendChange(nil, c, now)
+	if len(payload) > kv.MaxRecord {
+		return s.fold(c, now)
+	}
+	// What cannot be laid over must not be written.
+	o, err := s.prepare(c, now)
+	if err != nil {
+		return err
+	}
+	end, err := j.Append(s.base.epoch+1, s.end, payload)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.install(o)
+	s.end, s.mark = end, kv.JournalMark{Epoch: s.base.epoch + 1, Size: end}
+	return nil
+}
+
+// fold writes what the journal holds, and c, in one transaction, empties the
+// journal and brings memory up to date. The journal, if any, is locked and read.
+func (s *Store) fold(c change, now time.Time) error {
 	var before, after meta
 	var edges []graphrank.Edge
 	err := s.db.Update(func(tx *kv.Tx) (err error) {
 		if before, err = readMeta(tx); err != nil {
 			return err
 		}
-		after = before
+		if after, err = s.putOverlay(tx, before); err != nil {
+			return err
+		}
 		if edges, err = s.count(tx, c.sights, now); err != nil {
 			return err
 		}
@@ -253,7 +431,9 @@ func (s *Store) update(c change) error {
 		if err := s.sweep(tx, &after, now); err != nil {
 			return err
 		}
-		after.generation++
+		if len(c.sights)+len(c.intents) > 0 || after.intents > after.generation {
+			after.generation++
+		}
 		return writeMeta(tx, after)
 	})
 	if err != nil {
@@ -261,14 +441,88 @@ func (s *Store) update(c change) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.graph == nil || s.meta.generation != before.generation {
-		return nil // another process wrote in between; the next reader loads anew
+	if s.graph != nil && s.base.generation == before.generation {
+		for _, e := range edges {
+			s.graph.Set(e)
+		}
+		s.meta, s.base = after, after
+	} // else another process wrote in between; the next reader loads anew
+	return s.emptied(after)
+}
+
+// emptied begins the journal's next epoch. s.mu is held.
+func (s *Store) emptied(m meta) error {
+	s.over, s.end, s.mark = overlay{}, 0, kv.JournalMark{}
+	if s.o.Journal == nil {
+		return nil
 	}
-	for _, e := range edges {
-		s.graph.Set(e)
+	return s.o.Journal.Reset(m.epoch + 1)
+}
+
+// putOverlay writes what the journal holds into the database, whose meta is m,
+// and returns the meta with it.
+func (s *Store) putOverlay(tx *kv.Tx, m meta) (meta, error) {
+	if s.o.Journal == nil {
+		return m, nil
 	}
-	s.meta = after
-	return nil
+	if m.epoch != s.base.epoch {
+		return m, errors.New("the journal was folded in by a process that did not lock it")
+	}
+	edges, err := tx.Bucket(edgesBucket)
+	if err != nil {
+		return m, err
+	}
+	for _, pair := range slices.SortedFunc(maps.Keys(s.over.edges), func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	}) {
+		if err := edges.Put(edgeKey(pair[0], pair[1]), s.over.edges[pair].encode()); err != nil {
+			return m, err
+		}
+	}
+	intents, err := tx.Bucket(intentsBucket)
+	if err != nil {
+		return m, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.over.intents)) {
+		one := s.over.intents[key]
+		if err := intents.Put([]byte(key), appendIntent(nil, &one)); err != nil {
+			return m, err
+		}
+	}
+	m.generation, m.intents, m.remembered, m.epoch = s.meta.generation, s.meta.intents, s.meta.remembered, m.epoch+1
+	n, err := s.bound(tx, &m)
+	if n > 0 {
+		m.intents = m.generation + 1
+	}
+	return m, err
+}
+
+// Close folds a journal that has grown into the database and closes it.
+func (s *Store) Close() error {
+	j := s.o.Journal
+	if j == nil {
+		return nil
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	var err error
+	if mark, markErr := j.Mark(); markErr == nil && mark.Size > idleJournal {
+		err = s.tidy()
+	}
+	return errors.Join(err, j.Close())
+}
+
+// tidy folds the journal in.
+func (s *Store) tidy() error {
+	release, err := s.o.Journal.Lock(true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.catchUp(); err != nil {
+		return err
+	}
+	return s.fold(change{}, s.o.Now())
 }
 
 // count adds the sights to the edges in the file and returns those that changed.
@@ -356,7 +610,7 @@ func writeMeta(tx *kv.Tx, m meta) error {
 }
 
 func (m *meta) fields() map[string]*uint64 {
-	return map[string]*uint64{"version": &m.version, "generation": &m.generation, "intents": &m.intents, "remembered": &m.remembered, "swept": &m.swept}
+	return map[string]*uint64{"version": &m.version, "generation": &m.generation, "intents": &m.intents, "remembered": &m.remembered, "swept": &m.swept, "epoch": &m.epoch}
 }
 
 // deleteWhere removes the keys of a bucket for which fn says so, and counts them.
