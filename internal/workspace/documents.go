@@ -72,38 +72,44 @@ func (r *remote) Documents(ctx context.Context, q DocumentsRequest) (*Documents,
 }
 
 func (l *local) Documents(_ context.Context, q DocumentsRequest) (*Documents, error) {
-	return using(l, func() (*Documents, error) {
-		out := &Documents{Documents: []DocumentEntry{}}
-		return out, l.stores.docs.View(func(r *docs.Reader) error {
-			var failed error
-			err := r.Files(q.Prefix, func(f docs.File) bool {
-				if f.Path <= q.After {
-					return true
-				}
-				if len(out.Documents) == q.Limit {
-					out.More = true
-					return false
-				}
-				d, err := r.Document(f.Path)
-				if failed = err; err != nil || d == nil {
-					return err == nil
-				}
-				e := DocumentEntry{Path: d.Path, Title: d.Title, Bytes: d.Size, Modified: time.Unix(0, d.ModTime).UTC()}
-				if q.Outline {
-					for _, s := range d.Sections {
-						if s.Level > 0 {
-							e.Outline = append(e.Outline, HeadingEntry{Level: s.Level, Heading: s.Heading, Anchor: s.Anchor, Line: s.StartLine})
-						}
+	return using(l, func() (*Documents, error) { return listDocuments(l.stores.docs, q) })
+}
+
+func (s *served) Documents(_ context.Context, q DocumentsRequest) (*Documents, error) {
+	return listDocuments(docs.Remote(s.source), q)
+}
+
+func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
+	out := &Documents{Documents: []DocumentEntry{}}
+	return out, s.View(func(r *docs.Reader) error {
+		var failed error
+		err := r.Files(q.Prefix, func(f docs.File) bool {
+			if f.Path <= q.After {
+				return true
+			}
+			if len(out.Documents) == q.Limit {
+				out.More = true
+				return false
+			}
+			d, err := r.Document(f.Path)
+			if failed = err; err != nil || d == nil {
+				return err == nil
+			}
+			e := DocumentEntry{Path: d.Path, Title: d.Title, Bytes: d.Size, Modified: time.Unix(0, d.ModTime).UTC()}
+			if q.Outline {
+				for _, s := range d.Sections {
+					if s.Level > 0 {
+						e.Outline = append(e.Outline, HeadingEntry{Level: s.Level, Heading: s.Heading, Anchor: s.Anchor, Line: s.StartLine})
 					}
 				}
-				out.Documents = append(out.Documents, e)
-				return true
-			})
-			if err == nil {
-				err = failed
 			}
-			return err
+			out.Documents = append(out.Documents, e)
+			return true
 		})
+		if err == nil {
+			err = failed
+		}
+		return err
 	})
 }
 
