@@ -5,8 +5,8 @@ import "math"
 // The trust in the keyword leg. Its evidence is the best BM25 score over
 // ln(1+N), which is about how many rare words of the query the best tool
 // holds: paraphrases have less than one, long intents that name things three
-// and more. Chosen on ten sets of intents together, each left out in turn;
-// see benchmarks/toolquality.md.
+// and more. Chosen on ten sets of intents together; what other values give is in
+// benchmarks/toolquality.md.
 const (
 	leastKeywordWeight = 0.05
 	mostKeywordWeight  = 0.45
