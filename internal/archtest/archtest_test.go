@@ -47,7 +47,9 @@ var owners = map[string][]string{
 	"github.com/pkoukk/tiktoken-go-loader":     {"models/bpe"},
 	"github.com/modelcontextprotocol/go-sdk":   {"tools"},
 	"github.com/google/jsonschema-go":          {"tools"},
-	"github.com/yuin/goldmark":                 {"internal/markdown"},
+	"github.com/yuin/goldmark":                 {"internal/markdown", "internal/web"}, // the parser and the reader's renderer
+	"github.com/microcosm-cc/bluemonday":       {"internal/web"},
+	"github.com/chromedp/":                     nil, // tests
 	"github.com/goccy/go-yaml":                 {"internal/markdown"},
 	"github.com/pelletier/go-toml/v2":          {"internal/workspace", "internal/connect"},
 	"github.com/tailscale/hujson":              {"internal/connect"},

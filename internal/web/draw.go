@@ -1,0 +1,95 @@
+package web
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// drawing is a directed acyclic graph with places for its boxes, in pixels:
+// layers from left to right, each box behind all it depends on.
+type drawing struct {
+	Width, Height int
+	Boxes         []box
+	Lines         []line
+}
+
+type box struct {
+	ID, Label, Note, Class, Link string
+	X, Y, W, H                   int
+}
+
+type line struct{ D, Label string }
+
+// arrow says that To comes after From; both are ids of boxes.
+type arrow struct{ From, To, Label string }
+
+const (
+	boxWidth, boxHeight = 168, 44
+	gapX, gapY, edge    = 56, 16, 8
+	labelRunes          = 24
+)
+
+// draw places boxes by their longest path from a box that needs none. Arrows
+// that close a cycle, or lead nowhere, are left out.
+func draw(boxes []box, arrows []arrow) *drawing {
+	at := map[string]int{}
+	for i := range boxes {
+		at[boxes[i].ID] = i
+	}
+	waits := make([]int, len(boxes))
+	follow := make([][]int, len(boxes))
+	for _, a := range arrows {
+		from, ok1 := at[a.From]
+		to, ok2 := at[a.To]
+		if ok1 && ok2 {
+			follow[from] = append(follow[from], to)
+			waits[to]++
+		}
+	}
+	layer := make([]int, len(boxes))
+	placed := make([]bool, len(boxes))
+	var free []int
+	for i, n := range waits {
+		if n == 0 {
+			free = append(free, i)
+		}
+	}
+	for len(free) > 0 {
+		i := free[0]
+		free = free[1:]
+		placed[i] = true
+		for _, j := range follow[i] {
+			layer[j] = max(layer[j], layer[i]+1)
+			if waits[j]--; waits[j] == 0 {
+				free = append(free, j)
+			}
+		}
+	}
+	d := &drawing{}
+	var rows []int
+	for i := range boxes {
+		b := boxes[i]
+		for len(rows) <= layer[i] {
+			rows = append(rows, 0)
+		}
+		b.X, b.Y, b.W, b.H = edge+layer[i]*(boxWidth+gapX), edge+rows[layer[i]]*(boxHeight+gapY), boxWidth, boxHeight
+		rows[layer[i]]++
+		if utf8.RuneCountInString(b.Label) > labelRunes {
+			b.Label = string([]rune(b.Label)[:labelRunes-1]) + "…"
+		}
+		d.Width, d.Height = max(d.Width, b.X+b.W+edge), max(d.Height, b.Y+b.H+edge)
+		d.Boxes = append(d.Boxes, b)
+	}
+	for _, a := range arrows {
+		from, ok1 := at[a.From]
+		to, ok2 := at[a.To]
+		if !ok1 || !ok2 || !placed[from] || !placed[to] {
+			continue
+		}
+		f, t := d.Boxes[from], d.Boxes[to]
+		x1, y1, x2, y2 := f.X+f.W, f.Y+f.H/2, t.X, t.Y+t.H/2
+		bend := (x2 - x1) / 2
+		d.Lines = append(d.Lines, line{fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x1, y1, x1+bend, y1, x2-bend, y2, x2, y2), a.Label})
+	}
+	return d
+}

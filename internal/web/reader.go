@@ -1,0 +1,150 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"cairn/internal/markdown"
+	"cairn/retriever"
+)
+
+// maxPage is how much of a document one page shows, in tokens.
+const maxPage = 60_000
+
+type docPage struct {
+	Path, DocTitle string
+	Outline        []heading
+	HTML           template.HTML
+	Plain          string // what is no Markdown
+	Tokens         int
+	Next           string
+}
+
+type heading struct {
+	Level        int
+	Text, Anchor string
+}
+
+// doc shows a document.
+func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	reading, err := h.sources.Engine.Read(r.Context(), retriever.ReadRequest{Path: q.Get("path"), MaxTokens: maxPage, Next: q.Get("next")})
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p := &docPage{Path: reading.Path, DocTitle: reading.Title, Tokens: reading.Tokens, Next: reading.Next}
+	if markdown.FormatOf(reading.Path) == markdown.Markdown {
+		p.HTML, p.Outline = render(h.options.Prefix(r), reading.Path, []byte(reading.Content))
+	} else {
+		p.Plain = reading.Content
+	}
+	h.show(w, r, http.StatusOK, "doc", reading.Title, "", p)
+}
+
+var converter = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+
+// sanitiser keeps what a document needs. Pictures are left out: no file but
+// the embedded ones is served, and none is fetched from elsewhere.
+var sanitiser = func() *bluemonday.Policy {
+	p := bluemonday.UGCPolicy()
+	p.AllowAttrs("id").OnElements("h1", "h2", "h3", "h4", "h5", "h6")
+	p.AllowAttrs("type", "checked", "disabled").OnElements("input")
+	p.RequireNoFollowOnLinks(true)
+	p.RequireNoReferrerOnLinks(true)
+	p.AllowElements("details", "summary")
+	return p
+}()
+
+// render returns Markdown as sanitised HTML, with the anchors that searching
+// and reading use, and its headings.
+func render(prefix, name string, source []byte) (template.HTML, []heading) {
+	ids := &anchors{used: map[string]int{}}
+	context := parser.NewContext(parser.WithIDs(ids))
+	front := markdown.ReadFrontMatter(source)
+	source = source[front.End:]
+	root := converter.Parser().Parse(text.NewReader(source), parser.WithContext(context))
+	var outline []heading
+	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // our own function never fails
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			id, _ := n.AttributeString("id")
+			anchor, _ := id.([]byte)
+			outline = append(outline, heading{n.Level, plainText(n, source), string(anchor)})
+		case *ast.Link:
+			n.Destination = []byte(link(prefix, name, string(n.Destination)))
+		case *ast.Image:
+			n.Destination = nil
+		}
+		return ast.WalkContinue, nil
+	})
+	var b bytes.Buffer
+	if err := converter.Renderer().Render(&b, source, root); err != nil {
+		return template.HTML("<pre>" + template.HTMLEscapeString(string(source)) + "</pre>"), nil
+	}
+	return template.HTML(sanitiser.SanitizeBytes(b.Bytes())), outline
+}
+
+func plainText(n ast.Node, source []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			switch n := n.(type) {
+			case *ast.Text:
+				b.Write(n.Segment.Value(source))
+			case *ast.String:
+				b.Write(n.Value)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
+}
+
+// link leads to another document of the folder through the reader.
+func link(prefix, from, to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" {
+		return to
+	}
+	target := path.Join(path.Dir(from), u.Path)
+	if strings.HasPrefix(u.Path, "/") {
+		target = strings.TrimPrefix(path.Clean(u.Path), "/")
+	}
+	if strings.HasPrefix(target, "..") {
+		return ""
+	}
+	return place(prefix, target, u.Fragment)
+}
+
+// anchors gives headings the ids GitHub would.
+type anchors struct{ used map[string]int }
+
+func (a *anchors) Generate(value []byte, _ ast.NodeKind) []byte {
+	slug := markdown.Slug(string(bytes.TrimSpace(value)))
+	n, again := a.used[slug]
+	a.used[slug] = n + 1
+	if again {
+		slug = fmt.Sprintf("%s-%d", slug, n)
+		a.used[slug] = 1
+	}
+	return []byte(slug)
+}
+
+func (a *anchors) Put(value []byte) { a.used[util.BytesToReadOnlyString(value)]++ }

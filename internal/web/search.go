@@ -1,0 +1,145 @@
+package web
+
+import (
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"cairn/internal/store"
+	"cairn/internal/store/text"
+	"cairn/retriever"
+)
+
+// results is how many documents a page of results holds.
+const results = 10
+
+type searchPage struct {
+	Query, Mode, Prefix, Tag string
+	Modes                    []string
+	Answer                   *retriever.Answer
+	Bars                     [][]bar // of each result
+	Took                     string
+	Problem                  string
+	Terms                    map[string]bool
+}
+
+// bar is a part of a score, drawn 0 to 100 wide.
+type bar struct {
+	Name, Value string
+	Width       float64
+}
+
+// search is the first page: the form, and the answer to it.
+func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
+	form := r.URL.Query()
+	p := &searchPage{
+		Query: strings.TrimSpace(form.Get("q")), Mode: form.Get("mode"), Prefix: strings.TrimSpace(form.Get("in")), Tag: strings.TrimSpace(form.Get("tag")),
+		Modes: []string{"hybrid", "keyword", "semantic"},
+	}
+	if !slices.Contains(p.Modes, p.Mode) {
+		p.Mode = "hybrid"
+	}
+	if p.Query != "" {
+		q := retriever.Query{Text: p.Query, Mode: retriever.Mode(p.Mode), Limit: results, Explain: true, Cursor: form.Get("cursor"), Filter: store.Filter{PathPrefix: p.Prefix}}
+		if p.Tag != "" {
+			q.Filter.Tags = []string{p.Tag}
+		}
+		start := time.Now()
+		answer, err := h.sources.Engine.Search(r.Context(), q)
+		if err != nil {
+			p.Problem = err.Error()
+		} else {
+			took := time.Since(start)
+			h.took.add(took)
+			p.Took = took.Round(100 * time.Microsecond).String()
+			p.Answer, p.Terms = answer, terms(p.Query)
+			for i := range answer.Results {
+				p.Bars = append(p.Bars, bars(answer.Results[i].Explain))
+			}
+		}
+	}
+	title := "Search"
+	if p.Query != "" {
+		title = p.Query
+	}
+	h.show(w, r, http.StatusOK, "search", title, "results", p)
+}
+
+// bars are the parts that add up to a score.
+func bars(e *retriever.Explanation) []bar {
+	if e == nil {
+		return nil
+	}
+	part := func(name string, v float64) bar {
+		return bar{name, percent(v), 100 * min(max(v, 0), 1)}
+	}
+	if e.Fusion == retriever.RRF {
+		return []bar{part("score", e.Score)}
+	}
+	return []bar{part("meaning", e.VectorWeight*e.Vector), part("words", e.KeywordWeight*e.Keyword), part("use", e.Graph), part("score", e.Score)}
+}
+
+// terms are what a query asks the keyword index for.
+func terms(query string) map[string]bool {
+	all := map[string]bool{}
+	for _, term := range text.QueryTerms(query) {
+		all[term] = true
+	}
+	return all
+}
+
+// marked escapes a snippet and marks the words that hold one of terms.
+func marked(snippet string, terms map[string]bool) template.HTML {
+	var b strings.Builder
+	rest := snippet
+	for rest != "" {
+		end := strings.IndexFunc(rest, func(r rune) bool { return !inWord(r) })
+		if end < 0 {
+			end = len(rest)
+		}
+		word := rest[:end]
+		if word != "" && slices.ContainsFunc(text.Analyze(word), func(term string) bool { return terms[term] }) {
+			b.WriteString("<mark>" + template.HTMLEscapeString(word) + "</mark>")
+		} else {
+			b.WriteString(template.HTMLEscapeString(word))
+		}
+		rest = rest[end:]
+		next := strings.IndexFunc(rest, inWord)
+		if next < 0 {
+			next = len(rest)
+		}
+		b.WriteString(template.HTMLEscapeString(rest[:next]))
+		rest = rest[next:]
+	}
+	return template.HTML(b.String()) // every part of it was escaped
+}
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
+
+// latencies are those of the last searches.
+type latencies struct {
+	mu   sync.Mutex
+	last []time.Duration // oldest first
+}
+
+// kept is how many latencies are plotted.
+const kept = 120
+
+func (l *latencies) add(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.last) == kept {
+		l.last = l.last[1:]
+	}
+	l.last = append(l.last, d)
+}
+
+func (l *latencies) list() []time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.last)
+}

@@ -1,0 +1,87 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+
+	"cairn/internal/task/cards"
+)
+
+// maxDrawn is how many tasks or tools a graph shows.
+const maxDrawn = 200
+
+type tasksPage struct {
+	Columns []column
+	Graph   *drawing
+	Left    int // tasks that are not drawn
+	Ready   map[string]bool
+}
+
+type column struct {
+	Name  string
+	Cards []*cards.Card
+}
+
+// tasks shows the board, and the graph of what is not done.
+func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
+	if h.sources.Tasks == nil {
+		http.NotFound(w, r)
+		return
+	}
+	all, err := h.sources.Tasks.Cards.Find(cards.ListRequest{})
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	board, err := h.sources.Tasks.Cards.Board()
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	graph, err := board.Graph()
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p := &tasksPage{Ready: map[string]bool{}}
+	for _, id := range graph.Ready(0) {
+		p.Ready[id] = true
+	}
+	for _, word := range []string{"todo", "active", "done"} {
+		c := column{Name: word}
+		for _, card := range all {
+			if card.Status.CardWord() == word {
+				c.Cards = append(c.Cards, card)
+			}
+		}
+		p.Columns = append(p.Columns, c)
+	}
+	var boxes []box
+	var arrows []arrow
+	for _, card := range all {
+		if word := card.Status.CardWord(); word != "todo" && word != "active" {
+			continue
+		}
+		if len(boxes) == maxDrawn {
+			p.Left++
+			continue
+		}
+		class := "waiting"
+		switch {
+		case card.Status.CardWord() == "active":
+			class = "active"
+		case p.Ready[card.ID]:
+			class = "ready"
+		}
+		boxes = append(boxes, box{ID: card.ID, Label: card.Title, Note: card.ID + " · " + class, Class: class, Link: place(h.options.Prefix(r), card.Path, "")})
+		for _, id := range card.DependsOn {
+			if a := (arrow{From: id, To: card.ID}); !slices.Contains(arrows, a) {
+				arrows = append(arrows, a)
+			}
+		}
+	}
+	if len(boxes) > 0 {
+		p.Graph = draw(boxes, arrows)
+	}
+	h.show(w, r, http.StatusOK, "tasks", "Tasks", "", p)
+}

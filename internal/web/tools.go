@@ -1,0 +1,63 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"cairn/internal/suggest"
+)
+
+type toolsPage struct {
+	Intent     string
+	Tools      int
+	Suggestion *suggest.Suggestion
+	Graph      *drawing
+	Problem    string
+}
+
+// toolPage draws a plan for an intent.
+func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
+	if h.sources.Toolbox == nil {
+		http.NotFound(w, r)
+		return
+	}
+	p := &toolsPage{Intent: strings.TrimSpace(r.URL.Query().Get("intent"))}
+	x, err := h.sources.Toolbox.Index(r.Context(), nil)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p.Tools = x.Len()
+	if p.Intent != "" {
+		if p.Suggestion, err = suggest.Suggest(r.Context(), x, suggest.Request{Intent: p.Intent}); err != nil {
+			p.Problem = err.Error()
+		} else {
+			p.Graph = plan(p.Suggestion)
+		}
+	}
+	h.show(w, r, http.StatusOK, "tools", "Tools", "plan", p)
+}
+
+// plan draws a suggestion.
+func plan(s *suggest.Suggestion) *drawing {
+	var boxes []box
+	for _, t := range s.Tasks {
+		class := "waiting"
+		if t.Dangerous {
+			class = "dangerous"
+		}
+		boxes = append(boxes, box{ID: t.ID, Label: t.Tool, Note: t.ID + " · fits " + percent(t.Confidence) + " %", Class: class})
+	}
+	var arrows []arrow
+	for _, e := range s.DAG.Edges {
+		label := e.DataPath
+		if label == "" {
+			label = e.Kind
+		}
+		arrows = append(arrows, arrow{e.FromTask, e.ToTask, label})
+	}
+	if len(boxes) == 0 {
+		return nil
+	}
+	return draw(boxes, arrows)
+}

@@ -1,0 +1,241 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"cairn/internal/workspace"
+	"cairn/models"
+	"cairn/models/minilm"
+)
+
+// hostile is a document that tries what a browser must not run.
+const hostile = `---
+title: "<script>alert(1)</script>"
+---
+# Rotate <script>alert(2)</script> a token
+
+<script>alert(3)</script>
+<img src="http://elsewhere.example/x.png" onerror="alert(4)">
+<a href="javascript:alert(5)" onclick="alert(6)">rotate</a> [rotate](javascript:alert(7)) ![picture](http://elsewhere.example/y.png)
+<iframe src="http://elsewhere.example/"></iframe><style>body{display:none}</style>
+
+## Rotate a token
+
+Rotate the <b>token</b> of ` + "`a<b`" + `. See [another](other.md#part-two), [outside](../../etc/passwd) and [the world](https://example.com).
+
+## Rotate a token
+
+Again.
+`
+
+// folder makes a workspace with documents and cards, indexed, and its pages.
+func folder(t *testing.T) (*Handler, string) {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"hostile.md":             hostile,
+		"other.md":               "# Other\n\nText of the other one.\n\n## Part two\n\nThe second part tells how to revoke a key.\n",
+		".cairn/cards/aaa111.md": "---\nid: aaa111\ntitle: Build the <wall>\nstatus: todo\npriority: high\n---\n",
+		".cairn/cards/bbb222.md": "---\nid: bbb222\ntitle: Paint it\nstatus: todo\ndepends_on: [aaa111]\n---\n",
+		".cairn/cards/ccc333.md": "---\nid: ccc333\ntitle: Draw a plan\nstatus: done\n---\n",
+	} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sel, err := workspace.Select(workspace.SelectOptions{Flag: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := workspace.DefaultConfig()
+	w, err := workspace.Open(t.Context(), sel, cfg, workspace.Owning, workspace.Options{
+		Model: func() (models.Embedder, error) { return minilm.Open(nil) }, Description: minilm.Description(), Command: "test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	if _, err := w.Index(t.Context(), workspace.IndexRequest{}, func(workspace.Progress) {}); err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := w.Tasks(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tasks.Close() })
+	box, err := workspace.OpenToolbox(sel, cfg.Usage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { box.Close() })
+	h, err := New(Sources{Name: "notes", Engine: w, Tasks: tasks, Toolbox: box}, &Options{
+		Prefix: func(*http.Request) string { return "/w/notes" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, root
+}
+
+func get(t *testing.T, h http.Handler, target string, header ...string) (int, http.Header, string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Header(), w.Body.String()
+}
+
+func TestPages(t *testing.T) {
+	h, _ := folder(t)
+	for _, c := range []struct {
+		target string
+		status int
+		holds  []string
+	}{
+		{"/", 200, []string{"What are you looking for?", `href="/w/notes/tasks"`, "<footer>"}},
+		{"/?q=revoke+key", 200, []string{`href="/w/notes/doc?path=other.md#part-two"`, "<mark>revoke</mark>", "why this result", `data-copy="other.md#part-two"`}},
+		{"/?q=revoke&mode=keyword", 200, []string{", keyword, "}},
+		{"/?q=revoke&mode=nonsense", 200, []string{", hybrid, "}},
+		{"/?q=" + strings.Repeat("x", 300), 200, []string{`role="alert"`}},
+		{"/?q=revoke&in=nowhere/", 200, []string{"0 documents"}},
+		{"/doc?path=other.md", 200, []string{`<h2 id="part-two">Part two</h2>`, `href="#part-two"`}},
+		{"/doc?path=othe.md", 404, []string{"other.md", `role="alert"`}},
+		{"/doc?path=../../etc/passwd", 0, []string{`role="alert"`}},
+		{"/tasks", 200, []string{"Build the &lt;wall&gt;", "can start", "after aaa111", "<svg"}},
+		{"/tools", 200, []string{"catalogue is empty"}},
+		{"/tools?intent=send+a+mail", 200, []string{"catalogue is empty"}},
+		{"/index", 200, []string{"ready", "all-MiniLM-L6-v2", "<polyline"}},
+		{"/assets/style.css", 200, []string{"color-scheme"}},
+		{"/assets/../web.go", 404, nil},
+		{"/nothing", 404, nil},
+	} {
+		status, header, body := get(t, h, c.target)
+		if c.status == 0 && status < 400 || c.status != 0 && status != c.status && !(c.status == 404 && status == 307) {
+			t.Errorf("%s: status %d, want %d", c.target, status, c.status)
+		}
+		if header.Get("Content-Security-Policy") != policy {
+			t.Errorf("%s: policy %q", c.target, header.Get("Content-Security-Policy"))
+		}
+		for _, want := range c.holds {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: no %q in\n%s", c.target, want, body)
+			}
+		}
+	}
+}
+
+// TestFragment has htmx get the results alone, and a page restored from the
+// browser's history the whole.
+func TestFragment(t *testing.T) {
+	h, _ := folder(t)
+	if _, _, body := get(t, h, "/?q=revoke", "HX-Request", "true"); strings.Contains(body, "<html") || !strings.Contains(body, "<mark>") {
+		t.Errorf("fragment:\n%s", body)
+	}
+	if _, _, body := get(t, h, "/?q=revoke", "HX-Request", "true", "HX-History-Restore-Request", "true"); !strings.Contains(body, "<html") {
+		t.Errorf("restored:\n%s", body)
+	}
+}
+
+// TestHostile shows a hostile document in every page that can show it.
+func TestHostile(t *testing.T) {
+	h, _ := folder(t)
+	bad := regexp.MustCompile(`(?i)<script>|<script [^>]*(alert|elsewhere)|\son[a-z]+\s*=|javascript:|<iframe|<style|elsewhere\.example|etc/passwd`)
+	for _, target := range []string{
+		"/?q=" + url.QueryEscape("rotate a token"),
+		"/?q=" + url.QueryEscape(`"><script>alert(8)</script>`),
+		"/?in=" + url.QueryEscape(`"><script>alert(8)</script>`) + "&q=token&tag=" + url.QueryEscape(`"onfocus="alert(9)`),
+		"/doc?path=hostile.md",
+		"/doc?path=" + url.QueryEscape(`<script>alert(1)</script>`),
+		"/tasks", "/tools?intent=" + url.QueryEscape(`<script>alert(1)</script>`),
+	} {
+		_, _, body := get(t, h, target)
+		escaped := strings.ReplaceAll(body, "&#34;onfocus=&#34;", "") // shown as text
+		if m := bad.FindString(escaped); m != "" {
+			t.Errorf("%s: %q in\n%s", target, m, body)
+		}
+	}
+	_, _, body := get(t, h, "/doc?path=hostile.md")
+	for _, want := range []string{`id="rotate-a-token"`, `id="rotate-a-token-1"`, `href="/w/notes/doc?path=other.md#part-two"`, `href="https://example.com"`, "<code>a&lt;b</code>"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q in\n%s", want, body)
+		}
+	}
+}
+
+// TestAnchors has the reader and the index agree on every anchor.
+func TestAnchors(t *testing.T) {
+	h, _ := folder(t)
+	_, _, body := get(t, h, "/?q=rotate&in=hostile")
+	for _, m := range regexp.MustCompile(`doc\?path=hostile\.md#([^"]+)"`).FindAllStringSubmatch(body, -1) {
+		_, _, page := get(t, h, "/doc?path=hostile.md")
+		anchor, err := url.PathUnescape(m[1])
+		if err != nil || !strings.Contains(page, `id="`+anchor+`"`) {
+			t.Errorf("the page has no %q", anchor)
+		}
+	}
+}
+
+func TestDraw(t *testing.T) {
+	d := draw([]box{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "x"}, {ID: "y"}, {ID: "n", Label: strings.Repeat("ü", 60)}}, []arrow{
+		{From: "a", To: "b"}, {From: "b", To: "c"}, {From: "a", To: "c"}, {From: "x", To: "y"}, {From: "y", To: "x"}, {From: "gone", To: "a"},
+	})
+	column := map[string]int{}
+	taken := map[[2]int]string{}
+	for _, b := range d.Boxes {
+		column[b.ID] = b.X
+		if other, ok := taken[[2]int{b.X, b.Y}]; ok {
+			t.Errorf("%s lies on %s", b.ID, other)
+		}
+		taken[[2]int{b.X, b.Y}] = b.ID
+		if b.X < 0 || b.Y < 0 || b.X+b.W > d.Width || b.Y+b.H > d.Height {
+			t.Errorf("%s lies outside", b.ID)
+		}
+	}
+	if !(column["a"] < column["b"] && column["b"] < column["c"]) {
+		t.Errorf("columns %v, want a before b before c", column)
+	}
+	if len(d.Lines) != 3 {
+		t.Errorf("%d arrows, want the 3 that close no cycle", len(d.Lines))
+	}
+}
+
+func TestMarked(t *testing.T) {
+	for _, c := range []struct{ text, query, want string }{
+		{"Rotating the tokens <now>", "rotate token", "<mark>Rotating</mark> the <mark>tokens</mark> &lt;now&gt;"},
+		{"a&b", "x", "a&amp;b"},
+		{"größe", "größe", "<mark>größe</mark>"},
+		{"", "x", ""},
+		{"no match", "", "no match"},
+	} {
+		if got := string(marked(c.text, terms(c.query))); got != c.want {
+			t.Errorf("%q for %q: %q, want %q", c.text, c.query, got, c.want)
+		}
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	f.Add([]byte(hostile))
+	f.Add([]byte("# a\n\n[x](data:text/html,<script>)"))
+	bad := regexp.MustCompile(`(?i)<script|<iframe|\son[a-z]+=["']|href="(javascript|data|vbscript):`)
+	f.Fuzz(func(t *testing.T, source []byte) {
+		out, _ := render("", "a.md", source)
+		if m := bad.FindString(string(out)); m != "" && !bytes.Contains(source, []byte("&lt;")) {
+			t.Errorf("%q in %q", m, out)
+		}
+	})
+}
