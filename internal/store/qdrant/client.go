@@ -69,7 +69,7 @@ func Dial(t Target, o *Options) (*Client, error) {
 		c.options.WriteTimeout = 30 * time.Second
 	}
 	config := &pb.Config{
-		Host: t.Host, Port: t.Port, UseTLS: t.TLS, SkipCompatibilityCheck: true, PoolSize: 1, KeepAliveTime: 10, KeepAliveTimeout: 2,
+		Host: t.Host, Port: t.Port, UseTLS: t.TLS, SkipCompatibilityCheck: true, PoolSize: 1, KeepAliveTime: 10, KeepAliveTimeout: 10,
 		GrpcOptions: []grpc.DialOption{
 			// Without a bound the waits between attempts to connect grow to two minutes.
 			grpc.WithConnectParams(grpc.ConnectParams{
