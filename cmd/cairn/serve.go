@@ -16,6 +16,7 @@ import (
 
 	"cairn/internal/server"
 	"cairn/internal/token"
+	"cairn/internal/web"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 	"cairn/tools"
@@ -36,9 +37,9 @@ func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [NAME=DIR...]",
-		Short: "Serve folders over HTTP: MCP, a JSON API, health",
-		Long: `Serve folders over HTTP: MCP at /mcp, search and reading as JSON below /api,
-/healthz and /readyz.
+		Short: "Serve folders over HTTP: a web page, MCP, a JSON API, health",
+		Long: `Serve folders over HTTP: a page for the browser at /, MCP at /mcp, search and
+reading as JSON below /api, /healthz and /readyz.
 
 Without arguments the folder around you is served. With them, each DIR is served
 under its NAME at /w/NAME/mcp and /w/NAME/api, strictly apart from the others; the
@@ -105,6 +106,11 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	s, err := server.New(all, &server.Options{Logger: log, Tokens: tokens, Hosts: f.hosts})
 	if err != nil {
 		return err
+	}
+	for _, o := range opened {
+		if err := o.mountPages(s, log); err != nil {
+			return fmt.Errorf("workspace %s: %w", o.name, err)
+		}
 	}
 	url := "http://"
 	if f.cert != "" {
@@ -257,6 +263,20 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		Tasks:       o.tasks,
 	})
 	return o, nil
+}
+
+// mountPages adds the pages for a browser.
+func (o *folder) mountPages(s *server.Server, log *slog.Logger) error {
+	pages, err := web.New(web.Sources{Name: o.name, Engine: o.workspace, Tasks: o.tasks, Toolbox: o.box}, &web.Options{Prefix: server.Prefix, Logger: log})
+	if err != nil {
+		return err
+	}
+	for _, pattern := range web.Patterns() {
+		if err := s.Handle(o.name, pattern, pages); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // close closes what is open, for at most closeLimit: the index survives the
