@@ -360,8 +360,7 @@ func put(tx *kv.Tx, old, st *stage.State, fx *stage.Effects) error {
 	if err != nil {
 		return err
 	}
-	entry, err := stage.Encode(fx.Entry)
-	if err != nil {
+	if err := putEntry(tx, fx.Entry); err != nil {
 		return err
 	}
 	w := &writer{tx: tx}
@@ -373,7 +372,6 @@ func put(tx *kv.Tx, old, st *stage.State, fx *stage.Effects) error {
 		w.delete(resend, []byte(st.ID))
 	}
 	w.put(active, []byte(st.ID), text)
-	w.put(logged, append(append([]byte(st.ID), 0), number(uint64(fx.Entry.Version))...), entry)
 	if st.Status.Final() {
 		w.put(archive, []byte(st.ID), text)
 		w.put(expire, timed(st.UpdatedAt.Add(stage.KeepActive), st.ID), nil)
@@ -384,6 +382,17 @@ func put(tx *kv.Tx, old, st *stage.State, fx *stage.Effects) error {
 			w.put(resend, []byte(st.ID), slices.Concat(number(uint64(st.UpdatedAt.Add(stage.ResendAfter).UnixMilli())), number(uint64(j.Run))))
 		}
 	}
+	return w.broken()
+}
+
+// putEntry adds a line to a task's log.
+func putEntry(tx *kv.Tx, e stage.Entry) error {
+	text, err := stage.Encode(e)
+	if err != nil {
+		return err
+	}
+	w := &writer{tx: tx}
+	w.put(logged, append(append([]byte(e.TaskID), 0), number(uint64(e.Version))...), text)
 	return w.broken()
 }
 
