@@ -1,0 +1,115 @@
+package finder
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
+)
+
+var places = []Place{
+	{Kind: "file", Path: "docs/auth.md", Line: 1, Text: "docs/auth.md"},
+	{Kind: "heading", Path: "docs/auth.md", Line: 7, Text: "docs/auth.md > Login flow"},
+	{Kind: "file", Path: "docs/backup.md", Line: 1, Text: "docs/backup.md"},
+	{Kind: "card", Path: ".cairn/cards/abc123.md", Line: 1, Text: "abc123 Implement login API"},
+}
+
+func preview(p Place) string { return "# Preview of " + p.Path + "\n\ttext\x1b[31m red\n" }
+
+// press drives the model with keys: names as bubbletea has them, or text.
+func press(t *testing.T, m *Model, keys ...string) (quit bool) {
+	t.Helper()
+	named := map[string]tea.KeyType{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "up": tea.KeyUp, "down": tea.KeyDown, "backspace": tea.KeyBackspace, "ctrl+u": tea.KeyCtrlU, "ctrl+c": tea.KeyCtrlC, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp}
+	for _, k := range keys {
+		msg := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)}
+		if typ, ok := named[k]; ok {
+			msg = tea.KeyMsg{Type: typ}
+		} else if k == " " {
+			msg = tea.KeyMsg{Type: tea.KeySpace, Runes: []rune(" ")}
+		}
+		_, cmd := m.Update(msg)
+		if cmd != nil {
+			if _, ok := cmd().(tea.QuitMsg); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestChoosing(t *testing.T) {
+	for _, c := range []struct {
+		keys string // separated by commas
+		want string // path:line, "" for nothing
+	}{
+		{"enter", "docs/auth.md:1"},
+		{"down,enter", "docs/auth.md:7"},
+		{"down,down,up,enter", "docs/auth.md:7"},
+		{"down,down,down,down,down,enter", ".cairn/cards/abc123.md:1"},
+		{"up,enter", "docs/auth.md:1"},
+		{"b,k,u,p,enter", "docs/backup.md:1"},
+		{"l,o,g,i,n, ,f,enter", "docs/auth.md:7"},
+		{"a,b,c,1,enter", ".cairn/cards/abc123.md:1"},
+		{"z,z,z,enter", ""},
+		{"z,z,backspace,backspace,enter", "docs/auth.md:1"},
+		{"z,z,ctrl+u,down,down,enter", "docs/backup.md:1"},
+		{"esc", ""},
+		{"ctrl+c", ""},
+	} {
+		m := New(places, preview)
+		if !press(t, m, strings.Split(c.keys, ",")...) {
+			t.Errorf("%s: the finder did not end", c.keys)
+		}
+		got := ""
+		if p := m.Chosen(); p != nil {
+			got = fmt.Sprintf("%s:%d", p.Path, p.Line)
+		}
+		if got != c.want {
+			t.Errorf("%s chose %q, want %q", c.keys, got, c.want)
+		}
+	}
+}
+
+func TestView(t *testing.T) {
+	many := []Place{}
+	for i := range 100 {
+		many = append(many, Place{Kind: "file", Path: fmt.Sprintf("%d.md", i), Line: 1, Text: fmt.Sprintf("document 漢字 number %d %s", i, strings.Repeat("long ", 40))})
+	}
+	for _, size := range []tea.WindowSizeMsg{{Width: 120, Height: 30}, {Width: 40, Height: 10}, {Width: 10, Height: 3}, {Width: 1, Height: 1}} {
+		m := New(many, preview)
+		m.Update(size)
+		press(t, m, "pgdown", "pgdown", "down")
+		v := m.View()
+		if !strings.Contains(v, ">") {
+			t.Errorf("%+v shows\n%s", size, v)
+		}
+		for n, line := range strings.Split(v, "\n") {
+			if w := lipgloss.Width(line); n > 0 && w > max(size.Width, 8) {
+				t.Errorf("%+v: line %d has %d cells: %q", size, n, w, line)
+			}
+		}
+		if size.Width >= narrow && (!strings.Contains(v, "# Preview of") || strings.Contains(v, "\x1b[31m")) {
+			t.Errorf("%+v: the preview is not there, or not made harmless:\n%s", size, v)
+		}
+		if size.Height == 30 && !strings.Contains(v, "number 55") {
+			t.Errorf("after two pages and one down the list shows\n%s", v)
+		}
+	}
+	m := New(places, preview)
+	press(t, m, "z", "z", "z")
+	if v := m.View(); !strings.Contains(v, "0 of 4") {
+		t.Errorf("without a match the view is\n%s", v)
+	}
+}
+
+// TestRun drives the whole program through its input.
+func TestRun(t *testing.T) {
+	var out bytes.Buffer
+	p, err := Run(New(places, preview), tea.WithInput(strings.NewReader("backup\r")), tea.WithOutput(&out))
+	if err != nil || p == nil || p.Path != "docs/backup.md" {
+		t.Errorf("Run = %+v, %v", p, err)
+	}
+}

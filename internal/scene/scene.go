@@ -1,0 +1,267 @@
+// Package scene puts together what somebody works on, as one Markdown text to be
+// pasted into a conversation: the active cards first, then what they refer to,
+// and so on, up to a number of tokens, with secrets masked.
+//
+// It ranks by how near a document is to the work; it does not search.
+package scene
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/markdown"
+)
+
+// Source is where the documents come from.
+type Source interface {
+	// Paths are the documents' workspace paths, sorted.
+	Paths() []string
+	// Read returns a document and when it was changed.
+	Read(path string) (text []byte, changed time.Time, err error)
+}
+
+// Request says what to put together.
+type Request struct {
+	// Cards are the paths of the cards that are worked on.
+	Cards []string
+	// Working are further documents at hand: they weigh half as much again, and
+	// are in the scene even if no card refers to them.
+	Working []string
+	// Global are documents that matter everywhere.
+	Global []string
+	// TokenLimit is the most tokens, counted before masking.
+	TokenLimit int
+	// Count counts tokens.
+	Count func(text string) int
+	// Masks are what is masked beside the usual secrets.
+	Masks *Masks
+	// Now is the time at which the scene is made.
+	Now time.Time
+}
+
+// The weight of a document, by how many references lie between it and an active
+// card, and what it is multiplied by.
+const (
+	weightActive  = 100
+	weightFirst   = 50
+	weightSecond  = 25
+	weightOther   = 10 // deeper, or of the whole workspace
+	timesToday    = 2
+	timesWorking  = 1.5
+	maxDepth      = 8 // how far references are followed
+	maxReferences = 100
+)
+
+// Item is a document of the scene.
+type Item struct {
+	Path   string  `json:"path"`
+	Weight float64 `json:"weight"`
+	Depth  int     `json:"depth"` // references from an active card; -1 from none
+	Tokens int     `json:"tokens"`
+	Hash   string  `json:"hash"` // the first eight digits of its SHA-256
+	// Included is false for what did not fit any more.
+	Included bool `json:"included"`
+
+	text    []byte
+	changed time.Time
+}
+
+// Scene is what was put together.
+type Scene struct {
+	Items  []Item `json:"items"` // the heaviest first
+	Tokens int    `json:"tokens"`
+	Limit  int    `json:"token_limit"`
+	// Truncated is set when something did not fit.
+	Truncated bool `json:"truncated"`
+	// Masked is the number of secrets that are not in the text.
+	Masked int    `json:"masked"`
+	Text   string `json:"text,omitempty"`
+}
+
+// truncated is what stands where the limit was reached.
+const truncated = "> [!WARNING] Context Truncated here...\n"
+
+// Build puts a scene together. A document that cannot be read is left out.
+func Build(s Source, r Request) *Scene {
+	items := collect(s, r)
+	slices.SortStableFunc(items, func(a, b *Item) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(a.Path, b.Path))
+	})
+	out := &Scene{Limit: r.TokenLimit, Items: []Item{}}
+	head := fmt.Sprintf("# Scene Context\n\nMade %s.\n", r.Now.UTC().Format(time.RFC3339))
+	tokens := r.Count(head) + r.Count(footer(r.TokenLimit, r.TokenLimit, len(items))) + r.Count(truncated)
+	var b strings.Builder
+	b.WriteString(head)
+	included := 0
+	for _, i := range items {
+		text := i.render()
+		if n := r.Count(text); !out.Truncated && tokens+n <= r.TokenLimit {
+			b.WriteString(text)
+			tokens += n
+			i.Included = true
+			included++
+		} else if !out.Truncated {
+			// The first that does not fit ends the scene: what is lighter must
+			// not take the place of what is heavier.
+			b.WriteString("\n" + truncated)
+			out.Truncated = true
+		}
+		out.Items = append(out.Items, *i)
+	}
+	out.Tokens = tokens
+	b.WriteString(footer(tokens, r.TokenLimit, included))
+	out.Text, out.Masked = r.Masks.Mask(b.String())
+	return out
+}
+
+func footer(tokens, limit, documents int) string {
+	return fmt.Sprintf("\n---\n\n%d tokens of %d in %d documents.\n", tokens, limit, documents)
+}
+
+// collect follows references from the cards, the nearest first.
+func collect(s Source, r Request) []*Item {
+	known := map[string]bool{}
+	names := map[string]string{} // by file name without extension: of the only document of that name
+	for _, p := range s.Paths() {
+		known[p] = true
+		name := strings.ToLower(strings.TrimSuffix(path.Base(p), path.Ext(p)))
+		if _, twice := names[name]; twice {
+			names[name] = ""
+		} else {
+			names[name] = p
+		}
+	}
+	seen := map[string]*Item{}
+	var items []*Item
+	add := func(p string, depth int) {
+		if seen[p] != nil || !known[p] {
+			return
+		}
+		text, changed, err := s.Read(p)
+		if err != nil {
+			return
+		}
+		sum := sha256.Sum256(text)
+		i := &Item{Path: p, Depth: depth, Tokens: r.Count(string(text)), Hash: hex.EncodeToString(sum[:4]), text: text, changed: changed}
+		i.Weight = weight(i, r)
+		seen[p] = i
+		items = append(items, i)
+	}
+	for _, c := range r.Cards {
+		known[c] = true // a card is there even if it is not indexed
+		add(c, 0)
+	}
+	for at := 0; at < len(items); at++ {
+		if i := items[at]; i.Depth < maxDepth {
+			for _, p := range References(i.Path, i.text, known, names) {
+				add(p, i.Depth+1)
+			}
+		}
+	}
+	for _, p := range slices.Concat(r.Working, r.Global) {
+		add(p, -1)
+	}
+	return items
+}
+
+func weight(i *Item, r Request) float64 {
+	w := float64(weightOther)
+	switch i.Depth {
+	case 0:
+		w = weightActive
+	case 1:
+		w = weightFirst
+	case 2:
+		w = weightSecond
+	}
+	y, m, d := i.changed.In(r.Now.Location()).Date()
+	if ny, nm, nd := r.Now.Date(); y == ny && m == nm && d == nd {
+		w *= timesToday
+	}
+	if slices.Contains(r.Working, i.Path) {
+		w *= timesWorking
+	}
+	return w
+}
+
+// References returns the documents that one refers to, in the order of the text:
+// links, wiki links by file name, and "@" references. known are the paths there
+// are, names the documents by their file name without extension.
+func References(from string, text []byte, known map[string]bool, names map[string]string) []string {
+	type at struct {
+		path  string
+		start int
+	}
+	var found []at
+	add := func(p string, start int) {
+		if p != "" && p != from && known[p] {
+			found = append(found, at{p, start})
+		}
+	}
+	for _, l := range markdown.Links(text) {
+		target, _, _ := strings.Cut(l.Target, "#")
+		if l.Kind == markdown.WikiLink {
+			if name := strings.ToLower(strings.TrimSuffix(path.Base(target), path.Ext(target))); names[name] != "" {
+				add(names[name], l.Start)
+			}
+			add(path.Clean(strings.TrimPrefix(target, "/")), l.Start)
+			continue
+		}
+		if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(target, "/"); ok {
+			add(path.Clean(rest), l.Start)
+		} else if p := path.Join(path.Dir(from), target); known[p] {
+			add(p, l.Start)
+		} else {
+			add(path.Clean(target), l.Start) // from the top, as cards often write
+		}
+	}
+	for _, ref := range markdown.References(text) {
+		add(ref.Path, ref.Start)
+	}
+	slices.SortStableFunc(found, func(a, b at) int { return cmp.Compare(a.start, b.start) })
+	var paths []string
+	for _, f := range found {
+		if !slices.Contains(paths, f.path) && len(paths) < maxReferences {
+			paths = append(paths, f.path)
+		}
+	}
+	return paths
+}
+
+// render is a document as it stands in the scene. A fence longer than any in
+// the text keeps what is in it from being taken for the scene itself.
+func (i *Item) render() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## %s\n\n%d tokens, %s\n", i.Path, i.Tokens, i.Hash)
+	d := markdown.Parse(i.Path, i.text, nil)
+	for _, s := range d.Sections {
+		if s.Level > 0 {
+			fmt.Fprintf(&b, "- line %d: #%s\n", s.StartLine, s.Anchor)
+		}
+	}
+	fence := strings.Repeat("`", max(3, longestRun(i.text, '`')+1))
+	fmt.Fprintf(&b, "\n%smarkdown\n%s\n%s\n", fence, strings.TrimRight(string(i.text), "\n"), fence)
+	return b.String()
+}
+
+func longestRun(text []byte, c byte) (longest int) {
+	run := 0
+	for _, b := range text {
+		if b != c {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
