@@ -25,6 +25,13 @@ go tool staticcheck ./...
 step build without cgo
 CGO_ENABLED=0 go build -o /dev/null ./cmd/cairn
 
+step cross-compile
+for system in linux darwin windows; do
+	for arch in amd64 arm64; do
+		CGO_ENABLED=0 GOOS=$system GOARCH=$arch go build -o /dev/null ./cmd/cairn
+	done
+done
+
 step test
 CGO_ENABLED=0 go test ./...
 

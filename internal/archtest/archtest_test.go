@@ -54,6 +54,11 @@ var owners = map[string][]string{
 	"github.com/pelletier/go-toml/v2":          {"internal/workspace", "internal/connect"},
 	"github.com/tailscale/hujson":              {"internal/connect"},
 	"github.com/fsnotify/fsnotify":             {"internal/watch"},
+	"github.com/charmbracelet/bubbletea":       {"internal/finder"},
+	"github.com/charmbracelet/lipgloss":        {"internal/finder"},
+	"github.com/sahilm/fuzzy":                  {"internal/finder"},
+	"github.com/atotto/clipboard":              {"cmd/cairn"},
+	"golang.org/x/mod":                         {"internal/upgrade"},
 	"github.com/gofrs/flock":                   {"internal/workspace", "internal/token"}, // each locks its own file
 	"github.com/spf13/cobra":                   {"cmd/cairn"},
 	"github.com/schollz/progressbar/v3":        {"cmd/cairn"},
