@@ -111,25 +111,35 @@ func serveHandbook(t *testing.T) *session {
 	if err := os.CopyFS(root, handbook()); err != nil {
 		t.Fatal(err)
 	}
-	s := &session{t: t, cmd: exec.Command(binary(t), "mcp", "-C", root, "--no-rate-limit", "--no-index")}
-	s.cmd.Stderr = os.Stderr
-	var err error
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
+	cmd := exec.Command(binary(t), "mcp", "-C", root, "--no-rate-limit", "--no-index")
+	cmd.Stderr = os.Stderr
+	s, err := newSessionOf(t, cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if s.out, err = s.cmd.StdoutPipe(); err != nil {
-		t.Fatal(err)
+	return s
+}
+
+// newSessionOf starts a server and the streams that lead to it.
+func newSessionOf(t *testing.T, cmd *exec.Cmd) (*session, error) {
+	s := &session{t: t, cmd: cmd}
+	var err error
+	if s.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if s.out, err = cmd.StdoutPipe(); err != nil {
+		return nil, err
 	}
 	s.lines = bufio.NewScanner(s.out)
 	s.lines.Buffer(nil, 16<<20)
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
+	if err := cmd.Start(); err != nil {
+		return nil, err
 	}
 	t.Cleanup(func() {
 		// Has no effect on a process that ended as it should.
-		_ = s.cmd.Process.Kill()
+		_ = cmd.Process.Kill()
 	})
-	return s
+	return s, nil
 }
 
 func (s *session) send(line string) {
