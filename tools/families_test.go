@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"cairn/internal/task/cards"
@@ -86,5 +87,35 @@ func TestUnreadableBoard(t *testing.T) {
 		if _, f := s.do(t.Context(), "t", tool, call{}); f != nil {
 			t.Errorf("%s afterwards: %v", name, f)
 		}
+	}
+}
+
+// TestInstructionsTellWhatThereIs: cards, documents with tasks and the
+// catalogue, each where tools for it are offered.
+func TestInstructionsTellWhatThereIs(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"a.md": "# A\n\n## Tasks\n\n### One\n", "b.md": "# B\n\n```\n## Tasks\n```\n", "c.md": "# C\n\n## TASKS ##\n", "d.md": "# D\n",
+		".cairn/cards/aaaaaa.md": "---\ntitle: A\nstatus: done\n---\n",
+	} {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true), Toolbox: toolbox(t)}
+	got := New(&fake{}, o).holdings(t.Context())
+	known, err := o.Toolbox.Catalog.Tools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"It has 1 task cards: 0 todo, 0 active, 1 done.", "2 documents have tasks: /a.md, /c.md.", fmt.Sprintf("Its catalogue has %d tools", len(known))} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the instructions say %q, want %q in it", got, want)
+		}
+	}
+	o.Groups = []Group{Docs}
+	if got := New(&fake{}, o).holdings(t.Context()); got != "" {
+		t.Errorf("without tools for it the instructions say %q", got)
 	}
 }

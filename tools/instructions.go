@@ -39,38 +39,72 @@ func (s *Server) instructions(ctx context.Context) string {
 	default:
 		fmt.Fprintf(&b, "Its index is ready: %d files, %d sections.", st.Files, st.Sections)
 	}
-	b.WriteString(s.taskState(ctx))
+	b.WriteString(s.holdings(ctx))
 	return b.String()
 }
 
-// taskState says how many task cards there are, where their tools are offered.
-// Many cards take longer to read than anybody waits; the answer goes without.
-func (s *Server) taskState(ctx context.Context) string {
-	if _, offered := s.find("list_tasks"); !offered {
+// holdings says what the workspace holds beside its documents, as far as tools
+// for it are offered. What takes longer to count than anybody waits is left out.
+func (s *Server) holdings(ctx context.Context) string {
+	kinds := []struct {
+		tool  string // offered for it
+		count func(context.Context) string
+	}{{"list_tasks", s.cardState}, {"view_task", s.documentState}, {"search_tools", s.catalogState}}
+	counted := make([]chan string, len(kinds))
+	for i, k := range kinds {
+		counted[i] = make(chan string, 1)
+		if _, offered := s.find(k.tool); !offered {
+			counted[i] <- ""
+			continue
+		}
+		go func() { counted[i] <- k.count(ctx) }()
+	}
+	var b strings.Builder
+	for _, c := range counted {
+		select {
+		case text := <-c:
+			b.WriteString(text)
+		case <-ctx.Done():
+		}
+	}
+	return b.String()
+}
+
+func (s *Server) cardState(context.Context) string {
+	list, err := s.options.Tasks.Cards.List(cards.ListRequest{})
+	if err != nil {
 		return ""
 	}
-	counted := make(chan string, 1)
-	go func() {
-		list, err := s.options.Tasks.Cards.List(cards.ListRequest{})
-		if err != nil {
-			counted <- ""
-			return
-		}
-		if len(list) == 0 {
-			counted <- " It has no task cards yet; `create_task` makes one for work to be remembered."
-			return
-		}
-		by := map[string]int{}
-		for _, c := range list {
-			by[c.Status]++
-		}
-		counted <- fmt.Sprintf(" It has %d task cards: %d todo, %d active, %d done. `list_tasks` shows them; `update_task` keeps them true while you work.",
-			len(list), by["todo"], by["active"], by["done"])
-	}()
-	select {
-	case text := <-counted:
-		return text
-	case <-ctx.Done():
+	if len(list) == 0 {
+		return " It has no task cards yet; `create_task` makes one for work to be remembered."
+	}
+	by := map[string]int{}
+	for _, c := range list {
+		by[c.Status]++
+	}
+	return fmt.Sprintf(" It has %d task cards: %d todo, %d active, %d done. `list_tasks` shows them; `update_task` keeps them true while you work.",
+		len(list), by["todo"], by["active"], by["done"])
+}
+
+// namedDocuments is how many documents with tasks are named.
+const namedDocuments = 3
+
+func (s *Server) documentState(ctx context.Context) string {
+	found, err := s.options.Tasks.Documents.WithTasks(ctx)
+	if err != nil || len(found) == 0 {
 		return ""
 	}
+	names := strings.Join(found[:min(len(found), namedDocuments)], ", ")
+	if more := len(found) - namedDocuments; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf(" %d documents have tasks: %s. `task` lists those of one, `start_task` begins one.", len(found), names)
+}
+
+func (s *Server) catalogState(context.Context) string {
+	known, err := s.options.Toolbox.Catalog.Tools()
+	if err != nil || len(known) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Its catalogue has %d tools of other servers; `search_tools` finds those that serve an intent.", len(known))
 }

@@ -1,6 +1,8 @@
 package mdtask
 
 import (
+	"context"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -164,4 +166,32 @@ func (d *document) dependencies(t found) []string {
 		}
 	}
 	return out
+}
+
+// tasksHeading is a heading Tasks as it stands in most documents.
+var tasksHeading = regexp.MustCompile(`(?mi)^#{1,6}[ \t]+tasks[ \t#]*\r?$`)
+
+// WithTasks are the addresses of the documents that have a tasks section, in order of
+// their paths.
+func (d *Docs) WithTasks(ctx context.Context) ([]string, error) {
+	all, err := d.list(ctx, "")
+	if err != nil {
+		return nil, fileError("/", err)
+	}
+	var found []string
+	for _, f := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		src, _, err := d.files.Read(f.path)
+		if err != nil || !tasksHeading.Match(src) {
+			continue
+		}
+		if doc, err := d.load(f.path); err == nil { // the heading may stand in a code block
+			if _, ok := doc.tasksSection(); ok {
+				found = append(found, doc.address())
+			}
+		}
+	}
+	return found, nil
 }
