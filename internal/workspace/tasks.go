@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"strings"
@@ -35,6 +36,9 @@ type Tasks struct {
 type TaskOptions struct {
 	// Person lets Graph answer where the configuration has it off, for commands.
 	Person bool
+	// Channel is where the graph tools look when a request names no channel; ""
+	// is what the configuration says.
+	Channel string
 	// Searcher ranks documents for queries; without one every document is looked at.
 	Searcher mdtask.Searcher
 	// NoSync leaves the durability of writes to the operating system: for tests.
@@ -60,7 +64,7 @@ func OpenTasks(sel Selection, cfg Config, o *TaskOptions) (*Tasks, error) {
 	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce})
 	t.Documents = mdtask.New(f, &mdtask.Options{Depth: cfg.DAG.ReferenceDepth, Now: o.Now, Searcher: o.Searcher, Walk: t.walk})
 	t.Graph = dagtools.New(t.Cards, t.Documents, dagtools.Options{
-		Enabled: cfg.DAG.Enabled || o.Person, DefaultChannel: cfg.DAG.Channel,
+		Enabled: cfg.DAG.Enabled || o.Person, DefaultChannel: cmp.Or(o.Channel, cfg.DAG.Channel),
 		DefaultReady: cfg.DAG.DefaultReady, MaxReady: cfg.DAG.MaxReady,
 		MaxInDegree: cfg.DAG.MaxInDegree, MaxOutDegree: cfg.DAG.MaxOutDegree, MaxChain: cfg.DAG.MaxChain,
 	})
