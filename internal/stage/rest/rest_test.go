@@ -1,0 +1,125 @@
+package rest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"cairn/internal/kv"
+	"cairn/internal/stage"
+	"cairn/internal/stage/embedded"
+)
+
+// serve answers over a store in a file, with workers for what needs no library.
+func serve(t *testing.T) (*httptest.Server, *stage.Engine) {
+	db, err := kv.Open(filepath.Join(t.TempDir(), "stage.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := stage.NewEngine(embedded.Open(db, nil), &stage.Options{
+		Work: stage.Works(stage.WorkOptions{}), Rules: stage.Rules{Delegated: []stage.Stage{stage.ExecutorReasoning}},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = e.Run(ctx, stage.Stages, 2) })
+	srv := httptest.NewServer(Handler(e))
+	t.Cleanup(func() { srv.Close(); cancel(); running.Wait(); db.Close() })
+	return srv, e
+}
+
+func ask(t *testing.T, method, url, body string) (int, map[string]any) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var v map[string]any
+	_ = json.NewDecoder(resp.Body).Decode(&v)
+	return resp.StatusCode, v
+}
+
+func TestWay(t *testing.T) {
+	srv, e := serve(t)
+	code, made := ask(t, "POST", srv.URL+"/tasks/create", `{"user_id":"u","query":"who?","plan":["intent_analysis","executor_reasoning","response_packaging"]}`)
+	id, _ := made["task_id"].(string)
+	if code != 201 || id == "" || made["status"] != "created" || made["template"] != "custom" || made["user_id"] != "u" {
+		t.Fatalf("creating answers %d %v", code, made)
+	}
+	resp, err := http.Get(srv.URL + "/tasks/" + id + "/progress")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("progress is %v", resp.Header)
+	}
+	lines, last := bufio.NewScanner(resp.Body), ""
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		last = data
+		if strings.Contains(data, `"status":"waiting"`) && strings.Contains(data, `"current_stage":"executor_reasoning"`) {
+			a := stage.Answered{Draft: stage.Draft{Answer: "Ann."}}
+			r, err := a.Result(&stage.State{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Submit(t.Context(), id, stage.Event{Kind: stage.Done, Stage: stage.ExecutorReasoning, Result: r}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !strings.Contains(last, `"status":"complete"`) || !strings.Contains(last, `"answer":"Ann."`) {
+		t.Errorf("the last event is %s", last)
+	}
+	if code, s := ask(t, "GET", srv.URL+"/tasks/"+id+"/status", ""); code != 200 || s["status"] != "complete" || s["progress_percentage"] != 100.0 || s["machine"] != nil {
+		t.Errorf("status answers %d %v", code, s)
+	}
+	if code, s := ask(t, "POST", srv.URL+"/tasks/"+id+"/abort", ""); code != 409 || s["code"] != "INVALID_STATUS_TRANSITION" {
+		t.Errorf("aborting what is complete answers %d %v", code, s)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	srv, e := serve(t)
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		code               string
+	}{
+		{"POST", "/tasks/create", `{}`, 400, "INVALID_PARAMETER"},
+		{"POST", "/tasks/create", ``, 400, "INVALID_PARAMETER"},
+		{"POST", "/tasks/create", `{"query":"q"}`, 400, "INVALID_PARAMETER"},
+		{"POST", "/tasks/create", `{"user_id":"u","query":7}`, 400, "INVALID_PARAMETER"},
+		{"POST", "/tasks/create", `{"user_id":"u","query":"q"}{}`, 400, "INVALID_PARAMETER"},
+		{"POST", "/tasks/create", `{"user_id":"u","query":"q","x":1}`, 400, "INVALID_PARAMETER"},
+		{"POST", "/tasks/create", `{"user_id":"u","query":"` + strings.Repeat("a", 1<<20) + `"}`, 400, "INVALID_PARAMETER"},
+		{"POST", "/tasks/create", `{"user_id":"u","query":"q","template":"nope"}`, 400, "UNKNOWN_TEMPLATE"},
+		{"POST", "/tasks/create", `{"user_id":"u","query":"q","plan":["dream"]}`, 400, "INVALID_PLAN"},
+		{"GET", "/tasks/nobody/status", ``, 404, "TASK_NOT_FOUND"},
+		{"GET", "/tasks/nobody/progress", ``, 404, "TASK_NOT_FOUND"},
+		{"POST", "/tasks/nobody/abort", `{}`, 404, "TASK_NOT_FOUND"},
+		{"POST", "/tasks/nobody/abort", `[]`, 400, "INVALID_PARAMETER"},
+	} {
+		status, v := ask(t, c.method, srv.URL+c.path, c.body)
+		if status != c.status || v["code"] != c.code || v["success"] != false {
+			t.Errorf("%s %s %.60s answers %d %v, want %d %s", c.method, c.path, c.body, status, v, c.status, c.code)
+		}
+	}
+	if list, err := e.List(t.Context(), stage.Query{}); err != nil || len(list) != 0 {
+		t.Errorf("%d tasks are made of it, %v", len(list), err)
+	}
+}
