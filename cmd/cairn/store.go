@@ -2,7 +2,12 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
 	"os"
+
+	"github.com/spf13/cobra"
 
 	"cairn/internal/workspace"
 )
@@ -24,4 +29,57 @@ func (a *app) useStore(o *workspace.Options) (err error) {
 	// A server that does not index needs no folder of its own.
 	o.Stateless = o.Warm && !o.Background
 	return nil
+}
+
+func (a *app) storeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "store", Short: "Move an index between the folder and a Qdrant server", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	var from, to string
+	copying := &cobra.Command{
+		Use:   "copy --from flat --to qdrant://HOST:6334/COLLECTION",
+		Short: "Copy an index without embedding anything again; goes on where it was cut short",
+		Args:  cobra.NoArgs,
+		Example: `  cairn store copy --from flat --to qdrant://localhost:6334/docs
+  cairn store copy --from qdrant://localhost:6334/docs --to flat`,
+		RunE: a.command(func(ctx context.Context, _ []string) error { return a.copyStore(ctx, from, to) }),
+	}
+	copying.Flags().StringVar(&from, "from", "", "flat, or the address of a store")
+	copying.Flags().StringVar(&to, "to", "", "flat, or the address of a store")
+	a.model.add(copying)
+	cmd.AddCommand(copying)
+	return cmd
+}
+
+func (a *app) copyStore(ctx context.Context, from, to string) error {
+	address, run := to, workspace.CopyOut
+	if to == "flat" {
+		address, run = from, workspace.CopyIn
+	}
+	if (from == "flat") == (to == "flat") || from == "" || to == "" {
+		return usage("--from %q --to %q: want flat on one side and qdrant://HOST:6334/COLLECTION on the other", from, to)
+	}
+	store, err := workspace.ParseStore(address, os.Getenv)
+	if err != nil {
+		return &usageError{err}
+	}
+	sel, _, err := a.choose()
+	if err != nil {
+		return err
+	}
+	o := workspace.Options{Command: "cairn store copy", Logger: a.logger(slog.LevelWarn)}
+	if err := a.model.apply(&o); err != nil {
+		return err
+	}
+	bar := a.newProgress()
+	report, err := run(ctx, sel, store, o, bar.show)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	_, err = fmt.Fprintf(a.stdout, "%d documents in %d chunks, %d copied now, %d removed, nothing embedded; %d queries have %.3f of their best ten in common; %.1f s\n",
+		report.Documents, report.Chunks, report.Copied, report.Removed, report.Probes, report.Overlap, report.Seconds)
+	return err
 }

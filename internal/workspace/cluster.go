@@ -155,14 +155,14 @@ func (c *cluster) lead(ctx context.Context) error {
 		return nil
 	}
 	// The lease outlives the call it was taken for.
-	lease, leased, err := c.client.Lease(context.WithoutCancel(ctx), c.holder, func(holder string) {
+	lease, leased, err := c.client.Lease(ctx, c.holder, func(holder string) {
 		c.log.Warn("waiting for another writer of the store", "holder", holder)
 	})
 	if err != nil {
 		return err
 	}
 	c.lease, c.leased, c.held = lease, leased, nil
-	return ctx.Err()
+	return nil
 }
 
 // publish brings documents of the store up to those of the folder: the named

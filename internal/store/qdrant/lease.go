@@ -15,7 +15,7 @@ const leaseRecord = "writer"
 // A lease that was not renewed for leaseTime, by the clock of who waits, is
 // free. Clocks of different machines are never compared.
 const (
-	leaseTime  = 10 * time.Second
+	leaseTime  = 15 * time.Second
 	leaseRenew = 2 * time.Second
 	leaseLook  = 500 * time.Millisecond
 )
@@ -39,7 +39,7 @@ type leaseValue struct {
 }
 
 // Lease waits until nobody else writes and returns the lease, with a context
-// that ends when it is lost. waiting, which may be nil, is called once when
+// that ends when it is lost or given back; ctx bounds the wait alone. waiting, which may be nil, is called once when
 // somebody else holds it.
 func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder string)) (*Lease, context.Context, error) {
 	records := c.Records()
@@ -68,7 +68,7 @@ func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder s
 			taken, err := records.Put(ctx, leaseRecord, mine, version)
 			if err == nil {
 				l := &Lease{records: records, done: make(chan struct{}), version: taken}
-				held, cancel := context.WithCancelCause(ctx)
+				held, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 				l.cancel = cancel
 				go l.renew(held, mine)
 				return l, held, nil
@@ -110,7 +110,7 @@ func (l *Lease) renew(ctx context.Context, mine []byte) {
 			l.version, last = version, begun
 		}
 		l.mu.Unlock()
-		if errors.Is(err, ErrConflict) || time.Since(last) > leaseTime/2 {
+		if errors.Is(err, ErrConflict) || time.Since(last) > leaseTime*2/3 {
 			l.cancel(ErrLeaseLost)
 			return
 		}

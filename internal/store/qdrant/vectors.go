@@ -289,3 +289,28 @@ func (c *Client) count(ctx context.Context, collection string) (n int, err error
 
 // Close implements store.Vectors. The client stays open.
 func (v *Vectors) Close() error { return nil }
+
+// Vectors returns the vector of each chunk, nil for a chunk that has none.
+func (v *Vectors) Vectors(ctx context.Context, chunks []string) ([][]float32, error) {
+	known := map[string][]float32{}
+	err := v.ask(ctx, chunks, func(ctx context.Context, ids []*pb.PointId) error {
+		r, err := v.client.grpc.Points().Get(ctx, &pb.GetPoints{CollectionName: v.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude("chunk"), WithVectors: pb.NewWithVectors(true)})
+		for _, p := range r.GetResult() {
+			out := p.GetVectors().GetVector()
+			data := out.GetDense().GetData()
+			if data == nil {
+				data = out.GetData() // where servers before 1.16 put it
+			}
+			known[p.Payload["chunk"].GetStringValue()] = data
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading vectors of %s: %w", v.name, err)
+	}
+	vectors := make([][]float32, len(chunks))
+	for i, chunk := range chunks {
+		vectors[i] = known[chunk]
+	}
+	return vectors, nil
+}

@@ -1,0 +1,103 @@
+package qdrant
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"cairn/internal/store"
+	"cairn/internal/store/flat"
+)
+
+// TestOverlapWithFlat puts the same queries to the embedded store: the best ten
+// overlap by .98 at least, and are the same with exact search. CAIRN_OVERLAP
+// sets the number of chunks; there are a tenth as many queries.
+func TestOverlapWithFlat(t *testing.T) {
+	chunks := 2000
+	if v := os.Getenv("CAIRN_OVERLAP"); v != "" {
+		var err error
+		if chunks, err = strconv.Atoi(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	servers(t, func(t *testing.T, addr string) {
+		const dim = 384
+		rng := rand.New(rand.NewPCG(11, 12))
+		// Topics with some texts around each, as in a corpus: neighbours are near.
+		topics := make([][]float32, max(1, chunks/20))
+		for i := range topics {
+			topics[i] = around(rng, make([]float32, dim), 1)
+		}
+		embedded := flat.Memory(dim)
+		// The fake compares with every vector, which may take a busy machine long.
+		c := dial(t, addr, &Options{ReadTimeout: time.Minute})
+		approximate := c.Current().Vectors(dim, "m")
+		exactly := dialTo(t, addr, c.target.Collection, &Options{Exact: true, ReadTimeout: time.Minute}).Current().Vectors(dim, "m")
+		entries := make([]store.VectorEntry, chunks)
+		for i := range entries {
+			path := fmt.Sprintf("p%05d", i/4)
+			entries[i] = store.VectorEntry{Chunk: store.ChunkID(path, "a", i%4), Path: path, Vector: around(rng, topics[rng.IntN(len(topics))], 0.6)}
+		}
+		for piece := range slices.Chunk(entries, 1000) {
+			for _, s := range []store.Vectors{embedded, approximate} {
+				if err := s.Update(background, piece, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		same, total, identical, queries := 0, 0, 0, chunks/10
+		for range queries {
+			q := around(rng, topics[rng.IntN(len(topics))], 0.6)
+			var lists [3][]string
+			for i, s := range []store.Vectors{embedded, approximate, exactly} {
+				hits, err := s.Search(background, q, 10, store.Filter{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, h := range hits {
+					lists[i] = append(lists[i], h.Chunk)
+				}
+			}
+			for _, id := range lists[0] {
+				total++
+				if slices.Contains(lists[1], id) {
+					same++
+				}
+			}
+			if slices.Equal(lists[0], lists[2]) {
+				identical++
+			}
+		}
+		t.Logf("%d chunks, %d queries: overlap of the best ten %.4f; with exact search %d lists are identical", chunks, queries, float64(same)/float64(total), identical)
+		if float64(same) < .98*float64(total) {
+			t.Errorf("overlap %.4f, want .98", float64(same)/float64(total))
+		}
+		if identical != queries {
+			t.Errorf("%d of %d lists are identical with exact search", identical, queries)
+		}
+	})
+}
+
+// around is a random unit vector near v.
+func around(rng *rand.Rand, v []float32, spread float64) []float32 {
+	out := make([]float32, len(v))
+	var sum float64
+	for i := range v {
+		x := float64(v[i]) + spread*rng.NormFloat64()/19.6 // of length spread in 384 dimensions
+		out[i] = float32(x)
+		sum += x * x
+	}
+	return scaled(out, sum)
+}
+
+func scaled(v []float32, squares float64) []float32 {
+	for i := range v {
+		v[i] = float32(float64(v[i]) / math.Sqrt(squares))
+	}
+	return v
+}

@@ -1,0 +1,77 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"cairn/internal/store/qdrant/qdranttest"
+	"cairn/internal/testutil"
+	"cairn/models"
+)
+
+// TestCopyThereAndBack moves an index to a store and into an empty folder, cuts
+// the way there short twice, and compares answers. Nothing is embedded again.
+func TestCopyThereAndBack(t *testing.T) {
+	for name, fake := range map[string]*qdranttest.Options{"Quantised": nil, "Unquantised": {Unquantised: true}} {
+		t.Run(name, func(t *testing.T) {
+			addr := qdranttest.New(t, fake).Addr()
+			sel := folder(t)
+			if err := testutil.WriteFolder(filepath.Join(sel.Root, "many"), 150, 7); err != nil {
+				t.Fatal(err)
+			}
+			e := &testutil.HashEmbedder{}
+			o := clustered(t, addr, "docs")
+			o.Model = func() (models.Embedder, error) { return e, nil }
+			s := o.Store
+			o.Store = nil
+			if _, err := CopyOut(t.Context(), sel, s, o, nil); !errors.Is(err, ErrNoIndex) {
+				t.Errorf("copying an index that is not there: %v, want %v", err, ErrNoIndex)
+			}
+			flat := open(t, sel, Owning, o)
+			index(t, flat, IndexRequest{})
+			embedded := e.Embedded()
+			for range 2 {
+				ctx, cancel := context.WithCancel(t.Context())
+				_, err := CopyOut(ctx, sel, s, o, func(p Progress) {
+					if p.Phase == "copy" {
+						cancel()
+					}
+				})
+				if !errors.Is(err, context.Canceled) {
+					t.Fatalf("a copy that was cut short: %v", err)
+				}
+			}
+			out, err := CopyOut(t.Context(), sel, s, o, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.Documents != 153 || out.Copied != out.Documents-2*copyDocuments || out.Probes != probes || out.Overlap < minOverlap {
+				t.Errorf("the rest of the way there: %+v", out)
+			}
+			if again, err := CopyOut(t.Context(), sel, s, o, nil); err != nil || again.Copied != 0 {
+				t.Errorf("once more: %+v, %v, want nothing copied", again, err)
+			}
+			back := Selection{Root: t.TempDir(), Rule: RuleFlag}
+			in, err := CopyIn(t.Context(), back, s, o, nil)
+			if err != nil || in.Copied != in.Documents || in.Chunks != out.Chunks || in.Overlap < minOverlap {
+				t.Fatalf("the way back: %+v, %v", in, err)
+			}
+			if n := e.Embedded(); n != embedded {
+				t.Errorf("%d texts were embedded by copies", n-embedded)
+			}
+			withStore := o
+			withStore.Store = s
+			reader, copied := server(t, withStore), open(t, back, Reading, o)
+			for _, query := range []string{"login flow", "copy the folder"} {
+				if got, want := first(t, reader, query), first(t, flat, query); got != want {
+					t.Errorf("%q: the store gives %s first, the folder %s", query, got, want)
+				}
+				if got, want := first(t, copied, query), first(t, flat, query); got != want {
+					t.Errorf("%q: the copy gives %s first, the folder %s", query, got, want)
+				}
+			}
+		})
+	}
+}
