@@ -137,7 +137,7 @@ type remoteSource struct {
 func (s *remoteSource) State() (docs.Meta, docs.Counts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.now(); s.at.IsZero() || now.Sub(s.at) > stateAge {
+	if now := s.now(); s.state.Meta.Format == 0 || now.Sub(s.at) > stateAge {
 		value, version, err := s.records.Get(context.Background(), stateRecord)
 		if err != nil {
 			return docs.Meta{}, docs.Counts{}, err
