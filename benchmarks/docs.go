@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,9 +16,11 @@ import (
 	"cairn/internal/kv"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
+	"cairn/internal/store/graph"
 	"cairn/internal/store/text"
 	"cairn/internal/store/vectorcache"
 	"cairn/internal/walk"
+	"cairn/internal/workspace"
 	"cairn/models"
 	"cairn/retriever"
 )
@@ -45,6 +48,11 @@ type DocsOptions struct {
 	// MaxQueries, when positive, measures so many queries, evenly spread over
 	// the split.
 	MaxQueries int
+	// Learn, when not "", names a split whose queries are learnt as traces, each
+	// with its relevant documents as what was used. Queries of Split with two or
+	// more relevant documents are then measured with each of them in turn given
+	// as the context.
+	Learn string
 	// Progress hears of the indexing when not nil.
 	Progress func(indexer.Progress)
 	// Each, when not nil, is told the figures of every query.
@@ -59,6 +67,7 @@ type DocsReport struct {
 	Queries   int                           `json:"queries"`
 	Modes     map[retriever.Mode]ModeReport `json:"modes"`
 	Index     IndexReport                   `json:"index"`
+	Context   *ContextReport                `json:"context,omitempty"`
 }
 
 // ModeReport is the quality and the speed of one mode. Latencies are those of a
@@ -126,6 +135,11 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 			return nil, err
 		}
 	}
+	if o.Learn != "" {
+		if report.Context, err = w.measureContext(ctx, set.queries); err != nil {
+			return nil, err
+		}
+	}
 	report.Index.PeakRSS = peakRSS()
 	return report, nil
 }
@@ -133,6 +147,7 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 // bench is one set, indexed.
 type bench struct {
 	retriever *retriever.Retriever
+	usage     *graph.Store      // nil unless something is learnt
 	ids       map[string]string // path -> document id
 	report    IndexReport
 	closers   []func() error
@@ -214,6 +229,12 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (w
 	options := retriever.Options{}
 	if o.Retriever != nil {
 		options = *o.Retriever
+	}
+	if o.Learn != "" {
+		if w.usage, err = w.learn(ctx, index, o); err != nil {
+			return nil, err
+		}
+		options.Reweigher, options.ReweighLimit = workspace.CoUsage{Usage: func() (*graph.Store, error) { return w.usage, nil }, Log: slog.New(slog.DiscardHandler)}, workspace.ContextLimit
 	}
 	options.QueryCache = 1 // every query is embedded anew in every mode
 	w.retriever, err = retriever.New(retriever.Sources{

@@ -80,6 +80,37 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// TestContext learns that b and c are used together: with b given, c is found
+// before a document that shares more words with the query.
+func TestContext(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "together")
+	for name, content := range map[string]string{
+		"corpus.jsonl":    `{"_id":"b","text":"search the folder"}` + "\n" + `{"_id":"c","text":"sort lines of the folder listing by their size and name"}` + "\n" + `{"_id":"d","text":"lines of the folder"}`,
+		"queries.jsonl":   `{"_id":"1","text":"lines of the folder"}` + "\n" + `{"_id":"2","text":"past one"}`,
+		"qrels/dev.tsv":   "query-id\tcorpus-id\tscore\n1\tb\t1\n1\tc\t1\n",
+		"qrels/train.tsv": "query-id\tcorpus-id\tscore\n2\tb\t1\n2\tc\t1\n",
+	} {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := Docs(t.Context(), DocsOptions{Data: dir, Split: "dev", Learn: "train", Embedder: &testutil.HashEmbedder{}, Work: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := report.Context
+	if c == nil || c.Queries != 1 || c.Pairs != 2 || c.Edges != 1 || c.Worse != 0 || c.With < c.Without || c.Without <= 0 {
+		t.Errorf("%+v, want one query of two pairs that gains", c)
+	}
+	if _, err := Docs(t.Context(), DocsOptions{Data: dir, Split: "dev", Learn: "absent", Embedder: &testutil.HashEmbedder{}, Work: t.TempDir()}); err == nil {
+		t.Error("an absent split is learnt")
+	}
+}
+
 // checkJSON holds the names that readers of the report rely on.
 func checkJSON(t *testing.T, report *DocsReport) {
 	t.Helper()

@@ -62,7 +62,8 @@ func (q *Query) identity() uint64 {
 		tags[i] = strings.ToLower(t)
 	}
 	slices.Sort(tags)
-	fmt.Fprintf(h, "%q %q %q %q %q %q", q.Text, q.Mode, slices.Compact(tags),
+	inUse := slices.Sorted(slices.Values(q.Context))
+	fmt.Fprintf(h, "%q %q %q %q %q %q %q", slices.Compact(inUse), q.Text, q.Mode, slices.Compact(tags),
 		strings.ToLower(q.Filter.Priority), strings.ToLower(q.Filter.Assignee), q.Filter.PathPrefix)
 	return h.Sum64()
 }

@@ -42,6 +42,9 @@ type Query struct {
 	Cursor string `json:"cursor,omitempty"`
 	// Filter narrows the search before ranking.
 	Filter store.Filter `json:"filters,omitzero"`
+	// Context are documents (their paths) and tools (their ids) in use, at most
+	// MaxContext: what was used together with them before may rank higher.
+	Context []string `json:"context,omitempty"`
 	// MaxTokens, when not 0, asks for the text of the hits within a budget of
 	// that many tokens (tiktoken) for the whole answer: at least MinBudget;
 	// more than MaxBudget is MaxBudget.
@@ -57,6 +60,7 @@ const (
 	MaxQuery     = 200 // runes
 	MinBudget    = 200 // tokens: what an answer with one short hit takes
 	MaxBudget    = 25_000
+	MaxContext   = 50
 )
 
 // check returns q with its defaults filled in, or an *InvalidError.
@@ -77,6 +81,9 @@ func (q Query) check(maxRunes int) (Query, error) {
 		q.Limit = DefaultLimit
 	case q.Limit < 1 || q.Limit > MaxLimit:
 		return q, invalid("limit", "%d, want 1 to %d", q.Limit, MaxLimit)
+	}
+	if len(q.Context) > MaxContext {
+		return q, invalid("context", "%d, want at most %d", len(q.Context), MaxContext)
 	}
 	if q.MaxTokens != 0 && q.MaxTokens < MinBudget {
 		return q, invalid("max_tokens", "%d, want at least %d", q.MaxTokens, MinBudget)

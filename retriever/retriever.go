@@ -32,10 +32,11 @@ type Sources struct {
 
 // Reweigher adjusts scores by what is known beside the text, such as the
 // co-usage graph. Bonus returns what to add to the score of each document, in
-// [-Limit, Limit] of the Options; what is beyond is cut off. It is asked for
-// the best documents of every search and must be quick.
+// [-ReweighLimit, ReweighLimit] of the Options; what is beyond is cut off. Nil
+// changes nothing. It is asked for the best documents of every search and must
+// be quick.
 type Reweigher interface {
-	Bonus(query string, paths []string) []float64
+	Bonus(q Query, paths []string) []float64
 }
 
 // Options are the knobs of New. Nil and the zero value mean the defaults.

@@ -126,7 +126,7 @@ func (r *Retriever) reweigh(q Query, documents []RankedDocument) {
 		paths[i] = documents[i].Path
 	}
 	limit := r.options.ReweighLimit
-	for i, bonus := range r.options.Reweigher.Bonus(q.Text, paths) {
+	for i, bonus := range r.options.Reweigher.Bonus(q, paths) {
 		bonus = min(max(bonus, -limit), limit)
 		documents[i].Graph = bonus
 		documents[i].Score = documents[i].Recompute()

@@ -318,7 +318,7 @@ func TestExplainAddsUp(t *testing.T) {
 // bonus is a Reweigher that says the same of all.
 type bonus float64
 
-func (b bonus) Bonus(_ string, paths []string) []float64 {
+func (b bonus) Bonus(_ Query, paths []string) []float64 {
 	return slices.Repeat([]float64{float64(b)}, len(paths))
 }
 

@@ -9,7 +9,7 @@ import (
 
 const readContextDescription = `Search the workspace's documents by meaning and by words. Returns ranked documents, each with its best section: path, heading trail, anchor, line range, snippet, score.
 Use it first, with a question or keywords, to find where something is written. Not for opening a known file: use read_doc.
-Set max_tokens to get the text of the sections in the same call, within that budget. mode "keyword" for exact names and error messages, "semantic" when the wording is unknown; "hybrid" (default) blends both, 70/30.
+Set max_tokens to get the text of the sections in the same call, within that budget. mode "keyword" for exact names and error messages, "semantic" when the wording is unknown; "hybrid" (default) blends both, 70/30. context names documents and tools in use: what was used with them before ranks higher.
 An empty answer says why in "reason" ("no_match", "not_indexed", "indexing", "empty_workspace") and what to do in "hint".`
 
 const readContextInput = `{
@@ -24,6 +24,7 @@ const readContextInput = `{
   "priority":{"type":"string"},
   "assignee":{"type":"string"},
   "path_prefix":{"type":"string","description":"Such as 'docs/'"}},"additionalProperties":false},
+ "context":{"type":"array","maxItems":50,"items":{"type":"string"},"description":"Paths and tool ids in use"},
  "cursor":{"type":"string","description":"next_cursor of the previous answer"},
  "max_tokens":{"type":"integer","minimum":200,"description":"Include the sections' text, within this many tokens in all"},
  "explain":{"type":"boolean","default":false,"description":"Add every component of each score"}
@@ -76,9 +77,10 @@ type readContextArgs struct {
 		Assignee   string   `json:"assignee"`
 		PathPrefix string   `json:"path_prefix"`
 	} `json:"filters"`
-	Cursor    string `json:"cursor"`
-	MaxTokens *whole `json:"max_tokens"`
-	Explain   bool   `json:"explain"`
+	Context   []string `json:"context"`
+	Cursor    string   `json:"cursor"`
+	MaxTokens *whole   `json:"max_tokens"`
+	Explain   bool     `json:"explain"`
 }
 
 // parseReadContext turns the arguments into a query; the retriever checks its
@@ -89,7 +91,7 @@ func parseReadContext(c call, defaultMode retriever.Mode) (retriever.Query, erro
 	if err := decode(c.args, &a); err != nil {
 		return retriever.Query{}, err
 	}
-	q := retriever.Query{Text: a.Query, Mode: defaultMode, Limit: retriever.DefaultLimit, Cursor: a.Cursor, Explain: a.Explain}
+	q := retriever.Query{Text: a.Query, Mode: defaultMode, Limit: retriever.DefaultLimit, Cursor: a.Cursor, Explain: a.Explain, Context: a.Context}
 	// In a Query 0 stands for the default; here it is a number out of range.
 	if a.Limit != nil {
 		if q.Limit = int(*a.Limit); q.Limit == 0 {

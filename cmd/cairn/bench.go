@@ -43,6 +43,7 @@ func (a *app) benchDocsCommand() *cobra.Command {
 	fs.StringVar(&o.Split, "split", "test", "name of the judgements below qrels/")
 	fs.StringVar(&mode, "mode", "all", "hybrid, keyword, semantic or all")
 	fs.StringVar(&o.Cache, "cache", "", "folder that keeps embeddings from run to run")
+	fs.StringVar(&o.Learn, "learn", "", "learn the queries of this split as traces, and measure what one document in use adds for the others")
 	fs.IntVar(&o.MaxQueries, "queries", 0, "measure only so many queries, spread evenly")
 	_ = cmd.MarkFlagRequired("data")
 	a.model.add(cmd)
@@ -81,6 +82,9 @@ func (a *app) benchDocs(ctx context.Context, o benchmarks.DocsOptions, mode stri
 		if r, ok := report.Modes[m]; ok {
 			fmt.Fprintf(&b, "%-9s %8.4f %8.4f %8.4f %8.4f %10.2f %10.2f\n", m, r.NDCG10, r.MRR, r.Hit5, r.Recall100, r.Latency.P50, r.Latency.P95)
 		}
+	}
+	if c := report.Context; c != nil {
+		fmt.Fprintf(&b, "one document in use: ndcg@10 of the others %.4f, without %.4f (%d queries, %d pairs, %d better, %d worse)\n", c.With, c.Without, c.Queries, c.Pairs, c.Better, c.Worse)
 	}
 	_, err = fmt.Fprint(a.stdout, b.String())
 	return err

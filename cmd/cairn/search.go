@@ -18,7 +18,7 @@ type searchFlags struct {
 	mode, cursor                 string
 	limit, maxTokens             int
 	explain                      bool
-	tags                         []string
+	tags, context                []string
 	priority, assignee, pathPart string
 	wait                         time.Duration
 }
@@ -55,6 +55,7 @@ func (a *app) searchCommand() *cobra.Command {
 	fs.IntVar(&f.maxTokens, "max-tokens", 0, "include the sections' text, within this many tokens")
 	fs.BoolVar(&f.explain, "explain", false, "show the components of each score")
 	fs.StringVar(&f.cursor, "cursor", "", "continue an earlier answer (its next_cursor)")
+	fs.StringSliceVar(&f.context, "context", nil, "documents and tools in use, which make what was used with them rank higher")
 	fs.StringSliceVar(&f.tags, "tag", nil, "only documents with any of these tags")
 	fs.StringVar(&f.priority, "priority", "", "only documents of this priority")
 	fs.StringVar(&f.assignee, "assignee", "", "only documents of this assignee")
@@ -79,7 +80,7 @@ func (f *searchFlags) query(text string, cfg workspace.Config) (retriever.Query,
 		limit = cfg.MCP.SearchLimit
 	}
 	return retriever.Query{
-		Text: text, Mode: parsed, Limit: limit, Cursor: f.cursor, MaxTokens: f.maxTokens, Explain: f.explain,
+		Text: text, Mode: parsed, Limit: limit, Cursor: f.cursor, MaxTokens: f.maxTokens, Explain: f.explain, Context: f.context,
 		Filter: store.Filter{Tags: f.tags, Priority: f.priority, Assignee: f.assignee, PathPrefix: f.pathPart},
 	}, nil
 }

@@ -138,6 +138,7 @@ func (l *local) openStoresAnew(readOnly, fresh bool) error {
 		VectorWeight: w.config.Search.SemanticWeight, KeywordWeight: w.config.Search.KeywordWeight,
 		QueryCache: w.config.Search.EmbeddingCacheMaxEntries, TokenLimit: w.config.Core.TokenLimit,
 		Extensions: w.config.extensions(), Log: w.options.Logger,
+		Reweigher: CoUsage{w.usageGraph, w.options.Logger}, ReweighLimit: ContextLimit,
 	})
 	if err != nil {
 		return errors.Join(err, s.close())

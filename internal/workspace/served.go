@@ -56,6 +56,7 @@ func openServed(w *Workspace) (engine, error) {
 		VectorWeight: w.config.Search.SemanticWeight, KeywordWeight: w.config.Search.KeywordWeight,
 		QueryCache: w.config.Search.EmbeddingCacheMaxEntries, TokenLimit: w.config.Core.TokenLimit,
 		Extensions: w.config.extensions(), Log: w.options.Logger,
+		Reweigher: CoUsage{w.usageGraph, w.options.Logger}, ReweighLimit: ContextLimit,
 	})
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

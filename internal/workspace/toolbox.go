@@ -21,6 +21,7 @@ import (
 const (
 	catalogFile = "catalog.db"
 	usageFile   = "usage.db"
+	journalFile = "usage.log" // what was learnt since usage.db was written
 )
 
 // Toolbox is what a folder knows about tools: their catalogue, and how they
@@ -40,11 +41,10 @@ type Toolbox struct {
 func OpenToolbox(sel Selection, c UsageConfig) (*Toolbox, error) {
 	w := &Workspace{selection: sel, dir: filepath.Join(sel.Root, ".cairn", "index")}
 	catalogDB := &sharedFile{path: filepath.Join(w.dir, catalogFile), prepare: w.prepare}
-	usageDB := &sharedFile{path: filepath.Join(w.dir, usageFile), prepare: w.prepare}
-	t := &Toolbox{files: []*sharedFile{catalogDB, usageDB}}
-	var err error
-	if t.Catalog, err = catalog.Open(catalogDB); err == nil {
-		t.Usage, err = graph.Open(usageDB, c.graph())
+	usage, usageDB, err := openUsage(w.dir, w.prepare, c)
+	t := &Toolbox{Usage: usage, files: []*sharedFile{catalogDB, usageDB}}
+	if err == nil {
+		t.Catalog, err = catalog.Open(catalogDB)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
@@ -52,9 +52,12 @@ func OpenToolbox(sel Selection, c UsageConfig) (*Toolbox, error) {
 	return t, nil
 }
 
-// Close closes the files. What was written is on disk already.
+// Close closes the files. What was written is kept already.
 func (t *Toolbox) Close() error {
 	errs := []error{t.index.close()}
+	if t.Usage != nil {
+		errs = append(errs, t.Usage.Close())
+	}
 	for _, f := range t.files {
 		errs = append(errs, f.close())
 	}

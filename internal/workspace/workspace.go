@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"cairn/internal/store/graph"
 	"cairn/models"
 	"cairn/retriever"
 )
@@ -53,6 +54,9 @@ type Options struct {
 	Store *Store
 	// Stateless answers from the Store alone and never writes, whatever is in the folder.
 	Stateless bool
+	// Usage is what is used together, for queries that say what is in use; nil
+	// opens that of the folder when it is first needed. It stays the caller's.
+	Usage *graph.Store
 	// Logger receives what happens in the background; nil is silent.
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -78,6 +82,8 @@ type Workspace struct {
 	closed  bool
 	// unwritable is why an owner had to become a reader.
 	unwritable error
+
+	usage sharedUsage
 }
 
 // Open opens the folder of sel. With Owning it creates the index's folder.
@@ -150,11 +156,11 @@ func (w *Workspace) Close() error {
 	defer w.mu.Unlock()
 	w.closed = true
 	if w.current == nil {
-		return nil
+		return w.usage.close()
 	}
 	e := w.current
 	w.current = nil
-	return e.close()
+	return errors.Join(e.close(), w.usage.close())
 }
 
 // attempts bounds how often a request moves on to a new owner. Owners last
