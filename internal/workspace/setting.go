@@ -1,0 +1,168 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Keys are the names of all settings, such as "core.token_limit", in the order
+// of the file.
+func (c Config) Keys() []string {
+	var keys []string
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		table := v.Type().Field(i).Tag.Get("toml")
+		if table == "-" || v.Field(i).Kind() != reflect.Struct {
+			continue
+		}
+		for j := range v.Field(i).NumField() {
+			keys = append(keys, table+"."+v.Field(i).Type().Field(j).Tag.Get("toml"))
+		}
+	}
+	return keys
+}
+
+// UnknownKeyError says that there is no such setting.
+type UnknownKeyError struct{ Key string }
+
+func (e *UnknownKeyError) Error() string {
+	return fmt.Sprintf("unknown setting %q; `cairn config` shows all", e.Key)
+}
+
+// Setting returns the value of a setting.
+func (c Config) Setting(key string) (any, error) {
+	table, name, _ := strings.Cut(key, ".")
+	f := c.field(table, name)
+	if !f.IsValid() {
+		return nil, &UnknownKeyError{key}
+	}
+	return f.Interface(), nil
+}
+
+// Set changes one setting in the configuration of the folder root, which is
+// made if there is none: .cairn/config.toml, or .cuedeck/config.toml if only
+// that is there. A list is separated by commas. Everything else in the file
+// stays, comments too. A value that does not fit changes nothing. It returns
+// the path of the file.
+func Set(root, key, value string) (path string, err error) {
+	path = filepath.Join(root, markers[0], "config.toml")
+	var source []byte
+	for _, marker := range markers {
+		at := filepath.Join(root, marker, "config.toml")
+		text, err := os.ReadFile(at)
+		if err == nil {
+			path, source = at, text
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	text, err := setIn(filepath.Base(filepath.Dir(path))+"/config.toml", source, key, value)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	return path, writeInOneStep(path, text)
+}
+
+// setIn returns source with one setting changed. name stands in messages.
+func setIn(name string, source []byte, key, value string) ([]byte, error) {
+	want := DefaultConfig()
+	if err := want.decode(name, source); err != nil {
+		return nil, err
+	}
+	table, setting, _ := strings.Cut(key, ".")
+	field := want.field(table, setting)
+	if !field.IsValid() {
+		return nil, &UnknownKeyError{key}
+	}
+	if err := setField(field, value); err != nil {
+		return nil, fmt.Errorf("%s: %w, not %q", key, err, value)
+	}
+	if err := want.check(); err != nil {
+		return nil, err
+	}
+	line, err := toml.Marshal(map[string]any{setting: field.Interface()})
+	if err != nil {
+		return nil, err
+	}
+	text := setLine(source, table, setting, bytes.TrimSpace(line))
+	// A value over several lines, or a table written in another way, is seen by
+	// what the file means now.
+	have := DefaultConfig()
+	err = have.decode(name, text)
+	have.Warnings, want.Warnings = nil, nil
+	if err != nil || !reflect.DeepEqual(have, want) {
+		return nil, fmt.Errorf("%s is written in a way that only a person can change: set %s in [%s] by hand", name, line, table)
+	}
+	return text, nil
+}
+
+// setLine replaces the line of a key in its table, or adds it.
+func setLine(source []byte, table, key string, line []byte) []byte {
+	header := regexp.MustCompile(`^\s*\[\s*` + regexp.QuoteMeta(table) + `\s*\]\s*(#.*)?$`)
+	other := regexp.MustCompile(`^\s*\[`)
+	entry := regexp.MustCompile(`^\s*` + regexp.QuoteMeta(key) + `\s*=`)
+	lines := bytes.SplitAfter(source, []byte("\n"))
+	in, after := false, -1
+	for i, l := range lines {
+		l = bytes.TrimRight(l, "\r\n")
+		switch {
+		case header.Match(l):
+			in, after = true, i
+		case other.Match(l):
+			in = false
+		case in && entry.Match(l):
+			lines[i] = append(bytes.Clone(line), '\n')
+			return bytes.Join(lines, nil)
+		case in && len(bytes.TrimSpace(l)) > 0:
+			after = i
+		}
+	}
+	added := append(bytes.Clone(line), '\n')
+	if after < 0 {
+		out := bytes.TrimRight(source, "\n")
+		if len(out) > 0 {
+			out = append(bytes.Clone(out), "\n\n"...)
+		}
+		return append(append(bytes.Clone(out), "["+table+"]\n"...), added...)
+	}
+	if !bytes.HasSuffix(lines[after], []byte("\n")) {
+		lines[after] = append(bytes.Clone(lines[after]), '\n')
+	}
+	head := bytes.Join(lines[:after+1], nil)
+	return append(append(head, added...), bytes.Join(lines[after+1:], nil)...)
+}
+
+// writeInOneStep replaces a file or makes it.
+func writeInOneStep(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".config-*")
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSetIn(t *testing.T) {
+	for _, c := range []struct{ name, source, key, value, want string }{
+		{"a new file", "", "core.token_limit", "8000", "[core]\ntoken_limit = 8000\n"},
+		{"a key that is there", "# mine\n[core]\n# why\ntoken_limit = 1 # old\n\n[mcp]\nsearch_limit = 7\n", "core.token_limit", "9", "# mine\n[core]\n# why\ntoken_limit = 9\n\n[mcp]\nsearch_limit = 7\n"},
+		{"a new key of a table", "[core]\nhash_algo = 'sha256'\n\n[mcp]\nsearch_limit = 7\n", "core.token_limit", "9", "[core]\nhash_algo = 'sha256'\ntoken_limit = 9\n\n[mcp]\nsearch_limit = 7\n"},
+		{"a new table", "[core]\ntoken_limit = 9", "watcher.enabled", "false", "[core]\ntoken_limit = 9\n\n[watcher]\nenabled = false\n"},
+		{"a list", "[parser]\n", "parser.extensions", ".go, .py", "[parser]\nextensions = ['.go', '.py']\n"},
+		{"a key of the same name elsewhere", "[watcher]\nenabled = true\n[dag]\nenabled = true\n", "dag.enabled", "false", "[watcher]\nenabled = true\n[dag]\nenabled = false\n"},
+		{"no end of line", "[mcp]", "mcp.rate_limit", "false", "[mcp]\nrate_limit = false\n"},
+	} {
+		got, err := setIn("config.toml", []byte(c.source), c.key, c.value)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, cmp.Diff(c.want, string(got)))
+		}
+	}
+	for _, c := range []struct{ source, key, value, want string }{
+		{"", "core.unknown", "1", "unknown setting"},
+		{"", "core", "1", "unknown setting"},
+		{"", "core.token_limit", "many", "core.token_limit: want a whole number"},
+		{"", "core.token_limit", "0", "core.token_limit is 0"},
+		{"", "search.semantic_weight", "0.5", "add up to"},
+		{"[core", "core.token_limit", "9", "config.toml:1"},
+		{"[parser]\nextensions = [\n  '.go',\n]\n", "parser.extensions", ".py", "by hand"},
+		{"core = {token_limit = 4}\n", "core.token_limit", "9", "by hand"},
+	} {
+		got, err := setIn("config.toml", []byte(c.source), c.key, c.value)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("setting %s to %s in %q: %q, %v, want an error with %q", c.key, c.value, c.source, got, err, c.want)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	cfg := DefaultConfig()
+	for _, key := range cfg.Keys() {
+		if _, err := cfg.Setting(key); err != nil {
+			t.Errorf("Setting(%s): %v", key, err)
+		}
+	}
+	if v, err := cfg.Setting("core.token_limit"); err != nil || v != 32000 {
+		t.Errorf("core.token_limit is %v, %v", v, err)
+	}
+	_, err := cfg.Setting("warnings.x")
+	if _, ok := errors.AsType[*UnknownKeyError](err); !ok {
+		t.Errorf("Setting of an unknown key: %v", err)
+	}
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".cuedeck/config.toml"), "# theirs\n")
+	path, err := Set(root, "core.token_limit", "77")
+	if text, _ := os.ReadFile(path); err != nil || !strings.HasSuffix(filepath.ToSlash(path), ".cuedeck/config.toml") || string(text) != "# theirs\n\n[core]\ntoken_limit = 77\n" {
+		t.Errorf("Set: %s, %v: %q", path, err, text)
+	}
+}
+
+func TestClean(t *testing.T) {
+	sel := folder(t)
+	w := open(t, sel, Owning, hashed())
+	index(t, w, IndexRequest{})
+	_, err := Clean(t.Context(), sel, "test", false, false)
+	if lock, ok := errors.AsType[*LockError](err); !ok || lock.Holder.PID != os.Getpid() {
+		t.Errorf("cleaning a folder in use: %v, want a LockError", err)
+	}
+	w.Close()
+	dir := filepath.Join(sel.Root, ".cairn", "index")
+	write(t, filepath.Join(dir, "other"), "what is not derived stays")
+	r, err := Clean(t.Context(), sel, "test", false, true)
+	if err != nil || r.Bytes == 0 || len(r.Removed) != 3 {
+		t.Errorf("trying: %+v, %v", r, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, documentsFile)); err != nil {
+		t.Errorf("trying removed something: %v", err)
+	}
+	again, err := Clean(t.Context(), sel, "test", false, false)
+	if err != nil || again.Bytes != r.Bytes {
+		t.Errorf("Clean = %+v, %v, want %+v", again, err, r)
+	}
+	for name, want := range map[string]bool{documentsFile: false, keywordFolder: false, vectorFolder: false, cacheFile: true, "other": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s after cleaning: %v", name, err)
+		}
+	}
+	if r, err := Clean(t.Context(), sel, "test", true, false); err != nil || len(r.Removed) != 1 {
+		t.Errorf("cleaning all: %+v, %v", r, err)
+	}
+	if r, err := Clean(t.Context(), Selection{Root: t.TempDir()}, "test", true, false); err != nil || len(r.Removed) != 0 {
+		t.Errorf("cleaning nothing: %+v, %v", r, err)
+	}
+	if report := index(t, open(t, sel, Owning, hashed()), IndexRequest{}); report.Files != 3 {
+		t.Errorf("indexing after cleaning: %+v", report)
+	}
+}
