@@ -51,8 +51,10 @@ the nearest parent with a .cairn or .cuedeck folder, else the current folder.`,
 	root.AddCommand(
 		a.initCommand(), a.indexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
 		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.doctorCommand(), a.toolsCommand(), a.suggestCommand(), a.askCommand(), a.planCommand(), a.embedCommand(), a.mcpCommand(), a.serveCommand(), a.tokenCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
-		a.watchCommand(), a.connectCommand(),
+		a.watchCommand(), a.connectCommand(), a.openCommand(), a.sceneCommand(), a.listCommand(), a.graphCommand(),
+		a.configCommand(), a.cleanCommand(), a.upgradeCommand(), a.manCommand(),
 	)
+	addExamples(root)
 	return root
 }
 

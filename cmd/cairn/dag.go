@@ -66,20 +66,7 @@ of the tasks in one document. The commands work whether or not the tools are on.
 		})
 	})
 	stats := a.dagSub("stats", "Count tasks and dependencies", 0, func(ctx context.Context, g *dagtools.Tools, _ []string) error {
-		x := g.Stats(ctx, dagtools.StatsRequest{ChannelID: channel, Details: true})
-		return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() {
-			if n := x.Stats; n != nil {
-				a.rows([][]string{
-					{"tasks", fmt.Sprintf("%d: %d ready, %d blocked (%d of them in progress), %d completed", n.NodeCount, n.ReadyTaskCount, n.BlockedTaskCount, n.InProgressTaskCount, n.CompletedTaskCount)},
-					{"dependencies", fmt.Sprintf("%d: %.2f a task", n.EdgeCount, n.AverageInDegree)},
-					{"ends", fmt.Sprintf("%d tasks depend on none, none depends on %d", n.RootCount, n.LeafCount)},
-					{"depth", fmt.Sprintf("%d tasks in a row", n.MaxDepth)},
-				})
-			}
-			for _, w := range x.Warnings {
-				fmt.Fprintln(a.stdout, cut("warning: "+plain(w.Message), minWidth))
-			}
-		})
+		return a.dagStats(ctx, g, channel)
 	})
 	blocking := a.dagSub("blocking TASK", "Show what a task waits for", 1, func(ctx context.Context, g *dagtools.Tools, args []string) error {
 		x := g.Blocking(ctx, dagtools.BlockingRequest{ChannelID: channel, TaskID: args[0], Details: true})
@@ -87,24 +74,49 @@ of the tasks in one document. The commands work whether or not the tools are on.
 	})
 	var format string
 	graph := a.dagSub("graph", "Draw the tasks and their dependencies", 0, func(ctx context.Context, g *dagtools.Tools, _ []string) error {
-		if a.json {
-			format = task.FormatJSON
-		}
-		text, err := g.Draw(ctx, channel, format)
-		if err != nil {
-			return err
-		}
-		for line := range strings.Lines(text) {
-			if line = strings.TrimRight(line, "\n"); format == task.FormatASCII {
-				line = cut(line, a.columns())
-			}
-			fmt.Fprintln(a.stdout, line)
-		}
-		return nil
+		return a.dagGraph(ctx, g, channel, format)
 	})
-	graph.Flags().StringVar(&format, "format", task.FormatASCII, "one of {"+strings.Join(task.Formats(), ",")+"}")
-	cmd.AddCommand(ready, order, groups, critical, stats, blocking, graph)
+	addFormat(graph, &format)
+	cmd.AddCommand(ready, order, groups, critical, stats, blocking, a.dagUnblocksCommand(&channel), graph)
 	return cmd
+}
+
+func (a *app) dagStats(ctx context.Context, g *dagtools.Tools, channel string) error {
+	x := g.Stats(ctx, dagtools.StatsRequest{ChannelID: channel, Details: true})
+	return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() {
+		if n := x.Stats; n != nil {
+			a.rows([][]string{
+				{"tasks", fmt.Sprintf("%d: %d ready, %d blocked (%d of them in progress), %d completed", n.NodeCount, n.ReadyTaskCount, n.BlockedTaskCount, n.InProgressTaskCount, n.CompletedTaskCount)},
+				{"dependencies", fmt.Sprintf("%d: %.2f a task", n.EdgeCount, n.AverageInDegree)},
+				{"ends", fmt.Sprintf("%d tasks depend on none, none depends on %d", n.RootCount, n.LeafCount)},
+				{"depth", fmt.Sprintf("%d tasks in a row", n.MaxDepth)},
+			})
+		}
+		for _, w := range x.Warnings {
+			fmt.Fprintln(a.stdout, cut("warning: "+plain(w.Message), minWidth))
+		}
+	})
+}
+
+func (a *app) dagGraph(ctx context.Context, g *dagtools.Tools, channel, format string) error {
+	if a.json {
+		format = task.FormatJSON
+	}
+	text, err := g.Draw(ctx, channel, format)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, "\n"); format == task.FormatASCII {
+			line = cut(line, a.columns())
+		}
+		fmt.Fprintln(a.stdout, line)
+	}
+	return nil
+}
+
+func addFormat(cmd *cobra.Command, format *string) {
+	cmd.Flags().StringVar(format, "format", task.FormatASCII, "one of {"+strings.Join(task.Formats(), ",")+"}")
 }
 
 func (a *app) dagSub(use, short string, args int, fn func(context.Context, *dagtools.Tools, []string) error) *cobra.Command {

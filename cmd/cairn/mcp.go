@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/task/dagtools"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 	"cairn/tools"
@@ -20,7 +22,7 @@ import (
 type mcpFlags struct {
 	noRateLimit, noIndex, noRecord bool
 	watch                          bool
-	groups                         string
+	groups, channel                string
 }
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -36,6 +38,7 @@ change; keyword search answers while vectors are still being made.`,
 		RunE: a.command(func(ctx context.Context, _ []string) error { return a.mcp(ctx, f) }),
 	}
 	cmd.Flags().StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,stages,all}, or names of tools (default: core, and tools where some have been imported)")
+	cmd.Flags().StringVar(&f.channel, "channel", "", "tasks that the dag tools mean when a request names none: cards, or a document such as /plans/a.md (default: dag.channel)")
 	cmd.Flags().BoolVar(&f.noRecord, "no-record", false, "do not note which documents are read after which search (also usage.record = false)")
 	cmd.Flags().BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
 	cmd.Flags().BoolVar(&f.noIndex, "no-index", false, "do not index at the start, nor watch")
@@ -52,6 +55,9 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	// A client that closes our output ends the session: its write fails, instead
 	// of a signal that ends the process in its midst.
 	signal.Ignore(syscall.SIGPIPE)
+	if c := f.channel; c != "" && c != dagtools.CardsChannel && !(strings.HasPrefix(c, "/") && strings.HasSuffix(c, ".md")) {
+		return usage("--channel is %q, want cards, or a document such as /plans/a.md", c)
+	}
 	log := a.logger(slog.LevelWarn)
 	box, groups, err := a.toolGroups(f.groups)
 	if err != nil {
@@ -60,6 +66,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	w, err := a.open(ctx, "mcp", workspace.Owning, func(o *workspace.Options) {
 		o.Background, o.Warm, o.Logger = !f.noIndex, true, log
 		o.Watch = f.watch && !f.noIndex
+		o.Usage = box.Usage
 		box.UseModel(o.Description, o.Model)
 	})
 	if err != nil {
@@ -68,7 +75,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if slices.Contains(groups, tools.Catalog) {
 		box.Warm(log)
 	}
-	tasks, err := w.Tasks(nil)
+	tasks, err := w.Tasks(&workspace.TaskOptions{Channel: f.channel})
 	if err != nil {
 		return errors.Join(err, box.Close(), w.Close())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/server"
+	"cairn/internal/stage/rest"
 	"cairn/internal/token"
 	"cairn/internal/web"
 	"cairn/internal/workspace"
@@ -51,7 +52,8 @@ request needs a token (` + "`cairn token new`" + `), unless --auth off says othe
 		Example: `  cairn serve
   cairn serve -C ~/notes --addr 127.0.0.1:8080
   cairn serve notes=~/notes handbook=/srv/handbook
-  cairn token new ann && cairn serve --addr :7420 --tls-cert cert.pem --tls-key key.pem
+  cairn token new ann
+  cairn serve --addr :7420 --tls-cert cert.pem --tls-key key.pem
   curl 'http://127.0.0.1:7420/api/search?q=rotate+a+token'`,
 		RunE: a.command(func(ctx context.Context, args []string) error { return a.serve(ctx, args, f) }),
 	}
@@ -212,6 +214,7 @@ type folder struct {
 	workspace  *workspace.Workspace
 	tasks      *workspace.Tasks
 	box        *workspace.Toolbox
+	stages     *workspace.Stages
 	tools      *tools.Server
 }
 
@@ -251,6 +254,9 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 	if o.tasks, err = o.workspace.Tasks(nil); err != nil {
 		return nil, err
 	}
+	if o.stages, err = here.openStages(o.workspace, log, stageFlags{}); err != nil {
+		return nil, err
+	}
 	o.tools = tools.New(o.workspace, &tools.Options{
 		Version:     versionName(),
 		Logger:      log,
@@ -261,11 +267,12 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		Conformance: f.conformance,
 		Toolbox:     o.box,
 		Tasks:       o.tasks,
+		Stages:      o.stages,
 	})
 	return o, nil
 }
 
-// mountPages adds the pages for a browser.
+// mountPages adds the pages for a browser, and the faces of question tasks.
 func (o *folder) mountPages(s *server.Server, log *slog.Logger) error {
 	pages, err := web.New(web.Sources{Name: o.name, Engine: o.workspace, Tasks: o.tasks, Toolbox: o.box}, &web.Options{Prefix: server.Prefix, Logger: log})
 	if err != nil {
@@ -276,7 +283,7 @@ func (o *folder) mountPages(s *server.Server, log *slog.Logger) error {
 			return err
 		}
 	}
-	return nil
+	return s.Handle(o.name, "/tasks/", rest.Handler(o.stages.Engine))
 }
 
 // close closes what is open, for at most closeLimit: the index survives the
@@ -285,8 +292,11 @@ func (o *folder) close() error {
 	ended := make(chan error, 1)
 	go func() {
 		var err error
+		if o.stages != nil {
+			err = o.stages.Close()
+		}
 		if o.tasks != nil {
-			err = o.tasks.Close()
+			err = errors.Join(err, o.tasks.Close())
 		}
 		if o.workspace != nil {
 			err = errors.Join(err, o.workspace.Close())

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// each calls fn with every command but those of cobra itself.
+func each(cmd *cobra.Command, fn func(*cobra.Command)) {
+	if name := cmd.Name(); name == "help" || name == "completion" || strings.HasPrefix(name, "__") {
+		return
+	}
+	fn(cmd)
+	for _, sub := range cmd.Commands() {
+		each(sub, fn)
+	}
+}
+
+func commands() *cobra.Command {
+	return (&app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard}).root()
+}
+
+// TestHelp: every command that does something says what, and shows it.
+func TestHelp(t *testing.T) {
+	each(commands(), func(cmd *cobra.Command) {
+		var out bytes.Buffer
+		args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
+		if code := run(args, strings.NewReader(""), &out, &out); code != 0 {
+			t.Errorf("%s --help ends with %d", cmd.CommandPath(), code)
+		}
+		if cmd.Short == "" {
+			t.Errorf("%s does not say what it does", cmd.CommandPath())
+		}
+		if cmd.Runnable() && !cmd.HasSubCommands() && cmd.Example == "" {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		if cmd.Example != "" && !strings.Contains(out.String(), strings.TrimSpace(cmd.Example)) {
+			t.Errorf("%s --help does not show its example:\n%s", cmd.CommandPath(), out.String())
+		}
+	})
+}
+
+// TestExamples parses every line of every example: it names this very command,
+// its flags are there, and its arguments are as many as it takes.
+func TestExamples(t *testing.T) {
+	each(commands(), func(cmd *cobra.Command) {
+		own := false
+		for line := range strings.Lines(cmd.Example) {
+			if _, after, ok := strings.Cut(line, " | "); ok {
+				line = after // what it is piped into
+			}
+			words, err := shellWords(strings.TrimSpace(line))
+			if err != nil {
+				t.Errorf("%s: example %q: %v", cmd.CommandPath(), line, err)
+				continue
+			}
+			for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
+				words = words[1:] // a variable of the environment
+			}
+			if len(words) == 0 || words[0] != "cairn" {
+				continue // another program, such as curl
+			}
+			root := commands()
+			found, rest, err := root.Find(words[1:])
+			if err != nil {
+				t.Errorf("%s: example %q: %v", cmd.CommandPath(), line, err)
+				continue
+			}
+			own = own || found.CommandPath() == cmd.CommandPath()
+			if err := found.ParseFlags(rest); err != nil {
+				t.Errorf("%s: example %q: %v", cmd.CommandPath(), line, err)
+				continue
+			}
+			if err := found.ValidateArgs(found.Flags().Args()); err != nil {
+				t.Errorf("%s: example %q: %v", cmd.CommandPath(), line, err)
+			}
+			if err := found.ValidateRequiredFlags(); err != nil {
+				t.Errorf("%s: example %q: %v", cmd.CommandPath(), line, err)
+			}
+		}
+		if cmd.Example != "" && !own {
+			t.Errorf("no example of %s is of it", cmd.CommandPath())
+		}
+	})
+}
+
+// shellWords takes a line apart as a shell does, up to a redirection or pipe.
+func shellWords(line string) (words []string, err error) {
+	var b strings.Builder
+	in, quote := false, rune(0)
+	end := func() {
+		if in {
+			words = append(words, b.String())
+			b.Reset()
+			in = false
+		}
+	}
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			b.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, in = r, true
+		case r == ' ' || r == '\t':
+			end()
+		case (r == '>' || r == '|' || r == '<') && !in:
+			return words, nil
+		case r == '#' && !in:
+			return words, nil
+		default:
+			b.WriteRune(r)
+			in = true
+		}
+	}
+	end()
+	if quote != 0 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return words, nil
+}
+
+func TestManual(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	if code := run([]string{"man", dir}, strings.NewReader(""), &out, &out); code != 0 {
+		t.Fatalf("man ends with %d: %s", code, out.String())
+	}
+	each(commands(), func(cmd *cobra.Command) {
+		if cmd.Hidden {
+			return
+		}
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
+		page, err := os.ReadFile(filepath.Join(dir, "man1", name))
+		if err != nil || !bytes.Contains(page, []byte(".SH NAME")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	})
+	for _, name := range []string{"cairn.bash", "_cairn", "cairn.fish", "cairn.ps1"} {
+		if text, err := os.ReadFile(filepath.Join(dir, "completions", name)); err != nil || !bytes.Contains(text, []byte("cairn")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
