@@ -257,13 +257,17 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 	if o.stages, err = here.openStages(o.workspace, log, stageFlags{}); err != nil {
 		return nil, err
 	}
+	var changes any // told to clients where somebody watches
+	if wo.Watch {
+		changes = o.workspace
+	}
 	o.tools = tools.New(o.workspace, &tools.Options{
 		Version:     versionName(),
 		Logger:      log,
 		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
 		DefaultMode: retriever.Mode(cfg.Search.DefaultMode),
 		Groups:      groups,
-		Watch:       o.workspace,
+		Watch:       changes,
 		Conformance: f.conformance,
 		Toolbox:     o.box,
 		Tasks:       o.tasks,

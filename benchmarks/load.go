@@ -1,0 +1,188 @@
+package benchmarks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+)
+
+// LoadOptions say how hard a server is asked.
+type LoadOptions struct {
+	// URL is the server's, such as "http://127.0.0.1:7420", with /w/NAME for
+	// another workspace than its first.
+	URL string
+	// Token is sent with every request unless empty.
+	Token string
+	// Queries are asked one after the other, and again from the first.
+	Queries []string
+	// Requests is how many searches are made; 0 is one for each query.
+	Requests int
+	// Clients is how many ask at the same time, each on a connection of its
+	// own; 0 is 8.
+	Clients int
+	// Rate is the searches begun a second, whether or not earlier ones have been
+	// answered (an open loop): 0 lets each client ask again as soon as it has its
+	// answer (a closed loop), which finds how much the server can do.
+	Rate float64
+	// Mode and Limit are those of the searches; "" and 0 are the server's.
+	Mode  string
+	Limit int
+}
+
+// LoadReport is what a server did under load. Times are in milliseconds. In an
+// open loop they run from the moment a search was due, not from the moment a
+// client was free to send it, so that a server that falls behind does not hide
+// it (coordinated omission).
+type LoadReport struct {
+	Requests  int     `json:"requests"`
+	Distinct  int     `json:"distinct_queries"`
+	Clients   int     `json:"clients"`
+	Rate      float64 `json:"rate,omitempty"` // asked for, in searches a second
+	Seconds   float64 `json:"seconds"`
+	PerSecond float64 `json:"searches_per_second"`
+	Errors    int     `json:"errors"`
+	Empty     int     `json:"empty_answers"`
+	Degraded  int     `json:"degraded_answers"`
+	P50       float64 `json:"p50_ms"`
+	P95       float64 `json:"p95_ms"`
+	P99       float64 `json:"p99_ms"`
+	Longest   float64 `json:"longest_ms"`
+	// FirstError is an example of what went wrong.
+	FirstError string `json:"first_error,omitempty"`
+}
+
+// Load asks a server over HTTP.
+func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
+	if len(o.Queries) == 0 {
+		return nil, errors.New("no queries to ask")
+	}
+	if o.Clients == 0 {
+		o.Clients = 8
+	}
+	if o.Requests == 0 {
+		o.Requests = len(o.Queries)
+	}
+	if o.Clients < 1 || o.Requests < 1 || o.Rate < 0 {
+		return nil, fmt.Errorf("%d clients, %d requests, %g a second: want at least 1, 1 and 0", o.Clients, o.Requests, o.Rate)
+	}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.Clients, MaxConnsPerHost: o.Clients}, Timeout: time.Minute}
+	defer client.CloseIdleConnections()
+	// One request tells whether there is anybody, and makes the first connection.
+	if _, err := search(ctx, client, o, o.Queries[0]); err != nil {
+		return nil, err
+	}
+	type due struct {
+		query string
+		at    time.Time // zero: as soon as it is taken
+	}
+	work := make(chan due)
+	var mu sync.Mutex
+	var times []float64
+	r := &LoadReport{Requests: o.Requests, Distinct: min(len(o.Queries), o.Requests), Clients: o.Clients, Rate: o.Rate}
+	var wg sync.WaitGroup
+	for range o.Clients {
+		wg.Go(func() {
+			for d := range work {
+				if d.at.IsZero() {
+					d.at = time.Now()
+				}
+				a, err := search(ctx, client, o, d.query)
+				took := time.Since(d.at)
+				mu.Lock()
+				times = append(times, float64(took)/float64(time.Millisecond))
+				switch {
+				case err != nil:
+					if r.Errors++; r.FirstError == "" {
+						r.FirstError = err.Error()
+					}
+				case len(a.Results) == 0:
+					r.Empty++
+				case len(a.Degraded) > 0:
+					r.Degraded++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	began := time.Now()
+	queue := make(chan due, o.Requests) // an open loop never waits for clients
+	go func() {
+		defer close(queue)
+		for i := range o.Requests {
+			d := due{query: o.Queries[i%len(o.Queries)]}
+			if o.Rate > 0 {
+				d.at = began.Add(time.Duration(float64(i) / o.Rate * float64(time.Second)))
+				if wait := time.Until(d.at); wait > 0 {
+					timer := time.NewTimer(wait)
+					select {
+					case <-timer.C:
+					case <-ctx.Done():
+						timer.Stop()
+						return
+					}
+				}
+			}
+			queue <- d
+		}
+	}()
+	for d := range queue {
+		if ctx.Err() != nil {
+			break
+		}
+		work <- d
+	}
+	close(work)
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.Seconds = time.Since(began).Seconds()
+	r.PerSecond = float64(len(times)-r.Errors) / r.Seconds
+	slices.Sort(times)
+	r.P50, r.P95, r.P99, r.Longest = Percentile(times, 50), Percentile(times, 95), Percentile(times, 99), times[len(times)-1]
+	return r, nil
+}
+
+// loadAnswer is what is looked at of an answer.
+type loadAnswer struct {
+	Results  []json.RawMessage `json:"results"`
+	Degraded []string          `json:"degraded"`
+}
+
+func search(ctx context.Context, client *http.Client, o LoadOptions, query string) (*loadAnswer, error) {
+	values := url.Values{"q": {query}}
+	if o.Mode != "" {
+		values.Set("mode", o.Mode)
+	}
+	if o.Limit > 0 {
+		values.Set("limit", fmt.Sprint(o.Limit))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL+"/api/search?"+values.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if o.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+o.Token)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w; start a server with `cairn serve`", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the server answers %s: %.200s", resp.Status, body)
+	}
+	var a loadAnswer
+	return &a, json.Unmarshal(body, &a)
+}

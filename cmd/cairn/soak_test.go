@@ -1,0 +1,259 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cairn/internal/testutil"
+)
+
+// TestSoak lets eight clients search, read and edit through one server for the
+// time that CAIRN_SOAK says, such as 10m: no request fails, and neither the
+// memory nor the descriptors of the server grow after the first fifth. Half of
+// the clients speak MCP with a session, the others the JSON API; edits are of
+// files on disk, which the server watches, and of task cards, by MCP.
+func TestSoak(t *testing.T) {
+	length, err := time.ParseDuration(os.Getenv("CAIRN_SOAK"))
+	if err != nil {
+		t.Skip("set CAIRN_SOAK to how long it shall run, such as 10m")
+	}
+	root := t.TempDir()
+	if err := testutil.WriteFolder(root, 300, 7); err != nil {
+		t.Fatal(err)
+	}
+	s := startServe(t, "-C", root, "--no-rate-limit")
+	for ready := ""; !strings.Contains(ready, `"state":"ready"`); {
+		_, ready = get(t, s.url+"/api/status")
+	}
+	proc := fmt.Sprintf("/proc/%d", s.cmd.Process.Pid)
+	deadline := time.Now().Add(length)
+	var done, failed atomic.Int64
+	var counts [3]atomic.Int64 // searches, reads, edits
+	fail := func(format string, args ...any) {
+		if failed.Add(1) <= 10 {
+			t.Errorf(format, args...)
+		}
+	}
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			c := &soakClient{url: s.url, http: &http.Client{Timeout: time.Minute}, r: rand.New(rand.NewPCG(uint64(n), 1))}
+			if n%2 == 0 {
+				if err := c.initialize(); err != nil {
+					fail("client %d: %v", n, err)
+					return
+				}
+			}
+			own := filepath.Join(root, fmt.Sprintf("own-%d.md", n))
+			for i := 0; time.Now().Before(deadline); i++ {
+				var err error
+				what := 0
+				switch k := c.r.IntN(10); {
+				case k < 6:
+					_, err = c.call("read_context", "search", map[string]any{"query": testutil.Sentence(c.r, 4), "limit": 1 + c.r.IntN(10)})
+				case k < 9:
+					what = 1
+					err = c.readSomething()
+				default:
+					what = 2
+					err = os.WriteFile(own, fmt.Appendf(nil, "# Own %d\n\n%s\n\n## Part %d\n\n%s\n", n, testutil.Sentence(c.r, 30), i%7, testutil.Sentence(c.r, 30)), 0o644)
+					if err == nil && c.session != "" && i%10 == 0 {
+						err = c.card(n)
+					}
+				}
+				counts[what].Add(1)
+				if done.Add(1); err != nil {
+					fail("client %d, step %d: %v", n, i, err)
+				}
+			}
+		})
+	}
+	type sample struct{ rss, descriptors int }
+	var samples []sample
+	tick := time.NewTicker(length / 20)
+	defer tick.Stop()
+	for time.Now().Before(deadline) {
+		<-tick.C
+		samples = append(samples, sample{residentKiB(t, proc), descriptors(t, proc)})
+	}
+	wg.Wait()
+	first, last := samples[len(samples)/5], samples[len(samples)-1]
+	t.Logf("%v, %d requests (%d searches, %d reads, %d edits), %d failed; memory %d KiB after a fifth, %d at the end; descriptors %d and %d; all samples %v",
+		length, done.Load(), counts[0].Load(), counts[1].Load(), counts[2].Load(), failed.Load(), first.rss, last.rss, first.descriptors, last.descriptors, samples)
+	if last.rss > first.rss*5/4+32<<10 {
+		t.Errorf("memory grew from %d to %d KiB", first.rss, last.rss)
+	}
+	if last.descriptors > first.descriptors+24 {
+		t.Errorf("descriptors grew from %d to %d", first.descriptors, last.descriptors)
+	}
+	if err := s.stop(t); err != nil {
+		t.Errorf("after SIGTERM: %v\n%s", err, s.log)
+	}
+}
+
+// soakClient asks with a session of MCP when it has one, else the API.
+type soakClient struct {
+	url, session string
+	http         *http.Client
+	r            *rand.Rand
+	id           int
+	last         struct{ path, anchor, card string }
+}
+
+func (c *soakClient) post(path string, body any) (*http.Response, []byte, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	req, err := http.NewRequest(http.MethodPost, c.url+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if c.session != "" {
+		req.Header.Set("Mcp-Session-Id", c.session)
+	}
+	r, err := c.http.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Body.Close()
+	answer, err := io.ReadAll(r.Body)
+	if err == nil && r.StatusCode >= 300 {
+		err = fmt.Errorf("%s: %.300s", r.Status, answer)
+	}
+	if _, data, ok := bytes.Cut(answer, []byte("data: ")); ok {
+		answer = data
+	}
+	return r, answer, err
+}
+
+func (c *soakClient) initialize() error {
+	r, _, err := c.post("/mcp", map[string]any{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": map[string]any{
+		"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "soak", "version": "0"}}})
+	if err != nil {
+		return err
+	}
+	c.session = r.Header.Get("Mcp-Session-Id")
+	_, _, err = c.post("/mcp", map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	return err
+}
+
+// call uses a tool and remembers the first place it answers with.
+func (c *soakClient) call(tool, api string, args map[string]any) ([]byte, error) {
+	var answer []byte
+	var err error
+	if c.session == "" {
+		_, answer, err = c.post("/api/"+api, args)
+	} else {
+		c.id++
+		_, answer, err = c.post("/mcp", map[string]any{"jsonrpc": "2.0", "id": c.id, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": args}})
+		var m struct {
+			Result struct {
+				StructuredContent json.RawMessage
+				IsError           bool
+			}
+			Error json.RawMessage
+		}
+		if err == nil {
+			err = json.Unmarshal(answer, &m)
+		}
+		if err == nil && (m.Result.IsError || m.Error != nil) {
+			err = fmt.Errorf("%s: %.300s", tool, answer)
+		}
+		answer = m.Result.StructuredContent
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		Results []struct{ Path, Anchor string }
+	}
+	if json.Unmarshal(answer, &found) == nil && len(found.Results) > 0 {
+		c.last.path, c.last.anchor = found.Results[0].Path, found.Results[0].Anchor
+	}
+	return answer, nil
+}
+
+// readSomething reads the last hit. A section that an edit took away in the
+// meantime is no failure of the server.
+func (c *soakClient) readSomething() error {
+	if c.last.path == "" {
+		return nil
+	}
+	_, err := c.call("read_doc", "read", map[string]any{"path": c.last.path, "anchor": c.last.anchor})
+	if err != nil && strings.HasPrefix(c.last.path, "own-") && strings.Contains(err.Error(), "Not Found") {
+		return nil
+	}
+	return err
+}
+
+// card makes a task card once, and changes it from then on.
+func (c *soakClient) card(n int) error {
+	if c.last.card == "" {
+		answer, err := c.call("create_task", "", map[string]any{"title": fmt.Sprintf("Soak %d", n)})
+		if err != nil {
+			return err
+		}
+		var made struct {
+			ID   string `json:"id"`
+			Task struct {
+				ID string `json:"id"`
+			} `json:"task"`
+		}
+		if err := json.Unmarshal(answer, &made); err != nil {
+			return err
+		}
+		if c.last.card = made.ID; c.last.card == "" {
+			c.last.card = made.Task.ID
+		}
+		return nil
+	}
+	_, err := c.call("update_task", "", map[string]any{"id": c.last.card, "updates": map[string]any{"priority": []string{"low", "medium", "high"}[c.r.IntN(3)]}})
+	return err
+}
+
+// residentKiB is the memory a process has in use.
+func residentKiB(t *testing.T, proc string) int {
+	t.Helper()
+	text, err := os.ReadFile(proc + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatalf("%s/status names no VmRSS", proc)
+	return 0
+}
+
+// descriptors is how many files and sockets a process holds open.
+func descriptors(t *testing.T, proc string) int {
+	t.Helper()
+	list, err := os.ReadDir(proc + "/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
