@@ -11,8 +11,6 @@ import (
 )
 
 // ErrNoQuery is returned for a query without text, in the words of the contract.
-//
-//lint:ignore ST1005 the contract capitalises it
 var ErrNoQuery = errors.New("Missing required parameter: 'query'")
 
 // DefaultLimit and MaxLimit are how many tools a search returns when nothing is

@@ -77,10 +77,10 @@ func TestBadEndpoints(t *testing.T) {
 	for name, say := range map[string]func(http.ResponseWriter, *http.Request, string){
 		"slow": func(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() },
 		"failing": func(w http.ResponseWriter, _ *http.Request, _ string) {
-			http.Error(w, `{"error":{"message":"overloaded, your key `+key+`"}}`, 503)
+			http.Error(w, `{"error":{"message":"overloaded, your key `+key+`"}}`, http.StatusServiceUnavailable)
 		},
 		"refusing": func(w http.ResponseWriter, r *http.Request, _ string) {
-			http.Error(w, r.Header.Get("Authorization"), 401)
+			http.Error(w, r.Header.Get("Authorization"), http.StatusUnauthorized)
 		},
 		"no JSON": func(w http.ResponseWriter, _ *http.Request, _ string) { fmt.Fprint(w, "<html>hello") },
 		"no choices": func(w http.ResponseWriter, _ *http.Request, _ string) {
@@ -98,7 +98,7 @@ func TestBadEndpoints(t *testing.T) {
 				}
 			}
 		},
-		"redirecting": func(w http.ResponseWriter, r *http.Request, _ string) { http.Redirect(w, r, "http://192.0.2.1/", 307) },
+		"redirecting": func(w http.ResponseWriter, r *http.Request, _ string) { http.Redirect(w, r, "http://192.0.2.1/", http.StatusTemporaryRedirect) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := endpoint(t, say)

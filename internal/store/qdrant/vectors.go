@@ -299,7 +299,8 @@ func (v *Vectors) Vectors(ctx context.Context, chunks []string) ([][]float32, er
 			out := p.GetVectors().GetVector()
 			data := out.GetDense().GetData()
 			if data == nil {
-				data = out.GetData() // where servers before 1.16 put it
+				//lint:ignore SA1019 servers before 1.16 put it there
+				data = out.GetData()
 			}
 			known[p.Payload["chunk"].GetStringValue()] = data
 		}
