@@ -160,8 +160,8 @@ func (w *bench) close() {
 }
 
 // openBench writes the documents of set below dir and indexes them.
-func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (w *bench, err error) {
-	w = &bench{ids: make(map[string]string, len(set.documents))}
+func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_ *bench, err error) {
+	w := &bench{ids: make(map[string]string, len(set.documents))}
 	defer func() {
 		if err != nil {
 			w.close()

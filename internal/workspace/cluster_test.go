@@ -103,8 +103,8 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 		t.Errorf("indexing by a server without files: %v, want %v", err, errNoWriter)
 	}
 	s, err := one.Status(t.Context())
-	if err != nil || s.Files != 2 || s.Store != o.Store.String() {
-		t.Errorf("Status = %+v, %v, want 2 files and the store", s, err)
+	if err != nil || s.Files != 3 || s.Store != o.Store.String() {
+		t.Errorf("Status = %+v, %v, want 3 files and the store", s, err)
 	}
 	// Another run finds nothing to do, and a second process needs no embedding.
 	if report := index(t, writer, IndexRequest{}); report.Added != 0 || report.Embedded != 0 {

@@ -82,7 +82,7 @@ func TestContextLiftsWhatWasUsedTogether(t *testing.T) {
 		if r.Path == found {
 			want = ContextLimit / 2
 		}
-		if math.Abs(r.Explain.Graph-want) > 1e-9 || math.Abs(r.Explain.Recompute()-r.Score) > 1e-9 {
+		if math.Abs(r.Explain.Graph-want) > 1e-6 || math.Abs(r.Explain.Recompute()-r.Score) > 1e-9 {
 			t.Errorf("%s: graph %g, want %g; components add up to %g, the score is %g", r.Path, r.Explain.Graph, want, r.Explain.Recompute(), r.Score)
 		}
 	}

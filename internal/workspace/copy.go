@@ -88,12 +88,12 @@ func CopyOut(ctx context.Context, sel Selection, s *Store, o Options, progress f
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(held, func() { cancel(context.Cause(held)) })()
-	defer func() {
+	defer lease.Release(context.WithoutCancel(ctx))
+	defer func() { // before the lease is given back, which ends held too
 		if lost := context.Cause(ctx); err != nil && lost != nil {
 			err = lost // why, instead of that, it was cut short
 		}
 	}()
-	defer lease.Release(context.WithoutCancel(ctx))
 	g := client.Current()
 	to, words, documents := g.Vectors(d.Dimension, d.ID), g.Keyword(), g.Documents()
 	there := map[string]qdrant.DocumentHead{}
