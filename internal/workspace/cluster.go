@@ -65,6 +65,13 @@ func (s *Store) dial(log *slog.Logger) (*qdrant.Client, error) {
 	return qdrant.Dial(s.target, &o)
 }
 
+// dialExact searches exactly, whatever the options say.
+func (s *Store) dialExact(log *slog.Logger) (*qdrant.Client, error) {
+	exact := *s
+	exact.options.Exact = true
+	return exact.dial(log)
+}
+
 // dir is where a writer keeps what it needs of its own: documents, embeddings,
 // and the keyword index that answers while the store is away.
 func (s *Store) dir(index string) string {

@@ -76,7 +76,7 @@ func CopyOut(ctx context.Context, sel Selection, s *Store, o Options, progress f
 		return nil, openError(err, d)
 	}
 	defer vectors.Close()
-	client, err := s.dial(o.Logger)
+	client, err := s.dialExact(o.Logger) // probes tell whether all arrived, not what quantisation costs
 	if err != nil {
 		return nil, err
 	}
@@ -369,7 +369,7 @@ func CopyIn(ctx context.Context, sel Selection, s *Store, o Options, progress fu
 		return nil, err
 	}
 	defer to.close()
-	client, err := s.dial(o.Logger)
+	client, err := s.dialExact(o.Logger)
 	if err != nil {
 		return nil, err
 	}
