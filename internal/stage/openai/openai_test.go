@@ -98,7 +98,9 @@ func TestBadEndpoints(t *testing.T) {
 				}
 			}
 		},
-		"redirecting": func(w http.ResponseWriter, r *http.Request, _ string) { http.Redirect(w, r, "http://192.0.2.1/", http.StatusTemporaryRedirect) },
+		"redirecting": func(w http.ResponseWriter, r *http.Request, _ string) {
+			http.Redirect(w, r, "http://192.0.2.1/", http.StatusTemporaryRedirect)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := endpoint(t, say)
