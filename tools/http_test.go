@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -278,5 +280,31 @@ func TestCall(t *testing.T) {
 	}
 	if _, f := s.Call(t.Context(), "nothing", nil); f == nil || f.Code != CodeNotFound {
 		t.Errorf("a tool that is not there: %v, want %d", f, CodeNotFound)
+	}
+}
+
+// TestHTTPChannel: a header names the tasks that a request means.
+func TestHTTPChannel(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "plan.md"), []byte("# Plan\n\n## Tasks\n\n### A\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := workspace.OpenTasks(workspace.Selection{Root: root}, workspace.DefaultConfig(), &workspace.TaskOptions{Person: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tasks.Close()
+	_, server := startHTTP(t, &fake{}, &Options{Groups: []Group{DAG}, Tasks: tasks, NoRateLimit: true}, nil)
+	headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "dag_get_ready_tasks"}
+	call := request(1, "tools/call", `{"name":"dag_get_ready_tasks","arguments":{},`+meta2026+`}`)
+	if _, answer, _ := post(t, server.URL, call, headers...); !strings.Contains(answer, "No tasks are currently ready") {
+		t.Errorf("without the header: %s, want the cards, of which there are none", answer)
+	}
+	if _, answer, _ := post(t, server.URL, call, append(headers, "X-Cairn-Channel", "/plan.md")...); !strings.Contains(answer, `"readyTasks":["a"]`) {
+		t.Errorf("with the header: %s, want the document's task", answer)
+	}
+	named := request(1, "tools/call", `{"name":"dag_get_ready_tasks","arguments":{"channelId":"cards"},`+meta2026+`}`)
+	if _, answer, _ := post(t, server.URL, named, append(headers, "X-Cairn-Channel", "/plan.md")...); !strings.Contains(answer, "No tasks are currently ready") {
+		t.Errorf("a channel that is named: %s, want it to win", answer)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/task/dagtools"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 	"cairn/tools/conformance"
@@ -151,6 +152,10 @@ func (s *Server) do(ctx context.Context, session string, t tool, c call) (any, *
 	return answer, nil
 }
 
+// channelHeader names the tasks that the dag tools mean over HTTP when a request
+// names none.
+const channelHeader = "X-Cairn-Channel"
+
 // sdkServer makes the SDK's server for one transport. session names whom a call
 // is counted against.
 // What goes on in the background ends with stop.
@@ -176,6 +181,9 @@ func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string) (_ *mcp.Se
 	s.addPrompts(server)
 	for _, t := range s.tools {
 		server.AddTool(t.definition(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Extra != nil {
+				ctx = dagtools.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
+			}
 			f := allowed(req, t)
 			var answer any
 			if f == nil {

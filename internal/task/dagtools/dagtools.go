@@ -6,6 +6,7 @@
 package dagtools
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -137,6 +138,13 @@ func (b *board) leverage() map[string]float64 {
 }
 
 // open returns the board of a channel.
+type channelKey struct{}
+
+// WithChannel returns a context whose requests mean channel when they name none.
+func WithChannel(ctx context.Context, channel string) context.Context {
+	return context.WithValue(ctx, channelKey{}, channel)
+}
+
 func (t *Tools) open(ctx context.Context, channel string) (*board, *failure) {
 	if !t.o.Enabled {
 		return nil, &failure{message: disabledMessage}
@@ -146,7 +154,8 @@ func (t *Tools) open(ctx context.Context, channel string) (*board, *failure) {
 
 func (t *Tools) load(ctx context.Context, channel string) (*board, *failure) {
 	if channel = strings.TrimSpace(channel); channel == "" {
-		if channel = t.o.DefaultChannel; channel == "-" {
+		of, _ := ctx.Value(channelKey{}).(string)
+		if channel = cmp.Or(strings.TrimSpace(of), t.o.DefaultChannel); channel == "-" {
 			return nil, &failure{message: "channelId is required but not provided"}
 		}
 	}
