@@ -282,7 +282,7 @@ func (o *folder) mountPages(s *server.Server, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	for _, pattern := range web.Patterns() {
+	for _, pattern := range pages.Patterns() {
 		if err := s.Handle(o.name, pattern, pages); err != nil {
 			return err
 		}

@@ -74,10 +74,8 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 			class = "ready"
 		}
 		boxes = append(boxes, box{ID: card.ID, Label: card.Title, Note: card.ID + " · " + class, Class: class, Link: place(h.options.Prefix(r), card.Path, "")})
-		for _, id := range card.DependsOn {
-			if a := (arrow{From: id, To: card.ID}); !slices.Contains(arrows, a) {
-				arrows = append(arrows, a)
-			}
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(card.DependsOn))) {
+			arrows = append(arrows, arrow{From: id, To: card.ID})
 		}
 	}
 	if len(boxes) > 0 {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"cairn/internal/workspace"
@@ -45,6 +46,7 @@ type Handler struct {
 	sources   Sources
 	options   Options
 	mux       *http.ServeMux
+	patterns  []string // of mux
 	templates *template.Template
 	took      latencies
 }
@@ -81,14 +83,13 @@ func New(s Sources, o *Options) (*Handler, error) {
 		"GET /assets/": http.StripPrefix("/assets/", http.FileServerFS(assets)).ServeHTTP,
 	} {
 		h.mux.HandleFunc(pattern, page)
+		h.patterns = append(h.patterns, pattern)
 	}
 	return h, nil
 }
 
-// Patterns are what a server mounts Handler under.
-func Patterns() []string {
-	return []string{"GET /{$}", "GET /doc", "GET /tasks", "GET /tools", "GET /index", "GET /assets/"}
-}
+// Patterns are what a server mounts the Handler under, in no order.
+func (h *Handler) Patterns() []string { return slices.Clone(h.patterns) }
 
 // policy lets a page load what this server embeds and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
