@@ -1,0 +1,208 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"cairn/internal/kv"
+	"cairn/internal/stage"
+	"cairn/internal/stage/embedded"
+	"cairn/internal/stage/stagetest"
+)
+
+// numbers are the databases of the server that tests take in turn.
+var numbers atomic.Int32
+
+// server returns the address of an empty database of CAIRN_TEST_REDIS.
+func server(t testing.TB) string {
+	t.Helper()
+	at := os.Getenv("CAIRN_TEST_REDIS")
+	if at == "" {
+		t.Skip("set CAIRN_TEST_REDIS to the address of a server whose databases may be emptied")
+	}
+	o, err := redis.ParseURL(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.DB = int(numbers.Add(1)) % 16
+	c := redis.NewClient(o)
+	defer c.Close()
+	if err := c.FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("redis://%s/%d", o.Addr, o.DB)
+}
+
+// archive is a real one that needs no server: an embedded store behind the
+// interface, with what an archive has beside.
+type archive struct {
+	*embedded.Archive
+	down atomic.Bool
+}
+
+func (a *archive) Record(ctx context.Context, all ...stage.Record) error {
+	if a.down.Load() {
+		return stage.Unavailable("the archive", errors.New("it is down"))
+	}
+	return a.Archive.Record(ctx, all...)
+}
+
+func (a *archive) Close() error { return nil } // shared by the stores of a test
+
+func newArchive(t testing.TB) *archive {
+	db, err := kv.Open(filepath.Join(t.TempDir(), "archive.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return &archive{Archive: embedded.OpenArchive(db, nil)}
+}
+
+func open(t testing.TB, at string, a stage.Archive) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), at, a, &Options{Flush: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestStore(t *testing.T) {
+	type pair struct {
+		at string
+		a  *archive
+	}
+	made := map[string]pair{}
+	stagetest.Store(t, func(t *testing.T) stage.Store {
+		p, ok := made[t.Name()]
+		if !ok {
+			p = pair{server(t), newArchive(t)}
+			made[t.Name()] = p
+		}
+		return open(t, p.at, p.a)
+	})
+}
+
+// TestKeys: the keys are those of the specification, with their times to live.
+func TestKeys(t *testing.T) {
+	s := open(t, server(t), newArchive(t))
+	st := stagetest.Make(t, s, stage.Request{ID: "abc", At: time.Now()})
+	if ttl := s.client.TTL(t.Context(), "task:abc").Val(); ttl != -1 {
+		t.Errorf("an active task lives for %v, want without end", ttl)
+	}
+	sub := s.client.Subscribe(t.Context(), "ai:response:ready")
+	defer sub.Close()
+	if _, err := sub.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for !st.Status.Final() {
+		st = stagetest.Apply(t, s, "abc", stagetest.Next(st, time.Now()))
+	}
+	keys := s.client.Keys(t.Context(), "*").Val()
+	for key, most := range map[string]time.Duration{
+		"task:abc": stage.KeepActive, "task:abc:context": stage.KeepActive, "task:abc:progress": stage.KeepActive, "task:abc:vector_hits": stage.KeepActive,
+		"task:abc:react_steps": stage.KeepActive, "response:task:abc": stage.KeepActive, "user:user-001:tasks": keepUser,
+	} {
+		if ttl := s.client.TTL(t.Context(), key).Val(); !slices.Contains(keys, key) || ttl <= most-10*time.Second || ttl > most {
+			t.Errorf("%s lives for %v, want %v", key, ttl, most)
+		}
+	}
+	if m, err := sub.ReceiveMessage(t.Context()); err != nil || !strings.Contains(m.Payload, `"task_id":"abc"`) {
+		t.Errorf("told of the response: %v, %v", m, err)
+	}
+}
+
+// TestRebuilt: a Redis that comes back empty gets every unfinished task back, and
+// nothing that had ended.
+func TestRebuilt(t *testing.T) {
+	at, a := server(t), newArchive(t)
+	s := open(t, at, a)
+	want := map[string]*stage.State{}
+	for i := range 20 {
+		id := fmt.Sprint("t", i)
+		st := stagetest.Make(t, s, stage.Request{ID: id, At: time.Now()})
+		for range i % 7 {
+			st = stagetest.Apply(t, s, id, stagetest.Next(st, time.Now()))
+		}
+		want[id] = st
+	}
+	if err := s.client.FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, at, a)
+	for id, w := range want {
+		got, err := other.Load(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stagetest.Same(t, id, got, w)
+		if w.Status.Final() {
+			continue
+		}
+		next, _, err := s.Update(t.Context(), id, stagetest.Event(stagetest.Next(w, time.Now())))
+		if err != nil || next.Machine.Version != w.Machine.Version+1 {
+			t.Errorf("%s goes on: %v", id, err)
+		}
+	}
+	unfinished := 0
+	for _, w := range want {
+		if !w.Status.Final() {
+			unfinished++
+		}
+	}
+	if n := s.client.ZCard(t.Context(), keyDue).Val() + s.client.ZCard(t.Context(), keyEnded).Val(); n != int64(unfinished) {
+		t.Errorf("%d tasks are in Redis, want the %d that had not ended", n, unfinished)
+	}
+}
+
+// TestArchiveDown: tasks go on without the archive, which has all of it later.
+func TestArchiveDown(t *testing.T) {
+	a := newArchive(t)
+	s := open(t, server(t), a)
+	st := stagetest.Make(t, s, stage.Request{ID: "abc", At: time.Now()})
+	a.down.Store(true)
+	for !st.Status.Final() {
+		st = stagetest.Apply(t, s, "abc", stagetest.Next(st, time.Now()))
+	}
+	a.down.Store(false)
+	entries, err := s.Log(t.Context(), "abc")
+	if err != nil || len(entries) != 7 {
+		t.Errorf("the log has %d entries, %v, want 7", len(entries), err)
+	}
+	got, err := a.Load(t.Context(), "abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stagetest.Same(t, "in the archive", got, st)
+	if n := s.client.HLen(t.Context(), keyOutbox).Val(); n != 0 {
+		t.Errorf("%d records are left in the outbox", n)
+	}
+}
+
+// TestUnreachable: the error names host and port, and no password.
+func TestUnreachable(t *testing.T) {
+	for _, at := range []string{"redis://:geheim@127.0.0.1:1/0", "redis://:geheim@127.0.0.1:1/x/y", "nonsense://geheim"} {
+		_, err := Open(t.Context(), at, nil, nil)
+		if err == nil || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s: %v", at, err)
+		}
+		if strings.HasSuffix(at, "/0") && (!errors.Is(err, stage.Is(stage.CodeUnavailable)) || !strings.Contains(err.Error(), "127.0.0.1:1")) {
+			t.Errorf("%s: %v, want it to name the server", at, err)
+		}
+	}
+}
