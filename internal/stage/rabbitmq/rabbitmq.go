@@ -1,0 +1,327 @@
+// Package rabbitmq brings the jobs of question tasks to workers by RabbitMQ. It
+// is the only importer of the client library.
+//
+// Each stage has a durable queue; jobs are persistent messages, published with
+// confirms and acknowledged by hand, so they are delivered at least once. A job
+// that has failed maxDeliveries times, or cannot be read, goes to the queue
+// "dead.task"; the store sends it again in time. A lost connection is made anew,
+// with growing waits.
+package rabbitmq
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"cairn/internal/stage"
+)
+
+// names are the queues of the stages. The specification has five; packaging
+// answers to mcp.responses there.
+var names = map[stage.Stage]string{
+	stage.IntentAnalysis: "intent.task", stage.EmbeddingLookup: "embedding.task", stage.ExecutorReasoning: "executor.task",
+	stage.Moderation: "moderator.task", stage.WebSearch: "websearch.task", stage.ResponsePackaging: "mcp.responses",
+}
+
+const (
+	deadExchange = "cairn.dead"
+	deadQueue    = "dead.task"
+	// maxDeliveries is how often a job is tried before it is set aside.
+	maxDeliveries = 5
+	deliveries    = "x-cairn-deliveries"
+)
+
+// The waits between attempts to connect.
+const (
+	firstWait = 100 * time.Millisecond
+	lastWait  = 5 * time.Second
+)
+
+// Options are the knobs of Open. Nil and the zero value mean the defaults.
+type Options struct {
+	// Prefix begins the names of the queues, so that several can share a server.
+	Prefix string
+	Logger *slog.Logger // nil is silent
+}
+
+// Queue is a stage.Queue.
+type Queue struct {
+	url, server string
+	prefix      string
+	log         *slog.Logger
+
+	mu      sync.Mutex // held while publishing
+	conn    *amqp.Connection
+	channel *amqp.Channel // for publishing, with confirms
+	closed  bool
+}
+
+var _ stage.Queue = (*Queue)(nil)
+
+// Open connects and declares the queues.
+func Open(ctx context.Context, url string, o *Options) (*Queue, error) {
+	at, err := amqp.ParseURI(url)
+	if err != nil { // which may quote the password
+		return nil, errors.New("the address of RabbitMQ is not valid, want amqp://USER:PASSWORD@HOST:PORT/")
+	}
+	q := &Queue{url: url, server: "RabbitMQ at " + net.JoinHostPort(at.Host, strconv.Itoa(at.Port)), log: slog.New(slog.DiscardHandler)}
+	if o != nil {
+		q.prefix = o.Prefix
+		if o.Logger != nil {
+			q.log = o.Logger
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.connect(ctx); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// connect makes the connection and the channel for publishing, unless they are
+// there. q.mu is held.
+func (q *Queue) connect(ctx context.Context) error {
+	if q.closed {
+		return errors.New("the queue is closed")
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if q.conn == nil || q.conn.IsClosed() {
+		conn, err := amqp.DialConfig(q.url, amqp.Config{Heartbeat: 10 * time.Second, Dial: amqp.DefaultDial(5 * time.Second)})
+		if err != nil {
+			return stage.Unavailable(q.server, err)
+		}
+		q.conn, q.channel = conn, nil
+	}
+	if q.channel != nil && !q.channel.IsClosed() {
+		return nil
+	}
+	ch, err := q.conn.Channel()
+	if err == nil {
+		err = q.declare(ch)
+	}
+	if err == nil {
+		err = ch.Confirm(false)
+	}
+	if err != nil {
+		return stage.Unavailable(q.server, err)
+	}
+	q.channel = ch
+	return nil
+}
+
+func (q *Queue) declare(ch *amqp.Channel) error {
+	if err := ch.ExchangeDeclare(q.prefix+deadExchange, "fanout", true, false, false, false, nil); err != nil {
+		return err
+	}
+	if _, err := ch.QueueDeclare(q.prefix+deadQueue, true, false, false, false, nil); err != nil {
+		return err
+	}
+	if err := ch.QueueBind(q.prefix+deadQueue, "", q.prefix+deadExchange, false, nil); err != nil {
+		return err
+	}
+	for _, s := range stage.Stages {
+		if _, err := ch.QueueDeclare(q.prefix+names[s], true, false, false, false, amqp.Table{"x-dead-letter-exchange": q.prefix + deadExchange}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Publish implements stage.Queue: it returns when the server has confirmed.
+func (q *Queue) Publish(ctx context.Context, jobs ...stage.Job) error {
+	q.mu.Lock()
+	if err := q.connect(ctx); err != nil {
+		q.mu.Unlock()
+		return err
+	}
+	var waiting []*amqp.DeferredConfirmation
+	for _, j := range jobs {
+		c, err := q.publish(ctx, q.channel, j, 1)
+		if err != nil {
+			q.mu.Unlock()
+			return err
+		}
+		waiting = append(waiting, c)
+	}
+	q.mu.Unlock()
+	for _, c := range waiting { // of a channel that closes they come as refused
+		ok, err := c.WaitContext(ctx)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return stage.Unavailable(q.server, errors.New("a job was not confirmed"))
+		}
+	}
+	return nil
+}
+
+func (q *Queue) publish(ctx context.Context, ch *amqp.Channel, j stage.Job, delivery int32) (*amqp.DeferredConfirmation, error) {
+	name, ok := names[j.Stage]
+	if !ok {
+		return nil, fmt.Errorf("stage %q has no queue", j.Stage)
+	}
+	body, err := json.Marshal(j)
+	if err != nil {
+		return nil, err
+	}
+	c, err := ch.PublishWithDeferredConfirmWithContext(ctx, "", q.prefix+name, false, false, amqp.Publishing{
+		ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: body,
+		MessageId: fmt.Sprintf("%s/%d", j.TaskID, j.Run), Headers: amqp.Table{deliveries: delivery},
+	})
+	if err != nil {
+		return nil, stage.Unavailable(q.server, err)
+	}
+	return c, nil
+}
+
+// Consume implements stage.Queue. It goes on through lost connections.
+func (q *Queue) Consume(ctx context.Context, stages []stage.Stage, n int, do func(context.Context, stage.Job) error) error {
+	for wait := firstWait; ctx.Err() == nil; {
+		began := time.Now()
+		err := q.consume(ctx, stages, max(n, 1), do)
+		if ctx.Err() != nil {
+			break
+		}
+		if time.Since(began) > lastWait {
+			wait = firstWait // it was connected for a while
+		}
+		q.log.Warn("the connection for jobs is lost, connecting again", "error", err, "after", wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		wait = min(2*wait, lastWait)
+	}
+	return ctx.Err()
+}
+
+// consume works until the channel or ctx ends, and waits for what was begun.
+func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do func(context.Context, stage.Job) error) error {
+	q.mu.Lock()
+	err := q.connect(ctx)
+	conn := q.conn
+	q.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	ch, err := conn.Channel()
+	if err != nil {
+		return stage.Unavailable(q.server, err)
+	}
+	defer ch.Close() // what was not acknowledged is delivered again
+	if err := ch.Confirm(false); err != nil {
+		return stage.Unavailable(q.server, err)
+	}
+	// Each consumer is given as many as all workers together can hold.
+	if err := ch.Qos(n, 0, true); err != nil {
+		return stage.Unavailable(q.server, err)
+	}
+	lost := ch.NotifyClose(make(chan *amqp.Error, 1))
+	stopping, stop := context.WithCancel(ctx)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer stop()
+	jobs := make(chan amqp.Delivery)
+	for _, s := range stages {
+		from, err := ch.ConsumeWithContext(stopping, q.prefix+names[s], "", false, false, false, false, nil)
+		if err != nil {
+			return stage.Unavailable(q.server, err)
+		}
+		workers.Go(func() {
+			for d := range from {
+				select {
+				case jobs <- d:
+				case <-stopping.Done():
+					return
+				}
+			}
+		})
+	}
+	for range n {
+		workers.Go(func() {
+			for {
+				select {
+				case d := <-jobs:
+					q.handle(stopping, ch, d, do)
+				case <-stopping.Done():
+					return
+				}
+			}
+		})
+	}
+	select {
+	case e := <-lost:
+		if e != nil {
+			return stage.Unavailable(q.server, e)
+		}
+		return stage.Unavailable(q.server, errors.New("the channel is closed"))
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// handle does one job. It is acknowledged when it is done, or when a copy of it
+// that counts one more delivery is safe.
+func (q *Queue) handle(ctx context.Context, ch *amqp.Channel, d amqp.Delivery, do func(context.Context, stage.Job) error) {
+	var j stage.Job
+	if json.Unmarshal(d.Body, &j) != nil || j.TaskID == "" {
+		q.settle(d.Reject(false)) // to the dead
+		return
+	}
+	err := do(ctx, j)
+	switch {
+	case err == nil:
+		q.settle(d.Ack(false))
+		return
+	case ctx.Err() != nil:
+		q.settle(d.Nack(false, true)) // another worker's now
+		return
+	}
+	seen, _ := d.Headers[deliveries].(int32)
+	q.log.Warn("a job failed", "task", j.TaskID, "stage", j.Stage, "delivery", seen, "error", err)
+	if seen >= maxDeliveries {
+		q.settle(d.Reject(false))
+		return
+	}
+	if c, err := q.publish(ctx, ch, j, seen+1); err == nil {
+		if ok, err := c.WaitContext(ctx); ok && err == nil {
+			q.settle(d.Ack(false))
+			return
+		}
+	}
+	q.settle(d.Nack(false, true))
+}
+
+// settle notes an acknowledgement that did not reach the server: the job comes
+// again, and is found to be done.
+func (q *Queue) settle(err error) {
+	if err != nil {
+		q.log.Warn("acknowledging a job, which comes again", "error", err)
+	}
+}
+
+// Durable implements stage.Queue.
+func (q *Queue) Durable() bool { return true }
+
+// Close closes the connection.
+func (q *Queue) Close() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	if q.conn == nil || q.conn.IsClosed() {
+		return nil
+	}
+	return q.conn.Close()
+}
