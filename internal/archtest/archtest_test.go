@@ -22,8 +22,8 @@ var layers = []struct {
 	{6, []string{"tools", "internal/server", "internal/web", "internal/doctor", "benchmarks"}},
 	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/workspace"}},
 	{4, []string{"retriever", "indexer", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage"}},
-	{3, []string{"internal/store/docs", "internal/store/text", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/store/graph", "internal/store/storetest", "internal/catalog", "internal/walk"}},
-	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag", "internal/token"}},
+	{3, []string{"internal/store/docs", "internal/store/text", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/store/graph", "internal/store/storetest", "internal/catalog", "internal/walk", "internal/metrics", "internal/tracing"}},
+	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag", "internal/token", "internal/observe", "internal/profile"}},
 	{1, []string{"models"}},
 }
 
@@ -69,8 +69,10 @@ var owners = map[string][]string{
 	"google.golang.org/protobuf":               {"models/bert", "models/onnx", "internal/store/qdrant"}, // ONNX files; gRPC messages
 	"github.com/rogpeppe/go-internal":          nil,                                                     // tests
 	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/catalog"},
-	"github.com/getkin/kin-openapi":            {"internal/catalog"},
-	"github.com/google/go-cmp":                 nil, // tests
+	"github.com/getkin/kin-openapi":            {"internal/catalog", "internal/server"}, // catalogues; the description of /api, in tests
+	"github.com/prometheus/client_golang":      {"internal/metrics"},
+	"go.opentelemetry.io/":                     {"internal/tracing"}, // the API, the SDK and the exporter
+	"github.com/google/go-cmp":                 nil,                  // tests
 	"github.com/hashicorp/golang-lru/v2":       nil, // a cache, used wherever one is
 	"golang.org/x/sys":                         nil, // the operating system and the processor
 	"golang.org/x/sync":                        nil,
