@@ -51,7 +51,7 @@ func crashingWriter(path string) {
 				trace := Trace{Intent: name, Calls: []Call{{Tool: "from " + name}, {Tool: "to " + name}}}
 				err := s.Learn(context.Background(), trace)
 				if err == nil {
-					err = s.Observe(context.Background(), Sight{"all", "rounds", graphrank.Sequence})
+					err = s.Observe(context.Background(), Sight{From: "all", To: "rounds", Type: graphrank.Sequence})
 				}
 				if err != nil {
 					fmt.Fprintln(os.Stderr, err)
@@ -162,7 +162,7 @@ func BenchmarkMillion(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	sights := make([]Sight, 1_000_000)
 	for i := range sights {
-		sights[i] = Sight{fmt.Sprintf("server:tool_%05d", random.IntN(100_000)), fmt.Sprintf("server:tool_%05d", random.IntN(100_000)), graphrank.Sequence}
+		sights[i] = Sight{From: fmt.Sprintf("server:tool_%05d", random.IntN(100_000)), To: fmt.Sprintf("server:tool_%05d", random.IntN(100_000)), Type: graphrank.Sequence}
 	}
 	for _, name := range []string{"transactions", "journal"} {
 		b.Run(name, func(b *testing.B) {

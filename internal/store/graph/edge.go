@@ -28,7 +28,13 @@ func DocumentPath(id string) (path string, ok bool) { return strings.CutPrefix(i
 type Sight struct {
 	From, To string
 	Type     graphrank.Type
+	// Weak sights were inferred from what an agent looked at, not told: a
+	// relation that only such were seen of is none before the third.
+	Weak bool
 }
+
+// weakLife is how long weak sights wait for the third.
+const weakLife = 30 * 24 * time.Hour
 
 // checkID refuses what cannot be a node.
 func checkID(id string) error {
@@ -47,6 +53,9 @@ func edgeKey(from, to string) []byte { return []byte(from + "\x00" + to) }
 
 const edgeSize = 22
 
+// weakBit marks, in the byte of the source, an edge that does not count yet.
+const weakBit = 1 << 7
+
 // edge is one as it is stored.
 type edge struct {
 	graphrank.Edge
@@ -54,10 +63,15 @@ type edge struct {
 	// sights is how often it was seen, without decay: the third sight makes an
 	// edge observed although its count is a little below three by then.
 	sights uint32
+	weak   bool // not enough was seen of it yet: it is no part of the graph
 }
 
 func (e *edge) encode() []byte {
-	b := append(make([]byte, 0, edgeSize), byte(e.Type), byte(e.Source))
+	source := byte(e.Source)
+	if e.weak {
+		source |= weakBit
+	}
+	b := append(make([]byte, 0, edgeSize), byte(e.Type), source)
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.Count))
 	b = binary.LittleEndian.AppendUint64(b, unix(e.last))
 	return binary.LittleEndian.AppendUint32(b, e.sights)
@@ -66,10 +80,11 @@ func (e *edge) encode() []byte {
 // decodeEdge reads an edge with its count as of now.
 func (s *Store) decodeEdge(key, value []byte, now time.Time) (e edge, err error) {
 	from, to, ok := bytes.Cut(key, []byte{0})
-	if !ok || len(value) != edgeSize || value[0] > byte(graphrank.Dependency) || value[1] > byte(graphrank.Observed) {
+	if !ok || len(value) != edgeSize || value[0] > byte(graphrank.Dependency) || value[1]&^weakBit > byte(graphrank.Observed) {
 		return e, fmt.Errorf("the stored edge %.80q is damaged", key)
 	}
-	e.Edge = graphrank.Edge{From: string(from), To: string(to), Type: graphrank.Type(value[0]), Source: graphrank.Source(value[1])}
+	e.Edge = graphrank.Edge{From: string(from), To: string(to), Type: graphrank.Type(value[0]), Source: graphrank.Source(value[1] &^ weakBit)}
+	e.weak = value[1]&weakBit != 0
 	e.Count = math.Float64frombits(binary.LittleEndian.Uint64(value[2:]))
 	e.last = time.Unix(int64(binary.LittleEndian.Uint64(value[10:])), 0)
 	e.sights = binary.LittleEndian.Uint32(value[18:])
@@ -83,12 +98,16 @@ func (s *Store) decodeEdge(key, value []byte, now time.Time) (e edge, err error)
 }
 
 // seen counts a sight of e as it is now; an edge that is new or dead begins anew.
+// A weak sight does not change what a relation was told to be.
 func (e *edge) seen(s Sight, now time.Time) {
 	var one graphrank.Graph // which knows how types, sources and counts change
-	if alive(e.Edge) && e.From != "" {
+	if e.From != "" && e.alive(now) {
 		one.Set(e.Edge)
+		if s.Weak && !e.weak {
+			s.Type = e.Type
+		}
 	} else {
-		e.sights = 0
+		e.sights, e.weak = 0, s.Weak
 	}
 	e.Edge, e.last = one.Observe(s.From, s.To, s.Type), now
 	if e.sights < math.MaxUint32 {
@@ -97,10 +116,14 @@ func (e *edge) seen(s Sight, now time.Time) {
 	if e.sights >= graphrank.ObservedAfter {
 		e.Source = graphrank.Observed
 	}
+	e.weak = e.weak && s.Weak && e.sights < graphrank.ObservedAfter
 }
 
 // alive reports whether decay has left enough of an edge.
-func alive(e graphrank.Edge) bool {
+func (e *edge) alive(now time.Time) bool {
+	if e.weak && now.Sub(e.last) > weakLife {
+		return false
+	}
 	return e.Source == graphrank.Template || e.Count >= graphrank.MinCount
 }
 

@@ -88,7 +88,7 @@ func (s *Store) removing(fn func(*kv.Tx) (Forgotten, error)) (Forgotten, error) 
 		if m, err = readMeta(tx); err != nil {
 			return err
 		}
-		if m, err = s.putOverlay(tx, m); err != nil {
+		if m, err = s.putOverlay(tx, m, &news{}); err != nil {
 			return err
 		}
 		if f, err = fn(tx); err != nil {

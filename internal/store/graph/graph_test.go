@@ -76,11 +76,11 @@ func TestObserveAndReopen(t *testing.T) {
 	s := open(t, db, nil)
 	other := open(t, db, nil) // stands for another process
 	for range 3 {
-		if err := s.Observe(t.Context(), Sight{"a", "b", graphrank.Sequence}, Sight{"a", "a", graphrank.Sequence}); err != nil {
+		if err := s.Observe(t.Context(), Sight{From: "a", To: "b", Type: graphrank.Sequence}, Sight{From: "a", To: "a", Type: graphrank.Sequence}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := other.Observe(t.Context(), Sight{"b", "doc:x.md", graphrank.Dependency}, Sight{"b", "doc:x.md", graphrank.Dependency}); err != nil {
+	if err := other.Observe(t.Context(), Sight{From: "b", To: "doc:x.md", Type: graphrank.Dependency}, Sight{From: "b", To: "doc:x.md", Type: graphrank.Dependency}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"a>b sequence observed 3", "b>doc:x.md dependency inferred 2"}
@@ -90,13 +90,13 @@ func TestObserveAndReopen(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "doc:", "a\x00b", "a\nb", "a\xffb", strings.Repeat("x", MaxID+1)} {
-		if err := s.Observe(t.Context(), Sight{"a", bad, graphrank.Sequence}); err == nil {
+		if err := s.Observe(t.Context(), Sight{From: "a", To: bad, Type: graphrank.Sequence}); err == nil {
 			t.Errorf("id %.20q is accepted", bad)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Observe(ctx, Sight{"a", "c", graphrank.Sequence}); !errors.Is(err, context.Canceled) {
+	if err := s.Observe(ctx, Sight{From: "a", To: "c", Type: graphrank.Sequence}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a cancelled context: %v", err)
 	}
 	if got := edges(t, s); !slices.Equal(got, want) {
@@ -112,11 +112,11 @@ func TestDecay(t *testing.T) {
 	o := &Options{Now: c.now}
 	s := open(t, db, o)
 	for range 4 {
-		if err := s.Observe(t.Context(), Sight{"a", "b", graphrank.Sequence}); err != nil {
+		if err := s.Observe(t.Context(), Sight{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Observe(t.Context(), Sight{"x", "y", graphrank.Dependency}); err != nil {
+	if err := s.Observe(t.Context(), Sight{From: "x", To: "y", Type: graphrank.Dependency}); err != nil {
 		t.Fatal(err)
 	}
 	check := func(when string, want ...string) {
@@ -130,7 +130,7 @@ func TestDecay(t *testing.T) {
 	}
 	c.t = start.Add(90 * day)
 	check("a half-life later", "a>b sequence observed 2", "x>y dependency inferred 0.5")
-	if err := s.Observe(t.Context(), Sight{"a", "b", graphrank.Sequence}); err != nil {
+	if err := s.Observe(t.Context(), Sight{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
 		t.Fatal(err)
 	}
 	check("seen again", "a>b sequence observed 3", "x>y dependency inferred 0.5")
@@ -143,7 +143,7 @@ func TestDecay(t *testing.T) {
 		t.Errorf("after 300 days: %v, want one edge", got)
 	}
 	// A dead edge begins anew, and the others are gone from the file.
-	if err := s.Observe(t.Context(), Sight{"m", "n", graphrank.Sequence}); err != nil {
+	if err := s.Observe(t.Context(), Sight{From: "m", To: "n", Type: graphrank.Sequence}); err != nil {
 		t.Fatal(err)
 	}
 	if got := count(t, db, edgesBucket); got != 2 {
@@ -162,7 +162,7 @@ func TestThirdSightIsObserved(t *testing.T) {
 	s := open(t, openDB(t), &Options{Now: c.now})
 	for i, want := range []string{"a>b sequence inferred 1", "a>b sequence inferred 1.99", "a>b sequence observed 2.98"} {
 		c.t = start.Add(time.Duration(i) * day)
-		if err := s.Observe(t.Context(), Sight{"a", "b", graphrank.Sequence}); err != nil {
+		if err := s.Observe(t.Context(), Sight{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
 			t.Fatal(err)
 		}
 		if got := edges(t, s); len(got) != 1 || got[0] != want {
@@ -269,7 +269,7 @@ func TestLearnRemembers(t *testing.T) {
 		}
 	}
 	first, _ := s.Intents()
-	if err := s.Observe(t.Context(), Sight{"x", "y", graphrank.Sequence}); err != nil {
+	if err := s.Observe(t.Context(), Sight{From: "x", To: "y", Type: graphrank.Sequence}); err != nil {
 		t.Fatal(err)
 	}
 	if again, _ := s.Intents(); &again[0] != &first[0] {
@@ -373,13 +373,13 @@ func TestSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(r.Used(ctx, "a"))
+	must(r.Used(ctx, "doc:a.md"))
 	must(r.Query(ctx, "how to b"))
 	must(r.Used(ctx, "doc:b.md"))
 	must(r.Used(ctx, "doc:b.md"))
 	must(r.Query(ctx, "How to  b"))
 	must(r.Used(ctx, "doc:c.md"))
-	if got, want := edges(t, s), []string{"a>doc:b.md sequence inferred 1", "doc:b.md>doc:c.md sequence inferred 1"}; !slices.Equal(got, want) {
+	if got, want := edges(t, s), []string{"doc:a.md>doc:b.md sequence inferred 1", "doc:b.md>doc:c.md sequence inferred 1"}; !slices.Equal(got, want) {
 		t.Errorf("edges %v, want %v", got, want)
 	}
 	if got, _ := s.Intents(); len(got) != 0 {
@@ -391,7 +391,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("%v, %+v, want the first query with what was read", err, got)
 	}
 	c.t = start.Add(Gap + time.Minute) // much later: no edge from c.md, and the query is over
-	must(r.Used(ctx, "z"))
+	must(r.Used(ctx, "doc:z.md"))
 	must(r.Close(ctx))
 	must(r.Close(ctx))
 	if got := edges(t, s); len(got) != 2 {
@@ -402,7 +402,7 @@ func TestSession(t *testing.T) {
 	}
 	must(r.Query(ctx, "many"))
 	for i := range 3 * Window {
-		must(r.Used(ctx, fmt.Sprint("t", i)))
+		must(r.Used(ctx, fmt.Sprint("doc:t", i)))
 	}
 	must(r.Close(ctx))
 	if got, _ := s.Intents(); len(got) != 2 || len(got[1].Tools) != Window {
@@ -423,7 +423,7 @@ func TestWritersShareTransactions(t *testing.T) {
 	for range goroutines {
 		wg.Go(func() {
 			for range calls {
-				if err := s.Observe(t.Context(), Sight{"a", "b", graphrank.Sequence}); err != nil {
+				if err := s.Observe(t.Context(), Sight{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
 					t.Error(err)
 				}
 			}

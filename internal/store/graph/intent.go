@@ -11,8 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"cairn/graphrank"
 	"cairn/internal/kv"
 )
+
+// weakMark ends the record of an intent that does not count yet.
+const weakMark = 1
 
 // Intent is something that was asked for and the tools that served it.
 type Intent struct {
@@ -23,6 +27,28 @@ type Intent struct {
 	Edges [][2]int
 	Last  time.Time // when it was last seen, to the second
 	Count int       // how often, at least 1
+	// Weak intents were inferred from what an agent looked at, not told. They
+	// are not remembered, only counted, until they were seen three times.
+	Weak bool
+}
+
+// sameUse reports whether two intents say the same of the order of their tools.
+func (m *Intent) sameUse(o *Intent) bool {
+	return m.Text == o.Text && slices.Equal(m.Tools, o.Tools) && slices.Equal(m.Edges, o.Edges)
+}
+
+// again is m seen at now, after old, which known says there was. A weak sight does
+// not rewrite what was told.
+func (m *Intent) again(old Intent, known bool, now time.Time) Intent {
+	next := *m
+	if !known || old.Weak && now.Sub(old.Last) > weakLife {
+		old = Intent{Weak: m.Weak}
+	} else if m.Weak && !old.Weak {
+		next = old
+	}
+	next.Last, next.Count = now, old.Count+1
+	next.Weak = m.Weak && old.Weak && next.Count < graphrank.ObservedAfter
+	return next
 }
 
 // normal is the text that decides whether two intents are the same: lower
@@ -40,8 +66,8 @@ func (m *Intent) key() []byte {
 
 // appendIntent writes an intent: last sight (Unix seconds) and count as
 // unsigned varints, the text, the number of tools and each of them, the number of
-// edges and both ends of each. Texts follow their length in bytes; all numbers
-// are unsigned varints.
+// edges and both ends of each, and weakMark on those that are weak. Texts follow
+// their length in bytes; all numbers are unsigned varints.
 func appendIntent(b []byte, m *Intent) []byte {
 	text := func(s string) {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
@@ -55,6 +81,9 @@ func appendIntent(b []byte, m *Intent) []byte {
 	b = binary.AppendUvarint(b, uint64(len(m.Edges)))
 	for _, e := range m.Edges {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e[0])), uint64(e[1]))
+	}
+	if m.Weak {
+		b = append(b, weakMark)
 	}
 	return b
 }
@@ -97,6 +126,9 @@ func decodeIntent(b []byte) (m Intent, err error) {
 		bad = bad || max(e[0], e[1]) >= len(m.Tools)
 		m.Edges = append(m.Edges, e)
 	}
+	if m.Weak = len(b) == 1 && b[0] == weakMark; m.Weak {
+		b = nil
+	}
 	if bad || len(b) > 0 || len(m.Tools) == 0 {
 		return Intent{}, errIntent
 	}
@@ -104,8 +136,9 @@ func decodeIntent(b []byte) (m Intent, err error) {
 }
 
 // remember puts intents into the file; one that is known counts once more, and
-// its latest order, edges and spelling hold.
-func (s *Store) remember(tx *kv.Tx, meta *meta, intents []Intent, now time.Time) error {
+// its latest order, edges and spelling hold. It notes in n what becomes of the
+// memory.
+func (s *Store) remember(tx *kv.Tx, meta *meta, intents []Intent, now time.Time, n *news) error {
 	if len(intents) == 0 {
 		return nil
 	}
@@ -124,21 +157,26 @@ func (s *Store) remember(tx *kv.Tx, meta *meta, intents []Intent, now time.Time)
 	// In order, for the reason given in count; equal ones stay as they came.
 	slices.SortStableFunc(list, func(a, b keyed) int { return bytes.Compare(a.key, b.key) })
 	for _, one := range list {
-		m, key := one.Intent, one.key
-		m.Last, m.Count = now, 1
-		if value := b.Get(key); value == nil {
+		var old Intent
+		value := b.Get(one.key)
+		if value == nil {
 			meta.remembered++
-		} else if old, err := decodeIntent(value); err != nil {
+		} else if old, err = decodeIntent(value); err != nil {
 			return err
-		} else {
-			m.Count += old.Count
 		}
-		if err := b.Put(key, appendIntent(nil, &m)); err != nil {
+		m := one.again(old, value != nil, now)
+		n.intent(&old, value != nil, &m)
+		if err := b.Put(one.key, appendIntent(nil, &m)); err != nil {
 			return err
+		}
+		if !m.Weak {
+			meta.intents = meta.generation + 1
 		}
 	}
-	meta.intents = meta.generation + 1
-	_, err = s.bound(tx, meta)
+	evicted, err := s.bound(tx, meta)
+	if evicted > 0 {
+		meta.intents, n.partial = meta.generation+1, true
+	}
 	return err
 }
 
@@ -224,7 +262,7 @@ func (s *Store) Intents() ([]Intent, error) {
 				return true
 			}
 			var one Intent
-			if one, err = decodeIntent(value); err == nil {
+			if one, err = decodeIntent(value); err == nil && !one.Weak {
 				intents = append(intents, one)
 			}
 			return err == nil
@@ -235,7 +273,9 @@ func (s *Store) Intents() ([]Intent, error) {
 		return nil, fmt.Errorf("reading the memory of intents: %w", err)
 	}
 	for _, one := range s.over.intents {
-		intents = append(intents, one)
+		if !one.Weak {
+			intents = append(intents, one)
+		}
 	}
 	slices.SortFunc(intents, func(a, b Intent) int {
 		return cmp.Or(cmp.Compare(a.Text, b.Text), slices.Compare(a.Tools, b.Tools))

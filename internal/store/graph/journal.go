@@ -9,8 +9,12 @@ import (
 	"cairn/internal/kv"
 )
 
+// weakSight is added to the type of a weak sight in a record.
+const weakSight = 8
+
 // appendChange writes a change as a record of the journal: its time (Unix
-// seconds), the number of sights and of each its type and both ends, the number
+// seconds), the number of sights and of each its type, with weakSight added where
+// it is weak, and both ends, the number
 // of intents and each as appendIntent writes it, after its length. Texts follow
 // their length in bytes; all numbers are unsigned varints.
 func appendChange(b []byte, c change, now time.Time) []byte {
@@ -20,7 +24,11 @@ func appendChange(b []byte, c change, now time.Time) []byte {
 	b = binary.AppendUvarint(b, unix(now))
 	b = binary.AppendUvarint(b, uint64(len(c.sights)))
 	for _, s := range c.sights {
-		b = binary.AppendUvarint(b, uint64(s.Type))
+		t := uint64(s.Type)
+		if s.Weak {
+			t += weakSight
+		}
+		b = binary.AppendUvarint(b, t)
 		text(s.From)
 		text(s.To)
 	}
@@ -59,7 +67,11 @@ func decodeChange(b []byte) (c change, now time.Time, err error) {
 	now = time.Unix(int64(number()), 0)
 	for n := number(); n > 0 && !bad; n-- {
 		t := number()
-		s := Sight{From: text(), To: text(), Type: graphrank.Type(t)}
+		weak := t >= weakSight
+		if weak {
+			t -= weakSight
+		}
+		s := Sight{From: text(), To: text(), Type: graphrank.Type(t), Weak: weak}
 		bad = bad || t > uint64(graphrank.Dependency) || checkID(s.From) != nil || checkID(s.To) != nil
 		c.sights = append(c.sights, s)
 	}
@@ -79,6 +91,7 @@ type laid struct {
 	edges   map[[2]string]*edge
 	intents map[string]Intent
 	added   int // intents that were not known
+	news    news
 }
 
 // prepare finds out what a change makes of what is stored, and changes nothing.
@@ -115,8 +128,9 @@ func (s *Store) prepare(c change, now time.Time) (laid, error) {
 				o.added++
 			}
 		}
-		one.Last, one.Count = now, old.Count+1
-		o.intents[keys[i]] = one
+		next := one.again(old, known, now)
+		o.news.intent(&old, known, &next)
+		o.intents[keys[i]] = next
 	}
 	return o, nil
 }
@@ -174,15 +188,24 @@ func (s *Store) install(o laid) {
 		s.over = overlay{map[[2]string]*edge{}, map[string]Intent{}}
 	}
 	now := s.o.Now()
+	n := o.news
 	for pair, e := range o.edges {
 		s.over.edges[pair] = e
-		s.graph.Set(s.aged(e, now).Edge)
+		if !e.weak {
+			one := s.aged(e, now).Edge
+			s.graph.Set(one)
+			n.edges = append(n.edges, one)
+		}
 	}
 	for key, one := range o.intents {
 		s.over.intents[key] = one
 	}
 	s.meta.generation++
-	if s.meta.remembered += uint64(o.added); len(o.intents) > 0 {
-		s.meta.intents = s.meta.generation
+	s.meta.remembered += uint64(o.added)
+	for _, one := range o.intents {
+		if !one.Weak {
+			s.meta.intents = s.meta.generation
+		}
 	}
+	s.recent.add(s.meta.generation, n)
 }

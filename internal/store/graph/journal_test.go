@@ -64,6 +64,7 @@ func TestJournalIsTheSameGraph(t *testing.T) {
 		at := newPlace(t)
 		both := [2]*Store{at.open(t, o), at.open(t, o)}
 		id := func() string { return fmt.Sprint("tool", random.IntN(12)) }
+		var copied copyOf
 		for step := range 80 {
 			c.t = c.t.Add(time.Duration(random.IntN(40)) * time.Hour)
 			s := both[random.IntN(2)]
@@ -71,9 +72,13 @@ func TestJournalIsTheSameGraph(t *testing.T) {
 			what := ""
 			switch k := random.IntN(40); {
 			case k < 16:
-				sight := Sight{id(), id(), graphrank.Type(random.IntN(4))}
+				sight := Sight{From: id(), To: id(), Type: graphrank.Type(random.IntN(4)), Weak: random.IntN(3) == 0}
 				what = fmt.Sprint(sight)
 				work = func(s *Store) error { return s.Observe(t.Context(), sight, sight) }
+			case k < 20:
+				m := Intent{Text: fmt.Sprint("Intent ", random.IntN(6)), Tools: []string{id()}, Weak: true}
+				what = fmt.Sprint(m)
+				work = func(s *Store) error { return s.write(t.Context(), change{intents: []Intent{m}}) }
 			case k < 30:
 				tr := Trace{Intent: fmt.Sprint("Intent ", random.IntN(60)), Calls: []Call{{Tool: id()}, {Tool: id()}, {Tool: id()}}}
 				what = fmt.Sprint(tr)
@@ -134,9 +139,68 @@ func TestJournalIsTheSameGraph(t *testing.T) {
 					t.Fatalf("seed %d, step %d (%s): intents differ:\n%s", seed, step, what, diff)
 				}
 			}
+			copied.bring(t, both[0])
+			if diff := cmp.Diff(uncounted(edges(t, both[0])), copied.edges()); diff != "" {
+				t.Fatalf("seed %d, step %d (%s): a copy differs:\n%s", seed, step, what, diff)
+			}
+			if diff := cmp.Diff(keysOf(intentsOf(t, both[0])), keysOf(copied.intents)); diff != "" {
+				t.Fatalf("seed %d, step %d (%s): a copy's intents differ:\n%s", seed, step, what, diff)
+			}
 			if err := fresh.Close(); err != nil {
 				t.Fatal(err)
 			}
 		}
+		if copied.kept == 0 || copied.made == 0 {
+			t.Errorf("a copy was made %d times anew and brought up to date %d times, want both", copied.made, copied.kept)
+		}
 	}
+}
+
+// copyOf is a copy of a store that follows it by Since.
+type copyOf struct {
+	generation uint64
+	graph      *graphrank.Graph
+	intents    []Intent
+	made, kept int
+}
+
+func (c *copyOf) bring(t *testing.T, s *Store) {
+	t.Helper()
+	news, ok, err := s.Since(c.generation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok && c.graph != nil {
+		c.kept++
+		c.intents = append(c.intents, news.Intents...)
+	} else {
+		c.made++
+		c.graph, c.intents = &graphrank.Graph{}, intentsOf(t, s)
+		if err := s.Read(func(g *graphrank.Graph) error {
+			news.Edges = slices.Collect(g.Edges())
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range news.Edges {
+		c.graph.Set(e)
+	}
+	c.generation = news.Generation
+}
+
+func (c *copyOf) edges() (list []string) {
+	for e := range c.graph.Edges() {
+		list = append(list, fmt.Sprintf("%s>%s %v %v", e.From, e.To, e.Type, e.Source))
+	}
+	return list
+}
+
+// keysOf are intents without when and how often.
+func keysOf(list []Intent) (keys []string) {
+	for _, m := range list {
+		keys = append(keys, fmt.Sprint(m.Text, m.Tools, m.Edges))
+	}
+	slices.Sort(keys)
+	return keys
 }

@@ -16,7 +16,7 @@ func readMeta(tx *kv.Tx) (m meta, err error) {
 			*field = binary.LittleEndian.Uint64(v)
 		}
 	}
-	if m.version != 0 && m.version != version {
+	if m.version > version {
 		return m, &FormatError{m.version, version}
 	}
 	return m, nil

@@ -105,6 +105,7 @@ func (s *Store) readBase() error {
 		defer s.mu.Unlock()
 		if s.graph == nil || s.meta == have && s.base == base { // else a write overtook this view
 			s.graph, s.meta, s.base, s.loaded = g, m, m, now
+			s.recent = recent{from: m.generation}
 			s.over, s.end, s.mark = overlay{}, 0, kv.JournalMark{}
 		}
 		return nil
@@ -116,6 +117,7 @@ func (s *Store) readBase() error {
 	defer s.mu.Unlock()
 	if s.graph == nil || !seen && !known { // nothing was ever stored in it
 		s.graph, s.meta, s.base, s.loaded = &graphrank.Graph{}, meta{}, meta{}, now
+		s.recent = recent{}
 		s.over, s.end, s.mark = overlay{}, 0, kv.JournalMark{}
 	}
 	return nil
@@ -162,7 +164,7 @@ func (s *Store) load(tx *kv.Tx, now time.Time) (*graphrank.Graph, error) {
 	g := &graphrank.Graph{}
 	b.ForEach(func(key, value []byte) bool {
 		var e edge
-		if e, err = s.decodeEdge(key, value, now); err == nil && alive(e.Edge) {
+		if e, err = s.decodeEdge(key, value, now); err == nil && e.alive(now) && !e.weak {
 			g.Set(e.Edge)
 		}
 		return err == nil

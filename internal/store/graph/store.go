@@ -22,11 +22,13 @@
 // and at Close, it is folded into the database. A large change, and forgetting,
 // go to the database at once, with what the journal holds.
 //
-// # Format, version 1
+// # Format, version 2
+//
+// Version 1 had no weak edges and intents; it is read as it is.
 //
 // A record of the journal is written by appendChange. In the database:
 //
-//	bucket "edges"    from 0x00 to -> type (1 byte), source (1 byte), count (8 bytes,
+//	bucket "edges"    from 0x00 to -> type (1 byte), source, with weakBit (1 byte), count (8 bytes,
 //	                  float64), last sight (8 bytes, Unix seconds), sights (4 bytes); all
 //	                  little-endian
 //	bucket "intents"  first 16 bytes of a SHA-256 of the normalised intent and its
@@ -53,7 +55,7 @@ import (
 )
 
 const (
-	version       = 1
+	version       = 2
 	edgesBucket   = "edges"
 	intentsBucket = "intents"
 	metaBucket    = "usage"
@@ -117,6 +119,7 @@ type Store struct {
 	end    int64 // of the journal as it was read
 	over   overlay
 	loaded time.Time
+	recent recent
 	// intents are what Intents has returned, intGen their generation; 0 before
 	// they were read.
 	intents []Intent
@@ -251,18 +254,19 @@ func (s *Store) update(c change) error {
 // journal and brings memory up to date. The journal, if any, is locked and read.
 func (s *Store) fold(c change, now time.Time) error {
 	var before, after meta
-	var edges []graphrank.Edge
+	var n news
 	err := s.db.Update(func(tx *kv.Tx) (err error) {
+		n = news{}
 		if before, err = readMeta(tx); err != nil {
 			return err
 		}
-		if after, err = s.putOverlay(tx, before); err != nil {
+		if after, err = s.putOverlay(tx, before, &n); err != nil {
 			return err
 		}
-		if edges, err = s.count(tx, c.sights, now); err != nil {
+		if n.edges, err = s.count(tx, c.sights, now); err != nil {
 			return err
 		}
-		if err := s.remember(tx, &after, c.intents, now); err != nil {
+		if err := s.remember(tx, &after, c.intents, now, &n); err != nil {
 			return err
 		}
 		if err := s.sweep(tx, &after, now); err != nil {
@@ -279,8 +283,11 @@ func (s *Store) fold(c change, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.graph != nil && s.base.generation == before.generation {
-		for _, e := range edges {
+		for _, e := range n.edges {
 			s.graph.Set(e)
+		}
+		if after.generation != s.meta.generation {
+			s.recent.add(after.generation, n)
 		}
 		s.meta, s.base = after, after
 	} // else another process wrote in between; the next reader loads anew
@@ -298,7 +305,7 @@ func (s *Store) emptied(m meta) error {
 
 // putOverlay writes what the journal holds into the database, whose meta is m,
 // and returns the meta with it.
-func (s *Store) putOverlay(tx *kv.Tx, m meta) (meta, error) {
+func (s *Store) putOverlay(tx *kv.Tx, m meta, n *news) (meta, error) {
 	if s.o.Journal == nil {
 		return m, nil
 	}
@@ -309,9 +316,7 @@ func (s *Store) putOverlay(tx *kv.Tx, m meta) (meta, error) {
 	if err != nil {
 		return m, err
 	}
-	for _, pair := range slices.SortedFunc(maps.Keys(s.over.edges), func(a, b [2]string) int {
-		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
-	}) {
+	for _, pair := range sortedPairs(s.over.edges) {
 		if err := edges.Put(edgeKey(pair[0], pair[1]), s.over.edges[pair].encode()); err != nil {
 			return m, err
 		}
@@ -327,9 +332,9 @@ func (s *Store) putOverlay(tx *kv.Tx, m meta) (meta, error) {
 		}
 	}
 	m.generation, m.intents, m.remembered, m.epoch = s.meta.generation, s.meta.intents, s.meta.remembered, m.epoch+1
-	n, err := s.bound(tx, &m)
-	if n > 0 {
-		m.intents = m.generation + 1
+	evicted, err := s.bound(tx, &m)
+	if evicted > 0 {
+		m.intents, n.partial = m.generation+1, true
 	}
 	return m, err
 }
@@ -362,7 +367,8 @@ func (s *Store) tidy() error {
 	return s.fold(change{}, s.o.Now())
 }
 
-// count adds the sights to the edges in the file and returns those that changed.
+// count adds the sights to the edges in the file and returns those of the graph
+// that changed.
 func (s *Store) count(tx *kv.Tx, sights []Sight, now time.Time) ([]graphrank.Edge, error) {
 	b, err := tx.Bucket(edgesBucket)
 	if err != nil {
@@ -390,19 +396,26 @@ func (s *Store) count(tx *kv.Tx, sights []Sight, now time.Time) ([]graphrank.Edg
 	// In order: a page splits when the transaction ends, and until then an
 	// insertion in its middle moves all that follows.
 	edges := make([]graphrank.Edge, 0, len(changed))
-	for _, e := range changed {
-		edges = append(edges, e.Edge)
-	}
-	slices.SortFunc(edges, func(a, b graphrank.Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
-	for _, e := range edges {
-		if err := b.Put(edgeKey(e.From, e.To), changed[[2]string{e.From, e.To}].encode()); err != nil {
+	for _, pair := range sortedPairs(changed) {
+		e := changed[pair]
+		if err := b.Put(edgeKey(e.From, e.To), e.encode()); err != nil {
 			return nil, err
+		}
+		if !e.weak {
+			edges = append(edges, e.Edge)
 		}
 	}
 	return edges, nil
 }
 
-// sweep removes dead edges from the file, once a day.
+func sortedPairs(edges map[[2]string]*edge) [][2]string {
+	return slices.SortedFunc(maps.Keys(edges), func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	})
+}
+
+// sweep removes dead edges, and weak intents that nothing came of, from the file,
+// once a day.
 func (s *Store) sweep(tx *kv.Tx, m *meta, now time.Time) error {
 	last := time.Unix(int64(m.swept), 0)
 	if m.swept != 0 && now.Sub(last) < refresh {
@@ -411,7 +424,15 @@ func (s *Store) sweep(tx *kv.Tx, m *meta, now time.Time) error {
 	m.swept = unix(now)
 	_, err := deleteWhere(tx, edgesBucket, func(key, value []byte) (bool, error) {
 		e, err := s.decodeEdge(key, value, now)
-		return !alive(e.Edge), err
+		return !e.alive(now), err
 	})
+	if err != nil {
+		return err
+	}
+	n, err := deleteWhere(tx, intentsBucket, func(_, value []byte) (bool, error) {
+		one, err := decodeIntent(value)
+		return one.Weak && now.Sub(one.Last) > weakLife, err
+	})
+	m.remembered -= min(m.remembered, uint64(n))
 	return err
 }

@@ -78,7 +78,7 @@ func (t *Trace) Sights() []Sight {
 	add := func(from, to string, typ graphrank.Type) {
 		if pair := [2]string{from, to}; from != to && !seen[pair] {
 			seen[pair] = true
-			sights = append(sights, Sight{from, to, typ})
+			sights = append(sights, Sight{From: from, To: to, Type: typ})
 		}
 	}
 	for _, e := range t.Edges {
