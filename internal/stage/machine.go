@@ -164,6 +164,19 @@ func Step(s *State, e Event) (*State, *Effects, error) {
 	return n, fx, nil
 }
 
+// Restore is the transition of an unfinished task whose active copy was lost. It
+// goes on as it is; only what the lost copy went on to counts no more, which
+// the new generation tells apart.
+func Restore(s *State, at time.Time) (*State, *Effects) {
+	n := s.clone()
+	n.Machine.Version++
+	n.Machine.Generation++
+	if at = clock(at); at.After(n.UpdatedAt) {
+		n.UpdatedAt = at
+	}
+	return n, n.effects(Restored, n.Current, n.Machine.Run, Event{At: n.UpdatedAt}, "")
+}
+
 // admit refuses events that do not fit the state.
 func admit(s *State, e Event) error {
 	m := &s.Machine

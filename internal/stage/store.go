@@ -106,7 +106,11 @@ type Queue interface {
 // All its methods are idempotent.
 type Archive interface {
 	// Record keeps transitions: the newest state and the entries of each task.
+	// Those of a generation that is over are passed over.
 	Record(ctx context.Context, all ...Record) error
+	// Resume begins a new generation of those of the tasks that have not ended, for a
+	// store that has lost them: it applies Restore and records that.
+	Resume(ctx context.Context, at time.Time, ids ...string) ([]*State, error)
 	// Unfinished returns tasks that have not ended, by id, beginning after one.
 	Unfinished(ctx context.Context, after string, limit int) ([]*State, error)
 	Load(ctx context.Context, id string) (*State, error)

@@ -104,7 +104,9 @@ type Machine struct {
 	// Applied are the ids of the events that had an effect. The machine has
 	// an end, so there are some dozens at most.
 	Applied []string `json:"applied,omitempty"`
-	Rules   Rules    `json:"rules"`
+	// Generation counts how often the task was restored from an archive.
+	Generation int   `json:"generation,omitempty"`
+	Rules      Rules `json:"rules"`
 }
 
 // Rules are the numbers a task is run by. They are fixed at its creation.
@@ -196,6 +198,7 @@ const (
 	Reinvoked Action = "reinvoke" // moderation sent the task back
 	Inserted  Action = "insert"   // web_search was inserted
 	Stopped   Action = "abort"
+	Restored  Action = "restore" // from the archive; nothing about the task is new
 )
 
 // Encode is the JSON that stores keep of a State or an Entry. Unlike

@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"cairn/internal/kv"
 	"cairn/internal/stage"
@@ -23,9 +25,10 @@ func (a *Archive) Record(ctx context.Context, all ...stage.Record) error {
 			if err != nil {
 				return &brokenError{err}
 			}
-			if old == nil || old.Machine.Version < r.State.Machine.Version {
+			switch {
+			case old == nil || older(old.Machine, r.State.Machine):
 				err = put(tx, old, r.State, &stage.Effects{Entry: r.Entry})
-			} else {
+			case old.Machine.Generation == r.State.Machine.Generation:
 				err = putEntry(tx, r.Entry)
 			}
 			if err != nil {
@@ -34,6 +37,33 @@ func (a *Archive) Record(ctx context.Context, all ...stage.Record) error {
 		}
 		return nil
 	})
+}
+
+func older(a, b stage.Machine) bool {
+	return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Version, b.Version)) < 0
+}
+
+// Resume implements stage.Archive.
+func (a *Archive) Resume(ctx context.Context, at time.Time, ids ...string) ([]*stage.State, error) {
+	list := []*stage.State{}
+	err := a.update(ctx, func(tx *kv.Tx) error {
+		for _, id := range ids {
+			old, err := load(tx, id)
+			if err != nil {
+				return &brokenError{err}
+			}
+			if old == nil || old.Status.Final() {
+				continue
+			}
+			st, fx := stage.Restore(old, at)
+			if err := put(tx, old, st, fx); err != nil {
+				return err
+			}
+			list = append(list, st)
+		}
+		return nil
+	})
+	return list, err
 }
 
 // Unfinished implements stage.Archive.

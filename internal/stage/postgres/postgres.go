@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,6 +88,10 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// patience is how long one call may take: a server that has stopped answering
+// counts as not reachable.
+const patience = 10 * time.Second
+
 // fail names the server in errors of the connection, and leaves others alone.
 func (s *Store) fail(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
@@ -113,16 +118,19 @@ func passing(code string) bool {
 }
 
 const put = `
-INSERT INTO task_histories (task_id, user_id, template, status, current_stage, run, version, started_at, updated_at, deadline, resend_at, state)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+INSERT INTO task_histories (task_id, user_id, template, status, current_stage, run, generation, version, started_at, updated_at, deadline, resend_at, state)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 ON CONFLICT (task_id) DO UPDATE SET
-  status = excluded.status, current_stage = excluded.current_stage, run = excluded.run, version = excluded.version,
+  status = excluded.status, current_stage = excluded.current_stage, run = excluded.run, generation = excluded.generation, version = excluded.version,
   updated_at = excluded.updated_at, deadline = excluded.deadline, resend_at = excluded.resend_at, state = excluded.state
-WHERE task_histories.version < excluded.version`
+WHERE (task_histories.generation, task_histories.version) < (excluded.generation, excluded.version)`
 
+// logRow comes after put, which has locked the task's row: nobody begins another
+// generation in between.
 const logRow = `
 INSERT INTO task_stage_logs (task_id, version, ts, stage, action, status, detail, event_id, worker, run)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`
+SELECT $1, $2::bigint, $3::timestamptz, $4, $5, $6, $7, $8, $9, $10::integer
+WHERE NOT EXISTS (SELECT FROM task_histories WHERE task_id = $1 AND generation > $11) ON CONFLICT DO NOTHING`
 
 func queue(b *pgx.Batch, r stage.Record) error {
 	st, e := r.State, r.Entry
@@ -137,13 +145,18 @@ func queue(b *pgx.Batch, r stage.Record) error {
 	if _, ok := st.Job(); ok {
 		resend = new(st.UpdatedAt.Add(stage.ResendAfter))
 	}
-	b.Queue(put, st.ID, st.UserID, st.Template, st.Status, st.Current, st.Machine.Run, st.Machine.Version, st.StartedAt, st.UpdatedAt, deadline, resend, string(text))
-	b.Queue(logRow, e.TaskID, e.Version, e.At, e.Stage, e.Action, e.Status, e.Detail, e.Event, e.Worker, e.Run)
+	b.Queue(put, st.ID, st.UserID, st.Template, st.Status, st.Current, st.Machine.Run, st.Machine.Generation, st.Machine.Version, st.StartedAt, st.UpdatedAt, deadline, resend, string(text))
+	b.Queue(logRow, e.TaskID, e.Version, e.At, e.Stage, e.Action, e.Status, e.Detail, e.Event, e.Worker, e.Run, st.Machine.Generation)
 	return nil
 }
 
 // Record implements stage.Archive.
 func (s *Store) Record(ctx context.Context, all ...stage.Record) error {
+	// Several that record the same tasks take them in the same order.
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b stage.Record) int { return strings.Compare(a.State.ID, b.State.ID) })
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	b := &pgx.Batch{} // one transaction
 	for _, r := range all {
 		if err := queue(b, r); err != nil {
@@ -153,21 +166,46 @@ func (s *Store) Record(ctx context.Context, all ...stage.Record) error {
 	return s.fail(s.pool.SendBatch(ctx, b).Close())
 }
 
+// Resume implements stage.Archive.
+func (s *Store) Resume(ctx context.Context, at time.Time, ids ...string) ([]*stage.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	list := []*stage.State{}
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT state FROM task_histories WHERE task_id = ANY($1) AND deadline IS NOT NULL ORDER BY task_id FOR UPDATE`, ids)
+		if err != nil {
+			return err
+		}
+		found, err := pgx.CollectRows(rows, state)
+		if err != nil {
+			return err
+		}
+		b := &pgx.Batch{}
+		for _, old := range found {
+			st, fx := stage.Restore(old, at)
+			list = append(list, st)
+			if err := queue(b, stage.Record{State: st, Entry: fx.Entry}); err != nil {
+				return err
+			}
+		}
+		return tx.SendBatch(ctx, b).Close()
+	})
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	return list, nil
+}
+
 // Create implements stage.Store.
 func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	b := &pgx.Batch{}
 	if err := queue(b, stage.Record{State: st, Entry: fx.Entry}); err != nil {
 		return err
 	}
 	return s.fail(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// Two that make the same id meet here: the second waits for the first.
-		var made bool
-		if err := tx.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM task_histories WHERE task_id = $1) AND pg_advisory_xact_lock(hashtextextended($1, 0)) IS NOT NULL AND NOT EXISTS (SELECT FROM task_histories WHERE task_id = $1)`, st.ID).Scan(&made); err != nil {
-			return err
-		}
-		if !made {
-			return stage.Exists(st.ID)
-		}
+		// Of two that make the same id the second waits for the first, and puts no row.
 		results := tx.SendBatch(ctx, b)
 		tag, err := results.Exec()
 		if err := errors.Join(err, results.Close()); err != nil {
@@ -182,6 +220,8 @@ func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) 
 
 // Update implements stage.Store.
 func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *stage.State, fx *stage.Effects, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		old, err := scan(tx.QueryRow(ctx, `SELECT state FROM task_histories WHERE task_id = $1 FOR UPDATE`, id), id)
 		if err != nil {
@@ -224,6 +264,8 @@ func parse(text string) (*stage.State, error) {
 
 // Load implements stage.Store.
 func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	st, err := scan(s.pool.QueryRow(ctx, `SELECT state FROM task_histories WHERE task_id = $1`, id), id)
 	return st, s.fail(err)
 }
@@ -240,22 +282,28 @@ func (s *Store) Unfinished(ctx context.Context, after string, limit int) ([]*sta
 }
 
 func (s *Store) states(ctx context.Context, query string, args ...any) ([]*stage.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	rows, err := s.pool.Query(ctx, query, args...)
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	list, err := pgx.AppendRows([]*stage.State{}, rows, func(row pgx.CollectableRow) (*stage.State, error) {
-		var text string
-		if err := row.Scan(&text); err != nil {
-			return nil, err
-		}
-		return parse(text)
-	})
+	list, err := pgx.AppendRows([]*stage.State{}, rows, state)
 	return list, s.fail(err)
+}
+
+func state(row pgx.CollectableRow) (*stage.State, error) {
+	var text string
+	if err := row.Scan(&text); err != nil {
+		return nil, err
+	}
+	return parse(text)
 }
 
 // Due implements stage.Store.
 func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	rows, err := s.pool.Query(ctx, `SELECT task_id FROM task_histories WHERE deadline <= $1 ORDER BY deadline LIMIT $2`, now, limit)
 	if err != nil {
 		return nil, s.fail(err)
@@ -266,6 +314,8 @@ func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]string, er
 
 // Unsent implements stage.Store.
 func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) ([]stage.Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	rows, err := s.pool.Query(ctx, `SELECT task_id, current_stage, run FROM task_histories WHERE resend_at <= $1 ORDER BY resend_at LIMIT $2`, now, limit)
 	if err != nil {
 		return nil, s.fail(err)
@@ -279,6 +329,8 @@ func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) ([]stage.J
 
 // Postpone implements stage.Store.
 func (s *Store) Postpone(ctx context.Context, until time.Time, jobs ...stage.Job) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	b := &pgx.Batch{}
 	for _, j := range jobs {
 		b.Queue(`UPDATE task_histories SET resend_at = $1 WHERE task_id = $2 AND run = $3 AND resend_at IS NOT NULL`, until, j.TaskID, j.Run)
@@ -288,6 +340,8 @@ func (s *Store) Postpone(ctx context.Context, until time.Time, jobs ...stage.Job
 
 // Log implements stage.Store.
 func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	rows, err := s.pool.Query(ctx, `SELECT task_id, version, ts, stage, action, status, detail, event_id, worker, run FROM task_stage_logs WHERE task_id = $1 ORDER BY version`, id)
 	if err != nil {
 		return nil, s.fail(err)
@@ -305,6 +359,8 @@ func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 
 // Clean implements stage.Store. There is one copy only: it goes with KeepArchive.
 func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	tag, err := s.pool.Exec(ctx, `DELETE FROM task_histories WHERE deadline IS NULL AND updated_at <= $1`, now.Add(-stage.KeepArchive))
 	return int(tag.RowsAffected()), s.fail(err)
 }

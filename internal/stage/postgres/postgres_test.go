@@ -98,6 +98,52 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// TestResume: after a task was restored, records of the copy before it are passed
+// over, in the state and in the log; what has ended is not restored.
+func TestResume(t *testing.T) {
+	s := open(t, database(t))
+	ctx := t.Context()
+	step := func(st *stage.State, worker string) stage.Record {
+		e := stagetest.Next(st, time.Now())
+		e.Worker = worker
+		st, fx, err := stage.Step(st, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stage.Record{State: st, Entry: fx.Entry}
+	}
+	record := func(r stage.Record) {
+		if err := s.Record(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := stagetest.Make(t, s, stage.Request{ID: "a", At: time.Now()}), stagetest.Make(t, s, stage.Request{ID: "b", At: time.Now()})
+	stagetest.Apply(t, s, b.ID, stage.Event{Kind: stage.Abort, At: time.Now()})
+	late := step(a, "lost")
+	later := step(late.State, "lost")
+	list, err := s.Resume(ctx, time.Now(), "a", "b", "nobody")
+	if err != nil || len(list) != 1 || list[0].ID != "a" || list[0].Machine.Version != 2 || list[0].Machine.Generation != 1 {
+		t.Fatalf("restored: %+v, %v", list, err)
+	}
+	record(late)
+	found := step(list[0], "found")
+	record(found)
+	record(later)
+	got, err := s.Load(ctx, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stagetest.Same(t, "in the archive", got, found.State)
+	entries, err := s.Log(ctx, "a")
+	var lines []string
+	for _, e := range entries {
+		lines = append(lines, fmt.Sprint(e.Version, e.Action, e.Worker))
+	}
+	if got := strings.Join(lines, ", "); err != nil || got != "1create, 2restore, 3startfound" {
+		t.Errorf("the log says %s, %v", got, err)
+	}
+}
+
 // TestUnreachable: the error names host and port, and no password.
 func TestUnreachable(t *testing.T) {
 	for _, at := range []string{"postgres://ann:geheim@127.0.0.1:1/x", "postgres://ann:geheim@[::bad/x", "host=127.0.0.1 port=1 password=geheim user=ann"} {

@@ -15,7 +15,7 @@
 //	stage:ended             sorted set of ids by end
 //	stage:outbox            hash "id|version" -> record the archive does not have yet
 //	stage:epoch             set once this Redis holds what the archive has unfinished
-//	stage:rebuilding        held by who fills an empty Redis
+//	stage:restoring         held by who brings tasks back from the archive
 //
 // Times are milliseconds since 1970. Transitions are published on the channels
 // ai:progress:{id} and, with a stage's end, ai:{intent,embedding,execution,
@@ -24,7 +24,10 @@
 // A transition is one transaction in Redis, which decides between workers; it
 // holds its record in the outbox until the archive has it. A Redis that comes
 // back empty lacks stage:epoch and is filled from the archive before anything
-// else is done with it.
+// else is done with it. What is restored begins a new generation in the archive,
+// so that a record of the lost copy which comes late is not mixed with what
+// follows. A Redis that comes back with an old copy is not noticed: keep its
+// append-only file on.
 package redis
 
 import (
@@ -41,6 +44,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"cairn/internal/stage"
 )
@@ -67,12 +71,12 @@ type Store struct {
 var _ stage.Store = (*Store)(nil)
 
 const (
-	keyDue     = "stage:due"
-	keyResend  = "stage:resend"
-	keyEnded   = "stage:ended"
-	keyOutbox  = "stage:outbox"
-	keyEpoch   = "stage:epoch"
-	keyRebuild = "stage:rebuilding"
+	keyDue    = "stage:due"
+	keyResend = "stage:resend"
+	keyEnded  = "stage:ended"
+	keyOutbox = "stage:outbox"
+	keyEpoch  = "stage:epoch"
+	keyLease  = "stage:restoring"
 
 	keepUser = 1200 * time.Second
 )
@@ -84,7 +88,9 @@ func Open(ctx context.Context, url string, archive stage.Archive, o *Options) (*
 		return nil, errors.New("the address of Redis is not valid, want redis://:PASSWORD@HOST:PORT/0")
 	}
 	config.DialTimeout, config.ReadTimeout, config.WriteTimeout = 2*time.Second, 5*time.Second, 5*time.Second
-	config.MaxRetries = 1
+	config.MaxRetries, config.DialerRetries = 1, 1 // the callers try again, and know how often
+	config.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	quieten()
 	host, port, err := net.SplitHostPort(config.Addr)
 	if err != nil {
 		host, port = config.Addr, "6379"
@@ -108,6 +114,14 @@ func Open(ctx context.Context, url string, archive stage.Archive, o *Options) (*
 	s.flusher.Go(func() { s.keepFlushing(flushing, every) })
 	return s, nil
 }
+
+// quieten keeps the client's own lines from standard error: what matters in
+// them is in the errors that it returns. It has one logger for the process.
+var quieten = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 // Close ends what goes on in the background and closes the connections.
 func (s *Store) Close() error {
@@ -179,9 +193,9 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 	}
 	err = s.transact(ctx, id, change)
 	if missing {
-		var old *stage.State
-		if old, err = s.archive.Load(ctx, id); err != nil {
-			return nil, nil, err
+		old, failed := s.archive.Load(ctx, id)
+		if failed != nil {
+			return nil, nil, failed
 		}
 		if old.Status.Final() {
 			if _, _, err = fn(old); err == nil {
@@ -189,7 +203,7 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 			}
 			return nil, nil, err
 		}
-		if err = s.restore(ctx, old); err == nil {
+		if err = s.adopt(ctx, id); err == nil {
 			err = s.transact(ctx, id, change)
 		}
 	}
@@ -204,11 +218,14 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 // transaction that fails, and is tried again, when anybody comes in between.
 func (s *Store) transact(ctx context.Context, id string, fn stage.Change) error {
 	for n := 0; ; n++ {
-		err := s.ensure(ctx)
-		if err == nil {
-			err = s.client.Watch(ctx, func(tx *redis.Tx) error { return s.attempt(ctx, tx, id, fn) }, taskKey(id), keyEpoch)
+		err := s.client.Watch(ctx, func(tx *redis.Tx) error { return s.attempt(ctx, tx, id, fn) }, taskKey(id), keyEpoch)
+		if errors.Is(err, errEmpty) {
+			if err = s.ensure(ctx); err != nil {
+				return err
+			}
+			continue
 		}
-		if !errors.Is(err, redis.TxFailedErr) && !errors.Is(err, errEmpty) {
+		if !errors.Is(err, redis.TxFailedErr) {
 			return s.fail(err)
 		}
 		select { // the more often it was lost, the longer others are given way
@@ -219,8 +236,8 @@ func (s *Store) transact(ctx context.Context, id string, fn stage.Change) error 
 	}
 }
 
-// errEmpty is found in between by a transaction on a Redis that was emptied.
-var errEmpty = errors.New("it holds nothing any more")
+// errEmpty is found by a transaction on a Redis that is not filled yet.
+var errEmpty = errors.New("it holds nothing")
 
 func (s *Store) attempt(ctx context.Context, tx *redis.Tx, id string, fn stage.Change) error {
 	values, err := tx.MGet(ctx, taskKey(id), keyEpoch).Result()
@@ -331,155 +348,6 @@ func asAny(list []string) []any {
 	return out
 }
 
-func outboxField(e stage.Entry) string { return e.TaskID + "|" + strconv.FormatInt(e.Version, 10) }
-
-// record brings a transition to the archive. When it cannot, the outbox still
-// has it; the transition counts either way.
-func (s *Store) record(ctx context.Context, r stage.Record) {
-	ctx = context.WithoutCancel(ctx)
-	if err := s.archive.Record(ctx, r); err != nil {
-		s.log.Warn("archiving a transition, which is tried again", "task", r.State.ID, "error", err)
-		return
-	}
-	if err := s.client.HDel(ctx, keyOutbox, outboxField(r.Entry)).Err(); err != nil {
-		s.log.Warn("clearing the outbox, which is tried again", "task", r.State.ID, "error", s.fail(err))
-	}
-}
-
-// flushed is how many records go to the archive at once.
-const flushed = 200
-
-// Flush brings what is in the outbox to the archive.
-func (s *Store) Flush(ctx context.Context) error {
-	for cursor := uint64(0); ; {
-		pairs, next, err := s.client.HScan(ctx, keyOutbox, cursor, "", flushed).Result()
-		if err != nil {
-			return s.fail(err)
-		}
-		var fields []string
-		var records []stage.Record
-		for i := 0; i+1 < len(pairs); i += 2 {
-			var r stage.Record
-			if err := json.Unmarshal([]byte(pairs[i+1]), &r); err != nil {
-				return fmt.Errorf("reading the outbox: %w", err)
-			}
-			fields, records = append(fields, pairs[i]), append(records, r)
-		}
-		if len(records) > 0 {
-			if err := s.archive.Record(ctx, records...); err != nil {
-				return err
-			}
-			if err := s.client.HDel(ctx, keyOutbox, fields...).Err(); err != nil {
-				return s.fail(err)
-			}
-		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-	}
-}
-
-func (s *Store) keepFlushing(ctx context.Context, every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		err := s.ensure(ctx)
-		if err == nil {
-			err = s.Flush(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			s.log.Warn("bringing transitions to the archive", "error", err)
-		}
-	}
-}
-
-// The bounds of filling an empty Redis.
-const (
-	rebuildLease = 30 * time.Second
-	rebuildPage  = 500
-)
-
-// ensure fills a Redis that does not hold what the archive has unfinished: a
-// new one, or one that has lost its memory.
-func (s *Store) ensure(ctx context.Context) error {
-	for {
-		n, err := s.client.Exists(ctx, keyEpoch).Result()
-		if err != nil || n == 1 {
-			return s.fail(err)
-		}
-		mine, err := s.client.SetNX(ctx, keyRebuild, "1", rebuildLease).Result()
-		if err != nil {
-			return s.fail(err)
-		}
-		if mine {
-			return s.rebuild(ctx)
-		}
-		select { // somebody else is at it
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (s *Store) rebuild(ctx context.Context) error {
-	total := 0
-	for after := ""; ; {
-		page, err := s.archive.Unfinished(ctx, after, rebuildPage)
-		if err != nil {
-			return errors.Join(err, s.client.Del(context.WithoutCancel(ctx), keyRebuild).Err())
-		}
-		for _, st := range page {
-			if err := s.restore(ctx, st); err != nil {
-				return err
-			}
-			after = st.ID
-		}
-		total += len(page)
-		if len(page) < rebuildPage {
-			break
-		}
-		if err := s.client.Expire(ctx, keyRebuild, rebuildLease).Err(); err != nil {
-			return s.fail(err)
-		}
-	}
-	if total > 0 {
-		s.log.Info("filled Redis from the archive", "tasks", total)
-	}
-	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.Set(ctx, keyEpoch, strconv.FormatInt(time.Now().UnixMilli(), 10), 0)
-		p.Del(ctx, keyRebuild)
-		return nil
-	})
-	return s.fail(err)
-}
-
-// restore puts an unfinished task back, unless it is there. Its job is sent
-// again at once: who had it may have been told that it is over.
-func (s *Store) restore(ctx context.Context, st *stage.State) error {
-	text, err := stage.Encode(st)
-	if err != nil {
-		return err
-	}
-	key := taskKey(st.ID)
-	_, err = s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.SetNX(ctx, key, text, 0)
-		p.ZAddNX(ctx, keyDue, redis.Z{Score: score(st.Deadline()), Member: st.ID})
-		p.ZAddNX(ctx, "user:"+st.UserID+":tasks", redis.Z{Score: score(st.StartedAt), Member: st.ID})
-		p.Expire(ctx, "user:"+st.UserID+":tasks", keepUser)
-		if j, ok := st.Job(); ok {
-			p.ZAddNX(ctx, keyResend, redis.Z{Score: score(st.UpdatedAt), Member: member(j)})
-		}
-		return nil
-	})
-	return s.fail(err)
-}
-
 // Load implements stage.Store.
 func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
 	text, err := s.client.Get(ctx, taskKey(id)).Result()
@@ -549,7 +417,7 @@ func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 // what is counted beside them.
 func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 	for {
-		ids, err := s.upTo(ctx, keyEnded, now.Add(-stage.KeepActive), rebuildPage)
+		ids, err := s.upTo(ctx, keyEnded, now.Add(-stage.KeepActive), page)
 		if err != nil {
 			return 0, s.fail(err)
 		}
@@ -571,6 +439,9 @@ func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 		}
 	}
 	if err := s.Flush(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.reconcile(ctx); err != nil {
 		return 0, err
 	}
 	return s.archive.Clean(ctx, now)

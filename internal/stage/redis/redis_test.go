@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,9 +49,18 @@ func server(t testing.TB) string {
 type archive struct {
 	*embedded.Archive
 	down atomic.Bool
+	// held is what the next Record waits for, if anything.
+	held atomic.Pointer[hold]
 }
 
+// hold stops the next record on its way.
+type hold struct{ begun, release chan struct{} }
+
 func (a *archive) Record(ctx context.Context, all ...stage.Record) error {
+	if h := a.held.Swap(nil); h != nil {
+		close(h.begun)
+		<-h.release
+	}
 	if a.down.Load() {
 		return stage.Unavailable("the archive", errors.New("it is down"))
 	}
@@ -68,9 +78,12 @@ func newArchive(t testing.TB) *archive {
 	return &archive{Archive: embedded.OpenArchive(db, nil)}
 }
 
-func open(t testing.TB, at string, a stage.Archive) *Store {
+// open opens a store that does nothing in the background.
+func open(t testing.TB, at string, a stage.Archive) *Store { return flushing(t, at, a, time.Hour) }
+
+func flushing(t testing.TB, at string, a stage.Archive, every time.Duration) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), at, a, &Options{Flush: 10 * time.Millisecond})
+	s, err := Open(t.Context(), at, a, &Options{Flush: every})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +107,7 @@ func TestStore(t *testing.T) {
 			p = pair{server(t), newArchive(t)}
 			made[t.Name()] = p
 		}
-		return open(t, p.at, p.a)
+		return flushing(t, p.at, p.a, 10*time.Millisecond)
 	})
 }
 
@@ -145,10 +158,16 @@ func TestRebuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := open(t, at, a)
+	if err := other.ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for id, w := range want {
 		got, err := other.Load(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !w.Status.Final() {
+			w, _ = stage.Restore(w, got.UpdatedAt)
 		}
 		stagetest.Same(t, id, got, w)
 		if w.Status.Final() {
@@ -167,6 +186,72 @@ func TestRebuilt(t *testing.T) {
 	}
 	if n := s.client.ZCard(t.Context(), keyDue).Val() + s.client.ZCard(t.Context(), keyEnded).Val(); n != int64(unfinished) {
 		t.Errorf("%d tasks are in Redis, want the %d that had not ended", n, unfinished)
+	}
+}
+
+// delayed stops do's record on its way to the archive, empties Redis, calls then,
+// and lets the record go on.
+func delayed(t *testing.T, s *Store, a *archive, do, then func()) {
+	t.Helper()
+	h := &hold{make(chan struct{}), make(chan struct{})}
+	a.held.Store(h)
+	var doing sync.WaitGroup
+	doing.Go(do)
+	<-h.begun
+	if err := s.client.FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	then()
+	close(h.release)
+	doing.Wait()
+}
+
+// TestLateRecord: what a lost copy went on to, and the archive had not been told
+// when Redis was filled again, is not mixed with what follows.
+func TestLateRecord(t *testing.T) {
+	at, a := server(t), newArchive(t)
+	s, other := open(t, at, a), open(t, at, a)
+	st := stagetest.Make(t, s, stage.Request{ID: "abc", At: time.Now()})
+	lost := stagetest.Next(st, time.Now())
+	lost.Worker = "lost"
+	delayed(t, s, a, func() { stagetest.Apply(t, s, "abc", lost) }, func() {
+		found := stagetest.Next(st, time.Now())
+		found.Worker = "found"
+		st = stagetest.Apply(t, other, "abc", found)
+	})
+	got, err := a.Load(t.Context(), "abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stagetest.Same(t, "in the archive", got, st)
+	entries, err := s.Log(t.Context(), "abc")
+	var line []string
+	for _, e := range entries {
+		line = append(line, strings.TrimSpace(string(e.Action)+" "+e.Worker))
+	}
+	if got := strings.Join(line, ", "); err != nil || got != "create, restore, start found" {
+		t.Errorf("the log says %s, %v", got, err)
+	}
+}
+
+// TestLateCreation: a task that comes to the archive after Redis was filled from
+// it is found at the next cleaning.
+func TestLateCreation(t *testing.T) {
+	at, a := server(t), newArchive(t)
+	s, other := open(t, at, a), open(t, at, a)
+	delayed(t, s, a, func() { stagetest.Make(t, s, stage.Request{ID: "late", At: time.Now()}) }, func() {
+		if err := other.ensure(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	if ids, err := s.Due(t.Context(), time.Now().Add(time.Hour), 10); err != nil || len(ids) != 0 {
+		t.Fatalf("%v are due, %v", ids, err)
+	}
+	if _, err := other.Clean(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := s.Due(t.Context(), time.Now().Add(time.Hour), 10); err != nil || !slices.Equal(ids, []string{"late"}) {
+		t.Errorf("%v are due, %v, want the late one", ids, err)
 	}
 }
 
