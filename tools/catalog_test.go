@@ -160,8 +160,9 @@ func TestGroups(t *testing.T) {
 
 func TestRecorder(t *testing.T) {
 	box := toolbox(t)
-	r := Record(&fake{}, box.Usage, nil)
-	s := newSession(t, r, nil)
+	r := Record(box.Usage, nil)
+	engine := &fake{}
+	s := newSession(t, engine, &Options{Recorder: r})
 	for id, line := range []string{
 		request(1, "read_context", `{"query":"how to log in"}`),
 		request(2, "read_doc", `{"path":"docs/auth.md"}`),
@@ -177,12 +178,8 @@ func TestRecorder(t *testing.T) {
 		}
 	}
 	s.close()
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r.Close()
+	r.Close()
 	var edges []string
 	if err := box.Usage.Read(func(g *graphrank.Graph) error {
 		for e := range g.Edges() {
@@ -199,7 +196,8 @@ func TestRecorder(t *testing.T) {
 	if err != nil || len(intents) != 2 || intents[0].Text != "how to log in" || !slices.Equal(intents[0].Tools, []string{"doc:docs/auth.md", "doc:docs/b.md"}) || intents[1].Text != "next" {
 		t.Errorf("%+v, %v", intents, err)
 	}
-	if _, err := r.Search(t.Context(), queryOf("after")); err != nil {
+	late := New(engine, &Options{Recorder: r})
+	if _, err := late.engine.Search(late.noting(t.Context(), "late"), queryOf("after")); err != nil {
 		t.Errorf("a search after Close: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func getTool(box *workspace.Toolbox) tool {
 	return tool{
 		name: "get_tool", title: "Show a tool of the catalogue", description: getToolDescription,
 		input: getToolInput, output: getToolOutput, readOnly: true,
-		call: func(_ context.Context, c call) (any, error) {
+		call: func(ctx context.Context, c call) (any, error) {
 			var a struct {
 				Name string `json:"name"`
 			}
@@ -65,6 +65,7 @@ func getTool(box *workspace.Toolbox) tool {
 			if err != nil {
 				return nil, err
 			}
+			notebookOf(ctx).fetched(t.ID)
 			return toolAnswer{
 				ToolID: t.ID, ServerID: t.Server, Name: t.Name, Title: t.Title, Description: t.Description,
 				InputSchema: object(t.Input), OutputSchema: object(t.Output), Annotations: object(t.Annotations),

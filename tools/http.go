@@ -73,7 +73,7 @@ func (s *Server) HTTP(o *HTTPOptions) *HTTP {
 	h.options.SessionTimeout = orElse(h.options.SessionTimeout, 30*time.Minute)
 	h.streams = make(chan struct{}, orElse(h.options.MaxStreams, 128))
 	h.closing, h.close = context.WithCancel(context.Background())
-	h.sdk, h.stop = s.sdkServer(httpSession)
+	h.sdk, h.stop = s.sdkServer(httpSession, httpAgent)
 	handler := func(stateless bool) http.Handler {
 		// Host and Origin are checked for all of the server's addresses alike.
 		return h.identified(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.sdk }, &mcp.StreamableHTTPOptions{
@@ -269,6 +269,19 @@ func httpSession(req *mcp.CallToolRequest) string {
 		name, _ = info["name"].(string)
 	}
 	return "client " + name[:min(len(name), 64)]
+}
+
+// httpAgent names the session or, in the revision without sessions, the token. What
+// a client calls itself is no name: two of the same name would seem to do each
+// other's work.
+func httpAgent(req mcp.Request) string {
+	if s := req.GetSession(); s != nil && s.ID() != "" {
+		return "session " + s.ID()
+	}
+	if e := req.GetExtra(); e != nil && e.TokenInfo != nil {
+		return "token " + e.TokenInfo.UserID
+	}
+	return ""
 }
 
 // Call uses a tool on behalf of another face of the same server, with its

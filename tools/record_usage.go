@@ -8,7 +8,7 @@ import (
 )
 
 const recordUsageDescription = `Record which tools served an intent, so that later searches and suggestions know.
-Use it once a piece of work is done, with the calls in their order, also failed ones (success false). Not needed for documents read through cairn: those are recorded by themselves.
+Use it once a piece of work is done, with the calls in their order, also failed ones (success false). Not needed for documents read through cairn: those are recorded by themselves, and which tools you fetched, as a hint.
 edges are pairs [i,j] of positions in calls: call j needed the result of call i. A tool is named by its id, or by its name where only one server has it; a document is "doc:" and its path. Names that are not in the catalogue are recorded as they are and listed in "unknown".`
 
 const recordUsageInput = `{
@@ -64,6 +64,15 @@ func recordUsage(box *workspace.Toolbox) tool {
 			if err != nil {
 				return nil, err
 			}
+			var ids []string
+			for _, used := range trace.Calls {
+				id, _, err := box.Resolve(used.Tool)
+				if err != nil {
+					return nil, err
+				}
+				ids = append(ids, id)
+			}
+			notebookOf(ctx).told(ids)
 			_, remembered := trace.Memory()
 			return recordAnswer{Recorded: true, Relations: len(trace.Sights()), Remembered: remembered, Unknown: append([]string{}, unknown...)}, nil
 		},

@@ -5,100 +5,202 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"cairn/internal/store/graph"
+	"cairn/internal/suggest"
+	"cairn/internal/toolsearch"
 	"cairn/retriever"
 )
 
-// Recorder is an Engine that notes what one session searches for and what it
-// reads then, for the graph of what is used together. Notes are written
-// behind the answers, in order; where they come faster than the disk takes
-// them, some are left out. Failed calls are not noted.
+// Recorder notes what each session searches for and what it reads and fetches
+// then, for the graph of what is used together; graph.Session says what becomes
+// of it. Notes are written behind the answers, in order; where they come faster
+// than the disk takes them, some are left out. Failed calls are not noted. It is
+// safe for concurrent use.
 type Recorder struct {
-	Engine
-
-	session *graph.Session
-	log     *slog.Logger
-	notes   chan func(context.Context) error
-	ended   chan struct{} // closed when the last note is written
+	usage *graph.Store
+	log   *slog.Logger
+	notes chan note
+	ended chan struct{} // closed when the last note is written
 
 	mu     sync.RWMutex // held for writing to close notes
 	closed bool
 }
 
-// maxNotes is how many notes may wait for the disk.
-const maxNotes = 64
+// note is something to write about a session.
+type note struct {
+	session string
+	write   func(context.Context, *graph.Session) error
+}
 
-// Record starts a recording over an engine. log receives what cannot be
-// written; nil is silent. Close it after the session.
-func Record(e Engine, usage *graph.Store, log *slog.Logger) *Recorder {
+const (
+	// maxNotes is how many notes may wait for the disk.
+	maxNotes = 64
+	// maxRecorded is how many sessions are recorded at the same time; beyond, the
+	// one that was silent for longest ends.
+	maxRecorded = 256
+)
+
+// Record starts a recording. log receives what cannot be written; nil is silent.
+// Close it after the last session.
+func Record(usage *graph.Store, log *slog.Logger) *Recorder {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	r := &Recorder{Engine: e, session: usage.NewSession(), log: log, notes: make(chan func(context.Context) error, maxNotes), ended: make(chan struct{})}
-	go func() {
-		defer close(r.ended)
-		for note := range r.notes {
-			if err := note(context.Background()); err != nil {
-				r.log.Warn("recording what was used", "error", err)
-			}
-		}
-	}()
+	r := &Recorder{usage: usage, log: log, notes: make(chan note, maxNotes), ended: make(chan struct{})}
+	go r.work()
 	return r
 }
 
+// work writes notes until there are no more, then what the sessions led to.
+func (r *Recorder) work() {
+	defer close(r.ended)
+	ctx := context.Background()
+	failed := func(err error) {
+		if err != nil {
+			r.log.Warn("recording what was used", "error", err)
+		}
+	}
+	sessions, _ := simplelru.NewLRU(maxRecorded, func(_ string, s *graph.Session) { failed(s.Close(ctx)) }) // the size is positive
+	for n := range r.notes {
+		// A session that ended long ago has nobody who would close it.
+		for _, s, ok := sessions.GetOldest(); ok && s.Idle(); _, s, ok = sessions.GetOldest() {
+			sessions.RemoveOldest()
+		}
+		s, ok := sessions.Get(n.session)
+		if !ok {
+			s = r.usage.NewSession()
+			sessions.Add(n.session, s)
+		}
+		failed(n.write(ctx, s))
+	}
+	sessions.Purge()
+}
+
+// Close writes the notes that wait, and what the last queries led to.
+func (r *Recorder) Close() {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.notes)
+	}
+	r.mu.Unlock()
+	<-r.ended
+}
+
 // note queues a note unless the queue is full or closed.
-func (r *Recorder) note(fn func(context.Context) error) {
+func (r *Recorder) note(n note) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.closed {
 		return
 	}
 	select {
-	case r.notes <- fn:
+	case r.notes <- n:
 	default:
 	}
 }
 
+type notebookKey struct{}
+
+// notebook is where the calls of one session are noted. A nil one notes nothing.
+type notebook struct {
+	recorder *Recorder
+	session  string
+}
+
+// noting returns a context whose calls are noted as those of a session; "" is
+// nobody's.
+func (s *Server) noting(ctx context.Context, session string) context.Context {
+	if s.options.Recorder == nil || session == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, notebookKey{}, &notebook{s.options.Recorder, session})
+}
+
+func notebookOf(ctx context.Context) *notebook {
+	n, _ := ctx.Value(notebookKey{}).(*notebook)
+	return n
+}
+
+func (n *notebook) note(write func(context.Context, *graph.Session) error) {
+	if n != nil {
+		n.recorder.note(note{n.session, write})
+	}
+}
+
+// searched notes a search of tools with what it found.
+func (n *notebook) searched(query string, a *toolsearch.Answer) {
+	if n == nil {
+		return
+	}
+	found := make([]string, len(a.Tools))
+	for i := range a.Tools {
+		found[i] = a.Tools[i].ID
+	}
+	n.note(func(ctx context.Context, s *graph.Session) error { return s.Searched(ctx, query, found) })
+}
+
+// planned notes a plan.
+func (n *notebook) planned(p *suggest.Suggestion) {
+	if n == nil {
+		return
+	}
+	intent := p.Intent
+	var tools []string
+	for i := range p.Tasks {
+		tools = append(tools, p.Tasks[i].Tool)
+	}
+	var edges [][2]string
+	for i := range p.DAG.Edges {
+		edges = append(edges, [2]string{p.DAG.Edges[i].From, p.DAG.Edges[i].To})
+	}
+	n.note(func(ctx context.Context, s *graph.Session) error { return s.Planned(ctx, intent, tools, edges) })
+}
+
+// fetched notes that a tool's schema was asked for.
+func (n *notebook) fetched(id string) {
+	n.note(func(ctx context.Context, s *graph.Session) error { return s.Fetched(ctx, id) })
+}
+
+// told notes a report of what was used.
+func (n *notebook) told(ids []string) {
+	n.note(func(ctx context.Context, s *graph.Session) error { return s.Told(ctx, ids) })
+}
+
+// recorded is an Engine that notes the searches and readings of sessions.
+type recorded struct{ Engine }
+
 // Search notes the query.
-func (r *Recorder) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+func (r recorded) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
 	answer, err := r.Engine.Search(ctx, q)
 	if err == nil {
-		r.note(func(ctx context.Context) error { return r.session.Query(ctx, q.Text) })
+		notebookOf(ctx).note(func(ctx context.Context, s *graph.Session) error { return s.Query(ctx, q.Text) })
 	}
 	return answer, err
 }
 
 // Read notes the document.
-func (r *Recorder) Read(ctx context.Context, req retriever.ReadRequest) (*retriever.Reading, error) {
+func (r recorded) Read(ctx context.Context, req retriever.ReadRequest) (*retriever.Reading, error) {
 	reading, err := r.Engine.Read(ctx, req)
 	if err == nil {
-		path := reading.Path
-		r.note(func(ctx context.Context) error { return r.session.Used(ctx, graph.DocumentID(path)) })
+		noteDocument(ctx, reading.Path)
 	}
 	return reading, err
 }
 
 // ReadAll notes the documents.
-func (r *Recorder) ReadAll(ctx context.Context, req retriever.ReadRequest) (*retriever.Readings, error) {
+func (r recorded) ReadAll(ctx context.Context, req retriever.ReadRequest) (*retriever.Readings, error) {
 	all, err := r.Engine.ReadAll(ctx, req)
 	if err == nil {
 		for _, d := range all.Documents {
-			path := d.Path
-			r.note(func(ctx context.Context) error { return r.session.Used(ctx, graph.DocumentID(path)) })
+			noteDocument(ctx, d.Path)
 		}
 	}
 	return all, err
 }
 
-// Close writes the notes that wait, and what the last query led to.
-func (r *Recorder) Close() error {
-	r.mu.Lock()
-	already := r.closed
-	r.closed = true
-	if !already {
-		close(r.notes)
-	}
-	r.mu.Unlock()
-	<-r.ended
-	return r.session.Close(context.Background())
+func noteDocument(ctx context.Context, path string) {
+	notebookOf(ctx).note(func(ctx context.Context, s *graph.Session) error { return s.Used(ctx, graph.DocumentID(path)) })
 }

@@ -64,7 +64,12 @@ func searchTools(box *workspace.Toolbox) tool {
 			if err != nil {
 				return nil, err
 			}
-			return x.Search(ctx, toolsearch.Query{Text: a.Query, Limit: limit, ContextTools: inUse, IncludeRelated: a.Related})
+			answer, err := x.Search(ctx, toolsearch.Query{Text: a.Query, Limit: limit, ContextTools: inUse, IncludeRelated: a.Related})
+			if err != nil {
+				return nil, err
+			}
+			notebookOf(ctx).searched(a.Query, answer)
+			return answer, nil
 		},
 	}
 }

@@ -47,6 +47,9 @@ type Options struct {
 	Tasks *workspace.Tasks
 	// Stages is what the tools of Stages work on; without it they are not offered.
 	Stages *workspace.Stages
+	// Recorder notes what sessions look for and use; nil notes nothing. It is the
+	// caller's to close, after the last session.
+	Recorder *Recorder
 	// Watch tells of changed documents, and clients are told of them; nil, or
 	// what has no method Watch, tells nothing.
 	Watch any
@@ -111,6 +114,10 @@ func New(engine Engine, o *Options) *Server {
 	if s.options.Now == nil {
 		s.options.Now = time.Now
 	}
+	if s.options.Recorder != nil {
+		engine = recorded{engine}
+		s.engine = engine
+	}
 	s.limits = newLimiter(s.options.Now)
 	s.tools = offered(engine, &s.options)
 	return s
@@ -157,9 +164,9 @@ func (s *Server) do(ctx context.Context, session string, t tool, c call) (any, *
 const channelHeader = "X-Cairn-Channel"
 
 // sdkServer makes the SDK's server for one transport. session names whom a call
-// is counted against.
+// is counted against, agent whose work it is noted as; "" is nobody's.
 // What goes on in the background ends with stop.
-func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string) (_ *mcp.Server, stop func()) {
+func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string, agent func(mcp.Request) string) (_ *mcp.Server, stop func()) {
 	o := &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Completions: &mcp.CompletionCapabilities{},
@@ -195,7 +202,11 @@ func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string) (_ *mcp.Se
 			return result(answer, false)
 		})
 	}
-	server.AddReceivingMiddleware(s.instruct)
+	server.AddReceivingMiddleware(s.instruct, func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			return next(s.noting(ctx, agent(req)), method, req)
+		}
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { s.follow(ctx, server) })
@@ -290,7 +301,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	isDirect := func(method string) bool { _, ok := s.find(method); return ok }
 	c := newConn(calls, in, out, isDirect, func(ctx context.Context, method string, params json.RawMessage) (any, error) {
 		t, _ := s.find(method)
-		answer, f := s.do(ctx, session, t, call{args: params})
+		answer, f := s.do(s.noting(ctx, session), session, t, call{args: params})
 		if f != nil {
 			return nil, f.wire()
 		}
@@ -300,7 +311,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		return answer, nil
 	})
 	defer c.Close()
-	sdk, stop := s.sdkServer(func(*mcp.CallToolRequest) string { return session })
+	sdk, stop := s.sdkServer(func(*mcp.CallToolRequest) string { return session }, func(mcp.Request) string { return session })
 	defer stop()
 	ss, err := sdk.Connect(calls, c, nil)
 	if err != nil {

@@ -83,6 +83,7 @@ func suggestDAG(box *workspace.Toolbox) tool {
 			if err != nil {
 				return nil, err
 			}
+			notebookOf(ctx).planned(s)
 			return s, nil
 		},
 	}

@@ -39,13 +39,15 @@ change; keyword search answers while vectors are still being made.`,
 	}
 	cmd.Flags().StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,stages,all}, or names of tools (default: core, and tools where some have been imported)")
 	cmd.Flags().StringVar(&f.channel, "channel", "", "tasks that the dag tools mean when a request names none: cards, or a document such as /plans/a.md (default: dag.channel)")
-	cmd.Flags().BoolVar(&f.noRecord, "no-record", false, "do not note which documents are read after which search (also usage.record = false)")
+	cmd.Flags().BoolVar(&f.noRecord, "no-record", false, noRecordText)
 	cmd.Flags().BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
 	cmd.Flags().BoolVar(&f.noIndex, "no-index", false, "do not index at the start, nor watch")
 	cmd.Flags().BoolVar(&f.watch, "watch", true, "keep the index up to date with the files (also watcher.enabled)")
 	a.model.add(cmd)
 	return cmd
 }
+
+const noRecordText = "do not note which documents are read and which tools fetched after which search (also usage.record = false)"
 
 // closeLimit bounds closing the stores after the session: the process has to
 // be gone two seconds after its input, and the index survives its end anywhere.
@@ -83,18 +85,16 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	// Other tools start no work of this kind in the background.
 	var stages *workspace.Stages
 	if tools.Offers(groups, tools.Stages) {
-		if stages, err = a.openStages(w, log, stageFlags{}); err != nil {
+		if stages, err = a.openStages(ctx, w, log, stageFlags{}); err != nil {
 			return errors.Join(err, box.Close(), w.Close())
 		}
 	}
 	cfg := w.Config()
-	var engine tools.Engine = w
 	var recorder *tools.Recorder
 	if cfg.Usage.Record && !f.noRecord {
-		recorder = tools.Record(w, box.Usage, log)
-		engine = recorder
+		recorder = tools.Record(box.Usage, log)
 	}
-	server := tools.New(engine, &tools.Options{
+	server := tools.New(w, &tools.Options{
 		Version:     versionName(),
 		Logger:      log,
 		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
@@ -103,14 +103,13 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		Toolbox:     box,
 		Tasks:       tasks,
 		Stages:      stages,
+		Recorder:    recorder,
 	})
 	err = server.ServeStdio(ctx, a.stdin, a.stdout)
 	closed := make(chan error, 1)
 	go func() {
 		if recorder != nil {
-			if err := recorder.Close(); err != nil {
-				log.Warn("recording what was used", "error", err)
-			}
+			recorder.Close()
 		}
 		var err error
 		if stages != nil {

@@ -26,12 +26,14 @@ import (
 type serveFlags struct {
 	addr                 string
 	noRateLimit, noIndex bool
+	noRecord             bool
 	watch                bool
 	groups               string
 	auth, tokens         string
 	hosts                []string
 	cert, key            string
 	conformance          bool
+	stages               stageFlags
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -60,6 +62,7 @@ request needs a token (` + "`cairn token new`" + `), unless --auth off says othe
 	fs := cmd.Flags()
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:7420", "address to listen on; port 0 takes a free one")
 	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,stages,all}, or names of tools (default: core, and tools where some have been imported)")
+	fs.BoolVar(&f.noRecord, "no-record", false, noRecordText)
 	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
 	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start, nor watch")
 	fs.BoolVar(&f.watch, "watch", true, "keep the index up to date with the files (also watcher.enabled)")
@@ -70,6 +73,9 @@ request needs a token (` + "`cairn token new`" + `), unless --auth off says othe
 	_ = fs.MarkHidden("conformance")
 	fs.StringVar(&f.cert, "tls-cert", "", "file with the certificate, PEM; serves https")
 	fs.StringVar(&f.key, "tls-key", "", "file with its key, PEM")
+	fs.IntVar(&f.stages.workers, "workers", 2, "stages of question tasks worked on at once; -1 for none, with cairn worker elsewhere")
+	fs.BoolVar(&f.stages.remote, "remote-reasoning", false, "leave executor_reasoning to a cairn worker with a language model, not to the calling agent")
+	f.stages.servers.add(fs)
 	a.model.add(cmd)
 	return cmd
 }
@@ -78,6 +84,16 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	folders, err := a.folders(args)
 	if err != nil {
 		return err
+	}
+	f.stages.servers = f.stages.servers.read()
+	if len(folders) > 1 && f.stages.servers != (taskServers{}) {
+		return usage("--redis, --postgres and --amqp hold the question tasks of one folder; start a server for each folder")
+	}
+	if n := f.stages.workers; n != -1 && (n < 1 || n > maxWorkers) {
+		return usage("--workers is %d, want 1 to %d, or -1 for none", n, maxWorkers)
+	}
+	if f.stages.workers == -1 && f.stages.servers.amqp == "" {
+		return usage("--workers -1 leaves stages to cairn worker, which needs --amqp")
 	}
 	if (f.cert == "") != (f.key == "") {
 		return usage("give both --tls-cert and --tls-key, or neither")
@@ -215,6 +231,7 @@ type folder struct {
 	tasks      *workspace.Tasks
 	box        *workspace.Toolbox
 	stages     *workspace.Stages
+	recorder   *tools.Recorder // nil where nothing is noted
 	tools      *tools.Server
 }
 
@@ -254,12 +271,15 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 	if o.tasks, err = o.workspace.Tasks(nil); err != nil {
 		return nil, err
 	}
-	if o.stages, err = here.openStages(o.workspace, log, stageFlags{}); err != nil {
+	if o.stages, err = here.openStages(ctx, o.workspace, log, f.stages); err != nil {
 		return nil, err
 	}
 	var changes any // told to clients where somebody watches
 	if wo.Watch {
 		changes = o.workspace
+	}
+	if cfg.Usage.Record && !f.noRecord {
+		o.recorder = tools.Record(o.box.Usage, log)
 	}
 	o.tools = tools.New(o.workspace, &tools.Options{
 		Version:     versionName(),
@@ -272,6 +292,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		Toolbox:     o.box,
 		Tasks:       o.tasks,
 		Stages:      o.stages,
+		Recorder:    o.recorder,
 	})
 	return o, nil
 }
@@ -296,6 +317,9 @@ func (o *folder) close() error {
 	ended := make(chan error, 1)
 	go func() {
 		var err error
+		if o.recorder != nil {
+			o.recorder.Close()
+		}
 		if o.stages != nil {
 			err = o.stages.Close()
 		}

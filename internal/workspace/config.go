@@ -115,7 +115,7 @@ type DAGConfig struct {
 
 // UsageConfig sets what is learnt from use.
 type UsageConfig struct {
-	Record       bool `toml:"record" comment:"note which documents are read after which search"`
+	Record       bool `toml:"record" comment:"note which documents are read and which tools fetched after which search"`
 	HalfLifeDays int  `toml:"half_life_days" comment:"days in which what is not seen again loses half its count; 0 keeps all"`
 }
 

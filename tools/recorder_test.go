@@ -1,0 +1,202 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/graphrank"
+	"cairn/internal/store/graph"
+	"cairn/internal/toolsearch"
+	"cairn/internal/workspace"
+)
+
+// recordedBox is a toolbox with a recorder.
+func recordedBox(t *testing.T) (*workspace.Toolbox, *Options) {
+	t.Helper()
+	box := toolbox(t)
+	r := Record(box.Usage, slog.New(slog.DiscardHandler))
+	t.Cleanup(r.Close)
+	return box, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}
+}
+
+// answerOf is what search_tools answers on a box, without a session.
+func answerOf(t *testing.T, box *workspace.Toolbox) string {
+	t.Helper()
+	answer, f := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box}).Call(t.Context(), "search_tools", json.RawMessage(`{"query":"reads a file","context_tools":["fs:write"],"include_related":true}`))
+	if f != nil {
+		t.Fatal(f)
+	}
+	text, err := marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func edgesOf(t *testing.T, box *workspace.Toolbox) (list []string) {
+	t.Helper()
+	if err := box.Usage.Read(func(g *graphrank.Graph) error {
+		for e := range g.Edges() {
+			list = append(list, e.From+" > "+e.To)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// work is one piece of work: search, fetch a hit, search, fetch a hit.
+var work = []struct{ tool, args string }{
+	{"search_tools", `{"query":"write"}`},
+	{"get_tool", `{"name":"write"}`},
+	{"search_tools", `{"query":"stat"}`},
+	{"get_tool", `{"name":"fs:stat"}`},
+	{"get_tool", `{"name":"nobody"}`},
+}
+
+// TestSessionsTeach: what agents fetch together over stdio and over HTTP changes
+// the order from the third session on that shows it and not before, forgetting
+// brings the order back byte for byte, and without a recorder nothing is noted.
+func TestSessionsTeach(t *testing.T) {
+	stdio := func(t *testing.T, o *Options) {
+		s := newSession(t, &fake{}, o)
+		for i, step := range work {
+			s.send(request(i+1, step.tool, step.args))
+			if got := s.receive(); !strings.Contains(got, fmt.Sprintf(`"id":%d`, i+1)) {
+				t.Fatalf("%s is answered with %s", step.tool, got)
+			}
+		}
+		s.close()
+	}
+	overHTTP := func(caller as) func(*testing.T, *Options) {
+		return func(t *testing.T, o *Options) {
+			_, server := startHTTP(t, &fake{}, o, nil)
+			session := connectHTTP(t, server.URL, caller, nil)
+			for _, step := range work {
+				if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: step.tool, Arguments: json.RawMessage(step.args)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, *Options)
+	}{{"stdio", stdio}, {"http", overHTTP("w-ann")}} {
+		t.Run(c.name, func(t *testing.T) {
+			box := toolbox(t)
+			hybrid := answerOf(t, box)
+			for n := range graphrank.ObservedAfter + 1 {
+				c.run(t, &Options{Groups: []Group{Catalog}, Toolbox: box})
+				if got := answerOf(t, box); n < graphrank.ObservedAfter && got != hybrid {
+					t.Fatalf("after %d recorded sessions the answer is\n%s\nwant\n%s", n, got, hybrid)
+				} else if n == graphrank.ObservedAfter && (got == hybrid || !slices.Contains(edgesOf(t, box), "fs:write > fs:stat")) {
+					t.Errorf("after %d recorded sessions the answer is still\n%s\nwith edges %v", n, got, edgesOf(t, box))
+				}
+				if intents, err := box.Usage.Intents(); err != nil || len(intents) != 2*(n/graphrank.ObservedAfter) {
+					t.Errorf("after %d sessions %+v is remembered, %v", n, intents, err)
+				}
+				r := Record(box.Usage, nil)
+				c.run(t, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r})
+				r.Close()
+			}
+			if _, err := box.Usage.ForgetNode("fs:stat"); err != nil {
+				t.Fatal(err)
+			}
+			if got := edgesOf(t, box); len(got) > 0 {
+				t.Errorf("after forgetting there are edges: %v", got)
+			}
+			if _, err := box.Usage.ForgetAll(); err != nil {
+				t.Fatal(err)
+			}
+			if got := answerOf(t, box); got != hybrid {
+				t.Errorf("after forgetting the answer is\n%s\nwant\n%s", got, hybrid)
+			}
+		})
+	}
+}
+
+// TestPlansTeach: a plan whose tools are fetched is noted, and what record_usage
+// tells is not noted again.
+func TestPlansTeach(t *testing.T) {
+	box := toolbox(t)
+	for range graphrank.ObservedAfter {
+		r := Record(box.Usage, nil)
+		s := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r})
+		do := func(session, tool, args string) {
+			t.Helper()
+			c, _ := s.find(tool)
+			if _, f := s.do(s.noting(t.Context(), session), session, c, call{args: json.RawMessage(args)}); f != nil {
+				t.Fatal(f)
+			}
+		}
+		do("plan", "suggest_dag", `{"tools":["read","stat"]}`)
+		do("plan", "get_tool", `{"name":"read"}`)
+		do("plan", "get_tool", `{"name":"stat"}`)
+		do("telling", "get_tool", `{"name":"write"}`)
+		do("telling", "get_tool", `{"name":"fs:copy"}`)
+		do("telling", "record_usage", `{"calls":[{"tool":"write"},{"tool":"fs:copy"}]}`)
+		do("other", "get_tool", `{"name":"net:copy"}`)
+		r.Close()
+	}
+	var got []string
+	if err := box.Usage.Read(func(g *graphrank.Graph) error {
+		for e := range g.Edges() {
+			got = append(got, fmt.Sprintf("%s > %s %.0f", e.From, e.To, e.Count))
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(got)
+	if want := []string{"fs:stat > fs:read 3", "fs:write > fs:copy 3"}; !slices.Equal(got, want) {
+		t.Errorf("edges %v, want %v", got, want)
+	}
+}
+
+// TestRecorderIsBounded: a disk that does not keep up costs notes, never a
+// caller's time, and sessions beyond the bound end.
+func TestRecorderIsBounded(t *testing.T) {
+	box, o := recordedBox(t)
+	s := New(&fake{}, o)
+	held, begun := make(chan struct{}), make(chan struct{})
+	first := &notebook{o.Recorder, "first"}
+	first.note(func(ctx context.Context, _ *graph.Session) error { close(begun); <-held; return nil })
+	<-begun
+	for range 10 * maxNotes {
+		notebookOf(s.noting(t.Context(), "first")).fetched("fs:read") // returns at once
+	}
+	if n := len(o.Recorder.notes); n != maxNotes {
+		t.Errorf("%d notes wait, want %d", n, maxNotes)
+	}
+	close(held)
+	for i := range 2 * maxRecorded {
+		done := make(chan struct{})
+		one := &notebook{o.Recorder, fmt.Sprint("session ", i)}
+		o.Recorder.notes <- note{one.session, func(ctx context.Context, s *graph.Session) error {
+			defer close(done)
+			if err := s.Searched(ctx, "q", []string{"fs:read"}); err != nil {
+				return err
+			}
+			return s.Fetched(ctx, "fs:read")
+		}}
+		<-done
+	}
+	o.Recorder.Close()
+	if intents, err := box.Usage.Intents(); err != nil || len(intents) != 1 || intents[0].Count != 2*maxRecorded {
+		t.Errorf("%+v, %v, want one intent of all sessions", intents, err)
+	}
+	if n := (*notebook)(nil); n != notebookOf(t.Context()) {
+		t.Error("a context of nobody's has a notebook")
+	}
+	(*notebook)(nil).searched("q", &toolsearch.Answer{})
+	(*notebook)(nil).fetched("fs:read")
+}
