@@ -31,7 +31,7 @@ func (r *Retriever) naming(o Omitted) int { return r.cost(&o) + 1 }
 // that fits into what is left, else its best chunk, else it is omitted and only
 // named. A hit that is omitted does not end it; a later one may be short enough.
 // What the answer costs is measured on its final rendering.
-func (r *Retriever) fit(a *Answer, q Query) {
+func (r *Retriever) fit(a *Answer, q Query, seen *witness) {
 	results := a.Results
 	a.Results = []Result{}
 	left := q.MaxTokens - r.cost(a)
@@ -54,6 +54,7 @@ func (r *Retriever) fit(a *Answer, q Query) {
 			if cost := r.cost(&result) + 2; cost <= left-reserve {
 				left -= cost
 				fits = true
+				seen.fitted(&result, content == whole, cost)
 				break
 			}
 		}

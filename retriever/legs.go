@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cairn/internal/observe"
 	"cairn/internal/store"
 )
 
@@ -31,7 +32,7 @@ func (r *Retriever) find(ctx context.Context, q Query, depth int, pending bool) 
 	g, gctx := errgroup.WithContext(ctx)
 	if q.Mode != Semantic {
 		g.Go(func() (err error) {
-			f.keyword, err = r.sources.Keyword.Search(gctx, store.KeywordQuery{Text: q.Text}, depth, q.Filter)
+			f.keyword, err = r.keywords(gctx, store.KeywordQuery{Text: q.Text}, depth, q.Filter)
 			if err != nil {
 				return fmt.Errorf("searching keywords: %w", err)
 			}
@@ -51,6 +52,7 @@ func (r *Retriever) find(ctx context.Context, q Query, depth int, pending bool) 
 		return f, err
 	}
 	f.full = len(f.keyword) >= depth || len(f.vector) >= depth
+	witnessOf(ctx).found(&f, depth, vectorErr)
 	if q.Mode != Keyword {
 		if vectorErr != nil {
 			r.log.Warn("vector leg failed, answering from keywords", "error", vectorErr)
@@ -74,10 +76,16 @@ func (r *Retriever) find(ctx context.Context, q Query, depth int, pending bool) 
 	return f, nil
 }
 
+// keywords searches the keyword index.
+func (r *Retriever) keywords(ctx context.Context, q store.KeywordQuery, depth int, f store.Filter) ([]store.Hit, error) {
+	defer observe.Begin(ctx, observe.Keyword).End(ctx)
+	return r.sources.Keyword.Search(ctx, q, depth, f)
+}
+
 // keywordOnly turns f into the result of a keyword search.
 func (r *Retriever) keywordOnly(ctx context.Context, f *found, q Query, depth int) (err error) {
 	if f.mode == Semantic {
-		f.keyword, err = r.sources.Keyword.Search(ctx, store.KeywordQuery{Text: q.Text}, depth, q.Filter)
+		f.keyword, err = r.keywords(ctx, store.KeywordQuery{Text: q.Text}, depth, q.Filter)
 		if err != nil {
 			return fmt.Errorf("searching keywords: %w", err)
 		}
@@ -92,7 +100,7 @@ func (r *Retriever) keywordOnly(ctx context.Context, f *found, q Query, depth in
 
 // similar is the rescue of a query whose words occur nowhere as typed.
 func (r *Retriever) similar(ctx context.Context, f *found, q Query, depth int) (err error) {
-	f.keyword, err = r.sources.Keyword.Search(ctx, store.KeywordQuery{Text: q.Text, Fuzzy: true}, depth, q.Filter)
+	f.keyword, err = r.keywords(ctx, store.KeywordQuery{Text: q.Text, Fuzzy: true}, depth, q.Filter)
 	if err != nil {
 		return fmt.Errorf("searching similar keywords: %w", err)
 	}
@@ -109,6 +117,7 @@ func (r *Retriever) nearest(ctx context.Context, text string, depth int, f store
 	if err != nil {
 		return nil, nil, fmt.Errorf("embedding the query: %w", err)
 	}
+	defer observe.Begin(ctx, observe.Vectors).End(ctx)
 	hits, err := r.sources.Vectors.Search(ctx, vector, depth, f)
 	if err != nil {
 		return nil, nil, fmt.Errorf("searching vectors: %w", err)
@@ -118,9 +127,12 @@ func (r *Retriever) nearest(ctx context.Context, text string, depth int, f store
 
 // embed returns the vector of a query. It is shared: do not change it.
 func (r *Retriever) embed(ctx context.Context, text string) ([]float32, error) {
-	if v, ok := r.queries.Get(text); ok {
+	v, ok := r.queries.Get(text)
+	observe.Cached(ctx, ok)
+	if ok {
 		return v, nil
 	}
+	defer observe.Begin(ctx, observe.Embed).End(ctx)
 	v, err := r.sources.Embedder.EmbedQuery(ctx, text)
 	if err != nil {
 		return nil, err
@@ -149,6 +161,7 @@ func (r *Retriever) complete(ctx context.Context, f *found, vector []float32) er
 	if len(ask) == 0 {
 		return nil
 	}
+	defer observe.Begin(ctx, observe.Vectors).End(ctx)
 	scores, err := r.sources.Vectors.Scores(ctx, vector, ask)
 	if err != nil {
 		return fmt.Errorf("scoring keyword hits by their vectors: %w", err)
@@ -238,7 +251,7 @@ func (r *Retriever) admit(ctx context.Context, f *found, q Query, ops operators)
 		return fmt.Errorf("counting chunks: %w", err)
 	}
 	ids := func(text string) (map[string]bool, error) {
-		hits, err := r.sources.Keyword.Search(ctx, store.KeywordQuery{Text: text}, max(n, 1), q.Filter)
+		hits, err := r.keywords(ctx, store.KeywordQuery{Text: text}, max(n, 1), q.Filter)
 		if err != nil {
 			return nil, fmt.Errorf("searching keywords: %w", err)
 		}

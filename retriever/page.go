@@ -23,6 +23,7 @@ func (r *Retriever) page(ctx context.Context, q Query, ranking *Ranking, offset 
 		Results: []Result{}, TotalCount: len(ranking.Documents), Mode: ranking.Mode,
 		Degraded: append([]string{}, ranking.Degraded...), Fuzzy: ranking.Fuzzy,
 	}
+	seen := witnessOf(ctx)
 	terms := newTerms(q.Text)
 	var kept []original
 	err = r.sources.Documents.View(func(reader *docs.Reader) error {
@@ -41,10 +42,12 @@ func (r *Retriever) page(ctx context.Context, q Query, ranking *Ranking, offset 
 			}
 			if n < 0 { // it left, or changed, after the index that found it was read
 				a.TotalCount--
+				seen.gone(d)
 				continue
 			}
 			o := newOriginal(doc, n)
 			if k := slices.IndexFunc(kept, o.near); k >= 0 {
+				seen.duplicate(place(doc.Path, doc.Sections[n].Anchor))
 				if k >= offset && k < offset+len(a.Results) {
 					result := &a.Results[k-offset]
 					result.Duplicates = append(result.Duplicates, place(doc.Path, doc.Sections[n].Anchor))

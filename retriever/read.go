@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/markdown"
+	"cairn/internal/observe"
 )
 
 // ReadRequest asks for a document, a section, or lines of one.
@@ -79,6 +80,7 @@ func (r *Retriever) Read(ctx context.Context, q ReadRequest) (*Reading, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	defer observe.Begin(ctx, observe.Read).End(ctx)
 	if len(q.Paths) > 0 {
 		return nil, invalid("paths", "give either path or paths")
 	}

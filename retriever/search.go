@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"cairn/internal/observe"
 	"cairn/internal/store/docs"
 )
 
@@ -41,7 +42,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		if err != nil {
 			return nil, err
 		}
+		timer := observe.Begin(ctx, observe.Page)
 		answer, enough, err := r.page(ctx, q, ranking, from.offset)
+		timer.End(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +59,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		}
 		answer.explainEmpty()
 		if q.MaxTokens > 0 {
-			r.fit(answer, q)
+			timer := observe.Begin(ctx, observe.Fit)
+			r.fit(answer, q, witnessOf(ctx))
+			timer.End(ctx)
 		}
 		return answer, nil
 	}
@@ -97,11 +102,20 @@ func (r *Retriever) rank(ctx context.Context, q Query, depth int, pending bool) 
 	if r.sources.Embedder != nil {
 		b.minSimilarity = r.sources.Embedder.Description().MinSimilarity
 	}
-	ranking := &Ranking{Documents: group(b.blend(f.legs)), Mode: f.mode, Fuzzy: f.fuzzy, full: f.full}
+	timer := observe.Begin(ctx, observe.Blend)
+	candidates := b.blend(f.legs)
+	ranking := &Ranking{Documents: group(candidates), Mode: f.mode, Fuzzy: f.fuzzy, full: f.full}
+	timer.End(ctx)
+	seen := witnessOf(ctx)
+	seen.blended(&b, &f, candidates, ranking)
+	before := seen.order(ranking)
 	if f.missing {
 		ranking.Degraded = append(ranking.Degraded, "vectors")
 	}
+	timer = observe.Begin(ctx, observe.Graph)
 	r.reweigh(q, ranking.Documents)
+	timer.End(ctx)
+	seen.reweighed(ranking, before)
 	if q.Explain && f.mode != Keyword {
 		if plain := parseOperators(q.Text).plain; topic(plain) != plain {
 			for i := range ranking.Documents {
