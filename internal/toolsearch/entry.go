@@ -66,10 +66,18 @@ func digest(t *catalog.Tool) string {
 
 // Texts are what NewUsage embeds of traces: each intent and its parts.
 func Texts(traces []Trace) []string {
-	var texts []string
+	list := make([]*Trace, len(traces))
 	for i := range traces {
-		texts = append(texts, traces[i].Intent)
-		for _, p := range Parts(traces[i].Intent) {
+		list[i] = &traces[i]
+	}
+	return textsOf(list)
+}
+
+func textsOf(traces []*Trace) []string {
+	var texts []string
+	for _, t := range traces {
+		texts = append(texts, t.Intent)
+		for _, p := range Parts(t.Intent) {
 			texts = append(texts, p.Text)
 		}
 	}

@@ -3,6 +3,8 @@ package toolsearch
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -50,6 +52,8 @@ type Neighbour struct {
 // memory holds traces, findable by likeness. Not safe for concurrent mutation.
 type memory struct {
 	traces  []*Trace
+	ids     []string       // of the traces in the indexes
+	at      map[string]int // id -> position
 	keyword *text.Index
 	intents *flat.Store
 	parts   *flat.Store // chunk "trace/part"
@@ -67,7 +71,7 @@ func newMemory(dimension int) (*memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &memory{keyword: k}
+	m := &memory{keyword: k, at: map[string]int{}}
 	if dimension > 0 {
 		m.intents, m.parts = flat.Memory(dimension), flat.Memory(dimension)
 	}
@@ -79,8 +83,9 @@ func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, 
 	entries := make([]store.TextEntry, len(traces))
 	var texts, ids []string // texts as Texts lists them
 	var isPart []bool
+	names := m.name(traces)
 	for n, t := range traces {
-		id := strconv.Itoa(len(m.traces) + n)
+		id := names[n]
 		entries[n] = store.TextEntry{Chunk: id, Body: plain(t.Intent)}
 		texts, ids, isPart = append(texts, t.Intent), append(ids, id), append(isPart, false)
 		for i, p := range Parts(t.Intent) {
@@ -116,9 +121,31 @@ func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, 
 			return err
 		}
 	}
-	m.traces = append(m.traces, traces...)
+	for n, id := range names {
+		m.at[id] = len(m.traces) + n
+	}
+	m.traces, m.ids = append(m.traces, traces...), append(m.ids, names...)
 	return nil
 }
+
+// name makes ids of traces that the indexes do not have. They are made of what a
+// trace says, since ties are broken by them: when it was learnt must not matter.
+func (m *memory) name(traces []*Trace) []string {
+	ids := make([]string, len(traces))
+	taken := map[string]bool{}
+	for n, t := range traces {
+		sum := sha256.Sum256([]byte(t.key()))
+		base := hex.EncodeToString(sum[:12])
+		ids[n] = base
+		for i := 1; taken[ids[n]] || m.knows(ids[n]); i++ {
+			ids[n] = base + "." + strconv.Itoa(i)
+		}
+		taken[ids[n]] = true
+	}
+	return ids
+}
+
+func (m *memory) knows(id string) bool { _, ok := m.at[id]; return ok }
 
 // recall asks the memory. vectors are those of the intent and of its parts; nil
 // without an embedder.
@@ -139,7 +166,7 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 			return r, err
 		}
 		for _, h := range hits {
-			cosines[number(h.Chunk)] = clip(h.Score)
+			cosines[m.number(h.Chunk)] = clip(h.Score)
 		}
 	}
 	query := plain(intent)
@@ -152,7 +179,7 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		return r, err
 	}
 	for _, h := range hits {
-		n := number(h.Chunk)
+		n := m.number(h.Chunk)
 		ratios[n] = min(1, h.Score/ideal)
 		if _, ok := cosines[n]; !ok {
 			cosines[n] = math.NaN()
@@ -168,11 +195,11 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		if vector != nil {
 			s = cosineShare*c + (1-cosineShare)*ratios[n]
 		}
-		r.neighbours = append(r.neighbours, Neighbour{Trace: m.traces[n], Intent: m.traces[n].Intent, Similarity: s, Weight: float64(n)})
+		r.neighbours = append(r.neighbours, Neighbour{Trace: m.traces[n], Intent: m.traces[n].Intent, Similarity: s})
 	}
-	// Weight holds the number for the ties until it is computed.
+	// Ties by what they say: their numbers tell when they came.
 	slices.SortFunc(r.neighbours, func(a, b Neighbour) int {
-		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.Weight, b.Weight))
+		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), strings.Compare(a.Intent, b.Intent), slices.Compare(a.Trace.Tools, b.Trace.Tools))
 	})
 	r.neighbours = r.neighbours[:min(len(r.neighbours), voters)]
 	if len(r.neighbours) == 0 {
@@ -227,7 +254,7 @@ func (m *memory) complete(ctx context.Context, vector []float32, cosines map[int
 	var ids []string
 	for n, c := range cosines {
 		if math.IsNaN(c) {
-			ids = append(ids, strconv.Itoa(n))
+			ids = append(ids, m.ids[n])
 		}
 	}
 	scores, err := m.intents.Scores(ctx, vector, ids)
@@ -235,7 +262,7 @@ func (m *memory) complete(ctx context.Context, vector []float32, cosines map[int
 		return err
 	}
 	for i, id := range ids {
-		cosines[number(id)] = clip(scores[i])
+		cosines[m.at[id]] = clip(scores[i])
 	}
 	return nil
 }
@@ -253,7 +280,7 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 		own := map[string]float64{}
 		var sum float64
 		for _, h := range hits {
-			n := number(h.Chunk)
+			n := m.number(h.Chunk)
 			if seen[n] || len(seen) == voters {
 				continue
 			}
@@ -277,13 +304,9 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 }
 
 // number reads the trace's number from a chunk of the memory.
-func number(chunk string) int {
-	s, _, _ := strings.Cut(chunk, "/")
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		panic("toolsearch: chunk " + chunk) // unreachable: ids are ours
-	}
-	return n
+func (m *memory) number(chunk string) int {
+	id, _, _ := strings.Cut(chunk, "/")
+	return m.at[id]
 }
 
 // distinct are the elements of list, each once, in order.

@@ -18,6 +18,8 @@ type Usage struct {
 	embedder models.Embedder
 	cache    VectorCache
 
+	adding sync.Mutex // held by Add; guards known
+
 	mu      sync.RWMutex
 	graph   *graphrank.Graph
 	memory  *memory
@@ -26,6 +28,7 @@ type Usage struct {
 	before  map[[2]string]float64         // traces in which the first comes before the second
 	linked  map[[2]string]float64         // traces in which the second waits for the first
 	sizes   []float64                     // remembered intents by how many tools they took
+	known   map[string]bool               // keys of the traces that were given, for Add
 	ranks   map[string]float64            // PageRank as of rankedAt edges
 	changes int                           // edges observed since
 }
@@ -51,12 +54,15 @@ func NewUsage(ctx context.Context, graph *graphrank.Graph, traces []Trace, e mod
 		return nil, err
 	}
 	u := &Usage{embedder: e, cache: cache, graph: graph, memory: m, uses: map[string]float64{}, beside: map[string]map[string]float64{},
-		before: map[[2]string]float64{}, linked: map[[2]string]float64{}}
-	if err := u.remember(ctx, traces); err != nil {
+		before: map[[2]string]float64{}, linked: map[[2]string]float64{}, known: map[string]bool{}}
+	if err := u.Add(ctx, nil, traces); err != nil {
 		return nil, err
 	}
 	return u, nil
 }
+
+// key tells whether a trace was given before.
+func (t *Trace) key() string { return t.Intent + "\x00" + strings.Join(t.Tools, "\x00") }
 
 // CheckTrace refuses a trace that cannot be learnt: an edge that leads out of
 // its tools, or no tools.
@@ -103,6 +109,34 @@ func (u *Usage) Learn(ctx context.Context, traces []Trace) ([]graphrank.Edge, er
 	return edges, nil
 }
 
+// Add takes in what its owner has kept since NewUsage: edges as they are now, and
+// traces; those that were given before are left out. It costs what they cost, not what is
+// known. It does not matter how what is given is divided between NewUsage and
+// Add, but that PageRank may lag behind by one edge in a hundred.
+func (u *Usage) Add(ctx context.Context, edges []graphrank.Edge, traces []Trace) error {
+	u.adding.Lock()
+	defer u.adding.Unlock()
+	var fresh []Trace
+	for _, t := range traces {
+		if !u.known[t.key()] {
+			fresh = append(fresh, t)
+		}
+	}
+	if err := u.remember(ctx, fresh); err != nil {
+		return err
+	}
+	for i := range fresh {
+		u.known[fresh[i].key()] = true
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, e := range edges {
+		u.graph.Set(e)
+	}
+	u.changes += len(edges)
+	return nil
+}
+
 // remember takes traces into the memory and the counts. Those without an intent
 // are counted only.
 func (u *Usage) remember(ctx context.Context, traces []Trace) error {
@@ -114,6 +148,12 @@ func (u *Usage) remember(ctx context.Context, traces []Trace) error {
 		if t := traces[i]; strings.TrimSpace(plain(t.Intent)) != "" {
 			t.Tools, t.Edges = slices.Clone(t.Tools), slices.Clone(t.Edges)
 			known = append(known, &t)
+		}
+	}
+	if u.embedder != nil && u.cache != nil && len(known) > 0 {
+		// The searches that go on do not wait for the model.
+		if err := EmbedTexts(ctx, textsOf(known), u.embedder, u.cache, nil); err != nil {
+			return err
 		}
 	}
 	u.mu.Lock()

@@ -23,6 +23,8 @@ type toolIndex struct {
 	base     *toolsearch.Index // without usage
 	vectors  *toolVectors      // nil without a model
 	current  *toolsearch.Index // base with usage
+	learnt   *toolsearch.Usage // what current has learnt
+	added    int               // how often something was added to learnt
 	// catalogue and usage are the generations that current was made of.
 	catalogue, usage uint64
 	// intents are the texts of past intents that current remembers by their
@@ -67,6 +69,7 @@ func (t *Toolbox) Index(ctx context.Context, progress func(Progress)) (*toolsear
 	if err != nil {
 		return nil, err
 	}
+	current := x.current
 	if x.current == nil || x.catalogue != catalogue {
 		tools, err := t.Catalog.Tools()
 		if err != nil {
@@ -77,16 +80,53 @@ func (t *Toolbox) Index(ctx context.Context, progress func(Progress)) (*toolsear
 			return nil, err
 		}
 	}
-	if x.current == nil || x.usage != usage || x.remade {
-		x.current, x.remade = nil, false
-		learnt, err := t.learnt(ctx)
-		if err != nil {
+	if current == nil || x.usage != usage || x.remade {
+		if err := t.learn(ctx, usage); err != nil {
 			return nil, err
 		}
-		x.current, x.catalogue, x.usage = x.base.WithUsage(learnt), catalogue, usage
+	}
+	if x.current == nil {
+		x.current, x.catalogue = x.base.WithUsage(x.learnt), catalogue
 	}
 	t.makeVectors()
 	return x.current, nil
+}
+
+// maxAdded is how often something is added to what was learnt before it is made
+// anew: every addition leaves a small piece of an index, and every search looks
+// into each.
+const maxAdded = 256
+
+// learn brings what use has taught up to date, as of a generation of it at least. x.mu is held.
+func (t *Toolbox) learn(ctx context.Context, usage uint64) error {
+	x := &t.index
+	if x.learnt != nil && !x.remade && x.added < maxAdded {
+		since, ok, err := t.Usage.Since(x.usage)
+		if err != nil {
+			return err
+		}
+		traces := tracesOf(since.Intents)
+		if ok && len(toolsearch.Texts(traces)) <= soon {
+			if len(traces) > 0 {
+				x.added++
+			}
+			if err = x.learnt.Add(ctx, since.Edges, traces); err == nil {
+				x.usage = since.Generation
+				return nil
+			}
+			if ctx.Err() != nil {
+				return err
+			}
+			// The model fails: what is made anew goes without it.
+		}
+	}
+	x.current, x.remade = nil, false
+	learnt, err := t.learnt(ctx)
+	if err != nil {
+		return err
+	}
+	x.learnt, x.usage, x.added = learnt, usage, 0
+	return nil
 }
 
 func report(progress func(Progress), p toolsearch.Progress) {
@@ -214,14 +254,7 @@ func (t *Toolbox) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	if err != nil {
 		return nil, err
 	}
-	var traces []toolsearch.Trace
-	for _, m := range intents {
-		trace := toolsearch.Trace{Intent: m.Text, Tools: m.Tools, Edges: m.Edges}
-		// What was only read says nothing about tools.
-		if servedByTool(m.Tools) && toolsearch.CheckTrace(trace) == nil {
-			traces = append(traces, trace)
-		}
-	}
+	traces := tracesOf(intents)
 	x := &t.index
 	x.intents = nil
 	if x.model == nil {
@@ -240,6 +273,19 @@ func (t *Toolbox) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
 	}
 	return learnt, err
+}
+
+// tracesOf are the intents that tools served: what was only read says nothing
+// about tools.
+func tracesOf(intents []graph.Intent) []toolsearch.Trace {
+	var traces []toolsearch.Trace
+	for _, m := range intents {
+		trace := toolsearch.Trace{Intent: m.Text, Tools: m.Tools, Edges: m.Edges}
+		if servedByTool(m.Tools) && toolsearch.CheckTrace(trace) == nil {
+			traces = append(traces, trace)
+		}
+	}
+	return traces
 }
 
 func servedByTool(ids []string) bool {

@@ -2,9 +2,11 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/internal/catalog"
 	"cairn/internal/store/graph"
 	"cairn/internal/testutil"
 	"cairn/internal/toolsearch"
@@ -199,5 +204,116 @@ func TestToolVectorsWithoutAFile(t *testing.T) {
 	got, err := v.Get([][32]byte{key, {2}})
 	if err != nil || !slices.Equal(got[0], vector) || got[1] != nil {
 		t.Errorf("%v, %v, want what was put and nothing else", got, err)
+	}
+}
+
+// TestUsageIsAddedTo: what is learnt between two searches is added to what the
+// index knows, and the answers are those of an index that is made anew.
+func TestUsageIsAddedTo(t *testing.T) {
+	root := t.TempDir()
+	box, e := openToolbox(t, root), &testutil.HashEmbedder{}
+	modelOf(box, e)
+	var lines strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&lines, `{"server":"s","name":"tool_%d","description":"Does thing %d and thing %d"}`+"\n", i, i%7, i%5)
+	}
+	importTools(t, box, "s", lines.String())
+	if searchTools(t, box, "warm up"); box.WaitVectors(t.Context(), nil) != nil {
+		t.Fatal("no vectors")
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	id := func() string { return fmt.Sprintf("s:tool_%d", random.IntN(30)) }
+	same, anew := 0, 0
+	for step := range 60 {
+		before := box.index.learnt
+		var err error
+		switch k := random.IntN(12); {
+		case k < 6:
+			_, err = box.Learn(t.Context(), graph.Trace{Intent: fmt.Sprintf("thing %d please", random.IntN(9)), Calls: []graph.Call{{Tool: id()}, {Tool: id()}}})
+		case k < 10:
+			err = box.Usage.Observe(t.Context(), graph.Sight{From: id(), To: id(), Weak: k == 9})
+		case k == 10:
+			_, err = box.Usage.ForgetNode(id())
+		default: // another process
+			other := openToolbox(t, root)
+			_, err = other.Learn(t.Context(), graph.Trace{Intent: "thing of another", Calls: []graph.Call{{Tool: id()}, {Tool: id()}}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := openToolbox(t, root)
+		modelOf(fresh, &testutil.HashEmbedder{})
+		for _, query := range []string{"thing 3", "please do thing 4 and then thing 6", "something"} {
+			got, err := json.MarshalIndent(searchTools(t, box, query), "", " ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := json.MarshalIndent(searchTools(t, fresh, query), "", " ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Fatalf("step %d, %q: (- made anew, + added to)\n%s", step, query, diff)
+			}
+		}
+		if box.index.learnt == before {
+			same++
+		} else {
+			anew++
+		}
+	}
+	if same < 40 || anew == 0 {
+		t.Errorf("added to %d times and made anew %d times, want mostly the former", same, anew)
+	}
+}
+
+// BenchmarkUsageChange is a search after one more trace was learnt, where 100,000
+// relations and 5,000 intents are known.
+func BenchmarkUsageChange(b *testing.B) {
+	box, err := OpenToolbox(Selection{Root: b.TempDir()}, UsageConfig{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer box.Close()
+	batch, err := catalog.Read(strings.NewReader(`{"server":"s","name":"tool_1","description":"Does something"}`), "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := box.Catalog.Import("s", batch.Tools); err != nil {
+		b.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	id := func() string { return fmt.Sprintf("s:tool_%d", random.IntN(10_000)) }
+	trace := func(n int) graph.Trace {
+		t := graph.Trace{Intent: fmt.Sprintf("the intent of %d and %d", n, random.IntN(100))}
+		for range 21 {
+			t.Calls = append(t.Calls, graph.Call{Tool: id()})
+		}
+		return t
+	}
+	var traces []graph.Trace
+	for i := range 5000 {
+		traces = append(traces, trace(i))
+	}
+	if err := box.Usage.Learn(b.Context(), traces...); err != nil {
+		b.Fatal(err)
+	}
+	search := func() {
+		x, err := box.Index(b.Context(), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := x.Search(b.Context(), toolsearch.Query{Text: "something of an intent"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	search()
+	n := 5000
+	for b.Loop() {
+		n++
+		if err := box.Usage.Learn(b.Context(), trace(n)); err != nil {
+			b.Fatal(err)
+		}
+		search()
 	}
 }
