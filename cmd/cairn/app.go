@@ -25,6 +25,8 @@ type app struct {
 	store string // --store
 	json  bool   // --json
 	model modelFlags
+	// servers keep question tasks, for those commands that look at them.
+	servers taskServers
 }
 
 // root builds the command tree. It is small enough to be built for every run.
@@ -50,7 +52,7 @@ the nearest parent with a .cairn or .cuedeck folder, else the current folder.`,
 	})
 	root.AddCommand(
 		a.initCommand(), a.indexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
-		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.doctorCommand(), a.toolsCommand(), a.suggestCommand(), a.askCommand(), a.planCommand(), a.embedCommand(), a.mcpCommand(), a.serveCommand(), a.tokenCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
+		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.doctorCommand(), a.toolsCommand(), a.suggestCommand(), a.askCommand(), a.planCommand(), a.embedCommand(), a.mcpCommand(), a.serveCommand(), a.workerCommand(), a.tokenCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
 		a.watchCommand(), a.connectCommand(), a.openCommand(), a.sceneCommand(), a.listCommand(), a.graphCommand(),
 		a.configCommand(), a.cleanCommand(), a.upgradeCommand(), a.manCommand(),
 	)

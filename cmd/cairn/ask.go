@@ -68,7 +68,7 @@ func (a *app) ask(ctx context.Context, r stage.Request, budget int) error {
 			return err
 		}
 	}
-	st, err := a.openStages(w, a.logger(slog.LevelWarn), stageFlags{})
+	st, err := a.openStages(ctx, w, a.logger(slog.LevelWarn), stageFlags{})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ with task_dag_create.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	a.servers.add(cmd.PersistentFlags())
 	cmd.AddCommand(a.planListCommand(), a.planShowCommand(), a.planWatchCommand(), a.planAbortCommand())
 	return cmd
 }
@@ -35,7 +36,14 @@ func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args
 		if err != nil {
 			return err
 		}
-		st, err := workspace.OpenStages(sel, &workspace.StageOptions{Workers: -1, Logger: a.logger(slog.LevelWarn)})
+		log := a.logger(slog.LevelWarn)
+		o := &workspace.StageOptions{Workers: -1, Logger: log}
+		at := a.servers.read()
+		at.amqp = "" // nothing is sent from here
+		if o.Store, _, err = at.open(ctx, log); err != nil {
+			return err
+		}
+		st, err := workspace.OpenStages(sel, o)
 		if err != nil {
 			return err
 		}

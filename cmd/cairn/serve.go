@@ -76,6 +76,7 @@ request needs a token (` + "`cairn token new`" + `), unless --auth off says othe
 	fs.IntVar(&f.stages.workers, "workers", 2, "stages of question tasks worked on at once; -1 for none, with cairn worker elsewhere")
 	fs.BoolVar(&f.stages.remote, "remote-reasoning", false, "leave executor_reasoning to a cairn worker with a language model, not to the calling agent")
 	f.stages.servers.add(fs)
+	f.stages.servers.addQueue(fs)
 	a.model.add(cmd)
 	return cmd
 }

@@ -224,8 +224,7 @@ func NeedsCaller(s *State) bool {
 func Outside(s *State) bool { return s.Machine.Rules.delegates(s.Current) }
 
 // Run works on stages, n at a time, until ctx ends; those this engine has no
-// Work for are passed over. It also ends what has timed out, sends what was
-// left unsent, and forgets what is over.
+// Work for are passed over. It also does what Tend does.
 func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
 	var mine []Stage
 	for _, s := range stages {
@@ -234,7 +233,7 @@ func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
 		}
 	}
 	var sweeper sync.WaitGroup
-	sweeper.Go(func() { e.sweep(ctx) })
+	sweeper.Go(func() { e.Tend(ctx) })
 	defer sweeper.Wait()
 	return e.options.Queue.Consume(ctx, mine, n, e.do)
 }
@@ -245,7 +244,7 @@ const beat = ResendAfter / 2
 
 // do has one job done. Its error means that the job has to come again.
 func (e *Engine) do(ctx context.Context, j Job) error {
-	s, err := e.store.Load(ctx, j.TaskID)
+	s, err := e.load(ctx, j.TaskID)
 	if errors.Is(err, Is(CodeNotFound)) {
 		return nil // of a task that is over since long
 	}
@@ -332,7 +331,7 @@ func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
 		case err == nil:
 			return s, nil
 		case ok && refused.Code == CodeTransition && ev.Kind == Claim:
-			return e.store.Load(ctx, j.TaskID)
+			return e.load(ctx, j.TaskID)
 		case ok && refused.Code == CodeParameter:
 			return nil, err
 		case ok && refused.Code != CodeUnavailable:
@@ -349,14 +348,31 @@ func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
 	}
 }
 
+// load reads a task, through an outage of the store: a job that is given back
+// would only come again at once.
+func (e *Engine) load(ctx context.Context, id string) (*State, error) {
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		s, err := e.store.Load(ctx, id)
+		if !errors.Is(err, Is(CodeUnavailable)) {
+			return s, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
 // swept bounds what one sweep looks at.
 const swept = 1000
 
 // cleanEvery is how many sweeps there are to a cleaning.
 const cleanEvery = 60
 
-// sweep looks after what nobody else does, until ctx ends.
-func (e *Engine) sweep(ctx context.Context) {
+// Tend ends what has timed out, sends what was left unsent and forgets what is
+// over, until ctx ends.
+func (e *Engine) Tend(ctx context.Context) {
 	tick := time.NewTicker(e.options.Sweep)
 	defer tick.Stop()
 	for n := 0; ; n++ {

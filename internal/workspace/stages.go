@@ -46,6 +46,8 @@ type StageOptions struct {
 	Stages []stage.Stage
 	// Workers is how many stages are worked on at once; 0 is 2, less is none.
 	Workers int
+	// Tend looks after what is due also without working on anything.
+	Tend bool
 	// Rules of new tasks; Delegated is filled in.
 	Rules  stage.Rules
 	Logger *slog.Logger
@@ -85,12 +87,15 @@ func OpenStages(sel Selection, o *StageOptions) (*Stages, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.cancel = cancel
-	if n > 0 {
+	switch {
+	case n > 0:
 		t.working.Go(func() {
 			if err := t.Run(ctx, stages, n); err != nil && ctx.Err() == nil && o.Logger != nil {
 				o.Logger.Error("working on stages", "error", err)
 			}
 		})
+	case o.Tend:
+		t.working.Go(func() { t.Engine.Tend(ctx) })
 	}
 	return t, nil
 }

@@ -37,6 +37,7 @@ const (
 	// maxDeliveries is how often a job is tried before it is set aside.
 	maxDeliveries = 5
 	deliveries    = "x-cairn-deliveries"
+	maxDead       = 10_000 // jobs that are kept to be looked at, the newest
 )
 
 // The waits between attempts to connect.
@@ -124,7 +125,8 @@ func (q *Queue) declare(ch *amqp.Channel) error {
 	if err := ch.ExchangeDeclare(q.prefix+deadExchange, "fanout", true, false, false, false, nil); err != nil {
 		return err
 	}
-	if _, err := ch.QueueDeclare(q.prefix+deadQueue, true, false, false, false, nil); err != nil {
+	bounds := amqp.Table{"x-message-ttl": stage.KeepArchive.Milliseconds(), "x-max-length": maxDead}
+	if _, err := ch.QueueDeclare(q.prefix+deadQueue, true, false, false, false, bounds); err != nil {
 		return err
 	}
 	if err := ch.QueueBind(q.prefix+deadQueue, "", q.prefix+deadExchange, false, nil); err != nil {
