@@ -14,6 +14,7 @@ import (
 // called concurrently, but for close.
 type engine interface {
 	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
+	Explain(ctx context.Context, r ExplainRequest) (*retriever.Way, error)
 	Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error)
 	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
 	Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error)
@@ -21,6 +22,13 @@ type engine interface {
 	Documents(ctx context.Context, r DocumentsRequest) (*Documents, error)
 	Watch(ctx context.Context, fn func(WatchEvent)) error
 	close() error
+}
+
+// ExplainRequest asks for the whole way of a search.
+type ExplainRequest struct {
+	Query retriever.Query `json:"query"`
+	// Candidates is how many of each list to name, see Retriever.Explain.
+	Candidates int `json:"candidates,omitempty"`
 }
 
 // IndexRequest asks for a run of the indexer.
@@ -83,6 +91,10 @@ type Status struct {
 	Watching string `json:"watching,omitempty"`
 	// Store is the address of the store that holds the index, if it is not the folder's own.
 	Store string `json:"store,omitempty"`
+	// KeywordSince and VectorsSince are when the oldest change was noticed that
+	// keyword search, or search by meaning, does not see yet; zero for none.
+	KeywordSince time.Time `json:"keyword_behind_since,omitzero"`
+	VectorsSince time.Time `json:"vectors_behind_since,omitzero"`
 	// Problem is why the last run in the background failed.
 	Problem string `json:"problem,omitempty"`
 	// Warnings speak of configuration without effect.
@@ -108,6 +120,10 @@ func (missing) Search(_ context.Context, q retriever.Query) (*retriever.Answer, 
 		Results: []retriever.Result{}, Mode: q.Mode, Index: retriever.IndexState{State: "missing"}, Degraded: []string{},
 		Reason: "not_indexed", Hint: "this folder has no index yet: call the tool index, or run `cairn index`",
 	}, nil
+}
+
+func (missing) Explain(context.Context, ExplainRequest) (*retriever.Way, error) {
+	return nil, ErrNoIndex
 }
 
 func (missing) Read(context.Context, retriever.ReadRequest) (*retriever.Reading, error) {

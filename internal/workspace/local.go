@@ -179,6 +179,10 @@ func (l *local) Search(ctx context.Context, q retriever.Query) (*retriever.Answe
 	return using(l, func() (*retriever.Answer, error) { return l.retriever.Search(ctx, q) })
 }
 
+func (l *local) Explain(ctx context.Context, r ExplainRequest) (*retriever.Way, error) {
+	return using(l, func() (*retriever.Way, error) { return l.retriever.Explain(ctx, r.Query, r.Candidates) })
+}
+
 func (l *local) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
 	return using(l, func() (*retriever.Reading, error) { return l.retriever.Read(ctx, r) })
 }
@@ -219,6 +223,7 @@ func (l *local) Status(context.Context) (*Status, error) {
 		if s.Watching, problem = l.watching.state(); problem != "" {
 			s.Problem = problem
 		}
+		s.KeywordSince, s.VectorsSince = l.watching.behind()
 	}
 	if l.current != nil && l.current.running() {
 		p := l.current.progress()

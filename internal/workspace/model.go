@@ -53,6 +53,17 @@ func (l *lazyModel) EmbedQuery(ctx context.Context, text string) ([]float32, err
 	return m.EmbedQuery(ctx, text)
 }
 
+// Kernel names the code that runs the model, where its engine tells; "" before
+// it is opened.
+func (l *lazyModel) Kernel() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k, ok := l.model.(interface{ Kernel() string }); ok {
+		return k.Kernel()
+	}
+	return ""
+}
+
 // Tokenizer counts nothing when the model cannot be opened; whoever needs
 // counts calls open first.
 func (l *lazyModel) Tokenizer() models.Tokenizer {

@@ -76,6 +76,15 @@ func (s *served) Search(ctx context.Context, q retriever.Query) (*retriever.Answ
 	return s.retriever.Search(ctx, q)
 }
 
+func (s *served) Explain(ctx context.Context, r ExplainRequest) (*retriever.Way, error) {
+	if meta, _, err := s.source.State(); err != nil {
+		return nil, err
+	} else if meta.Format == 0 {
+		return missing{s.w}.Explain(ctx, r)
+	}
+	return s.retriever.Explain(ctx, r.Query, r.Candidates)
+}
+
 func (s *served) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
 	return s.retriever.Read(ctx, r)
 }

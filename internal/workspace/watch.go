@@ -109,6 +109,9 @@ type watching struct {
 	polling   string
 	problem   string
 	begun     bool // an event has been told
+	// When the oldest change was noticed that keyword search, or search by
+	// meaning, does not see yet; zero for none.
+	keywordSince, vectorsSince time.Time
 	followers map[chan WatchEvent]bool
 }
 
@@ -176,6 +179,7 @@ func (w *watching) polls(by *watch.Watcher) {
 
 // take brings keyword search up to a batch and has the vectors follow.
 func (w *watching) take(ctx context.Context, b watch.Batch) error {
+	w.notice(b.First)
 	var counts docs.Counts
 	r, err := w.l.work(ctx, func(ctx context.Context, x *indexer.Indexer, s *stores) (r *indexer.Report, err error) {
 		if r, err = x.Refresh(ctx, b.Paths); err == nil {
@@ -192,7 +196,9 @@ func (w *watching) take(ctx context.Context, b watch.Batch) error {
 		return err
 	}
 	e.Changed, e.Removed = r.Added+r.Changed, r.Removed
-	if e.Vectors = counts.Vectors.Files == 0; !e.Vectors {
+	e.Vectors = counts.Vectors.Files == 0
+	w.caughtUp(true, e.Vectors)
+	if !e.Vectors {
 		select {
 		case w.embed <- struct{}{}:
 		default: // who takes the one that is there sees this batch as well
@@ -234,9 +240,45 @@ func (w *watching) makeVectors(ctx context.Context) {
 			pause = min(2*pause, lastPause)
 		default:
 			pause = firstPause
+			w.caughtUp(false, true)
 			w.tell(WatchEvent{Vectors: true, Embedded: r.Embedded})
 		}
 	}
+}
+
+// notice is told of changes that no search sees yet.
+func (w *watching) notice(first time.Time) {
+	if first.IsZero() {
+		first = w.l.w.options.Now()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, since := range []*time.Time{&w.keywordSince, &w.vectorsSince} {
+		if since.IsZero() {
+			*since = first
+		}
+	}
+}
+
+// caughtUp is told that keyword search sees all that was noticed, and whether
+// search by meaning does. A change that comes while vectors are made counts as
+// old as those before it until it has its own.
+func (w *watching) caughtUp(keyword, vectors bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if keyword {
+		w.keywordSince = time.Time{}
+	}
+	if vectors && w.keywordSince.IsZero() {
+		w.vectorsSince = time.Time{}
+	}
+}
+
+// behind says since when there are changes that searches do not see.
+func (w *watching) behind() (keyword, vectors time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.keywordSince, w.vectorsSince
 }
 
 // tell hands an event to who follows. Each has room for a number of unread

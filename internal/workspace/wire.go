@@ -19,6 +19,7 @@ const protocol = "1"
 const (
 	opHello   = "/hello"
 	opSearch  = "/search"
+	opExplain = "/explain"
 	opRead    = "/read"
 	opReadAll = "/read_all"
 	opIndex   = "/index"

@@ -110,6 +110,11 @@ func (w *Workspace) Search(ctx context.Context, q retriever.Query) (*retriever.A
 	return ask(ctx, w, func(e engine) (*retriever.Answer, error) { return e.Search(ctx, q) })
 }
 
+// Explain answers a query and tells the whole way of it.
+func (w *Workspace) Explain(ctx context.Context, r ExplainRequest) (*retriever.Way, error) {
+	return ask(ctx, w, func(e engine) (*retriever.Way, error) { return e.Explain(ctx, r) })
+}
+
 // Read returns a document, a section or lines of one.
 func (w *Workspace) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
 	return ask(ctx, w, func(e engine) (*retriever.Reading, error) { return e.Read(ctx, r) })
