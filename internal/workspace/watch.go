@@ -104,15 +104,15 @@ type watching struct {
 	done   chan struct{} // closed at the end
 	embed  chan struct{} // has room for one: there is something to embed
 
-	mu        sync.Mutex
-	err       error // why it ended
-	polling   string
-	problem   string
-	begun     bool // an event has been told
+	mu      sync.Mutex
+	err     error // why it ended
+	polling string
+	problem string
+	begun   bool // an event has been told
 	// When the oldest change was noticed that keyword search, or search by
 	// meaning, does not see yet; zero for none.
 	keywordSince, vectorsSince time.Time
-	followers map[chan WatchEvent]bool
+	followers                  map[chan WatchEvent]bool
 }
 
 // startWatching begins to watch in a goroutine of its own.
