@@ -3,9 +3,16 @@
 # below DIR, as far as they are installed, and prints the variables that the
 # suites want, to be read with eval. services.sh stop DIR ends them, by the
 # process ids it has noted. INSTALL=1 installs what is missing (Debian, root).
+# SERVICES chooses some of them; REDIS_PORT, POSTGRES_PORT and RABBITMQ_PORT fix
+# their ports, so that one that was stopped can be started again on its data.
 set -uo pipefail
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+# free_port is one that nobody listens on, below those that systems give out.
+free_port() {
+	local port
+	while port=$((20000 + RANDOM % 12000)); answers "$port"; do :; done
+	echo "$port"
+}
 
 # wait_for SECONDS COMMAND...: until the command succeeds.
 wait_for() {
@@ -55,36 +62,55 @@ start_rabbitmq() {
 	local server
 	server=$(ls /usr/lib/rabbitmq/bin/rabbitmq-server 2>/dev/null || command -v rabbitmq-server) || return 1
 	[ -n "$server" ] || return 1
-	local port=${RABBITMQ_PORT:-$(free_port)} dist
+	local port=${RABBITMQ_PORT:-$(free_port)} dist names
 	dist=$(free_port)
 	mkdir -p "$dir/rabbitmq"
+	# Its name service is started here, as one that RabbitMQ starts outlives it.
+	[ -e "$dir/names" ] || free_port >"$dir/names"
+	names=$(cat "$dir/names")
+	if ! answers "$names"; then
+		epmd -port "$names" -address 127.0.0.1 >"$dir/epmd.log" 2>&1 &
+		echo $! >"$dir/epmd.pid"
+		wait_for 10 answers "$names" || return 1
+	fi
 	[ -e "$dir/rabbitmq/.erlang.cookie" ] || (umask 077 && head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$dir/rabbitmq/.erlang.cookie")
 	chmod 400 "$dir/rabbitmq/.erlang.cookie"
 	# The names of machines in containers do not always resolve; localhost does.
-	HOME="$dir/rabbitmq" ERL_EPMD_PORT=${EPMD_PORT:-$(free_port)} ERL_EPMD_ADDRESS=127.0.0.1 \
+	HOME="$dir/rabbitmq" ERL_EPMD_PORT=$names ERL_EPMD_ADDRESS=127.0.0.1 \
 		RABBITMQ_NODENAME="cairn-$port@localhost" RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 RABBITMQ_NODE_PORT="$port" RABBITMQ_DIST_PORT="$dist" \
 		RABBITMQ_MNESIA_BASE="$dir/rabbitmq/mnesia" RABBITMQ_LOG_BASE="$dir/rabbitmq/log" RABBITMQ_PID_FILE="$dir/rabbitmq/pid" \
 		RABBITMQ_ENABLED_PLUGINS_FILE="$dir/rabbitmq/plugins" RABBITMQ_CONFIG_FILE="$dir/rabbitmq/none" \
 		RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}" \
 		setsid "$server" >"$dir/rabbitmq.log" 2>&1 &
 	echo $! >"$dir/rabbitmq.pid"
-	wait_for 150 answers "$port" || return 1
+	wait_for "${RABBITMQ_WAIT:-150}" answers "$port" || return 1
 	echo "export CAIRN_TEST_AMQP=amqp://guest:guest@127.0.0.1:$port/"
 }
 
-# stop_all ends each server with its process group, and waits for it.
-stop_all() {
-	local pid file
-	for file in "$dir"/*.pid; do
-		[ -e "$file" ] || continue
-		pid=$(cat "$file")
-		kill -TERM "$pid" 2>/dev/null
-		[ "$file" = "$dir/rabbitmq.pid" ] && kill -TERM -- "-$pid" 2>/dev/null
-		wait_for 20 bash -c "! kill -0 $pid" || kill -KILL "$pid" 2>/dev/null
-		rm -f "$file"
-	done
-	# epmd was started for this RabbitMQ alone and does not end with it.
-	for pid in $(cat "$dir/epmd.pid" 2>/dev/null); do kill "$pid" 2>/dev/null; done
+# stop NAME SIGNAL [GROUP]: ends a server, or its whole process group, and waits for it.
+stop() {
+	local file=$dir/$1.pid pid
+	[ -e "$file" ] || return 0
+	pid=$(cat "$file")
+	kill "-$2" -- "${3:+-}$pid" 2>/dev/null
+	wait_for 20 bash -c "! kill -0 -- ${3:+-}$pid" || kill -KILL -- "${3:+-}$pid" 2>/dev/null
+	rm -f "$file"
+}
+
+stop_redis() { stop redis TERM; }
+stop_postgres() { stop postgres INT; } # at once, whoever is connected
+stop_rabbitmq() {
+	stop rabbitmq TERM group
+	stop epmd TERM
+}
+
+# install NAME...: installs packages, without starting what is in them.
+install() {
+	local policy=/usr/sbin/policy-rc.d own=
+	[ -e "$policy" ] || { own=1 && printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy"; }
+	(timeout 60 apt-get update -qq && DEBIAN_FRONTEND=noninteractive timeout 120 apt-get install -y -qq --no-install-recommends "$@") >"$dir/apt.log" 2>&1 ||
+		echo "services: could not install $*" >&2
+	[ -z "$own" ] || rm -f "$policy"
 }
 
 case "${1:-}" in
@@ -100,8 +126,7 @@ start)
 		command -v rabbitmq-server >/dev/null || missing+=(rabbitmq-server)
 		[ -n "$(command -v initdb || ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || missing+=(postgresql)
 		if [ ${#missing[@]} -gt 0 ]; then
-			(apt-get update -qq && DEBIAN_FRONTEND=noninteractive timeout 240 apt-get install -y -qq "${missing[@]}") >"$dir/apt.log" 2>&1 ||
-				echo "services: could not install ${missing[*]}" >&2
+			install "${missing[@]}"
 		fi
 	fi
 	for service in ${SERVICES:-redis postgres rabbitmq}; do
@@ -110,7 +135,7 @@ start)
 	;;
 stop)
 	dir=$2
-	stop_all
+	for service in ${SERVICES:-rabbitmq redis postgres}; do "stop_$service"; done
 	;;
 *)
 	echo "usage: services.sh start|stop DIR" >&2
