@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/observe"
 	"cairn/internal/task/dagtools"
 	"cairn/internal/workspace"
 	"cairn/retriever"
@@ -53,6 +54,11 @@ type Options struct {
 	// Watch tells of changed documents, and clients are told of them; nil, or
 	// what has no method Watch, tells nothing.
 	Watch any
+	// Listener is told of calls and of the stages of searches and readings; nil
+	// is nobody. Engine is best Observed by the same.
+	Listener observe.Listener
+	// Workspace is what calls are said to be in; "" where there is only one.
+	Workspace string
 	// Conformance adds what the official conformance suite calls.
 	Conformance bool
 	// Now is the clock of the limits; nil is time.Now.
@@ -94,6 +100,9 @@ type tool struct {
 type call struct {
 	args     json.RawMessage
 	progress func(workspace.Progress) // nil when nobody asked
+	// id is that of the request, and parent and state its trace context, where
+	// they do not come with the context of the call.
+	id, parent, state string
 }
 
 // New returns a server over engine.
@@ -133,8 +142,25 @@ func (s *Server) find(name string) (tool, bool) {
 	return tool{}, false
 }
 
-// do runs one call of a session within the limits.
+// do runs one call of a session within the limits, and tells of it.
 func (s *Server) do(ctx context.Context, session string, t tool, c call) (any, *Failure) {
+	l := s.options.Listener
+	if l == nil {
+		return s.run(ctx, session, t, c)
+	}
+	o := &observe.Call{ID: observe.ID(ctx), Tool: t.name, Workspace: s.options.Workspace, Arguments: c.args, TraceParent: c.parent, TraceState: c.state}
+	if o.ID == "" {
+		o.ID = observe.IDOf(c.id)
+	}
+	start := time.Now()
+	ctx = l.Begin(ctx, o)
+	answer, f := s.run(ctx, session, t, c)
+	l.End(ctx, o, outcome(ctx, f), time.Since(start))
+	return answer, f
+}
+
+// run runs one call.
+func (s *Server) run(ctx context.Context, session string, t tool, c call) (any, *Failure) {
 	if t.rate.Burst > 0 && !s.options.NoRateLimit {
 		if f := s.limits.allow(session, t.name, t.rate); f != nil {
 			return nil, f
@@ -188,13 +214,16 @@ func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string, agent func
 	s.addPrompts(server)
 	for _, t := range s.tools {
 		server.AddTool(t.definition(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			c := call{args: req.Params.Arguments, progress: notifier(ctx, req)}
 			if req.Extra != nil {
 				ctx = dagtools.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
+				c.id = req.Extra.Header.Get(observe.IDHeader)
 			}
+			c.parent, c.state = traceOf(req)
 			f := allowed(req, t)
 			var answer any
 			if f == nil {
-				answer, f = s.do(ctx, session(req), t, call{args: req.Params.Arguments, progress: notifier(ctx, req)})
+				answer, f = s.do(ctx, session(req), t, c)
 			}
 			if f != nil {
 				return result(f, true)

@@ -201,6 +201,9 @@ func Cached(ctx context.Context, hit bool) {
 	}
 }
 
+// IDHeader is the header that names a request over HTTP, and its answer.
+const IDHeader = "X-Request-Id"
+
 type idKey struct{}
 
 // WithID names the request that a context belongs to.
