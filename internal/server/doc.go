@@ -12,4 +12,5 @@
 //	/w/NAME/...      the same for the workspace of that name
 //	/healthz         the process answers
 //	/readyz          every workspace answers
+//	/metrics         what was done and how long it took, for Prometheus
 package server

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/metrics"
+	"cairn/internal/observe"
 	"cairn/internal/token"
 	"cairn/internal/workspace"
 	"cairn/tools"
@@ -26,6 +28,8 @@ type Workspace struct {
 	Engine tools.Engine
 	// Tools are the tools on Engine.
 	Tools *tools.Server
+	// Lacks is what the last search lacked, such as vectors; nil is nothing.
+	Lacks func() []string
 }
 
 // name is what a workspace may be called: a part of a path that needs no escapes.
@@ -45,6 +49,10 @@ type Options struct {
 	Logger *slog.Logger
 	// Tokens are asked for with every request; nil lets everybody do everything.
 	Tokens *token.Store
+	// Listener is told of requests; nil is nobody.
+	Listener observe.Listener
+	// Metrics are told at /metrics; nil tells none.
+	Metrics *metrics.Metrics
 	// Hosts are names the server is called by, beside loopback's, or beside
 	// addresses where it listens on a network.
 	Hosts []string
@@ -115,12 +123,25 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 
 // routes are the addresses of the server itself.
 func (s *Server) routes() {
-	s.own.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
-	s.own.HandleFunc("GET /readyz", s.ready)
+	add := func(pattern string, h http.Handler) { s.own.Handle(pattern, routed(pattern, "", h)) }
+	add("GET /healthz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }))
+	add("GET /readyz", http.HandlerFunc(s.ready))
+	if s.options.Metrics != nil {
+		add("GET /metrics", s.metrics())
+	}
 }
 
 // ServeHTTP implements http.Handler: it answers every request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.options.Listener == nil {
+		s.answer(w, r)
+		return
+	}
+	s.observed(w, r)
+}
+
+// answer checks a request and hands it to whom it is for.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	if !s.admitted(w, r) {
 		return
 	}
@@ -213,7 +234,7 @@ func Prefix(r *http.Request) string {
 
 // handle mounts h below the workspace's name and, for the first one, at the root.
 func (v *served) handle(pattern string, a access, h http.Handler) {
-	h = scoped(a, h)
+	h = routed(pattern, v.Name, scoped(a, h))
 	method, path := "", pattern
 	if m, p, ok := strings.Cut(pattern, " "); ok {
 		method, path = m+" ", strings.TrimLeft(p, " ")
@@ -330,6 +351,9 @@ func (v *served) readiness(ctx context.Context) readiness {
 	}
 	out.State, out.Reason = st.State, st.Problem
 	out.Ready = answers(st)
+	if v.Lacks != nil {
+		out.Degraded = v.Lacks()
+	}
 	return out
 }
 

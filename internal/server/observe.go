@@ -1,0 +1,120 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"cairn/internal/metrics"
+	"cairn/internal/observe"
+	"cairn/internal/workspace"
+)
+
+// observed answers a request and tells of it.
+func (s *Server) observed(w http.ResponseWriter, r *http.Request) {
+	c := &observe.Call{
+		ID: observe.IDOf(r.Header.Get(observe.IDHeader)), Method: method(r.Method),
+		TraceParent: r.Header.Get("traceparent"), TraceState: r.Header.Get("tracestate"),
+	}
+	// Tools that are called in a session see the headers, not the context.
+	r.Header.Set(observe.IDHeader, c.ID)
+	w.Header().Set(observe.IDHeader, c.ID)
+	start := time.Now()
+	ctx := s.options.Listener.Begin(observe.WithID(r.Context(), c.ID), c)
+	out := &statusWriter{ResponseWriter: w}
+	s.answer(out, r.WithContext(context.WithValue(ctx, callKey{}, c)))
+	s.options.Listener.End(ctx, c, out.outcome(ctx, r), time.Since(start))
+}
+
+// method is one of those there are, so that nobody fills the metrics with others.
+func method(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return m
+	}
+	return "OTHER"
+}
+
+type callKey struct{}
+
+// routed names the pattern that a request was found under.
+func routed(pattern, workspace string, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(callKey{}).(*observe.Call); ok {
+			c.Route, c.Workspace = pattern, workspace
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(code int) {
+	if w.code == 0 && code >= http.StatusOK { // not the informational ones before it
+		w.code = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (w *statusWriter) Write(b []byte) (int, error) {
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (w *statusWriter) Flush() {
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // what cannot is not asked
+}
+
+// outcome is what became of a request.
+func (w *statusWriter) outcome(ctx context.Context, r *http.Request) observe.Outcome {
+	o := observe.Outcome{Status: observe.OK, Code: w.code}
+	switch {
+	case o.Code == 0 && ctx.Err() != nil:
+		o.Status = observe.Cancelled
+	case o.Code == http.StatusTooManyRequests, o.Code == http.StatusServiceUnavailable && w.Header().Get("Retry-After") != "":
+		o.Status = observe.Limited
+	case o.Code >= 500 && !strings.HasSuffix(r.URL.Path, "/readyz"): // 503 is its answer, not its failure
+		o.Status = observe.Failed
+	case o.Code >= 400 && o.Code < 500:
+		o.Status = observe.Refused
+	}
+	if o.Code == 0 {
+		o.Code = http.StatusOK // nothing was written
+	}
+	o.Stream = r.Method == http.MethodGet && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
+	return o
+}
+
+// metrics tells them to everybody who may read; of workspaces, those that the
+// caller may use.
+func (s *Server) metrics() http.Handler {
+	return s.options.Metrics.Handler(func(r *http.Request, workspace string) bool { return callerOf(r.Context()).permits(workspace) })
+}
+
+// IndexState describes a workspace's index for its metrics.
+func IndexState(st *workspace.Status) metrics.Index {
+	x := metrics.Index{
+		Ready: answers(st), Files: st.Files, Sections: st.Sections, Embedded: st.Embedded, Pending: st.Pending,
+		KeywordSince: st.KeywordSince, VectorsSince: st.VectorsSince, Indexing: st.State == "building", Watching: st.Watching != "",
+	}
+	if at, err := time.Parse(time.RFC3339, st.BuiltAt); err == nil {
+		x.BuiltAt = at
+	}
+	return x
+}
