@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/catalog"
 	"cairn/internal/store"
@@ -31,6 +32,29 @@ type Stores struct {
 	// names say little. Both are nil without an embedder.
 	Names, Texts store.Vectors
 }
+
+// Keeper is a keyword index that may hold the tools from an earlier run, or from
+// another process. Update enters tools between Begin and Keep.
+type Keeper interface {
+	store.Keyword
+	// Begin is told what the index is going to hold, by a digest of all of it, and
+	// says what it holds of that. Nothing has to be entered into one that holds
+	// the whole.
+	Begin(whole [32]byte, tools int) (Holding, error)
+	// Keep is called when the index holds what Begin was told. After an error the
+	// next Begin says HoldsNothing.
+	Keep(ctx context.Context) error
+}
+
+// Holding is what a Keeper holds.
+type Holding int
+
+// What a Keeper may hold.
+const (
+	HoldsNothing Holding = iota
+	HoldsLast            // what it held after the last Update of the Index
+	HoldsWhole           // all tools, as they are
+)
 
 // VectorCache remembers the vectors of texts by the SHA-256 of the text.
 type VectorCache interface {
@@ -61,6 +85,7 @@ type Index struct {
 	write     sync.Mutex // held while the stores change; guards digests
 	// digests tell what the stores hold of each tool, by ID.
 	digests map[string]string
+	entered bool // what a Keeper holds was kept; guarded by write
 
 	mu      sync.RWMutex
 	tools   []catalog.Tool      // sorted by ID
@@ -103,9 +128,12 @@ type Progress struct {
 	Done, Total int
 }
 
-// keywordBatch and vectorBatch are how many tools are brought in at a time.
+// keywordBatch, knownBatch and vectorBatch are how many tools are brought in at a
+// time: to be analysed, with vectors that the cache has, with vectors that have
+// to be made. Opening the cache costs a look at each of its entries.
 const (
-	keywordBatch = 1000
+	keywordBatch = 8192
+	knownBatch   = 4096
 	vectorBatch  = 128
 )
 
@@ -147,7 +175,7 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 		}
 	}
 	slices.Sort(stale)
-	if err := x.syncKeywords(ctx, tools, changed, stale, progress); err != nil {
+	if err := x.enterKeywords(ctx, tools, digests, changed, stale, progress); err != nil {
 		return err
 	}
 	if x.options.Embedder != nil && len(stale) > 0 {
@@ -177,6 +205,50 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 // Missing is the number of tools that have no vectors yet.
 func (x *Index) Missing() int { return int(x.missing.Load()) }
 
+// enterKeywords brings the keyword index up to date.
+func (x *Index) enterKeywords(ctx context.Context, tools []catalog.Tool, digests map[string]string, changed []int, stale []string, progress func(Progress)) error {
+	k, ok := x.stores.Keyword.(Keeper)
+	if !ok {
+		return x.syncKeywords(ctx, tools, changed, stale, progress)
+	}
+	if len(changed)+len(stale) == 0 && x.entered {
+		return nil
+	}
+	x.entered = false
+	whole := sha256.New()
+	for i := range tools {
+		whole.Write([]byte(tools[i].ID + "\x00" + digests[tools[i].ID]))
+	}
+	var err error
+	for range 2 { // what cannot be kept is held without being kept the second time
+		var holds Holding
+		if holds, err = k.Begin([32]byte(whole.Sum(nil)), len(tools)); err != nil {
+			return err
+		}
+		switch holds {
+		case HoldsWhole:
+			x.entered = true
+			return nil
+		case HoldsNothing:
+			all := make([]int, len(tools))
+			for i := range all {
+				all[i] = i
+			}
+			err = x.syncKeywords(ctx, tools, all, nil, progress)
+		default:
+			err = x.syncKeywords(ctx, tools, changed, stale, progress)
+		}
+		if err == nil {
+			err = k.Keep(ctx)
+		}
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	x.entered = err == nil
+	return err
+}
+
 func (x *Index) syncKeywords(ctx context.Context, tools []catalog.Tool, changed []int, stale []string, progress func(Progress)) error {
 	for done := 0; done < len(changed) || len(stale) > 0; {
 		batch := changed[done:min(done+keywordBatch, len(changed))]
@@ -199,7 +271,7 @@ func (x *Index) fromCache(ctx context.Context, tools []catalog.Tool, changed []i
 	if x.options.Embedder == nil || x.options.Cache == nil {
 		return nil
 	}
-	for batch := range slices.Chunk(changed, keywordBatch) {
+	for batch := range slices.Chunk(changed, knownBatch) {
 		keys := make([][32]byte, 0, 2*len(batch))
 		for _, i := range batch {
 			keys = append(keys, sha256.Sum256([]byte(nameText(&tools[i]))), sha256.Sum256([]byte(vectorText(&tools[i]))))
@@ -227,17 +299,21 @@ func (x *Index) put(ctx context.Context, ids []string, names, texts [][]float32)
 	if len(ids) == 0 {
 		return nil
 	}
+	g, running := errgroup.WithContext(ctx)
 	for _, leg := range []struct {
 		store   store.Vectors
 		vectors [][]float32
 	}{{x.stores.Names, names}, {x.stores.Texts, texts}} {
-		entries := make([]store.VectorEntry, len(ids))
-		for n, id := range ids {
-			entries[n] = store.VectorEntry{Chunk: id, Path: id, Vector: leg.vectors[n]}
-		}
-		if err := leg.store.Update(ctx, entries, nil); err != nil {
-			return fmt.Errorf("indexing tools by vector: %w", err)
-		}
+		g.Go(func() error {
+			entries := make([]store.VectorEntry, len(ids))
+			for n, id := range ids {
+				entries[n] = store.VectorEntry{Chunk: id, Path: id, Vector: leg.vectors[n]}
+			}
+			return leg.store.Update(running, entries, nil)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("indexing tools by vector: %w", err)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

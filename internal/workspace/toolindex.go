@@ -8,18 +8,17 @@ import (
 	"cairn/graphrank"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/graph"
-	"cairn/internal/store/text"
 	"cairn/internal/toolsearch"
 	"cairn/models"
 )
 
-// toolIndex is the searchable form of a toolbox, made in memory when it is
-// first asked for and brought up to date when catalogue or usage have changed.
+// toolIndex is the searchable form of a toolbox, made when it is
+// first asked for, in memory but for the words of a large catalogue, and brought up to date when catalogue or usage have changed.
 // Vectors that no process has made before are made behind the answers.
 type toolIndex struct {
 	mu       sync.Mutex
 	model    *lazyModel // nil searches by keywords alone
-	keywords *text.Index
+	keywords *toolKeywords
 	base     *toolsearch.Index // without usage
 	vectors  *toolVectors      // nil without a model
 	current  *toolsearch.Index // base with usage
@@ -56,7 +55,7 @@ func (t *Toolbox) Index(ctx context.Context, progress func(Progress)) (*toolsear
 	if x.closed {
 		return nil, errGone
 	}
-	if err := x.open(); err != nil {
+	if err := t.openIndex(); err != nil {
 		return nil, err
 	}
 	// The generation is read first: what is written in between is then seen
@@ -213,12 +212,13 @@ func (t *Toolbox) makeVectors() {
 }
 
 // open makes the empty index.
-func (x *toolIndex) open() (err error) {
+func (t *Toolbox) openIndex() (err error) {
+	x := &t.index
 	if x.base != nil {
 		return nil
 	}
-	if x.keywords, err = text.Memory(); err != nil {
-		return err
+	if x.keywords == nil {
+		x.keywords = newToolKeywords(t.files[0].sibling(toolKeywordsFolder), t.files[0].prepare)
 	}
 	stores, o := toolsearch.Stores{Keyword: x.keywords}, &toolsearch.Options{}
 	if x.model != nil {
