@@ -22,6 +22,8 @@ func enter(path string) (*os.File, error) { return os.Open(path) }
 
 func enterAlone(path string, _ time.Duration) (*os.File, error) { return os.Open(path) }
 
+func holdTurnstile(string, time.Duration) (*os.File, error) { return nil, nil }
+
 const canLock = false
 
 func lockFor(*os.File, bool, time.Duration) error { return nil }

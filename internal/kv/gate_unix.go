@@ -50,11 +50,8 @@ func enter(path string) (*os.File, error) {
 
 // enterAlone takes the gate when no foreign reader is inside, waiting at most timeout.
 func enterAlone(path string, timeout time.Duration) (*os.File, error) {
-	turnstile, err := os.OpenFile(path+turnstileSuffix, os.O_RDWR|os.O_CREATE, 0o644)
+	turnstile, err := holdTurnstile(path, timeout)
 	if err != nil {
-		return nil, err
-	}
-	if turnstile, err = lockWithin(turnstile, 50*time.Microsecond, timeout); err != nil {
 		return nil, err
 	}
 	defer turnstile.Close()
@@ -63,6 +60,16 @@ func enterAlone(path string, timeout time.Duration) (*os.File, error) {
 		return nil, err
 	}
 	return lockWithin(f, 50*time.Microsecond, timeout)
+}
+
+// holdTurnstile keeps further readers of other processes out until it is closed,
+// waiting at most timeout for another writer to do so.
+func holdTurnstile(path string, timeout time.Duration) (*os.File, error) {
+	turnstile, err := os.OpenFile(path+turnstileSuffix, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return lockWithin(turnstile, 50*time.Microsecond, timeout)
 }
 
 func lockWithin(f *os.File, pause, timeout time.Duration) (*os.File, error) {

@@ -141,18 +141,23 @@ func (db *DB) open() (err error) {
 			err = &CorruptError{Path: db.path, Reason: fmt.Sprint(v)}
 		}
 	}()
-	bolt, err := bbolt.Open(db.path, 0o644, &bbolt.Options{
-		ReadOnly:        db.options.ReadOnly,
-		Timeout:         db.options.Timeout,
-		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: mapped(),
-		NoStatistics:    true,
-		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-			f, err := os.OpenFile(name, flag, mode)
-			file = f
-			return f, err
-		},
-	})
+	// bbolt asks for its lock again every 50 ms, and a reader is inside for less
+	// than one: with a timeout of nothing it asks once, and asking again is done here.
+	open := func() (*bbolt.DB, error) {
+		return bbolt.Open(db.path, 0o644, &bbolt.Options{
+			ReadOnly:        db.options.ReadOnly,
+			Timeout:         1,
+			FreelistType:    bbolt.FreelistMapType,
+			InitialMmapSize: mapped(),
+			NoStatistics:    true,
+			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+				f, err := os.OpenFile(name, flag, mode)
+				file = f
+				return f, err
+			},
+		})
+	}
+	bolt, err := db.openWithin(open)
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return &LockedError{Path: db.path, Waited: db.options.Timeout}
@@ -179,6 +184,33 @@ func (db *DB) open() (err error) {
 	}
 	db.bolt, db.file, db.size = bolt, file, max(info.Size(), int64(mapped()))
 	return nil
+}
+
+// openWithin calls open until it has the lock, within the timeout. A writer lets
+// no further readers in meanwhile.
+func (db *DB) openWithin(open func() (*bbolt.DB, error)) (*bbolt.DB, error) {
+	end := time.Now().Add(db.options.Timeout)
+	bolt, err := open()
+	if !errors.Is(err, bolterrors.ErrTimeout) {
+		return bolt, err
+	}
+	if !db.options.ReadOnly {
+		turnstile, err := holdTurnstile(db.path, db.options.Timeout)
+		if errors.Is(err, errBusy) {
+			return nil, bolterrors.ErrTimeout
+		}
+		if err != nil {
+			return nil, err
+		}
+		if turnstile != nil {
+			defer turnstile.Close()
+		}
+	}
+	for errors.Is(err, bolterrors.ErrTimeout) && time.Now().Before(end) {
+		time.Sleep(100 * time.Microsecond)
+		bolt, err = open()
+	}
+	return bolt, err
 }
 
 // checkWhole compares the length the last commit claims with the file's, and
