@@ -28,7 +28,7 @@ between them. cairn runs none of them. With --tools, just those are arranged.`,
   cairn suggest --tools filesystem:read,json:parse,github:create --mermaid`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, args []string) error {
-			if len(args) == 0 && len(tools) == 0 {
+			if strings.TrimSpace(strings.Join(args, "")) == "" && len(tools) == 0 {
 				return usage("want an INTENT, or --tools")
 			}
 			if most < 1 || most > suggest.MaxTools {
@@ -58,6 +58,10 @@ between them. cairn runs none of them. With --tools, just those are arranged.`,
 			if a.json {
 				return a.printJSON(s)
 			}
+			if x.Len() == 0 {
+				fmt.Fprintln(a.stderr, "The catalogue is empty: import tools first, with `cairn tools import`")
+				return nil
+			}
 			w := bufio.NewWriter(a.stdout)
 			switch {
 			case mermaid:
@@ -65,7 +69,7 @@ between them. cairn runs none of them. With --tools, just those are arranged.`,
 			case dot:
 				planDOT(w, s)
 			default:
-				planText(w, s)
+				planText(w, s, styleOf(a.stdout).width)
 			}
 			return w.Flush()
 		}),
@@ -82,8 +86,16 @@ between them. cairn runs none of them. With --tools, just those are arranged.`,
 	return cmd
 }
 
-func planText(w io.Writer, s *suggest.Suggestion) {
-	fmt.Fprintf(w, "%s, confidence %.2f: %s\n", s.Mode, s.Confidence, plain(s.Rationale))
+func planText(w io.Writer, s *suggest.Suggestion, width int) {
+	long := func(text string) {
+		for i, line := range wrap(text, width-2) {
+			if i > 0 {
+				line = "  " + line
+			}
+			fmt.Fprintln(w, line)
+		}
+	}
+	long(fmt.Sprintf("%s, confidence %.2f: %s", s.Mode, s.Confidence, plain(s.Rationale)))
 	for _, t := range s.Tasks {
 		fmt.Fprintf(w, "%d  %s  %s", t.Layer+1, t.ID, plain(t.Tool))
 		if len(t.DependsOn) > 0 {
@@ -100,11 +112,8 @@ func planText(w io.Writer, s *suggest.Suggestion) {
 	for _, m := range s.Missing {
 		fmt.Fprintf(w, "missing: %s of %s\n", plain(m.Input), plain(m.Tool))
 	}
-	for _, u := range s.Unmatched {
-		fmt.Fprintf(w, "no tool for: %s\n", plain(u))
-	}
-	for _, warning := range s.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", plain(warning))
+	for _, warning := range s.Warnings { // which name what no tool was found for
+		long("warning: " + plain(warning))
 	}
 }
 

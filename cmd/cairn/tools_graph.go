@@ -80,6 +80,10 @@ func (a *app) toolsGraph(box *workspace.Toolbox, format, around string, limit in
 	if format == "json" {
 		return a.printJSON(map[string]any{"edges": edges, "total": total})
 	}
+	if total == 0 && format == "text" {
+		fmt.Fprintln(a.stderr, "nothing is known to be used together; `cairn tools learn` reads traces, and agents teach through `cairn mcp`")
+		return nil
+	}
 	w := bufio.NewWriter(a.stdout)
 	draw(w, edges)
 	if err := w.Flush(); err != nil {

@@ -38,12 +38,19 @@ made, which can be interrupted: the first search goes on with them.`,
 		Example: `  cairn tools import --mcp npx -y @modelcontextprotocol/server-filesystem .
   cairn tools import --url https://example.com/mcp --token-env MCP_TOKEN
   cairn tools import --server shop openapi.yaml`,
-		RunE: a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, args []string) error {
-			return a.toolsImport(ctx, box, args, f)
-		}),
 	}
 	fs := cmd.Flags()
 	fs.SetInterspersed(false) // what follows --mcp COMMAND is the command's
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if f.mcp || len(args) < 2 {
+			return nil
+		}
+		fs.SetInterspersed(true) // but flags may follow a file
+		return cmd.ParseFlags(args)
+	}
+	cmd.RunE = a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, _ []string) error {
+		return a.toolsImport(ctx, box, fs.Args(), f)
+	})
 	fs.BoolVar(&f.mcp, "mcp", false, "the arguments are a command that serves MCP on standard input and output")
 	fs.StringVar(&f.url, "url", "", "endpoint of an MCP server")
 	fs.StringVar(&f.tokenEnv, "token-env", "", "environment variable that holds a bearer token for --url")
@@ -136,8 +143,8 @@ func (a *app) printImport(r *importReport) error {
 	for _, b := range r.Flagged {
 		fmt.Fprintf(a.stderr, "cairn: warning: %s may speak to the model rather than to you: %s\n", plain(b.ID), flagText(b.Flags))
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %d tools (%d added, %d changed, %d removed, %d unchanged)\n",
-		plain(r.Source), r.Tools, len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
+	_, err := fmt.Fprintf(a.stdout, "%s: %s (%d added, %d changed, %d removed, %d unchanged)\n",
+		plain(r.Source), count(r.Tools, "tool"), len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
 	if len(r.Changed)+len(r.Removed)+r.Unchanged == 0 {
 		return err // the first import: all is new
 	}
@@ -186,8 +193,10 @@ func (a *app) readTools(ctx context.Context, args []string, f importFlags) (b *c
 			source = u.String()
 		}
 		return b, source, err
-	case len(args) != 1:
-		return nil, "", usage("%d files, want one; or --mcp COMMAND, or --url URL", len(args))
+	case len(args) == 0:
+		return nil, "", usage("want a FILE, --mcp COMMAND or --url URL; see cairn tools import --help")
+	case len(args) > 1:
+		return nil, "", usage("%d files, want one at a time; a command that serves MCP goes after --mcp", len(args))
 	case args[0] == "-":
 		b, err = catalog.Read(a.stdin, f.server)
 		return b, "standard input", err
@@ -201,6 +210,14 @@ func (a *app) readTools(ctx context.Context, args []string, f importFlags) (b *c
 		err = fmt.Errorf("%s: %w", args[0], err)
 	}
 	return b, filepath.Clean(args[0]), err
+}
+
+// count is a number of things.
+func count(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // plain is text of somebody else's on one line, without what steers a terminal.

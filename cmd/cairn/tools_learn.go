@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -47,6 +49,9 @@ func (a *app) toolsLearn(ctx context.Context, box *workspace.Toolbox, files []st
 	bad := 0
 	for _, name := range files {
 		more, errs, err := a.readTraces(name)
+		if _, told := errors.AsType[*fs.PathError](err); told {
+			return err // it names the file
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -58,7 +63,7 @@ func (a *app) toolsLearn(ctx context.Context, box *workspace.Toolbox, files []st
 		traces = append(traces, more...)
 	}
 	if bad > 0 && !skipBad {
-		return fmt.Errorf("%d lines are no traces, nothing is learnt; leave them out with --skip-bad", bad)
+		return fmt.Errorf("%s not a trace, nothing is learnt; see cairn tools learn --help, or leave such lines out with --skip-bad", is(bad, "line"))
 	}
 	unknown, err := box.Learn(ctx, traces...)
 	if err != nil {
@@ -75,10 +80,19 @@ func (a *app) toolsLearn(ctx context.Context, box *workspace.Toolbox, files []st
 		return a.printJSON(map[string]any{"traces": len(traces), "skipped": bad, "unknown": unknown, "graph": state})
 	}
 	if len(unknown) > 0 {
-		fmt.Fprintf(a.stderr, "cairn: warning: %d names are not those of one tool of the catalogue: %s\n", len(unknown), plain(strings.Join(unknown[:min(len(unknown), 8)], ", ")))
+		fmt.Fprintf(a.stderr, "cairn: warning: %s not that of one tool of the catalogue: %s\n", is(len(unknown), "name"), plain(strings.Join(unknown[:min(len(unknown), 8)], ", ")))
 	}
-	_, err = fmt.Fprintf(a.stdout, "learnt %d traces, skipped %d lines; the graph has %d nodes and %d edges, the memory %d intents\n", len(traces), bad, state.Nodes, state.Edges, state.Intents)
+	_, err = fmt.Fprintf(a.stdout, "learnt %s, skipped %s; the graph has %s and %s, the memory %s\n",
+		count(len(traces), "trace"), count(bad, "line"), count(state.Nodes, "node"), count(state.Edges, "edge"), count(state.Intents, "intent"))
 	return err
+}
+
+// is is count with its verb.
+func is(n int, one string) string {
+	if n == 1 {
+		return count(n, one) + " is"
+	}
+	return count(n, one) + " are"
 }
 
 func (a *app) readTraces(name string) ([]graph.Trace, []*graph.LineError, error) {
@@ -128,10 +142,10 @@ learnt. --source removes the tools of an import from the catalogue; see
 ` + "`cairn tools list --sources`.",
 		Args: cobra.MaximumNArgs(1),
 	}
-	fs := cmd.Flags()
-	fs.StringVar(&before, "before", "", "day as 2006-01-02")
-	fs.StringVar(&source, "source", "", "remove what this source gave")
-	fs.BoolVar(&all, "all", false, "forget all that was learnt; the catalogue stays")
+	flags := cmd.Flags()
+	flags.StringVar(&before, "before", "", "day as 2006-01-02")
+	flags.StringVar(&source, "source", "", "remove what this source gave")
+	flags.BoolVar(&all, "all", false, "forget all that was learnt; the catalogue stays")
 	cmd.RunE = a.withToolbox(func(_ context.Context, box *workspace.Toolbox, args []string) error {
 		given := len(args)
 		for _, flag := range []bool{before != "", source != "", all} {
@@ -152,8 +166,13 @@ learnt. --source removes the tools of an import from the catalogue; see
 		if a.json {
 			return a.printJSON(f)
 		}
-		_, err = fmt.Fprintf(a.stdout, "forgot %d edges and %d intents\n", f.Edges, f.Intents)
-		return err
+		if _, err := fmt.Fprintf(a.stdout, "forgot %s and %s\n", count(f.Edges, "edge"), count(f.Intents, "intent")); err != nil {
+			return err
+		}
+		if len(args) == 1 && f == (graph.Forgotten{}) {
+			fmt.Fprintf(a.stderr, "nothing was known of %q; `cairn tools graph` lists what is\n", plain(args[0]))
+		}
+		return nil
 	})
 	return cmd
 }
@@ -194,6 +213,6 @@ func (a *app) forgetSource(box *workspace.Toolbox, source string) error {
 	if a.json {
 		return a.printJSON(map[string]any{"source": source, "removed": removed})
 	}
-	_, err = fmt.Fprintf(a.stdout, "removed %d tools\n", len(removed))
+	_, err = fmt.Fprintf(a.stdout, "removed %s\n", count(len(removed), "tool"))
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,9 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 		RunE: a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, args []string) error {
 			if limit < 1 || limit > toolsearch.MaxLimit {
 				return usage("--limit %d, want 1 to %d", limit, toolsearch.MaxLimit)
+			}
+			if strings.TrimSpace(args[0]) == "" {
+				return usage("want a QUERY, such as \"open an issue\"")
 			}
 			q := toolsearch.Query{Text: args[0], Limit: limit, Explain: explain}
 			for _, name := range inUse {
@@ -58,6 +62,11 @@ func addWait(cmd *cobra.Command, wait *time.Duration) {
 	cmd.Flags().DurationVar(wait, "wait", 30*time.Second, "longest wait for vectors that have yet to be made; then keywords answer")
 }
 
+// shownWords and shownTools are from how many tools on it is shown before an answer
+// how their words and their vectors come along: with fewer the answer is there as
+// soon.
+const shownWords, shownTools = 2000, 100
+
 // toolIndex is the toolbox's index, with the vectors that can be made within
 // wait and progress on standard error. Without a model it searches by keywords.
 func (a *app) toolIndex(ctx context.Context, box *workspace.Toolbox, wait time.Duration) (*toolsearch.Index, error) {
@@ -66,12 +75,17 @@ func (a *app) toolIndex(ctx context.Context, box *workspace.Toolbox, wait time.D
 	}
 	p := a.newProgress()
 	defer p.end()
-	if _, err := box.Index(ctx, p.show); err != nil {
+	show := func(step workspace.Progress) {
+		if step.Total >= shownTools && (step.Phase != "tools keywords" || step.Total >= shownWords) {
+			p.show(step)
+		}
+	}
+	if _, err := box.Index(ctx, show); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := box.WaitVectors(limited, p.show)
+	err := box.WaitVectors(limited, show)
 	p.end()
 	switch {
 	case ctx.Err() != nil:
@@ -104,17 +118,44 @@ func (a *app) printTools(answer *toolsearch.Answer) error {
 	if answer.Message != "" {
 		fmt.Fprintln(a.stderr, answer.Message)
 	}
+	width := styleOf(a.stdout).width
 	for _, t := range answer.Tools {
-		if _, err := fmt.Fprintf(a.stdout, "%.3f  %s  %s\n", t.Score, plain(t.ID), cut(oneLine(t.Description), 100)); err != nil {
+		if _, err := fmt.Fprintln(a.stdout, cut(fmt.Sprintf("%.3f  %-30s  %s", t.Score, plain(t.ID), oneLine(t.Description)), width)); err != nil {
 			return err
 		}
-		if e := t.Explain; e != nil {
-			fmt.Fprintf(a.stdout, "       %.3f = 0.8·%.3f + 0.2·%.3f pagerank + %.3f memory + %.3f transition + %.3f closure; hybrid %.3f (alpha %.2f), graph %.3f\n",
-				e.Score, e.Final, e.PageRank, e.Memory, e.Transition, e.Closure, e.Hybrid, e.Alpha, e.Graph)
+		if t.Explain != nil {
+			for _, line := range wrap(explainTool(t.Explain), width-7) {
+				fmt.Fprintln(a.stdout, "       "+line)
+			}
 		}
 	}
 	for _, m := range answer.Remembered {
-		fmt.Fprintf(a.stdout, "like %q (%.2f)\n", plain(m.Intent), m.Similarity)
+		fmt.Fprintln(a.stdout, cut(fmt.Sprintf("like %q (%.2f)", plain(m.Intent), m.Similarity), width))
 	}
 	return nil
+}
+
+// explainTool says what a score is made of, without what adds nothing.
+func explainTool(c *toolsearch.Candidate) string {
+	text := fmt.Sprintf("= 0.8·%.3f", c.Final)
+	for _, term := range []struct {
+		name         string
+		share, value float64
+	}{{"pagerank", 0.2, c.PageRank}, {"memory", 1, c.Memory}, {"transition", 1, c.Transition}, {"closure", 1, c.Closure}} {
+		switch {
+		case term.value == 0:
+		case term.share == 1:
+			text += fmt.Sprintf(" + %.3f %s", term.value, term.name)
+		default:
+			text += fmt.Sprintf(" + %.1f·%.3f %s", term.share, term.value, term.name)
+		}
+	}
+	text += fmt.Sprintf("; hybrid %.3f", c.Hybrid)
+	if c.Alpha < 1 {
+		text += fmt.Sprintf(" by %.2f, graph %.3f by %.2f", c.Alpha, c.Graph, 1-c.Alpha)
+	}
+	if c.Injected > 0 {
+		text += fmt.Sprintf(", at least %.3f from the graph", c.Injected)
+	}
+	return text
 }

@@ -51,6 +51,9 @@ func (a *app) toolsList(box *workspace.Toolbox, server string, limit int) error 
 	}
 	list := []listedTool{}
 	total := 0
+	if server != "" && !slices.ContainsFunc(tools, func(t catalog.Tool) bool { return t.Server == server }) && len(tools) > 0 {
+		return fmt.Errorf("no server %q in the catalogue, want one of {%s}", server, strings.Join(servers(tools), ","))
+	}
 	for i := range tools {
 		t := &tools[i]
 		if server != "" && t.Server != server {
@@ -81,6 +84,20 @@ func (a *app) toolsList(box *workspace.Toolbox, server string, limit int) error 
 	return nil
 }
 
+// servers are the names of the first servers.
+func servers(tools []catalog.Tool) []string {
+	const most = 20
+	var names []string
+	for i := range tools {
+		if name := plain(tools[i].Server); name != "" && !slices.Contains(names, name) {
+			if names = append(names, name); len(names) == most {
+				return append(names, "…")
+			}
+		}
+	}
+	return names
+}
+
 func (a *app) listSources(box *workspace.Toolbox) error {
 	sources, err := box.Catalog.Sources()
 	if err != nil {
@@ -91,6 +108,9 @@ func (a *app) listSources(box *workspace.Toolbox) error {
 	}
 	for _, s := range sources {
 		fmt.Fprintln(a.stdout, plain(s))
+	}
+	if len(sources) == 0 {
+		fmt.Fprintln(a.stderr, "nothing was imported; begin with `cairn tools import`")
 	}
 	return nil
 }

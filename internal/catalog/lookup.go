@@ -14,11 +14,16 @@ const maxCandidates = 8
 type UnknownError struct {
 	Name    string
 	Nearest []string
+	// Empty is whether the catalogue has no tools at all.
+	Empty bool
 }
 
 func (e *UnknownError) Error() string {
+	if e.Empty {
+		return fmt.Sprintf("no tool %q: the catalogue is empty, import tools with `cairn tools import`", e.Name)
+	}
 	if len(e.Nearest) == 0 {
-		return fmt.Sprintf("no tool %q in the catalogue", e.Name)
+		return fmt.Sprintf("no tool %q in the catalogue; find it with `cairn tools search` or `cairn tools list`", e.Name)
 	}
 	return fmt.Sprintf("no tool %q in the catalogue; similar: %s", e.Name, strings.Join(e.Nearest, ", "))
 }
@@ -55,7 +60,7 @@ func (c *Catalog) Lookup(name string) (Tool, error) {
 	case 1:
 		return s.tools[at[0]], nil
 	case 0:
-		return Tool{}, &UnknownError{Name: name, Nearest: s.nearest(name)}
+		return Tool{}, &UnknownError{Name: name, Nearest: s.nearest(name), Empty: len(s.tools) == 0}
 	}
 	e := &AmbiguousError{Name: name}
 	for _, i := range at {

@@ -27,6 +27,18 @@ func looksLikeOpenAPI(text []byte) bool {
 	return false
 }
 
+// openAPIFault is what the parser has to say of a document. It tries JSON first and
+// tells of both: of one that is YAML only the second matters.
+func openAPIFault(err error) string {
+	text := err.Error()
+	for _, before := range []string{"yaml error: ", "while decoding JSON: ", "json: "} {
+		if _, after, ok := strings.Cut(text, before); ok {
+			text = after
+		}
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
 // readOpenAPI makes a tool of each operation: named by its operationId, else
 // "METHOD /path"; its parameters and the properties of its body are one input
 // schema, the JSON of its first 2xx response is the output schema.
@@ -46,7 +58,7 @@ func readOpenAPI(text []byte, server string) (b *Batch, err error) {
 	}
 	doc, err := loader.LoadFromData(text)
 	if err != nil {
-		return nil, fmt.Errorf("reading the OpenAPI description: %w", err)
+		return nil, fmt.Errorf("reading the OpenAPI description: %s", openAPIFault(err))
 	}
 	if !strings.HasPrefix(doc.OpenAPI, "3.") {
 		return nil, fmt.Errorf("OpenAPI version %q, want 3.0 or 3.1", doc.OpenAPI)

@@ -18,6 +18,11 @@ const (
 	maxWarnings = 100 // that are kept; the rest is counted
 )
 
+// wanted says what Read reads.
+const wanted = "want an answer to tools/list, one tool a line, or OpenAPI 3"
+
+var errSwagger = errors.New("a Swagger 2 description: convert it to OpenAPI 3 first")
+
 // Batch is what one source gave.
 type Batch struct {
 	// Server is the name tools were given that brought none.
@@ -127,7 +132,10 @@ func Read(r io.Reader, server string) (*Batch, error) {
 		if looksLikeOpenAPI(text) {
 			return readOpenAPI(text, server)
 		}
-		return nil, errors.New("neither JSON nor an OpenAPI description in YAML")
+		if bytes.HasPrefix(text, []byte("swagger:")) || bytes.Contains(text, []byte("\nswagger:")) {
+			return nil, errSwagger
+		}
+		return nil, errors.New("neither JSON nor an OpenAPI description in YAML; " + wanted)
 	}
 	var d struct {
 		OpenAPI json.RawMessage `json:"openapi"`
@@ -148,7 +156,7 @@ func Read(r io.Reader, server string) (*Batch, error) {
 	case d.OpenAPI != nil:
 		return readOpenAPI(text, server)
 	case d.Swagger != nil:
-		return nil, errors.New("a Swagger 2 description: convert it to OpenAPI 3 first")
+		return nil, errSwagger
 	case d.Tools != nil:
 		return readList(d.Tools, server)
 	case d.Result != nil && d.Result.Tools != nil:
@@ -232,7 +240,7 @@ func complete(tools []Tool, server string) (*Batch, error) {
 		}
 	}
 	if len(b.Tools) == 0 && b.Refused > 0 {
-		return nil, fmt.Errorf("no tool can be kept; %s", b.Warnings[0])
+		return nil, fmt.Errorf("no tool can be kept; %s; %s", b.Warnings[0], wanted)
 	}
 	if b.more > 0 {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("and %d more", b.more))

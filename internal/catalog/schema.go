@@ -41,9 +41,14 @@ func Parameters(schema []byte) ([]Parameter, error) {
 	}
 	root, err := c.Compile(name)
 	if err != nil {
-		// The library's report is a tree over many lines; its last leaf says it.
+		// The library's report is a tree over many lines; its last leaf says it,
+		// but where a choice of words is refused, the words say more.
 		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-		return nil, errors.New(strings.TrimPrefix(strings.TrimSpace(lines[len(lines)-1]), "- "))
+		leaf := lines[len(lines)-1]
+		if i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "must be one of") }); i >= 0 {
+			leaf = lines[i]
+		}
+		return nil, errors.New(strings.TrimPrefix(strings.TrimSpace(leaf), "- "))
 	}
 	var r reader
 	r.object(root, "", true, 0)

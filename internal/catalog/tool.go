@@ -10,6 +10,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,7 +87,7 @@ func New(t Tool) (Tool, error) {
 	t.Name, t.Server = strings.TrimSpace(t.Name), strings.TrimSpace(t.Server)
 	switch {
 	case t.Name == "":
-		return Tool{}, fmt.Errorf("a tool of server %q has no name", t.Server)
+		return Tool{}, errors.New("it has no name")
 	case utf8.RuneCountInString(t.Name) > MaxName || utf8.RuneCountInString(t.Server) > MaxName:
 		return Tool{}, fmt.Errorf("the name of tool %.40q is longer than %d characters", t.Name, MaxName)
 	case hasControl(t.Name) || hasControl(t.Server):

@@ -391,9 +391,9 @@ func (p *planner) judge() {
 		p.warn("no tool was found for: %s", strings.Join(s.Unmatched, "; "))
 	}
 	if len(s.Missing) > 0 {
-		p.warn("%d required inputs have no value yet", len(s.Missing))
+		p.warn("required inputs without a value yet: %d", len(s.Missing))
 	}
-	s.Rationale = fmt.Sprintf("%d tools (%d chosen), hybrid %.0f%%, PageRank %.1f%%, %d dependencies (%d of data), %d paths in the co-usage graph",
+	s.Rationale = fmt.Sprintf("tools: %d (%d chosen), hybrid %.0f%%, PageRank %.1f%%, dependencies: %d (%d of data), paths in the co-usage graph: %d",
 		len(s.Tasks), p.picked, 100*hybrid, 100*pageRank, len(s.DAG.Edges), dataEdges(s.DAG.Edges), len(s.Paths))
 	if p.ranking == nil {
 		return

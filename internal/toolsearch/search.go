@@ -133,9 +133,9 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 		a.Tools = append(a.Tools, f)
 	}
 	if len(a.Tools) == 0 {
-		a.Message = fmt.Sprintf("No tool of %d fits the query", x.Len())
+		a.Message = fmt.Sprintf("No tool of %d fits the query: say in other words what the tool should do", x.Len())
 		if x.Len() == 0 {
-			a.Message = "The catalogue is empty: import tools first"
+			a.Message = "The catalogue is empty: import tools first, with `cairn tools import`"
 		}
 	}
 	return a, nil

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -81,7 +82,7 @@ func Dial(ctx context.Context, t Target) (*Client, error) {
 		c, err := dial(ctx, t, &mcp.IOTransport{Reader: bounded(p.stdout), Writer: p.stdin, MaxLineLength: maxMessage})
 		if err != nil {
 			p.end()
-			return nil, (&Client{process: p}).explain(ctx, fmt.Errorf("connecting to %s: %w", t.Command[0], err))
+			return nil, (&Client{process: p}).explain(ctx, fmt.Errorf("connecting to %s: %w", t.Command[0], noServer(err)))
 		}
 		c.process = p
 		return c, nil
@@ -94,7 +95,7 @@ func Dial(ctx context.Context, t Target) (*Client, error) {
 		Endpoint: t.URL, HTTPClient: httpClient(u.Host, t.Token), MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
 	})
 	if err != nil {
-		return nil, (&Client{}).explain(ctx, fmt.Errorf("connecting to %s: %w", u.Redacted(), err))
+		return nil, (&Client{}).explain(ctx, fmt.Errorf("connecting to %s: %w", u.Redacted(), unreachable(err)))
 	}
 	return c, nil
 }
@@ -155,6 +156,42 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	}
 	if said := strings.TrimSpace(c.process.stderr.String()); said != "" {
 		return fmt.Errorf("%w; it said: %s", err, said)
+	}
+	return err
+}
+
+// noServer says what to do about a command that does not speak the protocol.
+func noServer(err error) error {
+	if s := err.Error(); errors.Is(err, io.EOF) || strings.HasSuffix(s, "EOF") {
+		return errors.New("it ended before it answered; run it by itself to see why, it has to serve MCP on standard input and output")
+	} else if strings.Contains(s, "invalid character") {
+		return errors.New("it wrote something else than MCP; standard output must carry the protocol alone")
+	}
+	return err
+}
+
+// unreachable says in short why a URL cannot be asked: the SDK's chain names each
+// of its layers.
+func unreachable(err error) error {
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		return fmt.Errorf("%w; is the server running, and the port right?", e.Err)
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	text := err.Error()
+	for _, status := range []struct{ sent, hint string }{
+		{"Unauthorized", "the server wants a token: name the environment variable that holds it with --token-env"},
+		{"Forbidden", "the token may not do this"},
+		{"Not Found", "nothing is served at this path; an endpoint often ends in /mcp"},
+		{"Method Not Allowed", "this path takes no requests of MCP; an endpoint often ends in /mcp"},
+	} {
+		if strings.HasSuffix(text, ": "+status.sent) {
+			return fmt.Errorf("%s; %s", status.sent, status.hint)
+		}
+	}
+	if _, refused, ok := strings.Cut(text, `sending "initialize": `); ok {
+		return fmt.Errorf("%s; is an MCP endpoint there?", refused)
 	}
 	return err
 }
