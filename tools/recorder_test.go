@@ -200,3 +200,50 @@ func TestRecorderIsBounded(t *testing.T) {
 	(*notebook)(nil).searched("q", &toolsearch.Answer{})
 	(*notebook)(nil).fetched("fs:read")
 }
+
+// TestWhoseWork: over HTTP a session's calls, and a token's, are noted as one
+// agent's work; those of clients that nobody can tell apart are not noted.
+func TestWhoseWork(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		header []string
+		noted  bool
+	}{
+		{"session", nil, true},
+		{"token", []string{"X-Caller", "w-ann", "Mcp-Protocol-Version", firstStateless}, true},
+		{"nobody", []string{"Mcp-Protocol-Version", firstStateless}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			box := toolbox(t)
+			r := Record(box.Usage, nil)
+			_, server := startHTTP(t, &fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}, nil)
+			for range graphrank.ObservedAfter {
+				header, meta := slices.Clone(c.header), `,"_meta":{"io.modelcontextprotocol/protocolVersion":"`+firstStateless+`","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"}}`
+				if c.header == nil {
+					_, _, got := post(t, server.URL, request(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
+					header, meta = []string{"Mcp-Session-Id", got.Get("Mcp-Session-Id"), "Mcp-Protocol-Version", "2025-11-25"}, ""
+					post(t, server.URL, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, header...)
+				}
+				for i, step := range work {
+					more := header
+					if meta != "" {
+						more = append(slices.Clone(header), "Mcp-Method", "tools/call", "Mcp-Name", step.tool)
+					}
+					status, answer, _ := post(t, server.URL, request(2+i, "tools/call", `{"name":"`+step.tool+`","arguments":`+step.args+meta+`}`), more...)
+					if status != 200 {
+						t.Fatalf("%s: %d %s", step.tool, status, answer)
+					}
+				}
+				if c.name == "token" { // a token's work goes on; the pause between two pieces of it is the store's to see
+					r.Close()
+					r = Record(box.Usage, nil)
+					_, server = startHTTP(t, &fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}, nil)
+				}
+			}
+			r.Close()
+			if got := slices.Contains(edgesOf(t, box), "fs:write > fs:stat"); got != c.noted {
+				t.Errorf("noted: %v with edges %v, want %v", got, edgesOf(t, box), c.noted)
+			}
+		})
+	}
+}
