@@ -20,7 +20,7 @@ func (a *app) benchCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.benchDocsCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand())
+	cmd.AddCommand(a.benchDocsCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
 	return cmd
 }
 

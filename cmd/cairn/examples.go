@@ -37,6 +37,7 @@ var examples = map[string]string{
 	"cairn bench tools":   "  cairn bench tools --data catalogue",
 	"cairn bench embed":   "  cairn bench embed --texts texts.jsonl",
 	"cairn bench dag":     "  cairn bench dag",
+	"cairn bench stage":   "  cairn bench stage\n  cairn bench stage --tasks 1000 --postgres postgres://localhost/bench",
 }
 
 // addExamples gives every command below root its example, if it has none.

@@ -1,0 +1,311 @@
+package benchmarks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cairn/internal/stage"
+	"cairn/internal/workspace"
+	"cairn/retriever"
+)
+
+// StageOptions are the knobs of Stage. Nil and zero mean the defaults.
+type StageOptions struct {
+	Tasks   int    // default 10,000
+	Workers int    // default 4
+	Clients int    // that create tasks at the same time; default 1
+	Dir     string // a folder to keep tasks in; default the system's for temporary files
+	// Open connects to servers instead, once for the clients and, with a queue,
+	// once for each worker. What it returns is nil for the folder and the process.
+	Open func(ctx context.Context) (stage.Store, stage.Queue, error)
+	// Progress is told how far it is; nil is silent.
+	Progress func(what string)
+}
+
+// A StageReport is what Stage measured.
+type StageReport struct {
+	Tasks   int `json:"tasks"`
+	Stages  int `json:"stages"` // done, each once
+	Workers int `json:"workers"`
+	Clients int `json:"clients"`
+	// Seconds is the time from the first creation to the last end.
+	Seconds         float64 `json:"seconds"`
+	TasksPerSecond  float64 `json:"tasks_per_second"`
+	StagesPerSecond float64 `json:"stages_per_second"`
+	// Create and Status are how long creating a task and looking at one took
+	// while all workers were at work.
+	Create Latency `json:"create_ms"`
+	Status Latency `json:"status_ms"`
+	// IdleCreate and IdleStatus are the same before anybody works.
+	IdleCreate Latency `json:"idle_create_ms"`
+	IdleStatus Latency `json:"idle_status_ms"`
+}
+
+// idleTasks are those created before anybody works.
+const idleTasks = 200
+
+// Stage measures the machine of question tasks and its store: tasks of the
+// standard plan are created as fast as they are taken in, while workers do their
+// stages. Looking up and reasoning answer at once with something fixed, so that
+// neither the index nor a model is measured; everything else is real. Each task
+// has to end complete, with every stage counted once.
+func Stage(ctx context.Context, opts *StageOptions) (_ *StageReport, err error) {
+	o := StageOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	for _, d := range []struct {
+		v         *int
+		otherwise int
+	}{{&o.Tasks, 10_000}, {&o.Workers, 4}, {&o.Clients, 1}} {
+		if *d.v == 0 {
+			*d.v = d.otherwise
+		}
+	}
+	if o.Tasks < 1 || o.Workers < 1 || o.Clients < 1 {
+		return nil, errors.New("measuring question tasks: want at least 1 task, worker and client")
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	dir, err := os.MkdirTemp(o.Dir, "cairn-stage-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	b := &stageBench{o: o, dir: dir}
+	defer func() { err = errors.Join(err, b.close()) }()
+	return b.run(ctx)
+}
+
+type stageBench struct {
+	o      StageOptions
+	dir    string
+	opened []*workspace.Stages
+}
+
+// open opens the tasks for n workers, less than 1 for none.
+func (b *stageBench) open(ctx context.Context, n int) (_ *workspace.Stages, queue bool, err error) {
+	so := &workspace.StageOptions{Library: fixedLibrary{}, Reasoner: fixedReasoner{}, Workers: n}
+	if b.o.Open != nil {
+		if so.Store, so.Queue, err = b.o.Open(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	st, err := workspace.OpenStages(workspace.Selection{Root: b.dir}, so)
+	if err == nil {
+		b.opened = append(b.opened, st)
+	}
+	return st, so.Queue != nil, err
+}
+
+func (b *stageBench) close() error {
+	var all []error
+	for _, st := range slices.Backward(b.opened) {
+		all = append(all, st.Close())
+	}
+	b.opened = nil
+	return errors.Join(all...)
+}
+
+func (b *stageBench) run(ctx context.Context) (*StageReport, error) {
+	r := &StageReport{Workers: b.o.Workers, Clients: b.o.Clients}
+	maker, queue, err := b.open(ctx, -1)
+	if err != nil {
+		return nil, err
+	}
+	var create, status []float64
+	for range min(idleTasks, b.o.Tasks) {
+		id, took, err := createTask(ctx, maker, "idle")
+		if err != nil {
+			return nil, err
+		}
+		create = append(create, took)
+		if took, _, err = lookAt(ctx, maker, id); err != nil {
+			return nil, err
+		}
+		status = append(status, took)
+		if _, err := maker.Apply(ctx, id, stage.Event{Kind: stage.Abort}); err != nil {
+			return nil, err
+		}
+	}
+	r.IdleCreate, r.IdleStatus = percentiles(create), percentiles(status)
+	// Without a queue the workers share the process of who creates.
+	if !queue {
+		if err := b.close(); err != nil {
+			return nil, err
+		}
+		if maker, _, err = b.open(ctx, b.o.Workers); err != nil {
+			return nil, err
+		}
+	} else {
+		for range b.o.Workers {
+			if _, _, err := b.open(ctx, 1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	ids, err := b.load(ctx, maker, r)
+	if err != nil {
+		return nil, err
+	}
+	b.o.Progress("checking")
+	for _, id := range ids {
+		if err := checkTask(ctx, maker, id, r); err != nil {
+			return nil, err
+		}
+	}
+	r.Tasks = len(ids)
+	r.TasksPerSecond, r.StagesPerSecond = float64(r.Tasks)/r.Seconds, float64(r.Stages)/r.Seconds
+	return r, nil
+}
+
+// load creates all tasks and waits for the last one's end.
+func (b *stageBench) load(ctx context.Context, maker *workspace.Stages, r *StageReport) ([]string, error) {
+	var mu sync.Mutex
+	var ids []string
+	var create, status []float64
+	var failed error
+	fail := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		failed = errors.Join(failed, err)
+	}
+	var next atomic.Int64
+	var clients sync.WaitGroup
+	began := time.Now()
+	for range b.o.Clients {
+		clients.Go(func() {
+			for i := next.Add(1); i <= int64(b.o.Tasks); i = next.Add(1) {
+				id, took, err := createTask(ctx, maker, fmt.Sprint("user-", i%100))
+				if err != nil {
+					fail(err)
+					return
+				}
+				mu.Lock()
+				ids = append(ids, id)
+				create = append(create, took)
+				some := ids[len(ids)*7919%len(ids)]
+				mu.Unlock()
+				if i%10 == 0 {
+					took, _, err := lookAt(ctx, maker, some)
+					if err != nil {
+						fail(err)
+						return
+					}
+					mu.Lock()
+					status = append(status, took)
+					mu.Unlock()
+				}
+				if i%100 == 0 {
+					b.o.Progress(fmt.Sprintf("%d tasks created", i))
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if failed != nil {
+		return nil, failed
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; i < len(ids); {
+		took, s, err := lookAt(ctx, maker, ids[i])
+		if err != nil {
+			return nil, err
+		}
+		if s.Status.Final() {
+			i++
+			continue
+		}
+		status = append(status, took)
+		b.o.Progress(fmt.Sprintf("%d tasks have ended", i))
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	r.Seconds = time.Since(began).Seconds()
+	if len(status) == 0 { // of a handful of tasks
+		status = []float64{0}
+	}
+	r.Create, r.Status = percentiles(create), percentiles(status)
+	return ids, nil
+}
+
+func createTask(ctx context.Context, st *workspace.Stages, user string) (id string, ms float64, err error) {
+	began := time.Now()
+	s, err := st.Create(ctx, stage.Request{UserID: user, Query: "Who are the SRE team members?"})
+	if err != nil {
+		return "", 0, err
+	}
+	return s.ID, milliseconds(time.Since(began)), nil
+}
+
+func lookAt(ctx context.Context, st *workspace.Stages, id string) (ms float64, s *stage.State, err error) {
+	began := time.Now()
+	s, err = st.Task(ctx, id)
+	return milliseconds(time.Since(began)), s, err
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// checkTask holds a task to its end and its log.
+func checkTask(ctx context.Context, st *workspace.Stages, id string, r *StageReport) error {
+	s, err := st.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.Status != stage.Complete || !slices.Equal(s.Completed, s.Plan) {
+		return fmt.Errorf("task %s is %s after %v", id, s.Status, s.Completed)
+	}
+	entries, err := st.Log(ctx, id)
+	if err != nil {
+		return err
+	}
+	var counted []stage.Stage
+	for _, e := range entries {
+		if e.Action == stage.Completed {
+			counted = append(counted, e.Stage)
+		}
+	}
+	if !slices.Equal(counted, s.Plan) {
+		return fmt.Errorf("the log of task %s counts %v", id, counted)
+	}
+	r.Stages += len(counted)
+	return nil
+}
+
+// fixedLibrary holds three sections, whatever is looked for.
+type fixedLibrary struct{}
+
+func (fixedLibrary) Search(context.Context, retriever.Query) (*retriever.Answer, error) {
+	a := &retriever.Answer{Mode: retriever.Hybrid}
+	for i := range 3 {
+		a.Results = append(a.Results, retriever.Result{
+			Path: fmt.Sprintf("teams/%d.md", i), Anchor: "members", Title: "Teams", Headings: []string{"Teams", "Members"}, Score: .8,
+			Snippet: strings.Repeat("Ann, Bob and Chen are on call in turn. ", 5),
+		})
+	}
+	return a, nil
+}
+
+func (fixedLibrary) ReadAll(_ context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	anchor := "members"
+	return &retriever.Readings{Documents: []retriever.Reading{{Path: "teams/0.md", Anchor: &anchor, Content: strings.Repeat("Ann, Bob and Chen are on call in turn. ", 20)}}}, nil
+}
+
+// fixedReasoner answers from the first section.
+type fixedReasoner struct{}
+
+func (fixedReasoner) Answer(context.Context, *stage.Brief) (*stage.Answered, error) {
+	return &stage.Answered{Draft: stage.Draft{Answer: "The SRE team consists of Ann, Bob and Chen, who are on call in turn.", Citations: []string{"doc:teams/0.md#members"}}, By: "nobody"}, nil
+}
