@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ type mcpFlags struct {
 	noRateLimit, noIndex, noRecord bool
 	watch                          bool
 	groups, channel                string
+	see                            seeFlags
 }
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -43,6 +45,7 @@ change; keyword search answers while vectors are still being made.`,
 	cmd.Flags().BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit calls a minute (also CAIRN_RATE_LIMIT=off)")
 	cmd.Flags().BoolVar(&f.noIndex, "no-index", false, "do not index at the start, nor watch")
 	cmd.Flags().BoolVar(&f.watch, "watch", true, "keep the index up to date with the files (also watcher.enabled)")
+	f.see.addCalls(cmd.Flags())
 	a.model.add(cmd)
 	return cmd
 }
@@ -60,7 +63,17 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if c := f.channel; c != "" && c != dagtools.CardsChannel && !(strings.HasPrefix(c, "/") && strings.HasSuffix(c, ".md")) {
 		return usage("--channel is %q, want cards, or a document such as /plans/a.md", c)
 	}
-	log := a.logger(slog.LevelWarn)
+	_, set, err := a.choose()
+	if err != nil {
+		return err
+	}
+	see, err := a.see(ctx, f.see, set.Log, slog.LevelWarn)
+	if err != nil {
+		return err
+	}
+	seen := sync.OnceFunc(see.close)
+	defer seen()
+	log := see.log
 	box, groups, err := a.toolGroups(f.groups)
 	if err != nil {
 		return err
@@ -94,7 +107,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if cfg.Usage.Record && !f.noRecord {
 		recorder = tools.Record(box.Usage, log)
 	}
-	server := tools.New(w, &tools.Options{
+	server := tools.New(&tools.Observed{Engine: w, Listener: see.traces()}, &tools.Options{
 		Version:     versionName(),
 		Logger:      log,
 		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
@@ -104,10 +117,14 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		Tasks:       tasks,
 		Stages:      stages,
 		Recorder:    recorder,
+		Listener:    see.calls(nil),
 	})
 	err = server.ServeStdio(ctx, a.stdin, a.stdout)
 	closed := make(chan error, 1)
 	go func() {
+		var wg sync.WaitGroup
+		wg.Go(seen)
+		defer wg.Wait()
 		if recorder != nil {
 			recorder.Close()
 		}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/metrics"
+	"cairn/internal/observe"
 	"cairn/internal/server"
 	"cairn/internal/stage/rest"
 	"cairn/internal/token"
@@ -33,6 +35,9 @@ type serveFlags struct {
 	hosts                []string
 	cert, key            string
 	conformance          bool
+	see                  seeFlags
+	metrics              *metrics.Metrics
+	seen                 *sight
 	stages               stageFlags
 }
 
@@ -42,7 +47,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve [NAME=DIR...]",
 		Short: "Serve folders over HTTP: a web page, MCP, a JSON API, health",
 		Long: `Serve folders over HTTP: a page for the browser at /, MCP at /mcp, search and
-reading as JSON below /api, /healthz and /readyz.
+reading as JSON below /api, described by /api/openapi.json; /healthz, /readyz, and
+/metrics for Prometheus.
 
 Without arguments the folder around you is served. With them, each DIR is served
 under its NAME at /w/NAME/mcp and /w/NAME/api, strictly apart from the others; the
@@ -77,6 +83,7 @@ request needs a token (` + "`cairn token new`" + `), unless --auth off says othe
 	fs.BoolVar(&f.stages.remote, "remote-reasoning", false, "leave executor_reasoning to a cairn worker with a language model, not to the calling agent")
 	f.stages.servers.add(fs)
 	f.stages.servers.addQueue(fs)
+	f.see.addCalls(fs)
 	a.model.add(cmd)
 	return cmd
 }
@@ -99,7 +106,18 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	if (f.cert == "") != (f.key == "") {
 		return usage("give both --tls-cert and --tls-key, or neither")
 	}
-	log := a.logger(slog.LevelInfo)
+	here := *a
+	here.dir = folders[0].dir
+	_, cfg, err := here.choose()
+	if err != nil {
+		return err
+	}
+	if f.seen, err = a.see(ctx, f.see, cfg.Log, slog.LevelInfo); err != nil {
+		return err
+	}
+	defer f.seen.close()
+	f.metrics = metrics.New()
+	log := f.seen.log
 	l, tokens, err := listen(ctx, f, log)
 	if err != nil {
 		return err
@@ -120,9 +138,9 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 			return fmt.Errorf("workspace %s: %w", at.name, err)
 		}
 		opened = append(opened, o)
-		all = append(all, server.Workspace{Name: o.name, Engine: o.workspace, Tools: o.tools})
+		all = append(all, server.Workspace{Name: o.name, Engine: o.engine, Tools: o.tools, Lacks: o.counts.Lacks})
 	}
-	s, err := server.New(all, &server.Options{Logger: log, Tokens: tokens, Hosts: f.hosts})
+	s, err := server.New(all, &server.Options{Logger: log, Tokens: tokens, Hosts: f.hosts, Metrics: f.metrics, Listener: f.seen.calls(f.metrics)})
 	if err != nil {
 		return err
 	}
@@ -229,6 +247,8 @@ func (a *app) folders(args []string) ([]place, error) {
 type folder struct {
 	name, root string
 	workspace  *workspace.Workspace
+	engine     tools.Engine // the workspace, observed
+	counts     *metrics.Workspace
 	tasks      *workspace.Tasks
 	box        *workspace.Toolbox
 	stages     *workspace.Stages
@@ -282,7 +302,15 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 	if cfg.Usage.Record && !f.noRecord {
 		o.recorder = tools.Record(o.box.Usage, log)
 	}
-	o.tools = tools.New(o.workspace, &tools.Options{
+	o.counts = f.metrics.Workspace(at.name, func(ctx context.Context) (metrics.Index, error) {
+		st, err := o.workspace.Status(ctx)
+		if err != nil {
+			return metrics.Index{}, err
+		}
+		return server.IndexState(st), nil
+	})
+	o.engine = &tools.Observed{Engine: o.workspace, Listener: observe.Join(f.seen.traces(), o.counts), Lacked: o.counts.Lacked}
+	o.tools = tools.New(o.engine, &tools.Options{
 		Version:     versionName(),
 		Logger:      log,
 		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
@@ -294,13 +322,15 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		Tasks:       o.tasks,
 		Stages:      o.stages,
 		Recorder:    o.recorder,
+		Workspace:   at.name,
+		Listener:    f.seen.calls(o.counts),
 	})
 	return o, nil
 }
 
 // mountPages adds the pages for a browser, and the faces of question tasks.
 func (o *folder) mountPages(s *server.Server, log *slog.Logger) error {
-	pages, err := web.New(web.Sources{Name: o.name, Engine: o.workspace, Tasks: o.tasks, Toolbox: o.box}, &web.Options{Prefix: server.Prefix, Logger: log})
+	pages, err := web.New(web.Sources{Name: o.name, Engine: o.engine, Tasks: o.tasks, Toolbox: o.box}, &web.Options{Prefix: server.Prefix, Logger: log})
 	if err != nil {
 		return err
 	}

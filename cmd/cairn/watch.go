@@ -13,6 +13,7 @@ import (
 
 func (a *app) watchCommand() *cobra.Command {
 	var poll bool
+	var see seeFlags
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Keep the index up to date with the files, and tell what changes",
@@ -24,16 +25,26 @@ on network file systems, the folder is walked again and again.`,
 		Example: `  cairn watch
   cairn watch -C ~/notes --json`,
 		Args: cobra.NoArgs,
-		RunE: a.command(func(ctx context.Context, _ []string) error { return a.watch(ctx, poll) }),
+		RunE: a.command(func(ctx context.Context, _ []string) error { return a.watch(ctx, poll, see) }),
 	}
 	cmd.Flags().BoolVar(&poll, "poll", false, "look for changes by walking, also where the system tells of them")
+	see.add(cmd.Flags())
 	a.model.add(cmd)
 	return cmd
 }
 
-func (a *app) watch(ctx context.Context, poll bool) error {
+func (a *app) watch(ctx context.Context, poll bool, f seeFlags) error {
+	_, cfg, err := a.choose()
+	if err != nil {
+		return err
+	}
+	see, err := a.see(ctx, f, cfg.Log, slog.LevelWarn)
+	if err != nil {
+		return err
+	}
+	defer see.close()
 	w, err := a.open(ctx, "watch", workspace.Owning, func(o *workspace.Options) {
-		o.Warm, o.Poll, o.Logger = true, poll, a.logger(slog.LevelWarn)
+		o.Warm, o.Poll, o.Logger = true, poll, see.log
 	})
 	if err != nil {
 		return err

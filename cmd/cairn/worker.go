@@ -16,6 +16,7 @@ import (
 func (a *app) workerCommand() *cobra.Command {
 	var names []string
 	var f stageFlags
+	var see seeFlags
 	cmd := &cobra.Command{
 		Use:   "worker [flags]",
 		Short: "Work on the stages of question tasks that cairn serve takes in",
@@ -40,7 +41,7 @@ started with --remote-reasoning.`,
 				return usage("--workers is %d, want 1 to %d", f.workers, maxWorkers)
 			}
 			f.servers = f.servers.read()
-			return a.work(ctx, f)
+			return a.work(ctx, f, see)
 		}),
 	}
 	fs := cmd.Flags()
@@ -48,6 +49,7 @@ started with --remote-reasoning.`,
 	fs.IntVar(&f.workers, "workers", 2, "stages worked on at once")
 	f.servers.add(fs)
 	f.servers.addQueue(fs)
+	see.add(fs)
 	a.model.add(cmd)
 	return cmd
 }
@@ -93,11 +95,20 @@ func joinStages(list []stage.Stage) string {
 	return strings.Join(names, ",")
 }
 
-func (a *app) work(ctx context.Context, f stageFlags) (err error) {
+func (a *app) work(ctx context.Context, f stageFlags, seen seeFlags) (err error) {
 	if f.servers.amqp == "" {
 		return usage("a worker gets its stages by RabbitMQ: give --amqp or set CAIRN_AMQP; without it cairn serve works on them itself")
 	}
-	log := a.logger(slog.LevelInfo)
+	_, cfg, err := a.choose()
+	if err != nil {
+		return err
+	}
+	see, err := a.see(ctx, seen, cfg.Log, slog.LevelInfo)
+	if err != nil {
+		return err
+	}
+	defer see.close()
+	log := see.log
 	w, err := a.open(ctx, "worker", workspace.Owning, func(o *workspace.Options) { o.Warm, o.Logger = true, log })
 	if err != nil {
 		return err

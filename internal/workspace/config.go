@@ -34,6 +34,7 @@ type Config struct {
 	Budgets  BudgetsConfig   `toml:"budgets"`
 	DAG      DAGConfig       `toml:"dag"`
 	Usage    UsageConfig     `toml:"usage"`
+	Log      LogConfig       `toml:"log"`
 	Warnings []ConfigWarning `toml:"-"` // keys nobody knows, in the order of the file, then reserved ones
 }
 
@@ -119,6 +120,13 @@ type UsageConfig struct {
 	HalfLifeDays int  `toml:"half_life_days" comment:"days in which what is not seen again loses half its count; 0 keeps all"`
 }
 
+// LogConfig sets what servers write to standard error. Whether they write what
+// is asked for is not a folder's to say.
+type LogConfig struct {
+	Format string `toml:"format" comment:"of what servers write to standard error: text or json"`
+	Level  string `toml:"level" comment:"least of it: debug, info, warn, error, or auto (info for serve and worker, else warn)"`
+}
+
 // graph are the settings of the usage graph.
 func (c UsageConfig) graph() *graph.Options {
 	if c.HalfLifeDays == 0 {
@@ -148,6 +156,7 @@ func DefaultConfig() Config {
 		DAG: DAGConfig{Channel: "cards", EnforceStart: true, DefaultReady: 10, MaxReady: 100,
 			MaxInDegree: 10, MaxOutDegree: 10, MaxChain: 20, ReferenceDepth: 3},
 		Usage:    UsageConfig{Record: true, HalfLifeDays: 90},
+		Log:      LogConfig{Format: "text", Level: "auto"},
 		Warnings: nil,
 	}
 }
@@ -260,6 +269,8 @@ func (c *Config) check() error {
 		{"core.hash_algo", c.Core.HashAlgo, []string{"sha256"}},
 		{"cache.cache_mode", c.Cache.CacheMode, []string{"lazy", "eager", "disabled"}},
 		{"search.default_mode", c.Search.DefaultMode, []string{"hybrid", "keyword", "semantic"}},
+		{"log.format", c.Log.Format, []string{"text", "json"}},
+		{"log.level", c.Log.Level, []string{"auto", "debug", "info", "warn", "error"}},
 	} {
 		if !slices.Contains(w.want, w.got) {
 			return fmt.Errorf("configuration: %s is %q, want {%s}", w.key, w.got, strings.Join(w.want, ","))
