@@ -51,7 +51,7 @@ the nearest parent with a .cairn or .cuedeck folder, else the current folder.`,
 		return usage("%w (see `%s --help`)", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		a.initCommand(), a.indexCommand(), a.searchCommand(), a.readCommand(), a.statusCommand(),
+		a.initCommand(), a.indexCommand(), a.searchCommand(), a.explainCommand(), a.readCommand(), a.statusCommand(),
 		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.doctorCommand(), a.toolsCommand(), a.suggestCommand(), a.askCommand(), a.planCommand(), a.embedCommand(), a.mcpCommand(), a.serveCommand(), a.workerCommand(), a.tokenCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
 		a.watchCommand(), a.connectCommand(), a.openCommand(), a.sceneCommand(), a.listCommand(), a.graphCommand(),
 		a.configCommand(), a.cleanCommand(), a.upgradeCommand(), a.manCommand(),

@@ -58,6 +58,14 @@ type unowned struct{ models.Embedder }
 
 func (unowned) Close() error { return nil }
 
+// Kernel names the code that runs the model, "" where its engine does not tell.
+func (u unowned) Kernel() string {
+	if k, ok := u.Embedder.(interface{ Kernel() string }); ok {
+		return k.Kernel()
+	}
+	return ""
+}
+
 func (m *modelFlags) builtIn() bool { return m.dir == "" && (m.engine == "" || m.engine == "bert") }
 
 // open loads the model.
