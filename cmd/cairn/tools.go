@@ -16,8 +16,9 @@ func (a *app) toolsCommand() *cobra.Command {
 		Long: `Keep a catalogue of tools, and of what is used together.
 
 Tools are imported from MCP servers, lists and OpenAPI descriptions. cairn runs none
-of them. What was used for which intent is learnt from traces and from agents
-that work through ` + "`cairn mcp`" + `; it stays in the folder's .cairn/index.`,
+of them. What was used for which intent is learnt from traces and, from the third
+time on, from agents that work through ` + "`cairn mcp` and `cairn serve`" + `; it stays in
+the folder's .cairn/index.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

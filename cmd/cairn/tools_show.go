@@ -173,7 +173,7 @@ func (a *app) showTool(t *catalog.Tool, related []graphrank.Scored) error {
 			return err
 		}
 		for line := range strings.Lines(b.String()) {
-			fmt.Fprintln(a.stdout, strings.TrimRight(line, " \n"))
+			fmt.Fprintln(a.stdout, cut(strings.TrimRight(line, " \n"), s.width))
 		}
 	}
 	row := func(name, text string) {
