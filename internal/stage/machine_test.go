@@ -282,6 +282,25 @@ func sameJSON(t *testing.T, what string, got any, want string) {
 }
 
 // TestBadRequests: nothing is made from what makes no sense.
+// TestRestore: a restored task goes on where it was; only its generation is new.
+func TestRestore(t *testing.T) {
+	s := fresh(t, "", Rules{})
+	for i, w := range []string{"claim", "ok"} {
+		s, _, _ = Step(s, word(w, s, i+1))
+	}
+	n, fx := Restore(s, epoch) // by a clock that is behind
+	if n.Machine.Version != s.Machine.Version+1 || n.Machine.Generation != 1 || s.Machine.Generation != 0 || n.UpdatedAt != s.UpdatedAt || !n.Deadline().Equal(s.Deadline()) {
+		t.Errorf("restored: %+v", n.Machine)
+	}
+	if fx.Entry.Action != Restored || fx.Entry.Version != n.Machine.Version || fx.Job == nil || fx.Job.Run != s.Machine.Run || fx.Ended {
+		t.Errorf("its effects: %+v", fx)
+	}
+	after, _, err := Step(n, word("ok", n, 9))
+	if err != nil || after.Machine.Generation != 1 || len(after.Completed) != 2 {
+		t.Errorf("it goes on: %v", err)
+	}
+}
+
 func TestBadRequests(t *testing.T) {
 	good := Request{ID: "a", UserID: "u", Query: "q"}
 	for name, c := range map[string]struct {

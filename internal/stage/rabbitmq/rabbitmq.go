@@ -17,6 +17,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -63,6 +64,8 @@ type Queue struct {
 	conn    *amqp.Connection
 	channel *amqp.Channel // for publishing, with confirms
 	closed  bool
+
+	apart atomic.Bool // the server counts deliveries of each consumer alone
 }
 
 var _ stage.Queue = (*Queue)(nil)
@@ -226,8 +229,15 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 	if err := ch.Confirm(false); err != nil {
 		return stage.Unavailable(q.server, err)
 	}
-	// Each consumer is given as many as all workers together can hold.
-	if err := ch.Qos(n, 0, true); err != nil {
+	// All consumers together are given as many jobs as there are workers. Servers
+	// may forbid that, as it is to go some day: then it is one job a consumer.
+	if together := !q.apart.Load(); together {
+		err = ch.Qos(n, 0, true)
+		q.apart.Store(err != nil && !errors.Is(err, amqp.ErrClosed))
+	} else {
+		err = ch.Qos(1, 0, false)
+	}
+	if err != nil {
 		return stage.Unavailable(q.server, err)
 	}
 	lost := ch.NotifyClose(make(chan *amqp.Error, 1))

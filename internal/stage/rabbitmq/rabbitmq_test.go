@@ -108,6 +108,29 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// TestApart: a server that counts deliveries by consumer alone brings all jobs, too.
+func TestApart(t *testing.T) {
+	prefix := fresh(t)
+	q := open(t, prefix)
+	q.apart.Store(true)
+	done := make(chan stage.Job, 100)
+	consume(t, q, 2, func(_ context.Context, j stage.Job) error { done <- j; return nil })
+	want := map[stage.Job]bool{}
+	for i := range 30 {
+		j := stage.Job{TaskID: fmt.Sprint("t", i), Stage: stage.Stages[i%len(stage.Stages)], Run: i}
+		want[j] = true
+		if err := q.Publish(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for len(want) > 0 {
+		delete(want, take(t, done))
+	}
+	if !q.apart.Load() {
+		t.Error("it has asked for deliveries together")
+	}
+}
+
 // TestFailures: a job that fails comes again, up to a limit; then it, and what
 // is no job, is with the dead.
 func TestFailures(t *testing.T) {
