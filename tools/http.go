@@ -284,6 +284,13 @@ func httpAgent(req mcp.Request) string {
 	return ""
 }
 
+// Schemas are the JSON Schemas of a tool's arguments and of its answer, failures
+// included; false when it is not offered.
+func (s *Server) Schemas(name string) (input, output json.RawMessage, ok bool) {
+	t, ok := s.find(name)
+	return json.RawMessage(t.input), json.RawMessage(t.output), ok
+}
+
 // Call uses a tool on behalf of another face of the same server, with its
 // arguments as a JSON object. The limits for agents do not apply. A tool that
 // is not there is a Failure with CodeNotFound.

@@ -61,6 +61,7 @@ var owners = map[string][]string{
 	"golang.org/x/mod":                         {"internal/upgrade"},
 	"github.com/gofrs/flock":                   {"internal/workspace", "internal/token"}, // each locks its own file
 	"github.com/spf13/cobra":                   {"cmd/cairn"},
+	"github.com/spf13/pflag":                   {"cmd/cairn"}, // the flags of cobra
 	"github.com/schollz/progressbar/v3":        {"cmd/cairn"},
 	"github.com/bmatcuk/doublestar/v4":         {"internal/walk"},
 	"github.com/go-git/go-git/v5":              {"internal/walk"},
@@ -73,8 +74,8 @@ var owners = map[string][]string{
 	"github.com/prometheus/client_golang":      {"internal/metrics"},
 	"go.opentelemetry.io/":                     {"internal/tracing"}, // the API, the SDK and the exporter
 	"github.com/google/go-cmp":                 nil,                  // tests
-	"github.com/hashicorp/golang-lru/v2":       nil, // a cache, used wherever one is
-	"golang.org/x/sys":                         nil, // the operating system and the processor
+	"github.com/hashicorp/golang-lru/v2":       nil,                  // a cache, used wherever one is
+	"golang.org/x/sys":                         nil,                  // the operating system and the processor
 	"golang.org/x/sync":                        nil,
 	"golang.org/x/text":                        nil,
 	"github.com/redis/go-redis/v9":             {"internal/stage/redis"},

@@ -23,15 +23,18 @@ const (
 	apiTimeout = 30 * time.Second
 )
 
+// apiTools are the tools that answer below /api, by the last part of their address.
+var apiTools = map[string]string{"search": "read_context", "read": "read_doc", "status": "status"}
+
 // api adds the addresses that answer as a tool does, without MCP around it.
 func (v *served) api() {
-	for path, tool := range map[string]string{"search": "read_context", "read": "read_doc", "status": "status"} {
+	for path, tool := range apiTools {
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { v.call(w, r, tool) })
 		v.handle("GET /api/"+path, forReaders, h)
 		v.handle("POST /api/"+path, forReaders, h)
 	}
 	v.handle("/api/", forReaders, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: fmt.Sprintf("%s %s: no such address, want GET or POST of {/api/search,/api/read,/api/status}", r.Method, r.URL.Path)})
+		writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: fmt.Sprintf("%s %s: no such address, want GET or POST of {/api/search,/api/read,/api/status}, described by GET /api/openapi.json", r.Method, r.URL.Path)})
 	}))
 }
 
@@ -95,7 +98,7 @@ func arguments(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) 
 // kinds are the arguments that are not strings when they come in a URL. The
 // tools say what is wrong with a name or a value.
 var kinds = map[string]string{
-	"limit": "integer", "max_tokens": "integer", "explain": "boolean", "semantic": "boolean", "paths": "strings",
+	"limit": "integer", "max_tokens": "integer", "explain": "boolean", "semantic": "boolean", "paths": "strings", "context": "strings",
 }
 
 // filters are arguments that stand below filters in the body.

@@ -9,6 +9,7 @@
 //	/api/search      search, as the tool read_context answers
 //	/api/read        a document, section or lines, as the tool read_doc answers
 //	/api/status      the state of the index, as the tool status answers
+//	/api/openapi.json  the description of /api and of question tasks, OpenAPI 3.1
 //	/w/NAME/...      the same for the workspace of that name
 //	/healthz         the process answers
 //	/readyz          every workspace answers

@@ -79,6 +79,7 @@ type served struct {
 	// only. They are apart so that no path of one workspace, whatever it is
 	// made of, falls through to what another one has mounted.
 	named, bare *http.ServeMux
+	mounted     []string // patterns of Handle
 }
 
 // New returns a server of workspaces. The first one is also served without its
@@ -114,6 +115,7 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 		}
 		v.handle("/mcp", forReaders, v.mcp)
 		v.api()
+		v.describe()
 		s.workspaces = append(s.workspaces, v)
 		s.byName[w.Name] = v
 	}
@@ -220,6 +222,7 @@ func (s *Server) Handle(workspace, pattern string, h http.Handler) (err error) {
 		}
 	}()
 	v.handle(pattern, byMethod, h)
+	v.mounted = append(v.mounted, pattern)
 	return nil
 }
 
