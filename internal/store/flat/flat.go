@@ -1,7 +1,8 @@
 // Package flat is an exact vector store: every search looks at every vector.
 // A first pass scans them as 8-bit codes in memory, with SIMD; the best are
-// scored again in float32, from disk or memory. It is not an approximate
-// index: up to some 100,000 chunks it needs none.
+// scored again in float32, from disk or memory. Large stores are first scanned
+// as sketches of one bit a coordinate, which leave out what cannot be among the
+// best. It is not an approximate index: it needs none.
 //
 // One process writes, any number read: a store opened read-only follows the
 // writer's file. The caller sees to it that there is one writer.
@@ -79,6 +80,9 @@ type Store struct {
 	options Options
 	kernel  kernel
 	scratch sync.Pool // of *scratch
+
+	searches  atomic.Int64 // that would have liked more sketches
+	sketching atomic.Bool  // somebody makes sketches
 
 	snap atomic.Pointer[snapshot] // nil after Close
 

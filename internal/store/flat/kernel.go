@@ -8,13 +8,16 @@ import (
 
 // kernel computes dots[i] = sum over j of codes[i*stride+j] x the query's j-th
 // number, for every i below len(dots). codes holds at least len(dots) x stride
-// bytes; stride is a multiple of strideUnit. All kernels give the same integers.
+// bytes; stride is a multiple of strideUnit. sums does the same with the signs
+// of a sketch and the bits of a query, see sumsPortable. All kernels give the
+// same integers.
 type kernel struct {
 	name string
 	dots func(dots []int32, codes []byte, q *query, stride int)
+	sums func(sums []int32, signs, query []uint64)
 }
 
-var portable = kernel{name: "portable", dots: dotsPortable}
+var portable = kernel{name: "portable", dots: dotsPortable, sums: sumsPortable}
 
 func dotsPortable(dots []int32, codes []byte, q *query, stride int) {
 	for i := range dots {

@@ -8,10 +8,14 @@ import "golang.org/x/sys/cpu"
 func available() []kernel {
 	var kernels []kernel
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI {
-		kernels = append(kernels, kernel{name: "avx512vnni", dots: dotsByVNNI})
+		k := kernel{name: "avx512vnni", dots: dotsByVNNI, sums: sumsPortable}
+		if cpu.X86.HasAVX512VPOPCNTDQ {
+			k.sums = sumsByVPOPCNT
+		}
+		kernels = append(kernels, k)
 	}
 	if cpu.X86.HasAVX2 {
-		kernels = append(kernels, kernel{name: "avx2", dots: dotsByAVX2})
+		kernels = append(kernels, kernel{name: "avx2", dots: dotsByAVX2, sums: sumsPortable})
 	}
 	return append(kernels, portable)
 }
@@ -39,4 +43,14 @@ func dotsByAVX2(dots []int32, codes []byte, q *query, stride int) {
 func dotsRest(dots []int32, codes []byte, q *query, stride int) {
 	done := len(dots) / group * group
 	dotsPortable(dots[done:], codes[done*stride:], q, stride)
+}
+
+func sumsByVPOPCNT(sums []int32, signs, query []uint64) {
+	words := len(query) / planes
+	n := len(sums) / lanes
+	if n == 0 {
+		return
+	}
+	_ = signs[n*lanes*words-1]
+	sumsVPOPCNT(&sums[0], &signs[0], &query[0], n, words)
 }

@@ -13,3 +13,8 @@ func dotsVNNI(dots *int32, codes *byte, query *int8, groups int, stride int)
 //
 //go:noescape
 func dotsAVX2(dots *int32, codes *byte, query *int16, groups int, stride int)
+
+// sumsVPOPCNT computes 8 x groups sums of a query over the signs that are set with AVX-512 VPOPCNTDQ. groups and words are at least 1.
+//
+//go:noescape
+func sumsVPOPCNT(sums *int32, signs *uint64, query *uint64, groups int, words int)

@@ -111,3 +111,53 @@ step:
 	JNZ          group
 	VZEROUPPER
 	RET
+
+// func sumsVPOPCNT(sums *int32, signs *uint64, query *uint64, groups int, words int)
+// Requires: AVX, AVX512F, AVX512VPOPCNTDQ
+TEXT ·sumsVPOPCNT(SB), NOSPLIT, $0-40
+	MOVQ sums+0(FP), AX
+	MOVQ signs+8(FP), CX
+	MOVQ query+16(FP), DX
+	MOVQ groups+24(FP), BX
+	MOVQ words+32(FP), SI
+	LEAQ (DX)(SI*8), DI
+	LEAQ (DI)(SI*8), R8
+	LEAQ (R8)(SI*8), R9
+
+sums:
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	XORQ   R10, R10
+
+word:
+	VMOVDQU64   (CX), Z4
+	VPANDQ.BCST (DX)(R10*8), Z4, Z5
+	VPOPCNTQ    Z5, Z5
+	VPADDQ      Z5, Z0, Z0
+	VPANDQ.BCST (DI)(R10*8), Z4, Z5
+	VPOPCNTQ    Z5, Z5
+	VPADDQ      Z5, Z1, Z1
+	VPANDQ.BCST (R8)(R10*8), Z4, Z5
+	VPOPCNTQ    Z5, Z5
+	VPADDQ      Z5, Z2, Z2
+	VPANDQ.BCST (R9)(R10*8), Z4, Z4
+	VPOPCNTQ    Z4, Z4
+	VPADDQ      Z4, Z3, Z3
+	ADDQ        $0x40, CX
+	INCQ        R10
+	CMPQ        R10, SI
+	JLT         word
+	VPSLLQ      $0x03, Z3, Z3
+	VPSLLQ      $0x02, Z2, Z2
+	VPSLLQ      $0x01, Z1, Z1
+	VPADDQ      Z1, Z0, Z0
+	VPADDQ      Z2, Z0, Z0
+	VPSUBQ      Z3, Z0, Z0
+	VPMOVQD     Z0, (AX)
+	ADDQ        $0x20, AX
+	DECQ        BX
+	JNZ         sums
+	VZEROUPPER
+	RET

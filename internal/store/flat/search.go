@@ -31,10 +31,30 @@ type candidate struct {
 	slot  uint32
 }
 
+// gathered rows go through the kernel at once.
+const gathered = 64
+
+// seeds times k slots with the highest estimates are scored first.
+const seeds = 3
+
 // scratch is what one scanning goroutine needs.
 type scratch struct {
-	dots [blockLen]int32
-	best selection
+	dots      [blockLen]int32
+	best      selection
+	seeds     selection // by estimate
+	places    []uint16
+	rows      []byte    // gathered x stride
+	estimates []float32 // of the blocks it has estimated
+	used      int
+}
+
+// floats returns n floats that stay the scratch's.
+func (s *scratch) floats(n int) []float32 {
+	if s.used+n > len(s.estimates) {
+		s.estimates, s.used = make([]float32, max(2*len(s.estimates), 16*n)), 0 // what is handed out lives on
+	}
+	s.used += n
+	return s.estimates[s.used-n : s.used : s.used]
 }
 
 // Search returns the k chunks nearest to the unit vector query that pass the
@@ -53,10 +73,16 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 		query: newQuery(queryVector, snap.stride), k: k, allowed: snap.allowed(f),
 	}
 	scan.slack = 2 * margin / scan.query.scale
+	if snap.n >= sketchFrom {
+		scan.useSketches(queryVector)
+	}
 	threads := s.threads(snap)
 	near, err := scan.run(threads)
 	if err != nil {
 		return nil, err
+	}
+	if scan.unsketched && s.searches.Add(1) > 1 { // not for the only search of a command
+		s.sketchAll(snap)
 	}
 	return snap.rescore(near, queryVector, k, threads)
 }
@@ -83,7 +109,7 @@ func (s *snapshot) allowed(f store.Filter) []uint64 {
 	return bits
 }
 
-// scan is the first pass of one search.
+// scan is the part of one search that reads codes.
 type scan struct {
 	ctx     context.Context
 	snap    *snapshot
@@ -93,31 +119,73 @@ type scan struct {
 	k       int
 	slack   float32 // twice the margin, in units of the query's scale
 	allowed []uint64
+
+	// Of stores large enough for sketches.
+	sketch     *sketchQuery
+	sketches   []*sketch // by block; nil where there is none
+	unsketched bool      // a full block has no sketch yet
+}
+
+// useSketches takes the sketches there are.
+func (c *scan) useSketches(queryVector []float32) {
+	c.sketch = newSketchQuery(queryVector, c.snap.stride, c.query.scale)
+	c.sketches = make([]*sketch, len(c.snap.blocks))
+	for i, b := range c.snap.full() {
+		c.sketches[i] = b.sketch.Load()
+		c.unsketched = c.unsketched || c.sketches[i] == nil
+	}
 }
 
 // run returns every slot that can be among the best k, in no order.
 func (c *scan) run(threads int) ([]candidate, error) {
-	blocks := (c.snap.n + blockLen - 1) / blockLen
 	workers := make([]*scratch, threads)
-	share(threads, blocks, func(worker, i int) {
-		if c.ctx.Err() != nil {
+	each := func(blocks int, do func(work *scratch, i int)) error {
+		share(threads, blocks, func(worker, i int) {
+			if c.ctx.Err() != nil {
+				return
+			}
+			if workers[worker] == nil {
+				work, _ := c.pool.Get().(*scratch)
+				if work == nil {
+					work = new(scratch)
+				}
+				work.used = 0
+				work.best.reset(c.k, c.slack)
+				work.seeds.reset(seeds*c.k, 0)
+				workers[worker] = work
+			}
+			do(workers[worker], i)
+		})
+		return c.ctx.Err()
+	}
+	blocks := (c.snap.n + blockLen - 1) / blockLen
+	var estimates [][]float32
+	if c.sketches != nil {
+		estimates = make([][]float32, blocks)
+	}
+	err := each(blocks, func(work *scratch, i int) {
+		b, n := c.snap.blocks[i], min(blockLen, c.snap.n-i*blockLen)
+		if estimates != nil && c.sketches[i] != nil {
+			estimates[i] = c.estimate(work, i)
 			return
 		}
-		work := workers[worker]
-		if work == nil {
-			if work, _ = c.pool.Get().(*scratch); work == nil {
-				work = new(scratch)
-			}
-			work.best.reset(c.k, c.slack)
-			workers[worker] = work
-		}
-		b, n := c.snap.blocks[i], min(blockLen, c.snap.n-i*blockLen)
 		dots := work.dots[:n]
 		c.kernel.dots(dots, b.codes, c.query, c.snap.stride)
-		c.collect(&work.best, dots, b, i*blockLen)
+		c.collect(&work.best, dots, nil, b, i*blockLen)
 	})
-	if err := c.ctx.Err(); err != nil {
+	if err != nil {
 		return nil, err
+	}
+	if estimates != nil {
+		floor := c.floor(workers)
+		err = each(blocks, func(work *scratch, i int) {
+			if estimates[i] != nil {
+				c.reach(work, i, estimates[i], floor)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	var all selection
 	all.reset(c.k, c.slack)
@@ -131,22 +199,97 @@ func (c *scan) run(threads int) ([]candidate, error) {
 	return all.items, nil
 }
 
-// collect offers the slots of a block to best.
-func (c *scan) collect(best *selection, dots []int32, b *block, first int) {
-	scales := b.scale[:len(dots)]
+// collect offers slots of a block to best: those at places, or the first ones
+// where that is nil.
+func (c *scan) collect(best *selection, dots []int32, places []uint16, b *block, first int) {
 	for i, d := range dots {
-		score := float32(d-c.query.bias) * scales[i]
+		if places != nil {
+			i = int(places[i])
+		}
+		score := float32(d-c.query.bias) * b.scale[i]
 		if score < best.floor {
 			continue
 		}
-		slot := first + i
-		if c.snap.isDead(slot) {
-			continue
+		if slot := first + i; c.wanted(b, slot) {
+			best.add(candidate{score: score, slot: uint32(slot)})
 		}
-		if doc := b.doc[i]; c.allowed != nil && c.allowed[doc>>6]>>(doc&63)&1 == 0 {
-			continue
+	}
+}
+
+// wanted reports whether a slot of b lives and passes the filter.
+func (c *scan) wanted(b *block, slot int) bool {
+	if c.snap.isDead(slot) {
+		return false
+	}
+	doc := b.doc[slot%blockLen]
+	return c.allowed == nil || c.allowed[doc>>6]>>(doc&63)&1 != 0
+}
+
+// estimate returns the estimated scores of a sketched block, and offers them to
+// the seeds.
+func (c *scan) estimate(work *scratch, i int) []float32 {
+	s, b := c.sketches[i], c.snap.blocks[i]
+	c.kernel.sums(work.dots[:], s.signs, c.sketch.planes)
+	out := work.floats(blockLen)
+	s.estimate(out, work.dots[:], c.sketch, s.score(c.query))
+	for at, score := range out {
+		if score >= work.seeds.floor && c.wanted(b, i*blockLen+at) {
+			work.seeds.add(candidate{score: score, slot: uint32(i*blockLen + at)})
 		}
-		best.add(candidate{score: score, slot: uint32(slot)})
+	}
+	return out
+}
+
+// floor returns a score that the k-th best is known to reach, less the slack:
+// that of the k-th best of those with the highest estimates.
+func (c *scan) floor(workers []*scratch) float32 {
+	var near, best selection
+	near.reset(seeds*c.k, 0)
+	best.reset(c.k, c.slack)
+	for _, work := range workers {
+		if work != nil {
+			near.items = append(near.items, work.seeds.items...)
+			best.items = append(best.items, work.best.items...)
+		}
+	}
+	near.cut()
+	slices.SortFunc(near.items, func(a, b candidate) int { return cmp.Compare(a.slot, b.slot) })
+	work := new(scratch)
+	for i := 0; i < len(near.items); {
+		block := int(near.items[i].slot) / blockLen
+		work.places = work.places[:0]
+		for ; i < len(near.items) && int(near.items[i].slot)/blockLen == block; i++ {
+			work.places = append(work.places, uint16(near.items[i].slot%blockLen))
+		}
+		c.score(work, &best, block)
+	}
+	best.cut()
+	return best.floor
+}
+
+// reach offers what of a sketched block can reach floor.
+func (c *scan) reach(work *scratch, i int, estimates []float32, floor float32) {
+	work.best.floor = max(work.best.floor, floor)
+	work.places = c.sketches[i].reach(work.places[:0], estimates, c.sketch.spread, work.best.floor)
+	c.score(work, &work.best, i)
+	if len(work.best.items) > c.k+c.k/4 {
+		work.best.cut()
+	}
+}
+
+// score offers the places of a block to best.
+func (c *scan) score(work *scratch, best *selection, block int) {
+	b, stride := c.snap.blocks[block], c.snap.stride
+	if len(work.rows) < gathered*stride {
+		work.rows = make([]byte, gathered*stride)
+	}
+	for places := range slices.Chunk(work.places, gathered) {
+		for i, at := range places {
+			copy(work.rows[i*stride:][:stride], b.codes[int(at)*stride:])
+		}
+		dots := work.dots[:len(places)]
+		c.kernel.dots(dots, work.rows, c.query, stride)
+		c.collect(best, dots, places, b, block*blockLen)
 	}
 }
 

@@ -34,7 +34,7 @@ func (s *selection) cut() {
 	if len(s.items) <= s.k {
 		return
 	}
-	s.floor = nth(s.items, s.k-1) - s.slack
+	s.floor = max(s.floor, nth(s.items, s.k-1)-s.slack)
 	kept := s.items[:0]
 	for _, c := range s.items {
 		if c.score >= s.floor {

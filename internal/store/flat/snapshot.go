@@ -23,6 +23,7 @@ type block struct {
 	at      [blockLen]int64 // where the float32 vector lies in the file; vectors is nil then
 	doc     [blockLen]uint32
 	id      [blockLen]string
+	sketch  atomic.Pointer[sketch] // of a full block, some time after the first searches
 }
 
 // payload is what a filter looks at.
