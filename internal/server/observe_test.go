@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -261,5 +263,42 @@ func TestIndexState(t *testing.T) {
 	}
 	if got := IndexState(&workspace.Status{IndexState: retriever.IndexState{State: "missing"}}); got != (metrics.Index{}) {
 		t.Errorf("IndexState of none = %+v", got)
+	}
+}
+
+// BenchmarkSearch is what telling of a search costs, on an index so small that
+// the search itself costs as little as it ever does.
+func BenchmarkSearch(b *testing.B) {
+	for _, c := range []struct {
+		name            string
+		counted, logged bool
+	}{{"bare", false, false}, {"counted", true, false}, {"counted and logged", true, true}} {
+		b.Run(c.name, func(b *testing.B) {
+			w, m, o := folder(b, "a", map[string]string{"a.md": "# Alpha\n\nThe aardvark sleeps.\n"}), metrics.New(), &Options{}
+			if c.counted {
+				var log observe.Listener
+				if c.logged {
+					log = observe.Log(slog.New(slog.NewJSONHandler(io.Discard, nil)), false)
+				}
+				counts := m.Workspace("a", func(context.Context) (metrics.Index, error) { return metrics.Index{}, nil })
+				w.Engine = &tools.Observed{Engine: w.Engine, Listener: counts, Lacked: counts.Lacked}
+				w.Tools = tools.New(w.Engine, &tools.Options{Listener: observe.Join(counts, log)})
+				o.Metrics, o.Listener = m, observe.Join(m, log)
+			}
+			s, err := New([]Workspace{w}, o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(s.Close)
+			b.ReportAllocs()
+			for b.Loop() {
+				r := httptest.NewRequestWithContext(b.Context(), "GET", "/api/search?q=aardvark", nil)
+				r.Host = "localhost"
+				rec := httptest.NewRecorder()
+				if s.ServeHTTP(rec, r); rec.Code != 200 {
+					b.Fatal(rec.Code)
+				}
+			}
+		})
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // folder opens a workspace of files, indexed.
-func folder(t *testing.T, name string, files map[string]string) Workspace {
+func folder(t testing.TB, name string, files map[string]string) Workspace {
 	t.Helper()
 	root := t.TempDir()
 	for path, text := range files {
