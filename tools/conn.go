@@ -296,7 +296,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if d.batch == nil {
 		return c.writeMessage(resp)
 	}
-	text, err := jsonrpc.EncodeMessage(resp)
+	text, err := encode(resp)
 	if err != nil {
 		return err
 	}
@@ -320,11 +320,30 @@ func withCode(err error) error {
 }
 
 func (c *conn) writeMessage(msg jsonrpc.Message) error {
-	text, err := jsonrpc.EncodeMessage(msg)
+	text, err := encode(msg)
 	if err != nil {
 		return err
 	}
 	return c.writeLine(text)
+}
+
+// encode is jsonrpc.EncodeMessage, but for results: they are JSON already, and
+// looking at each of their bytes once more costs a quarter of a large answer.
+func encode(msg jsonrpc.Message) ([]byte, error) {
+	resp, ok := msg.(*jsonrpc.Response)
+	if !ok || resp.Error != nil || len(resp.Result) == 0 {
+		return jsonrpc.EncodeMessage(msg)
+	}
+	id, err := marshal(resp.ID.Raw())
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, 0, len(id)+len(resp.Result)+len(`{"jsonrpc":"2.0","id":,"result":}`)+len("\n"))
+	text = append(text, `{"jsonrpc":"2.0","id":`...)
+	text = append(text, id...)
+	text = append(text, `,"result":`...)
+	text = append(text, resp.Result...)
+	return append(text, '}'), nil
 }
 
 // writeLine writes one line in one piece: nothing else may stand in between. A
