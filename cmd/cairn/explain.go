@@ -177,7 +177,7 @@ func (s style) way(b *strings.Builder, w *retriever.Way) {
 	}
 
 	g := w.Graph
-	head("Graph", "common use, at most %.2f up or down; Adamic-Adar and PageRank rank tools, not documents", g.Limit)
+	head("Graph", "common use, at most %.2f up or down; Adamic-Adar and PageRank rank tools (cairn tools search --explain)", g.Limit)
 	switch {
 	case len(g.Context) == 0:
 		line("nothing is said to be in use (--context), so nothing moves")

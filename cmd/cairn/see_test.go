@@ -56,8 +56,8 @@ func TestServeIsSeen(t *testing.T) {
 	}
 	log := s.log.String()
 	for _, want := range []string{
-		`level=INFO msg=call id=mine tool=read_context workspace=default status=ok took=\S+ trace=` + trace,
-		`level=DEBUG msg=request id=mine method=GET route="GET /api/search" workspace=default status=ok code=200 took=\S+ trace=` + trace,
+		`level=INFO msg=call id=mine tool=read_context workspace=default status=ok took_ms=[0-9.]+ trace=` + trace,
+		`level=DEBUG msg=request id=mine method=GET route="GET /api/search" workspace=default status=ok code=200 took_ms=[0-9.]+ trace=` + trace,
 		`msg="serving profiles" url=http://127.0.0.1:\d+/debug/pprof/`,
 	} {
 		if !regexp.MustCompile(want).MatchString(log) {

@@ -49,7 +49,7 @@ func (l logger) End(ctx context.Context, c *Call, o Outcome, took time.Duration)
 	if o.Code != 0 {
 		attrs = append(attrs, slog.Int("code", o.Code))
 	}
-	attrs = append(attrs, slog.Duration("took", took))
+	attrs = append(attrs, slog.Float64("took_ms", float64(took.Microseconds())/1000))
 	if c.TraceID != "" {
 		attrs = append(attrs, slog.String("trace", c.TraceID))
 	}

@@ -103,17 +103,17 @@ func TestLog(t *testing.T) {
 		want      map[string]any // nil: no line
 	}{
 		{"a call", Call{ID: "1", Tool: "read_context", Workspace: "a", Arguments: json.RawMessage(`{"query":"secret"}`)}, Outcome{Status: OK}, false, slog.LevelInfo,
-			map[string]any{"level": "INFO", "msg": "call", "id": "1", "tool": "read_context", "workspace": "a", "status": "ok", "took": 1.5e6}},
+			map[string]any{"level": "INFO", "msg": "call", "id": "1", "tool": "read_context", "workspace": "a", "status": "ok", "took_ms": 1.5}},
 		{"arguments asked for", Call{ID: "1", Tool: "x", TraceID: "ab", Arguments: json.RawMessage(`{"query":"q"}`)}, Outcome{Status: Refused, Code: 1001}, true, slog.LevelInfo,
-			map[string]any{"level": "INFO", "msg": "call", "id": "1", "tool": "x", "status": "refused", "code": 1001.0, "took": 1.5e6, "trace": "ab", "arguments": `{"query":"q"}`}},
+			map[string]any{"level": "INFO", "msg": "call", "id": "1", "tool": "x", "status": "refused", "code": 1001.0, "took_ms": 1.5, "trace": "ab", "arguments": `{"query":"q"}`}},
 		{"below the level", Call{ID: "1", Tool: "x"}, Outcome{Status: OK}, false, slog.LevelWarn, nil},
 		{"a request at info", Call{ID: "1", Method: "GET", Route: "/"}, Outcome{Status: OK, Code: 200}, false, slog.LevelInfo, nil},
 		{"a request at debug", Call{ID: "1", Method: "GET", Route: "/", Arguments: json.RawMessage(`{}`)}, Outcome{Status: OK, Code: 200}, false, slog.LevelDebug,
-			map[string]any{"level": "DEBUG", "msg": "request", "id": "1", "method": "GET", "route": "/", "status": "ok", "code": 200.0, "took": 1.5e6}},
+			map[string]any{"level": "DEBUG", "msg": "request", "id": "1", "method": "GET", "route": "/", "status": "ok", "code": 200.0, "took_ms": 1.5}},
 		{"a refused request", Call{ID: "1", Method: "GET"}, Outcome{Status: Refused, Code: 404}, false, slog.LevelInfo,
-			map[string]any{"level": "INFO", "msg": "request", "id": "1", "method": "GET", "route": "", "status": "refused", "code": 404.0, "took": 1.5e6}},
+			map[string]any{"level": "INFO", "msg": "request", "id": "1", "method": "GET", "route": "", "status": "refused", "code": 404.0, "took_ms": 1.5}},
 		{"a failure", Call{ID: "1", Tool: "x"}, Outcome{Status: Failed, Code: -32603}, false, slog.LevelWarn,
-			map[string]any{"level": "WARN", "msg": "call", "id": "1", "tool": "x", "status": "failed", "code": -32603.0, "took": 1.5e6}},
+			map[string]any{"level": "WARN", "msg": "call", "id": "1", "tool": "x", "status": "failed", "code": -32603.0, "took_ms": 1.5}},
 	} {
 		var b bytes.Buffer
 		l := Log(slog.New(slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: c.level})), c.arguments)
