@@ -3,6 +3,8 @@ package kv
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -14,11 +16,17 @@ const MaxKey = bbolt.MaxKeySize
 type Tx struct {
 	tx    *bbolt.Tx
 	write bool
+
+	image   *Image          // instead of tx
+	changed map[string]bool // buckets of image that are copies
 }
 
 // Bucket returns the bucket of that name. Update creates it when it is absent;
 // in View an absent bucket is an empty one.
 func (t *Tx) Bucket(name string) (*Bucket, error) {
+	if t.image != nil {
+		return &Bucket{m: t.memory(name), write: t.write}, nil
+	}
 	b := t.tx.Bucket([]byte(name))
 	if b == nil && t.write {
 		var err error
@@ -31,6 +39,14 @@ func (t *Tx) Bucket(name string) (*Bucket, error) {
 
 // Drop removes the bucket of that name with all it holds. An absent one is no error.
 func (t *Tx) Drop(name string) error {
+	if t.image != nil {
+		if !t.write {
+			return ErrReadOnly
+		}
+		delete(t.image.buckets, name)
+		delete(t.changed, name)
+		return nil
+	}
 	if t.tx.Bucket([]byte(name)) == nil {
 		return nil
 	}
@@ -42,6 +58,9 @@ func (t *Tx) Drop(name string) error {
 
 // Buckets returns the names of all buckets, sorted.
 func (t *Tx) Buckets() []string {
+	if t.image != nil {
+		return slices.Sorted(maps.Keys(t.image.buckets))
+	}
 	var names []string
 	_ = t.tx.ForEach(func(name []byte, _ *bbolt.Bucket) error { // the callback never fails
 		names = append(names, string(name))
@@ -54,10 +73,16 @@ func (t *Tx) Buckets() []string {
 // it returns belong to the file: read only, and valid until the transaction ends.
 type Bucket struct {
 	b *bbolt.Bucket
+
+	m     *memory // instead of b
+	write bool
 }
 
 // Get returns the value of key, nil when it is absent. An empty value is not nil.
 func (b *Bucket) Get(key []byte) []byte {
+	if b.m != nil {
+		return b.m.values[string(key)]
+	}
 	if b.b == nil {
 		return nil
 	}
@@ -67,6 +92,9 @@ func (b *Bucket) Get(key []byte) []byte {
 // Put sets key, 1 to MaxKey bytes, to value, which must stay as it is until
 // the transaction ends. In a View it is an error.
 func (b *Bucket) Put(key, value []byte) error {
+	if b.m != nil && b.write {
+		return b.m.put(key, value)
+	}
 	if b.b == nil {
 		return ErrReadOnly
 	}
@@ -75,6 +103,10 @@ func (b *Bucket) Put(key, value []byte) error {
 
 // Delete removes key. An absent key is no error. In a View it is one.
 func (b *Bucket) Delete(key []byte) error {
+	if b.m != nil && b.write {
+		b.m.remove(key)
+		return nil
+	}
 	if b.b == nil {
 		return ErrReadOnly
 	}
@@ -83,6 +115,10 @@ func (b *Bucket) Delete(key []byte) error {
 
 // NextSequence returns 1, 2, 3, ... for each call on this bucket in an Update.
 func (b *Bucket) NextSequence() (uint64, error) {
+	if b.m != nil && b.write {
+		b.m.sequence++
+		return b.m.sequence, nil
+	}
 	if b.b == nil {
 		return 0, ErrReadOnly
 	}
@@ -102,6 +138,10 @@ func (b *Bucket) Prefix(prefix []byte, fn func(key, value []byte) bool) {
 // Seek calls fn with every key from the first that is not below start, in
 // order, until it returns false. fn must not change the bucket.
 func (b *Bucket) Seek(start []byte, fn func(key, value []byte) bool) {
+	if b.m != nil {
+		b.m.seek(start, fn)
+		return
+	}
 	if b.b == nil {
 		return
 	}

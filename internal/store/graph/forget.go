@@ -69,7 +69,7 @@ func (s *Store) forget(edge func(key, value []byte) (bool, error), intent func(*
 
 // removing runs fn in one transaction, after what the journal holds, and loads
 // what is left.
-func (s *Store) removing(fn func(*kv.Tx) (Forgotten, error)) (Forgotten, error) {
+func (s *Store) removing(fn func(*kv.Tx) (Forgotten, error)) (f Forgotten, err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if s.o.Journal != nil {
@@ -78,7 +78,20 @@ func (s *Store) removing(fn func(*kv.Tx) (Forgotten, error)) (Forgotten, error) 
 			return Forgotten{}, err
 		}
 		defer release()
+	}
+	err = overtaken(func() error {
+		f, err = s.removeOnce(fn)
+		return err
+	})
+	return f, err
+}
+
+func (s *Store) removeOnce(fn func(*kv.Tx) (Forgotten, error)) (Forgotten, error) {
+	if s.o.Journal != nil {
 		if err := s.catchUp(); err != nil {
+			return Forgotten{}, err
+		}
+		if err := s.seal(); err != nil {
 			return Forgotten{}, err
 		}
 	}

@@ -243,30 +243,15 @@ func (s *Store) Intents() ([]Intent, error) {
 			return nil, err
 		}
 		defer release()
-		if err := s.catchUp(); err != nil {
-			return nil, err
-		}
 	}
-	intents = nil
 	var m meta
-	err := s.db.View(func(tx *kv.Tx) (err error) {
-		if m, err = readMeta(tx); err != nil {
-			return err
-		}
-		b, err := tx.Bucket(intentsBucket)
-		if err != nil {
-			return err
-		}
-		b.ForEach(func(key, value []byte) bool {
-			if _, newer := s.over.intents[string(key)]; newer {
-				return true
+	err := overtaken(func() (err error) {
+		if s.o.Journal != nil {
+			if err := s.catchUp(); err != nil {
+				return err
 			}
-			var one Intent
-			if one, err = decodeIntent(value); err == nil && !one.Weak {
-				intents = append(intents, one)
-			}
-			return err == nil
-		})
+		}
+		intents, m, err = s.storedIntents()
 		return err
 	})
 	if err != nil {
@@ -284,4 +269,34 @@ func (s *Store) Intents() ([]Intent, error) {
 	defer s.mu.Unlock()
 	s.intents, s.intGen = intents, max(m.intents, s.meta.intents)
 	return intents, nil
+}
+
+// storedIntents are those of the database that the journal has nothing newer of.
+func (s *Store) storedIntents() (intents []Intent, m meta, err error) {
+	err = s.db.View(func(tx *kv.Tx) (err error) {
+		if m, err = readMeta(tx); err != nil {
+			return err
+		}
+		if s.o.Journal != nil {
+			if err := s.onBase(tx); err != nil {
+				return err
+			}
+		}
+		b, err := tx.Bucket(intentsBucket)
+		if err != nil {
+			return err
+		}
+		b.ForEach(func(key, value []byte) bool {
+			if _, newer := s.over.intents[string(key)]; newer {
+				return true
+			}
+			var one Intent
+			if one, err = decodeIntent(value); err == nil && !one.Weak {
+				intents = append(intents, one)
+			}
+			return err == nil
+		})
+		return err
+	})
+	return intents, m, err
 }

@@ -138,6 +138,9 @@ func (s *Store) prepare(c change, now time.Time) (laid, error) {
 // stored reads what the database has of a change's edges and intents, where
 // the journal has nothing newer.
 func (s *Store) stored(tx *kv.Tx, o *laid, c change, keys []string, now time.Time) error {
+	if err := s.onBase(tx); err != nil {
+		return err
+	}
 	edges, err := tx.Bucket(edgesBucket)
 	if err != nil {
 		return err
@@ -171,6 +174,16 @@ func (s *Store) stored(tx *kv.Tx, o *laid, c change, keys []string, now time.Tim
 		}
 	}
 	return nil
+}
+
+// onBase fails when tx reads another database than the journal goes on from: one
+// that another process has put the journal into, which no lock keeps out.
+func (s *Store) onBase(tx *kv.Tx) error {
+	epoch, err := Epoch(tx)
+	if err == nil && epoch != s.base.epoch {
+		err = ErrOvertaken
+	}
+	return err
 }
 
 // aged is a copy of e with its count as of now.

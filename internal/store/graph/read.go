@@ -64,10 +64,13 @@ func (s *Store) refresh() error {
 
 // catchUp reads what other processes have written. The journal is locked.
 func (s *Store) catchUp() error {
-	err := s.readBase()
-	if err == nil && s.o.Journal != nil {
-		err = s.replay()
-	}
+	err := overtaken(func() error {
+		err := s.readBase()
+		if err == nil && s.o.Journal != nil {
+			err = s.replay()
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("reading the usage graph: %w", err)
 	}

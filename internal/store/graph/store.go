@@ -78,7 +78,7 @@ type Options struct {
 	MaxIntents int
 	// Journal takes small changes; nil makes each a transaction. The store
 	// closes it.
-	Journal *kv.Journal
+	Journal Journal
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -89,6 +89,48 @@ type Options struct {
 type DB interface {
 	View(func(*kv.Tx) error) error
 	Update(func(*kv.Tx) error) error
+}
+
+// Journal takes changes that are too small for a transaction each: see
+// kv.Journal, which is one for the processes of a machine.
+//
+// One that is shared beyond a machine has no lock that keeps others out. Instead
+// Read, Append, Seal and the database's Update fail with ErrOvertaken when
+// another process was first; the store reads what that wrote and tries again. Seal
+// ends an epoch before its records are put into the database, so that none is
+// added meanwhile; a sealed journal is larger than MaxJournal, and whoever comes to
+// it puts its records into the database if that was not done.
+type Journal interface {
+	Lock(exclusive bool) (release func(), err error)
+	Mark() (kv.JournalMark, error)
+	Read(epoch uint64, from int64, fn func(payload []byte) error) (end int64, err error)
+	Append(epoch uint64, end int64, payload []byte) (int64, error)
+	Seal(epoch uint64, end int64) error
+	Reset(epoch uint64) error
+	Close() error
+}
+
+// ErrOvertaken says that another process has written since this one read.
+var ErrOvertaken = errors.New("another process has written the usage graph meanwhile")
+
+// maxOvertaken is how often a write begins anew. Each time another one has
+// come through, so only a store that many write at once gets there.
+const maxOvertaken = 100
+
+// overtaken calls fn until no other process was first.
+func overtaken(fn func() error) (err error) {
+	for range maxOvertaken {
+		if err = fn(); !errors.Is(err, ErrOvertaken) {
+			break
+		}
+	}
+	return err
+}
+
+// Epoch is how often a journal was folded into what tx reads.
+func Epoch(tx *kv.Tx) (uint64, error) {
+	m, err := readMeta(tx)
+	return m.epoch, err
 }
 
 // FormatError is returned for a file of another version; it is left as it is.
@@ -144,6 +186,9 @@ func Open(db DB, o *Options) (*Store, error) {
 	if o != nil {
 		s.o = *o
 	}
+	if j, file := s.o.Journal.(*kv.Journal); file && j == nil { // there are none on this system
+		s.o.Journal = nil
+	}
 	if s.o.HalfLife == 0 {
 		s.o.HalfLife = DefaultHalfLife
 	}
@@ -198,11 +243,12 @@ func (s *Store) write(ctx context.Context, c change) error {
 	return <-w.done
 }
 
-// maxJournal is how large a journal grows before it is folded in, in bytes:
+// MaxJournal is how large a journal grows before it is folded in, in bytes:
 // some 10,000 changes, which one transaction takes in tenths of a second.
-// idleJournal is what Close leaves in it at most.
+const MaxJournal = 1 << 20
+
 const (
-	maxJournal  = 1 << 20
+	// idleJournal is what Close leaves in a journal at most.
 	idleJournal = 64 << 10
 	// maxSmall is the most sights and intents that go to the journal at a time.
 	maxSmall = 1000
@@ -220,6 +266,12 @@ func (s *Store) update(c change) error {
 		return err
 	}
 	defer release()
+	return overtaken(func() error { return s.append(c, now) })
+}
+
+// append adds a change to the journal, or folds both in. The journal is locked.
+func (s *Store) append(c change, now time.Time) error {
+	j := s.o.Journal
 	if mark, err := j.Mark(); err != nil {
 		return err
 	} else if s.graph == nil || mark != s.mark || mark.Epoch == 0 || now.Sub(s.loaded) >= refresh {
@@ -227,7 +279,7 @@ func (s *Store) update(c change) error {
 			return err
 		}
 	}
-	if len(c.sights)+len(c.intents) > maxSmall || s.end > maxJournal {
+	if len(c.sights)+len(c.intents) > maxSmall || s.end > MaxJournal {
 		return s.fold(c, now)
 	}
 	payload := appendChange(nil, c, now)
@@ -255,6 +307,9 @@ func (s *Store) update(c change) error {
 func (s *Store) fold(c change, now time.Time) error {
 	var before, after meta
 	var n news
+	if err := s.seal(); err != nil {
+		return err
+	}
 	err := s.db.Update(func(tx *kv.Tx) (err error) {
 		n = news{}
 		if before, err = readMeta(tx); err != nil {
@@ -294,6 +349,14 @@ func (s *Store) fold(c change, now time.Time) error {
 	return s.emptied(after)
 }
 
+// seal ends the journal's epoch. The journal, if any, is locked and read.
+func (s *Store) seal() error {
+	if s.o.Journal == nil {
+		return nil
+	}
+	return s.o.Journal.Seal(s.base.epoch+1, s.end)
+}
+
 // emptied begins the journal's next epoch. s.mu is held.
 func (s *Store) emptied(m meta) error {
 	s.over, s.end, s.mark = overlay{}, 0, kv.JournalMark{}
@@ -310,7 +373,7 @@ func (s *Store) putOverlay(tx *kv.Tx, m meta, n *news) (meta, error) {
 		return m, nil
 	}
 	if m.epoch != s.base.epoch {
-		return m, errors.New("the journal was folded in by a process that did not lock it")
+		return m, fmt.Errorf("the journal was folded in: %w", ErrOvertaken)
 	}
 	edges, err := tx.Bucket(edgesBucket)
 	if err != nil {
@@ -339,7 +402,8 @@ func (s *Store) putOverlay(tx *kv.Tx, m meta, n *news) (meta, error) {
 	return m, err
 }
 
-// Close folds a journal that has grown into the database and closes it.
+// Close folds a file that has grown into the database and closes it; what is not
+// this machine's waits until it is full.
 func (s *Store) Close() error {
 	j := s.o.Journal
 	if j == nil {
@@ -348,8 +412,10 @@ func (s *Store) Close() error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	var err error
-	if mark, markErr := j.Mark(); markErr == nil && mark.Size > idleJournal {
-		err = s.tidy()
+	if _, file := j.(*kv.Journal); file {
+		if mark, markErr := j.Mark(); markErr == nil && mark.Size > idleJournal {
+			err = s.tidy()
+		}
 	}
 	return errors.Join(err, j.Close())
 }
@@ -361,10 +427,12 @@ func (s *Store) tidy() error {
 		return err
 	}
 	defer release()
-	if err := s.catchUp(); err != nil {
-		return err
-	}
-	return s.fold(change{}, s.o.Now())
+	return overtaken(func() error {
+		if err := s.catchUp(); err != nil {
+			return err
+		}
+		return s.fold(change{}, s.o.Now())
+	})
 }
 
 // count adds the sights to the edges in the file and returns those of the graph

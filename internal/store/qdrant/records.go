@@ -84,24 +84,117 @@ func (r *Records) Get(ctx context.Context, name string) (value []byte, version i
 	return nil, 0, nil
 }
 
+// Version returns that of a record without its value; 0 when there is none.
+func (r *Records) Version(ctx context.Context, name string) (int64, error) {
+	err := r.client.check(ctx)
+	if err == nil {
+		var points []*pb.RetrievedPoint
+		if points, err = r.points(ctx, []string{name}, pb.NewWithPayloadInclude("version")); err == nil && len(points) > 0 {
+			return points[0].Payload["version"].GetIntegerValue(), nil
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the version of record %s: %w", name, err)
+	}
+	return 0, nil
+}
+
+// Values returns the values of small records at once: those that Put needed no
+// parts for. One that is not there is nil.
+func (r *Records) Values(ctx context.Context, names []string) ([][]byte, error) {
+	values, err := r.values(ctx, names)
+	if err != nil {
+		return nil, fmt.Errorf("reading %d records from %s: %w", len(names), names[0], err)
+	}
+	return values, nil
+}
+
+func (r *Records) values(ctx context.Context, names []string) ([][]byte, error) {
+	if err := r.client.check(ctx); err != nil {
+		return nil, err
+	}
+	points, err := r.points(ctx, names, pb.NewWithPayloadInclude("record", "value", "parts"))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]byte{}
+	for _, p := range points {
+		name := p.Payload["record"].GetStringValue()
+		if p.Payload["parts"].GetIntegerValue() > 0 {
+			return nil, fmt.Errorf("record %s has parts", name)
+		}
+		value, err := base64.StdEncoding.DecodeString(p.Payload["value"].GetStringValue())
+		if err != nil {
+			return nil, fmt.Errorf("record %s: %w", name, err)
+		}
+		found[name] = value
+	}
+	values := make([][]byte, len(names))
+	for i, name := range names {
+		values[i] = found[name]
+	}
+	return values, nil
+}
+
+// PutValues stores small values under names that stand for what they are, as a
+// digest does: they have no versions, and one that is there is the same.
+func (r *Records) PutValues(ctx context.Context, names []string, values [][]byte) error {
+	err := r.start(ctx)
+	if err == nil {
+		points := make([]*pb.PointStruct, len(names))
+		for i, name := range names {
+			points[i] = bare("record:"+name, map[string]*pb.Value{
+				"record": pb.NewValueString(name), "version": pb.NewValueInt(1), "value": pb.NewValueString(base64.StdEncoding.EncodeToString(values[i])),
+			})
+		}
+		err = r.client.update(ctx, r.name, points, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %d records to %s: %w", len(names), r.name, err)
+	}
+	return nil
+}
+
+// Remove removes small records. One that is not there is no error.
+func (r *Records) Remove(ctx context.Context, names []string) error {
+	points := make([]string, len(names))
+	for i, name := range names {
+		points[i] = "record:" + name
+	}
+	if err := r.client.update(ctx, r.name, nil, points); err != nil {
+		return fmt.Errorf("removing %d records from %s: %w", len(names), r.name, err)
+	}
+	return nil
+}
+
 // whole returns the payload of a record's point, nil when there is none.
-func (r *Records) whole(ctx context.Context, name string) (payload map[string]*pb.Value, err error) {
+func (r *Records) whole(ctx context.Context, name string) (map[string]*pb.Value, error) {
+	points, err := r.points(ctx, []string{name}, pb.NewWithPayload(true))
+	if err != nil || len(points) == 0 {
+		return nil, err
+	}
+	return points[0].Payload, nil
+}
+
+// points returns the points of records, those that are there.
+func (r *Records) points(ctx context.Context, names []string, payload *pb.WithPayloadSelector) (points []*pb.RetrievedPoint, err error) {
+	ids := make([]string, len(names))
+	for i, name := range names {
+		ids[i] = "record:" + name
+	}
 	err = r.client.read(ctx, func(ctx context.Context) error {
-		payload = nil
 		// The majority is asked, lest a replica that was away answers with what it knew.
 		got, err := r.client.grpc.Points().Get(ctx, &pb.GetPoints{
-			CollectionName: r.name, Ids: pointIDs([]string{"record:" + name}), WithPayload: pb.NewWithPayload(true),
+			CollectionName: r.name, Ids: pointIDs(ids), WithPayload: payload,
 			ReadConsistency: pb.NewReadConsistencyType(pb.ReadConsistencyType_Majority),
 		})
-		for _, p := range got.GetResult() {
-			payload = p.Payload
-		}
+		points = got.GetResult()
 		return err
 	})
 	if status.Code(err) == codes.NotFound { // whoever writes first makes the collection
-		err = nil
+		return nil, nil
 	}
-	return payload, err
+	return points, err
 }
 
 func partName(name, token string, n int) string { return fmt.Sprintf("part:%s:%s:%d", name, token, n) }
