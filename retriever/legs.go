@@ -28,7 +28,8 @@ func (r *Retriever) find(ctx context.Context, q Query, depth int, pending bool) 
 	f := found{mode: q.Mode}
 	ops := parseOperators(q.Text)
 	var vector []float32
-	var vectorErr error
+	var vectorErr, completeErr error
+	embedded := make(chan []float32, 1) // the query's vector, nil where there is none
 	g, gctx := errgroup.WithContext(ctx)
 	if q.Mode != Semantic {
 		g.Go(func() (err error) {
@@ -36,12 +37,23 @@ func (r *Retriever) find(ctx context.Context, q Query, depth int, pending bool) 
 			if err != nil {
 				return fmt.Errorf("searching keywords: %w", err)
 			}
-			return nil
+			if q.Mode != Hybrid || len(f.keyword) == 0 {
+				return nil
+			}
+			// While the vectors are searched this processor may have nothing else to do.
+			if v := <-embedded; v != nil {
+				completeErr = r.complete(gctx, &f.legs, v)
+			}
+			return nil // when the vectors are away, it is the other leg that says so
 		})
 	}
 	if q.Mode != Keyword {
 		g.Go(func() error {
-			vector, f.vector, vectorErr = r.nearest(gctx, ops.plain, depth, q.Filter)
+			vector, vectorErr = r.topicVector(gctx, ops.plain)
+			embedded <- vector
+			if vector != nil {
+				f.vector, vectorErr = r.nearest(gctx, vector, depth, q.Filter)
+			}
 			return nil
 		})
 	}
@@ -71,8 +83,12 @@ func (r *Retriever) find(ctx context.Context, q Query, depth int, pending bool) 
 		return f, err
 	}
 	if q.Mode == Hybrid && len(f.keyword) > 0 && len(f.vector) > 0 {
-		return f, r.complete(ctx, &f, vector)
+		if f.fuzzy {
+			completeErr = r.complete(ctx, &f.legs, vector)
+		}
+		return f, completeErr
 	}
+	f.cosines = nil
 	return f, nil
 }
 
@@ -108,21 +124,27 @@ func (r *Retriever) similar(ctx context.Context, f *found, q Query, depth int) (
 	return nil
 }
 
-// nearest embeds the query, or takes its vector from the cache, and scans.
-func (r *Retriever) nearest(ctx context.Context, text string, depth int, f store.Filter) ([]float32, []store.Hit, error) {
+// topicVector returns the vector of what a query asks for, nil where no
+// vectors are searched.
+func (r *Retriever) topicVector(ctx context.Context, text string) ([]float32, error) {
 	if r.sources.Vectors == nil || r.sources.Embedder == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
 	vector, err := r.embed(ctx, topic(text))
 	if err != nil {
-		return nil, nil, fmt.Errorf("embedding the query: %w", err)
+		return nil, fmt.Errorf("embedding the query: %w", err)
 	}
+	return vector, nil
+}
+
+// nearest searches the vectors.
+func (r *Retriever) nearest(ctx context.Context, vector []float32, depth int, f store.Filter) ([]store.Hit, error) {
 	defer observe.Begin(ctx, observe.Vectors).End(ctx)
 	hits, err := r.sources.Vectors.Search(ctx, vector, depth, f)
 	if err != nil {
-		return nil, nil, fmt.Errorf("searching vectors: %w", err)
+		return nil, fmt.Errorf("searching vectors: %w", err)
 	}
-	return vector, hits, nil
+	return hits, nil
 }
 
 // embed returns the vector of a query. It is shared: do not change it.
@@ -141,33 +163,14 @@ func (r *Retriever) embed(ctx context.Context, text string) ([]float32, error) {
 	return v, nil
 }
 
-// complete looks up the cosines of keyword hits that the vector leg did not return.
-func (r *Retriever) complete(ctx context.Context, f *found, vector []float32) error {
-	known := make(map[string]float64, len(f.vector))
-	for _, h := range f.vector {
-		known[h.Chunk] = h.Score
+// complete looks up the cosines of all keyword hits.
+func (r *Retriever) complete(ctx context.Context, l *legs, vector []float32) (err error) {
+	ask := make([]string, len(l.keyword))
+	for i, h := range l.keyword {
+		ask[i] = h.Chunk
 	}
-	f.cosines = make([]float64, len(f.keyword))
-	var ask []string
-	var places []int
-	for i, h := range f.keyword {
-		if score, ok := known[h.Chunk]; ok {
-			f.cosines[i] = score
-			continue
-		}
-		ask = append(ask, h.Chunk)
-		places = append(places, i)
-	}
-	if len(ask) == 0 {
-		return nil
-	}
-	defer observe.Begin(ctx, observe.Vectors).End(ctx)
-	scores, err := r.sources.Vectors.Scores(ctx, vector, ask)
-	if err != nil {
+	if l.cosines, err = r.sources.Vectors.Scores(ctx, vector, ask); err != nil {
 		return fmt.Errorf("scoring keyword hits by their vectors: %w", err)
-	}
-	for n, i := range places {
-		f.cosines[i] = scores[n]
 	}
 	return nil
 }

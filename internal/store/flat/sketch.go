@@ -27,8 +27,8 @@ const (
 	sketchFrom = 16 * blockLen
 	// sketchMargin is how many standard deviations above its estimate a cosine
 	// is taken to lie at most. A vector just above the k-th best is overlooked
-	// once in 30,000 times, one well above it never.
-	sketchMargin = 4
+	// once in 4,000 times at most, one well above it never.
+	sketchMargin = 3.5
 	// lanes is how many vectors lie side by side in a sketch: word w of vector i
 	// of a group is at [w*lanes+i].
 	lanes = 8
