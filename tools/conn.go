@@ -240,6 +240,9 @@ func (c *conn) message(text []byte, b *batch, place int) jsonrpc.Message {
 		}
 		return msg
 	}
+	if req.Method == "subscriptions/listen" && b == nil {
+		return msg // answered when it ends: nothing to wait for
+	}
 	direct := c.isDirect(req.Method)
 	if !direct && !sdkMethods[req.Method] {
 		c.reply(b, place, req.ID.Raw(), nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("Method not found: %q", req.Method)})
@@ -280,8 +283,12 @@ var sdkMethods = map[string]bool{
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	resp, ok := msg.(*jsonrpc.Response)
 	if !ok {
+		if req, ok := msg.(*jsonrpc.Request); ok && c.unasked(req) {
+			return nil
+		}
 		return c.writeMessage(msg)
 	}
+	resp.Error = withCode(resp.Error)
 	c.mu.Lock()
 	d := c.owed[resp.ID.Raw()]
 	c.mu.Unlock()
@@ -289,7 +296,6 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return c.writeMessage(resp)
 	}
 	defer c.settle(resp.ID.Raw(), d)
-	resp.Error = withCode(resp.Error)
 	if d.method == "initialize" {
 		c.setVersion(resp.Result)
 	}
@@ -301,6 +307,19 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return err
 	}
 	return c.fill(d.batch, d.place, text)
+}
+
+// unasked tells whether a message is a note of changes that nobody wants to
+// hear: the SDK sends them to whoever has not said which revision it speaks, and
+// a client of bare requests reads one line for each. What goes to a subscription
+// says so in its _meta.
+func (c *conn) unasked(req *jsonrpc.Request) bool {
+	if !strings.HasSuffix(req.Method, "/list_changed") {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version == "" && !bytes.Contains(req.Params, []byte(`"_meta"`))
 }
 
 // withCode gives a code to the errors the SDK sends without one: those about

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -159,6 +160,52 @@ func TestChangesAreTold(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			t.Fatal("not told within 20 s")
 		}
+	}
+}
+
+// TestChangesOverStdio: a session hears of changes, and so does a subscription
+// of the stateless revision, which keeps nobody waiting at the end; a client of
+// bare requests gets the answers to them and nothing in between.
+func TestChangesOverStdio(t *testing.T) {
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	for _, c := range []struct {
+		name  string
+		begin []string
+		heard int    // lines that follow from begin
+		want  string // the note of a change; "" for none
+	}{
+		{"bare requests", nil, 0, ""},
+		{"a session", []string{request(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`), `{"jsonrpc":"2.0","method":"notifications/initialized"}`}, 1, `"method":"notifications/resources/list_changed"`},
+		{"a stateless client", []string{request(1, "tools/list", `{`+meta+`}`)}, 1, ""},
+		{"a subscription", []string{request(1, "subscriptions/listen", `{`+meta+`,"notifications":{"resourcesListChanged":true}}`)}, 1, `"io.modelcontextprotocol/subscriptionId":1`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &events{tell: make(chan workspace.WatchEvent)}
+			s := newSession(t, e, &Options{Watch: e})
+			if len(c.begin) > 0 {
+				s.send(c.begin...)
+			}
+			for range c.heard {
+				s.receive()
+			}
+			synctest.Wait()
+			e.tell <- workspace.WatchEvent{Paths: []string{"docs/auth.md"}, Changed: 1}
+			if c.want != "" {
+				if line := s.receive(); !strings.Contains(line, c.want) {
+					t.Errorf("%s: %s, want %s", c.name, line, c.want)
+				}
+			}
+			time.Sleep(time.Minute) // for a note to come
+			s.send(request(7, "read_context", `{"query":"auth"}`))
+			if line := s.receive(); !strings.Contains(line, `"id":7`) {
+				t.Errorf("%s: %s, want the answer to request 7", c.name, line)
+			}
+			begin := time.Now()
+			s.close()
+			if took := time.Since(begin); took > grace {
+				t.Errorf("%s: %v to end", c.name, took)
+			}
+		})
 	}
 }
 

@@ -74,7 +74,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	seen := sync.OnceFunc(see.close)
 	defer seen()
 	log := see.log
-	box, groups, err := a.toolGroups(f.groups)
+	box, groups, err := a.toolGroups(f.groups, false)
 	if err != nil {
 		return err
 	}
@@ -107,12 +107,17 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if cfg.Usage.Record && !f.noRecord {
 		recorder = tools.Record(box.Usage, log)
 	}
+	var changes any // told to the client where somebody watches
+	if f.watch && !f.noIndex {
+		changes = w
+	}
 	server := tools.New(&tools.Observed{Engine: w, Listener: see.traces()}, &tools.Options{
 		Version:     versionName(),
 		Logger:      log,
 		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
 		DefaultMode: retriever.Mode(cfg.Search.DefaultMode),
 		Groups:      groups,
+		Watch:       changes,
 		Toolbox:     box,
 		Tasks:       tasks,
 		Stages:      stages,
@@ -148,7 +153,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 }
 
 // toolGroups opens the toolbox and says which groups of tools to offer.
-func (a *app) toolGroups(list string) (*workspace.Toolbox, []tools.Group, error) {
+func (a *app) toolGroups(list string, stateless bool) (*workspace.Toolbox, []tools.Group, error) {
 	groups := []tools.Group{tools.Core}
 	if list != "" {
 		var err error
@@ -160,7 +165,7 @@ func (a *app) toolGroups(list string) (*workspace.Toolbox, []tools.Group, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	box, err := workspace.OpenToolbox(sel, cfg.Usage)
+	box, err := a.openToolbox(sel, cfg, stateless)
 	if err != nil || list != "" {
 		return box, groups, err
 	}
