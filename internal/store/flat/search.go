@@ -73,7 +73,7 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 		query: newQuery(queryVector, snap.stride), k: k, allowed: snap.allowed(f),
 	}
 	scan.slack = 2 * margin / scan.query.scale
-	if snap.n >= sketchFrom {
+	if snap.n >= sketchFrom && k <= snap.n/16 { // of more there is little to leave out
 		scan.useSketches(queryVector)
 	}
 	threads := s.threads(snap)
@@ -271,6 +271,9 @@ func (c *scan) floor(workers []*scratch) float32 {
 func (c *scan) reach(work *scratch, i int, estimates []float32, floor float32) {
 	work.best.floor = max(work.best.floor, floor)
 	work.places = c.sketches[i].reach(work.places[:0], estimates, c.sketch.spread, work.best.floor)
+	if c.allowed != nil { // a filter may leave few, and then no floor that spares codes
+		work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(c.snap.blocks[i], i*blockLen+int(at)) })
+	}
 	c.score(work, &work.best, i)
 	if len(work.best.items) > c.k+c.k/4 {
 		work.best.cut()
