@@ -281,7 +281,6 @@ func sameJSON(t *testing.T, what string, got any, want string) {
 	}
 }
 
-// TestBadRequests: nothing is made from what makes no sense.
 // TestRestore: a restored task goes on where it was; only its generation is new.
 func TestRestore(t *testing.T) {
 	s := fresh(t, "", Rules{})
@@ -301,6 +300,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestBadRequests: nothing is made from what makes no sense.
 func TestBadRequests(t *testing.T) {
 	good := Request{ID: "a", UserID: "u", Query: "q"}
 	for name, c := range map[string]struct {
