@@ -57,7 +57,7 @@ func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, limi
 	}
 	masks, err := scene.NewMasks(slices.Concat(cfg.Security.SecretPatterns, cfg.Security.ExtraPatterns)...)
 	if err != nil {
-		return fmt.Errorf("configuration: security: %w", err)
+		return fmt.Errorf("configuration: security: %w; nothing is passed on with a secret unmasked", err)
 	}
 	paths, err := t.Paths(ctx)
 	if err != nil {

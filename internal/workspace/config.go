@@ -51,11 +51,11 @@ type ParserConfig struct {
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
 }
 
-// SecurityConfig holds patterns of secrets to mask where text is passed on;
-// reserved. Files that look like secrets are left out of the index without it.
+// SecurityConfig holds patterns of secrets that a scene masks, beside the usual
+// ones. Files that look like secrets are left out of the index without it.
 type SecurityConfig struct {
-	SecretPatterns []string `toml:"secret_patterns" comment:"reserved: regular expressions of secrets to mask"`
-	ExtraPatterns  []string `toml:"extra_patterns" comment:"reserved"`
+	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets that cairn scene masks, beside the usual ones"`
+	ExtraPatterns  []string `toml:"extra_patterns" comment:"further ones"`
 }
 
 // MCPConfig sets the tool server.
@@ -194,7 +194,7 @@ func LoadConfig(root string, environ []string) (Config, error) {
 
 // reserved are the keys that are read and checked but have no effect in this
 // version: a whole table, or one key. What begins to use one takes it from here.
-var reserved = []string{"parser.anchor_levels", "security", "author", "watcher.ignore_patterns", "cache", "budgets"}
+var reserved = []string{"parser.anchor_levels", "author", "watcher.ignore_patterns", "cache", "budgets"}
 
 // warnReserved says which reserved keys were set to something of their own.
 func (c *Config) warnReserved() {

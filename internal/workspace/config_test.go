@@ -66,7 +66,6 @@ roots = ["/etc"]
 		{".cairn/config.toml:12", `unknown key "workspace"`},
 		{"CAIRN_CORE__LIMIT", `unknown key "core.limit"`},
 		{"configuration", "parser.anchor_levels is reserved and has no effect in this version"},
-		{"configuration", "security.extra_patterns is reserved and has no effect in this version"},
 	}
 	got, err := LoadConfig(root, []string{
 		"CAIRN_CORE__TOKEN_LIMIT=16000", "CUEDECK_CORE__TOKEN_LIMIT=1", "CUEDECK_SEARCH__SEMANTIC_WEIGHT=0.6", "CAIRN_SEARCH__KEYWORD_WEIGHT=.4",
@@ -83,7 +82,7 @@ roots = ["/etc"]
 func TestReservedKeysAreToldAndNoOther(t *testing.T) {
 	working := []string{
 		"core.token_limit", "core.hash_algo", "parser.ignore_patterns", "parser.extensions", "mcp.search_limit", "mcp.rate_limit",
-		"watcher.enabled", "watcher.debounce_ms", "log.format", "log.level",
+		"watcher.enabled", "watcher.debounce_ms", "log.format", "log.level", "security.secret_patterns", "security.extra_patterns",
 		"search.semantic_weight", "search.keyword_weight", "search.embedding_cache_max_entries", "search.default_mode",
 	}
 	c := Config{}
@@ -94,7 +93,7 @@ func TestReservedKeysAreToldAndNoOther(t *testing.T) {
 		told[key] = true
 	}
 	empty := map[string]bool{ // their default is the zero value
-		"security.secret_patterns": true, "security.extra_patterns": true, "author.name": true, "author.email": true, "watcher.ignore_patterns": true,
+		"author.name": true, "author.email": true, "watcher.ignore_patterns": true,
 	}
 	tables := reflect.TypeFor[Config]()
 	for i := range tables.NumField() {
