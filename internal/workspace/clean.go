@@ -18,7 +18,8 @@ type CleanReport struct {
 }
 
 // Clean removes the index of a folder, which the next run makes anew: the
-// documents and both indexes, with all the cache of embeddings too. Cards,
+// documents, both indexes and that of the tools' words, with all the cache of
+// embeddings too. Cards,
 // configuration, imported tools and what was learnt from use stay. A folder in
 // use is a *LockError. With try nothing is removed.
 func Clean(ctx context.Context, sel Selection, command string, all, try bool) (*CleanReport, error) {
@@ -51,7 +52,7 @@ func Clean(ctx context.Context, sel Selection, command string, all, try bool) (*
 		return nil, &LockError{LockFile: lock.path, Holder: readHolder(dir), Doing: "using"}
 	}
 	defer lock.release()
-	names := []string{documentsFile, keywordFolder, vectorFolder}
+	names := []string{documentsFile, keywordFolder, vectorFolder, toolKeywordsFolder}
 	if all {
 		names = append(names, cacheFile)
 	}
