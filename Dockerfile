@@ -1,7 +1,15 @@
-# A static binary and nothing else. Build it with
+# A static binary, with the embedding model inside, and nothing else:
 #   docker build -t cairn .
-# and serve a folder with
-#   docker run --rm -p 127.0.0.1:7420:7420 -v "$PWD:/workspace" --user "$(id -u):$(id -g)" cairn
+#
+# To serve a folder on this machine alone, to everybody on it:
+#   docker run --rm -p 127.0.0.1:7420:7420 -v "$PWD:/workspace" --user "$(id -u):$(id -g)" cairn serve --addr 0.0.0.0:7420 --auth off
+#
+# As it is, the image asks for a token. Yours are made, and kept, with
+#   mkdir -p ~/.config/cairn
+#   docker run --rm -v ~/.config/cairn:/config --user "$(id -u):$(id -g)" cairn token new NAME
+#   docker run --rm -p 7420:7420 -v "$PWD:/workspace" -v ~/.config/cairn:/config --user "$(id -u):$(id -g)" cairn
+# with a proxy that speaks TLS in front, or --tls-cert and --tls-key; --allow-host
+# names what the server is called by, where that is not an address.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -10,16 +18,17 @@ COPY . .
 ARG VERSION=
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/cairn ./cmd/cairn
 # What a scratch image lacks: a place for temporary files that its user may write.
-RUN mkdir -p /out/tmp /out/workspace && chmod 1777 /out/tmp
+RUN mkdir -p /out/tmp /out/workspace /out/config && chmod 1777 /out/tmp
 
 FROM scratch
 COPY --from=build /out/cairn /cairn
 COPY --from=build --chown=65532:65532 /out/tmp /tmp
 COPY --from=build --chown=65532:65532 /out/workspace /workspace
+COPY --from=build --chown=65532:65532 /out/config /config
 USER 65532:65532
-ENV CAIRN_WORKSPACE=/workspace HOME=/tmp
+ENV CAIRN_WORKSPACE=/workspace CAIRN_TOKENS=/config/tokens.json HOME=/tmp
 EXPOSE 7420
-VOLUME /workspace
+VOLUME ["/workspace", "/config"]
 ENTRYPOINT ["/cairn"]
 # Within a container 127.0.0.1 is its own: the port is opened by who runs it.
 CMD ["serve", "--addr", "0.0.0.0:7420"]
