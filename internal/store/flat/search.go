@@ -267,17 +267,16 @@ func (c *scan) floor(workers []*scratch) float32 {
 	return best.floor
 }
 
-// reach offers what of a sketched block can reach floor.
+// reach offers what of a sketched block can reach floor. It does not look at
+// what the worker's own floor has become: which slots are left out must not
+// depend on who was first.
 func (c *scan) reach(work *scratch, i int, estimates []float32, floor float32) {
 	work.best.floor = max(work.best.floor, floor)
-	work.places = c.sketches[i].reach(work.places[:0], estimates, c.sketch.spread, work.best.floor)
+	work.places = c.sketches[i].reach(work.places[:0], estimates, c.sketch.spread, floor)
 	if c.allowed != nil { // a filter may leave few, and then no floor that spares codes
 		work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(c.snap.blocks[i], i*blockLen+int(at)) })
 	}
 	c.score(work, &work.best, i)
-	if len(work.best.items) > c.k+c.k/4 {
-		work.best.cut()
-	}
 }
 
 // score offers the places of a block to best.
