@@ -45,7 +45,7 @@ the nearest parent with a .cairn or .cuedeck folder, else the current folder.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.PersistentFlags().StringVarP(&a.dir, "workspace", "C", "", "folder to work on")
-	root.PersistentFlags().StringVar(&a.store, "store", "", "where the index is: flat (in the folder), or qdrant://HOST:6334/COLLECTION (also CAIRN_STORE)")
+	root.PersistentFlags().StringVar(&a.store, "store", "", "where the index is: flat (in the folder), qdrant://HOST:6334/COLLECTION, or config (what the folder names in store.address); also CAIRN_STORE")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w (see `%s --help`)", err, cmd.CommandPath())
@@ -102,7 +102,7 @@ func (a *app) open(ctx context.Context, command string, access workspace.Access,
 	if change != nil {
 		change(&o)
 	}
-	if err := a.useStore(&o); err != nil {
+	if err := a.useStore(&o, cfg); err != nil {
 		return nil, err
 	}
 	return workspace.Open(ctx, sel, cfg, access, o)

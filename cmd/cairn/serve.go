@@ -271,7 +271,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		}
 	}()
 	var groups []tools.Group
-	if o.box, groups, err = here.toolGroups(f.groups); err != nil {
+	if o.box, groups, err = here.toolGroups(f.groups, f.noIndex); err != nil {
 		return nil, err
 	}
 	log = log.With("workspace", at.name)
@@ -279,7 +279,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 	if err := a.model.apply(&wo); err != nil {
 		return nil, err
 	}
-	if err := a.useStore(&wo); err != nil {
+	if err := a.useStore(&wo, cfg); err != nil {
 		return nil, err
 	}
 	o.box.UseModel(wo.Description, wo.Model)

@@ -15,20 +15,47 @@ import (
 // storeVariable names the store where --store does not.
 const storeVariable = "CAIRN_STORE"
 
-// useStore has a workspace keep its index in the store that --store or the
-// environment names, if any. A configuration cannot: it lies in the repository
-// it speaks about and must not open a socket.
-func (a *app) useStore(o *workspace.Options) (err error) {
+// chooseStore returns the store that --store or the environment names; nil is the
+// folder. A configuration lies in the repository it speaks about and must not open
+// a socket by itself, so the one it names is used when that is said: "config".
+func (a *app) chooseStore(cfg workspace.Config) (*workspace.Store, error) {
 	address := cmp.Or(a.store, os.Getenv(storeVariable))
-	if address == "" || address == "flat" {
-		return nil
+	switch address {
+	case "", "flat":
+		return nil, nil
+	case "config":
+		if address = cfg.Store.Address; address == "" {
+			return nil, usage("--store config: the configuration has no store.address; set it with: cairn config set store.address qdrant://HOST:6334/COLLECTION")
+		}
 	}
-	if o.Store, err = workspace.ParseStore(address, os.Getenv); err != nil {
-		return &usageError{err}
+	store, err := workspace.ParseStore(address, os.Getenv)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return store, nil
+}
+
+// useStore has a workspace keep its index in the store, if one is chosen.
+func (a *app) useStore(o *workspace.Options, cfg workspace.Config) (err error) {
+	if o.Store, err = a.chooseStore(cfg); err != nil || o.Store == nil {
+		return err
 	}
 	// A server that does not index needs no folder of its own.
 	o.Stateless = o.Warm && !o.Background
 	return nil
+}
+
+// openToolbox opens the toolbox of the folder or of the store. A server without
+// files keeps nothing on disk for it.
+func (a *app) openToolbox(sel workspace.Selection, cfg workspace.Config, stateless bool) (*workspace.Toolbox, error) {
+	store, err := a.chooseStore(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if store == nil {
+		return workspace.OpenToolbox(sel, cfg.Usage)
+	}
+	return workspace.OpenSharedToolbox(sel, cfg.Usage, store, stateless, a.logger(slog.LevelWarn))
 }
 
 func (a *app) storeCommand() *cobra.Command {
@@ -41,6 +68,10 @@ func (a *app) storeCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		Example: `  cairn store copy --from flat --to qdrant://localhost:6334/docs
   cairn store copy --from qdrant://localhost:6334/docs --to flat`,
+		Long: `Copy an index without embedding anything again; goes on where it was cut short.
+
+The catalogue of tools and what was learnt from use go along. They take the place of
+what is on the other side, unless there are none.`,
 		RunE: a.command(func(ctx context.Context, _ []string) error { return a.copyStore(ctx, from, to) }),
 	}
 	copying.Flags().StringVar(&from, "from", "", "flat, or the address of a store")
@@ -62,7 +93,7 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	sel, _, err := a.choose()
+	sel, cfg, err := a.choose()
 	if err != nil {
 		return err
 	}
@@ -76,10 +107,13 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
+	if report.Tools, err = workspace.CopyToolbox(sel, cfg.Usage, store, to == "flat", o.Logger); err != nil {
+		return err
+	}
 	if a.json {
 		return a.printJSON(report)
 	}
-	_, err = fmt.Fprintf(a.stdout, "%d documents in %d chunks, %d copied now, %d removed, nothing embedded; %d queries have %.3f of their best ten in common; %.1f s\n",
-		report.Documents, report.Chunks, report.Copied, report.Removed, report.Probes, report.Overlap, report.Seconds)
+	_, err = fmt.Fprintf(a.stdout, "%d documents in %d chunks, %d copied now, %d removed, nothing embedded; %d tools; %d queries have %.3f of their best ten in common; %.1f s\n",
+		report.Documents, report.Chunks, report.Copied, report.Removed, report.Tools, report.Probes, report.Overlap, report.Seconds)
 	return err
 }

@@ -302,3 +302,62 @@ func advance(tx *kv.Tx) error {
 	}
 	return b.Put(generationKey, binary.BigEndian.AppendUint64(nil, g+1))
 }
+
+// CopyTo makes the catalogue that of another database too: all its sources take
+// the place of what is there. An empty catalogue is not copied.
+func (c *Catalog) CopyTo(other *Catalog) error {
+	type entry struct{ key, value []byte }
+	var tools, sources []entry
+	err := c.db.View(func(tx *kv.Tx) error {
+		tools, sources = nil, nil
+		for bucket, list := range map[string]*[]entry{toolsBucket: &tools, sourcesBucket: &sources} {
+			b, err := tx.Bucket(bucket)
+			if err != nil {
+				return err
+			}
+			b.ForEach(func(key, value []byte) bool {
+				*list = append(*list, entry{bytes.Clone(key), bytes.Clone(value)})
+				return true
+			})
+		}
+		return nil
+	})
+	if err != nil || len(sources) == 0 {
+		return err
+	}
+	// Import numbers say which of two sources counts. They go along, and the
+	// next one has to be larger than all.
+	newest := uint64(0)
+	for _, e := range append(slices.Clone(tools), sources...) {
+		if len(e.value) < 8 {
+			return errRecord
+		}
+		newest = max(newest, binary.BigEndian.Uint64(e.value))
+	}
+	return other.db.Update(func(tx *kv.Tx) error {
+		for bucket, list := range map[string][]entry{toolsBucket: tools, sourcesBucket: sources} {
+			if err := tx.Drop(bucket); err != nil {
+				return err
+			}
+			b, err := tx.Bucket(bucket)
+			if err != nil {
+				return err
+			}
+			for _, e := range list {
+				if err := b.Put(e.key, e.value); err != nil {
+					return err
+				}
+			}
+		}
+		b, err := tx.Bucket(toolsBucket)
+		if err != nil {
+			return err
+		}
+		for number := uint64(0); number < newest; {
+			if number, err = b.NextSequence(); err != nil {
+				return err
+			}
+		}
+		return advance(tx)
+	})
+}

@@ -21,7 +21,8 @@ import (
 // Config is what a folder's config.toml can set. The zero value is not useful:
 // start from DefaultConfig. A configuration lies in the repository it speaks
 // about and is trusted no further: it cannot name folders outside the
-// workspace, run commands, choose a model file or open a socket.
+// workspace, run commands, choose a model file or, unless the user says so, open
+// a socket.
 type Config struct {
 	Core     CoreConfig      `toml:"core"`
 	Parser   ParserConfig    `toml:"parser"`
@@ -34,6 +35,7 @@ type Config struct {
 	Budgets  BudgetsConfig   `toml:"budgets"`
 	DAG      DAGConfig       `toml:"dag"`
 	Usage    UsageConfig     `toml:"usage"`
+	Store    StoreConfig     `toml:"store"`
 	Log      LogConfig       `toml:"log"`
 	Warnings []ConfigWarning `toml:"-"` // keys nobody knows, in the order of the file, then reserved ones
 }
@@ -118,6 +120,13 @@ type DAGConfig struct {
 type UsageConfig struct {
 	Record       bool `toml:"record" comment:"note which documents are read and which tools fetched after which search"`
 	HalfLifeDays int  `toml:"half_life_days" comment:"days in which what is not seen again loses half its count; 0 keeps all"`
+}
+
+// StoreConfig names an index beyond this machine. It is used only by who asks for
+// it, with --store config: a repository must not have its reader's documents sent
+// where it likes.
+type StoreConfig struct {
+	Address string `toml:"address" comment:"where --store config and CAIRN_STORE=config keep the index, such as qdrant://HOST:6334/COLLECTION"`
 }
 
 // LogConfig sets what servers write to standard error. Whether they write what
@@ -274,6 +283,11 @@ func (c *Config) check() error {
 	} {
 		if !slices.Contains(w.want, w.got) {
 			return fmt.Errorf("configuration: %s is %q, want {%s}", w.key, w.got, strings.Join(w.want, ","))
+		}
+	}
+	if c.Store.Address != "" {
+		if _, err := ParseStore(c.Store.Address, func(string) string { return "" }); err != nil {
+			return fmt.Errorf("configuration: store.address: %w", err)
 		}
 	}
 	for _, level := range c.Parser.AnchorLevels {

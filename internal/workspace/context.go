@@ -108,11 +108,11 @@ func openUsage(dir string, prepare func() error, c UsageConfig) (*graph.Store, *
 type sharedUsage struct {
 	mu     sync.Mutex
 	store  *graph.Store
-	file   *sharedFile
+	under  func() error // closes what the graph is kept in
 	closed bool
 }
 
-// usageGraph returns what is used together in the folder.
+// usageGraph returns what is used together in the folder, or in the store.
 func (w *Workspace) usageGraph() (*graph.Store, error) {
 	if w.options.Usage != nil {
 		return w.options.Usage, nil
@@ -126,11 +126,26 @@ func (w *Workspace) usageGraph() (*graph.Store, error) {
 	if u.store != nil {
 		return u.store, nil
 	}
-	store, file, err := openUsage(w.dir, w.prepare, w.config.Usage)
-	if err != nil {
-		return nil, errors.Join(err, file.close())
+	var store *graph.Store
+	var under func() error
+	var err error
+	if w.options.Store != nil {
+		var box *Toolbox
+		if box, err = openStoreBox(w.options.Store, w.config.Usage, w.options.Logger); err == nil {
+			store, under = box.Usage, box.client.Close
+		}
+	} else {
+		var file *sharedFile
+		store, file, err = openUsage(w.dir, w.prepare, w.config.Usage)
+		under = file.close
 	}
-	u.store, u.file = store, file
+	if err != nil {
+		if under != nil {
+			err = errors.Join(err, under())
+		}
+		return nil, err
+	}
+	u.store, u.under = store, under
 	return store, nil
 }
 
@@ -141,7 +156,7 @@ func (u *sharedUsage) close() error {
 	if u.store == nil {
 		return nil
 	}
-	err := errors.Join(u.store.Close(), u.file.close())
+	err := errors.Join(u.store.Close(), u.under())
 	u.store = nil
 	return err
 }

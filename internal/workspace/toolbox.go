@@ -14,6 +14,9 @@ import (
 	"cairn/internal/catalog"
 	"cairn/internal/kv"
 	"cairn/internal/store/graph"
+	"cairn/internal/store/qdrant"
+	"cairn/internal/toolsearch"
+	"cairn/models"
 )
 
 // What a folder knows about tools lies beside the index and survives its
@@ -27,13 +30,20 @@ const (
 // Toolbox is what a folder knows about tools: their catalogue, and how they
 // and the documents are used together. Any number of processes hold one
 // open at the same time, whoever owns the index: each opens the files for
-// writing only while it writes. It is safe for concurrent use.
+// writing only while it writes. With a Store they are records of that; see
+// OpenSharedToolbox. It is safe for concurrent use.
 type Toolbox struct {
 	Catalog *catalog.Catalog
 	Usage   *graph.Store
 
-	files []*sharedFile
-	index toolIndex
+	files  []*sharedFile
+	client *qdrant.Client // nil in a folder
+	// newVectors makes the cache of vectors of tools and intents.
+	newVectors func(models.Description) toolsearch.VectorCache
+	// keywords is where the words of a large catalogue are kept; "" keeps them in memory.
+	keywords string
+	prepare  func() error // makes the folder of keywords
+	index    toolIndex
 }
 
 // OpenToolbox opens the toolbox of a folder. It creates nothing until
@@ -42,7 +52,10 @@ func OpenToolbox(sel Selection, c UsageConfig) (*Toolbox, error) {
 	w := &Workspace{selection: sel, dir: filepath.Join(sel.Root, ".cairn", "index")}
 	catalogDB := &sharedFile{path: filepath.Join(w.dir, catalogFile), prepare: w.prepare}
 	usage, usageDB, err := openUsage(w.dir, w.prepare, c)
-	t := &Toolbox{Usage: usage, files: []*sharedFile{catalogDB, usageDB}}
+	t := &Toolbox{Usage: usage, files: []*sharedFile{catalogDB, usageDB}, keywords: filepath.Join(w.dir, toolKeywordsFolder), prepare: w.prepare}
+	t.newVectors = func(d models.Description) toolsearch.VectorCache {
+		return newToolVectors(filepath.Join(w.dir, toolVectorsFile), d, w.prepare)
+	}
 	if err == nil {
 		t.Catalog, err = catalog.Open(catalogDB)
 	}
@@ -60,6 +73,9 @@ func (t *Toolbox) Close() error {
 	}
 	for _, f := range t.files {
 		errs = append(errs, f.close())
+	}
+	if t.client != nil {
+		errs = append(errs, t.client.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -19,11 +19,11 @@ type toolIndex struct {
 	mu       sync.Mutex
 	model    *lazyModel // nil searches by keywords alone
 	keywords *toolKeywords
-	base     *toolsearch.Index // without usage
-	vectors  *toolVectors      // nil without a model
-	current  *toolsearch.Index // base with usage
-	learnt   *toolsearch.Usage // what current has learnt
-	added    int               // how often something was added to learnt
+	base     *toolsearch.Index      // without usage
+	vectors  toolsearch.VectorCache // nil without a model
+	current  *toolsearch.Index      // base with usage
+	learnt   *toolsearch.Usage      // what current has learnt
+	added    int                    // how often something was added to learnt
 	// catalogue and usage are the generations that current was made of.
 	catalogue, usage uint64
 	// intents are the texts of past intents that current remembers by their
@@ -40,7 +40,7 @@ type toolIndex struct {
 // loads when a vector first has to be made. It is called before Index, if at all.
 func (t *Toolbox) UseModel(d models.Description, open func() (models.Embedder, error)) {
 	t.index.model = newLazyModel(d, open)
-	t.index.vectors = newToolVectors(t.files[0].sibling(toolVectorsFile), d, t.files[0].prepare)
+	t.index.vectors = t.newVectors(d)
 }
 
 // Index returns the tools of the catalogue, searchable, with what use has taught
@@ -218,7 +218,7 @@ func (t *Toolbox) openIndex() (err error) {
 		return nil
 	}
 	if x.keywords == nil {
-		x.keywords = newToolKeywords(t.files[0].sibling(toolKeywordsFolder), t.files[0].prepare)
+		x.keywords = newToolKeywords(t.keywords, t.prepare)
 	}
 	stores, o := toolsearch.Stores{Keyword: x.keywords}, &toolsearch.Options{}
 	if x.model != nil {

@@ -53,8 +53,9 @@ type toolKeywords struct {
 
 var _ toolsearch.Keeper = (*toolKeywords)(nil)
 
+// newToolKeywords keeps in the folder dir; "" keeps in memory.
 func newToolKeywords(dir string, prepare func() error) *toolKeywords {
-	return &toolKeywords{dir: dir, prepare: prepare, least: keptTools}
+	return &toolKeywords{dir: dir, prepare: prepare, least: keptTools, failed: dir == ""}
 }
 
 // Begin implements toolsearch.Keeper.

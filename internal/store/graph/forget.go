@@ -35,7 +35,7 @@ func (s *Store) ForgetBefore(t time.Time) (Forgotten, error) {
 
 // ForgetAll removes everything, also what is damaged.
 func (s *Store) ForgetAll() (Forgotten, error) {
-	return s.removing(func(tx *kv.Tx) (f Forgotten, err error) {
+	return s.removing(func(tx *kv.Tx, _ *meta) (f Forgotten, err error) {
 		for bucket, n := range map[string]*int{edgesBucket: &f.Edges, intentsBucket: &f.Intents} {
 			b, err := tx.Bucket(bucket)
 			if err != nil {
@@ -55,7 +55,7 @@ func (s *Store) ForgetAll() (Forgotten, error) {
 
 // forget removes what the functions say.
 func (s *Store) forget(edge func(key, value []byte) (bool, error), intent func(*Intent) bool) (Forgotten, error) {
-	return s.removing(func(tx *kv.Tx) (f Forgotten, err error) {
+	return s.removing(func(tx *kv.Tx, _ *meta) (f Forgotten, err error) {
 		if f.Edges, err = deleteWhere(tx, edgesBucket, edge); err != nil {
 			return f, err
 		}
@@ -69,7 +69,7 @@ func (s *Store) forget(edge func(key, value []byte) (bool, error), intent func(*
 
 // removing runs fn in one transaction, after what the journal holds, and loads
 // what is left.
-func (s *Store) removing(fn func(*kv.Tx) (Forgotten, error)) (f Forgotten, err error) {
+func (s *Store) removing(fn func(*kv.Tx, *meta) (Forgotten, error)) (f Forgotten, err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if s.o.Journal != nil {
@@ -86,7 +86,7 @@ func (s *Store) removing(fn func(*kv.Tx) (Forgotten, error)) (f Forgotten, err e
 	return f, err
 }
 
-func (s *Store) removeOnce(fn func(*kv.Tx) (Forgotten, error)) (Forgotten, error) {
+func (s *Store) removeOnce(fn func(*kv.Tx, *meta) (Forgotten, error)) (Forgotten, error) {
 	if s.o.Journal != nil {
 		if err := s.catchUp(); err != nil {
 			return Forgotten{}, err
@@ -104,7 +104,7 @@ func (s *Store) removeOnce(fn func(*kv.Tx) (Forgotten, error)) (Forgotten, error
 		if m, err = s.putOverlay(tx, m, &news{}); err != nil {
 			return err
 		}
-		if f, err = fn(tx); err != nil {
+		if f, err = fn(tx, &m); err != nil {
 			return err
 		}
 		m.generation++
