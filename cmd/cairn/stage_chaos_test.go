@@ -273,7 +273,7 @@ func (c *chaos) load() {
 		}
 		return out.ID, true
 	}
-	for n := range 2 {
+	for n := range 4 {
 		c.loading.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(n), 3))
 			for {
