@@ -19,6 +19,7 @@ const (
 	CodeStale         = 1006
 	CodeLock          = 1007
 	CodeRateLimit     = 429
+	CodeUnavailable   = 503
 	CodeInvalidParams = jsonrpc.CodeInvalidParams
 	CodeInternal      = jsonrpc.CodeInternalError
 )
@@ -70,6 +71,9 @@ func FailureOf(err error) *Failure {
 	}
 	if f := readFailure(err); f != nil {
 		return f
+	}
+	if workspace.StoreAway(err) {
+		return &Failure{Code: CodeUnavailable, Message: err.Error(), Data: map[string]any{"suggestion": "Ask again in some seconds: the store of this workspace does not answer."}}
 	}
 	if errors.Is(err, context.Canceled) {
 		return &Failure{Code: CodeInternal, Message: "cancelled"}

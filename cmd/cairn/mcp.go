@@ -74,12 +74,12 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	seen := sync.OnceFunc(see.close)
 	defer seen()
 	log := see.log
-	box, groups, err := a.toolGroups(f.groups, false)
+	box, groups, err := a.toolGroups(f.groups, f.noIndex)
 	if err != nil {
 		return err
 	}
 	w, err := a.open(ctx, "mcp", workspace.Owning, func(o *workspace.Options) {
-		o.Background, o.Warm, o.Logger = !f.noIndex, true, log
+		o.Background, o.Stateless, o.Warm, o.Logger = !f.noIndex, f.noIndex, true, log
 		o.Watch = f.watch && !f.noIndex
 		o.Usage = box.Usage
 		box.UseModel(o.Description, o.Model)

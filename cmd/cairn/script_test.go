@@ -44,8 +44,9 @@ func TestScripts(t *testing.T) {
 			return os.CopyFS(filepath.Join(env.WorkDir, "handbook"), handbook())
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"json":  jsonCommand,
-			"exits": exitsCommand,
+			"json":   jsonCommand,
+			"exits":  exitsCommand,
+			"qdrant": qdrantCommand(t),
 		},
 	})
 }

@@ -37,12 +37,8 @@ func (a *app) chooseStore(cfg workspace.Config) (*workspace.Store, error) {
 
 // useStore has a workspace keep its index in the store, if one is chosen.
 func (a *app) useStore(o *workspace.Options, cfg workspace.Config) (err error) {
-	if o.Store, err = a.chooseStore(cfg); err != nil || o.Store == nil {
-		return err
-	}
-	// A server that does not index needs no folder of its own.
-	o.Stateless = o.Warm && !o.Background
-	return nil
+	o.Store, err = a.chooseStore(cfg)
+	return err
 }
 
 // openToolbox opens the toolbox of the folder or of the store. A server without

@@ -73,6 +73,8 @@ func statusOf(f *tools.Failure) int {
 		return http.StatusConflict
 	case tools.CodeRateLimit:
 		return http.StatusTooManyRequests
+	case tools.CodeUnavailable:
+		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
 }

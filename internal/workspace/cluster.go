@@ -337,6 +337,10 @@ func away(err error) bool {
 	return ok
 }
 
+// StoreAway reports whether an error means that a Store does not answer, so that
+// the same request may succeed later.
+func StoreAway(err error) bool { return away(err) }
+
 // clusterKeyword is the keyword index of a folder in a cluster.
 type clusterKeyword struct{ *cluster }
 

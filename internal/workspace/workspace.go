@@ -52,7 +52,8 @@ type Options struct {
 	Rebuild bool
 	// Store, when not nil, holds the index instead of the folder; see cluster.
 	Store *Store
-	// Stateless answers from the Store alone and never writes, whatever is in the folder.
+	// Stateless, with a Store, answers from that alone and never writes, whatever is
+	// in the folder.
 	Stateless bool
 	// Usage is what is used together, for queries that say what is in use; nil
 	// opens that of the folder when it is first needed. It stays the caller's.

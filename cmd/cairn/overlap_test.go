@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"cairn/internal/markdown"
+	"cairn/internal/store/qdrant/qdranttest"
+	"cairn/internal/workspace"
+	"cairn/retriever"
+)
+
+// TestSameAnswersFromAStore copies the index of the folder $CAIRN_OVERLAP_FOLDER to
+// a store and puts 1,000 queries to both, headings of its documents: the best
+// ten overlap by .98 at least, and those by meaning are the same with exact search.
+// QDRANT_ADDR names a server; else the fake answers.
+func TestSameAnswersFromAStore(t *testing.T) {
+	root := os.Getenv("CAIRN_OVERLAP_FOLDER")
+	if root == "" {
+		t.Skip("CAIRN_OVERLAP_FOLDER is not set: a folder with an index to compare a store with")
+	}
+	addr, which := os.Getenv("QDRANT_ADDR"), "the server at QDRANT_ADDR"
+	if addr == "" {
+		addr, which = qdranttest.New(t, nil).Addr(), "the fake of qdranttest"
+	}
+	sel, err := workspace.Select(workspace.SelectOptions{Flag: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := func(exact string) workspace.Options {
+		o := workspace.Options{Command: "test"}
+		if err := new(modelFlags).apply(&o); err != nil {
+			t.Fatal(err)
+		}
+		if exact == "" {
+			return o
+		}
+		if o.Store, err = workspace.ParseStore(fmt.Sprintf("qdrant://%s/cairn-overlap-%d", addr, os.Getpid()), func(name string) string {
+			return map[string]string{"CAIRN_STORE_EXACT": exact}[name]
+		}); err != nil {
+			t.Fatal(err)
+		}
+		o.Stateless = true
+		return o
+	}
+	out := options("false")
+	report, err := workspace.CopyOut(t.Context(), sel, out.Store, options(""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d documents, %d chunks copied to %s in %.0f s, probes overlap by %.3f", report.Documents, report.Chunks, which, report.Seconds, report.Overlap)
+	open := func(sel workspace.Selection, o workspace.Options) *workspace.Workspace {
+		w, err := workspace.Open(t.Context(), sel, workspace.DefaultConfig(), workspace.Reading, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { w.Close() })
+		return w
+	}
+	flat := open(sel, options(""))
+	elsewhere := workspace.Selection{Root: t.TempDir(), Rule: workspace.RuleFlag}
+	quantised, exact := open(elsewhere, out), open(elsewhere, options("true"))
+	queries := headings(t, root, 1000)
+	for _, mode := range []retriever.Mode{retriever.Semantic, retriever.Keyword, retriever.Hybrid} {
+		var same, total, equal, equalExact int
+		for _, text := range queries {
+			best := func(w *workspace.Workspace) (ids []string) {
+				a, err := w.Search(t.Context(), retriever.Query{Text: text, Mode: mode, Limit: 10})
+				if err != nil || slices.Contains(a.Degraded, "vectors") {
+					t.Fatalf("%q: %v, want an answer with vectors", text, err)
+				}
+				for _, r := range a.Results {
+					ids = append(ids, r.Path+"#"+r.Anchor)
+				}
+				return ids
+			}
+			want, got := best(flat), best(quantised)
+			for _, id := range want {
+				total++
+				if slices.Contains(got, id) {
+					same++
+				}
+			}
+			if slices.Equal(want, got) {
+				equal++
+			}
+			if slices.Equal(want, best(exact)) {
+				equalExact++
+			}
+		}
+		overlap := float64(same) / float64(max(1, total))
+		t.Logf("%-8s %d queries: the best ten overlap by %.4f, %d lists are identical; with exact search %d are", mode, len(queries), overlap, equal, equalExact)
+		if overlap < .98 || len(queries) == 0 {
+			t.Errorf("%s: overlap %.4f of %d queries, want .98", mode, overlap, len(queries))
+		}
+		if mode == retriever.Semantic && equalExact != len(queries) {
+			t.Errorf("%d of %d lists by meaning are identical with exact search, want all", equalExact, len(queries))
+		}
+	}
+}
+
+// headings are n headings of a folder's documents, spread evenly, each with its
+// document's title.
+func headings(t *testing.T, root string, n int) (queries []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, s := range markdown.Parse(path, text, nil).Sections {
+			if s.Level > 1 && len(s.Trail) > 1 {
+				queries = append(queries, plain(s.Trail[0]+" "+s.Trail[len(s.Trail)-1]))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(queries)
+	queries = slices.Compact(queries)
+	for i := range min(n, len(queries)) {
+		queries[i] = queries[i*len(queries)/min(n, len(queries))]
+	}
+	return queries[:min(n, len(queries))]
+}
