@@ -2,11 +2,14 @@ package web
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -33,9 +36,15 @@ func TestBrowser(t *testing.T) {
 	if program == "" {
 		t.Skip("no Chromium on this machine")
 	}
-	pages, _ := folder(t)
+	pages, _ := folder(t, taught)
+	empty, _ := folder(t)
 	mux := http.NewServeMux()
 	mux.Handle("/w/notes/", http.StripPrefix("/w/notes", pages))
+	mux.Handle("/w/empty/", http.StripPrefix("/w/empty", empty))
+	mux.HandleFunc("/plain", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<!doctype html><link rel="icon" href="data:,"><p>plain`)
+	})
 	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	server := httptest.NewServer(mux)
 	defer server.Close()
@@ -98,23 +107,52 @@ func TestBrowser(t *testing.T) {
 			}
 			at := func(path string) chromedp.Action { return chromedp.Navigate(server.URL + "/w/notes" + path) }
 			text := func(selector, want string) chromedp.Action {
-				return chromedp.Poll(`(document.querySelector(`+quote(selector)+`)||{textContent:""}).textContent.includes(`+quote(want)+`)`, nil)
+				return poll(`(document.querySelector(` + quote(selector) + `)||{textContent:""}).textContent.includes(` + quote(want) + `)`)
 			}
 			run("search", log.Enable(), network.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(screen.width, screen.height, 1, false), at("/"), chromedp.WaitVisible("#q"))
 			run("typed", chromedp.SendKeys("#q", "revoke a key"), text("#results mark", "revoke"), text("a.hit", "Part two"))
 			run("mode", chromedp.Click(`input[value=keyword]`), text(".count", "keyword"))
 			run("why", chromedp.Click("details summary"), chromedp.WaitVisible(".bars rect.bar", chromedp.ByQuery))
-			run("keys", chromedp.Evaluate(`document.activeElement.blur()`, nil), chromedp.KeyEvent("j"), chromedp.Poll(`document.activeElement.className === "hit"`, nil), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("article.document"), text("h1", "Other"), chromedp.Poll(`location.hash === "#part-two"`, nil))
+			run("keys", chromedp.Evaluate(`document.activeElement.blur()`, nil), chromedp.KeyEvent("j"), poll(`document.activeElement.className === "hit"`), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("article.document"), text("h1", "Other"), poll(`location.hash === "#part-two"`))
 			run("back", chromedp.NavigateBack(), chromedp.WaitVisible("a.hit"), text("a.hit", "Part two"))
+			run("filters", at("/?q=token"), text("#results", "Rotate"), chromedp.SendKeys("input[name=in]", "other"+kb.Enter), poll(`!document.querySelector("#results").textContent.includes("Rotate")`), text(".count", "document"))
+			run("outline", at("/doc?path=other.md"), chromedp.Click(`.outline a[href="#part-two"]`, chromedp.ByQuery), poll(`location.hash === "#part-two"`))
+			run("copy", at("/doc?path=other.md"), chromedp.Click("button.copy", chromedp.ByQuery), text("#said", "other.md"))
 			run("hostile", at("/doc?path=hostile.md"), text("h2", "Rotate a token"))
-			run("tasks", at("/tasks"), text(".board", "Paint it"), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery))
-			run("tools", at("/tools"), text("main", "catalogue is empty"))
-			run("index", at("/index"), text("dl", "ready"), chromedp.WaitVisible("polyline", chromedp.ByQuery))
-			run("theme", chromedp.Click("#theme"), chromedp.Poll(`["dark","light"].includes(document.documentElement.dataset.theme)`, nil))
+			run("tasks", at("/tasks"), text(".board", "Paint it"), text(".board", "Draw a plan"), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery))
+			run("card", chromedp.Click(`.graph a`, chromedp.ByQuery), chromedp.WaitVisible("article.document"), text(".where", "aaa111.md"))
+			run("tools", at("/tools"), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery), text("svg.together", "mail:send_mail"))
+			run("suggest", chromedp.SendKeys("#q", "read a file, translate it and send it by mail"), chromedp.Click("button[type=submit]"), chromedp.WaitVisible("#plan svg rect", chromedp.ByQuery), text("#plan ol", "send_mail"), chromedp.WaitVisible("#plan path.arrow", chromedp.ByQuery), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery))
+			run("around", chromedp.Click(`svg.together a[href$="mail%3Asend_mail"]`, chromedp.ByQuery), text(".hint", "Only what is used with"))
+			run("nothing imported", chromedp.Navigate(server.URL+"/w/empty/tools"), text("main", "catalogue is empty"))
+			run("index", at("/index"), text("dl", "ready"), chromedp.WaitVisible("polyline", chromedp.ByQuery), text("main", "Skipped"), text("main", "95 % within"))
+			var before, after string
+			const paper = `getComputedStyle(document.body).backgroundColor`
+			run("theme", chromedp.Evaluate(paper, &before), chromedp.Click("#theme"), poll(`["dark","light"].includes(document.documentElement.dataset.theme)`), chromedp.Evaluate(paper, &after))
+			if before == after {
+				t.Errorf("the theme leaves the background %s", before)
+			}
 			var unnamed []string
 			run("labels", at("/?q=key"), text("a.hit", "Part"), chromedp.Evaluate(`[...document.querySelectorAll("input,button,a")].filter(e => !(e.labels && e.labels.length) && !e.textContent.trim() && !e.getAttribute("aria-label")).map(e => e.outerHTML)`, &unnamed))
 			if len(unnamed) > 0 {
 				t.Errorf("without a name: %q", unnamed)
+			}
+			// A page of one word says what this machine takes for any page.
+			paint := func(path string) float64 {
+				best := math.Inf(1)
+				for range 5 {
+					var ms float64
+					if err := chromedp.Run(tab, chromedp.Navigate(server.URL+path), pollInto(`performance.getEntriesByName("first-contentful-paint").map(e => e.startTime)[0]`, &ms)); err != nil {
+						t.Fatalf("painting %s: %v", path, err)
+					}
+					best = min(best, ms)
+				}
+				return best
+			}
+			plain, search := paint("/plain"), paint("/w/notes/")
+			t.Logf("first paint: a page of one word %.0f ms, the search page %.0f ms, the best of 5 each", plain, search)
+			if search > 20*plain {
+				t.Errorf("the search page takes %.0f ms to its first paint, a page of one word %.0f", search, plain)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -123,6 +161,22 @@ func TestBrowser(t *testing.T) {
 			}
 		})
 	}
+}
+
+// poll waits until an expression is true. A page that goes away meanwhile takes
+// the question with it, and is asked again.
+func poll(js string) chromedp.Action { return pollInto(js, nil) }
+
+// pollInto is poll, with the value.
+func pollInto(js string, value any) chromedp.Action {
+	gone := regexp.MustCompile(`Cannot find context|context was destroyed|target navigated`)
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		for {
+			if err := chromedp.Poll(js, value).Do(ctx); err == nil || !gone.MatchString(err.Error()) {
+				return err
+			}
+		}
+	})
 }
 
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"` }

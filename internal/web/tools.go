@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"cairn/graphrank"
 	"cairn/internal/suggest"
 )
 
@@ -13,9 +14,11 @@ type toolsPage struct {
 	Suggestion *suggest.Suggestion
 	Graph      *drawing
 	Problem    string
+	Together   *together // nil where nothing is known, and in a fragment
+	Around     string
 }
 
-// toolPage draws a plan for an intent.
+// toolPage draws a plan for an intent, and what is used with what.
 func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 	if h.sources.Toolbox == nil {
 		http.NotFound(w, r)
@@ -28,6 +31,17 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.Tools = x.Len()
+	p.Around = strings.TrimSpace(r.URL.Query().Get("around"))
+	if r.Header.Get("HX-Request") != "true" {
+		err := h.sources.Toolbox.Usage.Read(func(g *graphrank.Graph) error {
+			p.Together = used(g, p.Around, h.options.Prefix(r))
+			return nil
+		})
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	}
 	if p.Intent != "" {
 		if p.Suggestion, err = suggest.Suggest(r.Context(), x, suggest.Request{Intent: p.Intent}); err != nil {
 			p.Problem = err.Error()

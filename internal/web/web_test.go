@@ -2,6 +2,8 @@ package web
 
 import (
 	"bytes"
+	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/graphrank"
+	"cairn/internal/catalog"
+	"cairn/internal/store/graph"
 	"cairn/internal/workspace"
 	"cairn/models"
 	"cairn/models/minilm"
@@ -36,8 +41,32 @@ Rotate the <b>token</b> of ` + "`a<b`" + `. See [another](other.md#part-two), [o
 Again.
 `
 
+const catalogue = `[
+{"name": "read_file", "server": "files", "description": "Read the text of a file.", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}, "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}},
+{"name": "translate", "server": "words", "description": "Translate a text into another language.", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}, "outputSchema": {"type": "object", "properties": {"translation": {"type": "string"}}}},
+{"name": "send_mail", "server": "mail", "description": "Send a mail with a translation to somebody.", "inputSchema": {"type": "object", "properties": {"translation": {"type": "string"}}, "required": ["translation"]}},
+{"name": "<b>alert(1)</b>", "server": "bad", "description": "<img src=x onerror=alert(2)>"}
+]`
+
+// taught fills a toolbox with tools, one of them hostile, and with what is used
+// together.
+func taught(t *testing.T, box *workspace.Toolbox) {
+	t.Helper()
+	batch, err := catalog.Read(strings.NewReader(catalogue), "")
+	if err != nil || len(batch.Tools) != 4 {
+		t.Fatalf("%+v, %v, want 4 tools", batch, err)
+	}
+	if _, err := box.Catalog.Import("test", batch.Tools); err != nil {
+		t.Fatal(err)
+	}
+	trace := graph.Trace{Intent: "translate a file and mail it", Calls: []graph.Call{{Tool: "files:read_file"}, {Tool: "words:translate"}, {Tool: "mail:send_mail"}, {Tool: "bad:<b>alert(1)</b>"}}, Edges: [][2]int{{0, 1}, {1, 2}, {2, 3}}}
+	if _, err := box.Learn(t.Context(), trace, trace, trace); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // folder makes a workspace with documents and cards, indexed, and its pages.
-func folder(t *testing.T) (*Handler, string) {
+func folder(t *testing.T, fill ...func(*testing.T, *workspace.Toolbox)) (*Handler, string) {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -80,6 +109,9 @@ func folder(t *testing.T) (*Handler, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { box.Close() })
+	for _, f := range fill {
+		f(t, box)
+	}
 	h, err := New(Sources{Name: "notes", Engine: w, Tasks: tasks, Toolbox: box}, &Options{
 		Prefix: func(*http.Request) string { return "/w/notes" },
 	})
@@ -211,6 +243,64 @@ func TestDraw(t *testing.T) {
 	}
 	if len(d.Lines) != 3 {
 		t.Errorf("%d arrows, want the 3 that close no cycle", len(d.Lines))
+	}
+}
+
+// TestTogether shows what is used together, all of it and around one tool; a
+// fragment for the plan leaves it out.
+func TestTogether(t *testing.T) {
+	h, _ := folder(t, taught)
+	curves := func(body string) int { return strings.Count(body, `class="curve"`) }
+	_, _, all := get(t, h, "/tools")
+	_, _, one := get(t, h, "/tools?around="+url.QueryEscape("mail:send_mail"))
+	_, _, none := get(t, h, "/tools?around=nobody")
+	_, _, plan := get(t, h, "/tools?intent=translate+a+file", "HX-Request", "true")
+	for _, want := range []string{"files:read_file", `href="/w/notes/tools?around=mail%3Asend_mail"`, "dependency, observed, weight 1.00, seen 3", "<td>words:translate</td>"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q in\n%s", want, all)
+		}
+	}
+	if a, b := curves(all), curves(one); a < 3 || b == 0 || b >= a || !strings.Contains(one, "Only what is used with") {
+		t.Errorf("%d relations in all and %d around one tool", a, b)
+	}
+	if curves(none) != 0 || !strings.Contains(none, "Nothing is known") {
+		t.Errorf("around a tool that is not there:\n%s", none)
+	}
+	if curves(plan) != 0 || !strings.Contains(plan, "<svg") {
+		t.Errorf("the plan alone:\n%s", plan)
+	}
+	for _, body := range []string{all, one} {
+		if strings.Contains(body, "<b>alert") || strings.Contains(body, "<img") {
+			t.Errorf("the name of a tool is not escaped in\n%s", body)
+		}
+	}
+}
+
+// TestUsed: the heaviest relations come first, within the room there is, and
+// nothing lies outside or on something else.
+func TestUsed(t *testing.T) {
+	var g graphrank.Graph
+	for i := range 100 {
+		g.Set(graphrank.Edge{From: fmt.Sprintf("t%d", i), To: fmt.Sprintf("t%d", i+1), Type: graphrank.Sequence, Source: graphrank.Inferred, Count: float64(i)})
+	}
+	g.Set(graphrank.Edge{From: "t0", To: "t50", Type: graphrank.Dependency, Source: graphrank.Observed, Count: 3})
+	g.Set(graphrank.Edge{From: "t0", To: "doc:a.md", Type: graphrank.Dependency, Source: graphrank.Observed, Count: 3})
+	u := used(&g, "", "")
+	if len(u.Nodes) != maxTogether || u.Left+len(u.Curves) != 101 || u.Rows[0] != (usedRow{"t0", "t50", "dependency, observed", "1.00", "3"}) || u.Rows[1].From != "t99" {
+		t.Errorf("%d nodes, %d curves, %d left, first %v", len(u.Nodes), len(u.Curves), u.Left, u.Rows[:2])
+	}
+	for i, n := range u.Nodes {
+		if n.X-n.R < 0 || n.Y-n.R < 0 || n.X+n.R > u.Width || n.Y+n.R > u.Height || n.LY > u.Height || n.LY < labelHeight/2 {
+			t.Errorf("%s lies outside", n.ID)
+		}
+		for _, m := range u.Nodes[:i] {
+			if math.Hypot(float64(n.X-m.X), float64(n.Y-m.Y)) < float64(n.R+m.R) {
+				t.Errorf("%s lies on %s", n.ID, m.ID)
+			}
+		}
+	}
+	if got := used(&graphrank.Graph{}, "", ""); got != nil {
+		t.Errorf("of nothing: %+v", got)
 	}
 }
 

@@ -16,7 +16,7 @@
       }
     }
     if (event.target.closest("#theme")) {
-      const dark = getComputedStyle(root).colorScheme.includes("dark") && root.dataset.theme !== "light";
+      const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
       root.dataset.theme = dark ? "light" : "dark";
       try { localStorage.setItem("theme", root.dataset.theme); } catch { /* storage is off */ }
     }
