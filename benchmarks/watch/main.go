@@ -1,7 +1,7 @@
 // Command watch measures how long after a change a client of `cairn mcp` finds
 // it. It makes a folder of short documents, waits until the server has indexed
-// it, changes files in the ways people and editors do, and asks until the
-// answer is as it should be.
+// it, changes files in the ways people and editors do, switches between branches
+// of git, and asks until the answer is as it should be.
 //
 //	go run ./benchmarks/watch -cairn ./cairn [-files 10000] [-edits 50] [-switch 1000]
 //
@@ -29,7 +29,7 @@ func main() {
 	cairn := flag.String("cairn", "./cairn", "the cairn `program`")
 	files := flag.Int("files", 10_000, "documents in the folder")
 	edits := flag.Int("edits", 50, "changes of each kind")
-	many := flag.Int("switch", 1000, "files that a switch of branches changes")
+	many := flag.Int("switch", 1000, "files in which two branches of git differ")
 	flag.Parse()
 	if err := run(*cairn, *files, *edits, *many); err != nil {
 		fmt.Fprintln(os.Stderr, "watch:", err)
@@ -55,6 +55,7 @@ type bench struct {
 	client *client
 	r      *rand.Rand
 	marks  int
+	latest string // mark of the branch "new"
 }
 
 // file names document n.
@@ -175,49 +176,139 @@ func run(cairn string, files, edits, many int) error {
 	return b.branches(min(many, files))
 }
 
-// branches changes many files at once, as git does, and back.
+// branches switches between two branches of git that differ in many files: of
+// ten, eight are changed, one is removed and one is renamed.
 func (b *bench) branches(many int) error {
-	before := make([]string, many)
+	git := func(args ...string) error {
+		args = append([]string{"-C", b.root, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0"}, args...)
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w: %s", strings.Join(args[8:], " "), err, out)
+		}
+		return nil
+	}
+	// What is asked for, each with a word of its own: the last file that branch two
+	// changes, the last it has not, and the last it has under another name.
+	changed, removed, renamed := b.file(many-3), b.file(many-2), b.file(many-1)
+	words := map[string]string{changed: b.mark(), removed: b.mark(), renamed: b.mark()}
+	if err := errors.Join(write(filepath.Join(b.root, ".gitignore"), ".cairn/\n"), write(removed, b.text(many-2, words[removed])),
+		write(renamed, b.text(many-1, words[renamed])), git("init", "-q", "-b", "one"), git("add", "."),
+		git("commit", "-q", "-m", "one"), git("switch", "-q", "-c", "two")); err != nil {
+		return err
+	}
 	for n := range many {
-		text, err := os.ReadFile(b.file(n))
+		at := b.file(n)
+		mark := "second"
+		if at == changed {
+			mark = words[changed]
+		}
+		var err error
+		switch n % 10 {
+		case 8:
+			err = os.Remove(at)
+		case 9:
+			err = os.Rename(at, moved(at))
+		default:
+			err = write(at, b.text(n, mark))
+		}
 		if err != nil {
 			return err
 		}
-		before[n] = string(text)
 	}
-	for _, back := range []bool{false, true} {
-		last, mark := b.file(many-1), b.mark()
-		begin := time.Now()
-		for n := range many {
-			text := before[n]
-			if !back {
-				text = b.text(n, mark)
-			}
-			if back && n == many-1 {
-				text = b.text(n, mark) // to be asked for
-			}
-			tmp := b.file(n) + "~"
-			if err := errors.Join(write(tmp, text), os.Rename(tmp, b.file(n))); err != nil {
-				return err
-			}
-		}
-		name := fmt.Sprintf("switch of %d files", many)
-		if back {
-			name += ", back"
-		}
-		fmt.Printf("%-42s written in %.0f ms\n", name, ms(begin))
-		begin = time.Now()
-		if _, err := b.found(last, mark, "keyword"); err != nil {
-			return err
-		}
-		fmt.Printf("%-42s %.0f ms\n", name+", the last by keyword", ms(begin))
+	if err := errors.Join(git("add", "-A"), git("commit", "-q", "-m", "two")); err != nil {
+		return err
+	}
+	if _, err := b.found(changed, words[changed], "keyword"); err != nil {
+		return err
+	}
+	for _, branch := range []string{"one", "two", "one", "two", "one", "new"} {
 		if err := b.client.until("vectors", b.client.embedded); err != nil {
 			return err
 		}
-		fmt.Printf("%-42s %.0f ms\n", name+", all by vector", ms(begin))
+		if branch == "new" { // texts that were never embedded
+			if err := b.fresh(git, many); err != nil {
+				return err
+			}
+		}
+		begin := time.Now()
+		if err := git("switch", "-q", branch); err != nil {
+			return err
+		}
+		name := fmt.Sprintf("switch of %d files to %s", many, branch)
+		fmt.Printf("%-42s %.0f ms\n", name+", git itself", ms(begin))
+		begin = time.Now()
+		want := map[string]string{} // by word
+		switch branch {
+		case "one":
+			want[words[changed]], want[words[removed]], want[words[renamed]] = "", removed, renamed
+		case "two":
+			want[words[changed]], want[words[removed]], want[words[renamed]] = changed, "", moved(renamed)
+		case "new":
+			want[b.latest] = b.file(many - 1)
+		}
+		for word, path := range want {
+			if err := b.client.until("the switch", b.settled(word, path)); err != nil {
+				return err
+			}
+		}
+		fmt.Printf("%-42s %.0f ms after git\n", name+", by keyword", ms(begin))
+		if err := b.client.until("vectors", b.client.embedded); err != nil {
+			return err
+		}
+		fmt.Printf("%-42s %.0f ms after git\n", name+", all by vector", ms(begin))
 	}
 	return nil
 }
+
+// fresh makes a branch of texts that nobody has seen, out of the watched folder's
+// sight, and leaves the folder as it is.
+func (b *bench) fresh(git func(...string) error, many int) error {
+	aside, err := os.MkdirTemp("", "cairn-watch-tree-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(aside)
+	tree := filepath.Join(aside, "tree")
+	if err := git("worktree", "add", "-q", "-b", "new", tree, "one"); err != nil {
+		return err
+	}
+	b.latest = b.mark()
+	for n := range many {
+		mark := "third"
+		if n == many-1 {
+			mark = b.latest
+		}
+		rel, err := filepath.Rel(b.root, b.file(n))
+		if err != nil {
+			return err
+		}
+		if err := write(filepath.Join(tree, rel), b.text(n, mark)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(git("-C", tree, "commit", "-q", "-a", "-m", "new"), git("worktree", "remove", tree))
+}
+
+// settled reports whether the first hit for a word is the file at path, or with
+// "" for path, not a file that has the word: words spelt alike may be found.
+func (b *bench) settled(word, path string) func() (bool, error) {
+	return func() (bool, error) {
+		got, err := b.client.first(word, "keyword")
+		if err != nil || path == "" && got == "" {
+			return err == nil, err
+		}
+		if path != "" {
+			rel, err := filepath.Rel(b.root, path)
+			return got == filepath.ToSlash(rel), err
+		}
+		text, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(got)))
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		return !strings.Contains(string(text), word), err
+	}
+}
+
+func moved(path string) string { return strings.TrimSuffix(path, ".md") + "-moved.md" }
 
 func ms(since time.Time) float64 { return time.Since(since).Seconds() * 1000 }
 
