@@ -64,7 +64,7 @@ func TestSameAnswersFromAStore(t *testing.T) {
 	elsewhere := workspace.Selection{Root: t.TempDir(), Rule: workspace.RuleFlag}
 	quantised, exact := open(elsewhere, out), open(elsewhere, options("true"))
 	queries := headings(t, root, 1000)
-	for _, mode := range []retriever.Mode{retriever.Semantic, retriever.Keyword, retriever.Hybrid} {
+	for _, mode := range []retriever.Mode{retriever.Semantic, retriever.Hybrid, retriever.Keyword} {
 		var same, total, equal, equalExact int
 		for _, text := range queries {
 			best := func(w *workspace.Workspace) (ids []string) {

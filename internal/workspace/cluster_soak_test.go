@@ -29,6 +29,7 @@ func TestOutageDuringQueries(t *testing.T) {
 	const queries, stop, start = 1000, 200, 700
 	var outage []time.Duration
 	degraded := 0
+	var returned, back time.Time
 	for i := range queries {
 		switch i {
 		case stop:
@@ -37,6 +38,7 @@ func TestOutageDuringQueries(t *testing.T) {
 			if err := s.Start(); err != nil {
 				t.Fatal(err)
 			}
+			returned = time.Now()
 		}
 		begun := time.Now()
 		a, err := writer.Search(t.Context(), retriever.Query{Text: []string{"login flow", "copy the folder", "token session"}[i%3]})
@@ -51,6 +53,8 @@ func TestOutageDuringQueries(t *testing.T) {
 		}
 		if len(a.Degraded) > 0 {
 			degraded++
+		} else if i >= start && back.IsZero() {
+			back = time.Now()
 		}
 		if i >= stop && i < start {
 			outage = append(outage, took)
@@ -59,8 +63,19 @@ func TestOutageDuringQueries(t *testing.T) {
 	if degraded < start-stop {
 		t.Errorf("%d answers say that vectors are missing, want at least %d", degraded, start-stop)
 	}
+	for back.IsZero() { // the queries were faster than the store
+		a, err := writer.Search(t.Context(), retriever.Query{Text: "login flow"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := time.Now(); len(a.Degraded) == 0 {
+			back = now
+		} else if now.Sub(returned) > 5*time.Second {
+			t.Fatalf("vectors are missing %v after the return of the store, want at most 5 s", now.Sub(returned))
+		}
+	}
 	slices.Sort(outage)
-	t.Logf("%d queries in the outage: p50 %v, p95 %v, longest %v; %d degraded of %d", len(outage), outage[len(outage)/2], outage[len(outage)*95/100], outage[len(outage)-1], degraded, queries)
+	t.Logf("%d queries in the outage: p50 %v, p95 %v, longest %v; %d degraded of %d; vectors were back %v after the store", len(outage), outage[len(outage)/2], outage[len(outage)*95/100], outage[len(outage)-1], degraded, queries, back.Sub(returned).Round(time.Millisecond))
 }
 
 // soakVariable says how long TestTwoServersOneWriter edits and asks.

@@ -22,6 +22,7 @@ import (
 	pb "github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
@@ -104,7 +105,9 @@ func (s *Server) Start() error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	s.address, s.listener = l.Addr().String(), l
-	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.UnaryInterceptor(s.intercept))
+	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.UnaryInterceptor(s.intercept),
+		// The engine's HTTP/2 does not count pings; this one's would end the connection at the third.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
 	pb.RegisterQdrantServer(s.grpc, s)
 	pb.RegisterCollectionsServer(s.grpc, collectionsService{s})
 	pb.RegisterPointsServer(s.grpc, pointsService{s})
