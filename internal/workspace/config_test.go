@@ -82,7 +82,7 @@ roots = ["/etc"]
 func TestReservedKeysAreToldAndNoOther(t *testing.T) {
 	working := []string{
 		"core.token_limit", "core.hash_algo", "parser.ignore_patterns", "parser.extensions", "mcp.search_limit", "mcp.rate_limit",
-		"watcher.enabled", "watcher.debounce_ms", "log.format", "log.level", "security.secret_patterns", "security.extra_patterns",
+		"watcher.enabled", "watcher.debounce_ms", "log.format", "log.level", "store.address", "security.secret_patterns", "security.extra_patterns",
 		"search.semantic_weight", "search.keyword_weight", "search.embedding_cache_max_entries", "search.default_mode",
 	}
 	c := Config{}
