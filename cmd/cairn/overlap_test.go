@@ -68,7 +68,14 @@ func TestSameAnswersFromAStore(t *testing.T) {
 		var same, total, equal, equalExact int
 		for _, text := range queries {
 			best := func(w *workspace.Workspace) (ids []string) {
-				a, err := w.Search(t.Context(), retriever.Query{Text: text, Mode: mode, Limit: 10})
+				query := retriever.Query{Text: text, Mode: mode, Limit: 10}
+				a, err := w.Search(t.Context(), query)
+				for range 10 { // the fake compares with all there is, which may take a busy machine longer than a search waits
+					if !workspace.StoreAway(err) && (err != nil || !slices.Contains(a.Degraded, "vectors")) {
+						break
+					}
+					a, err = w.Search(t.Context(), query)
+				}
 				if err != nil || slices.Contains(a.Degraded, "vectors") {
 					t.Fatalf("%q: %v, want an answer with vectors", text, err)
 				}
@@ -116,7 +123,9 @@ func headings(t *testing.T, root string, n int) (queries []string) {
 		}
 		for _, s := range markdown.Parse(path, text, nil).Sections {
 			if s.Level > 1 && len(s.Trail) > 1 {
-				queries = append(queries, plain(s.Trail[0]+" "+s.Trail[len(s.Trail)-1]))
+				if q := plain(s.Trail[0] + " " + s.Trail[len(s.Trail)-1]); len(q) < 120 {
+					queries = append(queries, q)
+				}
 			}
 		}
 		return nil

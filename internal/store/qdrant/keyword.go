@@ -26,7 +26,9 @@ import (
 // Three things differ from the index on disk. The average length of chunks is
 // inside the weights: it is kept while the true one is near, and all weights are
 // made again from the texts when it has moved too far. Document frequencies are
-// those of a shard. And there is no dictionary, so a fuzzy query finds nothing.
+// those of a shard. And there is no dictionary, so a fuzzy query finds nothing: a
+// server without an index of words of its own does not put misspelt words right,
+// but finds what is meant by its vectors; whoever has the files does.
 //
 // Phrases and exclusions are checked on the chunks that come back, which is why
 // a chunk's text lies in the payload too.
