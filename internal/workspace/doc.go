@@ -13,4 +13,11 @@
 //	.cairn/index/sock        the owner's Unix socket
 //
 // The stores' own files lie beside them.
+//
+// # A store that is shared
+//
+// With Options.Store the index, the catalogue of tools and what is learnt from use
+// are on a server that many processes share: see internal/store/qdrant for the
+// first and internal/store/shared for the others. One process at a time writes
+// documents, under a lease; any may import tools and learn.
 package workspace

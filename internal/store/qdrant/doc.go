@@ -10,7 +10,10 @@
 //	NAME-G            one point a chunk: its vector, quantised to int8
 //	NAME-words-G      one point a chunk: its BM25 term weights as a sparse vector
 //	NAME-documents-G  documents and their texts, without vectors
-//	NAME-records      records, without vectors: see Records
+//	NAME-records      records, without vectors: see Records. The state of the
+//	                  index, the writer's lease, the catalogue of tools, what
+//	                  is learnt from use, and vectors of tools, each under the
+//	                  digest of its text
 //
 // NAME, NAME-words and NAME-documents are aliases of one generation. A new one
 // is built beside it and all aliases are moved in one operation.
