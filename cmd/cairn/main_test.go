@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -123,11 +122,11 @@ func TestUnwritableFolder(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command(cairn, append(args, "-C", root)...)
 		cmd.Dir = top
-		var said answered
-		cmd.Stdout, cmd.Stderr = &said, &said
+		var out answered
+		cmd.Stdout, cmd.Stderr = &out, &out
 		if stdin != "" { // the input ends when the answer is there: a server that has little time then may cancel it
 			var in io.Reader
-			in, said.in = io.Pipe()
+			in, out.in = io.Pipe()
 			cmd.Stdin, cmd.WaitDelay = io.MultiReader(strings.NewReader(stdin), in), time.Second
 		}
 		if os.Getuid() == 0 { // who may write anywhere
@@ -137,8 +136,8 @@ func TestUnwritableFolder(t *testing.T) {
 		if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 			t.Fatal(err)
 		}
-		if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(said.String(), want) {
-			t.Errorf("cairn %s: exit %d, %s\nwant exit %d and %q", strings.Join(args, " "), got, said.String(), code, want)
+		if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(out.said.String(), want) {
+			t.Errorf("cairn %s: exit %d, %s\nwant exit %d and %q", strings.Join(args, " "), got, out.said.String(), code, want)
 		}
 	}
 	permit(readable, readable)
@@ -200,14 +199,13 @@ func others(t *testing.T) (dir, cairn string) {
 // answered keeps what a server says, and ends its input when it has answered
 // the request 1.
 type answered struct {
-	bytes.Buffer
-	in *io.PipeWriter // nil without an input
+	said strings.Builder
+	in   *io.PipeWriter // nil without an input
 }
 
 func (a *answered) Write(p []byte) (int, error) {
-	n, err := a.Buffer.Write(p)
-	if a.in != nil && strings.Contains(a.String(), `"id":1`) {
+	if a.said.Write(p); a.in != nil && strings.Contains(a.said.String(), `"id":1`) {
 		a.in.Close()
 	}
-	return n, err
+	return len(p), nil
 }
