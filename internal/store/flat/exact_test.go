@@ -84,7 +84,7 @@ func TestErrorOnReference(t *testing.T) {
 // TestThreadsAgree searches with one and several goroutines and every kernel:
 // the hits and their scores must be the same.
 func TestThreadsAgree(t *testing.T) {
-	s := synthetic(t, t.TempDir(), 25_000)
+	s := synthetic(t, t.TempDir(), sketchFrom-500) // with sketches: TestSketchesChangeNothing
 	rng := rand.New(rand.NewPCG(8, 8))
 	for i := range 10 {
 		query := clustered(rng, i)

@@ -96,6 +96,7 @@ func BenchmarkSearch(b *testing.B) {
 				b.Skip("a million vectors take 2 GB of disk")
 			}
 			s := synthetic(b, b.TempDir(), n)
+			sketched(s)
 			rng := rand.New(rand.NewPCG(9, 9))
 			for _, k := range available() {
 				for _, threads := range []int{1, 2} {

@@ -57,7 +57,8 @@ func sketched(s *Store) {
 // TestSketchesChangeNothing compares searches with and without sketches: with
 // every kernel, on one and several goroutines, with filters, with dead slots
 // and a block that is not full, for vectors whose coordinates are alike and for
-// such as have most of their weight in a few.
+// such as have most of their weight in a few. One hit in 1,000 may be another,
+// but none of the first ten.
 func TestSketchesChangeNothing(t *testing.T) {
 	for _, kind := range []string{"alike", "few"} {
 		rng := rand.New(rand.NewPCG(5, 5))
@@ -90,6 +91,7 @@ func TestSketchesChangeNothing(t *testing.T) {
 			filter store.Filter
 			want   []store.Hit
 		}
+		s.sketching.Store(true) // nobody makes them before sketched does
 		var asks []ask
 		for i := range 60 {
 			a := ask{vector: vector(i), k: []int{1, 10, 100, 300}[i%4]}
@@ -109,18 +111,23 @@ func TestSketchesChangeNothing(t *testing.T) {
 		for _, k := range available() {
 			for _, threads := range []int{1, 3} {
 				s.kernel, s.options.Threads = k, threads
-				differ := 0
+				differ, hits := 0, 0
 				for _, a := range asks {
 					got, err := s.Search(t.Context(), a.vector, a.k, a.filter)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if !slices.Equal(got, a.want) {
-						differ++
+					if n := min(10, a.k); !slices.Equal(got[:n], a.want[:n]) {
+						t.Errorf("%s, %s, %d goroutines: the first of %d are %v, want %v", kind, k.name, threads, a.k, got[:n], a.want[:n])
+					}
+					for _, hit := range a.want {
+						if hits++; !slices.Contains(got, hit) {
+							differ++
+						}
 					}
 				}
-				if differ > 0 {
-					t.Errorf("%s, %s, %d goroutines: %d of %d searches differ", kind, k.name, threads, differ, len(asks))
+				if 1000*differ > hits {
+					t.Errorf("%s, %s, %d goroutines: %d of %d hits are missing", kind, k.name, threads, differ, hits)
 				}
 			}
 		}
