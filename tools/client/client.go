@@ -162,7 +162,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 
 // noServer says what to do about a command that does not speak the protocol.
 func noServer(err error) error {
-	if s := err.Error(); errors.Is(err, io.EOF) || strings.HasSuffix(s, "EOF") {
+	if s := err.Error(); errors.Is(err, io.EOF) || strings.HasSuffix(s, "EOF") || strings.Contains(s, "broken pipe") || strings.Contains(s, "client is closing") {
 		return errors.New("it ended before it answered; run it by itself to see why, it has to serve MCP on standard input and output")
 	} else if strings.Contains(s, "invalid character") {
 		return errors.New("it wrote something else than MCP; standard output must carry the protocol alone")
