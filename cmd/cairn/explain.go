@@ -6,8 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -31,30 +29,11 @@ the folder open, the server does it, with what it has in memory.`,
   cairn explain --mode keyword --candidates 3 'retry_after_seconds'
   cairn explain --json --max-tokens 2000 backup`,
 	}
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		query := strings.TrimSpace(strings.Join(args, " "))
-		if query == "" {
-			return usage(`want a query, as in: cairn explain "how do I rotate a token"`)
-		}
-		if n := utf8.RuneCountInString(query); n > retriever.MaxQuery {
-			return usage("the query has %d characters, want at most %d", n, retriever.MaxQuery)
-		}
-		if _, err := retriever.ParseMode(f.mode); err != nil {
-			return usage("--mode: %w", err)
-		}
-		return inRange(cmd, bounds{"limit", 1, retriever.MaxLimit}, bounds{"max-tokens", retriever.MinBudget, noBound}, bounds{"candidates", 1, retriever.WayLimit})
-	}
+	fs := f.add(cmd, bounds{"candidates", 1, retriever.WayLimit})
 	cmd.RunE = a.command(func(ctx context.Context, args []string) error {
 		return a.explain(ctx, strings.Join(args, " "), f, candidates)
 	})
-	fs := cmd.Flags()
-	fs.StringVar(&f.mode, "mode", "", "hybrid, keyword or semantic (default: the configuration's, hybrid)")
-	fs.IntVar(&f.limit, "limit", 0, "most results, 1 to 50 (default: the configuration's, 10)")
-	fs.IntVar(&f.maxTokens, "max-tokens", 0, "include the sections' text, within this many tokens")
-	fs.StringSliceVar(&f.context, "context", nil, "documents and tools in use, which make what was used with them rank higher")
-	fs.StringVar(&f.pathPart, "path", "", "only documents below this path")
 	fs.IntVar(&candidates, "candidates", 10, "how many of each list to show, 1 to 100")
-	fs.DurationVar(&f.wait, "wait", 30*time.Second, "longest wait for vectors when the folder is indexed first")
 	a.model.add(cmd)
 	return cmd
 }

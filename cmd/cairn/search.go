@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"cairn/internal/store"
 	"cairn/internal/workspace"
@@ -32,12 +33,33 @@ func (a *app) searchCommand() *cobra.Command {
   cairn search --mode keyword 'retry_after_seconds'
   cairn search --json --limit 3 --max-tokens 2000 backup`,
 	}
+	fs := f.add(cmd)
+	cmd.RunE = a.command(func(ctx context.Context, args []string) error {
+		return a.search(ctx, strings.Join(args, " "), f)
+	})
+	fs.BoolVar(&f.explain, "explain", false, "show the components of each score")
+	fs.StringVar(&f.cursor, "cursor", "", "continue an earlier answer (its next_cursor)")
+	fs.StringSliceVar(&f.tags, "tag", nil, "only documents with any of these tags")
+	fs.StringVar(&f.priority, "priority", "", "only documents of this priority")
+	fs.StringVar(&f.assignee, "assignee", "", "only documents of this assignee")
+	a.model.add(cmd)
+	return cmd
+}
+
+// add gives a command that searches the flags of every search, and has its
+// arguments checked: all is checked before the folder is opened, which may index it.
+func (f *searchFlags) add(cmd *cobra.Command, more ...bounds) *pflag.FlagSet {
 	fs := cmd.Flags()
-	// Everything is checked before the folder is opened, which may index it.
+	fs.StringVar(&f.mode, "mode", "", "hybrid, keyword or semantic (default: the configuration's, hybrid)")
+	fs.IntVar(&f.limit, "limit", 0, "most results, 1 to 50 (default: the configuration's, 10)")
+	fs.IntVar(&f.maxTokens, "max-tokens", 0, "include the sections' text, within this many tokens")
+	fs.StringSliceVar(&f.context, "context", nil, "documents and tools in use, which make what was used with them rank higher")
+	fs.StringVar(&f.pathPart, "path", "", "only documents below this path")
+	fs.DurationVar(&f.wait, "wait", 30*time.Second, "longest wait for vectors when the folder is indexed first")
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		query := strings.TrimSpace(strings.Join(args, " "))
 		if query == "" {
-			return usage(`want a query, as in: cairn search "how do I rotate a token"`)
+			return usage(`want a query, as in: cairn %s "how do I rotate a token"`, cmd.Name())
 		}
 		if n := utf8.RuneCountInString(query); n > retriever.MaxQuery {
 			return usage("the query has %d characters, want at most %d", n, retriever.MaxQuery)
@@ -45,24 +67,9 @@ func (a *app) searchCommand() *cobra.Command {
 		if _, err := retriever.ParseMode(f.mode); err != nil {
 			return usage("--mode: %w", err)
 		}
-		return inRange(cmd, bounds{"limit", 1, retriever.MaxLimit}, bounds{"max-tokens", retriever.MinBudget, noBound})
+		return inRange(cmd, append([]bounds{{"limit", 1, retriever.MaxLimit}, {"max-tokens", retriever.MinBudget, noBound}}, more...)...)
 	}
-	cmd.RunE = a.command(func(ctx context.Context, args []string) error {
-		return a.search(ctx, strings.Join(args, " "), f)
-	})
-	fs.StringVar(&f.mode, "mode", "", "hybrid, keyword or semantic (default: the configuration's, hybrid)")
-	fs.IntVar(&f.limit, "limit", 0, "most results, 1 to 50 (default: the configuration's, 10)")
-	fs.IntVar(&f.maxTokens, "max-tokens", 0, "include the sections' text, within this many tokens")
-	fs.BoolVar(&f.explain, "explain", false, "show the components of each score")
-	fs.StringVar(&f.cursor, "cursor", "", "continue an earlier answer (its next_cursor)")
-	fs.StringSliceVar(&f.context, "context", nil, "documents and tools in use, which make what was used with them rank higher")
-	fs.StringSliceVar(&f.tags, "tag", nil, "only documents with any of these tags")
-	fs.StringVar(&f.priority, "priority", "", "only documents of this priority")
-	fs.StringVar(&f.assignee, "assignee", "", "only documents of this assignee")
-	fs.StringVar(&f.pathPart, "path", "", "only documents below this path")
-	fs.DurationVar(&f.wait, "wait", 30*time.Second, "longest wait for vectors when the folder is indexed first")
-	a.model.add(cmd)
-	return cmd
+	return fs
 }
 
 // query fills in what was not given from the configuration.
