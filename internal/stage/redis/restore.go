@@ -81,22 +81,28 @@ func (s *Store) adopt(ctx context.Context, ids ...string) error {
 // reconcile adopts what the archive has unfinished and Redis lacks.
 func (s *Store) reconcile(ctx context.Context) error {
 	return s.unfinished(ctx, func(ids []string) error {
-		found, err := s.client.MGet(ctx, taskKeys(ids)...).Result()
-		if err != nil {
-			return s.fail(err)
-		}
-		var missing []string
-		for i, text := range found {
-			if text == nil {
-				missing = append(missing, ids[i])
-			}
-		}
-		if len(missing) == 0 {
-			return nil
+		missing, err := s.missing(ctx, s.client, ids)
+		if err != nil || len(missing) == 0 {
+			return err
 		}
 		s.log.Info("bringing tasks back from the archive", "tasks", len(missing))
 		return s.adopt(ctx, missing...)
 	})
+}
+
+// missing returns those of ids that Redis does not have.
+func (s *Store) missing(ctx context.Context, c redis.Cmdable, ids []string) ([]string, error) {
+	found, err := c.MGet(ctx, taskKeys(ids)...).Result()
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	var missing []string
+	for i, text := range found {
+		if text == nil {
+			missing = append(missing, ids[i])
+		}
+	}
+	return missing, nil
 }
 
 func taskKeys(ids []string) []string {
@@ -158,18 +164,9 @@ func (s *Store) holding(ctx context.Context, token string, keys []string, fn fun
 // Their jobs are sent again at once: who had one may have been told that it is over.
 func (s *Store) restore(ctx context.Context, token string, ids []string) (n int, err error) {
 	err = s.holding(ctx, token, taskKeys(ids), func(tx *redis.Tx) error {
-		found, err := tx.MGet(ctx, taskKeys(ids)...).Result()
-		if err != nil {
-			return s.fail(err)
-		}
-		var missing []string
-		for i, text := range found {
-			if text == nil {
-				missing = append(missing, ids[i])
-			}
-		}
-		if len(missing) == 0 {
-			return nil
+		missing, err := s.missing(ctx, tx, ids)
+		if err != nil || len(missing) == 0 {
+			return err
 		}
 		list, err := s.archive.Resume(ctx, time.Now(), missing...)
 		if err != nil {
