@@ -55,25 +55,13 @@ func TestStageChaos(t *testing.T) {
 		c.checkFile()
 	})
 	t.Run("Servers", func(t *testing.T) {
-		c, s := newChaos(t), startServices(t)
-		c.env = append(c.env, "CAIRN_REDIS="+s.redis, "CAIRN_POSTGRES="+s.postgres, "CAIRN_AMQP="+s.amqp)
-		c.open = s.open
-		c.run("serve", "--addr", c.addr, "--no-rate-limit", "--workers", "-1", "--remote-reasoning")
-		for range 3 {
-			c.run("worker")
-		}
+		c, _ := onServers(t)
 		c.load()
 		c.kill(kills)
 		c.finish()
 	})
 	t.Run("Outages", func(t *testing.T) {
-		c, s := newChaos(t), startServices(t)
-		c.env = append(c.env, "CAIRN_REDIS="+s.redis, "CAIRN_POSTGRES="+s.postgres, "CAIRN_AMQP="+s.amqp)
-		c.open = s.open
-		c.run("serve", "--addr", c.addr, "--no-rate-limit", "--workers", "-1", "--remote-reasoning")
-		for range 3 {
-			c.run("worker")
-		}
+		c, s := onServers(t)
 		c.load()
 		for _, name := range []string{"redis", "postgres", "rabbitmq"} {
 			c.pause(5 * time.Second)
@@ -99,6 +87,18 @@ func TestStageChaos(t *testing.T) {
 			return true
 		})
 	})
+}
+
+// onServers runs a server and three workers over Redis, Postgres and RabbitMQ.
+func onServers(t *testing.T) (*chaos, *services) {
+	c, s := newChaos(t), startServices(t)
+	c.env = append(c.env, "CAIRN_REDIS="+s.redis, "CAIRN_POSTGRES="+s.postgres, "CAIRN_AMQP="+s.amqp)
+	c.open = s.open
+	c.run("serve", "--addr", c.addr, "--no-rate-limit", "--workers", "-1", "--remote-reasoning")
+	for range 3 {
+		c.run("worker")
+	}
+	return c, s
 }
 
 // chaos is a set of processes on one folder, and the tasks they were given.
