@@ -28,6 +28,13 @@ func quantise(codes []byte, v []float32) (scale float32) {
 	return top / 127
 }
 
+// dequantise writes the numbers that codes stand for, len(v) of them.
+func dequantise(v []float32, codes []byte, scale float32) {
+	for i, c := range codes[:len(v)] {
+		v[i] = float32(int(c)-codeZero) * scale
+	}
+}
+
 // query is a quantised query in the forms the kernels take, padded with zeros
 // to the stride, so that what a code is padded with does not count.
 type query struct {

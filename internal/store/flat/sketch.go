@@ -86,24 +86,21 @@ func newSketchQuery(v []float32, stride int, scale float32) *sketchQuery {
 func newSketch(b *block, dim, stride int, k kernel) *sketch {
 	words := stride / 64
 	s := &sketch{signs: make([]uint64, blockLen*words), centre: make([]byte, stride)}
-	row := func(i int) ([]byte, float32) { return b.codes[i*stride:][:dim], b.scale[i] }
-	centre := make([]float32, dim)
+	centre, vector := make([]float32, dim), make([]float32, dim)
 	for i := range blockLen {
-		codes, scale := row(i)
-		for j, c := range codes {
-			centre[j] += float32(int(c)-codeZero) * scale / blockLen
+		dequantise(vector, b.codes[i*stride:], b.scale[i])
+		for j, x := range vector {
+			centre[j] += x / blockLen
 		}
 	}
 	s.scale = quantise(s.centre, centre)
-	for j := range centre { // what is rounded off becomes part of the residuals
-		centre[j] = float32(int(s.centre[j])-codeZero) * s.scale
-	}
+	dequantise(centre, s.centre, s.scale) // what is rounded off becomes part of the residuals
 	for i := range blockLen {
-		codes, scale := row(i)
+		dequantise(vector, b.codes[i*stride:], b.scale[i])
 		signs := s.signs[i/lanes*lanes*words+i%lanes:]
 		var l1, l2 float32
-		for j, c := range codes {
-			r := float32(int(c)-codeZero)*scale - centre[j]
+		for j, x := range vector {
+			r := x - centre[j]
 			bits := math.Float32bits(r)
 			signs[j/64*lanes] |= uint64(^bits>>31) << (j % 64)
 			l1 += math.Float32frombits(bits &^ (1 << 31))
@@ -125,23 +122,20 @@ func (s *sketch) calibrate(b *block, dim, stride int, k kernel) {
 	const asked = 4
 	var sum float64
 	n := 0
-	v := make([]float32, dim)
+	v, estimates := make([]float32, dim), make([]float32, blockLen)
 	dots, sums := make([]int32, blockLen), make([]int32, blockLen)
 	for i := 0; i < blockLen; i += blockLen / asked {
-		for j, c := range b.codes[i*stride:][:dim] {
-			v[j] = float32(int(c)-codeZero) * b.scale[i]
-		}
+		dequantise(v, b.codes[i*stride:], b.scale[i])
 		q := newQuery(v, stride)
 		sq := newSketchQuery(v, stride, q.scale)
-		centre := s.score(q)
 		k.dots(dots, b.codes, q, stride)
 		k.sums(sums, s.signs, sq.planes)
+		s.estimate(estimates, sums, sq, s.score(q))
 		for m := range blockLen {
 			if m == i || s.sigma[m] == 0 {
 				continue
 			}
-			estimate := centre + s.factor[m]*(sq.slope*float32(sums[m])+sq.offset)
-			e := float64((estimate-float32(dots[m]-q.bias)*b.scale[m])*sketchMargin) / float64(sq.spread*s.sigma[m])
+			e := float64((estimates[m]-float32(dots[m]-q.bias)*b.scale[m])*sketchMargin) / float64(sq.spread*s.sigma[m])
 			sum += e * e
 			n++
 		}
