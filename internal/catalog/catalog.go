@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -306,21 +307,12 @@ func advance(tx *kv.Tx) error {
 // CopyTo makes the catalogue that of another database too: all its sources take
 // the place of what is there. An empty catalogue is not copied.
 func (c *Catalog) CopyTo(other *Catalog) error {
-	type entry struct{ key, value []byte }
-	var tools, sources []entry
-	err := c.db.View(func(tx *kv.Tx) error {
-		tools, sources = nil, nil
-		for bucket, list := range map[string]*[]entry{toolsBucket: &tools, sourcesBucket: &sources} {
-			b, err := tx.Bucket(bucket)
-			if err != nil {
-				return err
-			}
-			b.ForEach(func(key, value []byte) bool {
-				*list = append(*list, entry{bytes.Clone(key), bytes.Clone(value)})
-				return true
-			})
+	var tools, sources []kv.Entry
+	err := c.db.View(func(tx *kv.Tx) (err error) {
+		if tools, err = tx.Entries(toolsBucket); err == nil {
+			sources, err = tx.Entries(sourcesBucket)
 		}
-		return nil
+		return err
 	})
 	if err != nil || len(sources) == 0 {
 		return err
@@ -329,25 +321,14 @@ func (c *Catalog) CopyTo(other *Catalog) error {
 	// next one has to be larger than all.
 	newest := uint64(0)
 	for _, e := range append(slices.Clone(tools), sources...) {
-		if len(e.value) < 8 {
+		if len(e.Value) < 8 {
 			return errRecord
 		}
-		newest = max(newest, binary.BigEndian.Uint64(e.value))
+		newest = max(newest, binary.BigEndian.Uint64(e.Value))
 	}
 	return other.db.Update(func(tx *kv.Tx) error {
-		for bucket, list := range map[string][]entry{toolsBucket: tools, sourcesBucket: sources} {
-			if err := tx.Drop(bucket); err != nil {
-				return err
-			}
-			b, err := tx.Bucket(bucket)
-			if err != nil {
-				return err
-			}
-			for _, e := range list {
-				if err := b.Put(e.key, e.value); err != nil {
-					return err
-				}
-			}
+		if err := errors.Join(tx.Replace(toolsBucket, tools), tx.Replace(sourcesBucket, sources)); err != nil {
+			return err
 		}
 		b, err := tx.Bucket(toolsBucket)
 		if err != nil {

@@ -56,6 +56,40 @@ func (t *Tx) Drop(name string) error {
 	return nil
 }
 
+// Entry is a key with its value.
+type Entry struct{ Key, Value []byte }
+
+// Entries returns copies of all that a bucket holds, in the order of the keys.
+func (t *Tx) Entries(bucket string) ([]Entry, error) {
+	b, err := t.Bucket(bucket)
+	if err != nil {
+		return nil, err
+	}
+	var list []Entry
+	b.ForEach(func(key, value []byte) bool {
+		list = append(list, Entry{bytes.Clone(key), bytes.Clone(value)})
+		return true
+	})
+	return list, nil
+}
+
+// Replace makes a bucket hold list and nothing else.
+func (t *Tx) Replace(bucket string, list []Entry) error {
+	if err := t.Drop(bucket); err != nil {
+		return err
+	}
+	b, err := t.Bucket(bucket)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if err := b.Put(e.Key, e.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Buckets returns the names of all buckets, sorted.
 func (t *Tx) Buckets() []string {
 	if t.image != nil {
