@@ -26,16 +26,7 @@ import (
 // TestBrowser uses the pages in a real Chromium, at the width of a desk and of
 // a phone: nothing may be logged as an error, and nothing asked of another host.
 func TestBrowser(t *testing.T) {
-	var program string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		t.Skip("no Chromium on this machine")
-	}
+	browser := chromium(t)
 	pages, _ := folder(t, taught)
 	empty, _ := folder(t)
 	mux := http.NewServeMux()
@@ -49,15 +40,6 @@ func TestBrowser(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true))
-	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	defer stop()
-	browser, closeBrowser := chromedp.NewContext(allocator)
-	defer closeBrowser()
-	if err := chromedp.Run(browser); err != nil {
-		t.Skipf("Chromium does not start here: %v", err)
-	}
 	shots := os.Getenv("CAIRN_SCREENSHOTS")
 	for _, screen := range []struct {
 		name          string
@@ -117,7 +99,7 @@ func TestBrowser(t *testing.T) {
 			run("back", chromedp.NavigateBack(), chromedp.WaitVisible("a.hit"), text("a.hit", "Part two"))
 			run("filters", at("/?q=token"), text("#results", "Rotate"), chromedp.SendKeys("input[name=in]", "other"+kb.Enter), poll(`!document.querySelector("#results").textContent.includes("Rotate")`), text(".count", "document"))
 			run("outline", at("/doc?path=other.md"), chromedp.Click(`.outline a[href="#part-two"]`, chromedp.ByQuery), poll(`location.hash === "#part-two"`))
-			run("copy", at("/doc?path=other.md"), chromedp.Click("button.copy", chromedp.ByQuery), text("#said", "other.md"))
+			run("copy", at("/doc?path=other.md"), chromedp.Click("button.copy", chromedp.ByQuery), text(".said", "other.md"))
 			run("hostile", at("/doc?path=hostile.md"), text("h2", "Rotate a token"))
 			run("tasks", at("/tasks"), text(".board", "Paint it"), text(".board", "Draw a plan"), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery))
 			run("card", chromedp.Click(`.graph a`, chromedp.ByQuery), chromedp.WaitVisible("article.document"), text(".where", "aaa111.md"))
@@ -128,7 +110,7 @@ func TestBrowser(t *testing.T) {
 			run("index", at("/index"), text("dl", "ready"), chromedp.WaitVisible("polyline", chromedp.ByQuery), text("main", "Skipped"), text("main", "95 % within"))
 			var before, after string
 			const paper = `getComputedStyle(document.body).backgroundColor`
-			run("theme", chromedp.Evaluate(paper, &before), chromedp.Click("#theme"), poll(`["dark","light"].includes(document.documentElement.dataset.theme)`), chromedp.Evaluate(paper, &after))
+			run("theme", chromedp.Evaluate(paper, &before), chromedp.Click(".theme"), poll(`["dark","light"].includes(document.documentElement.dataset.theme)`), chromedp.Evaluate(paper, &after))
 			if before == after {
 				t.Errorf("the theme leaves the background %s", before)
 			}
@@ -161,6 +143,31 @@ func TestBrowser(t *testing.T) {
 			}
 		})
 	}
+}
+
+// chromium starts a browser that ends with the test, and skips where none is.
+func chromium(t *testing.T) context.Context {
+	t.Helper()
+	var program string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		t.Skip("no Chromium on this machine")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true))
+	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	browser, closeBrowser := chromedp.NewContext(allocator)
+	t.Cleanup(closeBrowser)
+	if err := chromedp.Run(browser); err != nil {
+		t.Skipf("Chromium does not start here: %v", err)
+	}
+	return browser
 }
 
 // poll waits until an expression is true. A page that goes away meanwhile takes

@@ -25,12 +25,12 @@ import (
 const maxPage = 60_000
 
 type docPage struct {
-	Path, DocTitle string
-	Outline        []heading
-	HTML           template.HTML
-	Plain          string // what is no Markdown
-	Tokens         int
-	Next           string
+	Path, Heading string // Heading is "" where HTML has the page's one h1
+	Outline       []heading
+	HTML          template.HTML
+	Plain         string // what is no Markdown
+	Tokens        int
+	Next          string
 }
 
 type heading struct {
@@ -46,9 +46,12 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	p := &docPage{Path: reading.Path, DocTitle: reading.Title, Tokens: reading.Tokens, Next: reading.Next}
+	p := &docPage{Path: reading.Path, Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next}
 	if markdown.FormatOf(reading.Path) == markdown.Markdown {
-		p.HTML, p.Outline = render(h.options.Prefix(r), reading.Path, []byte(reading.Content))
+		var titled bool
+		if p.HTML, p.Outline, titled = render(h.options.Prefix(r), reading.Path, []byte(reading.Content)); titled {
+			p.Heading = ""
+		}
 	} else {
 		p.Plain = reading.Content
 	}
@@ -69,24 +72,37 @@ var sanitiser = func() *bluemonday.Policy {
 	return p
 }()
 
+// usable lets the keyboard reach what scrolls, and gives the boxes of task
+// lists names. In what the sanitiser returns no text looks like a tag.
+var usable = strings.NewReplacer(
+	"<pre>", `<pre tabindex="0" role="group" aria-label="Code">`,
+	"<table>", `<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
+	"</table>", "</table></div>",
+	`<input checked="" disabled="" type="checkbox">`, `<input checked="" disabled="" type="checkbox" aria-label="done">`,
+	`<input disabled="" type="checkbox">`, `<input disabled="" type="checkbox" aria-label="to do">`,
+)
+
 // render returns Markdown as sanitised HTML, with the anchors that searching
-// and reading use, and its headings.
-func render(prefix, name string, source []byte) (template.HTML, []heading) {
+// and reading use, its headings, and whether just one of them is of level 1,
+// as a page wants. Where several are, all go down a level, below the page's own.
+func render(prefix, name string, source []byte) (_ template.HTML, outline []heading, titled bool) {
 	ids := &anchors{used: map[string]int{}}
 	context := parser.NewContext(parser.WithIDs(ids))
 	front := markdown.ReadFrontMatter(source)
 	source = source[front.End:]
 	root := converter.Parser().Parse(text.NewReader(source), parser.WithContext(context))
-	var outline []heading
+	var headings []*ast.Heading
+	titles := 0
 	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // our own function never fails
 		if !entering {
 			return ast.WalkContinue, nil
 		}
 		switch n := n.(type) {
 		case *ast.Heading:
-			id, _ := n.AttributeString("id")
-			anchor, _ := id.([]byte)
-			outline = append(outline, heading{n.Level, plainText(n, source), string(anchor)})
+			headings = append(headings, n)
+			if n.Level == 1 {
+				titles++
+			}
 		case *ast.Link:
 			n.Destination = []byte(link(prefix, name, string(n.Destination)))
 		case *ast.Image:
@@ -94,11 +110,19 @@ func render(prefix, name string, source []byte) (template.HTML, []heading) {
 		}
 		return ast.WalkContinue, nil
 	})
+	for _, n := range headings {
+		if titles > 1 {
+			n.Level = min(n.Level+1, 6)
+		}
+		id, _ := n.AttributeString("id")
+		anchor, _ := id.([]byte)
+		outline = append(outline, heading{n.Level, plainText(n, source), string(anchor)})
+	}
 	var b bytes.Buffer
 	if err := converter.Renderer().Render(&b, source, root); err != nil {
-		return template.HTML("<pre>" + template.HTMLEscapeString(string(source)) + "</pre>"), nil
+		return template.HTML("<pre>" + template.HTMLEscapeString(string(source)) + "</pre>"), nil, false
 	}
-	return template.HTML(sanitiser.SanitizeBytes(b.Bytes())), outline
+	return template.HTML(usable.Replace(string(sanitiser.SanitizeBytes(b.Bytes())))), outline, titles == 1
 }
 
 func plainText(n ast.Node, source []byte) string {

@@ -41,6 +41,43 @@ Rotate the <b>token</b> of ` + "`a<b`" + `. See [another](other.md#part-two), [o
 Again.
 `
 
+// kinds has what Markdown has, and headings that are called as parts of the page.
+const kinds = `---
+title: Every kind of thing
+tags: [kinds]
+---
+# Main
+
+Plain, *slanted*, **bold**, ~~struck~~ and ` + "`code`" + `, a [link](other.md), a https://example.com address.
+
+- a list
+  1. in a list
+- [ ] to do
+- [x] done
+
+> A quotation with a [link](#said).
+
+| one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve |
+|:----|----:|-------|------|------|-----|-------|-------|------|-----|--------|--------|
+| a table | that is | wider than | a telephone | can be | scrolled | by | the | keyboard | as | any | other |
+
+` + "```go\nfunc main() { println(\"a line that is longer than a telephone is wide, and cannot be broken\") }\n```" + `
+
+---
+
+# Said
+
+### Deep
+
+###### Deepest
+
+<details><summary>More</summary>
+
+Folded.
+
+</details>
+`
+
 const catalogue = `[
 {"name": "read_file", "server": "files", "description": "Read the text of a file.", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}, "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}},
 {"name": "translate", "server": "words", "description": "Translate a text into another language.", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}, "outputSchema": {"type": "object", "properties": {"translation": {"type": "string"}}}},
@@ -72,6 +109,9 @@ func folder(t *testing.T, fill ...func(*testing.T, *workspace.Toolbox)) (*Handle
 	for name, text := range map[string]string{
 		"hostile.md":             hostile,
 		"other.md":               "# Other\n\nText of the other one.\n\n## Part two\n\nThe second part tells how to revoke a key.\n",
+		"kinds.md":               kinds,
+		"untitled.md":            "Text without any heading.\n",
+		"notes.txt":              "Text that is no Markdown.\n",
 		".cairn/cards/aaa111.md": "---\nid: aaa111\ntitle: Build the <wall>\nstatus: todo\npriority: high\n---\n",
 		".cairn/cards/bbb222.md": "---\nid: bbb222\ntitle: Paint it\nstatus: todo\ndepends_on: [aaa111]\n---\n",
 		".cairn/cards/ccc333.md": "---\nid: ccc333\ntitle: Draw a plan\nstatus: done\n---\n",
@@ -146,6 +186,8 @@ func TestPages(t *testing.T) {
 		{"/?q=" + strings.Repeat("x", 300), 200, []string{`role="alert"`}},
 		{"/?q=revoke&in=nowhere/", 200, []string{"0 documents"}},
 		{"/doc?path=other.md", 200, []string{`<h2 id="part-two">Part two</h2>`, `href="#part-two"`}},
+		{"/doc?path=kinds.md", 200, []string{"<h1>Every kind of thing</h1>", `<h2 id="main">Main</h2>`, `<h6 id="deepest">`, `<pre tabindex="0"`, `<div class="wide" tabindex="0"`, `aria-label="done"`, `aria-label="to do"`}},
+		{"/doc?path=untitled.md", 200, []string{"<h1>untitled.md</h1>"}},
 		{"/doc?path=othe.md", 404, []string{"other.md", `role="alert"`}},
 		{"/doc?path=../../etc/passwd", 0, []string{`role="alert"`}},
 		{"/tasks", 200, []string{"Build the &lt;wall&gt;", "can start", "after aaa111", "<svg"}},
@@ -323,7 +365,7 @@ func FuzzRender(f *testing.F) {
 	f.Add([]byte("# a\n\n[x](data:text/html,<script>)"))
 	bad := regexp.MustCompile(`(?i)<script|<iframe|\son[a-z]+=["']|href="(javascript|data|vbscript):`)
 	f.Fuzz(func(t *testing.T, source []byte) {
-		out, _ := render("", "a.md", source)
+		out, _, _ := render("", "a.md", source)
 		if m := bad.FindString(string(out)); m != "" && !bytes.Contains(source, []byte("&lt;")) {
 			t.Errorf("%q in %q", m, out)
 		}

@@ -2,7 +2,7 @@
 // Keys, copying and the theme. Everything else works without a script.
 (() => {
   const root = document.documentElement;
-  const said = (text) => { document.getElementById("said").textContent = text; };
+  const said = (text) => { document.querySelector(".said").textContent = text; };
   try { root.dataset.theme = localStorage.getItem("theme") || ""; } catch { /* storage is off */ }
 
   document.addEventListener("click", async (event) => {
@@ -15,7 +15,7 @@
         said("Copying is not allowed here: " + copy.dataset.copy);
       }
     }
-    if (event.target.closest("#theme")) {
+    if (event.target.closest(".theme")) {
       const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
       root.dataset.theme = dark ? "light" : "dark";
       try { localStorage.setItem("theme", root.dataset.theme); } catch { /* storage is off */ }

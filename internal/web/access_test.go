@@ -1,0 +1,172 @@
+package web
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+//go:embed testdata/audit.js
+var audit string
+
+// audited is what audit.js says of a page.
+type audited struct {
+	Texts, Shapes, Controls int // that were measured
+	Wrong                   []string
+}
+
+// TestAccessible holds every page to WCAG 2.2, AA, as far as a browser can tell,
+// in both colour schemes and at the width of a desk and of a phone.
+func TestAccessible(t *testing.T) {
+	browser := chromium(t)
+	pages, _ := folder(t, taught)
+	empty, _ := folder(t)
+	mux := http.NewServeMux()
+	mux.Handle("/w/notes/", http.StripPrefix("/w/notes", pages))
+	mux.Handle("/w/empty/", http.StripPrefix("/w/empty", empty))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	var measured audited
+	for _, width := range []int64{1280, 360} {
+		for _, scheme := range []string{"light", "dark"} {
+			t.Run(fmt.Sprintf("%s %d", scheme, width), func(t *testing.T) {
+				tab, closeTab := chromedp.NewContext(browser)
+				defer closeTab()
+				tab, cancel := context.WithTimeout(tab, 2*time.Minute)
+				defer cancel()
+				prefers := &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme}
+				if err := chromedp.Run(tab, emulation.SetDeviceMetricsOverride(width, 800, 1, false), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{prefers})); err != nil {
+					t.Fatal(err)
+				}
+				for _, page := range []string{
+					"/w/notes/",
+					"/w/notes/?q=rotate+a+token",
+					"/w/notes/?q=revoke+key&in=nowhere/",
+					"/w/notes/?q=" + fmt.Sprintf("%0300d", 0), // too long
+					"/w/notes/doc?path=other.md",
+					"/w/notes/doc?path=kinds.md",
+					"/w/notes/doc?path=hostile.md",
+					"/w/notes/doc?path=untitled.md",
+					"/w/notes/doc?path=notes.txt",
+					"/w/notes/doc?path=othe.md", // is not there
+					"/w/notes/tasks",
+					"/w/notes/tools?intent=read+a+file,+translate+it+and+send+it+by+mail",
+					"/w/notes/tools?around=mail:send_mail",
+					"/w/empty/tools",
+					"/w/notes/index",
+				} {
+					var a audited
+					var wide bool
+					var nodes []axNode
+					if err := chromedp.Run(tab, chromedp.Navigate(server.URL+page), chromedp.WaitVisible("footer"),
+						chromedp.KeyEvent(kb.Tab), chromedp.Evaluate("("+audit+")()", &a),
+						chromedp.Evaluate(`document.documentElement.scrollWidth > window.innerWidth`, &wide), tree(&nodes)); err != nil {
+						t.Fatalf("%s: %v", page, err)
+					}
+					if wide {
+						t.Errorf("%s: wider than the screen", page)
+					}
+					for _, wrong := range slices.Concat(a.Wrong, wrongNames(nodes)) {
+						t.Errorf("%s: %s", page, wrong)
+					}
+					measured.Texts += a.Texts
+					measured.Shapes += a.Shapes
+					measured.Controls += a.Controls
+				}
+				// What the button for it chooses has the same colours.
+				var chosen bool
+				if err := chromedp.Run(tab, chromedp.Evaluate(`(() => {
+	const colours = () => [...document.styleSheets].flatMap(s => [...s.cssRules]).filter(r => r.selectorText === ":root").flatMap(r => [...r.style]).filter(name => name.startsWith("--")).map(name => getComputedStyle(document.documentElement).getPropertyValue(name)).join();
+	const preferred = colours();
+	document.documentElement.dataset.theme = `+quote(scheme)+`;
+	return preferred.includes("#") && preferred === colours();
+})()`, &chosen)); err != nil || !chosen {
+					t.Errorf("the theme %s, where it is preferred, has other colours when it is chosen (%v)", scheme, err)
+				}
+			})
+		}
+	}
+	t.Logf("%d texts, %d shapes and %d controls measured", measured.Texts, measured.Shapes, measured.Controls)
+	if measured.Texts < 1000 || measured.Shapes < 100 || measured.Controls < 500 {
+		t.Errorf("measured %d texts, %d shapes and %d controls, of which there are more", measured.Texts, measured.Shapes, measured.Controls)
+	}
+}
+
+// axNode is a node of the accessibility tree, which is what a screen reader
+// is told. The package of the protocol refuses properties newer than itself.
+type axNode struct {
+	Ignored    bool    `json:"ignored"`
+	Role       axValue `json:"role"`
+	Name       axValue `json:"name"`
+	Properties []struct {
+		Name  string  `json:"name"`
+		Value axValue `json:"value"`
+	} `json:"properties"`
+}
+
+type axValue struct {
+	Value any `json:"value"`
+}
+
+func (n *axNode) property(name string) any {
+	for _, p := range n.Properties {
+		if p.Name == name {
+			return p.Value.Value
+		}
+	}
+	return nil
+}
+
+func tree(nodes *[]axNode) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		var all struct {
+			Nodes []axNode `json:"nodes"`
+		}
+		err := cdp.Execute(ctx, "Accessibility.getFullAXTree", nil, &all)
+		*nodes = all.Nodes
+		return err
+	})
+}
+
+// wrongNames says what has no name, and which headings and landmarks are
+// missing or there too often.
+func wrongNames(nodes []axNode) (wrong []string) {
+	roles := map[string]int{}
+	titles := 0
+	for _, n := range nodes {
+		if n.Ignored {
+			continue
+		}
+		role, _ := n.Role.Value.(string)
+		name, _ := n.Name.Value.(string)
+		roles[role]++
+		if role == "heading" && n.property("level") == 1.0 {
+			titles++
+		}
+		if (n.property("focusable") == true || role == "image" || role == "navigation") && name == "" {
+			wrong = append(wrong, role+" without a name")
+		}
+	}
+	if titles != 1 {
+		wrong = append(wrong, fmt.Sprintf("%d headings of level 1, want one", titles))
+	}
+	for role, want := range map[string]int{"banner": 1, "main": 1, "contentinfo": 1} {
+		if roles[role] != want {
+			wrong = append(wrong, fmt.Sprintf("%d landmarks %s, want %d", roles[role], role, want))
+		}
+	}
+	if roles["navigation"] == 0 {
+		wrong = append(wrong, "no navigation")
+	}
+	return wrong
+}
