@@ -124,7 +124,9 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		Recorder:    recorder,
 		Listener:    see.calls(nil),
 	})
-	err = server.ServeStdio(ctx, a.stdin, a.stdout)
+	in, unpark := parked(a.stdin)
+	defer unpark()
+	err = server.ServeStdio(ctx, in, a.stdout)
 	closed := make(chan error, 1)
 	go func() {
 		var wg sync.WaitGroup
