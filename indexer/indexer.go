@@ -37,8 +37,8 @@ type Options struct {
 	Chunk *ChunkOptions
 	// Parallel is the number of files read and parsed at a time; 0 is GOMAXPROCS.
 	Parallel int
-	// BatchTexts is the number of texts given to the encoder at a time; 0 is 32
-	// for each processor, at least 64.
+	// BatchTexts is the most texts given to the encoder at a time; 0 is 128
+	// for each processor, at least 256. Fewer are given while they take long.
 	BatchTexts int
 	// WindowChunks is the number of chunks sorted by length together; 0 is 4096.
 	WindowChunks int
@@ -75,7 +75,7 @@ func New(s Stores, e models.Embedder, o *Options) *Indexer {
 		x.options.Parallel = runtime.GOMAXPROCS(0)
 	}
 	if x.options.BatchTexts <= 0 {
-		x.options.BatchTexts = max(64, 32*runtime.GOMAXPROCS(0))
+		x.options.BatchTexts = max(256, 128*runtime.GOMAXPROCS(0))
 	}
 	if x.options.WindowChunks <= 0 {
 		x.options.WindowChunks = 4096
