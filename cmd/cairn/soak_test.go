@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ func TestSoak(t *testing.T) {
 	if err := testutil.WriteFolder(root, 300, 7); err != nil {
 		t.Fatal(err)
 	}
-	s := startServe(t, "-C", root, "--no-rate-limit")
+	s := startServe(t, "-C", root, "--no-rate-limit", "--pprof", "127.0.0.1:0")
 	for ready := ""; !strings.Contains(ready, `"state":"ready"`); {
 		_, ready = get(t, s.url+"/api/status")
 	}
@@ -82,20 +83,37 @@ func TestSoak(t *testing.T) {
 			}
 		})
 	}
-	type sample struct{ rss, descriptors int }
+	profiles := regexp.MustCompile(`http://[^ ]+/debug/pprof/`).FindString(s.log.String())
+	if profiles == "" {
+		t.Fatalf("no address of profiles:\n%s", s.log)
+	}
+	type sample struct{ anon, file, heap, descriptors int }
 	var samples []sample
 	tick := time.NewTicker(length / 20)
 	defer tick.Stop()
 	for time.Now().Before(deadline) {
 		<-tick.C
-		samples = append(samples, sample{residentKiB(t, proc), descriptors(t, proc)})
+		samples = append(samples, sample{residentKiB(t, proc, "RssAnon"), residentKiB(t, proc, "RssFile"), liveKiB(t, profiles), descriptors(t, proc)})
 	}
 	wg.Wait()
-	first, last := samples[len(samples)/5], samples[len(samples)-1]
-	t.Logf("%v, %d requests (%d searches, %d reads, %d edits), %d failed; memory %d KiB after a fifth, %d at the end; descriptors %d and %d; all samples %v",
-		length, done.Load(), counts[0].Load(), counts[1].Load(), counts[2].Load(), failed.Load(), first.rss, last.rss, first.descriptors, last.descriptors, samples)
-	if last.rss > first.rss*5/4+32<<10 {
-		t.Errorf("memory grew from %d to %d KiB", first.rss, last.rss)
+	// What a sample holds beside the rest is what the requests of that moment
+	// have in hand, so the least of four is compared.
+	least := func(samples []sample) sample {
+		low := samples[0]
+		for _, s := range samples {
+			low = sample{min(low.anon, s.anon), min(low.file, s.file), min(low.heap, s.heap), min(low.descriptors, s.descriptors)}
+		}
+		return low
+	}
+	n := len(samples)
+	first, last := least(samples[n/5:2*n/5]), least(samples[n-n/5:])
+	t.Logf("%v, %d requests (%d searches, %d reads, %d edits), %d failed; least of the second fifth %+v, of the last %+v (KiB); all samples %v",
+		length, done.Load(), counts[0].Load(), counts[1].Load(), counts[2].Load(), failed.Load(), first, last, samples)
+	if last.heap > first.heap*9/8+8<<10 {
+		t.Errorf("the live heap grew from %d to %d KiB", first.heap, last.heap)
+	}
+	if last.anon > first.anon*5/4+32<<10 {
+		t.Errorf("memory grew from %d to %d KiB", first.anon, last.anon)
 	}
 	if last.descriptors > first.descriptors+24 {
 		t.Errorf("descriptors grew from %d to %d", first.descriptors, last.descriptors)
@@ -228,15 +246,37 @@ func (c *soakClient) card(n int) error {
 	return err
 }
 
-// residentKiB is the memory a process has in use.
-func residentKiB(t *testing.T, proc string) int {
+// liveKiB is what the heap of a process holds after its garbage is collected.
+// With CAIRN_SOAK_PROFILES the profile is kept in that folder.
+func liveKiB(t *testing.T, profiles string) int {
+	t.Helper()
+	code, text := get(t, profiles+"heap?gc=1&debug=1")
+	if folder := os.Getenv("CAIRN_SOAK_PROFILES"); folder != "" {
+		_, profile := get(t, profiles+"heap")
+		if err := os.WriteFile(filepath.Join(folder, time.Now().Format("150405")+".heap"), []byte(profile), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := regexp.MustCompile(`# HeapAlloc = (\d+)`).FindStringSubmatch(text)
+	if code != http.StatusOK || m == nil {
+		t.Fatalf("%s: %d %.200s", profiles, code, text)
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n >> 10
+}
+
+// residentKiB is the memory of one kind that a process has in use.
+func residentKiB(t *testing.T, proc, kind string) int {
 	t.Helper()
 	text, err := os.ReadFile(proc + "/status")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, kind+":"); ok {
 			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
 			if err != nil {
 				t.Fatal(err)
@@ -244,7 +284,7 @@ func residentKiB(t *testing.T, proc string) int {
 			return n
 		}
 	}
-	t.Fatalf("%s/status names no VmRSS", proc)
+	t.Fatalf("%s/status names no %s", proc, kind)
 	return 0
 }
 
