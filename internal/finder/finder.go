@@ -11,6 +11,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
 	"github.com/sahilm/fuzzy"
+
+	_ "cairn/internal/finder/dark" // before Bubble Tea is initialised
 )
 
 // Place is something that can be chosen.
