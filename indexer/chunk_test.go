@@ -93,6 +93,7 @@ func TestChunkShapes(t *testing.T) {
 		want             []string // anchor: text of each chunk
 	}{
 		{"heading only", "a.md", "# One\n\n## Two\n\nText.\n", ChunkOptions{}, []string{"one: # One", "two: ## Two\n\nText."}},
+		{"line breaks of old Macs", "a.md", "# One\r\rText.\r\rTwo\r---\rMore.\r", ChunkOptions{}, []string{"one: # One\r\rText.", "two: Two\r---\rMore."}},
 		{"setext", "a.md", "One\n===\n\nText.\n", ChunkOptions{}, []string{"one: One\n===\n\nText."}},
 		{"preamble", "a.md", "\n\nBefore.\n\n# One\n", ChunkOptions{}, []string{": Before.", "one: # One"}},
 		{"blank", "a.md", "\n\n", ChunkOptions{}, []string{": "}},
@@ -156,6 +157,22 @@ func TestEmbedTextAndTextEntry(t *testing.T) {
 	e := c.TextEntry(doc, 1, 0, text)
 	if got, want := fmt.Sprint(e), "{g.md#on-linux.0 g.md Guide [Setup On Linux] \nRun [make](docs/make.md). {true [a]   }}"; got != want {
 		t.Errorf("TextEntry = %q, want %q", got, want)
+	}
+}
+
+// Lines end at a lone CR, too: what comes after a heading is no part of it.
+func TestTextEntryLineBreaks(t *testing.T) {
+	for _, eol := range []string{"\n", "\r\n", "\r"} {
+		text := strings.Join([]string{"# Setup", "", "Run make.", ""}, eol)
+		doc := parsed("g.md", text)
+		c := hashChunker(nil)
+		c.Chunk(doc, text)
+		if got, want := c.TextEntry(doc, 0, 0, text).Body, eol+"Run make."; got != want {
+			t.Errorf("the body in the keyword index of %q is %q, want %q", text, got, want)
+		}
+		if got, want := c.EmbedText(doc, 0, 0, text), "Setup\nRun make."; got != want {
+			t.Errorf("EmbedText of %q = %q, want %q", text, got, want)
+		}
 	}
 }
 

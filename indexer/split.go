@@ -311,9 +311,14 @@ func splitHalf(text string, s span) []span {
 }
 
 // lineEnd returns the offset after the line that begins at or contains at, its
-// line break included, at most end.
+// line break included, at most end. A break is "\n", "\r\n" or a lone "\r", as
+// in package markdown.
 func lineEnd(text string, at, end int) int {
 	if n := strings.IndexByte(text[at:end], '\n'); n >= 0 {
+		end = at + n + 1
+	}
+	line := text[at:end]
+	if n := strings.IndexByte(line, '\r'); n >= 0 && line[n:] != "\r\n" {
 		return at + n + 1
 	}
 	return end
@@ -326,7 +331,7 @@ func trimBlank(text string, s span) span {
 	if p.start == p.end {
 		return p
 	}
-	if n := strings.LastIndexByte(text[s.start:p.start], '\n'); n >= 0 {
+	if n := strings.LastIndexAny(text[s.start:p.start], "\r\n"); n >= 0 {
 		p.start = s.start + n + 1
 	} else {
 		p.start = s.start
