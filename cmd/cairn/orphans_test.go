@@ -82,9 +82,9 @@ type stdioSession struct {
 	out *bufio.Reader
 }
 
-func startStdio(t *testing.T, cairn, root string) *stdioSession {
+func startStdio(t *testing.T, cairn, root string, flags ...string) *stdioSession {
 	t.Helper()
-	s := &stdioSession{cmd: exec.Command(cairn, "mcp", "-C", root, "--no-record", "--no-rate-limit")}
+	s := &stdioSession{cmd: exec.Command(cairn, append([]string{"mcp", "-C", root, "--no-record", "--no-rate-limit"}, flags...)...)}
 	s.cmd.Stderr = os.Stderr
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var err error

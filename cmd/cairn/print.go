@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"cairn/internal/store/text"
+	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 
@@ -97,11 +99,13 @@ func notes(a *retriever.Answer) []string {
 			notes = append(notes, fmt.Sprintf("%d of %d pieces have no vector yet and were found by keyword only; `cairn index` makes the rest", a.Index.Pending, a.Index.Pending+a.Index.Embedded))
 		case "stale":
 			notes = append(notes, "some of these files have changed since they were indexed; `cairn index` brings them up to date")
+		case workspace.OwnerLacking:
+			notes = append(notes, "the index as it was left: "+a.Hint)
 		default:
 			notes = append(notes, "incomplete: "+d)
 		}
 	}
-	if a.Hint != "" && len(a.Results) == 0 {
+	if a.Hint != "" && len(a.Results) == 0 && !slices.Contains(a.Degraded, workspace.OwnerLacking) {
 		notes = append(notes, a.Hint)
 	}
 	if len(a.Omitted) > 0 {

@@ -18,7 +18,7 @@ func lockWriter(path string, _ time.Duration) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 }
 
-func enter(path string) (*os.File, error) { return os.Open(path) }
+func enter(path string, _ time.Duration) (*os.File, error) { return os.Open(path) }
 
 func enterAlone(path string, _ time.Duration) (*os.File, error) { return os.Open(path) }
 

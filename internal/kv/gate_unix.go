@@ -27,12 +27,13 @@ func lockWriter(path string, timeout time.Duration) (*os.File, error) {
 
 // enter takes the gate for one reader of another process. The turnstile before
 // it lets nobody in while a writer waits, which readers that overlap without a
-// pause would otherwise keep waiting for ever.
-func enter(path string) (*os.File, error) {
+// pause would otherwise keep waiting for ever. It waits at most timeout: a writer
+// may have been stopped inside.
+func enter(path string, timeout time.Duration) (*os.File, error) {
 	turnstile, err := os.Open(path + turnstileSuffix)
 	if err == nil {
 		defer turnstile.Close()
-		err = flock(turnstile, syscall.LOCK_SH)
+		err = lockFor(turnstile, false, timeout)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // absent: no writer was ever here to wait for
 		return nil, err
@@ -41,7 +42,7 @@ func enter(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(f, syscall.LOCK_SH); err != nil {
+	if err := lockFor(f, false, timeout); err != nil {
 		f.Close()
 		return nil, err
 	}

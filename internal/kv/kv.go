@@ -35,6 +35,10 @@ const DefaultTimeout = 1500 * time.Millisecond
 // They stay for milliseconds; on a busy machine one may be set aside inside.
 const readerTimeout = 30 * time.Second
 
+// writerTimeout is how long View waits for a writer in another process that has
+// shut readers out. It does so for microseconds, or until other readers have left.
+const writerTimeout = 5 * time.Second
+
 // Options are the knobs of Open. Nil and the zero value mean the defaults.
 type Options struct {
 	// ReadOnly opens an existing file for View only. It works while another
@@ -52,7 +56,7 @@ var ErrReadOnly = errors.New("opened read-only")
 var ErrClosed = errors.New("closed")
 
 // LockedError says that another process has the file open for writing or, from
-// Update, that one reads without coming to an end.
+// Update and View, that one has come to a halt while it read, or was about to write.
 type LockedError struct {
 	Path   string
 	Waited time.Duration
@@ -278,7 +282,10 @@ func (db *DB) viewForeign(fn func(*Tx) error) (again bool, err error) {
 	if db.bolt == nil {
 		return false, ErrClosed
 	}
-	gate, err := enter(db.path)
+	gate, err := enter(db.path, writerTimeout)
+	if errors.Is(err, errBusy) {
+		return false, &LockedError{Path: db.path, Waited: writerTimeout}
+	}
 	if err != nil {
 		return false, fmt.Errorf("reading %s: %w", db.path, err)
 	}

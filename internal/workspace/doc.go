@@ -14,6 +14,14 @@
 //
 // The stores' own files lie beside them.
 //
+// # An owner that does not answer
+//
+// A process that is stopped or hangs keeps its lock. Callers notice within two
+// seconds, read what it has left on disk, say so in every answer, and refuse to
+// index; they ask it again as soon as it answers, or one takes its place when it
+// has ended. Nothing else goes by way of the owner: cards, tasks and what is known
+// of tools are written under locks of their own.
+//
 // # A store that is shared
 //
 // With Options.Store the index, the catalogue of tools and what is learnt from use

@@ -10,7 +10,8 @@ import (
 )
 
 // engine is what a workspace can do, either with its own stores (local), by
-// asking the owner (remote), or without an index (missing). Every method may be
+// asking the owner (remote), beside one that does not answer (beside), or without
+// an index (missing). Every method may be
 // called concurrently, but for close.
 type engine interface {
 	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
@@ -95,6 +96,8 @@ type Status struct {
 	// keyword search, or search by meaning, does not see yet; zero for none.
 	KeywordSince time.Time `json:"keyword_behind_since,omitzero"`
 	VectorsSince time.Time `json:"vectors_behind_since,omitzero"`
+	// Degraded is OwnerLacking when the owner does not answer; Problem says more.
+	Degraded []string `json:"degraded,omitempty"`
 	// Problem is why the last run in the background failed.
 	Problem string `json:"problem,omitempty"`
 	// Warnings speak of configuration without effect.

@@ -52,7 +52,7 @@ type local struct {
 func openReader(w *Workspace, lock *fileLock) (engine, error) {
 	l := &local{w: w, lock: lock}
 	l.start()
-	err := l.openStores(true)
+	err := l.openStores(Reading)
 	if _, rebuild := errors.AsType[*RebuildError](err); rebuild {
 		l.broken = err
 	} else if err != nil {
@@ -82,7 +82,7 @@ func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
 		<-opened
 		return l, nil
 	}, w.options.Logger)
-	err = l.openStores(false)
+	err = l.openStores(Owning)
 	if _, rebuild := errors.AsType[*RebuildError](err); rebuild {
 		l.broken = err
 		if w.options.Rebuild {
@@ -117,18 +117,18 @@ func (l *local) start() {
 }
 
 // openStores opens the index and what answers from it.
-func (l *local) openStores(readOnly bool) error { return l.openStoresAnew(readOnly, false) }
+func (l *local) openStores(access Access) error { return l.openStoresAnew(access, false) }
 
 // openStoresAnew is openStores; with fresh the part in a shared store is begun
 // beside what is there.
-func (l *local) openStoresAnew(readOnly, fresh bool) error {
+func (l *local) openStoresAnew(access Access, fresh bool) error {
 	w := l.w
-	s, err := openStores(w.selection, w.dir, w.options.Description, readOnly, w.options.Logger)
+	s, err := openStores(w.selection, w.dir, w.options.Description, access, w.options.Logger)
 	if err != nil {
 		return err
 	}
 	if w.options.Store != nil {
-		if s.cluster, err = joinCluster(context.Background(), w.options.Store, s, w.options.Description, readOnly, fresh, w.options.Logger); err != nil {
+		if s.cluster, err = joinCluster(context.Background(), w.options.Store, s, w.options.Description, access != Owning, fresh, w.options.Logger); err != nil {
 			return errors.Join(err, s.close())
 		}
 	}
@@ -159,7 +159,7 @@ func (l *local) replaceStores() error {
 	if err := wipe(l.w.dir); err != nil {
 		return err
 	}
-	return l.openStoresAnew(false, true)
+	return l.openStoresAnew(Owning, true)
 }
 
 // using runs fn while the stores stay open.

@@ -25,6 +25,8 @@ type LockError struct {
 	Holder   Holder `json:"holder"`
 	// Doing is what the holder is busy with, such as "indexing".
 	Doing string `json:"doing"`
+	// Silent is set when the holder does not answer: it is stopped, or hangs.
+	Silent bool `json:"silent,omitempty"`
 }
 
 func (e *LockError) Error() string {
@@ -32,13 +34,20 @@ func (e *LockError) Error() string {
 	if e.Holder.PID != 0 {
 		who = fmt.Sprintf("process %d (%s, since %s)", e.Holder.PID, e.Holder.Command, e.Holder.StartedAt.Format(time.TimeOnly))
 	}
-	return fmt.Sprintf("%s is %s this folder; %s", who, e.Doing, e.Suggestion())
+	silent := ""
+	if e.Silent {
+		silent = " and does not answer"
+	}
+	return fmt.Sprintf("%s is %s this folder%s; %s", who, e.Doing, silent, e.Suggestion())
 }
 
 // Suggestion says what to do about it.
 func (e *LockError) Suggestion() string {
 	if e.Holder.PID == 0 {
 		return "wait a moment and try again"
+	}
+	if e.Silent {
+		return fmt.Sprintf("let it go on with `kill -CONT %d` if it was stopped, or end it with `kill -KILL %[1]d`: another process takes over by itself", e.Holder.PID)
 	}
 	return fmt.Sprintf("wait for it, follow it with `cairn status`, or stop it with `kill %d`", e.Holder.PID)
 }
@@ -69,6 +78,23 @@ func (l *fileLock) tryRead() (bool, error) {
 	}
 	defer l.gate.Unlock()
 	return l.lock.TryRLock()
+}
+
+// free reports whether the lock could be had right now. It is not taken.
+func (l *fileLock) free(access Access) (bool, error) {
+	try := l.tryRead
+	if access == Owning {
+		if ok, err := l.closeGate(); !ok || err != nil {
+			return false, err
+		}
+		defer l.openGate()
+		try = l.lock.TryLock
+	}
+	ok, err := try()
+	if !ok || err != nil {
+		return false, err
+	}
+	return true, l.lock.Unlock()
 }
 
 // closeGate keeps new readers out if nobody else is about to own the folder.

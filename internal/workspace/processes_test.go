@@ -26,7 +26,7 @@ import (
 const roleVariable = "CAIRN_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	roles := map[string]func(Selection, *bufio.Scanner) error{"own": own, "search": searchMany, "index": indexOnce, "keep": keepKeywords}
+	roles := map[string]func(Selection, *bufio.Scanner) error{"own": own, "hold": hold, "search": searchMany, "index": indexOnce, "keep": keepKeywords}
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
 		os.Exit(m.Run())
@@ -77,6 +77,19 @@ func own(sel Selection, in *bufio.Scanner) error {
 	in.Scan()
 	close(stop)
 	return errors.Join(<-ended, w.Close())
+}
+
+// hold owns the indexed folder and answers for it until its input ends.
+func hold(sel Selection, in *bufio.Scanner) error {
+	o := hashed()
+	o.Command = "cairn mcp"
+	w, err := Open(context.Background(), sel, DefaultConfig(), Owning, o)
+	if err != nil {
+		return err
+	}
+	fmt.Println("owning")
+	in.Scan()
+	return w.Close()
 }
 
 // searchMany opens the folder, searches and closes it again, as `cairn search`

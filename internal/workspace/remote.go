@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"cairn/retriever"
@@ -17,10 +20,19 @@ type remote struct {
 	w      *Workspace
 	client *http.Client
 	owner  hello
+	silent atomic.Bool // it did not answer when it was asked whether it is there
 }
 
-// helloLimit bounds how long an owner may take to say who it is.
-const helloLimit = time.Second
+// helloLimit bounds how long an owner may take to say who it is. It does so
+// whatever it is busy with.
+const helloLimit = 500 * time.Millisecond
+
+// pulseEvery is how long an owner may take to answer before it is asked whether
+// it is still there, and again after each such time.
+const pulseEvery = 500 * time.Millisecond
+
+// errSilent says that the owner is there and does not answer.
+var errSilent = fmt.Errorf("%w: it does not answer any more", errGone)
 
 // dial finds the owner behind the socket at path. The error is errGone when
 // nobody listens there.
@@ -31,9 +43,7 @@ func dial(ctx context.Context, w *Workspace, path string) (*remote, error) {
 		},
 		MaxIdleConnsPerHost: 16,
 	}}}
-	ctx, cancel := context.WithTimeout(ctx, helloLimit)
-	defer cancel()
-	h, err := post[hello](ctx, r, opHello, struct{}{}, nil)
+	h, err := r.hello(ctx)
 	if err != nil {
 		r.close()
 		return nil, err
@@ -44,6 +54,39 @@ func dial(ctx context.Context, w *Workspace, path string) (*remote, error) {
 		return nil, fmt.Errorf("process %d (%s) owns this folder and is of another version of cairn: stop it, or use the same binary", h.Holder.PID, h.Holder.Command)
 	}
 	return r, nil
+}
+
+// hello asks the owner who it is. The error is context.DeadlineExceeded when it
+// does not answer.
+func (r *remote) hello(ctx context.Context) (*hello, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloLimit)
+	defer cancel()
+	return exchange[hello](ctx, r, opHello, struct{}{}, nil)
+}
+
+// listen calls silent once if the owner stops answering before ctx ends. It asks
+// twice: this process, too, may have been stopped for a while.
+func (r *remote) listen(ctx context.Context, silent func()) {
+	pulse := time.NewTicker(pulseEvery)
+	defer pulse.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pulse.C:
+		}
+		var err error
+		for range 2 {
+			if _, err = r.hello(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				break
+			}
+		}
+		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+			r.silent.Store(true)
+			silent()
+			return
+		}
+	}
 }
 
 func (r *remote) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
@@ -91,9 +134,23 @@ func post[Out any](ctx context.Context, r *remote, op string, in any, progress f
 }
 
 // receive sends one request and reads lines until the result. Whatever breaks on
-// the way while ctx still holds means that the owner has gone: every operation
-// can safely be asked again.
+// the way while ctx still holds means that the owner has gone, and so does its
+// silence: every operation can safely be asked again.
 func receive[Out any](ctx context.Context, r *remote, op string, in any, ahead func(reply)) (*Out, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var listening sync.WaitGroup
+	listening.Go(func() { r.listen(ctx, func() { cancel(errSilent) }) })
+	defer listening.Wait()
+	defer cancel(nil)
+	out, err := exchange[Out](ctx, r, op, in, ahead)
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return nil, errSilent
+	}
+	return out, err
+}
+
+// exchange is receive for an owner that answers.
+func exchange[Out any](ctx context.Context, r *remote, op string, in any, ahead func(reply)) (*Out, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, err

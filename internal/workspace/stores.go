@@ -54,11 +54,16 @@ func (s *stores) nearest() store.Vectors {
 	return s.vectors
 }
 
+// apart is Access for who reads without the lock, beside an owner that has come
+// to a halt.
+const apart = Owning + 1
+
 // openStores opens the index in dir of a workspace, for a model. An
 // index that exists but cannot be used as it is gives a *RebuildError, one that
-// does not exist, when readOnly, ErrNoIndex.
-func openStores(sel Selection, dir string, d models.Description, readOnly bool, log *slog.Logger) (s *stores, err error) {
+// does not exist, unless it is to be owned, ErrNoIndex.
+func openStores(sel Selection, dir string, d models.Description, access Access, log *slog.Logger) (s *stores, err error) {
 	s = &stores{}
+	readOnly := access != Owning
 	defer func() {
 		if err != nil {
 			s.close()
@@ -74,7 +79,12 @@ func openStores(sel Selection, dir string, d models.Description, readOnly bool, 
 	if s.docs, err = docs.Open(s.db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil)}); err != nil {
 		return s, err
 	}
-	if s.text, err = text.Open(filepath.Join(dir, keywordFolder), &text.Options{ReadOnly: readOnly}); err != nil {
+	if access == apart {
+		s.text, err = text.OpenAside(filepath.Join(dir, keywordFolder))
+	} else {
+		s.text, err = text.Open(filepath.Join(dir, keywordFolder), &text.Options{ReadOnly: readOnly})
+	}
+	if err != nil {
 		return s, err
 	}
 	if s.vectors, err = flat.Open(filepath.Join(dir, vectorFolder), d.Dimension, d.ID, &flat.Options{ReadOnly: readOnly, Logger: log}); err != nil {

@@ -81,6 +81,11 @@ type Workspace struct {
 	access  Access
 	current engine // nil after a close or when the owner went away
 	closed  bool
+	silent  bool // the owner went away by not answering
+	// refused is when and why a process that does not answer kept the folder: who
+	// waited meanwhile, or comes right after, need not ask again.
+	refused   *LockError
+	refusedAt time.Time
 	// unwritable is why an owner had to become a reader.
 	unwritable error
 
@@ -196,7 +201,14 @@ func (w *Workspace) engine(ctx context.Context) (engine, error) {
 		return nil, errors.New("the workspace is closed")
 	}
 	if w.current == nil {
+		if w.refused != nil && time.Since(w.refusedAt) < helloLimit {
+			return nil, w.refused
+		}
 		e, err := w.open(ctx)
+		w.silent = false
+		if w.refused, _ = errors.AsType[*LockError](err); w.refused != nil {
+			w.refusedAt = time.Now()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -211,6 +223,9 @@ func (w *Workspace) drop(e engine) {
 	defer w.mu.Unlock()
 	if w.current == e {
 		w.current = nil
+		if r, ok := e.(*remote); ok {
+			w.silent = r.silent.Load()
+		}
 		e.close()
 	}
 }
@@ -283,8 +298,14 @@ func (w *Workspace) openAs(ctx context.Context, access Access) (engine, error) {
 		}
 	}()
 	var opened engine
-	ok, err := poll(ctx, lockWait, func() (bool, error) {
-		if r, err := dial(ctx, w, socketPath(w.dir, os.TempDir())); err == nil {
+	wait := lockWait
+	if w.silent {
+		wait = 0 // the owner has been waited for
+	}
+	ok, err := poll(ctx, wait, func() (bool, error) {
+		if w.silent {
+			// Unless it has ended just now, it is not asked again.
+		} else if r, err := dial(ctx, w, socketPath(w.dir, os.TempDir())); err == nil {
 			opened = r
 			return true, w.sameModel(r)
 		} else if !errors.Is(err, errGone) && !errors.Is(err, context.DeadlineExceeded) {
@@ -316,7 +337,11 @@ func (w *Workspace) openAs(ctx context.Context, access Access) (engine, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, &LockError{LockFile: lock.path, Holder: readHolder(w.dir), Doing: "using"}
+		if gated {
+			gated = false
+			lock.openGate()
+		}
+		return openBeside(w, access, lock)
 	}
 	return opened, nil
 }

@@ -1,0 +1,173 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestOwnerThatHalts has two agents on one folder, and stops the server of the
+// first, which owns it, in the midst of the session. The other's calls return, with
+// what can be answered and else with who is in the way; nothing that is written on
+// either side is lost or done twice; and all is well again once the owner goes
+// on. Then it is killed and the other takes its place.
+func TestOwnerThatHalts(t *testing.T) {
+	cairn, root := binary(t), t.TempDir()
+	if err := os.CopyFS(root, handbook()); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cairn, "index", "-C", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	owner := startStdio(t, cairn, root, "--tools", "core,tasks")
+	owner.ask(t)
+	pid := owner.cmd.Process.Pid
+	second := startStdio(t, cairn, root, "--tools", "core,tasks")
+	second.ask(t)
+	second.initialize(t)
+
+	halt := func() {
+		t.Helper()
+		if err := owner.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		var state syscall.WaitStatus
+		if _, err := syscall.Wait4(pid, &state, syscall.WUNTRACED, nil); err != nil || !state.Stopped() {
+			t.Fatalf("stopping the owner: %v, %v", state, err)
+		}
+	}
+	const search = `{"query":"rotate a token"}`
+	type found struct {
+		Results  []struct{ Path string }
+		Degraded []string
+		Hint     string
+	}
+	recovered := func() {
+		t.Helper()
+		for begin := time.Now(); ; {
+			var a found
+			second.call(t, "read_context", search, &a)
+			if len(a.Results) > 0 && len(a.Degraded) == 0 {
+				return
+			}
+			if time.Since(begin) > time.Minute {
+				t.Fatalf("still %+v", a)
+			}
+		}
+	}
+	recovered()
+
+	halt()
+	fmt.Fprintln(owner.in, `{"jsonrpc":"2.0","id":7,"method":"create_task","params":{"title":"Of the halted one"}}`)
+	begin := time.Now()
+	var a found
+	if failed := second.call(t, "read_context", search, &a); failed || len(a.Results) == 0 || !slices.Equal(a.Degraded, []string{"owner"}) ||
+		!strings.Contains(a.Hint, fmt.Sprintf("process %d (cairn mcp", pid)) || !strings.Contains(a.Hint, "does not answer") {
+		t.Errorf("searching beside a halted owner: %+v, want results, degraded by the owner, and its pid", a)
+	}
+	var doc struct{ Content string }
+	if failed := second.call(t, "read_doc", fmt.Sprintf(`{"path":%q}`, a.Results[0].Path), &doc); failed || doc.Content == "" {
+		t.Errorf("reading beside a halted owner: %+v", doc)
+	}
+	var refused struct {
+		Code int
+		Data struct {
+			Pid        int `json:"holder_pid"`
+			Suggestion string
+		}
+	}
+	if failed := second.call(t, "index", `{}`, &refused); !failed || refused.Code != 1007 || refused.Data.Pid != pid || !strings.Contains(refused.Data.Suggestion, "kill") {
+		t.Errorf("indexing beside a halted owner: %+v, want 1007 with process %d", refused, pid)
+	}
+	var made map[string]any
+	if failed := second.call(t, "create_task", `{"title":"Of the lively one"}`, &made); failed {
+		t.Errorf("creating a task beside a halted owner: %v", made)
+	}
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("four calls beside a halted owner took %v", took)
+	}
+	out, err := exec.Command(cairn, "search", "-C", root, "rotate a token").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "rotate-a-token.md") || !strings.Contains(string(out), "does not answer") {
+		t.Errorf("cairn search beside a halted owner: %v\n%s", err, out)
+	}
+
+	if err := owner.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := owner.out.ReadString('\n'); err != nil || !strings.Contains(line, `"result"`) {
+		t.Errorf("the owner goes on with %s, %v", line, err)
+	}
+	recovered()
+	cards, err := filepath.Glob(filepath.Join(root, ".cairn", "cards", "*.md"))
+	if err != nil || len(cards) != 2 {
+		t.Errorf("the cards are %q, %v, want one of each agent", cards, err)
+	}
+	var report map[string]any
+	if failed := second.call(t, "index", `{}`, &report); failed {
+		t.Errorf("indexing after the owner went on: %v", report)
+	}
+
+	halt()
+	if err := owner.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	owner.cmd.Wait()
+	recovered()
+	var status struct{ Owner struct{ Pid int } }
+	if second.call(t, "status", `{}`, &status); status.Owner.Pid != second.cmd.Process.Pid {
+		t.Errorf("the owner is %d, want %d, which is left", status.Owner.Pid, second.cmd.Process.Pid)
+	}
+	second.end(t)
+}
+
+// initialize begins an MCP session, which tools/call wants.
+func (s *stdioSession) initialize(t *testing.T) {
+	t.Helper()
+	fmt.Fprintln(s.in, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	if line, err := s.out.ReadString('\n'); err != nil || !strings.Contains(line, "serverInfo") {
+		t.Fatalf("initialize answers %s, %v", line, err)
+	}
+	fmt.Fprintln(s.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+// call calls a tool, reads its structured content into v, and says whether it failed.
+func (s *stdioSession) call(t *testing.T, tool, arguments string, v any) (failed bool) {
+	t.Helper()
+	fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":%q,"arguments":%s}}`+"\n", tool, arguments)
+	for {
+		line, err := s.out.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("%s: %v", tool, err)
+		}
+		var reply struct {
+			ID     any
+			Error  any
+			Result struct {
+				IsError           bool
+				StructuredContent json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(line, &reply); err != nil {
+			t.Fatalf("%s answers %s: %v", tool, line, err)
+		}
+		if reply.ID == nil { // a notification
+			continue
+		}
+		if reply.Error != nil {
+			t.Fatalf("%s answers %s", tool, line)
+		}
+		if err := json.Unmarshal(reply.Result.StructuredContent, v); err != nil {
+			t.Fatalf("%s answers %s: %v", tool, line, err)
+		}
+		return reply.Result.IsError
+	}
+}
