@@ -36,9 +36,11 @@ func (r *Retriever) page(ctx context.Context, q Query, ranking *Ranking, offset 
 			if err != nil {
 				return fmt.Errorf("reading a document found: %w", err)
 			}
-			n := -1
+			n, chunk := -1, 0
+			var text []byte
 			if doc != nil {
-				n = sectionOf(doc, &d.Sections[0])
+				text = reader.Text(d.Path)
+				n, chunk = shown(doc, d, text)
 			}
 			if n < 0 { // it left, or changed, after the index that found it was read
 				a.TotalCount--
@@ -60,7 +62,7 @@ func (r *Retriever) page(ctx context.Context, q Query, ranking *Ranking, offset 
 			}
 			kept = append(kept, o)
 			if len(kept) > offset {
-				a.Results = append(a.Results, r.result(doc, n, d, reader.Text(d.Path), terms, q))
+				a.Results = append(a.Results, r.result(doc, n, chunk, d, text, terms, q))
 			}
 		}
 		return nil
@@ -86,11 +88,39 @@ func sectionOf(doc *store.Document, s *RankedSection) int {
 	return n
 }
 
-// result describes section n of doc, which is at ranked.Sections[0]. text is
-// the file as indexed and is valid only during the call.
-func (r *Retriever) result(doc *store.Document, n int, ranked *RankedDocument, text []byte, terms *terms, q Query) Result {
-	s, best := &doc.Sections[n], &ranked.Sections[0]
-	chunk := s.Chunks[best.Chunk]
+// shown returns the section and the chunk of it that a result shows, -1 when
+// the document no longer has the best one. It is the best one, unless there is
+// nothing to read there: what stands before the first heading is found by the
+// document's title, and is often a comment or an anchor alone. Then it is the next
+// best of the document, else the section that follows.
+func shown(doc *store.Document, ranked *RankedDocument, text []byte) (n, chunk int) {
+	for i := range ranked.Sections {
+		m := sectionOf(doc, &ranked.Sections[i])
+		if i == 0 {
+			n, chunk = m, ranked.Sections[i].Chunk
+		}
+		if n < 0 || m >= 0 && !blankPreamble(doc, m, text) {
+			return m, ranked.Sections[i].Chunk
+		}
+	}
+	if n+1 < len(doc.Sections) && len(doc.Sections[n+1].Chunks) > 0 {
+		return n + 1, 0
+	}
+	return n, chunk
+}
+
+// blankPreamble reports whether section n of doc is what stands before its
+// first heading, and shows nothing.
+func blankPreamble(doc *store.Document, n int, text []byte) bool {
+	s := &doc.Sections[n]
+	return s.Level == 0 && strings.TrimSpace(markdown.Plain(doc.Path, text[s.Start:s.OwnEnd])) == ""
+}
+
+// result shows chunk number at of section n of doc. text is the file as indexed
+// and is valid only during the call.
+func (r *Retriever) result(doc *store.Document, n, at int, ranked *RankedDocument, text []byte, terms *terms, q Query) Result {
+	s := &doc.Sections[n]
+	chunk := s.Chunks[at]
 	result := Result{
 		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, s.Trail...), Anchor: s.Anchor,
 		Anchors: anchors(doc), LineRange: Lines{s.StartLine, s.EndLine},
@@ -99,9 +129,9 @@ func (r *Retriever) result(doc *store.Document, n int, ranked *RankedDocument, t
 		Score: ranked.Score, Snippet: terms.snippet(doc.Path, text[chunk.Start:chunk.End]),
 		Stale: r.stale(doc),
 	}
-	for _, more := range ranked.Sections[1:] {
+	for _, more := range ranked.Sections {
 		m := sectionOf(doc, &more)
-		if m < 0 {
+		if m < 0 || m == n || blankPreamble(doc, m, text) {
 			continue
 		}
 		other := &doc.Sections[m]

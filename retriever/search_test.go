@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cairn/internal/store"
+	"cairn/internal/store/docs"
 )
 
 // TestBlend is the hybrid formula on values computed by hand:
@@ -418,4 +419,53 @@ func TestResultFields(t *testing.T) {
 	if read.SectionHash != r.SectionHash || read.Hash != r.Hash || *read.LineRange != r.LineRange {
 		t.Errorf("reading it back gives %+v", read)
 	}
+}
+
+// What stands before the first heading is found by the title. Where there is
+// nothing to read, a result shows another section, at the same score.
+func TestBlankPreambleIsNotShown(t *testing.T) {
+	const title = "---\ntitle: Rotate an access token\n---\n"
+	f := open(t, map[string]string{
+		"blank.md":   title + "\n<!-- Old headings. -->\n<a id=\"old\"></a>\n\n# Steps\n\nFirst you wait.\n\n# Afterwards\n\nTell everybody.\n",
+		"matched.md": title + "\n<!-- nothing -->\n\n# Steps\n\nFirst you wait.\n\n# Undo\n\nRotate it back with zebra.\n",
+		"text.md":    title + "\nA token lives for a day. It is a hare.\n\n# Steps\n\nGo.\n",
+		"alone.md":   title,
+	}, nil)
+	for _, c := range []struct {
+		query, path, anchor, snippet string
+	}{
+		{"rotate an access token afterwards", "blank.md", "afterwards", "Tell everybody."},
+		{"rotate zebra", "matched.md", "undo", "Rotate it back with zebra."},
+		{"hare", "text.md", "", "It is a hare."},
+		{"rotate an access token", "alone.md", "", ""},
+	} {
+		a, err := f.Search(t.Context(), Query{Text: c.query, Mode: Keyword, Limit: 10})
+		must(t, err)
+		i := slices.IndexFunc(a.Results, func(r Result) bool { return r.Path == c.path })
+		if i < 0 {
+			t.Errorf("%q does not find %s", c.query, c.path)
+			continue
+		}
+		r := a.Results[i]
+		if r.Anchor != c.anchor || !strings.Contains(r.Snippet, c.snippet) {
+			t.Errorf("%q shows %s#%s with %q, want #%s with %q", c.query, c.path, r.Anchor, r.Snippet, c.anchor, c.snippet)
+		}
+		for _, m := range r.More {
+			if m.Anchor == r.Anchor || m.Anchor == "" {
+				t.Errorf("%q, %s: further sections hold %q, want none that is shown or blank", c.query, c.path, m.Anchor)
+			}
+		}
+	}
+	// Where it is the only section found, the next one is shown.
+	must(t, f.docs.View(func(reader *docs.Reader) error {
+		doc, err := reader.Document("blank.md")
+		if err != nil {
+			return err
+		}
+		found := &RankedDocument{Path: doc.Path, Sections: []RankedSection{{Anchor: ""}}}
+		if n, chunk := shown(doc, found, reader.Text(doc.Path)); doc.Sections[n].Anchor != "steps" || chunk != 0 {
+			t.Errorf("a blank preamble found alone shows #%s, chunk %d, want #steps, 0", doc.Sections[n].Anchor, chunk)
+		}
+		return nil
+	}))
 }
