@@ -60,14 +60,13 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q query,
 	if q, err = resolveFlags(snap, q); err != nil {
 		return nil, err
 	}
-	terms, err := weigh(snap, q.words, docs)
+	expand := weigh
+	if fuzzy {
+		expand = addSimilar
+	}
+	terms, err := expand(snap, q.words, docs)
 	if err != nil {
 		return nil, err
-	}
-	if fuzzy {
-		if terms, err = addSimilar(snap, terms, docs); err != nil {
-			return nil, err
-		}
 	}
 	lengths, avg, err := x.lengths.of(snap)
 	if err != nil {

@@ -21,7 +21,7 @@ func Weights(e store.TextEntry, avg float64) map[string]float64 {
 }
 
 // Question is a query taken apart, for a store that holds weights but neither
-// positions nor a dictionary.
+// positions nor a dictionary. See Dictionary for fuzzy ones.
 type Question struct{ query query }
 
 // Ask parses the text of a store.KeywordQuery.

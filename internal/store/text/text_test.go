@@ -281,6 +281,7 @@ func TestFuzzy(t *testing.T) {
 	x := memory(t, entry("a", "authentication of users"), entry("b", "author of books"), entry("c", "the cat sat"))
 	for _, c := range []struct{ query, want string }{
 		{"authentcation", "a"}, {"athor", "b"}, {"cta", "c"}, {"czt", "c"}, {"zzzzz", ""}, {"buthor", ""},
+		{"teh", ""}, // no stop word is meant
 	} {
 		hits, err := x.Search(ctx, store.KeywordQuery{Text: c.query, Fuzzy: true}, 1, store.Filter{})
 		if err != nil || ids(hits) != c.want {
