@@ -17,8 +17,8 @@ import (
 )
 
 // TestServeFromAStore runs two servers without files on one store, beside a writer
-// that watches the files: all give the same answers, and a change is seen by both
-// within two seconds. Nothing is written where the servers run.
+// that watches the files: all give the same answers, also to misspelt words, and a
+// change is seen by both within two seconds. Nothing is written where the servers run.
 func TestServeFromAStore(t *testing.T) {
 	store := qdranttest.New(t, nil)
 	address := "qdrant://" + store.Addr() + "/docs"
@@ -62,7 +62,7 @@ func TestServeFromAStore(t *testing.T) {
 		return found
 	}
 	all := append(slices.Clone(servers), writer)
-	for _, query := range []string{"q=rotate+a+token", "q=backup&mode=keyword", "q=who+is+on+call", "q=limits&mode=semantic"} {
+	for _, query := range []string{"q=rotate+a+token", "q=backup&mode=keyword", "q=who+is+on+call", "q=limits&mode=semantic", "q=tokne&mode=keyword", "q=rotaet+secrte+gatewya"} {
 		want := places(writer, query)
 		if len(want) < 2 {
 			t.Errorf("%s finds nothing: %v", query, want)
@@ -96,6 +96,11 @@ func TestServeFromAStore(t *testing.T) {
 	for begun := time.Now(); !seen(servers[0]) || !seen(servers[1]); {
 		if time.Since(begun) > 2*time.Second {
 			t.Fatal("a server has not seen a new document 2 s after the writer")
+		}
+	}
+	for i, s := range all {
+		if got := places(s, "q=quaga&mode=keyword"); !strings.Contains(strings.Join(got, " "), "zoo.md") {
+			t.Errorf("process %d puts quaga right as %v, want zoo.md", i, got)
 		}
 	}
 

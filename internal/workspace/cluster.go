@@ -247,11 +247,11 @@ func (c *cluster) finish(ctx context.Context, d models.Description) error {
 	if err := c.publish(ctx, nil); err != nil {
 		return err
 	}
+	if err := c.words.Complete(ctx); err != nil {
+		return err
+	}
 	if c.next != nil {
-		if _, err := c.words.Count(); err != nil { // an empty folder has made no collections yet
-			return err
-		}
-		if _, err := c.remote.Count(); err != nil {
+		if _, err := c.remote.Count(); err != nil { // an empty folder has made no collection yet
 			return err
 		}
 		if err := c.next.Activate(ctx); err != nil {
@@ -368,12 +368,9 @@ func (c clusterKeyword) Update(ctx context.Context, entries []store.TextEntry, s
 	return c.text.Update(ctx, entries, stale)
 }
 
-// Search asks the shared index, and the one here when that is away. Only the
-// one here has a dictionary of near spellings.
+// Search asks the shared index, so that all who share it rank alike, and the one
+// here when that is away.
 func (c clusterKeyword) Search(ctx context.Context, q store.KeywordQuery, k int, f store.Filter) ([]store.Hit, error) {
-	if q.Fuzzy {
-		return c.text.Search(ctx, q, k, f)
-	}
 	hits, err := c.words.Search(ctx, q, k, f)
 	if away(err) {
 		return c.text.Search(ctx, q, k, f)

@@ -66,7 +66,7 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 	}
 	same := func(when string) {
 		t.Helper()
-		for _, query := range []string{"login flow", "copy the folder", "token", `"asks for a token"`, "copy -night", "session"} {
+		for _, query := range []string{"login flow", "copy the folder", "token", `"asks for a token"`, "copy -night", "session", "tokne", "sesion"} {
 			want := found(t, flat, query)
 			for name, w := range map[string]*Workspace{"writer": writer, "first server": one, "second server": two} {
 				if got := found(t, w, query); got != want {

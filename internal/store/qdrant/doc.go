@@ -9,7 +9,8 @@
 //
 //	NAME-G            one point a chunk: its vector, quantised to int8
 //	NAME-words-G      one point a chunk: its BM25 term weights as a sparse vector
-//	NAME-documents-G  documents and their texts, without vectors
+//	NAME-documents-G  documents and their texts, without vectors, and the
+//	                  dictionary of their words: see terms
 //	NAME-records      records, without vectors: see Records. The state of the
 //	                  index, the writer's lease, the catalogue of tools, what
 //	                  is learnt from use, and vectors of tools, each under the

@@ -29,6 +29,8 @@ import (
 //
 //	kind      "part"
 //	text
+//
+// Points of other kinds are the dictionary's, see terms.
 type Documents struct {
 	client *Client
 	name   string

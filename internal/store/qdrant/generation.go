@@ -69,7 +69,7 @@ func (g *Generation) Vectors(dim int, model string) *Vectors {
 
 // Keyword returns the keyword index of the generation, made at the first use.
 func (g *Generation) Keyword() *Keyword {
-	return &Keyword{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(wordsShape()), records: g.client.Records()}
+	return &Keyword{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(wordsShape()), records: g.client.Records(), terms: newTerms(g.Documents())}
 }
 
 // Documents returns the documents of the generation, made at the first use.

@@ -23,12 +23,11 @@ import (
 // BM25 weights by the analysis of internal/store/text, and the engine multiplies
 // by the inverse document frequency (its modifier IDF, by the same formula).
 //
-// Three things differ from the index on disk. The average length of chunks is
+// Two things differ from the index on disk. The average length of chunks is
 // inside the weights: it is kept while the true one is near, and all weights are
-// made again from the texts when it has moved too far. Document frequencies are
-// those of a shard. And there is no dictionary, so a fuzzy query finds nothing: a
-// server without an index of words of its own does not put misspelt words right,
-// but finds what is meant by its vectors; whoever has the files does.
+// made again from the texts when it has moved too far. And document frequencies
+// are those of a shard. What is near a misspelt word a dictionary tells, see
+// terms; how common each of those words is the engine.
 //
 // Phrases and exclusions are checked on the chunks that come back, which is why
 // a chunk's text lies in the payload too.
@@ -37,6 +36,7 @@ type Keyword struct {
 	name    string
 	shape   shape
 	records *Records
+	terms   *terms
 	gate    gate
 
 	open  sync.Mutex
@@ -78,12 +78,13 @@ func (x *Keyword) start(ctx context.Context) error {
 }
 
 // count adds the entries of a batch to what is known of lengths, and says
-// whether the weights that are there have to be made again. x.open is not held.
-func (x *Keyword) count(ctx context.Context, entries []store.TextEntry) (avg float64, again bool, err error) {
+// whether the weights that are there have to be made again, and how many of the
+// entries hold each term. x.open is not held.
+func (x *Keyword) count(ctx context.Context, entries []store.TextEntry) (avg float64, again bool, held map[string]int, err error) {
 	words := 0
+	held = map[string]int{}
 	for _, e := range entries {
-		_, length := text.Terms(e)
-		words += length
+		words += countTerms(held, e)
 	}
 	err = x.note(ctx, func(l *lengths) {
 		l.Chunks += len(entries)
@@ -96,7 +97,48 @@ func (x *Keyword) count(ctx context.Context, entries []store.TextEntry) (avg flo
 		l.Weighing = l.Weighing || moved
 		avg, again = l.Average, l.Weighing
 	})
-	return avg, again, err
+	return avg, again, held, err
+}
+
+// countTerms adds the terms of an entry to those of others and returns its length.
+func countTerms(held map[string]int, e store.TextEntry) (length int) {
+	terms, length := text.Terms(e)
+	for term := range terms {
+		held[term]++
+	}
+	return length
+}
+
+// stored returns how many chunks of the store hold each term, from the texts in
+// their payloads.
+func (x *Keyword) stored(ctx context.Context) (map[string]int, error) {
+	held := map[string]int{}
+	chunks := 0
+	err := x.client.scroll(ctx, &pb.ScrollPoints{CollectionName: x.name, WithPayload: pb.NewWithPayloadInclude(textFields...)}, func(p *pb.RetrievedPoint) bool {
+		if chunks == 0 {
+			x.client.log.Info("making the store's dictionary from its texts", "collection", x.name)
+		}
+		chunks++
+		countTerms(held, entryOf(p.Payload))
+		return true
+	})
+	return held, err
+}
+
+// Complete makes what an index that was written by an earlier version lacks: the
+// dictionary. It is for the one writer.
+func (x *Keyword) Complete(ctx context.Context) error {
+	err := x.start(ctx)
+	if err == nil {
+		var there bool
+		if there, err = x.terms.exists(ctx); err == nil && !there {
+			err = x.terms.add(ctx, nil, x.stored)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("completing %s: %w", x.name, err)
+	}
+	return nil
 }
 
 // note changes what is known of lengths.
@@ -160,6 +202,9 @@ func (x *Keyword) weigh(ctx context.Context, avg float64) error {
 	return x.note(ctx, func(l *lengths) { l.Weighing = false })
 }
 
+// textFields are the fields that entryOf reads.
+var textFields = []string{"chunk", "title", "trail", "body"}
+
 // entryOf is what the weights of a chunk are made of.
 func entryOf(p map[string]*pb.Value) store.TextEntry {
 	e := store.TextEntry{Chunk: p["chunk"].GetStringValue(), Title: p["title"].GetStringValue(), Body: p["body"].GetStringValue()}
@@ -204,9 +249,12 @@ func (x *Keyword) Update(ctx context.Context, entries []store.TextEntry, stale [
 	if len(entries) == 0 && len(stale) == 0 {
 		return ctx.Err()
 	}
-	avg, again, err := x.count(ctx, entries)
+	avg, again, held, err := x.count(ctx, entries)
 	if err == nil && again {
 		err = x.weigh(ctx, avg)
+	}
+	if err == nil && len(held) > 0 {
+		err = x.terms.add(ctx, held, x.stored)
 	}
 	if err != nil {
 		return fmt.Errorf("updating %s: %w", x.name, err)
@@ -258,17 +306,27 @@ const restrictedHits = 4096
 
 // Search implements store.Keyword.
 func (x *Keyword) Search(ctx context.Context, q store.KeywordQuery, k int, f store.Filter) ([]store.Hit, error) {
-	if k <= 0 || q.Fuzzy {
+	if k <= 0 {
 		return nil, ctx.Err()
 	}
 	if err := x.start(ctx); err != nil {
 		return nil, fmt.Errorf("searching %s: %w", x.name, err)
+	}
+	var dictionary *text.Dictionary
+	if q.Fuzzy {
+		var err error
+		if dictionary, err = x.terms.dictionary(ctx); err != nil {
+			return nil, fmt.Errorf("searching %s: %w", x.name, err)
+		}
 	}
 	defer x.gate.read()()
 	question, err := text.Ask(q.Text).Resolve(func(term string) (bool, error) {
 		found, err := x.points(ctx, map[string]float64{term: 1}, nil, 1, false)
 		return len(found) > 0, err
 	})
+	if err == nil && q.Fuzzy {
+		question, err = question.Near(dictionary, func(terms []string) (map[string]float64, error) { return x.rarities(ctx, terms) })
+	}
 	if err != nil {
 		return nil, fmt.Errorf("searching %s: %w", x.name, err)
 	}
@@ -309,7 +367,7 @@ func (x *Keyword) restricted(ctx context.Context, q text.Question, k int, f stor
 func (x *Keyword) points(ctx context.Context, terms map[string]float64, f *pb.Filter, limit int, texts bool) (found []*pb.ScoredPoint, err error) {
 	fields := []string{"chunk"}
 	if texts {
-		fields = append(fields, "title", "trail", "body")
+		fields = textFields
 	}
 	indices, values := sparse(terms)
 	err = x.client.read(ctx, func(ctx context.Context) error {
@@ -321,6 +379,61 @@ func (x *Keyword) points(ctx context.Context, terms map[string]float64, f *pb.Fi
 		return err
 	})
 	return found, err
+}
+
+// askTerms is how many terms are looked up in one request, and idfStep what their
+// rarities are rounded to: more than float32 scores leave uncertain, and less than
+// one chunk more or less makes of ten thousand.
+const (
+	askTerms = 256
+	idfStep  = 1e-5
+)
+
+// rarities returns the inverse document frequencies by which the engine
+// multiplies the weights of terms, for those that some chunk holds: the score of
+// the best chunk for the term alone by its weight there.
+func (x *Keyword) rarities(ctx context.Context, terms []string) (map[string]float64, error) {
+	held := map[string]float64{}
+	for some := range slices.Chunk(terms, askTerms) {
+		batch := &pb.QueryBatchPoints{CollectionName: x.name}
+		for _, term := range some {
+			batch.QueryPoints = append(batch.QueryPoints, &pb.QueryPoints{
+				CollectionName: x.name, Using: pb.PtrOf(wordsVector), Query: pb.NewQuerySparse([]uint32{termIndex(term)}, []float32{1}),
+				Limit: pb.PtrOf(uint64(1)), WithVectors: pb.NewWithVectorsInclude(wordsVector),
+			})
+		}
+		var found []*pb.BatchResult
+		err := x.client.read(ctx, func(ctx context.Context) error {
+			r, err := x.client.grpc.Points().QueryBatch(ctx, batch)
+			found = r.GetResult()
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, result := range found[:min(len(found), len(some))] {
+			for _, p := range result.GetResult() {
+				if weight := weightIn(p.GetVectors(), termIndex(some[i])); weight > 0 && p.Score > 0 {
+					held[some[i]] = max(1, math.Round(float64(p.Score)/weight/idfStep)) * idfStep
+				}
+			}
+		}
+	}
+	return held, nil
+}
+
+// weightIn returns the weight of a term in a chunk's sparse vector, 0 if it has none.
+func weightIn(vectors *pb.VectorsOutput, index uint32) float64 {
+	out := vectors.GetVectors().GetVectors()[wordsVector]
+	indices, values := out.GetSparse().GetIndices(), out.GetSparse().GetValues()
+	if indices == nil {
+		//lint:ignore SA1019 servers before 1.16 put it there
+		indices, values = out.GetIndices().GetData(), out.GetData()
+	}
+	if i := slices.Index(indices, index); i >= 0 && i < len(values) {
+		return float64(values[i])
+	}
+	return 0
 }
 
 // Count implements store.Keyword.

@@ -19,7 +19,7 @@ func Keyword(t *testing.T, open func(t *testing.T) store.Keyword) {
 		test func(*testing.T, store.Keyword)
 	}{
 		{"Empty", keywordEmpty}, {"K", keywordHowMany}, {"Ties", keywordTies}, {"Filters", keywordFilters}, {"Replace", keywordReplace},
-		{"Stale", keywordStale}, {"Operators", keywordOperators}, {"Large", keywordLarge}, {"Refused", keywordRefused},
+		{"Stale", keywordStale}, {"Operators", keywordOperators}, {"Fuzzy", keywordFuzzy}, {"Large", keywordLarge}, {"Refused", keywordRefused},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}
@@ -163,6 +163,53 @@ func keywordOperators(t *testing.T, x store.Keyword) {
 		if len(got) != len(strings.Fields(want)) {
 			t.Errorf("%q: %q, want %q", q, got, want)
 		}
+	}
+}
+
+// keywordFuzzy misspells words. What a fuzzy search finds is in the order of how
+// near and how common the words are that may be meant.
+func keywordFuzzy(t *testing.T, x store.Keyword) {
+	similar := func(text string, f store.Filter) string {
+		t.Helper()
+		hits, err := x.Search(background, store.KeywordQuery{Text: text, Fuzzy: true}, 5, f)
+		if err != nil {
+			t.Fatalf("fuzzy Search(%q, %+v): %v", text, f, err)
+		}
+		return strings.ReplaceAll(chunks(hits), "#x.0", "")
+	}
+	if got := similar("tokne", store.Filter{}); got != "" {
+		t.Errorf("nothing is held, and tokne finds %q", got)
+	}
+	fill(t, x, []store.TextEntry{
+		textEntry("a", "Rotate the access token of the gateway."),
+		textEntry("sub/b", "A token, another token, and the keeper of their names."),
+		textEntry("c", "The quagga is extinct, 東京都 is not."),
+		textEntry("d", "A taken seat."),
+	}, nil)
+	for q, want := range map[string]string{
+		"quaga": "c", "tokne": "sub/b a", "takne": "d", "gatway": "a", "qugga rotated": "a c", "uagga": "", "thier": "", "tw": "", "東京": "c", "": "",
+		"token": "sub/b a d", "tokne -gateway": "sub/b", `tokne "another token"`: "sub/b", "seaat": "d",
+	} {
+		if got := strings.Fields(similar(q, store.Filter{})); strings.Join(got, " ") != want {
+			t.Errorf("fuzzy %q: %q, want %q", q, got, want)
+		}
+		if q != "token" && q != "東京" && !strings.Contains(q, " ") {
+			if got := find(t, x, q, 5, store.Filter{}); got != "" {
+				t.Errorf("%q as typed finds %q", q, got)
+			}
+		}
+	}
+	if got := similar("tokne", store.Filter{PathPrefix: "sub/"}); got != "sub/b" {
+		t.Errorf("tokne below sub/: %q, want sub/b", got)
+	}
+	fill(t, x, []store.TextEntry{textEntry("e", "zeppelin")}, []string{"c#x.0"})
+	if got := similar("zepelin", store.Filter{}) + similar("quaga", store.Filter{}); got != "e" {
+		t.Errorf("after a change zepelin and quaga find %q, want e", got)
+	}
+	// Of two words the nearer one is meant, although the other is commoner.
+	fill(t, x, []store.TextEntry{textEntry("f", "carpets"), textEntry("g", "carpenter"), textEntry("h", "carpenter")}, nil)
+	if got := similar("carpetrs", store.Filter{}); !strings.HasPrefix(got, "f") {
+		t.Errorf("carpetrs: %q, want f first", got)
 	}
 }
 

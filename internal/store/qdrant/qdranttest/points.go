@@ -34,13 +34,14 @@ type collection struct {
 	points   map[string]*point
 	indexes  map[string]pb.FieldType
 	postings map[string]map[uint32]map[string]float32 // vector name, index, point
+	sparsely map[string]int                           // points that have a sparse vector, by its name
 	quantiser
 }
 
 func newCollection(r *pb.CreateCollection) (*collection, error) {
 	c := &collection{
 		created: proto.Clone(r).(*pb.CreateCollection), dense: map[string]*pb.VectorParams{}, sparse: map[string]*pb.SparseVectorParams{},
-		points: map[string]*point{}, indexes: map[string]pb.FieldType{}, postings: map[string]map[uint32]map[string]float32{},
+		points: map[string]*point{}, indexes: map[string]pb.FieldType{}, postings: map[string]map[uint32]map[string]float32{}, sparsely: map[string]int{},
 	}
 	if p := r.VectorsConfig.GetParams(); p != nil {
 		c.dense[""] = p
@@ -222,6 +223,7 @@ func (c *collection) put(p *point) {
 	c.drop(p.id)
 	c.points[p.id] = p
 	for name, v := range p.sparse {
+		c.sparsely[name]++
 		for index, weight := range v {
 			list := c.postings[name][index]
 			if list == nil {
@@ -242,6 +244,7 @@ func (c *collection) drop(id string) {
 	}
 	delete(c.points, id)
 	for name, v := range p.sparse {
+		c.sparsely[name]--
 		for index := range v {
 			delete(c.postings[name][index], id)
 		}

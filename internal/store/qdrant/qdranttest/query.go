@@ -44,6 +44,22 @@ func (s *Server) Query(ctx context.Context, r *pb.QueryPoints) (*pb.QueryRespons
 	return out, nil
 }
 
+// QueryBatch implements pb.PointsServer: all queries or none.
+func (s *Server) QueryBatch(ctx context.Context, r *pb.QueryBatchPoints) (*pb.QueryBatchResponse, error) {
+	out := &pb.QueryBatchResponse{}
+	for _, q := range r.QueryPoints {
+		if q.CollectionName != r.CollectionName {
+			return nil, invalid("query of collection %q in a batch of %q", q.CollectionName, r.CollectionName)
+		}
+		found, err := s.Query(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		out.Result = append(out.Result, &pb.BatchResult{Result: found.Result})
+	}
+	return out, nil
+}
+
 func (c *collection) query(ctx context.Context, r request) ([]scored, error) {
 	if err := c.checkFilter(r.filter); err != nil {
 		return nil, err
@@ -222,12 +238,7 @@ func dot(a, b []float32) float32 {
 // modifier each weight of the query is multiplied by the engine's
 // ln((N-n+.5)/(n+.5)+1) over the points that have the vector.
 func (c *collection) nearestSparse(q map[uint32]float32, params *pb.SparseVectorParams, r request) []scored {
-	n := 0
-	for _, p := range c.points {
-		if _, ok := p.sparse[r.using]; ok {
-			n++
-		}
-	}
+	n := c.sparsely[r.using]
 	sums := map[string]float32{}
 	for index, weight := range q {
 		list := c.postings[r.using][index]
