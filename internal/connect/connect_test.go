@@ -170,7 +170,7 @@ func TestWrite(t *testing.T) {
 	if text, err := os.ReadFile(real); err != nil || string(text) != "{ broken" {
 		t.Errorf("after a refusal the file is %q, %v", text, err)
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "dotfiles", ".cairn-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(dir, "dotfiles", ".*.tmp")); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v, %v", left, err)
 	}
 	fresh := filepath.Join(dir, "new", "deep", "mcp.json")

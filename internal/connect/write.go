@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"cairn/internal/replace"
 )
 
 // maxConfig is the size in bytes up to which a configuration is read.
@@ -58,7 +60,7 @@ func (c Client) Write(path, name string, e Entry, force bool) (*Result, error) {
 			return nil, fmt.Errorf("keeping a copy of %s: %w", path, err)
 		}
 	}
-	if err := replace(path, text, mode); err != nil {
+	if err := replace.Write(path, text, mode); err != nil {
 		return nil, err
 	}
 	r.Changed = true
@@ -87,21 +89,4 @@ func backup(path string, text []byte, mode fs.FileMode) (string, error) {
 		return name, nil
 	}
 	return "", fmt.Errorf("there are %d copies already; remove some", backups)
-}
-
-// replace writes a file in one step.
-func replace(path string, text []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".cairn-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }

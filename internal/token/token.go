@@ -29,6 +29,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"cairn/internal/replace"
 )
 
 // Scope is what a token permits.
@@ -280,38 +282,13 @@ func (s *Store) change(ctx context.Context, fn func([]Token) ([]Token, error)) e
 }
 
 // write replaces a file as a whole.
-func write(path string, f file) (err error) {
+func write(path string, f file) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err // unreachable: the fields are plain
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".tokens-*") // mode 0600
-	if err != nil {
+	if err := replace.Write(path, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the tokens: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(temp.Name())
-		}
-	}()
-	_, err = temp.Write(append(text, '\n'))
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the tokens: %w", err)
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes a rename last where folders can be synced.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	_ = d.Sync() // not everywhere possible; the rename is in order either way
 	return nil
 }

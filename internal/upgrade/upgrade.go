@@ -35,6 +35,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/semver"
+
+	"cairn/internal/replace"
 )
 
 // Release is what a feed says.
@@ -251,14 +253,11 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 		return err
 	}
 	defer body.Close()
-	f, err := os.CreateTemp(filepath.Dir(o.Program), ".cairn-new-*")
+	f, err := replace.Create(o.Program, old.Mode().Perm())
 	if err != nil {
 		return &Error{Reason: "cannot write beside the program: " + err.Error(), URL: a.URL}
 	}
-	defer func() {
-		f.Close()
-		os.Remove(f.Name())
-	}()
+	defer f.Discard()
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, sum), body)
 	if err != nil {
@@ -267,30 +266,27 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 	if have := hex.EncodeToString(sum.Sum(nil)); n != a.Size || have != strings.ToLower(a.SHA256) {
 		return &Error{Reason: fmt.Sprintf("what arrived has %d bytes, want %d", n, a.Size), URL: a.URL, ChecksumExpected: strings.ToLower(a.SHA256), ChecksumActual: have}
 	}
-	if err := errors.Join(f.Chmod(old.Mode().Perm()), f.Sync(), f.Close()); err != nil {
-		return &Error{Reason: err.Error(), URL: a.URL}
-	}
-	if err := swap(f.Name(), o.Program); err != nil {
+	if err := install(f, o.Program); err != nil {
 		return &Error{Reason: err.Error(), URL: a.URL}
 	}
 	return nil
 }
 
-// swap puts a file in the place of a program that runs.
-func swap(from, to string) error {
+// install puts a file in the place of a program that runs.
+func install(f *replace.File, program string) error {
 	if runtime.GOOS != "windows" {
-		return os.Rename(from, to)
+		return f.Commit()
 	}
 	// A program that runs can be renamed there, but not replaced.
-	aside := to + ".old"
+	aside := program + ".old"
 	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Rename(to, aside); err != nil {
+	if err := os.Rename(program, aside); err != nil {
 		return err
 	}
-	if err := os.Rename(from, to); err != nil {
-		return errors.Join(err, os.Rename(aside, to))
+	if err := f.Commit(); err != nil {
+		return errors.Join(err, os.Rename(aside, program))
 	}
 	return nil
 }

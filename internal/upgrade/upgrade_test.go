@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 		if text, _ := os.ReadFile(o.Program); string(text) != "old" {
 			t.Errorf("%s: the program is %q", c.name, text)
 		}
-		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(o.Program), ".cairn-new-*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(o.Program), ".*.tmp")); len(left) > 0 {
 			t.Errorf("%s: left over: %v", c.name, left)
 		}
 	}

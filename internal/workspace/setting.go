@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"cairn/internal/replace"
 )
 
 // Keys are the names of all settings, such as "core.token_limit", in the order
@@ -74,7 +76,7 @@ func Set(root, key, value string) (path string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	return path, writeInOneStep(path, text)
+	return path, replace.Write(path, text, replace.Mode(path, 0o644))
 }
 
 // setIn returns source with one setting changed. name stands in messages.
@@ -144,25 +146,4 @@ func setLine(source []byte, table, key string, line []byte) []byte {
 	}
 	head := bytes.Join(lines[:after+1], nil)
 	return append(append(head, added...), bytes.Join(lines[after+1:], nil)...)
-}
-
-// writeInOneStep replaces a file or makes it.
-func writeInOneStep(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".config-*")
-	if err != nil {
-		return err
-	}
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }

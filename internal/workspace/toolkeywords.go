@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/replace"
 	"cairn/internal/store"
 	"cairn/internal/store/text"
 	"cairn/internal/toolsearch"
@@ -163,7 +164,7 @@ func (k *toolKeywords) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := syncFolder(k.temp); err != nil {
+	if err := replace.SyncDir(k.temp); err != nil {
 		return err
 	}
 	// Another process may have made the same; whose is used does not matter.
@@ -174,7 +175,7 @@ func (k *toolKeywords) finish(ctx context.Context) error {
 		k.abandon()
 	}
 	k.temp = ""
-	if err := syncFolder(k.dir); err != nil {
+	if err := replace.SyncDir(k.dir); err != nil {
 		return err
 	}
 	x, err := text.Open(k.target, &text.Options{ReadOnly: true})
@@ -182,18 +183,6 @@ func (k *toolKeywords) finish(ctx context.Context) error {
 		return err
 	}
 	return k.use(x, k.target)
-}
-
-// syncFolder makes the names in a folder durable. Systems that cannot do so for a
-// folder lose the index with their power, and make it anew.
-func syncFolder(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_ = f.Sync()
-	return nil
 }
 
 // sweep removes the other indexes, and what killed processes left. Who has one

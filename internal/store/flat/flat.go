@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -254,17 +253,4 @@ func dot(a, b []float32) float64 {
 		s0 += float64(a[i]) * float64(b[i])
 	}
 	return s0 + s1 + (s2 + s3)
-}
-
-// syncDir makes a rename or creation in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && os.PathSeparator == '/' {
-		return err
-	}
-	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
+
+	"cairn/internal/replace"
 )
 
 // create makes a file without vectors when there is none.
@@ -28,28 +30,18 @@ func (s *Store) create() error {
 // replace writes a new file, header first and then what write adds, and gives
 // it the store's name.
 func (s *Store) replace(write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(s.path), fileName+".*.tmp")
+	f, err := replace.Create(s.path, 0o644)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // after the rename there is nothing of that name
-	_, err = f.Write(fileHeader(s.dim, s.model))
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = write(f)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	defer f.Discard()
+	if _, err := f.Write(fileHeader(s.dim, s.model)); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), s.path); err != nil {
+	if err := write(f.File); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(s.path))
+	return f.Commit()
 }
 
 // load reads the file into a first snapshot. The writer cuts a torn tail off.
@@ -58,7 +50,7 @@ func (s *Store) load() error {
 	if s.options.ReadOnly {
 		flag = os.O_RDONLY
 	} else {
-		s.removeLeftovers()
+		replace.RemoveLeftovers(s.path) // of compactions that were cut off
 	}
 	f, err := os.OpenFile(s.path, flag, 0)
 	if err != nil {
@@ -72,14 +64,6 @@ func (s *Store) load() error {
 	s.docIndex = index
 	s.snap.Store(snap)
 	return nil
-}
-
-// removeLeftovers removes what compactions that were cut off have left behind.
-func (s *Store) removeLeftovers() {
-	left, _ := filepath.Glob(s.path + ".*.tmp") // the pattern is well-formed; a leftover costs only space
-	for _, path := range left {
-		os.Remove(path)
-	}
 }
 
 func (s *Store) loadFile(f *os.File) (*snapshot, map[string]uint32, error) {

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cairn/internal/replace"
 	"cairn/internal/walk"
 )
 
@@ -315,11 +316,7 @@ func syncFolder(root *os.Root, folder string) error {
 		return err
 	}
 	defer dir.Close()
-	// Some file systems cannot sync a folder; the file's content is safe.
-	if err := dir.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !isInvalid(err) {
-		return err
-	}
-	return nil
+	return replace.SyncOpenDir(dir)
 }
 
 // Edit reads a file, lets change make new content of it and replaces it, all

@@ -61,5 +61,3 @@ func holder(dir string) int {
 	}
 	return 0
 }
-
-func isInvalid(err error) bool { return errors.Is(err, syscall.EINVAL) }
