@@ -17,11 +17,16 @@ RUN go mod download
 COPY . .
 ARG VERSION=
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/cairn ./cmd/cairn
-# What a scratch image lacks: a place for temporary files that its user may write.
-RUN mkdir -p /out/tmp /out/workspace /out/config && chmod 1777 /out/tmp
+RUN deploy/licences.sh >/out/licences.txt
+# What a scratch image lacks: a place for temporary files that its user may write,
+# and below, whom to trust when a language model, Qdrant or a collector is reached by
+# TLS. A volume that is put on a folder takes over whose it is.
+RUN mkdir -p /out/tmp /out/workspace/.cairn /out/config && chmod 1777 /out/tmp
 
 FROM scratch
 COPY --from=build /out/cairn /cairn
+COPY --from=build /out/licences.txt /src/LICENSE /
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build --chown=65532:65532 /out/tmp /tmp
 COPY --from=build --chown=65532:65532 /out/workspace /workspace
 COPY --from=build --chown=65532:65532 /out/config /config
