@@ -49,7 +49,7 @@ func TestStageTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := drawn.ReplaceAllString(playStages(t, string(want)), "worker-XXXXXXXX")
+			got := playStages(t, string(want))
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -65,60 +65,14 @@ func TestStageTranscripts(t *testing.T) {
 
 func playStages(t *testing.T, script string) string {
 	o := &Options{NoRateLimit: true, Groups: []Group{Stages}, Stages: openStages(t)}
-	schemas := map[string]*jsonschema.Resolved{}
-	for _, tool := range New(&fake{}, o).tools {
-		schemas[tool.name] = outputSchema(t, tool)
+	if n := len(New(&fake{}, o).tools); n != 5 {
+		t.Fatalf("%d tools are offered, want 5", n)
 	}
-	if len(schemas) != 5 {
-		t.Fatalf("%d tools are offered, want 5", len(schemas))
-	}
-	s := newSession(t, &fake{}, o)
-	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
-	s.receive()
-	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	var out strings.Builder
-	sent := 0
-	for line := range strings.Lines(script) {
-		if strings.HasPrefix(line, "< ") || strings.HasPrefix(line, "! ") {
-			continue
-		}
-		out.WriteString(line)
-		if !strings.HasPrefix(line, "> ") {
-			continue
-		}
-		name, args, _ := strings.Cut(strings.TrimSpace(line[2:]), " ")
+	return playCalls(t, script, o, playing{
 		// A long query does not have to be written out.
-		args = strings.ReplaceAll(args, "$MEGABYTE", strings.Repeat("a", 1<<20))
-		sent++
-		s.send(request(sent, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args)))
-		var reply struct {
-			Error  json.RawMessage
-			Result struct {
-				IsError           bool            `json:"isError"`
-				StructuredContent json.RawMessage `json:"structuredContent"`
-			}
-		}
-		text := s.receive()
-		if err := json.Unmarshal([]byte(text), &reply); err != nil || reply.Error != nil {
-			t.Fatalf("%s: %.300s", line, text)
-		}
-		var v any
-		if err := json.Unmarshal(reply.Result.StructuredContent, &v); err != nil {
-			t.Fatal(err)
-		}
-		if err := schemas[name].Validate(v); err != nil {
-			t.Errorf("%s: %s, which the schema refuses: %v", line, reply.Result.StructuredContent, err)
-		}
-		mark := "< "
-		if reply.Result.IsError {
-			mark = "! "
-		}
-		out.WriteString(mark + string(reply.Result.StructuredContent) + "\n")
-	}
-	if rest := s.close(); rest != "" {
-		t.Errorf("the server said more than it was asked:\n%s", rest)
-	}
-	return out.String()
+		args: func(args string) string { return strings.ReplaceAll(args, "$MEGABYTE", strings.Repeat("a", 1<<20)) },
+		text: func(text string) string { return drawn.ReplaceAllString(text, "worker-XXXXXXXX") },
+	})
 }
 
 // TestStageTools: each says when to use it and when not, and the five together stay small.

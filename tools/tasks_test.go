@@ -83,100 +83,31 @@ func playTasks(t *testing.T, ar *txtar.Archive) string {
 	}
 	disabled := strings.HasPrefix(string(ar.Comment), "# disabled")
 	server := &Options{NoRateLimit: true, Groups: []Group{All}, Tasks: openTasks(t, root, !disabled)}
-	schemas := map[string]*jsonschema.Resolved{}
-	for _, tool := range New(&fake{}, server).tools {
-		schemas[tool.name] = outputSchema(t, tool)
-	}
-	s := newSession(t, &fake{}, server)
-	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
-	s.receive()
-	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	var out strings.Builder
 	var made []string
-	scrub := func(text string) string {
-		for i, id := range made {
-			text = strings.ReplaceAll(text, id, fmt.Sprintf("$%d", i+1))
-		}
-		return fileTime.ReplaceAllString(text, `"mtime":"$$mtime"`)
-	}
-	sent := 0
-	for line := range strings.Lines(string(ar.Comment)) {
-		if strings.HasPrefix(line, "< ") || strings.HasPrefix(line, "! ") {
-			continue
-		}
-		out.WriteString(line)
-		if !strings.HasPrefix(line, "> ") && !strings.HasPrefix(line, "~ ") {
-			continue
-		}
-		name, args, _ := strings.Cut(strings.TrimSpace(line[2:]), " ")
-		for i, id := range made {
-			args = strings.ReplaceAll(args, fmt.Sprintf("$%d", i+1), id)
-		}
-		if args == "" {
-			args = "{}"
-		}
-		method, params := name, args
-		if line[0] == '>' {
-			method, params = "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args)
-		}
-		sent++
-		s.send(request(sent, method, params))
-		var reply struct {
-			Result, Error json.RawMessage
-		}
-		if err := json.Unmarshal([]byte(s.receive()), &reply); err != nil {
-			t.Fatal(err)
-		}
-		answer, failed := reply.Result, false
-		if reply.Error != nil {
-			answer, failed = reply.Error, true
-		} else if line[0] == '>' {
-			var r struct {
-				IsError           bool            `json:"isError"`
-				StructuredContent json.RawMessage `json:"structuredContent"`
+	return playCalls(t, string(ar.Comment), server, playing{
+		args: func(args string) string {
+			for i, id := range made {
+				args = strings.ReplaceAll(args, fmt.Sprintf("$%d", i+1), id)
 			}
-			if err := json.Unmarshal(reply.Result, &r); err != nil {
-				t.Fatal(err)
+			return args
+		},
+		answered: func(name string, answer []byte) {
+			if name != "create_task" {
+				return
 			}
-			answer, failed = r.StructuredContent, r.IsError
-			var v any
-			if err := json.Unmarshal(answer, &v); err != nil {
-				t.Fatal(err)
-			}
-			if err := schemas[name].Validate(v); err != nil {
-				t.Errorf("%s%s answers %s, which its schema refuses: %v", line, args, answer, err)
-			}
-		}
-		if name == "create_task" && !failed {
 			var card struct{ ID string }
 			if err := json.Unmarshal(answer, &card); err != nil {
 				t.Fatal(err)
 			}
 			made = append(made, card.ID)
-		}
-		mark := "< "
-		if failed {
-			mark = "! "
-		}
-		out.WriteString(mark + scrub(string(answer)) + "\n")
-	}
-	if rest := s.close(); rest != "" {
-		t.Errorf("the server said more than it was asked:\n%s", rest)
-	}
-	return out.String()
-}
-
-func outputSchema(t *testing.T, tool tool) *jsonschema.Resolved {
-	t.Helper()
-	schema := new(jsonschema.Schema)
-	if err := json.Unmarshal([]byte(tool.output), schema); err != nil {
-		t.Fatalf("%s: %v", tool.name, err)
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		t.Fatalf("%s: %v", tool.name, err)
-	}
-	return resolved
+		},
+		text: func(text string) string {
+			for i, id := range made {
+				text = strings.ReplaceAll(text, id, fmt.Sprintf("$%d", i+1))
+			}
+			return fileTime.ReplaceAllString(text, `"mtime":"$$mtime"`)
+		},
+	})
 }
 
 // TestCoreBudget: what an agent is offered unless somebody chooses otherwise

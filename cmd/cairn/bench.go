@@ -9,6 +9,7 @@ import (
 
 	"cairn/benchmarks"
 	"cairn/indexer"
+	"cairn/models"
 	"cairn/models/bpe"
 	"cairn/retriever"
 )
@@ -50,6 +51,18 @@ func (a *app) benchDocsCommand() *cobra.Command {
 	return cmd
 }
 
+// measure runs fn with the model and a sign of progress, which is gone when it returns.
+func (a *app) measure(fn func(models.Embedder, *progress) error) error {
+	model, err := a.model.open()
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	bar := a.newProgress()
+	defer bar.end()
+	return fn(model, bar)
+}
+
 func (a *app) benchDocs(ctx context.Context, o benchmarks.DocsOptions, mode string) error {
 	if mode != "all" {
 		m, err := retriever.ParseMode(mode)
@@ -58,17 +71,13 @@ func (a *app) benchDocs(ctx context.Context, o benchmarks.DocsOptions, mode stri
 		}
 		o.Modes = []retriever.Mode{m}
 	}
-	model, err := a.model.open()
-	if err != nil {
+	var report *benchmarks.DocsReport
+	err := a.measure(func(model models.Embedder, bar *progress) (err error) {
+		o.Embedder, o.Budget = model, &bpe.Counter{}
+		o.Progress = func(p indexer.Progress) { bar.show(benchProgress(p)) }
+		report, err = benchmarks.Docs(ctx, o)
 		return err
-	}
-	defer model.Close()
-	bar := a.newProgress()
-	defer bar.end()
-	o.Embedder, o.Budget = model, &bpe.Counter{}
-	o.Progress = func(p indexer.Progress) { bar.show(benchProgress(p)) }
-	report, err := benchmarks.Docs(ctx, o)
-	bar.end()
+	})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"cairn/benchmarks"
 	"cairn/internal/workspace"
+	"cairn/models"
 )
 
 func (a *app) benchToolsCommand() *cobra.Command {
@@ -58,19 +59,15 @@ func (a *app) benchTools(ctx context.Context, o benchmarks.ToolsOptions, distrac
 		}
 		o.Distractors = files
 	}
-	model, err := a.model.open()
-	if err != nil {
+	var report *benchmarks.ToolsReport
+	err := a.measure(func(model models.Embedder, bar *progress) (err error) {
+		o.Embedder = model
+		o.Progress = func(stage string, done, total int) {
+			bar.show(workspace.Progress{Phase: stage, Done: done, Total: total})
+		}
+		report, err = benchmarks.Tools(ctx, o)
 		return err
-	}
-	defer model.Close()
-	bar := a.newProgress()
-	defer bar.end()
-	o.Embedder = model
-	o.Progress = func(stage string, done, total int) {
-		bar.show(workspace.Progress{Phase: stage, Done: done, Total: total})
-	}
-	report, err := benchmarks.Tools(ctx, o)
-	bar.end()
+	})
 	if err != nil {
 		return err
 	}

@@ -28,11 +28,6 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	all, err := h.sources.Tasks.Cards.Find(cards.ListRequest{})
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
 	board, err := h.sources.Tasks.Cards.Board()
 	if err != nil {
 		h.fail(w, r, err)
@@ -43,6 +38,7 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
+	all := board.ByUrgency()
 	p := &tasksPage{Ready: map[string]bool{}}
 	for _, id := range graph.Ready(0) {
 		p.Ready[id] = true

@@ -89,16 +89,12 @@ func (r *Session) Query(ctx context.Context, text string) error {
 // Used notes a successful use of a document under its DocumentID, and returns
 // when it is on disk. Failed calls are not noted.
 func (r *Session) Used(ctx context.Context, id string) error {
-	if err := checkID(id); err != nil {
-		return err
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.arrive(ctx); err != nil {
+	before, err := r.note(ctx, id)
+	if err != nil {
 		return err
 	}
-	before := r.last
-	r.last = id
 	if r.query != "" && len(r.used) < Window {
 		r.used = append(r.used, Call{Tool: id})
 	}
@@ -156,16 +152,12 @@ func (r *Session) begin(ctx context.Context, next search, found []string) error 
 
 // Fetched notes that an agent fetched what it needs to call a tool.
 func (r *Session) Fetched(ctx context.Context, id string) error {
-	if err := checkID(id); err != nil {
-		return err
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.arrive(ctx); err != nil {
+	before, err := r.note(ctx, id)
+	if err != nil {
 		return err
 	}
-	before := r.last
-	r.last = id
 	hit := r.tools.number > 0 && r.found[id] == r.tools.number
 	if hit && len(r.fetched) < Window && !slices.Contains(r.fetched, id) {
 		r.fetched = append(r.fetched, id)
@@ -216,6 +208,19 @@ func (r *Session) Idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.at.IsZero() && r.store.o.Now().Sub(r.at) > Gap
+}
+
+// note makes id the last one noted and returns the one before it; "" is none in
+// this piece of work. r.mu is held.
+func (r *Session) note(ctx context.Context, id string) (before string, err error) {
+	if err := checkID(id); err != nil {
+		return "", err
+	}
+	if err := r.arrive(ctx); err != nil {
+		return "", err
+	}
+	before, r.last = r.last, id
+	return before, nil
 }
 
 // arrive notes the time, and begins a new piece of work after a pause. r.mu is held.

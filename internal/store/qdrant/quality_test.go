@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cairn/internal/store"
+	"cairn/internal/store/storetest"
 	"cairn/internal/store/text"
 )
 
@@ -136,7 +137,7 @@ func (c collection) misspell() {
 	}
 }
 
-// ndcg is nDCG@10 of an index, a document counting as its best chunk.
+// ndcg is the mean nDCG@10 of the queries in an index.
 func (c collection) ndcg(t *testing.T, x store.Keyword, fuzzy bool) float64 {
 	t.Helper()
 	var sum float64
@@ -145,29 +146,7 @@ func (c collection) ndcg(t *testing.T, x store.Keyword, fuzzy bool) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen := map[string]bool{}
-		var gains []float64
-		for _, h := range hits {
-			if doc, _, _, _ := store.SplitChunkID(h.Chunk); !seen[doc] {
-				seen[doc] = true
-				gains = append(gains, grades[doc])
-			}
-		}
-		var ideal []float64
-		for _, g := range grades {
-			ideal = append(ideal, g)
-		}
-		slices.Sort(ideal)
-		slices.Reverse(ideal)
-		sum += dcg(gains) / dcg(ideal)
+		sum += storetest.NDCG(t, hits, grades)
 	}
 	return sum / float64(len(c.grades))
-}
-
-func dcg(gains []float64) float64 {
-	var sum float64
-	for i, g := range gains[:min(10, len(gains))] {
-		sum += g / math.Log2(float64(i)+2)
-	}
-	return sum
 }

@@ -4,16 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"cairn/internal/store"
+	"cairn/internal/store/storetest"
 )
 
 // sets are the collections of $CAIRN_DATA/docs, each with the nDCG@10 that
@@ -167,8 +165,7 @@ func splitHeadings(text string) []piece {
 	return pieces
 }
 
-// ndcg indexes the collection and returns nDCG@10 as trec_eval computes it,
-// a document counting as its best chunk.
+// ndcg indexes the collection and returns the mean nDCG@10 of its queries.
 func (c collection) ndcg(t *testing.T) float64 {
 	t.Helper()
 	x, err := Memory()
@@ -186,40 +183,7 @@ func (c collection) ndcg(t *testing.T) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen := make(map[string]bool)
-		var gains []float64
-		for _, h := range hits {
-			doc, _, _, ok := store.SplitChunkID(h.Chunk)
-			if !ok {
-				t.Fatalf("hit %q is no chunk id", h.Chunk)
-			}
-			if !seen[doc] {
-				seen[doc] = true
-				gains = append(gains, grades[doc])
-			}
-		}
-		var ideal []float64
-		for _, g := range grades {
-			ideal = append(ideal, g)
-		}
-		slices.Sort(ideal)
-		slices.Reverse(ideal)
-		sum += dcg(gains) / dcg(ideal)
+		sum += storetest.NDCG(t, hits, grades)
 	}
 	return sum / float64(len(c.grades))
-}
-
-func dcg(gains []float64) float64 {
-	var sum float64
-	for i, g := range gains[:min(10, len(gains))] {
-		sum += g / math.Log2(float64(i)+2)
-	}
-	return sum
-}
-
-func TestDCG(t *testing.T) {
-	// 3/log2(2) + 0 + 1/log2(4)
-	if got, want := fmt.Sprintf("%.4f", dcg([]float64{3, 0, 1})), "3.5000"; got != want {
-		t.Errorf("dcg(3, 0, 1) = %s, want %s", got, want)
-	}
 }

@@ -49,15 +49,19 @@ func (s *Store) Find(r ListRequest) ([]*Card, error) {
 	if err != nil {
 		return nil, err
 	}
+	return slices.DeleteFunc(b.ByUrgency(), func(c *Card) bool { return !match(c) }), nil
+}
+
+// ByUrgency are the cards, which must not be changed, as List has them: the most
+// urgent first, then in the order of creation.
+func (b *Board) ByUrgency() []*Card {
 	var byRank [5][]*Card
 	for _, c := range b.Cards {
-		if match(c) {
-			n := rank(c.Priority)
-			byRank[n] = append(byRank[n], c)
-		}
+		n := rank(c.Priority)
+		byRank[n] = append(byRank[n], c)
 	}
 	slices.Reverse(byRank[:])
-	return slices.Concat(byRank[:]...), nil
+	return slices.Concat(byRank[:]...)
 }
 
 func (s *Store) filter(r ListRequest) (func(*Card) bool, error) {
