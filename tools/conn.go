@@ -148,20 +148,27 @@ func (c *conn) readLines(in io.Reader) {
 var errLineTooLong = fmt.Errorf("a message may hold at most %d bytes", maxLine)
 
 // readLine returns the next line without its end. A last line without a
-// newline counts; a line beyond maxLine is skipped and reported.
+// newline counts; of a line beyond maxLine only the id is kept, if there is one.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var text []byte
 	long := false
 	for {
 		part, err := r.ReadSlice('\n')
-		if long = long || len(text)+len(part) > maxLine; !long {
+		switch {
+		case !long && len(text)+len(part) <= maxLine:
 			text = append(text, part...)
+		case !long:
+			long = true
+			text = append(text[:min(len(text), idWithin):idWithin], part[max(0, len(part)-idWithin):]...)
+		default:
+			text = append(text, part[max(0, len(part)-idWithin):]...)
+			text = append(text[:idWithin], text[max(idWithin, len(text)-idWithin):]...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case long:
-			return nil, errLineTooLong
+			return idNear(text[:idWithin], text[idWithin:]), errLineTooLong
 		case err == io.EOF && len(bytes.TrimSpace(text)) > 0:
 			return text, nil // the next call reports the end
 		case err != nil:
@@ -192,7 +199,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		switch {
 		case errors.Is(l.err, errLineTooLong):
-			c.fail(nil, jsonrpc.CodeInvalidRequest, l.err.Error())
+			c.fail(json.RawMessage(l.text), jsonrpc.CodeInvalidRequest, l.err.Error())
 		case l.err != nil:
 			c.drain()
 			return nil, l.err
@@ -224,7 +231,7 @@ func (c *conn) accept(text []byte) []jsonrpc.Message {
 func (c *conn) message(text []byte, b *batch, place int) jsonrpc.Message {
 	msg, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
-		c.reply(b, place, idOf(text), nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid Request: not a JSON-RPC 2.0 message"})
+		c.reply(b, place, idOf(text), &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid Request: not a JSON-RPC 2.0 message"})
 		return nil
 	}
 	req, ok := msg.(*jsonrpc.Request)
@@ -233,25 +240,26 @@ func (c *conn) message(text []byte, b *batch, place int) jsonrpc.Message {
 	}
 	if !req.IsCall() {
 		if req.Method == "notifications/cancelled" {
-			c.cancelDirect(req.Params)
+			req.Params = c.cancelDirect(req.Params)
 		}
 		if c.isDirect(req.Method) {
 			return nil // a notification wants no answer, and these calls are nothing else
 		}
 		return msg
 	}
+	req.ID = exactID(req.ID, idOf(text))
 	if req.Method == "subscriptions/listen" && b == nil {
 		return msg // answered when it ends: nothing to wait for
 	}
 	direct := c.isDirect(req.Method)
 	if !direct && !sdkMethods[req.Method] {
-		c.reply(b, place, req.ID.Raw(), nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("Method not found: %q", req.Method)})
+		c.reply(b, place, written(req.ID), &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("Method not found: %q", req.Method)})
 		return nil
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	if !c.owe(req.ID.Raw(), &debt{method: req.Method, cancel: cancel, batch: b, place: place, weight: 1 + int64(len(text)/unit)}) {
 		cancel()
-		c.reply(b, place, nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("Invalid Request: id %v is in use", req.ID.Raw())})
+		c.reply(b, place, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("Invalid Request: id %s is in use", idOf(text))})
 		return nil
 	}
 	if !direct {
@@ -350,12 +358,19 @@ func (c *conn) writeMessage(msg jsonrpc.Message) error {
 // looking at each of their bytes once more costs a quarter of a large answer.
 func encode(msg jsonrpc.Message) ([]byte, error) {
 	resp, ok := msg.(*jsonrpc.Response)
-	if !ok || resp.Error != nil || len(resp.Result) == 0 {
+	if !ok {
 		return jsonrpc.EncodeMessage(msg)
 	}
-	id, err := marshal(resp.ID.Raw())
+	id, err := marshal(written(resp.ID))
 	if err != nil {
 		return nil, err
+	}
+	if resp.Error != nil || len(resp.Result) == 0 {
+		text, err := jsonrpc.EncodeMessage(msg)
+		if own, _ := json.Marshal(resp.ID.Raw()); !bytes.Equal(own, id) {
+			text = bytes.Replace(text, own, id, 1)
+		}
+		return text, err
 	}
 	text := make([]byte, 0, len(id)+len(resp.Result)+len(`{"jsonrpc":"2.0","id":,"result":}`)+len("\n"))
 	text = append(text, `{"jsonrpc":"2.0","id":`...)
@@ -378,13 +393,12 @@ func (c *conn) writeLine(text []byte) error {
 }
 
 // reply answers a message that never was a debt. id is nil where it is unknown.
-func (c *conn) reply(b *batch, place int, id any, result json.RawMessage, e *jsonrpc.Error) {
+func (c *conn) reply(b *batch, place int, id any, e *jsonrpc.Error) {
 	text, err := marshal(struct {
-		Version string          `json:"jsonrpc"`
-		ID      any             `json:"id"`
-		Result  json.RawMessage `json:"result,omitempty"`
-		Error   *jsonrpc.Error  `json:"error,omitempty"`
-	}{"2.0", id, result, e})
+		Version string         `json:"jsonrpc"`
+		ID      any            `json:"id"`
+		Error   *jsonrpc.Error `json:"error"`
+	}{"2.0", id, e})
 	if err != nil {
 		return // unreachable: the fields are plain
 	}
@@ -396,22 +410,17 @@ func (c *conn) reply(b *batch, place int, id any, result json.RawMessage, e *jso
 }
 
 func (c *conn) fail(id any, code int64, message string) {
-	c.reply(nil, 0, id, nil, &jsonrpc.Error{Code: code, Message: message})
+	c.reply(nil, 0, id, &jsonrpc.Error{Code: code, Message: message})
 }
 
-// idOf finds the id of something that is JSON but no message; nil without one.
-func idOf(text []byte) any {
-	var m struct {
-		ID any `json:"id"`
-	}
-	if json.Unmarshal(text, &m) != nil {
+// idOf finds the id of something that is JSON, as it is written there; nil
+// where there is none that a message can have.
+func idOf(text []byte) json.RawMessage {
+	var m map[string]json.RawMessage // a struct's field would take "ID", too
+	if json.Unmarshal(text, &m) != nil || len(m["id"]) == 0 || strings.IndexByte(`"-0123456789`, m["id"][0]) < 0 {
 		return nil
 	}
-	switch m.ID.(type) {
-	case float64, string:
-		return m.ID
-	}
-	return nil
+	return m["id"]
 }
 
 // owe records that a request has to be answered, when there is room for it;
@@ -465,18 +474,25 @@ func (c *conn) drain() {
 	}
 }
 
-// cancelDirect ends the direct call a cancellation speaks of. The SDK sees the
-// same message and does the same for its own.
-func (c *conn) cancelDirect(params json.RawMessage) {
+// cancelDirect ends the direct call a cancellation speaks of. The SDK is given
+// what is returned, and does the same for its own.
+func (c *conn) cancelDirect(params json.RawMessage) json.RawMessage {
 	var p struct {
 		RequestID any `json:"requestId"`
 	}
-	if json.Unmarshal(params, &p) != nil {
-		return
+	var raw map[string]json.RawMessage
+	if json.Unmarshal(params, &p) != nil || json.Unmarshal(params, &raw) != nil {
+		return params
 	}
 	id, err := jsonrpc.MakeID(p.RequestID)
 	if err != nil {
-		return
+		return params
+	}
+	if exact := exactID(id, raw["requestId"]); exact != id {
+		id = exact
+		if text, err := marshal(map[string]any{"requestId": id.Raw()}); err == nil {
+			params = text
+		}
 	}
 	c.mu.Lock()
 	d := c.owed[id.Raw()]
@@ -484,6 +500,7 @@ func (c *conn) cancelDirect(params json.RawMessage) {
 	if d != nil && c.isDirect(d.method) {
 		d.cancel()
 	}
+	return params
 }
 
 // setVersion notes the protocol version that initialize agreed on.

@@ -49,7 +49,7 @@ func TestParseReadContext(t *testing.T) {
 		{args: `{"query":"a","mode":""}`, bad: "mode: empty"},
 		{args: `{"query":7}`, bad: "query: got number, want string"},
 		{args: `{"query":"a","semantic":"yes"}`, bad: "semantic: got string, want boolean"},
-		{args: `{"query":"a","filters":{"tag":["x"]}}`, bad: `unknown argument "tag"`},
+		{args: `{"query":"a","filters":{"tag":["x"]}}`, bad: `filters: unknown argument "tag", want {tags,priority,assignee,path_prefix}`},
 		{args: `{"query":"a","k":3}`, bad: `unknown argument "k", want {query,limit,mode`},
 		{args: `{"query":"a"} {}`, bad: "trailing data"},
 		{args: `[]`, bad: "must be an object"},
@@ -226,8 +226,8 @@ func TestIndexReturnsWhileARunGoesOn(t *testing.T) {
 func TestOversizedLine(t *testing.T) {
 	s := newSession(t, &fake{}, nil)
 	go s.sendAll(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"`+strings.Repeat("a", maxLine)+`"}}`, request(2, "ping", `{}`))
-	if line := s.receive(); !strings.Contains(line, "-32600") || !strings.Contains(line, `"id":null`) {
-		t.Errorf("answer %.200s, want -32600 without an id", line)
+	if line := s.receive(); !strings.Contains(line, "-32600") || !strings.Contains(line, `"id":1,`) {
+		t.Errorf("answer %.200s, want -32600 with the id", line)
 	}
 	if line := s.receive(); !strings.Contains(line, `"id":2`) {
 		t.Errorf("answer %.200s, want the next request's", line)
