@@ -68,9 +68,29 @@ func decode(raw json.RawMessage, args any) error {
 		return invalid("%s: got %s, want %s", where, bad.Value, typeName(bad.Type))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return invalid("unknown argument %s, want {%s}", name, strings.Join(argNames(args), ","))
+		return unknown(strings.Trim(name, `"`), raw, reflect.TypeOf(args).Elem())
 	}
 	return invalid("%s", err)
+}
+
+// unknown is the failure of a name that t does not know, with the names of the
+// object it stands in: that of the arguments, or one among them.
+func unknown(name string, raw json.RawMessage, t reflect.Type) error {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(raw, &given) == nil && given[name] == nil {
+		for i := range t.NumField() {
+			inner := t.Field(i).Type
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			outer, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			var below map[string]json.RawMessage
+			if inner.Kind() == reflect.Struct && json.Unmarshal(given[outer], &below) == nil && below[name] != nil {
+				return invalid("%s: unknown argument %q, want {%s}", outer, name, strings.Join(fieldNames(inner), ","))
+			}
+		}
+	}
+	return invalid("unknown argument %q, want {%s}", name, strings.Join(fieldNames(t), ","))
 }
 
 // typeName is a Go type in the words of JSON Schema.
@@ -92,9 +112,7 @@ func typeName(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-// argNames lists the arguments a tool knows, in the order of the struct.
-func argNames(args any) []string { return fieldNames(reflect.TypeOf(args).Elem()) }
-
+// fieldNames lists the arguments an object knows, in the order of the struct.
 func fieldNames(t reflect.Type) []string {
 	var names []string
 	for i := range t.NumField() {
