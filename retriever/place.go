@@ -131,13 +131,15 @@ func missingAnchor(f *parsedFile, anchor string) error {
 }
 
 // missingFile is the error of a file that is not there, with the indexed paths
-// that are nearest to it.
+// that are nearest to it. Its own, of a file that left since, is none of them.
 func (r *Retriever) missingFile(name string) error {
 	e := &NotFoundError{Path: name}
 	var paths []string
 	err := r.sources.Documents.View(func(reader *docs.Reader) error {
 		return reader.Files("", func(f docs.File) bool {
-			paths = append(paths, f.Path)
+			if f.Path != name {
+				paths = append(paths, f.Path)
+			}
 			return true
 		})
 	})

@@ -255,3 +255,14 @@ func TestReadAll(t *testing.T) {
 		}
 	}
 }
+
+// A file that is gone although it is indexed is no suggestion for itself.
+func TestReadOfAFileThatLeft(t *testing.T) {
+	f := open(t, map[string]string{"docs/auth.md": "# Auth\n", "docs/auths.md": "# Auths\n"}, nil)
+	must(t, os.Remove(filepath.Join(f.dir, "docs", "auth.md")))
+	_, err := f.Read(context.Background(), ReadRequest{Path: "docs/auth.md"})
+	var missing *NotFoundError
+	if !errors.As(err, &missing) || !slices.Equal(missing.Nearest, []string{"docs/auths.md"}) {
+		t.Errorf("reading a file that left: %v, want a NotFoundError that offers docs/auths.md alone", err)
+	}
+}
