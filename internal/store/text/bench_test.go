@@ -167,3 +167,32 @@ func measure(b *testing.B, x *Index, entries []store.TextEntry, name string, f s
 		b.ReportMetric(times[len(times)*95/100], name+unit+"-p95-ms")
 	}
 }
+
+// BenchmarkDictionaryNear misspells words of a dictionary of a million terms; its
+// bytes-a-term are those of memory.
+func BenchmarkDictionaryNear(b *testing.B) {
+	r := rand.New(rand.NewPCG(11, 12))
+	const letters = "eeeetttaaaooiinnsshhrrddlluccmmffwwyyggppbbvvkkxjqz"
+	term := func() string {
+		w := make([]byte, 3+r.IntN(12))
+		for i := range w {
+			w[i] = letters[r.IntN(len(letters))]
+		}
+		return string(w)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	d := &Dictionary{}
+	for d.Len() < 1_000_000 {
+		d.Add(term())
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	for b.Loop() {
+		if _, err := d.near(term()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(d.Len()), "bytes-a-term")
+}

@@ -20,7 +20,8 @@ const (
 
 // stopIDF is the rarity of a stop word that is near what was typed. The stop word
 // is not searched for, but a term that may have been meant for one says little:
-// without this, misspelt questions of the cacm set lose .006 nDCG@10, of cisi .009.
+// of misspelt questions that gains cisi .009 nDCG@10, cacm .004 and cranfield
+// .002, and costs kubefix .007.
 const stopIDF = 0.3
 
 // spelling is a term that is held and that a term of a query may stand for.
