@@ -127,7 +127,7 @@ func CopyOut(ctx context.Context, sel Selection, s *Store, o Options, progress f
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(words.Update(ctx, nil, stale), to.Update(ctx, nil, stale)); err != nil {
+	if err := errors.Join(words.Update(ctx, nil, stale), words.Complete(ctx), to.Update(ctx, nil, stale)); err != nil {
 		return nil, err
 	}
 	if err := documents.Delete(ctx, gone); err != nil {
