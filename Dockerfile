@@ -21,15 +21,13 @@ RUN deploy/licences.sh >/out/licences.txt
 # What a scratch image lacks: a place for temporary files that its user may write,
 # and below, whom to trust when a language model, Qdrant or a collector is reached by
 # TLS. A volume that is put on a folder takes over whose it is.
-RUN mkdir -p /out/tmp /out/workspace/.cairn /out/config && chmod 1777 /out/tmp
+RUN mkdir -p /out/own/tmp /out/own/workspace/.cairn /out/own/config && chmod 1777 /out/own/tmp
 
 FROM scratch
 COPY --from=build /out/cairn /cairn
 COPY --from=build /out/licences.txt /src/LICENSE /
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build --chown=65532:65532 /out/tmp /tmp
-COPY --from=build --chown=65532:65532 /out/workspace /workspace
-COPY --from=build --chown=65532:65532 /out/config /config
+COPY --from=build --chown=65532:65532 /out/own /
 USER 65532:65532
 ENV CAIRN_WORKSPACE=/workspace CAIRN_TOKENS=/config/tokens.json HOME=/tmp
 EXPOSE 7420
