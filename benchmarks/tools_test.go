@@ -2,7 +2,6 @@ package benchmarks
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -137,25 +136,8 @@ func TestTools(t *testing.T) {
 	if report.Latency.Search.P50 <= 0 || report.Latency.Suggest.P50 <= 0 {
 		t.Errorf("latency %+v", report.Latency)
 	}
-	b, err := json.Marshal(report)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got map[string]any
-	if err := json.Unmarshal(b, &got); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range strings.Fields(`tools intents retrieval/keyword/ndcg@10 retrieval/semantic/recall@5 retrieval/hybrid/comp@5 retrieval/+adamic_adar/hit@1
-		retrieval/+pagerank/mrr retrieval/+memory/map@10 retrieval/default/ndcg@10 plan/node_f1 plan/link_f1 plan/exact plan/hallucinated plan/support_bindings latency_ms/search`) {
-		var at any = got
-		for _, key := range strings.Split(path, "/") {
-			m, _ := at.(map[string]any)
-			at = m[key]
-		}
-		if at == nil {
-			t.Errorf("the report lacks %s: %s", path, b)
-		}
-	}
+	checkJSON(t, report, `tools intents retrieval/keyword/ndcg@10 retrieval/semantic/recall@5 retrieval/hybrid/comp@5 retrieval/+adamic_adar/hit@1
+		retrieval/+pagerank/mrr retrieval/+memory/map@10 retrieval/default/ndcg@10 plan/node_f1 plan/link_f1 plan/exact plan/hallucinated plan/support_bindings latency_ms/search`)
 }
 
 // TestToolFolds: no task is measured after it was learnt, and every one is

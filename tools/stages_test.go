@@ -3,15 +3,13 @@ package tools
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"cairn/internal/workspace"
 )
@@ -39,36 +37,15 @@ var drawn = regexp.MustCompile(`worker-[A-Z0-9]{8}`)
 // through tools/call, "< " is the answer and "! " a failure; other lines are
 // prose. Every answer fits the tool's schema.
 func TestStageTranscripts(t *testing.T) {
-	scripts, err := filepath.Glob("testdata/stages/*.txt")
-	if err != nil || len(scripts) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range scripts {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := playStages(t, string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("the server says something else (-want +got); rewrite with -update if that is right:\n%s", diff)
-			}
-		})
-	}
+	playAll(t, "testdata/stages/*.txt", playStages)
 }
 
-func playStages(t *testing.T, script string) string {
+func playStages(t *testing.T, ar *txtar.Archive) string {
 	o := &Options{NoRateLimit: true, Groups: []Group{Stages}, Stages: openStages(t)}
 	if n := len(New(&fake{}, o).tools); n != 5 {
 		t.Fatalf("%d tools are offered, want 5", n)
 	}
-	return playCalls(t, script, o, playing{
+	return playCalls(t, string(ar.Comment), o, playing{
 		// A long query does not have to be written out.
 		args: func(args string) string { return strings.ReplaceAll(args, "$MEGABYTE", strings.Repeat("a", 1<<20)) },
 		text: func(text string) string { return drawn.ReplaceAllString(text, "worker-XXXXXXXX") },

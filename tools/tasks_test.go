@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -42,30 +41,7 @@ func openTasks(t *testing.T, root string, dag bool) *workspace.Tasks {
 // is the bare method; "< " is the answer and "! " a failure. Ids that
 // create_task makes are written $1, $2 and so on; times of files $mtime.
 func TestTaskTranscripts(t *testing.T) {
-	scripts, err := filepath.Glob("testdata/tasks/*.txtar")
-	if err != nil || len(scripts) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range scripts {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := string(ar.Comment)
-			got := playTasks(t, ar)
-			if *update {
-				ar.Comment = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the server says something else (-want +got); rewrite with -update if that is right:\n%s", diff)
-			}
-		})
-	}
+	playAll(t, "testdata/tasks/*.txtar", playTasks)
 }
 
 var fileTime = regexp.MustCompile(`"mtime":"[^"]*"`)

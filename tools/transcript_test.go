@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata with what the server says")
@@ -20,36 +21,40 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 // server, lines with "< " are what it has to say, other lines are prose. Each
 // request is answered before the next is sent.
 func TestTranscripts(t *testing.T) {
-	playAll(t, "testdata/*.txt", func(*testing.T) *Options { return nil })
+	playAll(t, "testdata/*.txt", func(t *testing.T, ar *txtar.Archive) string { return play(t, string(ar.Comment), nil) })
 }
 
 // TestCatalogTranscripts plays testdata/catalog/*.txt with a small catalogue.
 func TestCatalogTranscripts(t *testing.T) {
-	playAll(t, "testdata/catalog/*.txt", func(t *testing.T) *Options {
-		return &Options{Groups: []Group{Catalog}, Toolbox: toolbox(t)}
+	playAll(t, "testdata/catalog/*.txt", func(t *testing.T, ar *txtar.Archive) string {
+		return play(t, string(ar.Comment), &Options{Groups: []Group{Catalog}, Toolbox: toolbox(t)})
 	})
 }
 
-func playAll(t *testing.T, pattern string, options func(*testing.T) *Options) {
+// playAll plays the transcripts that match pattern, which a folder may follow as in
+// txtar, and compares what is said with what is written.
+func playAll(t *testing.T, pattern string, play func(*testing.T, *txtar.Archive) string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
+		t.Run(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := play(t, string(want), options(t))
+			want := string(ar.Comment)
+			got := play(t, ar)
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				ar.Comment = []byte(got)
+				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the server says something else (-want +got); rewrite with -update if that is right:\n%s", diff)
 			}
 		})

@@ -7,7 +7,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
@@ -34,7 +33,7 @@ func run() int {
 }
 
 func measure(model, file string, threads, rounds int) error {
-	texts, err := readTexts(file)
+	texts, err := benchmarks.ReadTexts(file)
 	if err != nil {
 		return err
 	}
@@ -48,23 +47,4 @@ func measure(model, file string, threads, rounds int) error {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)
-}
-
-func readTexts(file string) ([]string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var texts []string
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<24)
-	for s.Scan() {
-		var text string
-		if err := json.Unmarshal(s.Bytes(), &text); err != nil {
-			return nil, fmt.Errorf("reading %s, line %d: %w", file, len(texts)+1, err)
-		}
-		texts = append(texts, text)
-	}
-	return texts, s.Err()
 }

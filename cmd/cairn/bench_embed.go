@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +31,7 @@ func (a *app) benchEmbedCommand() *cobra.Command {
 }
 
 func (a *app) benchEmbed(ctx context.Context, file string, o benchmarks.EmbedOptions) error {
-	texts, err := readTexts(file)
+	texts, err := benchmarks.ReadTexts(file)
 	if err != nil {
 		return err
 	}
@@ -54,27 +50,4 @@ func (a *app) benchEmbed(ctx context.Context, file string, o benchmarks.EmbedOpt
 	_, err = fmt.Fprintf(a.stdout, "%d texts of %d tokens: %.1f texts/s, %.0f tokens/s; a query of %d tokens: p50 %.2f ms; %d threads, kernel %s\n",
 		r.Texts, r.Tokens, r.TextsPerSecond, r.TokensPerSecond, r.QueryTokens, r.QueryP50, r.Threads, r.Kernel)
 	return err
-}
-
-// readTexts reads a file of JSON strings, one a line.
-func readTexts(file string) ([]string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var texts []string
-	lines := bufio.NewScanner(f)
-	lines.Buffer(make([]byte, 64<<10), maxEmbedLine)
-	for n := 1; lines.Scan(); n++ {
-		if strings.TrimSpace(lines.Text()) == "" {
-			continue
-		}
-		var text string
-		if err := json.Unmarshal(lines.Bytes(), &text); err != nil {
-			return nil, fmt.Errorf("%s:%d: want a JSON string: %w", file, n, err)
-		}
-		texts = append(texts, text)
-	}
-	return texts, lines.Err()
 }

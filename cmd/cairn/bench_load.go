@@ -56,7 +56,7 @@ Queries are made of the folder's text unless a file has them.`,
 func (a *app) benchLoad(ctx context.Context, o benchmarks.LoadOptions, texts string, distinct int, seed uint64) (err error) {
 	o.URL = strings.TrimRight(o.URL, "/")
 	if texts != "" {
-		o.Queries, err = readTexts(texts)
+		o.Queries, err = benchmarks.ReadTexts(texts)
 	} else {
 		var sel workspace.Selection
 		if sel, err = workspace.Select(workspace.SelectOptions{Flag: a.dir}); err == nil {

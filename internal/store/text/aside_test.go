@@ -3,12 +3,10 @@
 package text
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -68,23 +66,10 @@ func TestOpenAside(t *testing.T) {
 // TestOpenAsideHalted stops a writer at moments of its own: what it had said to be
 // durable, or one batch more, is found beside it.
 func TestOpenAsideHalted(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), "CAIRN_TEXT_CRASH="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, lines := startWriter(t, dir)
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
-	lines := bufio.NewScanner(out)
 	for n := 0; n < 12; n++ {
 		if !lines.Scan() {
 			t.Fatal("the writer ended")

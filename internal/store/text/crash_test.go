@@ -46,29 +46,36 @@ func crashWriter(dir string) {
 	}
 }
 
-// TestCrash kills a writer at random moments: what had returned is there, what
-// had not is there or not, and nothing else.
-func TestCrash(t *testing.T) {
+// startWriter runs crashWriter in a process of its own, and returns what it says.
+func startWriter(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), "CAIRN_TEXT_CRASH="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, bufio.NewScanner(out)
+}
+
+// TestCrash kills a writer at random moments: what had returned is there, what
+// had not is there or not, and nothing else.
+func TestCrash(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for range 6 {
 		dir := t.TempDir()
-		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), "CAIRN_TEXT_CRASH="+dir)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		cmd, lines := startWriter(t, dir)
 		last := -1
-		lines := bufio.NewScanner(out)
 		for stop := r.IntN(12); last < stop && lines.Scan(); {
-			if last, err = strconv.Atoi(lines.Text()); err != nil {
+			n, err := strconv.Atoi(lines.Text())
+			if last = n; err != nil {
 				t.Fatalf("writer: %s", lines.Text())
 			}
 		}

@@ -145,11 +145,7 @@ func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*Comple
 	date := now.Format(time.DateOnly)
 	var slug string
 	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
-		all, err := doc.openTasks()
-		if err != nil {
-			return nil, err
-		}
-		t, err := doc.pick(all, r.Task)
+		t, err := doc.openTask(r.Task)
 		if err != nil {
 			return nil, err
 		}

@@ -154,11 +154,7 @@ func (d *Docs) editTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error)
 	}
 	at := 0
 	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
-		all, err := doc.openTasks()
-		if err != nil {
-			return nil, err
-		}
-		t, err := doc.pick(all, r.Task)
+		t, err := doc.openTask(r.Task)
 		if err != nil {
 			return nil, err
 		}

@@ -97,6 +97,15 @@ func (d *document) openTasks() ([]found, error) {
 	return all, nil
 }
 
+// openTask returns the task of openTasks that a request names.
+func (d *document) openTask(text string) (found, error) {
+	all, err := d.openTasks()
+	if err != nil {
+		return found{}, err
+	}
+	return d.pick(all, text)
+}
+
 // pick finds the task that a request names.
 func (d *document) pick(all []found, text string) (found, error) {
 	slug, err := d.parseSlug(text, EmptyTaskSlug)
