@@ -24,8 +24,8 @@ type remote struct {
 }
 
 // helloLimit bounds how long an owner may take to say who it is. It does so
-// whatever it is busy with.
-const helloLimit = 500 * time.Millisecond
+// whatever it is busy with; a machine that is, may let it wait.
+const helloLimit = time.Second
 
 // pulseEvery is how long an owner may take to answer before it is asked whether
 // it is still there, and again after each such time.
