@@ -1,5 +1,7 @@
 package bpe
 
+import "strings"
+
 // short is the longest piece whose pairs are searched one by one. Nearly every
 // piece is shorter; beyond it a heap is faster.
 const short = 64
@@ -13,8 +15,28 @@ func (r *ranks) count(piece string) int {
 		return 1
 	case len(piece) <= short:
 		return r.countShort(piece)
+	case len(piece) > 2*runPart && strings.Count(piece, piece[:1]) == len(piece):
+		return r.countRun(piece)
 	}
 	return r.countLong(piece)
+}
+
+// runPart is how much of a run of one character is counted by itself, in bytes:
+// more than the longest token of blanks has, and a power of two, as merging a
+// run takes neighbours in pairs.
+const runPart = 256
+
+// countRun counts a run of one character, such as the indentation of a list
+// that is nested without end, or a rule of dashes, by its parts: equal ones have
+// equally many tokens. Merging across the parts would rarely give one fewer or
+// more. Without it, megabytes of blanks take seconds.
+func (r *ranks) countRun(piece string) int {
+	parts := len(piece) / runPart
+	n := parts * r.countLong(piece[:runPart])
+	if rest := piece[parts*runPart:]; rest != "" {
+		n += r.count(rest)
+	}
+	return n
 }
 
 // countShort keeps the tokens in an array and scans it for each merge.
