@@ -13,11 +13,9 @@ package graphrank
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Type says what an edge means. From is the earlier, or the outer, end.
@@ -35,14 +33,6 @@ var typeNames = [...]string{"sequence", "provides", "contains", "dependency"}
 var typeWeights = [...]float64{0.5, 0.7, 0.8, 1.0}
 
 func (t Type) String() string { return typeNames[t] }
-
-// ParseType is the inverse of Type.String.
-func ParseType(s string) (Type, error) {
-	if i := slices.Index(typeNames[:], s); i >= 0 {
-		return Type(i), nil
-	}
-	return 0, fmt.Errorf("unknown edge type %q, want {%s}", s, strings.Join(typeNames[:], ","))
-}
 
 // Source says how an edge is known.
 type Source uint8

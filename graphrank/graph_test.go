@@ -51,14 +51,6 @@ func TestWeight(t *testing.T) {
 			t.Errorf("weight of %v/%v = %v, want %v", c.typ, c.source, got, c.want)
 		}
 	}
-	for _, typ := range []Type{Sequence, Provides, Contains, Dependency} {
-		if got, err := ParseType(typ.String()); err != nil || got != typ {
-			t.Errorf("ParseType(%q) = %v, %v", typ.String(), got, err)
-		}
-	}
-	if _, err := ParseType("friend"); err == nil {
-		t.Error(`ParseType("friend") gives no error`)
-	}
 }
 
 func TestObserve(t *testing.T) {

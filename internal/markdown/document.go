@@ -60,7 +60,7 @@ const (
 	MDX                    // .mdx: Markdown with import and export statements and JSX
 	Text                   // .txt: no headings are guessed
 	RST                    // .rst
-	Source                 // .go, .py, .rs and so on: see SourceExtensions
+	Source                 // .go, .py, .rs and so on: see languages
 )
 
 // FormatOf returns the format of a file by its extension, in any case.

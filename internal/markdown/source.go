@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -59,12 +58,6 @@ var languages = map[string]*syntax{
 	".rs": rust, ".java": java, ".cs": java, ".kt": kotlin, ".kts": kotlin, ".swift": swift, ".scala": scala,
 	".c": cLike, ".h": cLike, ".cc": cLike, ".cpp": cLike, ".cxx": cLike, ".hpp": cLike, ".hh": cLike,
 	".rb": ruby, ".php": php, ".sh": shell, ".bash": shell, ".lua": lua,
-}
-
-// SourceExtensions returns the extensions, sorted, of the source files whose
-// declarations Parse finds.
-func SourceExtensions() []string {
-	return slices.Sorted(maps.Keys(languages))
 }
 
 // notNames are words a pattern may take for the name of a C function.

@@ -53,8 +53,8 @@ type EdgeCounts struct {
 	Sequence int `json:"sequence"`
 }
 
-// Confide computes a confidence from its parts, with the evidence of no edges.
-func Confide(hybrid, pageRank, path, alpha float64) Confidence {
+// confide computes a confidence from its parts, with the evidence of no edges.
+func confide(hybrid, pageRank, path, alpha float64) Confidence {
 	f := (min(max(alpha, 0.5), 1) - 0.5) * 2
 	c := Confidence{Hybrid: hybrid, PageRank: pageRank, Path: path, Alpha: alpha,
 		HybridWeight: 0.55 + 0.30*f, PageRankWeight: 0.30 - 0.25*f, PathWeight: 0.15 - 0.05*f, Evidence: 1}
@@ -89,8 +89,8 @@ func (c *Confidence) stand(edges []Edge) {
 	c.Value *= c.Evidence
 }
 
-// ModeOf is the mode of a confidence.
-func ModeOf(confidence float64) Mode {
+// modeOf is the mode of a confidence.
+func modeOf(confidence float64) Mode {
 	switch {
 	case confidence < suggestFrom:
 		return ExplicitRequired

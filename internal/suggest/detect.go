@@ -27,7 +27,7 @@ func (b Binding) DataPath() string {
 // near is how close two grades are to count as equally good.
 const near = 0.05
 
-// Detect finds which tools feed which. supplied says that a tool's input needs
+// detect finds which tools feed which. supplied says that a tool's input needs
 // nobody: an argument was found in the intent; nil means none is supplied.
 //
 // For every input the tools with the best grade of Partial or more are bound.
@@ -38,7 +38,7 @@ const near = 0.05
 //
 // Two tools that would feed each other by type alone are not bound: the types
 // do not tell which comes first. The order is by consumer, input, producer.
-func Detect(tools []catalog.Tool, supplied func(tool int, input string) bool) []Binding {
+func detect(tools []catalog.Tool, supplied func(tool int, input string) bool) []Binding {
 	var found []Binding
 	for to, consumer := range tools {
 		for _, in := range consumer.Takes {
@@ -73,7 +73,7 @@ func producers(tools []catalog.Tool, to int, in catalog.Parameter) []Binding {
 				best.Grade, best.Output = g, out
 			}
 			// A value inside another is not a second output of the producer's.
-			if !strings.Contains(out.Path, ".") && len(out.Types) > 0 && len(in.Types) > 0 && Compatible(out.Types, in.Types) {
+			if !strings.Contains(out.Path, ".") && len(out.Types) > 0 && len(in.Types) > 0 && compatible(out.Types, in.Types) {
 				fits++
 				only = out
 			}

@@ -45,9 +45,9 @@ var literalPatterns = []struct {
 // maxLiterals bounds what is taken out of one intent.
 const maxLiterals = 50
 
-// Literals finds the quoted strings, URLs, e-mail addresses, paths and numbers
+// literalsOf finds the quoted strings, URLs, e-mail addresses, paths and numbers
 // of an intent, in the order in which they stand there.
-func Literals(intent string) []Literal {
+func literalsOf(intent string) []Literal {
 	taken := make([]bool, len(intent))
 	var found []Literal
 	for _, p := range literalPatterns {

@@ -19,17 +19,17 @@ const (
 // Grade is the evidence of two names and types alone: Exact, Alias, Partial or
 // 0. Incompatible types give 0 whatever the names.
 func Grade(out, in catalog.Parameter) float64 {
-	if !Compatible(out.Types, in.Types) {
+	if !compatible(out.Types, in.Types) {
 		return 0
 	}
 	return gradeNames(words(out.Name), words(in.Name))
 }
 
-// Compatible reports whether a value of one of the types out is accepted where
+// compatible reports whether a value of one of the types out is accepted where
 // one of the types in is asked for: equal types, an unknown type with any,
 // numbers and truth values written as strings, an integer as a number, an array
 // where an object is asked for.
-func Compatible(out, in []string) bool {
+func compatible(out, in []string) bool {
 	if len(out) == 0 || len(in) == 0 {
 		return true
 	}

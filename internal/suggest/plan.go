@@ -37,16 +37,11 @@ type Plan struct {
 	Dropped []Binding
 }
 
-// Build arranges the tools by their bindings (From and To are positions in
-// tools). Bindings by type alone give way where they would close a cycle; a
-// cycle on better evidence is a *CycleError. The same input gives the same
-// plan: ties keep the order of tools.
-func Build(tools []catalog.Tool, bindings []Binding) (*Plan, error) {
-	return build(tools, bindings, nil)
-}
-
-// build is Build with pairs of positions, the second of which waits for the
-// first whatever flows between them.
+// build arranges the tools by their bindings (From and To are positions in
+// tools), and by pairs of positions, the second of which waits for the first
+// whatever flows between them. Bindings by type alone give way where they would
+// close a cycle; a cycle on better evidence is a *CycleError. The same input gives
+// the same plan: ties keep the order of tools.
 func build(tools []catalog.Tool, bindings []Binding, after [][2]int) (*Plan, error) {
 	p := &Plan{Bindings: slices.Clone(bindings)}
 	for {

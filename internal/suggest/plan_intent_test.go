@@ -86,11 +86,11 @@ func toolsOf(s *Suggestion) (list []string) {
 
 // TestConfidence is golden vector 42, and the weights sum to 1 for every α.
 func TestConfidence(t *testing.T) {
-	if got := Confide(.80, .10, .95, .75); math.Abs(got.Value-.69625) > 1e-12 {
+	if got := confide(.80, .10, .95, .75); math.Abs(got.Value-.69625) > 1e-12 {
 		t.Errorf("confidence %v, want .69625", got)
 	}
 	for alpha, want := range map[float64][3]float64{.5: {.55, .30, .15}, .6: {.61, .25, .14}, .75: {.70, .175, .125}, .9: {.79, .10, .11}, 1: {.85, .05, .10}, .2: {.55, .30, .15}} {
-		c := Confide(0, 0, 0, alpha)
+		c := confide(0, 0, 0, alpha)
 		got := [3]float64{c.HybridWeight, c.PageRankWeight, c.PathWeight}
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-12 {
@@ -102,7 +102,7 @@ func TestConfidence(t *testing.T) {
 		}
 	}
 	for c, want := range map[float64]Mode{0: ExplicitRequired, .49: ExplicitRequired, .5: Advised, .69: Advised, .7: Speculative, 1: Speculative} {
-		if got := ModeOf(c); got != want {
+		if got := modeOf(c); got != want {
 			t.Errorf("mode of %v is %v, want %v", c, got, want)
 		}
 	}
@@ -193,14 +193,14 @@ func TestLiterals(t *testing.T) {
 		"":                                                   nil,
 	} {
 		var got []string
-		for _, l := range Literals(intent) {
+		for _, l := range literalsOf(intent) {
 			got = append(got, string(l.Kind)+" "+l.Text)
 			if intent[l.Start:l.Start+len(l.Text)] != l.Text {
 				t.Errorf("%q: %q does not stand at %d", intent, l.Text, l.Start)
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("Literals(%q) = %q, want %q", intent, got, want)
+			t.Errorf("literalsOf(%q) = %q, want %q", intent, got, want)
 		}
 	}
 }
@@ -220,7 +220,7 @@ func TestArguments(t *testing.T) {
 		{"a: price:number", "price 2.50", map[string]any{"price": 2.5}},
 	} {
 		made := tool(t, c.spec)
-		if got := arguments(&made, Literals(c.intent)); !cmp.Equal(got, c.want) {
+		if got := arguments(&made, literalsOf(c.intent)); !cmp.Equal(got, c.want) {
 			t.Errorf("%s for %q: %v, want %v", c.spec, c.intent, got, c.want)
 		}
 	}
@@ -245,7 +245,7 @@ func TestSuggest(t *testing.T) {
 	if !cmp.Equal(s.Missing, []Missing{{"task_0", "crm:find_customer", "name"}}) {
 		t.Errorf("missing %v, want the name", s.Missing)
 	}
-	if math.Abs(s.Confidence-s.Parts.Value) > 0 || s.Rationale == "" || s.Mode != ModeOf(s.Confidence) {
+	if math.Abs(s.Confidence-s.Parts.Value) > 0 || s.Rationale == "" || s.Mode != modeOf(s.Confidence) {
 		t.Errorf("confidence %v %+v %v", s.Confidence, s.Parts, s.Mode)
 	}
 
@@ -424,7 +424,7 @@ func checkPlan(t *testing.T, name string, x *toolsearch.Index, s *Suggestion) {
 		}
 		for path, v := range task.Arguments {
 			i := slices.IndexFunc(made.Takes, func(p catalog.Parameter) bool { return p.Path == path })
-			if _, isText := v.(string); i < 0 || isText && !Compatible([]string{"string"}, made.Takes[i].Types) || !isText && !Compatible([]string{"integer"}, made.Takes[i].Types) {
+			if _, isText := v.(string); i < 0 || isText && !compatible([]string{"string"}, made.Takes[i].Types) || !isText && !compatible([]string{"integer"}, made.Takes[i].Types) {
 				t.Fatalf("%s: argument %s = %v of %s", name, path, v, task.Tool)
 			}
 		}
@@ -455,7 +455,7 @@ func checkPlan(t *testing.T, name string, x *toolsearch.Index, s *Suggestion) {
 		out, in, _ := strings.Cut(e.DataPath, " → ")
 		o := slices.IndexFunc(producer.Gives, func(p catalog.Parameter) bool { return "output."+p.Path == out })
 		i := slices.IndexFunc(consumer.Takes, func(p catalog.Parameter) bool { return "input."+p.Path == in })
-		if o < 0 || i < 0 || !Compatible(producer.Gives[o].Types, consumer.Takes[i].Types) {
+		if o < 0 || i < 0 || !compatible(producer.Gives[o].Types, consumer.Takes[i].Types) {
 			t.Fatalf("%s: binding %+v does not fit", name, e)
 		}
 	}
@@ -465,7 +465,7 @@ func FuzzLiterals(f *testing.F) {
 	f.Add(`a "b" https://c.d e@f.gh /i/j.md 1.5 'k'`)
 	f.Fuzz(func(t *testing.T, s string) {
 		last := 0
-		for _, l := range Literals(s) {
+		for _, l := range literalsOf(s) {
 			if l.Start < last || s[l.Start:l.Start+len(l.Text)] != l.Text {
 				t.Fatalf("%q: %+v", s, l)
 			}

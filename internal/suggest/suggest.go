@@ -22,7 +22,7 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	p := &planner{index: x, req: req, literals: Literals(req.Intent), out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
+	p := &planner{index: x, req: req, literals: literalsOf(req.Intent), out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
 		DAG: DAG{Nodes: []Node{}, Edges: []Edge{}}, Tasks: []Task{}, Paths: []Path{}, Unmatched: []string{}, Missing: []Missing{},
 		Warnings: []string{}, Remembered: []Remembered{}, Alternative: []Option{}}}
 	if len(req.Tools) > 0 {
@@ -139,7 +139,7 @@ func (p *planner) order(steps []step) {
 		places = append(places, at)
 	}
 	e := learntOrder(ids, places, p.ranking, p.index.Usage())
-	for _, b := range Detect(tools, func(i int, input string) bool { return steps[i].args[input] != nil }) {
+	for _, b := range detect(tools, func(i int, input string) bool { return steps[i].args[input] != nil }) {
 		switch {
 		case b.Grade == TypeOnly:
 		case b.Input.Required:
@@ -194,7 +194,7 @@ func (p *planner) connect() error {
 	for i := range p.steps {
 		tools[i] = p.steps[i].tool
 	}
-	bindings := Detect(tools, func(i int, input string) bool { return p.steps[i].args[input] != nil })
+	bindings := detect(tools, func(i int, input string) bool { return p.steps[i].args[input] != nil })
 	if len(p.req.Tools) == 0 {
 		// The order stands: what would run against it is left out.
 		bindings = slices.DeleteFunc(bindings, func(b Binding) bool {
@@ -359,12 +359,12 @@ func (p *planner) judge() {
 		}
 		strength /= float64(len(s.Paths))
 	}
-	s.Parts = Confide(hybrid, pageRank, strength, alpha)
+	s.Parts = confide(hybrid, pageRank, strength, alpha)
 	s.Parts.stand(s.DAG.Edges)
 	if len(p.steps) == 0 {
 		s.Parts.Value = 0
 	}
-	s.Confidence, s.Mode = s.Parts.Value, ModeOf(s.Parts.Value)
+	s.Confidence, s.Mode = s.Parts.Value, modeOf(s.Parts.Value)
 	p.unmatched()
 	var dangerous []string
 	for _, t := range s.Tasks {

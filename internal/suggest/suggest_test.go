@@ -90,8 +90,8 @@ func TestCompatible(t *testing.T) {
 		list := func(s string) []string {
 			return slices.DeleteFunc(strings.Split(s, ","), func(t string) bool { return t == "" })
 		}
-		if got := Compatible(list(c.out), list(c.in)); got != c.want {
-			t.Errorf("Compatible(%s, %s) = %v, want %v", c.out, c.in, got, c.want)
+		if got := compatible(list(c.out), list(c.in)); got != c.want {
+			t.Errorf("compatible(%s, %s) = %v, want %v", c.out, c.in, got, c.want)
 		}
 	}
 }
@@ -99,12 +99,12 @@ func TestCompatible(t *testing.T) {
 // TestSpecificationExample is the worked example of the contract.
 func TestSpecificationExample(t *testing.T) {
 	tools := toolset(t, "filesystem:read: path:string -> content:string", "json:parse: jsonString:string -> parsed:object", "github:create: data:object")
-	bindings := Detect(tools, nil)
+	bindings := detect(tools, nil)
 	want := []string{"filesystem:read→json:parse output.content → input.jsonString", "json:parse→github:create output.parsed → input.data"}
 	if got := edges(tools, bindings); !cmp.Equal(got, want) {
 		t.Fatalf("edges %q, want %q", got, want)
 	}
-	p, err := Build(tools, bindings)
+	p, err := build(tools, bindings, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestDetect(t *testing.T) {
 		"a name beats the type's pull": {[]string{"a: -> city:string", "b: -> thing:string", "c: city:string"}, []string{"a→c output.city → input.city"}},
 	} {
 		tools := toolset(t, c.tools...)
-		bindings := Detect(tools, nil)
+		bindings := detect(tools, nil)
 		if got := edges(tools, bindings); !cmp.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -148,26 +148,26 @@ func TestDetect(t *testing.T) {
 		}
 	}
 	tools := toolset(t, "a: -> city:string", "w: city:string")
-	if got := Detect(tools, func(i int, input string) bool { return i == 1 && input == "city" }); len(got) != 0 {
+	if got := detect(tools, func(i int, input string) bool { return i == 1 && input == "city" }); len(got) != 0 {
 		t.Errorf("a supplied input is bound: %v", edges(tools, got))
 	}
 }
 
 func TestBuild(t *testing.T) {
 	t.Run("no bindings, one layer", func(t *testing.T) {
-		p, err := Build(toolset(t, "a: ", "b: ", "c: "), nil)
+		p, err := build(toolset(t, "a: ", "b: ", "c: "), nil, nil)
 		if err != nil || len(p.Layers) != 1 || len(p.Layers[0]) != 3 {
 			t.Errorf("%+v, %v; want one layer of three", p, err)
 		}
 	})
 	t.Run("nothing", func(t *testing.T) {
-		if p, err := Build(nil, nil); err != nil || len(p.Steps) != 0 {
+		if p, err := build(nil, nil, nil); err != nil || len(p.Steps) != 0 {
 			t.Errorf("%+v, %v", p, err)
 		}
 	})
 	t.Run("mutual by name is refused", func(t *testing.T) {
 		tools := toolset(t, "a: left:string -> right:string", "b: right:string -> left:string")
-		_, err := Build(tools, Detect(tools, nil))
+		_, err := build(tools, detect(tools, nil), nil)
 		var cycle *CycleError
 		if !errors.As(err, &cycle) || !cmp.Equal(cycle.Path, []string{"a", "b", "a"}) {
 			t.Errorf("error %v, want the cycle a b a", err)
@@ -175,8 +175,8 @@ func TestBuild(t *testing.T) {
 	})
 	t.Run("type alone gives way", func(t *testing.T) {
 		tools := toolset(t, "a: zz:number -> left:string", "b: left:string -> right:object", "c: right:object -> k:number")
-		bindings := Detect(tools, nil)
-		p, err := Build(tools, bindings)
+		bindings := detect(tools, nil)
+		p, err := build(tools, bindings, nil)
 		if err != nil || len(p.Dropped) != 1 || p.Dropped[0].From != 2 || len(p.Layers) != 3 {
 			t.Errorf("%+v, %v; want the type-only c→a dropped", p, err)
 		}
@@ -201,13 +201,13 @@ func TestBuildProperties(t *testing.T) {
 			specs = append(specs, fmt.Sprintf("t%d: %s -> %s", i, fields(), fields()))
 		}
 		tools := toolset(t, specs...)
-		bindings := Detect(tools, nil)
+		bindings := detect(tools, nil)
 		for _, b := range bindings {
-			if b.From == b.To || !Compatible(b.Output.Types, b.Input.Types) || b.Grade < TypeOnly {
+			if b.From == b.To || !compatible(b.Output.Types, b.Input.Types) || b.Grade < TypeOnly {
 				t.Errorf("seed %d: bad binding %+v", seed, b)
 			}
 		}
-		p, err := Build(tools, bindings)
+		p, err := build(tools, bindings, nil)
 		var cycle *CycleError
 		if errors.As(err, &cycle) {
 			continue
@@ -224,7 +224,7 @@ func TestBuildProperties(t *testing.T) {
 				}
 			}
 		}
-		again, _ := Build(tools, Detect(tools, nil))
+		again, _ := build(tools, detect(tools, nil), nil)
 		if !cmp.Equal(p, again) {
 			t.Errorf("seed %d: two plans of one input differ", seed)
 		}
