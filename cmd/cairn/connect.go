@@ -55,10 +55,10 @@ func (a *app) connect(client, name string, print, force bool) error {
 		return err
 	}
 	home, err := os.UserHomeDir()
-	if err != nil {
-		return err
-	}
 	path := c.Path(connect.Place{Root: sel.Root, Home: home, OS: runtime.GOOS, Env: os.Getenv})
+	if err != nil && !filepath.IsAbs(path) { // below no home; others are in the folder
+		return fmt.Errorf("finding the configuration of %s: %w", c.Name, err)
+	}
 	entry := c.Entry(program(), sel.Root)
 	if print {
 		if a.json {
