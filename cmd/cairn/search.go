@@ -136,12 +136,14 @@ func unfinished(a *retriever.Answer, asked retriever.Mode) bool {
 // that was interrupted. It returns once
 // keyword search sees every file and, in the other modes, the vectors are
 // made or wait has passed; the run then ends with the process and is resumed by the next.
+// Vectors that cannot be kept, as on a full disk, do not stand in the way of an
+// answer either.
 func (a *app) indexFirst(ctx context.Context, w *workspace.Workspace, mode retriever.Mode, wait time.Duration) error {
 	bar := a.newProgress()
 	defer bar.end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var vectors *time.Timer
+	var vectors *time.Timer // set once keyword search sees every file
 	defer func() {
 		if vectors != nil {
 			vectors.Stop()
@@ -156,6 +158,11 @@ func (a *app) indexFirst(ctx context.Context, w *workspace.Workspace, mode retri
 	if err != nil && context.Cause(ctx) == errWaited {
 		bar.end()
 		fmt.Fprintf(a.stderr, "answering after %s with the vectors made so far; `cairn index` makes the rest\n", wait)
+		return nil
+	}
+	if err != nil && vectors != nil && ctx.Err() == nil {
+		bar.end()
+		fmt.Fprintf(a.stderr, "answering with the vectors made so far, since making more failed: %s\n", oneLine(err.Error()))
 		return nil
 	}
 	return err
