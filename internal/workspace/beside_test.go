@@ -19,7 +19,7 @@ import (
 )
 
 // haltLimit bounds what a call may take beside an owner that does not answer. It
-// leaves room for a busy machine: without load it is below two seconds.
+// leaves room for a busy machine: without load it is below three seconds.
 const haltLimit = 6 * time.Second
 
 func signal(t *testing.T, p *process, s syscall.Signal) {

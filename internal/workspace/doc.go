@@ -16,7 +16,7 @@
 //
 // # An owner that does not answer
 //
-// A process that is stopped or hangs keeps its lock. Callers notice within two
+// A process that is stopped or hangs keeps its lock. Callers notice within three
 // seconds, read what it has left on disk, say so in every answer, and refuse to
 // index; they ask it again as soon as it answers, or one takes its place when it
 // has ended. Nothing else goes by way of the owner: cards, tasks and what is known
