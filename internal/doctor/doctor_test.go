@@ -172,6 +172,8 @@ func TestLinks(t *testing.T) {
 		"docs/sub/index.md": "# S\n\n[up](../a.md)\n",
 		"img/x.png":         "\x89PNG\x00",
 		"main.go":           "package main\n",
+		"binary.md":         "# B\x00\n\n[gone](nowhere.md)\n",
+		"latin1.md":         "# B\xfc\n\n[gone](nowhere.md)\n",
 	})
 	r := check(t, sel, Options{})
 	want := []string{

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"cairn/internal/markdown"
+	"cairn/internal/walk"
 	"cairn/internal/workspace"
 )
 
@@ -101,6 +102,9 @@ func (r *Report) links(ctx context.Context, t *workspace.Tasks) error {
 		src, err := t.Text(p)
 		if err != nil {
 			continue // gone meanwhile, or a problem of the index
+		}
+		if walk.Check([]byte(src)) != walk.None {
+			continue // no text, whatever its name: the index leaves it out, too
 		}
 		r.Documents++
 		for _, l := range linksOf(p, src) {
