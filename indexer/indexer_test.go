@@ -235,7 +235,7 @@ func TestUnreadableIsNotDeleted(t *testing.T) {
 	if err := os.Chmod(filepath.Join(f.root, "a.md"), 0); err != nil {
 		t.Fatal(err)
 	}
-	if r := f.run(); r.Files != 2 || r.Removed != 0 || len(r.Unreadable) != 2 {
+	if r := f.run(); r.Files != 2 || r.Removed != 0 || len(r.Unreadable) != 2 || r.Skipped["unreadable"] != 2 {
 		t.Errorf("run over unreadable paths: %v, %v", r, r.Unreadable)
 	}
 	// The same by name, and below a folder that can be listed but not entered.

@@ -163,9 +163,11 @@ func (s *scanner) walk(ctx context.Context, only *cover) error {
 	return s.x.stores.Files.WalkPaths(ctx, s.x.options.Walk, slices.Sorted(maps.Keys(only.paths)), visit)
 }
 
-// keep notes what could not be looked at.
+// keep notes what could not be looked at. What is indexed of it stays, and it is
+// listed, so that nobody looks for it in vain.
 func (s *scanner) keep(path string, err error) {
 	s.kept = append(s.kept, path)
+	s.skipAs(docs.Skipped{Path: path, Reason: walk.Unreadable.String()})
 	s.t.do(func(r *Report) { r.Unreadable = append(r.Unreadable, Unreadable{Path: path, Err: err}) })
 }
 
