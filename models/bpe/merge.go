@@ -1,6 +1,9 @@
 package bpe
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // short is the longest piece whose pairs are searched one by one. Nearly every
 // piece is shorter; beyond it a heap is faster.
@@ -15,28 +18,84 @@ func (r *ranks) count(piece string) int {
 		return 1
 	case len(piece) <= short:
 		return r.countShort(piece)
-	case len(piece) > 2*runPart && strings.Count(piece, piece[:1]) == len(piece):
+	case strings.Count(piece, piece[:1]) == len(piece):
 		return r.countRun(piece)
 	}
 	return r.countLong(piece)
 }
 
-// runPart is how much of a run of one character is counted by itself, in bytes:
-// more than the longest token of blanks has, and a power of two, as merging a
-// run takes neighbours in pairs.
-const runPart = 256
+// stretch is tokens of equal size side by side, in a run of one byte.
+type stretch struct{ size, count int }
 
-// countRun counts a run of one character, such as the indentation of a list
-// that is nested without end, or a rule of dashes, by its parts: equal ones have
-// equally many tokens. Merging across the parts would rarely give one fewer or
-// more. Without it, megabytes of blanks take seconds.
+// mostStretches is what countRun keeps at most; a run takes a handful.
+const mostStretches = 64
+
+// countRun counts a run of one byte, such as the indentation of a list that is
+// nested without end, or a rule of dashes. Only the sizes of its tokens matter,
+// so that equal neighbours are merged at a stroke: with a heap, megabytes of
+// blanks take seconds.
 func (r *ranks) countRun(piece string) int {
-	parts := len(piece) / runPart
-	n := parts * r.countLong(piece[:runPart])
-	if rest := piece[parts*runPart:]; rest != "" {
-		n += r.count(rest)
+	union := func(size int) uint32 {
+		if size > len(piece) {
+			return noRank
+		}
+		return r.of(piece[:size])
 	}
-	return n
+	run := []stretch{{1, len(piece)}}
+	for len(run) <= mostStretches {
+		// The lowest rank, and of equal ones the leftmost.
+		least, at, within := uint32(noRank), 0, false
+		for i, s := range run {
+			if s.count > 1 {
+				if rank := union(2 * s.size); rank < least {
+					least, at, within = rank, i, true
+				}
+			}
+			if i+1 < len(run) {
+				if rank := union(s.size + run[i+1].size); rank < least {
+					least, at, within = rank, i, false
+				}
+			}
+		}
+		if least == noRank {
+			n := 0
+			for _, s := range run {
+				n += s.count
+			}
+			return n
+		}
+		s := run[at]
+		var merged []stretch
+		switch {
+		case !within: // the last of this stretch with the first of the next
+			next := run[at+1]
+			merged = []stretch{{s.size, s.count - 1}, {s.size + next.size, 1}, {next.size, next.count - 1}}
+			run = join(run[:at], merged, run[at+2:])
+			continue
+		case union(3*s.size) > least && union(4*s.size) > least && (at == 0 || union(run[at-1].size+2*s.size) > least):
+			// No union that arises on the way goes before those that are left.
+			merged = []stretch{{2 * s.size, s.count / 2}, {s.size, s.count % 2}}
+		default:
+			merged = []stretch{{2 * s.size, 1}, {s.size, s.count - 2}}
+		}
+		run = join(run[:at], merged, run[at+1:])
+	}
+	return r.countLong(piece)
+}
+
+// join puts stretches after one another, those of equal size into one.
+func join(parts ...[]stretch) []stretch {
+	var run []stretch
+	for _, s := range slices.Concat(parts...) {
+		switch n := len(run); {
+		case s.count == 0:
+		case n > 0 && run[n-1].size == s.size:
+			run[n-1].count += s.count
+		default:
+			run = append(run, s)
+		}
+	}
+	return run
 }
 
 // countShort keeps the tokens in an array and scans it for each merge.
