@@ -126,7 +126,7 @@ func (r *Retriever) result(doc *store.Document, n, at int, ranked *RankedDocumen
 		Anchors: anchors(doc), LineRange: Lines{s.StartLine, s.EndLine},
 		Passage: passage(s, chunk, text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
 		SectionHash: s.Hash, SectionTokens: r.tokens(s, text),
-		Score: ranked.Score, Snippet: terms.snippet(doc.Path, text[chunk.Start:chunk.End]),
+		Score: ranked.Score, Snippet: terms.snippet(doc.Path, s.Heading, text[chunk.Start:chunk.End]),
 		Stale: r.stale(doc),
 	}
 	for _, more := range ranked.Sections {

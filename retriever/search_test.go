@@ -469,3 +469,20 @@ func TestBlankPreambleIsNotShown(t *testing.T) {
 		return nil
 	}))
 }
+
+// The heading of a section stands beside its snippet, not in it.
+func TestSnippetHeading(t *testing.T) {
+	for _, c := range []struct{ query, heading, passage, want string }{
+		{"rotate", "Planned rotation", "## Planned rotation\n\nRotate it.\n\nThen wait.\n", "Rotate it. Then wait."},
+		{"planned", "Planned rotation", "Planned rotation\n---\n\nRotate it.\n", "Rotate it."},
+		{"planned", "Planned `rotation`", "## Planned rotation\n\nRotate it.\n", "Planned rotation Rotate it."},
+		{"planned", "Planned rotation", "## Planned rotation\n", "Planned rotation"},
+		{"planned rotation of keys", "Planned rotation", "## Planned rotation\n\nOne.\n\nTwo.\n\nThree.\n\nRotation.\n\nA key.\n", "A key."},
+		{"planned rotation", "Planned rotation", "## Planned rotation\n\nOne.\n\nTwo.\n\nThree.\n\nRotation.\n", "One. Two. Three."},
+		{"rotation", "Steps", "# Title\n\nPlanned rotation.\n", "Title Planned rotation."},
+	} {
+		if got := newTerms(c.query).snippet("a.md", c.heading, []byte(c.passage)); got != c.want {
+			t.Errorf("%q in %q: %q, want %q", c.query, c.passage, got, c.want)
+		}
+	}
+}

@@ -30,8 +30,10 @@ func newTerms(query string) *terms {
 
 // snippet returns the up to three neighbouring lines of passage that hold most
 // of the query's different terms, the first such, as plain text in one line.
-// Without a match it is the beginning.
-func (t *terms) snippet(path string, passage []byte) string {
+// Without a match it is the beginning. A first line that is the heading is left
+// out, as it stands beside the snippet, unless there is no other; what it shows
+// need not be shown again.
+func (t *terms) snippet(path, heading string, passage []byte) string {
 	var lines []string
 	for _, line := range strings.FieldsFunc(markdown.Plain(path, passage), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if line = strings.Join(strings.Fields(line), " "); line != "" {
@@ -41,9 +43,16 @@ func (t *terms) snippet(path string, passage []byte) string {
 	if len(lines) == 0 {
 		return ""
 	}
+	var shown map[string]bool
+	if len(lines) > 1 && lines[0] == heading {
+		shown, lines = t.in(heading), lines[1:]
+	}
 	hits := make([]map[string]bool, len(lines))
 	for i, line := range lines {
 		hits[i] = t.in(line)
+		for term := range shown {
+			delete(hits[i], term)
+		}
 	}
 	best, bestCount := 0, -1
 	for i := range lines {
