@@ -166,10 +166,10 @@ func (l *local) replaceStores() error {
 func using[T any](l *local, fn func() (*T, error)) (*T, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if l.broken != nil {
+	if l.broken != nil && !l.lost(nil) {
 		return nil, l.broken
 	}
-	if l.stores == nil {
+	if l.stores == nil || l.lost(l.stores) {
 		return nil, errGone
 	}
 	return fn()
@@ -246,6 +246,9 @@ func (l *local) Index(ctx context.Context, r IndexRequest, progress func(Progres
 	if l.me == nil {
 		return nil, errReadOnly
 	}
+	if l.gone() {
+		return nil, errGone
+	}
 	l.runs.Lock()
 	current := l.current
 	if current != nil && current.running() {
@@ -260,7 +263,11 @@ func (l *local) Index(ctx context.Context, r IndexRequest, progress func(Progres
 		l.current, l.problem = current, nil
 	}
 	l.runs.Unlock()
-	return current.follow(ctx, progress)
+	report, err := current.follow(ctx, progress)
+	if err != nil && ctx.Err() == nil && l.gone() {
+		return nil, errGone // whatever it was, the run can be had again
+	}
+	return report, err
 }
 
 // background starts a run that nobody waits for; Status tells what became of it.
@@ -282,7 +289,7 @@ func (l *local) background() {
 	l.current = current
 	l.warm.Go(func() {
 		<-current.done
-		if current.err == nil || errors.Is(current.err, context.Canceled) {
+		if current.err == nil || errors.Is(current.err, context.Canceled) || errors.Is(current.err, errGone) {
 			return
 		}
 		l.w.options.Logger.Error("indexing in the background", "error", current.err)
@@ -348,7 +355,11 @@ func (l *local) writer() (*indexer.Indexer, *stores, error) {
 	}
 	l.mu.RLock()
 	x, s := l.indexer, l.stores
+	lost := l.lost(s)
 	l.mu.RUnlock()
+	if lost {
+		return nil, nil, errGone
+	}
 	if x != nil && s != nil {
 		return x, s, nil
 	}
@@ -360,7 +371,10 @@ func (l *local) writer() (*indexer.Indexer, *stores, error) {
 	case s == nil:
 		return nil, nil, errGone
 	case l.indexer == nil:
-		l.indexer = indexer.New(indexer.Stores{Files: s.files, Docs: s.docs, Text: s.keyword(), Vectors: s.nearest(), Cache: s.cache}, model, &indexer.Options{Walk: l.w.config.walk()})
+		g := guard{l, s}
+		l.indexer = indexer.New(indexer.Stores{
+			Files: s.files, Docs: s.docs, Text: guardedKeyword{s.keyword(), g}, Vectors: guardedVectors{s.nearest(), g}, Cache: s.cache,
+		}, model, &indexer.Options{Walk: l.w.config.walk()})
 	}
 	return l.indexer, l.stores, nil
 }
@@ -415,8 +429,9 @@ func reportOf(r *indexer.Report, counts docs.Counts, took time.Duration) *IndexR
 }
 
 // close ends the run and the serving, and closes what is open. Readers of
-// other processes ask elsewhere.
+// other processes ask elsewhere. What was lost is closed without complaint.
 func (l *local) close() error {
+	lost := l.gone()
 	l.runs.Lock()
 	l.closing = true
 	current, watching := l.current, l.watching
@@ -445,5 +460,10 @@ func (l *local) close() error {
 		err = l.stores.close()
 		l.stores = nil
 	}
-	return errors.Join(err, l.model.Close(), l.lock.release())
+	err = errors.Join(err, l.model.Close(), l.lock.release())
+	if lost && err != nil {
+		l.w.options.Logger.Debug("closing an index that was removed", "error", err)
+		return nil
+	}
+	return err
 }

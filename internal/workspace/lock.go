@@ -3,7 +3,9 @@ package workspace
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -77,7 +79,35 @@ func (l *fileLock) tryRead() (bool, error) {
 		return false, err
 	}
 	defer l.gate.Unlock()
-	return l.lock.TryRLock()
+	ok, err = l.lock.TryRLock()
+	if err != nil || !ok {
+		return false, err
+	}
+	return l.heldOrBack(), nil
+}
+
+// held reports whether the file that is locked is still the one at its path.
+// Whoever removes the folder removes that file too, and the next one to come
+// locks another.
+func (l *fileLock) held() bool {
+	mine, err := l.lock.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(l.path)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return os.SameFile(mine, there)
+}
+
+// heldOrBack gives a lock back that was taken on a file just removed.
+func (l *fileLock) heldOrBack() bool {
+	if l.held() {
+		return true
+	}
+	l.lock.Unlock()
+	return false
 }
 
 // free reports whether the lock could be had right now. It is not taken.
@@ -106,7 +136,7 @@ func (l *fileLock) openGate() { l.gate.Unlock() }
 // tryOwn takes the lock as the owner, behind a closed gate, and writes who it is.
 func (l *fileLock) tryOwn(h Holder) (bool, error) {
 	ok, err := l.lock.TryLock()
-	if err != nil || !ok {
+	if err != nil || !ok || !l.heldOrBack() {
 		return false, err
 	}
 	text, err := json.Marshal(h)
@@ -122,9 +152,10 @@ func (l *fileLock) tryOwn(h Holder) (bool, error) {
 }
 
 // release gives the lock back. The owner's name is erased first, so that it is
-// never read beside a lock that nobody holds.
+// never read beside a lock that nobody holds. A file that took the place of the
+// locked one is another's.
 func (l *fileLock) release() error {
-	if l.lock.Locked() {
+	if l.lock.Locked() && l.held() {
 		if err := os.Truncate(l.path, 0); err != nil {
 			l.lock.Unlock()
 			return err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -19,8 +20,10 @@ const maxRequest = 1 << 20
 // owner serves an engine to other processes over a Unix socket. Requests are
 // HTTP so that one connection carries many, answers are lines of JSON.
 type owner struct {
-	server *http.Server
-	ended  chan struct{} // closed when the server has returned
+	listener net.Listener
+	socket   os.FileInfo // the listener's, as it was made
+	server   *http.Server
+	ended    chan struct{} // closed when the server has returned
 }
 
 // serve starts an owner on l. It listens at once, also while ready has yet to
@@ -55,9 +58,11 @@ func serve(l net.Listener, h hello, ready func() (engine, error), log *slog.Logg
 		return &struct{}{}, e.Watch(ctx, func(ev WatchEvent) { send(reply{Watch: &ev}) })
 	})
 	o := &owner{
-		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)},
-		ended:  make(chan struct{}),
+		listener: l,
+		server:   &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)},
+		ended:    make(chan struct{}),
 	}
+	o.socket, _ = os.Lstat(l.Addr().String()) // removed already: there is nothing to remove
 	go func() {
 		defer close(o.ended)
 		if err := o.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -68,8 +73,13 @@ func serve(l net.Listener, h hello, ready func() (engine, error), log *slog.Logg
 }
 
 // close stops listening, lets answers in flight leave within closeLimit, and
-// cuts the rest off; their callers ask again elsewhere.
+// cuts the rest off; their callers ask again elsewhere. A socket that took the
+// place of the own one is another owner's and stays.
 func (o *owner) close() {
+	if unix, ok := o.listener.(*net.UnixListener); ok {
+		there, err := os.Lstat(unix.Addr().String())
+		unix.SetUnlinkOnClose(err == nil && os.SameFile(there, o.socket))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	if o.server.Shutdown(ctx) != nil {

@@ -36,6 +36,7 @@ type stores struct {
 	cache   *vectorcache.Cache // nil in a reader
 	files   *walk.Tree
 	cluster *cluster // nil unless the index is in a shared store
+	paths   []string // what has to be there while the stores are open
 }
 
 // keyword is the keyword index in use.
@@ -62,7 +63,7 @@ const apart = Owning + 1
 // index that exists but cannot be used as it is gives a *RebuildError, one that
 // does not exist, unless it is to be owned, ErrNoIndex.
 func openStores(sel Selection, dir string, d models.Description, access Access, log *slog.Logger) (s *stores, err error) {
-	s = &stores{}
+	s = &stores{paths: removable(dir)}
 	readOnly := access != Owning
 	defer func() {
 		if err != nil {

@@ -42,10 +42,13 @@ const watchPaths = 20
 // are indexed by whoever owns the folder, which is this process if nobody else
 // is, and fn is told of it from the caller's goroutine. The first event comes
 // when watching has begun. When the owner goes away, this process takes over
-// and looks at everything once, so that nothing is missed.
+// and looks at everything once, so that nothing is missed. A folder that is
+// removed meanwhile is waited for.
 func (w *Workspace) Watch(ctx context.Context, fn func(WatchEvent)) error {
+	begun, told := false, false
+	tell := func(e WatchEvent) { begun = true; fn(e) }
 	for {
-		_, err := ask(ctx, w, func(e engine) (*struct{}, error) { return &struct{}{}, e.Watch(ctx, fn) })
+		_, err := ask(ctx, w, func(e engine) (*struct{}, error) { return &struct{}{}, e.Watch(ctx, tell) })
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -59,9 +62,36 @@ func (w *Workspace) Watch(ctx context.Context, fn func(WatchEvent)) error {
 			if unwritable != nil {
 				return unwritable
 			}
+		case begun && isFolder(err):
+			if !told {
+				fn(WatchEvent{At: w.options.Now(), Problem: err.Error()})
+			}
+			told = true
+			if !waited(ctx, lookEvery) {
+				return ctx.Err()
+			}
+			continue
 		case !errors.Is(err, errGone):
 			return err
 		}
+		told = false
+	}
+}
+
+func isFolder(err error) bool {
+	_, ok := errors.AsType[*FolderError](err)
+	return ok
+}
+
+// waited waits for d, and reports whether ctx still holds.
+func waited(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
 	}
 }
 
@@ -81,6 +111,9 @@ func (r *remote) Watch(ctx context.Context, fn func(WatchEvent)) error {
 func (l *local) Watch(ctx context.Context, fn func(WatchEvent)) error {
 	if l.me == nil {
 		return errReadOnly
+	}
+	if l.gone() {
+		return errGone
 	}
 	l.runs.Lock()
 	if l.closing {
@@ -189,7 +222,7 @@ func (w *watching) take(ctx context.Context, b watch.Batch) error {
 	})
 	e := WatchEvent{First: b.First, Paths: b.Paths[:min(len(b.Paths), watchPaths)]}
 	if err != nil {
-		if !errors.Is(err, context.Canceled) { // that is the end, or a rebuild; it comes again then
+		if !errors.Is(err, context.Canceled) && !errors.Is(err, errGone) { // that is the end, or a rebuild; it comes again then
 			e.Problem = err.Error()
 			w.tell(e)
 		}
@@ -231,7 +264,7 @@ func (w *watching) makeVectors(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, context.Canceled):
+		case errors.Is(err, context.Canceled), errors.Is(err, errGone):
 			again.Reset(pause) // a rebuild, which does the work itself
 		case err != nil:
 			w.l.w.options.Logger.Warn("embedding changed files", "error", err, "again_in", pause)

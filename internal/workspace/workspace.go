@@ -88,6 +88,9 @@ type Workspace struct {
 	refusedAt time.Time
 	// unwritable is why an owner had to become a reader.
 	unwritable error
+	// tending is what tend runs in; stopTending is nil before.
+	tending     sync.WaitGroup
+	stopTending context.CancelFunc
 
 	usage sharedUsage
 }
@@ -107,6 +110,9 @@ func Open(ctx context.Context, sel Selection, cfg Config, access Access, o Optio
 	}
 	if _, err := w.engine(ctx); err != nil {
 		return nil, err
+	}
+	if access == Owning {
+		w.startTending()
 	}
 	return w, nil
 }
@@ -164,8 +170,14 @@ func (w *Workspace) Config() Config { return w.config }
 // not finished is resumed by the next run.
 func (w *Workspace) Close() error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.closed = true
+	if w.stopTending != nil {
+		w.stopTending()
+	}
+	w.mu.Unlock()
+	w.tending.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.current == nil {
 		return w.usage.close()
 	}
@@ -238,6 +250,7 @@ func (w *Workspace) own(ctx context.Context) error {
 		return nil
 	}
 	w.access = Owning
+	w.startTending()
 	if w.current == nil {
 		return nil
 	}
@@ -278,6 +291,9 @@ func (e *UnwritableError) Unwrap() error { return e.Err }
 func (w *Workspace) openAs(ctx context.Context, access Access) (engine, error) {
 	if w.options.Store != nil && w.options.Stateless {
 		return openServed(w)
+	}
+	if err := w.there(); err != nil {
+		return nil, err
 	}
 	if access == Owning {
 		if err := w.prepare(); err != nil {

@@ -1,0 +1,182 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"cairn/models"
+	"cairn/retriever"
+)
+
+// eventually asks until ok, which an owner that works in the background makes true.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for begin := time.Now(); !ok(); {
+		if time.Since(begin) > patience {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// remove removes a folder under processes that may be adding to it.
+func remove(t *testing.T, dir string) {
+	t.Helper()
+	eventually(t, "removing "+dir, func() bool { return os.RemoveAll(dir) == nil })
+}
+
+// answers reports whether a search finds the documents of folder.
+func answers(t *testing.T, w *Workspace) bool {
+	t.Helper()
+	a, err := w.Search(t.Context(), retriever.Query{Text: "login flow"})
+	return err == nil && len(a.Results) > 0 && a.Results[0].Path == "auth.md" && a.Index.State == "ready"
+}
+
+// TestRemovedIndexIsMadeAnew: who owns a folder whose index is removed takes it
+// anew, at the next call of index or by itself, and so does who asks the owner.
+func TestRemovedIndexIsMadeAnew(t *testing.T) {
+	for _, watch := range []bool{false, true} {
+		for _, below := range []string{".cairn", ".cairn/index", ".cairn/index/" + documentsFile, ".cairn/index/" + keywordFolder, ".cairn/index/" + vectorFolder} {
+			sel := folder(t)
+			o := hashed()
+			o.Watch, o.Background = watch, watch
+			w, asks := open(t, sel, Owning, o), open(t, sel, Owning, hashed())
+			index(t, w, IndexRequest{Join: true})
+			if !answers(t, asks) {
+				t.Fatal("no answer through the owner")
+			}
+			remove(t, filepath.Join(sel.Root, below))
+			if watch {
+				eventually(t, "indexed again by itself", func() bool { return answers(t, w) })
+			}
+			if report := index(t, w, IndexRequest{Join: true}); report.Files != 3 || report.Pending != 0 {
+				t.Errorf("%s, watch %v: Index after the removal = %+v, want 3 files", below, watch, report)
+			}
+			for name, each := range map[string]*Workspace{"the owner": w, "who asks it": asks} {
+				if !answers(t, each) {
+					t.Errorf("%s, watch %v: %s does not answer", below, watch, name)
+				}
+			}
+			owners := 0
+			for _, each := range []*Workspace{w, asks} {
+				if l, ok := each.current.(*local); ok && l.me != nil {
+					owners++
+				}
+			}
+			if owners != 1 {
+				t.Errorf("%s, watch %v: %d owners, want 1", below, watch, owners)
+			}
+			for _, each := range []*Workspace{w, asks} {
+				if err := each.Close(); err != nil {
+					t.Errorf("%s, watch %v: Close = %v", below, watch, err)
+				}
+			}
+		}
+	}
+}
+
+// TestRemovedFolder: a folder that is gone is said to be, by an error of its own
+// and to who watches; once it is there again, it is indexed.
+func TestRemovedFolder(t *testing.T) {
+	sel := folder(t)
+	o := hashed()
+	o.Watch, o.Background = true, true
+	w := open(t, sel, Owning, o)
+	index(t, w, IndexRequest{Join: true})
+	events := following(t, w)
+	until(t, events, "the first", func(WatchEvent) bool { return true })
+	aside := sel.Root + ".aside"
+	if err := os.Rename(sel.Root, aside); err != nil {
+		t.Fatal(err)
+	}
+	missing := func(what string, err error) {
+		t.Helper()
+		if gone, ok := errors.AsType[*FolderError](err); !ok || gone.Root != sel.Root || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s = %v, want a *FolderError", what, err)
+		}
+	}
+	_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+	missing("Search", err)
+	_, err = w.Index(t.Context(), IndexRequest{}, nil)
+	missing("Index", err)
+	_, err = w.Status(t.Context())
+	missing("Status", err)
+	_, err = Open(t.Context(), sel, DefaultConfig(), Reading, hashed())
+	missing("Open", err)
+	if _, err := os.Stat(sel.Root); err == nil {
+		t.Error("the folder was made by who looked for it")
+	}
+	until(t, events, "that the folder is missing", func(e WatchEvent) bool { return e.Problem == (&FolderError{sel.Root}).Error() })
+	if err := os.CopyFS(sel.Root, os.DirFS(folder(t).Root)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "indexed again by itself", func() bool { return answers(t, w) })
+	write(t, filepath.Join(sel.Root, "new.md"), "# New\n\nzebra\n")
+	finds(t, w, events, keyword("zebra"), "new.md")
+}
+
+// TestCloseAfterRemoval: the end of an owner whose folder was removed is no
+// failure, and leaves alone what another owner has made since.
+func TestCloseAfterRemoval(t *testing.T) {
+	sel := folder(t)
+	first := open(t, sel, Owning, hashed())
+	index(t, first, IndexRequest{})
+	l := first.current.(*local)
+	remove(t, first.dir)
+	second := open(t, sel, Owning, hashed())
+	index(t, second, IndexRequest{})
+	if err := l.Watch(t.Context(), func(WatchEvent) {}); !errors.Is(err, errGone) {
+		t.Errorf("watching what was removed = %v, want errGone", err)
+	}
+	if _, err := l.Index(t.Context(), IndexRequest{}, nil); !errors.Is(err, errGone) {
+		t.Errorf("indexing what was removed = %v, want errGone", err)
+	}
+	if err := l.close(); err != nil {
+		t.Errorf("close = %v", err)
+	}
+	if h := readHolder(second.dir); h.PID != os.Getpid() {
+		t.Errorf("the second owner's lock says %+v", h)
+	}
+	third := open(t, sel, Owning, hashed())
+	if _, ok := third.current.(*remote); !ok {
+		t.Errorf("the third has a %T, want to ask the second", third.current)
+	}
+	if !answers(t, third) {
+		t.Error("the third gets no answer")
+	}
+}
+
+// TestRunStopsWhereTheIndexWasRemoved: a run that is under way writes nothing into
+// an index that somebody has made since.
+func TestRunStopsWhereTheIndexWasRemoved(t *testing.T) {
+	sel := folder(t)
+	b := &blocked{entered: make(chan struct{}, 1)}
+	o := hashed()
+	o.Model = func() (models.Embedder, error) { return b, nil }
+	w := open(t, sel, Owning, o)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.current.(*local).Index(context.Background(), IndexRequest{}, nil)
+		ended <- err
+	}()
+	<-b.entered
+	l := w.current.(*local)
+	remove(t, w.dir)
+	g := guard{l, l.stores}
+	if err := (guardedKeyword{l.stores.keyword(), g}).Update(t.Context(), nil, nil); !errors.Is(err, errGone) {
+		t.Errorf("updating a keyword index that was removed = %v, want errGone", err)
+	}
+	if err := (guardedVectors{l.stores.nearest(), g}).Update(t.Context(), nil, nil); !errors.Is(err, errGone) {
+		t.Errorf("updating vectors that were removed = %v, want errGone", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	if err := <-ended; !errors.Is(err, errGone) && !errors.Is(err, context.Canceled) {
+		t.Errorf("the run = %v, want errGone", err)
+	}
+}
