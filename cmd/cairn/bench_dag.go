@@ -38,11 +38,11 @@ the request to the complete answer; the files are looked at for each.`,
 func (a *app) benchDAG(ctx context.Context, o benchmarks.DAGOptions) error {
 	const clearLine = "\r\x1b[K"
 	if isTerminal(a.stderr) {
-		o.Progress = func(what string) { fmt.Fprint(a.stderr, clearLine+what) }
+		o.Progress = func(what string) { fmt.Fprint(raw(a.stderr), clearLine+what) }
 	}
 	report, err := benchmarks.DAG(ctx, &o)
 	if isTerminal(a.stderr) {
-		fmt.Fprint(a.stderr, clearLine)
+		fmt.Fprint(raw(a.stderr), clearLine)
 	}
 	if err != nil {
 		return err

@@ -52,11 +52,11 @@ where they stay: give servers that nobody else uses.`,
 func (a *app) benchStage(ctx context.Context, o benchmarks.StageOptions) error {
 	const clearLine = "\r\x1b[K"
 	if isTerminal(a.stderr) {
-		o.Progress = func(what string) { fmt.Fprint(a.stderr, clearLine+what) }
+		o.Progress = func(what string) { fmt.Fprint(raw(a.stderr), clearLine+what) }
 	}
 	r, err := benchmarks.Stage(ctx, &o)
 	if isTerminal(a.stderr) {
-		fmt.Fprint(a.stderr, clearLine)
+		fmt.Fprint(raw(a.stderr), clearLine)
 	}
 	if err != nil {
 		return err

@@ -359,7 +359,7 @@ func (a *app) openEditor(ctx context.Context, t *workspace.Tasks, id string) err
 		return err
 	}
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], filepath.Join(sel.Root, filepath.FromSlash(path)))...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, raw(a.stdout), raw(a.stderr)
 	return cmd.Run()
 }
 

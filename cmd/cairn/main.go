@@ -33,23 +33,28 @@ const (
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	out, said := newOutput(stdout), newOutput(stderr)
+	a := &app{stdin: stdin, stdout: out, stderr: said}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(out)
+	root.SetErr(said)
 	err := heeding(ctx, interruptLimit, func() error { return root.ExecuteContext(ctx) })
+	defer said.end()
+	if lost := out.end(); err == nil && lost != nil {
+		err, a.started = lost, true // however well it was put, it was not answered
+	}
 	switch {
 	case err == nil:
 		return exitDone
 	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "cairn: interrupted")
+		fmt.Fprintln(said, "cairn: interrupted")
 		return exitInterrupted
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // the reader of our output has left; there is nobody to tell
 	}
-	fmt.Fprintln(stderr, "cairn: "+oneLine(err.Error()))
+	fmt.Fprintln(said, "cairn: "+oneLine(err.Error()))
 	if _, wrong := errors.AsType[*usageError](err); wrong || !a.started {
 		return exitUsage
 	}

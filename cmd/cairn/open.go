@@ -61,7 +61,7 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, words string, list b
 	}
 	args := editorArgs(editor, filepath.Join(sel.Root, filepath.FromSlash(p.Path)), p.Line)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, raw(a.stdout), raw(a.stderr)
 	return cmd.Run()
 }
 

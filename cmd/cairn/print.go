@@ -35,7 +35,7 @@ const maxSnippetLines = 4
 
 func styleOf(w io.Writer) style {
 	s := style{width: defaultWidth}
-	f, ok := w.(*os.File)
+	f, ok := fileOf(w)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return s
 	}

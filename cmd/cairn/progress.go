@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -27,11 +26,11 @@ type progress struct {
 const lineEvery = 5 * time.Second
 
 func (a *app) newProgress() *progress {
-	return &progress{out: a.stderr, tty: isTerminal(a.stderr)}
+	return &progress{out: raw(a.stderr), tty: isTerminal(a.stderr)}
 }
 
 func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
+	f, ok := fileOf(w)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
