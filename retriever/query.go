@@ -191,7 +191,7 @@ type Answer struct {
 	Mode       Mode       `json:"mode"`
 	Index      IndexState `json:"index"`
 	// Degraded names what was missing for a full answer: "vectors" (none or not all),
-	// "stale", and "owner", which package workspace adds.
+	// "stale", and "owner" and "keywords", which package workspace adds.
 	Degraded []string `json:"degraded"`
 	// Reason explains an empty answer: "no_match", "not_indexed", "indexing", "empty_workspace".
 	Reason string `json:"reason,omitempty"`

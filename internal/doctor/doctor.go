@@ -221,7 +221,9 @@ func (r *Report) index(s *workspace.Status, err error) {
 	case "partial":
 		r.add(Finding{Check: "index", Kind: "partial", Message: fmt.Sprintf("the index is incomplete: %d pieces have no vector", s.Pending), Fix: "run `cairn index`"})
 	}
-	if len(s.Degraded) > 0 {
+	if slices.Contains(s.Degraded, workspace.KeywordsLacking) {
+		r.add(Finding{Check: "index", Kind: "degraded", Path: ".cairn/index", Message: s.Problem, Fix: "run `cairn index`"})
+	} else if len(s.Degraded) > 0 {
 		r.add(Finding{Check: "index", Kind: "degraded", Path: ".cairn/index", Message: s.Problem, Fix: "let the other process go on, or end it", Error: true})
 	} else if s.Problem != "" {
 		r.add(Finding{Check: "index", Kind: "failed", Message: "the last run failed: " + s.Problem, Fix: "run `cairn index` to see why", Error: true})

@@ -52,7 +52,7 @@ func Clean(ctx context.Context, sel Selection, command string, all, try bool) (*
 		return nil, &LockError{LockFile: lock.path, Holder: readHolder(dir), Doing: "using"}
 	}
 	defer lock.release()
-	names := []string{documentsFile, keywordFolder, vectorFolder, toolKeywordsFolder}
+	names := []string{documentsFile, keywordFolder, vectorFolder, keywordFolder + asideSuffix, vectorFolder + asideSuffix, toolKeywordsFolder}
 	if all {
 		names = append(names, cacheFile)
 	}

@@ -365,7 +365,7 @@ func CopyIn(ctx context.Context, sel Selection, s *Store, o Options, progress fu
 	}
 	defer lock.release()
 	d := o.Description
-	to, err := openStores(sel, w.dir, d, Owning, o.Logger)
+	to, err := openStores(sel, w.dir, d, Owning, false, o.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,18 @@
 // has ended. Nothing else goes by way of the owner: cards, tasks and what is known
 // of tools are written under locks of their own.
 //
+// # A folder that is removed
+//
+// Whoever asks or writes, and once a second the owner by itself, compares what it
+// has open with what is at the paths. What was removed is let go, and the folder
+// is taken anew; where it is missing, every answer is a *FolderError.
+//
+// # An index that is damaged
+//
+// The keyword index and the vectors are derived from the documents. One that
+// cannot be opened is done without, which answers say, and set aside and made anew
+// by the next owner. Without the documents themselves there is a *RebuildError.
+//
 // # A store that is shared
 //
 // With Options.Store the index, the catalogue of tools and what is learnt from use

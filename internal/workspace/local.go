@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,11 +98,14 @@ func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
 		return nil, err
 	}
 	indexes := w.options.Background && l.broken == nil
+	mends := !indexes && l.broken == nil && (l.stores.noText != nil || l.stores.noVectors != nil)
 	if w.options.Watch && w.config.Watcher.Enabled {
 		l.watching = l.startWatching(!indexes)
 	}
 	if indexes {
-		l.background()
+		l.background(l.indexAll, false)
+	} else if mends {
+		l.background(l.mend, true)
 	}
 	return l, nil
 }
@@ -123,9 +128,24 @@ func (l *local) openStores(access Access) error { return l.openStoresAnew(access
 // beside what is there.
 func (l *local) openStoresAnew(access Access, fresh bool) error {
 	w := l.w
-	s, err := openStores(w.selection, w.dir, w.options.Description, access, w.options.Logger)
+	if access == Owning {
+		if anew, err := emptied(w.dir); err != nil {
+			return err
+		} else if anew {
+			w.notice("the index holds nothing", fmt.Errorf("%s is empty", filepath.Join(w.dir, documentsFile)))
+		}
+	}
+	mend := w.options.Store == nil && access != apart
+	s, err := openStores(w.selection, w.dir, w.options.Description, access, mend, w.options.Logger)
 	if err != nil {
 		return err
+	}
+	s.paths = slices.DeleteFunc(s.paths, func(path string) bool { _, err := os.Stat(path); return err != nil }) // a reader's may be missing
+	if access == Owning && s.noText != nil {
+		w.notice("the keyword index cannot be used", s.noText)
+	}
+	if access == Owning && s.noVectors != nil {
+		w.notice("the vectors cannot be used", s.noVectors)
 	}
 	if w.options.Store != nil {
 		if s.cluster, err = joinCluster(context.Background(), w.options.Store, s, w.options.Description, access != Owning, fresh, w.options.Logger); err != nil {
@@ -176,7 +196,18 @@ func using[T any](l *local, fn func() (*T, error)) (*T, error) {
 }
 
 func (l *local) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
-	return using(l, func() (*retriever.Answer, error) { return l.retriever.Search(ctx, q) })
+	return using(l, func() (*retriever.Answer, error) {
+		lacks := l.stores.lacksKeywords()
+		if lacks && q.Mode == retriever.Keyword {
+			q.Mode = retriever.Semantic
+		}
+		a, err := l.retriever.Search(ctx, q)
+		if err == nil && lacks {
+			a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
+			a.Hint = l.keywordsHint()
+		}
+		return a, err
+	})
 }
 
 func (l *local) Explain(ctx context.Context, r ExplainRequest) (*retriever.Way, error) {
@@ -202,6 +233,9 @@ func (l *local) Status(context.Context) (*Status, error) {
 			return nil, err
 		}
 		s := l.w.status(retriever.NewIndexState(meta, counts, l.building()))
+		if l.stores.lacksKeywords() {
+			s.Degraded, s.Problem = []string{KeywordsLacking}, l.keywordsHint()
+		}
 		skipped, err := l.stores.docs.Skipped()
 		for _, skip := range skipped {
 			s.Skipped[skip.Reason]++
@@ -251,6 +285,13 @@ func (l *local) Index(ctx context.Context, r IndexRequest, progress func(Progres
 	}
 	l.runs.Lock()
 	current := l.current
+	for current != nil && current.mends && current.running() {
+		l.runs.Unlock()
+		current.cancel()
+		<-current.done
+		l.runs.Lock()
+		current = l.current
+	}
 	if current != nil && current.running() {
 		if !r.Join || r.Rebuild {
 			l.runs.Unlock()
@@ -271,7 +312,7 @@ func (l *local) Index(ctx context.Context, r IndexRequest, progress func(Progres
 }
 
 // background starts a run that nobody waits for; Status tells what became of it.
-func (l *local) background() {
+func (l *local) background(work func(context.Context, func(Progress)) (*IndexReport, error), mends bool) {
 	l.runs.Lock()
 	defer l.runs.Unlock()
 	watching := l.watching
@@ -284,8 +325,9 @@ func (l *local) background() {
 				return nil, ctx.Err()
 			}
 		}
-		return l.index(ctx, IndexRequest{}, progress)
+		return work(ctx, progress)
 	})
+	current.mends = mends
 	l.current = current
 	l.warm.Go(func() {
 		<-current.done
@@ -299,6 +341,11 @@ func (l *local) background() {
 			l.problem = current.err
 		}
 	})
+}
+
+// indexAll is the run of a process that indexes by itself.
+func (l *local) indexAll(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+	return l.index(ctx, IndexRequest{}, progress)
 }
 
 // index is one run.

@@ -42,7 +42,7 @@ func (l *local) lost(s *stores) bool {
 	if s == nil {
 		return false
 	}
-	for _, path := range s.paths {
+	for _, path := range s.paths { // those of its opening
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return true
 		}

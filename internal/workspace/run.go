@@ -9,6 +9,7 @@ import (
 // for it: any number of callers follow it, and one that goes away stops nothing.
 type run struct {
 	cancel context.CancelFunc
+	mends  bool          // does less than a run that somebody asks for, which takes its place
 	done   chan struct{} // closed at the end; report and err are set before
 
 	report *IndexReport

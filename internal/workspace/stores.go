@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"cairn/indexer"
 	"cairn/internal/kv"
@@ -31,12 +32,16 @@ const (
 type stores struct {
 	db      *kv.DB
 	docs    *docs.Store
-	text    *text.Index
-	vectors *flat.Store
+	text    *text.Index        // nil in a reader where it is unusable
+	vectors *flat.Store        // nil in a reader where they are unusable
 	cache   *vectorcache.Cache // nil in a reader
 	files   *walk.Tree
 	cluster *cluster // nil unless the index is in a shared store
 	paths   []string // what has to be there while the stores are open
+	// noText and noVectors are what was wrong with the index as it was found;
+	// mended is set when the keyword index is complete again.
+	noText, noVectors error
+	mended            atomic.Bool
 }
 
 // keyword is the keyword index in use.
@@ -44,13 +49,19 @@ func (s *stores) keyword() store.Keyword {
 	if s.cluster != nil {
 		return clusterKeyword{s.cluster}
 	}
+	if s.text == nil {
+		return noKeywords{}
+	}
 	return s.text
 }
 
-// nearest is the vector store in use.
+// nearest is the vector store in use; nil where there is none.
 func (s *stores) nearest() store.Vectors {
 	if s.cluster != nil {
 		return clusterVectors{s.cluster}
+	}
+	if s.vectors == nil {
+		return nil
 	}
 	return s.vectors
 }
@@ -61,8 +72,9 @@ const apart = Owning + 1
 
 // openStores opens the index in dir of a workspace, for a model. An
 // index that exists but cannot be used as it is gives a *RebuildError, one that
-// does not exist, unless it is to be owned, ErrNoIndex.
-func openStores(sel Selection, dir string, d models.Description, access Access, log *slog.Logger) (s *stores, err error) {
+// does not exist, unless it is to be owned, ErrNoIndex. With mend, indexes that
+// are derived from the documents may be unusable: see stores.noText.
+func openStores(sel Selection, dir string, d models.Description, access Access, mend bool, log *slog.Logger) (s *stores, err error) {
 	s = &stores{paths: removable(dir)}
 	readOnly := access != Owning
 	defer func() {
@@ -80,16 +92,32 @@ func openStores(sel Selection, dir string, d models.Description, access Access, 
 	if s.docs, err = docs.Open(s.db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil)}); err != nil {
 		return s, err
 	}
-	if access == apart {
-		s.text, err = text.OpenAside(filepath.Join(dir, keywordFolder))
+	openText := func(path string) (*text.Index, error) {
+		if access == apart {
+			return text.OpenAside(path)
+		}
+		return text.Open(path, &text.Options{ReadOnly: readOnly})
+	}
+	openVectors := func(path string) (*flat.Store, error) {
+		return flat.Open(path, d.Dimension, d.ID, &flat.Options{ReadOnly: readOnly, Logger: log})
+	}
+	if !mend {
+		if s.text, err = openText(filepath.Join(dir, keywordFolder)); err != nil {
+			return s, err
+		}
+		if s.vectors, err = openVectors(filepath.Join(dir, vectorFolder)); err != nil {
+			return s, err
+		}
 	} else {
-		s.text, err = text.Open(filepath.Join(dir, keywordFolder), &text.Options{ReadOnly: readOnly})
-	}
-	if err != nil {
-		return s, err
-	}
-	if s.vectors, err = flat.Open(filepath.Join(dir, vectorFolder), d.Dimension, d.ID, &flat.Options{ReadOnly: readOnly, Logger: log}); err != nil {
-		return s, err
+		if s.text, s.noText, err = opening(dir, keywordFolder, !readOnly, openText); err != nil {
+			return s, err
+		}
+		if s.vectors, s.noVectors, err = opening(dir, vectorFolder, !readOnly, openVectors); err != nil {
+			return s, err
+		}
+		if err = s.renew(!readOnly); err != nil {
+			return s, err
+		}
 	}
 	if readOnly {
 		return s, nil

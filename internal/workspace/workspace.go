@@ -58,6 +58,9 @@ type Options struct {
 	// Usage is what is used together, for queries that say what is in use; nil
 	// opens that of the folder when it is first needed. It stays the caller's.
 	Usage *graph.Store
+	// Notice is told, in a line for people, of an index that this process found
+	// unusable and makes anew; nil tells Logger.
+	Notice func(line string)
 	// Logger receives what happens in the background; nil is silent.
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -372,13 +375,14 @@ func (w *Workspace) sameModel(r *remote) error {
 	return nil
 }
 
-// indexed reports whether there is an index. One that this user may not read
-// is an error.
+// indexed reports whether there is an index, which an empty file is not. One
+// that this user may not read is an error.
 func (w *Workspace) indexed() (bool, error) {
 	f, err := os.Open(filepath.Join(w.dir, documentsFile))
 	switch {
 	case err == nil:
-		return true, f.Close()
+		info, err := f.Stat()
+		return err == nil && info.Size() > 0, errors.Join(err, f.Close())
 	case errors.Is(err, fs.ErrPermission):
 		return false, fmt.Errorf("cannot read the index in %s: permission denied; it is another user's", w.dir)
 	}

@@ -1,0 +1,146 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cairn/internal/testutil"
+	"cairn/models"
+	"cairn/retriever"
+)
+
+// spoil writes over the files in dir that match pattern, from their middle on.
+func spoil(t *testing.T, dir, pattern string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no %s in %s: %v", pattern, dir, err)
+	}
+	for _, name := range names {
+		if err := os.WriteFile(name, []byte(strings.Repeat("damaged ", 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// noticing are options whose model counts the texts it embeds, and that collect
+// what is noticed.
+func noticing(lines *[]string, embedded *int) Options {
+	o := hashed()
+	o.Model = func() (models.Embedder, error) {
+		return &testutil.HashEmbedder{Before: func(texts []string) error { *embedded += len(texts); return nil }}, nil
+	}
+	o.Notice = func(line string) { *lines = append(*lines, line) }
+	return o
+}
+
+// TestEmptyDocumentsFile: an index whose documents are an empty file is none to
+// who searches, and made anew by who indexes, whatever lies beside it.
+func TestEmptyDocumentsFile(t *testing.T) {
+	for _, access := range []Access{Reading, Owning} {
+		sel := indexedFolder(t)
+		at := filepath.Join(sel.Root, ".cairn", "index", documentsFile)
+		if err := os.Truncate(at, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(sel.Root, "docs/restore.md")); err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		var embedded int
+		w := open(t, sel, access, noticing(&lines, &embedded))
+		a, err := w.Search(t.Context(), retriever.Query{Text: "login flow"})
+		if err != nil || a.Index.State != "missing" || a.Reason != "not_indexed" {
+			t.Errorf("access %d: Search = %+v, %v, want not_indexed", access, a, err)
+		}
+		if report := index(t, w, IndexRequest{}); report.Files != 2 || report.Pending != 0 || embedded != 0 {
+			t.Errorf("access %d: Index = %+v, %d texts embedded, want 2 files, all vectors from the cache", access, report, embedded)
+		}
+		if !answers(t, w) {
+			t.Errorf("access %d: no answer after indexing", access)
+		}
+		if len(lines) != 1 || !strings.Contains(lines[0], at+" is empty") {
+			t.Errorf("access %d: noticed %q, want one line with the file", access, lines)
+		}
+	}
+}
+
+// damages are ways in which an index derived from the documents cannot be opened.
+var damages = []struct {
+	name, degraded string
+	make           func(t *testing.T, dir string)
+}{
+	{"keywords: segments", KeywordsLacking, func(t *testing.T, dir string) { spoil(t, dir, "keywords/*.zap") }},
+	{"keywords: list of segments", KeywordsLacking, func(t *testing.T, dir string) { spoil(t, dir, "keywords/root.bolt") }},
+	{"keywords: gone", KeywordsLacking, func(t *testing.T, dir string) { remove(t, filepath.Join(dir, keywordFolder)) }},
+	{"vectors", "vectors", func(t *testing.T, dir string) { spoil(t, dir, "vectors/*") }},
+	{"vectors: gone", "vectors", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, vectorFolder)) }},
+}
+
+// TestDamagedIndexDegrades: who may only read answers by the index that is whole
+// and says what is lacking; who owns the folder makes the other anew.
+func TestDamagedIndexDegrades(t *testing.T) {
+	for _, c := range damages {
+		sel := indexedFolder(t)
+		dir := filepath.Join(sel.Root, ".cairn", "index")
+		c.make(t, dir)
+		w := open(t, sel, Reading, hashed())
+		for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
+			a, err := w.Search(t.Context(), retriever.Query{Text: "login flow asks for a token", Mode: mode})
+			if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" {
+				t.Errorf("%s, %s: Search = %+v, %v, want auth.md", c.name, mode, a, err)
+				continue
+			}
+			if whole := c.degraded == "vectors" && mode == retriever.Keyword; slices.Contains(a.Degraded, c.degraded) == whole {
+				t.Errorf("%s, %s: degraded %q", c.name, mode, a.Degraded)
+			}
+		}
+		if _, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md#login"}); err != nil {
+			t.Errorf("%s: Read = %v", c.name, err)
+		}
+		w.Close()
+
+		var lines []string
+		var embedded int
+		o := noticing(&lines, &embedded) // neither Background nor Watch
+		w = open(t, sel, Owning, o)
+		eventually(t, c.name+" made anew", func() bool {
+			a, err := w.Search(t.Context(), retriever.Query{Text: "login flow"})
+			if err != nil || len(a.Results) == 0 {
+				t.Fatalf("%s: Search while it is made anew = %+v, %v", c.name, a, err)
+			}
+			return len(a.Degraded) == 0 && a.Index.State == "ready"
+		})
+		a, err := w.Search(t.Context(), retriever.Query{Text: "token", Mode: retriever.Keyword})
+		if err != nil || len(a.Results) != 1 || a.Mode != retriever.Keyword || a.Hint != "" {
+			t.Errorf("%s: keyword search afterwards = %+v, %v", c.name, a, err)
+		}
+		if report := index(t, w, IndexRequest{}); report.Unchanged != 3 || report.Pending != 0 || embedded != 0 {
+			t.Errorf("%s: Index = %+v, %d texts embedded, want nothing to do", c.name, report, embedded)
+		}
+		if len(lines) != 1 || !strings.Contains(lines[0], "made anew") {
+			t.Errorf("%s: noticed %q, want one line", c.name, lines)
+		}
+		if err := w.Close(); err != nil {
+			t.Errorf("%s: Close = %v", c.name, err)
+		}
+	}
+}
+
+// TestDamagedDocumentsAreAnError: nothing can be made anew without the documents,
+// so the error says how to rebuild everything.
+func TestDamagedDocumentsAreAnError(t *testing.T) {
+	sel := indexedFolder(t)
+	spoil(t, filepath.Join(sel.Root, ".cairn", "index"), documentsFile)
+	for _, access := range []Access{Reading, Owning} {
+		w := open(t, sel, access, hashed())
+		_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+		if err == nil || !strings.Contains(err.Error(), documentsFile) || !strings.Contains(err.Error(), "cairn index --rebuild") {
+			t.Errorf("access %d: Search = %v, want an error with the file and what to do", access, err)
+		}
+		w.Close()
+	}
+}
