@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"slices"
@@ -64,6 +65,9 @@ the nearest parent with a .cairn or .cuedeck folder, else the current folder.`,
 func (a *app) command(fn func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.started = true
+		// Libraries print lines of their own about damage that we get as an error
+		// and tell in our words.
+		log.SetOutput(io.Discard)
 		return fn(cmd.Context(), args)
 	}
 }
@@ -104,6 +108,9 @@ func (a *app) open(ctx context.Context, command string, access workspace.Access,
 	}
 	if err := a.useStore(&o, cfg); err != nil {
 		return nil, err
+	}
+	if o.Logger == nil {
+		o.Notice = func(line string) { fmt.Fprintf(a.stderr, "cairn: warning: %s\n", oneLine(line)) }
 	}
 	return workspace.Open(ctx, sel, cfg, access, o)
 }
