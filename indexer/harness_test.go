@@ -176,7 +176,7 @@ func contentOf(t *testing.T, s Stores, e models.Embedder) content {
 	c.Skipped, err = s.Docs.Skipped()
 	check(err)
 	for i := range c.Skipped {
-		c.Skipped[i].Size, c.Skipped[i].ModTime = 0, 0 // as above
+		c.Skipped[i].Size, c.Skipped[i].ModTime, c.Skipped[i].ChangeTime = 0, 0, 0 // as above
 	}
 	counts, err := s.Docs.Counts()
 	check(err)

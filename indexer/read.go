@@ -26,13 +26,13 @@ const (
 
 // outcome is what looking at one file came to.
 type outcome struct {
-	kind          outcomeKind
-	path          string
-	size, modTime int64             // modTime is 0 when it is not to be trusted
-	hash          [sha256.Size]byte // of touched and changed
-	put           *docs.Put
-	reason        walk.Reason
-	err           error
+	kind outcomeKind
+	path string
+	fileInfo
+	hash   [sha256.Size]byte // of touched and changed
+	put    *docs.Put
+	reason walk.Reason
+	err    error
 }
 
 // racyTime is how young a file may be when it is read so that its time is
@@ -65,18 +65,27 @@ func (s *scanner) read(e walk.Entry) outcome {
 		if o.reason = walk.Check(data); o.reason != walk.None {
 			o.kind = skipped
 			if info.modTime != 0 {
-				o.size, o.modTime = info.size, info.modTime
+				o.fileInfo = info
 			}
 			return o
 		}
-		o.size, o.modTime = info.size, info.modTime
+		o.fileInfo = info
 		s.compare(&o, data)
 	}
 	return o
 }
 
-// fileInfo is what a later walk compares a file with.
-type fileInfo struct{ size, modTime int64 }
+// fileInfo is what a later walk compares a file with. modTime is 0 when it is not
+// to be trusted, changeTime when it is not known.
+type fileInfo struct{ size, modTime, changeTime int64 }
+
+// isAs reports whether a file that the walk found is as it was recorded. The
+// time of its last change, which nobody can set, tells of an edit that keeps the
+// size and puts back the time; a record without it, as of a system that has none,
+// is compared by the others alone.
+func (i fileInfo) isAs(e walk.Entry) bool {
+	return i.size == e.Size && i.modTime == e.ModTime && (i.changeTime == 0 || e.ChangeTime == 0 || i.changeTime == e.ChangeTime)
+}
 
 // readSettled reads a file that does not change meanwhile, or, failing that,
 // one state of it with a time that no walk will find.
@@ -95,15 +104,21 @@ func (s *scanner) readSettled(path string) (data []byte, info fileInfo, err erro
 		if err != nil {
 			return nil, fileInfo{}, err
 		}
-		if after.Size() != info.size || before.Size() != info.size || !after.ModTime().Equal(before.ModTime()) {
+		if after.Size() != info.size || before.Size() != info.size || !after.ModTime().Equal(before.ModTime()) || walk.ChangeTime(after) != walk.ChangeTime(before) {
 			continue
 		}
-		if age := s.x.now().Sub(after.ModTime()); age > racyTime || age < -racyTime {
-			info.modTime = after.ModTime().UnixNano()
+		if changed := walk.ChangeTime(after); s.settled(after.ModTime()) && (changed == 0 || s.settled(time.Unix(0, changed))) {
+			info.modTime, info.changeTime = after.ModTime().UnixNano(), changed
 		}
 		return data, info, nil
 	}
 	return data, info, err
+}
+
+// settled reports whether a time of a file is long enough ago to be trusted.
+func (s *scanner) settled(at time.Time) bool {
+	age := s.x.now().Sub(at)
+	return age > racyTime || age < -racyTime
 }
 
 // compare decides whether the bytes are new, and parses them if they are.
@@ -120,5 +135,5 @@ func (s *scanner) compare(o *outcome, data []byte) {
 		Size: o.size, ModTime: o.modTime, Labels: d.Labels, Sections: d.Sections,
 	}
 	s.x.chunker.Chunk(&doc, string(data))
-	o.kind, o.put = changed, &docs.Put{Document: doc, Text: data}
+	o.kind, o.put = changed, &docs.Put{Document: doc, Text: data, ChangeTime: o.changeTime}
 }

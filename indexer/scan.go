@@ -147,9 +147,9 @@ func (s *scanner) walk(ctx context.Context, only *cover) error {
 			s.keep(e.Path, e.Err)
 		case e.Reason != walk.None:
 			s.skip(e.Path, e.Reason)
-		case p.ModTime != 0 && p.Size == e.Size && p.ModTime == e.ModTime:
+		case p.ModTime != 0 && fileInfo{p.Size, p.ModTime, p.ChangeTime}.isAs(e):
 			s.skipAs(p)
-		case indexed && f.Size == e.Size && f.ModTime == e.ModTime:
+		case indexed && fileInfo{f.Size, f.ModTime, f.ChangeTime}.isAs(e):
 			s.seen[e.Path] = true
 			s.t.do(func(r *Report) { r.Unchanged++ })
 		default:
@@ -234,7 +234,7 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 	switch o.kind {
 	case touched:
 		s.seen[o.path] = true
-		s.touched = append(s.touched, docs.Touched{Path: o.path, Size: o.size, ModTime: o.modTime})
+		s.touched = append(s.touched, docs.Touched{Path: o.path, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime})
 		s.t.do(func(r *Report) { r.Unchanged++ })
 	case changed:
 		if err := o.put.Check(); err != nil {
@@ -257,7 +257,7 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 			}
 		})
 	case skipped:
-		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason.String(), Size: o.size, ModTime: o.modTime})
+		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason.String(), Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime})
 	case unreadable:
 		s.keep(o.path, o.err)
 	}
@@ -297,7 +297,7 @@ func (s *scanner) settle(ctx context.Context) error {
 		if err != nil || info.modTime == 0 || sha256.Sum256(data) != f.hash {
 			continue // changed, or gone: the next run's
 		}
-		s.touched = append(s.touched, docs.Touched{Path: f.path, Size: info.size, ModTime: info.modTime})
+		s.touched = append(s.touched, docs.Touched{Path: f.path, Size: info.size, ModTime: info.modTime, ChangeTime: info.changeTime})
 	}
 	return nil
 }

@@ -69,10 +69,10 @@ type Entry struct {
 	// one line of valid UTF-8.
 	Path string
 	Dir  bool
-	// Size in bytes and ModTime in Unix nanoseconds; 0 for folders and for
-	// what was left out by its name alone.
-	Size, ModTime int64
-	Reason        Reason
+	// Size in bytes, ModTime and ChangeTime, see the function of that name, in
+	// Unix nanoseconds; 0 for folders and for what was left out by its name alone.
+	Size, ModTime, ChangeTime int64
+	Reason                    Reason
 	// Err is what went wrong with an Unreadable entry, else nil.
 	Err error
 }
@@ -338,7 +338,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 	case !info.Mode().IsRegular():
 		out.Reason = Special
 	default:
-		out.Size, out.ModTime = info.Size(), info.ModTime().UnixNano()
+		out.Size, out.ModTime, out.ChangeTime = info.Size(), info.ModTime().UnixNano(), ChangeTime(info)
 		if out.Size > w.maxSize {
 			out.Reason = TooLarge
 		}

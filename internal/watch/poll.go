@@ -16,7 +16,7 @@ type poller struct {
 }
 
 // state is by what a file is known to be the same.
-type state struct{ size, modTime int64 }
+type state struct{ size, modTime, changeTime int64 }
 
 func openPoller(ctx context.Context, w *Watcher) (*poller, error) {
 	p := &poller{w: w}
@@ -63,7 +63,7 @@ func (p *poller) look(ctx context.Context) (changed []string, err error) {
 		case e.Reason == walk.Unreadable:
 			closed = append(closed, e.Path)
 		case e.Reason == walk.None:
-			now := state{e.Size, e.ModTime}
+			now := state{e.Size, e.ModTime, e.ChangeTime}
 			if before, ok := p.seen[e.Path]; !ok || before != now {
 				changed = append(changed, e.Path)
 			}

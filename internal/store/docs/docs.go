@@ -17,14 +17,20 @@
 //	files      seq uint64, size int64, mtime int64, SHA-256 (32 bytes),
 //	           sections uint32, chunks uint32
 //	documents  title, labels and sections, see codec.go
+//	changed    ctime int64 of the file, if it is known: what has none is compared
+//	           by size and mtime alone
 //	texts      the file's bytes as indexed
 //	text, vectors
 //	           pending marks: seq uint64, sections uint32, chunks uint32, then
 //	           the ids of stale chunks
 //	skipped    the reason why the file is not indexed; if its content is the
-//	           reason, then also a NUL, its size int64 and mtime int64
+//	           reason, then also a NUL, its size int64, mtime int64 and, if it is
+//	           known, ctime int64
 //
-// History: 1, the first; 2, chunks in meta, size and time of skipped files.
+// History: 1, the first; 2, chunks in meta, size and time of skipped files. The
+// ctimes came later within 2: versions that know nothing of them leave entries in
+// changed as they are, which then match no file and cost reading it once, and
+// take a skipped file that has one for one without a time.
 package docs
 
 import (

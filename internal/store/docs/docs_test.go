@@ -204,12 +204,44 @@ func TestTouchReachesCachedDocument(t *testing.T) {
 	}
 }
 
+// Change times come and go with what is written, and leave with the document.
+func TestChangeTimes(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "docs.db"), nil)
+	put := page("p", "a:.")
+	put.ChangeTime = 8
+	mustPut(t, s, put, page("q", "a:."))
+	check := func(after string, want map[string]int64) {
+		t.Helper()
+		files, err := s.Files()
+		if err != nil || len(files) != len(want) {
+			t.Fatalf("after %s: %v, %v, want %d files", after, files, err, len(want))
+		}
+		for path, at := range want {
+			if got := files[path].ChangeTime; got != at {
+				t.Errorf("after %s: %s was changed at %d, want %d", after, path, got, at)
+			}
+		}
+	}
+	check("Put", map[string]int64{"p": 8, "q": 0})
+	if err := s.Touch(background, []Touched{{Path: "p", Size: 1, ModTime: 2}, {Path: "q", Size: 1, ModTime: 2, ChangeTime: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	check("Touch", map[string]int64{"p": 0, "q": 3})
+	if err := s.Delete(background, []string{"q"}); err != nil {
+		t.Fatal(err)
+	}
+	check("Delete", map[string]int64{"p": 0})
+	mustPut(t, s, page("q", "a:."))
+	check("another document of that path", map[string]int64{"p": 0, "q": 0})
+}
+
 func TestSkipped(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "docs.db"), nil)
 	for _, want := range [][]Skipped{
 		{{Path: "a", Reason: "binary"}, {Path: "b", Reason: "too large"}},
 		{{Path: "b", Reason: "not UTF-8", Size: 256, ModTime: 1e18}, {Path: "c", Reason: "symlink"}},
 		{{Path: "b", Reason: "not UTF-8", Size: 256, ModTime: 1e18 + 1}, {Path: "c", Reason: "symlink"}},
+		{{Path: "b", Reason: "not UTF-8", Size: 256, ModTime: 1e18 + 1, ChangeTime: 1e18 + 2}},
 		nil,
 	} {
 		if err := s.SetSkipped(background, want); err != nil {

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 
 	"cairn/internal/kv"
@@ -18,8 +19,8 @@ type Reader struct {
 
 // buckets are those of one transaction.
 type buckets struct {
-	meta, files, documents, texts, skipped *kv.Bucket
-	marks                                  [2]*kv.Bucket // by Kind
+	meta, files, changed, documents, texts, skipped *kv.Bucket
+	marks                                           [2]*kv.Bucket // by Kind
 }
 
 func openBuckets(tx *kv.Tx) (b buckets, err error) {
@@ -27,7 +28,7 @@ func openBuckets(tx *kv.Tx) (b buckets, err error) {
 		name   string
 		bucket **kv.Bucket
 	}{
-		{"meta", &b.meta}, {"files", &b.files}, {"documents", &b.documents}, {"texts", &b.texts},
+		{"meta", &b.meta}, {"files", &b.files}, {"changed", &b.changed}, {"documents", &b.documents}, {"texts", &b.texts},
 		{"skipped", &b.skipped}, {Text.String(), &b.marks[Text]}, {Vectors.String(), &b.marks[Vectors]},
 	} {
 		if *named.bucket, err = tx.Bucket(named.name); err != nil {
@@ -93,9 +94,10 @@ type File struct {
 	Path string
 	// Hash is the SHA-256 of the whole file.
 	Hash [hashSize]byte
-	// Size in bytes and ModTime in Unix nanoseconds.
-	Size, ModTime    int64
-	Sections, Chunks int
+	// Size in bytes, ModTime and ChangeTime in Unix nanoseconds. ChangeTime is 0
+	// when it was not recorded.
+	Size, ModTime, ChangeTime int64
+	Sections, Chunks          int
 }
 
 // HexHash returns Hash as store.Document.Hash has it.
@@ -110,13 +112,32 @@ func (r *Reader) File(path string) (f File, ok bool, err error) {
 	if entry == nil {
 		return File{}, false, nil
 	}
-	f, err = newFile(path, entry)
+	f, err = r.newFile(path, entry)
 	return f, err == nil, err
 }
 
-func newFile(path string, entry []byte) (File, error) {
+func (r *Reader) newFile(path string, entry []byte) (File, error) {
 	f, err := decodeFile(path, entry)
-	return File{Path: path, Hash: f.hash, Size: f.size, ModTime: f.modTime, Sections: f.sections, Chunks: f.chunks}, err
+	return File{Path: path, Hash: f.hash, Size: f.size, ModTime: f.modTime, ChangeTime: r.changeTime(path), Sections: f.sections, Chunks: f.chunks}, err
+}
+
+// changeTime returns the recorded ctime, 0 when there is none.
+func (b *buckets) changeTime(path string) int64 {
+	if value := b.changed.Get([]byte(path)); len(value) == 8 {
+		return int64(binary.LittleEndian.Uint64(value))
+	}
+	return 0
+}
+
+// setChangeTime records a ctime; 0 removes it.
+func (b *buckets) setChangeTime(path string, at int64) error {
+	switch have := b.changeTime(path); {
+	case have == at:
+		return nil
+	case at == 0:
+		return b.changed.Delete([]byte(path))
+	}
+	return b.changed.Put([]byte(path), binary.LittleEndian.AppendUint64(nil, uint64(at)))
 }
 
 // Files calls fn with every indexed file whose path begins with prefix, in
@@ -128,7 +149,7 @@ func (r *Reader) Files(prefix string, fn func(File) bool) error {
 	var err error
 	r.files.Prefix([]byte(prefix), func(k, v []byte) bool {
 		var f File
-		if f, err = newFile(string(k), v); err != nil {
+		if f, err = r.newFile(string(k), v); err != nil {
 			return false
 		}
 		return fn(f)

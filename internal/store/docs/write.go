@@ -18,6 +18,8 @@ type Put struct {
 	// Text is the file's bytes as indexed, to which the offsets of the
 	// sections refer. It must not change before Store.Put returns.
 	Text []byte
+	// ChangeTime of the file in Unix nanoseconds; 0 when it is not known.
+	ChangeTime int64
 }
 
 // Put stores documents with their texts, replacing those of the same path, and
@@ -51,6 +53,9 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 				return err
 			}
 		}
+		if err := w.setChangeTime(p.Document.Path, p.ChangeTime); err != nil {
+			return err
+		}
 		w.counts.Files++
 		w.counts.Sections += f.sections
 		w.counts.Chunks += f.chunks
@@ -68,7 +73,7 @@ func (s *Store) Delete(ctx context.Context, paths []string) error {
 			return err
 		}
 		key := []byte(paths[i])
-		for _, b := range []*kv.Bucket{w.files, w.documents, w.texts} {
+		for _, b := range []*kv.Bucket{w.files, w.changed, w.documents, w.texts} {
 			if err := b.Delete(key); err != nil {
 				return err
 			}
@@ -79,8 +84,8 @@ func (s *Store) Delete(ctx context.Context, paths []string) error {
 
 // Touched is a file whose size or time changed while its bytes did not.
 type Touched struct {
-	Path          string
-	Size, ModTime int64
+	Path                      string
+	Size, ModTime, ChangeTime int64 // as in File
 }
 
 // Touch records new sizes and times. Unknown paths are ignored; nothing
@@ -97,6 +102,9 @@ func (s *Store) Touch(ctx context.Context, touched []Touched) error {
 			return err
 		}
 		f.size, f.modTime = touched[i].Size, touched[i].ModTime
+		if err := w.setChangeTime(touched[i].Path, touched[i].ChangeTime); err != nil {
+			return err
+		}
 		return w.files.Put(key, f.encode())
 	})
 }
@@ -104,9 +112,10 @@ func (s *Store) Touch(ctx context.Context, touched []Touched) error {
 // Skipped is a file that is not indexed, with the reason.
 type Skipped struct {
 	Path, Reason string
-	// Size in bytes and ModTime in Unix nanoseconds are those of a file whose
-	// content is the reason, so that it need not be read again; else 0.
-	Size, ModTime int64
+	// Size in bytes, ModTime and ChangeTime in Unix nanoseconds are those of a
+	// file whose content is the reason, so that it need not be read again; else
+	// 0. ChangeTime may be 0 alone, when it is not known.
+	Size, ModTime, ChangeTime int64
 }
 
 // encode returns the value that is stored: see the format of the buckets.
@@ -116,16 +125,23 @@ func (f *Skipped) encode() []byte {
 		return b
 	}
 	b = binary.LittleEndian.AppendUint64(append(b, 0), uint64(f.Size))
-	return binary.LittleEndian.AppendUint64(b, uint64(f.ModTime))
+	b = binary.LittleEndian.AppendUint64(b, uint64(f.ModTime))
+	if f.ChangeTime == 0 {
+		return b
+	}
+	return binary.LittleEndian.AppendUint64(b, uint64(f.ChangeTime))
 }
 
 // decodeSkipped is the inverse of encode. A value that is cut short has no time.
 func decodeSkipped(path string, value []byte) Skipped {
 	reason, rest, _ := bytes.Cut(value, []byte{0})
 	f := Skipped{Path: path, Reason: string(reason)}
-	if len(rest) == 16 {
+	if len(rest) == 16 || len(rest) == 24 {
 		f.Size = int64(binary.LittleEndian.Uint64(rest))
 		f.ModTime = int64(binary.LittleEndian.Uint64(rest[8:]))
+	}
+	if len(rest) == 24 {
+		f.ChangeTime = int64(binary.LittleEndian.Uint64(rest[16:]))
 	}
 	return f
 }
