@@ -3,6 +3,7 @@ package indexer
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -136,5 +137,19 @@ func TestRecordWithoutChangeTime(t *testing.T) {
 	}
 	if recorded, actual := f.changeTimes("a.md"); recorded != actual {
 		t.Errorf("the change time recorded is %d, want %d", recorded, actual)
+	}
+}
+
+// What cairn keeps in a folder, and what says what to ignore, is not among the
+// files that were left out; other hidden files are.
+func TestOwnFilesAreNotSkipped(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil)
+	for _, name := range []string{".cairn/config.toml", ".cairn/index/docs.db", ".cairn/.gitignore", ".gitignore", "sub/.gitignore", "sub/.cairn/x", ".cairnignore", ".hidden.md"} {
+		f.write(name, "# x\n")
+	}
+	f.run()
+	skipped, err := f.stores.Docs.Skipped()
+	if want := []docs.Skipped{{Path: ".hidden.md", Reason: "hidden"}}; err != nil || !slices.Equal(skipped, want) {
+		t.Errorf("skipped are %v, %v, want %v", skipped, err, want)
 	}
 }

@@ -184,7 +184,7 @@ func TestChanges(t *testing.T) {
 		{"a file turns binary", func() { f.write("a.md", "alpha\x00") },
 			"files 1 (+0 ~0 -1 =1) skipped map[binary:1] unreadable 0 chunks 1 embedded 0 cached 0"},
 		{"and another is ignored", func() { f.write(".cairnignore", "c/\n") },
-			"files 0 (+0 ~0 -1 =0) skipped map[binary:1 hidden:1 ignored:1] unreadable 0 chunks 0 embedded 0 cached 0"},
+			"files 0 (+0 ~0 -1 =0) skipped map[binary:1 ignored:1] unreadable 0 chunks 0 embedded 0 cached 0"},
 		{"and back", func() {
 			f.write("a.md", "# A\n\nalpha\n")
 			if err := os.Remove(filepath.Join(f.root, ".cairnignore")); err != nil {

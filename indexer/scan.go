@@ -173,12 +173,22 @@ func (s *scanner) keep(path string, err error) {
 
 // skip notes a file that is not to be indexed. Those of other kinds are counted
 // but not listed: in a source tree they are nearly all, and nobody expects them.
+// Nor are cairn's own files, which nobody would call documents, counted.
 func (s *scanner) skip(path string, reason walk.Reason) {
+	if reason == walk.Hidden && isOurs(path) {
+		return
+	}
 	if reason == walk.Extension || reason == walk.BadName {
 		s.t.do(func(r *Report) { r.Skipped[reason.String()]++ })
 		return
 	}
 	s.skipAs(docs.Skipped{Path: path, Reason: reason.String()})
+}
+
+// isOurs reports whether a hidden file or folder is one of cairn's, or says what
+// to ignore.
+func isOurs(name string) bool {
+	return walk.IsIgnoreFile(name) || slices.ContainsFunc(strings.Split(name, "/"), func(e string) bool { return e == ".cairn" || e == ".cuedeck" })
 }
 
 // skipAs notes a file that is not to be indexed, and is listed.
