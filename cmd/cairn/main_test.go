@@ -143,7 +143,13 @@ func TestUnwritableFolder(t *testing.T) {
 	permit(readable, readable)
 	check("", 1, "cannot write the index in "+root, "index")
 	check("", 1, "cannot write the index in "+root, "search", "token")
-	check("", 1, "cannot write the index in "+root, "mcp")
+	const ask = `{"jsonrpc":"2.0","id":1,"method":"read_context","params":{"query":"rotate a token"}}` + "\n"
+	const run = `{"jsonrpc":"2.0","id":1,"method":"index","params":{}}` + "\n"
+	const look = `{"jsonrpc":"2.0","id":1,"method":"status","params":{}}` + "\n"
+	for _, call := range []string{ask, run, look} {
+		check(call, 0, "there is none to search: ", "mcp")
+		check(call, 0, "choose the copy with -C\"", "mcp", "--no-index")
+	}
 
 	permit(0o755, 0o755)
 	if out, err := exec.Command(cairn, "index", "-C", root).CombinedOutput(); err != nil {
@@ -153,9 +159,7 @@ func TestUnwritableFolder(t *testing.T) {
 	check("", 0, "access/rotate-a-token.md#planned-rotation", "search", "rotate a token")
 	check("", 0, "ready", "status")
 	check("", 1, "cannot write the index in "+root, "index")
-	const ask = `{"jsonrpc":"2.0","id":1,"method":"read_context","params":{"query":"rotate a token"}}` + "\n"
 	check(ask, 0, `"path":"access/rotate-a-token.md"`, "mcp")
-	const run = `{"jsonrpc":"2.0","id":1,"method":"index","params":{}}` + "\n"
 	check(run, 0, "cannot write the index in "+root, "mcp")
 
 	if err := os.Chmod(filepath.Join(root, ".cairn", "index"), 0); err != nil {

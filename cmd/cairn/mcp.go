@@ -80,6 +80,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	}
 	w, err := a.open(ctx, "mcp", workspace.Owning, func(o *workspace.Options) {
 		o.Background, o.Stateless, o.Warm, o.Logger = !f.noIndex, f.noIndex, true, log
+		o.Serves = true
 		o.Watch = f.watch && !f.noIndex
 		o.Usage = box.Usage
 		box.UseModel(o.Description, o.Model)

@@ -275,7 +275,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		return nil, err
 	}
 	log = log.With("workspace", at.name)
-	wo := workspace.Options{Command: "cairn serve", Background: !f.noIndex, Watch: f.watch && !f.noIndex, Stateless: f.noIndex, Warm: true, Logger: log}
+	wo := workspace.Options{Command: "cairn serve", Background: !f.noIndex, Watch: f.watch && !f.noIndex, Stateless: f.noIndex, Warm: true, Serves: true, Logger: log}
 	if err := a.model.apply(&wo); err != nil {
 		return nil, err
 	}

@@ -56,11 +56,8 @@ func (w *Workspace) Watch(ctx context.Context, fn func(WatchEvent)) error {
 			if err := w.own(ctx); err != nil {
 				return err
 			}
-			w.mu.Lock()
-			unwritable := w.unwritable
-			w.mu.Unlock()
-			if unwritable != nil {
-				return unwritable
+			if err := w.whyUnwritable(); err != nil {
+				return err
 			}
 		case begun && isFolder(err):
 			if !told {

@@ -48,6 +48,9 @@ type Options struct {
 	Poll bool
 	// Warm loads the model while the stores open, instead of at its first use.
 	Warm bool
+	// Serves makes Open succeed where an index is missing and cannot be made, in a
+	// process that has more to offer or outlasts that: every use says why.
+	Serves bool
 	// Rebuild throws an index away that cannot be opened as it is.
 	Rebuild bool
 	// Store, when not nil, holds the index instead of the folder; see cluster.
@@ -112,7 +115,10 @@ func Open(ctx context.Context, sel Selection, cfg Config, access Access, o Optio
 		w.dir = o.Store.dir(w.dir)
 	}
 	if _, err := w.engine(ctx); err != nil {
-		return nil, err
+		if _, unwritable := errors.AsType[*UnwritableError](err); !unwritable || !o.Serves {
+			return nil, err
+		}
+		o.Logger.Warn("there is no index to answer from", "reason", err)
 	}
 	if access == Owning {
 		w.startTending()
@@ -154,16 +160,25 @@ func (w *Workspace) Index(ctx context.Context, r IndexRequest, progress func(Pro
 	}
 	report, err = ask(ctx, w, func(e engine) (*IndexReport, error) { return e.Index(ctx, r, progress) })
 	if errors.Is(err, errReadOnly) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return nil, w.unwritable
+		return nil, w.whyUnwritable()
 	}
 	return report, err
 }
 
 // Status tells the state of the workspace.
 func (w *Workspace) Status(ctx context.Context) (*Status, error) {
-	return ask(ctx, w, func(e engine) (*Status, error) { return e.Status(ctx) })
+	s, err := ask(ctx, w, func(e engine) (*Status, error) { return e.Status(ctx) })
+	if _, unwritable := errors.AsType[*UnwritableError](err); unwritable && w.options.Serves {
+		s, err = w.status(retriever.IndexState{State: "missing"}), nil
+		s.Problem = w.whyUnwritable().Error()
+	}
+	return s, err
+}
+
+func (w *Workspace) whyUnwritable() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unwritable
 }
 
 // Config is the folder's configuration.
@@ -269,8 +284,9 @@ func (w *Workspace) open(ctx context.Context) (engine, error) {
 	if w.access != Owning || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return e, err
 	}
-	w.unwritable = &UnwritableError{Dir: w.dir, Err: err}
-	if ok, err := w.indexed(); !ok || err != nil {
+	ok, indexErr := w.indexed()
+	w.unwritable = &UnwritableError{Dir: w.dir, Err: err, Indexed: ok && indexErr == nil}
+	if !ok || indexErr != nil {
 		return nil, w.unwritable
 	}
 	w.options.Logger.Warn("answering from the index as it is", "reason", w.unwritable)
@@ -280,11 +296,15 @@ func (w *Workspace) open(ctx context.Context) (engine, error) {
 // UnwritableError says that a folder's index cannot be made or changed, since
 // the file system or its permissions do not let this process write.
 type UnwritableError struct {
-	Dir string // of the index
-	Err error
+	Dir     string // of the index
+	Err     error
+	Indexed bool // there is one that can be searched
 }
 
 func (e *UnwritableError) Error() string {
+	if !e.Indexed {
+		return fmt.Sprintf("cannot write the index in %s, and there is none to search: %v; make the folder writable, or copy it and choose the copy with -C", e.Dir, e.Err)
+	}
 	return fmt.Sprintf("cannot write the index in %s, so it can be searched at most: %v", e.Dir, e.Err)
 }
 
