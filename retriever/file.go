@@ -69,7 +69,7 @@ func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 		return nil, false, r.unreadable(name, err)
 	}
 	if !utf8.Valid(text) {
-		return nil, false, invalid("path", "%q is not UTF-8 text", name)
+		return nil, false, invalid("path", "%q is not UTF-8 text: convert it to UTF-8", name)
 	}
 	sum := sha256.Sum256(text)
 	hash := hex.EncodeToString(sum[:])
@@ -120,7 +120,7 @@ func (r *Retriever) permitted(name string) error {
 		}
 		for _, s := range reader.Skipped() {
 			if name == s.Path || strings.HasPrefix(name, s.Path+"/") {
-				return invalid("path", "%q is not indexed: %s", name, s.Reason)
+				return invalid("path", "%q is not indexed: %s", name, walk.Told(s.Reason))
 			}
 		}
 		return nil

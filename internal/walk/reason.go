@@ -54,10 +54,22 @@ func (r Reason) String() string {
 	return "unknown reason"
 }
 
+// Told is a reason, as String gives it, with what can be done about it where that
+// is in the file.
+func Told(reason string) string {
+	if reason == NotUTF8.String() {
+		return reason + " (convert to UTF-8)"
+	}
+	return reason
+}
+
 // Check looks at the content of a file that the walk let through: Binary when a
-// NUL is among its first 8 KiB, NotUTF8 when it is not UTF-8 throughout, else
-// None. An empty file is text.
+// NUL is among its first 8 KiB and no mark at the beginning says that it is
+// UTF-16, NotUTF8 when it is not UTF-8 throughout, else None. An empty file is text.
 func Check(content []byte) Reason {
+	if bytes.HasPrefix(content, []byte("\xff\xfe")) || bytes.HasPrefix(content, []byte("\xfe\xff")) {
+		return NotUTF8
+	}
 	if bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0 {
 		return Binary
 	}

@@ -348,6 +348,7 @@ func TestCheck(t *testing.T) {
 		{"empty", "", None}, {"text", "# ü 日本", None}, {"bom", "\ufeffa", None},
 		{"nul", "a\x00b", Binary}, {"nul at 8191", strings.Repeat("a", 8191) + "\x00", Binary}, {"nul at 8192", strings.Repeat("a", 8192) + "\x00", None},
 		{"latin-1", "caf\xe9", NotUTF8}, {"late", strings.Repeat("a", 9000) + "\xff", NotUTF8}, {"utf-16", "a\x00b\x00", Binary},
+		{"utf-16, little end first", "\xff\xfea\x00b\x00", NotUTF8}, {"utf-16, big end first", "\xfe\xff\x00a\x00b", NotUTF8},
 		{"surrogate", "\xed\xa0\x80", NotUTF8},
 	} {
 		if got := Check([]byte(c.content)); got != c.want {
@@ -358,6 +359,12 @@ func TestCheck(t *testing.T) {
 		if s := r.String(); s == "" || s == "unknown reason" {
 			t.Errorf("reason %d has no text", r)
 		}
+	}
+	if got := Told(NotUTF8.String()); got != "not UTF-8 (convert to UTF-8)" {
+		t.Errorf("Told of what is not UTF-8: %q", got)
+	}
+	if got := Told(Binary.String()); got != "binary" {
+		t.Errorf("Told of binary: %q, want no advice", got)
 	}
 	if got := Reason(200).String(); got != "unknown reason" {
 		t.Errorf("Reason(200): got %q", got)
