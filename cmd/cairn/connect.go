@@ -57,7 +57,7 @@ func (a *app) connect(client, name string, print, force bool) error {
 	home, err := os.UserHomeDir()
 	path := c.Path(connect.Place{Root: sel.Root, Home: home, OS: runtime.GOOS, Env: os.Getenv})
 	if err != nil && !filepath.IsAbs(path) { // below no home; others are in the folder
-		return fmt.Errorf("finding the configuration of %s: %w", c.Name, err)
+		return fmt.Errorf("finding the configuration of %s: %w; set it to your home folder", c.Name, err)
 	}
 	entry := c.Entry(program(), sel.Root)
 	if print {

@@ -47,9 +47,9 @@ func (a *app) index(ctx context.Context, req workspace.IndexRequest) error {
 
 // summary says in one line what a run did.
 func summary(r *workspace.IndexReport) string {
-	s := fmt.Sprintf("indexed %d files in %d sections: %d new or changed, %d removed, %d skipped; %d texts embedded", r.Files, r.Sections, r.Added, r.Removed, r.Skipped, r.Embedded)
+	s := fmt.Sprintf("indexed %s in %s: %d new or changed, %d removed, %d skipped; %s embedded", many(r.Files, "file"), many(r.Sections, "section"), r.Added, r.Removed, r.Skipped, many(r.Embedded, "text"))
 	if r.Pending > 0 {
-		s += fmt.Sprintf(", %d pieces still without a vector", r.Pending)
+		s += fmt.Sprintf(", %s still without a vector", many(r.Pending, "piece"))
 	}
 	return s + fmt.Sprintf("; %.1f s", r.Seconds)
 }

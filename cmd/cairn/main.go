@@ -10,6 +10,8 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -54,7 +56,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // the reader of our output has left; there is nobody to tell
 	}
-	fmt.Fprintln(said, "cairn: "+oneLine(err.Error()))
+	fmt.Fprintln(said, "cairn: "+oneLine(inWords(err)))
 	if _, wrong := errors.AsType[*usageError](err); wrong || !a.started {
 		return exitUsage
 	}
@@ -124,5 +126,25 @@ func inRange(cmd *cobra.Command, flags ...bounds) error {
 	}
 	return nil
 }
+
+// inWords is what an error says, without the names of functions that could not
+// read the value of a flag.
+func inWords(err error) string {
+	text := err.Error()
+	if bad, ok := errors.AsType[*strconv.NumError](err); ok {
+		want := map[string]string{"ParseFloat": "want a number", "ParseBool": "want true or false"}[bad.Func]
+		if want == "" {
+			want = "want a whole number"
+		}
+		if errors.Is(bad, strconv.ErrRange) {
+			want = "that number is too large or too small"
+		}
+		return strings.Replace(text, bad.Error(), want, 1)
+	}
+	return badDuration.ReplaceAllLiteralString(text, "want a time such as 30s or 5m")
+}
+
+// badDuration is what package time says of a duration that it cannot read.
+var badDuration = regexp.MustCompile(`time: (invalid|missing unit in|unknown unit "[^"]*" in) duration "[^"]*"`)
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

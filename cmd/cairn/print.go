@@ -106,16 +106,19 @@ func notes(a *retriever.Answer) []string {
 		}
 	}
 	if a.Hint != "" && len(a.Results) == 0 && !slices.Contains(a.Degraded, workspace.OwnerLacking) {
-		notes = append(notes, a.Hint)
+		notes = append(notes, toolNames.Replace(a.Hint))
 	}
 	if len(a.Omitted) > 0 {
 		notes = append(notes, fmt.Sprintf("%d more did not fit the token budget", len(a.Omitted)))
 	}
 	if a.HasMore && a.NextCursor != nil {
-		notes = append(notes, fmt.Sprintf("%d documents in all; next page: --cursor %s", a.TotalCount, *a.NextCursor))
+		notes = append(notes, fmt.Sprintf("%s in all; next page: --cursor %s", many(a.TotalCount, "document"), *a.NextCursor))
 	}
 	return notes
 }
+
+// toolNames turns what agents are told into what a person types.
+var toolNames = strings.NewReplacer("call the tool index, or run `cairn index`", "run `cairn index`", "call the tool index", "run `cairn index`", "the tool status", "`cairn status`")
 
 // result shows one document: where, under which headings, and the lines that match.
 func (s style) result(b *strings.Builder, rank int, r *retriever.Result, m *marker) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/walk"
 	"cairn/internal/workspace"
 )
 
@@ -44,7 +45,7 @@ func (a *app) status(ctx context.Context) error {
 	if s.Progress != nil {
 		row("progress", "%s", s.Progress)
 	}
-	row("files", "%d in %d sections", s.Files, s.Sections)
+	row("files", "%d in %s", s.Files, many(s.Sections, "section"))
 	row("vectors", "%d made, %d pending", s.Embedded, s.Pending)
 	row("model", "%s", s.Model)
 	if s.BuiltAt != "" {
@@ -54,7 +55,7 @@ func (a *app) status(ctx context.Context) error {
 		row("owner", "process %d, %s, since %s", s.Owner.PID, s.Owner.Command, s.Owner.StartedAt.Local().Format("15:04:05"))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
-		row("skipped", "%d files: %s", s.Skipped[reason], reason)
+		row("skipped", "%s: %s", many(s.Skipped[reason], "file"), walk.Told(reason))
 	}
 	if s.Problem != "" {
 		row("problem", "%s", s.Problem)
