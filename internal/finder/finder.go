@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
@@ -186,7 +187,7 @@ func fit(s string, width int) string {
 		switch {
 		case r == '\t':
 			return ' '
-		case r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
 			return -1
 		}
 		return r

@@ -113,3 +113,9 @@ func TestRun(t *testing.T) {
 		t.Errorf("Run = %+v, %v", p, err)
 	}
 }
+
+func TestFitLeavesNothingThatSteers(t *testing.T) {
+	if got := fit("a\x1b[31m\tb\u009b\u202e\u2066\u061c\u200e\u200fc\r\x7f", 80); got != "a[31m bc" {
+		t.Errorf("fit leaves %q, want %q", got, "a[31m bc")
+	}
+}
