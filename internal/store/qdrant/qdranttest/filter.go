@@ -59,40 +59,51 @@ func (c *collection) check(f *pb.Filter) error {
 	return nil
 }
 
-// matches reports whether a point passes a filter that check has accepted.
-func (c *collection) matches(p *point, f *pb.Filter) bool {
-	for _, cond := range f.Must {
-		if !c.holds(p, cond) {
-			return false
-		}
+// matcher returns what a point must be to pass a filter that check has accepted;
+// all pass without one. A filter is read once: it may name as many points as there
+// are, and is asked about each.
+func matcher(f *pb.Filter) func(*point) bool {
+	if f == nil {
+		return func(*point) bool { return true }
 	}
-	for _, cond := range f.MustNot {
-		if c.holds(p, cond) {
-			return false
+	conditions := func(of []*pb.Condition) (tests []func(*point) bool) {
+		for _, cond := range of {
+			tests = append(tests, condition(cond))
 		}
+		return tests
 	}
-	return len(f.Should) == 0 || slices.ContainsFunc(f.Should, func(cond *pb.Condition) bool { return c.holds(p, cond) })
+	must, should, mustNot := conditions(f.Must), conditions(f.Should), conditions(f.MustNot)
+	return func(p *point) bool {
+		holds := func(test func(*point) bool) bool { return test(p) }
+		return !slices.ContainsFunc(must, func(test func(*point) bool) bool { return !test(p) }) &&
+			!slices.ContainsFunc(mustNot, holds) && (len(should) == 0 || slices.ContainsFunc(should, holds))
+	}
 }
 
-func (c *collection) holds(p *point, cond *pb.Condition) bool {
+func condition(cond *pb.Condition) func(*point) bool {
 	switch k := cond.GetConditionOneOf().(type) {
 	case *pb.Condition_Filter:
-		return c.matches(p, k.Filter)
+		return matcher(k.Filter)
 	case *pb.Condition_HasId:
-		ids, err := idTexts(k.HasId.GetHasId())
-		return err == nil && ids[p.id]
-	case *pb.Condition_HasVector:
-		_, dense := p.dense[k.HasVector.HasVector]
-		_, sparse := p.sparse[k.HasVector.HasVector]
-		return dense || sparse
-	case *pb.Condition_Field:
-		values := []*pb.Value{p.payload[k.Field.Key]}
-		if list := values[0].GetListValue(); list != nil {
-			values = list.Values
+		if ids, err := idTexts(k.HasId.GetHasId()); err == nil {
+			return func(p *point) bool { return ids[p.id] }
 		}
-		return slices.ContainsFunc(values, func(v *pb.Value) bool { return fieldHolds(v, k.Field) })
+	case *pb.Condition_HasVector:
+		return func(p *point) bool {
+			_, dense := p.dense[k.HasVector.HasVector]
+			_, sparse := p.sparse[k.HasVector.HasVector]
+			return dense || sparse
+		}
+	case *pb.Condition_Field:
+		return func(p *point) bool {
+			values := []*pb.Value{p.payload[k.Field.Key]}
+			if list := values[0].GetListValue(); list != nil {
+				values = list.Values
+			}
+			return slices.ContainsFunc(values, func(v *pb.Value) bool { return fieldHolds(v, k.Field) })
+		}
 	}
-	return false
+	return func(*point) bool { return false }
 }
 
 // fieldHolds reports whether one value meets a condition. Values of another

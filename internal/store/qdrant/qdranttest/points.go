@@ -205,10 +205,11 @@ func (s *Server) Upsert(_ context.Context, r *pb.UpsertPoints) (*pb.PointsOperat
 				return err
 			}
 		}
+		passes := matcher(r.UpdateFilter)
 		for piece := range slices.Chunk(points, chunkSize) {
 			c.mu.Lock()
 			for _, p := range piece {
-				if old := c.points[p.id]; old == nil || r.UpdateFilter == nil || c.matches(old, r.UpdateFilter) {
+				if old := c.points[p.id]; old == nil || passes(old) {
 					c.put(p)
 				}
 			}
@@ -274,10 +275,11 @@ func (s *Server) deletePoints(r *pb.DeletePoints) (*pb.PointsOperationResponse, 
 		return nil, invalid("PointsSelector is missing")
 	}
 	return write(r.Wait, func() error {
+		passes := matcher(filter)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for id, p := range c.points {
-			if ids[id] || filter != nil && c.matches(p, filter) {
+			if ids[id] || filter != nil && passes(p) {
 				c.drop(id)
 			}
 		}
@@ -333,9 +335,9 @@ func (s *Server) Count(_ context.Context, r *pb.CountPoints) (*pb.CountResponse,
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	n := uint64(0)
+	n, passes := uint64(0), matcher(r.Filter)
 	for _, p := range c.points {
-		if r.Filter == nil || c.matches(p, r.Filter) {
+		if passes(p) {
 			n++
 		}
 	}
@@ -372,8 +374,9 @@ func (s *Server) Scroll(_ context.Context, r *pb.ScrollPoints) (*pb.ScrollRespon
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var found []*point
+	passes := matcher(r.Filter)
 	for _, p := range c.points {
-		if (from == "" || compareIDs(p.id, from) >= 0) && (r.Filter == nil || c.matches(p, r.Filter)) {
+		if (from == "" || compareIDs(p.id, from) >= 0) && passes(p) {
 			found = append(found, p)
 		}
 	}

@@ -145,10 +145,11 @@ func fuse(lists [][]scored) []scored {
 
 // nearest scores the points of the prefetches, or all. c.mu is held.
 func (c *collection) nearest(ctx context.Context, in *pb.VectorInput, r request, lists [][]scored, limit int) ([]scored, error) {
+	passes := matcher(r.filter)
 	candidates := func(yield func(*point) bool) {
 		if len(lists) == 0 {
 			for _, p := range c.points {
-				if (r.filter == nil || c.matches(p, r.filter)) && !yield(p) {
+				if passes(p) && !yield(p) {
 					return
 				}
 			}
@@ -157,7 +158,7 @@ func (c *collection) nearest(ctx context.Context, in *pb.VectorInput, r request,
 		seen := map[string]bool{}
 		for _, list := range lists {
 			for _, h := range list {
-				if !seen[h.id] && (r.filter == nil || c.matches(h.point, r.filter)) && !yield(h.point) {
+				if !seen[h.id] && passes(h.point) && !yield(h.point) {
 					return
 				}
 				seen[h.id] = true
@@ -251,8 +252,9 @@ func (c *collection) nearestSparse(q map[uint32]float32, params *pb.SparseVector
 		}
 	}
 	var hits []scored
+	passes := matcher(r.filter)
 	for id, sum := range sums {
-		if p := c.points[id]; r.filter == nil || c.matches(p, r.filter) {
+		if p := c.points[id]; passes(p) {
 			hits = append(hits, scored{p, sum})
 		}
 	}
