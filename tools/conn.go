@@ -59,8 +59,9 @@ type conn struct {
 	out     io.Writer
 
 	mu      sync.Mutex
-	owed    map[any]*debt // by request id
-	idle    chan struct{} // closed when owed is empty and someone drains
+	owed    map[any]*debt // by request id, until its answer is at hand
+	open    int           // debts whose answers are not written yet
+	idle    chan struct{} // closed when open is 0 and someone drains
 	slots   *semaphore.Weighted
 	waiting context.Context // for slots; ends with shutdown
 	hurry   context.CancelFunc
@@ -297,13 +298,15 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return c.writeMessage(msg)
 	}
 	resp.Error = withCode(resp.Error)
+	// A client may use the id again as soon as it has the answer.
 	c.mu.Lock()
 	d := c.owed[resp.ID.Raw()]
+	delete(c.owed, resp.ID.Raw())
 	c.mu.Unlock()
 	if d == nil {
 		return c.writeMessage(resp)
 	}
-	defer c.settle(resp.ID.Raw(), d)
+	defer c.settle(d)
 	if d.method == "initialize" {
 		c.setVersion(resp.Result)
 	}
@@ -436,20 +439,17 @@ func (c *conn) owe(id any, d *debt) bool {
 		return false
 	}
 	c.owed[id] = d
+	c.open++
 	return true
 }
 
-// settle crosses a debt out after its answer was written.
-func (c *conn) settle(id any, d *debt) {
+// settle ends a debt after its answer was written.
+func (c *conn) settle(d *debt) {
 	d.cancel()
+	c.slots.Release(d.weight)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owed[id] != d {
-		return
-	}
-	delete(c.owed, id)
-	c.slots.Release(d.weight)
-	if len(c.owed) == 0 && c.idle != nil {
+	if c.open--; c.open == 0 && c.idle != nil {
 		close(c.idle)
 		c.idle = nil
 	}
@@ -458,7 +458,7 @@ func (c *conn) settle(id any, d *debt) {
 // drain waits until every request read so far is answered, at most drainLimit.
 func (c *conn) drain() {
 	c.mu.Lock()
-	if len(c.owed) == 0 {
+	if c.open == 0 {
 		c.mu.Unlock()
 		return
 	}

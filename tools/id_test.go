@@ -75,3 +75,17 @@ func TestTooLongMessageKeepsItsID(t *testing.T) {
 	}
 	s.close()
 }
+
+// An id is free again as soon as its answer is out, not a moment later.
+func TestIDsAreUsedAgain(t *testing.T) {
+	for _, call := range []string{`"method":"read_context","params":{"query":"a"}`, `"method":"ping"`} {
+		s := newSession(t, &fake{}, nil)
+		for n := range 2000 {
+			s.send(`{"jsonrpc":"2.0","id":"same",` + call + `}`)
+			if line := s.receive(); !strings.Contains(line, `"id":"same"`) {
+				t.Fatalf("answer %d to %s: %s", n, call, line)
+			}
+		}
+		s.close()
+	}
+}
