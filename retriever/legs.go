@@ -63,15 +63,15 @@ func (r *Retriever) find(ctx context.Context, q Query, depth int, pending bool) 
 	if err := ctx.Err(); err != nil {
 		return f, err
 	}
+	if vectorErr == nil { // they may have gone between two questions
+		vectorErr = completeErr
+	}
 	f.full = len(f.keyword) >= depth || len(f.vector) >= depth
 	witnessOf(ctx).found(&f, depth, vectorErr)
 	if q.Mode != Keyword {
-		if vectorErr != nil {
-			r.log.Warn("vector leg failed, answering from keywords", "error", vectorErr)
-		}
-		f.missing = vectorErr != nil || vector == nil || pending
+		f.missing = vector == nil || pending
 		if vectorErr != nil || len(f.vector) == 0 && f.missing {
-			return f, r.keywordOnly(ctx, &f, q, depth)
+			return f, r.keywordOnly(ctx, &f, q, depth, vectorErr)
 		}
 	}
 	if q.Mode != Semantic && len(f.keyword) == 0 {
@@ -84,9 +84,11 @@ func (r *Retriever) find(ctx context.Context, q Query, depth int, pending bool) 
 	}
 	if q.Mode == Hybrid && len(f.keyword) > 0 && len(f.vector) > 0 {
 		if f.fuzzy {
-			completeErr = r.complete(ctx, &f.legs, vector)
+			if err := r.complete(ctx, &f.legs, vector); err != nil {
+				return f, r.keywordOnly(ctx, &f, q, depth, err)
+			}
 		}
-		return f, completeErr
+		return f, nil
 	}
 	f.cosines = nil
 	return f, nil
@@ -98,15 +100,23 @@ func (r *Retriever) keywords(ctx context.Context, q store.KeywordQuery, depth in
 	return r.sources.Keyword.Search(ctx, q, depth, f)
 }
 
-// keywordOnly turns f into the result of a keyword search.
-func (r *Retriever) keywordOnly(ctx context.Context, f *found, q Query, depth int) (err error) {
+// keywordOnly turns f into the result of a keyword search, since there are no
+// vectors or, with an error, they cannot be asked.
+func (r *Retriever) keywordOnly(ctx context.Context, f *found, q Query, depth int, vectorErr error) (err error) {
+	if vectorErr != nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f.missing = true
+		r.log.Warn("vector leg failed, answering from keywords", "error", vectorErr)
+	}
 	if f.mode == Semantic {
 		f.keyword, err = r.keywords(ctx, store.KeywordQuery{Text: q.Text}, depth, q.Filter)
 		if err != nil {
 			return fmt.Errorf("searching keywords: %w", err)
 		}
 	}
-	f.mode, f.vector = Keyword, nil
+	f.mode, f.vector, f.cosines = Keyword, nil, nil
 	f.full = len(f.keyword) >= depth
 	if len(f.keyword) == 0 {
 		return r.similar(ctx, f, q, depth)

@@ -349,6 +349,16 @@ func TestDegraded(t *testing.T) {
 			t.Errorf("%d results, degraded %v, mode %s", len(a.Results), a.Degraded, a.Mode)
 		}
 	})
+	t.Run("the vectors go away between two questions", func(t *testing.T) {
+		f := open(t, files, nil)
+		f.vectors.scores = errors.New("gone")
+		for _, query := range []string{"needle", "needel"} { // as typed, and as meant
+			a := f.search(Query{Text: query, Limit: 10})
+			if len(a.Results) == 0 || !slices.Equal(a.Degraded, []string{"vectors"}) || a.Mode != Keyword {
+				t.Errorf("%s: %d results, degraded %v, mode %s", query, len(a.Results), a.Degraded, a.Mode)
+			}
+		}
+	})
 	t.Run("file changed", func(t *testing.T) {
 		f := open(t, files, nil)
 		f.write("d/02.md", "# Topic 2\n\nsomething longer than what was there before, so that the size differs\n")

@@ -160,6 +160,7 @@ type plainVectors struct {
 	mu      sync.Mutex
 	entries map[string]store.VectorEntry
 	err     error // what Search fails with
+	scores  error // what Scores fails with
 }
 
 func (p *plainVectors) Update(_ context.Context, entries []store.VectorEntry, stale []string) error {
@@ -202,7 +203,7 @@ func (p *plainVectors) Scores(_ context.Context, query []float32, chunks []strin
 			out[i] = dot(query, e.Vector)
 		}
 	}
-	return out, nil
+	return out, p.scores
 }
 
 func (p *plainVectors) Has(_ context.Context, chunks []string) ([]bool, error) {
