@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math"
 	"sync/atomic"
+	"unsafe"
 
 	"cairn/internal/store"
 )
@@ -150,15 +151,18 @@ func (t *idTable) insert(id string, slot int) {
 // vectorReader reads float32 vectors of a snapshot into one buffer.
 type vectorReader struct {
 	snap   *snapshot
-	bytes  []byte
 	buffer []float32
+	bytes  []byte // of buffer
 }
+
+// littleEndian: numbers lie in memory as they do in the file.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 func (s *snapshot) reader() *vectorReader {
 	r := &vectorReader{snap: s}
 	if s.log != nil {
-		r.bytes = make([]byte, 4*s.dim)
 		r.buffer = make([]float32, s.dim)
+		r.bytes = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r.buffer))), 4*s.dim)
 	}
 	return r
 }
@@ -172,8 +176,10 @@ func (r *vectorReader) vector(slot int) ([]float32, error) {
 	if err := r.snap.log.read(r.bytes, b.at[i]); err != nil {
 		return nil, err
 	}
-	for j := range r.buffer {
-		r.buffer[j] = math.Float32frombits(binary.LittleEndian.Uint32(r.bytes[4*j:]))
+	if !littleEndian {
+		for j := range r.buffer {
+			r.buffer[j] = math.Float32frombits(binary.LittleEndian.Uint32(r.bytes[4*j:]))
+		}
 	}
 	return r.buffer, nil
 }
