@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"cairn/indexer"
 	"cairn/internal/store/docs"
@@ -24,6 +27,7 @@ type local struct {
 	owner *owner  // nil for a reader
 	model *lazyModel
 	warm  sync.WaitGroup
+	turns *semaphore.Weighted // to search; nil without a bound
 
 	// mu is held for reading by whoever uses the stores, and for writing to
 	// replace them.
@@ -112,6 +116,9 @@ func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
 
 // start prepares the model, and loads it in the background if it is sure to be needed.
 func (l *local) start() {
+	if l.w.options.Store == nil { // a store far away is mostly waited for
+		l.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
+	}
 	l.model = newLazyModel(l.w.options.Description, l.w.options.Model)
 	if l.w.options.Warm {
 		l.warm.Go(func() {
@@ -195,7 +202,16 @@ func using[T any](l *local, fn func() (*T, error)) (*T, error) {
 	return fn()
 }
 
+// Search has as many searches at a time as there are processors, in the order
+// in which they came: more would only take turns on them, and all be late. Reads
+// are short and do not wait.
 func (l *local) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+	if l.turns != nil {
+		if err := l.turns.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+		defer l.turns.Release(1)
+	}
 	return using(l, func() (*retriever.Answer, error) {
 		lacks := l.stores.lacksKeywords()
 		if lacks && q.Mode == retriever.Keyword {

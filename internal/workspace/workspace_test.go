@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -391,5 +392,34 @@ func TestWorkspacesAreApart(t *testing.T) {
 	answer, err := wa.Search(t.Context(), retriever.Query{Text: "walrus", Mode: retriever.Keyword})
 	if err != nil || len(answer.Results) != 0 {
 		t.Errorf("Search = %+v, %v, want nothing of the other folder", answer, err)
+	}
+}
+
+// Searches take turns on the processors; reads do not wait for them, and a
+// search that waits can be given up.
+func TestSearchesTakeTurns(t *testing.T) {
+	w := open(t, folder(t), Owning, hashed())
+	index(t, w, IndexRequest{})
+	first(t, w, "login flow")
+	turns, all := w.current.(*local).turns, int64(runtime.GOMAXPROCS(0))
+	if !turns.TryAcquire(all) || turns.TryAcquire(1) {
+		t.Fatalf("not as many turns as processors, %d", all)
+	}
+	if _, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md"}); err != nil {
+		t.Errorf("a read while searches have every turn: %v", err)
+	}
+	given, up := context.WithCancel(t.Context())
+	up()
+	if _, err := w.Search(given, retriever.Query{Text: "login"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a search without a turn that is given up: %v, want %v", err, context.Canceled)
+	}
+	failed := make(chan error)
+	go func() {
+		_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+		failed <- err
+	}()
+	turns.Release(all)
+	if err := <-failed; err != nil {
+		t.Errorf("a search that waited for its turn: %v", err)
 	}
 }
