@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,6 +90,17 @@ request needs a token (` + "`cairn token new`" + `), unless --auth off says othe
 	return cmd
 }
 
+// attend has the runtime use one thread more than there are processors. When
+// searches have them all, it looks at the network every 10 ms at most, and who
+// asks then waits longer than those who were lucky: eight clients on two
+// processors had their p95 at 51 to 65 ms, and 39 to 44 with a thread more, at as
+// many searches a second. Who sets GOMAXPROCS has what was set.
+var attend = sync.OnceFunc(func() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	}
+})
+
 func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	folders, err := a.folders(args)
 	if err != nil {
@@ -106,6 +119,7 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	if (f.cert == "") != (f.key == "") {
 		return usage("give both --tls-cert and --tls-key, or neither")
 	}
+	attend()
 	here := *a
 	here.dir = folders[0].dir
 	_, cfg, err := here.choose()
