@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -418,18 +417,13 @@ func (c *conn) fail(id any, code int64, message string) {
 }
 
 // idOf finds the id of something that is JSON, as it is written there; nil
-// where there is none that a message can have, such as a number beyond those
-// that whoever reads the answer can hold.
+// where there is none that a message can have.
 func idOf(text []byte) json.RawMessage {
 	var m map[string]json.RawMessage // a struct's field would take "ID", too
-	if json.Unmarshal(text, &m) != nil || len(m["id"]) == 0 {
+	if json.Unmarshal(text, &m) != nil || !isID(m["id"]) {
 		return nil
 	}
-	id := m["id"]
-	if _, err := strconv.ParseFloat(string(id), 64); err != nil && id[0] != '"' {
-		return nil
-	}
-	return id
+	return m["id"]
 }
 
 // owe records that a request has to be answered, when there is room for it;

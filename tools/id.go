@@ -51,6 +51,16 @@ func written(id jsonrpc.ID) any {
 	return id.Raw()
 }
 
+// isID reports whether a JSON value is an id that a message can have: a string,
+// or a number that whoever reads the answer can hold.
+func isID(value json.RawMessage) bool {
+	if len(value) > 0 && value[0] == '"' {
+		return true
+	}
+	_, err := strconv.ParseFloat(string(value), 64)
+	return err == nil
+}
+
 // idWithin is how much of both ends of a message that is too long is searched
 // for its id, in bytes. Clients write it before the parameters or last of all.
 const idWithin = 512
@@ -72,12 +82,12 @@ func idNear(start, end []byte) json.RawMessage {
 		if dec.Decode(&value) != nil {
 			break
 		}
-		if key == "id" && len(value) > 0 && strings.IndexByte(`"-0123456789`, value[0]) >= 0 {
+		if key == "id" && isID(value) {
 			return value
 		}
 	}
 	// What closes last is the message itself.
-	if m := lastID.FindSubmatch(end); m != nil {
+	if m := lastID.FindSubmatch(end); m != nil && isID(m[1]) {
 		return json.RawMessage(m[1])
 	}
 	return nil
