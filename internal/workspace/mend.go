@@ -32,13 +32,13 @@ func unusable(err error) bool {
 	return badVectors || otherVectors || errors.Is(err, text.ErrCorrupt) || errors.Is(err, text.ErrFormat) || errors.Is(err, fs.ErrNotExist)
 }
 
-// opening opens the derived index in folder name of dir. Where it is unusable, an
+// opening opens the derived index in folder name of dir. Where it is damaged, an
 // owner sets it aside and opens an empty one; for a reader there is none, the
 // zero T. damage is what was wrong.
-func opening[T any](dir, name string, owning bool, open func(path string) (T, error)) (x T, damage, err error) {
+func opening[T any](dir, name string, owning bool, damaged func(error) bool, open func(path string) (T, error)) (x T, damage, err error) {
 	path := filepath.Join(dir, name)
 	x, err = open(path)
-	if err == nil || !unusable(err) {
+	if err == nil || !damaged(err) {
 		return x, nil, err
 	}
 	damage = err

@@ -101,20 +101,14 @@ func openStores(sel Selection, dir string, d models.Description, access Access, 
 	openVectors := func(path string) (*flat.Store, error) {
 		return flat.Open(path, d.Dimension, d.ID, &flat.Options{ReadOnly: readOnly, Logger: log})
 	}
-	if !mend {
-		if s.text, err = openText(filepath.Join(dir, keywordFolder)); err != nil {
-			return s, err
-		}
-		if s.vectors, err = openVectors(filepath.Join(dir, vectorFolder)); err != nil {
-			return s, err
-		}
-	} else {
-		if s.text, s.noText, err = opening(dir, keywordFolder, !readOnly, openText); err != nil {
-			return s, err
-		}
-		if s.vectors, s.noVectors, err = opening(dir, vectorFolder, !readOnly, openVectors); err != nil {
-			return s, err
-		}
+	damaged := func(err error) bool { return mend && unusable(err) }
+	if s.text, s.noText, err = opening(dir, keywordFolder, !readOnly, damaged, openText); err != nil {
+		return s, err
+	}
+	if s.vectors, s.noVectors, err = opening(dir, vectorFolder, !readOnly, damaged, openVectors); err != nil {
+		return s, err
+	}
+	if mend {
 		if err = s.renew(!readOnly); err != nil {
 			return s, err
 		}
