@@ -36,14 +36,10 @@ the request to the complete answer; the files are looked at for each.`,
 }
 
 func (a *app) benchDAG(ctx context.Context, o benchmarks.DAGOptions) error {
-	const clearLine = "\r\x1b[K"
-	if isTerminal(a.stderr) {
-		o.Progress = func(what string) { fmt.Fprint(raw(a.stderr), clearLine+what) }
-	}
+	show, clear := a.statusLine()
+	o.Progress = show
 	report, err := benchmarks.DAG(ctx, &o)
-	if isTerminal(a.stderr) {
-		fmt.Fprint(raw(a.stderr), clearLine)
-	}
+	clear()
 	if err != nil {
 		return err
 	}

@@ -50,14 +50,10 @@ where they stay: give servers that nobody else uses.`,
 }
 
 func (a *app) benchStage(ctx context.Context, o benchmarks.StageOptions) error {
-	const clearLine = "\r\x1b[K"
-	if isTerminal(a.stderr) {
-		o.Progress = func(what string) { fmt.Fprint(raw(a.stderr), clearLine+what) }
-	}
+	show, clear := a.statusLine()
+	o.Progress = show
 	r, err := benchmarks.Stage(ctx, &o)
-	if isTerminal(a.stderr) {
-		fmt.Fprint(raw(a.stderr), clearLine)
-	}
+	clear()
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,17 @@ func (a *app) newProgress() *progress {
 	return &progress{out: raw(a.stderr), tty: isTerminal(a.stderr)}
 }
 
+// statusLine returns what shows a line in place of the one before, on standard
+// error, and what removes the last. Without a terminal show is nil.
+func (a *app) statusLine() (show func(string), clear func()) {
+	if !isTerminal(a.stderr) {
+		return nil, func() {}
+	}
+	const clearLine = "\r\x1b[K"
+	show = func(what string) { fmt.Fprint(raw(a.stderr), clearLine+what) }
+	return show, func() { show("") }
+}
+
 func isTerminal(w any) bool {
 	f, ok := fileOf(w)
 	return ok && term.IsTerminal(int(f.Fd()))
