@@ -4,11 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -29,21 +27,13 @@ type audited struct {
 // in both colour schemes and at the width of a desk and of a phone.
 func TestAccessible(t *testing.T) {
 	browser := chromium(t)
-	pages, _ := folder(t, taught)
-	empty, _ := folder(t)
-	mux := http.NewServeMux()
-	mux.Handle("/w/notes/", http.StripPrefix("/w/notes", pages))
-	mux.Handle("/w/empty/", http.StripPrefix("/w/empty", empty))
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(notesAndEmpty(t))
 	defer server.Close()
 	var measured audited
 	for _, width := range []int64{1280, 360} {
 		for _, scheme := range []string{"light", "dark"} {
 			t.Run(fmt.Sprintf("%s %d", scheme, width), func(t *testing.T) {
-				tab, closeTab := chromedp.NewContext(browser)
-				defer closeTab()
-				tab, cancel := context.WithTimeout(tab, 2*time.Minute)
-				defer cancel()
+				tab := newTab(t, browser)
 				prefers := &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme}
 				if err := chromedp.Run(tab, emulation.SetDeviceMetricsOverride(width, 800, 1, false), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{prefers})); err != nil {
 					t.Fatal(err)

@@ -23,15 +23,32 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestBrowser uses the pages in a real Chromium, at the width of a desk and of
-// a phone: nothing may be logged as an error, and nothing asked of another host.
-func TestBrowser(t *testing.T) {
-	browser := chromium(t)
+// notesAndEmpty are the pages of two workspaces, one of which has been in use.
+func notesAndEmpty(t *testing.T) *http.ServeMux {
+	t.Helper()
 	pages, _ := folder(t, taught)
 	empty, _ := folder(t)
 	mux := http.NewServeMux()
 	mux.Handle("/w/notes/", http.StripPrefix("/w/notes", pages))
 	mux.Handle("/w/empty/", http.StripPrefix("/w/empty", empty))
+	return mux
+}
+
+// newTab opens a tab of the browser until the test ends.
+func newTab(t *testing.T, browser context.Context) context.Context {
+	t.Helper()
+	tab, closeTab := chromedp.NewContext(browser)
+	t.Cleanup(closeTab)
+	tab, cancel := context.WithTimeout(tab, 2*time.Minute)
+	t.Cleanup(cancel)
+	return tab
+}
+
+// TestBrowser uses the pages in a real Chromium, at the width of a desk and of
+// a phone: nothing may be logged as an error, and nothing asked of another host.
+func TestBrowser(t *testing.T) {
+	browser := chromium(t)
+	mux := notesAndEmpty(t)
 	mux.HandleFunc("/plain", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, `<!doctype html><link rel="icon" href="data:,"><p>plain`)
@@ -46,10 +63,7 @@ func TestBrowser(t *testing.T) {
 		width, height int64
 	}{{"desk", 1280, 800}, {"phone", 360, 740}} {
 		t.Run(screen.name, func(t *testing.T) {
-			tab, closeTab := chromedp.NewContext(browser)
-			defer closeTab()
-			tab, cancel := context.WithTimeout(tab, 2*time.Minute)
-			defer cancel()
+			tab := newTab(t, browser)
 			var mu sync.Mutex
 			var bad []string
 			note := func(s string) {
