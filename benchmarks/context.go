@@ -10,7 +10,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/kv"
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 	"cairn/retriever"
 )
 
@@ -30,7 +30,7 @@ type ContextReport struct {
 }
 
 // learn makes traces of a split's queries and learns them.
-func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*graph.Store, error) {
+func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.Store, error) {
 	set, err := readBEIR(o.Data, o.Learn)
 	if err != nil {
 		return nil, fmt.Errorf("reading what is learnt: %w", err)
@@ -39,11 +39,11 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*graph.S
 	for path, id := range w.ids {
 		paths[id] = path
 	}
-	var traces []graph.Trace
+	var traces []usage.Trace
 	for _, q := range set.queries {
-		t := graph.Trace{Intent: strings.TrimSpace(q.text)}
+		t := usage.Trace{Intent: strings.TrimSpace(q.text)}
 		for _, id := range slices.Sorted(maps.Keys(q.relevant)) {
-			t.Calls = append(t.Calls, graph.Call{Tool: graph.DocumentID(paths[id])})
+			t.Calls = append(t.Calls, usage.Call{Tool: usage.DocumentID(paths[id])})
 		}
 		traces = append(traces, t)
 	}
@@ -52,7 +52,7 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*graph.S
 		return nil, err
 	}
 	w.closers = append(w.closers, db.Close)
-	s, err := graph.Open(db, nil)
+	s, err := usage.Open(db, nil)
 	if err != nil {
 		return nil, err
 	}

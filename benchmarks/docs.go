@@ -16,9 +16,9 @@ import (
 	"cairn/internal/kv"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/graph"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/internal/store/vectorcache"
+	"cairn/internal/usage"
 	"cairn/internal/walk"
 	"cairn/internal/workspace"
 	"cairn/models"
@@ -147,7 +147,7 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 // bench is one set, indexed.
 type bench struct {
 	retriever *retriever.Retriever
-	usage     *graph.Store      // nil unless something is learnt
+	usage     *usage.Store      // nil unless something is learnt
 	ids       map[string]string // path -> document id
 	report    IndexReport
 	closers   []func() error
@@ -195,7 +195,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 	if err != nil {
 		return nil, err
 	}
-	keywords, err := text.Open(filepath.Join(index, "text"), nil)
+	keywords, err := keyword.Open(filepath.Join(index, "text"), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 		if w.usage, err = w.learn(ctx, index, o); err != nil {
 			return nil, err
 		}
-		options.Reweigher, options.ReweighLimit = workspace.CoUsage{Usage: func() (*graph.Store, error) { return w.usage, nil }, Log: slog.New(slog.DiscardHandler)}, workspace.ContextLimit
+		options.Reweigher, options.ReweighLimit = workspace.CoUsage{Usage: func() (*usage.Store, error) { return w.usage, nil }, Log: slog.New(slog.DiscardHandler)}, workspace.ContextLimit
 	}
 	options.QueryCache = 1 // every query is embedded anew in every mode
 	w.retriever, err = retriever.New(retriever.Sources{

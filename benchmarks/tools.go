@@ -11,7 +11,7 @@ import (
 
 	"cairn/internal/catalog"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/internal/store/vectorcache"
 	"cairn/internal/suggest"
 	"cairn/internal/toolsearch"
@@ -272,7 +272,7 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 		}
 		tools = append(tools, more...)
 	}
-	keywords, err := text.Memory()
+	keywords, err := keyword.Memory()
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/internal/store/vectorcache"
 	"cairn/internal/testutil"
 	"cairn/internal/walk"
@@ -52,7 +52,7 @@ func open(root, index string, e models.Embedder) (s Stores, closeAll func() erro
 	if s.Docs, err = docs.Open(db, &docs.Options{Model: d}); err != nil {
 		return s, closeAll, err
 	}
-	keywords, err := text.Open(filepath.Join(index, "text"), nil)
+	keywords, err := keyword.Open(filepath.Join(index, "text"), nil)
 	if err != nil {
 		return s, closeAll, err
 	}

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/markdown"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 )
 
 // A snippet is at most snippetRunes of at most snippetLines neighbouring lines.
@@ -22,7 +22,7 @@ type terms struct {
 
 func newTerms(query string) *terms {
 	t := &terms{all: map[string]bool{}}
-	for _, term := range text.QueryTerms(query) {
+	for _, term := range keyword.QueryTerms(query) {
 		t.all[term] = true
 	}
 	return t
@@ -93,7 +93,7 @@ func (t *terms) snippet(path, heading string, passage []byte) string {
 // in returns the terms of the query that line holds.
 func (t *terms) in(line string) map[string]bool {
 	var found map[string]bool
-	for _, term := range text.Analyze(line) {
+	for _, term := range keyword.Analyze(line) {
 		if t.all[term] {
 			if found == nil {
 				found = map[string]bool{}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"cairn/internal/observe"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 )
 
 // Way is the whole way of one search: what each step was given and what it
@@ -182,7 +182,7 @@ func (r *Retriever) Explain(ctx context.Context, q Query, best int) (*Way, error
 
 // statistics is what a keyword index may tell beyond its hits.
 type statistics interface {
-	Stats(query string) (stats []text.TermStat, chunks int, err error)
+	Stats(query string) (stats []keyword.TermStat, chunks int, err error)
 }
 
 // terms fills in what the keyword index looks for.
@@ -199,7 +199,7 @@ func (r *Retriever) terms(way *Way) error {
 		}
 		return nil
 	}
-	for _, t := range text.QueryTerms(way.Query) {
+	for _, t := range keyword.QueryTerms(way.Query) {
 		way.Analysis.Terms = append(way.Analysis.Terms, Term{Term: t})
 	}
 	return nil

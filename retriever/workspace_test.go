@@ -18,7 +18,7 @@ import (
 	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/internal/testutil"
 	"cairn/internal/walk"
 	"cairn/models/bpe"
@@ -29,7 +29,7 @@ type folder struct {
 	t        testing.TB
 	dir      string
 	docs     *docs.Store
-	keyword  *text.Index
+	keyword  *keyword.Index
 	vectors  *plainVectors
 	embedder *testutil.HashEmbedder
 	files    *walk.Tree
@@ -46,7 +46,7 @@ func open(t testing.TB, files map[string]string, o *Options, later ...string) *f
 	t.Cleanup(func() { db.Close() })
 	f.docs, err = docs.Open(db, nil)
 	must(t, err)
-	f.keyword, err = text.Memory()
+	f.keyword, err = keyword.Memory()
 	must(t, err)
 	t.Cleanup(func() { f.keyword.Close() })
 	f.files, err = walk.Open(walk.Root{Dir: f.dir})

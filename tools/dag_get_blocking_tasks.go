@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
@@ -30,6 +30,6 @@ func dagBlocking(t *workspace.Tasks) tool {
 		name: "dag_get_blocking_tasks", title: "What blocks a task", description: dagBlockingDescription,
 		input: dagBlockingInput, output: dagBlockingOutput,
 		readOnly: true,
-		call:     graphCall(t.Graph.Blocking, func(a *dagtools.BlockingAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
+		call:     graphCall(t.Graph.Blocking, func(a *taskgraph.BlockingAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
 	}
 }

@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
@@ -29,6 +29,6 @@ func dagCriticalPath(t *workspace.Tasks) tool {
 		name: "dag_get_critical_path", title: "Longest chain of tasks", description: dagCriticalPathDescription,
 		input: dagCriticalPathInput, output: dagCriticalPathOutput,
 		readOnly: true,
-		call:     graphCall(t.Graph.CriticalPath, func(a *dagtools.CriticalPathAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
+		call:     graphCall(t.Graph.CriticalPath, func(a *taskgraph.CriticalPathAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
 	}
 }

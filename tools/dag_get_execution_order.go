@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
@@ -30,6 +30,6 @@ func dagOrder(t *workspace.Tasks) tool {
 		name: "dag_get_execution_order", title: "Order of work", description: dagOrderDescription,
 		input: dagOrderInput, output: dagOrderOutput,
 		readOnly: true,
-		call:     graphCall(t.Graph.Order, func(a *dagtools.OrderAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
+		call:     graphCall(t.Graph.Order, func(a *taskgraph.OrderAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
 	}
 }

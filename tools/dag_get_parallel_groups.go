@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
@@ -28,6 +28,6 @@ func dagGroups(t *workspace.Tasks) tool {
 		name: "dag_get_parallel_groups", title: "Waves of work", description: dagGroupsDescription,
 		input: dagGroupsInput, output: dagGroupsOutput,
 		readOnly: true,
-		call:     graphCall(t.Graph.Groups, func(a *dagtools.GroupsAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
+		call:     graphCall(t.Graph.Groups, func(a *taskgraph.GroupsAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
 	}
 }

@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
@@ -29,6 +29,6 @@ func dagReady(t *workspace.Tasks) tool {
 		name: "dag_get_ready_tasks", title: "Tasks that can start", description: dagReadyDescription,
 		input: dagReadyInput, output: dagReadyOutput,
 		readOnly: true,
-		call:     graphCall(t.Graph.Ready, func(a *dagtools.ReadyAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
+		call:     graphCall(t.Graph.Ready, func(a *taskgraph.ReadyAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
 	}
 }

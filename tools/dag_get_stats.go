@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
@@ -28,6 +28,6 @@ func dagStats(t *workspace.Tasks) tool {
 		name: "dag_get_stats", title: "Figures of the task graph", description: dagStatsDescription,
 		input: dagStatsInput, output: dagStatsOutput,
 		readOnly: true,
-		call:     graphCall(t.Graph.Stats, func(a *dagtools.StatsAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
+		call:     graphCall(t.Graph.Stats, func(a *taskgraph.StatsAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
 	}
 }

@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
@@ -30,6 +30,6 @@ func dagValidate(t *workspace.Tasks) tool {
 		name: "dag_validate_dependency", title: "Check a new dependency", description: dagValidateDescription,
 		input: dagValidateInput, output: dagValidateOutput,
 		readOnly: true,
-		call:     graphCall(t.Graph.Validate, func(a *dagtools.ValidateAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
+		call:     graphCall(t.Graph.Validate, func(a *taskgraph.ValidateAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error }),
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"cairn/internal/task/dagtools"
-	"cairn/internal/task/mdtask"
+	"cairn/internal/task/doctask"
+	"cairn/internal/task/taskgraph"
 )
 
 // typed is the call of a tool that takes an In and answers or fails in the way
@@ -33,19 +33,19 @@ func document[In, Out any](fn func(context.Context, In) (Out, error)) func(conte
 }
 
 func documentFailure(err error) *Failure {
-	bad, ok := errors.AsType[*mdtask.Error](err)
+	bad, ok := errors.AsType[*doctask.Error](err)
 	if !ok {
 		f := FailureOf(err)
-		bad = &mdtask.Error{Code: mdtask.OperationFailed, Message: f.Message, Context: f.Data}
+		bad = &doctask.Error{Code: doctask.OperationFailed, Message: f.Message, Context: f.Data}
 		if f.Code == CodeInvalidParams {
-			bad.Code = mdtask.InvalidParameter
+			bad.Code = doctask.InvalidParameter
 		}
 	}
 	if bad.Context == nil {
 		bad.Context = map[string]any{}
 	}
 	f := &Failure{Code: CodeInvalidParams, Message: bad.Message, Data: map[string]any{"code": bad.Code, "context": bad.Context}}
-	if bad.Code == mdtask.OperationFailed || bad.Code == mdtask.ResourceExhausted {
+	if bad.Code == doctask.OperationFailed || bad.Code == doctask.ResourceExhausted {
 		f.Code = CodeInternal
 	}
 	f.body = map[string]any{"success": false, "error": bad.Message, "code": bad.Code, "context": bad.Context}
@@ -64,7 +64,7 @@ func graphCall[In, Out any](fn func(context.Context, In) *Out, outcome func(*Out
 			return nil, f
 		}
 		answer := fn(ctx, r)
-		if code, message, detail := outcome(answer); code == dagtools.CodeInternal {
+		if code, message, detail := outcome(answer); code == taskgraph.CodeInternal {
 			return nil, &Failure{Code: CodeInternal, Message: message, Data: map[string]any{"errorCode": code, "error": detail}, body: answer}
 		}
 		return answer, nil

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"cairn/internal/task/cards"
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/doctask"
 	"cairn/internal/task/files"
-	"cairn/internal/task/mdtask"
+	"cairn/internal/task/taskgraph"
 )
 
 // TestFamilies provokes what a transcript cannot: failures of others, which
@@ -23,9 +23,9 @@ func TestFamilies(t *testing.T) {
 		return func(context.Context, struct{}) (any, error) { return nil, err }
 	}
 	graph := func(code string) func(context.Context, call) (any, error) {
-		return graphCall(func(context.Context, struct{}) *dagtools.StatsAnswer {
-			return &dagtools.StatsAnswer{Message: "m", Error: "e", ErrorCode: code}
-		}, func(a *dagtools.StatsAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error })
+		return graphCall(func(context.Context, struct{}) *taskgraph.StatsAnswer {
+			return &taskgraph.StatsAnswer{Message: "m", Error: "e", ErrorCode: code}
+		}, func(a *taskgraph.StatsAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error })
 	}
 	lock := &files.LockError{Path: "/w", PID: 7}
 	for name, c := range map[string]struct {
@@ -38,10 +38,10 @@ func TestFamilies(t *testing.T) {
 			`{"code":1007,"message":"Lock Error"}`, `1007 Lock Error `},
 		"a cancelled card":     {typed(failing(context.Canceled)), `{"code":-32603,"message":"cancelled"}`, `-32603 cancelled `},
 		"a cancelled document": {document(failing(context.Canceled)), `{"code":"OPERATION_FAILED","context":{},"error":"cancelled","success":false}`, `-32603 cancelled {"code":"OPERATION_FAILED","context":{}}`},
-		"a locked document": {document(failing(&mdtask.Error{Code: mdtask.ResourceExhausted, Message: "busy", Err: lock})),
+		"a locked document": {document(failing(&doctask.Error{Code: doctask.ResourceExhausted, Message: "busy", Err: lock})),
 			`{"code":"RESOURCE_EXHAUSTED","context":{},"error":"busy","success":false}`, `-32603 busy {"code":"RESOURCE_EXHAUSTED","context":{}}`},
 		"another error of a document": {document(failing(errors.New("disk"))), `{"code":"OPERATION_FAILED","context":{},"error":"disk","success":false}`, `-32603 disk {"code":"OPERATION_FAILED","context":{}}`},
-		"inside a graph": {graph(dagtools.CodeInternal),
+		"inside a graph": {graph(taskgraph.CodeInternal),
 			`{"success":false,"stats":null,"summary":{"nodes":0,"edges":0,"ready":0,"blocked":0,"completed":0,"depth":0},"message":"m","error":"e","errorCode":"INTERNAL_ERROR"}`,
 			`-32603 m {"error":"e","errorCode":"INTERNAL_ERROR"}`},
 	} {
@@ -56,7 +56,7 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%s:\ngot  %s\nand  %s\nwant %s\nand  %s", name, body, direct, c.body, c.direct)
 		}
 	}
-	if a, err := graph(dagtools.CodeCycle)(t.Context(), call{}); err != nil || a == nil {
+	if a, err := graph(taskgraph.CodeCycle)(t.Context(), call{}); err != nil || a == nil {
 		t.Errorf("a cycle: %v, %v, want an answer", a, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 )
@@ -58,9 +58,9 @@ func readDoc(e Engine) tool {
 				return nil, err
 			}
 			// Question tasks name what they found "doc:path#anchor".
-			a.Path = strings.TrimPrefix(a.Path, graph.DocumentPrefix)
+			a.Path = strings.TrimPrefix(a.Path, usage.DocumentPrefix)
 			for i, path := range a.Paths {
-				a.Paths[i] = strings.TrimPrefix(path, graph.DocumentPrefix)
+				a.Paths[i] = strings.TrimPrefix(path, usage.DocumentPrefix)
 			}
 			r := retriever.ReadRequest{Path: a.Path, Anchor: a.Anchor, Paths: a.Paths, Next: a.Next, ExpectedHash: a.ExpectedHash}
 			if a.MaxTokens != nil {

@@ -3,7 +3,7 @@ package tools
 import (
 	"context"
 
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 	"cairn/internal/workspace"
 )
 
@@ -44,13 +44,13 @@ func recordUsage(box *workspace.Toolbox) tool {
 		call: func(ctx context.Context, c call) (any, error) {
 			var a struct {
 				Intent string       `json:"intent"`
-				Calls  []graph.Call `json:"calls"`
+				Calls  []usage.Call `json:"calls"`
 				Edges  [][]whole    `json:"edges"`
 			}
 			if err := decode(c.args, &a); err != nil {
 				return nil, err
 			}
-			trace := graph.Trace{Intent: a.Intent, Calls: a.Calls}
+			trace := usage.Trace{Intent: a.Intent, Calls: a.Calls}
 			for i, e := range a.Edges {
 				if len(e) != 2 {
 					return nil, invalid("edges[%d]: %d positions, want 2", i, len(e))

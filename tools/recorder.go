@@ -7,19 +7,19 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"cairn/internal/store/graph"
 	"cairn/internal/suggest"
 	"cairn/internal/toolsearch"
+	"cairn/internal/usage"
 	"cairn/retriever"
 )
 
 // Recorder notes what each session searches for and what it reads and fetches
-// then, for the graph of what is used together; graph.Session says what becomes
+// then, for the graph of what is used together; usage.Session says what becomes
 // of it. Notes are written behind the answers, in order; where they come faster
 // than the disk takes them, some are left out. Failed calls are not noted. It is
 // safe for concurrent use.
 type Recorder struct {
-	usage *graph.Store
+	usage *usage.Store
 	log   *slog.Logger
 	notes chan note
 	ended chan struct{} // closed when the last note is written
@@ -31,7 +31,7 @@ type Recorder struct {
 // note is something to write about a session.
 type note struct {
 	session string
-	write   func(context.Context, *graph.Session) error
+	write   func(context.Context, *usage.Session) error
 }
 
 const (
@@ -44,7 +44,7 @@ const (
 
 // Record starts a recording. log receives what cannot be written; nil is silent.
 // Close it after the last session.
-func Record(usage *graph.Store, log *slog.Logger) *Recorder {
+func Record(usage *usage.Store, log *slog.Logger) *Recorder {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -62,7 +62,7 @@ func (r *Recorder) work() {
 			r.log.Warn("recording what was used", "error", err)
 		}
 	}
-	sessions, _ := simplelru.NewLRU(maxRecorded, func(_ string, s *graph.Session) { failed(s.Close(ctx)) }) // the size is positive
+	sessions, _ := simplelru.NewLRU(maxRecorded, func(_ string, s *usage.Session) { failed(s.Close(ctx)) }) // the size is positive
 	for n := range r.notes {
 		// A session that ended long ago has nobody who would close it.
 		for _, s, ok := sessions.GetOldest(); ok && s.Idle(); _, s, ok = sessions.GetOldest() {
@@ -124,7 +124,7 @@ func notebookOf(ctx context.Context) *notebook {
 	return n
 }
 
-func (n *notebook) note(write func(context.Context, *graph.Session) error) {
+func (n *notebook) note(write func(context.Context, *usage.Session) error) {
 	if n != nil {
 		n.recorder.note(note{n.session, write})
 	}
@@ -139,7 +139,7 @@ func (n *notebook) searched(query string, a *toolsearch.Answer) {
 	for i := range a.Tools {
 		found[i] = a.Tools[i].ID
 	}
-	n.note(func(ctx context.Context, s *graph.Session) error { return s.Searched(ctx, query, found) })
+	n.note(func(ctx context.Context, s *usage.Session) error { return s.Searched(ctx, query, found) })
 }
 
 // planned notes a plan.
@@ -156,17 +156,17 @@ func (n *notebook) planned(p *suggest.Suggestion) {
 	for i := range p.DAG.Edges {
 		edges = append(edges, [2]string{p.DAG.Edges[i].From, p.DAG.Edges[i].To})
 	}
-	n.note(func(ctx context.Context, s *graph.Session) error { return s.Planned(ctx, intent, tools, edges) })
+	n.note(func(ctx context.Context, s *usage.Session) error { return s.Planned(ctx, intent, tools, edges) })
 }
 
 // fetched notes that a tool's schema was asked for.
 func (n *notebook) fetched(id string) {
-	n.note(func(ctx context.Context, s *graph.Session) error { return s.Fetched(ctx, id) })
+	n.note(func(ctx context.Context, s *usage.Session) error { return s.Fetched(ctx, id) })
 }
 
 // told notes a report of what was used.
 func (n *notebook) told(ids []string) {
-	n.note(func(ctx context.Context, s *graph.Session) error { return s.Told(ctx, ids) })
+	n.note(func(ctx context.Context, s *usage.Session) error { return s.Told(ctx, ids) })
 }
 
 // recorded is an Engine that notes the searches and readings of sessions.
@@ -176,7 +176,7 @@ type recorded struct{ Engine }
 func (r recorded) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
 	answer, err := r.Engine.Search(ctx, q)
 	if err == nil {
-		notebookOf(ctx).note(func(ctx context.Context, s *graph.Session) error { return s.Query(ctx, q.Text) })
+		notebookOf(ctx).note(func(ctx context.Context, s *usage.Session) error { return s.Query(ctx, q.Text) })
 	}
 	return answer, err
 }
@@ -202,5 +202,5 @@ func (r recorded) ReadAll(ctx context.Context, req retriever.ReadRequest) (*retr
 }
 
 func noteDocument(ctx context.Context, path string) {
-	notebookOf(ctx).note(func(ctx context.Context, s *graph.Session) error { return s.Used(ctx, graph.DocumentID(path)) })
+	notebookOf(ctx).note(func(ctx context.Context, s *usage.Session) error { return s.Used(ctx, usage.DocumentID(path)) })
 }

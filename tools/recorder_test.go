@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/graphrank"
-	"cairn/internal/store/graph"
 	"cairn/internal/toolsearch"
+	"cairn/internal/usage"
 	"cairn/internal/workspace"
 )
 
@@ -169,7 +169,7 @@ func TestRecorderIsBounded(t *testing.T) {
 	s := New(&fake{}, o)
 	held, begun := make(chan struct{}), make(chan struct{})
 	first := &notebook{o.Recorder, "first"}
-	first.note(func(ctx context.Context, _ *graph.Session) error { close(begun); <-held; return nil })
+	first.note(func(ctx context.Context, _ *usage.Session) error { close(begun); <-held; return nil })
 	<-begun
 	for range 10 * maxNotes {
 		notebookOf(s.noting(t.Context(), "first")).fetched("fs:read") // returns at once
@@ -181,7 +181,7 @@ func TestRecorderIsBounded(t *testing.T) {
 	for i := range 2 * maxRecorded {
 		done := make(chan struct{})
 		one := &notebook{o.Recorder, fmt.Sprint("session ", i)}
-		o.Recorder.notes <- note{one.session, func(ctx context.Context, s *graph.Session) error {
+		o.Recorder.notes <- note{one.session, func(ctx context.Context, s *usage.Session) error {
 			defer close(done)
 			if err := s.Searched(ctx, "q", []string{"fs:read"}); err != nil {
 				return err

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"cairn/graphrank"
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 	"cairn/internal/workspace"
 )
 
@@ -90,7 +90,7 @@ func related(box *workspace.Toolbox, name string, limit int, documents bool) (*r
 	}); err != nil {
 		return nil, err
 	}
-	if _, document := graph.DocumentPath(name); !known && !document {
+	if _, document := usage.DocumentPath(name); !known && !document {
 		t, err := lookup(box, "tool", name)
 		if err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func related(box *workspace.Toolbox, name string, limit int, documents bool) (*r
 		}
 		for _, s := range g.Related(answer.ToolID, k) {
 			r := relatedTool{ToolID: s.ID, Score: s.Score, Relation: "related"}
-			if path, ok := graph.DocumentPath(s.ID); ok {
+			if path, ok := usage.DocumentPath(s.ID); ok {
 				if !documents {
 					continue
 				}

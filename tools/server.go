@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/observe"
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 	"cairn/tools/conformance"
@@ -216,7 +216,7 @@ func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string, agent func
 		server.AddTool(t.definition(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			c := call{args: req.Params.Arguments, progress: notifier(ctx, req)}
 			if req.Extra != nil {
-				ctx = dagtools.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
+				ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
 				c.id = req.Extra.Header.Get(observe.IDHeader)
 			}
 			c.parent, c.state = traceOf(req)

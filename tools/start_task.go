@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"cairn/internal/task/dagtools"
-	"cairn/internal/task/mdtask"
+	"cairn/internal/task/doctask"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
@@ -34,13 +34,13 @@ func startTask(t *workspace.Tasks) tool {
 		name: "start_task", title: "Start a task of a document", description: startTaskDescription,
 		input: startTaskInput, output: startTaskOutput,
 		readOnly: true,
-		call: document(func(ctx context.Context, r mdtask.StartTaskRequest) (*mdtask.StartTaskAnswer, error) {
+		call: document(func(ctx context.Context, r doctask.StartTaskRequest) (*doctask.StartTaskAnswer, error) {
 			a, err := t.Documents.StartTask(ctx, r)
 			if err != nil || !t.Enforce {
 				return a, err
 			}
 			// Nothing is set here that could be refused, so it is only said.
-			if blocked, ok := errors.AsType[*dagtools.BlockedError](t.Graph.CheckStart(ctx, a.Document, a.Task.Slug)); ok {
+			if blocked, ok := errors.AsType[*taskgraph.BlockedError](t.Graph.CheckStart(ctx, a.Document, a.Task.Slug)); ok {
 				a.Warnings = append(a.Warnings, blocked.Error())
 			}
 			return a, nil

@@ -49,7 +49,7 @@ the nearest parent with a .cairn or .cuedeck folder, else the current folder.`,
 	root.PersistentFlags().StringVar(&a.store, "store", "", "where the index is: flat (in the folder), qdrant://HOST:6334/COLLECTION, or config (what the folder names in store.address); also CAIRN_STORE")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w (see `%s --help`)", err, cmd.CommandPath())
+		return badUsage("%w (see `%s --help`)", err, cmd.CommandPath())
 	})
 	root.AddCommand(
 		a.initCommand(), a.indexCommand(), a.searchCommand(), a.explainCommand(), a.readCommand(), a.statusCommand(),

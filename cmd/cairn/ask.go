@@ -37,7 +37,7 @@ Without an endpoint the brief is printed: give it to whoever can answer.`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.command(func(ctx context.Context, args []string) error {
 			if budget < retriever.MinBudget || budget > retriever.MaxBudget {
-				return usage("--max-tokens %d, want %d to %d", budget, retriever.MinBudget, retriever.MaxBudget)
+				return badUsage("--max-tokens %d, want %d to %d", budget, retriever.MinBudget, retriever.MaxBudget)
 			}
 			return a.ask(ctx, stage.Request{UserID: user, Query: args[0], Template: template}, budget)
 		}),

@@ -36,7 +36,7 @@ Queries are made of the folder's text unless a file has them.`,
 			return err
 		}
 		if o.Rate < 0 {
-			return usage("--rate is %g, want at least 0", o.Rate)
+			return badUsage("--rate is %g, want at least 0", o.Rate)
 		}
 		return inRange(cmd, bounds{"clients", 1, 1024}, bounds{"requests", 1, noBound}, bounds{"distinct", 1, noBound}, bounds{"limit", 1, 50})
 	}

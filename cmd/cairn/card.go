@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/task/cards"
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
@@ -60,7 +60,7 @@ func cardError(err error) error {
 		text += ": " + id
 	}
 	if bad.Code == cards.CodeInvalidParams {
-		return usage("%s", text)
+		return badUsage("%s", text)
 	}
 	return errors.New(text)
 }
@@ -352,7 +352,7 @@ func (a *app) openEditor(ctx context.Context, t *workspace.Tasks, id string) err
 		words = strings.Fields(os.Getenv("EDITOR"))
 	}
 	if len(words) == 0 {
-		return usage("nothing to change: give a flag, or set EDITOR to open the card")
+		return badUsage("nothing to change: give a flag, or set EDITOR to open the card")
 	}
 	sel, err := workspace.Select(workspace.SelectOptions{Flag: a.dir})
 	if err != nil {
@@ -371,7 +371,7 @@ func (a *app) cardDoneCommand() *cobra.Command {
 		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			ready := func() []string {
 				most := float64(100)
-				return t.Graph.Ready(ctx, dagtools.ReadyRequest{ChannelID: dagtools.CardsChannel, Limit: &most}).ReadyTasks
+				return t.Graph.Ready(ctx, taskgraph.ReadyRequest{ChannelID: taskgraph.CardsChannel, Limit: &most}).ReadyTasks
 			}
 			before := ready()
 			updates := map[string]json.RawMessage{"status": json.RawMessage(`"done"`)}

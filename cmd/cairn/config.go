@@ -58,7 +58,7 @@ them, and the environment over that (CAIRN_CORE__TOKEN_LIMIT=8000).`,
 				}
 				value, err := cfg.Setting(args[0])
 				if err != nil {
-					return usage("%w", err)
+					return badUsage("%w", err)
 				}
 				if a.json {
 					return a.printJSON(value)

@@ -45,10 +45,10 @@ written.`, strings.Join(connect.Names(), ", ")),
 func (a *app) connect(client, name string, print, force bool) error {
 	c, err := connect.ByName(client)
 	if err != nil {
-		return usage("%w", err)
+		return badUsage("%w", err)
 	}
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return usage("--name is %q, want a word", name)
+		return badUsage("--name is %q, want a word", name)
 	}
 	sel, _, err := a.choose()
 	if err != nil {

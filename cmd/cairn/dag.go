@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/task"
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
@@ -26,8 +26,8 @@ of the tasks in one document. The commands work whether or not the tools are on.
 	cmd.PersistentFlags().StringVar(&channel, "channel", "", "cards, or a document such as /plans/a.md (default: dag.channel)")
 
 	var limit int
-	ready := a.dagSub("ready", "List what can start now", 0, func(ctx context.Context, g *dagtools.Tools, _ []string) error {
-		r := dagtools.ReadyRequest{ChannelID: channel, Details: true}
+	ready := a.dagSub("ready", "List what can start now", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		r := taskgraph.ReadyRequest{ChannelID: channel, Details: true}
 		if limit > 0 {
 			n := float64(limit)
 			r.Limit = &n
@@ -38,14 +38,14 @@ of the tasks in one document. The commands work whether or not the tools are on.
 	ready.Flags().IntVar(&limit, "limit", 0, "most tasks to list, up to 100 (default 10)")
 
 	var completed bool
-	order := a.dagSub("order", "List the tasks so that each comes after what it depends on", 0, func(ctx context.Context, g *dagtools.Tools, _ []string) error {
-		x := g.Order(ctx, dagtools.OrderRequest{ChannelID: channel, IncludeCompleted: completed, Details: true})
+	order := a.dagSub("order", "List the tasks so that each comes after what it depends on", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		x := g.Order(ctx, taskgraph.OrderRequest{ChannelID: channel, IncludeCompleted: completed, Details: true})
 		return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() { a.details(x.Details, false) })
 	})
 	order.Flags().BoolVar(&completed, "completed", false, "with those that are completed")
 
-	groups := a.dagSub("groups", "Group the open tasks into waves that can be worked on at once", 0, func(ctx context.Context, g *dagtools.Tools, _ []string) error {
-		x := g.Groups(ctx, dagtools.GroupsRequest{ChannelID: channel, Details: true})
+	groups := a.dagSub("groups", "Group the open tasks into waves that can be worked on at once", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		x := g.Groups(ctx, taskgraph.GroupsRequest{ChannelID: channel, Details: true})
 		return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() {
 			left := x.Details
 			for i, group := range x.ParallelGroups {
@@ -56,8 +56,8 @@ of the tasks in one document. The commands work whether or not the tools are on.
 			}
 		})
 	})
-	critical := a.dagSub("critical", "Show the longest chain of tasks", 0, func(ctx context.Context, g *dagtools.Tools, _ []string) error {
-		x := g.CriticalPath(ctx, dagtools.CriticalPathRequest{ChannelID: channel, Details: true})
+	critical := a.dagSub("critical", "Show the longest chain of tasks", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		x := g.CriticalPath(ctx, taskgraph.CriticalPathRequest{ChannelID: channel, Details: true})
 		return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() {
 			a.details(x.Details, false)
 			if x.TotalHours != nil && *x.TotalHours > 0 {
@@ -65,15 +65,15 @@ of the tasks in one document. The commands work whether or not the tools are on.
 			}
 		})
 	})
-	stats := a.dagSub("stats", "Count tasks and dependencies", 0, func(ctx context.Context, g *dagtools.Tools, _ []string) error {
+	stats := a.dagSub("stats", "Count tasks and dependencies", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		return a.dagStats(ctx, g, channel)
 	})
-	blocking := a.dagSub("blocking TASK", "Show what a task waits for", 1, func(ctx context.Context, g *dagtools.Tools, args []string) error {
-		x := g.Blocking(ctx, dagtools.BlockingRequest{ChannelID: channel, TaskID: args[0], Details: true})
+	blocking := a.dagSub("blocking TASK", "Show what a task waits for", 1, func(ctx context.Context, g *taskgraph.Tools, args []string) error {
+		x := g.Blocking(ctx, taskgraph.BlockingRequest{ChannelID: channel, TaskID: args[0], Details: true})
 		return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() { a.details(x.Details, false) })
 	})
 	var format string
-	graph := a.dagSub("graph", "Draw the tasks and their dependencies", 0, func(ctx context.Context, g *dagtools.Tools, _ []string) error {
+	graph := a.dagSub("graph", "Draw the tasks and their dependencies", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		return a.dagGraph(ctx, g, channel, format)
 	})
 	addFormat(graph, &format)
@@ -81,8 +81,8 @@ of the tasks in one document. The commands work whether or not the tools are on.
 	return cmd
 }
 
-func (a *app) dagStats(ctx context.Context, g *dagtools.Tools, channel string) error {
-	x := g.Stats(ctx, dagtools.StatsRequest{ChannelID: channel, Details: true})
+func (a *app) dagStats(ctx context.Context, g *taskgraph.Tools, channel string) error {
+	x := g.Stats(ctx, taskgraph.StatsRequest{ChannelID: channel, Details: true})
 	return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() {
 		if n := x.Stats; n != nil {
 			a.rows([][]string{
@@ -98,7 +98,7 @@ func (a *app) dagStats(ctx context.Context, g *dagtools.Tools, channel string) e
 	})
 }
 
-func (a *app) dagGraph(ctx context.Context, g *dagtools.Tools, channel, format string) error {
+func (a *app) dagGraph(ctx context.Context, g *taskgraph.Tools, channel, format string) error {
 	if a.json {
 		format = task.FormatJSON
 	}
@@ -119,7 +119,7 @@ func addFormat(cmd *cobra.Command, format *string) {
 	cmd.Flags().StringVar(format, "format", task.FormatASCII, "one of {"+strings.Join(task.Formats(), ",")+"}")
 }
 
-func (a *app) dagSub(use, short string, args int, fn func(context.Context, *dagtools.Tools, []string) error) *cobra.Command {
+func (a *app) dagSub(use, short string, args int, fn func(context.Context, *taskgraph.Tools, []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(args),
 		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error { return fn(ctx, t.Graph, args) }),
@@ -144,7 +144,7 @@ func (a *app) tasksAnswer(answer any, success bool, message, detail string, show
 }
 
 // details prints a line for each task; why says with its reason.
-func (a *app) details(list []dagtools.Detail, why bool) {
+func (a *app) details(list []taskgraph.Detail, why bool) {
 	rows := [][]string{}
 	for _, d := range list {
 		text := plain(d.Title)

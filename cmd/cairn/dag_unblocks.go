@@ -6,20 +6,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 )
 
 // dagUnblocksCommand ranks tasks by what waits for them. channel is the flag of
 // the command above.
 func (a *app) dagUnblocksCommand(channel *string) *cobra.Command {
 	var limit int
-	cmd := a.dagSub("unblocks", "Rank the open tasks by how much work waits for them", 0, func(ctx context.Context, g *dagtools.Tools, _ []string) error {
+	cmd := a.dagSub("unblocks", "Rank the open tasks by how much work waits for them", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		list, err := g.Leverage(ctx, *channel, limit)
 		if err != nil {
 			return err
 		}
 		if a.json {
-			return a.printJSON(append([]dagtools.Detail{}, list...))
+			return a.printJSON(append([]taskgraph.Detail{}, list...))
 		}
 		rows := [][]string{}
 		for _, d := range list {

@@ -97,7 +97,7 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+func badUsage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 // bounds are what an integer flag accepts when it is given. Left out, a flag
 // means its default, which need not lie between them.
@@ -119,9 +119,9 @@ func inRange(cmd *cobra.Command, flags ...bounds) error {
 		switch {
 		case !cmd.Flags().Changed(b.flag) || n >= b.least && n <= b.most:
 		case b.most == noBound:
-			return usage("--%s is %d, want at least %d", b.flag, n, b.least)
+			return badUsage("--%s is %d, want at least %d", b.flag, n, b.least)
 		default:
-			return usage("--%s is %d, want %d to %d", b.flag, n, b.least, b.most)
+			return badUsage("--%s is %d, want %d to %d", b.flag, n, b.least, b.most)
 		}
 	}
 	return nil

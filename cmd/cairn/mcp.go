@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 	"cairn/tools"
@@ -60,8 +60,8 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	// A client that closes our output ends the session: its write fails, instead
 	// of a signal that ends the process in its midst.
 	signal.Ignore(syscall.SIGPIPE)
-	if c := f.channel; c != "" && c != dagtools.CardsChannel && !(strings.HasPrefix(c, "/") && strings.HasSuffix(c, ".md")) {
-		return usage("--channel is %q, want cards, or a document such as /plans/a.md", c)
+	if c := f.channel; c != "" && c != taskgraph.CardsChannel && !(strings.HasPrefix(c, "/") && strings.HasSuffix(c, ".md")) {
+		return badUsage("--channel is %q, want cards, or a document such as /plans/a.md", c)
 	}
 	_, set, err := a.choose()
 	if err != nil {
@@ -161,7 +161,7 @@ func (a *app) toolGroups(list string, stateless bool) (*workspace.Toolbox, []too
 	if list != "" {
 		var err error
 		if groups, err = tools.ParseGroups(list); err != nil {
-			return nil, nil, usage("--tools: %w", err)
+			return nil, nil, badUsage("--tools: %w", err)
 		}
 	}
 	sel, cfg, err := a.choose()

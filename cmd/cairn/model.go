@@ -79,5 +79,5 @@ func (m *modelFlags) open() (models.Embedder, error) {
 	case "hugot":
 		return openHugot(m.dir)
 	}
-	return nil, usage("unknown engine %q, want {bert,hugot}", m.engine)
+	return nil, badUsage("unknown engine %q, want {bert,hugot}", m.engine)
 }

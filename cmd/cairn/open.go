@@ -43,11 +43,11 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, words string, list b
 		return a.printPlaces(places)
 	}
 	if !isTerminal(a.stdout) {
-		return usage("cairn open needs a terminal; --list prints the places")
+		return badUsage("cairn open needs a terminal; --list prints the places")
 	}
 	editor := editorOf()
 	if len(editor) == 0 {
-		return usage("set EDITOR to the program that opens files, such as EDITOR=vim")
+		return badUsage("set EDITOR to the program that opens files, such as EDITOR=vim")
 	}
 	m := finder.New(places, func(p finder.Place) string { return previewOf(t, p) })
 	m.Narrow(words)

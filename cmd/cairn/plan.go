@@ -63,10 +63,10 @@ func (a *app) planListCommand() *cobra.Command {
 			q.Status = stage.Status(status)
 			known := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}
 			if !slices.Contains(known, q.Status) {
-				return usage("unknown status %q, want {waiting,in_progress,complete,failed,aborted}", status)
+				return badUsage("unknown status %q, want {waiting,in_progress,complete,failed,aborted}", status)
 			}
 			if q.Limit < 1 || q.Limit > 1000 {
-				return usage("--limit is %d, want 1 to 1000", q.Limit)
+				return badUsage("--limit is %d, want 1 to 1000", q.Limit)
 			}
 			list, err := st.List(ctx, q)
 			if err != nil {

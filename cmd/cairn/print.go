@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 )
@@ -179,7 +179,7 @@ type marker struct{ terms map[string]bool }
 
 func newMarker(query string) *marker {
 	m := &marker{terms: map[string]bool{}}
-	for _, t := range text.QueryTerms(query) {
+	for _, t := range keyword.QueryTerms(query) {
 		m.terms[t] = true
 	}
 	return m
@@ -187,7 +187,7 @@ func newMarker(query string) *marker {
 
 // hits reports whether a word is one of those looked for, as the keyword index sees it.
 func (m *marker) hits(word string) bool {
-	for _, t := range text.Analyze(word) {
+	for _, t := range keyword.Analyze(word) {
 		if m.terms[t] {
 			return true
 		}

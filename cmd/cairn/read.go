@@ -26,7 +26,7 @@ func (a *app) readCommand() *cobra.Command {
 	fs := cmd.Flags()
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) < 1 || len(args) > retriever.MaxPaths {
-			return usage("got %d places, want 1 to %d, as in: cairn read 'guide.md#install'", len(args), retriever.MaxPaths)
+			return badUsage("got %d places, want 1 to %d, as in: cairn read 'guide.md#install'", len(args), retriever.MaxPaths)
 		}
 		return inRange(cmd, bounds{"max-tokens", retriever.MinBudget, noBound})
 	}

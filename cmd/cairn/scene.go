@@ -79,7 +79,7 @@ func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, limi
 	for _, p := range args {
 		clean, err := walk.Clean(strings.TrimPrefix(p, "/"))
 		if err != nil {
-			return usage("%w", err)
+			return badUsage("%w", err)
 		}
 		if !slices.Contains(paths, clean) {
 			return fmt.Errorf("%s is not among the documents of this folder; `cairn open` finds what is", clean)

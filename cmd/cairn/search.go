@@ -59,13 +59,13 @@ func (f *searchFlags) add(cmd *cobra.Command, more ...bounds) *pflag.FlagSet {
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		query := strings.TrimSpace(strings.Join(args, " "))
 		if query == "" {
-			return usage(`want a query, as in: cairn %s "how do I rotate a token"`, cmd.Name())
+			return badUsage(`want a query, as in: cairn %s "how do I rotate a token"`, cmd.Name())
 		}
 		if n := utf8.RuneCountInString(query); n > retriever.MaxQuery {
-			return usage("the query has %d characters, want at most %d", n, retriever.MaxQuery)
+			return badUsage("the query has %d characters, want at most %d", n, retriever.MaxQuery)
 		}
 		if _, err := retriever.ParseMode(f.mode); err != nil {
-			return usage("--mode: %w", err)
+			return badUsage("--mode: %w", err)
 		}
 		return inRange(cmd, append([]bounds{{"limit", 1, retriever.MaxLimit}, {"max-tokens", retriever.MinBudget, noBound}}, more...)...)
 	}

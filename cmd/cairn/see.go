@@ -54,7 +54,7 @@ func (a *app) see(ctx context.Context, f seeFlags, cfg workspace.LogConfig, stan
 		case "debug", "info", "warn", "error":
 			_ = level.UnmarshalText([]byte(name)) // knows all of these
 		default:
-			return nil, usage("--log-level: %q, want {debug,info,warn,error}", name)
+			return nil, badUsage("--log-level: %q, want {debug,info,warn,error}", name)
 		}
 		o.Level = level
 	}
@@ -64,7 +64,7 @@ func (a *app) see(ctx context.Context, f seeFlags, cfg workspace.LogConfig, stan
 	case "json":
 		s.log = slog.New(slog.NewJSONHandler(a.stderr, o))
 	default:
-		return nil, usage("--log-format: %q, want {text,json}", format)
+		return nil, badUsage("--log-format: %q, want {text,json}", format)
 	}
 	defer func() {
 		if err != nil {
@@ -73,12 +73,12 @@ func (a *app) see(ctx context.Context, f seeFlags, cfg workspace.LogConfig, stan
 	}()
 	if f.pprof != "" {
 		if s.profiles, err = profile.Open(ctx, f.pprof); err != nil {
-			return nil, usage("--pprof: %w", err)
+			return nil, badUsage("--pprof: %w", err)
 		}
 		s.log.Info("serving profiles", "url", "http://"+s.profiles.Addr().String()+"/debug/pprof/")
 	}
 	if s.tracer, err = tracing.Open(ctx, tracing.Options{Endpoint: f.otlp, Getenv: os.Getenv, Version: versionName(), Logger: s.log}); err != nil {
-		return nil, usage("--otlp: %w", err)
+		return nil, badUsage("--otlp: %w", err)
 	}
 	return s, nil
 }

@@ -108,16 +108,16 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	}
 	f.stages.servers = f.stages.servers.read()
 	if len(folders) > 1 && f.stages.servers != (taskServers{}) {
-		return usage("--redis, --postgres and --amqp hold the question tasks of one folder; start a server for each folder")
+		return badUsage("--redis, --postgres and --amqp hold the question tasks of one folder; start a server for each folder")
 	}
 	if n := f.stages.workers; n != -1 && (n < 1 || n > maxWorkers) {
-		return usage("--workers is %d, want 1 to %d, or -1 for none", n, maxWorkers)
+		return badUsage("--workers is %d, want 1 to %d, or -1 for none", n, maxWorkers)
 	}
 	if f.stages.workers == -1 && f.stages.servers.amqp == "" {
-		return usage("--workers -1 leaves stages to cairn worker, which needs --amqp")
+		return badUsage("--workers -1 leaves stages to cairn worker, which needs --amqp")
 	}
 	if (f.cert == "") != (f.key == "") {
-		return usage("give both --tls-cert and --tls-key, or neither")
+		return badUsage("give both --tls-cert and --tls-key, or neither")
 	}
 	attend()
 	here := *a
@@ -215,7 +215,7 @@ func listen(ctx context.Context, f serveFlags, log *slog.Logger) (_ net.Listener
 			log.Warn("everybody who reaches this address may read and write", "address", l.Addr().String())
 		}
 	default:
-		return nil, nil, usage("--auth: %q, want {auto,on,off}", f.auth)
+		return nil, nil, badUsage("--auth: %q, want {auto,on,off}", f.auth)
 	}
 	if f.cert == "" {
 		return l, store, nil
@@ -236,20 +236,20 @@ func (a *app) folders(args []string) ([]place, error) {
 		return []place{{"default", a.dir}}, nil
 	}
 	if a.dir != "" {
-		return nil, usage("give either -C or NAME=DIR, not both")
+		return nil, badUsage("give either -C or NAME=DIR, not both")
 	}
 	var all []place
 	seen := map[string]bool{}
 	for _, arg := range args {
 		name, dir, ok := strings.Cut(arg, "=")
 		if !ok || dir == "" {
-			return nil, usage("%q is no workspace, want NAME=DIR, as in: cairn serve notes=/home/ann/notes", arg)
+			return nil, badUsage("%q is no workspace, want NAME=DIR, as in: cairn serve notes=/home/ann/notes", arg)
 		}
 		if _, err := server.ParseName(name); err != nil {
 			return nil, &usageError{err}
 		}
 		if seen[name] {
-			return nil, usage("two workspaces are called %q", name)
+			return nil, badUsage("two workspaces are called %q", name)
 		}
 		seen[name] = true
 		all = append(all, place{name, dir})

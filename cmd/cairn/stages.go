@@ -45,7 +45,7 @@ func (f taskServers) read() taskServers {
 // open connects to the servers that are named. What it returns is nil without one.
 func (f taskServers) open(ctx context.Context, log *slog.Logger) (store stage.Store, queue stage.Queue, err error) {
 	if f.redis != "" && f.postgres == "" {
-		return nil, nil, usage("--redis needs --postgres, which keeps what Redis may lose")
+		return nil, nil, badUsage("--redis needs --postgres, which keeps what Redis may lose")
 	}
 	if f.postgres != "" {
 		archive, err := postgres.Open(ctx, f.postgres)

@@ -25,7 +25,7 @@ func (a *app) chooseStore(cfg workspace.Config) (*workspace.Store, error) {
 		return nil, nil
 	case "config":
 		if address = cfg.Store.Address; address == "" {
-			return nil, usage("--store config: the configuration has no store.address; set it with: cairn config set store.address qdrant://HOST:6334/COLLECTION")
+			return nil, badUsage("--store config: the configuration has no store.address; set it with: cairn config set store.address qdrant://HOST:6334/COLLECTION")
 		}
 	}
 	store, err := workspace.ParseStore(address, os.Getenv)
@@ -83,7 +83,7 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 		address, run = from, workspace.CopyIn
 	}
 	if (from == "flat") == (to == "flat") || from == "" || to == "" {
-		return usage("--from %q --to %q: want flat on one side and qdrant://HOST:6334/COLLECTION on the other", from, to)
+		return badUsage("--from %q --to %q: want flat on one side and qdrant://HOST:6334/COLLECTION on the other", from, to)
 	}
 	store, err := workspace.ParseStore(address, os.Getenv)
 	if err != nil {

@@ -29,10 +29,10 @@ between them. cairn runs none of them. With --tools, just those are arranged.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, args []string) error {
 			if strings.TrimSpace(strings.Join(args, "")) == "" && len(tools) == 0 {
-				return usage("want an INTENT, or --tools")
+				return badUsage("want an INTENT, or --tools")
 			}
 			if most < 1 || most > suggest.MaxTools {
-				return usage("--max-tools %d, want 1 to %d", most, suggest.MaxTools)
+				return badUsage("--max-tools %d, want 1 to %d", most, suggest.MaxTools)
 			}
 			r := suggest.Request{Intent: strings.Join(args, ""), MaxTools: most}
 			for _, list := range []struct {

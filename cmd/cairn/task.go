@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/task/dagtools"
-	"cairn/internal/task/mdtask"
+	"cairn/internal/task/doctask"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/task/workflow"
 	"cairn/internal/workspace"
 )
@@ -35,7 +35,7 @@ func (a *app) taskViewCommand() *cobra.Command {
 			if len(args) == 1 {
 				return a.listDocumentTasks(ctx, t, args[0])
 			}
-			v, err := t.Documents.ViewTask(ctx, mdtask.ViewTaskRequest{Document: args[0], Task: args[1:]})
+			v, err := t.Documents.ViewTask(ctx, doctask.ViewTaskRequest{Document: args[0], Task: args[1:]})
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func (a *app) taskViewCommand() *cobra.Command {
 }
 
 func (a *app) listDocumentTasks(ctx context.Context, t *workspace.Tasks, document string) error {
-	list, err := t.Documents.Task(ctx, mdtask.TaskRequest{Document: document})
+	list, err := t.Documents.Task(ctx, doctask.TaskRequest{Document: document})
 	if err != nil {
 		return err
 	}
@@ -102,11 +102,11 @@ func (a *app) taskStartCommand() *cobra.Command {
 		Short: "Print a task with its workflow and the text of what it refers to",
 		Args:  cobra.ExactArgs(2),
 		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
-			v, err := t.Documents.StartTask(ctx, mdtask.StartTaskRequest{Document: args[0], Task: args[1]})
+			v, err := t.Documents.StartTask(ctx, doctask.StartTaskRequest{Document: args[0], Task: args[1]})
 			if err != nil {
 				return err
 			}
-			if blocked, ok := errors.AsType[*dagtools.BlockedError](t.Graph.CheckStart(ctx, v.Document, v.Task.Slug)); ok {
+			if blocked, ok := errors.AsType[*taskgraph.BlockedError](t.Graph.CheckStart(ctx, v.Document, v.Task.Slug)); ok {
 				v.Warnings = append(v.Warnings, blocked.Error())
 			}
 			if a.json {
@@ -121,7 +121,7 @@ func (a *app) taskStartCommand() *cobra.Command {
 	}
 }
 
-func (a *app) printWork(w *mdtask.TaskToWork) {
+func (a *app) printWork(w *doctask.TaskToWork) {
 	s := styleOf(a.stdout)
 	fmt.Fprintf(a.stdout, "%s  %s\n", s.paint(bold, plain(w.Slug)), plain(w.Status))
 	a.printText(w.Content)
@@ -134,7 +134,7 @@ func (a *app) printWork(w *mdtask.TaskToWork) {
 	a.printLoaded(s, w.ReferencedDocuments)
 }
 
-func (a *app) printLoaded(s style, list []mdtask.LoadedDocument) {
+func (a *app) printLoaded(s style, list []doctask.LoadedDocument) {
 	for _, d := range list {
 		fmt.Fprintf(a.stdout, "\n%s\n", s.paint(dim, plain(d.Path)))
 		switch {
@@ -156,7 +156,7 @@ func (a *app) taskCompleteCommand() *cobra.Command {
 		Short: "Set a task completed, and show the next one",
 		Args:  cobra.ExactArgs(2),
 		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
-			v, err := t.Documents.CompleteTask(ctx, mdtask.CompleteTaskRequest{Document: args[0], Task: args[1], Note: note})
+			v, err := t.Documents.CompleteTask(ctx, doctask.CompleteTaskRequest{Document: args[0], Task: args[1], Note: note})
 			if err != nil {
 				return err
 			}

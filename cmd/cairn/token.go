@@ -69,15 +69,15 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 func (a *app) tokenNew(ctx context.Context, file, name, scope string, workspaces []string, expires time.Duration) error {
 	sc, err := token.ParseScope(scope)
 	if err != nil {
-		return usage("--scope: %w", err)
+		return badUsage("--scope: %w", err)
 	}
 	for _, w := range workspaces {
 		if _, err := server.ParseName(w); err != nil {
-			return usage("--for: %w", err)
+			return badUsage("--for: %w", err)
 		}
 	}
 	if expires < 0 {
-		return usage("--expires is %s, want more than 0", expires)
+		return badUsage("--expires is %s, want more than 0", expires)
 	}
 	store, err := tokenStore(file)
 	if err != nil {

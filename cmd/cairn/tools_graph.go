@@ -27,7 +27,7 @@ func (a *app) toolsGraphCommand() *cobra.Command {
 				format = "json"
 			}
 			if limit < 1 {
-				return usage("--limit %d, want at least 1", limit)
+				return badUsage("--limit %d, want at least 1", limit)
 			}
 			return a.toolsGraph(box, format, around, limit)
 		}),
@@ -51,7 +51,7 @@ type drawnEdge struct {
 func (a *app) toolsGraph(box *workspace.Toolbox, format, around string, limit int) error {
 	draw, ok := map[string]func(io.Writer, []drawnEdge){"text": drawText, "dot": drawDOT, "mermaid": drawMermaid, "json": nil}[format]
 	if !ok {
-		return usage("--format %q, want {dot,json,mermaid,text}", format)
+		return badUsage("--format %q, want {dot,json,mermaid,text}", format)
 	}
 	edges := []drawnEdge{}
 	err := box.Usage.Read(func(g *graphrank.Graph) error {

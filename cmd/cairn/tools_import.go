@@ -165,25 +165,25 @@ func (a *app) printImport(r *importReport) error {
 // readTools reads the tools, and names where they came from.
 func (a *app) readTools(ctx context.Context, args []string, f importFlags) (b *catalog.Batch, source string, err error) {
 	if f.tokenEnv != "" && f.url == "" {
-		return nil, "", usage("--token-env goes with --url")
+		return nil, "", badUsage("--token-env goes with --url")
 	}
 	switch {
 	case f.mcp && f.url != "":
-		return nil, "", usage("--mcp and --url name two servers, want one")
+		return nil, "", badUsage("--mcp and --url name two servers, want one")
 	case f.mcp:
 		if len(args) == 0 {
-			return nil, "", usage("--mcp wants a command")
+			return nil, "", badUsage("--mcp wants a command")
 		}
 		b, err = client.Import(ctx, client.Target{Command: args, Version: versionName()}, f.server)
 		return b, "mcp: " + strings.Join(args, " "), err
 	case f.url != "":
 		if len(args) > 0 {
-			return nil, "", usage("--url takes no file")
+			return nil, "", badUsage("--url takes no file")
 		}
 		target := client.Target{URL: f.url, Version: versionName()}
 		if f.tokenEnv != "" {
 			if target.Token = os.Getenv(f.tokenEnv); target.Token == "" {
-				return nil, "", usage("the environment variable %s is not set", f.tokenEnv)
+				return nil, "", badUsage("the environment variable %s is not set", f.tokenEnv)
 			}
 		}
 		b, err = client.Import(ctx, target, f.server)
@@ -194,9 +194,9 @@ func (a *app) readTools(ctx context.Context, args []string, f importFlags) (b *c
 		}
 		return b, source, err
 	case len(args) == 0:
-		return nil, "", usage("want a FILE, --mcp COMMAND or --url URL; see cairn tools import --help")
+		return nil, "", badUsage("want a FILE, --mcp COMMAND or --url URL; see cairn tools import --help")
 	case len(args) > 1:
-		return nil, "", usage("%d files, want one at a time; a command that serves MCP goes after --mcp", len(args))
+		return nil, "", badUsage("%d files, want one at a time; a command that serves MCP goes after --mcp", len(args))
 	case args[0] == "-":
 		b, err = catalog.Read(a.stdin, f.server)
 		return b, "standard input", err

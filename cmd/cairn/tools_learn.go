@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/graphrank"
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 	"cairn/internal/workspace"
 )
 
@@ -45,7 +45,7 @@ its path. When any line is no trace nothing is learnt, unless --skip-bad.`,
 const maxBadLines = 10
 
 func (a *app) toolsLearn(ctx context.Context, box *workspace.Toolbox, files []string, skipBad bool) error {
-	var traces []graph.Trace
+	var traces []usage.Trace
 	bad := 0
 	for _, name := range files {
 		more, errs, err := a.readTraces(name)
@@ -95,16 +95,16 @@ func is(n int, one string) string {
 	return count(n, one) + " are"
 }
 
-func (a *app) readTraces(name string) ([]graph.Trace, []*graph.LineError, error) {
+func (a *app) readTraces(name string) ([]usage.Trace, []*usage.LineError, error) {
 	if name == "-" {
-		return graph.ReadTraces(a.stdin)
+		return usage.ReadTraces(a.stdin)
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	return graph.ReadTraces(io.Reader(f))
+	return usage.ReadTraces(io.Reader(f))
 }
 
 // usageState is how much is known.
@@ -154,7 +154,7 @@ learnt. --source removes the tools of an import from the catalogue; see
 			}
 		}
 		if given != 1 {
-			return usage("want one of NAME, --before, --all and --source")
+			return badUsage("want one of NAME, --before, --all and --source")
 		}
 		if source != "" {
 			return a.forgetSource(box, source)
@@ -169,7 +169,7 @@ learnt. --source removes the tools of an import from the catalogue; see
 		if _, err := fmt.Fprintf(a.stdout, "forgot %s and %s\n", count(f.Edges, "edge"), count(f.Intents, "intent")); err != nil {
 			return err
 		}
-		if len(args) == 1 && f == (graph.Forgotten{}) {
+		if len(args) == 1 && f == (usage.Forgotten{}) {
 			fmt.Fprintf(a.stderr, "nothing was known of %q; `cairn tools graph` lists what is\n", plain(args[0]))
 		}
 		return nil
@@ -177,11 +177,11 @@ learnt. --source removes the tools of an import from the catalogue; see
 	return cmd
 }
 
-func forget(box *workspace.Toolbox, args []string, before string) (graph.Forgotten, error) {
+func forget(box *workspace.Toolbox, args []string, before string) (usage.Forgotten, error) {
 	if before != "" {
 		day, err := time.ParseInLocation(time.DateOnly, before, time.Local)
 		if err != nil {
-			return graph.Forgotten{}, usage("--before %q: want a day such as 2026-01-31", before)
+			return usage.Forgotten{}, badUsage("--before %q: want a day such as 2026-01-31", before)
 		}
 		return box.Usage.ForgetBefore(day)
 	}
@@ -194,7 +194,7 @@ func forget(box *workspace.Toolbox, args []string, before string) (graph.Forgott
 		known = g.Has(id)
 		return nil
 	}); err != nil {
-		return graph.Forgotten{}, err
+		return usage.Forgotten{}, err
 	}
 	// What is no tool of the catalogue any more can still be forgotten.
 	if !known {

@@ -25,10 +25,10 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, args []string) error {
 			if limit < 1 || limit > toolsearch.MaxLimit {
-				return usage("--limit %d, want 1 to %d", limit, toolsearch.MaxLimit)
+				return badUsage("--limit %d, want 1 to %d", limit, toolsearch.MaxLimit)
 			}
 			if strings.TrimSpace(args[0]) == "" {
-				return usage("want a QUERY, such as \"open an issue\"")
+				return badUsage("want a QUERY, such as \"open an issue\"")
 			}
 			q := toolsearch.Query{Text: args[0], Limit: limit, Explain: explain}
 			for _, name := range inUse {

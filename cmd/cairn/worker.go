@@ -38,7 +38,7 @@ started with --remote-reasoning.`,
 				return err
 			}
 			if f.workers < 1 || f.workers > maxWorkers {
-				return usage("--workers is %d, want 1 to %d", f.workers, maxWorkers)
+				return badUsage("--workers is %d, want 1 to %d", f.workers, maxWorkers)
 			}
 			f.servers = f.servers.read()
 			return a.work(ctx, f, see)
@@ -76,11 +76,11 @@ func parseStages(names []string) ([]stage.Stage, error) {
 		switch {
 		case slices.Contains(can, s):
 		case s == stage.ExecutorReasoning:
-			return nil, usage("%s needs a language model; set CAIRN_LLM_URL and CAIRN_LLM_MODEL", s)
+			return nil, badUsage("%s needs a language model; set CAIRN_LLM_URL and CAIRN_LLM_MODEL", s)
 		case s == stage.WebSearch:
-			return nil, usage("%s is done by the calling agent, with task_dag_advance", s)
+			return nil, badUsage("%s is done by the calling agent, with task_dag_advance", s)
 		default:
-			return nil, usage("unknown stage %q, want some of {%s}", n, joinStages(can))
+			return nil, badUsage("unknown stage %q, want some of {%s}", n, joinStages(can))
 		}
 		list = append(list, s)
 	}
@@ -97,7 +97,7 @@ func joinStages(list []stage.Stage) string {
 
 func (a *app) work(ctx context.Context, f stageFlags, seen seeFlags) (err error) {
 	if f.servers.amqp == "" {
-		return usage("a worker gets its stages by RabbitMQ: give --amqp or set CAIRN_AMQP; without it cairn serve works on them itself")
+		return badUsage("a worker gets its stages by RabbitMQ: give --amqp or set CAIRN_AMQP; without it cairn serve works on them itself")
 	}
 	_, cfg, err := a.choose()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"cairn/internal/replace"
+	"cairn/internal/atomicfile"
 )
 
 // maxConfig is the size in bytes up to which a configuration is read.
@@ -60,7 +60,7 @@ func (c Client) Write(path, name string, e Entry, force bool) (*Result, error) {
 			return nil, fmt.Errorf("keeping a copy of %s: %w", path, err)
 		}
 	}
-	if err := replace.Write(path, text, mode); err != nil {
+	if err := atomicfile.Write(path, text, mode); err != nil {
 		return nil, err
 	}
 	r.Changed = true

@@ -17,7 +17,7 @@ import (
 	"cairn/graphrank"
 	"cairn/internal/catalog"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/internal/testutil"
 	"cairn/internal/toolsearch"
 )
@@ -25,7 +25,7 @@ import (
 func index(t *testing.T, tools []catalog.Tool, traces ...toolsearch.Trace) *toolsearch.Index {
 	t.Helper()
 	ctx := context.Background()
-	k, err := text.Memory()
+	k, err := keyword.Memory()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"cairn/internal/replace"
+	"cairn/internal/atomicfile"
 )
 
 // Scope is what a token permits.
@@ -287,7 +287,7 @@ func write(path string, f file) error {
 	if err != nil {
 		return err // unreachable: the fields are plain
 	}
-	if err := replace.Write(path, append(text, '\n'), 0o600); err != nil {
+	if err := atomicfile.Write(path, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the tokens: %w", err)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 
 	"cairn/internal/catalog"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/internal/testutil"
 )
 
@@ -37,7 +37,7 @@ func BenchmarkSearch(b *testing.B) {
 		}
 		tools = append(tools, batch.Tools...)
 	}
-	k, err := text.Memory()
+	k, err := keyword.Memory()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/models"
 )
 
@@ -54,7 +54,7 @@ type memory struct {
 	traces  []*Trace
 	ids     []string       // of the traces in the indexes
 	at      map[string]int // id -> position
-	keyword *text.Index
+	keyword *keyword.Index
 	intents *flat.Store
 	parts   *flat.Store // chunk "trace/part"
 }
@@ -67,7 +67,7 @@ type recall struct {
 }
 
 func newMemory(dimension int) (*memory, error) {
-	k, err := text.Memory()
+	k, err := keyword.Memory()
 	if err != nil {
 		return nil, err
 	}

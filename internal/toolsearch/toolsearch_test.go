@@ -16,7 +16,7 @@ import (
 	"cairn/graphrank"
 	"cairn/internal/catalog"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/internal/testutil"
 )
 
@@ -31,7 +31,7 @@ func newTool(t *testing.T, name, description string, dependsOn ...string) catalo
 
 func newIndex(t *testing.T, tools []catalog.Tool, u *Usage) *Index {
 	t.Helper()
-	k, err := text.Memory()
+	k, err := keyword.Memory()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestSearch(t *testing.T) {
 }
 
 func TestSearchWithoutVectors(t *testing.T) {
-	k, err := text.Memory()
+	k, err := keyword.Memory()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func (m vectorMap) Put(keys [][32]byte, vectors [][]float32) error {
 func TestUpdateAnswersBeforeVectors(t *testing.T) {
 	ctx := context.Background()
 	open := func(e *testutil.HashEmbedder, cache vectorMap) *Index {
-		k, err := text.Memory()
+		k, err := keyword.Memory()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"cairn/internal/replace"
+	"cairn/internal/atomicfile"
 )
 
 // Release is what a feed says.
@@ -253,7 +253,7 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 		return err
 	}
 	defer body.Close()
-	f, err := replace.Create(o.Program, old.Mode().Perm())
+	f, err := atomicfile.Create(o.Program, old.Mode().Perm())
 	if err != nil {
 		return &Error{Reason: "cannot write beside the program: " + err.Error(), URL: a.URL}
 	}
@@ -273,7 +273,7 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 }
 
 // install puts a file in the place of a program that runs.
-func install(f *replace.File, program string) error {
+func install(f *atomicfile.File, program string) error {
 	if runtime.GOOS != "windows" {
 		return f.Commit()
 	}

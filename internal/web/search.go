@@ -10,7 +10,7 @@ import (
 	"unicode"
 
 	"cairn/internal/store"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/retriever"
 )
 
@@ -86,7 +86,7 @@ func bars(e *retriever.Explanation) []bar {
 // terms are what a query asks the keyword index for.
 func terms(query string) map[string]bool {
 	all := map[string]bool{}
-	for _, term := range text.QueryTerms(query) {
+	for _, term := range keyword.QueryTerms(query) {
 		all[term] = true
 	}
 	return all
@@ -102,7 +102,7 @@ func marked(snippet string, terms map[string]bool) template.HTML {
 			end = len(rest)
 		}
 		word := rest[:end]
-		if word != "" && slices.ContainsFunc(text.Analyze(word), func(term string) bool { return terms[term] }) {
+		if word != "" && slices.ContainsFunc(keyword.Analyze(word), func(term string) bool { return terms[term] }) {
 			b.WriteString("<mark>" + template.HTMLEscapeString(word) + "</mark>")
 		} else {
 			b.WriteString(template.HTMLEscapeString(word))

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/graphrank"
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 )
 
 // together is what is used with what: nodes on a circle, those that belong
@@ -56,7 +56,7 @@ const (
 func used(g *graphrank.Graph, around, prefix string) *together {
 	var edges []graphrank.Edge
 	for e := range g.Edges() {
-		tool := !strings.HasPrefix(e.From, graph.DocumentPrefix) && !strings.HasPrefix(e.To, graph.DocumentPrefix)
+		tool := !strings.HasPrefix(e.From, usage.DocumentPrefix) && !strings.HasPrefix(e.To, usage.DocumentPrefix)
 		if tool && e.From != e.To && (around == "" || e.From == around || e.To == around) {
 			edges = append(edges, e)
 		}

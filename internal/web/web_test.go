@@ -15,7 +15,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 	"cairn/internal/workspace"
 	"cairn/models"
 	"cairn/models/minilm"
@@ -96,7 +96,7 @@ func taught(t *testing.T, box *workspace.Toolbox) {
 	if _, err := box.Catalog.Import("test", batch.Tools); err != nil {
 		t.Fatal(err)
 	}
-	trace := graph.Trace{Intent: "translate a file and mail it", Calls: []graph.Call{{Tool: "files:read_file"}, {Tool: "words:translate"}, {Tool: "mail:send_mail"}, {Tool: "bad:<b>alert(1)</b>"}}, Edges: [][2]int{{0, 1}, {1, 2}, {2, 3}}}
+	trace := usage.Trace{Intent: "translate a file and mail it", Calls: []usage.Call{{Tool: "files:read_file"}, {Tool: "words:translate"}, {Tool: "mail:send_mail"}, {Tool: "bad:<b>alert(1)</b>"}}, Edges: [][2]int{{0, 1}, {1, 2}, {2, 3}}}
 	if _, err := box.Learn(t.Context(), trace, trace, trace); err != nil {
 		t.Fatal(err)
 	}

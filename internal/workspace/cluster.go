@@ -17,8 +17,8 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/store/keyword"
 	"cairn/internal/store/qdrant"
-	"cairn/internal/store/text"
 	"cairn/models"
 )
 
@@ -97,7 +97,7 @@ const announceEvery = 500 * time.Millisecond
 type cluster struct {
 	client   *qdrant.Client
 	docs     *docs.Store
-	text     *text.Index
+	text     *keyword.Index
 	log      *slog.Logger
 	holder   string
 	readOnly bool

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 	"cairn/internal/walk"
 )
 
@@ -137,11 +137,11 @@ type LogConfig struct {
 }
 
 // graph are the settings of the usage graph.
-func (c UsageConfig) graph() *graph.Options {
+func (c UsageConfig) graph() *usage.Options {
 	if c.HalfLifeDays == 0 {
-		return &graph.Options{HalfLife: -1}
+		return &usage.Options{HalfLife: -1}
 	}
-	return &graph.Options{HalfLife: time.Duration(c.HalfLifeDays) * 24 * time.Hour}
+	return &usage.Options{HalfLife: time.Duration(c.HalfLifeDays) * 24 * time.Hour}
 }
 
 // ConfigWarning is something in the configuration that has no effect.

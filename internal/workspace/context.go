@@ -9,7 +9,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/kv"
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 	"cairn/retriever"
 )
 
@@ -29,7 +29,7 @@ const contextDoubt = 1
 // Without a context, or one that was never seen, it changes nothing.
 type CoUsage struct {
 	// Usage opens the graph when a query first has a context.
-	Usage func() (*graph.Store, error)
+	Usage func() (*usage.Store, error)
 	// Log hears of a graph that cannot be read.
 	Log *slog.Logger
 }
@@ -78,7 +78,7 @@ func contextBonus(g *graphrank.Graph, inUse, paths []string) []float64 {
 	}
 	bonus := make([]float64, len(paths))
 	for i, path := range paths {
-		bonus[i] = ContextLimit * shares[graph.DocumentID(path)]
+		bonus[i] = ContextLimit * shares[usage.DocumentID(path)]
 	}
 	return bonus
 }
@@ -86,8 +86,8 @@ func contextBonus(g *graphrank.Graph, inUse, paths []string) []float64 {
 // contextNode is the node of a document's path, with or without an anchor, or
 // of a tool's id.
 func contextNode(g *graphrank.Graph, name string) (id string, ok bool) {
-	path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, graph.DocumentPrefix), "/"), "#")
-	for _, id := range []string{graph.DocumentID(path), name} {
+	path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, usage.DocumentPrefix), "/"), "#")
+	for _, id := range []string{usage.DocumentID(path), name} {
 		if g.Has(id) {
 			return id, true
 		}
@@ -96,24 +96,24 @@ func contextNode(g *graphrank.Graph, name string) (id string, ok bool) {
 }
 
 // openUsage opens the graph of what is used together in the folder of an index.
-func openUsage(dir string, prepare func() error, c UsageConfig) (*graph.Store, *sharedFile, error) {
+func openUsage(dir string, prepare func() error, c UsageConfig) (*usage.Store, *sharedFile, error) {
 	db := &sharedFile{path: filepath.Join(dir, usageFile), prepare: prepare}
 	o := c.graph()
 	o.Journal = kv.OpenJournal(db.sibling(journalFile), prepare)
-	s, err := graph.Open(db, o)
+	s, err := usage.Open(db, o)
 	return s, db, err
 }
 
 // sharedUsage is the graph of a workspace, opened when it is first needed.
 type sharedUsage struct {
 	mu     sync.Mutex
-	store  *graph.Store
+	store  *usage.Store
 	under  func() error // closes what the graph is kept in
 	closed bool
 }
 
 // usageGraph returns what is used together in the folder, or in the store.
-func (w *Workspace) usageGraph() (*graph.Store, error) {
+func (w *Workspace) usageGraph() (*usage.Store, error) {
 	if w.options.Usage != nil {
 		return w.options.Usage, nil
 	}
@@ -126,7 +126,7 @@ func (w *Workspace) usageGraph() (*graph.Store, error) {
 	if u.store != nil {
 		return u.store, nil
 	}
-	var store *graph.Store
+	var store *usage.Store
 	var under func() error
 	var err error
 	if w.options.Store != nil {

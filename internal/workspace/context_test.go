@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"cairn/graphrank"
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 	"cairn/retriever"
 )
 
@@ -69,7 +69,7 @@ func TestContextLiftsWhatWasUsedTogether(t *testing.T) {
 		}
 	}
 	box := openToolbox(t, sel.Root)
-	if _, err := box.Learn(t.Context(), graph.Trace{Calls: []graph.Call{{Tool: "doc:other.md"}, {Tool: graph.DocumentID(found)}}}); err != nil {
+	if _, err := box.Learn(t.Context(), usage.Trace{Calls: []usage.Call{{Tool: "doc:other.md"}, {Tool: usage.DocumentID(found)}}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range ask().Results {

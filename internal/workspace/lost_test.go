@@ -116,7 +116,7 @@ func TestRemovedFolder(t *testing.T) {
 	}
 	eventually(t, "indexed again by itself", func() bool { return answers(t, w) })
 	write(t, filepath.Join(sel.Root, "new.md"), "# New\n\nzebra\n")
-	finds(t, w, events, keyword("zebra"), "new.md")
+	finds(t, w, events, byKeyword("zebra"), "new.md")
 }
 
 // TestCloseAfterRemoval: the end of an owner whose folder was removed is no

@@ -11,7 +11,7 @@ import (
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 )
 
 // Both indexes are derived from the documents, which hold the text. One that
@@ -29,7 +29,7 @@ const KeywordsLacking = "keywords"
 func unusable(err error) bool {
 	_, badVectors := errors.AsType[*flat.CorruptError](err)
 	_, otherVectors := errors.AsType[*flat.FormatError](err)
-	return badVectors || otherVectors || errors.Is(err, text.ErrCorrupt) || errors.Is(err, text.ErrFormat) || errors.Is(err, fs.ErrNotExist)
+	return badVectors || otherVectors || errors.Is(err, keyword.ErrCorrupt) || errors.Is(err, keyword.ErrFormat) || errors.Is(err, fs.ErrNotExist)
 }
 
 // opening opens the derived index in folder name of dir. Where it is damaged, an

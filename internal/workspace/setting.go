@@ -13,7 +13,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"cairn/internal/replace"
+	"cairn/internal/atomicfile"
 )
 
 // Keys are the names of all settings, such as "core.token_limit", in the order
@@ -76,7 +76,7 @@ func Set(root, key, value string) (path string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	return path, replace.Write(path, text, replace.Mode(path, 0o644))
+	return path, atomicfile.Write(path, text, atomicfile.Mode(path, 0o644))
 }
 
 // setIn returns source with one setting changed. name stands in messages.

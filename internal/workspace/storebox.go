@@ -13,11 +13,11 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"cairn/internal/catalog"
-	"cairn/internal/store/graph"
 	"cairn/internal/store/qdrant"
 	"cairn/internal/store/shared"
 	"cairn/internal/store/vectorcache"
 	"cairn/internal/toolsearch"
+	"cairn/internal/usage"
 	"cairn/models"
 )
 
@@ -61,7 +61,7 @@ func openStoreBox(s *Store, c UsageConfig, log *slog.Logger) (*Toolbox, error) {
 	u := shared.OpenUsage(records, usageRecord, o)
 	g := c.graph()
 	g.Journal = u.Journal()
-	if t.Usage, err = graph.Open(u, g); err == nil {
+	if t.Usage, err = usage.Open(u, g); err == nil {
 		t.Catalog, err = catalog.Open(shared.Open(records, catalogRecord, o))
 	}
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/graphrank"
-	"cairn/internal/store/graph"
 	"cairn/internal/store/qdrant/qdranttest"
 	"cairn/internal/testutil"
 	"cairn/internal/toolsearch"
+	"cairn/internal/usage"
 	"cairn/retriever"
 )
 
@@ -38,10 +38,10 @@ const storedTools = `{"server":"fs","name":"read_file","description":"Reads a fi
 {"server":"fs","name":"delete_file","description":"Removes a file"}
 {"server":"net","name":"fetch","description":"Fetches a page"}`
 
-func used(intent string, tools ...string) graph.Trace {
-	t := graph.Trace{Intent: intent}
+func used(intent string, tools ...string) usage.Trace {
+	t := usage.Trace{Intent: intent}
 	for _, id := range tools {
-		t.Calls = append(t.Calls, graph.Call{Tool: id})
+		t.Calls = append(t.Calls, usage.Call{Tool: id})
 	}
 	return t
 }
@@ -135,7 +135,7 @@ func TestServersShareCoUsage(t *testing.T) {
 	}
 	box := storeBox(t, o)
 	for range 3 {
-		if err := box.Usage.Observe(t.Context(), graph.Sight{From: graph.DocumentID("auth.md"), To: graph.DocumentID("docs/backup.md"), Type: graphrank.Sequence}); err != nil {
+		if err := box.Usage.Observe(t.Context(), usage.Sight{From: usage.DocumentID("auth.md"), To: usage.DocumentID("docs/backup.md"), Type: graphrank.Sequence}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/internal/store/vectorcache"
 	"cairn/internal/walk"
 	"cairn/models"
@@ -32,7 +32,7 @@ const (
 type stores struct {
 	db      *kv.DB
 	docs    *docs.Store
-	text    *text.Index        // nil in a reader where it is unusable
+	text    *keyword.Index     // nil in a reader where it is unusable
 	vectors *flat.Store        // nil in a reader where they are unusable
 	cache   *vectorcache.Cache // nil in a reader
 	files   *walk.Tree
@@ -92,11 +92,11 @@ func openStores(sel Selection, dir string, d models.Description, access Access, 
 	if s.docs, err = docs.Open(s.db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil)}); err != nil {
 		return s, err
 	}
-	openText := func(path string) (*text.Index, error) {
+	openText := func(path string) (*keyword.Index, error) {
 		if access == apart {
-			return text.OpenAside(path)
+			return keyword.OpenAside(path)
 		}
-		return text.Open(path, &text.Options{ReadOnly: readOnly})
+		return keyword.Open(path, &keyword.Options{ReadOnly: readOnly})
 	}
 	openVectors := func(path string) (*flat.Store, error) {
 		return flat.Open(path, d.Dimension, d.ID, &flat.Options{ReadOnly: readOnly, Logger: log})
@@ -154,7 +154,7 @@ func openError(err error, d models.Description) error {
 	}
 	_, badDocs := errors.AsType[*kv.CorruptError](err)
 	_, badVectors := errors.AsType[*flat.CorruptError](err)
-	if badDocs || badVectors || errors.Is(err, text.ErrCorrupt) || errors.Is(err, text.ErrFormat) {
+	if badDocs || badVectors || errors.Is(err, keyword.ErrCorrupt) || errors.Is(err, keyword.ErrFormat) {
 		return &RebuildError{err.Error()}
 	}
 	return err

@@ -9,9 +9,9 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/task/cards"
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/doctask"
 	"cairn/internal/task/files"
-	"cairn/internal/task/mdtask"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/walk"
 	"cairn/retriever"
 )
@@ -22,8 +22,8 @@ import (
 // for concurrent use.
 type Tasks struct {
 	Cards     *cards.Store
-	Documents *mdtask.Docs
-	Graph     *dagtools.Tools
+	Documents *doctask.Docs
+	Graph     *taskgraph.Tools
 	// Enforce is whether a task may start only when its dependencies are done.
 	Enforce bool
 
@@ -40,7 +40,7 @@ type TaskOptions struct {
 	// is what the configuration says.
 	Channel string
 	// Searcher ranks documents for queries; without one every document is looked at.
-	Searcher mdtask.Searcher
+	Searcher doctask.Searcher
 	// NoSync leaves the durability of writes to the operating system: for tests.
 	NoSync bool
 	// LockWait is how long a write waits for another process; 0 means 5 s.
@@ -62,8 +62,8 @@ func OpenTasks(sel Selection, cfg Config, o *TaskOptions) (*Tasks, error) {
 	f := files.New(tree, &files.Options{NoSync: o.NoSync, LockWait: o.LockWait})
 	t := &Tasks{tree: tree, files: f, walk: cfg.walk(), Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
 	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce})
-	t.Documents = mdtask.New(f, &mdtask.Options{Depth: cfg.DAG.ReferenceDepth, Now: o.Now, Searcher: o.Searcher, Walk: t.walk})
-	t.Graph = dagtools.New(t.Cards, t.Documents, dagtools.Options{
+	t.Documents = doctask.New(f, &doctask.Options{Depth: cfg.DAG.ReferenceDepth, Now: o.Now, Searcher: o.Searcher, Walk: t.walk})
+	t.Graph = taskgraph.New(t.Cards, t.Documents, taskgraph.Options{
 		Enabled: cfg.DAG.Enabled || o.Person, DefaultChannel: cmp.Or(o.Channel, cfg.DAG.Channel),
 		DefaultReady: cfg.DAG.DefaultReady, MaxReady: cfg.DAG.MaxReady,
 		MaxInDegree: cfg.DAG.MaxInDegree, MaxOutDegree: cfg.DAG.MaxOutDegree, MaxChain: cfg.DAG.MaxChain,
@@ -93,7 +93,7 @@ func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) {
 // keywords finds documents by the keyword index.
 type keywords struct{ w *Workspace }
 
-// Documents is mdtask.Searcher.
+// Documents is doctask.Searcher.
 func (k keywords) Documents(ctx context.Context, query, prefix string, limit int) ([]string, error) {
 	if runes := []rune(query); len(runes) > retriever.MaxQuery {
 		query = string(runes[:retriever.MaxQuery])

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"cairn/internal/task/cards"
-	"cairn/internal/task/dagtools"
+	"cairn/internal/task/taskgraph"
 )
 
 // TestDAGSettings: off without a configuration, the file turns it on, the
@@ -24,7 +24,7 @@ func TestDAGSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tasks.Close()
-		return tasks.Enforce, tasks.Graph.Stats(t.Context(), dagtools.StatsRequest{}).Message
+		return tasks.Enforce, tasks.Graph.Stats(t.Context(), taskgraph.StatsRequest{}).Message
 	}
 	const off, on = "DAG system is disabled", "No DAG exists for this channel"
 	for _, step := range []struct {

@@ -13,9 +13,9 @@ import (
 
 	"cairn/internal/catalog"
 	"cairn/internal/kv"
-	"cairn/internal/store/graph"
 	"cairn/internal/store/qdrant"
 	"cairn/internal/toolsearch"
+	"cairn/internal/usage"
 	"cairn/models"
 )
 
@@ -34,7 +34,7 @@ const (
 // OpenSharedToolbox. It is safe for concurrent use.
 type Toolbox struct {
 	Catalog *catalog.Catalog
-	Usage   *graph.Store
+	Usage   *usage.Store
 
 	files  []*sharedFile
 	client *qdrant.Client // nil in a folder
@@ -83,12 +83,12 @@ func (t *Toolbox) Close() error {
 // Learn resolves the names of tools in the traces to ids of the catalogue and
 // learns them, all or none. Names the catalogue does not know, or not one tool
 // of, are learnt as they are and returned, each once, in order of appearance.
-func (t *Toolbox) Learn(ctx context.Context, traces ...graph.Trace) (unknown []string, err error) {
+func (t *Toolbox) Learn(ctx context.Context, traces ...usage.Trace) (unknown []string, err error) {
 	ids := map[string]string{}
-	resolved := make([]graph.Trace, len(traces))
+	resolved := make([]usage.Trace, len(traces))
 	for i, trace := range traces {
 		resolved[i] = trace
-		resolved[i].Calls = make([]graph.Call, len(trace.Calls))
+		resolved[i].Calls = make([]usage.Call, len(trace.Calls))
 		for k, call := range trace.Calls {
 			id, known := ids[call.Tool]
 			if !known {
@@ -100,7 +100,7 @@ func (t *Toolbox) Learn(ctx context.Context, traces ...graph.Trace) (unknown []s
 					unknown = append(unknown, call.Tool)
 				}
 			}
-			resolved[i].Calls[k] = graph.Call{Tool: id, Success: call.Success}
+			resolved[i].Calls[k] = usage.Call{Tool: id, Success: call.Success}
 		}
 	}
 	return unknown, t.Usage.Learn(ctx, resolved...)
@@ -109,7 +109,7 @@ func (t *Toolbox) Learn(ctx context.Context, traces ...graph.Trace) (unknown []s
 // Resolve turns a tool's name into its id. Documents are ids already; what is not
 // the name of one tool is returned as it is, and not found.
 func (t *Toolbox) Resolve(name string) (id string, found bool, err error) {
-	if strings.HasPrefix(name, graph.DocumentPrefix) {
+	if strings.HasPrefix(name, usage.DocumentPrefix) {
 		return name, true, nil
 	}
 	tool, err := t.Catalog.Lookup(name)
@@ -140,7 +140,7 @@ type sharedFile struct {
 	closed bool
 }
 
-// View implements catalog.DB and graph.DB: it calls fn unless there is no file yet.
+// View implements catalog.DB and usage.DB: it calls fn unless there is no file yet.
 func (f *sharedFile) View(fn func(*kv.Tx) error) error {
 	reader, err := f.open()
 	if reader == nil || err != nil {
@@ -170,7 +170,7 @@ func (f *sharedFile) open() (*kv.DB, error) {
 	return reader, nil
 }
 
-// Update implements catalog.DB and graph.DB.
+// Update implements catalog.DB and usage.DB.
 func (f *sharedFile) Update(fn func(*kv.Tx) error) (err error) {
 	f.writing.Lock()
 	defer f.writing.Unlock()

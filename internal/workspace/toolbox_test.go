@@ -13,7 +13,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 )
 
 func openToolbox(t *testing.T, root string) *Toolbox {
@@ -61,11 +61,11 @@ func TestToolboxReadsWithoutCreating(t *testing.T) {
 func TestLearnResolvesNames(t *testing.T) {
 	box := openToolbox(t, t.TempDir())
 	importTools(t, box, "s", `{"server":"fs","name":"read"}`+"\n"+`{"server":"fs","name":"copy"}`+"\n"+`{"server":"net","name":"copy"}`)
-	var calls []graph.Call
+	var calls []usage.Call
 	for _, name := range []string{"read", "nobody", "fs:copy", "copy", "doc:a.md", "nobody"} {
-		calls = append(calls, graph.Call{Tool: name})
+		calls = append(calls, usage.Call{Tool: name})
 	}
-	unknown, err := box.Learn(t.Context(), graph.Trace{Intent: "i", Calls: calls})
+	unknown, err := box.Learn(t.Context(), usage.Trace{Intent: "i", Calls: calls})
 	if err != nil || !slices.Equal(unknown, []string{"nobody", "copy"}) {
 		t.Errorf("unknown %v, %v, want nobody and copy", unknown, err)
 	}
@@ -85,7 +85,7 @@ func TestToolboxOfManyProcesses(t *testing.T) {
 	learn := func(t *testing.T, root, who string) {
 		box := openToolbox(t, root)
 		for i := range learned {
-			if _, err := box.Learn(t.Context(), graph.Trace{Intent: fmt.Sprint(who, i), Calls: []graph.Call{{Tool: "a"}, {Tool: "b"}}}); err != nil {
+			if _, err := box.Learn(t.Context(), usage.Trace{Intent: fmt.Sprint(who, i), Calls: []usage.Call{{Tool: "a"}, {Tool: "b"}}}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/graph"
 	"cairn/internal/toolsearch"
+	"cairn/internal/usage"
 	"cairn/models"
 )
 
@@ -277,7 +277,7 @@ func (t *Toolbox) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 
 // tracesOf are the intents that tools served: what was only read says nothing
 // about tools.
-func tracesOf(intents []graph.Intent) []toolsearch.Trace {
+func tracesOf(intents []usage.Intent) []toolsearch.Trace {
 	var traces []toolsearch.Trace
 	for _, m := range intents {
 		trace := toolsearch.Trace{Intent: m.Text, Tools: m.Tools, Edges: m.Edges}
@@ -290,7 +290,7 @@ func tracesOf(intents []graph.Intent) []toolsearch.Trace {
 
 func servedByTool(ids []string) bool {
 	for _, id := range ids {
-		if _, document := graph.DocumentPath(id); !document {
+		if _, document := usage.DocumentPath(id); !document {
 			return true
 		}
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/internal/catalog"
-	"cairn/internal/store/graph"
 	"cairn/internal/testutil"
 	"cairn/internal/toolsearch"
+	"cairn/internal/usage"
 	"cairn/models"
 )
 
@@ -156,9 +156,9 @@ func TestManyIntentsDoNotDelay(t *testing.T) {
 	box, e := openToolbox(t, t.TempDir()), &testutil.HashEmbedder{}
 	modelOf(box, e)
 	importTools(t, box, "s", `{"server":"fs","name":"read_file","description":"Reads a file"}`+"\n"+`{"server":"w","name":"forecast","description":"Weather of a city"}`)
-	var traces []graph.Trace
+	var traces []usage.Trace
 	for i := range soon + 1 {
-		traces = append(traces, graph.Trace{Intent: fmt.Sprintf("umbrella number%d", i), Calls: []graph.Call{{Tool: "w:forecast"}}})
+		traces = append(traces, usage.Trace{Intent: fmt.Sprintf("umbrella number%d", i), Calls: []usage.Call{{Tool: "w:forecast"}}})
 	}
 	if _, err := box.Learn(t.Context(), traces...); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestManyIntentsDoNotDelay(t *testing.T) {
 		t.Errorf("%d intents wait, %+v", len(box.index.intents), a.Remembered)
 	}
 	// One more intent costs one text.
-	if _, err := box.Learn(t.Context(), graph.Trace{Intent: "galoshes", Calls: []graph.Call{{Tool: "w:forecast"}}}); err != nil {
+	if _, err := box.Learn(t.Context(), usage.Trace{Intent: "galoshes", Calls: []usage.Call{{Tool: "w:forecast"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if a := searchTools(t, box, "galoshes"); len(a.Tools) == 0 || a.Tools[0].ID != "w:forecast" || e.Embedded() != before+1 {
@@ -229,14 +229,14 @@ func TestUsageIsAddedTo(t *testing.T) {
 		var err error
 		switch k := random.IntN(12); {
 		case k < 6:
-			_, err = box.Learn(t.Context(), graph.Trace{Intent: fmt.Sprintf("thing %d please", random.IntN(9)), Calls: []graph.Call{{Tool: id()}, {Tool: id()}}})
+			_, err = box.Learn(t.Context(), usage.Trace{Intent: fmt.Sprintf("thing %d please", random.IntN(9)), Calls: []usage.Call{{Tool: id()}, {Tool: id()}}})
 		case k < 10:
-			err = box.Usage.Observe(t.Context(), graph.Sight{From: id(), To: id(), Weak: k == 9})
+			err = box.Usage.Observe(t.Context(), usage.Sight{From: id(), To: id(), Weak: k == 9})
 		case k == 10:
 			_, err = box.Usage.ForgetNode(id())
 		default: // another process
 			other := openToolbox(t, root)
-			_, err = other.Learn(t.Context(), graph.Trace{Intent: "thing of another", Calls: []graph.Call{{Tool: id()}, {Tool: id()}}})
+			_, err = other.Learn(t.Context(), usage.Trace{Intent: "thing of another", Calls: []usage.Call{{Tool: id()}, {Tool: id()}}})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -284,14 +284,14 @@ func BenchmarkUsageChange(b *testing.B) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	id := func() string { return fmt.Sprintf("s:tool_%d", random.IntN(10_000)) }
-	trace := func(n int) graph.Trace {
-		t := graph.Trace{Intent: fmt.Sprintf("the intent of %d and %d", n, random.IntN(100))}
+	trace := func(n int) usage.Trace {
+		t := usage.Trace{Intent: fmt.Sprintf("the intent of %d and %d", n, random.IntN(100))}
 		for range 21 {
-			t.Calls = append(t.Calls, graph.Call{Tool: id()})
+			t.Calls = append(t.Calls, usage.Call{Tool: id()})
 		}
 		return t
 	}
-	var traces []graph.Trace
+	var traces []usage.Trace
 	for i := range 5000 {
 		traces = append(traces, trace(i))
 	}

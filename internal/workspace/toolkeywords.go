@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"cairn/internal/replace"
+	"cairn/internal/atomicfile"
 	"cairn/internal/store"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 	"cairn/internal/toolsearch"
 )
 
@@ -40,12 +40,12 @@ type toolKeywords struct {
 	prepare func() error // makes the folder of the index
 	least   int          // tools, see keptTools
 
-	mu    sync.RWMutex // held for writing to change index
-	index *text.Index  // nil before the first Begin, and after Close
-	kept  string       // folder of index; "" in memory
+	mu    sync.RWMutex   // held for writing to change index
+	index *keyword.Index // nil before the first Begin, and after Close
+	kept  string         // folder of index; "" in memory
 
 	// What follows belongs to whoever updates; there is one at a time.
-	making *text.Index // nil unless one is being made
+	making *keyword.Index // nil unless one is being made
 	temp   string
 	target string
 	failed bool // the disk does not serve: memory does, from now on
@@ -66,7 +66,7 @@ func (k *toolKeywords) Begin(whole [32]byte, tools int) (toolsearch.Holding, err
 		if k.filled {
 			return toolsearch.HoldsLast, nil
 		}
-		x, err := text.Memory()
+		x, err := keyword.Memory()
 		if err != nil {
 			return 0, err
 		}
@@ -74,10 +74,10 @@ func (k *toolKeywords) Begin(whole [32]byte, tools int) (toolsearch.Holding, err
 	}
 	k.filled = false
 	k.target = filepath.Join(k.dir, hex.EncodeToString(whole[:16]))
-	switch x, err := text.Open(k.target, &text.Options{ReadOnly: true}); {
+	switch x, err := keyword.Open(k.target, &keyword.Options{ReadOnly: true}); {
 	case err == nil:
 		return toolsearch.HoldsWhole, k.use(x, k.target)
-	case errors.Is(err, text.ErrCorrupt), errors.Is(err, text.ErrFormat):
+	case errors.Is(err, keyword.ErrCorrupt), errors.Is(err, keyword.ErrFormat):
 		k.remove(k.target)
 	}
 	if err := k.make(); err != nil {
@@ -100,7 +100,7 @@ func (k *toolKeywords) make() error {
 	if k.temp, err = os.MkdirTemp(k.dir, makingPrefix); err != nil {
 		return err
 	}
-	k.making, err = text.Open(k.temp, nil)
+	k.making, err = keyword.Open(k.temp, nil)
 	return err
 }
 
@@ -116,7 +116,7 @@ func (k *toolKeywords) abandon() {
 }
 
 // use makes x answer, and closes what did before when the last search on it has ended.
-func (k *toolKeywords) use(x *text.Index, folder string) error {
+func (k *toolKeywords) use(x *keyword.Index, folder string) error {
 	k.mu.Lock()
 	old := k.index
 	k.index, k.kept = x, folder
@@ -164,7 +164,7 @@ func (k *toolKeywords) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := replace.SyncDir(k.temp); err != nil {
+	if err := atomicfile.SyncDir(k.temp); err != nil {
 		return err
 	}
 	// Another process may have made the same; whose is used does not matter.
@@ -175,10 +175,10 @@ func (k *toolKeywords) finish(ctx context.Context) error {
 		k.abandon()
 	}
 	k.temp = ""
-	if err := replace.SyncDir(k.dir); err != nil {
+	if err := atomicfile.SyncDir(k.dir); err != nil {
 		return err
 	}
-	x, err := text.Open(k.target, &text.Options{ReadOnly: true})
+	x, err := keyword.Open(k.target, &keyword.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}
@@ -222,10 +222,10 @@ func (k *toolKeywords) Search(ctx context.Context, q store.KeywordQuery, n int, 
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if k.index == nil {
-		return nil, text.ErrClosed
+		return nil, keyword.ErrClosed
 	}
 	hits, err := k.index.Search(ctx, q, n, f)
-	if k.kept != "" && errors.Is(err, text.ErrCorrupt) {
+	if k.kept != "" && errors.Is(err, keyword.ErrCorrupt) {
 		k.remove(k.kept) // the next process makes it anew
 	}
 	return hits, err
@@ -236,7 +236,7 @@ func (k *toolKeywords) Count() (int, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if k.index == nil {
-		return 0, text.ErrClosed
+		return 0, keyword.ErrClosed
 	}
 	return k.index.Count()
 }

@@ -74,7 +74,7 @@ func finds(t *testing.T, w *Workspace, events <-chan WatchEvent, q retriever.Que
 	}
 }
 
-func keyword(text string) retriever.Query {
+func byKeyword(text string) retriever.Query {
 	return retriever.Query{Text: text, Mode: retriever.Keyword}
 }
 
@@ -89,19 +89,19 @@ func TestWatchedFolderIsUpToDate(t *testing.T) {
 		index(t, w, IndexRequest{Join: true})
 		at := func(name string) string { return filepath.Join(sel.Root, name) }
 		write(t, at("auth.md"), "# Auth\n\nNow about a zebra.\n")
-		finds(t, w, events, keyword("zebra"), "auth.md")
+		finds(t, w, events, byKeyword("zebra"), "auth.md")
 		until(t, events, "vectors", func(e WatchEvent) bool { return e.Vectors })
 		finds(t, w, events, retriever.Query{Text: "Now about a zebra", Mode: retriever.Semantic, Limit: 1}, "auth.md")
 		write(t, at("new/deep/okapi.md"), "# Okapi\n")
-		finds(t, w, events, keyword("okapi"), "new/deep/okapi.md")
+		finds(t, w, events, byKeyword("okapi"), "new/deep/okapi.md")
 		if err := os.Rename(at("new"), at("newer")); err != nil {
 			t.Fatal(err)
 		}
-		finds(t, w, events, keyword("okapi"), "newer/deep/okapi.md")
+		finds(t, w, events, byKeyword("okapi"), "newer/deep/okapi.md")
 		if err := os.Remove(at("auth.md")); err != nil {
 			t.Fatal(err)
 		}
-		finds(t, w, events, keyword("zebra"))
+		finds(t, w, events, byKeyword("zebra"))
 		s, err := w.Status(t.Context())
 		if err != nil || (s.Watching == "events") == poll || s.Watching == "" || s.Problem != "" {
 			t.Errorf("Status = %+v, %v", s, err)
@@ -109,9 +109,9 @@ func TestWatchedFolderIsUpToDate(t *testing.T) {
 		// A rebuild takes the stores from under the watcher.
 		write(t, at("more.md"), "# More\n\nquagga\n")
 		index(t, w, IndexRequest{Rebuild: true, Join: true})
-		finds(t, w, events, keyword("quagga"), "more.md")
+		finds(t, w, events, byKeyword("quagga"), "more.md")
 		write(t, at("more.md"), "# More\n\ntapir\n")
-		finds(t, w, events, keyword("tapir"), "more.md")
+		finds(t, w, events, byKeyword("tapir"), "more.md")
 	}
 }
 
@@ -124,14 +124,14 @@ func TestWatchThroughTheOwner(t *testing.T) {
 	write(t, filepath.Join(sel.Root, "before.md"), "# Written before\n\nzebra\n")
 	w := open(t, sel, Owning, hashed())
 	events := following(t, w)
-	finds(t, w, events, keyword("zebra"), "before.md")
+	finds(t, w, events, byKeyword("zebra"), "before.md")
 	write(t, filepath.Join(sel.Root, "after.md"), "# Written after\n\nokapi\n")
-	finds(t, w, events, keyword("okapi"), "after.md")
+	finds(t, w, events, byKeyword("okapi"), "after.md")
 	if err := owner.Close(); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(sel.Root, "later.md"), "# Written later\n\nquagga\n")
-	finds(t, w, events, keyword("quagga"), "later.md")
+	finds(t, w, events, byKeyword("quagga"), "later.md")
 	if s, err := w.Status(t.Context()); err != nil || s.Owner == nil || s.Watching != "events" {
 		t.Errorf("Status = %+v, %v, want this process to own and watch", s, err)
 	}
@@ -173,7 +173,7 @@ func TestEditsDoNotWaitForVectors(t *testing.T) {
 	events := following(t, w)
 	<-embedding // the first look's
 	write(t, filepath.Join(sel.Root, "auth.md"), "# Auth\n\nzebra\n")
-	finds(t, w, events, keyword("zebra"), "auth.md")
+	finds(t, w, events, byKeyword("zebra"), "auth.md")
 	close(hold)
 	until(t, events, "vectors", func(e WatchEvent) bool { return e.Vectors })
 }

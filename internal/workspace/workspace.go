@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 	"cairn/models"
 	"cairn/retriever"
 )
@@ -60,7 +60,7 @@ type Options struct {
 	Stateless bool
 	// Usage is what is used together, for queries that say what is in use; nil
 	// opens that of the folder when it is first needed. It stays the caller's.
-	Usage *graph.Store
+	Usage *usage.Store
 	// Notice is told, in a line for people, of an index that this process found
 	// unusable and makes anew; nil tells Logger.
 	Notice func(line string)

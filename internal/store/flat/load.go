@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cairn/internal/replace"
+	"cairn/internal/atomicfile"
 )
 
 // create makes a file without vectors when there is none.
@@ -30,7 +30,7 @@ func (s *Store) create() error {
 // replace writes a new file, header first and then what write adds, and gives
 // it the store's name.
 func (s *Store) replace(write func(*os.File) error) error {
-	f, err := replace.Create(s.path, 0o644)
+	f, err := atomicfile.Create(s.path, 0o644)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *Store) load() error {
 	if s.options.ReadOnly {
 		flag = os.O_RDONLY
 	} else {
-		replace.RemoveLeftovers(s.path) // of compactions that were cut off
+		atomicfile.RemoveLeftovers(s.path) // of compactions that were cut off
 	}
 	f, err := os.OpenFile(s.path, flag, 0)
 	if err != nil {

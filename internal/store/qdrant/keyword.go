@@ -16,11 +16,11 @@ import (
 	pb "github.com/qdrant/go-client/qdrant"
 
 	"cairn/internal/store"
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 )
 
 // Keyword is a store.Keyword in a collection: each chunk is a sparse vector of
-// BM25 weights by the analysis of internal/store/text, and the engine multiplies
+// BM25 weights by the analysis of internal/store/keyword, and the engine multiplies
 // by the inverse document frequency (its modifier IDF, by the same formula).
 //
 // Two things differ from the index on disk. The average length of chunks is
@@ -102,7 +102,7 @@ func (x *Keyword) count(ctx context.Context, entries []store.TextEntry) (avg flo
 
 // countTerms adds the terms of an entry to those of others and returns its length.
 func countTerms(held map[string]int, e store.TextEntry) (length int) {
-	terms, length := text.Terms(e)
+	terms, length := keyword.Terms(e)
 	for term := range terms {
 		held[term]++
 	}
@@ -292,7 +292,7 @@ func wordsPoint(e *store.TextEntry, avg float64) *pb.PointStruct {
 
 func weightsOf(e *store.TextEntry, avg float64) *pb.Vectors {
 	vectors := map[string]*pb.Vector{}
-	if indices, values := sparse(text.Weights(*e, avg)); len(indices) > 0 {
+	if indices, values := sparse(keyword.Weights(*e, avg)); len(indices) > 0 {
 		vectors[wordsVector] = pb.NewVectorSparse(indices, values)
 	}
 	return pb.NewVectorsMap(vectors)
@@ -312,7 +312,7 @@ func (x *Keyword) Search(ctx context.Context, q store.KeywordQuery, k int, f sto
 	if err := x.start(ctx); err != nil {
 		return nil, fmt.Errorf("searching %s: %w", x.name, err)
 	}
-	var dictionary *text.Dictionary
+	var dictionary *keyword.Dictionary
 	if q.Fuzzy {
 		var err error
 		if dictionary, err = x.terms.dictionary(ctx); err != nil {
@@ -320,7 +320,7 @@ func (x *Keyword) Search(ctx context.Context, q store.KeywordQuery, k int, f sto
 		}
 	}
 	defer x.gate.read()()
-	question, err := text.Ask(q.Text).Resolve(func(term string) (bool, error) {
+	question, err := keyword.Ask(q.Text).Resolve(func(term string) (bool, error) {
 		found, err := x.points(ctx, map[string]float64{term: 1}, nil, 1, false)
 		return len(found) > 0, err
 	})
@@ -347,7 +347,7 @@ func (x *Keyword) Search(ctx context.Context, q store.KeywordQuery, k int, f sto
 }
 
 // restricted looks at the best chunks in turn and keeps those that the query admits.
-func (x *Keyword) restricted(ctx context.Context, q text.Question, k int, f store.Filter) ([]store.Hit, error) {
+func (x *Keyword) restricted(ctx context.Context, q keyword.Question, k int, f store.Filter) ([]store.Hit, error) {
 	found, err := x.points(ctx, q.Terms(), condition(f), restrictedHits, true)
 	if err != nil {
 		return nil, fmt.Errorf("searching %s: %w", x.name, err)

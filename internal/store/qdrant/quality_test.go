@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"cairn/internal/store"
+	"cairn/internal/store/keyword"
 	"cairn/internal/store/storetest"
-	"cairn/internal/store/text"
 )
 
 // TestKeywordQuality holds the sparse vectors to the index on disk: nDCG@10 may
@@ -36,7 +36,7 @@ func TestKeywordQuality(t *testing.T) {
 		} {
 			t.Run(set[0], func(t *testing.T) {
 				c := readCollection(t, filepath.Join(data, "docs", set[0]), set[1])
-				disk, err := text.Memory()
+				disk, err := keyword.Memory()
 				if err != nil {
 					t.Fatal(err)
 				}

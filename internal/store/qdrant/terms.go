@@ -13,12 +13,12 @@ import (
 
 	pb "github.com/qdrant/go-client/qdrant"
 
-	"cairn/internal/store/text"
+	"cairn/internal/store/keyword"
 )
 
 // terms is the dictionary of a keyword index: the engine knows a term by its
 // number and cannot tell which others are near. It holds what a misspelt word
-// may stand for (text.Spellable) in the order in which it was first seen, and of
+// may stand for (keyword.Spellable) in the order in which it was first seen, and of
 // what came together the commonest first. How common a term is now the engine
 // says, so a term whose chunks have left may stay.
 //
@@ -53,7 +53,7 @@ type terms struct {
 
 	mu      sync.Mutex
 	head    termsHead           // as it was read last
-	words   *text.Dictionary    // of it
+	words   *keyword.Dictionary // of it
 	taken   []int               // bytes of each piece that are in words
 	missing map[int]bool        // pieces that could not be read
 	last    string              // the last piece
@@ -86,7 +86,7 @@ func newTerms(d *Documents) *terms {
 
 // begin forgets what is known, for a dictionary in place of another.
 func (t *terms) begin(epoch string) {
-	t.head, t.words, t.taken, t.missing, t.last, t.told = termsHead{epoch: epoch}, &text.Dictionary{}, nil, map[int]bool{}, "", false
+	t.head, t.words, t.taken, t.missing, t.last, t.told = termsHead{epoch: epoch}, &keyword.Dictionary{}, nil, map[int]bool{}, "", false
 	if t.seen != nil {
 		t.seen = map[uint64]struct{}{}
 	}
@@ -208,7 +208,7 @@ func digest(term string) uint64 {
 func sumOf(piece string) int64 { return int64(crc32.ChecksumIEEE([]byte(piece))) }
 
 // dictionary returns the terms as they are stored now.
-func (t *terms) dictionary(ctx context.Context) (*text.Dictionary, error) {
+func (t *terms) dictionary(ctx context.Context) (*keyword.Dictionary, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.refresh(ctx); err != nil {
@@ -260,7 +260,7 @@ func (t *terms) extend(ctx context.Context, batch map[string]int, stored func(co
 	}
 	var fresh []string
 	for term := range batch {
-		if _, known := t.seen[digest(term)]; !known && text.Spellable(term) {
+		if _, known := t.seen[digest(term)]; !known && keyword.Spellable(term) {
 			fresh = append(fresh, term)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"cairn/internal/store"
+	"cairn/internal/store/keyword"
 	"cairn/internal/store/qdrant/qdranttest"
-	"cairn/internal/store/text"
 )
 
 func textEntry(path, body string) store.TextEntry {
@@ -151,7 +151,7 @@ func TestFuzzyAsOnDisk(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
 		r := rand.New(rand.NewPCG(7, 8))
 		entries, words := corpus(r, 400)
-		disk, err := text.Memory()
+		disk, err := keyword.Memory()
 		if err != nil {
 			t.Fatal(err)
 		}

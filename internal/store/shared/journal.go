@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"cairn/internal/kv"
-	"cairn/internal/store/graph"
+	"cairn/internal/usage"
 )
 
 // The first byte of a journal's record says what it is.
@@ -17,13 +17,13 @@ const (
 )
 
 // sealSize is what a seal counts for: a sealed journal is a full one.
-const sealSize = graph.MaxJournal + 1
+const sealSize = usage.MaxJournal + 1
 
 // pageRecords is how many records are asked for at a time.
 const pageRecords = 256
 
-// Journal is a graph.Journal in records. It holds the current epoch in memory,
-// at most somewhat more than graph.MaxJournal.
+// Journal is a usage.Journal in records. It holds the current epoch in memory,
+// at most somewhat more than usage.MaxJournal.
 type Journal struct {
 	db   *Usage
 	hold sync.Mutex // held within Lock
@@ -46,7 +46,7 @@ type Usage struct {
 	journal Journal
 }
 
-var _ graph.Journal = (*Journal)(nil)
+var _ usage.Journal = (*Journal)(nil)
 
 // OpenUsage returns the database of that name and its journal. It asks for
 // nothing yet.
@@ -59,7 +59,7 @@ func OpenUsage(r Records, name string, o Options) *Usage {
 // Journal returns the journal, which goes with this database alone.
 func (u *Usage) Journal() *Journal { return &u.journal }
 
-// View implements graph.DB. It shows the version that the journal goes on from,
+// View implements usage.DB. It shows the version that the journal goes on from,
 // which Mark brings up to date.
 func (u *Usage) View(fn func(*kv.Tx) error) error {
 	u.mu.Lock()
@@ -75,7 +75,7 @@ func (u *Usage) View(fn func(*kv.Tx) error) error {
 	return s.image.View(fn)
 }
 
-// Update implements graph.DB: it fails with graph.ErrOvertaken when another
+// Update implements usage.DB: it fails with usage.ErrOvertaken when another
 // process has written since the journal was read.
 func (u *Usage) Update(fn func(*kv.Tx) error) error {
 	u.writing.Lock()
@@ -118,7 +118,7 @@ func (j *Journal) read(ctx context.Context) error {
 	}
 	if j.epoch == 0 || next.version != j.version {
 		var before uint64
-		if err := next.image.View(func(tx *kv.Tx) (err error) { before, err = graph.Epoch(tx); return err }); err != nil {
+		if err := next.image.View(func(tx *kv.Tx) (err error) { before, err = usage.Epoch(tx); return err }); err != nil {
 			return err
 		}
 		j.epoch, j.version, j.records, j.ends, j.sealed = before+1, next.version, nil, nil, false
@@ -174,16 +174,16 @@ func (j *Journal) end() int64 {
 func (j *Journal) overtaken() error {
 	j.db.mu.Lock()
 	defer j.db.mu.Unlock()
-	return errors.Join(graph.ErrOvertaken, j.poll(true))
+	return errors.Join(usage.ErrOvertaken, j.poll(true))
 }
 
-// Lock implements graph.Journal: it keeps out who shares this one.
+// Lock implements usage.Journal: it keeps out who shares this one.
 func (j *Journal) Lock(bool) (release func(), err error) {
 	j.hold.Lock()
 	return j.hold.Unlock, nil
 }
 
-// Mark implements graph.Journal.
+// Mark implements usage.Journal.
 func (j *Journal) Mark() (kv.JournalMark, error) {
 	j.db.mu.Lock()
 	defer j.db.mu.Unlock()
@@ -193,14 +193,14 @@ func (j *Journal) Mark() (kv.JournalMark, error) {
 	return kv.JournalMark{Epoch: j.epoch, Size: j.end()}, nil
 }
 
-// Read implements graph.Journal.
+// Read implements usage.Journal.
 func (j *Journal) Read(epoch uint64, from int64, fn func(payload []byte) error) (end int64, err error) {
 	j.db.mu.Lock()
 	records, ends := j.records, j.ends
 	same := epoch == j.epoch
 	j.db.mu.Unlock()
 	if !same {
-		return from, graph.ErrOvertaken
+		return from, usage.ErrOvertaken
 	}
 	end = from
 	for i, value := range records {
@@ -217,7 +217,7 @@ func (j *Journal) Read(epoch uint64, from int64, fn func(payload []byte) error) 
 	return end, nil
 }
 
-// Append implements graph.Journal.
+// Append implements usage.Journal.
 func (j *Journal) Append(epoch uint64, end int64, payload []byte) (int64, error) {
 	value := append([]byte{changeRecord}, payload...)
 	if err := j.put(epoch, end, value); err != nil {
@@ -226,7 +226,7 @@ func (j *Journal) Append(epoch uint64, end int64, payload []byte) (int64, error)
 	return end + int64(len(value)), nil
 }
 
-// Seal implements graph.Journal.
+// Seal implements usage.Journal.
 func (j *Journal) Seal(epoch uint64, end int64) error {
 	j.db.mu.Lock()
 	done := j.sealed && j.epoch == epoch && j.end() == end
@@ -268,7 +268,7 @@ func (j *Journal) put(epoch uint64, end int64, value []byte) error {
 	return nil
 }
 
-// Reset implements graph.Journal: what nobody can meet any more is removed, behind.
+// Reset implements usage.Journal: what nobody can meet any more is removed, behind.
 func (j *Journal) Reset(epoch uint64) error {
 	j.db.mu.Lock()
 	defer j.db.mu.Unlock()
@@ -293,7 +293,7 @@ func (j *Journal) remove(epoch uint64) {
 	}
 }
 
-// Close implements graph.Journal.
+// Close implements usage.Journal.
 func (j *Journal) Close() error {
 	j.db.mu.Lock()
 	j.closed = true

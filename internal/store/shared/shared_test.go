@@ -15,9 +15,9 @@ import (
 	"cairn/graphrank"
 	"cairn/internal/catalog"
 	"cairn/internal/kv"
-	"cairn/internal/store/graph"
 	"cairn/internal/store/qdrant"
 	"cairn/internal/store/qdrant/qdranttest"
+	"cairn/internal/usage"
 )
 
 // clock is a time that all stores of a test share.
@@ -66,10 +66,10 @@ func options(c *clock) Options {
 	}
 }
 
-func usage(t testing.TB, r Records, c *clock) *graph.Store {
+func openUsage(t testing.TB, r Records, c *clock) *usage.Store {
 	t.Helper()
 	u := OpenUsage(r, "usage", options(c))
-	s, err := graph.Open(u, &graph.Options{Journal: u.Journal(), Now: c.now, MaxIntents: 40, HalfLife: -1})
+	s, err := usage.Open(u, &usage.Options{Journal: u.Journal(), Now: c.now, MaxIntents: 40, HalfLife: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func usage(t testing.TB, r Records, c *clock) *graph.Store {
 }
 
 // known is all that a store knows, as text.
-func known(t testing.TB, s *graph.Store) string {
+func known(t testing.TB, s *usage.Store) string {
 	t.Helper()
 	var lines []string
 	if err := s.Read(func(g *graphrank.Graph) error {
@@ -104,16 +104,16 @@ func known(t testing.TB, s *graph.Store) string {
 	return strings.Join(lines, "\n")
 }
 
-func trace(intent string, tools ...string) graph.Trace {
-	t := graph.Trace{Intent: intent}
+func trace(intent string, tools ...string) usage.Trace {
+	t := usage.Trace{Intent: intent}
 	for _, tool := range tools {
-		t.Calls = append(t.Calls, graph.Call{Tool: tool})
+		t.Calls = append(t.Calls, usage.Call{Tool: tool})
 	}
 	return t
 }
 
 // many are more changes than a journal takes at once: they go to the database.
-func many(n int) (traces []graph.Trace) {
+func many(n int) (traces []usage.Trace) {
 	for i := range 1100 {
 		traces = append(traces, trace("", "tool1", fmt.Sprint("many", n, "-", i%9)))
 	}
@@ -130,27 +130,27 @@ func TestAsInAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	file, err := graph.Open(db, &graph.Options{Now: c.now, MaxIntents: 40, HalfLife: -1})
+	file, err := usage.Open(db, &usage.Options{Now: c.now, MaxIntents: 40, HalfLife: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := []*graph.Store{usage(t, dial(t, server), c), usage(t, dial(t, server), c)}
+	servers := []*usage.Store{openUsage(t, dial(t, server), c), openUsage(t, dial(t, server), c)}
 	id := func() string { return fmt.Sprint("tool", rng.IntN(12)) }
 	for step := range 60 {
-		var work func(*graph.Store) error
+		var work func(*usage.Store) error
 		switch k := rng.IntN(20); {
 		case k < 9:
-			sight := graph.Sight{From: id(), To: id(), Type: graphrank.Type(rng.IntN(4)), Weak: rng.IntN(3) == 0}
-			work = func(s *graph.Store) error { return s.Observe(t.Context(), sight, sight) }
+			sight := usage.Sight{From: id(), To: id(), Type: graphrank.Type(rng.IntN(4)), Weak: rng.IntN(3) == 0}
+			work = func(s *usage.Store) error { return s.Observe(t.Context(), sight, sight) }
 		case k < 16:
 			tr := trace(fmt.Sprint("Intent ", rng.IntN(20)), id(), id(), id())
-			work = func(s *graph.Store) error { return s.Learn(t.Context(), tr) }
+			work = func(s *usage.Store) error { return s.Learn(t.Context(), tr) }
 		case k < 18:
 			list := many(step % 3)
-			work = func(s *graph.Store) error { return s.Learn(t.Context(), list...) }
+			work = func(s *usage.Store) error { return s.Learn(t.Context(), list...) }
 		default:
 			node := id()
-			work = func(s *graph.Store) error { _, err := s.ForgetNode(node); return err }
+			work = func(s *usage.Store) error { _, err := s.ForgetNode(node); return err }
 		}
 		s := servers[rng.IntN(2)]
 		if err := errors.Join(work(file), work(s)); err != nil {
@@ -161,7 +161,7 @@ func TestAsInAFile(t *testing.T) {
 			t.Fatalf("step %d, who wrote:\n%s\nin a file:\n%s", step, got, want)
 		}
 		c.add(Age)
-		for i, s := range append(servers, usage(t, dial(t, server), c)) {
+		for i, s := range append(servers, openUsage(t, dial(t, server), c)) {
 			if got := known(t, s); got != want {
 				t.Fatalf("step %d, server %d an Age later:\n%s\nin a file:\n%s", step, i, got, want)
 			}
@@ -175,10 +175,10 @@ func TestManyWriters(t *testing.T) {
 	c := newClock()
 	server := qdranttest.New(t, nil)
 	const writers, writes = 4, 30
-	var stores []*graph.Store
+	var stores []*usage.Store
 	var working sync.WaitGroup
 	for w := range writers {
-		s := usage(t, dial(t, server), c)
+		s := openUsage(t, dial(t, server), c)
 		stores = append(stores, s)
 		working.Go(func() {
 			for n := range writes {
@@ -202,7 +202,7 @@ func TestManyWriters(t *testing.T) {
 	working.Wait()
 	c.add(Age)
 	const want = writers * (27 + 3*1100)
-	for i, s := range append(stores, usage(t, dial(t, server), c)) {
+	for i, s := range append(stores, openUsage(t, dial(t, server), c)) {
 		var count float64
 		if err := s.Read(func(g *graphrank.Graph) error {
 			for e := range g.Out("a") {
@@ -224,7 +224,7 @@ func TestSealedAndLeft(t *testing.T) {
 	c := newClock()
 	server := qdranttest.New(t, nil)
 	first := OpenUsage(dial(t, server), "usage", options(c))
-	dead, err := graph.Open(first, &graph.Options{Journal: first.Journal(), Now: c.now, HalfLife: -1})
+	dead, err := usage.Open(first, &usage.Options{Journal: first.Journal(), Now: c.now, HalfLife: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestSealedAndLeft(t *testing.T) {
 	if err := first.Journal().Seal(mark.Epoch, mark.Size); err != nil {
 		t.Fatal(err)
 	}
-	other := usage(t, dial(t, server), c)
+	other := openUsage(t, dial(t, server), c)
 	if got := known(t, other); !strings.Contains(got, "a b") || !strings.Contains(got, "open a file") {
 		t.Errorf("of a sealed journal is read:\n%s", got)
 	}
@@ -249,7 +249,7 @@ func TestSealedAndLeft(t *testing.T) {
 		t.Errorf("the database has version %d, %v, want 1", version, err)
 	}
 	c.add(Age)
-	for name, s := range map[string]*graph.Store{"the other": other, "a third": usage(t, dial(t, server), c)} {
+	for name, s := range map[string]*usage.Store{"the other": other, "a third": openUsage(t, dial(t, server), c)} {
 		if got := known(t, s); !strings.Contains(got, "a b") || !strings.Contains(got, " 2\n") {
 			t.Errorf("%s knows:\n%s\nwant two sights", name, got)
 		}
@@ -275,7 +275,7 @@ func TestSlowWriter(t *testing.T) {
 			c := newClock()
 			server := qdranttest.New(t, nil)
 			u := OpenUsage(dial(t, server), "usage", options(c))
-			busy, err := graph.Open(u, &graph.Options{Journal: u.Journal(), Now: c.now, HalfLife: -1})
+			busy, err := usage.Open(u, &usage.Options{Journal: u.Journal(), Now: c.now, HalfLife: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,7 +283,7 @@ func TestSlowWriter(t *testing.T) {
 				t.Fatal(err)
 			}
 			stalled := false
-			late := usage(t, &slow{dial(t, server), func(name string) {
+			late := openUsage(t, &slow{dial(t, server), func(name string) {
 				if stalled || name == "usage" {
 					return
 				}
@@ -303,7 +303,7 @@ func TestSlowWriter(t *testing.T) {
 			if !strings.Contains(want, "a b") || !strings.Contains(want, "x y") {
 				t.Errorf("who was late knows:\n%s", want)
 			}
-			for name, s := range map[string]*graph.Store{"who was busy": busy, "who opens now": usage(t, dial(t, server), c)} {
+			for name, s := range map[string]*usage.Store{"who was busy": busy, "who opens now": openUsage(t, dial(t, server), c)} {
 				got := known(t, s)
 				if got != want || !strings.HasPrefix(got, "a b sequence inferred 1") {
 					t.Errorf("%s knows:\n%s\nwho was late:\n%s", name, got, want)
@@ -328,7 +328,7 @@ func TestStoreAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	learner := usage(t, dial(t, server), c)
+	learner := openUsage(t, dial(t, server), c)
 	if err := learner.Learn(t.Context(), trace("", "a", "b")); err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +404,7 @@ func TestDamaged(t *testing.T) {
 		t.Errorf("a damaged database: %v", err)
 	}
 	u := OpenUsage(records, "usage", options(c))
-	if _, err := graph.Open(u, &graph.Options{Journal: u.Journal()}); err == nil || !strings.Contains(err.Error(), "record usage/1/0") {
+	if _, err := usage.Open(u, &usage.Options{Journal: u.Journal()}); err == nil || !strings.Contains(err.Error(), "record usage/1/0") {
 		t.Errorf("a damaged journal: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cairn/internal/replace"
+	"cairn/internal/atomicfile"
 	"cairn/internal/walk"
 )
 
@@ -316,7 +316,7 @@ func syncFolder(root *os.Root, folder string) error {
 		return err
 	}
 	defer dir.Close()
-	return replace.SyncOpenDir(dir)
+	return atomicfile.SyncOpenDir(dir)
 }
 
 // Edit reads a file, lets change make new content of it and replaces it, all

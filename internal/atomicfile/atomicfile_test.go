@@ -1,0 +1,103 @@
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// check compares a file, and what lies beside it, with what should be there.
+func check(t *testing.T, path, want string, mode fs.FileMode) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != want {
+		t.Errorf("the file holds %q, %v, want %q", got, err, want)
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != mode {
+		t.Errorf("the file's mode is %v, %v, want %v", info.Mode(), err, mode)
+	}
+	if all, err := os.ReadDir(filepath.Dir(path)); err != nil || len(all) != 1 {
+		t.Errorf("beside the file lies %v, %v", all, err)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.toml")
+	for _, c := range []struct {
+		content string
+		mode    fs.FileMode
+	}{{"first", 0o640}, {"second", 0o600}, {"", 0o755}} {
+		if err := Write(path, []byte(c.content), c.mode); err != nil {
+			t.Fatal(err)
+		}
+		check(t, path, c.content, c.mode)
+	}
+	if got := Mode(path, 0o600); runtime.GOOS != "windows" && got != 0o755 {
+		t.Errorf("Mode = %v, want that of the file", got)
+	}
+	if got := Mode(path+"x", 0o600); got != 0o600 {
+		t.Errorf("Mode without a file = %v, want the fresh one", got)
+	}
+}
+
+func TestOldFileStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.toml")
+	if err := Write(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Create(path, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("half of the n"); err != nil {
+		t.Fatal(err)
+	}
+	f.Discard()
+	f.Discard()
+	check(t, path, "old", 0o600)
+
+	if f, err = Create(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f.Close() // as if its process had been killed
+	RemoveLeftovers(path)
+	check(t, path, "old", 0o600)
+
+	f, err = Create(path, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close() // what is written to it is lost: so is the commit
+	if err := f.Commit(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Commit of a file that cannot be written = %v, want os.ErrClosed", err)
+	}
+	f.Discard()
+	check(t, path, "old", 0o600)
+
+	folder := filepath.Join(t.TempDir(), "b")
+	if err := os.MkdirAll(filepath.Join(folder, "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(folder, []byte("new"), 0o600); err == nil {
+		t.Error("a folder was replaced by a file")
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(folder), ".b.*")); len(left) > 0 {
+		t.Errorf("%q are left", left)
+	}
+	if err := Write(filepath.Join(folder, "absent", "c"), nil, 0o600); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in an absent folder: %v, want fs.ErrNotExist", err)
+	}
+}
+
+func TestSyncDir(t *testing.T) {
+	dir := t.TempDir()
+	if err := SyncDir(dir); err != nil {
+		t.Error(err)
+	}
+	if err := SyncDir(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of an absent folder: %v, want fs.ErrNotExist", err)
+	}
+}

@@ -1,0 +1,431 @@
+package keyword
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/english"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxTermBytes bounds a term; longer ones (encoded blobs, URLs) are cut, in
+// documents and queries alike, so that they stay findable.
+const maxTermBytes = 64
+
+// maxParts is the most parts a compound may have and still be indexed as a
+// whole; what is longer is a URL or a table's edge, not a name.
+const maxParts = 8
+
+// maxCachedWords bounds the word cache of one analyzer, about 2 MB.
+const maxCachedWords = 1 << 15
+
+// kind says what a token is for. All but whole have a position of their own.
+type kind uint8
+
+const (
+	// word tokens are scored and count towards the length.
+	word kind = iota
+	// part tokens are words out of a name written in one (read and context in
+	// readContext). They count as half a word in a text and three quarters in
+	// a query, where the whole is asked for too.
+	part
+	// single tokens are single letters and digits: variables, list labels,
+	// initials. They score little and do not count towards the length.
+	single
+	// whole tokens repeat a compound's parts as one term (readContext is
+	// "readcontext" beside "read" and "context"). They are scored, but do not
+	// count towards the length and stand in no phrase.
+	whole
+	// stop words neither score nor count, unless a query consists of nothing else.
+	stop
+)
+
+// queryWeight is what a token of a query is worth. These and the numbers in
+// entry.go and score.go were chosen together, on the mean over nine sets of
+// questions (TestQuality).
+var queryWeight = [...]float64{word: 1, part: 0.75, single: 0.25, whole: 0.5, stop: 1}
+
+// token is one term of a text. pos counts from 0; a whole has that of its first part.
+type token struct {
+	term string
+	pos  int
+	kind kind
+}
+
+// Analyze returns the scored terms of s as they are indexed, in order,
+// repetitions included: lower case, accents folded, English stems, compounds
+// both in parts and as a whole, CJK as bigrams and single characters. Stop
+// words are left out.
+func Analyze(s string) []string {
+	a := analyzers.Get().(*analyzer)
+	defer analyzers.Put(a)
+	a.query = false
+	var terms []string
+	for _, t := range a.tokens(s) {
+		if t.kind != stop {
+			terms = append(terms, t.term)
+		}
+	}
+	return terms
+}
+
+// analyzers hold what an analysis reuses: buffers and the word cache.
+var analyzers = sync.Pool{New: func() any { return &analyzer{words: make(map[string]token)} }}
+
+// analyzer turns text into tokens in one pass. It is not safe for concurrent use.
+type analyzer struct {
+	words map[string]token // lower-case word -> its term and kind
+	env   *snowballstem.Env
+	buf   []byte
+	name  []byte   // the compound's parts put together
+	parts []string // the compound's parts, as written
+	query bool     // analyse for asking: see cjk
+	out   []token
+	pos   int
+}
+
+// tokens analyses s. The result is valid until the next call.
+func (a *analyzer) tokens(s string) []token {
+	a.out, a.pos = a.out[:0], 0
+	if !ascii(s) {
+		// Compatibility composition makes full-width and half-width forms,
+		// ligatures and decomposed accents equal to the plain ones.
+		s = norm.NFKC.String(s)
+	}
+	for i := 0; i < len(s); {
+		r, size := decode(s, i)
+		switch {
+		case isCJK(r):
+			i = a.cjk(s, i)
+		case isWord(r):
+			end := compoundEnd(s, i)
+			a.compound(s[i:end], sigil(s, i))
+			i = end
+		default:
+			i += size
+		}
+	}
+	return a.out
+}
+
+// cjk emits the run of ideographs, kana or hangul at s[i:]: every pair of
+// neighbours, because there are no spaces to tell words apart, and in documents
+// every character, so that a query of one character finds it.
+func (a *analyzer) cjk(s string, i int) int {
+	r, size := decode(s, i)
+	next, nextSize := decode(s, i+size)
+	if !isCJK(next) {
+		a.out = append(a.out, token{s[i : i+size], a.pos, word})
+		a.pos++
+		return i + size
+	}
+	for isCJK(r) {
+		if !a.query {
+			a.out = append(a.out, token{s[i : i+size], a.pos, whole})
+		}
+		if isCJK(next) {
+			a.out = append(a.out, token{s[i : i+size+nextSize], a.pos, word})
+			a.pos++
+		}
+		i += size
+		r, size = next, nextSize
+		next, nextSize = decode(s, i+size)
+	}
+	return i
+}
+
+// compound emits a word, or a name made of several: its parts in order and,
+// at the position of the first, the whole. prefix is what makes a flag or a
+// dotted name of it ("--dry-run", ".net"), or empty.
+func (a *analyzer) compound(s, prefix string) {
+	first := a.pos
+	a.parts = splitParts(a.parts[:0], s)
+	inName := len(a.parts) > 1 && (strings.IndexByte(s, '-') < 0 || strings.IndexByte(s, '_') >= 0)
+	for _, p := range a.parts {
+		t := a.word(p)
+		if t.term == "" {
+			continue // a lone accent
+		}
+		t.pos = a.pos
+		if inName && t.kind == word {
+			t.kind = part
+		}
+		a.out = append(a.out, t)
+		a.pos++
+	}
+	if prefix != "" {
+		a.emitWhole(prefix+s, first)
+	}
+	if len(a.parts) < 2 || len(a.parts) > maxParts {
+		return
+	}
+	if !numbered(s) {
+		a.name = a.name[:0]
+		for _, p := range a.parts {
+			a.name = append(a.name, p...)
+		}
+		if t := a.word(string(a.name)); t.term != "" {
+			a.out = append(a.out, token{t.term, first, whole})
+		}
+		return
+	}
+	// Versions and numbers keep their dots, or 1.11 and 11.1 would be one.
+	a.emitWhole(s, first)
+	if (s[0] == 'v' || s[0] == 'V') && len(s) > 1 && isDigit(s[1]) {
+		s = s[1:]
+		a.emitWhole(s, first)
+	}
+	if i := strings.IndexByte(s, '.'); i > 0 && isDigit(s[0]) {
+		if j := strings.IndexByte(s[i+1:], '.'); j > 0 {
+			a.emitWhole(s[:i+1+j], first) // 1.2 of 1.2.3
+		}
+	}
+}
+
+// emitWhole emits s, unstemmed, as a whole.
+func (a *analyzer) emitWhole(s string, pos int) {
+	a.buf = lower(a.buf[:0], s)
+	a.out = append(a.out, token{cut(string(a.buf)), pos, whole})
+}
+
+// word returns the term of one part, from the cache where it is known.
+func (a *analyzer) word(s string) token {
+	a.buf = lower(a.buf[:0], s)
+	if t, ok := a.words[string(a.buf)]; ok {
+		return t
+	}
+	w := fold(string(a.buf))
+	t := token{term: cut(w)}
+	if stopWords[w] {
+		t.kind = stop
+	} else if len(w) == 1 {
+		t.kind = single
+	} else if stemmable(w) {
+		t.term = a.stem(w)
+	}
+	if len(a.words) >= maxCachedWords {
+		clear(a.words)
+	}
+	a.words[string(a.buf)] = t
+	return t
+}
+
+// stem reduces an English word by Porter2 (https://snowballstem.org/algorithms/english/stemmer.html).
+func (a *analyzer) stem(w string) string {
+	if a.env == nil {
+		a.env = snowballstem.NewEnv("")
+	}
+	a.env.SetCurrent(w)
+	english.Stem(a.env)
+	return strings.Clone(a.env.Current())
+}
+
+// splitParts cuts a compound at joiners and where camelCase changes case.
+// Apostrophes vanish: a possessive "'s" with what follows it, others alone.
+func splitParts(parts []string, s string) []string {
+	start := 0
+	flush := func(end int) {
+		if p := strings.Trim(s[start:end], "_-.:'’"); p != "" {
+			parts = append(parts, dropApostrophes(p))
+		}
+		start = end
+	}
+	var prev, prev2 rune
+	for i := 0; i < len(s); {
+		r, size := decode(s, i)
+		switch {
+		case r == '_' || r == '-' || r == '.' || r == ':':
+			flush(i)
+			start = i + size
+		case unicode.IsUpper(r) && (unicode.IsLower(prev) || unicode.IsDigit(prev) && unicode.IsLower(prev2)):
+			flush(i) // read|Context, utf8|Reader
+		case unicode.IsLower(r) && unicode.IsUpper(prev) && unicode.IsUpper(prev2) && !pluralEnd(s[i:]):
+			flush(i - utf8.RuneLen(prev)) // HTTP|Server, but APIs
+		}
+		prev2, prev = prev, r
+		i += size
+	}
+	flush(len(s))
+	return parts
+}
+
+// pluralEnd reports whether s, which follows an acronym, is only its plural s.
+func pluralEnd(s string) bool {
+	if s[0] != 's' {
+		return false
+	}
+	r, _ := decode(s, 1)
+	return !unicode.IsLetter(r)
+}
+
+func dropApostrophes(s string) string {
+	if !strings.ContainsAny(s, "'’") {
+		return s
+	}
+	s = strings.ReplaceAll(s, "’", "'")
+	if base, ok := strings.CutSuffix(strings.ToLower(s), "'s"); ok {
+		s = s[:len(base)]
+	}
+	return strings.ReplaceAll(s, "'", "")
+}
+
+// compoundEnd returns where the compound that begins at s[i] ends: word runes,
+// and joiners with a word rune on both sides.
+func compoundEnd(s string, i int) int {
+	begin := i
+	for i < len(s) {
+		r, size := decode(s, i)
+		if isWord(r) && !isCJK(r) {
+			i += size
+			continue
+		}
+		n := 0 // bytes of a joiner
+		switch {
+		case r == '_':
+			for i+n < len(s) && s[i+n] == '_' {
+				n++
+			}
+		case r == '-' || r == '.' || r == '\'' || r == '’':
+			n = size
+		case r == ':' && i+1 < len(s) && s[i+1] == ':':
+			n = 2
+		case r == '+' && i == begin+1 && i+1 < len(s) && s[i+1] == '+':
+			i += 2 // C++ and C++20
+			continue
+		case r == '#' && i == begin+1:
+			if next, _ := decode(s, i+1); !isWord(next) {
+				return i + 1 // C#
+			}
+		}
+		if n == 0 {
+			return i
+		}
+		next, _ := decode(s, i+n)
+		if !isWord(next) || isCJK(next) {
+			return i
+		}
+		i += n
+	}
+	return i
+}
+
+// sigil returns the "-", "--" or "." that stands before the word at s[i:] and
+// after a space or an opening mark, or "".
+func sigil(s string, i int) string {
+	j := i
+	for j > 0 && i-j < 2 && s[j-1] == '-' {
+		j--
+	}
+	if j == i && i > 0 && s[i-1] == '.' {
+		j--
+	}
+	if j == i || isDigit(s[i]) {
+		return ""
+	}
+	if j > 0 && !strings.ContainsRune(" \t\n\r([{|<`\"'=,/*", rune(s[j-1])) {
+		return ""
+	}
+	return s[j:i]
+}
+
+// numbered reports whether a dot of s has a digit beside it.
+func numbered(s string) bool {
+	for i := 1; i < len(s)-1; i++ {
+		if s[i] == '.' && (isDigit(s[i-1]) || isDigit(s[i+1])) {
+			return true
+		}
+	}
+	return false
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// isWord reports whether r belongs in a word: letters, digits, combining marks.
+func isWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r))
+}
+
+// isCJK reports whether r is of a script that is indexed by bigrams.
+func isCJK(r rune) bool {
+	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) ||
+		r == 'ー' // the long vowel of katakana is of no script
+}
+
+func decode(s string, i int) (rune, int) {
+	if i >= len(s) {
+		return utf8.RuneError, 0
+	}
+	if c := s[i]; c < utf8.RuneSelf {
+		return rune(c), 1
+	}
+	return utf8.DecodeRuneInString(s[i:])
+}
+
+func ascii(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(dst []byte, s string) []byte {
+	for _, r := range s {
+		if r < utf8.RuneSelf {
+			if 'A' <= r && r <= 'Z' {
+				r += 'a' - 'A'
+			}
+			dst = append(dst, byte(r))
+		} else {
+			dst = utf8.AppendRune(dst, unicode.ToLower(r))
+		}
+	}
+	return dst
+}
+
+// unfolded are letters that Unicode does not decompose into a base and a mark.
+var unfolded = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i")
+
+// fold removes accents: naïve and naive are one term.
+func fold(s string) string {
+	if ascii(s) {
+		return s
+	}
+	s = unfolded.Replace(s)
+	var b strings.Builder
+	for _, r := range norm.NFD.String(s) {
+		if r < 0x300 || r > 0x36f { // combining diacritical marks
+			b.WriteRune(r)
+		}
+	}
+	return norm.NFC.String(b.String())
+}
+
+// stemmable reports whether w is plain English letters, long enough to have an ending.
+func stemmable(w string) bool {
+	for i := 0; i < len(w); i++ {
+		if w[i] < 'a' || w[i] > 'z' {
+			return false
+		}
+	}
+	return len(w) > 2 && len(w) <= maxTermBytes
+}
+
+// cut shortens a term to maxTermBytes at a rune's edge.
+func cut(s string) string {
+	if len(s) <= maxTermBytes {
+		return s
+	}
+	n := maxTermBytes
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

@@ -1,0 +1,114 @@
+package keyword
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Dictionary is the terms of a store that can look a term up but not those near
+// it. A term takes its own bytes and one more; the terms that begin with one
+// character are read through for each misspelt word. The zero value is empty.
+// It is safe for concurrent use.
+type Dictionary struct {
+	mu    sync.RWMutex
+	terms map[rune]*strings.Builder // by first character; each term ends with a line feed
+	count int
+}
+
+// Add adds a term that was not added before. What Spellable refuses is left out.
+func (d *Dictionary) Add(term string) {
+	if !Spellable(term) {
+		return
+	}
+	first, _ := utf8.DecodeRuneInString(term)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.terms == nil {
+		d.terms = make(map[rune]*strings.Builder)
+	}
+	list := d.terms[first]
+	if list == nil {
+		list = &strings.Builder{}
+		d.terms[first] = list
+	}
+	list.WriteString(term)
+	list.WriteByte('\n')
+	d.count++
+}
+
+// Len is the number of terms.
+func (d *Dictionary) Len() int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.count
+}
+
+// beginning returns the terms that begin with a character, each ended by a line feed.
+func (d *Dictionary) beginning(first rune) string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if list := d.terms[first]; list != nil {
+		return list.String() // what is added later goes behind it
+	}
+	return ""
+}
+
+// maxSpellings is how many similar terms are looked up for one of a query at
+// most, the nearest and then those that were added first.
+const maxSpellings = 1024
+
+// near returns term itself and the similar ones that were added, and the stop
+// words among those with their rarity.
+func (d *Dictionary) near(term string) ([]spelling, error) {
+	byEdits := [][]spelling{{{weighted: weighted{term: term}}}, nil, nil}
+	a, err := newAutomaton(term)
+	if a == nil || err != nil {
+		return byEdits[0], err
+	}
+	first, _ := utf8.DecodeRuneInString(term)
+	for t := range strings.SplitSeq(d.beginning(first), "\n") {
+		if edits, ok := a.match(t); ok {
+			byEdits[edits] = append(byEdits[edits], spelling{weighted: weighted{term: t}, edits: edits})
+		}
+	}
+	near := slices.Concat(byEdits...)
+	return append(near[:min(len(near), 1+maxSpellings)], a.stops()...), nil
+}
+
+// Near puts the terms that are meant in the place of each term, as a fuzzy search
+// of Index does. idfs returns the inverse document frequencies of those terms
+// that the store holds, by which it multiplies weights.
+func (q Question) Near(d *Dictionary, idfs func(terms []string) (map[string]float64, error)) (Question, error) {
+	similar := make([][]spelling, len(q.query.words))
+	all := make(map[string]bool)
+	for i, w := range q.query.words {
+		var err error
+		if similar[i], err = d.near(w.term); err != nil {
+			return q, err
+		}
+		for _, s := range similar[i] {
+			if s.idf == 0 {
+				all[s.term] = true
+			}
+		}
+	}
+	held, err := idfs(slices.Sorted(maps.Keys(all)))
+	if err != nil {
+		return q, err
+	}
+	for i := range similar {
+		for j, s := range similar[i] {
+			similar[i][j].idf = max(s.idf, held[s.term])
+		}
+		similar[i] = slices.DeleteFunc(similar[i], func(s spelling) bool { return s.idf <= 0 })
+	}
+	out := q.query
+	out.words = nil
+	for _, s := range meant(q.query.words, similar) {
+		out.words = append(out.words, asked{s.term, s.weight / s.idf})
+	}
+	return Question{out}, nil
+}

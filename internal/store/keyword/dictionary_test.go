@@ -1,0 +1,228 @@
+package keyword
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unicode/utf8"
+
+	"cairn/internal/store"
+)
+
+// misspellings are words of few letters, so that many are near each other.
+func misspellings(r *rand.Rand, n int) []string {
+	letters := []rune("aeéßt-")
+	all := map[string]bool{}
+	for len(all) < n {
+		w := make([]rune, 2+r.IntN(7))
+		for i := range w {
+			w[i] = letters[r.IntN(len(letters))]
+		}
+		all[string(w)] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// edits is the number of insertions, deletions, substitutions and transpositions
+// of neighbours between two words, by the table of Damerau and Levenshtein in
+// which no letter is changed twice.
+func edits(a, b []rune) int {
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		for j := range d[i] {
+			switch {
+			case i == 0 || j == 0:
+				d[i][j] = i + j
+			default:
+				same := 1
+				if a[i-1] == b[j-1] {
+					same = 0
+				}
+				d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+same)
+				if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+					d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+				}
+			}
+		}
+	}
+	return d[len(a)][len(b)]
+}
+
+// TestDictionaryNear compares with every word there is.
+func TestDictionaryNear(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	words := misspellings(r, 3000)
+	var d Dictionary
+	for _, w := range words {
+		d.Add(w)
+	}
+	found := 0
+	for _, term := range append(misspellings(r, 80), words[:20]...) {
+		want := map[string]int{}
+		n, first := utf8.RuneCountInString(term), []rune(term)[0]
+		for _, w := range words {
+			limit := 2
+			if n <= 5 {
+				limit = 1
+			}
+			if e := edits([]rune(term), []rune(w)); n >= 3 && e > 0 && e <= limit && []rune(w)[0] == first {
+				want[w] = e
+			}
+		}
+		near, err := d.near(term)
+		if err != nil || near[0].term != term || near[0].edits != 0 {
+			t.Fatalf("near %q: %v, %v, want the term itself first", term, near, err)
+		}
+		got := map[string]int{}
+		for _, s := range near[1:] {
+			if !stopWords[s.term] {
+				got[s.term] = s.edits
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("near %q: %v, want %v", term, got, want)
+		}
+		found += len(got)
+	}
+	if found < 500 {
+		t.Errorf("%d words are near others, too few to tell", found)
+	}
+}
+
+func TestDictionaryHoldsWhatCanBeMeant(t *testing.T) {
+	var d Dictionary
+	for _, term := range []string{"their", "x", "京", "京都", "ok", "über", "--dry-run"} {
+		d.Add(term)
+	}
+	if d.Len() != 3 {
+		t.Errorf("%d terms, want ok, über and --dry-run", d.Len())
+	}
+	if near, err := d.near("thier"); err != nil || len(near) != 2 || near[1].term != "their" || near[1].idf != stopIDF {
+		t.Errorf("near thier: %v, %v, want their with the rarity of a stop word", near, err)
+	}
+}
+
+// TestDictionaryBoundsWhatIsLookedUp has more similar terms than are looked up.
+func TestDictionaryBoundsWhatIsLookedUp(t *testing.T) {
+	var d Dictionary
+	for i := range 2 * maxSpellings {
+		d.Add("tokens-" + string(rune('A'+i)))
+	}
+	d.Add("tokens-")
+	near, err := d.near("tokens")
+	if err != nil || len(near) != 1+maxSpellings {
+		t.Fatalf("%d similar terms, %v, want %d", len(near)-1, err, maxSpellings)
+	}
+	if near[1].term != "tokens-" || near[2].term != "tokens-A" {
+		t.Errorf("%q and %q come first, want the nearest and then what was added first", near[1].term, near[2].term)
+	}
+}
+
+// TestMeant is the rule by hand: of three chunks one holds "tokens" and two
+// "token", which is one edit from what was typed as well.
+func TestMeant(t *testing.T) {
+	near := func(term string, edits int, freq uint64) spelling {
+		return spelling{weighted{term: term, freq: freq}, edits, idf(3, freq)}
+	}
+	got := meant([]asked{{"tokne", 1}, {"tokan", 0.5}, {"too", 1}}, [][]spelling{
+		{near("rare", 2, 1), near("token", 1, 2)}, {near("token", 1, 2), near("tokan", 0, 1)},
+		{near("toe", 1, 1), {weighted{term: "to"}, 1, stopIDF}, near("too", 0, 1)},
+	})
+	common := math.Log(1 + 1.5/2.5)
+	want := map[string]float64{"token": common / 2, "rare": common / 3, "tokan": 0.5 * common, "toe": 0.3 / 2, "too": 0.3}
+	for _, s := range got {
+		if math.Abs(s.weight-want[s.term]) > 1e-12 {
+			t.Errorf("%s weighs %v, want %v", s.term, s.weight, want[s.term])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d terms, want %d", len(got), len(want))
+	}
+}
+
+// TestNearAsOnDisk gives a dictionary the terms of an index with their rarities:
+// both expand a query alike, also where postings have gone.
+func TestNearAsOnDisk(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	words := misspellings(r, 2000)
+	var d Dictionary
+	var entries []store.TextEntry
+	for i, w := range words {
+		entries = append(entries, entry(fmt.Sprint("a", i), w), entry(fmt.Sprint("b", i), words[r.IntN(100)]))
+	}
+	x := memory(t, entries...)
+	freqs := map[string]uint64{}
+	for i, e := range entries {
+		terms, _ := Terms(e)
+		for _, term := range slices.Sorted(maps.Keys(terms)) {
+			if _, known := freqs[term]; !known {
+				d.Add(term)
+			}
+			freqs[term]++
+		}
+		if i%5 == 0 {
+			if err := x.Update(ctx, nil, []string{e.Chunk}); err != nil {
+				t.Fatal(err)
+			}
+			for term := range terms {
+				freqs[term]--
+			}
+		}
+	}
+	docs, err := x.Count()
+	if err != nil {
+		t.Fatal(err)
+	}
+	idfs := func(terms []string) (map[string]float64, error) {
+		held := map[string]float64{}
+		for _, term := range terms {
+			if freqs[term] > 0 {
+				held[term] = idf(uint64(docs), freqs[term])
+			}
+		}
+		return held, nil
+	}
+	expanded := 0
+	for range 300 {
+		query := words[r.IntN(len(words))] + " " + misspellings(r, 1)[0] + " tawit"
+		q, err := Ask(query).Near(&d, idfs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := q.Terms()
+		for term, count := range got {
+			got[term] = math.Round(count * idf(uint64(docs), freqs[term]) * 1e9)
+		}
+		snap, err := x.snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		on, err := addSimilar(snap, parse(query).words, uint64(docs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]float64{}
+		for _, w := range on {
+			want[w.term] = math.Round(w.weight * 1e9)
+		}
+		if !maps.Equal(got, want) {
+			t.Fatalf("%q: %v, on disk %v", query, got, want)
+		}
+		expanded += len(got)
+		snap.Close()
+	}
+	if expanded < 1000 {
+		t.Errorf("%d terms in place of 900, too few to tell", expanded)
+	}
+}
+
+func TestNearNobodyAnswers(t *testing.T) {
+	want := fmt.Errorf("the store is away")
+	if _, err := Ask("tokne").Near(&Dictionary{}, func([]string) (map[string]float64, error) { return nil, want }); err != want {
+		t.Errorf("Near: %v, want %v", err, want)
+	}
+}

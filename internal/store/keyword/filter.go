@@ -1,0 +1,91 @@
+package keyword
+
+import (
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+
+	"cairn/internal/store"
+)
+
+// filtered returns the live chunks of a segment that pass f, which is not zero.
+func filtered(s *scorch.SegmentSnapshot, f store.Filter) (*roaring.Bitmap, error) {
+	var all *roaring.Bitmap
+	and := func(bm *roaring.Bitmap) {
+		if all == nil {
+			all = bm
+		} else {
+			all = roaring.And(all, bm)
+		}
+	}
+	for _, c := range []struct {
+		field string
+		any   []string
+	}{
+		{tagField, f.Tags},
+		{priorityField, nonEmpty(f.Priority)},
+		{assigneeField, nonEmpty(f.Assignee)},
+	} {
+		if len(c.any) == 0 {
+			continue
+		}
+		union := roaring.New()
+		for _, label := range foldAll(c.any...) {
+			list, err := postings(s, c.field, label)
+			if err != nil {
+				return nil, err
+			}
+			union.Or(bitmap(list))
+		}
+		and(union)
+	}
+	if f.PathPrefix != "" {
+		below, err := underPath(s, f.PathPrefix)
+		if err != nil {
+			return nil, err
+		}
+		and(below)
+	}
+	return all, nil
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// underPath returns the live chunks whose path begins with prefix. Folders are
+// terms too, so of a tree only the level at which prefix ends is visited.
+func underPath(s *scorch.SegmentSnapshot, prefix string) (*roaring.Bitmap, error) {
+	dict, err := s.Segment().Dictionary(pathField)
+	if err != nil {
+		return nil, err
+	}
+	union := roaring.New()
+	for start := prefix; start != ""; {
+		it := dict.AutomatonIterator(nil, []byte(start), nil)
+		start = ""
+		for {
+			e, err := it.Next()
+			if err != nil {
+				return nil, err
+			}
+			if e == nil || !strings.HasPrefix(e.Term, prefix) {
+				break
+			}
+			list, err := dict.PostingsList([]byte(e.Term), s.Deleted(), nil)
+			if err != nil {
+				return nil, err
+			}
+			union.Or(bitmap(list))
+			if folder, ok := strings.CutSuffix(e.Term, "/"); ok {
+				start = folder + string(rune('/'+1)) // after all that is in the folder
+				break
+			}
+		}
+	}
+	return union, nil
+}

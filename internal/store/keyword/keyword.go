@@ -1,0 +1,242 @@
+// Package keyword is the keyword index: chunks analysed for documentation and
+// code, kept in Bleve's scorch segments and scored by BM25 with headings
+// weighted inside the one score. It implements store.Keyword. It stores no text.
+//
+// Scorch is Bleve's storage engine: segments, dictionaries, postings, merging
+// and crash safety are its work. The scoring is not Bleve's, because version
+// 2.6.1's "bm25" takes the square root of frequencies, multiplies by the
+// inverse document frequency twice and takes for the average length the number
+// of distinct terms over the number of documents; see score.go.
+package keyword
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	index "github.com/blevesearch/bleve_index_api"
+)
+
+// format names the analysis and the layout. It changes whenever an index
+// written before would answer differently from one written now.
+//
+//	1: first
+const format = "1"
+
+// stateKey is where scorch keeps, and stateFile where the folder keeps, "FORMAT
+// GENERATION". Each update raises the generation, in scorch first. Scorch takes
+// a state that it cannot read for none and goes back to an older one, or
+// starts empty; a file that is ahead of it gives that away.
+var stateKey = []byte("cairn.text.state")
+
+const stateFile = "state"
+
+// lockTimeout is how long Open waits for another process to let go of the folder.
+const lockTimeout = "1s"
+
+// Errors that Open returns, wrapped with the folder's name.
+var (
+	// ErrLocked means that another process writes to the index.
+	ErrLocked = errors.New("another process holds the keyword index")
+	// ErrCorrupt means that the folder cannot be read as an index. The index
+	// is derived: remove the folder and rebuild it.
+	ErrCorrupt = errors.New("keyword index is damaged")
+	// ErrFormat means that the folder was written by a version of cairn whose
+	// terms or layout differ. Remove the folder and rebuild it.
+	ErrFormat = errors.New("keyword index has another format")
+	// ErrClosed means that the index was used after Close.
+	ErrClosed = errors.New("keyword index is closed")
+)
+
+// Options configure Open. Nil means the defaults.
+type Options struct {
+	// ReadOnly opens an existing index for searching alone. Several processes
+	// may do so at once, while none writes.
+	ReadOnly bool
+}
+
+// Index is a keyword index. It is safe for concurrent use: one Update at a time
+// (others wait), searches beside it.
+type Index struct {
+	dir      string // empty: in memory
+	readOnly bool
+	scorch   *scorch.Scorch
+	queue    *index.AnalysisQueue
+
+	write      sync.Mutex // held by Update and Optimize
+	generation uint64     // guarded by write
+
+	open sync.RWMutex // held for reading while scorch is in use
+	done bool         // closed; guarded by open
+
+	lengths lengthCache
+	decoded decodedCache
+}
+
+// Open opens the index in folder dir, and creates it unless o.ReadOnly. The
+// error wraps ErrLocked, ErrCorrupt or ErrFormat where that is the reason, and
+// fs.ErrNotExist when there is nothing to open read-only.
+func Open(dir string, o *Options) (*Index, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	if o.ReadOnly {
+		// Scorch would create what is missing.
+		if _, err := os.Stat(filepath.Join(dir, "root.bolt")); err != nil {
+			return nil, fmt.Errorf("opening keyword index %s: %w", dir, err)
+		}
+	}
+	x, err := open(dir, o.ReadOnly)
+	if err != nil {
+		return nil, fmt.Errorf("opening keyword index %s: %w", dir, err)
+	}
+	if err := x.checkState(); err != nil {
+		x.Close()
+		return nil, fmt.Errorf("opening keyword index %s: %w", dir, err)
+	}
+	return x, nil
+}
+
+// Memory returns an empty index without a folder, for tests.
+func Memory() (*Index, error) {
+	return open("", false)
+}
+
+// open starts scorch. What goes wrong while it reads the folder is damage,
+// except for the lock; its decoders may panic on damaged bytes.
+func open(dir string, readOnly bool) (x *Index, err error) {
+	queue := index.NewAnalysisQueue(runtime.GOMAXPROCS(0))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrCorrupt, r)
+		}
+		if err != nil {
+			queue.Close()
+		}
+	}()
+	config := map[string]any{
+		"path":         dir,
+		"read_only":    readOnly,
+		"bolt_timeout": lockTimeout,
+		// Few segments answer faster: a query looks up its terms in each.
+		"scorchMergePlanOptions": map[string]any{
+			"MaxSegmentsPerTier":   4,
+			"SegmentsPerMergeTask": 8,
+		},
+	}
+	idx, err := scorch.NewScorch(scorch.Name, config, queue)
+	if err != nil {
+		return nil, err // unreachable: the configuration above is valid
+	}
+	if err := idx.Open(); err != nil {
+		switch {
+		case err.Error() == "timeout": // bbolt's ErrTimeout; bbolt itself is the documents' store
+			return nil, ErrLocked
+		case errors.Is(err, fs.ErrPermission):
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	return &Index{dir: dir, readOnly: readOnly, scorch: idx.(*scorch.Scorch), queue: queue}, nil
+}
+
+// checkState compares format and generation, and writes them into a new index.
+func (x *Index) checkState() error {
+	snap, err := x.snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	inside, err := snap.GetInternal(stateKey)
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	beside, err := os.ReadFile(filepath.Join(x.dir, stateFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(inside) == 0 && len(beside) == 0 { // new, or its first Open was cut short
+		if x.readOnly {
+			return nil
+		}
+		if err := x.scorch.SetInternal(stateKey, x.state()); err != nil {
+			return err
+		}
+		return x.writeState()
+	}
+
+	var got string
+	var ahead uint64
+	if len(inside) > 0 {
+		if _, err := fmt.Sscan(string(inside), &got, &x.generation); err != nil {
+			return fmt.Errorf("%w: state %q", ErrCorrupt, inside)
+		}
+		if got != format {
+			return fmt.Errorf("%w: %q, want %q", ErrFormat, got, format)
+		}
+	}
+	if len(beside) == 0 {
+		return nil // cut short while it was written; the next update repeats it
+	}
+	if _, err := fmt.Sscan(string(beside), &got, &ahead); err != nil || ahead > x.generation || len(inside) == 0 {
+		return fmt.Errorf("%w: at %q, want %q", ErrCorrupt, inside, beside)
+	}
+	return nil
+}
+
+func (x *Index) state() []byte { return fmt.Appendf(nil, "%s %d", format, x.generation) }
+
+// writeState notes in the folder what scorch has made durable.
+func (x *Index) writeState() error {
+	if x.dir == "" {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(x.dir, stateFile), x.state(), 0o600)
+}
+
+// Close waits for running calls, stops merging and releases the folder. A
+// second Close does nothing.
+func (x *Index) Close() error {
+	x.open.Lock()
+	defer x.open.Unlock()
+	if x.done {
+		return nil
+	}
+	x.done = true
+	err := x.scorch.Close()
+	x.queue.Close()
+	if err != nil {
+		return fmt.Errorf("closing keyword index %s: %w", x.dir, err)
+	}
+	return nil
+}
+
+// Count is the number of chunks held.
+func (x *Index) Count() (int, error) {
+	x.open.RLock()
+	defer x.open.RUnlock()
+	snap, err := x.snapshot()
+	if err != nil {
+		return 0, err
+	}
+	defer snap.Close()
+	n, err := snap.DocCount()
+	return int(n), err
+}
+
+// snapshot returns the current state; the caller holds x.open and closes it.
+func (x *Index) snapshot() (*scorch.IndexSnapshot, error) {
+	if x.done {
+		return nil, ErrClosed
+	}
+	r, err := x.scorch.Reader()
+	if err != nil {
+		return nil, err
+	}
+	return r.(*scorch.IndexSnapshot), nil
+}

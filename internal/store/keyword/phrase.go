@@ -1,0 +1,70 @@
+package keyword
+
+import (
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+)
+
+// holding returns the live chunks of a segment that hold the phrase: its words
+// in order, as far apart as in the phrase. Stop words have no positions: between
+// words any one of them will do, and of a phrase that is nothing else all must
+// be there.
+func holding(s *scorch.SegmentSnapshot, p phrase) (*roaring.Bitmap, error) {
+	var all *roaring.Bitmap
+	lists := make([]segment.PostingsList, len(p))
+	for i, t := range p {
+		list, err := postings(s, textField, t.term)
+		if err != nil {
+			return nil, err
+		}
+		lists[i] = list
+		if all == nil {
+			all = bitmap(list)
+		} else {
+			all = roaring.And(all, bitmap(list))
+		}
+	}
+	if len(p) == 1 || all.IsEmpty() || p[0].kind == stop {
+		return all, nil
+	}
+
+	iters := make([]segment.PostingsIterator, len(p))
+	for i, list := range lists {
+		iters[i] = list.Iterator(true, true, true, nil)
+		restrict(iters[i], all)
+	}
+	matches := roaring.New()
+	for n := all.GetCardinality(); n > 0; n-- {
+		var doc uint64
+		var starts []uint64 // where the phrase may begin
+		for i, it := range iters {
+			posting, err := it.Next()
+			if err != nil {
+				return nil, err
+			}
+			if posting == nil {
+				return matches, nil // unreachable: every list holds all of all
+			}
+			doc = posting.Number()
+			offset := uint64(p[i].pos - p[0].pos)
+			if i == 0 {
+				for _, l := range posting.Locations() {
+					starts = append(starts, l.Pos())
+				}
+				continue
+			}
+			starts = slices.DeleteFunc(starts, func(start uint64) bool {
+				return !slices.ContainsFunc(posting.Locations(), func(l segment.Location) bool {
+					return l.Pos() == start+offset
+				})
+			})
+		}
+		if len(starts) > 0 {
+			matches.Add(uint32(doc))
+		}
+	}
+	return matches, nil
+}

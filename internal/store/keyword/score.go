@@ -1,0 +1,269 @@
+package keyword
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+)
+
+// BM25 as Robertson and Zaragoza, "The Probabilistic Relevance Framework"
+// (2009), without the constant factor k1+1:
+//
+//	score = sum over terms t of n(t) * idf(t) * f / (f + k1*(1-b+b*len/avg))
+//	idf(t) = ln(1 + (N-df+0.5)/(df+0.5))
+//
+// with n(t) the term's weighted count in the query, f its weighted frequency in the
+// chunk, len the chunk's words and avg their average.
+const (
+	k1 = 1.5
+	b  = 0.60
+)
+
+func idf(docs, docFreq uint64) float64 {
+	return math.Log1p((float64(docs) - float64(docFreq) + 0.5) / (float64(docFreq) + 0.5))
+}
+
+// weighted is a term of a query with what it can add to a score at most.
+type weighted struct {
+	term   string
+	weight float64
+	freq   uint64                 // chunks that hold the term
+	lists  []segment.PostingsList // by segment
+}
+
+// found is a chunk by its place in a snapshot.
+type found struct {
+	seg   int
+	doc   uint32
+	score float32
+}
+
+// scorer adds up scores, segment by segment and term by term, rarest first,
+// and keeps every chunk that can be among the best k, ties included.
+type scorer struct {
+	k     int
+	terms []weighted
+	avg   float64 // words a chunk
+	rest  []float32
+	// decoded returns a long list of a segment in the open.
+	decoded func(seg int, term string, list segment.PostingsList) (*decodedList, error)
+
+	floor float32 // score of the k-th best so far
+	best  []found
+	*scratch
+}
+
+// scratch is what a search needs and the next can use again.
+type scratch struct {
+	scores  []float32 // by chunk of the segment; zero between segments
+	touched []uint32  // chunks with a score
+	heap    []float32
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// slack is added to bounds so that rounding never drops a chunk: float32 has
+// 24 bits, and a score sums some tens of terms.
+const slack = 1 + 1e-5
+
+func newScorer(terms []weighted, avg float64, k int, decoded func(int, string, segment.PostingsList) (*decodedList, error)) *scorer {
+	// The order is the same in every segment, so that equal chunks get equal sums.
+	slices.SortFunc(terms, func(a, b weighted) int {
+		if a.freq != b.freq {
+			if a.freq < b.freq {
+				return -1
+			}
+			return 1
+		}
+		if a.term < b.term {
+			return -1
+		}
+		return 1
+	})
+	s := &scorer{scratch: scratches.Get().(*scratch), k: k, terms: terms, avg: avg, decoded: decoded, rest: make([]float32, len(terms)+1)}
+	for i := len(terms) - 1; i >= 0; i-- {
+		s.rest[i] = s.rest[i+1] + float32(terms[i].weight)
+	}
+	return s
+}
+
+// release gives the scratch back. It is for scorers whose segments all went
+// well: others leave scores behind.
+func (s *scorer) release() { scratches.Put(s.scratch) }
+
+// segment scores the chunks of segment seg that are in allowed (nil: all).
+// lengths are the chunks' words.
+func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) error {
+	if s.rest[0]*slack < s.floor {
+		return nil
+	}
+	if cap(s.scores) < len(lengths) {
+		s.scores = make([]float32, len(lengths))
+	}
+	s.scores = s.scores[:len(lengths)]
+	s.touched = s.touched[:0]
+	base, slope := float32(k1*(1-b)), float32(k1*b/s.avg)
+
+	var open []uint64 // allowed as bits; nil means all
+	if allowed != nil {
+		open = allowed.ToDense()
+	}
+	pruned := false // only chunks with a score can be among the best
+	for i, t := range s.terms {
+		list := t.lists[seg]
+		if list == nil {
+			continue
+		}
+		n := int(list.Count())
+		if i > 0 && n > 256 && n > len(s.touched)/2 {
+			// A long list: is there a chunk without an earlier term, or with
+			// few of them, that it and what follows could still lift to the best?
+			s.floor = max(s.floor, s.kth())
+			if s.rest[i]*slack < s.floor {
+				s.prune(s.rest[i])
+				if len(s.touched) == 0 {
+					break
+				}
+				pruned = true
+			}
+		}
+		w := float32(t.weight)
+		if n >= minDecoded {
+			d, err := s.decoded(seg, t.term, list)
+			if err != nil {
+				return err
+			}
+			for j, doc := range d.docs {
+				if s.scores[doc] == 0 {
+					if pruned || open != nil && !admits(open, doc) {
+						continue
+					}
+					s.touched = append(s.touched, doc)
+				}
+				f := float32(d.freqs[j]) / bodyFreq
+				s.scores[doc] += w * f / (f + base + slope*float32(lengths[doc]))
+			}
+			continue
+		}
+		it := list.Iterator(true, true, false, nil)
+		for {
+			p, err := it.Next()
+			if err != nil {
+				return err
+			}
+			if p == nil {
+				break
+			}
+			doc := uint32(p.Number())
+			if s.scores[doc] == 0 {
+				if pruned || open != nil && !admits(open, doc) {
+					continue
+				}
+				s.touched = append(s.touched, doc)
+			}
+			f := float32(p.Frequency()) / bodyFreq
+			s.scores[doc] += w * f / (f + base + slope*float32(lengths[doc]))
+		}
+	}
+
+	s.floor = max(s.floor, s.kth())
+	for _, d := range s.touched {
+		if s.scores[d] >= s.floor {
+			s.best = append(s.best, found{seg, d, s.scores[d]})
+		}
+		s.scores[d] = 0
+	}
+	s.trim()
+	return nil
+}
+
+// admits reports whether doc's bit is set; bits may end before it.
+func admits(bits []uint64, doc uint32) bool {
+	i := int(doc >> 6)
+	return i < len(bits) && bits[i]>>(doc&63)&1 == 1
+}
+
+// prune forgets the chunks that cannot reach the floor by gaining rest.
+func (s *scorer) prune(rest float32) {
+	kept := s.touched[:0]
+	for _, d := range s.touched {
+		if (s.scores[d]+rest)*slack >= s.floor {
+			kept = append(kept, d)
+		} else {
+			s.scores[d] = 0
+		}
+	}
+	s.touched = kept
+}
+
+// kth returns the k-th best score of the segment so far, 0 if there are fewer.
+func (s *scorer) kth() float32 {
+	if len(s.touched) < s.k {
+		return 0
+	}
+	h := s.heap[:0]
+	for _, d := range s.touched {
+		v := s.scores[d]
+		if len(h) < s.k {
+			h = append(h, v)
+			up(h)
+		} else if v > h[0] {
+			h[0] = v
+			down(h)
+		}
+	}
+	s.heap = h
+	return h[0]
+}
+
+// trim drops from best what is below the k-th, when it has grown.
+func (s *scorer) trim() {
+	if len(s.best) < s.k {
+		return
+	}
+	h := s.heap[:0]
+	for _, f := range s.best {
+		if len(h) < s.k {
+			h = append(h, f.score)
+			up(h)
+		} else if f.score > h[0] {
+			h[0] = f.score
+			down(h)
+		}
+	}
+	s.heap = h
+	s.floor = max(s.floor, h[0])
+	s.best = slices.DeleteFunc(s.best, func(f found) bool { return f.score < s.floor })
+}
+
+// up and down keep h a heap with its least score first.
+func up(h []float32) {
+	for i := len(h) - 1; i > 0; {
+		p := (i - 1) / 2
+		if h[p] <= h[i] {
+			return
+		}
+		h[p], h[i] = h[i], h[p]
+		i = p
+	}
+}
+
+func down(h []float32) {
+	for i := 0; ; {
+		c := 2*i + 1
+		if c >= len(h) {
+			return
+		}
+		if c+1 < len(h) && h[c+1] < h[c] {
+			c++
+		}
+		if h[i] <= h[c] {
+			return
+		}
+		h[i], h[c] = h[c], h[i]
+		i = c
+	}
+}

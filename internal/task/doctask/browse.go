@@ -1,0 +1,332 @@
+package doctask
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"cairn/internal/markdown"
+	"cairn/internal/walk"
+)
+
+// BrowseRequest is what browse_documents takes.
+type BrowseRequest struct {
+	Path           string `json:"path,omitempty"` // folder or document; default "/"
+	Query          string `json:"query,omitempty"`
+	IncludeRelated bool   `json:"include_related,omitempty"`
+	LinkDepth      *int   `json:"link_depth,omitempty"` // 1 to 6, default 2
+	Limit          *int   `json:"limit,omitempty"`      // 1 to 50, default 10
+}
+
+// BrowseAnswer is what browse_documents returns.
+type BrowseAnswer struct {
+	Path      string         `json:"path"`
+	Folders   []FolderLine   `json:"folders"`
+	Documents []DocumentLine `json:"documents"`
+	Total     int            `json:"total"` // documents there are
+	Truncated bool           `json:"truncated"`
+	Related   []RelatedLine  `json:"related,omitempty"`
+}
+
+// FolderLine is a folder with the number of documents below it.
+type FolderLine struct {
+	Path      string `json:"path"`
+	Documents int    `json:"documents"`
+}
+
+// DocumentLine is one document. Matches and Snippet belong to a query, Sections to a
+// path that is a document.
+type DocumentLine struct {
+	Path      string         `json:"path"`
+	Title     string         `json:"title"`
+	Slug      string         `json:"slug"`
+	Namespace string         `json:"namespace"`
+	Tasks     map[string]int `json:"tasks,omitempty"` // by status, when it has a tasks section
+	Section   string         `json:"section,omitempty"`
+	Snippet   string         `json:"snippet,omitempty"`
+	Sections  []outline      `json:"sections,omitempty"`
+}
+
+// RelatedLine is a document that one of the answer leads to.
+type RelatedLine struct {
+	Path  string `json:"path"`
+	Title string `json:"title"`
+	From  string `json:"from"`
+	Depth int    `json:"depth"` // links from the answer, from 1
+}
+
+// between reads an optional number.
+func between(name string, v *int, low, high, otherwise int) (int, error) {
+	if v == nil {
+		return otherwise, nil
+	}
+	if *v < low || *v > high {
+		return 0, refuse(InvalidParameter, evidence{"parameter": name, "value": *v, "min": low, "max": high}, "Parameter %s is %d, want %d to %d", name, *v, low, high)
+	}
+	return *v, nil
+}
+
+// file is a document or folder of a listing.
+type file struct {
+	path string
+	dir  bool
+}
+
+// folder lists the documents below a folder, which ends in a slash or is empty,
+// at any depth, by path.
+func (d *Docs) folder(prefix string) ([]file, error) {
+	return d.list(context.Background(), prefix)
+}
+
+func (d *Docs) list(ctx context.Context, prefix string) ([]file, error) {
+	var files []file
+	err := d.files.Walk(ctx, d.o.Walk, func(e walk.Entry) error {
+		if e.Reason == walk.None && !e.Dir && strings.HasSuffix(e.Path, ".md") && strings.HasPrefix(e.Path, prefix) {
+			files = append(files, file{path: e.Path})
+		}
+		return nil
+	})
+	return files, err
+}
+
+// parseFolder turns "/docs" into "docs/", and "/" into "".
+func parseFolder(folder, code string) (string, error) {
+	trimmed := strings.Trim(folder, "/")
+	if trimmed == "" {
+		return "", nil
+	}
+	clean, err := walk.Clean(trimmed)
+	if err != nil || clean != trimmed || strings.ContainsAny(folder, `\%`) || hidden(clean+"/x") {
+		return "", refuse(code, evidence{"path": clip(folder)}, "Not a folder of the workspace: %s", clip(folder))
+	}
+	return clean + "/", nil
+}
+
+// Browse answers browse_documents: what a folder holds, or a document's
+// outline, or with a query the documents below that match it best.
+func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, error) {
+	limit, err := between("limit", r.Limit, 1, 50, 10)
+	if err != nil {
+		return nil, err
+	}
+	depth, err := between("link_depth", r.LinkDepth, 1, 6, 2)
+	if err != nil {
+		return nil, err
+	}
+	a := &BrowseAnswer{Path: "/", Folders: []FolderLine{}, Documents: []DocumentLine{}}
+	if strings.HasSuffix(r.Path, ".md") {
+		doc, err := d.open(r.Path)
+		if err != nil {
+			return nil, err
+		}
+		line := d.lineOf(doc)
+		line.Sections = outlineOf(doc.md)
+		a.Path, a.Total, a.Documents = doc.address(), 1, append(a.Documents, line)
+	} else {
+		prefix, err := parseFolder(r.Path, InvalidAddress)
+		if err != nil {
+			return nil, err
+		}
+		a.Path = "/" + strings.TrimSuffix(prefix, "/")
+		all, err := d.list(ctx, prefix)
+		if err != nil {
+			return nil, fileError(a.Path, err)
+		}
+		if query := strings.TrimSpace(r.Query); query != "" {
+			err = d.browseQuery(ctx, a, prefix, query, all, limit)
+		} else {
+			d.browseFolder(a, prefix, all, limit)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if r.IncludeRelated {
+		a.Related = d.related(a.Documents, depth)
+	}
+	return a, ctx.Err()
+}
+
+func (d *Docs) browseFolder(a *BrowseAnswer, prefix string, all []file, limit int) {
+	for _, f := range all {
+		name := f.path[len(prefix):]
+		if at := strings.IndexByte(name, '/'); at >= 0 {
+			folder := "/" + prefix + name[:at]
+			if n := len(a.Folders); n == 0 || a.Folders[n-1].Path != folder {
+				a.Folders = append(a.Folders, FolderLine{Path: folder})
+			}
+			a.Folders[len(a.Folders)-1].Documents++
+			continue
+		}
+		a.Total++
+		if len(a.Documents) == limit {
+			a.Truncated = true
+			continue
+		}
+		if doc, err := d.load(f.path); err == nil {
+			a.Documents = append(a.Documents, d.lineOf(doc))
+		}
+	}
+}
+
+func (d *Docs) browseQuery(ctx context.Context, a *BrowseAnswer, prefix, query string, all []file, limit int) error {
+	if d.o.Searcher != nil {
+		paths, err := d.o.Searcher.Documents(ctx, query, prefix, limit)
+		if err != nil && ctx.Err() != nil {
+			return err
+		}
+		for _, p := range paths {
+			if doc, err := d.load(p); err == nil {
+				line := d.lineOf(doc)
+				_, line.Section, line.Snippet = matchDocument(doc, query)
+				a.Documents = append(a.Documents, line)
+			}
+		}
+		if a.Total = len(a.Documents); a.Total > 0 {
+			return nil
+		}
+		// No index, or none that knows part of a word.
+	}
+	type scored struct {
+		line  DocumentLine
+		score float64
+	}
+	var hits []scored
+	for _, f := range all {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		doc, err := d.load(f.path)
+		if err != nil {
+			continue
+		}
+		score, section, snippet := matchDocument(doc, query)
+		if score == 0 {
+			continue
+		}
+		line := d.lineOf(doc)
+		line.Section, line.Snippet = section, snippet
+		hits = append(hits, scored{line, score})
+	}
+	slices.SortStableFunc(hits, func(x, y scored) int { return cmp.Compare(y.score, x.score) })
+	a.Total, a.Truncated = len(hits), len(hits) > limit
+	for _, h := range hits[:min(len(hits), limit)] {
+		a.Documents = append(a.Documents, h.line)
+	}
+	return nil
+}
+
+// maxSnippet in bytes.
+const maxSnippet = 200
+
+// matchDocument scores a document by the best place that holds the query,
+// without regard to case: the title 20, a heading 1.5·(7−level), text 1.2 down
+// to level 3, else 1.
+func matchDocument(doc *document, query string) (score float64, section, snippet string) {
+	query = strings.ToLower(query)
+	if strings.Contains(strings.ToLower(doc.md.Title), query) {
+		score = 20
+	}
+	for _, s := range doc.md.Sections {
+		if v := 1.5 * float64(7-s.Level); s.Level > 0 && v > score && strings.Contains(strings.ToLower(s.Heading), query) {
+			score, section = v, s.Anchor
+		}
+	}
+	for _, s := range doc.md.Sections {
+		text := string(doc.src[s.Start:s.OwnEnd])
+		at := strings.Index(strings.ToLower(text), query)
+		if at < 0 {
+			continue
+		}
+		v := 1.0
+		if s.Level <= 3 {
+			v = 1.2
+		}
+		if score < v {
+			score, section = v, s.Anchor
+		}
+		from := min(max(0, at-maxSnippet/4), len(text))
+		to := min(len(text), from+maxSnippet)
+		snippet = strings.Join(strings.Fields(strings.ToValidUTF8(text[from:to], "")), " ")
+		break
+	}
+	return score, section, snippet
+}
+
+func (d *Docs) lineOf(doc *document) DocumentLine {
+	i := info(doc)
+	line := DocumentLine{Path: doc.address(), Title: doc.md.Title, Slug: i.Slug, Namespace: i.Namespace}
+	if all, _, ok := doc.tasks(); ok {
+		line.Tasks = map[string]int{}
+		for _, t := range listed(all) {
+			line.Tasks[t.status]++
+		}
+	}
+	return line
+}
+
+// maxRelated bounds the documents that links are followed to.
+const maxRelated = 100
+
+// related follows links and references from documents, breadth first.
+func (d *Docs) related(from []DocumentLine, depth int) []RelatedLine {
+	type step struct {
+		path  string
+		depth int
+	}
+	var queue []step
+	seen := map[string]bool{}
+	for _, l := range from {
+		p := strings.TrimPrefix(l.Path, "/")
+		seen[p] = true
+		queue = append(queue, step{p, 0})
+	}
+	out := []RelatedLine{}
+	for k := 0; k < len(queue) && len(out) < maxRelated; k++ {
+		s := queue[k]
+		doc, err := d.load(s.path)
+		if err != nil || s.depth == depth {
+			continue
+		}
+		for _, p := range linked(doc) {
+			if seen[p] || len(out) == maxRelated {
+				continue
+			}
+			seen[p] = true
+			target, err := d.load(p)
+			if err != nil {
+				continue
+			}
+			out = append(out, RelatedLine{"/" + p, target.md.Title, doc.address(), s.depth + 1})
+			queue = append(queue, step{p, s.depth + 1})
+		}
+	}
+	return out
+}
+
+// linked are the workspace paths of the documents a document names.
+func linked(doc *document) []string {
+	var out []string
+	for _, l := range markdown.Links(doc.src) {
+		target, _, _ := strings.Cut(l.Target, "#")
+		if target == "" || strings.Contains(target, ":") || !strings.HasSuffix(target, ".md") {
+			continue
+		}
+		if rooted, ok := strings.CutPrefix(target, "/"); ok {
+			target = rooted
+		} else {
+			target = path.Join(path.Dir(doc.path), target)
+		}
+		if clean, err := parseAddress(target); err == nil {
+			out = append(out, clean)
+		}
+	}
+	for _, r := range markdown.References(doc.src) {
+		if clean, err := parseAddress(r.Path); err == nil {
+			out = append(out, clean)
+		}
+	}
+	return out
+}

@@ -1,0 +1,376 @@
+// Package doctask works with the tasks and sections inside Markdown documents:
+// it views, starts and completes tasks, lists, creates and edits them, reads and
+// edits sections by anchor, follows references, and browses the folder.
+//
+// A document is addressed as "/folder/name.md" from the workspace's root. What is
+// written goes through package files; ranking belongs to the retriever.
+package doctask
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/text/unicode/norm"
+
+	"cairn/internal/markdown"
+	"cairn/internal/store"
+	"cairn/internal/task/files"
+	"cairn/internal/task/workflow"
+	"cairn/internal/walk"
+)
+
+// Searcher finds documents by what they are about; the retriever does.
+type Searcher interface {
+	// Documents returns the workspace paths of up to limit documents below
+	// prefix ("" or "docs/"), best first.
+	Documents(ctx context.Context, query, prefix string, limit int) ([]string, error)
+}
+
+// Options of New. Nil and the zero value mean the defaults.
+type Options struct {
+	Depth      int              // REFERENCE_EXTRACTION_DEPTH, 1 to 5; 0 means 3, others are clamped
+	MaxNodes   int              // referenced documents in one answer; 0 means 1,000
+	Timeout    time.Duration    // for following references; 0 means 30 s
+	MaxContent int              // bytes of referenced text in one answer; 0 means 1 MiB
+	CacheSize  int              // parsed documents kept; 0 means 1,000
+	Now        func() time.Time // nil means time.Now
+	Searcher   Searcher         // nil means that queries look at every document
+	Walk       *walk.Options    // which files browsing and searching see; nil means the defaults
+}
+
+// Docs are the documents of one workspace. It is safe for concurrent use.
+type Docs struct {
+	files     *files.Tree
+	workflows *workflow.Set
+	o         Options
+	cache     *lru.Cache[string, *document]
+}
+
+// New returns the documents below tree.
+func New(tree *files.Tree, o *Options) *Docs {
+	d := &Docs{files: tree, workflows: workflow.New(tree.Tree)}
+	if o != nil {
+		d.o = *o
+	}
+	if d.o.Depth == 0 {
+		d.o.Depth = 3
+	}
+	d.o.Depth = min(max(d.o.Depth, 1), 5)
+	if d.o.MaxNodes <= 0 {
+		d.o.MaxNodes = 1000
+	}
+	if d.o.Timeout <= 0 {
+		d.o.Timeout = 30 * time.Second
+	}
+	if d.o.MaxContent <= 0 {
+		d.o.MaxContent = 1 << 20
+	}
+	if d.o.CacheSize <= 0 {
+		d.o.CacheSize = 1000
+	}
+	if d.o.Now == nil {
+		d.o.Now = time.Now
+	}
+	d.cache, _ = lru.New[string, *document](d.o.CacheSize) // fails for sizes below 1 only
+	return d
+}
+
+// document is one parsed document. It is immutable.
+type document struct {
+	path  string // of the workspace
+	src   []byte
+	md    *markdown.Document
+	stamp files.Stamp
+	racy  bool // may have changed again within the time stamp's grain
+}
+
+// address is the document as the wire names it.
+func (d *document) address() string { return "/" + d.path }
+
+func (d *document) hash() string { return hex.EncodeToString(d.stamp.Hash[:]) }
+
+func newDocument(path string, src []byte, stamp files.Stamp) *document {
+	return &document{path: path, src: src, md: markdown.Parse(path, src, nil), stamp: stamp}
+}
+
+// racyWindow covers the coarsest time stamps of file systems in use but FAT.
+const racyWindow = 50 * time.Millisecond
+
+// load returns a document by its workspace path, from the cache when the file
+// has the size and time it had then.
+func (d *Docs) load(path string) (*document, error) {
+	info, err := d.files.Stat(path)
+	if err != nil {
+		return nil, fileError("/"+path, err)
+	}
+	if doc, ok := d.cache.Get(path); ok && !doc.racy && doc.stamp.Size == info.Size() && doc.stamp.ModTime == info.ModTime().UnixNano() {
+		return doc, nil
+	}
+	src, stamp, err := d.files.Read(path)
+	if err != nil {
+		return nil, fileError("/"+path, err)
+	}
+	doc := newDocument(path, src, stamp)
+	age := time.Since(time.Unix(0, stamp.ModTime))
+	doc.racy = age < racyWindow && age > -time.Hour
+	d.cache.Add(path, doc)
+	return doc, nil
+}
+
+// open loads the document a request names.
+func (d *Docs) open(address string) (*document, error) {
+	path, err := parseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := d.load(path)
+	if e, ok := err.(*Error); ok && e.Code == DocumentNotFound {
+		if near := d.nearby(path); near != "" {
+			e.Context["suggestion"] = "Did you mean '/" + near + "'?"
+		}
+	}
+	return doc, err
+}
+
+// nearby is a document in the same folder of a similar name, "" for none.
+func (d *Docs) nearby(path string) string {
+	folder, err := d.folder(path[:strings.LastIndexByte(path, '/')+1])
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range folder {
+		if !e.dir {
+			names = append(names, e.path)
+		}
+	}
+	near := markdown.Nearest(names, path, 1)
+	if len(near) == 0 {
+		return ""
+	}
+	return near[0]
+}
+
+// Limits of addresses.
+const (
+	maxAddress = 1000 // characters
+	maxParts   = 20   // of a hierarchical slug
+	maxPart    = 200  // characters of one
+)
+
+// ourFolders are those below hidden ones that documents are read from.
+var ourFolders = []string{".cairn/cards/", ".cairn/docs/", ".cairn/workflows/", ".cuedeck/cards/", ".cuedeck/docs/", ".cuedeck/workflows/"}
+
+// parseAddress turns "/project/setup.md" into a workspace path. The slash may
+// be missing.
+func parseAddress(address string) (string, error) {
+	ctx := evidence{"document": clip(address)}
+	if strings.TrimSpace(address) == "" {
+		return "", refuse(MissingParameter, evidence{"parameter": "document"}, "Parameter document is required")
+	}
+	bad := func(why string) (string, error) {
+		return "", refuse(InvalidAddress, ctx, "Invalid document address: %s %s", clip(address), why)
+	}
+	address = norm.NFC.String(address)
+	path := strings.TrimPrefix(address, "/")
+	switch {
+	case len(address) > maxAddress:
+		return bad("is longer than 1000 characters")
+	case strings.ContainsAny(address, `\%#`) || strings.IndexFunc(address, unicode.IsControl) >= 0:
+		return bad(`holds one of \ % # or a control character`)
+	case !strings.HasSuffix(path, ".md"):
+		return bad("must end with .md")
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		switch part {
+		case "", ".", "..":
+			return bad("has an empty part, . or ..")
+		}
+	}
+	clean, err := walk.Clean(path)
+	if err != nil || clean != path {
+		return bad("is not a path of the workspace")
+	}
+	if hidden(clean) {
+		return bad("is hidden")
+	}
+	return clean, nil
+}
+
+// hidden reports whether a workspace path goes through a hidden folder that is
+// not one of ours.
+func hidden(path string) bool {
+	for _, f := range ourFolders {
+		if rest, ok := strings.CutPrefix(path, f); ok {
+			path = rest
+			break
+		}
+	}
+	return strings.HasPrefix(path, ".") || strings.Contains(path, "/.")
+}
+
+func clip(s string) string {
+	if len(s) > 100 {
+		return strings.ToValidUTF8(s[:100], "") + "..."
+	}
+	return s
+}
+
+// parseSlug reads "slug", "#slug", "/doc.md#slug" or "parent/slug" within a
+// document. empty is the code for no slug at all.
+func (d *document) parseSlug(text, empty string) (string, error) {
+	slug := norm.NFC.String(strings.TrimSpace(text))
+	if before, after, ok := strings.Cut(slug, "#"); ok {
+		if before != "" {
+			path, err := parseAddress(before)
+			if err != nil {
+				return "", err
+			}
+			if path != d.path {
+				return "", refuse(InvalidAddress, evidence{"address": clip(text), "document": d.address()}, "%s is in another document than %s", clip(text), d.address())
+			}
+		}
+		slug = after
+	}
+	if slug == "" {
+		return "", refuse(empty, evidence{"document": d.address()}, "A slug is empty")
+	}
+	bad := func(why string) (string, error) {
+		return "", refuse(InvalidSlug, evidence{"slug": clip(text), "document": d.address()}, "Invalid slug %q: %s", clip(text), why)
+	}
+	if strings.ContainsAny(slug, `\%#`) || strings.IndexFunc(slug, unicode.IsControl) >= 0 {
+		return bad(`holds one of \ % # or a control character`)
+	}
+	parts := strings.Split(slug, "/")
+	if len(parts) > maxParts {
+		return bad("more than 20 parts")
+	}
+	for _, p := range parts {
+		if p == "" || p == ".." || len(p) > maxPart {
+			return bad("a part is empty, .. or longer than 200 characters")
+		}
+	}
+	return slug, nil
+}
+
+// find returns the section a slug means.
+func (d *document) find(slug string) (int, bool) {
+	if !strings.Contains(slug, "/") {
+		return markdown.Resolve(d.md, slug)
+	}
+	parts := strings.Split(slug, "/")
+	for i, s := range d.md.Sections {
+		at, k := i, len(parts)-1
+		for ; k >= 0 && at >= 0 && s.Level > 0; k-- {
+			if !isVariant(d.md.Sections[at].Anchor, parts[k]) {
+				break
+			}
+			at = d.md.Sections[at].Parent
+		}
+		if k < 0 {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// isVariant reports whether an anchor is that of a part, or of a further heading of
+// its name: "setup-1".
+func isVariant(anchor, part string) bool {
+	if anchor == part || anchor == markdown.Slug(part) {
+		return true
+	}
+	rest, ok := strings.CutPrefix(anchor, markdown.Slug(part)+"-")
+	return ok && rest != "" && strings.Trim(rest, "0123456789") == ""
+}
+
+// text is a section as it stands in the file, with all below it, without blank
+// lines at its end.
+func (d *document) text(s store.Section) string {
+	return string(bytes.TrimRight(d.src[s.Start:s.End], " \t\r\n"))
+}
+
+// anchors are those of all sections, at most n of them.
+func (d *document) anchors(n int) []string {
+	out := []string{}
+	for _, s := range d.md.Sections {
+		if s.Level > 0 && len(out) < n {
+			out = append(out, s.Anchor)
+		}
+	}
+	return out
+}
+
+// maxNamed bounds the names listed in an error.
+const maxNamed = 100
+
+func (d *document) sectionNotFound(slug string) error {
+	names := d.anchors(1 << 20)
+	ctx := evidence{"section": slug, "document": d.address(), "available_sections": names[:min(len(names), maxNamed)]}
+	if near := markdown.Nearest(names, slug, 1); len(near) > 0 {
+		ctx["suggestion"] = "Did you mean '#" + near[0] + "'?"
+	}
+	return refuse(SectionNotFound, ctx, "Section not found: %s in %s", slug, d.address())
+}
+
+// edit changes a document under the lock. The change gets the document as it is
+// on disk and returns its new source. ifHash, when given, is the SHA-256 the
+// caller read it with, and ifModTime its time: a document that is no longer that is
+// not changed.
+func (d *Docs) edit(ctx context.Context, address string, pre Precondition, change func(*document) ([]byte, error)) (*document, error) {
+	path, err := parseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.open(address); err != nil { // for its better errors
+		return nil, err
+	}
+	var after *document
+	_, err = d.files.Edit(ctx, path, func(src []byte, was files.Stamp) ([]byte, error) {
+		doc := newDocument(path, src, was)
+		if err := pre.check(doc); err != nil {
+			return nil, err
+		}
+		out, err := change(doc)
+		if err != nil {
+			return nil, err
+		}
+		after = newDocument(path, out, files.Stamp{})
+		return out, nil
+	})
+	if err != nil {
+		return nil, fileError("/"+path, err)
+	}
+	d.cache.Remove(path)
+	now, err := d.load(path)
+	if err != nil || !slices.Equal(now.src, after.src) {
+		return after, nil // changed again already; the answer is about our own edit
+	}
+	return now, nil
+}
+
+// Precondition refuses a write when the document is not what its editor read.
+// Empty fields are not looked at.
+type Precondition struct {
+	IfHash  string `json:"if_hash,omitempty"`  // SHA-256 in hex
+	IfMtime string `json:"if_mtime,omitempty"` // RFC 3339 with nanoseconds
+}
+
+func (p Precondition) check(doc *document) error {
+	mtime := doc.mtime()
+	if p.IfHash != "" && !strings.EqualFold(p.IfHash, doc.hash()) || p.IfMtime != "" && p.IfMtime != mtime {
+		return refuse(PreconditionFailed, evidence{"document": doc.address(), "hash": doc.hash(), "mtime": mtime},
+			"Document changed since it was read: %s", doc.address())
+	}
+	return nil
+}
+
+func (d *document) mtime() string {
+	return time.Unix(0, d.stamp.ModTime).UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,50 @@
+package doctask
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"cairn/internal/markdown"
+	"cairn/internal/taskdag"
+)
+
+// ReferenceCycle looks for documents that refer to each other in a circle, by
+// "@/path" in their text or by refs in their front matter, cards included. It
+// returns the workspace paths of the shortest circle, closed, from the smallest on; nil for
+// none. Plain links may go round.
+func (d *Docs) ReferenceCycle(ctx context.Context) ([]string, error) {
+	all, err := d.list(ctx, "")
+	if err != nil {
+		return nil, fileError("/", err)
+	}
+	nodes := make([]taskdag.Task, 0, len(all))
+	for _, f := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		src, _, err := d.files.Read(f.path)
+		if err != nil {
+			continue // gone meanwhile, or no text: nothing refers on from it
+		}
+		n := taskdag.Task{ID: f.path}
+		for _, r := range markdown.References(src) {
+			if r.Path != "" {
+				n.DependsOn = append(n.DependsOn, r.Path)
+			}
+		}
+		for _, ref := range markdown.ReadFrontMatter(src).Strings("refs") {
+			ref, _, _ = strings.Cut(strings.TrimPrefix(ref, "/"), "#")
+			n.DependsOn = append(n.DependsOn, path.Clean(ref))
+		}
+		nodes = append(nodes, n)
+	}
+	g, err := taskdag.New(nodes)
+	if err != nil {
+		return nil, err // unreachable: paths are distinct
+	}
+	if c := g.Cycle(); c != nil {
+		return c.Path, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,262 @@
+package doctask
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// SearchRequest is what search_documents takes.
+type SearchRequest struct {
+	Query          string `json:"query"`
+	Scope          string `json:"scope,omitempty"`            // folder or document; default "/"
+	Type           string `json:"type,omitempty"`             // fulltext (default) or regex
+	ContextLines   *int   `json:"context_lines,omitempty"`    // 0 to 10, default 2
+	MaxResults     *int   `json:"max_results,omitempty"`      // 1 to 500 matches, default 50
+	MaxMatchLength *int   `json:"max_match_length,omitempty"` // 20 to 500 bytes, default 80
+	Verbose        bool   `json:"verbose,omitempty"`          // with the lines around
+}
+
+// SearchAnswer is what search_documents returns.
+type SearchAnswer struct {
+	Results      []SearchResult `json:"results"`
+	TotalMatches int            `json:"total_matches"`
+	Truncated    bool           `json:"truncated"`
+}
+
+// SearchResult is one document with its matching lines.
+type SearchResult struct {
+	Document   string        `json:"document"`
+	Matches    []SearchMatch `json:"matches"`
+	MatchCount int           `json:"match_count"`
+}
+
+// SearchMatch is one matching line.
+type SearchMatch struct {
+	Section       string   `json:"section"`
+	LineNumber    int      `json:"line_number"` // from 1
+	MatchText     string   `json:"match_text"`
+	ContextBefore []string `json:"context_before,omitempty"`
+	ContextAfter  []string `json:"context_after,omitempty"`
+	Type          string   `json:"type"` // heading or content
+}
+
+// Bounds of a query.
+const (
+	maxQuery     = 500      // characters
+	maxSearchBuf = 64 << 10 // bytes of a line that are looked at
+)
+
+// SearchDocuments answers search_documents. Full text shows the lines that hold the
+// query, or failing that all of its words, in the documents that the Searcher
+// finds, best first. Where it finds none that hold them, without a Searcher, and for a
+// regular expression (RE2 syntax, line by line), all documents of the scope are
+// looked into, by path.
+func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAnswer, error) {
+	around, err := between("context_lines", r.ContextLines, 0, 10, 2)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := between("max_results", r.MaxResults, 1, 500, 50)
+	if err != nil {
+		return nil, err
+	}
+	width, err := between("max_match_length", r.MaxMatchLength, 20, 500, 80)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Verbose {
+		around = 0
+	}
+	find, err := matcher(r)
+	if err != nil {
+		return nil, err
+	}
+	a := &SearchAnswer{Results: []SearchResult{}}
+	look := func(paths []string) error {
+		for _, p := range paths {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			doc, err := d.holding(p, r)
+			if err != nil || doc == nil {
+				continue
+			}
+			if res := doc.search(find, around, width, limit-shown(a)); res.MatchCount > 0 {
+				a.TotalMatches += res.MatchCount
+				a.Truncated = a.Truncated || len(res.Matches) < res.MatchCount
+				if len(res.Matches) > 0 {
+					a.Results = append(a.Results, res)
+				}
+			}
+		}
+		return nil
+	}
+	prefix, one, err := d.scope(r)
+	if err != nil {
+		return nil, err
+	}
+	if one != "" {
+		return a, look([]string{one})
+	}
+	if d.o.Searcher != nil && r.Type != "regex" {
+		// An index that cannot answer is no reason not to look for oneself.
+		ranked, err := d.o.Searcher.Documents(ctx, r.Query, prefix, maxRanked)
+		if err != nil && ctx.Err() != nil || errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+		if err := look(ranked); err != nil || a.TotalMatches > 0 {
+			return a, err
+		}
+		// The index knows words; part of one is found by looking everywhere.
+	}
+	all, err := d.list(ctx, prefix)
+	if err != nil {
+		return nil, fileError("/"+prefix, err)
+	}
+	if len(all) == 0 && prefix != "" {
+		return nil, refuse(InvalidScope, evidence{"scope": clip(r.Scope)}, "No documents below %s", clip(r.Scope))
+	}
+	paths := make([]string, len(all))
+	for i, f := range all {
+		paths[i] = f.path
+	}
+	return a, look(paths)
+}
+
+// maxRanked is how many of the documents that the Searcher finds are looked into.
+const maxRanked = 500
+
+// holding is a document that may hold what is looked for, nil for one that does
+// not: most are told by their bytes, without being parsed.
+func (d *Docs) holding(path string, r SearchRequest) (*document, error) {
+	if r.Type == "regex" || d.cache.Contains(path) {
+		return d.load(path)
+	}
+	src, _, err := d.files.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	src = bytes.ToLower(src)
+	for _, word := range strings.Fields(strings.ToLower(r.Query)) {
+		if !bytes.Contains(src, []byte(word)) {
+			return nil, nil
+		}
+	}
+	return d.load(path)
+}
+
+func shown(a *SearchAnswer) int {
+	n := 0
+	for _, r := range a.Results {
+		n += len(r.Matches)
+	}
+	return n
+}
+
+// matcher returns where in a line the query is found, -1 for nowhere.
+func matcher(r SearchRequest) (func(line string) int, error) {
+	query := strings.TrimSpace(r.Query)
+	switch {
+	case query == "":
+		return nil, refuse(MissingParameter, evidence{"parameter": "query"}, "Parameter query is required")
+	case utf8.RuneCountInString(query) > maxQuery:
+		return nil, refuse(InvalidParameter, evidence{"parameter": "query", "max": maxQuery}, "Parameter query is longer than %d characters", maxQuery)
+	}
+	switch r.Type {
+	case "", "fulltext":
+		whole := strings.ToLower(query)
+		words := strings.Fields(whole)
+		return func(line string) int {
+			line = strings.ToLower(line)
+			if at := strings.Index(line, whole); at >= 0 {
+				return at
+			}
+			first := len(line)
+			for _, w := range words {
+				at := strings.Index(line, w)
+				if at < 0 {
+					return -1
+				}
+				first = min(first, at)
+			}
+			return first
+		}, nil
+	case "regex":
+		re, err := regexp.Compile(r.Query)
+		if err != nil {
+			return nil, &Error{Code: InvalidRegex, Message: "Invalid regular expression: " + clip(r.Query), Err: err, Context: evidence{"query": clip(r.Query), "detail": err.Error()}}
+		}
+		return func(line string) int {
+			at := re.FindStringIndex(line)
+			if at == nil {
+				return -1
+			}
+			return at[0]
+		}, nil
+	}
+	return nil, refuse(InvalidParameter, evidence{"parameter": "type", "value": clip(r.Type)}, "Parameter type is %q, want {fulltext,regex}", clip(r.Type))
+}
+
+// scope is the folder to look into, or the one document.
+func (d *Docs) scope(r SearchRequest) (prefix, one string, err error) {
+	if !strings.HasSuffix(r.Scope, ".md") {
+		prefix, err = parseFolder(r.Scope, InvalidScope)
+		return prefix, "", err
+	}
+	doc, err := d.open(r.Scope)
+	if err != nil {
+		return "", "", &Error{Code: InvalidScope, Message: "Not a document or folder of the workspace: " + clip(r.Scope), Err: err, Context: evidence{"scope": clip(r.Scope)}}
+	}
+	return "", doc.path, nil
+}
+
+// search looks at a document line by line and shows at most limit matches.
+func (d *document) search(find func(string) int, around, width, limit int) SearchResult {
+	res := SearchResult{Document: d.address(), Matches: []SearchMatch{}}
+	var lines []string
+	var starts []int
+	for at := 0; at < len(d.src); {
+		end, next := lineEnd(d.src, at, len(d.src))
+		lines, starts = append(lines, string(d.src[at:min(end, at+maxSearchBuf)])), append(starts, at)
+		at = next
+	}
+	for k, line := range lines {
+		at := find(line)
+		if at < 0 {
+			continue
+		}
+		res.MatchCount++
+		if len(res.Matches) >= limit {
+			continue
+		}
+		m := SearchMatch{LineNumber: k + 1, MatchText: window(line, at, width), Type: "content"}
+		if i := d.md.At(starts[k]); i >= 0 {
+			s := d.md.Sections[i]
+			m.Section = s.Anchor
+			if s.Level > 0 && starts[k] < d.bodyStart(i) {
+				m.Type = "heading"
+			}
+		}
+		for j := max(0, k-around); j < k; j++ {
+			m.ContextBefore = append(m.ContextBefore, window(lines[j], 0, width))
+		}
+		for j := k + 1; j <= min(k+around, len(lines)-1); j++ {
+			m.ContextAfter = append(m.ContextAfter, window(lines[j], 0, width))
+		}
+		res.Matches = append(res.Matches, m)
+	}
+	return res
+}
+
+// window is at most width bytes of a line around an offset, whole characters.
+func window(line string, at, width int) string {
+	if len(line) <= width {
+		return strings.TrimSpace(line)
+	}
+	from := min(max(0, at-width/4), len(line)-width)
+	return strings.TrimSpace(strings.ToValidUTF8(line[from:from+width], ""))
+}

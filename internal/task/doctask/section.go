@@ -1,0 +1,372 @@
+package doctask
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/markdown"
+)
+
+// The operations on a section.
+const (
+	Replace      = "replace"       // its own text below the heading; sections below it stay
+	Append       = "append"        // to the end of its own text
+	Prepend      = "prepend"       // right below its heading
+	InsertBefore = "insert_before" // a new section of the same level before it
+	InsertAfter  = "insert_after"  // a new section of the same level behind it and all below it
+	AppendChild  = "append_child"  // a new section one level deeper, the last below it
+	Remove       = "remove"        // it and all below it
+)
+
+var operations = []string{Replace, Append, Prepend, InsertBefore, InsertAfter, AppendChild, Remove}
+
+// maxOperations in one call.
+const maxOperations = 100
+
+// Operation is one change of a section.
+type Operation struct {
+	Section   string `json:"section"`
+	Operation string `json:"operation,omitempty"` // default replace
+	Content   string `json:"content,omitempty"`
+	Title     string `json:"title,omitempty"` // of the section that insert_before, insert_after and append_child make
+}
+
+// SectionRequest is what section takes.
+type SectionRequest struct {
+	Document   string      `json:"document"`
+	Operations []Operation `json:"operations"`
+	Precondition
+}
+
+// SectionAnswer is what section returns. Each operation succeeds or fails by
+// itself; the file is written once, with those that succeeded.
+type SectionAnswer struct {
+	Success          bool              `json:"success"` // all of them did
+	Document         string            `json:"document"`
+	Results          []OperationResult `json:"results"`
+	SectionsModified int               `json:"sections_modified"`
+	TotalOperations  int               `json:"total_operations"`
+	Timestamp        string            `json:"timestamp"` // RFC 3339
+	Hash             string            `json:"hash"`      // SHA-256 of the file now
+	Mtime            string            `json:"mtime"`
+}
+
+// OperationResult says what became of one operation.
+type OperationResult struct {
+	Section        string   `json:"section"`
+	Operation      string   `json:"operation"`
+	Success        bool     `json:"success"`
+	NewSection     string   `json:"new_section,omitempty"` // slug of a section that was made
+	Depth          int      `json:"depth,omitempty"`       // its heading level
+	RemovedContent string   `json:"removed_content,omitempty"`
+	Error          string   `json:"error,omitempty"`
+	Code           string   `json:"code,omitempty"`
+	Context        evidence `json:"context,omitempty"`
+}
+
+// Section answers section: it edits sections by anchor, one operation after the
+// other, each on what the ones before made.
+func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, error) {
+	switch {
+	case r.Operations == nil:
+		return nil, refuse(MissingOperations, evidence{"parameter": "operations"}, "Parameter operations is required")
+	case len(r.Operations) == 0:
+		return nil, refuse(EmptyOperations, evidence{"parameter": "operations"}, "Parameter operations is empty")
+	case len(r.Operations) > maxOperations:
+		return nil, refuse(BatchTooLarge, evidence{"count": len(r.Operations), "max": maxOperations}, "Too many operations. Maximum %d allowed, got %d", maxOperations, len(r.Operations))
+	}
+	var a *SectionAnswer
+	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
+		a = &SectionAnswer{Success: true, Document: doc.address(), TotalOperations: len(r.Operations)}
+		for _, op := range r.Operations {
+			if op.Operation == "" {
+				op.Operation = Replace
+			}
+			next, result, err := doc.apply(op)
+			if err != nil {
+				e, ok := errors.AsType[*Error](err)
+				if !ok {
+					return nil, err // unreachable: apply returns no other
+				}
+				result = OperationResult{Error: e.Message, Code: e.Code, Context: e.Context}
+				a.Success = false
+			} else {
+				result.Success = true
+				a.SectionsModified++
+				doc = next
+			}
+			result.Section, result.Operation = op.Section, op.Operation
+			a.Results = append(a.Results, result)
+		}
+		return doc.src, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Results) == 1 && !a.Success { // one operation is the call
+		only := a.Results[0]
+		return nil, &Error{Code: only.Code, Message: only.Error, Context: only.Context}
+	}
+	a.Timestamp = d.o.Now().UTC().Format(time.RFC3339)
+	a.Hash, a.Mtime = after.hash(), after.mtime()
+	return a, nil
+}
+
+// apply makes one change and returns the document as it then is.
+func (d *document) apply(op Operation) (after *document, r OperationResult, err error) {
+	if !slices.Contains(operations, op.Operation) {
+		return nil, r, refuse(InvalidOperation, evidence{"operation": clip(op.Operation)}, "Unknown operation %q, want {%s}", clip(op.Operation), strings.Join(operations, ","))
+	}
+	slug, err := d.parseSlug(op.Section, InvalidSlug)
+	if err != nil {
+		return nil, r, err
+	}
+	i, ok := d.find(slug)
+	if !ok {
+		return nil, r, d.sectionNotFound(slug)
+	}
+	if err := checkContent(op.Content); err != nil {
+		return nil, r, err
+	}
+	s, body := d.md.Sections[i], d.lines(op.Content)
+	switch op.Operation {
+	case Remove:
+		r.RemovedContent = d.text(s)
+		end := d.subtreeEnd(i)
+		after, err = d.checkShape(splice(d.src, s.Start, s.End, ""), i, end, 0)
+		return after, r, err
+	case InsertBefore, InsertAfter, AppendChild:
+		return d.insertSection(i, op)
+	case Replace:
+		after, err = d.checkShape(d.replaceOwn(i, body), i+1, i+1, s.Level)
+		return after, r, err
+	}
+	if body == "" {
+		return nil, r, refuse(MissingParameter, evidence{"parameter": "content"}, "Parameter content is required for %s", op.Operation)
+	}
+	src := d.appendOwn(i, body)
+	if op.Operation == Prepend {
+		src = d.prependOwn(i, body)
+	}
+	// What has headings of its own joins the sections right below this one.
+	after, err = d.checkShape(src, i+1, i+1, s.Level)
+	return after, r, err
+}
+
+// insertSection makes a new section beside or below section i.
+func (d *document) insertSection(i int, op Operation) (after *document, r OperationResult, err error) {
+	if strings.TrimSpace(op.Title) == "" {
+		return nil, r, refuse(MissingParameter, evidence{"parameter": "title"}, "Parameter title is required for %s", op.Operation)
+	}
+	title, err := checkTitle(op.Title)
+	if err != nil {
+		return nil, r, err
+	}
+	s := d.md.Sections[i]
+	level, parent := s.Level, s.Parent
+	if op.Operation == AppendChild {
+		level, parent = s.Level+1, i
+	}
+	if level > maxLevel {
+		return nil, r, refuse(InvalidOperation, evidence{"section": s.Anchor, "depth": level}, "A section below #%s would have depth %d, want at most %d", s.Anchor, level, maxLevel)
+	}
+	if err := d.duplicate(parent, level, title); err != nil {
+		return nil, r, err
+	}
+	text := d.heading(level, title, op.Content)
+	at, src := i, []byte(nil)
+	if op.Operation == InsertBefore {
+		src = d.insertBefore(i, text)
+	} else {
+		at, src = d.subtreeEnd(i), d.insertAfter(i, text)
+	}
+	if after, err = d.checkNew(src, at, level, title); err != nil {
+		return nil, r, err
+	}
+	n := after.md.Sections[at]
+	r.NewSection, r.Depth = n.Anchor, n.Level
+	return after, r, nil
+}
+
+// checkNew is checkShape for a new section at an index, with all that its
+// content puts below it.
+func (d *document) checkNew(src []byte, at, level int, title string) (*document, error) {
+	after, err := d.checkShape(src, at, at, level-1)
+	if err != nil {
+		return nil, err
+	}
+	for k := at + 1; k < at+len(after.md.Sections)-len(d.md.Sections); k++ {
+		if after.md.Sections[k].Level <= level {
+			return nil, refuse(InvalidSectionContent, evidence{"document": d.address()}, "Content of %q holds a heading of level %d, want a deeper one", title, after.md.Sections[k].Level)
+		}
+	}
+	if at >= len(after.md.Sections) || after.md.Sections[at].Level != level || len(after.md.Sections) == len(d.md.Sections) {
+		return nil, refuse(InvalidTitle, evidence{"title": clip(title)}, "Title does not make a heading here: %s", clip(title))
+	}
+	return after, nil
+}
+
+// replaceOwn puts text in the place of section i's own text.
+func (d *document) replaceOwn(i int, body string) []byte {
+	s := d.md.Sections[i]
+	from, eol := d.bodyStart(i), d.eol()
+	head := d.src[:from]
+	text := ""
+	if len(head) > 0 && head[len(head)-1] != '\n' && head[len(head)-1] != '\r' {
+		text = eol
+	}
+	if body != "" {
+		// A field right below its heading, as "* Status: x" is written, stays there.
+		if d.startsAtOnce(i) && isItem(body) {
+			text += body + eol
+		} else {
+			text += eol + body + eol
+		}
+	}
+	if s.OwnEnd < len(d.src) {
+		text += eol
+	}
+	return splice(d.src, from, s.OwnEnd, text)
+}
+
+// startsAtOnce reports whether no blank line follows section i's heading.
+func (d *document) startsAtOnce(i int) bool {
+	from, end := d.bodyStart(i), d.md.Sections[i].OwnEnd
+	return from < end && d.src[from] != '\n' && d.src[from] != '\r'
+}
+
+// prependOwn puts text right below section i's heading.
+func (d *document) prependOwn(i int, body string) []byte {
+	s := d.md.Sections[i]
+	from, eol := d.bodyStart(i), d.eol()
+	rest := d.src[from:s.OwnEnd]
+	if len(strings.TrimSpace(string(rest))) == 0 {
+		return d.replaceOwn(i, body)
+	}
+	if !d.startsAtOnce(i) {
+		body = eol + body
+		rest := strings.TrimLeft(string(rest), " \t")
+		if strings.HasPrefix(rest, eol) {
+			return splice(d.src, from, from, body+eol)
+		}
+	}
+	first, _ := lineEnd(d.src, from, s.OwnEnd)
+	if isItem(string(d.src[from:first])) && isItem(body) {
+		return splice(d.src, from, from, body+eol)
+	}
+	return splice(d.src, from, from, body+eol+eol)
+}
+
+// ViewSectionRequest is what view_section takes.
+type ViewSectionRequest struct {
+	Document string `json:"document"`
+	Section  Slugs  `json:"section"`
+}
+
+// ViewSectionAnswer is what view_section returns. Hash and Mtime are what a
+// write takes as its precondition.
+type ViewSectionAnswer struct {
+	Document string         `json:"document"`
+	Sections []SectionData  `json:"sections"`
+	Summary  SectionSummary `json:"summary"`
+	Hash     string         `json:"hash"`
+	Mtime    string         `json:"mtime"`
+}
+
+// SectionData is one section in full.
+type SectionData struct {
+	Slug                string    `json:"slug"`
+	Title               string    `json:"title"`
+	Content             string    `json:"content"`
+	Depth               int       `json:"depth"`
+	FullPath            string    `json:"full_path"`
+	Parent              string    `json:"parent,omitempty"`
+	WordCount           int       `json:"word_count"`
+	Links               []string  `json:"links"` // targets of links and references, each once
+	HierarchicalContext *evidence `json:"hierarchical_context"`
+}
+
+// SectionSummary counts the sections viewed.
+type SectionSummary struct {
+	TotalSections     int  `json:"total_sections"`
+	TotalWords        int  `json:"total_words"`
+	HasContent        bool `json:"has_content"`
+	HierarchicalStats struct {
+		MaxDepth             int      `json:"max_depth"`
+		Namespaces           []string `json:"namespaces"`
+		FlatSections         int      `json:"flat_sections"`
+		HierarchicalSections int      `json:"hierarchical_sections"`
+	} `json:"hierarchical_stats"`
+}
+
+// ViewSection answers view_section: the sections asked for, in that order, each once.
+func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectionAnswer, error) {
+	if err := r.Section.check("section", TooManySections); err != nil {
+		return nil, err
+	}
+	doc, err := d.open(r.Document)
+	if err != nil {
+		return nil, err
+	}
+	a := &ViewSectionAnswer{Document: doc.address(), Sections: []SectionData{}, Hash: doc.hash(), Mtime: doc.mtime()}
+	a.Summary.HierarchicalStats.Namespaces = []string{}
+	seen := map[int]bool{}
+	for _, text := range r.Section {
+		slug, err := doc.parseSlug(text, InvalidSlug)
+		if err != nil {
+			return nil, err
+		}
+		i, ok := doc.find(slug)
+		if !ok {
+			return nil, doc.sectionNotFound(slug)
+		}
+		if seen[i] {
+			continue
+		}
+		seen[i] = true
+		s := doc.md.Sections[i]
+		content := doc.text(s)
+		v := SectionData{Slug: s.Anchor, Title: s.Heading, Content: content, Depth: s.Level, FullPath: doc.address() + "#" + s.Anchor,
+			WordCount: len(strings.Fields(content)), Links: targets([]byte(content))}
+		if s.Parent >= 0 {
+			v.Parent = doc.md.Sections[s.Parent].Anchor
+		}
+		stats := &a.Summary.HierarchicalStats
+		if at := strings.LastIndexByte(slug, '/'); at >= 0 {
+			v.HierarchicalContext = &evidence{"full_path": slug, "parent_path": slug[:at], "section_name": slug[at+1:], "depth": strings.Count(slug, "/") + 1}
+			stats.HierarchicalSections++
+			stats.MaxDepth = max(stats.MaxDepth, strings.Count(slug, "/")+1)
+			if !slices.Contains(stats.Namespaces, slug[:at]) {
+				stats.Namespaces = append(stats.Namespaces, slug[:at])
+			}
+		} else {
+			stats.FlatSections++
+			stats.MaxDepth = max(stats.MaxDepth, 1)
+		}
+		a.Sections = append(a.Sections, v)
+		a.Summary.TotalSections++
+		a.Summary.TotalWords += v.WordCount
+		a.Summary.HasContent = a.Summary.HasContent || v.WordCount > 0
+	}
+	return a, nil
+}
+
+// targets are where a text's links and references lead, in order, each once.
+func targets(text []byte) []string {
+	out := []string{}
+	add := func(t string) {
+		if t != "" && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	for _, l := range markdown.Links(text) {
+		add(l.Target)
+	}
+	for _, r := range markdown.References(text) {
+		add(r.Raw)
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+package doctask
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"cairn/internal/task"
+	"cairn/internal/task/workflow"
+)
+
+// StartTaskRequest is what start_task takes.
+type StartTaskRequest struct {
+	Document string `json:"document"`
+	Task     string `json:"task"`
+}
+
+// StartTaskAnswer is what start_task returns.
+type StartTaskAnswer struct {
+	Document string     `json:"document"`
+	Task     TaskToWork `json:"task"`
+	// Warnings are workflows that are named and do not exist.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// TaskToWork is a task with what is needed to work on it.
+type TaskToWork struct {
+	Slug                string             `json:"slug"`
+	Title               string             `json:"title"`
+	Content             string             `json:"content"`
+	Status              string             `json:"status"`
+	FullPath            string             `json:"full_path"`
+	Workflow            *workflow.Workflow `json:"workflow,omitempty"`
+	MainWorkflow        *workflow.Workflow `json:"main_workflow,omitempty"`
+	ReferencedDocuments []LoadedDocument   `json:"referenced_documents,omitempty"`
+	ReferencesTruncated bool               `json:"references_truncated,omitempty"`
+}
+
+// StartTask answers start_task: the task, its workflow, the main workflow of the
+// document and the text of everything it refers to. It leaves the status as it
+// is.
+func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAnswer, error) {
+	doc, err := d.open(r.Document)
+	if err != nil {
+		return nil, err
+	}
+	all, err := doc.openTasks()
+	if err != nil {
+		return nil, err
+	}
+	t, err := doc.pick(all, r.Task)
+	if err != nil {
+		return nil, err
+	}
+	a := &StartTaskAnswer{Document: doc.address()}
+	a.Task, a.Warnings = d.toWork(ctx, doc, t)
+	if name := mainWorkflow(all); name != "" {
+		w, err := d.workflows.Get(name)
+		if err != nil {
+			a.Warnings = append(a.Warnings, warning(name, err))
+		}
+		a.Task.MainWorkflow = w
+	}
+	return a, ctx.Err()
+}
+
+// toWork is a task with its own workflow and its references.
+func (d *Docs) toWork(ctx context.Context, doc *document, t found) (TaskToWork, []string) {
+	content := doc.text(doc.md.Sections[t.section])
+	w := TaskToWork{Slug: t.slug, Title: t.title, Content: content, Status: t.status, FullPath: fullPath(doc, t)}
+	var warnings []string
+	if name := t.field("Workflow"); name != "" {
+		var err error
+		if w.Workflow, err = d.workflows.Get(name); err != nil {
+			warnings = append(warnings, warning(name, err))
+		}
+	}
+	b := d.newBudget()
+	if nodes := d.follow(ctx, doc, []byte(content), b); len(nodes) > 0 {
+		w.ReferencedDocuments = loaded(nodes, b)
+	}
+	w.ReferencesTruncated = b.truncated
+	return w, warnings
+}
+
+func warning(name string, err error) string {
+	if errors.Is(err, workflow.ErrUnknown) {
+		return "workflow " + clip(name) + " does not exist"
+	}
+	return err.Error()
+}
+
+// CompleteTaskRequest is what complete_task takes. Note is at most 1,000
+// characters and may be empty.
+type CompleteTaskRequest struct {
+	Document string `json:"document"`
+	Task     string `json:"task"`
+	Note     string `json:"note,omitempty"`
+	Precondition
+}
+
+// CompleteTaskAnswer is what complete_task returns.
+type CompleteTaskAnswer struct {
+	CompletedTask CompletedTask `json:"completed_task"`
+	// NextTask is the next task in the document that can be worked on; absent
+	// when there is none.
+	NextTask     *TaskToWork  `json:"next_task,omitempty"`
+	DocumentInfo DocumentInfo `json:"document_info"`
+	Timestamp    string       `json:"timestamp"` // RFC 3339
+	Warnings     []string     `json:"warnings,omitempty"`
+}
+
+// CompletedTask is the task as it was written.
+type CompletedTask struct {
+	Slug          string `json:"slug"`
+	Title         string `json:"title"`
+	Note          string `json:"note"`
+	CompletedDate string `json:"completed_date"` // YYYY-MM-DD
+}
+
+// DocumentInfo names a document.
+type DocumentInfo struct {
+	Slug      string `json:"slug"` // file name without .md
+	Title     string `json:"title"`
+	Namespace string `json:"namespace"` // its folder
+}
+
+const (
+	maxNote = 1000 // characters
+	done    = "completed"
+)
+
+// CompleteTask answers complete_task: the status becomes completed in the
+// format it is written in, and a Completed line, and a Note line if there is a
+// note, end the task's own text. A task that is completed already is left as it is.
+func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*CompleteTaskAnswer, error) {
+	note, err := checkNote(r.Note)
+	if err != nil {
+		return nil, err
+	}
+	now := d.o.Now().UTC()
+	date := now.Format(time.DateOnly)
+	var slug string
+	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
+		t, err := doc.openTask(r.Task)
+		if err != nil {
+			return nil, err
+		}
+		slug = t.slug
+		return doc.complete(t, date, note)
+	})
+	if err != nil {
+		return nil, err
+	}
+	all, err := after.openTasks()
+	if err != nil {
+		return nil, err
+	}
+	t, err := after.pick(all, slug)
+	if err != nil {
+		return nil, err
+	}
+	a := &CompleteTaskAnswer{
+		CompletedTask: CompletedTask{t.slug, t.title, t.field("Note"), t.field("Completed")},
+		DocumentInfo:  info(after), Timestamp: now.Format(time.RFC3339),
+	}
+	if next, ok := nextTask(listed(all), t.section); ok {
+		work, warnings := d.toWork(ctx, after, next)
+		a.NextTask, a.Warnings = &work, warnings
+	}
+	return a, nil
+}
+
+func checkNote(note string) (string, error) {
+	if n := utf8.RuneCountInString(note); n > maxNote || !utf8.ValidString(note) {
+		return "", refuse(InvalidParameter, evidence{"parameter": "note", "length": n, "max": maxNote}, "Parameter note has %d characters, want at most %d", n, maxNote)
+	}
+	// One line, lest a note make headings or fields.
+	return strings.Join(strings.FieldsFunc(note, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "), nil
+}
+
+func info(doc *document) DocumentInfo {
+	name := doc.path[strings.LastIndexByte(doc.path, '/')+1:]
+	return DocumentInfo{strings.TrimSuffix(name, ".md"), doc.md.Title, namespace(doc.address())}
+}
+
+// nextTask is the first task behind a section that is to be done or being done.
+func nextTask(all []found, behind int) (found, bool) {
+	for _, t := range all {
+		if s := t.model(); t.section > behind && (s == task.Pending || s == task.Waiting || s == task.InProgress) {
+			return t, true
+		}
+	}
+	return found{}, false
+}
+
+// complete writes a task's completion into the document.
+func (d *document) complete(t found, date, note string) ([]byte, error) {
+	_, dated := fieldOf(t.lines, "Completed")
+	if t.model() == task.Completed && dated {
+		return d.src, nil
+	}
+	eol := d.eol()
+	var lines string
+	if !dated {
+		lines = "- Completed: " + date
+	}
+	if _, noted := fieldOf(t.lines, "Note"); note != "" && !noted {
+		if lines != "" {
+			lines += eol
+		}
+		lines += "- Note: " + note
+	}
+	out := d.src
+	if lines != "" {
+		out = d.appendOwn(t.section, lines)
+	}
+	// The status stands before what was appended, so offsets still hold.
+	f, ok := fieldOf(t.lines, "Status")
+	if !ok {
+		f, ok = emptyField(t.lines, "Status")
+	}
+	switch {
+	case ok && f.value == "":
+		return splice(out, f.start, f.end, " "+done), nil
+	case ok && t.model() == task.Completed:
+		return out, nil
+	case ok:
+		return splice(out, f.start, f.end, done), nil
+	}
+	at := d.bodyStart(t.section)
+	line := "**Status:** " + done + eol
+	if at > 0 && out[at-1] != '\n' && out[at-1] != '\r' {
+		line = eol + line
+	}
+	if rest := out[at:]; len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r' {
+		line += eol // a paragraph of its own
+	}
+	return splice(out, at, at, line), nil
+}

@@ -1,0 +1,207 @@
+package doctask
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/markdown"
+)
+
+// TaskRequest is what task takes. Operation is list, create or edit; list when empty.
+type TaskRequest struct {
+	Document  string `json:"document"`
+	Operation string `json:"operation,omitempty"`
+	// Task is the one to edit, or the one to create the new one behind.
+	Task    string `json:"task,omitempty"`
+	Title   string `json:"title,omitempty"`   // create
+	Content string `json:"content,omitempty"` // create and edit
+	Status  string `json:"status,omitempty"`  // list: only these, exactly as written
+	Precondition
+}
+
+// TaskAnswer is what task returns: Tasks and NextTask of a list, Created or
+// Edited of the others.
+type TaskAnswer struct {
+	Operation string      `json:"operation"`
+	Document  string      `json:"document"`
+	Tasks     *[]TaskLine `json:"tasks,omitempty"`
+	NextTask  *TaskLine   `json:"next_task,omitempty"`
+	Created   *TaskLine   `json:"task_created,omitempty"`
+	Edited    *TaskLine   `json:"task_edited,omitempty"`
+	Hash      string      `json:"hash"`
+	Timestamp string      `json:"timestamp,omitempty"` // RFC 3339, of a write
+}
+
+// TaskLine is one task of a list.
+type TaskLine struct {
+	Slug   string `json:"slug"`
+	Title  string `json:"title"`
+	Status string `json:"status"`
+	Link   string `json:"link,omitempty"`
+	Parent string `json:"parent,omitempty"`
+}
+
+// Task answers task.
+func (d *Docs) Task(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
+	switch r.Operation {
+	case "", "list":
+		return d.listTasks(r)
+	case "create":
+		return d.createTask(ctx, r)
+	case "edit":
+		return d.editTask(ctx, r)
+	}
+	return nil, refuse(InvalidOperation, evidence{"operation": clip(r.Operation)}, "Unknown operation %q, want {list,create,edit}", clip(r.Operation))
+}
+
+func lineOf(t found) TaskLine {
+	l := TaskLine{Slug: t.slug, Title: t.title, Status: t.status, Parent: t.parent}
+	l.Link, _ = link(t.lines)
+	return l
+}
+
+func (d *Docs) listTasks(r TaskRequest) (*TaskAnswer, error) {
+	doc, err := d.open(r.Document)
+	if err != nil {
+		return nil, err
+	}
+	all, _, _ := doc.tasks() // no tasks section is an empty list
+	all = listed(all)
+	if r.Status != "" {
+		all = slices.DeleteFunc(all, func(t found) bool { return t.status != r.Status })
+	}
+	lines := []TaskLine{}
+	for _, t := range all {
+		lines = append(lines, lineOf(t))
+	}
+	a := &TaskAnswer{Operation: "list", Document: doc.address(), Tasks: &lines, Hash: doc.hash()}
+	if next, ok := nextTask(all, -1); ok {
+		line := lineOf(next)
+		a.NextTask = &line
+	}
+	return a, nil
+}
+
+// createTask adds a task as the last of the tasks section, or behind another
+// at that one's depth. A document without a tasks section gets one.
+func (d *Docs) createTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
+	for _, p := range [][2]string{{"title", r.Title}, {"content", r.Content}} {
+		if strings.TrimSpace(p[1]) == "" {
+			return nil, refuse(MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for create", p[0])
+		}
+	}
+	title, err := checkTitle(r.Title)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkContent(r.Content); err != nil {
+		return nil, err
+	}
+	at := 0
+	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
+		var err error
+		doc, err = doc.withTasks()
+		if err != nil {
+			return nil, err
+		}
+		all, top, _ := doc.tasks()
+		level, parent, behind := doc.md.Sections[top].Level+1, top, top
+		if r.Task != "" {
+			t, err := doc.pick(all, r.Task)
+			if err != nil {
+				return nil, err
+			}
+			level, parent, behind = t.depth, doc.md.Sections[t.section].Parent, t.section
+		}
+		if level > maxLevel {
+			return nil, refuse(InvalidOperation, evidence{"depth": level}, "A task would have depth %d, want at most %d", level, maxLevel)
+		}
+		if err := doc.duplicate(parent, level, title); err != nil {
+			return nil, err
+		}
+		at = doc.subtreeEnd(behind)
+		made, err := doc.checkNew(doc.insertAfter(behind, doc.heading(level, title, r.Content)), at, level, title)
+		if err != nil {
+			return nil, err
+		}
+		return made.src, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.written("create", after, at)
+}
+
+// withTasks is the document with a tasks section at its end if it has none.
+func (d *document) withTasks() (*document, error) {
+	if _, ok := d.tasksSection(); ok {
+		return d, nil
+	}
+	return d.checkShape(d.insert(len(d.src), d.heading(2, "Tasks", "")), len(d.md.Sections), len(d.md.Sections), 1)
+}
+
+// editTask replaces a task's own text. Tasks nested in it stay.
+func (d *Docs) editTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
+	for _, p := range [][2]string{{"task", r.Task}, {"content", r.Content}} {
+		if strings.TrimSpace(p[1]) == "" {
+			return nil, refuse(MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for edit", p[0])
+		}
+	}
+	if err := checkContent(r.Content); err != nil {
+		return nil, err
+	}
+	at := 0
+	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
+		t, err := doc.openTask(r.Task)
+		if err != nil {
+			return nil, err
+		}
+		at = t.section
+		made, err := doc.checkShape(doc.replaceOwn(at, doc.lines(r.Content)), at+1, at+1, t.depth)
+		if err != nil {
+			return nil, err
+		}
+		return made.src, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.written("edit", after, at)
+}
+
+// written is the answer about the task that is now section at.
+func (d *Docs) written(operation string, doc *document, at int) (*TaskAnswer, error) {
+	a := &TaskAnswer{Operation: operation, Document: doc.address(), Hash: doc.hash(), Timestamp: d.o.Now().UTC().Format(time.RFC3339)}
+	all, _, _ := doc.tasks()
+	for _, t := range all {
+		if t.section != at {
+			continue
+		}
+		line := lineOf(t)
+		if operation == "create" {
+			a.Created = &line
+		} else {
+			a.Edited = &line
+		}
+	}
+	return a, nil
+}
+
+// outline names a section of a document that is browsed.
+type outline struct {
+	Slug  string `json:"slug"`
+	Title string `json:"title"`
+	Depth int    `json:"depth"`
+}
+
+func outlineOf(md *markdown.Document) []outline {
+	out := []outline{}
+	for _, s := range md.Sections {
+		if s.Level > 0 {
+			out = append(out, outline{s.Anchor, s.Heading, s.Level})
+		}
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package doctask
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+)
+
+// Slugs is one slug or several: a string, an array of strings, or an array
+// written into a string.
+type Slugs []string
+
+// UnmarshalJSON reads any of the three forms.
+func (s *Slugs) UnmarshalJSON(text []byte) error {
+	var one string
+	if err := json.Unmarshal(text, &one); err != nil {
+		var many []string
+		if err := json.Unmarshal(text, &many); err != nil {
+			return err
+		}
+		*s = append(Slugs{}, many...)
+		return nil
+	}
+	if strings.HasPrefix(strings.TrimSpace(one), "[") {
+		var many []string
+		if json.Unmarshal([]byte(one), &many) == nil {
+			*s = append(Slugs{}, many...)
+			return nil
+		}
+	}
+	*s = Slugs{one}
+	return nil
+}
+
+// maxSlugs is how many tasks or sections one call may ask for.
+const maxSlugs = 10
+
+// check refuses none and too many. what is "task" or "section".
+func (s Slugs) check(what, tooMany string) error {
+	switch {
+	case s == nil:
+		return refuse(MissingParameter, evidence{"parameter": what}, "Parameter %s is required", what)
+	case len(s) == 0:
+		return refuse(InvalidParameter, evidence{"parameter": what}, "Parameter %s is empty, want 1 to %d", what, maxSlugs)
+	case len(s) > maxSlugs:
+		return refuse(tooMany, evidence{"count": len(s), "max": maxSlugs}, "Too many %ss. Maximum %d %ss allowed, got %d", what, maxSlugs, what, len(s))
+	}
+	return nil
+}
+
+// ViewTaskRequest is what view_task takes.
+type ViewTaskRequest struct {
+	Document string `json:"document"`
+	Task     Slugs  `json:"task"`
+}
+
+// ViewTaskAnswer is what view_task returns.
+type ViewTaskAnswer struct {
+	Document string      `json:"document"`
+	Tasks    []TaskData  `json:"tasks"`
+	Summary  TaskSummary `json:"summary"`
+}
+
+// TaskData is one task in full.
+type TaskData struct {
+	Slug                string               `json:"slug"`
+	Title               string               `json:"title"`
+	Content             string               `json:"content"` // as in the file, subtasks included
+	Depth               int                  `json:"depth"`
+	FullPath            string               `json:"full_path"`
+	Status              string               `json:"status"` // as written, "pending" when it is not
+	WordCount           int                  `json:"word_count"`
+	HasWorkflow         bool                 `json:"has_workflow"`
+	Parent              string               `json:"parent,omitempty"`
+	LinkedDocument      string               `json:"linked_document,omitempty"`
+	ReferencedDocuments []ReferencedDocument `json:"referenced_documents,omitempty"`
+	WorkflowName        string               `json:"workflow_name,omitempty"`
+	MainWorkflowName    string               `json:"main_workflow_name,omitempty"`
+	// ReferencesTruncated is whether there are more references than are listed.
+	ReferencesTruncated bool `json:"references_truncated,omitempty"`
+}
+
+// TaskSummary counts the tasks viewed.
+type TaskSummary struct {
+	TotalTasks            int            `json:"total_tasks"`
+	ByStatus              map[string]int `json:"by_status"`
+	WithLinks             int            `json:"with_links"`
+	WithReferences        int            `json:"with_references"`
+	TasksWithWorkflows    int            `json:"tasks_with_workflows"`
+	TasksWithMainWorkflow int            `json:"tasks_with_main_workflow"`
+}
+
+// ViewTask answers view_task: the tasks asked for, in that order, each once.
+// It changes nothing.
+func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer, error) {
+	if err := r.Task.check("task", TooManyTasks); err != nil {
+		return nil, err
+	}
+	doc, err := d.open(r.Document)
+	if err != nil {
+		return nil, err
+	}
+	all, err := doc.openTasks()
+	if err != nil {
+		return nil, err
+	}
+	a := &ViewTaskAnswer{Document: doc.address(), Tasks: []TaskData{}, Summary: TaskSummary{ByStatus: map[string]int{}}}
+	main, b := mainWorkflow(all), d.newBudget()
+	seen := map[string]bool{}
+	for _, text := range r.Task {
+		t, err := doc.pick(all, text)
+		if err != nil {
+			return nil, err
+		}
+		if seen[t.slug] {
+			continue
+		}
+		seen[t.slug] = true
+		content := doc.text(doc.md.Sections[t.section])
+		linked, document := link(t.lines)
+		v := TaskData{Slug: t.slug, Title: t.title, Content: content, Depth: t.depth, FullPath: fullPath(doc, t), Status: t.status,
+			WordCount: len(strings.Fields(content)), Parent: t.parent, LinkedDocument: document, WorkflowName: t.field("Workflow"), MainWorkflowName: main}
+		v.HasWorkflow = v.WorkflowName != ""
+		v.ReferencedDocuments = flat(d.follow(ctx, doc, []byte(content), b))
+		v.ReferencesTruncated = b.truncated
+		a.Tasks = append(a.Tasks, v)
+		s := &a.Summary
+		s.TotalTasks++
+		s.ByStatus[v.Status]++
+		s.WithLinks += count(linked != "")
+		s.WithReferences += count(len(v.ReferencedDocuments) > 0)
+		s.TasksWithWorkflows += count(v.HasWorkflow)
+		s.TasksWithMainWorkflow += count(main != "")
+	}
+	return a, ctx.Err()
+}
+
+func fullPath(doc *document, t found) string { return doc.address() + "#" + t.slug + " (task)" }
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,194 @@
+package usage
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"cairn/graphrank"
+)
+
+// Limits on one trace.
+const (
+	MaxIntent = 4 << 10 // bytes
+	MaxCalls  = 200
+	MaxEdges  = 2000
+	maxLine   = 1 << 20 // bytes
+)
+
+// Trace is what was done for one intent.
+type Trace struct {
+	// Intent is what was asked for; "" is not remembered, only counted.
+	Intent string `json:"intent,omitempty"`
+	// Calls are in the order they were made.
+	Calls []Call `json:"calls"`
+	// Edges are pairs of positions in Calls: the second needed the first's
+	// result. A pair of one position with itself says nothing.
+	Edges [][2]int `json:"edges,omitempty"`
+}
+
+// Call is one use of a tool, or of a document under its DocumentID.
+type Call struct {
+	Tool string `json:"tool"`
+	// Success is nil when it is not known, which counts as success.
+	Success *bool `json:"success,omitempty"`
+}
+
+// OK reports whether the call counts.
+func (c Call) OK() bool { return c.Success == nil || *c.Success }
+
+// Check reports what is wrong with a trace.
+func (t *Trace) Check() error {
+	switch {
+	case len(t.Calls) == 0:
+		return errors.New("calls: none")
+	case len(t.Calls) > MaxCalls:
+		return fmt.Errorf("calls: %d, want at most %d", len(t.Calls), MaxCalls)
+	case len(t.Edges) > MaxEdges:
+		return fmt.Errorf("edges: %d, want at most %d", len(t.Edges), MaxEdges)
+	case len(t.Intent) > MaxIntent:
+		return fmt.Errorf("intent: %d bytes, want at most %d", len(t.Intent), MaxIntent)
+	}
+	for i, c := range t.Calls {
+		if err := checkID(c.Tool); err != nil {
+			return fmt.Errorf("calls[%d].tool: %w", i, err)
+		}
+	}
+	for i, e := range t.Edges {
+		if min(e[0], e[1]) < 0 || max(e[0], e[1]) >= len(t.Calls) {
+			return fmt.Errorf("edges[%d]: %v, want two positions below %d", i, e, len(t.Calls))
+		}
+	}
+	return nil
+}
+
+// Sights are the relations a trace shows, each once: its explicit edges as
+// dependencies or, in a trace without any, successful calls that follow each
+// other as a sequence. Where edges are given they say all there is to say about
+// the order: the calls beside them may be listed in any. Failed calls take no
+// part. The trace has passed Check.
+func (t *Trace) Sights() []Sight {
+	var sights []Sight
+	seen := map[[2]string]bool{}
+	add := func(from, to string, typ graphrank.Type) {
+		if pair := [2]string{from, to}; from != to && !seen[pair] {
+			seen[pair] = true
+			sights = append(sights, Sight{From: from, To: to, Type: typ})
+		}
+	}
+	for _, e := range t.Edges {
+		if from, to := t.Calls[e[0]], t.Calls[e[1]]; from.OK() && to.OK() {
+			add(from.Tool, to.Tool, graphrank.Dependency)
+		}
+	}
+	before := ""
+	for _, c := range t.Calls {
+		if len(t.Edges) > 0 || !c.OK() {
+			continue
+		}
+		if before != "" {
+			add(before, c.Tool, graphrank.Sequence)
+		}
+		before = c.Tool
+	}
+	return sights
+}
+
+// Memory is what a trace says of its intent: the successful tools, in order,
+// with the edges among them. ok is false when there is no intent or no tool.
+func (t *Trace) Memory() (m Intent, ok bool) {
+	m.Text = strings.TrimSpace(strings.ToValidUTF8(t.Intent, ""))
+	place := make([]int, len(t.Calls))
+	for i, c := range t.Calls {
+		place[i] = -1
+		if c.OK() {
+			place[i] = len(m.Tools)
+			m.Tools = append(m.Tools, c.Tool)
+		}
+	}
+	for _, e := range t.Edges {
+		if from, to := place[e[0]], place[e[1]]; from >= 0 && to >= 0 && from != to {
+			m.Edges = append(m.Edges, [2]int{from, to})
+		}
+	}
+	return m, m.Text != "" && len(m.Tools) > 0
+}
+
+// change is what one write adds.
+type change struct {
+	sights  []Sight
+	intents []Intent
+}
+
+// Observe counts sights and returns when they are on disk.
+func (s *Store) Observe(ctx context.Context, sights ...Sight) error {
+	for _, sight := range sights {
+		for _, id := range []string{sight.From, sight.To} {
+			if err := checkID(id); err != nil {
+				return err
+			}
+		}
+	}
+	return s.write(ctx, change{sights: sights})
+}
+
+// Learn counts what the traces show and remembers their intents, in one
+// transaction: all of them or, on an error, none.
+func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
+	var c change
+	for i := range traces {
+		if err := traces[i].Check(); err != nil {
+			return fmt.Errorf("trace %d: %w", i+1, err)
+		}
+		c.sights = append(c.sights, traces[i].Sights()...)
+		if m, ok := traces[i].Memory(); ok {
+			c.intents = append(c.intents, m)
+		}
+	}
+	return s.write(ctx, c)
+}
+
+// LineError says which line of a file of traces is wrong.
+type LineError struct {
+	Line int // from 1
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+func (e *LineError) Unwrap() error { return e.Err }
+
+// ReadTraces reads one trace a line; empty lines do not count, unknown fields
+// are ignored. Lines that are no trace are returned as bad, in order, beside
+// the good ones: whether a file with some is learnt is the caller's to decide,
+// before anything is written. err is the reader's.
+func ReadTraces(r io.Reader) (traces []Trace, bad []*LineError, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		text := bytes.TrimSpace(lines.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		var t Trace
+		err := json.Unmarshal(text, &t)
+		if err == nil {
+			err = t.Check()
+		}
+		if err != nil {
+			bad = append(bad, &LineError{n, err})
+			continue
+		}
+		traces = append(traces, t)
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return traces, bad, &LineError{n + 1, fmt.Errorf("longer than %d bytes", maxLine)}
+	}
+	return traces, bad, lines.Err()
+}
