@@ -74,7 +74,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	seen := sync.OnceFunc(see.close)
 	defer seen()
 	log := see.log
-	box, groups, err := a.toolGroups(f.groups, f.noIndex)
+	box, groups, err := a.toolGroups(f.groups)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 }
 
 // toolGroups opens the toolbox and says which groups of tools to offer.
-func (a *app) toolGroups(list string, stateless bool) (*workspace.Toolbox, []tools.Group, error) {
+func (a *app) toolGroups(list string) (*workspace.Toolbox, []tools.Group, error) {
 	groups := []tools.Group{tools.Core}
 	if list != "" {
 		var err error
@@ -168,7 +168,7 @@ func (a *app) toolGroups(list string, stateless bool) (*workspace.Toolbox, []too
 	if err != nil {
 		return nil, nil, err
 	}
-	box, err := a.openToolbox(sel, cfg, stateless)
+	box, err := workspace.OpenToolbox(sel, cfg.Usage)
 	if err != nil || list != "" {
 		return box, groups, err
 	}

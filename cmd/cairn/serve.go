@@ -285,7 +285,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		}
 	}()
 	var groups []tools.Group
-	if o.box, groups, err = here.toolGroups(f.groups, f.noIndex); err != nil {
+	if o.box, groups, err = here.toolGroups(f.groups); err != nil {
 		return nil, err
 	}
 	log = log.With("workspace", at.name)

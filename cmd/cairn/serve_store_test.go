@@ -29,13 +29,6 @@ func TestServeFromAStore(t *testing.T) {
 	if out, err := exec.Command(binary(t), "index", "-C", book, "--store", address).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	tools := filepath.Join(t.TempDir(), "fs.jsonl")
-	if err := os.WriteFile(tools, []byte(`{"server":"fs","name":"read_file","description":"Shows the contents of a file"}`+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(binary(t), "tools", "import", "-C", book, "--store", address, tools).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	var servers []*serving
 	var homes []string
 	for range 2 {

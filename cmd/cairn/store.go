@@ -41,19 +41,6 @@ func (a *app) useStore(o *workspace.Options, cfg workspace.Config) (err error) {
 	return err
 }
 
-// openToolbox opens the toolbox of the folder or of the store. A server without
-// files keeps nothing on disk for it.
-func (a *app) openToolbox(sel workspace.Selection, cfg workspace.Config, stateless bool) (*workspace.Toolbox, error) {
-	store, err := a.chooseStore(cfg)
-	if err != nil {
-		return nil, err
-	}
-	if store == nil {
-		return workspace.OpenToolbox(sel, cfg.Usage)
-	}
-	return workspace.OpenSharedToolbox(sel, cfg.Usage, store, stateless, a.logger(slog.LevelWarn))
-}
-
 func (a *app) storeCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "store", Short: "Move an index between the folder and a Qdrant server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
@@ -64,10 +51,6 @@ func (a *app) storeCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		Example: `  cairn store copy --from flat --to qdrant://localhost:6334/docs
   cairn store copy --from qdrant://localhost:6334/docs --to flat`,
-		Long: `Copy an index without embedding anything again; goes on where it was cut short.
-
-The catalogue of tools and what was learnt from use go along. They take the place of
-what is on the other side, unless there are none.`,
 		RunE: a.command(func(ctx context.Context, _ []string) error { return a.copyStore(ctx, from, to) }),
 	}
 	copying.Flags().StringVar(&from, "from", "", "flat, or the address of a store")
@@ -89,7 +72,7 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	sel, cfg, err := a.choose()
+	sel, _, err := a.choose()
 	if err != nil {
 		return err
 	}
@@ -103,13 +86,10 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	if report.Tools, err = workspace.CopyToolbox(sel, cfg.Usage, store, to == "flat", o.Logger); err != nil {
-		return err
-	}
 	if a.json {
 		return a.printJSON(report)
 	}
-	_, err = fmt.Fprintf(a.stdout, "%d documents in %d chunks, %d copied now, %d removed, nothing embedded; %d tools; %d queries have %.3f of their best ten in common; %.1f s\n",
-		report.Documents, report.Chunks, report.Copied, report.Removed, report.Tools, report.Probes, report.Overlap, report.Seconds)
+	_, err = fmt.Fprintf(a.stdout, "%d documents in %d chunks, %d copied now, %d removed, nothing embedded; %d queries have %.3f of their best ten in common; %.1f s\n",
+		report.Documents, report.Chunks, report.Copied, report.Removed, report.Probes, report.Overlap, report.Seconds)
 	return err
 }

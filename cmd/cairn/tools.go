@@ -33,7 +33,7 @@ func (a *app) withToolbox(fn func(context.Context, *workspace.Toolbox, []string)
 		if err != nil {
 			return err
 		}
-		box, err := a.openToolbox(sel, cfg, false)
+		box, err := workspace.OpenToolbox(sel, cfg.Usage)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ var layers = []struct {
 	{6, []string{"tools", "internal/server", "internal/web", "internal/doctor", "benchmarks"}},
 	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/workspace"}},
 	{4, []string{"retriever", "indexer", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage"}},
-	{3, []string{"internal/store/docs", "internal/store/keyword", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/usage", "internal/store/shared", "internal/store/storetest", "internal/catalog", "internal/walk", "internal/metrics", "internal/tracing"}},
+	{3, []string{"internal/store/docs", "internal/store/keyword", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/usage", "internal/store/storetest", "internal/catalog", "internal/walk", "internal/metrics", "internal/tracing"}},
 	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag", "internal/token", "internal/observe", "internal/profile", "internal/atomicfile"}},
 	{1, []string{"models"}},
 }

@@ -112,7 +112,7 @@ type sharedUsage struct {
 	closed bool
 }
 
-// usageGraph returns what is used together in the folder, or in the store.
+// usageGraph returns what is used together in the folder.
 func (w *Workspace) usageGraph() (*usage.Store, error) {
 	if w.options.Usage != nil {
 		return w.options.Usage, nil
@@ -126,26 +126,14 @@ func (w *Workspace) usageGraph() (*usage.Store, error) {
 	if u.store != nil {
 		return u.store, nil
 	}
-	var store *usage.Store
-	var under func() error
-	var err error
-	if w.options.Store != nil {
-		var box *Toolbox
-		if box, err = openStoreBox(w.options.Store, w.config.Usage, w.options.Logger); err == nil {
-			store, under = box.Usage, box.client.Close
-		}
-	} else {
-		var file *sharedFile
-		store, file, err = openUsage(w.dir, w.prepare, w.config.Usage)
-		under = file.close
-	}
+	// The graph is the folder's own, also where a store holds the index: w.dir is
+	// then another folder.
+	dir := filepath.Join(w.selection.Root, ".cairn", "index")
+	store, file, err := openUsage(dir, w.prepare, w.config.Usage)
 	if err != nil {
-		if under != nil {
-			err = errors.Join(err, under())
-		}
-		return nil, err
+		return nil, errors.Join(err, file.close())
 	}
-	u.store, u.under = store, under
+	u.store, u.under = store, file.close
 	return store, nil
 }
 

@@ -26,7 +26,6 @@ type CopyReport struct {
 	Copied    int `json:"copied"`    // of them in this run; the others were there
 	Removed   int `json:"removed"`
 	Chunks    int `json:"chunks"`
-	Tools     int `json:"tools"` // in the other toolbox now; see CopyToolbox
 	// Probes are queries put to both sides, Overlap is the part of the best
 	// ten that both gave, on average.
 	Probes  int     `json:"probes"`

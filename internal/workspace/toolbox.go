@@ -13,7 +13,6 @@ import (
 
 	"cairn/internal/catalog"
 	"cairn/internal/kv"
-	"cairn/internal/store/qdrant"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
 	"cairn/models"
@@ -30,14 +29,12 @@ const (
 // Toolbox is what a folder knows about tools: their catalogue, and how they
 // and the documents are used together. Any number of processes hold one
 // open at the same time, whoever owns the index: each opens the files for
-// writing only while it writes. With a Store they are records of that; see
-// OpenSharedToolbox. It is safe for concurrent use.
+// writing only while it writes. It is safe for concurrent use.
 type Toolbox struct {
 	Catalog *catalog.Catalog
 	Usage   *usage.Store
 
-	files  []*sharedFile
-	client *qdrant.Client // nil in a folder
+	files []*sharedFile
 	// newVectors makes the cache of vectors of tools and intents.
 	newVectors func(models.Description) toolsearch.VectorCache
 	// keywords is where the words of a large catalogue are kept; "" keeps them in memory.
@@ -73,9 +70,6 @@ func (t *Toolbox) Close() error {
 	}
 	for _, f := range t.files {
 		errs = append(errs, f.close())
-	}
-	if t.client != nil {
-		errs = append(errs, t.client.Close())
 	}
 	return errors.Join(errs...)
 }

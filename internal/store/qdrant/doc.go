@@ -12,9 +12,7 @@
 //	NAME-documents-G  documents and their texts, without vectors, and the
 //	                  dictionary of their words: see terms
 //	NAME-records      records, without vectors: see Records. The state of the
-//	                  index, the writer's lease, the catalogue of tools, what
-//	                  is learnt from use, and vectors of tools, each under the
-//	                  digest of its text
+//	                  index, the lengths of chunks and the writer's lease
 //
 // NAME, NAME-words and NAME-documents are aliases of one generation. A new one
 // is built beside it and all aliases are moved in one operation.
