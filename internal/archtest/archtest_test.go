@@ -82,7 +82,6 @@ var owners = map[string][]string{
 	"github.com/jackc/pgx/v5":                  {"internal/stage/postgres"},
 	"github.com/pressly/goose/v3":              {"internal/stage/postgres"},
 	"github.com/rabbitmq/amqp091-go":           {"internal/stage/rabbitmq"},
-	"github.com/openai/openai-go/v3":           {"internal/stage/openai"},
 	"golang.org/x/term":                        {"cmd/cairn"},
 	"gonum.org/v1/gonum":                       {"graphrank"},
 }
