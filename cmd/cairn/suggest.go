@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/catalog"
+	"cairn/internal/draw"
 	"cairn/internal/suggest"
 	"cairn/internal/workspace"
 )
@@ -65,9 +67,9 @@ between them. cairn runs none of them. With --tools, just those are arranged.`,
 			w := bufio.NewWriter(a.stdout)
 			switch {
 			case mermaid:
-				planMermaid(w, s)
+				fmt.Fprint(w, planGraph(s, box.Catalog).Mermaid())
 			case dot:
-				planDOT(w, s)
+				fmt.Fprint(w, planGraph(s, box.Catalog).DOT())
 			default:
 				planText(w, s, styleOf(a.stdout).width)
 			}
@@ -117,28 +119,16 @@ func planText(w io.Writer, s *suggest.Suggestion, width int) {
 	}
 }
 
-func planMermaid(w io.Writer, s *suggest.Suggestion) {
-	// Within quotes mermaid reads entities, and markup unless it is one.
-	quote := strings.NewReplacer(`#`, "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;")
-	fmt.Fprintln(w, "flowchart LR")
+// planGraph is the plan as a graph of its tasks.
+func planGraph(s *suggest.Suggestion, catalogue *catalog.Catalog) *draw.Graph {
+	g := &draw.Graph{Name: "plan"}
 	for _, t := range s.Tasks {
-		fmt.Fprintf(w, "  %s[\"%s\"]\n", t.ID, quote.Replace(plain(t.Tool)))
+		g.Nodes = append(g.Nodes, draw.Node{ID: t.ID, Label: toolLabel(catalogue, t.Tool)})
 	}
 	for _, e := range s.DAG.Edges {
-		fmt.Fprintf(w, "  %s -->|\"%s\"| %s\n", e.FromTask, quote.Replace(plain(edgeLabel(e))), e.ToTask)
+		g.Edges = append(g.Edges, draw.Edge{From: e.FromTask, To: e.ToTask, Label: plain(edgeLabel(e))})
 	}
-}
-
-func planDOT(w io.Writer, s *suggest.Suggestion) {
-	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-	fmt.Fprintln(w, "digraph plan {\n  rankdir=LR;\n  node [shape=box];")
-	for _, t := range s.Tasks {
-		fmt.Fprintf(w, "  %s [label=\"%s\"];\n", t.ID, quote.Replace(plain(t.Tool)))
-	}
-	for _, e := range s.DAG.Edges {
-		fmt.Fprintf(w, "  %s -> %s [label=\"%s\"];\n", e.FromTask, e.ToTask, quote.Replace(plain(edgeLabel(e))))
-	}
-	fmt.Fprintln(w, "}")
+	return g
 }
 
 // edgeLabel is what flows, or why the order is as it is.

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cairn/graphrank"
+	"cairn/internal/catalog"
+	"cairn/internal/draw"
 	"cairn/internal/workspace"
 )
 
@@ -49,8 +50,7 @@ type drawnEdge struct {
 }
 
 func (a *app) toolsGraph(box *workspace.Toolbox, format, around string, limit int) error {
-	draw, ok := map[string]func(io.Writer, []drawnEdge){"text": drawText, "dot": drawDOT, "mermaid": drawMermaid, "json": nil}[format]
-	if !ok {
+	if !slices.Contains([]string{"dot", "json", "mermaid", "text"}, format) {
 		return badUsage("--format %q, want {dot,json,mermaid,text}", format)
 	}
 	edges := []drawnEdge{}
@@ -85,7 +85,14 @@ func (a *app) toolsGraph(box *workspace.Toolbox, format, around string, limit in
 		return nil
 	}
 	w := bufio.NewWriter(a.stdout)
-	draw(w, edges)
+	switch format {
+	case "text":
+		drawText(w, edges)
+	case "dot":
+		fmt.Fprint(w, usageGraph(edges, box.Catalog).DOT())
+	case "mermaid":
+		fmt.Fprint(w, usageGraph(edges, box.Catalog).Mermaid())
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -101,47 +108,32 @@ func drawText(w io.Writer, edges []drawnEdge) {
 	}
 }
 
-// nodes numbers the ends of the edges, in order of id.
-func nodes(edges []drawnEdge) ([]string, map[string]int) {
+// usageGraph is the edges as a graph. Its nodes are numbered in order of ID.
+func usageGraph(edges []drawnEdge, catalogue *catalog.Catalog) *draw.Graph {
 	var ids []string
 	for _, e := range edges {
 		ids = append(ids, e.From, e.To)
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	number := map[string]int{}
+	g := &draw.Graph{Name: "usage"}
+	number := map[string]string{}
 	for i, id := range ids {
-		number[id] = i
-	}
-	return ids, number
-}
-
-func drawDOT(w io.Writer, edges []drawnEdge) {
-	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-	ids, number := nodes(edges)
-	fmt.Fprintln(w, "digraph usage {\n  rankdir=LR;\n  node [shape=box];")
-	for i, id := range ids {
-		fmt.Fprintf(w, "  n%d [label=\"%s\"];\n", i, quote.Replace(plain(id)))
+		number[id] = fmt.Sprintf("n%d", i)
+		g.Nodes = append(g.Nodes, draw.Node{ID: number[id], Label: toolLabel(catalogue, id)})
 	}
 	for _, e := range edges {
-		fmt.Fprintf(w, "  n%d -> n%d [label=\"%s\", penwidth=%.1f];\n", number[e.From], number[e.To], e.Type, 1+2*e.Weight)
+		g.Edges = append(g.Edges, draw.Edge{
+			From: number[e.From], To: number[e.To], Label: e.Type, Strong: e.Type == graphrank.Dependency.String(), Width: 1 + 2*e.Weight,
+		})
 	}
-	fmt.Fprintln(w, "}")
+	return g
 }
 
-func drawMermaid(w io.Writer, edges []drawnEdge) {
-	// Within quotes mermaid reads entities, and markup unless it is one.
-	quote := strings.NewReplacer(`#`, "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;")
-	ids, number := nodes(edges)
-	fmt.Fprintln(w, "flowchart LR")
-	for i, id := range ids {
-		fmt.Fprintf(w, "  n%d[\"%s\"]\n", i, quote.Replace(plain(id)))
+// toolLabel is the ID of a tool or document, with its title where it has one.
+func toolLabel(catalogue *catalog.Catalog, id string) string {
+	if t, err := catalogue.Lookup(id); err == nil && t.Title != "" {
+		return plain(id + ": " + t.Title)
 	}
-	for _, e := range edges {
-		arrow := "-->"
-		if e.Type == graphrank.Dependency.String() {
-			arrow = "==>"
-		}
-		fmt.Fprintf(w, "  n%d %s|%s| n%d\n", number[e.From], arrow, e.Type, number[e.To])
-	}
+	return plain(id)
 }

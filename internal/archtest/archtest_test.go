@@ -23,7 +23,7 @@ var layers = []struct {
 	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/workspace"}},
 	{4, []string{"retriever", "indexer", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage"}},
 	{3, []string{"internal/store/docs", "internal/store/keyword", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/usage", "internal/store/storetest", "internal/catalog", "internal/walk", "internal/metrics", "internal/tracing"}},
-	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag", "internal/token", "internal/observe", "internal/profile", "internal/atomicfile"}},
+	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag", "internal/draw", "internal/token", "internal/observe", "internal/profile", "internal/atomicfile"}},
 	{1, []string{"models"}},
 }
 
@@ -54,8 +54,8 @@ var owners = map[string][]string{
 	"github.com/pelletier/go-toml/v2":          {"internal/workspace", "internal/connect"},
 	"github.com/tailscale/hujson":              {"internal/connect"},
 	"github.com/fsnotify/fsnotify":             {"internal/watch"},
-	"github.com/charmbracelet/bubbletea":       {"internal/finder"},
-	"github.com/charmbracelet/lipgloss":        {"internal/finder"},
+	"charm.land/bubbletea/v2":                  {"internal/finder"},
+	"github.com/charmbracelet/x/ansi":          {"internal/finder", "internal/term"},
 	"github.com/sahilm/fuzzy":                  {"internal/finder"},
 	"github.com/atotto/clipboard":              {"cmd/cairn"},
 	"golang.org/x/mod":                         {"internal/upgrade"},

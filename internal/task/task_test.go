@@ -84,8 +84,8 @@ func TestDraw(t *testing.T) {
 	}
 	for format, want := range map[string]string{
 		FormatJSON:    `{"nodes":[{"id":"a-b","title":"One","status":"todo"},{"id":"a_b","title":"Two","status":"done"},{"id":"end","title":"Three","status":"todo"},{"id":"ghost","title":"(missing)","status":"missing"}],"edges":[{"from":"a-b","to":"a_b"},{"from":"a-b","to":"ghost"},{"from":"a_b","to":"a-b"}]}`,
-		FormatMermaid: "graph LR\n    a_b[\"a-b\"] --> a_b_2[\"a_b\"]\n    a_b[\"a-b\"] --> ghost[\"ghost\"]\n    a_b_2[\"a_b\"] --> a_b[\"a-b\"]\n    end_2[\"end\"]\n",
-		FormatDOT:     "digraph TaskGraph {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n    \"a-b\";\n    \"a_b\";\n    \"end\";\n    \"ghost\";\n    \"a-b\" -> \"a_b\";\n    \"a-b\" -> \"ghost\";\n    \"a_b\" -> \"a-b\";\n}\n",
+		FormatMermaid: "graph LR\n    a_b[\"a-b: One\"] --> a_b_2[\"a_b: Two\"]\n    a_b[\"a-b: One\"] --> ghost[\"ghost: (missing)\"]\n    a_b_2[\"a_b: Two\"] --> a_b[\"a-b: One\"]\n    end_2[\"end: Three\"]\n",
+		FormatDOT:     "digraph TaskGraph {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n    \"a-b\" [label=\"a-b: One\"];\n    \"a_b\" [label=\"a_b: Two\"];\n    \"end\" [label=\"end: Three\"];\n    \"ghost\" [label=\"ghost: (missing)\"];\n    \"a-b\" -> \"a_b\";\n    \"a-b\" -> \"ghost\";\n    \"a_b\" -> \"a-b\";\n}\n",
 		FormatASCII:   "[ ] end  Three\n[ ] a-b  One\n|-- [x] a_b  Two\n|   `-- [ ] a-b  One (see above)\n`-- [?] ghost  (missing)\n",
 	} {
 		got, err := Draw(tasks, format, func(t Task) string { return t.Status.CardWord() })

@@ -567,7 +567,7 @@ func TestQueryGraph(t *testing.T) {
 	s, _ := board(t, nil, map[string]string{"aaaaaa": card("A", "depends_on: [bbbbbb]\n"), "bbbbbb": card("B", "status: done\n")})
 	for format, want := range map[string]string{
 		"":        `{"nodes":[{"id":"aaaaaa","title":"A","status":"todo"},{"id":"bbbbbb","title":"B","status":"done"}],"edges":[{"from":"aaaaaa","to":"bbbbbb"}]}`,
-		"mermaid": "graph LR\n    aaaaaa[\"aaaaaa\"] --> bbbbbb[\"bbbbbb\"]\n",
+		"mermaid": "graph LR\n    aaaaaa[\"aaaaaa: A\"] --> bbbbbb[\"bbbbbb: B\"]\n",
 	} {
 		if a, err := s.QueryGraph(GraphRequest{Format: format}); err != nil || a.Graph != want {
 			t.Errorf("format %q: %+v, %v, want %s", format, a, err, want)
