@@ -1,6 +1,5 @@
-// Package finder is a full-screen list of places to go to, narrowed down by
-// typing, with the text of the chosen one beside it. It opens nothing itself: it
-// says what was chosen.
+// Package finder lets a person at a terminal choose one of many places by typing
+// part of its name, with a preview of the text there. It does not open the place.
 package finder
 
 import (
@@ -9,11 +8,9 @@ import (
 	"strings"
 	"unicode"
 
-	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/lipgloss"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/sahilm/fuzzy"
-
-	_ "cairn/internal/finder/dark" // before Bubble Tea is initialised
 )
 
 // Place is something that can be chosen.
@@ -31,26 +28,26 @@ type Model struct {
 	preview func(Place) string
 	filter  string
 	matches []fuzzy.Match // of places, the best first
-	at      int           // in matches
-	top     int           // the first one shown
+	at      int           // index of the selected one in matches
+	top     int           // index of the first one shown
 	width   int
 	height  int
 
 	chosen *Place
 }
 
-// maxFilter is how many characters are matched.
+// maxFilter bounds the filter in characters.
 const maxFilter = 200
 
-// New returns a finder over places. preview returns the text around one; it is
-// called for what is shown only.
+// New returns a finder over places. preview returns the text from a place on; it
+// is called only for the selected one.
 func New(places []Place, preview func(Place) string) *Model {
 	m := &Model{places: places, preview: preview, width: 80, height: 24}
 	m.match()
 	return m
 }
 
-// Chosen is what was chosen; nil when nothing was.
+// Chosen returns the chosen place, nil for none.
 func (m *Model) Chosen() *Place { return m.chosen }
 
 // Init implements tea.Model.
@@ -71,7 +68,7 @@ func (m *Model) match() {
 		return
 	}
 	m.matches = fuzzy.FindFrom(m.filter, source(m.places))
-	// Equal scores keep the order of the places, whatever the sort did.
+	// The order of equal scores is that of the places.
 	slices.SortStableFunc(m.matches, func(a, b fuzzy.Match) int {
 		if a.Score != b.Score {
 			return b.Score - a.Score
@@ -85,13 +82,15 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-	case tea.KeyMsg:
+	case tea.PasteMsg:
+		m.Narrow(m.filter + msg.Content)
+	case tea.KeyPressMsg:
 		return m, m.key(msg)
 	}
 	return m, nil
 }
 
-func (m *Model) key(k tea.KeyMsg) tea.Cmd {
+func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "ctrl+c", "esc":
 		return tea.Quit
@@ -110,18 +109,13 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 		m.move(m.rows())
 	case "backspace":
 		if r := []rune(m.filter); len(r) > 0 {
-			m.filter = string(r[:len(r)-1])
-			m.match()
+			m.Narrow(string(r[:len(r)-1]))
 		}
 	case "ctrl+u":
-		m.filter = ""
-		m.match()
+		m.Narrow("")
 	default:
-		if k.Type == tea.KeyRunes || k.Type == tea.KeySpace {
-			if r := append([]rune(m.filter), k.Runes...); len(r) <= maxFilter {
-				m.filter = string(r)
-				m.match()
-			}
+		if k.Text != "" {
+			m.Narrow(m.filter + k.Text)
 		}
 	}
 	return nil
@@ -137,53 +131,52 @@ func (m *Model) move(n int) {
 	}
 }
 
-// rows is how many places are shown.
+// rows returns how many places fit the screen.
 func (m *Model) rows() int { return max(1, m.height-3) }
 
-var (
-	bold = lipgloss.NewStyle().Bold(true)
-	dim  = lipgloss.NewStyle().Faint(true)
-	here = lipgloss.NewStyle().Reverse(true)
-)
-
-// narrow is the width below which there is no preview.
-const narrow = 70
+// minPreview is the width from which on there is a preview.
+const minPreview = 70
 
 // View implements tea.Model.
-func (m *Model) View() string {
+func (m *Model) View() tea.View {
 	left, right := m.width, 0
-	if m.width >= narrow {
+	var preview []string
+	if m.width >= minPreview {
 		left = m.width / 2
 		right = m.width - left - 3
-	}
-	var list []string
-	for i := m.top; i < len(m.matches) && i < m.top+m.rows(); i++ {
-		p := m.places[m.matches[i].Index]
-		line := fit(fmt.Sprintf("%-7s %s", p.Kind, p.Text), left)
-		if i == m.at {
-			line = here.Render(line)
+		if m.at < len(m.matches) {
+			preview = strings.Split(m.preview(m.places[m.matches[m.at].Index]), "\n")
 		}
-		list = append(list, line)
 	}
-	body := lipgloss.NewStyle().Width(left).Height(m.rows()).Render(strings.Join(list, "\n"))
-	if right > 0 && m.at < len(m.matches) {
-		var text []string
-		for line := range strings.Lines(m.preview(m.places[m.matches[m.at].Index])) {
-			text = append(text, fit(strings.TrimRight(line, "\n"), right))
-			if len(text) == m.rows() {
-				break
+	var style ansi.Style
+	help := fmt.Sprintf("%d of %d  type to narrow the list, up and down to move, enter to open, esc to leave", len(m.matches), len(m.places))
+	lines := []string{style.Bold().Styled("> ") + m.filter, style.Faint().Styled(fit(help, m.width))}
+	for row := range m.rows() {
+		line := ""
+		if i := m.top + row; i < len(m.matches) {
+			p := m.places[m.matches[i].Index]
+			line = fit(fmt.Sprintf("%-7s %s", p.Kind, p.Text), left)
+		}
+		space := strings.Repeat(" ", left-ansi.StringWidth(line))
+		if m.top+row == m.at && line != "" {
+			line = style.Reverse(true).Styled(line)
+		}
+		if right > 0 {
+			line += space + " │ "
+			if row < len(preview) {
+				line += fit(preview[row], right)
 			}
 		}
-		body = lipgloss.JoinHorizontal(lipgloss.Top, body, " │ ", strings.Join(text, "\n"))
+		lines = append(lines, line)
 	}
-	count := fmt.Sprintf("%d of %d", len(m.matches), len(m.places))
-	help := "type to narrow down, up and down, enter opens, esc leaves"
-	return bold.Render("> ") + m.filter + "\n" + dim.Render(fit(count+"  "+help, m.width)) + "\n" + body
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen = true
+	return v
 }
 
-// fit makes a line of at most width cells, without control characters.
+// fit returns a line of at most width cells, without control characters.
 func fit(s string, width int) string {
-	s = strings.Map(func(r rune) rune {
+	return ansi.Truncate(strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t':
 			return ' '
@@ -191,26 +184,21 @@ func fit(s string, width int) string {
 			return -1
 		}
 		return r
-	}, s)
-	for lipgloss.Width(s) > width && s != "" {
-		r := []rune(s)
-		over := lipgloss.Width(s) - width
-		s = string(r[:max(0, len(r)-max(1, over/2))])
-	}
-	return s
+	}, s), width, "")
 }
 
-// Run shows the finder on the terminal and returns what was chosen; nil when
-// nothing was.
+// Run shows the finder on the terminal and returns the chosen place, nil for none.
 func Run(m *Model, options ...tea.ProgramOption) (*Place, error) {
-	if _, err := tea.NewProgram(m, append(options, tea.WithAltScreen())...).Run(); err != nil {
+	if _, err := tea.NewProgram(m, options...).Run(); err != nil {
 		return nil, err
 	}
 	return m.chosen, nil
 }
 
-// Narrow sets what has been typed.
+// Narrow lists the places that match filter, of at most maxFilter characters.
 func (m *Model) Narrow(filter string) {
-	m.filter = filter
-	m.match()
+	if len([]rune(filter)) <= maxFilter {
+		m.filter = filter
+		m.match()
+	}
 }

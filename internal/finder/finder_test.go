@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/lipgloss"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 )
 
 var places = []Place{
@@ -19,16 +19,15 @@ var places = []Place{
 
 func preview(p Place) string { return "# Preview of " + p.Path + "\n\ttext\x1b[31m red\n" }
 
-// press drives the model with keys: names as bubbletea has them, or text.
+// press drives the model with keys: names as Bubble Tea has them, or text.
 func press(t *testing.T, m *Model, keys ...string) (quit bool) {
 	t.Helper()
-	named := map[string]tea.KeyType{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "up": tea.KeyUp, "down": tea.KeyDown, "backspace": tea.KeyBackspace, "ctrl+u": tea.KeyCtrlU, "ctrl+c": tea.KeyCtrlC, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp}
+	named := map[string]tea.Key{"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "backspace": {Code: tea.KeyBackspace},
+		"ctrl+u": {Code: 'u', Mod: tea.ModCtrl}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "pgdown": {Code: tea.KeyPgDown}, "pgup": {Code: tea.KeyPgUp}}
 	for _, k := range keys {
-		msg := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)}
-		if typ, ok := named[k]; ok {
-			msg = tea.KeyMsg{Type: typ}
-		} else if k == " " {
-			msg = tea.KeyMsg{Type: tea.KeySpace, Runes: []rune(" ")}
+		msg := tea.KeyPressMsg{Code: []rune(k)[0], Text: k}
+		if key, ok := named[k]; ok {
+			msg = tea.KeyPressMsg(key)
 		}
 		_, cmd := m.Update(msg)
 		if cmd != nil {
@@ -82,16 +81,16 @@ func TestView(t *testing.T) {
 		m := New(many, preview)
 		m.Update(size)
 		press(t, m, "pgdown", "pgdown", "down")
-		v := m.View()
+		v := m.View().Content
 		if !strings.Contains(v, ">") {
 			t.Errorf("%+v shows\n%s", size, v)
 		}
 		for n, line := range strings.Split(v, "\n") {
-			if w := lipgloss.Width(line); n > 0 && w > max(size.Width, 8) {
+			if w := ansi.StringWidth(line); n > 0 && w > max(size.Width, 8) {
 				t.Errorf("%+v: line %d has %d cells: %q", size, n, w, line)
 			}
 		}
-		if size.Width >= narrow && (!strings.Contains(v, "# Preview of") || strings.Contains(v, "\x1b[31m")) {
+		if size.Width >= minPreview && (!strings.Contains(v, "# Preview of") || strings.Contains(v, "\x1b[31m")) {
 			t.Errorf("%+v: the preview is not there, or not made harmless:\n%s", size, v)
 		}
 		if size.Height == 30 && !strings.Contains(v, "number 55") {
@@ -100,7 +99,7 @@ func TestView(t *testing.T) {
 	}
 	m := New(places, preview)
 	press(t, m, "z", "z", "z")
-	if v := m.View(); !strings.Contains(v, "0 of 4") {
+	if v := m.View().Content; !strings.Contains(v, "0 of 4") {
 		t.Errorf("without a match the view is\n%s", v)
 	}
 }
