@@ -16,3 +16,10 @@ func ChangeTime(info fs.FileInfo) int64 {
 	}
 	return 0
 }
+
+// Linked reports whether the file has another name, through which it can change
+// without an event for this one.
+func Linked(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && !info.IsDir() && st.Nlink > 1
+}

@@ -78,7 +78,7 @@ func (s *Store) Check() ([]Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	problems := slices.Clone(b.broken)
+	problems := slices.Clone(b.unusable)
 	now := s.now()
 	tags, claimed := map[string][]*Card{}, map[string][]*Card{}
 	for _, c := range b.Cards {

@@ -86,7 +86,7 @@ func TestManyProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range b.broken {
+		for _, p := range b.unusable {
 			t.Errorf("a reader sees a torn card: %+v", p)
 		}
 	}

@@ -1,0 +1,89 @@
+package cards
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"cairn/internal/task"
+	"cairn/internal/taskdag"
+)
+
+// Board is all cards at one moment. It is immutable.
+type Board struct {
+	// Cards in the order of creation: by Created, those without one last, then by ID.
+	Cards    []*Card
+	unusable []Problem // files that are no cards, by path
+	byID     map[string]*Card
+	graph    func() (*taskdag.Graph, error)
+	derived  sync.Map // values of Remember by key
+}
+
+// Card returns the card with the given ID.
+func (b *Board) Card(id string) (*Card, bool) {
+	c, ok := b.byID[id]
+	return c, ok
+}
+
+// Graph returns the graph of all cards, archived ones included, built once.
+func (b *Board) Graph() (*taskdag.Graph, error) { return b.graph() }
+
+// Tasks returns the tasks of all cards, in their order.
+func (b *Board) Tasks() []task.Task {
+	tasks := make([]task.Task, len(b.Cards))
+	for i, c := range b.Cards {
+		tasks[i] = c.Task
+	}
+	return tasks
+}
+
+// Remember returns what build made of this board under key, building it once.
+func Remember[T any](b *Board, key string, build func() T) T {
+	if v, ok := b.derived.Load(key); ok {
+		return v.(T)
+	}
+	v, _ := b.derived.LoadOrStore(key, build())
+	return v.(T)
+}
+
+// with returns the board after changes to the named files. An empty board and
+// all names give the board of all entries.
+func (b *Board) with(names []string, entries map[string]*entry) *Board {
+	changed := make(map[string]bool, len(names))
+	for _, name := range names {
+		changed[strings.TrimSuffix(name, ".md")] = true
+	}
+	next := &Board{
+		Cards:    slices.DeleteFunc(slices.Clone(b.Cards), func(c *Card) bool { return changed[c.ID] }),
+		unusable: slices.DeleteFunc(slices.Clone(b.unusable), func(p Problem) bool { return changed[p.ID] }),
+		byID:     maps.Clone(b.byID),
+	}
+	for id := range changed {
+		delete(next.byID, id)
+		switch e := entries[id+".md"]; {
+		case e == nil:
+		case e.unusable != nil:
+			next.unusable = append(next.unusable, *e.unusable)
+		default:
+			next.Cards = append(next.Cards, e.card)
+			next.byID[id] = e.card
+		}
+	}
+	slices.SortFunc(next.Cards, byCreation)
+	slices.SortFunc(next.unusable, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	next.graph = sync.OnceValues(func() (*taskdag.Graph, error) { return taskdag.New(task.Nodes(next.Tasks())) })
+	return next
+}
+
+// byCreation orders by Created, cards without one last, then by ID.
+func byCreation(a, b *Card) int {
+	if a.Created.IsZero() != b.Created.IsZero() {
+		if a.Created.IsZero() {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+}
