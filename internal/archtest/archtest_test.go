@@ -20,10 +20,10 @@ var layers = []struct {
 }{
 	{7, []string{"cmd"}},
 	{6, []string{"tools", "internal/server", "internal/web", "internal/doctor", "benchmarks"}},
-	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/workspace"}},
-	{4, []string{"retriever", "indexer", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage"}},
+	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/workspace", "internal/toolbox"}},
+	{4, []string{"retriever", "indexer", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage", "internal/config"}},
 	{3, []string{"internal/store/docs", "internal/store/keyword", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/usage", "internal/store/storetest", "internal/catalog", "internal/walk", "internal/metrics", "internal/tracing"}},
-	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag", "internal/draw", "internal/token", "internal/observe", "internal/profile", "internal/atomicfile"}},
+	{2, []string{"internal/store", "internal/kv", "internal/markdown", "graphrank", "internal/taskdag", "internal/draw", "internal/token", "internal/observe", "internal/profile", "internal/atomicfile", "internal/job", "internal/owner"}},
 	{1, []string{"models"}},
 }
 
@@ -51,7 +51,7 @@ var owners = map[string][]string{
 	"github.com/microcosm-cc/bluemonday":       {"internal/web"},
 	"github.com/chromedp/":                     nil, // tests
 	"github.com/goccy/go-yaml":                 {"internal/markdown"},
-	"github.com/pelletier/go-toml/v2":          {"internal/workspace", "internal/connect"},
+	"github.com/pelletier/go-toml/v2":          {"internal/config", "internal/connect"},
 	"github.com/tailscale/hujson":              {"internal/connect"},
 	"github.com/fsnotify/fsnotify":             {"internal/watch"},
 	"charm.land/bubbletea/v2":                  {"internal/finder"},
@@ -59,7 +59,7 @@ var owners = map[string][]string{
 	"github.com/sahilm/fuzzy":                  {"internal/finder"},
 	"github.com/atotto/clipboard":              {"cmd/cairn"},
 	"golang.org/x/mod":                         {"internal/upgrade"},
-	"github.com/gofrs/flock":                   {"internal/workspace", "internal/token"}, // each locks its own file
+	"github.com/gofrs/flock":                   {"internal/owner", "internal/workspace", "internal/toolbox", "internal/token"}, // each locks its own file
 	"github.com/spf13/cobra":                   {"cmd/cairn"},
 	"github.com/spf13/pflag":                   {"cmd/cairn"}, // the flags of cobra
 	"github.com/schollz/progressbar/v3":        {"cmd/cairn"},

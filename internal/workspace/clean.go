@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"cairn/internal/owner"
+	"cairn/internal/toolbox"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +26,7 @@ type CleanReport struct {
 // use is a *LockError. With try nothing is removed.
 func Clean(ctx context.Context, sel Selection, command string, all, try bool) (*CleanReport, error) {
 	r := &CleanReport{Workspace: sel.Root, Removed: []string{}}
-	dir := filepath.Join(sel.Root, ".cairn", "index")
+	dir := owner.IndexDir(sel.Root)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	} else if err != nil {
@@ -52,7 +54,7 @@ func Clean(ctx context.Context, sel Selection, command string, all, try bool) (*
 		return nil, &LockError{LockFile: lock.path, Holder: readHolder(dir), Doing: "using"}
 	}
 	defer lock.release()
-	names := []string{documentsFile, keywordFolder, vectorFolder, keywordFolder + asideSuffix, vectorFolder + asideSuffix, toolKeywordsFolder}
+	names := []string{documentsFile, keywordFolder, vectorFolder, keywordFolder + asideSuffix, vectorFolder + asideSuffix, filepath.Base(toolbox.KeywordsDir(dir))}
 	if all {
 		names = append(names, cacheFile)
 	}

@@ -3,12 +3,12 @@ package workspace
 import (
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 
 	"cairn/graphrank"
-	"cairn/internal/kv"
+	"cairn/internal/owner"
+	"cairn/internal/toolbox"
 	"cairn/internal/usage"
 	"cairn/retriever"
 )
@@ -95,15 +95,6 @@ func contextNode(g *graphrank.Graph, name string) (id string, ok bool) {
 	return "", false
 }
 
-// openUsage opens the graph of what is used together in the folder of an index.
-func openUsage(dir string, prepare func() error, c UsageConfig) (*usage.Store, *sharedFile, error) {
-	db := &sharedFile{path: filepath.Join(dir, usageFile), prepare: prepare}
-	o := c.graph()
-	o.Journal = kv.OpenJournal(db.sibling(journalFile), prepare)
-	s, err := usage.Open(db, o)
-	return s, db, err
-}
-
 // sharedUsage is the graph of a workspace, opened when it is first needed.
 type sharedUsage struct {
 	mu     sync.Mutex
@@ -128,12 +119,11 @@ func (w *Workspace) usageGraph() (*usage.Store, error) {
 	}
 	// The graph is the folder's own, also where a store holds the index: w.dir is
 	// then another folder.
-	dir := filepath.Join(w.selection.Root, ".cairn", "index")
-	store, file, err := openUsage(dir, w.prepare, w.config.Usage)
+	store, file, err := toolbox.OpenUsage(owner.IndexDir(w.selection.Root), w.prepare, w.config.Usage)
 	if err != nil {
-		return nil, errors.Join(err, file.close())
+		return nil, errors.Join(err, file.Close())
 	}
-	u.store, u.under = store, file.close
+	u.store, u.under = store, file.Close
 	return store, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"cairn/indexer"
 	"cairn/internal/kv"
+	"cairn/internal/owner"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
@@ -57,7 +58,7 @@ func CopyOut(ctx context.Context, sel Selection, s *Store, o Options, progress f
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(sel.Root, ".cairn", "index")
+	dir := owner.IndexDir(sel.Root)
 	db, err := kv.Open(filepath.Join(dir, documentsFile), &kv.Options{ReadOnly: true})
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoIndex
@@ -351,7 +352,7 @@ func CopyIn(ctx context.Context, sel Selection, s *Store, o Options, progress fu
 	if err != nil {
 		return nil, err
 	}
-	w := &Workspace{selection: sel, dir: filepath.Join(sel.Root, ".cairn", "index")}
+	w := &Workspace{selection: sel, dir: owner.IndexDir(sel.Root)}
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"cairn/retriever"
@@ -40,24 +39,6 @@ type IndexRequest struct {
 	NoEmbed bool `json:"no_embed,omitempty"`
 	// Join waits for a run that is already going on, instead of failing with a *LockError.
 	Join bool `json:"join,omitempty"`
-}
-
-// Progress is how far a run of the indexer is.
-type Progress struct {
-	// Phase is what is being done, such as "scan", "text" or "vectors".
-	Phase string `json:"phase"`
-	// Done and Total count files or chunks; Total is 0 while unknown.
-	Done  int `json:"done"`
-	Total int `json:"total,omitempty"`
-	// Searchable is set once keyword search sees every file.
-	Searchable bool `json:"searchable,omitempty"`
-}
-
-func (p Progress) String() string {
-	if p.Total == 0 {
-		return fmt.Sprintf("%s: %d", p.Phase, p.Done)
-	}
-	return fmt.Sprintf("%s: %d of %d", p.Phase, p.Done, p.Total)
 }
 
 // IndexReport is what a completed run did.

@@ -14,20 +14,22 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"cairn/indexer"
+	"cairn/internal/job"
 	"cairn/internal/store/docs"
+	"cairn/models"
 	"cairn/models/bpe"
 	"cairn/retriever"
 )
 
 // local works with the folder's own stores, as their owner or as a reader.
 type local struct {
-	w     *Workspace
-	lock  *fileLock
-	me    *Holder // nil for a reader
-	owner *owner  // nil for a reader
-	model *lazyModel
-	warm  sync.WaitGroup
-	turns *semaphore.Weighted // to search; nil without a bound
+	w      *Workspace
+	lock   *fileLock
+	me     *Holder      // nil for a reader
+	server *ownerServer // nil for a reader
+	model  *models.Lazy
+	warm   sync.WaitGroup
+	turns  *semaphore.Weighted // to search; nil without a bound
 
 	// mu is held for reading by whoever uses the stores, and for writing to
 	// replace them.
@@ -42,7 +44,7 @@ type local struct {
 	indexer *indexer.Indexer // of the stores, from its first use on; guarded by mu
 
 	runs     sync.Mutex // guards what follows
-	current  *run       // the newest run; nil before the first
+	current  *run       // the newest; nil before the first
 	problem  error      // of the newest run, unless somebody waited for it
 	watching *watching  // nil unless the folder is watched
 	closing  bool
@@ -50,6 +52,12 @@ type local struct {
 	// does; it is replaced while swap is held for writing.
 	beside     context.Context
 	stopBeside context.CancelFunc
+}
+
+// run is one run of the indexer.
+type run struct {
+	*job.Job[*IndexReport]
+	mends bool // does less than a run that a caller asks for, which takes its place
 }
 
 // openReader opens an existing index for searching. lock is held for reading
@@ -84,7 +92,7 @@ func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
 		return nil, err
 	}
 	opened := make(chan struct{})
-	l.owner = serve(listener, hello{Protocol: protocol, Model: w.options.Description.ID, Holder: me}, func() (engine, error) {
+	l.server = serve(listener, hello{Protocol: protocol, Model: w.options.Description.ID, Holder: me}, func() (engine, error) {
 		<-opened
 		return l, nil
 	}, w.options.Logger)
@@ -119,11 +127,11 @@ func (l *local) start() {
 	if l.w.options.Store == nil { // a store far away is mostly waited for
 		l.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 	}
-	l.model = newLazyModel(l.w.options.Description, l.w.options.Model)
+	l.model = models.NewLazy(l.w.options.Description, l.w.options.Model)
 	if l.w.options.Warm {
 		l.warm.Go(func() {
 			// Who needs the model gets the same error again.
-			_, _ = l.model.open()
+			_, _ = l.model.Open()
 		})
 	}
 }
@@ -164,7 +172,7 @@ func (l *local) openStoresAnew(access Access, fresh bool) error {
 	}, &retriever.Options{
 		VectorWeight: w.config.Search.SemanticWeight, KeywordWeight: w.config.Search.KeywordWeight,
 		QueryCache: w.config.Search.EmbeddingCacheMaxEntries, TokenLimit: w.config.Core.TokenLimit,
-		Extensions: w.config.extensions(), Log: w.options.Logger,
+		Extensions: w.config.Extensions(), Log: w.options.Logger,
 		Reweigher: CoUsage{w.usageGraph, w.options.Logger}, ReweighLimit: ContextLimit,
 	})
 	if err != nil {
@@ -275,8 +283,8 @@ func (l *local) Status(context.Context) (*Status, error) {
 		}
 		s.KeywordSince, s.VectorsSince = l.watching.behind()
 	}
-	if l.current != nil && l.current.running() {
-		p := l.current.progress()
+	if l.current != nil && l.current.Running() {
+		p := l.current.Progress()
 		s.Progress = &p
 	} else if l.problem != nil {
 		s.Problem = l.problem.Error()
@@ -288,7 +296,7 @@ func (l *local) Status(context.Context) (*Status, error) {
 func (l *local) building() bool {
 	l.runs.Lock()
 	defer l.runs.Unlock()
-	return l.current != nil && l.current.running()
+	return l.current != nil && l.current.Running()
 }
 
 // Index implements engine. The run belongs to l: it outlives the caller.
@@ -301,26 +309,25 @@ func (l *local) Index(ctx context.Context, r IndexRequest, progress func(Progres
 	}
 	l.runs.Lock()
 	current := l.current
-	for current != nil && current.mends && current.running() {
+	for current != nil && current.mends && current.Running() {
 		l.runs.Unlock()
-		current.cancel()
-		<-current.done
+		current.Stop()
 		l.runs.Lock()
 		current = l.current
 	}
-	if current != nil && current.running() {
+	if current != nil && current.Running() {
 		if !r.Join || r.Rebuild {
 			l.runs.Unlock()
 			return nil, &LockError{LockFile: l.lock.path, Holder: *l.me, Doing: "indexing"}
 		}
 	} else {
-		current = startRun(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+		current = &run{Job: job.Start(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
 			return l.index(ctx, r, progress)
-		})
+		})}
 		l.current, l.problem = current, nil
 	}
 	l.runs.Unlock()
-	report, err := current.follow(ctx, progress)
+	report, err := current.Follow(ctx, progress)
 	if err != nil && ctx.Err() == nil && l.gone() {
 		return nil, errGone // whatever it was, the run can be had again
 	}
@@ -332,7 +339,8 @@ func (l *local) background(work func(context.Context, func(Progress)) (*IndexRep
 	l.runs.Lock()
 	defer l.runs.Unlock()
 	watching := l.watching
-	current := startRun(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+	current := &run{mends: mends}
+	current.Job = job.Start(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
 		if watching != nil {
 			// What changes after this run has looked is noticed then.
 			select {
@@ -343,18 +351,17 @@ func (l *local) background(work func(context.Context, func(Progress)) (*IndexRep
 		}
 		return work(ctx, progress)
 	})
-	current.mends = mends
 	l.current = current
 	l.warm.Go(func() {
-		<-current.done
-		if current.err == nil || errors.Is(current.err, context.Canceled) || errors.Is(current.err, errGone) {
+		_, err := current.Follow(context.Background(), nil)
+		if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errGone) {
 			return
 		}
-		l.w.options.Logger.Error("indexing in the background", "error", current.err)
+		l.w.options.Logger.Error("indexing in the background", "error", err)
 		l.runs.Lock()
 		defer l.runs.Unlock()
 		if l.current == current {
-			l.problem = current.err
+			l.problem = err
 		}
 	})
 }
@@ -367,7 +374,7 @@ func (l *local) indexAll(ctx context.Context, progress func(Progress)) (*IndexRe
 // index is one run.
 func (l *local) index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
 	start := time.Now()
-	if _, err := l.model.open(); err != nil {
+	if _, err := l.model.Open(); err != nil {
 		return nil, fmt.Errorf("opening the embedding model: %w", err)
 	}
 	if r.Rebuild {
@@ -412,7 +419,7 @@ func (l *local) rebuild() error {
 // writer returns the one Indexer of the stores, whose locks keep all that write
 // apart, and the stores.
 func (l *local) writer() (*indexer.Indexer, *stores, error) {
-	model, err := l.model.open()
+	model, err := l.model.Open()
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the embedding model: %w", err)
 	}
@@ -437,7 +444,7 @@ func (l *local) writer() (*indexer.Indexer, *stores, error) {
 		g := guard{l, s}
 		l.indexer = indexer.New(indexer.Stores{
 			Files: s.files, Docs: s.docs, Text: guardedKeyword{s.keyword(), g}, Vectors: guardedVectors{s.nearest(), g}, Cache: s.cache,
-		}, model, &indexer.Options{Walk: l.w.config.walk()})
+		}, model, &indexer.Options{Walk: l.w.config.Walk()})
 	}
 	return l.indexer, l.stores, nil
 }
@@ -503,8 +510,7 @@ func (l *local) close() error {
 		watching.cancel()
 	}
 	if current != nil {
-		current.cancel()
-		<-current.done
+		current.Stop()
 	}
 	if watching != nil {
 		<-watching.done
@@ -512,8 +518,8 @@ func (l *local) close() error {
 	if l.stopBeside != nil {
 		l.stopBeside()
 	}
-	if l.owner != nil {
-		l.owner.close()
+	if l.server != nil {
+		l.server.close()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

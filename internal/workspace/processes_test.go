@@ -26,7 +26,7 @@ import (
 const roleVariable = "CAIRN_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	roles := map[string]func(Selection, *bufio.Scanner) error{"own": own, "hold": hold, "search": searchMany, "index": indexOnce, "keep": keepKeywords}
+	roles := map[string]func(Selection, *bufio.Scanner) error{"own": own, "hold": hold, "search": searchMany, "index": indexOnce}
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
 		os.Exit(m.Run())

@@ -17,9 +17,9 @@ import (
 // maxRequest bounds a request of another process in bytes.
 const maxRequest = 1 << 20
 
-// owner serves an engine to other processes over a Unix socket. Requests are
+// ownerServer serves an engine to other processes over a Unix socket. Requests are
 // HTTP so that one connection carries many, answers are lines of JSON.
-type owner struct {
+type ownerServer struct {
 	listener net.Listener
 	socket   os.FileInfo // the listener's, as it was made
 	server   *http.Server
@@ -28,7 +28,7 @@ type owner struct {
 
 // serve starts an owner on l. It listens at once, also while ready has yet to
 // give the engine: callers wait then.
-func serve(l net.Listener, h hello, ready func() (engine, error), log *slog.Logger) *owner {
+func serve(l net.Listener, h hello, ready func() (engine, error), log *slog.Logger) *ownerServer {
 	mux := http.NewServeMux()
 	handle(mux, opHello, func(context.Context, struct{}, func(Progress)) (*hello, error) { return &h, nil })
 	through(mux, opSearch, ready, func(ctx context.Context, e engine, q retriever.Query, _ func(Progress)) (*retriever.Answer, error) {
@@ -57,7 +57,7 @@ func serve(l net.Listener, h hello, ready func() (engine, error), log *slog.Logg
 		}
 		return &struct{}{}, e.Watch(ctx, func(ev WatchEvent) { send(reply{Watch: &ev}) })
 	})
-	o := &owner{
+	o := &ownerServer{
 		listener: l,
 		server:   &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)},
 		ended:    make(chan struct{}),
@@ -75,7 +75,7 @@ func serve(l net.Listener, h hello, ready func() (engine, error), log *slog.Logg
 // close stops listening, lets answers in flight leave within closeLimit, and
 // cuts the rest off; their callers ask again elsewhere. A socket that took the
 // place of the own one is another owner's and stays.
-func (o *owner) close() {
+func (o *ownerServer) close() {
 	if unix, ok := o.listener.(*net.UnixListener); ok {
 		there, err := os.Lstat(unix.Addr().String())
 		unix.SetUnlinkOnClose(err == nil && os.SameFile(there, o.socket))

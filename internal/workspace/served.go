@@ -15,6 +15,7 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/store/qdrant"
 	"cairn/internal/walk"
+	"cairn/models"
 	"cairn/models/bpe"
 	"cairn/retriever"
 )
@@ -25,7 +26,7 @@ type served struct {
 	w         *Workspace
 	client    *qdrant.Client
 	source    *remoteSource
-	model     *lazyModel
+	model     *models.Lazy
 	warm      sync.WaitGroup
 	retriever *retriever.Retriever
 }
@@ -40,7 +41,7 @@ func openServed(w *Workspace) (engine, error) {
 	}
 	g, d := client.Current(), w.options.Description
 	s := &served{w: w, client: client, source: &remoteSource{documents: g.Documents(), records: client.Records(), now: w.options.Now}}
-	s.model = newLazyModel(d, w.options.Model)
+	s.model = models.NewLazy(d, w.options.Model)
 	vectors := g.Vectors(d.Dimension, d.ID)
 	// The wrong model is said at once; a store that is away may come back.
 	if meta, _, err := s.source.State(); err == nil && meta.Generation > 0 {
@@ -55,14 +56,14 @@ func openServed(w *Workspace) (engine, error) {
 	}, &retriever.Options{
 		VectorWeight: w.config.Search.SemanticWeight, KeywordWeight: w.config.Search.KeywordWeight,
 		QueryCache: w.config.Search.EmbeddingCacheMaxEntries, TokenLimit: w.config.Core.TokenLimit,
-		Extensions: w.config.extensions(), Log: w.options.Logger,
+		Extensions: w.config.Extensions(), Log: w.options.Logger,
 		Reweigher: CoUsage{w.usageGraph, w.options.Logger}, ReweighLimit: ContextLimit,
 	})
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	if w.options.Warm {
-		s.warm.Go(func() { _, _ = s.model.open() }) // who needs the model gets the same error again
+		s.warm.Go(func() { _, _ = s.model.Open() }) // who needs the model gets the same error again
 	}
 	return s, nil
 }

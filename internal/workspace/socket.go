@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cairn/internal/owner"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ func socketPath(dir, temp string) string {
 // listen opens the owner's socket for this user alone. The caller holds the
 // folder's lock, so a socket that is there belongs to a process that died.
 func listen(path string) (net.Listener, error) {
-	if err := privateFolder(filepath.Dir(path)); err != nil {
+	if err := owner.PrivateDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -43,27 +44,4 @@ func listen(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("closing %s to other users: %w", path, err)
 	}
 	return l, nil
-}
-
-// privateFolder makes sure that dir is a real folder that others cannot enter:
-// that is what keeps them from the socket in the moment before its own mode is set.
-func privateFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making %s: %w", dir, err)
-	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return fmt.Errorf("looking at %s: %w", dir, err)
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder", dir)
-	}
-	if info.Mode().Perm()&0o077 == 0 {
-		return nil
-	}
-	// Fails when the folder is another user's.
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return fmt.Errorf("closing %s to other users: %w", dir, err)
-	}
-	return nil
 }

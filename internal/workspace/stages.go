@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/kv"
+	"cairn/internal/owner"
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
 )
@@ -62,9 +64,9 @@ func OpenStages(sel Selection, o *StageOptions) (*Stages, error) {
 	}
 	t := &Stages{library: o.Library, store: o.Store, queue: o.Queue}
 	if t.store == nil {
-		w := &Workspace{selection: sel, dir: filepath.Join(sel.Root, ".cairn", "index")}
-		file := &sharedFile{path: filepath.Join(w.dir, stageFile), prepare: w.prepare}
-		t.store = embedded.Open(file, file.close)
+		w := &Workspace{selection: sel, dir: owner.IndexDir(sel.Root)}
+		file := kv.NewShared(filepath.Join(w.dir, stageFile), w.prepare)
+		t.store = embedded.Open(file, file.Close)
 	}
 	if t.queue == nil {
 		t.queue = stage.NewLocalQueue()

@@ -83,7 +83,7 @@ func openStores(sel Selection, dir string, d models.Description, access Access, 
 			s, err = nil, openError(err, d)
 		}
 	}()
-	if s.files, err = walk.Open(sel.roots()...); err != nil {
+	if s.files, err = walk.Open(sel.Roots()...); err != nil {
 		return s, err
 	}
 	if s.db, err = kv.Open(filepath.Join(dir, documentsFile), &kv.Options{ReadOnly: readOnly}); err != nil {
@@ -118,15 +118,6 @@ func openStores(sel Selection, dir string, d models.Description, access Access, 
 	}
 	s.cache, err = vectorcache.Open(filepath.Join(dir, cacheFile), d.ID, d.Dimension, &vectorcache.Options{Logger: log})
 	return s, err
-}
-
-// roots are the folders to walk, the main one first.
-func (s Selection) roots() []walk.Root {
-	roots := []walk.Root{{Dir: s.Root}}
-	for _, r := range s.Further {
-		roots = append(roots, walk.Root{Name: r.Name, Dir: r.Dir})
-	}
-	return roots
 }
 
 // openError says what to do about an index that does not open.

@@ -55,12 +55,12 @@ func OpenTasks(sel Selection, cfg Config, o *TaskOptions) (*Tasks, error) {
 	if o == nil {
 		o = &TaskOptions{}
 	}
-	tree, err := walk.Open(sel.roots()...)
+	tree, err := walk.Open(sel.Roots()...)
 	if err != nil {
 		return nil, err
 	}
 	f := files.New(tree, &files.Options{NoSync: o.NoSync, LockWait: o.LockWait})
-	t := &Tasks{tree: tree, files: f, walk: cfg.walk(), Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
+	t := &Tasks{tree: tree, files: f, walk: cfg.Walk(), Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
 	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce})
 	t.Documents = doctask.New(f, &doctask.Options{Depth: cfg.DAG.ReferenceDepth, Now: o.Now, Searcher: o.Searcher, Walk: t.walk})
 	t.Graph = taskgraph.New(t.Cards, t.Documents, taskgraph.Options{

@@ -173,14 +173,14 @@ func (l *local) startWatching(first bool) *watching {
 // run watches until ctx ends. ready is called when no change is missed any more.
 func (w *watching) run(ctx context.Context, ready func()) error {
 	// A tree of its own: that of the stores is closed when the index is rebuilt.
-	tree, err := walk.Open(w.l.w.selection.roots()...)
+	tree, err := walk.Open(w.l.w.selection.Roots()...)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
 	most := max(time.Duration(w.l.w.config.Watcher.DebounceMS)*time.Millisecond, time.Millisecond)
 	watcher, err := watch.Open(ctx, tree, &watch.Options{
-		Walk: w.l.w.config.walk(), Quiet: most / 5, Most: most, Poll: w.l.w.options.Poll, Logger: w.l.w.options.Logger,
+		Walk: w.l.w.config.Walk(), Quiet: most / 5, Most: most, Poll: w.l.w.options.Poll, Logger: w.l.w.options.Logger,
 	})
 	if err != nil {
 		return err

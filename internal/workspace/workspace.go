@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"cairn/internal/owner"
 	"cairn/internal/usage"
 	"cairn/models"
 	"cairn/retriever"
@@ -110,7 +111,7 @@ func Open(ctx context.Context, sel Selection, cfg Config, access Access, o Optio
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Workspace{selection: sel, config: cfg, options: o, access: access, dir: filepath.Join(sel.Root, ".cairn", "index")}
+	w := &Workspace{selection: sel, config: cfg, options: o, access: access, dir: owner.IndexDir(sel.Root)}
 	if o.Store != nil {
 		w.dir = o.Store.dir(w.dir)
 	}
@@ -411,21 +412,10 @@ func (w *Workspace) indexed() (bool, error) {
 
 // prepare makes the index's folder, and keeps it out of version control.
 func (w *Workspace) prepare() error {
-	top := filepath.Join(w.selection.Root, ".cairn")
-	if err := os.MkdirAll(top, 0o755); err != nil {
-		return fmt.Errorf("making the index's folder: %w", err)
-	}
-	if err := privateFolder(w.dir); err != nil {
+	if err := owner.MakeIndexDir(w.selection.Root); err != nil {
 		return err
 	}
-	ignore := filepath.Join(top, ".gitignore")
-	if _, err := os.Stat(ignore); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.WriteFile(ignore, []byte("/index/\n/.gitignore\n"), 0o644); err != nil {
-		return fmt.Errorf("keeping the index out of version control: %w", err)
-	}
-	return nil
+	return owner.PrivateDir(w.dir)
 }
 
 // status fills in what every engine knows.

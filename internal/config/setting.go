@@ -1,4 +1,4 @@
-package workspace
+package config
 
 import (
 	"bytes"
@@ -81,7 +81,7 @@ func Set(root, key, value string) (path string, err error) {
 
 // setIn returns source with one setting changed. name stands in messages.
 func setIn(name string, source []byte, key, value string) ([]byte, error) {
-	want := DefaultConfig()
+	want := Default()
 	if err := want.decode(name, source); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func setIn(name string, source []byte, key, value string) ([]byte, error) {
 	text := setLine(source, table, setting, bytes.TrimSpace(line))
 	// A value over several lines, or a table written in another way, is seen by
 	// what the file means now.
-	have := DefaultConfig()
+	have := Default()
 	err = have.decode(name, text)
 	have.Warnings, want.Warnings = nil, nil
 	if err != nil || !reflect.DeepEqual(have, want) {

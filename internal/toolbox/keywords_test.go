@@ -1,7 +1,9 @@
-package workspace
+package toolbox
 
 import (
 	"bufio"
+	"cairn/internal/config"
+	"cairn/internal/job"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,7 +18,7 @@ import (
 
 // keeping makes a toolbox keep the words of however small a catalogue.
 func keeping(box *Toolbox) *toolKeywords {
-	k := newToolKeywords(box.files[0].sibling(toolKeywordsFolder), box.files[0].prepare)
+	k := newToolKeywords(box.keywordsDir, box.prepare)
 	k.least = 1
 	box.index.keywords = k
 	return k
@@ -186,15 +188,15 @@ func TestToolKeywordsThatFail(t *testing.T) {
 
 // keepKeywords keeps the words of the folder's catalogue and removes them, again
 // and again until it is killed, and says so.
-func keepKeywords(sel Selection, _ *bufio.Scanner) error {
+func keepKeywords(sel config.Selection) error {
 	for {
-		box, err := OpenToolbox(sel, UsageConfig{})
+		box, err := Open(sel, config.Usage{})
 		if err != nil {
 			return err
 		}
 		k := keeping(box)
 		fmt.Println("begins")
-		if _, err := box.Index(context.Background(), func(Progress) { fmt.Println("enters") }); err != nil {
+		if _, err := box.Index(context.Background(), func(job.Progress) { fmt.Println("enters") }); err != nil {
 			return err
 		}
 		fmt.Println("kept")
@@ -216,7 +218,7 @@ func TestToolKeywordsSurviveKilling(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 8 {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), roleVariable+"=keep", "CAIRN_TEST_ROOT="+root)
+		cmd.Env = append(os.Environ(), keepVariable+"="+root)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -243,4 +245,16 @@ func TestToolKeywordsSurviveKilling(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// keepVariable makes the test binary run keepKeywords on the folder it names.
+const keepVariable = "CAIRN_TEST_KEEP"
+
+func TestMain(m *testing.M) {
+	root := os.Getenv(keepVariable)
+	if root == "" {
+		os.Exit(m.Run())
+	}
+	fmt.Println("error:", keepKeywords(config.Selection{Root: root}))
+	os.Exit(1)
 }

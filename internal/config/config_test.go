@@ -1,4 +1,4 @@
-package workspace
+package config
 
 import (
 	"os"
@@ -22,11 +22,11 @@ func write(t *testing.T, path, content string) {
 }
 
 func TestLoadConfigDefaults(t *testing.T) {
-	got, err := LoadConfig(t.TempDir(), nil)
+	got, err := Load(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(DefaultConfig(), got); diff != "" {
+	if diff := cmp.Diff(Default(), got); diff != "" {
 		t.Errorf("a folder without a configuration differs from the defaults (-want +got):\n%s", diff)
 	}
 }
@@ -34,9 +34,9 @@ func TestLoadConfigDefaults(t *testing.T) {
 func TestLoadConfig(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, ".cuedeck/config.toml"), "[core]\ntoken_limit = 7\n")
-	want := DefaultConfig()
+	want := Default()
 	want.Core.TokenLimit = 7
-	if got, err := LoadConfig(root, nil); err != nil || !cmp.Equal(got, want) {
+	if got, err := Load(root, nil); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("from .cuedeck: %v, %s", err, cmp.Diff(want, got))
 	}
 
@@ -54,25 +54,25 @@ run = "rm -rf /"
 [workspace]
 roots = ["/etc"]
 `)
-	want = DefaultConfig()
+	want = Default()
 	want.Core.TokenLimit = 16000
 	want.Parser.AnchorLevels = []int{1, 2}
 	want.Search.SemanticWeight, want.Search.KeywordWeight = 0.6, 0.4
 	want.Security.ExtraPatterns = []string{"*.pem", "*.key"}
 	want.MCP.RateLimit = false
-	want.Warnings = []ConfigWarning{
+	want.Warnings = []Warning{
 		{".cairn/config.toml:4", `unknown key "core.hash_algorithm"`},
 		{".cairn/config.toml:9", `unknown key "plugins"`},
 		{".cairn/config.toml:12", `unknown key "workspace"`},
 		{"CAIRN_CORE__LIMIT", `unknown key "core.limit"`},
 		{"configuration", "parser.anchor_levels is reserved and has no effect in this version"},
 	}
-	got, err := LoadConfig(root, []string{
+	got, err := Load(root, []string{
 		"CAIRN_CORE__TOKEN_LIMIT=16000", "CUEDECK_CORE__TOKEN_LIMIT=1", "CUEDECK_SEARCH__SEMANTIC_WEIGHT=0.6", "CAIRN_SEARCH__KEYWORD_WEIGHT=.4",
 		"CAIRN_SECURITY__EXTRA_PATTERNS=*.pem, *.key", "CAIRN_MCP__RATE_LIMIT=false", "CAIRN_WORKSPACE=/x", "CAIRN_CORE__LIMIT=3", "HOME=/h",
 	})
 	if err != nil || !cmp.Equal(got, want) {
-		t.Errorf("LoadConfig: %v (-want +got):\n%s", err, cmp.Diff(want, got))
+		t.Errorf("Load: %v (-want +got):\n%s", err, cmp.Diff(want, got))
 	}
 }
 
@@ -128,9 +128,20 @@ func TestLoadConfigRefuses(t *testing.T) {
 	} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, ".cairn/config.toml"), c.toml)
-		_, err := LoadConfig(root, []string{c.env})
+		_, err := Load(root, []string{c.env})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("toml %q, env %q: error %v, want one with %q", c.toml, c.env, err, c.want)
+		}
+	}
+}
+
+func TestDAGVariablesAreChecked(t *testing.T) {
+	root := t.TempDir()
+	for _, bad := range []string{"TASK_DAG_ENABLED=yes", "DAG_MAX_READY_TASKS_LIMIT=many", "REFERENCE_EXTRACTION_DEPTH=6"} {
+		name, _, _ := strings.Cut(bad, "=")
+		key := dagVariables[name]
+		if _, err := Load(root, []string{bad}); err == nil || !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: error %v, want one that names it", bad, err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package workspace
+package toolbox
 
 import (
 	"fmt"
@@ -13,12 +13,13 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
+	"cairn/internal/config"
 	"cairn/internal/usage"
 )
 
 func openToolbox(t *testing.T, root string) *Toolbox {
 	t.Helper()
-	box, err := OpenToolbox(Selection{Root: root}, UsageConfig{})
+	box, err := Open(config.Selection{Root: root}, config.Usage{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,12 +140,12 @@ func TestToolboxOfManyProcesses(t *testing.T) {
 // TestUsageSettings: the half-life is what the configuration says, 0 is none.
 func TestUsageSettings(t *testing.T) {
 	for days, want := range map[int]time.Duration{0: -1, 90: 90 * 24 * time.Hour} {
-		if got := (UsageConfig{HalfLifeDays: days}).graph().HalfLife; got != want {
+		if got := (config.Usage{HalfLifeDays: days}).HalfLife(); got != want {
 			t.Errorf("half_life_days %d is %v, want %v", days, got, want)
 		}
 	}
 	for value, ok := range map[string]bool{"30": true, "0": true, "-1": false, "x": false} {
-		cfg, err := LoadConfig(t.TempDir(), []string{"CAIRN_USAGE__HALF_LIFE_DAYS=" + value, "CAIRN_USAGE__RECORD=false"})
+		cfg, err := config.Load(t.TempDir(), []string{"CAIRN_USAGE__HALF_LIFE_DAYS=" + value, "CAIRN_USAGE__RECORD=false"})
 		if (err == nil) != ok || ok && cfg.Usage.Record {
 			t.Errorf("CAIRN_USAGE__HALF_LIFE_DAYS=%s: %+v, %v", value, cfg.Usage, err)
 		}

@@ -1,4 +1,4 @@
-package workspace
+package toolbox
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/internal/catalog"
+	"cairn/internal/config"
+	"cairn/internal/job"
 	"cairn/internal/testutil"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
@@ -99,8 +101,8 @@ func TestToolsAnswerWhileVectorsAreMade(t *testing.T) {
 		t.Errorf("waiting without patience: %v", err)
 	}
 	close(held)
-	var steps []Progress
-	if err := box.WaitVectors(t.Context(), func(p Progress) { steps = append(steps, p) }); err != nil || len(steps) == 0 {
+	var steps []job.Progress
+	if err := box.WaitVectors(t.Context(), func(p job.Progress) { steps = append(steps, p) }); err != nil || len(steps) == 0 {
 		t.Errorf("%v, progress %v", err, steps)
 	}
 	if a := searchTools(t, box, "reads a file"); len(a.Degraded) != 0 {
@@ -270,7 +272,7 @@ func TestUsageIsAddedTo(t *testing.T) {
 // BenchmarkUsageChange is a search after one more trace was learnt, where 100,000
 // relations and 5,000 intents are known.
 func BenchmarkUsageChange(b *testing.B) {
-	box, err := OpenToolbox(Selection{Root: b.TempDir()}, UsageConfig{})
+	box, err := Open(config.Selection{Root: b.TempDir()}, config.Usage{})
 	if err != nil {
 		b.Fatal(err)
 	}

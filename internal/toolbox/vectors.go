@@ -1,10 +1,12 @@
-package workspace
+package toolbox
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/gofrs/flock"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -29,8 +31,15 @@ type toolVectors struct {
 	unwritten *lru.Cache[vectorcache.Key, []float32]
 }
 
-// rememberedVectors bounds what is remembered without a file to some 30 MB.
+// rememberedVectors bounds a cache of vectors in memory to some 30 MB.
 const rememberedVectors = 20_000
+
+// writeWait bounds the wait for the file, and retryEvery is how often it is tried:
+// another process has it open for some milliseconds.
+const (
+	writeWait  = 20 * time.Second
+	retryEvery = 10 * time.Millisecond
+)
 
 func newToolVectors(path string, d models.Description, prepare func() error) *toolVectors {
 	c, _ := lru.New[vectorcache.Key, []float32](rememberedVectors) // the size is positive
@@ -39,13 +48,11 @@ func newToolVectors(path string, d models.Description, prepare func() error) *to
 
 // with calls fn with the cache, open for this process alone.
 func (v *toolVectors) with(fn func(*vectorcache.Cache) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeWait)
+	defer cancel()
 	lock := flock.New(v.path + ".lock")
-	ok, err := poll(context.Background(), writeWait, lock.TryLock)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return errors.New("another process does not let go of the tools' vectors")
+	if _, err := lock.TryLockContext(ctx, retryEvery); err != nil {
+		return fmt.Errorf("waiting for the tools' vectors: %w", err)
 	}
 	defer lock.Unlock()
 	c, err := vectorcache.Open(v.path, v.model.ID, v.model.Dimension, nil)

@@ -1,4 +1,4 @@
-package workspace
+package config
 
 import (
 	"fmt"
@@ -50,7 +50,7 @@ func (c *Config) override(environ []string) error {
 			}
 			field := c.field(table, key)
 			if !field.IsValid() {
-				c.Warnings = append(c.Warnings, ConfigWarning{name, fmt.Sprintf("unknown key %q", table+"."+key)})
+				c.Warnings = append(c.Warnings, Warning{name, fmt.Sprintf("unknown key %q", table+"."+key)})
 				continue
 			}
 			if err := setField(field, value); err != nil {

@@ -1,4 +1,6 @@
-package workspace
+// Package config decides which folder a command works on and reads its settings
+// from the folder's config.toml and the environment. It opens no index.
+package config
 
 import (
 	"errors"
@@ -9,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"cairn/internal/walk"
 )
 
 // Root is a further folder that is searched with the workspace. Its documents
@@ -49,6 +53,15 @@ type SelectOptions struct {
 	Env  func(string) string // nil is os.Getenv
 	Home string              // "" is os.UserHomeDir
 	Temp string              // "" is os.TempDir
+}
+
+// Roots are the folders to walk, the main one first.
+func (s Selection) Roots() []walk.Root {
+	roots := []walk.Root{{Dir: s.Root}}
+	for _, r := range s.Further {
+		roots = append(roots, walk.Root{Name: r.Name, Dir: r.Dir})
+	}
+	return roots
 }
 
 // RefusedError is returned for a folder that must not become a workspace, such

@@ -1,4 +1,4 @@
-package workspace
+package toolbox
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"cairn/graphrank"
+	"cairn/internal/job"
 	"cairn/internal/store/flat"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
@@ -17,7 +18,7 @@ import (
 // Vectors that no process has made before are made behind the answers.
 type toolIndex struct {
 	mu       sync.Mutex
-	model    *lazyModel // nil searches by keywords alone
+	model    *models.Lazy // nil searches by keywords alone
 	keywords *toolKeywords
 	base     *toolsearch.Index      // without usage
 	vectors  toolsearch.VectorCache // nil without a model
@@ -31,15 +32,15 @@ type toolIndex struct {
 	intents []string
 	// remade is set when the vectors of intents are there, for the next Index.
 	remade bool
-	making *run // of vectors, the newest; nil before the first
-	warm   *run // nil unless Warm was called
+	making *job.Job[struct{}] // of vectors, the newest; nil before the first
+	warm   *job.Job[struct{}] // nil unless Warm was called
 	closed bool
 }
 
 // UseModel makes Index search by meaning as well, with the model that open
 // loads when a vector first has to be made. It is called before Index, if at all.
 func (t *Toolbox) UseModel(d models.Description, open func() (models.Embedder, error)) {
-	t.index.model = newLazyModel(d, open)
+	t.index.model = models.NewLazy(d, open)
 	t.index.vectors = t.newVectors(d)
 }
 
@@ -48,12 +49,12 @@ func (t *Toolbox) UseModel(d models.Description, open func() (models.Embedder, e
 // process, are in it, the others are made in the background, and until they
 // are its answers come from keywords and say so. progress, which may be nil,
 // hears of the keywords. The index must not be changed.
-func (t *Toolbox) Index(ctx context.Context, progress func(Progress)) (*toolsearch.Index, error) {
+func (t *Toolbox) Index(ctx context.Context, progress func(job.Progress)) (*toolsearch.Index, error) {
 	x := &t.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		return nil, errGone
+		return nil, ErrClosed
 	}
 	if err := t.openIndex(); err != nil {
 		return nil, err
@@ -128,9 +129,9 @@ func (t *Toolbox) learn(ctx context.Context, usage uint64) error {
 	return nil
 }
 
-func report(progress func(Progress), p toolsearch.Progress) {
+func report(progress func(job.Progress), p toolsearch.Progress) {
 	if progress != nil {
-		progress(Progress{Phase: "tools " + p.Stage, Done: p.Done, Total: p.Total, Searchable: p.Stage == "vectors"})
+		progress(job.Progress{Phase: "tools " + p.Stage, Done: p.Done, Total: p.Total, Searchable: p.Stage == "vectors"})
 	}
 }
 
@@ -143,7 +144,7 @@ func (t *Toolbox) Warm(log *slog.Logger) {
 	if x.closed || x.warm != nil {
 		return
 	}
-	x.warm = startRun(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+	x.warm = job.Start(func(ctx context.Context, progress func(job.Progress)) (struct{}, error) {
 		_, err := t.Index(ctx, progress)
 		if err == nil {
 			err = t.WaitVectors(ctx, progress)
@@ -151,7 +152,7 @@ func (t *Toolbox) Warm(log *slog.Logger) {
 		if err != nil && ctx.Err() == nil {
 			log.Warn("preparing the search of tools", "error", err)
 		}
-		return nil, err
+		return struct{}{}, err
 	})
 }
 
@@ -159,7 +160,7 @@ func (t *Toolbox) Warm(log *slog.Logger) {
 // ends. Index has been called before. progress may be nil; it is called from
 // this goroutine. The error is that of the model, or of ctx: the index answers
 // by keywords then.
-func (t *Toolbox) WaitVectors(ctx context.Context, progress func(Progress)) error {
+func (t *Toolbox) WaitVectors(ctx context.Context, progress func(job.Progress)) error {
 	for {
 		x := &t.index
 		x.mu.Lock()
@@ -169,7 +170,7 @@ func (t *Toolbox) WaitVectors(ctx context.Context, progress func(Progress)) erro
 		if making == nil {
 			return nil
 		}
-		if _, err := making.follow(ctx, progress); err != nil {
+		if _, err := making.Follow(ctx, progress); err != nil {
 			return err
 		}
 		// The intents' vectors enter with a new index.
@@ -193,13 +194,13 @@ func (x *toolIndex) complete() bool {
 // makeVectors starts a run unless nothing is missing or one goes on. x.mu is held.
 func (t *Toolbox) makeVectors() {
 	x := &t.index
-	if x.closed || x.complete() || x.making != nil && x.making.running() {
+	if x.closed || x.complete() || x.making != nil && x.making.Running() {
 		return
 	}
 	intents := x.intents
-	x.making = startRun(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+	x.making = job.Start(func(ctx context.Context, progress func(job.Progress)) (struct{}, error) {
 		if err := x.base.Embed(ctx, func(p toolsearch.Progress) { report(progress, p) }); err != nil || len(intents) == 0 {
-			return nil, err
+			return struct{}{}, err
 		}
 		err := toolsearch.EmbedTexts(ctx, intents, x.model, x.vectors, func(p toolsearch.Progress) { report(progress, p) })
 		if err == nil {
@@ -207,7 +208,7 @@ func (t *Toolbox) makeVectors() {
 			defer x.mu.Unlock()
 			x.remade = true
 		}
-		return nil, err
+		return struct{}{}, err
 	})
 }
 
@@ -218,7 +219,7 @@ func (t *Toolbox) openIndex() (err error) {
 		return nil
 	}
 	if x.keywords == nil {
-		x.keywords = newToolKeywords(t.keywords, t.prepare)
+		x.keywords = newToolKeywords(t.keywordsDir, t.prepare)
 	}
 	stores, o := toolsearch.Stores{Keyword: x.keywords}, &toolsearch.Options{}
 	if x.model != nil {
@@ -301,12 +302,11 @@ func servedByTool(ids []string) bool {
 func (x *toolIndex) close() (err error) {
 	x.mu.Lock()
 	x.closed = true
-	runs := []*run{x.warm, x.making}
+	jobs := []*job.Job[struct{}]{x.warm, x.making}
 	x.mu.Unlock()
-	for _, r := range runs {
-		if r != nil {
-			r.cancel()
-			<-r.done
+	for _, j := range jobs {
+		if j != nil {
+			j.Stop()
 		}
 	}
 	x.mu.Lock()

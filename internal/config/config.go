@@ -1,4 +1,4 @@
-package workspace
+package config
 
 import (
 	"bytes"
@@ -14,97 +14,96 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"cairn/internal/usage"
 	"cairn/internal/walk"
 )
 
 // Config is what a folder's config.toml can set. The zero value is not useful:
-// start from DefaultConfig. A configuration lies in the repository it speaks
+// start from Default. A configuration lies in the repository it speaks
 // about and is trusted no further: it cannot name folders outside the
 // workspace, run commands, choose a model file or, unless the user says so, open
 // a socket.
 type Config struct {
-	Core     CoreConfig      `toml:"core"`
-	Parser   ParserConfig    `toml:"parser"`
-	Security SecurityConfig  `toml:"security"`
-	MCP      MCPConfig       `toml:"mcp"`
-	Author   AuthorConfig    `toml:"author"`
-	Watcher  WatcherConfig   `toml:"watcher"`
-	Cache    CacheConfig     `toml:"cache"`
-	Search   SearchConfig    `toml:"search"`
-	Budgets  BudgetsConfig   `toml:"budgets"`
-	DAG      DAGConfig       `toml:"dag"`
-	Usage    UsageConfig     `toml:"usage"`
-	Store    StoreConfig     `toml:"store"`
-	Log      LogConfig       `toml:"log"`
-	Warnings []ConfigWarning `toml:"-"` // keys nobody knows, in the order of the file, then reserved ones
+	Core     Core      `toml:"core"`
+	Parser   Parser    `toml:"parser"`
+	Security Security  `toml:"security"`
+	MCP      MCP       `toml:"mcp"`
+	Author   Author    `toml:"author"`
+	Watcher  Watcher   `toml:"watcher"`
+	Cache    Cache     `toml:"cache"`
+	Search   Search    `toml:"search"`
+	Budgets  Budgets   `toml:"budgets"`
+	DAG      DAG       `toml:"dag"`
+	Usage    Usage     `toml:"usage"`
+	Store    Store     `toml:"store"`
+	Log      Log       `toml:"log"`
+	Warnings []Warning `toml:"-"` // keys nobody knows, in the order of the file, then reserved ones
 }
 
-// CoreConfig holds the limits every tool keeps to.
-type CoreConfig struct {
+// Core holds the limits every tool keeps to.
+type Core struct {
 	TokenLimit int    `toml:"token_limit" comment:"most tokens a read_doc answers with when the caller sets no budget"`
 	HashAlgo   string `toml:"hash_algo" comment:"only sha256"`
 }
 
-// ParserConfig says which files are documents and which headings are anchors.
-type ParserConfig struct {
+// Parser says which files are documents and which headings are anchors.
+type Parser struct {
 	IgnorePatterns []string `toml:"ignore_patterns" comment:"what is not indexed, in the syntax of .gitignore; .cairnignore files go before it"`
 	AnchorLevels   []int    `toml:"anchor_levels" comment:"reserved: every heading is an anchor"`
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
 }
 
-// SecurityConfig holds patterns of secrets that a scene masks, beside the usual
+// Security holds patterns of secrets that a scene masks, beside the usual
 // ones. Files that look like secrets are left out of the index without it.
-type SecurityConfig struct {
+type Security struct {
 	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets that cairn scene masks, beside the usual ones"`
 	ExtraPatterns  []string `toml:"extra_patterns" comment:"further ones"`
 }
 
-// MCPConfig sets the tool server.
-type MCPConfig struct {
+// MCP sets the tool server.
+type MCP struct {
 	SearchLimit int  `toml:"search_limit" comment:"results of cairn search when --limit is not given; the tool's own default is 5"`
 	RateLimit   bool `toml:"rate_limit" comment:"refuse calls beyond the published limits"`
 }
 
-// AuthorConfig is who writes; reserved.
-type AuthorConfig struct {
+// Author is who writes; reserved.
+type Author struct {
 	Name  string `toml:"name" comment:"reserved"`
 	Email string `toml:"email" comment:"reserved"`
 }
 
-// WatcherConfig sets how changes on disk are noticed.
-type WatcherConfig struct {
+// Watcher sets how changes on disk are noticed.
+type Watcher struct {
 	Enabled        bool     `toml:"enabled" comment:"servers keep the index up to date with the files; cairn watch does in any case"`
 	DebounceMS     int      `toml:"debounce_ms" comment:"most milliseconds before a change is looked at; a fifth of it without a further one is enough"`
 	IgnorePatterns []string `toml:"ignore_patterns" comment:"reserved: what is not indexed is not watched"`
 }
 
-// CacheConfig sets what is kept in memory; reserved.
-type CacheConfig struct {
+// Cache sets what is kept in memory; reserved.
+type Cache struct {
 	CacheMode     string `toml:"cache_mode" comment:"reserved: lazy, eager or disabled"`
 	MemoryLimitMB int    `toml:"memory_limit_mb" comment:"reserved"`
 	Enabled       bool   `toml:"enabled" comment:"reserved"`
 }
 
-// SearchConfig sets the ranking.
-type SearchConfig struct {
+// Search sets the ranking.
+type Search struct {
 	SemanticWeight           float64 `toml:"semantic_weight" comment:"share of the vector leg in hybrid mode; the two add up to 1"`
 	KeywordWeight            float64 `toml:"keyword_weight"`
 	EmbeddingCacheMaxEntries int     `toml:"embedding_cache_max_entries" comment:"query vectors kept in memory"`
 	DefaultMode              string  `toml:"default_mode" comment:"hybrid, semantic or keyword"`
 }
 
-// BudgetsConfig holds token budgets by kind of work; reserved.
-type BudgetsConfig struct {
+// Budgets holds token budgets by kind of work; reserved.
+type Budgets struct {
 	Feature  int `toml:"feature" comment:"reserved"`
 	Bugfix   int `toml:"bugfix" comment:"reserved"`
 	Refactor int `toml:"refactor" comment:"reserved"`
 	Review   int `toml:"review" comment:"reserved"`
 }
 
-// DAGConfig sets what follows from the dependencies of tasks. Each key has a
+// DAG sets what follows from the dependencies of tasks. Each key has a
 // variable of its own in the environment as well: see dagVariables.
-type DAGConfig struct {
+type DAG struct {
 	Enabled        bool   `toml:"enabled" comment:"answer the dag_* tools; cairn dag works in any case"`
 	Channel        string `toml:"channel" comment:"tasks meant when a request names none: cards, or a document such as /plans/a.md"`
 	EnforceStart   bool   `toml:"enforce_on_status_change" comment:"with enabled: refuse to set a card active before its dependencies are done"`
@@ -116,70 +115,71 @@ type DAGConfig struct {
 	ReferenceDepth int    `toml:"reference_depth" comment:"how far references of a task are followed, 1 to 5"`
 }
 
-// UsageConfig sets what is learnt from use.
-type UsageConfig struct {
+// Usage sets what is learnt from use.
+type Usage struct {
 	Record       bool `toml:"record" comment:"note which documents are read and which tools fetched after which search"`
 	HalfLifeDays int  `toml:"half_life_days" comment:"days in which what is not seen again loses half its count; 0 keeps all"`
 }
 
-// StoreConfig names an index beyond this machine. It is used only by who asks for
+// Store names an index beyond this machine. It is used only by who asks for
 // it, with --store config: a repository must not have its reader's documents sent
 // where it likes.
-type StoreConfig struct {
+type Store struct {
 	Address string `toml:"address" comment:"where --store config and CAIRN_STORE=config keep the index, such as qdrant://HOST:6334/COLLECTION"`
 }
 
-// LogConfig sets what servers write to standard error. Whether they write what
+// Log sets what servers write to standard error. Whether they write what
 // is asked for is not a folder's to say.
-type LogConfig struct {
+type Log struct {
 	Format string `toml:"format" comment:"of what servers write to standard error: text or json"`
 	Level  string `toml:"level" comment:"least of it: debug, info, warn, error, or auto (info for serve and worker, else warn)"`
 }
 
-// graph are the settings of the usage graph.
-func (c UsageConfig) graph() *usage.Options {
+// HalfLife is the time in which the count of what is not seen again halves;
+// negative means never.
+func (c Usage) HalfLife() time.Duration {
 	if c.HalfLifeDays == 0 {
-		return &usage.Options{HalfLife: -1}
+		return -1
 	}
-	return &usage.Options{HalfLife: time.Duration(c.HalfLifeDays) * 24 * time.Hour}
+	return time.Duration(c.HalfLifeDays) * 24 * time.Hour
 }
 
-// ConfigWarning is something in the configuration that has no effect.
-type ConfigWarning struct {
+// Warning is something in the configuration that has no effect.
+type Warning struct {
 	Where string // file:line, or the environment variable's name
 	What  string
 }
 
-func (w ConfigWarning) String() string { return w.Where + ": " + w.What }
+func (w Warning) String() string { return w.Where + ": " + w.What }
 
-// DefaultConfig returns the settings of a folder without a configuration.
-func DefaultConfig() Config {
+// Default returns the settings of a folder without a configuration.
+func Default() Config {
 	return Config{
-		Core:    CoreConfig{TokenLimit: 32000, HashAlgo: "sha256"},
-		Parser:  ParserConfig{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}, AnchorLevels: []int{1, 2, 3}},
-		MCP:     MCPConfig{SearchLimit: 10, RateLimit: true},
-		Watcher: WatcherConfig{Enabled: true, DebounceMS: 500},
-		Cache:   CacheConfig{CacheMode: "lazy", MemoryLimitMB: 512, Enabled: true},
-		Search:  SearchConfig{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
-		Budgets: BudgetsConfig{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
-		DAG: DAGConfig{Channel: "cards", EnforceStart: true, DefaultReady: 10, MaxReady: 100,
+		Core:    Core{TokenLimit: 32000, HashAlgo: "sha256"},
+		Parser:  Parser{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}, AnchorLevels: []int{1, 2, 3}},
+		MCP:     MCP{SearchLimit: 10, RateLimit: true},
+		Watcher: Watcher{Enabled: true, DebounceMS: 500},
+		Cache:   Cache{CacheMode: "lazy", MemoryLimitMB: 512, Enabled: true},
+		Search:  Search{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
+		Budgets: Budgets{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
+		DAG: DAG{Channel: "cards", EnforceStart: true, DefaultReady: 10, MaxReady: 100,
 			MaxInDegree: 10, MaxOutDegree: 10, MaxChain: 20, ReferenceDepth: 3},
-		Usage:    UsageConfig{Record: true, HalfLifeDays: 90},
-		Log:      LogConfig{Format: "text", Level: "auto"},
+		Usage:    Usage{Record: true, HalfLifeDays: 90},
+		Log:      Log{Format: "text", Level: "auto"},
 		Warnings: nil,
 	}
 }
 
-// TOML writes the configuration the way LoadConfig reads it, with comments.
+// TOML writes the configuration the way Load reads it, with comments.
 func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
 
-// LoadConfig reads root/.cairn/config.toml, else root/.cuedeck/config.toml,
+// Load reads root/.cairn/config.toml, else root/.cuedeck/config.toml,
 // over the defaults, then lets environ (as os.Environ prints it) override:
 // CAIRN_CORE__TOKEN_LIMIT=8000 sets core.token_limit, and CUEDECK_ does the
 // same with less weight. No file is no error. Unknown keys are warnings; a
 // value that does not fit is an error that names its place.
-func LoadConfig(root string, environ []string) (Config, error) {
-	cfg := DefaultConfig()
+func Load(root string, environ []string) (Config, error) {
+	cfg := Default()
 	for _, marker := range markers {
 		path := filepath.Join(root, marker, "config.toml")
 		source, err := os.ReadFile(path)
@@ -207,7 +207,7 @@ var reserved = []string{"parser.anchor_levels", "author", "watcher.ignore_patter
 
 // warnReserved says which reserved keys were set to something of their own.
 func (c *Config) warnReserved() {
-	standard := DefaultConfig()
+	standard := Default()
 	for _, key := range reserved {
 		table, name, one := strings.Cut(key, ".")
 		have, want := byTag(reflect.ValueOf(c).Elem(), table), byTag(reflect.ValueOf(&standard).Elem(), table)
@@ -217,7 +217,7 @@ func (c *Config) warnReserved() {
 			if one && tag != name || fmt.Sprint(have.Field(i)) == fmt.Sprint(want.Field(i)) {
 				continue
 			}
-			c.Warnings = append(c.Warnings, ConfigWarning{"configuration", fmt.Sprintf("%s.%s is reserved and has no effect in this version", table, tag)})
+			c.Warnings = append(c.Warnings, Warning{"configuration", fmt.Sprintf("%s.%s is reserved and has no effect in this version", table, tag)})
 		}
 	}
 }
@@ -228,7 +228,7 @@ func (c *Config) decode(name string, source []byte) error {
 	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		for _, e := range missing.Errors {
 			line, _ := e.Position()
-			c.Warnings = append(c.Warnings, ConfigWarning{fmt.Sprintf("%s:%d", name, line), fmt.Sprintf("unknown key %q", strings.Join(e.Key(), "."))})
+			c.Warnings = append(c.Warnings, Warning{fmt.Sprintf("%s:%d", name, line), fmt.Sprintf("unknown key %q", strings.Join(e.Key(), "."))})
 		}
 		err = toml.Unmarshal(source, c)
 	}
@@ -285,10 +285,8 @@ func (c *Config) check() error {
 			return fmt.Errorf("configuration: %s is %q, want {%s}", w.key, w.got, strings.Join(w.want, ","))
 		}
 	}
-	if c.Store.Address != "" {
-		if _, err := ParseStore(c.Store.Address, func(string) string { return "" }); err != nil {
-			return fmt.Errorf("configuration: store.address: %w", err)
-		}
+	if c.Store.Address != "" && !strings.HasPrefix(c.Store.Address, "qdrant://") {
+		return fmt.Errorf("configuration: store.address is %q, want qdrant://HOST:PORT/COLLECTION", c.Store.Address)
 	}
 	for _, level := range c.Parser.AnchorLevels {
 		if level < 1 || level > 6 {
@@ -308,14 +306,15 @@ func (c *Config) check() error {
 	return nil
 }
 
-// walk says which files are indexed.
-func (c *Config) walk() *walk.Options {
-	// The folders that hold dependencies and output are left out in any case.
-	return &walk.Options{Extensions: c.extensions(), Ignore: c.Parser.IgnorePatterns}
+// Walk are the options that select the files to index. Package walk always skips
+// folders of dependencies and of build output.
+func (c *Config) Walk() *walk.Options {
+	return &walk.Options{Extensions: c.Extensions(), Ignore: c.Parser.IgnorePatterns}
 }
 
-// extensions are those of documents, with the ones the configuration adds.
-func (c *Config) extensions() []string {
+// Extensions are the file name extensions of documents, in lower case, including
+// those of parser.extensions.
+func (c *Config) Extensions() []string {
 	exts := []string{".md", ".markdown", ".mdx", ".txt", ".rst"}
 	for _, ext := range c.Parser.Extensions {
 		exts = append(exts, strings.ToLower(ext))

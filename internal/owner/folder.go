@@ -1,0 +1,56 @@
+// Package owner lets one process at a time own the files of a folder.
+package owner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// IndexDir is the folder that holds the index of the workspace root, its lock and
+// its socket. No other function decides where an index is kept.
+func IndexDir(root string) string { return filepath.Join(root, ".cairn", "index") }
+
+// MakeIndexDir makes the IndexDir of root and keeps it out of version control.
+func MakeIndexDir(root string) error {
+	top := filepath.Join(root, ".cairn")
+	if err := os.MkdirAll(top, 0o755); err != nil {
+		return fmt.Errorf("making the index's folder: %w", err)
+	}
+	if err := PrivateDir(IndexDir(root)); err != nil {
+		return err
+	}
+	ignore := filepath.Join(top, ".gitignore")
+	if _, err := os.Stat(ignore); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.WriteFile(ignore, []byte("/index/\n/.gitignore\n"), 0o644); err != nil {
+		return fmt.Errorf("keeping the index out of version control: %w", err)
+	}
+	return nil
+}
+
+// PrivateDir makes sure that dir is a real folder that other users cannot enter,
+// which protects a socket in it before its own mode is set.
+func PrivateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making %s: %w", dir, err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("looking at %s: %w", dir, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", dir)
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	// Fails when the folder is another user's.
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return fmt.Errorf("closing %s to other users: %w", dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestClean(t *testing.T) {
+	sel := folder(t)
+	w := open(t, sel, Owning, hashed())
+	index(t, w, IndexRequest{})
+	_, err := Clean(t.Context(), sel, "test", false, false)
+	if lock, ok := errors.AsType[*LockError](err); !ok || lock.Holder.PID != os.Getpid() {
+		t.Errorf("cleaning a folder in use: %v, want a LockError", err)
+	}
+	w.Close()
+	dir := filepath.Join(sel.Root, ".cairn", "index")
+	write(t, filepath.Join(dir, "other"), "what is not derived stays")
+	r, err := Clean(t.Context(), sel, "test", false, true)
+	if err != nil || r.Bytes == 0 || len(r.Removed) != 3 {
+		t.Errorf("trying: %+v, %v", r, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, documentsFile)); err != nil {
+		t.Errorf("trying removed something: %v", err)
+	}
+	again, err := Clean(t.Context(), sel, "test", false, false)
+	if err != nil || again.Bytes != r.Bytes {
+		t.Errorf("Clean = %+v, %v, want %+v", again, err, r)
+	}
+	for name, want := range map[string]bool{documentsFile: false, keywordFolder: false, vectorFolder: false, cacheFile: true, "other": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s after cleaning: %v", name, err)
+		}
+	}
+	if r, err := Clean(t.Context(), sel, "test", true, false); err != nil || len(r.Removed) != 1 {
+		t.Errorf("cleaning all: %+v, %v", r, err)
+	}
+	if r, err := Clean(t.Context(), Selection{Root: t.TempDir()}, "test", true, false); err != nil || len(r.Removed) != 0 {
+		t.Errorf("cleaning nothing: %+v, %v", r, err)
+	}
+	if report := index(t, open(t, sel, Owning, hashed()), IndexRequest{}); report.Files != 3 {
+		t.Errorf("indexing after cleaning: %+v", report)
+	}
+}

@@ -1,0 +1,98 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// ErrClosed is returned by every use of a Lazy after Close.
+var ErrClosed = errors.New("the model is closed")
+
+// Lazy is an Embedder that is opened at its first use. Its description is known
+// before. When the model cannot be opened, every use fails with the same error.
+// It is safe for concurrent use.
+type Lazy struct {
+	description Description
+	load        func() (Embedder, error)
+
+	mu     sync.Mutex
+	loaded bool
+	model  Embedder
+	err    error
+}
+
+// NewLazy returns the embedder of d, which load opens. load is called at most once.
+func NewLazy(d Description, load func() (Embedder, error)) *Lazy {
+	return &Lazy{description: d, load: load}
+}
+
+// Open returns the model itself.
+func (l *Lazy) Open() (Embedder, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.loaded {
+		l.model, l.err = l.load()
+		l.loaded = true
+	}
+	return l.model, l.err
+}
+
+// Description implements Embedder.
+func (l *Lazy) Description() Description { return l.description }
+
+// EmbedDocuments implements Embedder.
+func (l *Lazy) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
+	m, err := l.Open()
+	if err != nil {
+		return nil, err
+	}
+	return m.EmbedDocuments(ctx, texts)
+}
+
+// EmbedQuery implements Embedder.
+func (l *Lazy) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
+	m, err := l.Open()
+	if err != nil {
+		return nil, err
+	}
+	return m.EmbedQuery(ctx, text)
+}
+
+// Kernel names the code that runs the model; "" before it is opened, and for
+// engines that do not report one.
+func (l *Lazy) Kernel() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k, ok := l.model.(interface{ Kernel() string }); ok {
+		return k.Kernel()
+	}
+	return ""
+}
+
+// Tokenizer implements Embedder. Where the model cannot be opened, it counts no
+// tokens; callers that depend on counts call Open first.
+func (l *Lazy) Tokenizer() Tokenizer {
+	m, err := l.Open()
+	if err != nil {
+		return noTokens{}
+	}
+	return m.Tokenizer()
+}
+
+type noTokens struct{}
+
+func (noTokens) Count(string) int      { return 0 }
+func (noTokens) Encode(string) []int32 { return nil }
+
+// Close closes the model if it was opened. It waits for an Open in progress.
+func (l *Lazy) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.model
+	l.loaded, l.model, l.err = true, nil, ErrClosed
+	if m == nil {
+		return nil
+	}
+	return m.Close()
+}
