@@ -15,7 +15,6 @@ import (
 	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 	"cairn/retriever"
-	"cairn/tools/conformance"
 )
 
 // Engine is the workspace the tools work on; *workspace.Workspace is one.
@@ -59,8 +58,10 @@ type Options struct {
 	Listener observe.Listener
 	// Workspace is what calls are said to be in; "" where there is only one.
 	Workspace string
-	// Conformance adds what the official conformance suite calls.
-	Conformance bool
+	// Extend, when not nil, changes the options of the SDK's server, and returns a
+	// function that registers more with it; stop is called when the server ends.
+	// The conformance suite needs it, the product does not.
+	Extend func(*mcp.ServerOptions) (register func(*mcp.Server) (stop func()))
 	// Now is the clock of the limits; nil is time.Now.
 	Now func() time.Time
 }
@@ -206,8 +207,9 @@ func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string, agent func
 	if s.options.Watch == nil {
 		o.SubscribeHandler, o.UnsubscribeHandler = nil, nil
 	}
-	if s.options.Conformance {
-		conformance.Declare(o)
+	register := func(*mcp.Server) func() { return func() {} }
+	if s.options.Extend != nil {
+		register = s.options.Extend(o)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "cairn", Title: "cairn", Version: s.options.Version}, o)
 	s.addResources(server)
@@ -239,10 +241,7 @@ func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string, agent func
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { s.follow(ctx, server) })
-	end := func() {}
-	if s.options.Conformance {
-		end = conformance.Register(server)
-	}
+	end := register(server)
 	return server, func() {
 		cancel()
 		end()

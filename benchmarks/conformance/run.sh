@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the official MCP conformance suite against `cairn serve`, for both
-# revisions on one URL, and ends with the suite's own verdict: every scenario
-# that a revision requires has to pass.
+# Runs the official MCP conformance suite against cairn's HTTP server with the
+# suite's fixtures (main.go), for both revisions on one URL, and ends with the
+# suite's own verdict: every scenario that a revision requires has to pass.
 #
 #   benchmarks/conformance/run.sh [FOLDER]
 #
@@ -43,13 +43,13 @@ cleanup() {
 }
 trap cleanup EXIT
 
-go build -o "$work/cairn" ./cmd/cairn
+go build -o "$work/conformance" ./benchmarks/conformance
 cp -r examples/handbook "$work/handbook"
-"$work/cairn" serve -C "$work/handbook" --addr 127.0.0.1:0 --conformance --no-rate-limit 2>"$work/log" &
+"$work/conformance" "$work/handbook" >"$work/url" 2>"$work/log" &
 server=$!
 url=
 for _ in $(seq 600); do
-	url=$(sed -n 's/.*msg=listening .*url=\([^ ]*\).*/\1/p' "$work/log")
+	url=$(cat "$work/url")
 	[ -n "$url" ] && break
 	kill -0 "$server" 2>/dev/null || { cat "$work/log"; exit 1; }
 	sleep .1

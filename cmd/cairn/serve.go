@@ -36,7 +36,6 @@ type serveFlags struct {
 	auth, tokens         string
 	hosts                []string
 	cert, key            string
-	conformance          bool
 	see                  seeFlags
 	metrics              *metrics.Metrics
 	seen                 *sight
@@ -77,8 +76,6 @@ request needs a token (` + "`cairn token new`" + `), unless --auth off says othe
 	fs.StringVar(&f.auth, "auth", "auto", "ask for tokens: auto (everywhere but on loopback), on or off")
 	fs.StringVar(&f.tokens, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
 	fs.StringSliceVar(&f.hosts, "allow-host", nil, "further names this server is called by, as behind a proxy")
-	fs.BoolVar(&f.conformance, "conformance", false, "add what the official MCP conformance suite calls")
-	_ = fs.MarkHidden("conformance")
 	fs.StringVar(&f.cert, "tls-cert", "", "file with the certificate, PEM; serves https")
 	fs.StringVar(&f.key, "tls-key", "", "file with its key, PEM")
 	fs.IntVar(&f.stages.workers, "workers", 2, "stages of question tasks worked on at once; -1 for none, with cairn worker elsewhere")
@@ -331,7 +328,6 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		DefaultMode: retriever.Mode(cfg.Search.DefaultMode),
 		Groups:      groups,
 		Watch:       changes,
-		Conformance: f.conformance,
 		Toolbox:     o.box,
 		Tasks:       o.tasks,
 		Stages:      o.stages,

@@ -45,7 +45,7 @@ var owners = map[string][]string{
 	"github.com/gomlx/":                        {"models/onnx"},
 	"github.com/pkoukk/tiktoken-go":            {"models/bpe"},
 	"github.com/pkoukk/tiktoken-go-loader":     {"models/bpe"},
-	"github.com/modelcontextprotocol/go-sdk":   {"tools"},
+	"github.com/modelcontextprotocol/go-sdk":   {"tools", "benchmarks/conformance"}, // the protocol; its suite's fixtures
 	"github.com/google/jsonschema-go":          {"tools"},
 	"github.com/yuin/goldmark":                 {"internal/markdown", "internal/web"}, // the parser and the reader's renderer
 	"github.com/microcosm-cc/bluemonday":       {"internal/web"},

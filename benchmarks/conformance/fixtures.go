@@ -1,14 +1,6 @@
-// Package conformance registers what the official conformance suite of the
-// Model Context Protocol calls and expects: tools, prompts and resources of
-// given names and answers, which say nothing about documents. They are added
-// to a real server, behind its real transport, in a mode that is for the
-// suite alone; nothing else imports this package's features.
-//
-// Names and answers are the suite's (@modelcontextprotocol/conformance,
-// 0.2.0-alpha.12).
-//
 //lint:file-ignore SA1019 the suite asks for logging, sampling and roots, which revision 2026-07-28 deprecates
-package conformance
+
+package main
 
 import (
 	"context"
@@ -22,30 +14,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Declare adds the capabilities the suite wants to the options of a server.
-func Declare(o *mcp.ServerOptions) {
-	o.Capabilities.Logging = &mcp.LoggingCapabilities{}
-	o.Capabilities.Tools = &mcp.ToolCapabilities{ListChanged: true}
-	o.Capabilities.Prompts = &mcp.PromptCapabilities{ListChanged: true}
-	o.Capabilities.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}
-	o.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
-	o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
-	if o.CompletionHandler == nil {
-		o.CompletionHandler = func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}, nil
-		}
-	}
-}
+// The names and answers of the fixtures are the suite's
+// (@modelcontextprotocol/conformance, 0.2.0-alpha.12).
 
-// watched is the resource that changes by itself, every period.
+// watched is the resource that the server reports as changed every period.
 const (
 	watched = "test://watched-resource"
 	period  = 3 * time.Second
 )
 
-// Register adds the features. stop ends what goes on in the background.
-func Register(server *mcp.Server) (stop func()) {
-	for _, t := range tools(server) {
+// register adds the fixtures. stop ends the reports of changes.
+func register(server *mcp.Server) (stop func()) {
+	for _, t := range fixtureTools(server) {
 		schema := t.schema
 		if schema == "" {
 			schema = `{"type":"object"}`
@@ -65,7 +45,7 @@ func Register(server *mcp.Server) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				// Who does not listen misses nothing.
+				// An error means that no client listens.
 				_ = server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: watched})
 			}
 		}

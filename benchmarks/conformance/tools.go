@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 the suite asks for logging, sampling and roots, which revision 2026-07-28 deprecates
 
-package conformance
+package main
 
 import (
 	"context"
@@ -47,8 +47,8 @@ func refused(format string, args ...any) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{text(format, args...)}, IsError: true}, nil
 }
 
-// tools are those that need no more than a request.
-func tools(server *mcp.Server) []tool {
+// fixtureTools are the tools that need only the request.
+func fixtureTools(server *mcp.Server) []tool {
 	image := &mcp.ImageContent{Data: pixel, MIMEType: "image/png"}
 	return []tool{
 		{name: "test_simple_text", does: "answers text", call: says(text("This is a simple text response for testing."))},
