@@ -10,6 +10,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/kv"
+	"cairn/internal/records"
 	"cairn/internal/usage"
 	"cairn/retriever"
 )
@@ -52,7 +53,7 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.S
 		return nil, err
 	}
 	w.closers = append(w.closers, db.Close)
-	s, err := usage.Open(db, nil)
+	s, err := usage.Open(records.NewFile(db, usage.Buckets()...), nil)
 	if err != nil {
 		return nil, err
 	}

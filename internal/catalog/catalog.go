@@ -2,42 +2,34 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
-	"cairn/internal/kv"
+	"cairn/internal/records"
 )
 
-// DB is where a catalogue is kept. *kv.DB is one; so is a file that is opened
-// for writing only while it is written, which many processes can share. View
-// may return nil without calling its function when nothing was ever stored.
-type DB interface {
-	View(func(*kv.Tx) error) error
-	Update(func(*kv.Tx) error) error
-}
-
-// Buckets, version 1. A tool of two sources is stored twice; what was
-// imported last is what the catalogue shows.
+// Buckets, version 1. A tool of two sources is stored twice; the catalogue shows
+// the one that was imported last.
 const (
 	toolsBucket   = "tools"   // id 0x00 source -> import number (8 bytes, big endian), record
 	sourcesBucket = "sources" // source -> import number (8 bytes, big endian)
-	metaBucket    = "catalog" // "generation" -> 8 bytes, big endian
 )
 
-var generationKey = []byte("generation")
+// Buckets are the buckets of a records.Store that hold a catalogue.
+func Buckets() []string { return []string{sourcesBucket, toolsBucket} }
 
 // maxSource bounds a source's name in bytes.
 const maxSource = 1000
 
 // Catalog is the tools of all imports. It is safe for concurrent use, and sees
-// what other processes write.
+// what other processes write to a shared records.Store.
 type Catalog struct {
-	db DB
+	records records.Store
 
 	mu     sync.Mutex
 	loaded *snapshot
@@ -46,13 +38,21 @@ type Catalog struct {
 // snapshot is the catalogue at one generation; it never changes.
 type snapshot struct {
 	generation uint64
-	tools      []Tool           // sorted by ID
-	byName     map[string][]int // bare name -> positions
+	stored     map[string]storedTool // by key
+	sources    map[string]uint64     // import number by name
+	tools      []Tool                // sorted by ID
+	byName     map[string][]int      // bare name -> positions
 }
 
-// Open reads the catalogue in db, which stays the caller's to close.
-func Open(db DB) (*Catalog, error) {
-	c := &Catalog{db: db}
+// storedTool is a tool as one source has it.
+type storedTool struct {
+	number uint64 // of the import
+	tool   *Tool
+}
+
+// Open reads the catalogue. The records stay the caller's to close.
+func Open(r records.Store) (*Catalog, error) {
+	c := &Catalog{records: r, loaded: &snapshot{}}
 	_, err := c.snapshot()
 	return c, err
 }
@@ -77,64 +77,65 @@ func (c *Catalog) Import(source string, tools []Tool) (Diff, error) {
 	for i := range tools {
 		byID[tools[i].ID] = &tools[i]
 	}
+	c.mu.Lock()
+	before := c.loaded
+	c.mu.Unlock()
 	var d Diff
-	err := c.db.Update(func(tx *kv.Tx) error {
-		d = Diff{Added: []string{}, Changed: []string{}, Removed: []string{}}
-		b, err := tx.Bucket(toolsBucket)
+	_, err := c.records.Update(context.Background(), before.generation, func(changes records.Changes) ([]records.Record, error) {
+		now, err := before.apply(changes)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		number, err := b.NextSequence()
-		if err != nil {
-			return err
-		}
-		stamp := binary.BigEndian.AppendUint64(nil, number)
-		var old []string
-		b.ForEach(func(key, _ []byte) bool {
-			if id, s := splitKey(key); s == source && byID[id] == nil {
-				old = append(old, id)
-			}
-			return true
-		})
-		for _, id := range slices.Sorted(maps.Keys(byID)) {
-			key, value := toolKey(id, source), appendTool(slices.Clone(stamp), byID[id])
-			switch before := b.Get(key); {
-			case before == nil:
-				d.Added = append(d.Added, id)
-			case len(before) < 8 || !bytes.Equal(before[8:], value[8:]):
-				d.Changed = append(d.Changed, id)
-			default:
-				d.Unchanged++
-				continue
-			}
-			if err := b.Put(key, value); err != nil {
-				return err
-			}
-		}
-		for _, id := range old {
-			if err := b.Delete(toolKey(id, source)); err != nil {
-				return err
-			}
-			d.Removed = append(d.Removed, id)
-		}
-		sources, err := tx.Bucket(sourcesBucket)
-		if err != nil {
-			return err
-		}
-		if len(byID) == 0 {
-			err = sources.Delete([]byte(source))
-		} else {
-			err = sources.Put([]byte(source), stamp)
-		}
-		if err != nil || len(d.Added)+len(d.Changed)+len(d.Removed) == 0 {
-			return err
-		}
-		return advance(tx)
+		var list []records.Record
+		d, list = now.replace(source, byID)
+		return list, nil
 	})
 	if err != nil {
 		return Diff{}, fmt.Errorf("importing %s: %w", source, err)
 	}
 	return d, nil
+}
+
+// replace returns the records that make the tools the whole of a source, none if
+// it has exactly these.
+func (s *snapshot) replace(source string, byID map[string]*Tool) (Diff, []records.Record) {
+	d := Diff{Added: []string{}, Changed: []string{}, Removed: []string{}}
+	number := uint64(1)
+	for _, n := range s.sources {
+		number = max(number, n+1)
+	}
+	for key, t := range s.stored {
+		number = max(number, t.number+1)
+		if id, from := splitKey(key); from == source && byID[id] == nil {
+			d.Removed = append(d.Removed, id)
+		}
+	}
+	slices.Sort(d.Removed)
+	var list []records.Record
+	for _, id := range d.Removed {
+		list = append(list, records.Record{Bucket: toolsBucket, Key: toolKey(id, source)})
+	}
+	stamp := binary.BigEndian.AppendUint64(nil, number)
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		key, value := toolKey(id, source), appendTool(slices.Clone(stamp), byID[id])
+		switch before, ok := s.stored[key]; {
+		case !ok:
+			d.Added = append(d.Added, id)
+		case !bytes.Equal(appendTool(nil, before.tool), value[8:]):
+			d.Changed = append(d.Changed, id)
+		default:
+			d.Unchanged++
+			continue
+		}
+		list = append(list, records.Record{Bucket: toolsBucket, Key: key, Value: value})
+	}
+	if _, known := s.sources[source]; len(list) == 0 && known == (len(byID) > 0) {
+		return d, nil
+	}
+	if len(byID) == 0 {
+		stamp = nil
+	}
+	return d, append(list, records.Record{Bucket: sourcesBucket, Key: source, Value: stamp})
 }
 
 // Forget removes a source with the tools that only it gives, and returns their
@@ -153,31 +154,21 @@ func (c *Catalog) Forget(source string) ([]string, error) {
 
 // Sources are the names of what was imported, sorted.
 func (c *Catalog) Sources() ([]string, error) {
-	names := []string{}
-	err := c.db.View(func(tx *kv.Tx) error {
-		names = names[:0]
-		b, err := tx.Bucket(sourcesBucket)
-		if err != nil {
-			return err
-		}
-		b.ForEach(func(key, _ []byte) bool {
-			names = append(names, string(key))
-			return true
-		})
-		return nil
-	})
-	return names, err
+	s, err := c.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{}, slices.Sorted(maps.Keys(s.sources))...), nil
 }
 
 // Generation grows with every import that changed something; 0 is a
 // catalogue into which nothing was ever imported.
 func (c *Catalog) Generation() (uint64, error) {
-	var g uint64
-	err := c.db.View(func(tx *kv.Tx) (err error) {
-		g, err = generation(tx)
-		return err
-	})
-	return g, err
+	s, err := c.snapshot()
+	if err != nil {
+		return 0, err
+	}
+	return s.generation, nil
 }
 
 // Tools are all tools, sorted by ID. The slice is shared: read only.
@@ -201,70 +192,69 @@ func (c *Catalog) Get(id string) (Tool, bool, error) {
 	return Tool{}, false, nil
 }
 
-// snapshot is the catalogue as it is now, read anew when it has changed.
+// snapshot is the catalogue as it is now, read again when it has changed.
 func (c *Catalog) snapshot() (*snapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next := &snapshot{}
-	err := c.db.View(func(tx *kv.Tx) error {
-		g, err := generation(tx)
-		if err != nil {
-			return err
+	changes, err := c.records.Since(context.Background(), c.loaded.generation)
+	if err == nil && changes.Generation > c.loaded.generation {
+		var next *snapshot
+		if next, err = c.loaded.apply(changes); err == nil {
+			c.loaded = next
 		}
-		if c.loaded != nil && c.loaded.generation == g {
-			next = c.loaded
-			return nil
-		}
-		next = &snapshot{generation: g}
-		return next.load(tx)
-	})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the catalogue: %w", err)
 	}
-	c.loaded = next
-	return next, nil
+	return c.loaded, nil
 }
 
-// load reads every tool. Keys of one id follow each other: of several sources
-// the one with the highest import number counts.
-func (s *snapshot) load(tx *kv.Tx) error {
-	b, err := tx.Bucket(toolsBucket)
-	if err != nil {
-		return err
+// apply returns the catalogue with changes. Of several sources of one id the one
+// with the highest import number counts.
+func (s *snapshot) apply(c records.Changes) (*snapshot, error) {
+	if c.Generation == s.generation {
+		return s, nil
+	}
+	next := &snapshot{generation: c.Generation, stored: map[string]storedTool{}, sources: map[string]uint64{}}
+	if !c.Whole {
+		maps.Copy(next.stored, s.stored)
+		maps.Copy(next.sources, s.sources)
+	}
+	for _, r := range c.Records {
+		if r.Value != nil && len(r.Value) < 8 {
+			return nil, errRecord
+		}
+		switch {
+		case r.Bucket == sourcesBucket && r.Value == nil:
+			delete(next.sources, r.Key)
+		case r.Bucket == sourcesBucket:
+			next.sources[r.Key] = binary.BigEndian.Uint64(r.Value)
+		case r.Value == nil:
+			delete(next.stored, r.Key)
+		default:
+			t, err := decodeTool(r.Value[8:])
+			if err != nil {
+				return nil, fmt.Errorf("tool %q: %w", strings.Split(r.Key, "\x00")[0], err)
+			}
+			next.stored[r.Key] = storedTool{binary.BigEndian.Uint64(r.Value), &t}
+		}
 	}
 	newest := uint64(0)
-	b.ForEach(func(key, value []byte) bool {
-		if len(value) < 8 {
-			err = errRecord
-			return false
+	for _, key := range slices.Sorted(maps.Keys(next.stored)) {
+		t := next.stored[key]
+		switch last := len(next.tools) - 1; {
+		case last < 0 || next.tools[last].ID != t.tool.ID:
+			next.tools, newest = append(next.tools, *t.tool), t.number
+		case t.number >= newest:
+			next.tools[last], newest = *t.tool, t.number
 		}
-		id, _ := splitKey(key)
-		number := binary.BigEndian.Uint64(value)
-		same := len(s.tools) > 0 && s.tools[len(s.tools)-1].ID == id
-		if same && number < newest {
-			return true
-		}
-		var t Tool
-		if t, err = decodeTool(value[8:]); err != nil {
-			err = fmt.Errorf("tool %q: %w", id, err)
-			return false
-		}
-		if newest = number; same {
-			s.tools[len(s.tools)-1] = t
-		} else {
-			s.tools = append(s.tools, t)
-		}
-		return true
-	})
-	if err != nil {
-		return err
 	}
-	s.byName = make(map[string][]int, len(s.tools))
-	for i := range s.tools {
-		name := bareName(&s.tools[i])
-		s.byName[name] = append(s.byName[name], i)
+	next.byName = make(map[string][]int, len(next.tools))
+	for i := range next.tools {
+		name := bareName(&next.tools[i])
+		next.byName[name] = append(next.byName[name], i)
 	}
-	return nil
+	return next, nil
 }
 
 func (s *snapshot) find(id string) (int, bool) {
@@ -274,71 +264,9 @@ func (s *snapshot) find(id string) (int, bool) {
 // bareName is the tool's name without its server's.
 func bareName(t *Tool) string { return strings.TrimPrefix(t.ID, t.Server+":") }
 
-func toolKey(id, source string) []byte { return []byte(id + "\x00" + source) }
+func toolKey(id, source string) string { return id + "\x00" + source }
 
-func splitKey(key []byte) (id, source string) {
-	a, b, _ := bytes.Cut(key, []byte{0})
-	return string(a), string(b)
-}
-
-func generation(tx *kv.Tx) (uint64, error) {
-	b, err := tx.Bucket(metaBucket)
-	if err != nil {
-		return 0, err
-	}
-	if v := b.Get(generationKey); len(v) == 8 {
-		return binary.BigEndian.Uint64(v), nil
-	}
-	return 0, nil
-}
-
-func advance(tx *kv.Tx) error {
-	g, err := generation(tx)
-	if err != nil {
-		return err
-	}
-	b, err := tx.Bucket(metaBucket)
-	if err != nil {
-		return err
-	}
-	return b.Put(generationKey, binary.BigEndian.AppendUint64(nil, g+1))
-}
-
-// CopyTo makes the catalogue that of another database too: all its sources take
-// the place of what is there. An empty catalogue is not copied.
-func (c *Catalog) CopyTo(other *Catalog) error {
-	var tools, sources []kv.Entry
-	err := c.db.View(func(tx *kv.Tx) (err error) {
-		if tools, err = tx.Entries(toolsBucket); err == nil {
-			sources, err = tx.Entries(sourcesBucket)
-		}
-		return err
-	})
-	if err != nil || len(sources) == 0 {
-		return err
-	}
-	// Import numbers say which of two sources counts. They go along, and the
-	// next one has to be larger than all.
-	newest := uint64(0)
-	for _, e := range append(slices.Clone(tools), sources...) {
-		if len(e.Value) < 8 {
-			return errRecord
-		}
-		newest = max(newest, binary.BigEndian.Uint64(e.Value))
-	}
-	return other.db.Update(func(tx *kv.Tx) error {
-		if err := errors.Join(tx.Replace(toolsBucket, tools), tx.Replace(sourcesBucket, sources)); err != nil {
-			return err
-		}
-		b, err := tx.Bucket(toolsBucket)
-		if err != nil {
-			return err
-		}
-		for number := uint64(0); number < newest; {
-			if number, err = b.NextSequence(); err != nil {
-				return err
-			}
-		}
-		return advance(tx)
-	})
+func splitKey(key string) (id, source string) {
+	id, source, _ = strings.Cut(key, "\x00")
+	return id, source
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cairn/internal/kv"
+	"cairn/internal/records"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,9 +26,9 @@ func openDB(t testing.TB) *kv.DB {
 	return db
 }
 
-func openCatalog(t testing.TB, db DB) *Catalog {
+func openCatalog(t testing.TB, db *kv.DB) *Catalog {
 	t.Helper()
-	c, err := Open(db)
+	c, err := Open(records.NewFile(db, Buckets()...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -307,45 +306,5 @@ func readPairs(path string) {
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
-	}
-}
-
-// TestReplace moves a bucket to another database, over what was there.
-func TestReplace(t *testing.T) {
-	fill := func(tx *Tx, values ...string) error {
-		b, err := tx.Bucket("b")
-		for _, v := range values {
-			if err == nil {
-				err = b.Put([]byte(v), []byte(v+"!"))
-			}
-		}
-		return err
-	}
-	from, to := &Image{}, &Image{}
-	var list []Entry
-	from, err := from.Update(func(tx *Tx) error { return fill(tx, "y", "x") })
-	if err == nil {
-		to, err = to.Update(func(tx *Tx) error { return fill(tx, "gone") })
-	}
-	if err == nil {
-		err = from.View(func(tx *Tx) (err error) {
-			list, err = tx.Entries("b")
-			return err
-		})
-	}
-	if err == nil {
-		to, err = to.Update(func(tx *Tx) error { return tx.Replace("b", list) })
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := to.View(func(tx *Tx) error {
-		have, err := tx.Entries("b")
-		if err == nil && !reflect.DeepEqual(have, []Entry{{[]byte("x"), []byte("x!")}, {[]byte("y"), []byte("y!")}}) {
-			t.Errorf("the bucket holds %q", have)
-		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
 	}
 }

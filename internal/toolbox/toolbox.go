@@ -13,6 +13,7 @@ import (
 	"cairn/internal/config"
 	"cairn/internal/kv"
 	"cairn/internal/owner"
+	"cairn/internal/records"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
 	"cairn/models"
@@ -23,7 +24,7 @@ import (
 const (
 	catalogFile = "catalog.db"
 	usageFile   = "usage.db"
-	journalFile = "usage.log" // what was learnt since usage.db was written
+	journalFile = "usage.log" // of earlier versions
 )
 
 // ErrClosed is returned by every use of a Toolbox after Close.
@@ -56,7 +57,7 @@ func Open(sel config.Selection, c config.Usage) (*Toolbox, error) {
 		return newToolVectors(filepath.Join(dir, toolVectorsFile), d, prepare)
 	}
 	if err == nil {
-		t.Catalog, err = catalog.Open(catalogDB)
+		t.Catalog, err = catalog.Open(records.NewFile(catalogDB, catalog.Buckets()...))
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
@@ -72,16 +73,16 @@ func KeywordsDir(dir string) string { return filepath.Join(dir, toolKeywordsFold
 // file of it, which the caller closes after the store.
 func OpenUsage(dir string, prepare func() error, c config.Usage) (*usage.Store, io.Closer, error) {
 	db := kv.NewShared(filepath.Join(dir, usageFile), prepare)
-	s, err := usage.Open(db, &usage.Options{HalfLife: c.HalfLife(), Journal: kv.OpenJournal(filepath.Join(dir, journalFile), prepare)})
+	s, err := usage.Open(records.NewFile(db, usage.Buckets()...), &usage.Options{HalfLife: c.HalfLife()})
+	if err == nil {
+		err = s.FoldJournal(filepath.Join(dir, journalFile))
+	}
 	return s, db, err
 }
 
 // Close closes the files. What was written is kept already.
 func (t *Toolbox) Close() error {
 	errs := []error{t.index.close()}
-	if t.Usage != nil {
-		errs = append(errs, t.Usage.Close())
-	}
 	for _, c := range t.files {
 		errs = append(errs, c.Close())
 	}

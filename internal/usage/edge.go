@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -49,82 +48,95 @@ func checkID(id string) error {
 	return nil
 }
 
-func edgeKey(from, to string) []byte { return []byte(from + "\x00" + to) }
-
 const edgeSize = 22
 
 // weakBit marks, in the byte of the source, an edge that does not count yet.
 const weakBit = 1 << 7
 
-// edge is one as it is stored.
+// edge is an edge as it is stored.
 type edge struct {
-	graphrank.Edge
-	last time.Time // to the second
-	// sights is how often it was seen, without decay: the third sight makes an
+	count float64 // as of last
+	last  uint64  // Unix seconds of the last observation
+	// observations is how often it was observed, without decay: the third makes an
 	// edge observed although its count is a little below three by then.
-	sights uint32
-	weak   bool // not enough was seen of it yet: it is no part of the graph
+	observations uint32
+	kind         graphrank.Type
+	source       graphrank.Source
+	weak         bool // not enough was observed of it yet: it is no part of the graph
 }
 
 func (e *edge) encode() []byte {
-	source := byte(e.Source)
+	source := byte(e.source)
 	if e.weak {
 		source |= weakBit
 	}
-	b := append(make([]byte, 0, edgeSize), byte(e.Type), source)
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.Count))
-	b = binary.LittleEndian.AppendUint64(b, unix(e.last))
-	return binary.LittleEndian.AppendUint32(b, e.sights)
+	b := append(make([]byte, 0, edgeSize), byte(e.kind), source)
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.count))
+	b = binary.LittleEndian.AppendUint64(b, e.last)
+	return binary.LittleEndian.AppendUint32(b, e.observations)
 }
 
-// decodeEdge reads an edge with its count as of now.
-func (s *Store) decodeEdge(key, value []byte, now time.Time) (e edge, err error) {
-	from, to, ok := bytes.Cut(key, []byte{0})
+// decodeEdge reads an edge; a nil value is a removed one.
+func decodeEdge(key string, value []byte) (pair, *edge, error) {
+	from, to, ok := strings.Cut(key, "\x00")
+	p := pair{from, to}
+	if ok && value == nil {
+		return p, nil, nil
+	}
 	if !ok || len(value) != edgeSize || value[0] > byte(graphrank.Dependency) || value[1]&^weakBit > byte(graphrank.Observed) {
-		return e, fmt.Errorf("the stored edge %.80q is damaged", key)
+		return p, nil, fmt.Errorf("the stored edge %.80q is damaged", key)
 	}
-	e.Edge = graphrank.Edge{From: string(from), To: string(to), Type: graphrank.Type(value[0]), Source: graphrank.Source(value[1] &^ weakBit)}
-	e.weak = value[1]&weakBit != 0
-	e.Count = math.Float64frombits(binary.LittleEndian.Uint64(value[2:]))
-	e.last = time.Unix(int64(binary.LittleEndian.Uint64(value[10:])), 0)
-	e.sights = binary.LittleEndian.Uint32(value[18:])
-	if e.Source != graphrank.Template {
-		e.Count *= graphrank.HalfLifeFactor(now.Sub(e.last).Seconds(), s.o.HalfLife.Seconds())
+	e := edge{
+		kind: graphrank.Type(value[0]), source: graphrank.Source(value[1] &^ weakBit), weak: value[1]&weakBit != 0,
+		count: math.Float64frombits(binary.LittleEndian.Uint64(value[2:])),
+		last:  binary.LittleEndian.Uint64(value[10:]), observations: binary.LittleEndian.Uint32(value[18:]),
 	}
-	if !(e.Count >= 0) {
-		return e, fmt.Errorf("the stored edge %.80q is damaged", key)
+	if !(e.count >= 0) {
+		return p, nil, fmt.Errorf("the stored edge %.80q is damaged", key)
 	}
-	return e, nil
+	return p, &e, nil
 }
 
-// seen counts a sight of e as it is now; an edge that is new or dead begins anew.
-// A weak sight does not change what a relation was told to be.
-func (e *edge) seen(s Sight, now time.Time) {
-	var one graphrank.Graph // which knows how types, sources and counts change
-	if e.From != "" && e.alive(now) {
-		one.Set(e.Edge)
-		if s.Weak && !e.weak {
-			s.Type = e.Type
-		}
-	} else {
-		e.sights, e.weak = 0, s.Weak
+// at is an edge with its count as of now.
+func (s *Store) at(p pair, e edge, now time.Time) graphrank.Edge {
+	if e.source != graphrank.Template {
+		e.count *= graphrank.HalfLifeFactor(now.Sub(e.time()).Seconds(), s.o.HalfLife.Seconds())
 	}
-	e.Edge, e.last = one.Observe(s.From, s.To, s.Type), now
-	if e.sights < math.MaxUint32 {
-		e.sights++
-	}
-	if e.sights >= graphrank.ObservedAfter {
-		e.Source = graphrank.Observed
-	}
-	e.weak = e.weak && s.Weak && e.sights < graphrank.ObservedAfter
+	return graphrank.Edge{From: p[0], To: p[1], Type: e.kind, Source: e.source, Count: e.count}
 }
+
+func (e edge) time() time.Time { return time.Unix(int64(e.last), 0) }
 
 // alive reports whether decay has left enough of an edge.
-func (e *edge) alive(now time.Time) bool {
-	if e.weak && now.Sub(e.last) > weakLife {
+func (s *Store) alive(e edge, now time.Time) bool {
+	if e.weak && now.Sub(e.time()) > weakLife {
 		return false
 	}
-	return e.Source == graphrank.Template || e.Count >= graphrank.MinCount
+	return e.source == graphrank.Template || s.at(pair{}, e, now).Count >= graphrank.MinCount
+}
+
+// observe counts an observation of e as of now; an unknown or dead edge starts
+// from nothing. A weak observation does not change the type of an edge that counts.
+func (s *Store) observe(e edge, known bool, o Sight, now time.Time) edge {
+	var one graphrank.Graph // which defines how types, sources and counts change
+	if known && s.alive(e, now) {
+		one.Set(s.at(pair{o.From, o.To}, e, now))
+		if o.Weak && !e.weak {
+			o.Type = e.kind
+		}
+	} else {
+		e = edge{weak: o.Weak}
+	}
+	next := one.Observe(o.From, o.To, o.Type)
+	e.kind, e.source, e.count, e.last = next.Type, next.Source, next.Count, unix(now)
+	if e.observations < math.MaxUint32 {
+		e.observations++
+	}
+	if e.observations >= graphrank.ObservedAfter {
+		e.source = graphrank.Observed
+	}
+	e.weak = e.weak && o.Weak && e.observations < graphrank.ObservedAfter
+	return e
 }
 
 // unix is a time in whole seconds, 0 for what lies before 1970.

@@ -14,6 +14,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/kv"
+	"cairn/internal/records"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -37,14 +38,16 @@ func openDB(t testing.TB) *kv.DB {
 	return db
 }
 
-func open(t testing.TB, db DB, o *Options) *Store {
+func open(t testing.TB, db *kv.DB, o *Options) *Store {
 	t.Helper()
-	s, err := Open(db, o)
+	s, err := Open(file(db), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
+
+func file(db *kv.DB) records.Store { return records.NewFile(db, Buckets()...) }
 
 // edges lists "from>to type source count" of what is loaded.
 func edges(t testing.TB, s *Store) []string {
@@ -444,15 +447,16 @@ func TestDamage(t *testing.T) {
 		"edge":    func(tx *kv.Tx) error { return put(tx, edgesBucket, "a\x00b", "short") },
 		"no ends": func(tx *kv.Tx) error { return put(tx, edgesBucket, "ab", strings.Repeat("\x00", edgeSize)) },
 		"count": func(tx *kv.Tx) error {
-			return put(tx, edgesBucket, "a\x00b", string((&edge{Edge: graphrank.Edge{Count: math.NaN()}}).encode()))
+			return put(tx, edgesBucket, "a\x00b", string((&edge{count: math.NaN()}).encode()))
 		},
+		"intent":  func(tx *kv.Tx) error { return put(tx, intentsBucket, "key", "\xff") },
 		"version": func(tx *kv.Tx) error { return put(tx, metaBucket, "version", "\x09\x00\x00\x00\x00\x00\x00\x00") },
 	} {
 		db := openDB(t)
 		if err := db.Update(break_); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(db, nil); err == nil {
+		if _, err := Open(file(db), nil); err == nil {
 			t.Errorf("%s: opens", name)
 		}
 	}

@@ -1,18 +1,14 @@
 package usage
 
 import (
-	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"cairn/graphrank"
-	"cairn/internal/kv"
 )
 
 // weakMark ends the record of an intent that does not count yet.
@@ -133,170 +129,4 @@ func decodeIntent(b []byte) (m Intent, err error) {
 		return Intent{}, errIntent
 	}
 	return m, nil
-}
-
-// remember puts intents into the file; one that is known counts once more, and
-// its latest order, edges and spelling hold. It notes in n what becomes of the
-// memory.
-func (s *Store) remember(tx *kv.Tx, meta *meta, intents []Intent, now time.Time, n *news) error {
-	if len(intents) == 0 {
-		return nil
-	}
-	b, err := tx.Bucket(intentsBucket)
-	if err != nil {
-		return err
-	}
-	type keyed struct {
-		key []byte
-		Intent
-	}
-	list := make([]keyed, len(intents))
-	for i := range intents {
-		list[i] = keyed{intents[i].key(), intents[i]}
-	}
-	// In order, for the reason given in count; equal ones stay as they came.
-	slices.SortStableFunc(list, func(a, b keyed) int { return bytes.Compare(a.key, b.key) })
-	for _, one := range list {
-		var old Intent
-		value := b.Get(one.key)
-		if value == nil {
-			meta.remembered++
-		} else if old, err = decodeIntent(value); err != nil {
-			return err
-		}
-		m := one.again(old, value != nil, now)
-		n.intent(&old, value != nil, &m)
-		if err := b.Put(one.key, appendIntent(nil, &m)); err != nil {
-			return err
-		}
-		if !m.Weak {
-			meta.intents = meta.generation + 1
-		}
-	}
-	evicted, err := s.bound(tx, meta)
-	if evicted > 0 {
-		meta.intents, n.partial = meta.generation+1, true
-	}
-	return err
-}
-
-// bound removes the oldest intents beyond MaxIntents, and says how many.
-func (s *Store) bound(tx *kv.Tx, meta *meta) (int, error) {
-	if meta.remembered <= uint64(s.o.MaxIntents) {
-		return 0, nil
-	}
-	// Some room is made at once, so that not every write has to look.
-	n, err := evict(tx, int(meta.remembered)-s.o.MaxIntents+s.o.MaxIntents/100)
-	meta.remembered -= uint64(n)
-	return n, err
-}
-
-// evict removes the n intents that were not seen for longest, of equal ones
-// those of the smaller key.
-func evict(tx *kv.Tx, n int) (int, error) {
-	type aged struct {
-		last time.Time
-		key  []byte
-	}
-	b, err := tx.Bucket(intentsBucket)
-	if err != nil {
-		return 0, err
-	}
-	var all []aged
-	b.ForEach(func(key, value []byte) bool {
-		var m Intent
-		if m, err = decodeIntent(value); err == nil {
-			all = append(all, aged{m.Last, bytes.Clone(key)})
-		}
-		return err == nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	slices.SortFunc(all, func(a, b aged) int {
-		return cmp.Or(a.last.Compare(b.last), bytes.Compare(a.key, b.key))
-	})
-	all = all[:min(n, len(all))]
-	for _, a := range all {
-		if err := b.Delete(a.key); err != nil {
-			return 0, err
-		}
-	}
-	return len(all), nil
-}
-
-// Intents are all that is remembered, by text, then tools. The slice is shared:
-// read only. It is the same slice until an intent is added or forgotten.
-func (s *Store) Intents() ([]Intent, error) {
-	if err := s.refresh(); err != nil {
-		return nil, err
-	}
-	s.mu.RLock()
-	intents, current := s.intents, s.intGen == s.meta.intents
-	s.mu.RUnlock()
-	if current {
-		return intents, nil
-	}
-	if s.o.Journal != nil {
-		release, err := s.o.Journal.Lock(false)
-		if err != nil {
-			return nil, err
-		}
-		defer release()
-	}
-	var m meta
-	err := overtaken(func() (err error) {
-		if s.o.Journal != nil {
-			if err := s.catchUp(); err != nil {
-				return err
-			}
-		}
-		intents, m, err = s.storedIntents()
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the memory of intents: %w", err)
-	}
-	for _, one := range s.over.intents {
-		if !one.Weak {
-			intents = append(intents, one)
-		}
-	}
-	slices.SortFunc(intents, func(a, b Intent) int {
-		return cmp.Or(cmp.Compare(a.Text, b.Text), slices.Compare(a.Tools, b.Tools))
-	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.intents, s.intGen = intents, max(m.intents, s.meta.intents)
-	return intents, nil
-}
-
-// storedIntents are those of the database that the journal has nothing newer of.
-func (s *Store) storedIntents() (intents []Intent, m meta, err error) {
-	err = s.db.View(func(tx *kv.Tx) (err error) {
-		if m, err = readMeta(tx); err != nil {
-			return err
-		}
-		if s.o.Journal != nil {
-			if err := s.onBase(tx); err != nil {
-				return err
-			}
-		}
-		b, err := tx.Bucket(intentsBucket)
-		if err != nil {
-			return err
-		}
-		b.ForEach(func(key, value []byte) bool {
-			if _, newer := s.over.intents[string(key)]; newer {
-				return true
-			}
-			var one Intent
-			if one, err = decodeIntent(value); err == nil && !one.Weak {
-				intents = append(intents, one)
-			}
-			return err == nil
-		})
-		return err
-	})
-	return intents, m, err
 }

@@ -1,193 +1,120 @@
-// Package usage keeps what was used together: a graphrank.Graph of tools and
-// documents, and the memory of which tools served which intent. It counts what it
-// is told, durably, and forgets on request and with time. It ranks nothing.
+// Package usage counts which tools and documents are used together, and
+// remembers which tools served which intent. It ranks nothing: it gives callers
+// a graphrank.Graph and the list of intents.
 //
-// Tools stand under their catalogue ids, documents under "doc:" and their path
-// (DocumentID), so one graph serves both.
+// A tool's node is its catalogue id, a document's node "doc:" and its path
+// (DocumentID), so one graph serves both. The whole graph is in memory. Every
+// write is one transaction of a records.Store, which ends before the call
+// returns; concurrent writes share one.
 //
 // # Decay
 //
-// Every edge is stored with its count and the time of its last sight; between
-// two times t1 and t2 a count shrinks by 2^(−(t2−t1)/half-life). The shrinking
-// is done when an edge is read, so nothing is rewritten as time passes. An edge
-// below graphrank.MinCount is dead: not loaded, and removed from the file by
-// the first write of a day.
+// Every edge is stored with its count and the time of its last observation;
+// between two times t1 and t2 a count shrinks by 2^(−(t2−t1)/half-life). The
+// shrinking is done when an edge is read, so nothing is rewritten as time passes.
+// An edge below graphrank.MinCount is dead: it is not part of the graph, and
+// the first write of a day removes its record.
 //
-// # Journal
-//
-// A transaction costs a sync of the disk, milliseconds. So a change is first
-// appended to a journal that all processes share, one write each: it survives
-// the end of the process at any moment, and is on the disk within a second. In
-// memory it is laid over what the database holds. When the journal has grown,
-// and at Close, it is folded into the database. A large change, and forgetting,
-// go to the database at once, with what the journal holds.
-//
-// # Format, version 2
-//
-// Version 1 had no weak edges and intents; it is read as it is.
-//
-// A record of the journal is written by appendChange. In the database:
+// # Format, version 3
 //
 //	bucket "edges"    from 0x00 to -> type (1 byte), source, with weakBit (1 byte), count (8 bytes,
-//	                  float64), last sight (8 bytes, Unix seconds), sights (4 bytes); all
-//	                  little-endian
+//	                  float64), last observation (8 bytes, Unix seconds), observations
+//	                  (4 bytes); all little-endian
 //	bucket "intents"  first 16 bytes of a SHA-256 of the normalised intent and its
 //	                  sorted tools -> see appendIntent
-//	bucket "usage"    "version", "generation", "intents", "remembered", "swept",
-//	                  "epoch" -> 8 bytes, little-endian: format version, number of
-//	                  the last write, number of the last write to intents, number of
-//	                  intents kept, Unix seconds of the last removal of dead edges,
-//	                  how often a journal was folded in
+//	bucket "usage"    "version" and "epoch" -> 8 bytes, little-endian: format version,
+//	                  number of the last journal that was folded in
+//
+// Version 2 had a journal next to the file, see FoldJournal, and kept counters in
+// bucket "usage". Version 1 had neither weak edges nor weak intents. Both are read
+// as they are.
 package usage
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"cairn/graphrank"
-	"cairn/internal/kv"
+	"cairn/internal/records"
 )
 
 const (
-	version       = 2
+	version       = 3
 	edgesBucket   = "edges"
 	intentsBucket = "intents"
 	metaBucket    = "usage"
+	versionKey    = "version"
+	epochKey      = "epoch"
 )
 
-// DefaultHalfLife is the time in which an unrepeated sight loses half its count.
+// Buckets are the buckets of a records.Store that hold a Store.
+func Buckets() []string { return []string{edgesBucket, intentsBucket, metaBucket} }
+
+// DefaultHalfLife is the time in which the count of an edge that is not observed
+// again halves.
 const DefaultHalfLife = 90 * 24 * time.Hour
 
 // DefaultMaxIntents bounds the memory of intents.
 const DefaultMaxIntents = 50_000
 
-// refresh is how old the counts in memory may be, and how often dead edges are removed.
+// refresh is how old the counts in memory may be, and how often dead edges are
+// removed.
 const refresh = 24 * time.Hour
 
 // Options are the knobs of Open. Nil and the zero value mean the defaults.
 type Options struct {
 	// HalfLife of counts; 0 means DefaultHalfLife, negative no decay.
 	HalfLife time.Duration
-	// MaxIntents are kept; beyond, those not seen for longest go. 0 means DefaultMaxIntents.
+	// MaxIntents are kept; beyond, those observed longest ago are removed. 0 means
+	// DefaultMaxIntents.
 	MaxIntents int
-	// Journal takes small changes; nil makes each a transaction. The store
-	// closes it.
-	Journal Journal
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
 
-// DB is where the graph is kept. *kv.DB is one; so is a file that is opened for
-// writing only while it is written, which many processes can share. View may
-// return nil without calling its function when nothing was ever stored.
-type DB interface {
-	View(func(*kv.Tx) error) error
-	Update(func(*kv.Tx) error) error
-}
-
-// Journal takes changes that are too small for a transaction each: see
-// kv.Journal, which is one for the processes of a machine.
-//
-// One that is shared beyond a machine has no lock that keeps others out. Instead
-// Read, Append, Seal and the database's Update fail with ErrOvertaken when
-// another process was first; the store reads what that wrote and tries again. Seal
-// ends an epoch before its records are put into the database, so that none is
-// added meanwhile; a sealed journal is larger than MaxJournal, and whoever comes to
-// it puts its records into the database if that was not done.
-type Journal interface {
-	Lock(exclusive bool) (release func(), err error)
-	Mark() (kv.JournalMark, error)
-	Read(epoch uint64, from int64, fn func(payload []byte) error) (end int64, err error)
-	Append(epoch uint64, end int64, payload []byte) (int64, error)
-	Seal(epoch uint64, end int64) error
-	Reset(epoch uint64) error
-	Close() error
-}
-
-// ErrOvertaken says that another process has written since this one read.
-var ErrOvertaken = errors.New("another process has written the usage graph meanwhile")
-
-// maxOvertaken is how often a write begins anew. Each time another one has
-// come through, so only a store that many write at once gets there.
-const maxOvertaken = 100
-
-// overtaken calls fn until no other process was first.
-func overtaken(fn func() error) (err error) {
-	for range maxOvertaken {
-		if err = fn(); !errors.Is(err, ErrOvertaken) {
-			break
-		}
-	}
-	return err
-}
-
-// Epoch is how often a journal was folded into what tx reads.
-func Epoch(tx *kv.Tx) (uint64, error) {
-	m, err := readMeta(tx)
-	return m.epoch, err
-}
-
-// FormatError is returned for a file of another version; it is left as it is.
+// FormatError is returned for records of another version, which are left as they are.
 type FormatError struct{ Have, Want uint64 }
 
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("the usage graph has format %d and this cairn reads format %d", e.Have, e.Want)
 }
 
-// Store is the graph on disk and in memory. It is safe for concurrent use, and
-// sees what other processes write.
+// pair is the ends of an edge: from, to.
+type pair [2]string
+
+// Store is the graph and the memory of intents. It is safe for concurrent use, and
+// sees what other processes write to a shared records.Store.
 type Store struct {
-	db DB
-	o  Options
+	records records.Store
+	o       Options
 
-	queue  sync.Mutex // guards waiting
-	waits  []*waiting
-	commit sync.Mutex // held during a write
+	queue   sync.Mutex // guards pending
+	pending []*pendingWrite
+	commit  sync.Mutex // held during a write
 
-	// What follows is changed with mu held and, where there is a journal, within
-	// its Lock; either is enough to read it. A View or Update of db is never
-	// begun with mu held: it waits for other processes.
-	mu     sync.RWMutex
-	graph  *graphrank.Graph
-	meta   meta // of the database with what over holds
-	base   meta // of the database as it was read
-	mark   kv.JournalMark
-	end    int64 // of the journal as it was read
-	over   overlay
-	loaded time.Time
-	recent recent
-	// intents are what Intents has returned, intGen their generation; 0 before
-	// they were read.
-	intents []Intent
-	intGen  uint64
+	mu         sync.RWMutex // guards what follows
+	generation uint64
+	meta       map[string]uint64 // of bucket "usage"
+	edges      map[pair]edge     // counts as of their last observation
+	intents    map[string]Intent // by key
+	graph      *graphrank.Graph  // of the edges that count; nil before the first load
+	aged       time.Time         // when graph was made of edges
+	swept      time.Time
+	listed     []Intent // what Intents returns; nil when it has to be made
+	history    history
 }
 
-// overlay is what the journal adds to the database: edges and intents as they
-// are with it.
-type overlay struct {
-	edges   map[[2]string]*edge
-	intents map[string]Intent // by key
-}
-
-// meta is the bucket of that name.
-type meta struct {
-	version, generation, intents, remembered, swept, epoch uint64
-}
-
-// Open loads the graph in db, which stays the caller's to close.
-func Open(db DB, o *Options) (*Store, error) {
-	s := &Store{db: db}
+// Open loads the graph. The records stay the caller's to close.
+func Open(r records.Store, o *Options) (*Store, error) {
+	s := &Store{records: r}
 	if o != nil {
 		s.o = *o
-	}
-	if j, file := s.o.Journal.(*kv.Journal); file && j == nil { // there are none on this system
-		s.o.Journal = nil
 	}
 	if s.o.HalfLife == 0 {
 		s.o.HalfLife = DefaultHalfLife
@@ -198,309 +125,199 @@ func Open(db DB, o *Options) (*Store, error) {
 	if s.o.Now == nil {
 		s.o.Now = time.Now
 	}
-	return s, s.refresh()
+	return s, s.load()
 }
 
-// waiting is a write and who waits for it.
-type waiting struct {
-	change change
-	done   chan error
-}
-
-// write makes the change durable before it returns. Changes that wait for
-// the disk at the same time share a transaction.
-func (s *Store) write(ctx context.Context, c change) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// load brings memory up to date when other processes have written, or the counts
+// have aged.
+func (s *Store) load() error {
+	s.mu.RLock()
+	generation := s.generation
+	s.mu.RUnlock()
+	c, err := s.records.Since(context.Background(), generation)
+	if err == nil {
+		err = s.apply(c)
 	}
-	if len(c.sights)+len(c.intents) == 0 {
-		return nil
-	}
-	w := &waiting{c, make(chan error, 1)}
-	s.queue.Lock()
-	s.waits = append(s.waits, w)
-	s.queue.Unlock()
-	s.commit.Lock()
-	defer s.commit.Unlock()
-	select {
-	case err := <-w.done: // another writer took it along
-		return err
-	default:
-	}
-	s.queue.Lock()
-	waits := s.waits
-	s.waits = nil
-	s.queue.Unlock()
-	var all change
-	for _, w := range waits {
-		all.sights = append(all.sights, w.change.sights...)
-		all.intents = append(all.intents, w.change.intents...)
-	}
-	err := s.update(all)
-	for _, w := range waits {
-		w.done <- err
-	}
-	return <-w.done
-}
-
-// MaxJournal is how large a journal grows before it is folded in, in bytes:
-// some 10,000 changes, which one transaction takes in tenths of a second.
-const MaxJournal = 1 << 20
-
-const (
-	// idleJournal is what Close leaves in a journal at most.
-	idleJournal = 64 << 10
-	// maxSmall is the most sights and intents that go to the journal at a time.
-	maxSmall = 1000
-)
-
-// update makes a change durable and brings memory up to date.
-func (s *Store) update(c change) error {
-	now := s.o.Now()
-	j := s.o.Journal
-	if j == nil {
-		return s.fold(c, now)
-	}
-	release, err := j.Lock(true)
 	if err != nil {
-		return err
+		return fmt.Errorf("reading the usage graph: %w", err)
 	}
-	defer release()
-	return overtaken(func() error { return s.append(c, now) })
-}
-
-// append adds a change to the journal, or folds both in. The journal is locked.
-func (s *Store) append(c change, now time.Time) error {
-	j := s.o.Journal
-	if mark, err := j.Mark(); err != nil {
-		return err
-	} else if s.graph == nil || mark != s.mark || mark.Epoch == 0 || now.Sub(s.loaded) >= refresh {
-		if err := s.catchUp(); err != nil {
-			return err
-		}
-	}
-	if len(c.sights)+len(c.intents) > maxSmall || s.end > MaxJournal {
-		return s.fold(c, now)
-	}
-	payload := appendChange(nil, c, now)
-	if len(payload) > kv.MaxRecord {
-		return s.fold(c, now)
-	}
-	// What cannot be laid over must not be written.
-	o, err := s.prepare(c, now)
-	if err != nil {
-		return err
-	}
-	end, err := j.Append(s.base.epoch+1, s.end, payload)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.install(o)
-	s.end, s.mark = end, kv.JournalMark{Epoch: s.base.epoch + 1, Size: end}
 	return nil
 }
 
-// fold writes what the journal holds, and c, in one transaction, empties the
-// journal and brings memory up to date. The journal, if any, is locked and read.
-func (s *Store) fold(c change, now time.Time) error {
-	var before, after meta
-	var n news
-	if err := s.seal(); err != nil {
-		return err
-	}
-	err := s.db.Update(func(tx *kv.Tx) (err error) {
-		n = news{}
-		if before, err = readMeta(tx); err != nil {
-			return err
-		}
-		if after, err = s.putOverlay(tx, before, &n); err != nil {
-			return err
-		}
-		if n.edges, err = s.count(tx, c.sights, now); err != nil {
-			return err
-		}
-		if err := s.remember(tx, &after, c.intents, now, &n); err != nil {
-			return err
-		}
-		if err := s.sweep(tx, &after, now); err != nil {
-			return err
-		}
-		if len(c.sights)+len(c.intents) > 0 || after.intents > after.generation {
-			after.generation++
-		}
-		return writeMeta(tx, after)
-	})
-	if err != nil {
-		return fmt.Errorf("writing the usage graph: %w", err)
+// apply takes changes of the records into memory.
+func (s *Store) apply(c records.Changes) error {
+	now := s.o.Now()
+	s.mu.RLock()
+	current := s.graph != nil && c.Generation <= s.generation && now.Sub(s.aged) < refresh
+	s.mu.RUnlock()
+	if current {
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.graph != nil && s.base.generation == before.generation {
-		for _, e := range n.edges {
-			s.graph.Set(e)
-		}
-		if after.generation != s.meta.generation {
-			s.recent.add(after.generation, n)
-		}
-		s.meta, s.base = after, after
-	} // else another process wrote in between; the next reader loads anew
-	return s.emptied(after)
-}
-
-// seal ends the journal's epoch. The journal, if any, is locked and read.
-func (s *Store) seal() error {
-	if s.o.Journal == nil {
-		return nil
-	}
-	return s.o.Journal.Seal(s.base.epoch+1, s.end)
-}
-
-// emptied begins the journal's next epoch. s.mu is held.
-func (s *Store) emptied(m meta) error {
-	s.over, s.end, s.mark = overlay{}, 0, kv.JournalMark{}
-	if s.o.Journal == nil {
-		return nil
-	}
-	return s.o.Journal.Reset(m.epoch + 1)
-}
-
-// putOverlay writes what the journal holds into the database, whose meta is m,
-// and returns the meta with it.
-func (s *Store) putOverlay(tx *kv.Tx, m meta, n *news) (meta, error) {
-	if s.o.Journal == nil {
-		return m, nil
-	}
-	if m.epoch != s.base.epoch {
-		return m, fmt.Errorf("the journal was folded in: %w", ErrOvertaken)
-	}
-	edges, err := tx.Bucket(edgesBucket)
-	if err != nil {
-		return m, err
-	}
-	for _, pair := range sortedPairs(s.over.edges) {
-		if err := edges.Put(edgeKey(pair[0], pair[1]), s.over.edges[pair].encode()); err != nil {
-			return m, err
-		}
-	}
-	intents, err := tx.Bucket(intentsBucket)
-	if err != nil {
-		return m, err
-	}
-	for _, key := range slices.Sorted(maps.Keys(s.over.intents)) {
-		one := s.over.intents[key]
-		if err := intents.Put([]byte(key), appendIntent(nil, &one)); err != nil {
-			return m, err
-		}
-	}
-	m.generation, m.intents, m.remembered, m.epoch = s.meta.generation, s.meta.intents, s.meta.remembered, m.epoch+1
-	evicted, err := s.bound(tx, &m)
-	if evicted > 0 {
-		m.intents, n.partial = m.generation+1, true
-	}
-	return m, err
-}
-
-// Close folds a file that has grown into the database and closes it; what is not
-// this machine's waits until it is full.
-func (s *Store) Close() error {
-	j := s.o.Journal
-	if j == nil {
-		return nil
-	}
-	s.commit.Lock()
-	defer s.commit.Unlock()
-	var err error
-	if _, file := j.(*kv.Journal); file {
-		if mark, markErr := j.Mark(); markErr == nil && mark.Size > idleJournal {
-			err = s.tidy()
-		}
-	}
-	return errors.Join(err, j.Close())
-}
-
-// tidy folds the journal in.
-func (s *Store) tidy() error {
-	release, err := s.o.Journal.Lock(true)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return overtaken(func() error {
-		if err := s.catchUp(); err != nil {
+	if s.graph == nil || c.Generation > s.generation {
+		d := delta{whole: c.Whole || s.graph == nil}
+		if err := d.read(c.Records); err != nil {
 			return err
 		}
-		return s.fold(change{}, s.o.Now())
-	})
+		s.install(d, c.Generation, now)
+	}
+	if now.Sub(s.aged) >= refresh {
+		s.makeGraph(now)
+	}
+	return nil
 }
 
-// count adds the sights to the edges in the file and returns those of the graph
-// that changed.
-func (s *Store) count(tx *kv.Tx, sights []Sight, now time.Time) ([]graphrank.Edge, error) {
-	b, err := tx.Bucket(edgesBucket)
-	if err != nil {
-		return nil, err
-	}
-	changed := map[[2]string]*edge{}
-	for _, sight := range sights {
-		if sight.From == sight.To {
-			continue
-		}
-		pair := [2]string{sight.From, sight.To}
-		e := changed[pair]
-		if e == nil {
-			e = &edge{}
-			key := edgeKey(sight.From, sight.To)
-			if value := b.Get(key); value != nil {
-				if *e, err = s.decodeEdge(key, value, now); err != nil {
-					return nil, err
-				}
-			}
-			changed[pair] = e
-		}
-		e.seen(sight, now)
-	}
-	// In order: a page splits when the transaction ends, and until then an
-	// insertion in its middle moves all that follows.
-	edges := make([]graphrank.Edge, 0, len(changed))
-	for _, pair := range sortedPairs(changed) {
-		e := changed[pair]
-		if err := b.Put(edgeKey(e.From, e.To), e.encode()); err != nil {
-			return nil, err
-		}
-		if !e.weak {
-			edges = append(edges, e.Edge)
+// makeGraph makes the graph of the edges with their counts as of now. s.mu is held.
+func (s *Store) makeGraph(now time.Time) {
+	s.graph, s.aged = &graphrank.Graph{}, now
+	for _, p := range slices.SortedFunc(maps.Keys(s.edges), comparePairs) {
+		if e := s.edges[p]; !e.weak && s.alive(e, now) {
+			s.graph.Set(s.at(p, e, now))
 		}
 	}
-	return edges, nil
+	s.history = history{from: s.generation}
 }
 
-func sortedPairs(edges map[[2]string]*edge) [][2]string {
-	return slices.SortedFunc(maps.Keys(edges), func(a, b [2]string) int {
-		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
-	})
-}
+func comparePairs(a, b pair) int { return slices.Compare(a[:], b[:]) }
 
-// sweep removes dead edges, and weak intents that nothing came of, from the file,
-// once a day.
-func (s *Store) sweep(tx *kv.Tx, m *meta, now time.Time) error {
-	last := time.Unix(int64(m.swept), 0)
-	if m.swept != 0 && now.Sub(last) < refresh {
-		return nil
-	}
-	m.swept = unix(now)
-	_, err := deleteWhere(tx, edgesBucket, func(key, value []byte) (bool, error) {
-		e, err := s.decodeEdge(key, value, now)
-		return !e.alive(now), err
-	})
-	if err != nil {
+// Read calls fn with the graph as it is now. fn must neither change the graph
+// nor keep it, and must not call the store.
+func (s *Store) Read(fn func(*graphrank.Graph) error) error {
+	if err := s.load(); err != nil {
 		return err
 	}
-	n, err := deleteWhere(tx, intentsBucket, func(_, value []byte) (bool, error) {
-		one, err := decodeIntent(value)
-		return one.Weak && now.Sub(one.Last) > weakLife, err
-	})
-	m.remembered -= min(m.remembered, uint64(n))
-	return err
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return fn(s.graph)
+}
+
+// Generation grows with every write; 0 is a graph that was never written.
+func (s *Store) Generation() (uint64, error) {
+	if err := s.load(); err != nil {
+		return 0, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.generation, nil
+}
+
+// delta is what changes of the edges and intents: a nil value is removed.
+type delta struct {
+	whole   bool // nothing else remains
+	edges   map[pair]*edge
+	intents map[string]*Intent
+	meta    map[string]uint64
+}
+
+func newDelta() delta {
+	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}, meta: map[string]uint64{}}
+}
+
+// read decodes records.
+func (d *delta) read(list []records.Record) error {
+	whole := d.whole
+	*d = newDelta()
+	d.whole = whole
+	for _, r := range list {
+		switch {
+		case r.Bucket == edgesBucket:
+			p, e, err := decodeEdge(r.Key, r.Value)
+			if err != nil {
+				return err
+			}
+			d.edges[p] = e
+		case r.Bucket == intentsBucket && r.Value == nil:
+			d.intents[r.Key] = nil
+		case r.Bucket == intentsBucket:
+			m, err := decodeIntent(r.Value)
+			if err != nil {
+				return err
+			}
+			d.intents[r.Key] = &m
+		case len(r.Value) == 8:
+			d.meta[r.Key] = binary.LittleEndian.Uint64([]byte(r.Value))
+		}
+	}
+	if have := d.meta[versionKey]; have > version {
+		return &FormatError{have, version}
+	}
+	return nil
+}
+
+// list encodes a delta.
+func (d *delta) list() []records.Record {
+	var list []records.Record
+	for p, e := range d.edges {
+		r := records.Record{Bucket: edgesBucket, Key: strings.Join(p[:], "\x00")}
+		if e != nil {
+			r.Value = e.encode()
+		}
+		list = append(list, r)
+	}
+	for key, m := range d.intents {
+		r := records.Record{Bucket: intentsBucket, Key: key}
+		if m != nil {
+			r.Value = appendIntent(nil, m)
+		}
+		list = append(list, r)
+	}
+	for key, value := range d.meta {
+		list = append(list, records.Record{Bucket: metaBucket, Key: key, Value: binary.LittleEndian.AppendUint64(nil, value)})
+	}
+	return list
+}
+
+// install makes a delta part of memory, as of a generation. s.mu is held.
+func (s *Store) install(d delta, generation uint64, now time.Time) {
+	var c Changes
+	rewritten := d.whole
+	if d.whole {
+		s.edges, s.intents, s.meta = map[pair]edge{}, map[string]Intent{}, map[string]uint64{}
+	}
+	s.generation = generation
+	maps.Copy(s.meta, d.meta)
+	for p, e := range d.edges {
+		if e == nil {
+			rewritten = rewritten || !s.edges[p].weak
+			delete(s.edges, p)
+			continue
+		}
+		s.edges[p] = *e
+		if !e.weak && s.alive(*e, now) {
+			c.Edges = append(c.Edges, s.at(p, *e, now))
+		}
+	}
+	for key, m := range d.intents {
+		old, known := s.intents[key]
+		if m == nil {
+			delete(s.intents, key)
+		} else {
+			s.intents[key] = *m
+		}
+		counted := known && !old.Weak
+		switch {
+		case m == nil && counted:
+			rewritten = true
+		case m == nil || m.Weak:
+		case !counted:
+			c.Intents = append(c.Intents, *m)
+		default:
+			rewritten = rewritten || !old.sameUse(m)
+		}
+		if counted || m != nil && !m.Weak {
+			s.listed = nil
+		}
+	}
+	if rewritten {
+		s.listed = nil
+		s.makeGraph(now)
+		return
+	}
+	slices.SortFunc(c.Edges, func(a, b graphrank.Edge) int { return comparePairs(pair{a.From, a.To}, pair{b.From, b.To}) })
+	for _, e := range c.Edges {
+		s.graph.Set(e)
+	}
+	c.Generation = generation
+	s.history.add(c)
 }

@@ -119,12 +119,6 @@ func (t *Trace) Memory() (m Intent, ok bool) {
 	return m, m.Text != "" && len(m.Tools) > 0
 }
 
-// change is what one write adds.
-type change struct {
-	sights  []Sight
-	intents []Intent
-}
-
 // Observe counts sights and returns when they are on disk.
 func (s *Store) Observe(ctx context.Context, sights ...Sight) error {
 	for _, sight := range sights {

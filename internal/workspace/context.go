@@ -134,7 +134,7 @@ func (u *sharedUsage) close() error {
 	if u.store == nil {
 		return nil
 	}
-	err := errors.Join(u.store.Close(), u.under())
+	err := u.under()
 	u.store = nil
 	return err
 }

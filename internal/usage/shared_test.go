@@ -1,40 +1,17 @@
-//go:build unix
-
 package usage
 
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"cairn/graphrank"
-	"cairn/internal/kv"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// place is a database with a journal, for any number of stores.
-type place struct {
-	db      *kv.DB
-	journal string
-}
-
-func newPlace(t testing.TB) place {
-	db := openDB(t)
-	return place{db, filepath.Join(filepath.Dir(db.Path()), "usage.log")}
-}
-
-func (p place) open(t testing.TB, o Options) *Store {
-	t.Helper()
-	o.Journal = kv.OpenJournal(p.journal, nil)
-	s := open(t, p.db, &o)
-	t.Cleanup(func() { s.Close() })
-	return s
-}
 
 func intentsOf(t testing.TB, s *Store) []Intent {
 	t.Helper()
@@ -52,17 +29,17 @@ func uncounted(edges []string) (list []string) {
 	return list
 }
 
-// TestJournalIsTheSameGraph does the same random work through two stores that
-// share a journal, and through transactions: after every step both hold the
-// same, and so does a third store that opens then.
-func TestJournalIsTheSameGraph(t *testing.T) {
+// TestTwoStoresOfOneFile does the same random work through two stores that share a
+// file, and through one alone: after every step all have the same contents, and so
+// does a store that opens then.
+func TestTwoStoresOfOneFile(t *testing.T) {
 	for seed := range uint64(2) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		c := &clock{start}
 		o := Options{Now: c.now, MaxIntents: 40}
-		plain := open(t, openDB(t), &o)
-		at := newPlace(t)
-		both := [2]*Store{at.open(t, o), at.open(t, o)}
+		db, alone := openDB(t), openDB(t)
+		plain := open(t, alone, &o)
+		both := [2]*Store{open(t, db, &o), open(t, db, &o)}
 		id := func() string { return fmt.Sprint("tool", random.IntN(12)) }
 		var copied copyOf
 		for step := range 80 {
@@ -86,7 +63,7 @@ func TestJournalIsTheSameGraph(t *testing.T) {
 			case k < 32:
 				what, work = "many", func(s *Store) error {
 					var many []Trace
-					for i := range maxSmall {
+					for i := range 1000 {
 						many = append(many, Trace{Calls: []Call{{Tool: "tool1"}, {Tool: fmt.Sprint("many", i%9)}}})
 					}
 					return s.Learn(t.Context(), many...)
@@ -99,21 +76,9 @@ func TestJournalIsTheSameGraph(t *testing.T) {
 				before := c.t.Add(-30 * day)
 				what = "forget before"
 				work = func(s *Store) error { _, err := s.ForgetBefore(before); return err }
-			case k < 36:
-				what = "fold"
-				if err := s.tidy(); err != nil {
-					t.Fatal(err)
-				}
-				if err := plain.fold(change{}, c.now()); err != nil { // so that both evict and sweep at the same time
-					t.Fatal(err)
-				}
 			case k < 39:
 				what = "reopen"
-				i := slices.Index(both[:], s)
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-				both[i] = at.open(t, o)
+				both[slices.Index(both[:], s)] = open(t, db, &o)
 			default:
 				what = "read"
 				edges(t, s)
@@ -126,13 +91,13 @@ func TestJournalIsTheSameGraph(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			fresh := at.open(t, o)
-			if diff := cmp.Diff(edges(t, open(t, plain.db, &o)), edges(t, fresh)); diff != "" {
-				t.Fatalf("seed %d, step %d (%s): (- transactions, + journal)\n%s", seed, step, what, diff)
+			fresh := open(t, db, &o)
+			if diff := cmp.Diff(edges(t, open(t, alone, &o)), edges(t, fresh)); diff != "" {
+				t.Fatalf("seed %d, step %d (%s): (- alone, + shared)\n%s", seed, step, what, diff)
 			}
 			// Counts in memory age when they are read, once a day.
 			if diff := cmp.Diff(uncounted(edges(t, both[0])), uncounted(edges(t, both[1]))); diff != "" {
-				t.Fatalf("seed %d, step %d (%s): two stores on one journal differ:\n%s", seed, step, what, diff)
+				t.Fatalf("seed %d, step %d (%s): two stores of one file differ:\n%s", seed, step, what, diff)
 			}
 			for i := range both {
 				if diff := cmp.Diff(intentsOf(t, fresh), intentsOf(t, both[i])); diff != "" {
@@ -145,9 +110,6 @@ func TestJournalIsTheSameGraph(t *testing.T) {
 			}
 			if diff := cmp.Diff(keysOf(intentsOf(t, both[0])), keysOf(copied.intents)); diff != "" {
 				t.Fatalf("seed %d, step %d (%s): a copy's intents differ:\n%s", seed, step, what, diff)
-			}
-			if err := fresh.Close(); err != nil {
-				t.Fatal(err)
 			}
 		}
 		if copied.kept == 0 || copied.made == 0 {

@@ -1,0 +1,69 @@
+// Package records keeps small sets of records that are read whole at start and
+// written rarely, each write one transaction. It does not interpret a value and
+// answers no queries: its callers hold what they need in memory.
+package records
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// Record is a value under a key of a bucket. In a write a nil Value removes the
+// record.
+type Record struct {
+	Bucket, Key string
+	Value       []byte
+}
+
+// Changes are the records written after a generation.
+type Changes struct {
+	// Generation counts the writes; 0 is a store that was never written.
+	Generation uint64
+	// Whole means that Records are all there are, because some were removed, or
+	// because the store does not know which have changed.
+	Whole bool
+	// Records are ordered by bucket and key.
+	Records []Record
+}
+
+// Store is a set of records. Implementations are safe for concurrent use, in
+// one process and where they are shared between processes.
+type Store interface {
+	// Since returns what was written after a generation. A shared store may
+	// answer from what it knew a moment ago. Generation 0 gives all records.
+	Since(ctx context.Context, generation uint64) (Changes, error)
+	// Update runs write in a transaction that no other write overlaps, with the
+	// changes after a generation, and stores the records it returns. When Update
+	// returns without an error they are durable. The new generation is one above
+	// that of the changes, or the same when write returns no records. write may
+	// run again when the transaction has to be repeated.
+	Update(ctx context.Context, generation uint64, write func(Changes) ([]Record, error)) (uint64, error)
+	// Close releases the store.
+	Close() error
+}
+
+// Copy makes the records of one store those of another. An empty store is not
+// copied.
+func Copy(ctx context.Context, from, to Store) error {
+	all, err := from.Since(ctx, 0)
+	if err != nil || len(all.Records) == 0 {
+		return err
+	}
+	type name struct{ bucket, key string }
+	_, err = to.Update(ctx, 0, func(there Changes) ([]Record, error) {
+		removed := map[name]bool{}
+		for _, r := range there.Records {
+			removed[name{r.Bucket, r.Key}] = true
+		}
+		next := slices.Clone(all.Records)
+		for _, r := range next {
+			delete(removed, name{r.Bucket, r.Key})
+		}
+		for n := range maps.Keys(removed) {
+			next = append(next, Record{Bucket: n.bucket, Key: n.key})
+		}
+		return next, nil
+	})
+	return err
+}

@@ -1,0 +1,80 @@
+package usage
+
+import (
+	"cmp"
+	"slices"
+
+	"cairn/graphrank"
+)
+
+// Changes are what was written since a generation.
+type Changes struct {
+	Generation uint64
+	// Edges were observed; a later one replaces an earlier one of the same ends.
+	Edges []graphrank.Edge
+	// Intents were not remembered before.
+	Intents []Intent
+}
+
+// maxHistory bounds the edges, intents and writes that are held for Since.
+const maxHistory = 4096
+
+// history holds the last writes.
+type history struct {
+	from   uint64 // all writes after this generation are held
+	size   int
+	writes []Changes
+}
+
+func (h *history) add(c Changes) {
+	size := func(c *Changes) int { return 1 + len(c.Edges) + len(c.Intents) }
+	h.writes = append(h.writes, c)
+	for h.size += size(&c); h.size > maxHistory; h.writes = h.writes[1:] {
+		h.from, h.size = h.writes[0].Generation, h.size-size(&h.writes[0])
+	}
+}
+
+// Since returns what was written after a generation, for a caller that keeps a
+// copy of the graph and the memory. ok is false when that is not known: too much
+// was written, or something was removed or rewritten. The caller then copies
+// everything.
+func (s *Store) Since(generation uint64) (c Changes, ok bool, err error) {
+	if err := s.load(); err != nil {
+		return c, false, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c.Generation = s.generation
+	if generation < s.history.from || generation > c.Generation {
+		return c, false, nil
+	}
+	for _, w := range s.history.writes {
+		if w.Generation > generation {
+			c.Edges, c.Intents = append(c.Edges, w.Edges...), append(c.Intents, w.Intents...)
+		}
+	}
+	return c, true, nil
+}
+
+// Intents are all that is remembered, by text, then tools. The slice is shared:
+// read only. It is the same slice until an intent is added, observed again or
+// forgotten.
+func (s *Store) Intents() ([]Intent, error) {
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listed == nil {
+		s.listed = []Intent{}
+		for _, m := range s.intents {
+			if !m.Weak {
+				s.listed = append(s.listed, m)
+			}
+		}
+		slices.SortFunc(s.listed, func(a, b Intent) int {
+			return cmp.Or(cmp.Compare(a.Text, b.Text), slices.Compare(a.Tools, b.Tools))
+		})
+	}
+	return s.listed, nil
+}

@@ -1,0 +1,132 @@
+package usage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"time"
+
+	"cairn/graphrank"
+)
+
+// FoldJournal adds what the journal of format 2 at path holds, and removes it. A
+// missing file is no error. Where the records cannot be written the journal stays,
+// and the graph in memory has its contents.
+func (s *Store) FoldJournal(path string) error {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	epoch, changes, err := readJournal(b)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	fold := func(d *delta, _ time.Time) {
+		if epoch != s.meta[epochKey]+1 {
+			return // it was folded in, or never written
+		}
+		for _, c := range changes {
+			s.add(d, c.change, c.at)
+		}
+		d.meta[epochKey] = epoch
+	}
+	if err := s.update(fold); err != nil {
+		now, d := s.o.Now(), newDelta()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		fold(&d, now)
+		s.install(d, s.generation, now)
+		return nil
+	}
+	err = os.Remove(path + ".lock")
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(os.Remove(path), err)
+}
+
+// timedChange is a change and the time it was made.
+type timedChange struct {
+	change
+	at time.Time
+}
+
+// readJournal reads a journal. It has the magic "cairnlog", version 1 (uint32), an
+// epoch (uint64) and the CRC-32C of these 20 bytes, then records: length (uint32),
+// CRC-32C (uint32) and payload, see readChange. All numbers are little-endian. The
+// first damaged record ends the file: it is what a killed process was writing.
+// Without a header the epoch is 0.
+func readJournal(b []byte) (epoch uint64, changes []timedChange, err error) {
+	crc := func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+	u32 := binary.LittleEndian.Uint32
+	if len(b) < 24 || !bytes.HasPrefix(b, []byte("cairnlog\x01\x00\x00\x00")) || u32(b[20:]) != crc(b[:20]) {
+		return 0, nil, nil
+	}
+	epoch = binary.LittleEndian.Uint64(b[12:])
+	for b = b[24:]; len(b) >= 8; {
+		size := int(u32(b))
+		if size > len(b)-8 || u32(b[4:]) != crc(b[8:8+size]) {
+			break
+		}
+		c, err := readChange(b[8 : 8+size])
+		if err != nil {
+			return 0, nil, err
+		}
+		changes = append(changes, c)
+		b = b[8+size:]
+	}
+	return epoch, changes, nil
+}
+
+// readChange reads a record of the journal: its time (Unix seconds), the number of
+// observations and of each its type, plus 8 where it is weak, and both ends, the
+// number of intents and each as appendIntent writes it, after its length. Texts
+// follow their length in bytes; all numbers are unsigned varints.
+func readChange(b []byte) (c timedChange, err error) {
+	const weak = 8
+	bad := false
+	number := func() uint64 {
+		v, n := binary.Uvarint(b)
+		if n <= 0 || v > 1<<40 {
+			bad, b = true, nil
+			return 0
+		}
+		b = b[n:]
+		return v
+	}
+	text := func() string {
+		n := number()
+		if n > uint64(len(b)) {
+			bad, b = true, nil
+			return ""
+		}
+		t := string(b[:n])
+		b = b[n:]
+		return t
+	}
+	c.at = time.Unix(int64(number()), 0)
+	for n := number(); n > 0 && !bad; n-- {
+		t := number()
+		s := Sight{From: text(), To: text(), Type: graphrank.Type(t % weak), Weak: t >= weak}
+		bad = bad || t%weak > uint64(graphrank.Dependency) || checkID(s.From) != nil || checkID(s.To) != nil
+		c.sights = append(c.sights, s)
+	}
+	for n := number(); n > 0 && !bad; n-- {
+		m, err := decodeIntent([]byte(text()))
+		bad = bad || err != nil
+		c.intents = append(c.intents, m)
+	}
+	if bad || len(b) > 0 {
+		return timedChange{}, errors.New("a record of the usage journal is damaged")
+	}
+	return c, nil
+}

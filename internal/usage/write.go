@@ -1,0 +1,216 @@
+package usage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"cairn/internal/records"
+)
+
+// change is what one write adds.
+type change struct {
+	sights  []Sight
+	intents []Intent
+}
+
+func (c *change) empty() bool { return len(c.sights)+len(c.intents) == 0 }
+
+// pendingWrite is a change and the channel on which its caller waits.
+type pendingWrite struct {
+	change change
+	done   chan error
+}
+
+// write makes a change durable before it returns. Changes that arrive during a
+// transaction share the next one.
+func (s *Store) write(ctx context.Context, c change) error {
+	if err := ctx.Err(); err != nil || c.empty() {
+		return err
+	}
+	w := &pendingWrite{c, make(chan error, 1)}
+	s.queue.Lock()
+	s.pending = append(s.pending, w)
+	s.queue.Unlock()
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	select {
+	case err := <-w.done: // another caller's transaction included it
+		return err
+	default:
+	}
+	s.queue.Lock()
+	pending := s.pending
+	s.pending = nil
+	s.queue.Unlock()
+	err := s.update(func(d *delta, now time.Time) {
+		for _, w := range pending {
+			s.add(d, w.change, now)
+		}
+		s.evict(d)
+		s.sweep(d, now)
+	})
+	if err != nil {
+		err = fmt.Errorf("writing the usage graph: %w", err)
+	}
+	for _, w := range pending {
+		w.done <- err
+	}
+	return <-w.done
+}
+
+// update stores what fn adds to a delta of what is known, in one transaction.
+// s.commit is held.
+func (s *Store) update(fn func(d *delta, now time.Time)) error {
+	var d delta
+	now := s.o.Now()
+	s.mu.RLock()
+	generation := s.generation
+	s.mu.RUnlock()
+	next, err := s.records.Update(context.Background(), generation, func(c records.Changes) ([]records.Record, error) {
+		if err := s.apply(c); err != nil {
+			return nil, err
+		}
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		d = newDelta()
+		fn(&d, now)
+		list := d.list()
+		if len(list) > 0 && s.meta[versionKey] != version {
+			d.meta[versionKey] = version
+			list = d.list()
+		}
+		return list, nil
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if next > s.generation { // else nothing changed, or a reader has loaded it
+		s.install(d, next, now)
+	}
+	return nil
+}
+
+// add counts the observations of a change and remembers its intents, over what is
+// known and what the delta has. s.mu is held for reading.
+func (s *Store) add(d *delta, c change, now time.Time) {
+	for _, sight := range c.sights {
+		if sight.From == sight.To {
+			continue
+		}
+		p := pair{sight.From, sight.To}
+		e, known := s.edges[p]
+		if next := d.edges[p]; next != nil {
+			e, known = *next, true
+		}
+		e = s.observe(e, known, sight, now)
+		d.edges[p] = &e
+	}
+	for i := range c.intents {
+		m := &c.intents[i]
+		key := string(m.key())
+		old, known := s.intents[key]
+		if next := d.intents[key]; next != nil {
+			old, known = *next, true
+		}
+		next := m.again(old, known, now)
+		d.intents[key] = &next
+	}
+}
+
+// evict removes the intents observed longest ago beyond MaxIntents.
+func (s *Store) evict(d *delta) {
+	total := len(s.intents)
+	for key := range d.intents {
+		if _, known := s.intents[key]; !known {
+			total++
+		}
+	}
+	if total <= s.o.MaxIntents {
+		return
+	}
+	all := maps.Clone(s.intents)
+	for key, m := range d.intents {
+		all[key] = *m
+	}
+	keys := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(all[a].Last.Compare(all[b].Last), cmp.Compare(a, b))
+	})
+	// Some room is made at once, so that not every write has to sort.
+	for _, key := range keys[:min(len(keys), len(all)-s.o.MaxIntents+s.o.MaxIntents/100)] {
+		d.intents[key] = nil
+	}
+}
+
+// sweep removes dead edges, and weak intents that were not confirmed, once a day.
+func (s *Store) sweep(d *delta, now time.Time) {
+	if now.Sub(s.swept) < refresh {
+		return
+	}
+	s.swept = now
+	for p, e := range s.edges {
+		if d.edges[p] == nil && !s.alive(e, now) {
+			d.edges[p] = nil
+		}
+	}
+	for key, m := range s.intents {
+		if d.intents[key] == nil && m.Weak && now.Sub(m.Last) > weakLife {
+			d.intents[key] = nil
+		}
+	}
+}
+
+// Forgotten counts what was removed.
+type Forgotten struct {
+	Edges   int `json:"edges"`
+	Intents int `json:"intents"`
+}
+
+// ForgetNode removes a tool or document with its edges, and the intents it served.
+func (s *Store) ForgetNode(id string) (Forgotten, error) {
+	return s.forget(func(p pair, _ edge) bool { return p[0] == id || p[1] == id },
+		func(m *Intent) bool { return slices.Contains(m.Tools, id) })
+}
+
+// ForgetBefore removes the edges and intents that were last observed before t.
+// What was observed since keeps its whole count: single observations are not kept
+// apart.
+func (s *Store) ForgetBefore(t time.Time) (Forgotten, error) {
+	return s.forget(func(_ pair, e edge) bool { return e.last < unix(t) },
+		func(m *Intent) bool { return m.Last.Before(t) })
+}
+
+// ForgetAll removes everything.
+func (s *Store) ForgetAll() (Forgotten, error) {
+	return s.forget(func(pair, edge) bool { return true }, func(*Intent) bool { return true })
+}
+
+// forget removes the edges and intents for which the functions return true.
+func (s *Store) forget(forgotten func(pair, edge) bool, unlearnt func(*Intent) bool) (f Forgotten, err error) {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	err = s.update(func(d *delta, _ time.Time) {
+		f = Forgotten{}
+		for p, e := range s.edges {
+			if forgotten(p, e) {
+				d.edges[p] = nil
+				f.Edges++
+			}
+		}
+		for key, m := range s.intents {
+			if unlearnt(&m) {
+				d.intents[key] = nil
+				f.Intents++
+			}
+		}
+	})
+	if err != nil {
+		return Forgotten{}, fmt.Errorf("forgetting: %w", err)
+	}
+	return f, nil
+}
