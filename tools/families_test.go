@@ -24,7 +24,7 @@ func TestFamilies(t *testing.T) {
 	}
 	graph := func(code string) func(context.Context, call) (any, error) {
 		return graphCall(func(context.Context, struct{}) *taskgraph.StatsAnswer {
-			return &taskgraph.StatsAnswer{Message: "m", Error: "e", ErrorCode: code}
+			return &taskgraph.StatsAnswer{Outcome: taskgraph.Outcome{Message: "m", Error: "e", ErrorCode: code}}
 		}, func(a *taskgraph.StatsAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error })
 	}
 	lock := &files.LockError{Path: "/w", PID: 7}

@@ -18,7 +18,6 @@ type Board struct {
 	unusable []Problem // files that are no cards, by path
 	byID     map[string]*Card
 	graph    func() (*taskdag.Graph, error)
-	derived  sync.Map // values of Remember by key
 }
 
 // Card returns the card with the given ID.
@@ -37,15 +36,6 @@ func (b *Board) Tasks() []task.Task {
 		tasks[i] = c.Task
 	}
 	return tasks
-}
-
-// Remember returns what build made of this board under key, building it once.
-func Remember[T any](b *Board, key string, build func() T) T {
-	if v, ok := b.derived.Load(key); ok {
-		return v.(T)
-	}
-	v, _ := b.derived.LoadOrStore(key, build())
-	return v.(T)
 }
 
 // with returns the board after changes to the named files. An empty board and

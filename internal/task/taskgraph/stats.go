@@ -1,0 +1,118 @@
+package taskgraph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cairn/internal/taskdag"
+)
+
+// StatsRequest is what dag_get_stats takes.
+type StatsRequest struct {
+	ChannelID string `json:"channelId,omitempty"`
+	Details   bool   `json:"details,omitempty"` // with warnings
+}
+
+// StatsAnswer is what dag_get_stats returns. Without tasks Stats is null and
+// Summary zero.
+type StatsAnswer struct {
+	Success  bool      `json:"success"`
+	Stats    *Stats    `json:"stats"`
+	Summary  Summary   `json:"summary"`
+	Warnings []Warning `json:"warnings,omitempty"`
+	Outcome
+}
+
+// Stats counts a graph. The ready, blocked and completed tasks add up to the
+// nodes: a task that is neither ready nor completed counts as blocked, work in
+// progress included.
+type Stats struct {
+	NodeCount           int     `json:"nodeCount"`
+	EdgeCount           int     `json:"edgeCount"`
+	RootCount           int     `json:"rootCount"`
+	LeafCount           int     `json:"leafCount"`
+	MaxDepth            int     `json:"maxDepth"` // tasks on the critical path; 0 with a cycle
+	AverageInDegree     float64 `json:"averageInDegree"`
+	AverageOutDegree    float64 `json:"averageOutDegree"`
+	ReadyTaskCount      int     `json:"readyTaskCount"`
+	BlockedTaskCount    int     `json:"blockedTaskCount"`
+	CompletedTaskCount  int     `json:"completedTaskCount"`
+	InProgressTaskCount int     `json:"inProgressTaskCount"` // of the blocked
+}
+
+// Summary is Stats in short.
+type Summary struct {
+	Nodes     int `json:"nodes"`
+	Edges     int `json:"edges"`
+	Ready     int `json:"ready"`
+	Blocked   int `json:"blocked"`
+	Completed int `json:"completed"`
+	Depth     int `json:"depth"`
+}
+
+// Warning is something unusual about a graph.
+type Warning struct {
+	Code    string   `json:"code"` // HIGH_IN_DEGREE, HIGH_OUT_DEGREE, LONG_CHAIN, ORPHANED_NODE, CYCLE_DETECTED or MISSING_NODE
+	Tasks   []string `json:"tasks"`
+	Message string   `json:"message"`
+}
+
+// Stats answers dag_get_stats.
+func (t *Tools) Stats(ctx context.Context, r StatsRequest) *StatsAnswer {
+	a := &StatsAnswer{}
+	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
+		if len(b.tasks) == 0 {
+			a.Message = noDAG
+			return nil
+		}
+		s, err := b.graph.Stats()
+		a.Stats = &Stats{s.Nodes, s.Edges, s.Roots, s.Leaves, s.Depth, s.InDegree, s.OutDeg, s.Ready, s.Blocked, s.Completed, s.InProgress}
+		a.Summary = Summary{s.Nodes, s.Edges, s.Ready, s.Blocked, s.Completed, s.Depth}
+		a.Message = fmt.Sprintf("DAG has %d tasks with %d dependencies", s.Nodes, s.Edges)
+		if r.Details || err != nil {
+			a.Warnings = t.warnings(b, s, err)
+		}
+		return nil
+	})
+	return a
+}
+
+// warnings lists what is unusual in a fixed order.
+func (t *Tools) warnings(b *board, s taskdag.Stats, cycle error) []Warning {
+	var in, out, orphans, missing []string
+	for _, task := range b.tasks {
+		deps, dependents := len(b.graph.Dependencies(task.ID)), len(b.graph.Dependents(task.ID))
+		unknown := len(b.graph.Missing(task.ID))
+		if deps > t.o.MaxInDegree {
+			in = append(in, task.ID)
+		}
+		if dependents > t.o.MaxOutDegree {
+			out = append(out, task.ID)
+		}
+		if deps+dependents+unknown == 0 && s.Edges > 0 {
+			orphans = append(orphans, task.ID)
+		}
+		if unknown > 0 {
+			missing = append(missing, task.ID)
+		}
+	}
+	var all []Warning
+	add := func(code string, tasks []string, format string, args ...any) {
+		if len(tasks) > 0 {
+			all = append(all, Warning{code, tasks, fmt.Sprintf(format, args...)})
+		}
+	}
+	if c, ok := errors.AsType[*taskdag.CycleError](cycle); ok {
+		add(CodeCycle, c.Path, "%s", c)
+	}
+	add(CodeMissing, missing, "%d tasks depend on tasks that do not exist", len(missing))
+	add("HIGH_IN_DEGREE", in, "%d tasks have more than %d dependencies", len(in), t.o.MaxInDegree)
+	add("HIGH_OUT_DEGREE", out, "%d tasks have more than %d dependents", len(out), t.o.MaxOutDegree)
+	if s.Depth > t.o.MaxChain {
+		path, _ := b.graph.CriticalPath()
+		add("LONG_CHAIN", path, "the longest chain has %d tasks, more than %d", s.Depth, t.o.MaxChain)
+	}
+	add("ORPHANED_NODE", orphans, "%d tasks have neither dependencies nor dependents", len(orphans))
+	return all
+}
