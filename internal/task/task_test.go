@@ -9,32 +9,32 @@ import (
 
 func TestWords(t *testing.T) {
 	for _, c := range []struct {
-		word                           string
-		want                           Status
-		known                          bool
-		card, document, graph, machine string
+		word        string
+		want        Status
+		known       bool
+		card, graph string
 	}{
-		{"", Pending, true, "todo", "pending", "pending", "waiting"},
-		{"ToDo", Pending, true, "todo", "pending", "pending", "waiting"},
-		{"open", Pending, true, "todo", "pending", "pending", "waiting"},
-		{"waiting", Waiting, true, "todo", "pending", "pending", "waiting"},
-		{"WIP", InProgress, true, "active", "in_progress", "in_progress", "in_progress"},
-		{"In Progress", InProgress, true, "active", "in_progress", "in_progress", "in_progress"},
-		{"in-progress", InProgress, true, "active", "in_progress", "in_progress", "in_progress"},
-		{"blocked", Blocked, true, "todo", "blocked", "blocked", "waiting"},
-		{"Done", Completed, true, "done", "completed", "completed", "complete"},
-		{"closed", Completed, true, "done", "completed", "completed", "complete"},
-		{"failed", Failed, true, "todo", "blocked", "failed", "failed"},
-		{"cancelled", Cancelled, true, "archived", "pending", "cancelled", "aborted"},
-		{"review", Pending, false, "todo", "pending", "pending", "waiting"},
+		{"", Pending, true, "todo", "pending"},
+		{"ToDo", Pending, true, "todo", "pending"},
+		{"open", Pending, true, "todo", "pending"},
+		{"waiting", Waiting, true, "todo", "pending"},
+		{"WIP", InProgress, true, "active", "in_progress"},
+		{"In Progress", InProgress, true, "active", "in_progress"},
+		{"in-progress", InProgress, true, "active", "in_progress"},
+		{"blocked", Blocked, true, "todo", "blocked"},
+		{"Done", Completed, true, "done", "completed"},
+		{"closed", Completed, true, "done", "completed"},
+		{"failed", Failed, true, "todo", "failed"},
+		{"cancelled", Cancelled, true, "archived", "cancelled"},
+		{"review", Pending, false, "todo", "pending"},
 	} {
 		s, known := Parse(c.word)
 		if s != c.want || known != c.known {
 			t.Errorf("Parse(%q) = %v, %v, want %v, %v", c.word, s, known, c.want, c.known)
 		}
-		got := [...]string{s.CardWord(), s.DocumentWord(), Task{Status: s}.GraphWord(), s.MachineWord()}
-		if want := [...]string{c.card, c.document, c.graph, c.machine}; got != want {
-			t.Errorf("%q in the words of cards, documents, graph and machine: %v, want %v", c.word, got, want)
+		got := [...]string{s.CardWord(), Task{Status: s}.GraphWord()}
+		if want := [...]string{c.card, c.graph}; got != want {
+			t.Errorf("%q in the words of cards and graph: %v, want %v", c.word, got, want)
 		}
 	}
 	if got := (Task{Assignee: "a"}).GraphWord(); got != "assigned" {

@@ -45,35 +45,6 @@ func (s Status) CardWord() string {
 	return "todo"
 }
 
-// CardStatus reads one of the four words of cards exactly.
-func CardStatus(word string) (s Status, ok bool) {
-	switch word {
-	case "todo":
-		return Pending, true
-	case "active":
-		return InProgress, true
-	case "done":
-		return Completed, true
-	case "archived":
-		return Archived, true
-	}
-	return Pending, false
-}
-
-// DocumentWord is the status in the words of tasks in documents: pending,
-// in_progress, completed, blocked.
-func (s Status) DocumentWord() string {
-	switch s {
-	case InProgress:
-		return "in_progress"
-	case Blocked, Failed:
-		return "blocked"
-	case Completed, Archived:
-		return "completed"
-	}
-	return "pending"
-}
-
 // GraphWord is the task's status in the words of the graph tools: pending,
 // assigned (pending with an assignee), in_progress, blocked, completed, failed, cancelled.
 func (t Task) GraphWord() string {
@@ -90,22 +61,6 @@ func (t Task) GraphWord() string {
 		return "cancelled"
 	}
 	return t.Status.String()
-}
-
-// MachineWord is the status in the words of the stage machine: waiting,
-// in_progress, complete, failed, aborted.
-func (s Status) MachineWord() string {
-	switch s {
-	case InProgress:
-		return "in_progress"
-	case Completed:
-		return "complete"
-	case Failed:
-		return "failed"
-	case Cancelled, Archived:
-		return "aborted"
-	}
-	return "waiting"
 }
 
 // Hours of work in the units of an estimate.

@@ -60,6 +60,17 @@ func (g *Graph) Cycle() *CycleError {
 	return &CycleError{Path: rotate(best)}
 }
 
+// Path returns the shortest chain of dependencies from one task to another,
+// both included, nil when there is none or a task is unknown.
+func (g *Graph) Path(from, to string) []string {
+	i, known := g.index[from]
+	j, ok := g.index[to]
+	if !known || !ok {
+		return nil
+	}
+	return newSearch(g, g.deps).shortest(i, j, 0)
+}
+
 // rotate turns a closed path so that its smallest id comes first.
 func rotate(closed []string) []string {
 	ring := closed[:len(closed)-1]

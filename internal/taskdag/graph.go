@@ -144,20 +144,39 @@ func (g *Graph) ids(nodes []int) []string {
 
 // Downstream is how many tasks wait for id, directly or through others.
 func (g *Graph) Downstream(id string) int {
+	_, n := g.reach(g.dependents, id)
+	return max(0, n-1)
+}
+
+// Upstream returns id and the tasks it depends on, directly or through others,
+// in the order given.
+func (g *Graph) Upstream(id string) []string {
+	reached, _ := g.reach(g.deps, id)
+	var ids []string
+	for i, ok := range reached {
+		if ok {
+			ids = append(ids, g.tasks[i].ID)
+		}
+	}
+	return ids
+}
+
+// reach marks and counts the tasks that edges lead to from id, itself included.
+func (g *Graph) reach(edges [][]int, id string) (reached []bool, count int) {
 	start, ok := g.index[id]
 	if !ok {
-		return 0
+		return nil, 0
 	}
-	seen := make([]bool, len(g.tasks))
-	seen[start] = true
+	reached = make([]bool, len(g.tasks))
+	reached[start] = true
 	queue := []int{start}
 	for k := 0; k < len(queue); k++ {
-		for _, d := range g.dependents[queue[k]] {
-			if !seen[d] {
-				seen[d] = true
-				queue = append(queue, d)
+		for _, next := range edges[queue[k]] {
+			if !reached[next] {
+				reached[next] = true
+				queue = append(queue, next)
 			}
 		}
 	}
-	return len(queue) - 1
+	return reached, len(queue)
 }

@@ -17,9 +17,11 @@ func ChangeTime(info fs.FileInfo) int64 {
 	return 0
 }
 
-// Linked reports whether the file has another name, through which it can change
-// without an event for this one.
-func Linked(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && !info.IsDir() && st.Nlink > 1
+// Inode returns the number of the file on its file system and how many names it
+// has; zeros where they are not known.
+func Inode(info fs.FileInfo) (number, names uint64) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Ino), uint64(st.Nlink)
+	}
+	return 0, 0
 }

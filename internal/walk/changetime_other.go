@@ -7,5 +7,5 @@ import "io/fs"
 // ChangeTime is 0: this system does not tell.
 func ChangeTime(fs.FileInfo) int64 { return 0 }
 
-// Linked is false: this system does not tell.
-func Linked(fs.FileInfo) bool { return false }
+// Inode returns zeros: this system does not tell.
+func Inode(fs.FileInfo) (number, names uint64) { return 0, 0 }

@@ -94,7 +94,7 @@ func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 		return nil, err
 	}
 	a := &ValidateAnswer{Valid: true, TaskID: r.ID, Message: "All task dependencies are valid (no circular dependencies)"}
-	cards := b.Cards
+	tasks := b.Tasks()
 	if r.ID != "" {
 		if err := checkID("id", r.ID); err != nil {
 			return nil, err
@@ -103,18 +103,17 @@ func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 			return nil, s.notFound(r.ID)
 		}
 		a.Message = "Task dependencies are valid"
-		cards = upstream(b, r.ID)
-		tasks := make([]task.Task, len(cards))
-		for i, c := range cards {
-			tasks[i] = c.Task
+		tasks = tasks[:0]
+		for _, id := range g.Upstream(r.ID) {
+			tasks = append(tasks, b.byID[id].Task)
 		}
 		if g, err = taskdag.New(task.Nodes(tasks)); err != nil {
 			return nil, err
 		}
 	}
-	for _, c := range cards {
-		for _, m := range g.Missing(c.ID) {
-			a.Missing = append(a.Missing, c.ID+" → "+m)
+	for _, t := range tasks {
+		for _, m := range g.Missing(t.ID) {
+			a.Missing = append(a.Missing, t.ID+" → "+m)
 		}
 	}
 	slices.Sort(a.Missing)
@@ -123,31 +122,6 @@ func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 		a.Error = "Circular dependency detected: " + strings.Join(cycle.Path, " → ")
 	}
 	return a, nil
-}
-
-// upstream is a card and all it depends on, in the board's order.
-func upstream(b *Board, id string) []*Card {
-	seen := map[string]bool{id: true}
-	queue := []string{id}
-	for k := 0; k < len(queue); k++ {
-		c, ok := b.byID[queue[k]]
-		if !ok {
-			continue
-		}
-		for _, d := range c.DependsOn {
-			if !seen[d] {
-				seen[d] = true
-				queue = append(queue, d)
-			}
-		}
-	}
-	var cards []*Card
-	for _, c := range b.Cards {
-		if seen[c.ID] {
-			cards = append(cards, c)
-		}
-	}
-	return cards
 }
 
 // GraphRequest is what query_graph takes.

@@ -281,7 +281,8 @@ func (s *Store) load(dir, name string) *entry {
 	e.version = versionOf(info)
 	age := time.Since(time.Unix(0, cmp.Or(e.version.changeTime, e.version.modTime)))
 	e.racy = age < racyWindow && age > -time.Hour
-	e.linked = walk.Linked(info)
+	_, fileNames := walk.Inode(info)
+	e.linked = fileNames > 1
 	if reason := walk.Check(content); reason != walk.None {
 		return refuse(Unreadable, reason.String())
 	}

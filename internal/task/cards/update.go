@@ -1,7 +1,6 @@
 package cards
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/markdown"
-	"cairn/internal/task"
 )
 
 // UpdateRequest is what update_task takes. Updates holds the keys status,
@@ -42,11 +40,10 @@ type UpdateAnswer struct {
 // updateKeys in the order of the schema, extensions last.
 var updateKeys = []string{"status", "assignee", "priority", "notes", "tags", "depends_on", "title"}
 
-// changes is a checked update; nil fields are not asked for.
+// changes is a checked update by key.
 type changes struct {
-	status                           *task.Status
-	assignee, priority, notes, title *string
-	tags, depends                    *[]string
+	texts map[string]string // an empty text removes the key
+	lists map[string][]string
 }
 
 // Update answers update_task.
@@ -126,7 +123,8 @@ func (s *Store) notFound(id string) error {
 	return &Error{Code: CodeNotFound, Message: "Task Not Found", Data: data}
 }
 
-func checkUpdates(updates map[string]json.RawMessage) (ch changes, err error) {
+func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
+	ch := changes{map[string]string{}, map[string][]string{}}
 	if len(updates) == 0 {
 		return ch, invalid("updates is empty, want at least one of {%s}", strings.Join(updateKeys, ","))
 	}
@@ -135,119 +133,96 @@ func checkUpdates(updates map[string]json.RawMessage) (ch changes, err error) {
 			return ch, invalid("unknown key %.50q in updates, want {%s}", key, strings.Join(updateKeys, ","))
 		}
 	}
-	str := func(key string, null bool) (*string, error) {
+	for _, key := range updateKeys {
 		raw, ok := updates[key]
 		if !ok {
-			return nil, nil
+			continue
 		}
-		var text *string
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return nil, invalid("updates.%s is not a string", key)
-		}
-		if text == nil {
-			if !null {
-				return nil, invalid("updates.%s is null, want a string", key)
+		var err error
+		if key == "tags" || key == "depends_on" {
+			var list []string
+			if json.Unmarshal(raw, &list) != nil || list == nil {
+				return ch, invalid("updates.%s is not an array of strings", key)
 			}
-			text = new(string)
+			ch.lists[key], err = checkList(key, list)
+		} else {
+			var text *string
+			if json.Unmarshal(raw, &text) != nil {
+				return ch, invalid("updates.%s is not a string", key)
+			}
+			if text == nil && key != "assignee" && key != "notes" {
+				return ch, invalid("updates.%s is null, want a string", key)
+			}
+			if text == nil {
+				text = new(string)
+			}
+			ch.texts[key], err = checkUpdate(key, *text)
+		}
+		if err != nil {
+			return ch, err
+		}
+	}
+	return ch, nil
+}
+
+func checkList(key string, list []string) ([]string, error) {
+	if key == "tags" {
+		return checkTags(list)
+	}
+	return checkDepends(list)
+}
+
+func checkUpdate(key, text string) (string, error) {
+	switch key {
+	case "status", "priority":
+		words := statusWords
+		if key == "priority" {
+			words = priorities
+		}
+		if !slices.Contains(words, text) {
+			return "", invalid("updates.%s %.50q, want {%s}", key, text, strings.Join(words, ","))
 		}
 		return text, nil
+	case "assignee":
+		return checkAssignee(text)
+	case "title":
+		return checkTitle(text)
 	}
-	list := func(key string, check func([]string) ([]string, error)) (*[]string, error) {
-		raw, ok := updates[key]
-		if !ok {
-			return nil, nil
-		}
-		var texts []string
-		if err := json.Unmarshal(raw, &texts); err != nil || bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
-			return nil, invalid("updates.%s is not an array of strings", key)
-		}
-		texts, err := check(texts)
-		return &texts, err
+	if n := utf8.RuneCountInString(text); n > maxNotes {
+		return "", invalid("updates.notes has %d characters, want at most %d", n, maxNotes)
 	}
-	word, err := str("status", false)
-	if err != nil {
-		return ch, err
-	}
-	if word != nil {
-		status, ok := task.CardStatus(*word)
-		if !ok {
-			return ch, invalid("updates.status %.50q, want {%s}", *word, strings.Join(statusWords, ","))
-		}
-		ch.status = &status
-	}
-	if ch.assignee, err = str("assignee", true); err != nil {
-		return ch, err
-	}
-	if ch.assignee != nil {
-		if *ch.assignee, err = checkAssignee(*ch.assignee); err != nil {
-			return ch, err
-		}
-	}
-	if ch.priority, err = str("priority", false); err != nil {
-		return ch, err
-	}
-	if ch.priority != nil && !slices.Contains(priorities, *ch.priority) {
-		return ch, invalid("updates.priority %.50q, want {%s}", *ch.priority, strings.Join(priorities, ","))
-	}
-	if ch.notes, err = str("notes", true); err != nil {
-		return ch, err
-	}
-	if ch.notes != nil {
-		if n := utf8.RuneCountInString(*ch.notes); n > maxNotes {
-			return ch, invalid("updates.notes has %d characters, want at most %d", n, maxNotes)
-		}
-		*ch.notes = strings.TrimSpace(*ch.notes)
-	}
-	if ch.title, err = str("title", false); err != nil {
-		return ch, err
-	}
-	if ch.title != nil {
-		if *ch.title, err = checkTitle(*ch.title); err != nil {
-			return ch, err
-		}
-	}
-	if ch.tags, err = list("tags", checkTags); err != nil {
-		return ch, err
-	}
-	ch.depends, err = list("depends_on", checkDepends)
-	return ch, err
+	return strings.TrimSpace(text), nil
 }
 
 // edits lists the keys to write, and the keys of the request that they change.
 func (ch changes) edits(c *Card) (edits []markdown.FieldEdit, fields []string) {
+	status := c.Status.CardWord()
+	texts := map[string]string{"status": status, "assignee": c.Assignee, "priority": c.Priority, "notes": c.Notes, "title": c.Title}
+	lists := map[string][]string{"tags": c.Tags, "depends_on": c.DependsOn}
 	fields = []string{}
 	set := func(key string, value any) {
 		edits, fields = append(edits, markdown.FieldEdit{Key: key, Value: value}), append(fields, key)
 	}
-	setText := func(key string, want *string, have string) {
-		switch {
-		case want == nil || *want == have:
-		case *want == "":
+	for _, key := range updateKeys {
+		if list, ok := ch.lists[key]; ok && !slices.Equal(list, lists[key]) {
+			set(key, list)
+		}
+		switch text, ok := ch.texts[key]; {
+		case !ok || text == texts[key]:
+		case text == "":
 			set(key, nil)
 		default:
-			set(key, *want)
+			set(key, text)
 		}
 	}
-	setList := func(key string, want *[]string, have []string) {
-		if want != nil && !slices.Equal(*want, have) {
-			set(key, *want)
-		}
-	}
-	if ch.status != nil && ch.status.CardWord() != c.Status.CardWord() {
-		set("status", ch.status.CardWord())
+	if to, ok := ch.texts["status"]; ok && to != status {
 		// Whether an archived task was done decides if it still blocks others.
-		if *ch.status == task.Archived {
-			edits = append(edits, markdown.FieldEdit{Key: "archived_from", Value: c.Status.CardWord()})
-		} else {
-			edits = append(edits, markdown.FieldEdit{Key: "archived_from"})
+		from := markdown.FieldEdit{Key: "archived_from"}
+		if to == "archived" {
+			from.Value = status
 		}
+		edits = append(edits, from)
 	}
-	setText("assignee", ch.assignee, c.Assignee)
-	setText("priority", ch.priority, c.Priority)
-	setText("notes", ch.notes, c.Notes)
-	setList("tags", ch.tags, c.Tags)
-	setList("depends_on", ch.depends, c.DependsOn)
-	setText("title", ch.title, c.Title)
 	return edits, fields
 }
 
@@ -256,12 +231,12 @@ func (ch changes) edits(c *Card) (edits []markdown.FieldEdit, fields []string) {
 func (s *Store) checkGraph(folder string, c *Card, ch changes, fields []string) error {
 	depends := c.DependsOn
 	if slices.Contains(fields, "depends_on") {
-		depends = *ch.depends
+		depends = ch.lists["depends_on"]
 		for _, id := range depends {
 			if id == c.ID {
 				return circular([]string{id, id})
 			}
-			if !slices.Contains(c.DependsOn, id) { // an old one may dangle
+			if !slices.Contains(c.DependsOn, id) { // an old one may be missing
 				if err := s.exists(folder, id); err != nil {
 					return err
 				}
@@ -271,47 +246,25 @@ func (s *Store) checkGraph(folder string, c *Card, ch changes, fields []string) 
 			return err
 		}
 	}
-	if s.enforce && slices.Contains(fields, "status") && *ch.status == task.InProgress {
+	if s.enforce && slices.Contains(fields, "status") && ch.texts["status"] == "active" {
 		return s.checkStart(c.ID, depends)
 	}
 	return nil
 }
 
-// checkCycle refuses dependencies of a card from which a way leads back to it.
+// checkCycle refuses dependencies of a card that depend on it.
 func (s *Store) checkCycle(id string, depends []string) error {
 	b, err := s.Board()
 	if err != nil {
 		return err
 	}
-	// Breadth first from each, the shortest way back. What one of them did not
-	// lead back from, the next does not either.
-	from := map[string]string{}
+	g, err := b.Graph()
+	if err != nil {
+		return err
+	}
 	for _, d := range depends {
-		if _, seen := from[d]; seen {
-			continue
-		}
-		from[d] = id
-		queue := []string{d}
-		for k := 0; k < len(queue); k++ {
-			c, ok := b.byID[queue[k]]
-			if !ok {
-				continue
-			}
-			for _, next := range c.DependsOn {
-				if next == id {
-					way := []string{id}
-					for at := queue[k]; at != id; at = from[at] {
-						way = append(way, at)
-					}
-					way = append(way, id)
-					slices.Reverse(way)
-					return circular(way)
-				}
-				if _, seen := from[next]; !seen {
-					from[next] = queue[k]
-					queue = append(queue, next)
-				}
-			}
+		if path := g.Path(d, id); path != nil {
+			return circular(append([]string{id}, path...))
 		}
 	}
 	return nil

@@ -115,28 +115,19 @@ func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
 	case <-wait.Done():
 		return nil, late()
 	}
-	for pause := 200 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
-		unlock, err := tryLock(dir)
-		if err == nil {
-			return &Writer{t: t, unlock: func() { unlock(); <-t.writing }}, nil
-		}
-		if !errors.Is(err, errBusy) {
-			<-t.writing
-			return nil, fmt.Errorf("locking %s: %w", dir, err)
-		}
-		select {
-		case <-wait.Done():
-			<-t.writing
+	lock := newLock(dir)
+	if _, err := lock.TryLockContext(wait, lockRetry); err != nil {
+		<-t.writing
+		if wait.Err() != nil {
 			return nil, late()
-		case <-time.After(pause):
 		}
+		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}
+	return &Writer{t: t, unlock: func() { lock.Unlock(); <-t.writing }}, nil
 }
 
 // Unlock lets the next one write. It is called once.
 func (w *Writer) Unlock() { w.unlock() }
-
-var errBusy = errors.New("busy")
 
 // Replace puts new content in the place of a file that is still as was says;
 // otherwise the error wraps ErrChanged. Permissions stay. On any error the file
