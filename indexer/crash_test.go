@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/testutil"
@@ -165,7 +166,7 @@ func checkInterrupted(t *testing.T, root, index string) {
 		check(err)
 		byVector, err := s.Vectors.Search(context.Background(), v, 50, store.Filter{})
 		check(err)
-		byWord, err := s.Text.Search(context.Background(), store.KeywordQuery{Text: q}, 50, store.Filter{})
+		byWord, err := s.Text.Search(context.Background(), query.Parse(q), 50, store.Filter{})
 		check(err)
 		for kind, hits := range [][]store.Hit{docs.Text: byWord, docs.Vectors: byVector} {
 			for _, h := range hits {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/internal/kv"
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
@@ -184,7 +185,7 @@ func contentOf(t *testing.T, s Stores, e models.Embedder) content {
 	r := rand.New(rand.NewPCG(99, 99))
 	for range 100 {
 		q := testutil.Sentence(r, 2)
-		c.Keyword[q], err = s.Text.Search(ctx, store.KeywordQuery{Text: q}, 10, store.Filter{})
+		c.Keyword[q], err = s.Text.Search(ctx, query.Parse(q), 10, store.Filter{})
 		check(err)
 		v, err := e.EmbedQuery(ctx, q)
 		check(err)

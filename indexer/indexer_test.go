@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/testutil"
@@ -324,7 +325,7 @@ func TestRefreshLooksAtNothingElse(t *testing.T) {
 	if err != nil || r.Changed != 1 || r.Added != 0 || r.Unchanged != 0 || r.Files != 40 || f.embedder.Embedded() == 0 {
 		t.Errorf("Refresh of one file: %v, %v", r, err)
 	}
-	if hits, err := f.stores.Text.Search(t.Context(), store.KeywordQuery{Text: "zebra"}, 5, store.Filter{}); err != nil || len(hits) != 1 {
+	if hits, err := f.stores.Text.Search(t.Context(), query.Parse("zebra"), 5, store.Filter{}); err != nil || len(hits) != 1 {
 		t.Errorf("keyword hits before the vectors: %v, %v", hits, err)
 	}
 	e, err := f.Embed(t.Context())
@@ -349,7 +350,7 @@ func TestKeywordsAnswerBeforeVectors(t *testing.T) {
 	if err := f.Keywords(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	hits, err := f.stores.Text.Search(t.Context(), store.KeywordQuery{Text: "unmistakable"}, 5, store.Filter{})
+	hits, err := f.stores.Text.Search(t.Context(), query.Parse("unmistakable"), 5, store.Filter{})
 	if err != nil || len(hits) != 1 || hits[0].Chunk != "a.md#alpha.0" {
 		t.Errorf("keyword hits %v, %v; want a.md#alpha.0", hits, err)
 	}

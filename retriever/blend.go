@@ -46,20 +46,20 @@ type candidate struct {
 	vectorless bool // has no vector yet
 }
 
-// legs is what the two indexes answered. Either may be empty.
-type legs struct {
-	keyword, vector []store.Hit
-	// cosines holds the cosine of every keyword hit; NaN where there is no
-	// vector. Nil when the search has no vector leg.
-	cosines []float64
-}
-
 // blender turns legs into scored candidates.
 type blender struct {
 	mode                        Mode
 	fusion                      Fusion
 	vectorWeight, keywordWeight float64
 	minSimilarity               float64
+}
+
+func (s *search) blender(mode Mode) blender {
+	b := blender{mode: mode, fusion: s.options.Fusion, vectorWeight: s.options.VectorWeight, keywordWeight: s.options.KeywordWeight}
+	if s.sources.Embedder != nil {
+		b.minSimilarity = s.sources.Embedder.Description().MinSimilarity
+	}
+	return b
 }
 
 // Imputation of a missing vector: half of all chunks being still without one,

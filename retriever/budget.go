@@ -31,10 +31,11 @@ func (r *Retriever) naming(o Omitted) int { return r.cost(&o) + 1 }
 // that fits into what is left, else its best chunk, else it is omitted and only
 // named. A hit that is omitted does not end it; a later one may be short enough.
 // What the answer costs is measured on its final rendering.
-func (r *Retriever) fit(a *Answer, q Query, seen *witness) {
+func (s *search) fit(a *Answer) {
+	r := s.Retriever
 	results := a.Results
 	a.Results = []Result{}
-	left := q.MaxTokens - r.cost(a)
+	left := s.MaxTokens - r.cost(a)
 	for i := range results {
 		result := results[i]
 		whole, part := result.whole, result.part
@@ -54,7 +55,7 @@ func (r *Retriever) fit(a *Answer, q Query, seen *witness) {
 			if cost := r.cost(&result) + 2; cost <= left-reserve {
 				left -= cost
 				fits = true
-				seen.fitted(&result, content == whole, cost)
+				s.trace.fitted(&result, content == whole, cost)
 				break
 			}
 		}
@@ -69,10 +70,10 @@ func (r *Retriever) fit(a *Answer, q Query, seen *witness) {
 		}
 	}
 	if len(a.Results) == 0 && len(results) > 0 && a.Hint == "" {
-		a.Hint = fmt.Sprintf("no hit fits into %d tokens: read the omitted ones with read_doc, or allow more", q.MaxTokens)
+		a.Hint = fmt.Sprintf("no hit fits into %d tokens: read the omitted ones with read_doc, or allow more", s.MaxTokens)
 	}
 	// The sum of the parts is close to the whole, not equal to it.
-	for r.cost(a) > q.MaxTokens {
+	for r.cost(a) > s.MaxTokens {
 		switch {
 		case len(a.Omitted) > 0 && (len(a.Results) == 0 || len(a.Omitted) > len(a.Results)):
 			a.Omitted = a.Omitted[:len(a.Omitted)-1]

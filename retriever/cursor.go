@@ -34,8 +34,27 @@ func (c cursor) encode() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// decodeCursor reads what encode wrote. Anything else is an *InvalidError.
-func decodeCursor(s string) (cursor, error) {
+// decodeCursor returns the cursor of q, the zero cursor if it has none. One of
+// another query is an *InvalidError, one of another generation an
+// *IndexChangedError.
+func decodeCursor(q *Query, generation uint64) (cursor, error) {
+	if q.Cursor == "" {
+		return cursor{}, nil
+	}
+	c, err := parseCursor(q.Cursor)
+	switch {
+	case err != nil:
+		return c, err
+	case c.generation != generation:
+		return c, &IndexChangedError{Have: c.generation, Want: generation}
+	case c.query != q.identity():
+		return c, invalid("cursor", "it belongs to another query")
+	}
+	return c, nil
+}
+
+// parseCursor reads what encode wrote. Anything else is an *InvalidError.
+func parseCursor(s string) (cursor, error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != cursorSize || b[0] != cursorVersion ||
 		binary.LittleEndian.Uint32(b[cursorSize-4:]) != sum32(b[:cursorSize-4]) {

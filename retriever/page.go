@@ -15,84 +15,92 @@ import (
 // maxMore is how many further sections of a document a result points at.
 const maxMore = 3
 
-// page makes the results from offset on. enough is false when the ranking ended
-// before the page was full. Documents are read from the first on, since which
-// of them are near-duplicates depends on those before.
-func (r *Retriever) page(ctx context.Context, q Query, ranking *Ranking, offset int) (answer *Answer, enough bool, err error) {
+// page makes the results from offset on. HasMore is false when the ranking
+// ended before the page was full. It reads documents from the first on, since
+// which of them are near-duplicates depends on those before.
+func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answer, error) {
 	a := &Answer{
 		Results: []Result{}, TotalCount: len(ranking.Documents), Mode: ranking.Mode,
 		Degraded: append([]string{}, ranking.Degraded...), Fuzzy: ranking.Fuzzy,
 	}
-	seen := witnessOf(ctx)
-	terms := newTerms(q.Text)
-	var kept []original
-	err = r.sources.Documents.View(func(reader *docs.Reader) error {
+	marked := newTerms(s.parsed)
+	var kept []fingerprint
+	err := s.sources.Documents.View(func(reader *docs.Reader) error {
 		for i := range ranking.Documents {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			d := &ranking.Documents[i]
-			doc, err := reader.Document(d.Path)
+			d, err := readFound(reader, &ranking.Documents[i])
 			if err != nil {
-				return fmt.Errorf("reading a document found: %w", err)
+				return err
 			}
-			n, chunk := -1, 0
-			var text []byte
-			if doc != nil {
-				text = reader.Text(d.Path)
-				n, chunk = shown(doc, d, text)
-			}
-			if n < 0 { // it left, or changed, after the index that found it was read
+			if d == nil {
 				a.TotalCount--
-				seen.gone(d)
+				s.trace.removed(ranking.Documents[i].Path)
 				continue
 			}
-			o := newOriginal(doc, n)
-			if k := slices.IndexFunc(kept, o.near); k >= 0 {
-				seen.duplicate(place(doc.Path, doc.Sections[n].Anchor))
-				if k >= offset && k < offset+len(a.Results) {
+			print := newFingerprint(d.doc, d.section)
+			if k := slices.IndexFunc(kept, print.near); k >= 0 {
+				s.trace.duplicate(d.place())
+				if k >= offset {
 					result := &a.Results[k-offset]
-					result.Duplicates = append(result.Duplicates, place(doc.Path, doc.Sections[n].Anchor))
+					result.Duplicates = append(result.Duplicates, d.place())
 				}
 				continue
 			}
-			if len(kept) == offset+q.Limit {
+			if len(kept) == offset+s.Limit {
 				a.HasMore = true
 				return nil
 			}
-			kept = append(kept, o)
-			if len(kept) > offset {
-				a.Results = append(a.Results, r.result(doc, n, chunk, d, text, terms, q))
+			if kept = append(kept, print); len(kept) > offset {
+				a.Results = append(a.Results, s.result(d, marked))
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	for i := range a.Results {
-		if a.Results[i].Stale && !slices.Contains(a.Degraded, "stale") {
-			a.Degraded = append(a.Degraded, "stale")
-		}
+	if slices.ContainsFunc(a.Results, func(r Result) bool { return r.Stale }) {
+		a.Degraded = append(a.Degraded, "stale")
 	}
-	return a, a.HasMore, nil
+	return a, nil
 }
 
-// sectionOf returns the index of a ranked section in doc, -1 when the document
-// no longer has it.
-func sectionOf(doc *store.Document, s *RankedSection) int {
-	n := slices.IndexFunc(doc.Sections, func(have store.Section) bool { return have.Anchor == s.Anchor })
-	if n >= 0 && s.Chunk >= len(doc.Sections[n].Chunks) {
-		return -1
-	}
-	return n
+// foundDocument is a ranked document with the section and the chunk of it that
+// a result shows.
+type foundDocument struct {
+	ranked  *RankedDocument
+	doc     *store.Document
+	text    []byte // the file as indexed, valid during the View
+	section int
+	chunk   int // number in the section
 }
+
+// readFound reads a ranked document, or returns nil if it was removed or
+// changed since the index found it.
+func readFound(reader *docs.Reader, ranked *RankedDocument) (*foundDocument, error) {
+	doc, err := reader.Document(ranked.Path)
+	if err != nil {
+		return nil, fmt.Errorf("reading a document found: %w", err)
+	}
+	if doc == nil {
+		return nil, nil
+	}
+	d := &foundDocument{ranked: ranked, doc: doc, text: reader.Text(ranked.Path)}
+	if d.section, d.chunk = shown(doc, ranked, d.text); d.section < 0 {
+		return nil, nil
+	}
+	return d, nil
+}
+
+func (d *foundDocument) place() string { return place(d.doc.Path, d.doc.Sections[d.section].Anchor) }
 
 // shown returns the section and the chunk of it that a result shows, -1 when
-// the document no longer has the best one. It is the best one, unless there is
-// nothing to read there: what stands before the first heading is found by the
-// document's title, and is often a comment or an anchor alone. Then it is the next
-// best of the document, else the section that follows.
+// the document no longer has the best one. It is the best one unless that shows
+// nothing: the text before the first heading matches by the document's title,
+// and is often a comment or an anchor alone. Then it is the next best of the
+// document, else the section that follows.
 func shown(doc *store.Document, ranked *RankedDocument, text []byte) (n, chunk int) {
 	for i := range ranked.Sections {
 		m := sectionOf(doc, &ranked.Sections[i])
@@ -109,53 +117,67 @@ func shown(doc *store.Document, ranked *RankedDocument, text []byte) (n, chunk i
 	return n, chunk
 }
 
-// blankPreamble reports whether section n of doc is what stands before its
-// first heading, and shows nothing.
+// sectionOf returns the index of a ranked section in doc, -1 when the document
+// no longer has it.
+func sectionOf(doc *store.Document, s *RankedSection) int {
+	n := slices.IndexFunc(doc.Sections, func(have store.Section) bool { return have.Anchor == s.Anchor })
+	if n >= 0 && s.Chunk >= len(doc.Sections[n].Chunks) {
+		return -1
+	}
+	return n
+}
+
+// blankPreamble reports whether section n of doc is the text before the first
+// heading and shows nothing.
 func blankPreamble(doc *store.Document, n int, text []byte) bool {
 	s := &doc.Sections[n]
 	return s.Level == 0 && strings.TrimSpace(markdown.Plain(doc.Path, text[s.Start:s.OwnEnd])) == ""
 }
 
-// result shows chunk number at of section n of doc. text is the file as indexed
-// and is valid only during the call.
-func (r *Retriever) result(doc *store.Document, n, at int, ranked *RankedDocument, text []byte, terms *terms, q Query) Result {
-	s := &doc.Sections[n]
-	chunk := s.Chunks[at]
+// result describes d. Its snippet shows the terms in marked.
+func (s *search) result(d *foundDocument, marked *terms) Result {
+	doc, section := d.doc, &d.doc.Sections[d.section]
+	chunk := section.Chunks[d.chunk]
 	result := Result{
-		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, s.Trail...), Anchor: s.Anchor,
-		Anchors: anchors(doc), LineRange: Lines{s.StartLine, s.EndLine},
-		Passage: passage(s, chunk, text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
-		SectionHash: s.Hash, SectionTokens: r.tokens(s, text),
-		Score: ranked.Score, Snippet: terms.snippet(doc.Path, s.Heading, text[chunk.Start:chunk.End]),
-		Stale: r.stale(doc),
+		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, section.Trail...), Anchor: section.Anchor,
+		Anchors: firstHeadings(doc), LineRange: Lines{section.StartLine, section.EndLine},
+		Passage: passage(section, chunk, d.text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
+		SectionHash: section.Hash, SectionTokens: s.sectionTokens(section, d.text),
+		Score: d.ranked.Score, Snippet: marked.snippet(doc.Path, section.Heading, d.text[chunk.Start:chunk.End]),
+		More: d.more(), Stale: s.stale(doc),
 	}
-	for _, more := range ranked.Sections {
-		m := sectionOf(doc, &more)
-		if m < 0 || m == n || blankPreamble(doc, m, text) {
-			continue
-		}
-		other := &doc.Sections[m]
-		result.More = append(result.More, SectionRef{
-			Anchor: other.Anchor, Heading: other.Heading,
-			LineRange: Lines{other.StartLine, other.EndLine}, Score: more.Score,
-		})
-		if len(result.More) == maxMore {
-			break
-		}
+	if s.MaxTokens > 0 {
+		result.whole = string(markdown.TrimBlankLines(d.text[section.Start:section.OwnEnd]))
+		result.part = strings.TrimSpace(string(d.text[chunk.Start:chunk.End]))
 	}
-	if q.MaxTokens > 0 {
-		result.whole = string(markdown.TrimBlankLines(text[s.Start:s.OwnEnd]))
-		result.part = strings.TrimSpace(string(text[chunk.Start:chunk.End]))
-	}
-	if q.Explain {
-		e := ranked.Explanation
+	if s.Query.Explain {
+		e := d.ranked.Explanation
 		result.Explain = &e
 	}
 	return result
 }
 
-// anchors returns the texts of the first three headings.
-func anchors(doc *store.Document) []string {
+// more lists the next best sections of the document.
+func (d *foundDocument) more() (refs []SectionRef) {
+	for _, ranked := range d.ranked.Sections {
+		m := sectionOf(d.doc, &ranked)
+		if m < 0 || m == d.section || blankPreamble(d.doc, m, d.text) {
+			continue
+		}
+		other := &d.doc.Sections[m]
+		refs = append(refs, SectionRef{
+			Anchor: other.Anchor, Heading: other.Heading,
+			LineRange: Lines{other.StartLine, other.EndLine}, Score: ranked.Score,
+		})
+		if len(refs) == maxMore {
+			break
+		}
+	}
+	return refs
+}
+
+// firstHeadings returns the texts of the first three headings.
+func firstHeadings(doc *store.Document) []string {
 	out := []string{}
 	for i := range doc.Sections {
 		if h := doc.Sections[i].Heading; h != "" && len(out) < 3 {
@@ -192,8 +214,9 @@ func lineBreaks(text []byte) int {
 	return n
 }
 
-// tokens counts the tokens of the section with all below it, once for each text.
-func (r *Retriever) tokens(s *store.Section, text []byte) int {
+// sectionTokens counts the tokens of the section with its subsections, once for
+// each text.
+func (r *Retriever) sectionTokens(s *store.Section, text []byte) int {
 	if n, ok := r.lengths.Get(s.Hash); ok {
 		return n
 	}

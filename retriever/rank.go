@@ -3,6 +3,8 @@ package retriever
 import (
 	"cmp"
 	"slices"
+
+	"cairn/internal/query"
 )
 
 // Ranking is every document a search found, best first: the state between the
@@ -18,7 +20,8 @@ type Ranking struct {
 	Degraded []string
 	// full is whether a leg gave as many hits as it was asked for, so that
 	// there can be more documents than were found.
-	full bool
+	full  bool
+	query query.Query
 }
 
 // RankedDocument is a document with the sections of it that matched, best first.

@@ -5,8 +5,18 @@ import (
 	"fmt"
 
 	"cairn/internal/observe"
+	"cairn/internal/query"
 	"cairn/internal/store/docs"
 )
+
+// search is one query under way.
+type search struct {
+	*Retriever
+	Query
+	parsed  query.Query // of Query.Text
+	pending bool        // some chunks have no vector yet
+	trace   *tracer     // nil unless the search is explained
+}
 
 // Search answers one query with a page of documents, each represented by the
 // section of it that matches best. It fails with *InvalidError for an argument
@@ -21,34 +31,27 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var from cursor
-	if q.Cursor != "" {
-		if from, err = decodeCursor(q.Cursor); err != nil {
-			return nil, err
-		}
-		if from.generation != meta.Generation {
-			return nil, &IndexChangedError{Have: from.generation, Want: meta.Generation}
-		}
-		if from.query != q.identity() {
-			return nil, invalid("cursor", "it belongs to another query")
-		}
+	from, err := decodeCursor(&q, meta.Generation)
+	if err != nil {
+		return nil, err
 	}
 	building := r.sources.Building != nil && r.sources.Building()
 	state := NewIndexState(meta, counts, building)
+	s := &search{Retriever: r, Query: q, parsed: query.Parse(q.Text), pending: state.Pending > 0, trace: tracerOf(ctx)}
 
 	depth := r.options.Depth
 	for {
-		ranking, err := r.rank(ctx, q, depth, state.Pending > 0)
+		ranking, err := s.rank(ctx, depth)
 		if err != nil {
 			return nil, err
 		}
 		timer := observe.Begin(ctx, observe.Page)
-		answer, enough, err := r.page(ctx, q, ranking, from.offset)
+		answer, err := s.page(ctx, ranking, from.offset)
 		timer.End(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if !enough && ranking.full {
+		if !answer.HasMore && ranking.full {
 			depth *= 4
 			continue
 		}
@@ -60,7 +63,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		answer.explainEmpty()
 		if q.MaxTokens > 0 {
 			timer := observe.Begin(ctx, observe.Fit)
-			r.fit(answer, q, witnessOf(ctx))
+			s.fit(answer)
 			timer.End(ctx)
 		}
 		return answer, nil
@@ -68,8 +71,8 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 }
 
 // Rank returns the documents that q finds, best first, from the first depth
-// chunks of each leg (0 means the default): a search without its page. Limit,
-// Cursor and MaxTokens are not looked at, nor is the length of the query.
+// chunks of each leg (0 means the default): a search without its page. It
+// ignores Limit, Cursor and MaxTokens, and takes a query of any length.
 func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, error) {
 	mode, err := ParseMode(string(q.Mode))
 	if err != nil {
@@ -83,44 +86,41 @@ func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, err
 	if depth <= 0 {
 		depth = r.options.Depth
 	}
-	return r.rank(ctx, q, depth, counts.Vectors.Chunks > 0)
+	s := &search{Retriever: r, Query: q, parsed: query.Parse(q.Text), pending: counts.Vectors.Chunks > 0, trace: tracerOf(ctx)}
+	return s.rank(ctx, depth)
 }
 
 // Present returns the first limit documents of a ranking as Search does.
 func (r *Retriever) Present(ctx context.Context, q Query, ranking *Ranking, limit int) (*Answer, error) {
 	q.Limit = limit
-	answer, _, err := r.page(ctx, q, ranking, 0)
-	return answer, err
+	s := &search{Retriever: r, Query: q, parsed: ranking.query}
+	return s.page(ctx, ranking, 0)
 }
 
-func (r *Retriever) rank(ctx context.Context, q Query, depth int, pending bool) (*Ranking, error) {
-	f, err := r.find(ctx, q, depth, pending)
+// rank asks both legs for depth chunks, blends them, groups the chunks into
+// documents and adds the bonus of the graph.
+func (s *search) rank(ctx context.Context, depth int) (*Ranking, error) {
+	l, err := s.legs(ctx, depth)
 	if err != nil {
 		return nil, err
 	}
-	b := blender{mode: f.mode, fusion: r.options.Fusion, vectorWeight: r.options.VectorWeight, keywordWeight: r.options.KeywordWeight}
-	if r.sources.Embedder != nil {
-		b.minSimilarity = r.sources.Embedder.Description().MinSimilarity
-	}
 	timer := observe.Begin(ctx, observe.Blend)
-	candidates := b.blend(f.legs)
-	ranking := &Ranking{Documents: group(candidates), Mode: f.mode, Fuzzy: f.fuzzy, full: f.full}
+	b := s.blender(l.mode)
+	candidates := b.blend(l)
+	ranking := &Ranking{Documents: group(candidates), Mode: l.mode, Fuzzy: l.fuzzy, full: l.full, query: s.parsed}
 	timer.End(ctx)
-	seen := witnessOf(ctx)
-	seen.blended(&b, &f, candidates, ranking)
-	before := seen.order(ranking)
-	if f.missing {
+	s.trace.blended(&b, &l, candidates, ranking)
+	if l.missing {
 		ranking.Degraded = append(ranking.Degraded, "vectors")
 	}
+	before := s.trace.order(ranking)
 	timer = observe.Begin(ctx, observe.Graph)
-	r.reweigh(q, ranking.Documents)
+	s.reweigh(ranking.Documents)
 	timer.End(ctx)
-	seen.reweighed(ranking, before)
-	if q.Explain && f.mode != Keyword {
-		if plain := parseOperators(q.Text).plain; topic(plain) != plain {
-			for i := range ranking.Documents {
-				ranking.Documents[i].Embedded = topic(plain)
-			}
+	s.trace.reweighed(ranking, before)
+	if text := embeddingText(s.parsed.Words); s.Query.Explain && l.mode != Keyword && text != s.parsed.Words {
+		for i := range ranking.Documents {
+			ranking.Documents[i].Embedded = text
 		}
 	}
 	return ranking, nil
@@ -130,8 +130,8 @@ func (r *Retriever) rank(ctx context.Context, q Query, depth int, pending bool) 
 const reweighed = 100
 
 // reweigh adds the bounded bonus of the Reweigher to the best documents.
-func (r *Retriever) reweigh(q Query, documents []RankedDocument) {
-	if r.options.Reweigher == nil || len(documents) == 0 {
+func (s *search) reweigh(documents []RankedDocument) {
+	if s.options.Reweigher == nil || len(documents) == 0 {
 		return
 	}
 	documents = documents[:min(reweighed, len(documents))]
@@ -139,16 +139,15 @@ func (r *Retriever) reweigh(q Query, documents []RankedDocument) {
 	for i := range documents {
 		paths[i] = documents[i].Path
 	}
-	limit := r.options.ReweighLimit
-	for i, bonus := range r.options.Reweigher.Bonus(q, paths) {
-		bonus = min(max(bonus, -limit), limit)
-		documents[i].Graph = bonus
+	limit := s.options.ReweighLimit
+	for i, bonus := range s.options.Reweigher.Bonus(s.Query, paths) {
+		documents[i].Graph = min(max(bonus, -limit), limit)
 		documents[i].Score = documents[i].Recompute()
 	}
 	sortDocuments(documents)
 }
 
-// state reads what is known of the index.
+// state reads the generation and the counts of the index.
 func (r *Retriever) state() (docs.Meta, docs.Counts, error) {
 	meta, err := r.sources.Documents.Meta()
 	if err != nil {
@@ -161,7 +160,7 @@ func (r *Retriever) state() (docs.Meta, docs.Counts, error) {
 	return meta, counts, nil
 }
 
-// explainEmpty says why there are no results and what to do.
+// explainEmpty gives an empty answer its reason and a hint what to do.
 func (a *Answer) explainEmpty() {
 	if len(a.Results) > 0 {
 		return

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/markdown"
+	"cairn/internal/query"
 	"cairn/internal/store/keyword"
 )
 
@@ -20,9 +21,9 @@ type terms struct {
 	all map[string]bool
 }
 
-func newTerms(query string) *terms {
+func newTerms(q query.Query) *terms {
 	t := &terms{all: map[string]bool{}}
-	for _, term := range keyword.QueryTerms(query) {
+	for _, term := range keyword.QueryTerms(q) {
 		t.all[term] = true
 	}
 	return t

@@ -29,7 +29,7 @@ the folder open, the server does it, with what it has in memory.`,
   cairn explain --mode keyword --candidates 3 'retry_after_seconds'
   cairn explain --json --max-tokens 2000 backup`,
 	}
-	fs := f.add(cmd, bounds{"candidates", 1, retriever.WayLimit})
+	fs := f.add(cmd, bounds{"candidates", 1, retriever.TraceLimit})
 	cmd.RunE = a.command(func(ctx context.Context, args []string) error {
 		return a.explain(ctx, strings.Join(args, " "), f, candidates)
 	})
@@ -72,7 +72,7 @@ func (a *app) explain(ctx context.Context, text string, f searchFlags, candidate
 }
 
 // way shows one, a part under each heading.
-func (s style) way(b *strings.Builder, w *retriever.Way) {
+func (s style) way(b *strings.Builder, w *retriever.Trace) {
 	line := func(format string, args ...any) {
 		fmt.Fprintf(b, "  %s\n", cut(fmt.Sprintf(format, args...), s.width-2))
 	}
@@ -160,10 +160,10 @@ func (s style) way(b *strings.Builder, w *retriever.Way) {
 	switch {
 	case len(g.Context) == 0:
 		line("nothing is said to be in use (--context), so nothing moves")
-	case len(g.Moved) == 0:
-		line("none of %d documents was used with %s", g.Looked, strings.Join(g.Context, ", "))
+	case len(g.Changes) == 0:
+		line("none of %d documents was used with %s", g.Considered, strings.Join(g.Context, ", "))
 	}
-	for _, m := range g.Moved {
+	for _, m := range g.Changes {
 		line("%+.4f  rank %d to %d  %s", m.Bonus, m.Before, m.After, m.Path)
 	}
 
@@ -175,12 +175,12 @@ func (s style) way(b *strings.Builder, w *retriever.Way) {
 			none = false
 		}
 	}
-	out(w.Cuts.Similarity, "%d chunks that match no word and are not near enough"+fmt.Sprintf(" (cosine %.2f)", bl.MinSimilarity))
-	out(w.Cuts.Operators, "%d chunks that the query's quotes or dashes forbid")
-	out(len(w.Cuts.Gone), "%d documents that left or changed since they were indexed")
-	out(len(w.Cuts.Duplicates), "%d places that say nearly the same as a better one")
-	out(w.Cuts.Beyond, "%d documents after the last that is asked for (--limit)")
-	out(w.Cuts.Rounds-1, "(the legs were asked %d more times, each time for more)")
+	out(w.Dropped.Similarity, "%d chunks that match no word and are not near enough"+fmt.Sprintf(" (cosine %.2f)", bl.MinSimilarity))
+	out(w.Dropped.Operators, "%d chunks that the query's quotes or dashes forbid")
+	out(len(w.Dropped.Removed), "%d documents that left or changed since they were indexed")
+	out(len(w.Dropped.Duplicates), "%d places that say nearly the same as a better one")
+	out(w.Dropped.Beyond, "%d documents after the last that is asked for (--limit)")
+	out(w.Dropped.Rounds-1, "(the legs were asked %d more times, each time for more)")
 	if none {
 		line("nothing")
 	}

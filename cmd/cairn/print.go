@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"cairn/internal/query"
 	"cairn/internal/store/keyword"
 	"cairn/internal/workspace"
 	"cairn/retriever"
@@ -177,9 +178,9 @@ func cut(line string, width int) string {
 // marker knows what a query looked for.
 type marker struct{ terms map[string]bool }
 
-func newMarker(query string) *marker {
+func newMarker(text string) *marker {
 	m := &marker{terms: map[string]bool{}}
-	for _, t := range keyword.QueryTerms(query) {
+	for _, t := range keyword.QueryTerms(query.Parse(text)) {
 		m.terms[t] = true
 	}
 	return m

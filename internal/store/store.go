@@ -2,8 +2,8 @@
 // and chunks, and the two derived indexes that find them. Documents are the
 // truth; the keyword index and the vectors can be rebuilt from them at any time.
 //
-// Its sub-packages hold the implementations: docs (documents, on bbolt), text
-// (keyword index, on Bleve) and flat (exact vectors). storetest is the suite
+// Its sub-packages hold the implementations: docs (documents, on bbolt), keyword
+// (on Bleve) and flat (exact vectors). storetest is the suite
 // every vector store passes.
 package store
 
@@ -11,6 +11,8 @@ import (
 	"context"
 	"strconv"
 	"strings"
+
+	"cairn/internal/query"
 )
 
 // Document is one indexed file. Its text is stored beside it (docs.Store.Text).
@@ -171,19 +173,13 @@ type Keyword interface {
 	Update(ctx context.Context, entries []TextEntry, stale []string) error
 	// Search returns at most k chunks that pass the filter and match at least
 	// one term, best first, ties by chunk id. No terms, no hits.
-	Search(ctx context.Context, query KeywordQuery, k int, f Filter) ([]Hit, error)
+	Search(ctx context.Context, q query.Query, k int, f Filter) ([]Hit, error)
+	// Admits reports, for each chunk, whether the index holds it with every
+	// phrase of q and nothing that q excludes.
+	Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error)
 	// Count is the number of chunks held.
 	Count() (int, error)
 	Close() error
-}
-
-// KeywordQuery is what the keyword leg is asked. The text may hold "quoted
-// phrases" (required) and -negated words (excluded); no input is an error.
-type KeywordQuery struct {
-	Text string
-	// Fuzzy also accepts terms one or two edits away (by length). It is slow
-	// and is meant for queries that matched nothing.
-	Fuzzy bool
 }
 
 // Vectors is a vector store. Safe for concurrent use: one writer, many readers.

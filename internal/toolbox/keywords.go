@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cairn/internal/atomicfile"
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
 	"cairn/internal/toolsearch"
@@ -218,7 +219,7 @@ func (k *toolKeywords) remove(path string) {
 }
 
 // Search implements store.Keyword.
-func (k *toolKeywords) Search(ctx context.Context, q store.KeywordQuery, n int, f store.Filter) ([]store.Hit, error) {
+func (k *toolKeywords) Search(ctx context.Context, q query.Query, n int, f store.Filter) ([]store.Hit, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if k.index == nil {
@@ -229,6 +230,16 @@ func (k *toolKeywords) Search(ctx context.Context, q store.KeywordQuery, n int, 
 		k.remove(k.kept) // the next process makes it anew
 	}
 	return hits, err
+}
+
+// Admits implements store.Keyword.
+func (k *toolKeywords) Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if k.index == nil {
+		return nil, keyword.ErrClosed
+	}
+	return k.index.Admits(ctx, q, chunks)
 }
 
 // Count implements store.Keyword.

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 )
 
@@ -113,7 +114,7 @@ func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs)
 func (x *Index) askOne(ctx context.Context, text string, vector []float32, k int, legs Legs) (unit, error) {
 	u := unit{vector: vector, bm25: map[string]float64{}, names: map[string]float64{}, texts: map[string]float64{}}
 	if legs != SemanticOnly {
-		hits, err := x.stores.Keyword.Search(ctx, store.KeywordQuery{Text: plain(text)}, k, store.Filter{})
+		hits, err := x.stores.Keyword.Search(ctx, query.Query{Words: plain(text)}, k, store.Filter{})
 		if err != nil {
 			return u, fmt.Errorf("searching tools by keyword: %w", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
@@ -169,12 +170,12 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 			cosines[m.number(h.Chunk)] = clip(h.Score)
 		}
 	}
-	query := plain(intent)
-	hits, err := m.keyword.Search(ctx, store.KeywordQuery{Text: query}, depth, store.Filter{})
+	asked := query.Query{Words: plain(intent)}
+	hits, err := m.keyword.Search(ctx, asked, depth, store.Filter{})
 	if err != nil {
 		return r, err
 	}
-	ideal, err := m.ideal(query)
+	ideal, err := m.ideal(asked)
 	if err != nil {
 		return r, err
 	}
@@ -236,8 +237,8 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 
 // ideal is about what the query would score against itself: every term once in
 // a text of average length.
-func (m *memory) ideal(query string) (float64, error) {
-	stats, n, err := m.keyword.Stats(query)
+func (m *memory) ideal(q query.Query) (float64, error) {
+	stats, n, err := m.keyword.Stats(q)
 	if err != nil {
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
 	"cairn/retriever"
@@ -84,9 +85,9 @@ func bars(e *retriever.Explanation) []bar {
 }
 
 // terms are what a query asks the keyword index for.
-func terms(query string) map[string]bool {
+func terms(text string) map[string]bool {
 	all := map[string]bool{}
-	for _, term := range keyword.QueryTerms(query) {
+	for _, term := range keyword.QueryTerms(query.Parse(text)) {
 		all[term] = true
 	}
 	return all

@@ -109,8 +109,8 @@ func (b *beside) Search(ctx context.Context, q retriever.Query) (*retriever.Answ
 	})
 }
 
-func (b *beside) Explain(ctx context.Context, r ExplainRequest) (*retriever.Way, error) {
-	return besides(b, func() (*retriever.Way, error) { return b.local.Explain(ctx, r) })
+func (b *beside) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
+	return besides(b, func() (*retriever.Trace, error) { return b.local.Explain(ctx, r) })
 }
 
 func (b *beside) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/keyword"
@@ -370,12 +371,21 @@ func (c clusterKeyword) Update(ctx context.Context, entries []store.TextEntry, s
 
 // Search asks the shared index, so that all who share it rank alike, and the one
 // here when that is away.
-func (c clusterKeyword) Search(ctx context.Context, q store.KeywordQuery, k int, f store.Filter) ([]store.Hit, error) {
+func (c clusterKeyword) Search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error) {
 	hits, err := c.words.Search(ctx, q, k, f)
 	if away(err) {
 		return c.text.Search(ctx, q, k, f)
 	}
 	return hits, err
+}
+
+// Admits implements store.Keyword as Search does.
+func (c clusterKeyword) Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error) {
+	admits, err := c.words.Admits(ctx, q, chunks)
+	if away(err) {
+		return c.text.Admits(ctx, q, chunks)
+	}
+	return admits, err
 }
 
 // Count is that of both, or less than nothing when they differ, so that both

@@ -14,7 +14,7 @@ import (
 // called concurrently, but for close.
 type engine interface {
 	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
-	Explain(ctx context.Context, r ExplainRequest) (*retriever.Way, error)
+	Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error)
 	Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error)
 	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
 	Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error)
@@ -106,7 +106,7 @@ func (missing) Search(_ context.Context, q retriever.Query) (*retriever.Answer, 
 	}, nil
 }
 
-func (missing) Explain(context.Context, ExplainRequest) (*retriever.Way, error) {
+func (missing) Explain(context.Context, ExplainRequest) (*retriever.Trace, error) {
 	return nil, ErrNoIndex
 }
 

@@ -49,7 +49,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("the second workspace has a %T, want to ask the owner", other.current)
 	}
 	// The second time the vector is kept, and times differ.
-	if diff := cmp.Diff(own, asked, cmpopts.IgnoreFields(retriever.Way{}, "Stages", "Took"), cmpopts.IgnoreFields(retriever.Embedding{}, "Took", "Cached"),
+	if diff := cmp.Diff(own, asked, cmpopts.IgnoreFields(retriever.Trace{}, "Stages", "Took"), cmpopts.IgnoreFields(retriever.Embedding{}, "Took", "Cached"),
 		cmpopts.IgnoreFields(retriever.Leg{}, "Took"), cmpopts.IgnoreUnexported(retriever.Result{}), cmpopts.EquateEmpty()); diff != "" || !asked.Embedding.Cached {
 		t.Errorf("through the owner, cached %v (-own +asked)\n%s", asked.Embedding.Cached, diff)
 	}

@@ -234,8 +234,8 @@ func (l *local) Search(ctx context.Context, q retriever.Query) (*retriever.Answe
 	})
 }
 
-func (l *local) Explain(ctx context.Context, r ExplainRequest) (*retriever.Way, error) {
-	return using(l, func() (*retriever.Way, error) { return l.retriever.Explain(ctx, r.Query, r.Candidates) })
+func (l *local) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
+	return using(l, func() (*retriever.Trace, error) { return l.retriever.Explain(ctx, r.Query, r.Candidates) })
 }
 
 func (l *local) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {

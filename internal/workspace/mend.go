@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
@@ -167,8 +168,17 @@ func (noKeywords) Update(context.Context, []store.TextEntry, []string) error {
 	return errReadOnly // unreachable: a reader writes nothing
 }
 
-func (noKeywords) Search(context.Context, store.KeywordQuery, int, store.Filter) ([]store.Hit, error) {
+func (noKeywords) Search(context.Context, query.Query, int, store.Filter) ([]store.Hit, error) {
 	return nil, nil
+}
+
+// Admits cannot check exclusions; without them an answer is degraded anyway.
+func (noKeywords) Admits(_ context.Context, q query.Query, chunks []string) ([]bool, error) {
+	admits := make([]bool, len(chunks))
+	for i := range admits {
+		admits[i] = len(q.Phrases) == 0
+	}
+	return admits, nil
 }
 
 func (noKeywords) Count() (int, error) { return 0, nil }

@@ -93,8 +93,8 @@ func (r *remote) Search(ctx context.Context, q retriever.Query) (*retriever.Answ
 	return post[retriever.Answer](ctx, r, opSearch, q, nil)
 }
 
-func (r *remote) Explain(ctx context.Context, req ExplainRequest) (*retriever.Way, error) {
-	return post[retriever.Way](ctx, r, opExplain, req, nil)
+func (r *remote) Explain(ctx context.Context, req ExplainRequest) (*retriever.Trace, error) {
+	return post[retriever.Trace](ctx, r, opExplain, req, nil)
 }
 
 func (r *remote) Read(ctx context.Context, req retriever.ReadRequest) (*retriever.Reading, error) {

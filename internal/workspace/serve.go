@@ -34,7 +34,7 @@ func serve(l net.Listener, h hello, ready func() (engine, error), log *slog.Logg
 	through(mux, opSearch, ready, func(ctx context.Context, e engine, q retriever.Query, _ func(Progress)) (*retriever.Answer, error) {
 		return e.Search(ctx, q)
 	})
-	through(mux, opExplain, ready, func(ctx context.Context, e engine, r ExplainRequest, _ func(Progress)) (*retriever.Way, error) {
+	through(mux, opExplain, ready, func(ctx context.Context, e engine, r ExplainRequest, _ func(Progress)) (*retriever.Trace, error) {
 		return e.Explain(ctx, r)
 	})
 	through(mux, opRead, ready, func(ctx context.Context, e engine, r retriever.ReadRequest, _ func(Progress)) (*retriever.Reading, error) {

@@ -77,7 +77,7 @@ func (s *served) Search(ctx context.Context, q retriever.Query) (*retriever.Answ
 	return s.retriever.Search(ctx, q)
 }
 
-func (s *served) Explain(ctx context.Context, r ExplainRequest) (*retriever.Way, error) {
+func (s *served) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
 	if meta, _, err := s.source.State(); err != nil {
 		return nil, err
 	} else if meta.Format == 0 {

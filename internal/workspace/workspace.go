@@ -133,8 +133,8 @@ func (w *Workspace) Search(ctx context.Context, q retriever.Query) (*retriever.A
 }
 
 // Explain answers a query and tells the whole way of it.
-func (w *Workspace) Explain(ctx context.Context, r ExplainRequest) (*retriever.Way, error) {
-	return ask(ctx, w, func(e engine) (*retriever.Way, error) { return e.Explain(ctx, r) })
+func (w *Workspace) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
+	return ask(ctx, w, func(e engine) (*retriever.Trace, error) { return e.Explain(ctx, r) })
 }
 
 // Read returns a document, a section or lines of one.

@@ -9,6 +9,8 @@ import (
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/english"
 	"golang.org/x/text/unicode/norm"
+
+	"cairn/internal/query"
 )
 
 // maxTermBytes bounds a term; longer ones (encoded blobs, URLs) are cut, in
@@ -102,7 +104,7 @@ func (a *analyzer) tokens(s string) []token {
 			i = a.cjk(s, i)
 		case isWord(r):
 			end := compoundEnd(s, i)
-			a.compound(s[i:end], sigil(s, i))
+			a.compound(s[i:end], flagPrefix(s, i))
 			i = end
 		default:
 			i += size
@@ -199,7 +201,7 @@ func (a *analyzer) word(s string) token {
 	}
 	w := fold(string(a.buf))
 	t := token{term: cut(w)}
-	if stopWords[w] {
+	if query.IsStopWord(w) {
 		t.kind = stop
 	} else if len(w) == 1 {
 		t.kind = single
@@ -312,9 +314,9 @@ func compoundEnd(s string, i int) int {
 	return i
 }
 
-// sigil returns the "-", "--" or "." that stands before the word at s[i:] and
+// flagPrefix returns the "-", "--" or "." that stands before the word at s[i:] and
 // after a space or an opening mark, or "".
-func sigil(s string, i int) string {
+func flagPrefix(s string, i int) string {
 	j := i
 	for j > 0 && i-j < 2 && s[j-1] == '-' {
 		j--

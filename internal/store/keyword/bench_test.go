@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 )
 
@@ -114,7 +115,7 @@ func BenchmarkFolder(b *testing.B) {
 		}
 		b.ReportMetric(time.Since(start).Seconds()*1e3, "open-ms")
 		start = time.Now()
-		if _, err := x.Search(ctx, store.KeywordQuery{Text: "vector iterator"}, 10, store.Filter{}); err != nil {
+		if _, err := x.Search(ctx, query.Parse("vector iterator"), 10, store.Filter{}); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(time.Since(start).Seconds()*1e3, "first-query-ms")
@@ -154,7 +155,7 @@ func measure(b *testing.B, x *Index, entries []store.TextEntry, name string, f s
 			best := time.Hour // of three: other processes' time is not ours
 			for range 3 {
 				start := time.Now()
-				if _, err := x.Search(ctx, store.KeywordQuery{Text: q}, k, f); err != nil {
+				if _, err := x.Search(ctx, query.Parse(q), k, f); err != nil {
 					b.Fatal(err)
 				}
 				best = min(best, time.Since(start))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 )
 
@@ -185,7 +186,7 @@ func TestTokenising(t *testing.T) {
 		{"“session token”", "quote", ""},
 		{`"session token`, "quote", ""}, // left open: plain text
 	} {
-		hits, err := x.Search(context.Background(), store.KeywordQuery{Text: c.query}, 10, store.Filter{})
+		hits, err := x.Search(context.Background(), query.Parse(c.query), 10, store.Filter{})
 		if err != nil {
 			t.Errorf("Search(%q): %v", c.query, err)
 			continue

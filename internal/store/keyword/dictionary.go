@@ -63,7 +63,7 @@ const maxSpellings = 1024
 // near returns term itself and the similar ones that were added, and the stop
 // words among those with their rarity.
 func (d *Dictionary) near(term string) ([]spelling, error) {
-	byEdits := [][]spelling{{{weighted: weighted{term: term}}}, nil, nil}
+	byEdits := [][]spelling{{{weightedTerm: weightedTerm{term: term}}}, nil, nil}
 	a, err := newAutomaton(term)
 	if a == nil || err != nil {
 		return byEdits[0], err
@@ -71,7 +71,7 @@ func (d *Dictionary) near(term string) ([]spelling, error) {
 	first, _ := utf8.DecodeRuneInString(term)
 	for t := range strings.SplitSeq(d.beginning(first), "\n") {
 		if edits, ok := a.match(t); ok {
-			byEdits[edits] = append(byEdits[edits], spelling{weighted: weighted{term: t}, edits: edits})
+			byEdits[edits] = append(byEdits[edits], spelling{weightedTerm: weightedTerm{term: t}, edits: edits})
 		}
 	}
 	near := slices.Concat(byEdits...)
@@ -81,10 +81,10 @@ func (d *Dictionary) near(term string) ([]spelling, error) {
 // Near puts the terms that are meant in the place of each term, as a fuzzy search
 // of Index does. idfs returns the inverse document frequencies of those terms
 // that the store holds, by which it multiplies weights.
-func (q Question) Near(d *Dictionary, idfs func(terms []string) (map[string]float64, error)) (Question, error) {
-	similar := make([][]spelling, len(q.query.words))
+func (q Query) Near(d *Dictionary, idfs func(terms []string) (map[string]float64, error)) (Query, error) {
+	similar := make([][]spelling, len(q.terms))
 	all := make(map[string]bool)
-	for i, w := range q.query.words {
+	for i, w := range q.terms {
 		var err error
 		if similar[i], err = d.near(w.term); err != nil {
 			return q, err
@@ -105,10 +105,10 @@ func (q Question) Near(d *Dictionary, idfs func(terms []string) (map[string]floa
 		}
 		similar[i] = slices.DeleteFunc(similar[i], func(s spelling) bool { return s.idf <= 0 })
 	}
-	out := q.query
-	out.words = nil
-	for _, s := range meant(q.query.words, similar) {
-		out.words = append(out.words, asked{s.term, s.weight / s.idf})
+	out := q
+	out.terms = nil
+	for _, s := range replacements(q.terms, similar) {
+		out.terms = append(out.terms, queryTerm{s.term, s.weight / s.idf})
 	}
-	return Question{out}, nil
+	return out, nil
 }

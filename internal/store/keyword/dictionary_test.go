@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 )
 
@@ -79,7 +80,7 @@ func TestDictionaryNear(t *testing.T) {
 		}
 		got := map[string]int{}
 		for _, s := range near[1:] {
-			if !stopWords[s.term] {
+			if !query.IsStopWord(s.term) {
 				got[s.term] = s.edits
 			}
 		}
@@ -126,11 +127,11 @@ func TestDictionaryBoundsWhatIsLookedUp(t *testing.T) {
 // "token", which is one edit from what was typed as well.
 func TestMeant(t *testing.T) {
 	near := func(term string, edits int, freq uint64) spelling {
-		return spelling{weighted{term: term, freq: freq}, edits, idf(3, freq)}
+		return spelling{weightedTerm{term: term, freq: freq}, edits, idf(3, freq)}
 	}
-	got := meant([]asked{{"tokne", 1}, {"tokan", 0.5}, {"too", 1}}, [][]spelling{
+	got := replacements([]queryTerm{{"tokne", 1}, {"tokan", 0.5}, {"too", 1}}, [][]spelling{
 		{near("rare", 2, 1), near("token", 1, 2)}, {near("token", 1, 2), near("tokan", 0, 1)},
-		{near("toe", 1, 1), {weighted{term: "to"}, 1, stopIDF}, near("too", 0, 1)},
+		{near("toe", 1, 1), {weightedTerm{term: "to"}, 1, stopIDF}, near("too", 0, 1)},
 	})
 	common := math.Log(1 + 1.5/2.5)
 	want := map[string]float64{"token": common / 2, "rare": common / 3, "tokan": 0.5 * common, "toe": 0.3 / 2, "too": 0.3}
@@ -188,8 +189,8 @@ func TestNearAsOnDisk(t *testing.T) {
 	}
 	expanded := 0
 	for range 300 {
-		query := words[r.IntN(len(words))] + " " + misspellings(r, 1)[0] + " tawit"
-		q, err := Ask(query).Near(&d, idfs)
+		text := words[r.IntN(len(words))] + " " + misspellings(r, 1)[0] + " tawit"
+		q, err := NewQuery(query.Parse(text)).Near(&d, idfs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +202,7 @@ func TestNearAsOnDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		on, err := addSimilar(snap, parse(query).words, uint64(docs))
+		on, err := nearTerms(snap, NewQuery(query.Parse(text)).terms, uint64(docs))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +211,7 @@ func TestNearAsOnDisk(t *testing.T) {
 			want[w.term] = math.Round(w.weight * 1e9)
 		}
 		if !maps.Equal(got, want) {
-			t.Fatalf("%q: %v, on disk %v", query, got, want)
+			t.Fatalf("%q: %v, on disk %v", text, got, want)
 		}
 		expanded += len(got)
 		snap.Close()
@@ -222,7 +223,7 @@ func TestNearAsOnDisk(t *testing.T) {
 
 func TestNearNobodyAnswers(t *testing.T) {
 	want := fmt.Errorf("the store is away")
-	if _, err := Ask("tokne").Near(&Dictionary{}, func([]string) (map[string]float64, error) { return nil, want }); err != want {
+	if _, err := NewQuery(query.Parse("tokne")).Near(&Dictionary{}, func([]string) (map[string]float64, error) { return nil, want }); err != want {
 		t.Errorf("Near: %v, want %v", err, want)
 	}
 }

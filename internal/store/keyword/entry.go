@@ -6,6 +6,7 @@ import (
 
 	index "github.com/blevesearch/bleve_index_api"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 )
 
@@ -43,7 +44,7 @@ func Terms(e store.TextEntry) (freqs map[string]float64, length int) {
 	t := newEntryTerms(e)
 	freqs = make(map[string]float64, len(t.freqs))
 	for term, f := range t.freqs {
-		if term != lengthTerm && !stopWords[term] {
+		if term != lengthTerm && !query.IsStopWord(term) {
 			freqs[term] = float64(f.Frequency()) / bodyFreq
 		}
 	}

@@ -12,13 +12,6 @@ import (
 // filtered returns the live chunks of a segment that pass f, which is not zero.
 func filtered(s *scorch.SegmentSnapshot, f store.Filter) (*roaring.Bitmap, error) {
 	var all *roaring.Bitmap
-	and := func(bm *roaring.Bitmap) {
-		if all == nil {
-			all = bm
-		} else {
-			all = roaring.And(all, bm)
-		}
-	}
 	for _, c := range []struct {
 		field string
 		any   []string
@@ -38,14 +31,14 @@ func filtered(s *scorch.SegmentSnapshot, f store.Filter) (*roaring.Bitmap, error
 			}
 			union.Or(bitmap(list))
 		}
-		and(union)
+		all = and(all, union)
 	}
 	if f.PathPrefix != "" {
 		below, err := underPath(s, f.PathPrefix)
 		if err != nil {
 			return nil, err
 		}
-		and(below)
+		all = and(all, below)
 	}
 	return all, nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/vellum/levenshtein"
+
+	"cairn/internal/query"
 )
 
 // Bounds of a fuzzy search: shorter terms have too many neighbours, and of
@@ -26,17 +28,17 @@ const stopIDF = 0.3
 
 // spelling is a term that is held and that a term of a query may stand for.
 type spelling struct {
-	weighted
+	weightedTerm
 	edits int // 0: the term as typed
 	idf   float64
 }
 
-// meant returns the spellings that take the place of a query's terms, each once,
+// replacements returns the spellings that take the place of a query's terms, each once,
 // with what they weigh. similar are those of each term. Of one term's the nearest
 // and then the commonest count, and all weigh by the rarity of the commonest,
 // lest a rare misprint outweigh the word that is meant, and by 1/(1+edits). Stop
 // words are among the similar terms, and are meant only where they were typed.
-func meant(words []asked, similar [][]spelling) []spelling {
+func replacements(words []queryTerm, similar [][]spelling) []spelling {
 	at := make(map[string]int) // term -> its place in all
 	var all []spelling
 	for i, near := range similar {
@@ -49,7 +51,7 @@ func meant(words []asked, similar [][]spelling) []spelling {
 		}
 		near = near[:min(len(near), limit)]
 		for _, s := range near {
-			if s.edits > 0 && stopWords[s.term] {
+			if s.edits > 0 && query.IsStopWord(s.term) {
 				continue
 			}
 			commonest := slices.MinFunc(near, func(a, b spelling) int { return cmp.Compare(a.idf, b.idf) })
@@ -65,8 +67,8 @@ func meant(words []asked, similar [][]spelling) []spelling {
 	return all
 }
 
-// addSimilar puts those indexed terms that are meant in the place of each term.
-func addSimilar(snap *scorch.IndexSnapshot, words []asked, docs uint64) ([]weighted, error) {
+// nearTerms puts those indexed terms that are meant in the place of each term.
+func nearTerms(snap *scorch.IndexSnapshot, words []queryTerm, docs uint64) ([]weightedTerm, error) {
 	similar := make([][]spelling, len(words))
 	for i, w := range words {
 		var err error
@@ -74,9 +76,9 @@ func addSimilar(snap *scorch.IndexSnapshot, words []asked, docs uint64) ([]weigh
 			return nil, err
 		}
 	}
-	var terms []weighted
-	for _, s := range meant(words, similar) {
-		terms = append(terms, s.weighted)
+	var terms []weightedTerm
+	for _, s := range replacements(words, similar) {
+		terms = append(terms, s.weightedTerm)
 	}
 	return terms, nil
 }
@@ -122,7 +124,7 @@ func neighbours(snap *scorch.IndexSnapshot, term string, docs uint64) (near []sp
 // that ideographs are indexed by, and no word is near a single letter.
 func Spellable(term string) bool {
 	r, size := utf8.DecodeRuneInString(term)
-	return size < len(term) && !isCJK(r) && !stopWords[term]
+	return size < len(term) && !isCJK(r) && !query.IsStopWord(term)
 }
 
 // automaton finds the terms that begin as a term does and are up to edits
@@ -183,9 +185,9 @@ func (a *automaton) match(term string) (edits int, ok bool) {
 
 // stops returns the stop words that are near.
 func (a *automaton) stops() (near []spelling) {
-	for word := range stopWords {
+	for word := range query.StopWords() {
 		if edits, ok := a.match(word); ok {
-			near = append(near, spelling{weighted{term: word}, edits, stopIDF})
+			near = append(near, spelling{weightedTerm{term: word}, edits, stopIDF})
 		}
 	}
 	return near

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 )
 
@@ -42,7 +43,7 @@ func update(t *testing.T, x *Index, entries []store.TextEntry, stale ...string) 
 
 func search(t *testing.T, x *Index, text string, k int, f store.Filter) []store.Hit {
 	t.Helper()
-	hits, err := x.Search(ctx, store.KeywordQuery{Text: text}, k, f)
+	hits, err := x.Search(ctx, query.Parse(text), k, f)
 	if err != nil {
 		t.Fatalf("Search(%q): %v", text, err)
 	}
@@ -80,7 +81,7 @@ func TestUpdate(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := x.Search(cancelled, store.KeywordQuery{Text: "fig"}, 1, store.Filter{}); !errors.Is(err, context.Canceled) {
+	if _, err := x.Search(cancelled, query.Parse("fig"), 1, store.Filter{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled search: %v, want %v", err, context.Canceled)
 	}
 	if err := x.Update(cancelled, []store.TextEntry{entry("g", "grape")}, nil); !errors.Is(err, context.Canceled) {
@@ -203,12 +204,12 @@ func newExhaustive(entries []store.TextEntry) *exhaustive {
 	return x
 }
 
-func (x *exhaustive) search(query string, k int, f store.Filter) []store.Hit {
-	q := parse(query)
+func (x *exhaustive) search(text string, k int, f store.Filter) []store.Hit {
+	q := NewQuery(query.Parse(text))
 	var hits []store.Hit
 	for i, e := range x.entries {
 		var score float64
-		for _, w := range q.words {
+		for _, w := range q.terms {
 			n := x.freqs[i][w.term]
 			score += w.count * idf(uint64(len(x.entries)), x.docFreq[w.term]) * n / (n + k1*(1-b+b*float64(x.lengths[i])/x.avg))
 		}
@@ -283,7 +284,7 @@ func TestFuzzy(t *testing.T) {
 		{"authentcation", "a"}, {"athor", "b"}, {"cta", "c"}, {"czt", "c"}, {"zzzzz", ""}, {"buthor", ""},
 		{"teh", ""}, // no stop word is meant
 	} {
-		hits, err := x.Search(ctx, store.KeywordQuery{Text: c.query, Fuzzy: true}, 1, store.Filter{})
+		hits, err := x.Search(ctx, query.Parse(c.query).WithFuzzy(), 1, store.Filter{})
 		if err != nil || ids(hits) != c.want {
 			t.Errorf("fuzzy Search(%q) = %v, %v, want %q", c.query, hits, err, c.want)
 		}
@@ -295,7 +296,7 @@ func TestFuzzy(t *testing.T) {
 
 func TestStats(t *testing.T) {
 	x := memory(t, entry("a", "apple tree"), entry("b", "apple"), entry("c", "pear"))
-	stats, n, err := x.Stats("the apple trees fig apple")
+	stats, n, err := x.Stats(query.Parse("the apple trees fig apple"))
 	want := []TermStat{{"appl", 2}, {"tree", 1}, {"fig", 0}}
 	if err != nil || n != 3 || !slices.Equal(stats, want) {
 		t.Errorf("Stats = %v, %d, %v, want %v, 3", stats, n, err, want)
@@ -325,7 +326,7 @@ func TestReopen(t *testing.T) {
 	if err := errors.Join(x.Close(), x.Close()); err != nil {
 		t.Error(err)
 	}
-	if _, err := x.Search(ctx, store.KeywordQuery{Text: "word1"}, 1, store.Filter{}); !errors.Is(err, ErrClosed) {
+	if _, err := x.Search(ctx, query.Parse("word1"), 1, store.Filter{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("searching a closed index: %v, want %v", err, ErrClosed)
 	}
 	if _, err := x.Count(); !errors.Is(err, ErrClosed) {
@@ -433,7 +434,7 @@ func TestConcurrent(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := x.Search(ctx, store.KeywordQuery{Text: "word1 word30 -word4"}, 10, store.Filter{Tags: []string{"all"}}); err != nil {
+				if _, err := x.Search(ctx, query.Parse("word1 word30 -word4"), 10, store.Filter{Tags: []string{"all"}}); err != nil {
 					t.Error(err)
 					return
 				}

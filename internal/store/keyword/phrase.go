@@ -8,11 +8,11 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// holding returns the live chunks of a segment that hold the phrase: its words
+// withPhrase returns the live chunks of a segment that hold the phrase: its words
 // in order, as far apart as in the phrase. Stop words have no positions: between
 // words any one of them will do, and of a phrase that is nothing else all must
 // be there.
-func holding(s *scorch.SegmentSnapshot, p phrase) (*roaring.Bitmap, error) {
+func withPhrase(s *scorch.SegmentSnapshot, p phrase) (*roaring.Bitmap, error) {
 	var all *roaring.Bitmap
 	lists := make([]segment.PostingsList, len(p))
 	for i, t := range p {

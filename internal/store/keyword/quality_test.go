@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/storetest"
 )
@@ -180,7 +181,7 @@ func (c collection) ndcg(t *testing.T) float64 {
 	}
 	var sum float64
 	for id, grades := range c.grades {
-		hits, err := x.Search(ctx, store.KeywordQuery{Text: c.queries[id]}, 100, store.Filter{})
+		hits, err := x.Search(ctx, query.Parse(c.queries[id]), 100, store.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,179 +1,118 @@
 package keyword
 
 import (
-	"strings"
-	"unicode"
+	"slices"
+
+	index "github.com/blevesearch/bleve_index_api"
+
+	"cairn/internal/query"
+	"cairn/internal/store"
 )
 
-// sentenceWords is how many words make a sentence, if a stop word is among them.
-const sentenceWords = 4
-
-// query is a parsed KeywordQuery.
-type query struct {
-	words    []asked    // scored terms, each once, in order
-	phrases  []phrase   // required
-	excluded []phrase   // forbidden
-	flags    []flagWord // "-name": excluded or a flag, as the index knows it
+// Query is a query.Query in the index's terms. A store that has weights but
+// neither positions nor a dictionary answers it with Resolve, Near, Terms and
+// Admits.
+type Query struct {
+	terms    []queryTerm  // scored, each once, in order
+	phrases  []phrase     // required
+	excluded []phrase     // forbidden
+	dashed   []dashedWord // terms or exclusions: see Resolve
 }
 
-// phrase is consecutive terms. A word that is a compound is one as well.
-type phrase []token
-
-// flagWord is a word after a lone dash. It is a command's flag where some
-// document writes it so (the index holds the term with its dash), and excluded
-// where none does; then a pasted command finds what it should.
-type flagWord struct {
-	term  string // with the dash
-	words []asked
-	not   phrase
-}
-
-// asked is a term of a query with its weighted count.
-type asked struct {
+// queryTerm is a term of a query with its weighted count.
+type queryTerm struct {
 	term  string
 	count float64
 }
 
-// QueryTerms returns the terms that s asks for, as Analyze gives them, without
-// what it excludes: what to mark in a text, or to ask another store for. A
-// query of nothing but stop words yields those.
-func QueryTerms(s string) []string {
-	q := parse(s)
-	words := q.words
-	for _, f := range q.flags {
-		words = ask(words, f.words)
+// phrase is consecutive tokens. A word that is a compound is one as well.
+type phrase []token
+
+// dashedWord is a word after a lone dash. It is a command's flag where some
+// document writes it so (the index holds the term with its dash), and excluded
+// where none does; then a pasted command finds what it should.
+type dashedWord struct {
+	term     string      // with the dash
+	asTerms  []queryTerm // the terms of a flag
+	asPhrase phrase      // the phrase to exclude
+}
+
+// NewQuery analyses q. A query whose words hold no term asks for nothing.
+func NewQuery(q query.Query) Query {
+	a := analyzers.Get().(*analyzer)
+	defer analyzers.Put(a)
+	a.query = true
+	out := Query{terms: scoredTerms(a.tokens(q.Words))}
+	if len(out.terms) == 0 {
+		return out
 	}
-	terms := make([]string, len(words))
-	for i, w := range words {
-		terms[i] = w.term
+	out.phrases, out.excluded = phrasesOf(a, q.Phrases), phrasesOf(a, q.Excluded)
+	for _, w := range q.Dashed {
+		out.dashed = append(out.dashed, dashedWord{
+			term:     string(lower([]byte{'-'}, w)),
+			asTerms:  scoredTerms(a.tokens("-" + w)),
+			asPhrase: phraseOf(a, w),
+		})
+	}
+	return out
+}
+
+// QueryTerms returns the terms that q asks for, as Analyze gives them, without
+// what it excludes: what to mark in a text. A query of nothing but stop words
+// yields those.
+func QueryTerms(q query.Query) []string {
+	// Whether a dashed word is a flag is not known here. It does no harm to mark it.
+	resolved, _ := NewQuery(q).Resolve(func(string) (bool, error) { return true, nil })
+	terms := make([]string, len(resolved.terms))
+	for i, t := range resolved.terms {
+		terms[i] = t.term
 	}
 	return terms
 }
 
-// parse reads s. Quotes ("..." or “...”) make a required phrase; a dash
-// before a word or a quote, after white space, excludes it, provided that
-// something else is asked for. Flags are not exclusions: --flag and -f are
-// terms, and a longer -flag is one where the index knows it. Anything that
-// does not fit, such as a quote left open, is plain text.
-func parse(s string) query {
-	a := analyzers.Get().(*analyzer)
-	defer analyzers.Put(a)
-	a.query = true
-
-	var q query
-	var plain, outer strings.Builder // all that is asked for; the same without phrases
-	var dashed []string              // words after a lone dash, without it
-	rest := s
-	space := true // white space or nothing before rest
-	for rest != "" {
-		if space && strings.HasPrefix(rest, "-") {
-			if text, n := quoted(rest[1:]); n > 0 {
-				if p := phraseOf(a, text); len(p) > 0 {
-					q.excluded = append(q.excluded, p)
-				}
-				rest = rest[1+n:]
-				plain.WriteByte(' ')
-				continue
-			}
-			if w := dashedWord(rest); w != "" {
-				dashed = append(dashed, w)
-				rest = rest[1+len(w):]
-				plain.WriteByte(' ')
-				space = false
-				continue
-			}
-		}
-		if text, n := quoted(rest); n > 0 {
-			if p := phraseOf(a, text); len(p) > 0 {
-				q.phrases = append(q.phrases, p)
-			}
-			plain.WriteByte(' ')
-			plain.WriteString(text)
-			plain.WriteByte(' ')
-			outer.WriteByte(' ')
-			rest = rest[n:]
-			space = false
-			continue
-		}
-		r, size := decode(rest, 0)
-		space = unicode.IsSpace(r)
-		plain.WriteString(rest[:size])
-		outer.WriteString(rest[:size])
-		rest = rest[size:]
-	}
-
-	if len(q.phrases) > 0 && sentence(a.tokens(outer.String())) {
-		q.phrases = nil
-	}
-	q.words = scored(a.tokens(plain.String()))
-	if len(q.words) == 0 {
-		// Nothing is asked for that an exclusion could narrow.
-		text := s
-		if len(q.excluded) == 0 {
-			text = strings.Join(dashed, " ")
-		}
-		q.words = scored(a.tokens(text))
-		return query{words: q.words, phrases: q.phrases}
-	}
-	for _, w := range dashed {
-		q.flags = append(q.flags, flagWord{
-			term:  "-" + strings.ToLower(w),
-			words: scored(a.tokens("-" + w)),
-			not:   phraseOf(a, w),
-		})
-	}
-	return q
-}
-
-// sentence reports whether the words around a phrase read as a sentence, whose
-// quotes cite (add "x" to every line of a file) where a search's demand.
-func sentence(tokens []token) bool {
-	words, stops := 0, 0
+// scoredTerms returns the terms that count, or the stop words if there is
+// nothing else.
+func scoredTerms(tokens []token) []queryTerm {
+	var terms, stops []queryTerm
 	for _, t := range tokens {
-		switch t.kind {
-		case word, part, single:
-			words++
-		case stop:
-			stops++
-		}
-	}
-	return stops > 0 && words+stops >= sentenceWords
-}
-
-// scored returns the terms that count, or the stop words if there is nothing else.
-func scored(tokens []token) []asked {
-	var words, stops []asked
-	for _, t := range tokens {
-		w := []asked{{t.term, queryWeight[t.kind]}}
+		one := []queryTerm{{t.term, queryWeight[t.kind]}}
 		if t.kind == stop {
-			stops = ask(stops, w)
+			stops = addTerms(stops, one)
 		} else {
-			words = ask(words, w)
+			terms = addTerms(terms, one)
 		}
 	}
-	if len(words) == 0 {
+	if len(terms) == 0 {
 		return stops
 	}
-	return words
+	return terms
 }
 
-// ask adds more to words, which hold each term once.
-func ask(words, more []asked) []asked {
-next:
+// addTerms adds more to terms, which hold each term once.
+func addTerms(terms, more []queryTerm) []queryTerm {
 	for _, m := range more {
-		for i := range words {
-			if words[i].term == m.term {
-				words[i].count += m.count
-				continue next
-			}
+		i := slices.IndexFunc(terms, func(t queryTerm) bool { return t.term == m.term })
+		if i < 0 {
+			terms = append(terms, m)
+		} else {
+			terms[i].count += m.count
 		}
-		words = append(words, m)
 	}
-	return words
+	return terms
 }
 
-// phraseOf returns the tokens of text that stand in a phrase: words, or the
-// stop words if there is nothing else.
+func phrasesOf(a *analyzer, texts []string) []phrase {
+	var phrases []phrase
+	for _, text := range texts {
+		if p := phraseOf(a, text); len(p) > 0 {
+			phrases = append(phrases, p)
+		}
+	}
+	return phrases
+}
+
+// phraseOf returns the tokens of text that have a place in a phrase: words, or
+// the stop words if there is nothing else.
 func phraseOf(a *analyzer, text string) phrase {
 	var words, stops phrase
 	for _, t := range a.tokens(text) {
@@ -190,36 +129,66 @@ func phraseOf(a *analyzer, text string) phrase {
 	return words
 }
 
-// quoted returns the text between the quotes that s begins with and the length
-// of both quotes and text, or 0 if s begins with none or it is left open.
-func quoted(s string) (text string, n int) {
-	for _, q := range [][2]string{{`"`, `"`}, {"“", "”"}} {
-		if rest, ok := strings.CutPrefix(s, q[0]); ok {
-			if i := strings.Index(rest, q[1]); i >= 0 {
-				return rest[:i], len(q[0]) + i + len(q[1])
-			}
+// Resolve decides what each dashed word is: a term if held reports that the
+// store has it with its dash, else an exclusion.
+func (q Query) Resolve(held func(term string) (bool, error)) (Query, error) {
+	out := q
+	out.terms, out.excluded, out.dashed = slices.Clone(q.terms), slices.Clone(q.excluded), nil
+	for _, d := range q.dashed {
+		isFlag, err := held(d.term)
+		if err != nil {
+			return q, err
+		}
+		if isFlag {
+			out.terms = addTerms(out.terms, d.asTerms)
+		} else if len(d.asPhrase) > 0 {
+			out.excluded = append(out.excluded, d.asPhrase)
 		}
 	}
-	return "", 0
+	return out, nil
 }
 
-// dashedWord returns the word after the dash that s begins with, or "" if it is
-// no candidate for exclusion: a second dash, no letter, or a flag of at most
-// two letters (-x, -la).
-func dashedWord(s string) string {
-	r, _ := decode(s, 1)
-	if !isWord(r) || unicode.IsNumber(r) {
-		return ""
+// Terms returns the scored terms with their weighted counts.
+func (q Query) Terms() map[string]float64 {
+	terms := make(map[string]float64, len(q.terms))
+	for _, t := range q.terms {
+		terms[t.term] = t.count
 	}
-	end := strings.IndexFunc(s, unicode.IsSpace)
-	if end < 0 {
-		end = len(s)
+	return terms
+}
+
+// Restricted reports whether there are phrases or exclusions, so that Admits
+// can be false.
+func (q Query) Restricted() bool { return len(q.phrases) > 0 || len(q.excluded) > 0 }
+
+// Admits reports whether an entry holds every phrase and nothing excluded.
+func (q Query) Admits(e store.TextEntry) bool {
+	freqs := newEntryTerms(e).freqs
+	for _, p := range q.phrases {
+		if !occurs(freqs, p) {
+			return false
+		}
 	}
-	if q := strings.IndexAny(s[:end], "\"“"); q > 0 {
-		end = q
+	return !slices.ContainsFunc(q.excluded, func(p phrase) bool { return occurs(freqs, p) })
+}
+
+// occurs reports whether an entry holds a phrase, by the rules of withPhrase.
+func occurs(freqs index.TokenFrequencies, p phrase) bool {
+	for _, t := range p {
+		if freqs[t.term] == nil {
+			return false
+		}
 	}
-	if !isCJK(r) && end <= 3 {
-		return ""
+	if len(p) == 1 || p[0].kind == stop {
+		return true
 	}
-	return s[1:end]
+	for _, first := range freqs[p[0].term].Locations {
+		if !slices.ContainsFunc(p[1:], func(t token) bool {
+			at := first.Position + t.pos - p[0].pos
+			return !slices.ContainsFunc(freqs[t.term].Locations, func(l *index.TokenLocation) bool { return l.Position == at })
+		}) {
+			return true
+		}
+	}
+	return false
 }

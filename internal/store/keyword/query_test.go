@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"cairn/internal/query"
 )
 
 func TestAnalyze(t *testing.T) {
@@ -46,14 +48,14 @@ func TestQueryTerms(t *testing.T) {
 		{`session -"http only"`, "session"},
 		{`-"http only"`, "http onli"}, // nothing else is asked for
 	} {
-		got := QueryTerms(c.in)
+		got := QueryTerms(query.Parse(c.in))
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("QueryTerms(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestNewQuery(t *testing.T) {
 	for _, c := range []struct {
 		in                       string
 		words                    string
@@ -71,51 +73,51 @@ func TestParse(t *testing.T) {
 		{`- -- ---`, "", 0, 0, 0},
 		{`"" "-"`, "", 0, 0, 0},
 	} {
-		q := parse(c.in)
+		q := NewQuery(query.Parse(c.in))
 		var words []string
-		for _, w := range q.words {
+		for _, w := range q.terms {
 			words = append(words, w.term)
 		}
 		if got := strings.Join(words, " "); got != c.words || len(q.phrases) != c.phrases ||
-			len(q.excluded) != c.excluded || len(q.flags) != c.flags {
-			t.Errorf("parse(%q) = %q, %d phrases, %d excluded, %d flags, want %q, %d, %d, %d",
-				c.in, got, len(q.phrases), len(q.excluded), len(q.flags), c.words, c.phrases, c.excluded, c.flags)
+			len(q.excluded) != c.excluded || len(q.dashed) != c.flags {
+			t.Errorf("query %q = %q, %d phrases, %d excluded, %d flags, want %q, %d, %d, %d",
+				c.in, got, len(q.phrases), len(q.excluded), len(q.dashed), c.words, c.phrases, c.excluded, c.flags)
 		}
 	}
 }
 
-// checkParse states what holds of any input.
-func checkParse(t *testing.T, s string) {
-	q := parse(s)
+// checkQuery checks what holds of any input.
+func checkQuery(t *testing.T, s string) {
+	q := NewQuery(query.Parse(s))
 	seen := make(map[string]bool)
-	for _, w := range q.words {
+	for _, w := range q.terms {
 		if w.term == "" || len(w.term) > maxTermBytes || !utf8.ValidString(w.term) {
-			t.Fatalf("parse(%q) has the term %q", s, w.term)
+			t.Fatalf("query %q has the term %q", s, w.term)
 		}
 		if seen[w.term] || w.count <= 0 {
-			t.Fatalf("parse(%q) has %q twice or for nothing (%v)", s, w.term, w.count)
+			t.Fatalf("query %q has %q twice or for nothing (%v)", s, w.term, w.count)
 		}
 		seen[w.term] = true
 	}
 	for _, p := range slices.Concat(q.phrases, q.excluded) {
 		if len(p) == 0 || !slices.IsSortedFunc(p, func(a, b token) int { return a.pos - b.pos }) {
-			t.Fatalf("parse(%q) has the phrase %v", s, p)
+			t.Fatalf("query %q has the phrase %v", s, p)
 		}
 	}
-	if len(q.words) == 0 && (len(q.excluded) > 0 || len(q.flags) > 0) {
-		t.Fatalf("parse(%q) excludes and asks for nothing", s)
+	if len(q.terms) == 0 && (len(q.excluded) > 0 || len(q.dashed) > 0) {
+		t.Fatalf("query %q excludes and asks for nothing", s)
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzNewQuery(f *testing.F) {
 	for _, s := range []string{"", `a "b c" -d -"e f" --g -h`, "C++ c# .NET v1.2.3", "検索エンジン", "x_y__z::w'’s", "\xff-\"“”", "᾿"} {
 		f.Add(s)
 	}
-	f.Fuzz(checkParse)
+	f.Fuzz(checkQuery)
 }
 
-// TestParseRandom feeds the parser with random sequences of what it looks at.
-func TestParseRandom(t *testing.T) {
+// TestNewQueryRandom parses random sequences of what the parser looks at.
+func TestNewQueryRandom(t *testing.T) {
 	pieces := []string{"-", "--", `"`, "“", "”", " ", "\t", "a", "B", "cd", "the", "1", ".", "_", "'", "’", "::", ":", "+", "++", "#",
 		"検", "索", "ー", "é", "e\u0301", "\xff", "ß", "\u200b", "/", "Ab", "ABc", "\u0130", "ﬁ", "가", "᾿", "\u0301"}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -124,6 +126,6 @@ func TestParseRandom(t *testing.T) {
 		for range r.IntN(16) {
 			b.WriteString(pieces[r.IntN(len(pieces))])
 		}
-		checkParse(t, b.String())
+		checkQuery(t, b.String())
 	}
 }

@@ -26,16 +26,16 @@ func idf(docs, docFreq uint64) float64 {
 	return math.Log1p((float64(docs) - float64(docFreq) + 0.5) / (float64(docFreq) + 0.5))
 }
 
-// weighted is a term of a query with what it can add to a score at most.
-type weighted struct {
+// weightedTerm is a term of a query with what it can add to a score at most.
+type weightedTerm struct {
 	term   string
 	weight float64
 	freq   uint64                 // chunks that hold the term
 	lists  []segment.PostingsList // by segment
 }
 
-// found is a chunk by its place in a snapshot.
-type found struct {
+// scoredChunk is a chunk by its place in a snapshot.
+type scoredChunk struct {
 	seg   int
 	doc   uint32
 	score float32
@@ -45,14 +45,14 @@ type found struct {
 // and keeps every chunk that can be among the best k, ties included.
 type scorer struct {
 	k     int
-	terms []weighted
+	terms []weightedTerm
 	avg   float64 // words a chunk
 	rest  []float32
 	// decoded returns a long list of a segment in the open.
 	decoded func(seg int, term string, list segment.PostingsList) (*decodedList, error)
 
 	floor float32 // score of the k-th best so far
-	best  []found
+	best  []scoredChunk
 	*scratch
 }
 
@@ -69,9 +69,9 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // 24 bits, and a score sums some tens of terms.
 const slack = 1 + 1e-5
 
-func newScorer(terms []weighted, avg float64, k int, decoded func(int, string, segment.PostingsList) (*decodedList, error)) *scorer {
+func newScorer(terms []weightedTerm, avg float64, k int, decoded func(int, string, segment.PostingsList) (*decodedList, error)) *scorer {
 	// The order is the same in every segment, so that equal chunks get equal sums.
-	slices.SortFunc(terms, func(a, b weighted) int {
+	slices.SortFunc(terms, func(a, b weightedTerm) int {
 		if a.freq != b.freq {
 			if a.freq < b.freq {
 				return -1
@@ -172,7 +172,7 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 	s.floor = max(s.floor, s.kth())
 	for _, d := range s.touched {
 		if s.scores[d] >= s.floor {
-			s.best = append(s.best, found{seg, d, s.scores[d]})
+			s.best = append(s.best, scoredChunk{seg, d, s.scores[d]})
 		}
 		s.scores[d] = 0
 	}
@@ -236,7 +236,7 @@ func (s *scorer) trim() {
 	}
 	s.heap = h
 	s.floor = max(s.floor, h[0])
-	s.best = slices.DeleteFunc(s.best, func(f found) bool { return f.score < s.floor })
+	s.best = slices.DeleteFunc(s.best, func(f scoredChunk) bool { return f.score < s.floor })
 }
 
 // up and down keep h a heap with its least score first.

@@ -10,19 +10,20 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 )
 
 // Search returns at most k chunks that pass the filter and match at least one
 // term, best first, ties by chunk id. No terms, no hits. The filter, phrases
 // and exclusions decide what is returned, not its score.
-func (x *Index) Search(ctx context.Context, kq store.KeywordQuery, k int, f store.Filter) (hits []store.Hit, err error) {
-	q := parse(kq.Text)
-	if k <= 0 || len(q.words) == 0 {
+func (x *Index) Search(ctx context.Context, q query.Query, k int, f store.Filter) (hits []store.Hit, err error) {
+	analysed := NewQuery(q)
+	if k <= 0 || len(analysed.terms) == 0 {
 		return nil, ctx.Err()
 	}
 	err = x.read(func(snap *scorch.IndexSnapshot) error {
-		hits, err = x.search(ctx, snap, q, kq.Fuzzy, k, f)
+		hits, err = x.search(ctx, snap, analysed, q.Fuzzy, k, f)
 		return err
 	})
 	if err != nil {
@@ -31,8 +32,51 @@ func (x *Index) Search(ctx context.Context, kq store.KeywordQuery, k int, f stor
 	return hits, nil
 }
 
-// read calls fn with the current state. A panic there is a decoder's on
-// damaged bytes.
+// Admits implements store.Keyword.
+func (x *Index) Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error) {
+	held := make(map[string]bool, len(chunks))
+	err := x.read(func(snap *scorch.IndexSnapshot) error {
+		resolved, err := resolve(snap, NewQuery(q))
+		if err != nil {
+			return err
+		}
+		for _, s := range snap.Segments() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			asked, err := s.Segment().DocNumbers(chunks)
+			if err != nil {
+				return err
+			}
+			allowed, err := admitted(s, resolved, store.Filter{})
+			if err != nil {
+				return err
+			}
+			if allowed == nil {
+				allowed = s.DocNumbersLive()
+			}
+			for it := roaring.And(asked, allowed).Iterator(); it.HasNext(); {
+				id, err := s.DocID(uint64(it.Next()))
+				if err != nil {
+					return err
+				}
+				held[string(id)] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]bool, len(chunks))
+	for i, c := range chunks {
+		out[i] = held[c]
+	}
+	return out, nil
+}
+
+// read calls fn with the current state. A panic there comes from a decoder that
+// met damaged bytes.
 func (x *Index) read(fn func(*scorch.IndexSnapshot) error) (err error) {
 	x.open.RLock()
 	defer x.open.RUnlock()
@@ -52,19 +96,19 @@ func (x *Index) read(fn func(*scorch.IndexSnapshot) error) (err error) {
 	return nil
 }
 
-func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q query, fuzzy bool, k int, f store.Filter) ([]store.Hit, error) {
+func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query, fuzzy bool, k int, f store.Filter) ([]store.Hit, error) {
 	docs, err := snap.DocCount()
 	if err != nil || docs == 0 {
 		return nil, err
 	}
-	if q, err = resolveFlags(snap, q); err != nil {
+	if q, err = resolve(snap, q); err != nil {
 		return nil, err
 	}
-	expand := weigh
+	weigh := exactTerms
 	if fuzzy {
-		expand = addSimilar
+		weigh = nearTerms
 	}
-	terms, err := expand(snap, q.words, docs)
+	terms, err := weigh(snap, q.terms, docs)
 	if err != nil {
 		return nil, err
 	}
@@ -91,26 +135,27 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q query,
 		}
 	}
 	sc.release()
-	return name(snap, sc.best, k)
+	return hitsOf(snap, sc.best, k)
 }
 
-// weigh looks the terms up and weighs each by its count in the query and its rarity.
-func weigh(snap *scorch.IndexSnapshot, words []asked, docs uint64) ([]weighted, error) {
-	terms := make([]weighted, len(words))
-	for i, w := range words {
-		t, err := lookUp(snap, w.term)
+// exactTerms looks the terms of a query up and weighs each by its count there
+// and its rarity.
+func exactTerms(snap *scorch.IndexSnapshot, asked []queryTerm, docs uint64) ([]weightedTerm, error) {
+	terms := make([]weightedTerm, len(asked))
+	for i, a := range asked {
+		t, err := lookUp(snap, a.term)
 		if err != nil {
 			return nil, err
 		}
-		t.weight = w.count * idf(docs, t.freq)
+		t.weight = a.count * idf(docs, t.freq)
 		terms[i] = t
 	}
 	return terms, nil
 }
 
-// lookUp finds a term's postings in every segment; its weight is left 0.
-func lookUp(snap *scorch.IndexSnapshot, term string) (weighted, error) {
-	t := weighted{term: term, lists: make([]segment.PostingsList, len(snap.Segments()))}
+// lookUp finds a term's postings in every segment. It leaves the weight 0.
+func lookUp(snap *scorch.IndexSnapshot, term string) (weightedTerm, error) {
+	t := weightedTerm{term: term, lists: make([]segment.PostingsList, len(snap.Segments()))}
 	for i, s := range snap.Segments() {
 		list, err := postings(s, textField, term)
 		if err != nil {
@@ -124,26 +169,17 @@ func lookUp(snap *scorch.IndexSnapshot, term string) (weighted, error) {
 	return t, nil
 }
 
-// resolveFlags makes each dashed word a term if the index holds it with its
-// dash, and an exclusion if not.
-func resolveFlags(snap *scorch.IndexSnapshot, q query) (query, error) {
-	for _, f := range q.flags {
-		t, err := lookUp(snap, f.term)
-		if err != nil {
-			return q, err
-		}
-		if t.freq > 0 {
-			q.words = ask(q.words, f.words)
-		} else if len(f.not) > 0 {
-			q.excluded = append(q.excluded, f.not)
-		}
-	}
-	return q, nil
+// resolve is q.Resolve with the terms of snap.
+func resolve(snap *scorch.IndexSnapshot, q Query) (Query, error) {
+	return q.Resolve(func(term string) (bool, error) {
+		t, err := lookUp(snap, term)
+		return t.freq > 0, err
+	})
 }
 
 // admitted returns the chunks of a segment that pass the filter, hold all
 // phrases and nothing excluded; nil means all.
-func admitted(s *scorch.SegmentSnapshot, q query, f store.Filter) (*roaring.Bitmap, error) {
+func admitted(s *scorch.SegmentSnapshot, q Query, f store.Filter) (*roaring.Bitmap, error) {
 	var all *roaring.Bitmap
 	var err error
 	if !f.IsZero() {
@@ -152,18 +188,14 @@ func admitted(s *scorch.SegmentSnapshot, q query, f store.Filter) (*roaring.Bitm
 		}
 	}
 	for _, p := range q.phrases {
-		bm, err := holding(s, p)
+		bm, err := withPhrase(s, p)
 		if err != nil {
 			return nil, err
 		}
-		if all == nil {
-			all = bm
-		} else {
-			all = roaring.And(all, bm)
-		}
+		all = and(all, bm)
 	}
 	for _, p := range q.excluded {
-		bm, err := holding(s, p)
+		bm, err := withPhrase(s, p)
 		if err != nil {
 			return nil, err
 		}
@@ -175,8 +207,16 @@ func admitted(s *scorch.SegmentSnapshot, q query, f store.Filter) (*roaring.Bitm
 	return all, nil
 }
 
-// name turns the best chunks found into at most k hits, best first.
-func name(snap *scorch.IndexSnapshot, best []found, k int) ([]store.Hit, error) {
+// and intersects two sets of chunks; a nil all holds every chunk.
+func and(all, some *roaring.Bitmap) *roaring.Bitmap {
+	if all == nil {
+		return some
+	}
+	return roaring.And(all, some)
+}
+
+// hitsOf names the best chunks found and returns the first k, best first.
+func hitsOf(snap *scorch.IndexSnapshot, best []scoredChunk, k int) ([]store.Hit, error) {
 	hits := make([]store.Hit, len(best))
 	for i, b := range best {
 		id, err := snap.Segments()[b.seg].DocID(uint64(b.doc))
@@ -186,15 +226,12 @@ func name(snap *scorch.IndexSnapshot, best []found, k int) ([]store.Hit, error) 
 		hits[i] = store.Hit{Chunk: string(id), Score: float64(b.score)}
 	}
 	slices.SortFunc(hits, func(a, b store.Hit) int {
-		if c := cmp.Compare(b.Score, a.Score); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.Chunk, b.Chunk)
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Chunk, b.Chunk))
 	})
 	return hits[:min(k, len(hits))], nil
 }
 
-// TermStat says how common a term of a query is.
+// TermStat is a term of a query with its document frequency.
 type TermStat struct {
 	Term    string
 	DocFreq int // chunks that hold the term
@@ -202,23 +239,23 @@ type TermStat struct {
 
 // Stats returns the terms of a query, each once and in order, with their
 // frequencies, and the number of chunks held.
-func (x *Index) Stats(query string) (stats []TermStat, chunks int, err error) {
+func (x *Index) Stats(q query.Query) (stats []TermStat, chunks int, err error) {
 	err = x.read(func(snap *scorch.IndexSnapshot) error {
 		n, err := snap.DocCount()
 		if err != nil {
 			return err
 		}
 		chunks = int(n)
-		q, err := resolveFlags(snap, parse(query))
+		resolved, err := resolve(snap, NewQuery(q))
 		if err != nil {
 			return err
 		}
-		for _, w := range q.words {
-			t, err := lookUp(snap, w.term)
+		for _, q := range resolved.terms {
+			t, err := lookUp(snap, q.term)
 			if err != nil {
 				return err
 			}
-			stats = append(stats, TermStat{w.term, int(t.freq)})
+			stats = append(stats, TermStat{q.term, int(t.freq)})
 		}
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 )
 
@@ -44,7 +45,7 @@ func TestQuestionAgreesWithIndex(t *testing.T) {
 		"token", "access token", `"access token"`, `"token access"`, "token -gateway", `access -"access is logged"`, "find -name token", "find -rotate token",
 		"rotateToken", "--dry-run", "日本語", `"the access"`, "nothing of this",
 	} {
-		q, err := Ask(text).Resolve(held)
+		q, err := NewQuery(query.Parse(text)).Resolve(held)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,7 @@ func TestQuestionAgreesWithIndex(t *testing.T) {
 				got[e.Chunk] = score
 			}
 		}
-		hits, err := x.Search(ctx, store.KeywordQuery{Text: text}, 10, store.Filter{})
+		hits, err := x.Search(ctx, query.Parse(text), 10, store.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	pb "github.com/qdrant/go-client/qdrant"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
 )
@@ -305,7 +306,7 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 const restrictedHits = 4096
 
 // Search implements store.Keyword.
-func (x *Keyword) Search(ctx context.Context, q store.KeywordQuery, k int, f store.Filter) ([]store.Hit, error) {
+func (x *Keyword) Search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error) {
 	if k <= 0 {
 		return nil, ctx.Err()
 	}
@@ -320,10 +321,7 @@ func (x *Keyword) Search(ctx context.Context, q store.KeywordQuery, k int, f sto
 		}
 	}
 	defer x.gate.read()()
-	question, err := keyword.Ask(q.Text).Resolve(func(term string) (bool, error) {
-		found, err := x.points(ctx, map[string]float64{term: 1}, nil, 1, false)
-		return len(found) > 0, err
-	})
+	question, err := x.resolve(ctx, q)
 	if err == nil && q.Fuzzy {
 		question, err = question.Near(dictionary, func(terms []string) (map[string]float64, error) { return x.rarities(ctx, terms) })
 	}
@@ -346,8 +344,49 @@ func (x *Keyword) Search(ctx context.Context, q store.KeywordQuery, k int, f sto
 	return hits, nil
 }
 
+// resolve analyses a query and finds out which of its dashed words are flags.
+func (x *Keyword) resolve(ctx context.Context, q query.Query) (keyword.Query, error) {
+	return keyword.NewQuery(q).Resolve(func(term string) (bool, error) {
+		found, err := x.points(ctx, map[string]float64{term: 1}, nil, 1, false)
+		return len(found) > 0, err
+	})
+}
+
+// Admits implements store.Keyword.
+func (x *Keyword) Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error) {
+	admits := make([]bool, len(chunks))
+	if len(chunks) == 0 {
+		return admits, ctx.Err()
+	}
+	err := x.start(ctx)
+	var resolved keyword.Query
+	if err == nil {
+		resolved, err = x.resolve(ctx, q)
+	}
+	held := make(map[string]bool, len(chunks))
+	if err == nil {
+		err = x.client.read(ctx, func(ctx context.Context) error {
+			r, err := x.client.grpc.Points().Get(ctx, &pb.GetPoints{
+				CollectionName: x.name, Ids: pointIDs(chunks), WithPayload: pb.NewWithPayloadInclude(textFields...),
+			})
+			for _, p := range r.GetResult() {
+				e := entryOf(p.Payload)
+				held[e.Chunk] = resolved.Admits(e)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("checking chunks of %s: %w", x.name, err)
+	}
+	for i, c := range chunks {
+		admits[i] = held[c]
+	}
+	return admits, nil
+}
+
 // restricted looks at the best chunks in turn and keeps those that the query admits.
-func (x *Keyword) restricted(ctx context.Context, q keyword.Question, k int, f store.Filter) ([]store.Hit, error) {
+func (x *Keyword) restricted(ctx context.Context, q keyword.Query, k int, f store.Filter) ([]store.Hit, error) {
 	found, err := x.points(ctx, q.Terms(), condition(f), restrictedHits, true)
 	if err != nil {
 		return nil, fmt.Errorf("searching %s: %w", x.name, err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
 	"cairn/internal/store/storetest"
@@ -142,7 +143,9 @@ func (c collection) ndcg(t *testing.T, x store.Keyword, fuzzy bool) float64 {
 	t.Helper()
 	var sum float64
 	for id, grades := range c.grades {
-		hits, err := x.Search(background, store.KeywordQuery{Text: c.queries[id], Fuzzy: fuzzy}, 100, store.Filter{})
+		q := query.Parse(c.queries[id])
+		q.Fuzzy = fuzzy
+		hits, err := x.Search(background, q, 100, store.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

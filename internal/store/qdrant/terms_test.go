@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
 	"cairn/internal/store/qdrant/qdranttest"
@@ -34,11 +35,11 @@ func update(t *testing.T, x store.Keyword, entries []store.TextEntry, stale ...s
 }
 
 // similar returns the paths that a misspelt query finds.
-func similar(t *testing.T, x store.Keyword, query string) string {
+func similar(t *testing.T, x store.Keyword, text string) string {
 	t.Helper()
-	hits, err := x.Search(background, store.KeywordQuery{Text: query, Fuzzy: true}, 10, store.Filter{})
+	hits, err := x.Search(background, query.Parse(text).WithFuzzy(), 10, store.Filter{})
 	if err != nil {
-		t.Fatalf("fuzzy Search(%q): %v", query, err)
+		t.Fatalf("fuzzy Search(%q): %v", text, err)
 	}
 	var paths []string
 	for _, h := range hits {
@@ -162,14 +163,14 @@ func TestFuzzyAsOnDisk(t *testing.T) {
 		}
 		found := 0
 		for range 100 {
-			query := misspelt(r, words[r.IntN(len(words))]+" "+words[r.IntN(len(words))])
-			want, err := disk.Search(background, store.KeywordQuery{Text: query, Fuzzy: true}, len(entries), store.Filter{})
+			text := misspelt(r, words[r.IntN(len(words))]+" "+words[r.IntN(len(words))])
+			want, err := disk.Search(background, query.Parse(text).WithFuzzy(), len(entries), store.Filter{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := remote.Search(background, store.KeywordQuery{Text: query, Fuzzy: true}, len(entries), store.Filter{})
+			got, err := remote.Search(background, query.Parse(text).WithFuzzy(), len(entries), store.Filter{})
 			if err != nil || len(got) != len(want) {
-				t.Fatalf("%q: %d hits, %v, on disk %d", query, len(got), err, len(want))
+				t.Fatalf("%q: %d hits, %v, on disk %d", text, len(got), err, len(want))
 			}
 			scores := map[string]float64{}
 			for _, h := range want {
@@ -178,7 +179,7 @@ func TestFuzzyAsOnDisk(t *testing.T) {
 			for i, h := range got[:min(10, len(got))] {
 				found++
 				if math.Abs(h.Score/want[i].Score-1) > 1e-5 || math.Abs(scores[h.Chunk]/want[i].Score-1) > 1e-5 {
-					t.Errorf("%q, rank %d: %s of %v, on disk %s of %v", query, i+1, h.Chunk, h.Score, want[i].Chunk, want[i].Score)
+					t.Errorf("%q, rank %d: %s of %v, on disk %s of %v", text, i+1, h.Chunk, h.Score, want[i].Chunk, want[i].Score)
 				}
 			}
 		}

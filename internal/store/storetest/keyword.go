@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/internal/query"
 	"cairn/internal/store"
 )
 
@@ -19,7 +20,7 @@ func Keyword(t *testing.T, open func(t *testing.T) store.Keyword) {
 		test func(*testing.T, store.Keyword)
 	}{
 		{"Empty", keywordEmpty}, {"K", keywordHowMany}, {"Ties", keywordTies}, {"Filters", keywordFilters}, {"Replace", keywordReplace},
-		{"Stale", keywordStale}, {"Operators", keywordOperators}, {"Fuzzy", keywordFuzzy}, {"Large", keywordLarge}, {"Refused", keywordRefused},
+		{"Stale", keywordStale}, {"Operators", keywordOperators}, {"Admits", keywordAdmits}, {"Fuzzy", keywordFuzzy}, {"Large", keywordLarge}, {"Refused", keywordRefused},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}
@@ -39,7 +40,7 @@ func fill(t *testing.T, x store.Keyword, entries []store.TextEntry, stale []stri
 // find returns the paths of the hits.
 func find(t *testing.T, x store.Keyword, text string, k int, f store.Filter) string {
 	t.Helper()
-	hits, err := x.Search(background, store.KeywordQuery{Text: text}, k, f)
+	hits, err := x.Search(background, query.Parse(text), k, f)
 	if err != nil {
 		t.Fatalf("Search(%q, %d, %+v): %v", text, k, f, err)
 	}
@@ -116,7 +117,7 @@ func keywordFilters(t *testing.T, x store.Keyword) {
 		{store.Filter{PathPrefix: "docs/sub/authors"}, 0}, {store.Filter{PathPrefix: "Docs"}, 0}, {store.Filter{PathPrefix: "notes/é"}, 1},
 		{store.Filter{PathPrefix: "docs/", Priority: "high"}, 1},
 	} {
-		hits, err := x.Search(background, store.KeywordQuery{Text: "word"}, 10, c.f)
+		hits, err := x.Search(background, query.Parse("word"), 10, c.f)
 		if err != nil || len(hits) != c.want {
 			t.Errorf("%+v: %v, %v, want %d hits", c.f, hits, err, c.want)
 		}
@@ -166,12 +167,45 @@ func keywordOperators(t *testing.T, x store.Keyword) {
 	}
 }
 
+// keywordAdmits checks operators on chunks that the words alone may not find.
+func keywordAdmits(t *testing.T, x store.Keyword) {
+	fill(t, x, []store.TextEntry{
+		textEntry("a", "Rotate the access token with rotateToken and --dry-run."),
+		textEntry("b", "The token of the gateway gives access."),
+		textEntry("c", "find . -name '*.md' prints names of any token"),
+		textEntry("d", "A garden."), textEntry("e", "removed"),
+	}, nil)
+	fill(t, x, nil, []string{"e#x.0"})
+	asked := []string{"d#x.0", "a#x.0", "unknown#x.0", "c#x.0", "b#x.0", "e#x.0"}
+	for text, want := range map[string]string{
+		"token": "d a c b", `"access token"`: "a", "token -gateway": "d a c", `token -"access token"`: "d c b",
+		"find -name": "d a c b", `"access token" -rotate`: "", `add "x" to every line of a file`: "d a c b",
+	} {
+		admits, err := x.Admits(background, query.Parse(text), asked)
+		if err != nil || len(admits) != len(asked) {
+			t.Fatalf("Admits(%q): %v, %v", text, admits, err)
+		}
+		var got []string
+		for i, ok := range admits {
+			if ok {
+				got = append(got, strings.TrimSuffix(asked[i], "#x.0"))
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("Admits(%q): %q, want %q", text, got, want)
+		}
+	}
+	if admits, err := x.Admits(background, query.Parse("token"), nil); len(admits) != 0 || err != nil {
+		t.Errorf("Admits of no chunks: %v, %v", admits, err)
+	}
+}
+
 // keywordFuzzy misspells words. What a fuzzy search finds is in the order of how
 // near and how common the words are that may be meant.
 func keywordFuzzy(t *testing.T, x store.Keyword) {
 	similar := func(text string, f store.Filter) string {
 		t.Helper()
-		hits, err := x.Search(background, store.KeywordQuery{Text: text, Fuzzy: true}, 5, f)
+		hits, err := x.Search(background, query.Parse(text).WithFuzzy(), 5, f)
 		if err != nil {
 			t.Fatalf("fuzzy Search(%q, %+v): %v", text, f, err)
 		}
@@ -224,7 +258,7 @@ func keywordLarge(t *testing.T, x store.Keyword) {
 	if got := find(t, x, "number0777", 5, store.Filter{}); got != "p0777" {
 		t.Errorf("one of many: %q, want p0777", got)
 	}
-	if hits, err := x.Search(background, store.KeywordQuery{Text: "common"}, 1200, store.Filter{}); err != nil || len(hits) != 1200 {
+	if hits, err := x.Search(background, query.Parse("common"), 1200, store.Filter{}); err != nil || len(hits) != 1200 {
 		t.Errorf("%d hits, %v, want 1200", len(hits), err)
 	}
 	var gone []string
@@ -242,7 +276,7 @@ func keywordRefused(t *testing.T, x store.Keyword) {
 	keywordCount(t, x, 0)
 	ctx, cancel := context.WithCancel(background)
 	cancel()
-	if _, err := x.Search(ctx, store.KeywordQuery{Text: "word"}, 3, store.Filter{}); len(strings.TrimSpace(fmt.Sprint(err))) > 0 && err != nil && !errors.Is(err, context.Canceled) {
+	if _, err := x.Search(ctx, query.Parse("word"), 3, store.Filter{}); len(strings.TrimSpace(fmt.Sprint(err))) > 0 && err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("Search: %v, want %v", err, context.Canceled)
 	}
 }

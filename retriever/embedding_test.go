@@ -2,7 +2,7 @@ package retriever
 
 import "testing"
 
-func TestTopic(t *testing.T) {
+func TestEmbeddingText(t *testing.T) {
 	for _, c := range []struct{ query, want string }{
 		{"why can't I resize my volume claim", "resize my volume claim"},
 		{"Why can\u2019t my pod reach the API", "pod reach the API"},
@@ -12,7 +12,7 @@ func TestTopic(t *testing.T) {
 		{"why am I unable to attach a disk", "attach a disk"},
 		{"I'm not able to delete the namespace", "delete the namespace"},
 		{"unable to pull an image", "pull an image"},
-		// Not a complaint, or not at the front.
+		// No frame, or not at the front.
 		{"how do I resize a volume", "how do I resize a volume"},
 		{"pods can't reach the API", "pods can't reach the API"},
 		{"cantilever beams under load", "cantilever beams under load"},
@@ -24,15 +24,15 @@ func TestTopic(t *testing.T) {
 		{"cannot", "cannot"},
 		{"", ""},
 	} {
-		if got := topic(c.query); got != c.want {
-			t.Errorf("topic(%q) = %q, want %q", c.query, got, c.want)
+		if got := embeddingText(c.query); got != c.want {
+			t.Errorf("embeddingText(%q) = %q, want %q", c.query, got, c.want)
 		}
 	}
 }
 
-// TestComplaint: the vector leg looks for the topic, the keyword leg for all
-// words, and an explanation says which.
-func TestComplaint(t *testing.T) {
+// TestFailureFrame: the vector leg looks for the rest of the query, the keyword
+// leg for all words, and an explanation has the embedded text.
+func TestFailureFrame(t *testing.T) {
 	f := open(t, map[string]string{
 		"volume.md": "# Volumes\n\nresize my volume claim\n",
 		"why.md":    "# Questions\n\nwhy can't I\n",
@@ -45,7 +45,7 @@ func TestComplaint(t *testing.T) {
 	}
 	for i, r := range got.Results {
 		if p := plain.Results[i]; r.Path != p.Path || r.Score != p.Score {
-			t.Errorf("result %d is %s with %g, want %s with %g as without the complaint", i, r.Path, r.Score, p.Path, p.Score)
+			t.Errorf("result %d is %s with %g, want %s with %g as without the frame", i, r.Path, r.Score, p.Path, p.Score)
 		}
 		if r.Explain.Embedded != "resize my volume claim" || plain.Results[i].Explain.Embedded != "" {
 			t.Errorf("explained as embedding %q, and %q where all is embedded", r.Explain.Embedded, plain.Results[i].Explain.Embedded)

@@ -16,7 +16,7 @@ import (
 	"cairn/internal/observe"
 )
 
-var wayFiles = map[string]string{
+var traceFiles = map[string]string{
 	"rotate.md": "# Rotating a token\n\nCreate the new token beside the old token and rotate once a quarter.\n",
 	"token.md":  "# Tokens\n\nA token opens the door. Never share a token. Whoever holds a token is let in by the porter, who asks for nothing else, writes the hour into the book at the gate and hands the token back to whoever has come, unless it is old or broken.\n\n## Lost\n\nA lost token is revoked. Whoever has lost a token tells the porter at once, by day or by night, and gets a new token in the morning from the office on the second floor, against a signature and a small fee that goes into the box for the children.\n",
 	"copy.md":   "# Tokens\n\nA token opens the door. Never share a token. Whoever holds a token is let in by the porter, who asks for nothing else, writes the hour into the book at the gate and hands the token back to whoever has come, unless it is old or broken.\n\n## Lost\n\nA lost token is revoked. Whoever has lost a token tells the porter at once, by day or by night, and gets a new token in the morning from the office on the second floor, against a signature and a small fee that goes into the box for the children.\n",
@@ -36,9 +36,9 @@ func (l lifter) Bonus(_ Query, paths []string) []float64 {
 	return bonus
 }
 
-// TestWay follows one search through all of its steps, and adds its scores up again.
-func TestWay(t *testing.T) {
-	f := open(t, wayFiles, &Options{Reweigher: lifter("garden.md"), ReweighLimit: .04})
+// TestTrace follows one search through all of its steps, and adds its scores up again.
+func TestTrace(t *testing.T) {
+	f := open(t, traceFiles, &Options{Reweigher: lifter("garden.md"), ReweighLimit: .04})
 	q := Query{Text: "  rotate a token ", MaxTokens: 900, Context: []string{"x"}}
 	w, err := f.Explain(t.Context(), q, 3)
 	must(t, err)
@@ -75,8 +75,8 @@ func TestWay(t *testing.T) {
 			t.Errorf("the share of %+v is not its cosine", h)
 		}
 	}
-	if b := w.Blend; b.Fusion != Linear || b.VectorWeight != .7 || b.KeywordWeight != .3 || b.Documents < 2 || len(b.Best) == 0 || b.Candidates+w.Cuts.Similarity != 6 {
-		t.Errorf("blend %+v with %d cut", b, w.Cuts.Similarity)
+	if b := w.Blend; b.Fusion != Linear || b.VectorWeight != .7 || b.KeywordWeight != .3 || b.Documents < 2 || len(b.Best) == 0 || b.Candidates+w.Dropped.Similarity != 6 {
+		t.Errorf("blend %+v with %d cut", b, w.Dropped.Similarity)
 	}
 	// The best chunk's place in the legs and the document's score are of one search.
 	best := w.Answer.Results[0]
@@ -95,11 +95,11 @@ func TestWay(t *testing.T) {
 			}
 		}
 	}
-	if g := w.Graph; g.Limit != .04 || g.Looked != w.Blend.Documents || !slices.Equal(g.Context, []string{"x"}) {
+	if g := w.Graph; g.Limit != .04 || g.Considered != w.Blend.Documents || !slices.Equal(g.Context, []string{"x"}) {
 		t.Errorf("graph %+v", g)
 	}
-	if !slices.ContainsFunc(w.Cuts.Duplicates, func(p string) bool { return strings.HasPrefix(p, "copy.md") || strings.HasPrefix(p, "token.md") }) || w.Cuts.Rounds < 1 {
-		t.Errorf("cuts %+v, want one of two equal documents", w.Cuts)
+	if !slices.ContainsFunc(w.Dropped.Duplicates, func(p string) bool { return strings.HasPrefix(p, "copy.md") || strings.HasPrefix(p, "token.md") }) || w.Dropped.Rounds < 1 {
+		t.Errorf("cuts %+v, want one of two equal documents", w.Dropped)
 	}
 	if b := w.Budget; b == nil || b.MaxTokens != 900 || len(b.Parts) != len(w.Answer.Results) || len(b.Parts) == 0 || b.Parts[0].Tokens < 1 || !b.Parts[0].Whole {
 		t.Errorf("budget %+v for %d results", b, len(w.Answer.Results))
@@ -118,7 +118,7 @@ func TestWay(t *testing.T) {
 	}
 	text, err := json.Marshal(w)
 	must(t, err)
-	var back Way
+	var back Trace
 	must(t, json.Unmarshal(text, &back))
 	again, err := json.Marshal(&back)
 	must(t, err)
@@ -131,34 +131,34 @@ func TestWay(t *testing.T) {
 	}
 }
 
-// TestWayBranches: what other searches do differently is told.
-func TestWayBranches(t *testing.T) {
-	f := open(t, wayFiles, &Options{Reweigher: lifter("token.md")}, "copy.md")
+// TestTraceBranches: what other searches do differently is told.
+func TestTraceBranches(t *testing.T) {
+	f := open(t, traceFiles, &Options{Reweigher: lifter("token.md")}, "copy.md")
 	for name, c := range map[string]struct {
 		q     Query
-		wrong func(w *Way) bool
+		wrong func(w *Trace) bool
 	}{
-		"keyword": {Query{Text: "token", Mode: Keyword}, func(w *Way) bool {
+		"keyword": {Query{Text: "token", Mode: Keyword}, func(w *Trace) bool {
 			return w.Vector != nil || w.Embedding != nil || w.Keyword == nil || w.Blend.VectorWeight != 0
 		}},
-		"semantic": {Query{Text: "token", Mode: Semantic}, func(w *Way) bool {
+		"semantic": {Query{Text: "token", Mode: Semantic}, func(w *Trace) bool {
 			return w.Keyword != nil || w.Embedding == nil || w.Vector == nil || w.Blend.KeywordWeight != 0
 		}},
-		"operators": {Query{Text: `"a lost token" -roses`}, func(w *Way) bool {
-			return !w.Analysis.Phrases || !w.Analysis.Excludes || w.Cuts.Operators == 0 || w.Analysis.Plain != "a lost token"
+		"operators": {Query{Text: `"a lost token" -roses`}, func(w *Trace) bool {
+			return !w.Analysis.Phrases || !w.Analysis.Excludes || w.Dropped.Operators == 0 || w.Analysis.Plain != "a lost token"
 		}},
-		"near spellings": {Query{Text: "tokne", Mode: Keyword}, func(w *Way) bool {
+		"near spellings": {Query{Text: "tokne", Mode: Keyword}, func(w *Trace) bool {
 			return !w.Analysis.Near || w.Keyword.Found == 0
 		}},
-		"complaint": {Query{Text: "why can't I rotate a token"}, func(w *Way) bool {
+		"complaint": {Query{Text: "why can't I rotate a token"}, func(w *Trace) bool {
 			return w.Embedding.Text != "rotate a token"
 		}},
-		"imputed": {Query{Text: "token door"}, func(w *Way) bool { return w.Blend.Imputed == 0 }},
-		"lifted": {Query{Text: "rotate a token"}, func(w *Way) bool {
-			return len(w.Graph.Moved) != 1 || w.Graph.Moved[0].Path != "token.md" || w.Graph.Moved[0].Bonus != .05 || w.Graph.Moved[0].Before < w.Graph.Moved[0].After
+		"imputed": {Query{Text: "token door"}, func(w *Trace) bool { return w.Blend.Imputed == 0 }},
+		"lifted": {Query{Text: "rotate a token"}, func(w *Trace) bool {
+			return len(w.Graph.Changes) != 1 || w.Graph.Changes[0].Path != "token.md" || w.Graph.Changes[0].Bonus != .05 || w.Graph.Changes[0].Before < w.Graph.Changes[0].After
 		}},
-		"limit":  {Query{Text: "rotate a token", Limit: 1}, func(w *Way) bool { return w.Cuts.Beyond == 0 || w.Budget != nil }},
-		"budget": {Query{Text: "token", MaxTokens: MinBudget}, func(w *Way) bool { return len(w.Budget.Omitted)+len(w.Budget.Parts) == 0 }},
+		"limit":  {Query{Text: "rotate a token", Limit: 1}, func(w *Trace) bool { return w.Dropped.Beyond == 0 || w.Budget != nil }},
+		"budget": {Query{Text: "token", MaxTokens: MinBudget}, func(w *Trace) bool { return len(w.Budget.Omitted)+len(w.Budget.Parts) == 0 }},
 	} {
 		w, err := f.Explain(t.Context(), c.q, 100)
 		must(t, err)
@@ -170,7 +170,7 @@ func TestWayBranches(t *testing.T) {
 	for _, c := range []struct {
 		q    Query
 		best int
-	}{{Query{Text: ""}, 3}, {Query{Text: "x"}, -1}, {Query{Text: "x"}, WayLimit + 1}, {Query{Text: "x", Mode: "x"}, 3}} {
+	}{{Query{Text: ""}, 3}, {Query{Text: "x"}, -1}, {Query{Text: "x"}, TraceLimit + 1}, {Query{Text: "x", Mode: "x"}, 3}} {
 		if _, err := f.Explain(t.Context(), c.q, c.best); !errors.As(err, new(*InvalidError)) {
 			t.Errorf("%+v with %d candidates: %v, want an InvalidError", c.q, c.best, err)
 		}
@@ -191,7 +191,7 @@ func (c counting) Cached(_ context.Context, hit bool) { c.hits <- hit }
 
 // TestStages: who listens is told of each stage, once.
 func TestStages(t *testing.T) {
-	f := open(t, wayFiles, nil)
+	f := open(t, traceFiles, nil)
 	c := counting{stages: make(chan observe.Stage, 20), hits: make(chan bool, 20)}
 	ctx := observe.With(t.Context(), c)
 	told := func() (names []string) {

@@ -1,0 +1,174 @@
+// Package query parses the text of a search into words, required phrases and
+// exclusions. It does not know how an index splits words into terms.
+package query
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Query is a parsed search. The zero Query asks for nothing.
+type Query struct {
+	// Words is the text to score and to embed: all that is asked for, phrases
+	// included, without quotation marks and exclusions.
+	Words string
+	// Phrases must occur, each as it stands.
+	Phrases []string
+	// Excluded are phrases that must not occur.
+	Excluded []string
+	// Dashed are words after a lone dash, such as "name" of "-name". A word is
+	// excluded unless the index holds it with its dash: then it is a command's
+	// flag, and one of the words.
+	Dashed []string
+	// Fuzzy also accepts terms one or two edits away, by length. It is slow and
+	// meant for queries that matched nothing.
+	Fuzzy bool
+}
+
+// Parse reads text. Quotes ("..." or “...”) make a required phrase; a dash
+// before a word or a quote, after white space, excludes it, provided that
+// something else is asked for. Flags are not exclusions: --flag, -f and -la are
+// words, and a longer -flag is in Dashed. Quotes in a sentence cite (add "x" to
+// every line of a file) and require nothing. Anything that does not fit, such as
+// a quote left open, is plain text.
+func Parse(text string) Query {
+	var q Query
+	var words, outside strings.Builder // outside is words without the phrases
+	space := true                      // rest follows white space or nothing
+	for rest := text; rest != ""; {
+		if space && rest[0] == '-' {
+			if phrase, n := quotation(rest[1:]); n > 0 {
+				if hasWord(phrase) {
+					q.Excluded = append(q.Excluded, phrase)
+				}
+				rest = rest[1+n:]
+				words.WriteByte(' ')
+				continue
+			}
+			if w := dashed(rest); w != "" {
+				q.Dashed = append(q.Dashed, w)
+				rest, space = rest[1+len(w):], false
+				words.WriteByte(' ')
+				continue
+			}
+		}
+		if phrase, n := quotation(rest); n > 0 {
+			if hasWord(phrase) {
+				q.Phrases = append(q.Phrases, phrase)
+			}
+			words.WriteString(" " + phrase + " ")
+			outside.WriteByte(' ')
+			rest, space = rest[n:], false
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(rest)
+		space = unicode.IsSpace(r)
+		words.WriteString(rest[:size])
+		outside.WriteString(rest[:size])
+		rest = rest[size:]
+	}
+	if isSentence(outside.String()) {
+		q.Phrases = nil
+	}
+	q.Words = strings.Join(strings.Fields(words.String()), " ")
+	if !hasWord(q.Words) { // there is nothing that an exclusion could narrow
+		q.Words = strings.Join(append(q.Excluded, q.Dashed...), " ")
+		q.Excluded, q.Dashed = nil, nil
+		if q.Words == "" {
+			q.Words = strings.TrimSpace(text)
+		}
+	}
+	return q
+}
+
+// Restricts reports whether a text that holds all words may still not match.
+func (q Query) Restricts() bool { return len(q.Phrases)+len(q.Excluded)+len(q.Dashed) > 0 }
+
+// WithFuzzy returns q with Fuzzy set.
+func (q Query) WithFuzzy() Query {
+	q.Fuzzy = true
+	return q
+}
+
+// String tells how the query was understood:
+//
+//	rotate access token; must hold "access token"; excludes "old key", -legacy
+func (q Query) String() string {
+	excluded := quoted(q.Excluded)
+	for _, w := range q.Dashed {
+		excluded = append(excluded, "-"+w)
+	}
+	parts := []string{q.Words}
+	if len(q.Phrases) > 0 {
+		parts = append(parts, "must hold "+strings.Join(quoted(q.Phrases), ", "))
+	}
+	if len(excluded) > 0 {
+		parts = append(parts, "excludes "+strings.Join(excluded, ", "))
+	}
+	if q.Fuzzy {
+		parts = append(parts, "near spellings too")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func quoted(phrases []string) []string {
+	out := make([]string, len(phrases))
+	for i, p := range phrases {
+		out[i] = strconv.Quote(p)
+	}
+	return out
+}
+
+// quotation returns the text between the quotes that s begins with and the
+// length of quotes and text together, 0 when s begins with no quote or leaves
+// it open.
+func quotation(s string) (text string, n int) {
+	for _, mark := range [][2]string{{`"`, `"`}, {"“", "”"}} {
+		if rest, ok := strings.CutPrefix(s, mark[0]); ok {
+			if end := strings.Index(rest, mark[1]); end >= 0 {
+				return rest[:end], len(mark[0]) + end + len(mark[1])
+			}
+		}
+	}
+	return "", 0
+}
+
+// dashed returns the word after the dash that s begins with, or "" if it cannot
+// be an exclusion: a second dash, no letter, or a flag of at most two letters
+// (-x, -la).
+func dashed(s string) string {
+	if r, _ := utf8.DecodeRuneInString(s[1:]); !unicode.IsLetter(r) && !unicode.IsMark(r) {
+		return ""
+	}
+	end := strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '“' })
+	if end < 0 {
+		end = len(s)
+	}
+	if end <= 3 { // bytes, so that one ideograph is a word
+		return ""
+	}
+	return s[1:end]
+}
+
+// sentenceWords is how many words make a sentence, if a stop word is among them.
+const sentenceWords = 4
+
+// isSentence reports whether the words outside the quotes read as a sentence.
+func isSentence(s string) bool {
+	words, stops := 0, 0
+	for w := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && r != '\'' && r != '’' }) {
+		if hasWord(w) {
+			words++
+		}
+		if IsStopWord(strings.ToLower(w)) {
+			stops++
+		}
+	}
+	return stops > 0 && words >= sentenceWords
+}
+
+func hasWord(s string) bool { return strings.ContainsFunc(s, inWord) }
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }

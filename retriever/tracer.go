@@ -1,0 +1,184 @@
+package retriever
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"cairn/internal/observe"
+	"cairn/internal/store"
+)
+
+// tracer records the Trace of one search. Explain puts it into the context; a
+// search that is not explained has a nil tracer, whose methods do nothing.
+type tracer struct {
+	observe.Silent
+	best  int
+	start time.Time
+	trace Trace
+
+	vectors   []store.Hit // of the vector leg before filterOperators
+	vectorErr error
+	used      map[string]ResultUse   // by place
+	scores    map[string]Explanation // by document
+
+	mu     sync.Mutex // the legs run concurrently
+	cached bool
+}
+
+type tracerKey struct{}
+
+func tracerOf(ctx context.Context) *tracer {
+	t, _ := ctx.Value(tracerKey{}).(*tracer)
+	return t
+}
+
+// Stage implements observe.Listener.
+func (t *tracer) Stage(_ context.Context, s observe.Stage, start time.Time, took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.trace.Stages = append(t.trace.Stages, Step{Stage: s.String(), Start: ms(start.Sub(t.start)), Took: ms(took)})
+}
+
+// Cached implements observe.Listener.
+func (t *tracer) Cached(_ context.Context, hit bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cached = hit
+}
+
+// found records what the legs returned.
+func (t *tracer) found(l *legs, depth int, err error) {
+	if t == nil {
+		return
+	}
+	// Each round replaces what the one before found.
+	t.trace.Dropped = Dropped{Rounds: t.trace.Dropped.Rounds + 1, Removed: []string{}, Duplicates: []string{}}
+	t.vectors, t.vectorErr = slices.Clone(l.vector), err
+	t.trace.Keyword, t.trace.Vector = nil, nil
+	if l.mode != Semantic {
+		t.trace.Keyword = &Leg{Asked: depth}
+	}
+	if l.mode != Keyword {
+		t.trace.Vector = &Leg{Asked: depth}
+	}
+}
+
+// blended records which hits became candidates and in which order.
+func (t *tracer) blended(b *blender, l *legs, candidates []candidate, ranking *Ranking) {
+	if t == nil {
+		return
+	}
+	blend := Blending{Fusion: b.fusion, VectorWeight: b.vectorWeight, KeywordWeight: b.keywordWeight, MinSimilarity: b.minSimilarity, Candidates: len(candidates), Documents: len(ranking.Documents), Best: []Place{}}
+	of := make(map[string]*candidate, len(candidates))
+	for i := range candidates {
+		c := &candidates[i]
+		of[c.chunk] = c
+		blend.Fusion, blend.VectorWeight, blend.KeywordWeight = c.Fusion, c.VectorWeight, c.KeywordWeight
+		blend.BestBM25 = max(blend.BestBM25, c.BM25)
+		if c.Imputed {
+			blend.Imputed++
+		}
+	}
+	near := make(map[string]bool, len(l.vector))
+	for _, h := range l.vector {
+		near[h.Chunk] = true
+	}
+	for i, h := range l.keyword {
+		if i < len(l.cosines) && !near[h.Chunk] && !math.IsNaN(l.cosines[i]) {
+			blend.LookedUp++
+		}
+	}
+	for i, d := range ranking.Documents[:min(t.best, len(ranking.Documents))] {
+		blend.Best = append(blend.Best, Place{i + 1, d.Path, d.Score})
+	}
+	t.trace.Blend = blend
+	if l.mode == Keyword && len(l.keyword) > 0 && t.trace.Keyword == nil { // a semantic search without vectors
+		t.trace.Keyword = &Leg{Asked: len(l.keyword)}
+	}
+	if leg := t.trace.Keyword; leg != nil {
+		leg.Found, leg.Best = len(l.keyword), []LegHit{}
+		for i, h := range l.keyword[:min(t.best, len(l.keyword))] {
+			hit := LegHit{Rank: i + 1, Chunk: h.Chunk, Score: h.Score}
+			if c := of[h.Chunk]; c != nil {
+				hit.Share = c.ChunkKeyword
+			}
+			leg.Best = append(leg.Best, hit)
+		}
+	}
+	if leg := t.trace.Vector; leg != nil {
+		leg.Found, leg.Best = len(t.vectors), []LegHit{}
+		for i, h := range t.vectors {
+			hit := LegHit{Rank: i + 1, Chunk: h.Chunk, Score: h.Score}
+			switch c := of[h.Chunk]; {
+			case c != nil:
+				hit.Share = c.ChunkVector
+			case near[h.Chunk]:
+				hit.Cut = "similarity"
+				t.trace.Dropped.Similarity++
+			default:
+				hit.Cut = "operators"
+				t.trace.Dropped.Operators++
+			}
+			if i < t.best {
+				leg.Best = append(leg.Best, hit)
+			}
+		}
+	}
+}
+
+// reweighed records the ranking after the graph. before is the order before it.
+func (t *tracer) reweighed(ranking *Ranking, before []string) {
+	if t == nil {
+		return
+	}
+	t.trace.Graph.Considered, t.trace.Graph.Changes = min(reweighed, len(ranking.Documents)), nil
+	t.scores = make(map[string]Explanation, len(ranking.Documents))
+	for i := range ranking.Documents {
+		d := &ranking.Documents[i]
+		t.scores[d.Path] = d.Explanation
+		if d.Graph != 0 {
+			t.trace.Graph.Changes = append(t.trace.Graph.Changes, RankChange{d.Path, d.Graph, 1 + slices.Index(before, d.Path), i + 1})
+		}
+	}
+}
+
+// order returns the paths of a ranking for reweighed.
+func (t *tracer) order(ranking *Ranking) []string {
+	if t == nil {
+		return nil
+	}
+	var paths []string
+	for i := range ranking.Documents {
+		paths = append(paths, ranking.Documents[i].Path)
+	}
+	return paths
+}
+
+// removed records a document that was removed or changed after the legs found it.
+func (t *tracer) removed(path string) {
+	if t != nil {
+		t.trace.Dropped.Removed = append(t.trace.Dropped.Removed, path)
+	}
+}
+
+// duplicate records a place whose text is nearly that of a better one.
+func (t *tracer) duplicate(place string) {
+	if t != nil {
+		t.trace.Dropped.Duplicates = append(t.trace.Dropped.Duplicates, place)
+	}
+}
+
+// fitted records how much of a result fits the budget.
+func (t *tracer) fitted(r *Result, whole bool, tokens int) {
+	if t == nil {
+		return
+	}
+	if t.used == nil {
+		t.used = map[string]ResultUse{}
+	}
+	at := place(r.Path, r.Anchor)
+	t.used[at] = ResultUse{Place: at, Tokens: tokens, Whole: whole}
+}
