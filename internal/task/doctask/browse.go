@@ -36,6 +36,13 @@ type FolderLine struct {
 	Documents int    `json:"documents"`
 }
 
+// outline names a section of a document.
+type outline struct {
+	Slug  string `json:"slug"`
+	Title string `json:"title"`
+	Depth int    `json:"depth"`
+}
+
 // DocumentLine is one document. Matches and Snippet belong to a query, Sections to a
 // path that is a document.
 type DocumentLine struct {
@@ -68,27 +75,20 @@ func between(name string, v *int, low, high, otherwise int) (int, error) {
 	return *v, nil
 }
 
-// file is a document or folder of a listing.
-type file struct {
-	path string
-	dir  bool
-}
-
-// folder lists the documents below a folder, which ends in a slash or is empty,
-// at any depth, by path.
-func (d *Docs) folder(prefix string) ([]file, error) {
-	return d.list(context.Background(), prefix)
-}
-
-func (d *Docs) list(ctx context.Context, prefix string) ([]file, error) {
-	var files []file
+// list returns the documents below a folder at any depth, by path. prefix ends in
+// a slash or is empty.
+func (d *Docs) list(ctx context.Context, prefix string) ([]string, error) {
+	var paths []string
 	err := d.files.Walk(ctx, d.o.Walk, func(e walk.Entry) error {
 		if e.Reason == walk.None && !e.Dir && strings.HasSuffix(e.Path, ".md") && strings.HasPrefix(e.Path, prefix) {
-			files = append(files, file{path: e.Path})
+			paths = append(paths, e.Path)
 		}
 		return nil
 	})
-	return files, err
+	if err != nil {
+		return nil, fileError("/"+strings.TrimSuffix(prefix, "/"), err)
+	}
+	return paths, nil
 }
 
 // parseFolder turns "/docs" into "docs/", and "/" into "".
@@ -117,31 +117,19 @@ func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, erro
 	}
 	a := &BrowseAnswer{Path: "/", Folders: []FolderLine{}, Documents: []DocumentLine{}}
 	if strings.HasSuffix(r.Path, ".md") {
-		doc, err := d.open(r.Path)
-		if err != nil {
-			return nil, err
-		}
-		line := d.lineOf(doc)
-		line.Sections = outlineOf(doc.md)
-		a.Path, a.Total, a.Documents = doc.address(), 1, append(a.Documents, line)
+		err = d.browseDocument(a, r.Path)
+	} else if prefix, bad := parseFolder(r.Path, InvalidAddress); bad != nil {
+		err = bad
 	} else {
-		prefix, err := parseFolder(r.Path, InvalidAddress)
-		if err != nil {
-			return nil, err
-		}
 		a.Path = "/" + strings.TrimSuffix(prefix, "/")
-		all, err := d.list(ctx, prefix)
-		if err != nil {
-			return nil, fileError(a.Path, err)
-		}
 		if query := strings.TrimSpace(r.Query); query != "" {
-			err = d.browseQuery(ctx, a, prefix, query, all, limit)
+			err = d.browseQuery(ctx, a, prefix, query, limit)
 		} else {
-			d.browseFolder(a, prefix, all, limit)
+			err = d.browseFolder(ctx, a, prefix, limit)
 		}
-		if err != nil {
-			return nil, err
-		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	if r.IncludeRelated {
 		a.Related = d.related(a.Documents, depth)
@@ -149,11 +137,27 @@ func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, erro
 	return a, ctx.Err()
 }
 
-func (d *Docs) browseFolder(a *BrowseAnswer, prefix string, all []file, limit int) {
-	for _, f := range all {
-		name := f.path[len(prefix):]
-		if at := strings.IndexByte(name, '/'); at >= 0 {
-			folder := "/" + prefix + name[:at]
+func (d *Docs) browseDocument(a *BrowseAnswer, address string) error {
+	doc, err := d.open(address)
+	if err != nil {
+		return err
+	}
+	line := lineOf(doc)
+	line.Sections = []outline{}
+	for _, s := range doc.md.Sections {
+		if s.Level > 0 {
+			line.Sections = append(line.Sections, outline{s.Anchor, s.Heading, s.Level})
+		}
+	}
+	a.Path, a.Total, a.Documents = doc.address(), 1, append(a.Documents, line)
+	return nil
+}
+
+func (d *Docs) browseFolder(ctx context.Context, a *BrowseAnswer, prefix string, limit int) error {
+	all, err := d.list(ctx, prefix)
+	for _, p := range all {
+		if name, _, below := strings.Cut(p[len(prefix):], "/"); below {
+			folder := "/" + prefix + name
 			if n := len(a.Folders); n == 0 || a.Folders[n-1].Path != folder {
 				a.Folders = append(a.Folders, FolderLine{Path: folder})
 			}
@@ -165,57 +169,41 @@ func (d *Docs) browseFolder(a *BrowseAnswer, prefix string, all []file, limit in
 			a.Truncated = true
 			continue
 		}
-		if doc, err := d.load(f.path); err == nil {
-			a.Documents = append(a.Documents, d.lineOf(doc))
+		if doc, err := d.load(p); err == nil {
+			a.Documents = append(a.Documents, lineOf(doc))
 		}
 	}
+	return err
 }
 
-func (d *Docs) browseQuery(ctx context.Context, a *BrowseAnswer, prefix, query string, all []file, limit int) error {
-	if d.o.Searcher != nil {
-		paths, err := d.o.Searcher.Documents(ctx, query, prefix, limit)
-		if err != nil && ctx.Err() != nil {
-			return err
-		}
-		for _, p := range paths {
-			if doc, err := d.load(p); err == nil {
-				line := d.lineOf(doc)
-				_, line.Section, line.Snippet = matchDocument(doc, query)
-				a.Documents = append(a.Documents, line)
-			}
-		}
-		if a.Total = len(a.Documents); a.Total > 0 {
-			return nil
-		}
-		// No index, or none that knows part of a word.
-	}
-	type scored struct {
+func (d *Docs) browseQuery(ctx context.Context, a *BrowseAnswer, prefix, query string, limit int) error {
+	type hit struct {
 		line  DocumentLine
 		score float64
 	}
-	var hits []scored
-	for _, f := range all {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		doc, err := d.load(f.path)
+	var hits []hit
+	err := d.search(ctx, query, prefix, limit, func(p string, ranked bool) bool {
+		doc, err := d.load(p)
 		if err != nil {
-			continue
+			return false
 		}
+		line := lineOf(doc)
 		score, section, snippet := matchDocument(doc, query)
-		if score == 0 {
-			continue
+		if ranked {
+			score = 1 // the Searcher's order stays
+		} else if score == 0 {
+			return false
 		}
-		line := d.lineOf(doc)
 		line.Section, line.Snippet = section, snippet
-		hits = append(hits, scored{line, score})
-	}
-	slices.SortStableFunc(hits, func(x, y scored) int { return cmp.Compare(y.score, x.score) })
+		hits = append(hits, hit{line, score})
+		return true
+	})
+	slices.SortStableFunc(hits, func(x, y hit) int { return cmp.Compare(y.score, x.score) })
 	a.Total, a.Truncated = len(hits), len(hits) > limit
 	for _, h := range hits[:min(len(hits), limit)] {
 		a.Documents = append(a.Documents, h.line)
 	}
-	return nil
+	return err
 }
 
 // maxSnippet in bytes.
@@ -255,7 +243,7 @@ func matchDocument(doc *document, query string) (score float64, section, snippet
 	return score, section, snippet
 }
 
-func (d *Docs) lineOf(doc *document) DocumentLine {
+func lineOf(doc *document) DocumentLine {
 	i := info(doc)
 	line := DocumentLine{Path: doc.address(), Title: doc.md.Title, Slug: i.Slug, Namespace: i.Namespace}
 	if all, _, ok := doc.tasks(); ok {

@@ -131,30 +131,13 @@ func (d *Docs) open(address string) (*document, error) {
 	}
 	doc, err := d.load(path)
 	if e, ok := err.(*Error); ok && e.Code == DocumentNotFound {
-		if near := d.nearby(path); near != "" {
-			e.Context["suggestion"] = "Did you mean '/" + near + "'?"
+		// In the same folder.
+		names, _ := d.list(context.Background(), path[:strings.LastIndexByte(path, '/')+1])
+		if near := markdown.Nearest(names, path, 1); len(near) > 0 {
+			e.Context["suggestion"] = "Did you mean '/" + near[0] + "'?"
 		}
 	}
 	return doc, err
-}
-
-// nearby is a document in the same folder of a similar name, "" for none.
-func (d *Docs) nearby(path string) string {
-	folder, err := d.folder(path[:strings.LastIndexByte(path, '/')+1])
-	if err != nil {
-		return ""
-	}
-	var names []string
-	for _, e := range folder {
-		if !e.dir {
-			names = append(names, e.path)
-		}
-	}
-	near := markdown.Nearest(names, path, 1)
-	if len(near) == 0 {
-		return ""
-	}
-	return near[0]
 }
 
 // Limits of addresses.

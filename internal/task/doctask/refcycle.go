@@ -16,18 +16,18 @@ import (
 func (d *Docs) ReferenceCycle(ctx context.Context) ([]string, error) {
 	all, err := d.list(ctx, "")
 	if err != nil {
-		return nil, fileError("/", err)
+		return nil, err
 	}
 	nodes := make([]taskdag.Task, 0, len(all))
-	for _, f := range all {
+	for _, p := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		src, _, err := d.files.Read(f.path)
+		src, _, err := d.files.Read(p)
 		if err != nil {
 			continue // gone meanwhile, or no text: nothing refers on from it
 		}
-		n := taskdag.Task{ID: f.path}
+		n := taskdag.Task{ID: p}
 		for _, r := range markdown.References(src) {
 			if r.Path != "" {
 				n.DependsOn = append(n.DependsOn, r.Path)

@@ -76,55 +76,70 @@ func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAns
 		return nil, err
 	}
 	a := &SearchAnswer{Results: []SearchResult{}}
-	look := func(paths []string) error {
-		for _, p := range paths {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			doc, err := d.holding(p, r)
-			if err != nil || doc == nil {
-				continue
-			}
-			if res := doc.search(find, around, width, limit-shown(a)); res.MatchCount > 0 {
-				a.TotalMatches += res.MatchCount
-				a.Truncated = a.Truncated || len(res.Matches) < res.MatchCount
-				if len(res.Matches) > 0 {
-					a.Results = append(a.Results, res)
-				}
-			}
+	shown := 0
+	look := func(p string, _ bool) bool {
+		doc, err := d.holding(p, r)
+		if err != nil || doc == nil {
+			return false
 		}
-		return nil
+		res := doc.search(find, around, width, limit-shown)
+		shown += len(res.Matches)
+		a.TotalMatches += res.MatchCount
+		a.Truncated = a.Truncated || len(res.Matches) < res.MatchCount
+		if len(res.Matches) > 0 {
+			a.Results = append(a.Results, res)
+		}
+		return res.MatchCount > 0
 	}
 	prefix, one, err := d.scope(r)
-	if err != nil {
+	switch {
+	case err != nil:
+		return nil, err
+	case one != "":
+		look(one, false)
+		return a, nil
+	}
+	query := r.Query
+	if r.Type == "regex" {
+		query = "" // the index knows words only
+	}
+	if err := d.search(ctx, query, prefix, maxRanked, look); err != nil {
 		return nil, err
 	}
-	if one != "" {
-		return a, look([]string{one})
+	if a.TotalMatches == 0 && prefix != "" {
+		if all, err := d.list(ctx, prefix); err == nil && len(all) == 0 {
+			return nil, refuse(InvalidScope, evidence{"scope": clip(r.Scope)}, "No documents below %s", clip(r.Scope))
+		}
 	}
-	if d.o.Searcher != nil && r.Type != "regex" {
-		// An index that cannot answer is no reason not to look for oneself.
-		ranked, err := d.o.Searcher.Documents(ctx, r.Query, prefix, maxRanked)
-		if err != nil && ctx.Err() != nil || errors.Is(err, context.Canceled) {
-			return nil, err
+	return a, nil
+}
+
+// search calls look with the documents that the Searcher finds for a query, best
+// first. If look accepts none of them, it calls look with every document below
+// prefix, by path: the index may fail, and it does not find parts of words. An
+// empty query skips the Searcher.
+func (d *Docs) search(ctx context.Context, query, prefix string, limit int, look func(path string, ranked bool) bool) error {
+	accepted := false
+	if d.o.Searcher != nil && query != "" {
+		ranked, err := d.o.Searcher.Documents(ctx, query, prefix, limit)
+		if errors.Is(err, context.Canceled) {
+			return err
 		}
-		if err := look(ranked); err != nil || a.TotalMatches > 0 {
-			return a, err
+		for _, p := range ranked {
+			accepted = look(p, true) || accepted
 		}
-		// The index knows words; part of one is found by looking everywhere.
+	}
+	if accepted || ctx.Err() != nil {
+		return ctx.Err()
 	}
 	all, err := d.list(ctx, prefix)
-	if err != nil {
-		return nil, fileError("/"+prefix, err)
+	for _, p := range all {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		look(p, false)
 	}
-	if len(all) == 0 && prefix != "" {
-		return nil, refuse(InvalidScope, evidence{"scope": clip(r.Scope)}, "No documents below %s", clip(r.Scope))
-	}
-	paths := make([]string, len(all))
-	for i, f := range all {
-		paths[i] = f.path
-	}
-	return a, look(paths)
+	return err
 }
 
 // maxRanked is how many of the documents that the Searcher finds are looked into.
@@ -147,14 +162,6 @@ func (d *Docs) holding(path string, r SearchRequest) (*document, error) {
 		}
 	}
 	return d.load(path)
-}
-
-func shown(a *SearchAnswer) int {
-	n := 0
-	for _, r := range a.Results {
-		n += len(r.Matches)
-	}
-	return n
 }
 
 // matcher returns where in a line the query is found, -1 for nowhere.

@@ -177,12 +177,11 @@ func (d *document) insertSection(i int, op Operation) (after *document, r Operat
 		return nil, r, err
 	}
 	text := d.heading(level, title, op.Content)
-	at, src := i, []byte(nil)
+	at, offset := d.subtreeEnd(i), d.textEnd(s.Start, s.End)
 	if op.Operation == InsertBefore {
-		src = d.insertBefore(i, text)
-	} else {
-		at, src = d.subtreeEnd(i), d.insertAfter(i, text)
+		at, offset, text = i, s.Start, text+d.eol()
 	}
+	src := d.insert(offset, text)
 	if after, err = d.checkNew(src, at, level, title); err != nil {
 		return nil, r, err
 	}

@@ -127,20 +127,6 @@ func (d *document) insert(at int, text string) []byte {
 	return splice(d.src, at, at, before+text+d.tail(at))
 }
 
-// insertAfter puts a new section behind the subtree of section i.
-func (d *document) insertAfter(i int, text string) []byte {
-	s := d.md.Sections[i]
-	at := d.textEnd(s.Start, s.End)
-	return splice(d.src, at, at, d.eol()+d.eol()+text+d.tail(at))
-}
-
-// insertBefore puts a new section before section i.
-func (d *document) insertBefore(i int, text string) []byte {
-	at := d.md.Sections[i].Start
-	out := d.insert(at, text+d.eol())
-	return out
-}
-
 // checkShape parses what an edit made and makes sure that it did to the
 // outline what it should: sections [from, to) of the old document gave way to
 // new ones, whose levels are above floor, and every other heading is what it

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"cairn/internal/markdown"
 )
 
 // TaskRequest is what task takes. Operation is list, create or edit; list when empty.
@@ -56,7 +54,7 @@ func (d *Docs) Task(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
 	return nil, refuse(InvalidOperation, evidence{"operation": clip(r.Operation)}, "Unknown operation %q, want {list,create,edit}", clip(r.Operation))
 }
 
-func lineOf(t found) TaskLine {
+func taskLine(t found) TaskLine {
 	l := TaskLine{Slug: t.slug, Title: t.title, Status: t.status, Parent: t.parent}
 	l.Link, _ = link(t.lines)
 	return l
@@ -74,11 +72,11 @@ func (d *Docs) listTasks(r TaskRequest) (*TaskAnswer, error) {
 	}
 	lines := []TaskLine{}
 	for _, t := range all {
-		lines = append(lines, lineOf(t))
+		lines = append(lines, taskLine(t))
 	}
 	a := &TaskAnswer{Operation: "list", Document: doc.address(), Tasks: &lines, Hash: doc.hash()}
 	if next, ok := nextTask(all, -1); ok {
-		line := lineOf(next)
+		line := taskLine(next)
 		a.NextTask = &line
 	}
 	return a, nil
@@ -92,46 +90,23 @@ func (d *Docs) createTask(ctx context.Context, r TaskRequest) (*TaskAnswer, erro
 			return nil, refuse(MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for create", p[0])
 		}
 	}
-	title, err := checkTitle(r.Title)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkContent(r.Content); err != nil {
-		return nil, err
-	}
-	at := 0
-	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
-		var err error
-		doc, err = doc.withTasks()
+	return d.editTasks(ctx, r, func(doc *document) (*document, string, error) {
+		doc, err := doc.withTasks()
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		all, top, _ := doc.tasks()
-		level, parent, behind := doc.md.Sections[top].Level+1, top, top
+		op := Operation{Section: doc.md.Sections[top].Anchor, Operation: AppendChild, Title: r.Title, Content: r.Content}
 		if r.Task != "" {
 			t, err := doc.pick(all, r.Task)
 			if err != nil {
-				return nil, err
+				return nil, "", err
 			}
-			level, parent, behind = t.depth, doc.md.Sections[t.section].Parent, t.section
+			op.Section, op.Operation = t.slug, InsertAfter
 		}
-		if level > maxLevel {
-			return nil, refuse(InvalidOperation, evidence{"depth": level}, "A task would have depth %d, want at most %d", level, maxLevel)
-		}
-		if err := doc.duplicate(parent, level, title); err != nil {
-			return nil, err
-		}
-		at = doc.subtreeEnd(behind)
-		made, err := doc.checkNew(doc.insertAfter(behind, doc.heading(level, title, r.Content)), at, level, title)
-		if err != nil {
-			return nil, err
-		}
-		return made.src, nil
+		made, result, err := doc.apply(op)
+		return made, result.NewSection, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return d.written("create", after, at)
 }
 
 // withTasks is the document with a tasks section at its end if it has none.
@@ -149,59 +124,43 @@ func (d *Docs) editTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error)
 			return nil, refuse(MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for edit", p[0])
 		}
 	}
-	if err := checkContent(r.Content); err != nil {
-		return nil, err
-	}
-	at := 0
-	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
+	return d.editTasks(ctx, r, func(doc *document) (*document, string, error) {
 		t, err := doc.openTask(r.Task)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		at = t.section
-		made, err := doc.checkShape(doc.replaceOwn(at, doc.lines(r.Content)), at+1, at+1, t.depth)
+		made, _, err := doc.apply(Operation{Section: t.slug, Operation: Replace, Content: r.Content})
+		return made, t.slug, err
+	})
+}
+
+// editTasks writes what change makes of the document. change returns the slug of
+// the task that the answer describes.
+func (d *Docs) editTasks(ctx context.Context, r TaskRequest, change func(*document) (*document, string, error)) (*TaskAnswer, error) {
+	slug := ""
+	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
+		made, changed, err := change(doc)
 		if err != nil {
 			return nil, err
 		}
+		slug = changed
 		return made.src, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return d.written("edit", after, at)
-}
-
-// written is the answer about the task that is now section at.
-func (d *Docs) written(operation string, doc *document, at int) (*TaskAnswer, error) {
-	a := &TaskAnswer{Operation: operation, Document: doc.address(), Hash: doc.hash(), Timestamp: d.o.Now().UTC().Format(time.RFC3339)}
-	all, _, _ := doc.tasks()
+	a := &TaskAnswer{Operation: r.Operation, Document: after.address(), Hash: after.hash(), Timestamp: d.o.Now().UTC().Format(time.RFC3339)}
+	all, _, _ := after.tasks()
 	for _, t := range all {
-		if t.section != at {
+		if t.slug != slug {
 			continue
 		}
-		line := lineOf(t)
-		if operation == "create" {
+		line := taskLine(t)
+		if r.Operation == "create" {
 			a.Created = &line
 		} else {
 			a.Edited = &line
 		}
 	}
 	return a, nil
-}
-
-// outline names a section of a document that is browsed.
-type outline struct {
-	Slug  string `json:"slug"`
-	Title string `json:"title"`
-	Depth int    `json:"depth"`
-}
-
-func outlineOf(md *markdown.Document) []outline {
-	out := []outline{}
-	for _, s := range md.Sections {
-		if s.Level > 0 {
-			out = append(out, outline{s.Anchor, s.Heading, s.Level})
-		}
-	}
-	return out
 }

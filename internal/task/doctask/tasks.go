@@ -185,18 +185,18 @@ var tasksHeading = regexp.MustCompile(`(?mi)^#{1,6}[ \t]+tasks[ \t#]*\r?$`)
 func (d *Docs) WithTasks(ctx context.Context) ([]string, error) {
 	all, err := d.list(ctx, "")
 	if err != nil {
-		return nil, fileError("/", err)
+		return nil, err
 	}
 	var found []string
-	for _, f := range all {
+	for _, path := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		src, _, err := d.files.Read(f.path)
+		src, _, err := d.files.Read(path)
 		if err != nil || !tasksHeading.Match(src) {
 			continue
 		}
-		if doc, err := d.load(f.path); err == nil { // the heading may stand in a code block
+		if doc, err := d.load(path); err == nil { // the heading may stand in a code block
 			if _, ok := doc.tasksSection(); ok {
 				found = append(found, doc.address())
 			}
