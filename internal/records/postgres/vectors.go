@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Vectors is a cache of the vectors that a model makes, by the SHA-256 of the text,
+// which servers share: one of them embeds a text. What it cannot read or write is
+// embedded again.
+type Vectors struct {
+	db        *DB
+	model     string
+	dimension int
+}
+
+// Vectors returns the cache of a model.
+func (db *DB) Vectors(model string, dimension int) *Vectors { return &Vectors{db, model, dimension} }
+
+// Get returns the vector of each key, nil for one that is not known.
+func (v *Vectors) Get(keys [][32]byte) ([][]float32, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	vectors := make([][]float32, len(keys))
+	rows, err := v.db.pool.Query(ctx, `
+SELECT k.n, v.vector FROM unnest($2::bytea[]) WITH ORDINALITY AS k(key, n) JOIN cairn_vectors v ON v.model = $1 AND v.key = k.key`, v.model, slicesOf(keys))
+	if err == nil {
+		var n int
+		var b []byte
+		_, err = pgx.ForEachRow(rows, []any{&n, &b}, func() error {
+			vectors[n-1] = v.decode(b)
+			return nil
+		})
+	}
+	if err != nil {
+		v.db.log.Warn("reading vectors of tools", "error", v.db.fail(err))
+	}
+	return vectors, nil
+}
+
+// Put keeps vectors.
+func (v *Vectors) Put(keys [][32]byte, vectors [][]float32) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	values := make([][]byte, len(vectors))
+	for i, vector := range vectors {
+		for _, x := range vector {
+			values[i] = binary.LittleEndian.AppendUint32(values[i], math.Float32bits(x))
+		}
+	}
+	_, err := v.db.pool.Exec(ctx, `
+INSERT INTO cairn_vectors (model, key, vector) SELECT $1, unnest($2::bytea[]), unnest($3::bytea[]) ON CONFLICT DO NOTHING`, v.model, slicesOf(keys), values)
+	if err != nil {
+		v.db.log.Warn("keeping vectors of tools", "error", v.db.fail(err))
+	}
+	return nil
+}
+
+func slicesOf(keys [][32]byte) [][]byte {
+	list := make([][]byte, len(keys))
+	for i := range keys {
+		list[i] = keys[i][:]
+	}
+	return list
+}
+
+// decode returns nil for bytes that are not a vector of the model.
+func (v *Vectors) decode(b []byte) []float32 {
+	if len(b) != 4*v.dimension {
+		return nil
+	}
+	vector := make([]float32, v.dimension)
+	for i := range vector {
+		vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		if x := float64(vector[i]); math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil
+		}
+	}
+	return vector
+}
