@@ -205,16 +205,16 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 		return nil, err
 	}
 	w.closers = append(w.closers, vectors.Close)
-	var cache *vectorcache.Cache
+	var cache indexer.Cache
 	if o.Cache != "" {
 		if err := os.MkdirAll(o.Cache, 0o755); err != nil {
 			return nil, err
 		}
-		cache, err = vectorcache.Open(filepath.Join(o.Cache, "vectors"), model.ID, model.Dimension, &vectorcache.Options{MaxEntries: 4 << 20})
+		c, err := vectorcache.Open(filepath.Join(o.Cache, "vectors"), model.ID, model.Dimension, &vectorcache.Options{MaxEntries: 4 << 20})
 		if err != nil {
 			return nil, err
 		}
-		w.closers = append(w.closers, cache.Close)
+		cache, w.closers = c, append(w.closers, c.Close)
 	}
 	start := time.Now()
 	x := indexer.New(indexer.Stores{Files: files, Docs: documents, Text: keywords, Vectors: vectors, Cache: cache}, o.Embedder,

@@ -65,10 +65,12 @@ func open(root, index string, e models.Embedder) (s Stores, closeAll func() erro
 	}
 	closers = append(closers, vectors.Close)
 	s.Vectors = vectors
-	if s.Cache, err = vectorcache.Open(filepath.Join(index, "cache"), d.ID, d.Dimension, nil); err != nil {
+	cache, err := vectorcache.Open(filepath.Join(index, "cache"), d.ID, d.Dimension, nil)
+	if err != nil {
 		return s, closeAll, err
 	}
-	closers = append(closers, s.Cache.Close)
+	closers = append(closers, cache.Close)
+	s.Cache = cache
 	return s, closeAll, nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
-	"cairn/internal/store/vectorcache"
 	"cairn/internal/walk"
 	"cairn/models"
 )
@@ -24,7 +23,15 @@ type Stores struct {
 	Vectors store.Vectors
 	// Cache holds embeddings by text. Nil means that a renamed file, and what
 	// was embedded but not committed before a crash, is embedded again.
-	Cache *vectorcache.Cache
+	Cache Cache
+}
+
+// Cache holds vectors by the text that they were made from.
+type Cache interface {
+	// Get returns the vectors of keys in their order, nil for one it does not hold.
+	Get(keys []store.Key) ([][]float32, error)
+	// Put stores vectors under keys, of which there are as many.
+	Put(keys []store.Key, vectors [][]float32) error
 }
 
 // Options are the knobs of New. Nil and the zero value give the defaults.

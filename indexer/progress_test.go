@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"cairn/internal/store"
 )
 
 func TestProgressIsBoundedAndPredicts(t *testing.T) {
@@ -32,7 +34,7 @@ func TestProgressIsBoundedAndPredicts(t *testing.T) {
 func TestQueueSortsAndJoinsEqualTexts(t *testing.T) {
 	var jobs []job
 	for _, text := range []string{"aaaa", "b", "ccc", "b", "dd", "eeeee", "cached"} {
-		j := job{text: text, key: [32]byte{text[0]}}
+		j := job{text: text, entry: store.VectorEntry{Key: store.Key{text[0]}}}
 		if text == "cached" {
 			j.entry.Vector = []float32{1}
 		}

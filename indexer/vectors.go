@@ -9,7 +9,6 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
-	"cairn/internal/store/vectorcache"
 )
 
 // How much embedding is at stake when the process is killed: a second at
@@ -125,9 +124,9 @@ func (x *Indexer) readWindows(ctx context.Context, windows chan<- *window) error
 // fromCache gives every job of the window its vector if its text was embedded
 // before.
 func (x *Indexer) fromCache(w *window) error {
-	keys := make([]vectorcache.Key, len(w.jobs))
+	keys := make([]store.Key, len(w.jobs))
 	for i := range w.jobs {
-		keys[i] = w.jobs[i].key
+		keys[i] = w.jobs[i].entry.Key
 	}
 	vectors, err := x.stores.Cache.Get(keys)
 	if err != nil {
@@ -248,10 +247,10 @@ func outlive(ctx context.Context, limit time.Duration) (context.Context, context
 // cache.
 func (x *Indexer) writeVectors(ctx context.Context, c commit) (completed int, err error) {
 	if x.stores.Cache != nil && len(c.fresh) > 0 {
-		keys := make([]vectorcache.Key, len(c.fresh))
+		keys := make([]store.Key, len(c.fresh))
 		vectors := make([][]float32, len(c.fresh))
 		for i, j := range c.fresh {
-			keys[i], vectors[i] = j.key, j.entry.Vector
+			keys[i], vectors[i] = j.entry.Key, j.entry.Vector
 		}
 		if err := x.stores.Cache.Put(keys, vectors); err != nil {
 			return 0, fmt.Errorf("writing the cache of embeddings: %w", err)

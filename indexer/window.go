@@ -2,7 +2,6 @@ package indexer
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"slices"
 
 	"cairn/internal/store"
@@ -29,7 +28,6 @@ type job struct {
 	doc   int // in window.docs
 	entry store.VectorEntry
 	text  string // what the encoder reads
-	key   [sha256.Size]byte
 }
 
 // readWindow reads pending documents above after until the window has size chunks. A
@@ -74,9 +72,8 @@ func (x *Indexer) addJobs(w *window, r *docs.Reader, path string) error {
 			t := x.chunker.EmbedText(doc, i, n, text)
 			w.jobs = append(w.jobs, job{
 				doc:   len(w.docs) - 1,
-				entry: store.VectorEntry{Chunk: store.ChunkID(doc.Path, s.Anchor, n), Path: doc.Path, Labels: doc.Labels},
+				entry: store.VectorEntry{Chunk: store.ChunkID(doc.Path, s.Anchor, n), Path: doc.Path, Labels: doc.Labels, Key: store.KeyOf(t)},
 				text:  t,
-				key:   sha256.Sum256([]byte(t)),
 			})
 		}
 	}
@@ -94,17 +91,17 @@ type queue struct {
 // newQueue groups jobs that lack a vector by text, so that equal texts are
 // embedded once, and sorts the groups by length.
 func newQueue(jobs []job) *queue {
-	groups := map[[sha256.Size]byte]int{}
+	groups := map[store.Key]int{}
 	q := &queue{}
 	for i := range jobs {
 		j := &jobs[i]
 		if j.entry.Vector != nil {
 			continue
 		}
-		g, ok := groups[j.key]
+		g, ok := groups[j.entry.Key]
 		if !ok {
 			g = len(q.texts)
-			groups[j.key] = g
+			groups[j.entry.Key] = g
 			q.texts = append(q.texts, nil)
 		}
 		q.texts[g] = append(q.texts[g], j)

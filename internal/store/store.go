@@ -9,6 +9,7 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"strconv"
 	"strings"
 
@@ -157,12 +158,20 @@ type TextEntry struct {
 	Labels Labels
 }
 
+// Key identifies the text that a vector was made from: the SHA-256 of what the
+// encoder was given. A store holds vectors of one model only.
+type Key = [sha256.Size]byte
+
+// KeyOf returns the key of text.
+func KeyOf(text string) Key { return sha256.Sum256([]byte(text)) }
+
 // VectorEntry is a chunk as a vector store takes it.
 type VectorEntry struct {
 	Chunk  string // ChunkID
 	Path   string
 	Labels Labels
 	Vector []float32 // unit length
+	Key    Key       // of the embedded text; the zero Key if it is unknown
 }
 
 // Keyword is the keyword index. Safe for concurrent use: one writer, many readers.
