@@ -78,7 +78,7 @@ var owners = map[string][]string{
 	"golang.org/x/sys":                         nil,                  // the operating system and the processor
 	"golang.org/x/sync":                        nil,
 	"golang.org/x/text":                        nil,
-	"github.com/redis/go-redis/v9":             {"internal/stage/redis"},
+	"github.com/gomodule/redigo":               {"internal/stage/redis"},
 	"github.com/jackc/pgx/v5":                  {"internal/stage/postgres", "internal/records/postgres"}, // tasks; records
 	"github.com/pressly/goose/v3":              {"internal/stage/postgres"},
 	"github.com/rabbitmq/amqp091-go":           {"internal/stage/rabbitmq"},

@@ -7,13 +7,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"cairn/internal/stage"
 )
 
 func outboxField(e stage.Entry) string { return e.TaskID + "|" + strconv.FormatInt(e.Version, 10) }
 
-// record brings a transition to the archive. When it cannot, the outbox still
-// has it; the transition counts either way.
+// record sends a transition to the archive. When that fails, the outbox still has
+// the record; the transition is valid either way.
 func (s *Store) record(ctx context.Context, r stage.Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordLimit)
 	defer cancel()
@@ -21,25 +23,29 @@ func (s *Store) record(ctx context.Context, r stage.Record) {
 		s.log.Warn("archiving a transition, which is tried again", "task", r.State.ID, "error", err)
 		return
 	}
-	if err := s.client.HDel(ctx, keyOutbox, outboxField(r.Entry)).Err(); err != nil {
+	if _, err := s.do(ctx, "HDEL", keyOutbox, outboxField(r.Entry)); err != nil {
 		s.log.Warn("clearing the outbox, which is tried again", "task", r.State.ID, "error", s.fail(err))
 	}
 }
 
-// recordLimit is how long a transition waits for the archive; the outbox has it.
+// recordLimit is how long a transition waits for the archive.
 const recordLimit = 3 * time.Second
 
-// flushed is how many records go to the archive at once.
+// flushed is the number of records that go to the archive in one call.
 const flushed = 200
 
-// Flush brings what is in the outbox to the archive.
+// Flush sends the records in the outbox to the archive.
 func (s *Store) Flush(ctx context.Context) error {
-	for cursor := uint64(0); ; {
-		pairs, next, err := s.client.HScan(ctx, keyOutbox, cursor, "", flushed).Result()
+	for cursor := "0"; ; {
+		var pairs []string
+		reply, err := redis.Values(s.do(ctx, "HSCAN", keyOutbox, cursor, "COUNT", flushed))
+		if err == nil {
+			_, err = redis.Scan(reply, &cursor, &pairs)
+		}
 		if err != nil {
 			return s.fail(err)
 		}
-		var fields []string
+		fields := []any{keyOutbox}
 		var records []stage.Record
 		for i := 0; i+1 < len(pairs); i += 2 {
 			var r stage.Record
@@ -52,11 +58,11 @@ func (s *Store) Flush(ctx context.Context) error {
 			if err := s.archive.Record(ctx, records...); err != nil {
 				return err
 			}
-			if err := s.client.HDel(ctx, keyOutbox, fields...).Err(); err != nil {
+			if _, err := s.do(ctx, "HDEL", fields...); err != nil {
 				return s.fail(err)
 			}
 		}
-		if cursor = next; cursor == 0 {
+		if cursor == "0" {
 			return nil
 		}
 	}
@@ -76,7 +82,7 @@ func (s *Store) keepFlushing(ctx context.Context, every time.Duration) {
 			err = s.Flush(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("bringing transitions to the archive", "error", err)
+			s.log.Warn("sending transitions to the archive", "error", err)
 		}
 	}
 }

@@ -1,13 +1,13 @@
-// Package redis keeps active stage tasks in Redis, and writes every transition
-// down in an archive. It is the only importer of go-redis.
+// Package redis keeps active stage tasks in Redis and records every transition
+// in an archive, which outlives a Redis that loses its memory.
 //
 // # Keys
 //
 //	task:{id}               state as JSON; once ended it lives for KeepActive
-//	task:{id}:context       what the stages put out, as JSON; companions live as long
+//	task:{id}:context       the outputs of the stages as JSON; companions live as long
 //	task:{id}:vector_hits   list of ids
 //	task:{id}:progress      stream of transitions
-//	task:{id}:react_steps   list of what executor_reasoning put out, one an attempt
+//	task:{id}:react_steps   list of the outputs of executor_reasoning, one an attempt
 //	response:task:{id}      the response as JSON, with the end
 //	user:{uid}:tasks        sorted set of ids by creation; lives 1200 s past the last change
 //	stage:due               sorted set of ids by deadline
@@ -15,22 +15,22 @@
 //	stage:ended             sorted set of ids by end
 //	stage:outbox            hash "id|version" -> record the archive does not have yet
 //	stage:epoch             set once this Redis holds what the archive has unfinished
-//	stage:restoring         held by who brings tasks back from the archive
+//	stage:restoring         lease of the process that restores tasks from the archive
 //
 // Times are milliseconds since 1970. Transitions are published on the channels
 // ai:progress:{id} and, with a stage's end, ai:{intent,embedding,execution,
 // moderation,websearch}:complete and ai:response:ready.
 //
-// A transition is one transaction in Redis, which decides between workers; it
-// holds its record in the outbox until the archive has it. A Redis that comes
-// back empty lacks stage:epoch and is filled from the archive before anything
-// else is done with it. What is restored begins a new generation in the archive,
-// so that a record of the lost copy which comes late is not mixed with what
-// follows. A Redis that comes back with an old copy is not noticed: keep its
-// append-only file on.
+// A transition is one transaction in Redis, which decides between workers; its
+// record stays in the outbox until the archive has it. A Redis that comes back
+// empty lacks stage:epoch and is filled from the archive before its next use.
+// Restored tasks begin a new generation in the archive, so that late records of
+// the lost copy do not mix with new ones. The store does not notice a Redis that
+// comes back with an old copy: keep its append-only file on.
 package redis
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,28 +38,28 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/gomodule/redigo/redis"
 
 	"cairn/internal/stage"
 )
 
 // Options are the knobs of Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// Logger receives what goes wrong in the background; nil is silent.
+	// Logger receives errors of background work; nil is silent.
 	Logger *slog.Logger
-	// Flush is how often what the archive lacks is brought to it; 0 means 1 s.
+	// Flush is how often the outbox goes to the archive; 0 means 1 s.
 	Flush time.Duration
 }
 
 // Store is a stage.Store.
 type Store struct {
-	client  *redis.Client
+	pool    *redis.Pool
 	archive stage.Archive
 	server  string // for errors: without password
 	log     *slog.Logger
@@ -81,21 +81,29 @@ const (
 	keepUser = 1200 * time.Second
 )
 
-// Open connects to a Redis. The archive is closed with the store.
-func Open(ctx context.Context, url string, archive stage.Archive, o *Options) (*Store, error) {
-	config, err := redis.ParseURL(url)
-	if err != nil { // which may quote the password
+// Open connects to a Redis at redis://:PASSWORD@HOST:PORT/0, or rediss:// for
+// TLS. The archive is closed with the store.
+func Open(ctx context.Context, at string, archive stage.Archive, o *Options) (*Store, error) {
+	u, err := url.Parse(at)
+	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Opaque != "" || strings.Count(u.Path, "/") > 1 { // err may quote the password
 		return nil, errors.New("the address of Redis is not valid, want redis://:PASSWORD@HOST:PORT/0")
 	}
-	config.DialTimeout, config.ReadTimeout, config.WriteTimeout = 2*time.Second, 5*time.Second, 5*time.Second
-	config.MaxRetries, config.DialerRetries = 1, 1 // the callers try again, and know how often
-	config.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	quieten()
-	host, port, err := net.SplitHostPort(config.Addr)
-	if err != nil {
-		host, port = config.Addr, "6379"
+	s := &Store{
+		pool: &redis.Pool{
+			DialContext: func(ctx context.Context) (redis.Conn, error) {
+				return redis.DialURLContext(ctx, at, redis.DialConnectTimeout(2*time.Second), redis.DialReadTimeout(5*time.Second), redis.DialWriteTimeout(5*time.Second))
+			},
+			MaxIdle: 16, IdleTimeout: 5 * time.Minute,
+			TestOnBorrow: func(c redis.Conn, since time.Time) (err error) {
+				if time.Since(since) > time.Second { // the server may have restarted
+					_, err = c.Do("PING")
+				}
+				return err
+			},
+		},
+		archive: archive, log: slog.New(slog.DiscardHandler),
+		server: "Redis at " + net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379")),
 	}
-	s := &Store{client: redis.NewClient(config), archive: archive, server: "Redis at " + net.JoinHostPort(host, port), log: slog.New(slog.DiscardHandler)}
 	every := time.Second
 	if o != nil {
 		if o.Logger != nil {
@@ -105,9 +113,8 @@ func Open(ctx context.Context, url string, archive stage.Archive, o *Options) (*
 			every = o.Flush
 		}
 	}
-	if err := s.client.Ping(ctx).Err(); err != nil {
-		s.client.Close()
-		return nil, s.fail(err)
+	if _, err := s.do(ctx, "PING"); err != nil {
+		return nil, errors.Join(s.fail(err), s.pool.Close())
 	}
 	flushing, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -115,19 +122,74 @@ func Open(ctx context.Context, url string, archive stage.Archive, o *Options) (*
 	return s, nil
 }
 
-// quieten keeps the client's own lines from standard error: what matters in
-// them is in the errors that it returns. It has one logger for the process.
-var quieten = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
-// Close ends what goes on in the background and closes the connections.
+// Close stops the background work and closes the connections.
 func (s *Store) Close() error {
 	s.cancel()
 	s.flusher.Wait()
-	return errors.Join(s.client.Close(), s.archive.Close())
+	return errors.Join(s.pool.Close(), s.archive.Close())
+}
+
+// do runs one command.
+func (s *Store) do(ctx context.Context, name string, args ...any) (any, error) {
+	c, err := s.pool.GetContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Do(name, args...)
+}
+
+// watch calls fn on a connection that watches keys: exec fails with errConflict
+// once another client has changed one of them.
+func (s *Store) watch(ctx context.Context, keys []string, fn func(redis.Conn) error) error {
+	c, err := s.pool.GetContext(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if len(keys) > 0 {
+		if _, err := c.Do("WATCH", redis.Args{}.AddFlat(keys)...); err != nil {
+			return err
+		}
+	}
+	return fn(c)
+}
+
+// batch is a list of commands to execute in one transaction.
+type batch []command
+
+type command struct {
+	name string
+	args []any
+}
+
+func (b *batch) add(name string, args ...any) { *b = append(*b, command{name, args}) }
+
+var errConflict = errors.New("another client changed the keys")
+
+// exec executes a batch, unless ctx has ended.
+func exec(ctx context.Context, c redis.Conn, b batch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := c.Send("MULTI"); err != nil {
+		return err
+	}
+	for _, cmd := range b {
+		if err := c.Send(cmd.name, cmd.args...); err != nil {
+			return err
+		}
+	}
+	replies, err := redis.Values(c.Do("EXEC"))
+	if errors.Is(err, redis.ErrNil) {
+		return errConflict
+	}
+	for _, r := range replies {
+		if refused, ok := r.(redis.Error); ok {
+			return refused
+		}
+	}
+	return err
 }
 
 // fail names the server in errors of the connection.
@@ -138,8 +200,8 @@ func (s *Store) fail(err error) error {
 	if _, ours := errors.AsType[*stage.Error](err); ours {
 		return err
 	}
-	var said redis.Error // an answer of the server's
-	if errors.As(err, &said) && !strings.HasPrefix(said.Error(), "LOADING") && !strings.HasPrefix(said.Error(), "READONLY") && !strings.HasPrefix(said.Error(), "MASTERDOWN") {
+	var refused redis.Error // a reply of the server
+	if errors.As(err, &refused) && !strings.HasPrefix(refused.Error(), "LOADING") && !strings.HasPrefix(refused.Error(), "READONLY") && !strings.HasPrefix(refused.Error(), "MASTERDOWN") {
 		return fmt.Errorf("%s: %w", s.server, err)
 	}
 	return stage.Unavailable(s.server, err)
@@ -158,7 +220,10 @@ func parseMember(m string) (stage.Job, bool) {
 	return stage.Job{TaskID: parts[2], Stage: stage.Stage(parts[1]), Run: run}, err == nil
 }
 
-func score(t time.Time) float64 { return float64(t.UnixMilli()) }
+func score(t time.Time) int64 { return t.UnixMilli() }
+
+// seconds is a time to live.
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
 // Create implements stage.Store.
 func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
@@ -214,21 +279,21 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 	return next, fx, nil
 }
 
-// transact runs fn on what is stored and stores what it returns, in a
-// transaction that fails, and is tried again, when anybody comes in between.
+// transact runs fn on the stored state and stores the state that fn returns. It
+// tries again when another client changes the task in between.
 func (s *Store) transact(ctx context.Context, id string, fn stage.Change) error {
 	for n := 0; ; n++ {
-		err := s.client.Watch(ctx, func(tx *redis.Tx) error { return s.attempt(ctx, tx, id, fn) }, taskKey(id), keyEpoch)
+		err := s.watch(ctx, []string{taskKey(id), keyEpoch}, func(c redis.Conn) error { return attempt(ctx, c, id, fn) })
 		if errors.Is(err, errEmpty) {
 			if err = s.ensure(ctx); err != nil {
 				return err
 			}
 			continue
 		}
-		if !errors.Is(err, redis.TxFailedErr) {
+		if !errors.Is(err, errConflict) {
 			return s.fail(err)
 		}
-		select { // the more often it was lost, the longer others are given way
+		select { // back off
 		case <-time.After(rand.N(time.Millisecond << min(n, 6))):
 		case <-ctx.Done():
 			return ctx.Err()
@@ -236,11 +301,11 @@ func (s *Store) transact(ctx context.Context, id string, fn stage.Change) error 
 	}
 }
 
-// errEmpty is found by a transaction on a Redis that is not filled yet.
-var errEmpty = errors.New("it holds nothing")
+// errEmpty is the error of a transaction on a Redis that is not filled yet.
+var errEmpty = errors.New("it is empty")
 
-func (s *Store) attempt(ctx context.Context, tx *redis.Tx, id string, fn stage.Change) error {
-	values, err := tx.MGet(ctx, taskKey(id), keyEpoch).Result()
+func attempt(ctx context.Context, c redis.Conn, id string, fn stage.Change) error {
+	values, err := redis.ByteSlices(c.Do("MGET", taskKey(id), keyEpoch))
 	if err != nil {
 		return err
 	}
@@ -248,8 +313,8 @@ func (s *Store) attempt(ctx context.Context, tx *redis.Tx, id string, fn stage.C
 		return errEmpty
 	}
 	var old *stage.State
-	if text, ok := values[0].(string); ok {
-		if old, err = parse(text); err != nil {
+	if values[0] != nil {
+		if old, err = parse(values[0]); err != nil {
 			return err
 		}
 	}
@@ -257,104 +322,99 @@ func (s *Store) attempt(ctx context.Context, tx *redis.Tx, id string, fn stage.C
 	if err != nil {
 		return err
 	}
-	_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return s.write(ctx, p, old, next, fx.Entry) })
-	return err
+	b, err := transition(old, next, fx.Entry)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, c, b)
 }
 
-func parse(text string) (*stage.State, error) {
+func parse(text []byte) (*stage.State, error) {
 	st := &stage.State{}
-	if err := json.Unmarshal([]byte(text), st); err != nil {
+	if err := json.Unmarshal(text, st); err != nil {
 		return nil, fmt.Errorf("reading a task: %w", err)
 	}
 	return st, nil
 }
 
-// write queues all that a transition changes.
-func (s *Store) write(ctx context.Context, p redis.Pipeliner, old, st *stage.State, e stage.Entry) error {
-	text, err := stage.Encode(st)
-	if err != nil {
-		return err
-	}
-	record, err := stage.Encode(stage.Record{State: st, Entry: e})
-	if err != nil {
-		return err
-	}
-	outputs, err := stage.Encode(st.Context)
-	if err != nil {
-		return err
-	}
-	entry, err := stage.Encode(e)
-	if err != nil {
-		return err
-	}
-	key := taskKey(st.ID)
-	p.Set(ctx, key, text, 0)
-	p.Set(ctx, key+":context", outputs, 0)
-	p.XAdd(ctx, &redis.XAddArgs{Stream: key + ":progress", MaxLen: 200, Approx: true, Values: []any{"stage", string(e.Stage), "action", string(e.Action), "status", string(e.Status), "percent", st.Progress, "entry", entry}})
-	if e.Stage == stage.EmbeddingLookup && e.Action == stage.Completed {
-		p.Del(ctx, key+":vector_hits")
-		if len(st.VectorHits) > 0 {
-			p.RPush(ctx, key+":vector_hits", asAny(st.VectorHits)...)
+// transition returns the commands that store a transition from old, nil for a
+// new task, to st, and that publish it.
+func transition(old, st *stage.State, e stage.Entry) (b batch, err error) {
+	var text, record, outputs, entry, response []byte
+	for _, part := range []struct {
+		to *[]byte
+		v  any
+	}{{&text, st}, {&record, stage.Record{State: st, Entry: e}}, {&outputs, st.Context}, {&entry, e}, {&response, st.Response}} {
+		if *part.to, err = stage.Encode(part.v); err != nil {
+			return nil, err
 		}
 	}
-	if e.Stage == stage.ExecutorReasoning && e.Action != stage.Started {
-		p.RPush(ctx, key+":react_steps", entry)
+	key := taskKey(st.ID)
+	b.add("SET", key, text)
+	b.add("SET", key+":context", outputs)
+	b.add("XADD", key+":progress", "MAXLEN", "~", 200, "*", "stage", string(e.Stage), "action", string(e.Action), "status", string(e.Status), "percent", st.Progress, "entry", entry)
+	if e.Stage == stage.EmbeddingLookup && e.Action == stage.Completed {
+		b.setHits(st)
 	}
-	p.ZAdd(ctx, "user:"+st.UserID+":tasks", redis.Z{Score: score(st.StartedAt), Member: st.ID})
-	p.Expire(ctx, "user:"+st.UserID+":tasks", keepUser)
-	p.HSet(ctx, keyOutbox, outboxField(e), record)
+	if e.Stage == stage.ExecutorReasoning && e.Action != stage.Started {
+		b.add("RPUSH", key+":react_steps", entry)
+	}
+	b.addToUser(st)
+	b.add("HSET", keyOutbox, outboxField(e), record)
 	if old != nil {
 		if j, ok := old.Job(); ok {
-			p.ZRem(ctx, keyResend, member(j))
+			b.add("ZREM", keyResend, member(j))
 		}
 	}
 	if st.Status.Final() {
-		p.ZRem(ctx, keyDue, st.ID)
-		p.ZAdd(ctx, keyEnded, redis.Z{Score: score(st.UpdatedAt), Member: st.ID})
+		b.add("ZREM", keyDue, st.ID)
+		b.add("ZADD", keyEnded, score(st.UpdatedAt), st.ID)
 		if st.Response != nil {
-			response, err := stage.Encode(st.Response)
-			if err != nil {
-				return err
-			}
-			p.Set(ctx, "response:"+key, response, stage.KeepActive)
+			b.add("SET", "response:"+key, response, "EX", seconds(stage.KeepActive))
 		}
 		for _, companion := range []string{"", ":context", ":progress", ":vector_hits", ":react_steps"} {
-			p.Expire(ctx, key+companion, stage.KeepActive)
+			b.add("EXPIRE", key+companion, seconds(stage.KeepActive))
 		}
 	} else {
-		p.ZAdd(ctx, keyDue, redis.Z{Score: score(st.Deadline()), Member: st.ID})
+		b.add("ZADD", keyDue, score(st.Deadline()), st.ID)
 		if j, ok := st.Job(); ok {
-			p.ZAdd(ctx, keyResend, redis.Z{Score: score(st.UpdatedAt.Add(stage.ResendAfter)), Member: member(j)})
+			b.add("ZADD", keyResend, score(st.UpdatedAt.Add(stage.ResendAfter)), member(j))
 		}
 	}
-	p.Publish(ctx, "ai:progress:"+st.ID, entry)
+	b.add("PUBLISH", "ai:progress:"+st.ID, entry)
 	if channel := channels[e.Stage]; channel != "" && e.Action == stage.Completed {
-		p.Publish(ctx, channel, entry)
+		b.add("PUBLISH", channel, entry)
 	}
-	return nil
+	return b, nil
 }
 
-// channels are told when a stage is complete.
+func (b *batch) setHits(st *stage.State) {
+	key := taskKey(st.ID) + ":vector_hits"
+	b.add("DEL", key)
+	if len(st.VectorHits) > 0 {
+		b.add("RPUSH", redis.Args{key}.AddFlat(st.VectorHits)...)
+	}
+}
+
+func (b *batch) addToUser(st *stage.State) {
+	key := "user:" + st.UserID + ":tasks"
+	b.add("ZADD", key, score(st.StartedAt), st.ID)
+	b.add("EXPIRE", key, seconds(keepUser))
+}
+
+// channels receive the entry that completes a stage.
 var channels = map[stage.Stage]string{
 	stage.IntentAnalysis: "ai:intent:complete", stage.EmbeddingLookup: "ai:embedding:complete", stage.ExecutorReasoning: "ai:execution:complete",
 	stage.Moderation: "ai:moderation:complete", stage.WebSearch: "ai:websearch:complete", stage.ResponsePackaging: "ai:response:ready",
 }
 
-func asAny(list []string) []any {
-	out := make([]any, len(list))
-	for i, v := range list {
-		out[i] = v
-	}
-	return out
-}
-
 // Load implements stage.Store.
 func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
-	text, err := s.client.Get(ctx, taskKey(id)).Result()
+	text, err := redis.Bytes(s.do(ctx, "GET", taskKey(id)))
 	switch {
 	case err == nil:
 		return parse(text)
-	case errors.Is(err, redis.Nil):
+	case errors.Is(err, redis.ErrNil):
 		return s.archive.Load(ctx, id)
 	}
 	return nil, s.fail(err)
@@ -390,7 +450,7 @@ func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) ([]stage.J
 }
 
 func (s *Store) upTo(ctx context.Context, key string, now time.Time, limit int) ([]string, error) {
-	return s.client.ZRangeArgs(ctx, redis.ZRangeArgs{Key: key, ByScore: true, Start: "-inf", Stop: strconv.FormatInt(now.UnixMilli(), 10), Count: int64(limit)}).Result()
+	return redis.Strings(s.do(ctx, "ZRANGE", key, "-inf", score(now), "BYSCORE", "LIMIT", 0, limit))
 }
 
 // Postpone implements stage.Store.
@@ -398,11 +458,12 @@ func (s *Store) Postpone(ctx context.Context, until time.Time, jobs ...stage.Job
 	if len(jobs) == 0 {
 		return nil
 	}
-	var z []redis.Z
+	args := []any{keyResend, "XX"}
 	for _, j := range jobs {
-		z = append(z, redis.Z{Score: score(until), Member: member(j)})
+		args = append(args, score(until), member(j))
 	}
-	return s.fail(s.client.ZAddXX(ctx, keyResend, z...).Err())
+	_, err := s.do(ctx, "ZADD", args...)
+	return s.fail(err)
 }
 
 // Log implements stage.Store: the archive's, with what has not reached it yet.
@@ -413,8 +474,8 @@ func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 	return s.archive.Log(ctx, id)
 }
 
-// Clean implements stage.Store. Redis expires active copies itself; this is for
-// what is counted beside them.
+// Clean implements stage.Store. Redis expires active copies itself; Clean removes
+// their entries in sets.
 func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 	for {
 		ids, err := s.upTo(ctx, keyEnded, now.Add(-stage.KeepActive), page)
@@ -429,12 +490,10 @@ func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 			key := taskKey(id)
 			keys = append(keys, key, key+":context", key+":progress", key+":vector_hits", key+":react_steps", "response:"+key)
 		}
-		_, err = s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-			p.Del(ctx, keys...)
-			p.ZRem(ctx, keyEnded, asAny(ids)...)
-			return nil
-		})
-		if err != nil {
+		var b batch
+		b.add("DEL", redis.Args{}.AddFlat(keys)...)
+		b.add("ZREM", redis.Args{keyEnded}.AddFlat(ids)...)
+		if err := s.watch(ctx, nil, func(c redis.Conn) error { return exec(ctx, c, b) }); err != nil {
 			return 0, s.fail(err)
 		}
 	}

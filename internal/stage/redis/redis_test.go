@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"cairn/internal/kv"
 	"cairn/internal/stage"
@@ -31,21 +32,40 @@ func server(t testing.TB) string {
 	if at == "" {
 		t.Skip("set CAIRN_TEST_REDIS to the address of a server whose databases may be emptied")
 	}
-	o, err := redis.ParseURL(at)
+	u, err := url.Parse(at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.DB = int(numbers.Add(1)) % 16
-	c := redis.NewClient(o)
-	defer c.Close()
-	if err := c.FlushDB(t.Context()).Err(); err != nil {
+	u.Path = fmt.Sprint("/", numbers.Add(1)%16)
+	c, err := redis.DialURL(u.String())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("redis://%s/%d", o.Addr, o.DB)
+	defer c.Close()
+	if _, err := c.Do("FLUSHDB"); err != nil {
+		t.Fatal(err)
+	}
+	return u.String()
 }
 
-// archive is a real one that needs no server: an embedded store behind the
-// interface, with what an archive has beside.
+// number returns the integer reply to a command.
+func number(t *testing.T, s *Store, name string, args ...any) int {
+	t.Helper()
+	n, err := redis.Int(s.do(t.Context(), name, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func flush(t *testing.T, s *Store) {
+	t.Helper()
+	if _, err := s.do(t.Context(), "FLUSHDB"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// archive is an embedded store, which needs no server, as a stage.Archive.
 type archive struct {
 	*embedded.Archive
 	down atomic.Bool
@@ -115,28 +135,35 @@ func TestStore(t *testing.T) {
 func TestKeys(t *testing.T) {
 	s := open(t, server(t), newArchive(t))
 	st := stagetest.Make(t, s, stage.Request{ID: "abc", At: time.Now()})
-	if ttl := s.client.TTL(t.Context(), "task:abc").Val(); ttl != -1 {
-		t.Errorf("an active task lives for %v, want without end", ttl)
+	if ttl := number(t, s, "TTL", "task:abc"); ttl != -1 {
+		t.Errorf("an active task lives for %d s, want without end", ttl)
 	}
-	sub := s.client.Subscribe(t.Context(), "ai:response:ready")
-	defer sub.Close()
-	if _, err := sub.Receive(t.Context()); err != nil {
+	c := s.pool.Get()
+	defer c.Close()
+	sub := redis.PubSubConn{Conn: c}
+	if err := sub.Subscribe("ai:response:ready"); err != nil {
 		t.Fatal(err)
+	}
+	if got, ok := sub.Receive().(redis.Subscription); !ok {
+		t.Fatal(got)
 	}
 	for !st.Status.Final() {
 		st = stagetest.Apply(t, s, "abc", stagetest.Next(st, time.Now()))
 	}
-	keys := s.client.Keys(t.Context(), "*").Val()
+	keys, err := redis.Strings(s.do(t.Context(), "KEYS", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for key, most := range map[string]time.Duration{
 		"task:abc": stage.KeepActive, "task:abc:context": stage.KeepActive, "task:abc:progress": stage.KeepActive, "task:abc:vector_hits": stage.KeepActive,
 		"task:abc:react_steps": stage.KeepActive, "response:task:abc": stage.KeepActive, "user:user-001:tasks": keepUser,
 	} {
-		if ttl := s.client.TTL(t.Context(), key).Val(); !slices.Contains(keys, key) || ttl <= most-10*time.Second || ttl > most {
+		if ttl := time.Duration(number(t, s, "TTL", key)) * time.Second; !slices.Contains(keys, key) || ttl <= most-10*time.Second || ttl > most {
 			t.Errorf("%s lives for %v, want %v", key, ttl, most)
 		}
 	}
-	if m, err := sub.ReceiveMessage(t.Context()); err != nil || !strings.Contains(m.Payload, `"task_id":"abc"`) {
-		t.Errorf("told of the response: %v, %v", m, err)
+	if m, ok := sub.ReceiveWithTimeout(5 * time.Second).(redis.Message); !ok || !strings.Contains(string(m.Data), `"task_id":"abc"`) {
+		t.Errorf("the message of the response is %v", m)
 	}
 }
 
@@ -154,9 +181,7 @@ func TestRebuilt(t *testing.T) {
 		}
 		want[id] = st
 	}
-	if err := s.client.FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	flush(t, s)
 	other := open(t, at, a)
 	if err := other.ensure(t.Context()); err != nil {
 		t.Fatal(err)
@@ -184,7 +209,7 @@ func TestRebuilt(t *testing.T) {
 			unfinished++
 		}
 	}
-	if n := s.client.ZCard(t.Context(), keyDue).Val() + s.client.ZCard(t.Context(), keyEnded).Val(); n != int64(unfinished) {
+	if n := number(t, s, "ZCARD", keyDue) + number(t, s, "ZCARD", keyEnded); n != unfinished {
 		t.Errorf("%d tasks are in Redis, want the %d that had not ended", n, unfinished)
 	}
 }
@@ -198,9 +223,7 @@ func delayed(t *testing.T, s *Store, a *archive, do, then func()) {
 	var doing sync.WaitGroup
 	doing.Go(do)
 	<-h.begun
-	if err := s.client.FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	flush(t, s)
 	then()
 	close(h.release)
 	doing.Wait()
@@ -274,7 +297,7 @@ func TestArchiveDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	stagetest.Same(t, "in the archive", got, st)
-	if n := s.client.HLen(t.Context(), keyOutbox).Val(); n != 0 {
+	if n := number(t, s, "HLEN", keyOutbox); n != 0 {
 		t.Errorf("%d records are left in the outbox", n)
 	}
 }

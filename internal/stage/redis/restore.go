@@ -4,10 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"cairn/internal/stage"
 )
@@ -18,16 +17,16 @@ const (
 	page  = 500
 )
 
-// ensure fills a Redis that does not hold what the archive has unfinished: a
+// ensure fills a Redis that does not hold the unfinished tasks of the archive: a
 // new one, or one that has lost its memory.
 func (s *Store) ensure(ctx context.Context) error {
-	n, err := s.client.Exists(ctx, keyEpoch).Result()
-	if err != nil || n == 1 {
+	filled, err := redis.Bool(s.do(ctx, "EXISTS", keyEpoch))
+	if err != nil || filled {
 		return s.fail(err)
 	}
 	return s.leased(ctx, func(token string) error {
-		if n, err := s.client.Exists(ctx, keyEpoch).Result(); err != nil || n == 1 {
-			return s.fail(err) // somebody else has filled it
+		if filled, err := redis.Bool(s.do(ctx, "EXISTS", keyEpoch)); err != nil || filled {
+			return s.fail(err) // another process has filled it
 		}
 		total := 0
 		err := s.unfinished(ctx, func(ids []string) error {
@@ -41,17 +40,13 @@ func (s *Store) ensure(ctx context.Context) error {
 		if total > 0 {
 			s.log.Info("filled Redis from the archive", "tasks", total)
 		}
-		return s.holding(ctx, token, nil, func(tx *redis.Tx) error {
-			_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-				p.Set(ctx, keyEpoch, strconv.FormatInt(time.Now().UnixMilli(), 10), 0)
-				return nil
-			})
-			return err
+		return s.holding(ctx, token, nil, func(c redis.Conn) error {
+			return exec(ctx, c, batch{{"SET", []any{keyEpoch, time.Now().UnixMilli()}}})
 		})
 	})
 }
 
-// unfinished calls fn with pages of the ids of what the archive has unfinished.
+// unfinished calls fn with pages of the ids of the archive's unfinished tasks.
 func (s *Store) unfinished(ctx context.Context, fn func(ids []string) error) error {
 	for after := ""; ; {
 		list, err := s.archive.Unfinished(ctx, after, page)
@@ -69,8 +64,8 @@ func (s *Store) unfinished(ctx context.Context, fn func(ids []string) error) err
 	}
 }
 
-// adopt brings back single tasks that Redis lacks: a transition that was made
-// just before Redis was emptied, and came to the archive after it was filled.
+// adopt restores single tasks that Redis lacks: a transition made just before
+// Redis was emptied may reach the archive after Redis was filled.
 func (s *Store) adopt(ctx context.Context, ids ...string) error {
 	return s.leased(ctx, func(token string) error {
 		_, err := s.restore(ctx, token, ids)
@@ -78,50 +73,49 @@ func (s *Store) adopt(ctx context.Context, ids ...string) error {
 	})
 }
 
-// reconcile adopts what the archive has unfinished and Redis lacks.
+// reconcile adopts the archive's unfinished tasks that Redis lacks.
 func (s *Store) reconcile(ctx context.Context) error {
 	return s.unfinished(ctx, func(ids []string) error {
-		missing, err := s.missing(ctx, s.client, ids)
-		if err != nil || len(missing) == 0 {
-			return err
+		found, err := redis.Values(s.do(ctx, "MGET", taskKeys(ids)...))
+		if err != nil {
+			return s.fail(err)
 		}
-		s.log.Info("bringing tasks back from the archive", "tasks", len(missing))
+		missing := lacking(found, ids)
+		if len(missing) == 0 {
+			return nil
+		}
+		s.log.Info("restoring tasks from the archive", "tasks", len(missing))
 		return s.adopt(ctx, missing...)
 	})
 }
 
-// missing returns those of ids that Redis does not have.
-func (s *Store) missing(ctx context.Context, c redis.Cmdable, ids []string) ([]string, error) {
-	found, err := c.MGet(ctx, taskKeys(ids)...).Result()
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	var missing []string
+// lacking returns the ids whose value in found, the reply to MGET, is absent.
+func lacking(found []any, ids []string) (missing []string) {
 	for i, text := range found {
 		if text == nil {
 			missing = append(missing, ids[i])
 		}
 	}
-	return missing, nil
+	return missing
 }
 
-func taskKeys(ids []string) []string {
-	keys := make([]string, len(ids))
+func taskKeys(ids []string) []any {
+	keys := make([]any, len(ids))
 	for i, id := range ids {
 		keys[i] = taskKey(id)
 	}
 	return keys
 }
 
-// leased calls fn while nobody else restores; its token proves that.
+// leased calls fn while this process holds the lease to restore; token proves it.
 func (s *Store) leased(ctx context.Context, fn func(token string) error) error {
 	token := rand.Text()
 	for {
-		mine, err := s.client.SetNX(ctx, keyLease, token, lease).Result()
+		taken, err := s.do(ctx, "SET", keyLease, token, "NX", "EX", seconds(lease))
 		if err != nil {
 			return s.fail(err)
 		}
-		if mine {
+		if taken != nil {
 			break
 		}
 		select {
@@ -132,65 +126,67 @@ func (s *Store) leased(ctx context.Context, fn func(token string) error) error {
 	}
 	err := fn(token)
 	after := context.WithoutCancel(ctx)
-	released := s.holding(after, token, nil, func(tx *redis.Tx) error {
-		_, err := tx.TxPipelined(after, func(p redis.Pipeliner) error { p.Del(after, keyLease); return nil })
-		return err
-	})
-	if errors.Is(err, errLease) || errors.Is(err, redis.TxFailedErr) {
-		return stage.Unavailable(s.server, err) // the caller comes again
+	released := s.holding(after, token, nil, func(c redis.Conn) error { return exec(after, c, batch{{"DEL", []any{keyLease}}}) })
+	if errors.Is(err, errLease) || errors.Is(err, errConflict) {
+		return stage.Unavailable(s.server, err) // the caller tries again
 	}
 	if err == nil && released != nil {
-		s.log.Warn("ending the restoration of tasks, which ends by itself", "error", s.fail(released))
+		s.log.Warn("releasing the lease to restore tasks; it expires", "error", s.fail(released))
 	}
 	return err
 }
 
 var errLease = errors.New("restoring tasks took too long")
 
-// holding calls fn in a transaction that fails when the lease is not the
-// token's any more, or one of the keys has changed.
-func (s *Store) holding(ctx context.Context, token string, keys []string, fn func(tx *redis.Tx) error) error {
-	return s.client.Watch(ctx, func(tx *redis.Tx) error {
-		if held, err := tx.Get(ctx, keyLease).Result(); err != nil && !errors.Is(err, redis.Nil) {
+// holding calls fn on a connection whose exec fails once the lease is not the
+// token's any more, or one of the tasks has changed.
+func (s *Store) holding(ctx context.Context, token string, ids []string, fn func(redis.Conn) error) error {
+	keys := []string{keyLease}
+	for _, id := range ids {
+		keys = append(keys, taskKey(id))
+	}
+	return s.watch(ctx, keys, func(c redis.Conn) error {
+		if held, err := redis.String(c.Do("GET", keyLease)); err != nil && !errors.Is(err, redis.ErrNil) {
 			return err
 		} else if held != token {
 			return errLease
 		}
-		return fn(tx)
-	}, append([]string{keyLease}, keys...)...)
+		return fn(c)
+	})
 }
 
-// restore puts unfinished tasks back that are not there, as a new generation.
-// Their jobs are sent again at once: who had one may have been told that it is over.
+// restore puts back unfinished tasks that Redis lacks, as a new generation. Their
+// jobs are sent again at once: a worker that had one may have given it up.
 func (s *Store) restore(ctx context.Context, token string, ids []string) (n int, err error) {
-	err = s.holding(ctx, token, taskKeys(ids), func(tx *redis.Tx) error {
-		missing, err := s.missing(ctx, tx, ids)
-		if err != nil || len(missing) == 0 {
+	err = s.holding(ctx, token, ids, func(c redis.Conn) error {
+		found, err := redis.Values(c.Do("MGET", taskKeys(ids)...))
+		if err != nil {
 			return err
+		}
+		missing := lacking(found, ids)
+		if len(missing) == 0 {
+			return nil
 		}
 		list, err := s.archive.Resume(ctx, time.Now(), missing...)
 		if err != nil {
 			return err
 		}
 		n = len(list)
-		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-			p.Expire(ctx, keyLease, lease)
-			for _, st := range list {
-				if err := putBack(ctx, p, st); err != nil {
-					return err
-				}
+		b := batch{{"EXPIRE", []any{keyLease, seconds(lease)}}}
+		for _, st := range list {
+			if err := b.putBack(st); err != nil {
+				return err
 			}
-			return nil
-		})
-		return err
+		}
+		return exec(ctx, c, b)
 	})
-	if errors.Is(err, errLease) || errors.Is(err, redis.TxFailedErr) {
+	if errors.Is(err, errLease) || errors.Is(err, errConflict) {
 		return 0, err
 	}
 	return n, s.fail(err)
 }
 
-func putBack(ctx context.Context, p redis.Pipeliner, st *stage.State) error {
+func (b *batch) putBack(st *stage.State) error {
 	text, err := stage.Encode(st)
 	if err != nil {
 		return err
@@ -200,17 +196,13 @@ func putBack(ctx context.Context, p redis.Pipeliner, st *stage.State) error {
 		return err
 	}
 	key := taskKey(st.ID)
-	p.Set(ctx, key, text, 0)
-	p.Set(ctx, key+":context", outputs, 0)
-	p.Del(ctx, key+":vector_hits")
-	if len(st.VectorHits) > 0 {
-		p.RPush(ctx, key+":vector_hits", asAny(st.VectorHits)...)
-	}
-	p.ZAdd(ctx, keyDue, redis.Z{Score: score(st.Deadline()), Member: st.ID})
-	p.ZAdd(ctx, "user:"+st.UserID+":tasks", redis.Z{Score: score(st.StartedAt), Member: st.ID})
-	p.Expire(ctx, "user:"+st.UserID+":tasks", keepUser)
+	b.add("SET", key, text)
+	b.add("SET", key+":context", outputs)
+	b.setHits(st)
+	b.add("ZADD", keyDue, score(st.Deadline()), st.ID)
+	b.addToUser(st)
 	if j, ok := st.Job(); ok {
-		p.ZAdd(ctx, keyResend, redis.Z{Score: score(st.StartedAt), Member: member(j)})
+		b.add("ZADD", keyResend, score(st.StartedAt), member(j))
 	}
 	return nil
 }
