@@ -10,6 +10,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
 )
 
 // ErrNoFrontMatter is returned for a file that has no front matter to edit.
@@ -138,62 +141,84 @@ func written(value any) any {
 	return value
 }
 
-// field is where a top-level key and its value lie in a block.
+// field is where a top-level key and its value are in a block. The value spans
+// [from, to); an empty span means that no value begins on the key's line.
 type field struct {
-	key        string
-	start      int // of the line
-	colon      int // behind the colon
-	valueStart int // first byte of the value on the key's line, else the line's end
-	lineEnd    int // of the key's line, without its line break
-	end        int // behind the last line, line break included, that belongs to the value
+	key      string
+	start    int // of the key's line
+	colon    int // behind the colon
+	lineEnd  int // of the key's line, without its line break
+	from, to int
+	quote    byte // around the value, 0 for none
+	end      int  // behind the last line of the value, line break included
 }
 
-// scanFields finds the keys of a block mapping by their indentation. What it
-// takes for a key inside a value it does not understand shows when the edit
-// is verified.
+// scanFields finds the top-level keys of a block mapping and their indentation.
+// It stops where the lexer's tokens do not match the block; the verification of
+// the edit notices what is missing.
 func scanFields(block []byte) (fields []field, indent int) {
-	indent = -1
-	at, until := 0, 0
-	for _, line := range rawLines(block) {
-		start := at
-		at += len(line)
-		if start < until { // inside a quoted value
-			fields[len(fields)-1].end = at
-			continue
+	text := normalise(block, 0)
+	lineEnd := func(at int) int {
+		if n := bytes.IndexByte(text[min(at, len(text)):], '\n'); n >= 0 {
+			return at + n
 		}
-		text := bytes.TrimRight(line, "\r\n")
-		trimmed := bytes.TrimLeft(text, " ")
-		blank := len(bytes.TrimSpace(text)) == 0
-		if blank || trimmed[0] == '#' {
-			if n := len(fields); n > 0 && !blank && fields[n-1].inBlockScalar(block) && len(text)-len(trimmed) > indent {
-				fields[n-1].end = at
-			}
-			continue
-		}
-		depth := len(text) - len(trimmed)
-		if indent < 0 {
-			indent = depth
-		}
-		if depth == indent {
-			if key, colon, ok := keyOf(text[depth:]); ok {
-				f := field{key: key, start: start, colon: start + depth + colon, lineEnd: start + len(text), end: at}
-				f.valueStart = f.colon + len(block[f.colon:f.lineEnd]) - len(bytes.TrimLeft(block[f.colon:f.lineEnd], " \t"))
-				if f.valueStart < f.lineEnd && (block[f.valueStart] == '"' || block[f.valueStart] == '\'') {
-					until = f.valueStart + closingQuote(block[f.valueStart:])
-				}
-				fields = append(fields, f)
-				continue
-			}
-		}
-		if n := len(fields); n > 0 {
-			fields[n-1].end = at
-		}
+		return len(text)
 	}
-	return fields, max(indent, 0)
+	tokens := lexer.Tokenize(string(text))
+	depth, end := 0, 0
+	for i, t := range tokens {
+		start := skipBlank(text, end)
+		at, ok := locate(text, start, t.Origin)
+		if !ok {
+			break
+		}
+		end = at
+		last := len(fields) - 1
+		switch {
+		case depth == 0 && i+1 < len(tokens) && tokens[i+1].Type == token.MappingValueType && (last < 0 || t.Position.Column == indent+1):
+			indent = t.Position.Column - 1
+			fields = append(fields, field{key: t.Value, start: start - indent})
+			continue
+		case last < 0 || t.Type == token.CommentType:
+			continue
+		case t.Type == token.MappingValueType && fields[last].colon == 0:
+			at := lineEnd(end)
+			fields[last].colon, fields[last].lineEnd, fields[last].end = end, at, min(at+1, len(text))
+			continue
+		case t.Type == token.SequenceStartType || t.Type == token.MappingStartType:
+			depth++
+		case t.Type == token.SequenceEndType || t.Type == token.MappingEndType:
+			depth--
+		}
+		f := &fields[last]
+		switch {
+		case f.to > 0:
+			f.to, f.quote = end, 0
+		case start < f.lineEnd:
+			f.from, f.to = start, end
+			if c := text[start]; c == '"' || c == '\'' {
+				f.quote = c
+			}
+		}
+		f.end = min(lineEnd(end)+1, len(text))
+	}
+	return fields, indent
 }
 
-func (f field) inBlockScalar(block []byte) bool {
-	return f.valueStart < f.lineEnd && (block[f.valueStart] == '|' || block[f.valueStart] == '>')
+func skipBlank(text []byte, at int) int {
+	return len(text) - len(bytes.TrimLeft(text[at:], " \t\n"))
+}
+
+// locate returns the offset behind a token in text. The lexer changes the blanks
+// of a token, so they do not count.
+func locate(text []byte, at int, origin string) (end int, ok bool) {
+	for word := range strings.FieldsSeq(origin) {
+		if at = skipBlank(text, at); !bytes.HasPrefix(text[at:], []byte(word)) {
+			return 0, false
+		}
+		at += len(word)
+	}
+	return at, true
 }
 
 // rawLines cuts text behind each line break: "\n", "\r\n" or "\r".
@@ -212,35 +237,6 @@ func rawLines(text []byte) [][]byte {
 		lines, text = append(lines, text[:n]), text[n:]
 	}
 	return lines
-}
-
-// keyOf reads the key a line begins with.
-func keyOf(text []byte) (key string, colon int, ok bool) {
-	if text[0] == '"' || text[0] == '\'' {
-		n := bytes.IndexByte(text[1:], text[0])
-		if n < 0 || bytes.IndexByte(text[1:1+n], '\\') >= 0 {
-			return "", 0, false
-		}
-		rest := text[n+2:]
-		blanks := len(rest) - len(bytes.TrimLeft(rest, " "))
-		colon = n + 2 + blanks
-		if colon >= len(text) || text[colon] != ':' {
-			return "", 0, false
-		}
-		return string(text[1 : 1+n]), colon + 1, true
-	}
-	if bytes.IndexByte([]byte("-?[]{},&*!|>%@`"), text[0]) >= 0 && (len(text) == 1 || text[0] != '-' && text[0] != '?' || text[1] == ' ') {
-		return "", 0, false
-	}
-	for i, c := range text {
-		if c == ':' && (i+1 == len(text) || text[i+1] == ' ' || text[i+1] == '\t') {
-			return string(bytes.TrimSpace(text[:i])), i + 1, i > 0
-		}
-		if c == '#' && i > 0 && text[i-1] == ' ' {
-			return "", 0, false
-		}
-	}
-	return "", 0, false
 }
 
 // editField makes one change to a block.
@@ -272,101 +268,21 @@ func editField(block []byte, e FieldEdit, eol string) ([]byte, error) {
 		}
 		return slices.Concat(block[:f.start], block[end:]), nil
 	}
-	from, to, quote := f.span(block)
-	if list, ok := e.Value.([]string); ok && from == to && len(list) > 0 {
+	if list, ok := e.Value.([]string); ok && f.from == f.to && len(list) > 0 {
 		if out, ok := editItems(block, f, list, eol); ok {
 			return out, nil
 		}
 	}
-	value, err := render(e.Value, quote)
+	value, err := render(e.Value, f.quote)
 	if err != nil {
 		return nil, err
 	}
-	if from == to { // nothing on the key's line
+	if f.from == f.to { // nothing on the key's line
 		tail := block[f.colon:f.lineEnd] // blanks and perhaps a comment
 		out := slices.Concat(block[:f.colon], []byte(" "+value), tail)
 		return slices.Concat(out, []byte(eol), block[f.end:]), nil
 	}
-	return slices.Concat(block[:from], []byte(value), block[to:]), nil
-}
-
-// span is where the value lies, from its first byte on the key's line to its
-// last one, and the quote it is written in. An empty span means that there is
-// nothing on the key's line.
-func (f field) span(block []byte) (from, to int, quote byte) {
-	from = f.valueStart
-	all := block[from:f.end]
-	if from >= f.lineEnd || all[0] == '#' {
-		return from, from, 0
-	}
-	trimmed := from + len(bytes.TrimRight(all, " \t\r\n"))
-	switch all[0] {
-	case '"', '\'':
-		if n := closingQuote(all); n > 0 {
-			return from, from + n, all[0]
-		}
-	case '[':
-		if n := closingBracket(all); n > 0 {
-			return from, from + n, 0
-		}
-	case '|', '>', '{', '&', '*', '!':
-	default:
-		for i := from + 1; i < f.lineEnd; i++ {
-			if block[i] == '#' && (block[i-1] == ' ' || block[i-1] == '\t') {
-				return from, from + len(bytes.TrimRight(block[from:i], " \t")), 0
-			}
-		}
-	}
-	return from, trimmed, 0
-}
-
-// closingQuote is the length of the quoted scalar that text begins with, 0
-// when it does not end.
-func closingQuote(text []byte) int {
-	quote := text[0]
-	for i := 1; i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && quote == '"':
-			i++
-		case text[i] == quote && quote == '\'' && i+1 < len(text) && text[i+1] == quote:
-			i++
-		case text[i] == quote:
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// closingBracket is the length of the flow sequence that text begins with.
-func closingBracket(text []byte) int {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case '"', '\'':
-			if before := text[i-1]; before == ' ' || before == ',' || before == '[' || before == '\n' || before == '{' || before == ':' {
-				n := closingQuote(text[i:])
-				if n == 0 {
-					return 0
-				}
-				i += n - 1
-			}
-		case '#':
-			if before := text[i-1]; before == ' ' || before == '\t' {
-				n := bytes.IndexByte(text[i:], '\n')
-				if n < 0 {
-					return 0
-				}
-				i += n
-			}
-		}
-	}
-	return 0
+	return slices.Concat(block[:f.from], []byte(value), block[f.to:]), nil
 }
 
 // editItems rewrites a list of one element a line: elements that stay keep
