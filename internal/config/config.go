@@ -29,7 +29,6 @@ type Config struct {
 	MCP      MCP       `toml:"mcp"`
 	Author   Author    `toml:"author"`
 	Watcher  Watcher   `toml:"watcher"`
-	Cache    Cache     `toml:"cache"`
 	Search   Search    `toml:"search"`
 	Budgets  Budgets   `toml:"budgets"`
 	DAG      DAG       `toml:"dag"`
@@ -48,7 +47,6 @@ type Core struct {
 // Parser says which files are documents and which headings are anchors.
 type Parser struct {
 	IgnorePatterns []string `toml:"ignore_patterns" comment:"what is not indexed, in the syntax of .gitignore; .cairnignore files go before it"`
-	AnchorLevels   []int    `toml:"anchor_levels" comment:"reserved: every heading is an anchor"`
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
 }
 
@@ -73,16 +71,8 @@ type Author struct {
 
 // Watcher sets how changes on disk are noticed.
 type Watcher struct {
-	Enabled        bool     `toml:"enabled" comment:"servers keep the index up to date with the files; cairn watch does in any case"`
-	DebounceMS     int      `toml:"debounce_ms" comment:"most milliseconds before a change is looked at; a fifth of it without a further one is enough"`
-	IgnorePatterns []string `toml:"ignore_patterns" comment:"reserved: what is not indexed is not watched"`
-}
-
-// Cache sets what is kept in memory; reserved.
-type Cache struct {
-	CacheMode     string `toml:"cache_mode" comment:"reserved: lazy, eager or disabled"`
-	MemoryLimitMB int    `toml:"memory_limit_mb" comment:"reserved"`
-	Enabled       bool   `toml:"enabled" comment:"reserved"`
+	Enabled    bool `toml:"enabled" comment:"servers keep the index up to date with the files; cairn watch does in any case"`
+	DebounceMS int  `toml:"debounce_ms" comment:"most milliseconds before a change is looked at; a fifth of it without a further one is enough"`
 }
 
 // Search sets the ranking.
@@ -156,10 +146,9 @@ func (w Warning) String() string { return w.Where + ": " + w.What }
 func Default() Config {
 	return Config{
 		Core:    Core{TokenLimit: 32000, HashAlgo: "sha256"},
-		Parser:  Parser{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}, AnchorLevels: []int{1, 2, 3}},
+		Parser:  Parser{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}},
 		MCP:     MCP{SearchLimit: 10, RateLimit: true},
 		Watcher: Watcher{Enabled: true, DebounceMS: 500},
-		Cache:   Cache{CacheMode: "lazy", MemoryLimitMB: 512, Enabled: true},
 		Search:  Search{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
 		Budgets: Budgets{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
 		DAG: DAG{Channel: "cards", EnforceStart: true, DefaultReady: 10, MaxReady: 100,
@@ -201,23 +190,20 @@ func Load(root string, environ []string) (Config, error) {
 	return cfg, cfg.check()
 }
 
-// reserved are the keys that are read and checked but have no effect in this
-// version: a whole table, or one key. What begins to use one takes it from here.
-var reserved = []string{"parser.anchor_levels", "author", "watcher.ignore_patterns", "cache", "budgets"}
+// reserved are the tables whose keys are read and checked but have no effect in
+// this version.
+var reserved = []string{"author", "budgets"}
 
-// warnReserved says which reserved keys were set to something of their own.
+// warnReserved adds a warning for each reserved key that differs from its default.
 func (c *Config) warnReserved() {
 	standard := Default()
-	for _, key := range reserved {
-		table, name, one := strings.Cut(key, ".")
+	for _, table := range reserved {
 		have, want := byTag(reflect.ValueOf(c).Elem(), table), byTag(reflect.ValueOf(&standard).Elem(), table)
 		for i := range have.NumField() {
-			tag := have.Type().Field(i).Tag.Get("toml")
-			// In print an empty list is like none.
-			if one && tag != name || fmt.Sprint(have.Field(i)) == fmt.Sprint(want.Field(i)) {
-				continue
+			if !have.Field(i).Equal(want.Field(i)) {
+				key := table + "." + have.Type().Field(i).Tag.Get("toml")
+				c.Warnings = append(c.Warnings, Warning{"configuration", key + " is reserved and has no effect in this version"})
 			}
-			c.Warnings = append(c.Warnings, Warning{"configuration", fmt.Sprintf("%s.%s is reserved and has no effect in this version", table, tag)})
 		}
 	}
 }
@@ -252,7 +238,6 @@ func (c *Config) check() error {
 		{"core.token_limit", float64(c.Core.TokenLimit), 1, 10_000_000},
 		{"mcp.search_limit", float64(c.MCP.SearchLimit), 1, 50},
 		{"watcher.debounce_ms", float64(c.Watcher.DebounceMS), 0, 60_000},
-		{"cache.memory_limit_mb", float64(c.Cache.MemoryLimitMB), 1, 1 << 20},
 		{"search.semantic_weight", c.Search.SemanticWeight, 0, 1},
 		{"search.keyword_weight", c.Search.KeywordWeight, 0, 1},
 		{"search.embedding_cache_max_entries", float64(c.Search.EmbeddingCacheMaxEntries), 1, 1e7},
@@ -276,7 +261,6 @@ func (c *Config) check() error {
 		want     []string
 	}{
 		{"core.hash_algo", c.Core.HashAlgo, []string{"sha256"}},
-		{"cache.cache_mode", c.Cache.CacheMode, []string{"lazy", "eager", "disabled"}},
 		{"search.default_mode", c.Search.DefaultMode, []string{"hybrid", "keyword", "semantic"}},
 		{"log.format", c.Log.Format, []string{"text", "json"}},
 		{"log.level", c.Log.Level, []string{"auto", "debug", "info", "warn", "error"}},
@@ -287,11 +271,6 @@ func (c *Config) check() error {
 	}
 	if c.Store.Address != "" && !strings.HasPrefix(c.Store.Address, "qdrant://") {
 		return fmt.Errorf("configuration: store.address is %q, want qdrant://HOST:PORT/COLLECTION", c.Store.Address)
-	}
-	for _, level := range c.Parser.AnchorLevels {
-		if level < 1 || level > 6 {
-			return fmt.Errorf("configuration: parser.anchor_levels holds %d, want 1 to 6", level)
-		}
 	}
 	for _, ext := range c.Parser.Extensions {
 		if !strings.HasPrefix(ext, ".") || strings.ContainsAny(ext, `/\`) {

@@ -45,8 +45,8 @@ func TestLoadConfig(t *testing.T) {
 token_limit = 9000
 hash_algorithm = "md5"
 
-[parser]
-anchor_levels = [1, 2]
+[author]
+name = "Ann"
 
 [plugins]
 run = "rm -rf /"
@@ -56,7 +56,7 @@ roots = ["/etc"]
 `)
 	want = Default()
 	want.Core.TokenLimit = 16000
-	want.Parser.AnchorLevels = []int{1, 2}
+	want.Author.Name = "Ann"
 	want.Search.SemanticWeight, want.Search.KeywordWeight = 0.6, 0.4
 	want.Security.ExtraPatterns = []string{"*.pem", "*.key"}
 	want.MCP.RateLimit = false
@@ -65,7 +65,7 @@ roots = ["/etc"]
 		{".cairn/config.toml:9", `unknown key "plugins"`},
 		{".cairn/config.toml:12", `unknown key "workspace"`},
 		{"CAIRN_CORE__LIMIT", `unknown key "core.limit"`},
-		{"configuration", "parser.anchor_levels is reserved and has no effect in this version"},
+		{"configuration", "author.name is reserved and has no effect in this version"},
 	}
 	got, err := Load(root, []string{
 		"CAIRN_CORE__TOKEN_LIMIT=16000", "CUEDECK_CORE__TOKEN_LIMIT=1", "CUEDECK_SEARCH__SEMANTIC_WEIGHT=0.6", "CAIRN_SEARCH__KEYWORD_WEIGHT=.4",
@@ -93,7 +93,7 @@ func TestReservedKeysAreToldAndNoOther(t *testing.T) {
 		told[key] = true
 	}
 	empty := map[string]bool{ // their default is the zero value
-		"author.name": true, "author.email": true, "watcher.ignore_patterns": true,
+		"author.name": true, "author.email": true,
 	}
 	tables := reflect.TypeFor[Config]()
 	for i := range tables.NumField() {
@@ -119,12 +119,11 @@ func TestLoadConfigRefuses(t *testing.T) {
 		{toml: "[search]\nsemantic_weight = 0.9\n", want: "add up to"},
 		{toml: "[search]\nsemantic_weight = nan\n", want: "search.semantic_weight is NaN"},
 		{toml: "[search]\ndefault_mode = \"fuzzy\"\n", want: "search.default_mode"},
-		{toml: "[parser]\nanchor_levels = [7]\n", want: "parser.anchor_levels holds 7"},
 		{toml: "[parser]\nextensions = [\"../x\"]\n", want: "parser.extensions"},
 		{toml: "[parser]\nignore_patterns = [\"docs/[a\"]\n", want: "parser.ignore_patterns: ignore pattern"},
 		{toml: "[search]\nembedding_cache_max_entries = 0\n", want: "search.embedding_cache_max_entries is 0, want 1 to 1e+07"},
 		{env: "CAIRN_CORE__TOKEN_LIMIT=lots", want: "CAIRN_CORE__TOKEN_LIMIT"},
-		{env: "CAIRN_CACHE__ENABLED=perhaps", want: "want true or false"},
+		{env: "CAIRN_USAGE__RECORD=perhaps", want: "want true or false"},
 	} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, ".cairn/config.toml"), c.toml)
