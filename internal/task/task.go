@@ -1,9 +1,6 @@
-// Package task is the one model behind task cards, the tasks in documents and
-// the graph tools: a status, dependencies, and the words each of these families
-// uses for them on the wire.
-//
-// It reads no files and computes on no graph: cards, mdtask and dagtools below
-// it do the former, taskdag the latter.
+// Package task is the one model of a task behind cards, documents and the graph
+// tools. It reads no files and computes on no graph: its subpackages do the
+// former, package taskdag the latter.
 package task
 
 import (
@@ -12,10 +9,10 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// Status is what is known of a task's progress. The zero Status is Pending.
+// Status is the progress of a task. The zero Status is Pending.
 type Status uint8
 
-// The statuses. Waiting is a machine's: it waits for an answer from outside.
+// The statuses. A Waiting task waits for an answer from outside.
 const (
 	Pending Status = iota
 	Waiting
@@ -37,18 +34,18 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// Task is one task, wherever it is written down.
+// Task is one task of any source.
 type Task struct {
 	// ID is a card's id, or the slug of a task in a document: unique in its source.
 	ID    string
 	Title string
-	// Status is the declared one. Dependencies do not change it.
+	// Status is the declared status. Dependencies do not change it.
 	Status Status
-	// ArchivedFrom is the status an archived task had before; Archived when nobody knows.
+	// ArchivedFrom is the status an archived task had before; Archived when unknown.
 	ArchivedFrom Status
-	Assignee     string // empty when nobody is
-	// DependsOn are the ids of the tasks that have to be completed first, as
-	// written: they may repeat, be unknown, or close a cycle.
+	Assignee     string // empty for none
+	// DependsOn lists the IDs of the tasks to complete first, as written: they may
+	// repeat, be unknown or close a cycle.
 	DependsOn []string
 	// Estimate is the expected work in hours, 0 when unknown.
 	Estimate float64
@@ -56,16 +53,15 @@ type Task struct {
 	Created time.Time
 }
 
-// Done reports whether the task satisfies those that depend on it: it is
-// completed, or archived and not known to have been given up.
+// Done reports whether the task satisfies its dependents: it is completed, or
+// archived and not known to have been unfinished.
 func (t Task) Done() bool {
 	return t.Status == Completed || t.Status == Archived && (t.ArchivedFrom == Completed || t.ArchivedFrom == Archived)
 }
 
-// Node is the task as the graph takes it. An archived task counts as completed
-// when it was, or when nothing is known of it, since archiving finished
-// work is the common case; otherwise as cancelled, which never satisfies
-// anybody.
+// Node converts the task for taskdag. An archived task counts as completed if it
+// was completed or its earlier status is unknown, since people mostly archive
+// finished work; otherwise it counts as cancelled.
 func (t Task) Node() taskdag.Task {
 	n := taskdag.Task{ID: t.ID, DependsOn: t.DependsOn, Estimate: t.Estimate}
 	switch t.Status {
@@ -88,9 +84,9 @@ func (t Task) Node() taskdag.Task {
 	return n
 }
 
-// Board is the tasks that count on a board: all that are not archived, and the
-// archived ones that one of these depends on. Dependencies of an archived task
-// that is left out with it are forgotten. The order is kept.
+// Board returns the tasks that are not archived and the archived tasks that they
+// depend on directly, in the same order. Archived tasks keep only dependencies
+// that are on the board.
 func Board(all []Task) []Task {
 	wanted := map[string]bool{}
 	archived := false
@@ -134,7 +130,7 @@ func Board(all []Task) []Task {
 	return board
 }
 
-// Nodes are the tasks as the graph takes them, in the same order.
+// Nodes converts tasks for taskdag, in the same order.
 func Nodes(tasks []Task) []taskdag.Task {
 	nodes := make([]taskdag.Task, len(tasks))
 	for i, t := range tasks {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// synonyms are the words people write, in lower case with "_" for blanks and
-// hyphens, and what they mean.
+// synonyms maps the words that people write, in lower case with "_" for blanks
+// and hyphens.
 var synonyms = map[string]Status{
 	"pending": Pending, "todo": Pending, "to_do": Pending, "open": Pending, "backlog": Pending, "new": Pending,
 	"waiting":     Waiting,
@@ -20,9 +20,8 @@ var synonyms = map[string]Status{
 	"archived": Archived,
 }
 
-// Parse reads a status in anybody's words, without regard to case. known is
-// false for a word that means nothing, which counts as Pending; an empty one is
-// Pending and known.
+// Parse reads a status in any vocabulary and any case. known is false for an
+// unknown word, which counts as Pending; an empty word is Pending and known.
 func Parse(word string) (s Status, known bool) {
 	word = strings.ToLower(strings.TrimSpace(word))
 	if word == "" {
@@ -32,7 +31,7 @@ func Parse(word string) (s Status, known bool) {
 	return s, known
 }
 
-// CardWord is the status in the words of cards: todo, active, done, archived.
+// CardWord returns the status in the vocabulary of cards: todo, active, done or archived.
 func (s Status) CardWord() string {
 	switch s {
 	case InProgress:
@@ -45,8 +44,9 @@ func (s Status) CardWord() string {
 	return "todo"
 }
 
-// GraphWord is the task's status in the words of the graph tools: pending,
-// assigned (pending with an assignee), in_progress, blocked, completed, failed, cancelled.
+// GraphWord returns the status in the vocabulary of the graph tools: pending,
+// assigned (pending with an assignee), in_progress, blocked, completed, failed or
+// cancelled.
 func (t Task) GraphWord() string {
 	switch t.Status {
 	case Pending, Waiting:
@@ -63,18 +63,18 @@ func (t Task) GraphWord() string {
 	return t.Status.String()
 }
 
-// Hours of work in the units of an estimate.
+// Hours of work in a day and a week of an estimate.
 const (
 	HoursPerDay  = 8
 	HoursPerWeek = 5 * HoursPerDay
 )
 
-// maxEstimate in hours keeps sums finite; it is some fifty working years.
+// maxEstimate in hours keeps sums finite: some fifty working years.
 const maxEstimate = 100_000
 
-// ParseEstimate reads the expected work of a task in hours: a number of hours,
-// or numbers with the units m, h, d (8 hours) and w (5 days) one after the
-// other: "90m", "1.5h", "2d", "1w 2d". An empty text is 0, unknown.
+// ParseEstimate reads the expected work of a task in hours: a number of hours, or
+// a sequence of numbers with the units m, h, d (8 hours) and w (5 days), such as
+// "90m", "1.5h" or "1w 2d". An empty text is 0, unknown.
 func ParseEstimate(text string) (hours float64, err error) {
 	rest := strings.ToLower(strings.TrimSpace(text))
 	refuse := func() (float64, error) {

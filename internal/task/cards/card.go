@@ -1,8 +1,6 @@
-// Package cards keeps task cards: Markdown files with front matter, one a task,
-// that people edit by hand and agents through the tools. It finds, creates and
-// changes them and answers what depends on what.
-//
-// It does not index their text and knows no graph algorithm: taskdag does.
+// Package cards stores tasks as cards: Markdown files with front matter, one per
+// task, that people edit by hand and agents through the tools. It does not index
+// their text; package taskdag computes on their graph.
 package cards
 
 import (
@@ -16,8 +14,8 @@ import (
 	"cairn/internal/task"
 )
 
-// Card is one card as its file says. A card without the keys it should have
-// has their defaults: status todo, priority medium, and for a title its first heading, else its id.
+// Card is one card as read from its file. Missing keys have defaults: status todo,
+// priority medium, and as the title the first heading or else the ID.
 type Card struct {
 	task.Task
 	// Path is the workspace path of the file.
@@ -26,12 +24,11 @@ type Card struct {
 	Tags     []string
 	Notes    string
 	// CreatedText and UpdatedText are the dates as written, empty when absent;
-	// Updated is the zero time when UpdatedText is none.
+	// Updated is the zero time if UpdatedText is not a date.
 	CreatedText, UpdatedText string
 	Updated                  time.Time
-	// ModTime is that of the file.
-	ModTime time.Time
-	// Problems are what is wrong with the file, in the order of the keys.
+	ModTime                  time.Time // of the file
+	// Problems lists what is wrong with the file, in the order of the keys.
 	Problems []Problem
 }
 
@@ -40,33 +37,31 @@ var priorities = []string{"low", "medium", "high", "critical"}
 
 const defaultPriority = "medium"
 
-// largeCard in bytes is beyond what anybody reads as a card.
+// largeCard is the size in bytes from which a card is reported as too large.
 const largeCard = 1 << 20
 
-// idPattern is that of the ids given out.
+// idPattern matches the IDs that Create makes.
 var idPattern = regexp.MustCompile(`^[a-z0-9]{6}$`)
 
-// stemPattern is that of file names taken for cards: people name files freely.
+// stemPattern matches the file names, without ".md", that can be IDs: people name
+// files freely.
 var stemPattern = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
 
-// parse reads a card. broken says why the file is none.
-func parse(id, path string, content []byte, info fs.FileInfo) (c *Card, broken *Problem) {
+// parse reads a card. unusable explains why the file is not a card.
+func parse(id, path string, content []byte, info fs.FileInfo) (c *Card, unusable *Problem) {
 	fm := markdown.ReadFrontMatter(content)
-	problem := func(kind, format string, args ...any) Problem {
-		return Problem{Path: path, ID: id, Kind: kind, Message: fmt.Sprintf(format, args...), Fix: fixes[kind], Error: errorKinds[kind]}
-	}
 	switch {
 	case fm.Err != nil:
-		p := problem(BadYAML, "%s", fm.Err)
+		p := newProblem(path, id, BadYAML, fm.Err.Error())
 		return nil, &p
 	case !fm.Found():
-		p := problem(NoFrontMatter, "no front matter")
+		p := newProblem(path, id, NoFrontMatter, "no front matter")
 		return nil, &p
 	}
 	c = &Card{Path: path, Priority: defaultPriority, ModTime: info.ModTime()}
 	c.ID = id
 	note := func(kind, format string, args ...any) {
-		c.Problems = append(c.Problems, problem(kind, format, args...))
+		c.Problems = append(c.Problems, newProblem(path, id, kind, fmt.Sprintf(format, args...)))
 	}
 	if n := len(content); n > largeCard {
 		note(Large, "the card has %.1f MB", float64(n)/1e6)
@@ -121,7 +116,7 @@ func parse(id, path string, content []byte, info fs.FileInfo) (c *Card, broken *
 	return c, nil
 }
 
-// firstHeading is the text of the first heading line near the top.
+// firstHeading returns the text of the first heading line near the top.
 func firstHeading(body []byte) string {
 	for line := range strings.Lines(string(body[:min(len(body), 4<<10)])) {
 		line = strings.TrimSpace(line)
@@ -136,7 +131,7 @@ func firstHeading(body []byte) string {
 	return ""
 }
 
-// rank is 1 for low to 4 for critical, in any case, 0 for any other word.
+// rank returns 1 for low to 4 for critical, in any case, 0 for any other word.
 func rank(priority string) int {
 	for i, p := range priorities {
 		if strings.EqualFold(p, priority) {
@@ -158,7 +153,7 @@ func unique(list []string) []string {
 	return out
 }
 
-// orNull is what the wire shows of a text that may be absent.
+// orNull returns nil, which JSON shows as null, for an empty text.
 func orNull(s string) *string {
 	if s == "" {
 		return nil
@@ -166,7 +161,7 @@ func orNull(s string) *string {
 	return &s
 }
 
-// orEmpty is a list that the wire shows as [] rather than null.
+// orEmpty returns a list that JSON shows as [] rather than null.
 func orEmpty(list []string) []string {
 	if list == nil {
 		return []string{}

@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,9 +10,8 @@ import (
 	"cairn/internal/task"
 )
 
-// Problem is something wrong with a card, and what to do about it. A card with
-// a Problem that is an Error may be left out of answers; the others are only
-// warned about.
+// Problem describes something wrong with a card and how to fix it. A card whose
+// Problem is an Error may be missing from answers; the others are warnings.
 type Problem struct {
 	Path    string `json:"path"`
 	ID      string `json:"id"`
@@ -42,6 +42,7 @@ const (
 	SingleTag     = "single-tag"
 )
 
+// errorKinds are the kinds of problems that are errors.
 var errorKinds = map[string]bool{BadYAML: true, NoFrontMatter: true, Unreadable: true, DuplicateID: true, MissingTask: true, CycleOfTasks: true}
 
 var fixes = map[string]string{
@@ -67,8 +68,8 @@ var fixes = map[string]string{
 // staleAfter is how long a card may be active without a change.
 const staleAfter = 90 * 24 * time.Hour
 
-// Check looks for everything that is wrong with the cards, by path. It changes
-// nothing. It is what `cairn doctor` says of them.
+// Check returns the problems of all cards by path, for `cairn doctor`. It changes
+// nothing.
 func (s *Store) Check() ([]Problem, error) {
 	b, err := s.Board()
 	if err != nil {
@@ -129,19 +130,20 @@ func (s *Store) Check() ([]Problem, error) {
 		problems = append(problems, b.byID[cycle.Path[0]].problem(CycleOfTasks, "Circular dependency detected: %s", strings.Join(cycle.Path, " → ")))
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int {
-		if c := strings.Compare(a.Path, b.Path); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Kind+a.Message, b.Kind+b.Message)
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Kind+a.Message, b.Kind+b.Message))
 	})
 	return problems, nil
 }
 
-func (c *Card) problem(kind, format string, args ...any) Problem {
-	return Problem{Path: c.Path, ID: c.ID, Kind: kind, Message: fmt.Sprintf(format, args...), Fix: fixes[kind], Error: errorKinds[kind]}
+func newProblem(path, id, kind, message string) Problem {
+	return Problem{Path: path, ID: id, Kind: kind, Message: message, Fix: fixes[kind], Error: errorKinds[kind]}
 }
 
-// quoted is the first quoted text of an OtherID message.
+func (c *Card) problem(kind, format string, args ...any) Problem {
+	return newProblem(c.Path, c.ID, kind, fmt.Sprintf(format, args...))
+}
+
+// quoted returns the first quoted text of an OtherID message.
 func quoted(message string) string {
 	_, rest, _ := strings.Cut(message, `"`)
 	id, _, _ := strings.Cut(rest, `"`)

@@ -19,7 +19,7 @@ import (
 	"cairn/internal/markdown"
 )
 
-// Limits of what a card holds; the first three are the specification's.
+// Limits of the fields of a card; the first three are in the specification.
 const (
 	maxTitle    = 200 // runes
 	maxAssignee = 50
@@ -31,7 +31,7 @@ const (
 
 var statusWords = []string{"todo", "active", "done", "archived"}
 
-// CreateRequest is what create_task takes.
+// CreateRequest holds the arguments of create_task.
 type CreateRequest struct {
 	Title     string   `json:"title"`
 	Tags      []string `json:"tags,omitempty"`
@@ -40,7 +40,7 @@ type CreateRequest struct {
 	DependsOn []string `json:"depends_on,omitempty"`
 }
 
-// CreateAnswer is what create_task returns.
+// CreateAnswer is the answer of create_task.
 type CreateAnswer struct {
 	ID       string   `json:"id"`
 	Path     string   `json:"path"`
@@ -58,8 +58,7 @@ type Metadata struct {
 	Created   string   `json:"created"` // RFC 3339
 }
 
-// Create answers create_task. Everything is checked before the file is
-// written: a dependency that does not exist creates nothing.
+// Create answers create_task. It checks everything before it writes the file.
 func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, error) {
 	if err := checkCreate(&r); err != nil {
 		return nil, err
@@ -132,9 +131,9 @@ func newCard(r CreateRequest, created time.Time) ([]byte, error) {
 
 var created atomic.Uint64
 
-// newID makes an id from the time, the title, and what tells apart cards of
-// one title in one moment: the process and a count. It begins with a letter, so that
-// YAML never takes it for a number.
+// newID makes an ID from the time, the title, the process and a count; the last
+// two distinguish cards of one title made at the same moment. It begins with a
+// letter, so that YAML never reads it as a number.
 func newID(now time.Time, title string) string {
 	seed := binary.BigEndian.AppendUint64(nil, uint64(now.UnixNano()))
 	seed = binary.BigEndian.AppendUint64(seed, uint64(os.Getpid()))
@@ -169,7 +168,7 @@ func checkCreate(r *CreateRequest) (err error) {
 	return err
 }
 
-// checkText trims a text of one line and refuses what cannot be one.
+// checkText trims a text and refuses one that is not a single line.
 func checkText(key, text string, limit int) (string, error) {
 	text = strings.TrimSpace(text)
 	switch n := utf8.RuneCountInString(text); {
@@ -223,8 +222,8 @@ func checkDepends(ids []string) ([]string, error) {
 	return unique(slices.Clone(ids)), nil
 }
 
-// checkID refuses what cannot be a card's id. Names of hand-made cards pass
-// though the published pattern is narrower.
+// checkID refuses texts that cannot be an ID. It allows the names of hand-made
+// cards, though the published pattern is narrower.
 func checkID(key, id string) error {
 	if len(id) > 100 || !stemPattern.MatchString(id) || strings.Contains(id, "..") {
 		return invalid("%s %.100q, want six of a-z and 0-9", key, id)

@@ -2,14 +2,14 @@ package cards
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// parseTime reads a date as cards hold it: RFC 3339 exactly, or a date alone
-// and the near misses of hand-written times, for which exact is false. Nothing
-// readable gives the zero time.
+// parseTime reads a date of a card. exact is true for RFC 3339 and false for a
+// date alone and other common forms. An unreadable text gives the zero time.
 func parseTime(text string) (at time.Time, exact bool) {
 	for i, layout := range []string{time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", "2006/01/02", "2006/01/02 15:04:05"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -19,8 +19,8 @@ func parseTime(text string) (at time.Time, exact bool) {
 	return time.Time{}, false
 }
 
-// dateFilter is a range of days, both ends included, as days since 1970; a
-// filter matches the days before, in or after it.
+// dateFilter matches the days before, in or after a range of days, both ends
+// included, counted from 1970.
 type dateFilter struct {
 	op          byte // '<', '>' or '='
 	first, last int64
@@ -28,15 +28,7 @@ type dateFilter struct {
 
 const secondsPerDay = 24 * 60 * 60
 
-func dayOf(t time.Time) int64 { return floorDiv(t.Unix(), secondsPerDay) }
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
+func dayOf(t time.Time) int64 { return int64(math.Floor(float64(t.Unix()) / secondsPerDay)) }
 
 func (f dateFilter) match(t time.Time) bool {
 	if t.IsZero() {
@@ -52,14 +44,14 @@ func (f dateFilter) match(t time.Time) bool {
 	}
 }
 
-// dateError is a filter that is none, in the words of the specification.
+// dateError is returned for an unreadable filter, with the specification's text.
 type dateError struct{ text string }
 
 func (e *dateError) Error() string {
 	return fmt.Sprintf("Invalid date format: '%s'. Expected: YYYY-MM-DD, YYYY-MM, YYYY, or relative (7d, 2w, 3m, 1y)", e.text)
 }
 
-// maxUnits of a relative date; beyond it there is nothing to find.
+// maxUnits bounds the number of a relative date.
 const maxUnits = 100_000
 
 // parseDateFilter reads a filter over dates, all in UTC:

@@ -18,12 +18,12 @@ const (
 	CodeInvalidParams = -32602
 )
 
-// Error is a refused operation as the wire shows it. Nothing was written.
+// Error is a refused operation as answers show it. Nothing was written.
 type Error struct {
 	Code    int
 	Message string
 	Data    map[string]any
-	Err     error // what is behind it; nil when the request alone is
+	Err     error // the cause; nil if the request is
 }
 
 func (e *Error) Error() string {
@@ -49,7 +49,7 @@ func circular(path []string) error {
 		"kind": "CircularDependency", "cycle_path": path, "suggestion": "Remove dependency " + path[1] + " from " + path[0]}}
 }
 
-// fileError gives the errors of reading and writing files their codes.
+// fileError adds codes to the errors of reading and writing files.
 func fileError(path string, err error) error {
 	if err == nil {
 		return nil

@@ -9,19 +9,19 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// DependenciesRequest is what get_task_dependencies takes.
+// DependenciesRequest holds the arguments of get_task_dependencies.
 type DependenciesRequest struct {
 	ID      string `json:"id"`
 	Reverse bool   `json:"reverse,omitempty"` // the tasks that depend on it
 }
 
-// DependenciesAnswer is what get_task_dependencies returns: direct neighbours.
+// DependenciesAnswer is the answer of get_task_dependencies: direct neighbours.
 type DependenciesAnswer struct {
 	TaskID string    `json:"task_id"`
 	Type   string    `json:"type"` // dependencies or dependents
 	Count  int       `json:"count"`
 	Tasks  []TaskRef `json:"tasks"`
-	// Missing are dependencies without a card; they are not counted.
+	// Missing lists dependencies without a card; Count does not include them.
 	Missing []string `json:"missing,omitempty"`
 }
 
@@ -63,13 +63,13 @@ func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error)
 	return a, nil
 }
 
-// ValidateRequest is what validate_task_graph takes; without an id the whole
-// graph is looked at.
+// ValidateRequest holds the arguments of validate_task_graph; without an ID it
+// checks the whole graph.
 type ValidateRequest struct {
 	ID string `json:"id,omitempty"`
 }
 
-// ValidateAnswer is what validate_task_graph returns.
+// ValidateAnswer is the answer of validate_task_graph.
 type ValidateAnswer struct {
 	Valid   bool   `json:"valid"`
 	TaskID  string `json:"task_id,omitempty"`
@@ -77,13 +77,13 @@ type ValidateAnswer struct {
 	Error   string `json:"error,omitempty"`
 	// CyclePath is the cycle behind Error, closed.
 	CyclePath []string `json:"cycle_path,omitempty"`
-	// Missing are dependencies without a card, which are no cycle: "xyz789 → abc123".
+	// Missing lists dependencies without a card, such as "xyz789 → abc123".
 	Missing []string `json:"missing,omitempty"`
 }
 
-// Validate answers validate_task_graph. Of one task it looks at everything
-// the task depends on, directly or through others. The cycle reported is the shortest,
-// from its smallest id on.
+// Validate answers validate_task_graph. Given a task, it checks everything that
+// the task depends on, directly or through others. It reports the shortest cycle,
+// beginning with its smallest ID.
 func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 	b, err := s.Board()
 	if err != nil {
@@ -124,18 +124,18 @@ func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 	return a, nil
 }
 
-// GraphRequest is what query_graph takes.
+// GraphRequest holds the arguments of query_graph.
 type GraphRequest struct {
 	Format string `json:"format,omitempty"` // json (default), mermaid or dot
 }
 
-// GraphAnswer is what query_graph returns.
+// GraphAnswer is the answer of query_graph.
 type GraphAnswer struct {
 	Format string `json:"format"`
 	Graph  string `json:"graph"`
 }
 
-// QueryGraph answers query_graph: all cards and their dependencies as a text.
+// QueryGraph answers query_graph: it draws all cards and their dependencies.
 func (s *Store) QueryGraph(r GraphRequest) (*GraphAnswer, error) {
 	if r.Format == "" {
 		r.Format = task.FormatJSON

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// ListRequest is what list_tasks takes. Absent filters match everything; all
-// have to match.
+// ListRequest holds the arguments of list_tasks. A card has to match all filters;
+// an absent filter matches every card.
 type ListRequest struct {
 	Status   string   `json:"status,omitempty"`   // todo, active, done or archived
 	Assignee string   `json:"assignee,omitempty"` // exactly as written
 	Tags     []string `json:"tags,omitempty"`     // any of them, without regard to case
 	Priority string   `json:"priority,omitempty"` // in any case
 	Created  string   `json:"created,omitempty"`  // see parseDateFilter
-	Updated  string   `json:"updated,omitempty"`  // the file's time where the card says none
+	Updated  string   `json:"updated,omitempty"`  // the file's time if the card has none
 }
 
-// ListItem is one card of an answer. The specification has the first four.
+// ListItem is one card of an answer. The specification has the first four fields.
 type ListItem struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title"`
@@ -26,7 +26,7 @@ type ListItem struct {
 	Tags     []string `json:"tags"`
 }
 
-// List answers list_tasks: the most urgent first, then in the order of creation.
+// List answers list_tasks: the most urgent cards first, then by creation.
 func (s *Store) List(r ListRequest) ([]ListItem, error) {
 	cards, err := s.Find(r)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) List(r ListRequest) ([]ListItem, error) {
 	return list, nil
 }
 
-// Find is List with whole cards, which must not be changed.
+// Find is List with whole cards, which the caller must not change.
 func (s *Store) Find(r ListRequest) ([]*Card, error) {
 	match, err := s.filter(r)
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *Store) Find(r ListRequest) ([]*Card, error) {
 	return slices.DeleteFunc(b.ByUrgency(), func(c *Card) bool { return !match(c) }), nil
 }
 
-// ByUrgency are the cards, which must not be changed, as List has them: the most
-// urgent first, then in the order of creation.
+// ByUrgency returns the cards in the order of List. The caller must not change
+// them.
 func (b *Board) ByUrgency() []*Card {
 	var byRank [5][]*Card
 	for _, c := range b.Cards {

@@ -15,18 +15,18 @@ import (
 	"cairn/internal/task/files"
 )
 
-// repairs are the kinds of problems with one obvious repair.
-var repairs = map[string]bool{NoFrontMatter: true, NoTitle: true, OtherID: true, DuplicateID: true, OddStatus: true, OddPriority: true, OddDate: true}
+// repairable are the kinds of problems with one obvious repair.
+var repairable = map[string]bool{NoFrontMatter: true, NoTitle: true, OtherID: true, DuplicateID: true, OddStatus: true, OddPriority: true, OddDate: true}
 
-// Repairable reports whether Repair does away with problems of a kind.
-func Repairable(kind string) bool { return repairs[kind] }
+// Repairable reports whether Repair removes problems of a kind.
+func Repairable(kind string) bool { return repairable[kind] }
 
-// Repair does away with the problems of cards that have one obvious repair,
-// and says what it did, a line each: a missing front matter or title is made
-// from the first heading, an id that contradicts the file name removed, an unknown status becomes
-// todo, an unknown priority medium unless it means another, a time is
-// written as RFC 3339, or as now when it cannot be read. Nothing else of the
-// files changes, and a second repair finds nothing to do.
+// Repair removes the problems of cards that have one obvious repair and describes
+// each repair in a line. It makes a missing front matter or title from the first
+// heading and removes an ID that contradicts the file name. An unknown status
+// becomes todo, an unknown priority medium unless it is a known synonym, a time
+// RFC 3339, or now if it is unreadable. Nothing else in the files changes, and a
+// second repair finds nothing to do.
 func (s *Store) Repair(ctx context.Context) (done []string, err error) {
 	problems, err := s.Check()
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) Repair(ctx context.Context) (done []string, err error) {
 	}
 	var paths []string
 	for _, p := range problems {
-		if repairs[p.Kind] && (len(paths) == 0 || paths[len(paths)-1] != p.Path) { // by path, as Check sorts them
+		if repairable[p.Kind] && (len(paths) == 0 || paths[len(paths)-1] != p.Path) { // by path, as Check sorts them
 			paths = append(paths, p.Path)
 		}
 	}
@@ -46,7 +46,7 @@ func (s *Store) Repair(ctx context.Context) (done []string, err error) {
 			return text, err
 		})
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrChanged) {
-			continue // somebody is at it
+			continue // another program is editing it
 		}
 		if err != nil {
 			return done, fileError(p, err)
@@ -58,11 +58,11 @@ func (s *Store) Repair(ctx context.Context) (done []string, err error) {
 	return done, nil
 }
 
-// meant are priorities of other systems.
-var meant = map[string]string{"urgent": "critical", "blocker": "critical", "highest": "critical", "p0": "critical", "major": "high", "p1": "high",
+// prioritySynonyms maps the priorities of other systems.
+var prioritySynonyms = map[string]string{"urgent": "critical", "blocker": "critical", "highest": "critical", "p0": "critical", "major": "high", "p1": "high",
 	"normal": "medium", "p2": "medium", "minor": "low", "lowest": "low", "p3": "low", "trivial": "low"}
 
-// repaired is a card's text after its repair.
+// repaired returns a card's text after its repair, and what was repaired.
 func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err error) {
 	id := strings.TrimSuffix(path.Base(p), ".md")
 	now := s.now().UTC().Truncate(time.Second)
@@ -108,7 +108,7 @@ func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err 
 		case OddStatus:
 			set("status", "todo", "status %q is todo now", fm.String("status"))
 		case OddPriority:
-			better := meant[strings.ToLower(fm.String("priority"))]
+			better := prioritySynonyms[strings.ToLower(fm.String("priority"))]
 			if better == "" {
 				better = defaultPriority
 			}
@@ -127,13 +127,13 @@ func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err 
 	}
 	out, err = markdown.EditFrontMatter(text, edits...)
 	if err != nil {
-		return text, nil, nil // written in a way that only its author can change
+		return text, nil, nil // only its author can change a front matter of this form
 	}
 	return out, what, nil
 }
 
-// anyTime reads a time as parseTime does, or as seconds since 1970; the zero
-// time for nothing readable.
+// anyTime reads a time as parseTime does, or seconds since 1970. An unreadable
+// text gives the zero time.
 func anyTime(text string) time.Time {
 	if at, _ := parseTime(text); !at.IsZero() {
 		return at

@@ -264,7 +264,9 @@ func (s *Store) load(dir, name string) *entry {
 	}
 	p := path.Join(s.folder, name)
 	refuse := func(kind, message string) *entry {
-		e.unusable = &Problem{Path: p, ID: id, Kind: kind, Message: message, Fix: fixes[kind], Error: true}
+		problem := newProblem(p, id, kind, message)
+		problem.Error = true // the file is not on the board
+		e.unusable = &problem
 		return e
 	}
 	if !stemPattern.MatchString(id) {

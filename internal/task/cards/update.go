@@ -16,7 +16,7 @@ import (
 	"cairn/internal/markdown"
 )
 
-// UpdateRequest is what update_task takes. Updates holds the keys status,
+// UpdateRequest holds the arguments of update_task. Updates holds the keys status,
 // assignee, priority and notes, and beyond the specification tags, depends_on
 // and title; any other is refused. An empty or null assignee or notes removes it.
 type UpdateRequest struct {
@@ -24,7 +24,7 @@ type UpdateRequest struct {
 	Updates map[string]json.RawMessage `json:"updates"`
 }
 
-// UpdateAnswer is what update_task returns.
+// UpdateAnswer is the answer of update_task.
 type UpdateAnswer struct {
 	ID        string  `json:"id"`
 	Title     string  `json:"title"`
@@ -32,8 +32,8 @@ type UpdateAnswer struct {
 	Assignee  *string `json:"assignee"`
 	Priority  string  `json:"priority"`
 	UpdatedAt string  `json:"updated_at"` // RFC 3339
-	// UpdatedFields are the keys given whose values changed, in the order of
-	// the schema. When there is none the file was not touched.
+	// UpdatedFields lists the given keys whose values changed, in the order of the
+	// schema. If there are none the file was not written.
 	UpdatedFields []string `json:"updated_fields"`
 }
 
@@ -106,7 +106,7 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 		Priority: card.Priority, UpdatedAt: at.Format(time.RFC3339), UpdatedFields: fields}, nil
 }
 
-// notFound says that there is no card of that id, and which are near.
+// notFound returns the error for an unknown ID, with a suggestion.
 func (s *Store) notFound(id string) error {
 	p, err := s.Path(id)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package files changes documents of a workspace the safe way: under a lock that
-// other processes respect, only when the file is still what its editor read,
-// and in one step, so that whoever reads sees the old file or the new one.
-//
-// What the files mean is not its business.
+// Package files writes documents of a workspace safely: under a lock that other
+// processes respect, only if the file is still what the editor read, and in one
+// step, so that a reader sees the old file or the new one. It does not interpret
+// the files.
 package files
 
 import (
@@ -24,13 +23,12 @@ import (
 	"cairn/internal/walk"
 )
 
-// ErrChanged is returned when a file is not what its editor read any more.
+// ErrChanged is returned when a file is no longer what the editor read.
 var ErrChanged = errors.New("file changed since it was read")
 
-// LockError is returned when another process is writing and does not come to
-// an end in time.
+// LockError is returned when another process does not finish writing in time.
 type LockError struct {
-	Path   string // what is locked: the workspace's folder
+	Path   string // the locked folder of the workspace
 	PID    int    // of the holder, 0 when unknown
 	Waited time.Duration
 }
@@ -49,9 +47,8 @@ type Options struct {
 	LockWait time.Duration
 	// NoSync leaves durability to the operating system: for measurements and tests.
 	NoSync bool
-	// Fault, when set, is called between writing a new file and renaming it
-	// into place. Its error ends the write there with everything left as it lies,
-	// as a crash would: for tests.
+	// Fault, if set, is called between writing a new file and renaming it into
+	// place. Its error ends the write without cleaning up, as a crash would: for tests.
 	Fault func(path string) error
 }
 
@@ -60,8 +57,8 @@ type Options struct {
 type Tree struct {
 	*walk.Tree
 	o       Options
-	writing chan struct{} // holds one token while somebody of this process writes
-	sweep   sync.Map      // folders in which the leavings of crashes have been looked for
+	writing chan struct{} // holds one token while this process writes
+	swept   sync.Map      // folders searched for temporary files of crashed writers
 }
 
 // New returns the files of a workspace's opened roots. It does not own tree.
@@ -76,7 +73,7 @@ func New(tree *walk.Tree, o *Options) *Tree {
 	return t
 }
 
-// Stamp is what a file was when it was read.
+// Stamp identifies the state of a file when it was read.
 type Stamp struct {
 	Size, ModTime int64 // bytes; Unix nanoseconds
 	Hash          [sha256.Size]byte
@@ -97,8 +94,8 @@ type Writer struct {
 	unlock func()
 }
 
-// Lock waits until nobody else writes in the workspace. The Writer must be
-// unlocked. The error is a *LockError, ctx's, or the file system's.
+// Lock waits until no other process writes in the workspace. The caller unlocks
+// the Writer. The error is a *LockError, ctx's, or the file system's.
 func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
 	dir := t.Roots()[0].Dir
 	start := time.Now()
@@ -126,12 +123,11 @@ func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
 	return &Writer{t: t, unlock: func() { lock.Unlock(); <-t.writing }}, nil
 }
 
-// Unlock lets the next one write. It is called once.
+// Unlock lets the next writer begin. It is called once.
 func (w *Writer) Unlock() { w.unlock() }
 
-// Replace puts new content in the place of a file that is still as was says;
-// otherwise the error wraps ErrChanged. Permissions stay. On any error the file
-// is as it was.
+// Replace replaces the content of a file that still matches was; otherwise the
+// error wraps ErrChanged. Permissions stay. On any error the file is unchanged.
 func (w *Writer) Replace(p string, content []byte, was Stamp) error {
 	wrap := func(err error) error { return fmt.Errorf("writing %s: %w", p, err) }
 	if len(content) > walk.DefaultMaxSize {
@@ -163,8 +159,8 @@ func (w *Writer) Replace(p string, content []byte, was Stamp) error {
 	return nil
 }
 
-// Create makes a new file and the folders it lies in. When there is one of
-// that name the error wraps fs.ErrExist, and it is as it was.
+// Create makes a new file and its folders. If the file exists the error wraps
+// fs.ErrExist and the file is unchanged.
 func (w *Writer) Create(p string, content []byte) error {
 	wrap := func(err error) error { return fmt.Errorf("creating %s: %w", p, err) }
 	if len(content) > walk.DefaultMaxSize {
@@ -176,8 +172,8 @@ func (w *Writer) Create(p string, content []byte) error {
 		return wrap(err)
 	}
 	err := w.write(p, content, 0o644, func(root *os.Root, temp, name string) error {
-		// A link never replaces a file that somebody makes meanwhile; where
-		// there are no hard links the lock is what keeps others away.
+		// A link never replaces a file that another program makes meanwhile.
+		// Without hard links only the lock protects against that.
 		err := root.Link(temp, name)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return errors.Join(err, root.Remove(temp))
@@ -196,17 +192,18 @@ func (w *Writer) Create(p string, content []byte) error {
 const (
 	tempPrefix = ".cairn-"
 	tempSuffix = ".tmp"
-	tempAge    = time.Hour // after which a temporary file is nobody's any more
+	tempAge    = time.Hour // after which the writer of a temporary file has crashed
 )
 
 var tempCount atomic.Uint64
 
-// errCrash marks an error of Fault, after which nothing is cleaned up.
+// errCrash marks an error of Fault, after which the writer does not clean up.
 type errCrash struct{ error }
 
 func (e errCrash) Unwrap() error { return e.error }
 
-// write writes a temporary file beside p, makes it durable and gives it to place.
+// write writes a temporary file in the folder of p, makes it durable and calls
+// place to give it its name.
 func (w *Writer) write(p string, content []byte, mode fs.FileMode, place func(root *os.Root, temp, name string) error) (err error) {
 	dir, rel, err := w.t.Dir(p)
 	if err != nil {
@@ -237,9 +234,7 @@ func (w *Writer) write(p string, content []byte, mode fs.FileMode, place func(ro
 		}
 	}()
 	_, err = f.Write(content)
-	if err == nil && f.Chmod(mode) != nil { // what umask took; some file systems know no modes
-		err = nil
-	}
+	_ = f.Chmod(mode) // undoes the umask; some file systems have no modes
 	if err == nil && !w.t.o.NoSync {
 		err = f.Sync()
 	}
@@ -260,8 +255,7 @@ func (w *Writer) write(p string, content []byte, mode fs.FileMode, place func(ro
 	return syncFolder(root, folder)
 }
 
-// checkFolder refuses a folder that is reached through a symbolic link, as
-// reading from it would be.
+// checkFolder refuses a folder that is reached through a symbolic link, as reads do.
 func (t *Tree) checkFolder(p string) error {
 	clean, err := walk.Clean(p)
 	if err != nil {
@@ -279,9 +273,9 @@ func (t *Tree) checkFolder(p string) error {
 	return nil
 }
 
-// clean removes what writers that crashed left in a folder, once a process.
+// clean removes the temporary files of crashed writers from a folder, once per process.
 func (t *Tree) clean(root *os.Root, folder string) {
-	if _, done := t.sweep.LoadOrStore(root.Name()+"\x00"+folder, true); done {
+	if _, done := t.swept.LoadOrStore(root.Name()+"\x00"+folder, true); done {
 		return
 	}
 	dir, err := root.Open(folder)
@@ -310,9 +304,8 @@ func syncFolder(root *os.Root, folder string) error {
 	return atomicfile.SyncOpenDir(dir)
 }
 
-// Edit reads a file, lets change make new content of it and replaces it, all
-// under the lock. Content that change returns unchanged is not written. The stamp
-// is that of the file afterwards, for content that was written.
+// Edit reads a file, calls change for its new content and replaces it, all under
+// the lock. It does not write unchanged content.
 func (t *Tree) Edit(ctx context.Context, p string, change func(old []byte, was Stamp) ([]byte, error)) (written bool, err error) {
 	w, err := t.Lock(ctx)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package workflow holds the ways of working that a task can name: short texts
-// that are given out when a task starts. Seven come with the program; files of a
-// workspace add to them or take their place.
+// Package workflow finds the workflows that a task can name: short texts that
+// start_task returns. Seven come with the program; files of a workspace add to
+// them or override them.
 package workflow
 
 import (
@@ -24,11 +24,11 @@ import (
 //go:embed builtin/*.md
 var builtin embed.FS
 
-// The folders of a workspace that hold its own workflows; the first that has
-// a file of a name wins.
+// folders of a workspace with its own workflows; the first that has a file of a
+// name wins.
 var folders = []string{".cairn/workflows", ".cuedeck/workflows"}
 
-// Workflow is one way of working, as the wire shows it.
+// Workflow is one workflow in the JSON of answers.
 type Workflow struct {
 	Name        string   `json:"name"` // the file name without .md
 	Title       string   `json:"title,omitempty"`
@@ -38,23 +38,23 @@ type Workflow struct {
 	Tags        []string `json:"tags,omitempty"`
 }
 
-// ErrUnknown is what Get returns for a name without a file.
+// ErrUnknown is returned for a name without a file.
 var ErrUnknown = errors.New("unknown workflow")
 
 var namePattern = regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`)
 
-// Set is the workflows of one workspace. It reads a file each time it is asked
-// for, so edits count at once.
+// Set is the workflows of one workspace. Every call reads the files, so edits
+// count at once.
 type Set struct{ tree *walk.Tree }
 
-// New returns the workflows of a workspace; of the program alone for nil.
+// New returns the workflows of a workspace, or only the built-in ones for nil.
 func New(tree *walk.Tree) *Set { return &Set{tree} }
 
-// maxName in bytes; longer names are nobody's.
+// maxName bounds a name in bytes.
 const maxName = 100
 
-// Get returns the workflow of a name. The error wraps ErrUnknown, or says
-// what is wrong with the file.
+// Get returns the named workflow. The error wraps ErrUnknown or describes what is
+// wrong with the file.
 func (s *Set) Get(name string) (*Workflow, error) {
 	if len(name) > maxName || !namePattern.MatchString(name) {
 		return nil, fmt.Errorf("%w: %.100q", ErrUnknown, name)
@@ -80,7 +80,7 @@ func (s *Set) Get(name string) (*Workflow, error) {
 	return parse(name, p, text)
 }
 
-// List returns all workflows by name, and what is wrong with the files that are none.
+// List returns all workflows by name, and an error for each unusable file.
 func (s *Set) List() ([]*Workflow, []error) {
 	names := map[string]bool{}
 	entries, _ := builtin.ReadDir("builtin")
