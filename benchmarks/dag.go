@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/benchmarks/agent"
 	"cairn/internal/workspace"
 	"cairn/tools"
 )
@@ -294,13 +294,11 @@ func makeCards(dir string, n int, text func(i int) []byte) error {
 	return nil
 }
 
-// taskServer is a server of the task tools and the streams that lead to it.
+// taskServer is a server of the task tools in this process, and its client.
 type taskServer struct {
-	in    *io.PipeWriter
-	out   *bufio.Reader
-	ended chan error
-	id    int
-	stop  func() error
+	client *agent.Client
+	ended  chan error
+	stop   func() error
 }
 
 func serveTasks(ctx context.Context, dir string) (*taskServer, error) {
@@ -320,7 +318,7 @@ func serveTasks(ctx context.Context, dir string) (*taskServer, error) {
 	}
 	requests, in := io.Pipe()
 	out, answers := io.Pipe()
-	s := &taskServer{in: in, out: bufio.NewReaderSize(out, 1<<20), ended: make(chan error, 1), stop: func() error { return errors.Join(t.Close(), w.Close()) }}
+	s := &taskServer{client: agent.New(in, out), ended: make(chan error, 1), stop: func() error { return errors.Join(t.Close(), w.Close()) }}
 	go func() {
 		err := tools.New(w, &tools.Options{NoRateLimit: true, Groups: []tools.Group{tools.All}, Tasks: t}).ServeStdio(ctx, requests, answers)
 		answers.CloseWithError(io.EOF)
@@ -331,26 +329,14 @@ func serveTasks(ctx context.Context, dir string) (*taskServer, error) {
 
 // call asks a tool by its bare method and returns the line it answers with.
 func (s *taskServer) call(tool, args string) ([]byte, error) {
-	s.id++
-	if _, err := fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", s.id, tool, args); err != nil {
-		return nil, err
+	line, err := s.client.Line(tool, json.RawMessage(args))
+	if err == nil && strings.Contains(string(line[:min(len(line), 100)]), `"error"`) {
+		err = agent.Decode(tool, line, nil)
 	}
-	line, err := s.out.ReadBytes('\n')
-	if err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
-	}
-	var reply struct{ Error json.RawMessage }
-	if head := line[:min(len(line), 100)]; strings.Contains(string(head), `"error"`) {
-		if err := json.Unmarshal(line, &reply); err != nil || reply.Error != nil {
-			return nil, fmt.Errorf("the answer is %.300s", line)
-		}
-	}
-	return line, nil
+	return line, err
 }
 
 // close ends the session and closes the folder.
 func (s *taskServer) close() error {
-	s.in.Close()
-	_, _ = io.Copy(io.Discard, s.out) // whatever it still says
-	return errors.Join(<-s.ended, s.stop())
+	return errors.Join(s.client.Close(), <-s.ended, s.stop())
 }

@@ -11,7 +11,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -19,11 +18,13 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"cairn/benchmarks"
+	"cairn/benchmarks/agent"
 )
 
 // report is what the command prints, latencies in milliseconds.
@@ -66,7 +67,7 @@ func run(cairn, dir, mode string, n, warm int, seed uint64) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
+	defer s.Close()
 	r := &report{Workspace: filepath.Base(dir), Mode: mode, Queries: n}
 	var search, read []float64
 	for i, q := range queries {
@@ -94,84 +95,33 @@ func run(cairn, dir, mode string, n, warm int, seed uint64) (*report, error) {
 		read = append(read, took)
 	}
 	r.ReadContext, r.ReadDoc = percentiles(search), percentiles(read)
-	r.PeakRSSMiB = peakRSS(s.cmd.Process.Pid)
+	r.PeakRSSMiB = peakRSS(s.process.Pid)
 	return r, nil
 }
 
 // server is a running `cairn mcp`.
 type server struct {
-	cmd *exec.Cmd
-	in  *json.Encoder
-	out *bufio.Reader
-	id  int
-	end func() error
+	*agent.Client
+	process *os.Process
 }
 
 func start(name string, args ...string) (*server, error) {
-	cmd := exec.Command(name, args...)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	c, process, err := agent.Start(name, args...)
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	s := &server{cmd: cmd, in: json.NewEncoder(in), out: bufio.NewReaderSize(out, 1<<20), end: in.Close}
-	_, err = s.call("initialize", map[string]any{
+	err = c.Call("initialize", map[string]any{
 		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
 		"clientInfo": map[string]any{"name": "stdio-benchmark", "version": "1"},
-	})
-	if err == nil {
-		err = s.in.Encode(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
-	}
-	return s, err
-}
-
-func (s *server) stop() {
-	s.end()
-	s.cmd.Wait()
-}
-
-// call sends one request and returns the result of its answer; notifications in
-// between are passed over.
-func (s *server) call(method string, params any) (json.RawMessage, error) {
-	s.id++
-	if err := s.in.Encode(map[string]any{"jsonrpc": "2.0", "id": s.id, "method": method, "params": params}); err != nil {
-		return nil, err
-	}
-	for {
-		line, err := s.out.ReadBytes('\n')
-		if err != nil {
-			return nil, err
-		}
-		var m struct {
-			ID     *int            `json:"id"`
-			Result json.RawMessage `json:"result"`
-			Error  json.RawMessage `json:"error"`
-		}
-		if err := json.Unmarshal(line, &m); err != nil {
-			return nil, fmt.Errorf("answer is not JSON: %w", err)
-		}
-		switch {
-		case m.ID == nil || *m.ID != s.id:
-		case m.Error != nil:
-			return nil, errors.New(string(m.Error))
-		default:
-			return m.Result, nil
-		}
-	}
+	}, nil)
+	return &server{c, process}, errors.Join(err, c.Notify("notifications/initialized"))
 }
 
 // tool calls a tool and decodes its structured content. The time ends when the
 // whole answer has arrived, before it is decoded.
 func (s *server) tool(name string, arguments, answer any) (float64, error) {
 	began := time.Now()
-	raw, err := s.call("tools/call", map[string]any{"name": name, "arguments": arguments})
+	line, err := s.Line("tools/call", map[string]any{"name": name, "arguments": arguments})
 	took := ms(time.Since(began))
 	if err != nil {
 		return 0, err
@@ -180,7 +130,7 @@ func (s *server) tool(name string, arguments, answer any) (float64, error) {
 		Structured json.RawMessage `json:"structuredContent"`
 		IsError    bool            `json:"isError"`
 	}
-	if err := json.Unmarshal(raw, &result); err != nil {
+	if err := agent.Decode(name, line, &result); err != nil {
 		return 0, err
 	}
 	if result.IsError {
@@ -288,9 +238,8 @@ func percentiles(v []float64) map[string]float64 {
 	if len(v) == 0 {
 		return nil
 	}
-	slices.Sort(v)
-	at := func(p float64) float64 { return v[min(len(v)-1, int(p*float64(len(v))))] }
-	return map[string]float64{"p50": at(.50), "p95": at(.95), "p99": at(.99), "max": v[len(v)-1]}
+	at := func(p float64) float64 { return benchmarks.Percentile(v, p) }
+	return map[string]float64{"p50": at(50), "p95": at(95), "p99": at(99), "max": at(100)}
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -10,19 +10,19 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+
+	"cairn/benchmarks"
+	"cairn/benchmarks/agent"
 )
 
 func main() {
@@ -94,10 +94,12 @@ func run(cairn string, files, edits, many int) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	fmt.Printf("%d files indexed in %.1f s\n", files, time.Since(begin).Seconds())
-	if b.client, err = start(cairn, root); err != nil {
+	c, _, err := agent.Start(cairn, "mcp", "-C", root, "--no-rate-limit", "--no-record")
+	if err != nil {
 		return err
 	}
-	defer b.client.close()
+	defer c.Close()
+	b.client = &client{c}
 	if err := b.client.until("the start", func() (bool, error) { return b.client.watching() }); err != nil {
 		return err
 	}
@@ -340,68 +342,17 @@ func write(name, text string) error {
 }
 
 func show(name string, times []float64) {
-	slices.Sort(times)
-	at := func(q float64) float64 { return times[min(int(q*float64(len(times))), len(times)-1)] }
-	fmt.Printf("%-42s p50 %5.0f  p95 %5.0f  longest %5.0f ms\n", name, at(.5), at(.95), times[len(times)-1])
+	at := func(p float64) float64 { return benchmarks.Percentile(times, p) }
+	fmt.Printf("%-42s p50 %5.0f  p95 %5.0f  longest %5.0f ms\n", name, at(50), at(95), at(100))
 }
 
-// client speaks to cairn mcp.
-type client struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-	id  int
-}
-
-func start(cairn, root string) (*client, error) {
-	c := &client{cmd: exec.Command(cairn, "mcp", "-C", root, "--no-rate-limit", "--no-record")}
-	c.cmd.Stderr = os.Stderr
-	var err error
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	c.out = bufio.NewReaderSize(out, 1<<20)
-	return c, c.cmd.Start()
-}
-
-func (c *client) close() {
-	c.in.Close()
-	_ = c.cmd.Wait()
-}
-
-func (c *client) call(method string, params, result any) error {
-	c.id++
-	request, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.id, "method": method, "params": params})
-	if err != nil {
-		return err
-	}
-	if _, err := c.in.Write(append(request, '\n')); err != nil {
-		return err
-	}
-	line, err := c.out.ReadBytes('\n')
-	if err != nil {
-		return err
-	}
-	var answer struct {
-		Result, Error json.RawMessage
-	}
-	if err := json.Unmarshal(line, &answer); err != nil {
-		return err
-	}
-	if answer.Error != nil {
-		return fmt.Errorf("%s: %s", method, answer.Error)
-	}
-	return json.Unmarshal(answer.Result, result)
-}
+// client asks a running `cairn mcp`.
+type client struct{ *agent.Client }
 
 // first returns the path of the first result, "" without one.
 func (c *client) first(query, mode string) (string, error) {
 	var results []struct{ Path string }
-	err := c.call("read_context", map[string]any{"query": query, "mode": mode, "limit": 1}, &results)
+	err := c.Call("read_context", map[string]any{"query": query, "mode": mode, "limit": 1}, &results)
 	if err != nil || len(results) == 0 {
 		return "", err
 	}
@@ -417,13 +368,13 @@ type status struct {
 
 func (c *client) watching() (bool, error) {
 	var s status
-	err := c.call("status", map[string]any{}, &s)
+	err := c.Call("status", map[string]any{}, &s)
 	return s.State == "ready" && s.Watching == "events" && s.Progress == nil, err
 }
 
 func (c *client) embedded() (bool, error) {
 	var s status
-	err := c.call("status", map[string]any{}, &s)
+	err := c.Call("status", map[string]any{}, &s)
 	return s.Pending == 0 && s.State == "ready", err
 }
 

@@ -1,0 +1,108 @@
+// Package agent is a client of `cairn mcp` for benchmarks: one request at a time,
+// as JSON-RPC lines, with little work of its own between sending and receiving.
+package agent
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+// Client asks one server. It is not safe for concurrent use.
+type Client struct {
+	in    io.WriteCloser
+	out   *bufio.Reader
+	id    int
+	close func() error
+}
+
+// New returns a client that writes requests to in and reads answers from out.
+func New(in io.WriteCloser, out io.Reader) *Client {
+	return &Client{in: in, out: bufio.NewReaderSize(out, 1<<20), close: func() error { return nil }}
+}
+
+// Start runs the program cairn with args, which make it serve on its standard
+// input and output.
+func Start(cairn string, args ...string) (*Client, *os.Process, error) {
+	cmd := exec.Command(cairn, args...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	c := New(in, out)
+	c.close = cmd.Wait
+	return c, cmd.Process, nil
+}
+
+// Close ends the requests, reads what is left of the answers, and waits for a
+// program that was started.
+func (c *Client) Close() error {
+	c.in.Close()
+	_, _ = io.Copy(io.Discard, c.out)
+	return c.close()
+}
+
+// Line sends one request and returns the line of its answer, which is valid JSON
+// only by the word of the server. Notifications are skipped.
+func (c *Client) Line(method string, params any) ([]byte, error) {
+	c.id++
+	request, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.id, "method": method, "params": params})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.in.Write(append(request, '\n')); err != nil {
+		return nil, err
+	}
+	for {
+		line, err := c.out.ReadBytes('\n')
+		if err != nil {
+			return nil, fmt.Errorf("reading the answer to %s: %w", method, err)
+		}
+		var head struct{ Method string }
+		if len(line) > 4<<10 || json.Unmarshal(line, &head) != nil || head.Method == "" {
+			return line, nil
+		}
+	}
+}
+
+// Call sends one request and decodes its result into result.
+func (c *Client) Call(method string, params, result any) error {
+	line, err := c.Line(method, params)
+	if err != nil {
+		return err
+	}
+	return Decode(method, line, result)
+}
+
+// Decode decodes the result of an answer to method, which may be nil for an
+// answer that is only checked.
+func Decode(method string, line []byte, result any) error {
+	var answer struct{ Result, Error json.RawMessage }
+	if err := json.Unmarshal(line, &answer); err != nil {
+		return fmt.Errorf("the answer to %s is not JSON: %w", method, err)
+	}
+	if answer.Error != nil {
+		return fmt.Errorf("%s: %.300s", method, answer.Error)
+	}
+	if result == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.Result, result)
+}
+
+// Notify sends a notification.
+func (c *Client) Notify(method string) error {
+	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","method":%q}`+"\n", method)
+	return err
+}
