@@ -1,100 +1,253 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cairn/benchmarks"
 	"cairn/indexer"
+	"cairn/internal/job"
+	"cairn/internal/stage"
+	"cairn/internal/term"
 	"cairn/models"
 	"cairn/models/bpe"
 	"cairn/retriever"
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure quality and speed",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(a.benchDocsCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
-	return cmd
+	return group("bench", "Measure quality and speed",
+		a.benchDocsCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
 }
 
-func (a *app) benchDocsCommand() *cobra.Command {
-	var o benchmarks.DocsOptions
-	var mode string
-	cmd := &cobra.Command{
-		Use:   "docs --data DIR --split NAME",
-		Short: "Measure retrieval on a folder in BEIR's layout",
-		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.benchDocs(ctx, o, mode) }),
-	}
-	fs := cmd.Flags()
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if err := cobra.NoArgs(cmd, args); err != nil {
+// benchCommand returns a subcommand of bench, which prints what measure returns
+// even if it fails.
+func benchCommand[R interface {
+	comparable
+	fmt.Stringer
+}](a *app, use, short string, measure func(context.Context) (R, error)) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: a.command(func(ctx context.Context, _ []string) error {
+		report, err := measure(ctx)
+		a.stderr.Status("")
+		var none R
+		if report == none {
 			return err
 		}
-		return inRange(cmd, bounds{"queries", 1, noBound})
-	}
-	fs.StringVar(&o.Data, "data", "", "folder with corpus.jsonl, queries.jsonl and qrels/")
-	fs.StringVar(&o.Split, "split", "test", "name of the judgements below qrels/")
-	fs.StringVar(&mode, "mode", "all", "hybrid, keyword, semantic or all")
-	fs.StringVar(&o.Cache, "cache", "", "folder that keeps embeddings from run to run")
-	fs.StringVar(&o.Learn, "learn", "", "learn the queries of this split as traces, and measure what one document in use adds for the others")
-	fs.IntVar(&o.MaxQueries, "queries", 0, "measure only so many queries, spread evenly")
-	_ = cmd.MarkFlagRequired("data")
-	a.model.add(cmd)
-	return cmd
+		return errors.Join(a.printLine(report, "%s", report), err)
+	})}
 }
 
-// measure runs fn with the model and a sign of progress, which is gone when it returns.
-func (a *app) measure(fn func(models.Embedder, *progress) error) error {
+// withModel runs fn with the model of the flags and a display of progress.
+func (a *app) withModel(fn func(models.Embedder, *term.Progress) error) error {
 	model, err := a.model.open()
 	if err != nil {
 		return err
 	}
 	defer model.Close()
-	bar := a.newProgress()
-	defer bar.end()
-	return fn(model, bar)
+	return a.withProgress(func(bar *term.Progress) error { return fn(model, bar) })
 }
 
-func (a *app) benchDocs(ctx context.Context, o benchmarks.DocsOptions, mode string) error {
-	if mode != "all" {
-		m, err := retriever.ParseMode(mode)
-		if err != nil {
+func (a *app) benchDocsCommand() *cobra.Command {
+	var o benchmarks.DocsOptions
+	var mode string
+	cmd := benchCommand(a, "docs --data DIR --split NAME", "Measure retrieval on a data set in the layout of BEIR", func(ctx context.Context) (report *benchmarks.DocsReport, err error) {
+		if mode != "all" {
+			m, err := retriever.ParseMode(mode)
+			if err != nil {
+				return nil, err
+			}
+			o.Modes = []retriever.Mode{m}
+		}
+		err = a.withModel(func(model models.Embedder, bar *term.Progress) (err error) {
+			o.Embedder, o.Budget = model, &bpe.Counter{}
+			o.Progress = func(p indexer.Progress) {
+				step := job.Progress{Phase: string(p.Phase), Done: p.FilesDone, Total: p.FilesTotal}
+				if p.ChunksTotal > 0 {
+					step.Done, step.Total = p.ChunksDone, p.ChunksTotal
+				}
+				bar.Show(step)
+			}
+			report, err = benchmarks.Docs(ctx, o)
 			return err
-		}
-		o.Modes = []retriever.Mode{m}
-	}
-	var report *benchmarks.DocsReport
-	err := a.measure(func(model models.Embedder, bar *progress) (err error) {
-		o.Embedder, o.Budget = model, &bpe.Counter{}
-		o.Progress = func(p indexer.Progress) { bar.show(benchProgress(p)) }
-		report, err = benchmarks.Docs(ctx, o)
-		return err
+		})
+		return report, err
 	})
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(report)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s/%s: %d documents, %d queries, indexed in %.1f s\n", report.Dataset, report.Split, report.Documents, report.Queries, report.Index.Seconds)
-	fmt.Fprintf(&b, "%-9s %8s %8s %8s %8s %10s %10s\n", "mode", "ndcg@10", "mrr", "hit@5", "rec@100", "p50 ms", "p95 ms")
-	for _, m := range []retriever.Mode{retriever.Keyword, retriever.Semantic, retriever.Hybrid} {
-		if r, ok := report.Modes[m]; ok {
-			fmt.Fprintf(&b, "%-9s %8.4f %8.4f %8.4f %8.4f %10.2f %10.2f\n", m, r.NDCG10, r.MRR, r.Hit5, r.Recall100, r.Latency.P50, r.Latency.P95)
+	fs := cmd.Flags()
+	fs.StringVar(&o.Data, "data", "", "folder with corpus.jsonl, queries.jsonl and qrels/")
+	fs.StringVar(&o.Split, "split", "test", "name of the judgements in qrels/")
+	fs.StringVar(&mode, "mode", "all", "hybrid, keyword, semantic or all")
+	fs.StringVar(&o.Cache, "cache", "", "folder that keeps embeddings from run to run")
+	fs.StringVar(&o.Learn, "learn", "", "learn the queries of this split as traces, and measure what one document in use adds for the others")
+	intVar(fs, &o.MaxQueries, "queries", 0, 1, noBound, "measure only this many queries, evenly spread")
+	_ = cmd.MarkFlagRequired("data")
+	a.model.add(cmd)
+	return cmd
+}
+
+func (a *app) benchLoadCommand() *cobra.Command {
+	var o benchmarks.LoadOptions
+	var texts string
+	var distinct int
+	var seed uint64
+	cmd := benchCommand(a, "load", "Measure how many searches a running server answers, and how fast", func(ctx context.Context) (*benchmarks.LoadReport, error) {
+		if o.Rate < 0 {
+			return nil, badUsage("--rate is %g, want at least 0", o.Rate)
 		}
-	}
-	if c := report.Context; c != nil {
-		fmt.Fprintf(&b, "one document in use: ndcg@10 of the others %.4f, without %.4f (%d queries, %d pairs, %d better, %d worse)\n", c.With, c.Without, c.Queries, c.Pairs, c.Better, c.Worse)
-	}
-	_, err = fmt.Fprint(a.stdout, b.String())
-	return err
+		o.URL = strings.TrimRight(o.URL, "/")
+		var err error
+		if texts != "" {
+			o.Queries, err = benchmarks.ReadTexts(texts)
+		} else if sel, selErr := a.selection(); selErr != nil {
+			err = selErr
+		} else {
+			o.Queries, err = benchmarks.SampleQueries(sel.Root, distinct, seed)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, err := benchmarks.Load(ctx, o)
+		if err == nil && r.Errors > 0 {
+			err = fmt.Errorf("%d of %d searches were not answered, such as: %s", r.Errors, r.Requests, r.FirstError)
+		}
+		return r, err
+	})
+	cmd.Long = `Measure how many searches a running server answers, and how fast.
+
+With --rate, searches begin at that rate whether or not earlier ones have been
+answered, and times count from the moment each was due. Without it every client
+sends its next search when it has its answer, which shows the server's capacity.
+Queries are made from the text of the folder unless a file holds them.`
+	cmd.Example = `  cairn serve --no-index &
+  cairn bench load --clients 8 --rate 300
+  cairn bench load --url http://127.0.0.1:7420/w/notes --queries queries.jsonl --json`
+	fs := cmd.Flags()
+	fs.StringVar(&o.URL, "url", "http://127.0.0.1:7420", "address of the server, with /w/NAME for another workspace than its first")
+	fs.StringVar(&o.Token, "token", "", "token to send")
+	fs.StringVar(&texts, "queries", "", "file with one JSON string a line (default: made from the text of the folder)")
+	intVar(fs, &distinct, "distinct", 1000, 1, noBound, "number of different queries made from the text of the folder")
+	fs.Uint64Var(&seed, "seed", 1, "seed of their choice")
+	intVar(fs, &o.Clients, "clients", 8, 1, 1024, "number of clients at the same time")
+	intVar(fs, &o.Requests, "requests", 0, 1, noBound, "number of searches (default: one for each query)")
+	fs.Float64Var(&o.Rate, "rate", 0, "searches begun per second (default: as many as are answered)")
+	fs.StringVar(&o.Mode, "mode", "", "hybrid, keyword or semantic (default: the server's)")
+	intVar(fs, &o.Limit, "limit", 0, 1, 50, "results of each search (default: the server's, 5)")
+	return cmd
+}
+
+func (a *app) benchToolsCommand() *cobra.Command {
+	var o benchmarks.ToolsOptions
+	var distractors string
+	cmd := benchCommand(a, "tools --data DIR [--learn SPLIT] [--test SPLIT] [--folds N]", "Measure tool search and suggestion on intents whose tools are known", func(ctx context.Context) (report *benchmarks.ToolsReport, err error) {
+		if distractors != "" {
+			names, err := fs.Glob(os.DirFS(distractors), "*.jsonl")
+			if err != nil || len(names) == 0 {
+				return nil, cmp.Or(err, fmt.Errorf("%s holds no *.jsonl file of tools", distractors))
+			}
+			for _, name := range names {
+				o.Distractors = append(o.Distractors, filepath.Join(distractors, name))
+			}
+		}
+		err = a.withModel(func(model models.Embedder, bar *term.Progress) (err error) {
+			o.Embedder = model
+			o.Progress = func(stage string, done, total int) { bar.Show(job.Progress{Phase: stage, Done: done, Total: total}) }
+			report, err = benchmarks.Tools(ctx, o)
+			return err
+		})
+		return report, err
+	})
+	cmd.Long = `Measure tool search and suggestion on intents whose tools are known.
+
+DIR holds tools.jsonl, a tool a line as ` + "`cairn tools import`" + ` reads it, and tasks.jsonl:
+
+  {"id":"1","split":"test","intent":"copy a file","calls":[{"tool":"read"},{"tool":"write"}],"edges":[[0,1]]}
+
+Split --learn is learnt before split --test is measured. With --folds N the
+measured tasks are divided into N parts, and each part is measured after the
+others were learnt. With --distractors everything is measured a second time
+with the tools in the *.jsonl files of that folder added.`
+	flags := cmd.Flags()
+	flags.StringVar(&o.Data, "data", "", "folder with tools.jsonl and tasks.jsonl")
+	flags.StringVar(&o.LearnSplit, "learn", "", "split whose tasks are learnt")
+	flags.StringVar(&o.TestSplit, "test", "", "split whose tasks are measured (default: all)")
+	intVar(flags, &o.Folds, "folds", 0, 2, noBound, "number of parts for cross-validation")
+	intVar(flags, &o.MaxTasks, "tasks", 0, 1, noBound, "measure only this many tasks of each part, evenly spread")
+	flags.StringVar(&distractors, "distractors", "", "folder of further tools to search among")
+	flags.StringVar(&o.Cache, "cache", "", "folder that keeps embeddings from run to run")
+	_ = cmd.MarkFlagRequired("data")
+	a.model.add(cmd)
+	return cmd
+}
+
+func (a *app) benchEmbedCommand() *cobra.Command {
+	var file string
+	var o benchmarks.EmbedOptions
+	cmd := benchCommand(a, "embed --texts FILE", "Measure how many texts the model embeds per second", func(ctx context.Context) (r benchmarks.EmbedResult, err error) {
+		texts, err := benchmarks.ReadTexts(file)
+		if err != nil {
+			return r, err
+		}
+		model, err := a.model.open()
+		if err != nil {
+			return r, err
+		}
+		defer model.Close()
+		return benchmarks.Embed(ctx, model, texts, &o)
+	})
+	cmd.Flags().StringVar(&file, "texts", "", "file with one JSON string a line")
+	intVar(cmd.Flags(), &o.Rounds, "rounds", 3, 1, noBound, "number of times all texts are embedded; the fastest counts")
+	_ = cmd.MarkFlagRequired("texts")
+	a.model.add(cmd)
+	return cmd
+}
+
+func (a *app) benchDAGCommand() *cobra.Command {
+	o := benchmarks.DAGOptions{Progress: a.stderr.Status}
+	cmd := benchCommand(a, "dag", "Measure the tools for task cards and their graph on synthetic cards", func(ctx context.Context) (*benchmarks.DAGReport, error) {
+		return benchmarks.DAG(ctx, &o)
+	})
+	cmd.Long = `Measure the tools for task cards and their graph on synthetic cards, in a temporary
+folder that is removed afterwards. Each call is timed from the request to the
+complete answer, and reads the files.`
+	fs := cmd.Flags()
+	intVar(fs, &o.Cards, "cards", 10_000, 20, 1_000_000, "cards of the board")
+	intVar(fs, &o.Chain, "chain", 5000, 2, 1_000_000, "cards that depend on each other in a row")
+	intVar(fs, &o.Large, "large", 100_000, -1, 1_000_000, "cards of the large board; -1 for none")
+	intVar(fs, &o.Calls, "calls", 100, 1, noBound, "calls of each operation, a tenth of it on the large board")
+	fs.StringVar(&o.Dir, "dir", "", "folder to make the cards in (default: that for temporary files)")
+	return cmd
+}
+
+func (a *app) benchStageCommand() *cobra.Command {
+	o := benchmarks.StageOptions{Progress: a.stderr.Status}
+	var f taskServers
+	cmd := benchCommand(a, "stage", "Measure the machine of question tasks on its stores", func(ctx context.Context) (*benchmarks.StageReport, error) {
+		if f != (taskServers{}) {
+			o.Open = func(ctx context.Context) (stage.Store, stage.Queue, error) {
+				return f.open(ctx, a.logger(slog.LevelWarn))
+			}
+		}
+		return benchmarks.Stage(ctx, &o)
+	})
+	cmd.Long = `Measure the machine of question tasks on its stores: tasks of the standard plan
+are created as fast as they are accepted, while workers do their stages. Lookup
+and reasoning return fixed answers at once; everything else is real.
+
+The tasks are kept in a temporary folder, or on the named servers, where they
+remain: name servers that serve nothing else.`
+	fs := cmd.Flags()
+	intVar(fs, &o.Tasks, "tasks", 10_000, 1, 10_000_000, "tasks to create")
+	intVar(fs, &o.Workers, "workers", 4, 1, maxWorkers, "workers, each with its own connections if there is a queue")
+	intVar(fs, &o.Clients, "clients", 1, 1, maxWorkers, "clients that create tasks at the same time")
+	fs.StringVar(&o.Dir, "dir", "", "folder to keep the tasks in (default: that for temporary files)")
+	f.add(fs)
+	f.addQueue(fs)
+	return cmd
 }

@@ -7,29 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"cairn/internal/task/cards"
 	"cairn/internal/task/taskgraph"
+	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
 
 func (a *app) cardCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "card",
-		Short: "Keep task cards: Markdown files in .cairn/cards (or .cuedeck/cards)",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(a.cardNewCommand(), a.cardListCommand(), a.cardShowCommand(), a.cardEditCommand(), a.cardDoneCommand())
-	return cmd
+	return group("card", "Manage task cards: Markdown files in .cairn/cards (or .cuedeck/cards)",
+		a.cardNewCommand(), a.cardListCommand(), a.cardShowCommand(), a.cardEditCommand(), a.cardDoneCommand())
 }
 
 // withTasks opens the folder's tasks for fn.
@@ -47,7 +39,7 @@ func (a *app) withTasks(fn func(context.Context, *workspace.Tasks, []string) err
 	})
 }
 
-// cardError says what to do about a refusal of the cards.
+// cardError rewords an error of the cards for a person.
 func cardError(err error) error {
 	bad, ok := errors.AsType[*cards.Error](err)
 	if !ok {
@@ -78,17 +70,13 @@ func (a *app) cardNewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(made)
-			}
-			fmt.Fprintf(a.stdout, "%s  %s\n", made.ID, made.Path)
-			return nil
+			return a.printLine(made, "%s  %s", made.ID, made.Path)
 		}),
 	}
 	cmd.Flags().StringVar(&r.Priority, "priority", "", "low, medium, high or critical (default medium)")
-	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "who does it")
-	cmd.Flags().StringSliceVar(&r.Tags, "tag", nil, "tag; may be given several times")
-	cmd.Flags().StringSliceVar(&r.DependsOn, "depends-on", nil, "id of a card to be done first; may be given several times")
+	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "person who does it")
+	cmd.Flags().StringSliceVar(&r.Tags, "tag", nil, "tag; may be repeated")
+	cmd.Flags().StringSliceVar(&r.DependsOn, "depends-on", nil, "ID of a card to be done first; may be repeated")
 	return cmd
 }
 
@@ -110,142 +98,47 @@ func (a *app) cardListCommand() *cobra.Command {
 			if open {
 				list = slices.DeleteFunc(list, func(c cards.ListItem) bool { return c.Status != "todo" && c.Status != "active" })
 			}
-			if a.json {
-				return a.printJSON(list)
-			}
-			rows := [][]string{}
-			for _, c := range list {
-				tail := plain(c.Title)
-				if c.Assignee != nil {
-					tail += "  " + plain(*c.Assignee)
+			return a.print(list, func(w *term.Writer) {
+				if len(list) == 0 {
+					a.stderr.Printf("no cards match; create one with `cairn card new`\n")
 				}
-				rows = append(rows, []string{c.ID, c.Status, c.Priority, tail})
-			}
-			if len(rows) == 0 {
-				fmt.Fprintln(a.stderr, "no cards match; make one with `cairn card new`")
-			}
-			a.rows(rows)
-			return nil
+				w.Cards(list)
+			})
 		}),
 	}
 	cmd.Flags().StringVar(&r.Status, "status", "", "todo, active, done, archived or all (default: todo and active)")
-	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "only those of this person")
-	cmd.Flags().StringVar(&r.Priority, "priority", "", "only those of this priority")
-	cmd.Flags().StringSliceVar(&r.Tags, "tag", nil, "only those with one of these tags")
-	cmd.Flags().StringVar(&r.Created, "created", "", `only those created then, such as 2026-01-15, "<3d" or ">2w"`)
-	cmd.Flags().StringVar(&r.Updated, "updated", "", "only those changed then")
+	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "only cards of this person")
+	cmd.Flags().StringVar(&r.Priority, "priority", "", "only cards of this priority")
+	cmd.Flags().StringSliceVar(&r.Tags, "tag", nil, "only cards with one of these tags")
+	cmd.Flags().StringVar(&r.Created, "created", "", `only cards created then, such as 2026-01-15, "<3d" or ">2w"`)
+	cmd.Flags().StringVar(&r.Updated, "updated", "", "only cards changed then")
 	return cmd
 }
 
-// columns is how wide a table may be: what the terminal has, and minWidth
-// where there is none.
-func (a *app) columns() int {
-	if s := styleOf(a.stdout); s.colour {
-		return s.width
-	}
-	return minWidth
-}
-
-// rows prints columns that line up; the first is bold, the last is cut to the width.
-func (a *app) rows(rows [][]string) {
-	s, width := styleOf(a.stdout), a.columns()
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		var b strings.Builder
-		used := 0
-		for i, cell := range row {
-			if i == len(row)-1 {
-				b.WriteString(cut(cell, max(width-used, 8)))
-				break
-			}
-			text := cell
-			if i == 0 {
-				text = s.paint(bold, cell)
-			}
-			gap := widths[i] - utf8.RuneCountInString(cell) + 2
-			b.WriteString(text + strings.Repeat(" ", gap))
-			used += widths[i] + 2
-		}
-		fmt.Fprintln(a.stdout, strings.TrimRight(b.String(), " "))
-	}
-}
-
-// shownCard is a card with what it waits for and what waits for it.
-type shownCard struct {
-	ID        string          `json:"id"`
-	Path      string          `json:"path"`
-	Title     string          `json:"title"`
-	Status    string          `json:"status"`
-	Priority  string          `json:"priority"`
-	Assignee  string          `json:"assignee,omitempty"`
-	Tags      []string        `json:"tags,omitempty"`
-	Notes     string          `json:"notes,omitempty"`
-	Created   string          `json:"created,omitempty"`
-	DependsOn []cards.TaskRef `json:"depends_on"`
-	Missing   []string        `json:"missing,omitempty"`
-	Needed    []cards.TaskRef `json:"needed_by"`
-	Problems  []cards.Problem `json:"problems,omitempty"`
-	Body      string          `json:"body"`
+// listCommand is card list under the name it has in CueDeck.
+func (a *app) listCommand() *cobra.Command {
+	cmd := a.cardListCommand()
+	cmd.Short += "; the same as card list"
+	cmd.Example = "  cairn list\n  cairn list --status all --tag auth"
+	return cmd
 }
 
 func (a *app) cardShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
-		Short: "Show a card with what it waits for and what waits for it",
+		Short: "Show a card, the cards it waits for and the cards that wait for it",
 		Args:  cobra.ExactArgs(1),
 		RunE: a.withTasks(func(_ context.Context, t *workspace.Tasks, args []string) error {
 			c, err := showCard(t, args[0])
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(c)
-			}
-			s := styleOf(a.stdout)
-			fmt.Fprintf(a.stdout, "%s  %s\n", s.paint(bold, c.ID), cut(plain(c.Title), minWidth-8))
-			row := func(name, text string) {
-				if text != "" {
-					fmt.Fprintf(a.stdout, "  %-11s %s\n", name, plain(text))
-				}
-			}
-			row("status", c.Status+", "+c.Priority)
-			row("assignee", c.Assignee)
-			row("tags", strings.Join(c.Tags, ", "))
-			row("notes", c.Notes)
-			row("created", c.Created)
-			row("file", c.Path)
-			for _, d := range c.DependsOn {
-				row("waits for", d.ID+" "+d.Status+"  "+d.Title)
-			}
-			for _, id := range c.Missing {
-				row("waits for", id+" (there is no such card)")
-			}
-			for _, d := range c.Needed {
-				row("needed by", d.ID+" "+d.Status+"  "+d.Title)
-			}
-			for _, p := range c.Problems {
-				row("problem", p.Message)
-			}
-			if c.Body != "" {
-				fmt.Fprintln(a.stdout)
-			}
-			for line := range strings.Lines(c.Body) {
-				fmt.Fprintln(a.stdout, cut(strings.TrimRight(line, "\r\n"), 1<<20))
-			}
-			return nil
+			return a.print(c, func(w *term.Writer) { w.Card(c) })
 		}),
 	}
 }
 
-func showCard(t *workspace.Tasks, id string) (*shownCard, error) {
+func showCard(t *workspace.Tasks, id string) (*term.Card, error) {
 	needs, err := t.Cards.Dependencies(cards.DependenciesRequest{ID: id})
 	if err != nil {
 		return nil, err
@@ -266,13 +159,13 @@ func showCard(t *workspace.Tasks, id string) (*shownCard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shownCard{
+	return &term.Card{
 		ID: c.ID, Path: c.Path, Title: c.Title, Status: c.Status.CardWord(), Priority: c.Priority, Assignee: c.Assignee, Tags: c.Tags,
 		Notes: c.Notes, Created: c.CreatedText, DependsOn: needs.Tasks, Missing: needs.Missing, Needed: needed.Tasks, Problems: c.Problems, Body: body(text),
 	}, nil
 }
 
-// body is a card's text below its front matter.
+// body returns a card's text below its front matter.
 func body(text []byte) string {
 	if rest, ok := bytes.CutPrefix(text, []byte("---")); ok {
 		if _, after, found := bytes.Cut(rest, []byte("\n---")); found {
@@ -282,62 +175,66 @@ func body(text []byte) string {
 	return strings.TrimSpace(string(text))
 }
 
+// editFlags maps the flags of card edit to the fields they change.
+var editFlags = map[string]struct{ field, usage string }{
+	"title":      {"title", "new title"},
+	"status":     {"status", "todo, active, done or archived"},
+	"priority":   {"priority", "low, medium, high or critical"},
+	"assignee":   {"assignee", "person who does it; empty for none"},
+	"notes":      {"notes", "short note; empty for none"},
+	"tag":        {"tags", "new tags; empty for none"},
+	"depends-on": {"depends_on", "new IDs of the cards to be done first; empty for none"},
+}
+
 func (a *app) cardEditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit [flags] ID",
 		Short: "Change a card; without flags, open it in $VISUAL or $EDITOR",
 		Args:  cobra.ExactArgs(1),
 	}
-	fs := cmd.Flags()
-	for name, what := range map[string]string{
-		"title": "new title", "status": "todo, active, done or archived", "priority": "low, medium, high or critical",
-		"assignee": "who does it; empty for nobody", "notes": "short note; empty for none",
-	} {
-		fs.String(name, "", what)
+	flags := cmd.Flags()
+	for name, f := range editFlags {
+		if f.field == "tags" || f.field == "depends_on" {
+			flags.StringSlice(name, nil, f.usage)
+		} else {
+			flags.String(name, "", f.usage)
+		}
 	}
-	fs.StringSlice("tag", nil, "its tags from now on; empty for none")
-	fs.StringSlice("depends-on", nil, "ids of the cards to be done first from now on; empty for none")
 	cmd.RunE = a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 		updates := map[string]json.RawMessage{}
-		for flag, key := range map[string]string{
-			"title": "title", "status": "status", "priority": "priority", "assignee": "assignee", "notes": "notes", "tag": "tags", "depends-on": "depends_on",
-		} {
-			if !fs.Changed(flag) {
+		for name, f := range editFlags {
+			if !flags.Changed(name) {
 				continue
 			}
 			var value any
-			value, _ = fs.GetString(flag)
-			if key == "tags" || key == "depends_on" {
-				list, _ := fs.GetStringSlice(flag)
+			if list, err := flags.GetStringSlice(name); err == nil {
 				value = append([]string{}, list...)
+			} else {
+				value, _ = flags.GetString(name)
 			}
 			text, err := json.Marshal(value)
 			if err != nil {
 				return err // unreachable: strings marshal
 			}
-			updates[key] = text
+			updates[f.field] = text
 		}
 		if len(updates) == 0 {
-			return a.openEditor(ctx, t, args[0])
+			return a.openCard(ctx, t, args[0])
 		}
 		done, err := t.Cards.Update(ctx, cards.UpdateRequest{ID: args[0], Updates: updates})
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.printJSON(done)
-		}
 		changed := strings.Join(done.UpdatedFields, ", ")
 		if changed == "" {
 			changed = "nothing changed"
 		}
-		fmt.Fprintf(a.stdout, "%s  %s\n", done.ID, changed)
-		return nil
+		return a.printLine(done, "%s  %s", done.ID, changed)
 	})
 	return cmd
 }
 
-func (a *app) openEditor(ctx context.Context, t *workspace.Tasks, id string) error {
+func (a *app) openCard(ctx context.Context, t *workspace.Tasks, id string) error {
 	path, err := t.Cards.Path(id)
 	if err != nil {
 		return err
@@ -347,26 +244,21 @@ func (a *app) openEditor(ctx context.Context, t *workspace.Tasks, id string) err
 	} else if err != nil {
 		return err
 	}
-	words := strings.Fields(os.Getenv("VISUAL"))
-	if len(words) == 0 {
-		words = strings.Fields(os.Getenv("EDITOR"))
-	}
-	if len(words) == 0 {
+	editor := editorOf()
+	if len(editor) == 0 {
 		return badUsage("nothing to change: give a flag, or set EDITOR to open the card")
 	}
-	sel, err := workspace.Select(workspace.SelectOptions{Flag: a.dir})
+	sel, err := a.selection()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], filepath.Join(sel.Root, filepath.FromSlash(path)))...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, raw(a.stdout), raw(a.stderr)
-	return cmd.Run()
+	return a.startProgram(ctx, append(editor, filepath.Join(sel.Root, filepath.FromSlash(path))))
 }
 
 func (a *app) cardDoneCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "done ID...",
-		Short: "Set cards done, and say what can start now",
+		Short: "Set cards done, and list the cards that can start now",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			ready := func() []string {
@@ -384,22 +276,20 @@ func (a *app) cardDoneCommand() *cobra.Command {
 				done = append(done, answer)
 			}
 			started := slices.DeleteFunc(ready(), func(id string) bool { return slices.Contains(before, id) })
-			if a.json {
-				return a.printJSON(map[string]any{"done": done, "unblocked": append([]string{}, started...)})
-			}
-			for _, d := range done {
-				fmt.Fprintf(a.stdout, "%s  done  %s\n", d.ID, cut(plain(d.Title), minWidth-14))
-			}
 			board, err := t.Cards.Board()
 			if err != nil {
 				return err
 			}
-			for _, id := range started {
-				if c, ok := board.Card(id); ok {
-					fmt.Fprintf(a.stdout, "%s  can start now  %s\n", id, cut(plain(c.Title), minWidth-23))
+			return a.print(map[string]any{"done": done, "unblocked": append([]string{}, started...)}, func(w *term.Writer) {
+				for _, d := range done {
+					w.Printf("%s  done  %s\n", d.ID, term.Cut(term.Plain(d.Title), 66))
 				}
-			}
-			return nil
+				for _, id := range started {
+					if c, ok := board.Card(id); ok {
+						w.Printf("%s  can start now  %s\n", id, term.Cut(term.Plain(c.Title), 57))
+					}
+				}
+			})
 		}),
 	}
 }

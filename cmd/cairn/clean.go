@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,15 +14,15 @@ func (a *app) cleanCommand() *cobra.Command {
 	var all, try bool
 	cmd := &cobra.Command{
 		Use:   "clean",
-		Short: "Remove the index, which the next search makes anew",
-		Long: `Remove the index, which the next search makes anew. Cards, configuration, imported
+		Short: "Remove the index; the next search makes it again",
+		Long: `Remove the index; the next search makes it again. Cards, configuration, imported
 tools and what was learnt from use stay, and so does the cache of embeddings
 unless --all is given.`,
 		Example: `  cairn clean --dry-run
   cairn clean --all`,
 		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error {
-			sel, err := workspace.Select(workspace.SelectOptions{Flag: a.dir})
+			sel, err := a.selection()
 			if err != nil {
 				return err
 			}
@@ -30,21 +30,14 @@ unless --all is given.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(r)
-			}
-			what, did := strings.Join(r.Removed, ", "), "removed"
-			if what == "" {
-				what = "nothing"
-			}
+			did := "removed"
 			if try {
 				did = "would be removed"
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s %s, %.1f MB\n", what, did, float64(r.Bytes)/1e6)
-			return err
+			return a.printLine(r, "%s %s, %.1f MB", cmp.Or(strings.Join(r.Removed, ", "), "nothing"), did, float64(r.Bytes)/1e6)
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "the cache of embeddings too")
-	cmd.Flags().BoolVarP(&try, "dry-run", "d", false, "only say what would be removed")
+	cmd.Flags().BoolVar(&all, "all", false, "remove the cache of embeddings, too")
+	cmd.Flags().BoolVarP(&try, "dry-run", "d", false, "print what would be removed, and remove nothing")
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/connect"
+	"cairn/internal/term"
 )
 
 func (a *app) connectCommand() *cobra.Command {
@@ -36,9 +37,9 @@ written.`, strings.Join(connect.Names(), ", ")),
 			return a.connect(args[0], name, print, force)
 		}),
 	}
-	cmd.Flags().BoolVar(&print, "print", false, "print the text instead of writing it")
-	cmd.Flags().StringVar(&name, "name", "cairn", "name of the server in the client; one for each folder")
-	cmd.Flags().BoolVar(&force, "force", false, "replace another server of that name")
+	cmd.Flags().BoolVar(&print, "print", false, "print the text to paste, and write nothing")
+	cmd.Flags().StringVar(&name, "name", "cairn", "name of the server in the client; each folder needs its own")
+	cmd.Flags().BoolVar(&force, "force", false, "replace another server of this name")
 	return cmd
 }
 
@@ -56,41 +57,34 @@ func (a *app) connect(client, name string, print, force bool) error {
 	}
 	home, err := os.UserHomeDir()
 	path := c.Path(connect.Place{Root: sel.Root, Home: home, OS: runtime.GOOS, Env: os.Getenv})
-	if err != nil && !filepath.IsAbs(path) { // below no home; others are in the folder
+	if err != nil && !filepath.IsAbs(path) { // other paths are in the folder
 		return fmt.Errorf("finding the configuration of %s: %w; set it to your home folder", c.Name, err)
 	}
 	entry := c.Entry(program(), sel.Root)
 	if print {
-		if a.json {
-			return a.printJSON(map[string]any{"client": c.Name, "path": path, "text": c.Text(name, entry)})
-		}
-		fmt.Fprintf(a.stderr, "for %s:\n", path)
-		_, err := fmt.Fprint(a.stdout, c.Text(name, entry))
-		return err
+		return a.print(map[string]any{"client": c.Name, "path": path, "text": c.Text(name, entry)}, func(w *term.Writer) {
+			a.stderr.Printf("for %s:\n", path)
+			w.Printf("%s", c.Text(name, entry))
+		})
 	}
 	r, err := c.Write(path, name, entry, force)
 	if _, ok := errors.AsType[*connect.UnsuitableError](err); ok {
-		fmt.Fprint(a.stdout, c.Text(name, entry))
+		a.stdout.Printf("%s", c.Text(name, entry))
 	}
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(r)
-	}
 	switch {
 	case !r.Changed:
-		fmt.Fprintf(a.stdout, "%s has it already: %s\n", c.Title, r.Path)
+		return a.printLine(r, "%s has this entry already: %s", c.Title, r.Path)
 	case r.Backup != "":
-		fmt.Fprintf(a.stdout, "%s is told in %s; what was there is in %s\n", c.Title, r.Path, filepath.Base(r.Backup))
-	default:
-		fmt.Fprintf(a.stdout, "%s is told in %s\n", c.Title, r.Path)
+		return a.printLine(r, "added to %s for %s; a copy of the old file is %s", r.Path, c.Title, filepath.Base(r.Backup))
 	}
-	return nil
+	return a.printLine(r, "added to %s for %s", r.Path, c.Title)
 }
 
-// program is how a client starts this program: by its name where that finds it,
-// so that the configuration holds on other machines, else by its place.
+// program returns the command that starts this program: its name if PATH finds it
+// there, so that the configuration works on other machines, else its path.
 func program() string {
 	self, err := os.Executable()
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,92 +11,174 @@ import (
 
 	"cairn/internal/task"
 	"cairn/internal/task/taskgraph"
+	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
 
 func (a *app) dagCommand() *cobra.Command {
 	var channel string
-	cmd := &cobra.Command{
-		Use:   "dag",
-		Short: "Say what follows from the dependencies of tasks",
-		Long: `Say what follows from the dependencies of tasks: of the cards, or with --channel
-of the tasks in one document. The commands work whether or not the tools are on.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.PersistentFlags().StringVar(&channel, "channel", "", "cards, or a document such as /plans/a.md (default: dag.channel)")
+	cmd := group("dag", "Answer questions about the dependencies of tasks",
+		a.dagReadyCommand(&channel), a.dagOrderCommand(&channel), a.dagGroupsCommand(&channel), a.dagCriticalCommand(&channel),
+		a.dagStatsCommand(&channel), a.dagBlockingCommand(&channel), a.dagUnblocksCommand(&channel), a.dagGraphCommand(&channel))
+	cmd.Long = `Answer questions about the dependencies of tasks: of the cards, or with --channel
+of the tasks in one document. The commands work even where the tools are off.`
+	addChannel(cmd.PersistentFlags(), &channel)
+	return cmd
+}
 
+type stringFlags interface {
+	StringVar(p *string, name, value, usage string)
+}
+
+func addChannel(fs stringFlags, channel *string) {
+	fs.StringVar(channel, "channel", "", "cards, or a document such as /plans/a.md (default: dag.channel)")
+}
+
+// dagSub returns a subcommand of dag with n arguments.
+func (a *app) dagSub(use, short string, n int, fn func(context.Context, *taskgraph.Tools, []string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(n),
+		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error { return fn(ctx, t.Graph, args) }),
+	}
+}
+
+// printGraph prints an answer with its message below, or returns it as an error
+// if it is not a success.
+func (a *app) printGraph(answer any, success bool, o taskgraph.Outcome, text func(*term.Writer)) error {
+	if !success {
+		if o.Error != "" {
+			return fmt.Errorf("%s: %s", o.Message, o.Error)
+		}
+		return errors.New(o.Message)
+	}
+	return a.print(answer, func(w *term.Writer) {
+		text(w)
+		a.stderr.Dim(term.Cut(o.Message, 80))
+	})
+}
+
+func (a *app) dagReadyCommand(channel *string) *cobra.Command {
 	var limit int
-	ready := a.dagSub("ready", "List what can start now", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
-		r := taskgraph.ReadyRequest{ChannelID: channel, Details: true}
+	cmd := a.dagSub("ready", "List the tasks that can start now", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		r := taskgraph.ReadyRequest{ChannelID: *channel, Details: true}
 		if limit > 0 {
 			n := float64(limit)
 			r.Limit = &n
 		}
 		x := g.Ready(ctx, r)
-		return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() { a.details(x.Details, true) })
+		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) { w.Details(x.Details, true) })
 	})
-	ready.Flags().IntVar(&limit, "limit", 0, "most tasks to list, up to 100 (default 10)")
+	cmd.Flags().IntVar(&limit, "limit", 0, "most tasks to list, up to 100 (default 10)")
+	return cmd
+}
 
+func (a *app) dagOrderCommand(channel *string) *cobra.Command {
 	var completed bool
-	order := a.dagSub("order", "List the tasks so that each comes after what it depends on", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
-		x := g.Order(ctx, taskgraph.OrderRequest{ChannelID: channel, IncludeCompleted: completed, Details: true})
-		return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() { a.details(x.Details, false) })
+	cmd := a.dagSub("order", "List the tasks so that each comes after those it depends on", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		x := g.Order(ctx, taskgraph.OrderRequest{ChannelID: *channel, IncludeCompleted: completed, Details: true})
+		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) { w.Details(x.Details, false) })
 	})
-	order.Flags().BoolVar(&completed, "completed", false, "with those that are completed")
+	cmd.Flags().BoolVar(&completed, "completed", false, "include completed tasks")
+	return cmd
+}
 
-	groups := a.dagSub("groups", "Group the open tasks into waves that can be worked on at once", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
-		x := g.Groups(ctx, taskgraph.GroupsRequest{ChannelID: channel, Details: true})
-		return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() {
+func (a *app) dagGroupsCommand(channel *string) *cobra.Command {
+	return a.dagSub("groups", "Group the open tasks into waves of tasks that can be done at once", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		x := g.Groups(ctx, taskgraph.GroupsRequest{ChannelID: *channel, Details: true})
+		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) {
 			left := x.Details
 			for i, group := range x.ParallelGroups {
-				fmt.Fprintf(a.stdout, "wave %d\n", i+1)
+				w.Printf("wave %d\n", i+1)
 				n := min(len(group), len(left))
-				a.details(left[:n], false)
+				w.Details(left[:n], false)
 				left = left[n:]
 			}
 		})
 	})
-	critical := a.dagSub("critical", "Show the longest chain of tasks", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
-		x := g.CriticalPath(ctx, taskgraph.CriticalPathRequest{ChannelID: channel, Details: true})
-		return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() {
-			a.details(x.Details, false)
+}
+
+func (a *app) dagCriticalCommand(channel *string) *cobra.Command {
+	return a.dagSub("critical", "Show the longest chain of tasks", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		x := g.CriticalPath(ctx, taskgraph.CriticalPathRequest{ChannelID: *channel, Details: true})
+		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) {
+			w.Details(x.Details, false)
 			if x.TotalHours != nil && *x.TotalHours > 0 {
-				fmt.Fprintf(a.stdout, "%s hours of work remain on the way to the end\n", strconv.FormatFloat(*x.TotalHours, 'f', -1, 64))
+				w.Printf("%s hours of work remain on this chain\n", strconv.FormatFloat(*x.TotalHours, 'f', -1, 64))
 			}
 		})
 	})
-	stats := a.dagSub("stats", "Count tasks and dependencies", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
-		return a.dagStats(ctx, g, channel)
+}
+
+func (a *app) dagBlockingCommand(channel *string) *cobra.Command {
+	return a.dagSub("blocking TASK", "Show the tasks that a task waits for", 1, func(ctx context.Context, g *taskgraph.Tools, args []string) error {
+		x := g.Blocking(ctx, taskgraph.BlockingRequest{ChannelID: *channel, TaskID: args[0], Details: true})
+		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) { w.Details(x.Details, false) })
 	})
-	blocking := a.dagSub("blocking TASK", "Show what a task waits for", 1, func(ctx context.Context, g *taskgraph.Tools, args []string) error {
-		x := g.Blocking(ctx, taskgraph.BlockingRequest{ChannelID: channel, TaskID: args[0], Details: true})
-		return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() { a.details(x.Details, false) })
+}
+
+func (a *app) dagStatsCommand(channel *string) *cobra.Command {
+	return a.dagSub("stats", "Count tasks and dependencies", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		return a.dagStats(ctx, g, *channel)
 	})
-	var format string
-	graph := a.dagSub("graph", "Draw the tasks and their dependencies", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
-		return a.dagGraph(ctx, g, channel, format)
-	})
-	addFormat(graph, &format)
-	cmd.AddCommand(ready, order, groups, critical, stats, blocking, a.dagUnblocksCommand(&channel), graph)
-	return cmd
 }
 
 func (a *app) dagStats(ctx context.Context, g *taskgraph.Tools, channel string) error {
 	x := g.Stats(ctx, taskgraph.StatsRequest{ChannelID: channel, Details: true})
-	return a.tasksAnswer(x, x.Success, x.Message, x.Error, func() {
+	return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) {
 		if n := x.Stats; n != nil {
-			a.rows([][]string{
+			w.Rows([][]string{
 				{"tasks", fmt.Sprintf("%d: %d ready, %d blocked (%d of them in progress), %d completed", n.NodeCount, n.ReadyTaskCount, n.BlockedTaskCount, n.InProgressTaskCount, n.CompletedTaskCount)},
 				{"dependencies", fmt.Sprintf("%d: %.2f a task", n.EdgeCount, n.AverageInDegree)},
 				{"ends", fmt.Sprintf("%d tasks depend on none, none depends on %d", n.RootCount, n.LeafCount)},
 				{"depth", fmt.Sprintf("%d tasks in a row", n.MaxDepth)},
 			})
 		}
-		for _, w := range x.Warnings {
-			fmt.Fprintln(a.stdout, cut("warning: "+plain(w.Message), minWidth))
+		for _, warning := range x.Warnings {
+			w.Printf("%s\n", term.Cut("warning: "+term.Plain(warning.Message), 80))
 		}
 	})
+}
+
+func (a *app) dagUnblocksCommand(channel *string) *cobra.Command {
+	var limit int
+	cmd := a.dagSub("unblocks", "Rank the open tasks by how much work waits for them", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		list, err := g.Leverage(ctx, *channel, limit)
+		if err != nil {
+			return err
+		}
+		return a.print(append([]taskgraph.Detail{}, list...), func(w *term.Writer) {
+			var rows [][]string
+			for _, d := range list {
+				waits := ""
+				if d.Unblocks != nil {
+					waits = fmt.Sprintf("%d wait", *d.Unblocks)
+				}
+				rows = append(rows, []string{term.Plain(d.ID), d.Status, waits, term.Plain(d.Title)})
+			}
+			if len(rows) == 0 {
+				a.stderr.Printf("no open tasks\n")
+			}
+			w.Rows(rows)
+		})
+	})
+	cmd.Long = `Rank the open tasks by how much work waits for them, directly or through others:
+PageRank over the dependencies that are not done. Finishing the first task lets
+the most other work go on.`
+	intVar(cmd.Flags(), &limit, "limit", 10, 1, noBound, "most tasks to list")
+	return cmd
+}
+
+func (a *app) dagGraphCommand(channel *string) *cobra.Command {
+	var format string
+	cmd := a.dagSub("graph", "Draw the tasks and their dependencies", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		return a.dagGraph(ctx, g, *channel, format)
+	})
+	addFormat(cmd, &format)
+	return cmd
+}
+
+func addFormat(cmd *cobra.Command, format *string) {
+	cmd.Flags().StringVar(format, "format", task.FormatASCII, "one of {"+strings.Join(task.Formats(), ",")+"}")
 }
 
 func (a *app) dagGraph(ctx context.Context, g *taskgraph.Tools, channel, format string) error {
@@ -106,52 +189,24 @@ func (a *app) dagGraph(ctx context.Context, g *taskgraph.Tools, channel, format 
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(text) {
-		if line = strings.TrimRight(line, "\n"); format == task.FormatASCII {
-			line = cut(line, a.columns())
-		}
-		fmt.Fprintln(a.stdout, line)
-	}
+	a.stdout.Drawing(text, format == task.FormatASCII)
 	return nil
 }
 
-func addFormat(cmd *cobra.Command, format *string) {
-	cmd.Flags().StringVar(format, "format", task.FormatASCII, "one of {"+strings.Join(task.Formats(), ",")+"}")
-}
-
-func (a *app) dagSub(use, short string, args int, fn func(context.Context, *taskgraph.Tools, []string) error) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.ExactArgs(args),
-		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error { return fn(ctx, t.Graph, args) }),
-	}
-}
-
-// tasksAnswer prints an answer as JSON or by show, with its message below; one
-// without success is an error.
-func (a *app) tasksAnswer(answer any, success bool, message, detail string, show func()) error {
-	if !success {
-		if detail != "" {
-			message += ": " + detail
+// graphCommand is dag graph, and dag stats with --stats, under the name they have
+// in CueDeck.
+func (a *app) graphCommand() *cobra.Command {
+	var stats bool
+	var channel, format string
+	cmd := a.dagSub("graph", "Draw the cards and their dependencies; the same as dag graph", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		if stats {
+			return a.dagStats(ctx, g, channel)
 		}
-		return fmt.Errorf("%s", message)
-	}
-	if a.json {
-		return a.printJSON(answer)
-	}
-	show()
-	fmt.Fprintln(a.stderr, styleOf(a.stderr).paint(dim, cut(message, minWidth)))
-	return nil
-}
-
-// details prints a line for each task; why says with its reason.
-func (a *app) details(list []taskgraph.Detail, why bool) {
-	rows := [][]string{}
-	for _, d := range list {
-		text := plain(d.Title)
-		if why && d.Unblocks != nil && *d.Unblocks > 0 {
-			text = fmt.Sprintf("%s  (%d wait for it)", text, *d.Unblocks)
-		}
-		rows = append(rows, []string{plain(d.ID), d.Status, text})
-	}
-	a.rows(rows)
+		return a.dagGraph(ctx, g, channel, format)
+	})
+	cmd.Example = "  cairn graph\n  cairn graph --format mermaid\n  cairn graph --stats"
+	cmd.Flags().BoolVar(&stats, "stats", false, "count tasks and dependencies instead")
+	addChannel(cmd.Flags(), &channel)
+	addFormat(cmd, &format)
+	return cmd
 }

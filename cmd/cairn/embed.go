@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ import (
 func (a *app) embedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "embed",
-		Short:   "Turn each line of standard input into a vector, one JSON object a line",
+		Short:   "Print a vector for each line of standard input, one JSON object a line",
 		Example: `  echo "some text" | cairn embed`,
 		Args:    cobra.NoArgs,
 		RunE:    a.command(func(ctx context.Context, _ []string) error { return a.embed(ctx) }),
@@ -39,7 +40,7 @@ func (a *app) embed(ctx context.Context) error {
 	lines := bufio.NewScanner(a.stdin)
 	lines.Buffer(make([]byte, 64<<10), maxEmbedLine)
 	out := bufio.NewWriter(a.stdout)
-	a.stdout = out
+	enc := json.NewEncoder(out)
 	for more, read := true, 0; more; {
 		var batch []string
 		for len(batch) < embedBatch {
@@ -54,7 +55,7 @@ func (a *app) embed(ctx context.Context) error {
 			return err
 		}
 		for _, v := range vectors {
-			if err := a.printJSON(struct {
+			if err := enc.Encode(struct {
 				Vector []float32 `json:"vector"`
 			}{v}); err != nil {
 				return err

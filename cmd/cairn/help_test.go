@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"cairn/internal/term"
 )
 
 // each calls fn with every command but those of cobra itself.
@@ -23,7 +25,7 @@ func each(cmd *cobra.Command, fn func(*cobra.Command)) {
 }
 
 func commands() *cobra.Command {
-	return (&app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard}).root()
+	return (&app{stdin: strings.NewReader(""), stdout: term.New(io.Discard), stderr: term.New(io.Discard)}).root()
 }
 
 // TestHelp: every command that does something says what, and shows it.

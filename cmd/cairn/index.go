@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
 
@@ -17,8 +18,8 @@ func (a *app) indexCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.index(ctx, req) }),
 	}
-	cmd.Flags().BoolVar(&req.Rebuild, "rebuild", false, "throw the index away first; needed after a change of model or format")
-	cmd.Flags().BoolVar(&req.NoEmbed, "no-embed", false, "leave the vectors for later; keyword search works without")
+	cmd.Flags().BoolVar(&req.Rebuild, "rebuild", false, "remove the index first; needed after a change of model or format")
+	cmd.Flags().BoolVar(&req.NoEmbed, "no-embed", false, "make no vectors; keyword search works without them")
 	a.model.add(cmd)
 	return cmd
 }
@@ -29,27 +30,25 @@ func (a *app) index(ctx context.Context, req workspace.IndexRequest) error {
 		return err
 	}
 	defer w.Close()
-	bar := a.newProgress()
-	report, err := w.Index(ctx, req, bar.show)
-	bar.end()
+	var report *workspace.IndexReport
+	err = a.withProgress(func(bar *term.Progress) (err error) {
+		report, err = w.Index(ctx, req, bar.Show)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	if err := w.Close(); err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(report)
-	}
-	fmt.Fprintln(a.stderr, summary(report))
-	return nil
+	return a.print(report, func(*term.Writer) { a.stderr.Printf("%s\n", summary(report)) })
 }
 
-// summary says in one line what a run did.
+// summary describes a run in one line.
 func summary(r *workspace.IndexReport) string {
-	s := fmt.Sprintf("indexed %s in %s: %d new or changed, %d removed, %d skipped; %s embedded", many(r.Files, "file"), many(r.Sections, "section"), r.Added, r.Removed, r.Skipped, many(r.Embedded, "text"))
+	s := fmt.Sprintf("indexed %s in %s: %d new or changed, %d removed, %d skipped; %s embedded", term.Count(r.Files, "file"), term.Count(r.Sections, "section"), r.Added, r.Removed, r.Skipped, term.Count(r.Embedded, "text"))
 	if r.Pending > 0 {
-		s += fmt.Sprintf(", %s still without a vector", many(r.Pending, "piece"))
+		s += fmt.Sprintf(", %s still without a vector", term.Count(r.Pending, "piece"))
 	}
 	return s + fmt.Sprintf("; %.1f s", r.Seconds)
 }

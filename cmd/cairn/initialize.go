@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/workspace"
+	"cairn/internal/config"
 )
 
 func (a *app) initCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Make the folder a workspace: cards, docs and config.toml below .cairn",
+		Short: "Create .cairn with cards, docs and config.toml in the folder",
 		Args:  cobra.NoArgs,
 		RunE:  a.command(func(context.Context, []string) error { return a.initialize(force) }),
 	}
@@ -26,14 +26,14 @@ func (a *app) initCommand() *cobra.Command {
 	return cmd
 }
 
-// initialize makes .cairn in the folder itself: unlike other commands it does
-// not look for a workspace further up, because it is what makes one.
+// initialize makes .cairn in the folder itself. Unlike other commands it does not
+// look for a workspace in the parents.
 func (a *app) initialize(force bool) error {
 	dir := a.dir
 	if dir == "" {
 		dir = "."
 	}
-	sel, err := workspace.Select(workspace.SelectOptions{Flag: dir})
+	sel, err := config.Select(config.SelectOptions{Flag: dir})
 	if err != nil {
 		return err
 	}
@@ -43,8 +43,8 @@ func (a *app) initialize(force bool) error {
 			return err
 		}
 	}
-	cfg := workspace.DefaultConfig()
-	cfg.DAG.Enabled = true // off is for folders that never asked for it
+	cfg := config.Default()
+	cfg.DAG.Enabled = true // the default is for folders without cairn init
 	text, err := cfg.TOML()
 	if err != nil {
 		return err
@@ -70,11 +70,7 @@ func (a *app) initialize(force bool) error {
 	if err := addLine(filepath.Join(sel.Root, ".gitignore"), ".cairn/index/"); err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"workspace": sel.Root, "config": path})
-	}
-	fmt.Fprintf(a.stdout, "made %s; next: cairn index\n", top)
-	return nil
+	return a.printLine(map[string]any{"workspace": sel.Root, "config": path}, "made %s; next: cairn index", top)
 }
 
 // addLine appends a line to a file that lacks it.

@@ -22,7 +22,7 @@ import (
 func TestHeeding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := errors.New("done")
-		if err := heeding(t.Context(), time.Second, func() error { return done }); err != done {
+		if err := withGracePeriod(t.Context(), time.Second, func() error { return done }); err != done {
 			t.Errorf("without a signal: %v, want %v", err, done)
 		}
 		for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestHeeding(t *testing.T) {
 		} {
 			ctx, cancel := context.WithCancel(t.Context())
 			begin := time.Now()
-			err := heeding(ctx, time.Second, func() error {
+			err := withGracePeriod(ctx, time.Second, func() error {
 				cancel()
 				time.Sleep(c.needs)
 				return done

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// manCommand writes what packages of this program carry beside it.
+// manCommand writes the files that packages of cairn install with it.
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
@@ -34,7 +34,7 @@ func writeManual(root *cobra.Command, dir string) error {
 		}
 	}
 	root.InitDefaultCompletionCmd()
-	// The date stands on the page; a fixed one makes the same pages every time.
+	// A fixed date makes the same pages every time.
 	at := time.Unix(0, 0).UTC()
 	header := &doc.GenManHeader{Title: "CAIRN", Section: "1", Source: "cairn", Manual: "cairn", Date: &at}
 	if err := doc.GenManTree(root, header, pages); err != nil {

@@ -24,7 +24,7 @@ type mcpFlags struct {
 	noRateLimit, noIndex, noRecord bool
 	watch                          bool
 	groups, channel                string
-	see                            seeFlags
+	see                            telemetryFlags
 }
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -67,7 +67,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if err != nil {
 		return err
 	}
-	see, err := a.see(ctx, f.see, set.Log, slog.LevelWarn)
+	see, err := a.telemetry(ctx, f.see, set.Log, slog.LevelWarn)
 	if err != nil {
 		return err
 	}

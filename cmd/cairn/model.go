@@ -14,22 +14,19 @@ import (
 // modelFlags choose the embedding model. The zero value is the built-in one.
 type modelFlags struct {
 	dir, engine string
-	// shared opens the model that apply hands out, once; nil before apply.
+	// shared opens the model of all workspaces, once; nil before apply.
 	shared func() (models.Embedder, error)
 }
 
 func (m *modelFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.dir, "model", "", "folder of an ONNX sentence encoder (default: the built-in all-MiniLM-L6-v2)")
-	cmd.Flags().StringVar(&m.engine, "engine", "bert", "what runs it: bert (native) or hugot (any ONNX encoder)")
+	cmd.Flags().StringVar(&m.engine, "engine", "bert", "engine that runs it: bert (native) or hugot (any ONNX encoder)")
 }
 
-// builtIn describes the shipped model.
-func builtIn() models.Description { return minilm.Description() }
-
-// apply tells a workspace which model to use. All that one run of the program
-// opens share one model: it is loaded by whoever needs it first and ends with
-// the process. The built-in one is described without being loaded; a folder
-// has to be opened to know what it is.
+// apply sets the model in the options of a workspace. All workspaces of a run share
+// one model, which is loaded at its first use and ends with the process. The
+// description of the built-in model is known without loading it; a model in a
+// folder has to be opened first.
 func (m *modelFlags) apply(o *workspace.Options) error {
 	if m.shared == nil {
 		open := m.open
@@ -38,10 +35,10 @@ func (m *modelFlags) apply(o *workspace.Options) error {
 			if err != nil {
 				return nil, err
 			}
-			return unowned{e}, nil
+			return noClose{e}, nil
 		})
 	}
-	o.Description, o.Model = builtIn(), m.shared
+	o.Description, o.Model = minilm.Description(), m.shared
 	if m.builtIn() {
 		return nil
 	}
@@ -53,13 +50,13 @@ func (m *modelFlags) apply(o *workspace.Options) error {
 	return nil
 }
 
-// unowned is a model that none of those who use it closes.
-type unowned struct{ models.Embedder }
+// noClose is a model that its users do not close.
+type noClose struct{ models.Embedder }
 
-func (unowned) Close() error { return nil }
+func (noClose) Close() error { return nil }
 
-// Kernel names the code that runs the model, "" where its engine does not tell.
-func (u unowned) Kernel() string {
+// Kernel returns the name of the code that runs the model, "" if it is not known.
+func (u noClose) Kernel() string {
 	if k, ok := u.Embedder.(interface{ Kernel() string }); ok {
 		return k.Kernel()
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"cairn/internal/finder"
 	"cairn/internal/markdown"
+	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
 
@@ -22,27 +22,31 @@ func (a *app) openCommand() *cobra.Command {
 		Use:   "open [WORD...]",
 		Short: "Find a file, heading or card by typing, and open it in $VISUAL or $EDITOR",
 		Long: `Find a file, heading or card by typing, with a preview, and open it at its line in
-$VISUAL or $EDITOR. WORDs narrow the list down from the start.`,
+$VISUAL or $EDITOR. WORDs narrow the list from the start.`,
 		Example: `  cairn open
   cairn open rotate token
   cairn open --list`,
+		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+			places, err := placesOf(ctx, t)
+			if err != nil {
+				return err
+			}
+			if list || a.json {
+				return a.print(places, func(w *term.Writer) {
+					for _, p := range places {
+						w.Printf("%s:%d\t%s\t%s\n", term.Plain(p.Path), p.Line, p.Kind, p.Text)
+					}
+				})
+			}
+			return a.find(ctx, t, places, strings.Join(args, " "))
+		}),
 	}
-	cmd.RunE = a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
-		return a.find(ctx, t, strings.Join(args, " "), list)
-	})
-	cmd.Flags().BoolVar(&list, "list", false, "print the places instead of asking")
+	cmd.Flags().BoolVar(&list, "list", false, "print the places instead")
 	return cmd
 }
 
-func (a *app) find(ctx context.Context, t *workspace.Tasks, words string, list bool) error {
-	places, err := placesOf(ctx, t)
-	if err != nil {
-		return err
-	}
-	if list || a.json {
-		return a.printPlaces(places)
-	}
-	if !isTerminal(a.stdout) {
+func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Place, words string) error {
+	if !a.stdout.IsTerminal() {
 		return badUsage("cairn open needs a terminal; --list prints the places")
 	}
 	editor := editorOf()
@@ -55,13 +59,17 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, words string, list b
 	if err != nil || p == nil {
 		return err
 	}
-	sel, err := workspace.Select(workspace.SelectOptions{Flag: a.dir})
+	sel, err := a.selection()
 	if err != nil {
 		return err
 	}
-	args := editorArgs(editor, filepath.Join(sel.Root, filepath.FromSlash(p.Path)), p.Line)
+	return a.startProgram(ctx, editorArgs(editor, filepath.Join(sel.Root, filepath.FromSlash(p.Path)), p.Line))
+}
+
+// startProgram runs another program on the streams of this one.
+func (a *app) startProgram(ctx context.Context, args []string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, raw(a.stdout), raw(a.stderr)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout.Raw(), a.stderr.Raw()
 	return cmd.Run()
 }
 
@@ -75,7 +83,7 @@ func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 	cards := map[string]bool{}
 	for _, c := range board.Cards {
 		cards[c.Path] = true
-		places = append(places, finder.Place{Kind: "card", Path: c.Path, Line: 1, Text: plain(c.ID + " " + c.Title)})
+		places = append(places, finder.Place{Kind: "card", Path: c.Path, Line: 1, Text: term.Plain(c.ID + " " + c.Title)})
 	}
 	paths, err := t.Paths(ctx)
 	if err != nil {
@@ -87,41 +95,19 @@ func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 		}
 		text, err := t.Text(path)
 		if err != nil {
-			continue // gone, or closed to us
+			continue // removed, or not readable
 		}
-		places = append(places, finder.Place{Kind: "file", Path: path, Line: 1, Text: plain(path)})
+		places = append(places, finder.Place{Kind: "file", Path: path, Line: 1, Text: term.Plain(path)})
 		for _, s := range markdown.Parse(path, text, nil).Sections {
 			if s.Level > 0 {
-				places = append(places, finder.Place{Kind: "heading", Path: path, Line: s.StartLine, Text: plain(path + " > " + strings.Join(s.Trail, " > "))})
+				places = append(places, finder.Place{Kind: "heading", Path: path, Line: s.StartLine, Text: term.Plain(path + " > " + strings.Join(s.Trail, " > "))})
 			}
 		}
 	}
 	return places, ctx.Err()
 }
 
-func (a *app) printPlaces(places []finder.Place) error {
-	if a.json {
-		type place struct {
-			Kind string `json:"kind"`
-			Path string `json:"path"`
-			Line int    `json:"line"`
-			Text string `json:"text"`
-		}
-		out := []place{}
-		for _, p := range places {
-			out = append(out, place(p))
-		}
-		return a.printJSON(out)
-	}
-	for _, p := range places {
-		if _, err := fmt.Fprintf(a.stdout, "%s:%d\t%s\t%s\n", plain(p.Path), p.Line, p.Kind, p.Text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// previewOf is the text from a place on.
+// previewOf returns the text from a place on.
 func previewOf(t *workspace.Tasks, p finder.Place) string {
 	text, err := t.Text(p.Path)
 	if err != nil {
@@ -131,7 +117,7 @@ func previewOf(t *workspace.Tasks, p finder.Place) string {
 	return strings.Join(lines[min(p.Line-1, len(lines)):], "")
 }
 
-// editorOf is the user's editor with its arguments; nil when there is none.
+// editorOf returns the user's editor with its arguments, nil for none.
 func editorOf() []string {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if words := strings.Fields(os.Getenv(name)); len(words) > 0 {
@@ -141,8 +127,8 @@ func editorOf() []string {
 	return nil
 }
 
-// editorArgs opens a file at a line, in the way of the editor as far as it is
-// known; others open the file.
+// editorArgs returns the command that opens a file at a line, or just the file in
+// an editor that cairn does not know.
 func editorArgs(editor []string, file string, line int) []string {
 	args := append([]string{}, editor...)
 	at := strconv.Itoa(line)

@@ -20,7 +20,7 @@ const hostileText = "bad\x1b]0;title\a\x1b]52;c;ZXZpbA==\x07\x1b[31m\x1b[2J\u009
 func hostileFolder(t *testing.T) string {
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"a.md":                    "---\ntags: [\"x" + hostileText + "\"]\n---\n# Walrus " + hostileText + "\n\nA walrus " + hostileText + " and [away](gone" + hostileText + ".md).\n\n## Second " + hostileText + "\n\nIt is " + bold + "bold" + reset + ".\n",
+		"a.md":                    "---\ntags: [\"x" + hostileText + "\"]\n---\n# Walrus " + hostileText + "\n\nA walrus " + hostileText + " and [away](gone" + hostileText + ".md).\n\n## Second " + hostileText + "\n\nIt is \x1b[1mbold\x1b[0m.\n",
 		"plan.md":                 "# Plan\n\n## Tasks\n\n### One " + hostileText + "\n* Status: pending\n* Workflow: simplicity-gate\n\nDo " + hostileText + ".\n",
 		"name\x1b[31m\u202e.md":   "# A name\n",
 		".cairn/cards/aaa111.md":  "---\ntitle: \"Card " + strings.Map(escapable, hostileText) + "\"\nstatus: active\nassignee: \"b" + strings.Map(escapable, hostileText) + "\"\n---\nBody " + hostileText + "\n",

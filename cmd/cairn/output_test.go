@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -44,46 +43,5 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 				t.Errorf("cairn %s, whose reader has left, says %q", line, told)
 			}
 		}
-	}
-}
-
-// Text comes in pieces of any length; a terminal is shown the same.
-func TestOutputInPieces(t *testing.T) {
-	const text = "a\r\nb\rc \x1b[1mbold\x1b[0m \x1b[1;33mmatch\x1b[0m \x1b[2Jé日\u009b\u202e\xe9\xff\x1b[2mto the end\nnext \x1b["
-	const want = "a\nb\\u000dc " + bold + "bold" + reset + " " + match + "match" + reset + ` \u001b[2Jé日\u009b\u202e\xe9\xff` + dim + "to the end" + reset + "\nnext \\u001b["
-	for n := 1; n <= len(text); n++ {
-		var b bytes.Buffer
-		o := &output{w: &b, tty: true, colour: true}
-		for rest := text; rest != ""; rest = rest[min(n, len(rest)):] {
-			if _, err := o.Write([]byte(rest[:min(n, len(rest))])); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := o.end(); err != nil || b.String() != want {
-			t.Fatalf("in pieces of %d: %v,\n%q, want\n%q", n, err, &b, want)
-		}
-	}
-	var b bytes.Buffer
-	o := &output{w: &b, tty: true}
-	if _, err := o.Write([]byte(bold + "x")); err != nil || b.String() != `\u001b[1mx` {
-		t.Errorf("without colour: %q, %v, want no sequence", &b, err)
-	}
-	b.Reset()
-	o = &output{w: &b}
-	if _, err := o.Write([]byte(text)); err != nil || b.String() != text {
-		t.Errorf("where no terminal is: %q, want %q", &b, text)
-	}
-}
-
-// The first error stays, and nothing is written after it.
-func TestOutputKeepsItsError(t *testing.T) {
-	first := errors.New("the first")
-	o := &output{w: broken{first}}
-	o.Write([]byte("x"))
-	var b bytes.Buffer
-	o.w = &b
-	o.Write([]byte("y"))
-	if err := o.end(); !errors.Is(err, first) || b.Len() > 0 {
-		t.Errorf("afterwards: %v and %q, want %v and nothing", err, &b, first)
 	}
 }

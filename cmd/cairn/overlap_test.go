@@ -9,6 +9,7 @@ import (
 
 	"cairn/internal/markdown"
 	"cairn/internal/store/qdrant/qdranttest"
+	"cairn/internal/term"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 )
@@ -123,7 +124,7 @@ func headings(t *testing.T, root string, n int) (queries []string) {
 		}
 		for _, s := range markdown.Parse(path, text, nil).Sections {
 			if s.Level > 1 && len(s.Trail) > 1 {
-				if q := plain(s.Trail[0] + " " + s.Trail[len(s.Trail)-1]); len(q) < 120 {
+				if q := term.Plain(s.Trail[0] + " " + s.Trail[len(s.Trail)-1]); len(q) < 120 {
 					queries = append(queries, q)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/term"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 	"cairn/tools"
@@ -21,19 +22,19 @@ func (a *app) readCommand() *cobra.Command {
 		Short: "Print a document, a section (path#anchor) or lines (path:from-to)",
 		Example: `  cairn read operations/incidents.md#escalation
   cairn read --json reference/limits.md:10-20`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > retriever.MaxPaths {
+				return badUsage("got %d places, want 1 to %d, as in: cairn read 'guide.md#install'", len(args), retriever.MaxPaths)
+			}
+			return nil
+		},
 		RunE: a.command(func(ctx context.Context, args []string) error { return a.read(ctx, args, r) }),
 	}
 	fs := cmd.Flags()
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) < 1 || len(args) > retriever.MaxPaths {
-			return badUsage("got %d places, want 1 to %d, as in: cairn read 'guide.md#install'", len(args), retriever.MaxPaths)
-		}
-		return inRange(cmd, bounds{"max-tokens", retriever.MinBudget, noBound})
-	}
 	fs.StringVar(&r.Anchor, "anchor", "", "heading or slug of the section")
-	fs.IntVar(&r.MaxTokens, "max-tokens", 0, "largest answer; a longer document comes in parts")
-	fs.StringVar(&r.Next, "next", "", "continue with the part after an earlier answer (its next)")
-	fs.StringVar(&r.ExpectedHash, "expected-hash", "", "fail if the file has another hash by now")
+	intVar(fs, &r.MaxTokens, "max-tokens", 0, retriever.MinBudget, noBound, "most tokens of the answer; a longer document comes in parts")
+	fs.StringVar(&r.Next, "next", "", "continue after the part of an earlier answer (its next)")
+	fs.StringVar(&r.ExpectedHash, "expected-hash", "", "fail if the hash of the file is another one")
 	return cmd
 }
 
@@ -49,48 +50,41 @@ func (a *app) read(ctx context.Context, args []string, r retriever.ReadRequest) 
 	r.Path = args[0]
 	reading, err := w.Read(ctx, r)
 	if err != nil {
-		return a.unread(err)
+		return a.readError(err)
 	}
-	if a.json {
-		return a.printJSON(reading)
-	}
-	if err := a.printReading(reading); err != nil {
-		return err
-	}
-	if reading.Next != "" {
-		fmt.Fprintf(a.stderr, "there is more: --next %s\n", reading.Next)
-	}
-	return nil
+	return a.print(reading, func(*term.Writer) {
+		a.printReading(reading)
+		if reading.Next != "" {
+			a.stderr.Printf("there is more: --next %s\n", reading.Next)
+		}
+	})
 }
 
 func (a *app) readAll(ctx context.Context, w *workspace.Workspace, args []string, r retriever.ReadRequest) error {
 	r.Paths = args
 	all, err := w.ReadAll(ctx, r)
 	if err != nil {
-		return a.unread(err)
+		return a.readError(err)
 	}
-	if a.json {
-		if err := a.printJSON(all); err != nil {
-			return err
-		}
-	} else {
+	err = a.print(all, func(w *term.Writer) {
 		for i := range all.Documents {
 			d := &all.Documents[i]
 			place := d.Path
 			if d.LineRange != nil {
 				place += fmt.Sprintf(":%d-%d", d.LineRange.Start, d.LineRange.End)
 			}
-			fmt.Fprintf(a.stdout, "==> %s <==\n", place)
-			if err := a.printReading(d); err != nil {
-				return err
-			}
+			w.Printf("==> %s <==\n", place)
+			a.printReading(d)
 		}
+	})
+	if err != nil {
+		return err
 	}
 	for _, f := range all.Failed {
-		fmt.Fprintf(a.stderr, "cairn: %s\n", oneLine(f.Error))
+		a.stderr.Printf("cairn: %s\n", term.OneLine(f.Error))
 	}
 	for _, o := range all.Omitted {
-		fmt.Fprintf(a.stderr, "cairn: %s was left out: about %d tokens, beyond the budget\n", o.Path, o.Tokens)
+		a.stderr.Printf("cairn: %s was left out: about %d tokens, beyond the budget\n", o.Path, o.Tokens)
 	}
 	if len(all.Failed) > 0 {
 		return fmt.Errorf("%d of %d places could not be read", len(all.Failed), len(args))
@@ -98,11 +92,11 @@ func (a *app) readAll(ctx context.Context, w *workspace.Workspace, args []string
 	return nil
 }
 
-// unread says why a place could not be read: on standard error in a line, and
-// with --json on standard output as the tool says it.
-func (a *app) unread(err error) error {
+// readError returns the error of a read for a person. With --json it also prints
+// the error as the tool returns it.
+func (a *app) readError(err error) error {
 	if a.json {
-		if err := a.printJSON(tools.FailureOf(err)); err != nil {
+		if err := a.stdout.JSON(tools.FailureOf(err)); err != nil {
 			return err
 		}
 	}
@@ -124,14 +118,12 @@ func (a *app) unread(err error) error {
 	return fmt.Errorf("%q has no section %q; %s: %s%s", missing.Path, missing.Anchor, have, strings.Join(names, ", "), more)
 }
 
-// shownAnchors is how many names fit a line.
+// shownAnchors bounds the names in an error.
 const shownAnchors = 5
 
-// printReading prints the content as it is, ending in a newline.
-func (a *app) printReading(r *retriever.Reading) error {
-	if r.Content == "" {
-		return nil
+// printReading prints the content unchanged, ending in a newline.
+func (a *app) printReading(r *retriever.Reading) {
+	if r.Content != "" {
+		io.WriteString(a.stdout, r.Content+"\n")
 	}
-	_, err := io.WriteString(a.stdout, r.Content+"\n")
-	return err
 }

@@ -13,12 +13,13 @@ import (
 
 	"cairn/internal/scene"
 	"cairn/internal/task"
+	"cairn/internal/term"
 	"cairn/internal/walk"
 	"cairn/internal/workspace"
 	"cairn/models/bpe"
 )
 
-// maxScene is the most tokens a scene may have, by the table of limits.
+// maxScene bounds the tokens of a scene.
 const maxScene = 128_000
 
 func (a *app) sceneCommand() *cobra.Command {
@@ -26,38 +27,35 @@ func (a *app) sceneCommand() *cobra.Command {
 	var try, noCopy bool
 	cmd := &cobra.Command{
 		Use:   "scene [PATH...]",
-		Short: "Put what is worked on together as one text, to be pasted into a conversation",
-		Long: `Put what is worked on together as one Markdown text, to be pasted into a
-conversation: the active cards, what they refer to, and so on, the nearest first,
-up to a number of tokens. PATHs are further documents at hand. What was changed
-today weighs twice. Secrets are masked.
+		Short: "Collect the documents of the current work as one text to paste",
+		Long: `Collect the documents of the current work as one Markdown text, to be pasted into
+a conversation: the active cards, the documents they refer to, and so on, the
+nearest first, up to a number of tokens. PATHs are further documents in use.
+Documents changed today weigh twice. Secrets are masked.
 
-On a terminal the text goes to the clipboard where there is one, else to standard
+On a terminal with a clipboard the text goes to the clipboard, else to standard
 output.`,
 		Example: `  cairn scene --dry-run
   cairn scene --token-limit 8000 > scene.md
   cairn scene docs/auth.md`,
-		Args: func(cmd *cobra.Command, _ []string) error {
-			return inRange(cmd, bounds{"token-limit", 1, maxScene})
-		},
 	}
 	cmd.RunE = a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
-		return a.scene(ctx, t, args, limit, try, noCopy)
+		return a.scene(ctx, t, args, limit, try, !noCopy)
 	})
-	cmd.Flags().IntVar(&limit, "token-limit", 0, "most tokens of the text (default: core.token_limit)")
-	cmd.Flags().BoolVarP(&try, "dry-run", "d", false, "list what would be in it, with its weight and tokens")
-	cmd.Flags().BoolVar(&noCopy, "no-copy", false, "leave the clipboard alone")
+	intVar(cmd.Flags(), &limit, "token-limit", 0, 1, maxScene, "most tokens of the text (default: core.token_limit)")
+	cmd.Flags().BoolVarP(&try, "dry-run", "d", false, "list the documents with their weights and tokens instead")
+	cmd.Flags().BoolVar(&noCopy, "no-copy", false, "do not use the clipboard")
 	return cmd
 }
 
-func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, limit int, try, noCopy bool) error {
+func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, limit int, try, copying bool) error {
 	_, cfg, err := a.choose()
 	if err != nil {
 		return err
 	}
 	masks, err := scene.NewMasks(slices.Concat(cfg.Security.SecretPatterns, cfg.Security.ExtraPatterns)...)
 	if err != nil {
-		return fmt.Errorf("configuration: security: %w; nothing is passed on with a secret unmasked", err)
+		return fmt.Errorf("configuration: security: %w; no text is printed with unmasked secrets", err)
 	}
 	paths, err := t.Paths(ctx)
 	if err != nil {
@@ -93,43 +91,29 @@ func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, limi
 	}
 	s := scene.Build(&sceneSource{t, paths}, r)
 	if len(s.Items) == 0 {
-		fmt.Fprintln(a.stderr, "nothing is worked on: set a card active with `cairn card edit ID --status active`, or name documents")
+		a.stderr.Printf("there is no active card: set one active with `cairn card edit ID --status active`, or name documents\n")
 	}
-	switch {
-	case try:
-		s.Text = ""
-		if a.json {
-			return a.printJSON(s)
-		}
-		a.printScene(s)
-		return nil
-	case a.json:
-		return a.printJSON(s)
-	case isTerminal(a.stdout) && !noCopy && clipboard.WriteAll(s.Text) == nil:
-		a.printScene(s)
-		fmt.Fprintln(a.stderr, "it is in the clipboard")
-		return nil
-	}
-	if _, err := fmt.Fprint(a.stdout, s.Text); err != nil {
-		return err
-	}
-	if s.Masked > 0 {
-		fmt.Fprintf(a.stderr, "%s masked\n", many(s.Masked, "secret"))
-	}
-	return nil
+	return a.printScene(s, try, copying)
 }
 
-func (a *app) printScene(s *scene.Scene) {
-	rows := [][]string{}
-	for _, i := range s.Items {
-		mark := ""
-		if !i.Included {
-			mark = "  does not fit"
-		}
-		rows = append(rows, []string{fmt.Sprintf("%g", i.Weight), fmt.Sprintf("%6d", i.Tokens), plain(i.Path) + mark})
+// printScene prints a scene, or its list of documents if dry. With copying, the
+// text goes to the clipboard of a terminal that has one.
+func (a *app) printScene(s *scene.Scene, dry, copying bool) error {
+	if dry {
+		s.Text = ""
+		return a.print(s, func(w *term.Writer) { w.Scene(s) })
 	}
-	a.rows(rows)
-	fmt.Fprintf(a.stdout, "%d tokens of %d, %s\n", s.Tokens, s.Limit, many(s.Masked, "secret")+" masked")
+	return a.print(s, func(w *term.Writer) {
+		if w.IsTerminal() && copying && clipboard.WriteAll(s.Text) == nil {
+			w.Scene(s)
+			a.stderr.Printf("the text is in the clipboard\n")
+			return
+		}
+		w.Printf("%s", s.Text)
+		if s.Masked > 0 {
+			a.stderr.Printf("%s masked\n", term.Count(s.Masked, "secret"))
+		}
+	})
 }
 
 // sceneSource reads documents through the folder's tasks, which need no index.

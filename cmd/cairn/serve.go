@@ -36,9 +36,9 @@ type serveFlags struct {
 	auth, tokens         string
 	hosts                []string
 	cert, key            string
-	see                  seeFlags
+	see                  telemetryFlags
 	metrics              *metrics.Metrics
-	seen                 *sight
+	seen                 *telemetry
 	stages               stageFlags
 }
 
@@ -123,7 +123,7 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.seen, err = a.see(ctx, f.see, cfg.Log, slog.LevelInfo); err != nil {
+	if f.seen, err = a.telemetry(ctx, f.see, cfg.Log, slog.LevelInfo); err != nil {
 		return err
 	}
 	defer f.seen.close()
@@ -290,7 +290,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 	if err := a.model.apply(&wo); err != nil {
 		return nil, err
 	}
-	if err := a.useStore(&wo, cfg); err != nil {
+	if wo.Store, err = a.chooseStore(cfg); err != nil {
 		return nil, err
 	}
 	o.box.UseModel(wo.Description, wo.Model)

@@ -19,17 +19,12 @@ import (
 // brings their stages to workers. Without any it is the folder and this process.
 type taskServers struct{ redis, postgres, amqp string }
 
-// flagSet is what flags are added to, of a command alone or of those below it too.
-type flagSet interface {
-	StringVar(p *string, name, value, usage string)
-}
-
-func (f *taskServers) add(fs flagSet) {
+func (f *taskServers) add(fs stringFlags) {
 	fs.StringVar(&f.redis, "redis", "", "keep active question tasks in redis://HOST:6379/0 (also CAIRN_REDIS); needs --postgres")
 	fs.StringVar(&f.postgres, "postgres", "", "keep question tasks and their history in postgres://USER@HOST:5432/DATABASE (also CAIRN_POSTGRES)")
 }
 
-func (f *taskServers) addQueue(fs flagSet) {
+func (f *taskServers) addQueue(fs stringFlags) {
 	fs.StringVar(&f.amqp, "amqp", "", "bring their stages to workers by RabbitMQ at amqp://USER@HOST:5672/ (also CAIRN_AMQP)")
 }
 
@@ -104,5 +99,3 @@ func (a *app) openStages(ctx context.Context, w *workspace.Workspace, log *slog.
 	}
 	return w.Stages(o)
 }
-
-func stageIs(err error, c stage.Code) bool { return errors.Is(err, stage.Is(c)) }

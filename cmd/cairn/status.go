@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/term"
 	"cairn/internal/walk"
 	"cairn/internal/workspace"
 )
@@ -15,27 +16,26 @@ import (
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Tell the state of the index and which folder it is about",
+		Short: "Print which folder is chosen and the state of its index",
 		Args:  cobra.NoArgs,
-		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.status(ctx) }),
+		RunE: a.command(func(ctx context.Context, _ []string) error {
+			w, err := a.open(ctx, "status", workspace.Reading, nil)
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			s, err := w.Status(ctx)
+			if err != nil {
+				return err
+			}
+			return a.print(s, func(*term.Writer) { a.printStatus(s) })
+		}),
 	}
 }
 
-func (a *app) status(ctx context.Context) error {
-	w, err := a.open(ctx, "status", workspace.Reading, nil)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	s, err := w.Status(ctx)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(s)
-	}
+func (a *app) printStatus(s *workspace.Status) {
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(a.stdout, "%-10s %s\n", name, fmt.Sprintf(format, args...))
+		a.stdout.Printf("%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	row("workspace", "%s (%s)", s.Workspace.Root, s.Workspace.Rule)
 	if s.Store != "" {
@@ -45,7 +45,7 @@ func (a *app) status(ctx context.Context) error {
 	if s.Progress != nil {
 		row("progress", "%s", s.Progress)
 	}
-	row("files", "%d in %s", s.Files, many(s.Sections, "section"))
+	row("files", "%d in %s", s.Files, term.Count(s.Sections, "section"))
 	row("vectors", "%d made, %d pending", s.Embedded, s.Pending)
 	row("model", "%s", s.Model)
 	if s.BuiltAt != "" {
@@ -55,7 +55,7 @@ func (a *app) status(ctx context.Context) error {
 		row("owner", "process %d, %s, since %s", s.Owner.PID, s.Owner.Command, s.Owner.StartedAt.Local().Format("15:04:05"))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
-		row("skipped", "%s: %s", many(s.Skipped[reason], "file"), walk.Told(reason))
+		row("skipped", "%s: %s", term.Count(s.Skipped[reason], "file"), walk.Told(reason))
 	}
 	if s.Problem != "" {
 		row("problem", "%s", s.Problem)
@@ -63,5 +63,4 @@ func (a *app) status(ctx context.Context) error {
 	if s.State == "missing" {
 		row("next", "cairn index")
 	}
-	return nil
 }

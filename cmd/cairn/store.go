@@ -3,23 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
 
-// storeVariable names the store where --store does not.
-const storeVariable = "CAIRN_STORE"
-
-// chooseStore returns the store that --store or the environment names; nil is the
-// folder. A configuration lies in the repository it speaks about and must not open
-// a socket by itself, so the one it names is used when that is said: "config".
+// chooseStore returns the store that --store or the environment names, nil for the
+// folder. A configuration is part of a folder that may come from elsewhere and must
+// not open a connection by itself, so its store is used only with "config".
 func (a *app) chooseStore(cfg workspace.Config) (*workspace.Store, error) {
-	address := cmp.Or(a.store, os.Getenv(storeVariable))
+	address := cmp.Or(a.store, os.Getenv("CAIRN_STORE"))
 	switch address {
 	case "", "flat":
 		return nil, nil
@@ -35,19 +32,11 @@ func (a *app) chooseStore(cfg workspace.Config) (*workspace.Store, error) {
 	return store, nil
 }
 
-// useStore has a workspace keep its index in the store, if one is chosen.
-func (a *app) useStore(o *workspace.Options, cfg workspace.Config) (err error) {
-	o.Store, err = a.chooseStore(cfg)
-	return err
-}
-
 func (a *app) storeCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "store", Short: "Move an index between the folder and a Qdrant server", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	var from, to string
 	copying := &cobra.Command{
 		Use:   "copy --from flat --to qdrant://HOST:6334/COLLECTION",
-		Short: "Copy an index without embedding anything again; goes on where it was cut short",
+		Short: "Copy an index without embedding again; resume an interrupted copy",
 		Args:  cobra.NoArgs,
 		Example: `  cairn store copy --from flat --to qdrant://localhost:6334/docs
   cairn store copy --from qdrant://localhost:6334/docs --to flat`,
@@ -56,8 +45,7 @@ func (a *app) storeCommand() *cobra.Command {
 	copying.Flags().StringVar(&from, "from", "", "flat, or the address of a store")
 	copying.Flags().StringVar(&to, "to", "", "flat, or the address of a store")
 	a.model.add(copying)
-	cmd.AddCommand(copying)
-	return cmd
+	return group("store", "Move an index between the folder and a Qdrant server", copying)
 }
 
 func (a *app) copyStore(ctx context.Context, from, to string) error {
@@ -80,16 +68,14 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	if err := a.model.apply(&o); err != nil {
 		return err
 	}
-	bar := a.newProgress()
-	report, err := run(ctx, sel, store, o, bar.show)
-	bar.end()
+	var report *workspace.CopyReport
+	err = a.withProgress(func(bar *term.Progress) (err error) {
+		report, err = run(ctx, sel, store, o, bar.Show)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(report)
-	}
-	_, err = fmt.Fprintf(a.stdout, "%d documents in %d chunks, %d copied now, %d removed, nothing embedded; %d queries have %.3f of their best ten in common; %.1f s\n",
+	return a.printLine(report, "%d documents in %d chunks, %d copied now, %d removed, nothing embedded; %d queries have %.3f of their best ten in common; %.1f s",
 		report.Documents, report.Chunks, report.Copied, report.Removed, report.Probes, report.Overlap, report.Seconds)
-	return err
 }

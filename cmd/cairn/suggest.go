@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -13,7 +10,8 @@ import (
 	"cairn/internal/catalog"
 	"cairn/internal/draw"
 	"cairn/internal/suggest"
-	"cairn/internal/workspace"
+	"cairn/internal/term"
+	"cairn/internal/toolbox"
 )
 
 func (a *app) suggestCommand() *cobra.Command {
@@ -25,29 +23,21 @@ func (a *app) suggestCommand() *cobra.Command {
 		Use:   "suggest [flags] INTENT",
 		Short: "Plan which tools of the catalogue serve an intent",
 		Long: `Plan which tools of the catalogue serve an intent, in which order, and what flows
-between them. cairn runs none of them. With --tools, just those are arranged.`,
+between them. cairn runs none of them. With --tools, only those are arranged.`,
 		Example: `  cairn suggest "read config.json and open an issue about it"
   cairn suggest --tools filesystem:read,json:parse,github:create --mermaid`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, args []string) error {
+		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			if strings.TrimSpace(strings.Join(args, "")) == "" && len(tools) == 0 {
 				return badUsage("want an INTENT, or --tools")
 			}
-			if most < 1 || most > suggest.MaxTools {
-				return badUsage("--max-tools %d, want 1 to %d", most, suggest.MaxTools)
-			}
 			r := suggest.Request{Intent: strings.Join(args, ""), MaxTools: most}
-			for _, list := range []struct {
-				names []string
-				ids   *[]string
-			}{{tools, &r.Tools}, {inUse, &r.ContextTools}} {
-				for _, name := range list.names {
-					t, err := box.Catalog.Lookup(name)
-					if err != nil {
-						return err
-					}
-					*list.ids = append(*list.ids, t.ID)
-				}
+			var err error
+			if r.Tools, err = toolIDs(box, tools); err != nil {
+				return err
+			}
+			if r.ContextTools, err = toolIDs(box, inUse); err != nil {
+				return err
 			}
 			x, err := a.toolIndex(ctx, box, wait)
 			if err != nil {
@@ -57,81 +47,45 @@ between them. cairn runs none of them. With --tools, just those are arranged.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(s)
-			}
-			if x.Len() == 0 {
-				fmt.Fprintln(a.stderr, "The catalogue is empty: import tools first, with `cairn tools import`")
-				return nil
-			}
-			w := bufio.NewWriter(a.stdout)
-			switch {
-			case mermaid:
-				fmt.Fprint(w, planGraph(s, box.Catalog).Mermaid())
-			case dot:
-				fmt.Fprint(w, planGraph(s, box.Catalog).DOT())
-			default:
-				planText(w, s, styleOf(a.stdout).width)
-			}
-			return w.Flush()
+			return a.print(s, func(w *term.Writer) {
+				switch {
+				case x.Len() == 0:
+					a.stderr.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
+				case mermaid:
+					w.Printf("%s", planGraph(s, box.Catalog).Mermaid())
+				case dot:
+					w.Printf("%s", planGraph(s, box.Catalog).DOT())
+				default:
+					w.Plan(s)
+				}
+			})
 		}),
 	}
 	fs := cmd.Flags()
-	fs.StringSliceVar(&tools, "tools", nil, "arrange these tools, instead of choosing")
+	fs.StringSliceVar(&tools, "tools", nil, "arrange these tools instead of choosing")
 	fs.StringSliceVar(&inUse, "context", nil, "tools in use")
-	fs.IntVar(&most, "max-tools", suggest.DefaultMaxTools, "most tools that are chosen; what they need comes beside")
+	intVar(fs, &most, "max-tools", suggest.DefaultMaxTools, 1, suggest.MaxTools, "most tools to choose; their prerequisites are added")
 	addWait(cmd, &wait)
-	fs.BoolVar(&mermaid, "mermaid", false, "draw for mermaid")
-	fs.BoolVar(&dot, "dot", false, "draw for Graphviz")
+	fs.BoolVar(&mermaid, "mermaid", false, "print a Mermaid flowchart")
+	fs.BoolVar(&dot, "dot", false, "print a graph in DOT, for Graphviz")
 	cmd.MarkFlagsMutuallyExclusive("mermaid", "dot")
 	a.model.add(cmd)
 	return cmd
 }
 
-func planText(w io.Writer, s *suggest.Suggestion, width int) {
-	long := func(text string) {
-		for i, line := range wrap(text, width-2) {
-			if i > 0 {
-				line = "  " + line
-			}
-			fmt.Fprintln(w, line)
-		}
-	}
-	long(fmt.Sprintf("%s, confidence %.2f: %s", s.Mode, s.Confidence, plain(s.Rationale)))
-	for _, t := range s.Tasks {
-		fmt.Fprintf(w, "%d  %s  %s", t.Layer+1, t.ID, plain(t.Tool))
-		if len(t.DependsOn) > 0 {
-			fmt.Fprintf(w, "  after %s", strings.Join(t.DependsOn, ", "))
-		}
-		if t.Dangerous {
-			fmt.Fprint(w, "  (dangerous)")
-		}
-		fmt.Fprintln(w)
-		for _, p := range t.DataPaths {
-			fmt.Fprintf(w, "     %s\n", plain(p))
-		}
-	}
-	for _, m := range s.Missing {
-		fmt.Fprintf(w, "missing: %s of %s\n", plain(m.Input), plain(m.Tool))
-	}
-	for _, warning := range s.Warnings { // which name what no tool was found for
-		long("warning: " + plain(warning))
-	}
-}
-
-// planGraph is the plan as a graph of its tasks.
+// planGraph returns the plan as a graph of its tasks.
 func planGraph(s *suggest.Suggestion, catalogue *catalog.Catalog) *draw.Graph {
 	g := &draw.Graph{Name: "plan"}
 	for _, t := range s.Tasks {
 		g.Nodes = append(g.Nodes, draw.Node{ID: t.ID, Label: toolLabel(catalogue, t.Tool)})
 	}
 	for _, e := range s.DAG.Edges {
-		g.Edges = append(g.Edges, draw.Edge{From: e.FromTask, To: e.ToTask, Label: plain(edgeLabel(e))})
+		g.Edges = append(g.Edges, draw.Edge{From: e.FromTask, To: e.ToTask, Label: term.Plain(edgeLabel(e))})
 	}
 	return g
 }
 
-// edgeLabel is what flows, or why the order is as it is.
+// edgeLabel is the path of the data, or the kind of an edge without data.
 func edgeLabel(e suggest.Edge) string {
 	if e.DataPath != "" {
 		return e.DataPath

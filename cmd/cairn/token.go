@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -11,35 +12,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/server"
+	"cairn/internal/term"
 	"cairn/internal/token"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
 	var file string
-	cmd := &cobra.Command{
-		Use:   "token",
-		Short: "Make, list and revoke the tokens of `cairn serve`",
-		Long: `Make, list and revoke the tokens of ` + "`cairn serve`" + `.
+	cmd := group("token", "Create, list and revoke the tokens of `cairn serve`", a.tokenNewCommand(&file), a.tokenListCommand(&file), a.tokenRevokeCommand(&file))
+	cmd.Long = `Create, list and revoke the tokens of ` + "`cairn serve`" + `.
 
-They are kept, hashed, in the file named by --tokens, else CAIRN_TOKENS, else
-cairn/tokens.json in your configuration folder. A server notices each change.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+Their hashes are kept in the file named by --tokens, else CAIRN_TOKENS, else
+cairn/tokens.json in your configuration folder. A server notices each change.`
 	cmd.PersistentFlags().StringVar(&file, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
-	cmd.AddCommand(a.tokenNewCommand(&file), a.tokenListCommand(&file), a.tokenRevokeCommand(&file))
 	return cmd
 }
 
-// tokenStore is the store in the file that is named, else the user's.
+// tokenStore returns the store in the named file, else the user's.
 func tokenStore(file string) (*token.Store, error) {
-	if file == "" {
-		file = os.Getenv("CAIRN_TOKENS")
-	}
+	file = cmp.Or(file, os.Getenv("CAIRN_TOKENS"))
 	if file == "" {
 		dir, err := os.UserConfigDir()
 		if err != nil {
-			return nil, fmt.Errorf("no place for the tokens: %w; name one with --tokens", err)
+			return nil, fmt.Errorf("finding the file of the tokens: %w; name it with --tokens", err)
 		}
 		file = filepath.Join(dir, "cairn", "tokens.json")
 	}
@@ -52,7 +46,7 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 	var expires time.Duration
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Make a token and print it, once",
+		Short: "Create a token and print it, once",
 		Example: `  cairn token new ann
   cairn token new agent --scope write --for notes --expires 720h`,
 		Args: cobra.ExactArgs(1),
@@ -60,9 +54,9 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 			return a.tokenNew(ctx, *file, args[0], scope, workspaces, expires)
 		}),
 	}
-	cmd.Flags().StringVar(&scope, "scope", "read", "what it permits: read, or write as well")
-	cmd.Flags().StringSliceVar(&workspaces, "for", nil, "names of the workspaces it is good for (default: all)")
-	cmd.Flags().DurationVar(&expires, "expires", 0, "how long it is good for, such as 720h (default: until revoked)")
+	cmd.Flags().StringVar(&scope, "scope", "read", "what it permits: read, or write, which includes read")
+	cmd.Flags().StringSliceVar(&workspaces, "for", nil, "names of the workspaces it permits (default: all)")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "time until it expires, such as 720h (default: never)")
 	return cmd
 }
 
@@ -87,20 +81,17 @@ func (a *app) tokenNew(ctx context.Context, file, name, scope string, workspaces
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(struct {
-			Secret string `json:"token"`
-			tokenRow
-		}{secret, rowOf(t)})
-	}
-	if _, err := fmt.Fprintln(a.stdout, secret); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.stderr, "this is the only time it is shown; clients send it as Authorization: Bearer TOKEN\n")
-	return nil
+	report := struct {
+		Secret string `json:"token"`
+		tokenRow
+	}{secret, rowOf(t)}
+	return a.print(report, func(w *term.Writer) {
+		w.Printf("%s\n", secret)
+		a.stderr.Printf("the token is not shown again; clients send it as Authorization: Bearer TOKEN\n")
+	})
 }
 
-// tokenRow is a token as it is listed: without its hash.
+// tokenRow is the JSON output for a token, without its hash.
 type tokenRow struct {
 	ID         string      `json:"id"`
 	Name       string      `json:"name"`
@@ -138,35 +129,27 @@ func (a *app) tokenList(file string) error {
 	for _, t := range list {
 		rows = append(rows, rowOf(t))
 	}
-	if a.json {
-		return a.printJSON(rows)
-	}
-	if len(rows) == 0 {
-		fmt.Fprintln(a.stderr, "there are no tokens; `cairn token new NAME` makes one")
-		return nil
-	}
-	for _, r := range rows {
-		good, until := "all workspaces", "until revoked"
-		if len(r.Workspaces) > 0 {
-			good = strings.Join(r.Workspaces, ",")
+	return a.print(rows, func(w *term.Writer) {
+		if len(rows) == 0 {
+			a.stderr.Printf("there are no tokens; `cairn token new NAME` creates one\n")
 		}
-		switch {
-		case r.Expired:
-			until = "expired " + r.Expires.Local().Format(time.DateTime)
-		case !r.Expires.IsZero():
-			until = "until " + r.Expires.Local().Format(time.DateTime)
+		for _, r := range rows {
+			until := "until revoked"
+			switch {
+			case r.Expired:
+				until = "expired " + term.Time(r.Expires)
+			case !r.Expires.IsZero():
+				until = "until " + term.Time(r.Expires)
+			}
+			w.Printf("%s  %-5s  %-20s  %s, %s\n", r.ID, r.Scope, r.Name, cmp.Or(strings.Join(r.Workspaces, ","), "all workspaces"), until)
 		}
-		if _, err := fmt.Fprintf(a.stdout, "%s  %-5s  %-20s  %s, %s\n", r.ID, r.Scope, r.Name, good, until); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 func (a *app) tokenRevokeCommand(file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke ID|NAME",
-		Short:   "Make a token worthless at once",
+		Short:   "Revoke a token at once",
 		Example: `  cairn token revoke ann`,
 		Args:    cobra.ExactArgs(1),
 		RunE: a.command(func(ctx context.Context, args []string) error {
@@ -178,11 +161,7 @@ func (a *app) tokenRevokeCommand(file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(rowOf(t))
-			}
-			_, err = fmt.Fprintf(a.stdout, "revoked %s (%s)\n", t.ID, t.Name)
-			return err
+			return a.printLine(rowOf(t), "revoked %s (%s)", t.ID, t.Name)
 		}),
 	}
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -13,7 +11,8 @@ import (
 	"cairn/graphrank"
 	"cairn/internal/catalog"
 	"cairn/internal/draw"
-	"cairn/internal/workspace"
+	"cairn/internal/term"
+	"cairn/internal/toolbox"
 )
 
 func (a *app) toolsGraphCommand() *cobra.Command {
@@ -21,26 +20,28 @@ func (a *app) toolsGraphCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "graph [flags]",
-		Short: "Draw what is used with what",
+		Short: "Draw which tools and documents are used together",
 		Args:  cobra.NoArgs,
-		RunE: a.withToolbox(func(_ context.Context, box *workspace.Toolbox, _ []string) error {
-			if a.json {
-				format = "json"
+		RunE: a.withToolbox(func(_ context.Context, box *toolbox.Toolbox, _ []string) error {
+			if !slices.Contains([]string{"dot", "json", "mermaid", "text"}, format) {
+				return badUsage("--format %q, want {dot,json,mermaid,text}", format)
 			}
-			if limit < 1 {
-				return badUsage("--limit %d, want at least 1", limit)
+			a.json = a.json || format == "json"
+			edges, err := usageEdges(box, around)
+			if err != nil {
+				return err
 			}
-			return a.toolsGraph(box, format, around, limit)
+			return a.printUsage(edges, format, limit, box.Catalog)
 		}),
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
 	cmd.Flags().StringVar(&around, "around", "", "only edges of this tool, or of \"doc:\" and a document's path")
-	cmd.Flags().IntVar(&limit, "limit", 100, "most edges, the heaviest and most often seen first")
+	intVar(cmd.Flags(), &limit, "limit", 100, 1, noBound, "most edges, the heaviest and most often seen first")
 	return cmd
 }
 
-// drawnEdge is one edge of a drawing.
-type drawnEdge struct {
+// usageEdge is an edge between two things used together.
+type usageEdge struct {
 	From   string  `json:"from"`
 	To     string  `json:"to"`
 	Type   string  `json:"type"`
@@ -49,11 +50,9 @@ type drawnEdge struct {
 	Count  float64 `json:"count"`
 }
 
-func (a *app) toolsGraph(box *workspace.Toolbox, format, around string, limit int) error {
-	if !slices.Contains([]string{"dot", "json", "mermaid", "text"}, format) {
-		return badUsage("--format %q, want {dot,json,mermaid,text}", format)
-	}
-	edges := []drawnEdge{}
+// usageEdges returns the edges, or those of around, the heaviest first.
+func usageEdges(box *toolbox.Toolbox, around string) ([]usageEdge, error) {
+	edges := []usageEdge{}
 	err := box.Usage.Read(func(g *graphrank.Graph) error {
 		if around != "" && !g.Has(around) {
 			t, err := box.Catalog.Lookup(around)
@@ -64,61 +63,49 @@ func (a *app) toolsGraph(box *workspace.Toolbox, format, around string, limit in
 		}
 		for e := range g.Edges() {
 			if around == "" || e.From == around || e.To == around {
-				edges = append(edges, drawnEdge{e.From, e.To, e.Type.String(), e.Source.String(), e.Weight(), e.Count})
+				edges = append(edges, usageEdge{e.From, e.To, e.Type.String(), e.Source.String(), e.Weight(), e.Count})
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	total := len(edges)
-	slices.SortStableFunc(edges, func(x, y drawnEdge) int {
+	slices.SortStableFunc(edges, func(x, y usageEdge) int {
 		return cmp.Or(cmp.Compare(y.Weight, x.Weight), cmp.Compare(y.Count, x.Count))
 	})
-	edges = edges[:min(len(edges), limit)]
-	if format == "json" {
-		return a.printJSON(map[string]any{"edges": edges, "total": total})
-	}
-	if total == 0 && format == "text" {
-		fmt.Fprintln(a.stderr, "nothing is known to be used together; `cairn tools learn` reads traces, and agents teach through `cairn mcp`")
-		return nil
-	}
-	w := bufio.NewWriter(a.stdout)
-	switch format {
-	case "text":
-		drawText(w, edges)
-	case "dot":
-		fmt.Fprint(w, usageGraph(edges, box.Catalog).DOT())
-	case "mermaid":
-		fmt.Fprint(w, usageGraph(edges, box.Catalog).Mermaid())
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if total > len(edges) {
-		fmt.Fprintf(a.stderr, "%d of %d edges\n", len(edges), total)
-	}
-	return nil
+	return edges, err
 }
 
-func drawText(w io.Writer, edges []drawnEdge) {
-	for _, e := range edges {
-		fmt.Fprintf(w, "%s -> %s  %s, %s, weight %.2f, count %.1f\n", plain(e.From), plain(e.To), e.Type, e.Source, e.Weight, e.Count)
-	}
+func (a *app) printUsage(all []usageEdge, format string, limit int, catalogue *catalog.Catalog) error {
+	edges := all[:min(len(all), limit)]
+	return a.print(map[string]any{"edges": edges, "total": len(all)}, func(w *term.Writer) {
+		switch format {
+		case "dot":
+			w.Printf("%s", usageGraph(edges, catalogue).DOT())
+		case "mermaid":
+			w.Printf("%s", usageGraph(edges, catalogue).Mermaid())
+		default:
+			for _, e := range edges {
+				w.Printf("%s -> %s  %s, %s, weight %.2f, count %.1f\n", term.Plain(e.From), term.Plain(e.To), e.Type, e.Source, e.Weight, e.Count)
+			}
+			if len(all) == 0 {
+				a.stderr.Printf("nothing is known to be used together; `cairn tools learn` reads traces, and agents teach through `cairn mcp`\n")
+			}
+		}
+		if len(all) > len(edges) {
+			a.stderr.Printf("%d of %d edges\n", len(edges), len(all))
+		}
+	})
 }
 
-// usageGraph is the edges as a graph. Its nodes are numbered in order of ID.
-func usageGraph(edges []drawnEdge, catalogue *catalog.Catalog) *draw.Graph {
+// usageGraph returns the edges as a graph. Its nodes are numbered in order of ID.
+func usageGraph(edges []usageEdge, catalogue *catalog.Catalog) *draw.Graph {
 	var ids []string
 	for _, e := range edges {
 		ids = append(ids, e.From, e.To)
 	}
 	slices.Sort(ids)
-	ids = slices.Compact(ids)
 	g := &draw.Graph{Name: "usage"}
 	number := map[string]string{}
-	for i, id := range ids {
+	for i, id := range slices.Compact(ids) {
 		number[id] = fmt.Sprintf("n%d", i)
 		g.Nodes = append(g.Nodes, draw.Node{ID: number[id], Label: toolLabel(catalogue, id)})
 	}
@@ -130,10 +117,10 @@ func usageGraph(edges []drawnEdge, catalogue *catalog.Catalog) *draw.Graph {
 	return g
 }
 
-// toolLabel is the ID of a tool or document, with its title where it has one.
+// toolLabel returns the ID of a tool or document, with its title if it has one.
 func toolLabel(catalogue *catalog.Catalog, id string) string {
 	if t, err := catalogue.Lookup(id); err == nil && t.Title != "" {
-		return plain(id + ": " + t.Title)
+		return term.Plain(id + ": " + t.Title)
 	}
-	return plain(id)
+	return term.Plain(id)
 }

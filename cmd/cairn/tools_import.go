@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/catalog"
-	"cairn/internal/workspace"
+	"cairn/internal/term"
+	"cairn/internal/toolbox"
 	"cairn/tools/client"
 )
 
@@ -29,18 +30,18 @@ func (a *app) toolsImportCommand() *cobra.Command {
 
 FILE is an answer to tools/list, one tool a line (name, server, description,
 inputSchema, outputSchema, annotations, depends_on), or OpenAPI 3.0 or 3.1 in JSON or
-YAML; "-" is standard input. --mcp runs the command that follows and asks
-it; --url asks a server over HTTP. Importing a source again brings the catalogue
-up to date with it: tools it has no more are removed, and what changed is listed.
+YAML; "-" is standard input. --mcp runs the command that follows and asks it;
+--url asks a server over HTTP. Importing a source again updates the catalogue:
+tools that the source no longer has are removed, and changes are listed.
 
-The tools are found by keyword as soon as they are imported. Then their vectors are
-made, which can be interrupted: the first search goes on with them.`,
+Keyword search finds the tools as soon as they are imported. Then their vectors are
+made, which can be interrupted: the first search makes the rest.`,
 		Example: `  cairn tools import --mcp npx -y @modelcontextprotocol/server-filesystem .
   cairn tools import --url https://example.com/mcp --token-env MCP_TOKEN
   cairn tools import --server shop openapi.yaml`,
 	}
 	fs := cmd.Flags()
-	fs.SetInterspersed(false) // what follows --mcp COMMAND is the command's
+	fs.SetInterspersed(false) // the flags after --mcp COMMAND are the command's
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if f.mcp || len(args) < 2 {
 			return nil
@@ -48,20 +49,20 @@ made, which can be interrupted: the first search goes on with them.`,
 		fs.SetInterspersed(true) // but flags may follow a file
 		return cmd.ParseFlags(args)
 	}
-	cmd.RunE = a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, _ []string) error {
+	cmd.RunE = a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 		return a.toolsImport(ctx, box, fs.Args(), f)
 	})
 	fs.BoolVar(&f.mcp, "mcp", false, "the arguments are a command that serves MCP on standard input and output")
 	fs.StringVar(&f.url, "url", "", "endpoint of an MCP server")
 	fs.StringVar(&f.tokenEnv, "token-env", "", "environment variable that holds a bearer token for --url")
-	fs.StringVar(&f.server, "server", "", "name of the server (default: what it calls itself; in files, for tools that bring none)")
-	fs.BoolVar(&f.noEmbed, "no-embed", false, "leave the vectors to the first search; keywords find the tools at once")
+	fs.StringVar(&f.server, "server", "", "name of the server (default: the name it reports; in files, for tools without one)")
+	fs.BoolVar(&f.noEmbed, "no-embed", false, "make no vectors now; the first search makes them")
 	a.model.add(cmd)
 	fs.StringVar(&f.source, "source", "", "name of the source, for importing it again (default: the file, command or URL)")
 	return cmd
 }
 
-// importReport is what an import did.
+// importReport is the JSON output of an import.
 type importReport struct {
 	Source string `json:"source"`
 	Tools  int    `json:"tools"`
@@ -72,14 +73,14 @@ type importReport struct {
 	Warnings []string     `json:"warnings"`
 }
 
-// brokenTool is one that was kept with a remark.
+// brokenTool is a tool that was kept with a remark.
 type brokenTool struct {
 	ID    string         `json:"id"`
 	Error string         `json:"error,omitempty"`
 	Flags []catalog.Flag `json:"flags,omitempty"`
 }
 
-func (a *app) toolsImport(ctx context.Context, box *workspace.Toolbox, args []string, f importFlags) error {
+func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []string, f importFlags) error {
 	batch, source, err := a.readTools(ctx, args, f)
 	if err != nil {
 		return err
@@ -105,64 +106,63 @@ func (a *app) toolsImport(ctx context.Context, box *workspace.Toolbox, args []st
 	return a.makeVectors(ctx, box)
 }
 
-// makeVectors makes the vectors that searches will want. Without them the tools
-// are found by keyword, so a model that fails is only a warning.
-func (a *app) makeVectors(ctx context.Context, box *workspace.Toolbox) error {
+// makeVectors makes the vectors for searches. Without them the tools are found by
+// keyword, so a model that fails is only a warning.
+func (a *app) makeVectors(ctx context.Context, box *toolbox.Toolbox) error {
+	var indexErr error
 	err := a.useModel(box)
 	if err == nil {
-		bar := a.newProgress()
-		defer bar.end()
-		if _, err := box.Index(ctx, bar.show); err != nil {
-			return err
-		}
-		err = box.WaitVectors(ctx, bar.show)
-		bar.end()
+		err = a.withProgress(func(bar *term.Progress) error {
+			if _, indexErr = box.Index(ctx, bar.Show); indexErr != nil {
+				return nil
+			}
+			return box.WaitVectors(ctx, bar.Show)
+		})
+	}
+	if indexErr != nil {
+		return indexErr
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w: what was read is kept and found by keyword; the first search makes the vectors that are missing", ctx.Err())
+		return fmt.Errorf("%w: the imported tools are kept and found by keyword; the first search makes the missing vectors", ctx.Err())
 	}
 	if err != nil {
-		fmt.Fprintf(a.stderr, "cairn: warning: searches will answer by keywords alone: %s\n", plain(err.Error()))
+		a.stderr.Warn("searches will answer by keyword alone: %s", err)
 	}
 	return nil
 }
 
-// maxListed is how many tools of each kind of change are printed.
+// maxListed bounds the tools printed of each kind of change.
 const maxListed = 20
 
 func (a *app) printImport(r *importReport) error {
-	if a.json {
-		return a.printJSON(r)
-	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(a.stderr, "cairn: warning: %s\n", plain(w))
-	}
-	for _, b := range r.Broken {
-		fmt.Fprintf(a.stderr, "cairn: warning: %s is kept without its parameters: %s\n", plain(b.ID), plain(b.Error))
-	}
-	for _, b := range r.Flagged {
-		fmt.Fprintf(a.stderr, "cairn: warning: %s may speak to the model rather than to you: %s\n", plain(b.ID), flagText(b.Flags))
-	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %s (%d added, %d changed, %d removed, %d unchanged)\n",
-		plain(r.Source), count(r.Tools, "tool"), len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
-	if len(r.Changed)+len(r.Removed)+r.Unchanged == 0 {
-		return err // the first import: all is new
-	}
-	for _, kind := range []struct {
-		mark string
-		ids  []string
-	}{{"+", r.Added}, {"~", r.Changed}, {"-", r.Removed}} {
-		for _, id := range kind.ids[:min(len(kind.ids), maxListed)] {
-			fmt.Fprintf(a.stdout, "  %s %s\n", kind.mark, plain(id))
+	return a.print(r, func(w *term.Writer) {
+		a.warn(r.Warnings)
+		for _, b := range r.Broken {
+			a.stderr.Warn("%s is kept without its parameters: %s", b.ID, b.Error)
 		}
-		if more := len(kind.ids) - maxListed; more > 0 {
-			fmt.Fprintf(a.stdout, "  %s and %d more; --json lists them all\n", kind.mark, more)
+		for _, b := range r.Flagged {
+			a.stderr.Warn("the description of %s may contain instructions to a model: %s", b.ID, term.Flags(b.Flags))
 		}
-	}
-	return err
+		w.Printf("%s: %s (%d added, %d changed, %d removed, %d unchanged)\n",
+			term.Plain(r.Source), term.Count(r.Tools, "tool"), len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
+		if len(r.Changed)+len(r.Removed)+r.Unchanged == 0 {
+			return // the first import: all tools are new
+		}
+		for _, kind := range []struct {
+			mark string
+			ids  []string
+		}{{"+", r.Added}, {"~", r.Changed}, {"-", r.Removed}} {
+			for _, id := range kind.ids[:min(len(kind.ids), maxListed)] {
+				w.Printf("  %s %s\n", kind.mark, term.Plain(id))
+			}
+			if more := len(kind.ids) - maxListed; more > 0 {
+				w.Printf("  %s and %d more; --json lists them all\n", kind.mark, more)
+			}
+		}
+	})
 }
 
-// readTools reads the tools, and names where they came from.
+// readTools reads the tools and returns the name of their source.
 func (a *app) readTools(ctx context.Context, args []string, f importFlags) (b *catalog.Batch, source string, err error) {
 	if f.tokenEnv != "" && f.url == "" {
 		return nil, "", badUsage("--token-env goes with --url")
@@ -188,7 +188,7 @@ func (a *app) readTools(ctx context.Context, args []string, f importFlags) (b *c
 		}
 		b, err = client.Import(ctx, target, f.server)
 		source = f.url
-		if u, parseErr := url.Parse(f.url); parseErr == nil { // a name is kept; a password or key is not
+		if u, parseErr := url.Parse(f.url); parseErr == nil { // the name must not contain a password or key
 			u.User, u.RawQuery = nil, ""
 			source = u.String()
 		}
@@ -210,23 +210,4 @@ func (a *app) readTools(ctx context.Context, args []string, f importFlags) (b *c
 		err = fmt.Errorf("%s: %w", args[0], err)
 	}
 	return b, filepath.Clean(args[0]), err
-}
-
-// count is a number of things.
-func count(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
-
-// plain is text of somebody else's on one line, without what steers a terminal.
-func plain(s string) string { return cut(oneLine(s), 1000) }
-
-func flagText(flags []catalog.Flag) string {
-	var parts []string
-	for _, f := range flags {
-		parts = append(parts, fmt.Sprintf("%s (%s)", f.Kind, plain(f.Evidence)))
-	}
-	return strings.Join(parts, ", ")
 }

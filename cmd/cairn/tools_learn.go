@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -13,8 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/graphrank"
+	"cairn/internal/term"
+	"cairn/internal/toolbox"
 	"cairn/internal/usage"
-	"cairn/internal/workspace"
 )
 
 func (a *app) toolsLearnCommand() *cobra.Command {
@@ -29,35 +29,35 @@ Each line of a FILE ("-" is standard input) is one trace:
   {"intent":"copy a file","calls":[{"tool":"read","success":true},{"tool":"write"}],"edges":[[0,1]]}
 
 An edge [i,j] says that call j needed the result of call i. In a trace without
-edges, calls that follow each other count as a sequence. Failed calls teach nothing. A tool is named
-by its id, or by its name where only one server has it. A document is "doc:" and
-its path. When any line is no trace nothing is learnt, unless --skip-bad.`,
+edges, calls that follow each other count as a sequence. Failed calls are ignored.
+A tool is named by its ID, or by its name if only one server has it. A document is
+"doc:" and its path. If any line is not a trace, nothing is learnt without --skip-bad.`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: a.withToolbox(func(ctx context.Context, box *workspace.Toolbox, args []string) error {
+		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			return a.toolsLearn(ctx, box, args, skipBad)
 		}),
 	}
-	cmd.Flags().BoolVar(&skipBad, "skip-bad", false, "report lines that are no trace, and learn the others")
+	cmd.Flags().BoolVar(&skipBad, "skip-bad", false, "report lines that are not traces, and learn the others")
 	return cmd
 }
 
-// maxBadLines is how many bad lines are reported one by one.
+// maxBadLines bounds the bad lines reported one by one.
 const maxBadLines = 10
 
-func (a *app) toolsLearn(ctx context.Context, box *workspace.Toolbox, files []string, skipBad bool) error {
+func (a *app) toolsLearn(ctx context.Context, box *toolbox.Toolbox, files []string, skipBad bool) error {
 	var traces []usage.Trace
 	bad := 0
 	for _, name := range files {
 		more, errs, err := a.readTraces(name)
-		if _, told := errors.AsType[*fs.PathError](err); told {
-			return err // it names the file
+		if _, named := errors.AsType[*fs.PathError](err); named {
+			return err
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		for _, e := range errs {
 			if bad++; bad <= maxBadLines {
-				fmt.Fprintf(a.stderr, "cairn: %s: %s\n", name, plain(e.Error()))
+				a.stderr.Printf("cairn: %s: %s\n", name, term.Plain(e.Error()))
 			}
 		}
 		traces = append(traces, more...)
@@ -73,26 +73,21 @@ func (a *app) toolsLearn(ctx context.Context, box *workspace.Toolbox, files []st
 	if err != nil {
 		return err
 	}
-	if a.json {
-		if unknown == nil {
-			unknown = []string{}
+	return a.print(map[string]any{"traces": len(traces), "skipped": bad, "unknown": append([]string{}, unknown...), "graph": state}, func(w *term.Writer) {
+		if len(unknown) > 0 {
+			a.stderr.Warn("%s not that of one tool of the catalogue: %s", is(len(unknown), "name"), strings.Join(unknown[:min(len(unknown), 8)], ", "))
 		}
-		return a.printJSON(map[string]any{"traces": len(traces), "skipped": bad, "unknown": unknown, "graph": state})
-	}
-	if len(unknown) > 0 {
-		fmt.Fprintf(a.stderr, "cairn: warning: %s not that of one tool of the catalogue: %s\n", is(len(unknown), "name"), plain(strings.Join(unknown[:min(len(unknown), 8)], ", ")))
-	}
-	_, err = fmt.Fprintf(a.stdout, "learnt %s, skipped %s; the graph has %s and %s, the memory %s\n",
-		count(len(traces), "trace"), count(bad, "line"), count(state.Nodes, "node"), count(state.Edges, "edge"), count(state.Intents, "intent"))
-	return err
+		w.Printf("learnt %s, skipped %s; the graph has %s and %s, the memory %s\n", term.Count(len(traces), "trace"), term.Count(bad, "line"),
+			term.Count(state.Nodes, "node"), term.Count(state.Edges, "edge"), term.Count(state.Intents, "intent"))
+	})
 }
 
-// is is count with its verb.
+// is returns a number with its noun and verb.
 func is(n int, one string) string {
 	if n == 1 {
-		return count(n, one) + " is"
+		return term.Count(n, one) + " is"
 	}
-	return count(n, one) + " are"
+	return term.Count(n, one) + " are"
 }
 
 func (a *app) readTraces(name string) ([]usage.Trace, []*usage.LineError, error) {
@@ -104,10 +99,10 @@ func (a *app) readTraces(name string) ([]usage.Trace, []*usage.LineError, error)
 		return nil, nil, err
 	}
 	defer f.Close()
-	return usage.ReadTraces(io.Reader(f))
+	return usage.ReadTraces(f)
 }
 
-// usageState is how much is known.
+// usageState counts what was learnt.
 type usageState struct {
 	Nodes   int     `json:"nodes"`
 	Edges   int     `json:"edges"`
@@ -115,7 +110,7 @@ type usageState struct {
 	Intents int     `json:"intents"`
 }
 
-func (a *app) usageState(box *workspace.Toolbox) (s usageState, err error) {
+func (a *app) usageState(box *toolbox.Toolbox) (s usageState, err error) {
 	err = box.Usage.Read(func(g *graphrank.Graph) error {
 		s = usageState{Nodes: g.Len(), Edges: g.EdgeCount(), Density: g.Density()}
 		return nil
@@ -133,20 +128,20 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "forget NAME | --before DATE | --all | --source SOURCE",
-		Short: "Forget how something was used, or what a source gave",
-		Long: `Forget how something was used, or what a source gave.
+		Short: "Forget how a tool was used, or remove the tools of a source",
+		Long: `Forget how a tool was used, or remove the tools of a source.
 
-NAME is a tool, or "doc:" and a document's path: its relations go, and the intents it
-served. --before forgets what was last seen before a day, --all everything that was
-learnt. --source removes the tools of an import from the catalogue; see
+NAME is a tool, or "doc:" and a document's path: its relations are forgotten, and the
+intents it served. --before forgets what was last seen before a day, --all everything
+that was learnt. --source removes the tools of an import from the catalogue; see
 ` + "`cairn tools list --sources`.",
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&before, "before", "", "day as 2006-01-02")
-	flags.StringVar(&source, "source", "", "remove what this source gave")
-	flags.BoolVar(&all, "all", false, "forget all that was learnt; the catalogue stays")
-	cmd.RunE = a.withToolbox(func(_ context.Context, box *workspace.Toolbox, args []string) error {
+	flags.StringVar(&source, "source", "", "remove the tools of this source")
+	flags.BoolVar(&all, "all", false, "forget everything that was learnt; the catalogue stays")
+	cmd.RunE = a.withToolbox(func(_ context.Context, box *toolbox.Toolbox, args []string) error {
 		given := len(args)
 		for _, flag := range []bool{before != "", source != "", all} {
 			if flag {
@@ -163,21 +158,17 @@ learnt. --source removes the tools of an import from the catalogue; see
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.printJSON(f)
-		}
-		if _, err := fmt.Fprintf(a.stdout, "forgot %s and %s\n", count(f.Edges, "edge"), count(f.Intents, "intent")); err != nil {
-			return err
-		}
-		if len(args) == 1 && f == (usage.Forgotten{}) {
-			fmt.Fprintf(a.stderr, "nothing was known of %q; `cairn tools graph` lists what is\n", plain(args[0]))
-		}
-		return nil
+		return a.print(f, func(w *term.Writer) {
+			w.Printf("forgot %s and %s\n", term.Count(f.Edges, "edge"), term.Count(f.Intents, "intent"))
+			if len(args) == 1 && f == (usage.Forgotten{}) {
+				a.stderr.Printf("nothing was known of %q; `cairn tools graph` lists what is\n", term.Plain(args[0]))
+			}
+		})
 	})
 	return cmd
 }
 
-func forget(box *workspace.Toolbox, args []string, before string) (usage.Forgotten, error) {
+func forget(box *toolbox.Toolbox, args []string, before string) (usage.Forgotten, error) {
 	if before != "" {
 		day, err := time.ParseInLocation(time.DateOnly, before, time.Local)
 		if err != nil {
@@ -196,7 +187,7 @@ func forget(box *workspace.Toolbox, args []string, before string) (usage.Forgott
 	}); err != nil {
 		return usage.Forgotten{}, err
 	}
-	// What is no tool of the catalogue any more can still be forgotten.
+	// A tool that left the catalogue can still be forgotten.
 	if !known {
 		if t, err := box.Catalog.Lookup(id); err == nil {
 			id = t.ID
@@ -205,14 +196,10 @@ func forget(box *workspace.Toolbox, args []string, before string) (usage.Forgott
 	return box.Usage.ForgetNode(id)
 }
 
-func (a *app) forgetSource(box *workspace.Toolbox, source string) error {
+func (a *app) forgetSource(box *toolbox.Toolbox, source string) error {
 	removed, err := box.Catalog.Forget(source)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"source": source, "removed": removed})
-	}
-	_, err = fmt.Fprintf(a.stdout, "removed %s\n", count(len(removed), "tool"))
-	return err
+	return a.printLine(map[string]any{"source": source, "removed": removed}, "removed %s", term.Count(len(removed), "tool"))
 }

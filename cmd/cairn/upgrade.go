@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -11,25 +10,25 @@ import (
 	"cairn/internal/upgrade"
 )
 
-// releaseFeed and releaseKey are set by who builds a release, with -ldflags -X;
-// the environment goes before them. Empty, there is nothing to ask.
+// releaseFeed and releaseKey are set when a release is built, with -ldflags -X. The
+// environment overrides them.
 var releaseFeed, releaseKey string
 
 func (a *app) upgradeCommand() *cobra.Command {
 	var check, force bool
 	cmd := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Replace this program by a newer release from the configured feed",
-		Long: `Replace this program by a newer release from the configured feed:
-CAIRN_RELEASE_FEED is its URL, CAIRN_RELEASE_KEY the Ed25519 public key, in base64,
-of who signs it. Checksum and signature are verified before the program is
-replaced in one step. Without a feed nothing is asked of anybody.`,
+		Short: "Replace this program with a newer release from the configured feed",
+		Long: `Replace this program with a newer release from the configured feed:
+CAIRN_RELEASE_FEED is its URL, CAIRN_RELEASE_KEY the Ed25519 public key in base64
+that verifies its signatures. Checksum and signature are verified before the
+program is replaced in one step. Without a feed there is no network access.`,
 		Example: `  cairn upgrade --check
   CAIRN_RELEASE_FEED=https://example.com/cairn/feed.json cairn upgrade`,
 		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error { return a.upgrade(ctx, check, force) }),
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "only say whether there is a newer release")
+	cmd.Flags().BoolVar(&check, "check", false, "print whether there is a newer release, and install nothing")
 	cmd.Flags().BoolVar(&force, "force", false, "install the feed's release even if it is not newer")
 	return cmd
 }
@@ -48,23 +47,18 @@ func (a *app) upgrade(ctx context.Context, check, force bool) error {
 		error
 		Code() int
 	}](err); ok && a.json {
-		if err := a.printJSON(map[string]any{"code": coded.Code(), "message": err.Error(), "data": coded}); err != nil {
+		if err := a.stdout.JSON(map[string]any{"code": coded.Code(), "message": err.Error(), "data": coded}); err != nil {
 			return err
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(r)
-	}
 	switch {
 	case r.Installed:
-		fmt.Fprintf(a.stdout, "%s is now %s, it was %s\n", r.Program, r.Latest, r.Current)
+		return a.printLine(r, "%s is now %s, it was %s", r.Program, r.Latest, r.Current)
 	case r.Newer:
-		fmt.Fprintf(a.stdout, "%s is there, this is %s; cairn upgrade installs it\n", r.Latest, r.Current)
-	default:
-		fmt.Fprintf(a.stdout, "this is %s; the feed has %s, which is not newer\n", r.Current, r.Latest)
+		return a.printLine(r, "%s is available, this is %s; cairn upgrade installs it", r.Latest, r.Current)
 	}
-	return nil
+	return a.printLine(r, "this is %s; the feed has %s, which is not newer", r.Current, r.Latest)
 }

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"cairn/models/bert"
+	"cairn/models/minilm"
 )
 
 // version is set by the linker for releases.
@@ -17,7 +18,7 @@ var version = ""
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version, the built-in model and the kernels this machine runs",
+		Short: "Print the version, the built-in model and the kernels of this machine",
 		Args:  cobra.NoArgs,
 		RunE: a.command(func(context.Context, []string) error {
 			v := struct {
@@ -27,17 +28,13 @@ func (a *app) versionCommand() *cobra.Command {
 				Model   string   `json:"model"`
 				Kernels []string `json:"kernels"`
 				Lacking []string `json:"lacking"`
-			}{versionName(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, builtIn().ID, bert.Kernels(), lacking(bert.Kernels())}
-			if a.json {
-				return a.printJSON(v)
-			}
-			fmt.Fprintf(a.stdout, "cairn %s (%s, %s)\nmodel   %s\nkernels %v; this machine lacks %v\n", v.Version, v.Go, v.System, v.Model, v.Kernels, v.Lacking)
-			return nil
+			}{versionName(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, minilm.Description().ID, bert.Kernels(), lacking(bert.Kernels())}
+			return a.printLine(v, "cairn %s (%s, %s)\nmodel   %s\nkernels %v; this machine lacks %v", v.Version, v.Go, v.System, v.Model, v.Kernels, v.Lacking)
 		}),
 	}
 }
 
-// versionName is the release, else the module's version, else the commit.
+// versionName returns the release, else the module's version, else the commit.
 func versionName() string {
 	if version != "" {
 		return version
@@ -57,17 +54,7 @@ func versionName() string {
 	return "devel"
 }
 
-// lacking lists the kernels that exist and that this machine cannot run.
+// lacking returns the kernels that this machine cannot run.
 func lacking(have []string) []string {
-	lacks := []string{}
-	for _, k := range []string{"avx512vnni", "avx2", "portable"} {
-		found := false
-		for _, h := range have {
-			found = found || h == k
-		}
-		if !found {
-			lacks = append(lacks, k)
-		}
-	}
-	return lacks
+	return slices.DeleteFunc([]string{"avx512vnni", "avx2", "portable"}, func(k string) bool { return slices.Contains(have, k) })
 }

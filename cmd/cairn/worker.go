@@ -16,7 +16,7 @@ import (
 func (a *app) workerCommand() *cobra.Command {
 	var names []string
 	var f stageFlags
-	var see seeFlags
+	var see telemetryFlags
 	cmd := &cobra.Command{
 		Use:   "worker [flags]",
 		Short: "Work on the stages of question tasks that cairn serve takes in",
@@ -95,7 +95,7 @@ func joinStages(list []stage.Stage) string {
 	return strings.Join(names, ",")
 }
 
-func (a *app) work(ctx context.Context, f stageFlags, seen seeFlags) (err error) {
+func (a *app) work(ctx context.Context, f stageFlags, seen telemetryFlags) (err error) {
 	if f.servers.amqp == "" {
 		return badUsage("a worker gets its stages by RabbitMQ: give --amqp or set CAIRN_AMQP; without it cairn serve works on them itself")
 	}
@@ -103,7 +103,7 @@ func (a *app) work(ctx context.Context, f stageFlags, seen seeFlags) (err error)
 	if err != nil {
 		return err
 	}
-	see, err := a.see(ctx, seen, cfg.Log, slog.LevelInfo)
+	see, err := a.telemetry(ctx, seen, cfg.Log, slog.LevelInfo)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ var layers = []struct {
 	packages []string
 }{
 	{7, []string{"cmd"}},
-	{6, []string{"tools", "internal/server", "internal/web", "internal/doctor", "benchmarks"}},
+	{6, []string{"tools", "internal/server", "internal/web", "internal/doctor", "internal/term", "benchmarks"}},
 	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/workspace", "internal/toolbox"}},
 	{4, []string{"retriever", "indexer", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage", "internal/config"}},
 	{3, []string{"internal/store/docs", "internal/store/keyword", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/usage", "internal/store/storetest", "internal/catalog", "internal/walk", "internal/metrics", "internal/tracing"}},
@@ -55,14 +55,14 @@ var owners = map[string][]string{
 	"github.com/tailscale/hujson":              {"internal/connect"},
 	"github.com/fsnotify/fsnotify":             {"internal/watch"},
 	"charm.land/bubbletea/v2":                  {"internal/finder"},
-	"github.com/charmbracelet/x/ansi":          {"internal/finder", "internal/term"},
+	"github.com/charmbracelet/x/ansi":          {"internal/finder"},
 	"github.com/sahilm/fuzzy":                  {"internal/finder"},
 	"github.com/atotto/clipboard":              {"cmd/cairn"},
 	"golang.org/x/mod":                         {"internal/upgrade"},
 	"github.com/gofrs/flock":                   {"internal/owner", "internal/workspace", "internal/toolbox", "internal/token", "internal/task/files"}, // each locks its own file
 	"github.com/spf13/cobra":                   {"cmd/cairn"},
 	"github.com/spf13/pflag":                   {"cmd/cairn"}, // the flags of cobra
-	"github.com/schollz/progressbar/v3":        {"cmd/cairn"},
+	"github.com/schollz/progressbar/v3":        {"internal/term"},
 	"github.com/bmatcuk/doublestar/v4":         {"internal/walk"},
 	"github.com/go-git/go-git/v5":              {"internal/walk"},
 	"github.com/go-git/go-billy/v5":            {"internal/walk"},
@@ -82,7 +82,7 @@ var owners = map[string][]string{
 	"github.com/jackc/pgx/v5":                  {"internal/stage/postgres", "internal/records/postgres"}, // tasks; records
 	"github.com/pressly/goose/v3":              {"internal/stage/postgres"},
 	"github.com/rabbitmq/amqp091-go":           {"internal/stage/rabbitmq"},
-	"golang.org/x/term":                        {"cmd/cairn"},
+	"golang.org/x/term":                        {"internal/term"},
 	"gonum.org/v1/gonum":                       {"graphrank"},
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/sahilm/fuzzy"
 )
 
-// Place is something that can be chosen.
+// Place is a place that can be chosen.
 type Place struct {
-	Kind string // file, heading or card
-	Path string // workspace path
-	Line int    // from 1
+	Kind string `json:"kind"` // file, heading or card
+	Path string `json:"path"` // workspace path
+	Line int    `json:"line"` // from 1
 	// Text is what is matched and shown, on one line.
-	Text string
+	Text string `json:"text"`
 }
 
 // Model is the state of the finder. It is a tea.Model.

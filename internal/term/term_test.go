@@ -1,6 +1,8 @@
-package main
+package term
 
 import (
+	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -9,6 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// broken is a stream whose writes fail.
+type broken struct{ err error }
+
+func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
 func TestMark(t *testing.T) {
 	s := style{width: 80, colour: true}
@@ -28,13 +35,13 @@ func TestMark(t *testing.T) {
 }
 
 func TestWrapCutPick(t *testing.T) {
-	if diff := cmp.Diff([]string{"one two", "three", "fourteen-runes", "five"}, wrap("one  two three fourteen-runes five ", 8)); diff != "" {
+	if diff := cmp.Diff([]string{"one two", "three", "fourteen-runes", "five"}, Wrap("one  two three fourteen-runes five ", 8)); diff != "" {
 		t.Errorf("wrap (-want +got):\n%s", diff)
 	}
-	if got := cut("a\x1b[31m\tb\u202ec", 80); got != "a[31m bc" {
+	if got := Cut("a\x1b[31m\tb\u202ec", 80); got != "a[31m bc" {
 		t.Errorf("cut leaves %q, want no control characters", got)
 	}
-	if got := cut("日本語のテキスト", 4); got != "日本語…" {
+	if got := Cut("日本語のテキスト", 4); got != "日本語…" {
 		t.Errorf("cut = %q, want four runes", got)
 	}
 	lines := []string{"first", "second", "a token here", "fourth", "more tokens"}
@@ -77,8 +84,49 @@ func TestNotes(t *testing.T) {
 			"nothing matched the words as typed; these match near spellings|1 of 4 pieces have no vector yet and were found by keyword only; `cairn index` makes the rest"},
 		{retriever.Answer{Results: make([]retriever.Result, 1), TotalCount: 7, HasMore: true, NextCursor: &next}, "7 documents in all; next page: --cursor abc"},
 	} {
-		if got := strings.Join(notes(&c.answer), "|"); got != c.want {
+		if got := strings.Join(Notes(&c.answer), "|"); got != c.want {
 			t.Errorf("notes(%+v) = %q, want %q", c.answer, got, c.want)
 		}
+	}
+}
+
+// TestWriterInPieces writes a text in pieces of any length; the output is the same.
+func TestWriterInPieces(t *testing.T) {
+	const text = "a\r\nb\rc \x1b[1mbold\x1b[0m \x1b[1;33mmatch\x1b[0m \x1b[2Jé日\u009b\u202e\xe9\xff\x1b[2mto the end\nnext \x1b["
+	const want = "a\nb\\u000dc " + bold + "bold" + reset + " " + match + "match" + reset + ` \u001b[2Jé日\u009b\u202e\xe9\xff` + dim + "to the end" + reset + "\nnext \\u001b["
+	for n := 1; n <= len(text); n++ {
+		var b bytes.Buffer
+		o := &Writer{w: &b, tty: true, style: style{colour: true}}
+		for rest := text; rest != ""; rest = rest[min(n, len(rest)):] {
+			if _, err := o.Write([]byte(rest[:min(n, len(rest))])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := o.Close(); err != nil || b.String() != want {
+			t.Fatalf("in pieces of %d: %v,\n%q, want\n%q", n, err, &b, want)
+		}
+	}
+	var b bytes.Buffer
+	o := &Writer{w: &b, tty: true}
+	if _, err := o.Write([]byte(bold + "x")); err != nil || b.String() != `\u001b[1mx` {
+		t.Errorf("without colour: %q, %v, want no sequence", &b, err)
+	}
+	b.Reset()
+	o = &Writer{w: &b}
+	if _, err := o.Write([]byte(text)); err != nil || b.String() != text {
+		t.Errorf("without a terminal: %q, want %q", &b, text)
+	}
+}
+
+// TestWriterKeepsItsError checks that nothing is written after the first error.
+func TestWriterKeepsItsError(t *testing.T) {
+	first := errors.New("the first")
+	o := &Writer{w: broken{first}}
+	o.Write([]byte("x"))
+	var b bytes.Buffer
+	o.w = &b
+	o.Write([]byte("y"))
+	if err := o.Close(); !errors.Is(err, first) || b.Len() > 0 {
+		t.Errorf("afterwards: %v and %q, want %v and nothing", err, &b, first)
 	}
 }

@@ -9,55 +9,53 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"cairn/internal/config"
 	"cairn/internal/observe"
 	"cairn/internal/profile"
 	"cairn/internal/tracing"
-	"cairn/internal/workspace"
 )
 
-// seeFlags say what a command that runs for long lets be seen of it.
-type seeFlags struct {
+// telemetryFlags select the log, profiles and traces of a long-running command.
+type telemetryFlags struct {
 	format, level string
 	queries       bool
 	pprof, otlp   string
 }
 
-// add is for every such command.
-func (f *seeFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.format, "log-format", "", "of the log on standard error: text or json (default: log.format, text)")
-	fs.StringVar(&f.level, "log-level", "", "least of it: debug, info, warn or error (default: log.level)")
-	fs.StringVar(&f.pprof, "pprof", "", "serve Go's profiles on this address of loopback, such as 127.0.0.1:6060")
+// add adds the flags of every such command.
+func (f *telemetryFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.format, "log-format", "", "format of the log on standard error: text or json (default: log.format, text)")
+	fs.StringVar(&f.level, "log-level", "", "lowest level of the log: debug, info, warn or error (default: log.level)")
+	fs.StringVar(&f.pprof, "pprof", "", "serve Go's profiles on this loopback address, such as 127.0.0.1:6060")
 }
 
-// addCalls is for those that answer calls.
-func (f *seeFlags) addCalls(fs *pflag.FlagSet) {
+// addCalls adds the flags of commands that answer calls, too.
+func (f *telemetryFlags) addCalls(fs *pflag.FlagSet) {
 	f.add(fs)
-	fs.BoolVar(&f.queries, "log-queries", false, "log what is asked for as well (also CAIRN_LOG_QUERIES=1)")
+	fs.BoolVar(&f.queries, "log-queries", false, "log queries, too (also CAIRN_LOG_QUERIES=1)")
 	fs.StringVar(&f.otlp, "otlp", "", "send traces to this OTLP receiver over HTTP, such as http://127.0.0.1:4318 (also OTEL_EXPORTER_OTLP_ENDPOINT)")
 }
 
-// sight is what a running command lets be seen.
-type sight struct {
+// telemetry is the log, profiles and traces of a running command.
+type telemetry struct {
 	log      *slog.Logger
 	tracer   *tracing.Tracer // nil without an endpoint
 	profiles *profile.Server // nil without an address
 	queries  bool
 }
 
-// see opens it. standard is the command's level, where nobody asks for another.
-func (a *app) see(ctx context.Context, f seeFlags, cfg workspace.LogConfig, standard slog.Level) (_ *sight, err error) {
-	s := &sight{queries: f.queries || os.Getenv("CAIRN_LOG_QUERIES") == "1"}
-	o := &slog.HandlerOptions{Level: standard}
+// telemetry opens them. level is the default level of the log.
+func (a *app) telemetry(ctx context.Context, f telemetryFlags, cfg config.Log, level slog.Level) (_ *telemetry, err error) {
+	s := &telemetry{queries: f.queries || os.Getenv("CAIRN_LOG_QUERIES") == "1"}
 	if name := cmp.Or(f.level, cfg.Level); name != "auto" {
-		var level slog.Level
 		switch name {
 		case "debug", "info", "warn", "error":
 			_ = level.UnmarshalText([]byte(name)) // knows all of these
 		default:
 			return nil, badUsage("--log-level: %q, want {debug,info,warn,error}", name)
 		}
-		o.Level = level
 	}
+	o := &slog.HandlerOptions{Level: level}
 	switch format := cmp.Or(f.format, cfg.Format); format {
 	case "text":
 		s.log = slog.New(slog.NewTextHandler(a.stderr, o))
@@ -83,22 +81,22 @@ func (a *app) see(ctx context.Context, f seeFlags, cfg workspace.LogConfig, stan
 	return s, nil
 }
 
-// calls listens to calls and requests: first what keeps traces, so that the log
-// can name them.
-func (s *sight) calls(counts observe.Listener) observe.Listener {
+// calls returns the listener of calls and requests. Traces come first, so that the
+// log can name them.
+func (s *telemetry) calls(counts observe.Listener) observe.Listener {
 	return observe.Join(s.traces(), counts, observe.Log(s.log, s.queries))
 }
 
-// traces listens for the sake of traces; nil where none are kept.
-func (s *sight) traces() observe.Listener {
+// traces returns the listener that keeps traces, nil if none are kept.
+func (s *telemetry) traces() observe.Listener {
 	if s.tracer == nil {
 		return nil // a nil *Tracer in an interface would not be nil
 	}
 	return s.tracer
 }
 
-// close sends what is left of traces, for at most closeLimit.
-func (s *sight) close() {
+// close sends the remaining traces, for at most closeLimit.
+func (s *telemetry) close() {
 	var err error
 	if s.tracer != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
@@ -109,6 +107,6 @@ func (s *sight) close() {
 		err = errors.Join(err, s.profiles.Close())
 	}
 	if err != nil {
-		s.log.Warn("ending what was to be seen", "error", err)
+		s.log.Warn("closing traces and profiles", "error", err)
 	}
 }

@@ -1,0 +1,192 @@
+package term
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cairn/internal/query"
+	"cairn/internal/store/keyword"
+	"cairn/internal/workspace"
+	"cairn/retriever"
+)
+
+// maxSnippetLines bounds the lines of text of one result.
+const maxSnippetLines = 4
+
+// Answer writes the results of a search. Notes are written apart.
+func (o *Writer) Answer(answer *retriever.Answer, asked string) {
+	var b strings.Builder
+	m := newMarker(asked)
+	for i := range answer.Results {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		o.result(&b, i+1, &answer.Results[i], m)
+	}
+	io.WriteString(o, b.String())
+}
+
+// Notes returns what a reader has to know about an answer as a whole.
+func Notes(a *retriever.Answer) []string {
+	var notes []string
+	if len(a.Results) == 0 {
+		notes = append(notes, strings.TrimSpace("nothing found: "+strings.ReplaceAll(a.Reason, "_", " ")))
+	}
+	if a.Fuzzy {
+		notes = append(notes, "nothing matched the words as typed; these match near spellings")
+	}
+	for _, d := range a.Degraded {
+		switch d {
+		case "vectors":
+			notes = append(notes, fmt.Sprintf("%d of %d pieces have no vector yet and were found by keyword only; `cairn index` makes the rest", a.Index.Pending, a.Index.Pending+a.Index.Embedded))
+		case "stale":
+			notes = append(notes, "some of these files have changed since they were indexed; `cairn index` brings them up to date")
+		case workspace.OwnerLacking:
+			notes = append(notes, "the index as it was left: "+a.Hint)
+		default:
+			notes = append(notes, "incomplete: "+d)
+		}
+	}
+	if a.Hint != "" && len(a.Results) == 0 && !slices.Contains(a.Degraded, workspace.OwnerLacking) {
+		notes = append(notes, commandNames.Replace(a.Hint))
+	}
+	if len(a.Omitted) > 0 {
+		notes = append(notes, fmt.Sprintf("%d more did not fit the token budget", len(a.Omitted)))
+	}
+	if a.HasMore && a.NextCursor != nil {
+		notes = append(notes, fmt.Sprintf("%s in all; next page: --cursor %s", Count(a.TotalCount, "document"), *a.NextCursor))
+	}
+	return notes
+}
+
+// commandNames replaces the tools in a hint by commands.
+var commandNames = strings.NewReplacer("call the tool index, or run `cairn index`", "run `cairn index`", "call the tool index", "run `cairn index`", "the tool status", "`cairn status`")
+
+// result writes one document: its place, its headings and the lines that match.
+func (s style) result(b *strings.Builder, rank int, r *retriever.Result, m *marker) {
+	place := r.Path
+	if r.Anchor != "" {
+		place += "#" + r.Anchor
+	}
+	tail := fmt.Sprintf("lines %d-%d  %.3f", r.LineRange.Start, r.LineRange.End, r.Score)
+	head := fmt.Sprintf("%2d. ", rank)
+	gap := "\n    " // a place is never cut, so that it can be copied
+	if n := s.width - utf8.RuneCountInString(head+place+tail); n >= 2 {
+		gap = strings.Repeat(" ", n)
+	}
+	fmt.Fprintf(b, "%s%s%s%s\n", head, s.paint(bold, place), gap, s.paint(dim, tail))
+	trail := strings.Join(r.Headings, " > ")
+	if trail == "" {
+		trail = r.Title
+	}
+	if r.Stale {
+		trail += " (changed since it was indexed)"
+	}
+	if trail != "" {
+		fmt.Fprintf(b, "    %s\n", m.mark(s, Cut(trail, s.width-4)))
+	}
+	for _, line := range m.lines(r, s.width-6) {
+		fmt.Fprintf(b, "    %s %s\n", s.paint(dim, "|"), m.mark(s, Cut(line, s.width-6)))
+	}
+	if len(r.Duplicates) > 0 {
+		fmt.Fprintf(b, "    %s\n", s.paint(dim, Cut("nearly the same: "+strings.Join(r.Duplicates, ", "), s.width-4)))
+	}
+	if e := r.Explain; e != nil {
+		fmt.Fprintf(b, "    %s\n", s.paint(dim, fmt.Sprintf("%.3f = %.2f x vector %.3f (cosine %.3f) + %.2f x keyword %.3f (bm25 %.2f) + graph %.3f",
+			e.Score, e.VectorWeight, e.Vector, e.Cosine, e.KeywordWeight, e.Keyword, e.BM25, e.Graph)))
+	}
+}
+
+// marker finds the words of a query in text.
+type marker struct{ terms map[string]bool }
+
+func newMarker(text string) *marker {
+	m := &marker{terms: map[string]bool{}}
+	for _, t := range keyword.QueryTerms(query.Parse(text)) {
+		m.terms[t] = true
+	}
+	return m
+}
+
+// matches reports whether a word holds a term of the query.
+func (m *marker) matches(word string) bool {
+	return slices.ContainsFunc(keyword.Analyze(word), func(t string) bool { return m.terms[t] })
+}
+
+// lines returns a result's content if the answer holds it, else the lines of
+// its snippet that match, wrapped.
+func (m *marker) lines(r *retriever.Result, width int) []string {
+	if r.Content != "" {
+		return strings.Split(strings.TrimRight(r.Content, "\n"), "\n")
+	}
+	var lines []string
+	for line := range strings.Lines(r.Snippet) {
+		lines = append(lines, Wrap(line, width)...)
+	}
+	return m.pick(lines, maxSnippetLines)
+}
+
+// pick returns at most n of the lines in their order: the first that match, then
+// the first others.
+func (m *marker) pick(lines []string, n int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	chosen := make([]bool, len(lines))
+	left := n
+	for _, wantMatch := range []bool{true, false} {
+		for i, line := range lines {
+			if left > 0 && !chosen[i] && (!wantMatch || m.matchesAny(line)) {
+				chosen[i] = true
+				left--
+			}
+		}
+	}
+	var picked []string
+	for i, line := range lines {
+		if chosen[i] {
+			picked = append(picked, line)
+		}
+	}
+	return picked
+}
+
+func (m *marker) matchesAny(line string) bool {
+	found := false
+	words(line, func(word string, isWord bool) { found = found || isWord && m.matches(word) })
+	return found
+}
+
+// mark paints the words that match.
+func (m *marker) mark(s style, line string) string {
+	if !s.colour {
+		return line
+	}
+	var b strings.Builder
+	words(line, func(word string, isWord bool) {
+		if isWord && m.matches(word) {
+			word = s.paint(match, word)
+		}
+		b.WriteString(word)
+	})
+	return b.String()
+}
+
+// words calls fn with each word of line and with the text between words, in order.
+func words(line string, fn func(part string, isWord bool)) {
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
+	for line != "" {
+		first, _ := utf8.DecodeRuneInString(line)
+		word := inWord(first)
+		end := strings.IndexFunc(line, func(r rune) bool { return inWord(r) != word })
+		if end < 0 {
+			end = len(line)
+		}
+		fn(line[:end], word)
+		line = line[end:]
+	}
+}

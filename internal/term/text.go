@@ -1,0 +1,68 @@
+package term
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Cut shortens a line to width runes and removes its control characters.
+func Cut(line string, width int) string {
+	line = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, line)
+	if utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	return string([]rune(line)[:width-1]) + "…"
+}
+
+// OneLine returns text with its white space as single spaces.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Plain returns text of others on one line of at most 1,000 runes, without
+// control characters.
+func Plain(s string) string { return Cut(OneLine(s), 1000) }
+
+// PlainLines returns text of others without control characters but for the ends
+// of its lines.
+func PlainLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = Cut(strings.TrimSuffix(l, "\r"), 1<<20)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Wrap breaks a line between words into lines of at most width runes; a longer
+// word has a line of its own.
+func Wrap(line string, width int) []string {
+	var lines []string
+	for _, word := range strings.Fields(line) {
+		if n := len(lines) - 1; n >= 0 && utf8.RuneCountInString(lines[n])+1+utf8.RuneCountInString(word) <= width {
+			lines[n] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// Count returns a number with its noun, which takes an s in the plural.
+func Count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Time returns a time in the local zone.
+func Time(t time.Time) string { return t.Local().Format(time.DateTime) }

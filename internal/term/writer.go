@@ -1,0 +1,235 @@
+// Package term writes cairn's answers as text for people. It decides nothing
+// about their content.
+package term
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// Writer is an output stream of a command. It keeps the first error, so that a
+// failed write is reported by Close whoever ignores it. On a terminal it escapes
+// control characters, because documents, cards, descriptions of tools and file
+// names must not control the terminal. Elsewhere every byte passes unchanged.
+type Writer struct {
+	style
+	w   io.Writer
+	tty bool
+
+	mu      sync.Mutex
+	err     error  // the first one; nothing is written after it
+	held    []byte // an incomplete character or sequence at the end of the last write
+	painted bool   // a sequence is in force
+}
+
+// style is the width of text in columns and whether it may have colour.
+type style struct {
+	width  int
+	colour bool
+}
+
+// The width of the terminal counts between these bounds: shorter lines would
+// break paths, longer ones are hard to read.
+const (
+	minWidth     = 80
+	maxWidth     = 120
+	defaultWidth = 100 // without a terminal
+)
+
+// The escape sequences in use.
+const (
+	bold  = "\x1b[1m"
+	match = "\x1b[1;33m"
+	dim   = "\x1b[2m"
+	reset = "\x1b[0m"
+)
+
+// New returns a Writer on w.
+func New(w io.Writer) *Writer {
+	o := &Writer{w: w, style: style{width: defaultWidth}}
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return o
+	}
+	o.tty = true
+	if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
+		o.width = min(max(columns, minWidth), maxWidth)
+	}
+	o.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return o
+}
+
+// IsTerminal reports whether a person sees the output.
+func (o *Writer) IsTerminal() bool { return o.tty }
+
+// Raw returns the stream itself, for a program that cairn starts.
+func (o *Writer) Raw() io.Writer { return o.w }
+
+// Write implements io.Writer.
+func (o *Writer) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	if !o.tty {
+		n, err := o.w.Write(p)
+		o.err = err
+		return n, err
+	}
+	shown := o.escape(append(o.held, p...), false)
+	if _, o.err = o.w.Write(shown); o.err != nil {
+		return 0, o.err
+	}
+	return len(p), nil
+}
+
+// Close writes what was held back and returns the first error of a write, nil
+// if it was that the reader of a pipe has left.
+func (o *Writer) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil && o.tty {
+		shown := o.escape(o.held, true)
+		if o.painted {
+			shown = append(shown, reset...)
+		}
+		_, o.err = o.w.Write(shown)
+	}
+	if o.err == nil || errors.Is(o.err, syscall.EPIPE) {
+		return nil
+	}
+	return fmt.Errorf("writing the output: %w", o.err)
+}
+
+// escape returns data as it may be sent to a terminal: control characters, those
+// that change the direction of text, and bytes that are not UTF-8 become escapes
+// such as \u001b, which keep JSON valid. An incomplete end is held for the next
+// write unless this is the last.
+func (o *Writer) escape(data []byte, last bool) []byte {
+	shown := make([]byte, 0, len(data)+len(data)/16)
+	o.held = nil
+	for len(data) > 0 {
+		if !last && o.incomplete(data) {
+			o.held = slices.Clone(data)
+			break
+		}
+		if n := o.ownSequence(data); n > 0 {
+			o.painted = string(data[:n]) != reset
+			shown = append(shown, data[:n]...)
+			data = data[n:]
+			continue
+		}
+		r, n := utf8.DecodeRune(data)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			shown = fmt.Appendf(shown, `\x%02x`, data[0])
+		case r == '\n' && o.painted: // no sequence outlives its line
+			o.painted = false
+			shown = append(append(shown, reset...), '\n')
+		case r == '\r' && len(data) > 1 && data[1] == '\n': // the end of a line
+		case isControl(r):
+			shown = fmt.Appendf(shown, `\u%04x`, r)
+		default:
+			shown = append(shown, data[:n]...)
+		}
+		data = data[n:]
+	}
+	return shown
+}
+
+// ownSequences are the sequences that paint writes.
+var ownSequences = []string{bold, match, dim, reset}
+
+// ownSequence returns the length of the own sequence that data begins with, else 0.
+func (o *Writer) ownSequence(data []byte) int {
+	for _, s := range ownSequences {
+		if o.colour && strings.HasPrefix(string(data[:min(len(data), len(s))]), s) {
+			return len(s)
+		}
+	}
+	return 0
+}
+
+// incomplete reports whether data may be the beginning of a longer character or
+// sequence.
+func (o *Writer) incomplete(data []byte) bool {
+	if !utf8.FullRune(data) || string(data) == "\r" {
+		return true
+	}
+	return o.colour && slices.ContainsFunc(ownSequences, func(s string) bool {
+		return len(data) < len(s) && strings.HasPrefix(s, string(data))
+	})
+}
+
+// isControl reports whether a terminal acts on a character instead of showing it.
+func isControl(r rune) bool {
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029')
+}
+
+// Printf writes formatted text. Close reports an error.
+func (o *Writer) Printf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
+
+// JSON writes v on a line of its own.
+func (o *Writer) JSON(v any) error {
+	enc := json.NewEncoder(o)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// Dim writes a line of secondary text.
+func (o *Writer) Dim(line string) { o.Printf("%s\n", o.paint(dim, line)) }
+
+// Warn writes a warning of the program on one line.
+func (o *Writer) Warn(format string, args ...any) {
+	o.Printf("cairn: warning: %s\n", Plain(fmt.Sprintf(format, args...)))
+}
+
+func (s style) paint(code, text string) string {
+	if !s.colour || text == "" {
+		return text
+	}
+	return code + text + reset
+}
+
+// tableWidth is the width of tables, which is fixed where there is no colour.
+func (s style) tableWidth() int {
+	if s.colour {
+		return s.width
+	}
+	return minWidth
+}
+
+// Rows writes a table with aligned columns. The first column is bold, the last
+// one is cut to the width.
+func (o *Writer) Rows(rows [][]string) {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	table.Flush()
+	i := 0
+	for line := range strings.Lines(b.String()) {
+		line = strings.TrimRight(line, " \n")
+		row := rows[i]
+		before := utf8.RuneCountInString(line) - utf8.RuneCountInString(row[len(row)-1])
+		if rest, ok := strings.CutPrefix(Cut(line, max(o.tableWidth(), before+8)), row[0]); ok {
+			line = o.paint(bold, row[0]) + rest
+		}
+		o.Printf("%s\n", line)
+		i++
+	}
+}
