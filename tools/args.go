@@ -7,14 +7,20 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
 // whole is an integer argument. JSON Schema counts 5.0 as an integer, and some
-// clients send it that way.
+// clients send it that way. decode sets the default of its schema tag and checks
+// the bounds.
 type whole int
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (w *whole) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
 	var f float64
 	if err := json.Unmarshal(text, &f); err != nil {
 		if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -42,8 +48,18 @@ func marshal(v any) ([]byte, error) {
 }
 
 // decode reads a tool's arguments into args, a pointer to a struct. Absent
-// arguments are an empty object; unknown names and wrong types are failures.
+// arguments are an empty object. Unknown names, wrong types and whole numbers
+// out of their bounds are failures.
 func decode(raw json.RawMessage, args any) error {
+	v := reflect.ValueOf(args).Elem()
+	for i := range v.NumField() {
+		if w, ok := v.Field(i).Addr().Interface().(*whole); ok {
+			if text, ok := constraint(v.Type().Field(i), "default"); ok {
+				n, _ := strconv.Atoi(text)
+				*w = whole(n)
+			}
+		}
+	}
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -58,7 +74,7 @@ func decode(raw json.RawMessage, args any) error {
 		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 			return invalid("trailing data after the arguments")
 		}
-		return nil
+		return checkBounds(v)
 	}
 	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		where := bad.Field
@@ -68,13 +84,48 @@ func decode(raw json.RawMessage, args any) error {
 		return invalid("%s: got %s, want %s", where, bad.Value, typeName(bad.Type))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return unknown(strings.Trim(name, `"`), raw, reflect.TypeOf(args).Elem())
+		return unknown(strings.Trim(name, `"`), raw, v.Type())
 	}
 	return invalid("%s", err)
 }
 
+// checkBounds refuses a whole number outside the bounds of its schema tag.
+func checkBounds(v reflect.Value) error {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		w := v.Field(i)
+		if w.Kind() == reflect.Pointer {
+			w = w.Elem() // invalid when the argument is absent
+		}
+		if !w.IsValid() || w.Type() != reflect.TypeFor[whole]() {
+			continue
+		}
+		low, hasLow := constraint(field, "min")
+		high, hasHigh := constraint(field, "max")
+		least, _ := strconv.Atoi(low)
+		most, _ := strconv.Atoi(high)
+		switch n := int(w.Int()); {
+		case hasHigh && (n < least || n > most):
+			return invalid("%s: %d, want %d to %d", argumentName(field), n, least, most)
+		case hasLow && n < least:
+			return invalid("%s: %d, want at least %d", argumentName(field), n, least)
+		}
+	}
+	return nil
+}
+
+// constraint is the value of a key in a field's schema tag.
+func constraint(f reflect.StructField, key string) (value string, ok bool) {
+	for pair := range strings.SplitSeq(f.Tag.Get("schema"), ",") {
+		if value, ok = strings.CutPrefix(pair, key+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
 // unknown is the failure of a name that t does not know, with the names of the
-// object it stands in: that of the arguments, or one among them.
+// object that holds it: the arguments, or an object among them.
 func unknown(name string, raw json.RawMessage, t reflect.Type) error {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) == nil && given[name] == nil {
@@ -83,7 +134,7 @@ func unknown(name string, raw json.RawMessage, t reflect.Type) error {
 			if inner.Kind() == reflect.Pointer {
 				inner = inner.Elem()
 			}
-			outer, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			outer := argumentName(t.Field(i))
 			var below map[string]json.RawMessage
 			if inner.Kind() == reflect.Struct && json.Unmarshal(given[outer], &below) == nil && below[name] != nil {
 				return invalid("%s: unknown argument %q, want {%s}", outer, name, strings.Join(fieldNames(inner), ","))
@@ -112,17 +163,13 @@ func typeName(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-// fieldNames lists the arguments an object knows, in the order of the struct.
+// fieldNames lists the arguments of an object in the order of the struct.
 func fieldNames(t reflect.Type) []string {
 	var names []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.Anonymous {
-			names = append(names, fieldNames(f.Type)...)
-			continue
+	for _, f := range reflect.VisibleFields(t) {
+		if !f.Anonymous {
+			names = append(names, argumentName(f))
 		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		names = append(names, name)
 	}
 	return names
 }

@@ -3,7 +3,7 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -16,69 +16,64 @@ const lastBatchVersion = "2025-03-26"
 // maxBatch bounds the messages of one batch.
 const maxBatch = 256
 
-// batch gathers the answers to an array of requests; they leave together, in
-// the order of the requests.
+// batch gathers the answers to an array of messages; they leave together, in
+// the order of the messages.
 type batch struct {
 	mu      sync.Mutex
 	answers [][]byte // nil for notifications
-	missing int
+	missing int      // answers, and one while the array is being read
 }
 
-// acceptBatch takes an array of messages apart and returns those for the SDK.
-func (c *conn) acceptBatch(text []byte) []jsonrpc.Message {
+// acceptBatch handles the messages of an array.
+func (c *conn) acceptBatch(text []byte) {
 	c.mu.Lock()
 	version := c.version
 	c.mu.Unlock()
-	if version > lastBatchVersion {
-		c.fail(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("Invalid Request: protocol %s has no batches", version))
-		return nil
-	}
 	var parts []json.RawMessage
-	if err := json.Unmarshal(text, &parts); err != nil || len(parts) == 0 || len(parts) > maxBatch {
-		c.fail(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("Invalid Request: a batch holds 1 to %d messages", maxBatch))
-		return nil
+	err := json.Unmarshal(text, &parts)
+	switch {
+	case err != nil:
+		c.refuse(reply{}, jsonrpc.CodeParseError, "Parse error")
+		return
+	case version > lastBatchVersion:
+		c.refuse(reply{}, jsonrpc.CodeInvalidRequest, "Invalid Request: protocol %s has no batches", version)
+		return
+	case len(parts) == 0 || len(parts) > maxBatch:
+		c.refuse(reply{}, jsonrpc.CodeInvalidRequest, "Invalid Request: a batch holds 1 to %d messages", maxBatch)
+		return
 	}
-	b := &batch{answers: make([][]byte, len(parts))}
-	for _, part := range parts {
-		if wantsAnswer(part) {
-			b.missing++
-		}
-	}
-	var msgs []jsonrpc.Message
+	b := &batch{answers: make([][]byte, len(parts)), missing: 1}
 	for i, part := range parts {
-		if msg := c.message(part, b, i); msg != nil {
-			msgs = append(msgs, msg)
-		}
+		c.accept(part, reply{batch: b, place: i})
 	}
-	return msgs
+	c.fill(b, 0, nil)
 }
 
-// wantsAnswer reports whether conn.message leads to an answer: for a request
-// with an id and for whatever is not a message, not for notifications and answers.
-func wantsAnswer(text []byte) bool {
-	msg, err := jsonrpc.DecodeMessage(text)
-	if err != nil {
-		return true
+// expect counts an answer to come. A nil batch expects none.
+func (b *batch) expect() {
+	if b == nil {
+		return
 	}
-	req, ok := msg.(*jsonrpc.Request)
-	return ok && req.IsCall()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.missing++
 }
 
 // fill puts an answer in its place and sends the batch once it is complete.
-func (c *conn) fill(b *batch, place int, text []byte) error {
+func (c *conn) fill(b *batch, place int, answer []byte) error {
 	b.mu.Lock()
-	b.answers[place] = text
+	if answer != nil {
+		b.answers[place] = answer
+	}
 	b.missing--
 	complete := b.missing == 0
 	b.mu.Unlock()
 	if !complete {
 		return nil
 	}
-	var out [][]byte
-	for _, a := range b.answers {
-		if a != nil {
-			out = append(out, a)
-		}
+	out := slices.DeleteFunc(b.answers, func(a []byte) bool { return a == nil })
+	if len(out) == 0 {
+		return nil
 	}
 	return c.writeLine(append(append([]byte("["), bytes.Join(out, []byte(","))...), ']'))
 }

@@ -92,11 +92,7 @@ func playCalls(t *testing.T, script string, o *Options, p playing) string {
 
 func outputSchema(t *testing.T, tool tool) *jsonschema.Resolved {
 	t.Helper()
-	schema := new(jsonschema.Schema)
-	if err := json.Unmarshal([]byte(tool.output), schema); err != nil {
-		t.Fatalf("%s: %v", tool.name, err)
-	}
-	resolved, err := schema.Resolve(nil)
+	resolved, err := answerSchema(tool.answers, tool.failed).Resolve(nil)
 	if err != nil {
 		t.Fatalf("%s: %v", tool.name, err)
 	}

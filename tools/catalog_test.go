@@ -7,13 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"cairn/graphrank"
 	"cairn/internal/catalog"
 	"cairn/internal/workspace"
 	"cairn/models/bpe"
-	"cairn/retriever"
 )
 
 // toolbox holds a few tools in a folder of its own.
@@ -93,14 +90,7 @@ func TestCatalogTools(t *testing.T) {
 			t.Errorf("%s(%s) = %s, %v, want code %d and %s", step.tool, step.args, text, err, step.code, step.want)
 		}
 		var instance any
-		schema := new(jsonschema.Schema)
-		if err := json.Unmarshal([]byte(tool.output), schema); err != nil {
-			t.Fatal(err)
-		}
-		resolved, err := schema.Resolve(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resolved := outputSchema(t, tool)
 		if err := json.Unmarshal(text, &instance); err != nil {
 			t.Fatal(err)
 		}
@@ -197,11 +187,8 @@ func TestRecorder(t *testing.T) {
 		t.Errorf("%+v, %v", intents, err)
 	}
 	late := New(engine, &Options{Recorder: r})
-	if _, err := late.engine.Search(late.noting(t.Context(), "late"), queryOf("after")); err != nil {
-		t.Errorf("a search after Close: %v", err)
+	tool, _ := late.find("read_context")
+	if _, f := late.do(late.withSession(t.Context(), "late"), "late", tool, call{args: json.RawMessage(`{"query":"after"}`)}); f != nil {
+		t.Errorf("a search after Close: %v", f)
 	}
-}
-
-func queryOf(text string) retriever.Query {
-	return retriever.Query{Text: text, Mode: retriever.Hybrid, Limit: 5}
 }

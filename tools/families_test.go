@@ -22,30 +22,30 @@ func TestFamilies(t *testing.T) {
 	failing := func(err error) func(context.Context, struct{}) (any, error) {
 		return func(context.Context, struct{}) (any, error) { return nil, err }
 	}
-	graph := func(code string) func(context.Context, call) (any, error) {
-		return graphCall(func(context.Context, struct{}) *taskgraph.StatsAnswer {
+	graph := func(code string) handler {
+		return graphHandler(func(context.Context, struct{}) *taskgraph.StatsAnswer {
 			return &taskgraph.StatsAnswer{Outcome: taskgraph.Outcome{Message: "m", Error: "e", ErrorCode: code}}
-		}, func(a *taskgraph.StatsAnswer) (string, string, string) { return a.ErrorCode, a.Message, a.Error })
+		})
 	}
 	lock := &files.LockError{Path: "/w", PID: 7}
 	for name, c := range map[string]struct {
-		call         func(context.Context, call) (any, error)
+		handler      handler
 		body, direct string
 	}{
-		"a card that changed": {typed(failing(&cards.Error{Code: cards.CodeStale, Message: "Stale Cache", Data: map[string]any{"path": "p"}})),
+		"a card that changed": {codeHandler(failing(&cards.Error{Code: cards.CodeStale, Message: "Stale Cache", Data: map[string]any{"path": "p"}})),
 			`{"code":1006,"message":"Stale Cache","data":{"path":"p"}}`, `1006 Stale Cache {"path":"p"}`},
-		"a card that is locked": {typed(failing(fmt.Errorf("a: %w", &cards.Error{Code: cards.CodeLock, Message: "Lock Error", Err: lock}))),
+		"a card that is locked": {codeHandler(failing(fmt.Errorf("a: %w", &cards.Error{Code: cards.CodeLock, Message: "Lock Error", Err: lock}))),
 			`{"code":1007,"message":"Lock Error"}`, `1007 Lock Error `},
-		"a cancelled card":     {typed(failing(context.Canceled)), `{"code":-32603,"message":"cancelled"}`, `-32603 cancelled `},
-		"a cancelled document": {document(failing(context.Canceled)), `{"code":"OPERATION_FAILED","context":{},"error":"cancelled","success":false}`, `-32603 cancelled {"code":"OPERATION_FAILED","context":{}}`},
-		"a locked document": {document(failing(&doctask.Error{Code: doctask.ResourceExhausted, Message: "busy", Err: lock})),
+		"a cancelled card":     {codeHandler(failing(context.Canceled)), `{"code":-32603,"message":"cancelled"}`, `-32603 cancelled `},
+		"a cancelled document": {documentHandler(failing(context.Canceled)), `{"code":"OPERATION_FAILED","context":{},"error":"cancelled","success":false}`, `-32603 cancelled {"code":"OPERATION_FAILED","context":{}}`},
+		"a locked document": {documentHandler(failing(&doctask.Error{Code: doctask.ResourceExhausted, Message: "busy", Err: lock})),
 			`{"code":"RESOURCE_EXHAUSTED","context":{},"error":"busy","success":false}`, `-32603 busy {"code":"RESOURCE_EXHAUSTED","context":{}}`},
-		"another error of a document": {document(failing(errors.New("disk"))), `{"code":"OPERATION_FAILED","context":{},"error":"disk","success":false}`, `-32603 disk {"code":"OPERATION_FAILED","context":{}}`},
+		"another error of a document": {documentHandler(failing(errors.New("disk"))), `{"code":"OPERATION_FAILED","context":{},"error":"disk","success":false}`, `-32603 disk {"code":"OPERATION_FAILED","context":{}}`},
 		"inside a graph": {graph(taskgraph.CodeInternal),
 			`{"success":false,"stats":null,"summary":{"nodes":0,"edges":0,"ready":0,"blocked":0,"completed":0,"depth":0},"message":"m","error":"e","errorCode":"INTERNAL_ERROR"}`,
 			`-32603 m {"error":"e","errorCode":"INTERNAL_ERROR"}`},
 	} {
-		_, err := c.call(t.Context(), call{})
+		_, err := c.handler.call(t.Context(), nil)
 		f := FailureOf(err)
 		body, err := json.Marshal(f)
 		if err != nil {
@@ -56,7 +56,7 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%s:\ngot  %s\nand  %s\nwant %s\nand  %s", name, body, direct, c.body, c.direct)
 		}
 	}
-	if a, err := graph(taskgraph.CodeCycle)(t.Context(), call{}); err != nil || a == nil {
+	if a, err := graph(taskgraph.CodeCycle).call(t.Context(), nil); err != nil || a == nil {
 		t.Errorf("a cycle: %v, %v, want an answer", a, err)
 	}
 }

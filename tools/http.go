@@ -73,7 +73,7 @@ func (s *Server) HTTP(o *HTTPOptions) *HTTP {
 	h.options.SessionTimeout = orElse(h.options.SessionTimeout, 30*time.Minute)
 	h.streams = make(chan struct{}, orElse(h.options.MaxStreams, 128))
 	h.closing, h.close = context.WithCancel(context.Background())
-	h.sdk, h.stop = s.sdkServer(httpSession, httpAgent)
+	h.sdk, h.stop = s.sdkServer(httpClient, httpSession)
 	handler := func(stateless bool) http.Handler {
 		// Host and Origin are checked for all of the server's addresses alike.
 		return h.identified(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.sdk }, &mcp.StreamableHTTPOptions{
@@ -255,9 +255,9 @@ func allowed(req *mcp.CallToolRequest, t tool) *Failure {
 	return invalid("%s changes something and this token may only read", t.name)
 }
 
-// httpSession names who is counted against the limits: the session, else the
-// token, else what the client calls itself.
-func httpSession(req *mcp.CallToolRequest) string {
+// httpClient names the client whose calls the limits count: the session, else the
+// token, else the client's own name for itself.
+func httpClient(req *mcp.CallToolRequest) string {
 	if id := req.Session.ID(); id != "" {
 		return "session " + id
 	}
@@ -271,10 +271,10 @@ func httpSession(req *mcp.CallToolRequest) string {
 	return "client " + name[:min(len(name), 64)]
 }
 
-// httpAgent names the session or, in the revision without sessions, the token. What
-// a client calls itself is no name: two of the same name would seem to do each
-// other's work.
-func httpAgent(req mcp.Request) string {
+// httpSession names the session or, in the revision without sessions, the token.
+// The client's own name does not count: two clients of one name would seem to do
+// each other's work.
+func httpSession(req mcp.Request) string {
 	if s := req.GetSession(); s != nil && s.ID() != "" {
 		return "session " + s.ID()
 	}
@@ -288,7 +288,10 @@ func httpAgent(req mcp.Request) string {
 // included; false when it is not offered.
 func (s *Server) Schemas(name string) (input, output json.RawMessage, ok bool) {
 	t, ok := s.find(name)
-	return json.RawMessage(t.input), json.RawMessage(t.output), ok
+	if !ok {
+		return nil, nil, false
+	}
+	return schemaJSON(argumentSchema(t.args)), schemaJSON(answerSchema(t.answers, t.failed)), true
 }
 
 // Call uses a tool on behalf of another face of the same server, with its

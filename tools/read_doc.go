@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"cairn/internal/usage"
@@ -11,52 +12,23 @@ import (
 	"cairn/retriever"
 )
 
-const readDocDescription = `Read a document, one section of it, or a range of lines, exactly as it is on disk.
-Use it after read_context, with a result's path and anchor; the answer links the sections around. Not for finding things: use read_context. For several places pass paths (up to 10) in one call instead of a loop.
-path is "docs/a.md", "docs/a.md#anchor" or "docs/a.md:10-40". With max_tokens a long document comes in parts: call again with next. A place that does not exist is answered with the nearest names.`
-
-const readDocInput = `{
-"type":"object",
-"properties":{
- "path":{"type":"string","description":"Relative path, with #anchor or :from-to if wanted"},
- "anchor":{"type":"string","maxLength":100,"description":"Heading or its slug"},
- "paths":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":10,"description":"Instead of path: several places"},
- "max_tokens":{"type":"integer","minimum":200,"description":"Largest answer"},
- "next":{"type":"string","description":"next of the previous part"},
- "expected_hash":{"type":"string","description":"Fail with code 1006 if the file or section has another hash by now"}
-},
-"additionalProperties":false}`
-
-const readDocOutput = `{
-"type":"object",
-"properties":{
- "path":{"type":"string"},"title":{"type":"string"},"content":{"type":"string"},"anchor":{"type":["string","null"]},
- "headings":{"type":"array","items":{"type":"string"}},"tokens":{"type":"integer"},"hash":{"type":"string"},"section_hash":{"type":"string"},
- "cached":{"type":"boolean"},"line_range":{"type":["object","null"],"properties":{"start":{"type":"integer"},"end":{"type":"integer"}}},
- "links":{"type":"object"},"next":{"type":"string"},
- "documents":{"type":"array","items":{"type":"object"}},"failed":{"type":"array","items":{"type":"object"}},"omitted":{"type":"array","items":{"type":"object"}},
- "code":{"type":"integer"},"message":{"type":"string"},"data":{"type":"object"}
-},
-"anyOf":[{"required":["path","content","tokens"]},{"required":["documents","failed"]},{"required":["code","message"]}]}`
+type readDocArgs struct {
+	Path         string   `json:"path,omitempty" jsonschema:"Relative path, with #anchor or :from-to if wanted"`
+	Anchor       string   `json:"anchor,omitempty" schema:"max=100" jsonschema:"Heading or its slug"`
+	Paths        []string `json:"paths,omitempty" schema:"min=1,max=10" jsonschema:"Instead of path: several places"`
+	MaxTokens    *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Largest answer"`
+	Next         string   `json:"next,omitempty" jsonschema:"next of the previous part"`
+	ExpectedHash string   `json:"expected_hash,omitempty" jsonschema:"Fail with code 1006 if the file or section has another hash by now"`
+}
 
 // readDoc is the tool read_doc.
 func readDoc(e Engine) tool {
-	return tool{
-		name: "read_doc", title: "Read a document or section", description: readDocDescription,
-		input: readDocInput, output: readDocOutput,
-		readOnly: true, rate: rate{Limit: 30, Burst: 50},
-		call: func(ctx context.Context, c call) (any, error) {
-			var a struct {
-				Path         string   `json:"path"`
-				Anchor       string   `json:"anchor"`
-				Paths        []string `json:"paths"`
-				MaxTokens    *whole   `json:"max_tokens"`
-				Next         string   `json:"next"`
-				ExpectedHash string   `json:"expected_hash"`
-			}
-			if err := decode(c.args, &a); err != nil {
-				return nil, err
-			}
+	t := tool{
+		name: "read_doc", title: "Read a document or section", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 30, Burst: 50},
+		description: `Read a document, one section of it, or a range of lines, exactly as it is on disk.
+Use it after read_context, with a result's path and anchor; the answer links the sections around. Not for finding things: use read_context. For several places pass paths (up to 10) in one call instead of a loop.
+path is "docs/a.md", "docs/a.md#anchor" or "docs/a.md:10-40". With max_tokens a long document comes in parts: call again with next. A place that does not exist is answered with the nearest names.`,
+		handler: codeHandler(func(ctx context.Context, a readDocArgs) (any, error) {
 			// Question tasks name what they found "doc:path#anchor".
 			a.Path = strings.TrimPrefix(a.Path, usage.DocumentPrefix)
 			for i, path := range a.Paths {
@@ -64,19 +36,39 @@ func readDoc(e Engine) tool {
 			}
 			r := retriever.ReadRequest{Path: a.Path, Anchor: a.Anchor, Paths: a.Paths, Next: a.Next, ExpectedHash: a.ExpectedHash}
 			if a.MaxTokens != nil {
-				if r.MaxTokens = int(*a.MaxTokens); r.MaxTokens == 0 {
-					return nil, invalid("max_tokens: 0, want at least %d", retriever.MinBudget)
-				}
+				r.MaxTokens = int(*a.MaxTokens)
 			}
 			switch {
 			case a.Paths != nil:
-				return e.ReadAll(ctx, r)
+				return readAll(ctx, e, r)
 			case a.Path == "":
 				return nil, invalid("path: missing; give path, or paths for several places")
 			}
-			return e.Read(ctx, r)
-		},
+			return read(ctx, e, r)
+		}),
 	}
+	t.answers = []reflect.Type{reflect.TypeFor[retriever.Reading](), reflect.TypeFor[retriever.Readings]()}
+	return t
+}
+
+// read reads one place and records the reading.
+func read(ctx context.Context, e Engine, r retriever.ReadRequest) (*retriever.Reading, error) {
+	reading, err := e.Read(ctx, r)
+	if err == nil {
+		recordingOf(ctx).read(reading.Path)
+	}
+	return reading, err
+}
+
+// readAll reads several places and records the readings.
+func readAll(ctx context.Context, e Engine, r retriever.ReadRequest) (*retriever.Readings, error) {
+	all, err := e.ReadAll(ctx, r)
+	if err == nil {
+		for _, d := range all.Documents {
+			recordingOf(ctx).read(d.Path)
+		}
+	}
+	return all, err
 }
 
 // readFailure translates the errors of the retriever; nil for any other.

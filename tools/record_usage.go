@@ -7,26 +7,22 @@ import (
 	"cairn/internal/workspace"
 )
 
-const recordUsageDescription = `Record which tools served an intent, so that later searches and suggestions know.
-Use it once a piece of work is done, with the calls in their order, also failed ones (success false). Not needed for documents read through cairn: those are recorded by themselves, and which tools you fetched, as a hint.
-edges are pairs [i,j] of positions in calls: call j needed the result of call i. A tool is named by its id, or by its name where only one server has it; a document is "doc:" and its path. Names that are not in the catalogue are recorded as they are and listed in "unknown".`
+type recordUsageArgs struct {
+	Intent string       `json:"intent,omitempty" schema:"max=4096" jsonschema:"What was asked for, in the user's words"`
+	Calls  []usedCall   `json:"calls" schema:"min=1,max=200"`
+	Edges  [][]position `json:"edges,omitempty" schema:"max=2000,items.min=2,items.max=2"`
+}
 
-const recordUsageInput = `{
-"type":"object",
-"properties":{
- "intent":{"type":"string","maxLength":4096,"description":"What was asked for, in the user's words"},
- "calls":{"type":"array","minItems":1,"maxItems":200,"items":{"type":"object","properties":{"tool":{"type":"string"},"success":{"type":"boolean","default":true}},"required":["tool"],"additionalProperties":false}},
- "edges":{"type":"array","maxItems":2000,"items":{"type":"array","items":{"type":"integer","minimum":0},"minItems":2,"maxItems":2}}},
-"required":["calls"],
-"additionalProperties":false}`
+type usedCall struct {
+	Tool    string `json:"tool"`
+	Success *bool  `json:"success,omitempty" schema:"default=true"`
+}
 
-const recordUsageOutput = `{
-"type":"object",
-"properties":{
- "recorded":{"type":"boolean"},"relations":{"type":"integer"},"remembered":{"type":"boolean"},"unknown":{"type":"array","items":{"type":"string"}},
- "code":{"type":"integer"},"message":{"type":"string"},"data":{"type":"object"}
-},
-"anyOf":[{"required":["recorded","unknown"]},{"required":["code","message"]}]}`
+// position is that of a call in recordUsageArgs.Calls, from 0.
+type position int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *position) UnmarshalJSON(text []byte) error { return (*whole)(p).UnmarshalJSON(text) }
 
 // recordAnswer is what was recorded.
 type recordAnswer struct {
@@ -39,18 +35,15 @@ type recordAnswer struct {
 // recordUsage is the tool record_usage.
 func recordUsage(box *workspace.Toolbox) tool {
 	return tool{
-		name: "record_usage", title: "Record what was used", description: recordUsageDescription,
-		input: recordUsageInput, output: recordUsageOutput, adds: true, counts: true,
-		call: func(ctx context.Context, c call) (any, error) {
-			var a struct {
-				Intent string       `json:"intent"`
-				Calls  []usage.Call `json:"calls"`
-				Edges  [][]whole    `json:"edges"`
+		name: "record_usage", title: "Record what was used", groups: []Group{Catalog}, adds: true, counts: true,
+		description: `Record which tools served an intent, so that later searches and suggestions know.
+Use it once a piece of work is done, with the calls in their order, also failed ones (success false). Not needed for documents read through cairn: those are recorded by themselves, and which tools you fetched, as a hint.
+edges are pairs [i,j] of positions in calls: call j needed the result of call i. A tool is named by its id, or by its name where only one server has it; a document is "doc:" and its path. Names that are not in the catalogue are recorded as they are and listed in "unknown".`,
+		handler: codeHandler(func(ctx context.Context, a recordUsageArgs) (*recordAnswer, error) {
+			trace := usage.Trace{Intent: a.Intent}
+			for _, c := range a.Calls {
+				trace.Calls = append(trace.Calls, usage.Call{Tool: c.Tool, Success: c.Success})
 			}
-			if err := decode(c.args, &a); err != nil {
-				return nil, err
-			}
-			trace := usage.Trace{Intent: a.Intent, Calls: a.Calls}
 			for i, e := range a.Edges {
 				if len(e) != 2 {
 					return nil, invalid("edges[%d]: %d positions, want 2", i, len(e))
@@ -72,9 +65,9 @@ func recordUsage(box *workspace.Toolbox) tool {
 				}
 				ids = append(ids, id)
 			}
-			notebookOf(ctx).told(ids)
+			recordingOf(ctx).reported(ids)
 			_, remembered := trace.Memory()
-			return recordAnswer{Recorded: true, Relations: len(trace.Sights()), Remembered: remembered, Unknown: append([]string{}, unknown...)}, nil
-		},
+			return &recordAnswer{Recorded: true, Relations: len(trace.Sights()), Remembered: remembered, Unknown: append([]string{}, unknown...)}, nil
+		}),
 	}
 }

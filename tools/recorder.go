@@ -10,50 +10,49 @@ import (
 	"cairn/internal/suggest"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
-	"cairn/retriever"
 )
 
-// Recorder notes what each session searches for and what it reads and fetches
-// then, for the graph of what is used together; usage.Session says what becomes
-// of it. Notes are written behind the answers, in order; where they come faster
-// than the disk takes them, some are left out. Failed calls are not noted. It is
-// safe for concurrent use.
+// Recorder records what each session searches for and what it then reads and
+// fetches, for the graph of what is used together; usage.Session draws the
+// conclusions. It writes behind the answers, in order, and drops events that
+// come faster than the disk takes them. It leaves out failed calls. It is safe
+// for concurrent use.
 type Recorder struct {
-	usage *usage.Store
-	log   *slog.Logger
-	notes chan note
-	ended chan struct{} // closed when the last note is written
+	usage  *usage.Store
+	log    *slog.Logger
+	events chan event
+	ended  chan struct{} // closed when the last event is written
 
-	mu     sync.RWMutex // held for writing to close notes
+	mu     sync.RWMutex // held for writing to close events
 	closed bool
 }
 
-// note is something to write about a session.
-type note struct {
+// event is something to write about a session.
+type event struct {
 	session string
 	write   func(context.Context, *usage.Session) error
 }
 
 const (
-	// maxNotes is how many notes may wait for the disk.
-	maxNotes = 64
-	// maxRecorded is how many sessions are recorded at the same time; beyond, the
-	// one that was silent for longest ends.
-	maxRecorded = 256
+	// maxEvents is how many events may wait for the disk.
+	maxEvents = 64
+	// maxSessions is how many sessions are recorded at the same time; one more
+	// ends the one that has been idle for longest.
+	maxSessions = 256
 )
 
-// Record starts a recording. log receives what cannot be written; nil is silent.
-// Close it after the last session.
+// Record starts a recorder. log receives write errors; nil discards them. The
+// caller closes it after the last session.
 func Record(usage *usage.Store, log *slog.Logger) *Recorder {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	r := &Recorder{usage: usage, log: log, notes: make(chan note, maxNotes), ended: make(chan struct{})}
+	r := &Recorder{usage: usage, log: log, events: make(chan event, maxEvents), ended: make(chan struct{})}
 	go r.work()
 	return r
 }
 
-// work writes notes until there are no more, then what the sessions led to.
+// work writes events until there are no more, then what the sessions led to.
 func (r *Recorder) work() {
 	defer close(r.ended)
 	ctx := context.Background()
@@ -62,89 +61,99 @@ func (r *Recorder) work() {
 			r.log.Warn("recording what was used", "error", err)
 		}
 	}
-	sessions, _ := simplelru.NewLRU(maxRecorded, func(_ string, s *usage.Session) { failed(s.Close(ctx)) }) // the size is positive
-	for n := range r.notes {
-		// A session that ended long ago has nobody who would close it.
+	sessions, _ := simplelru.NewLRU(maxSessions, func(_ string, s *usage.Session) { failed(s.Close(ctx)) }) // the size is positive
+	for e := range r.events {
+		// No client closes a session that it has left.
 		for _, s, ok := sessions.GetOldest(); ok && s.Idle(); _, s, ok = sessions.GetOldest() {
 			sessions.RemoveOldest()
 		}
-		s, ok := sessions.Get(n.session)
+		s, ok := sessions.Get(e.session)
 		if !ok {
 			s = r.usage.NewSession()
-			sessions.Add(n.session, s)
+			sessions.Add(e.session, s)
 		}
-		failed(n.write(ctx, s))
+		failed(e.write(ctx, s))
 	}
 	sessions.Purge()
 }
 
-// Close writes the notes that wait, and what the last queries led to.
+// Close writes the waiting events and what the last queries led to.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	if !r.closed {
 		r.closed = true
-		close(r.notes)
+		close(r.events)
 	}
 	r.mu.Unlock()
 	<-r.ended
 }
 
-// note queues a note unless the queue is full or closed.
-func (r *Recorder) note(n note) {
+// record queues an event unless the queue is full or closed.
+func (r *Recorder) record(e event) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.closed {
 		return
 	}
 	select {
-	case r.notes <- n:
+	case r.events <- e:
 	default:
 	}
 }
 
-type notebookKey struct{}
+type recordingKey struct{}
 
-// notebook is where the calls of one session are noted. A nil one notes nothing.
-type notebook struct {
+// recording is where the calls of one session are recorded. A nil one records nothing.
+type recording struct {
 	recorder *Recorder
 	session  string
 }
 
-// noting returns a context whose calls are noted as those of a session; "" is
-// nobody's.
-func (s *Server) noting(ctx context.Context, session string) context.Context {
+// withSession returns a context whose calls are recorded as those of a session;
+// "" names none.
+func (s *Server) withSession(ctx context.Context, session string) context.Context {
 	if s.options.Recorder == nil || session == "" {
 		return ctx
 	}
-	return context.WithValue(ctx, notebookKey{}, &notebook{s.options.Recorder, session})
+	return context.WithValue(ctx, recordingKey{}, &recording{s.options.Recorder, session})
 }
 
-func notebookOf(ctx context.Context) *notebook {
-	n, _ := ctx.Value(notebookKey{}).(*notebook)
-	return n
+func recordingOf(ctx context.Context) *recording {
+	r, _ := ctx.Value(recordingKey{}).(*recording)
+	return r
 }
 
-func (n *notebook) note(write func(context.Context, *usage.Session) error) {
-	if n != nil {
-		n.recorder.note(note{n.session, write})
+func (r *recording) record(write func(context.Context, *usage.Session) error) {
+	if r != nil {
+		r.recorder.record(event{r.session, write})
 	}
 }
 
-// searched notes a search of tools with what it found.
-func (n *notebook) searched(query string, a *toolsearch.Answer) {
-	if n == nil {
+// queried records a search of documents.
+func (r *recording) queried(query string) {
+	r.record(func(ctx context.Context, s *usage.Session) error { return s.Query(ctx, query) })
+}
+
+// read records the reading of a document.
+func (r *recording) read(path string) {
+	r.record(func(ctx context.Context, s *usage.Session) error { return s.Used(ctx, usage.DocumentID(path)) })
+}
+
+// searched records a search of tools with what it found.
+func (r *recording) searched(query string, a *toolsearch.Answer) {
+	if r == nil {
 		return
 	}
 	found := make([]string, len(a.Tools))
 	for i := range a.Tools {
 		found[i] = a.Tools[i].ID
 	}
-	n.note(func(ctx context.Context, s *usage.Session) error { return s.Searched(ctx, query, found) })
+	r.record(func(ctx context.Context, s *usage.Session) error { return s.Searched(ctx, query, found) })
 }
 
-// planned notes a plan.
-func (n *notebook) planned(p *suggest.Suggestion) {
-	if n == nil {
+// planned records a plan.
+func (r *recording) planned(p *suggest.Suggestion) {
+	if r == nil {
 		return
 	}
 	intent := p.Intent
@@ -156,51 +165,15 @@ func (n *notebook) planned(p *suggest.Suggestion) {
 	for i := range p.DAG.Edges {
 		edges = append(edges, [2]string{p.DAG.Edges[i].From, p.DAG.Edges[i].To})
 	}
-	n.note(func(ctx context.Context, s *usage.Session) error { return s.Planned(ctx, intent, tools, edges) })
+	r.record(func(ctx context.Context, s *usage.Session) error { return s.Planned(ctx, intent, tools, edges) })
 }
 
-// fetched notes that a tool's schema was asked for.
-func (n *notebook) fetched(id string) {
-	n.note(func(ctx context.Context, s *usage.Session) error { return s.Fetched(ctx, id) })
+// fetched records that the agent fetched a tool's schema.
+func (r *recording) fetched(id string) {
+	r.record(func(ctx context.Context, s *usage.Session) error { return s.Fetched(ctx, id) })
 }
 
-// told notes a report of what was used.
-func (n *notebook) told(ids []string) {
-	n.note(func(ctx context.Context, s *usage.Session) error { return s.Told(ctx, ids) })
-}
-
-// recorded is an Engine that notes the searches and readings of sessions.
-type recorded struct{ Engine }
-
-// Search notes the query.
-func (r recorded) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
-	answer, err := r.Engine.Search(ctx, q)
-	if err == nil {
-		notebookOf(ctx).note(func(ctx context.Context, s *usage.Session) error { return s.Query(ctx, q.Text) })
-	}
-	return answer, err
-}
-
-// Read notes the document.
-func (r recorded) Read(ctx context.Context, req retriever.ReadRequest) (*retriever.Reading, error) {
-	reading, err := r.Engine.Read(ctx, req)
-	if err == nil {
-		noteDocument(ctx, reading.Path)
-	}
-	return reading, err
-}
-
-// ReadAll notes the documents.
-func (r recorded) ReadAll(ctx context.Context, req retriever.ReadRequest) (*retriever.Readings, error) {
-	all, err := r.Engine.ReadAll(ctx, req)
-	if err == nil {
-		for _, d := range all.Documents {
-			noteDocument(ctx, d.Path)
-		}
-	}
-	return all, err
-}
-
-func noteDocument(ctx context.Context, path string) {
-	notebookOf(ctx).note(func(ctx context.Context, s *usage.Session) error { return s.Used(ctx, usage.DocumentID(path)) })
+// reported records a report of what was used.
+func (r *recording) reported(ids []string) {
+	r.record(func(ctx context.Context, s *usage.Session) error { return s.Told(ctx, ids) })
 }

@@ -134,7 +134,7 @@ func TestPlansTeach(t *testing.T) {
 		do := func(session, tool, args string) {
 			t.Helper()
 			c, _ := s.find(tool)
-			if _, f := s.do(s.noting(t.Context(), session), session, c, call{args: json.RawMessage(args)}); f != nil {
+			if _, f := s.do(s.withSession(t.Context(), session), session, c, call{args: json.RawMessage(args)}); f != nil {
 				t.Fatal(f)
 			}
 		}
@@ -168,20 +168,20 @@ func TestRecorderIsBounded(t *testing.T) {
 	box, o := recordedBox(t)
 	s := New(&fake{}, o)
 	held, begun := make(chan struct{}), make(chan struct{})
-	first := &notebook{o.Recorder, "first"}
-	first.note(func(ctx context.Context, _ *usage.Session) error { close(begun); <-held; return nil })
+	first := &recording{o.Recorder, "first"}
+	first.record(func(ctx context.Context, _ *usage.Session) error { close(begun); <-held; return nil })
 	<-begun
-	for range 10 * maxNotes {
-		notebookOf(s.noting(t.Context(), "first")).fetched("fs:read") // returns at once
+	for range 10 * maxEvents {
+		recordingOf(s.withSession(t.Context(), "first")).fetched("fs:read") // returns at once
 	}
-	if n := len(o.Recorder.notes); n != maxNotes {
-		t.Errorf("%d notes wait, want %d", n, maxNotes)
+	if n := len(o.Recorder.events); n != maxEvents {
+		t.Errorf("%d events wait, want %d", n, maxEvents)
 	}
 	close(held)
-	for i := range 2 * maxRecorded {
+	for i := range 2 * maxSessions {
 		done := make(chan struct{})
-		one := &notebook{o.Recorder, fmt.Sprint("session ", i)}
-		o.Recorder.notes <- note{one.session, func(ctx context.Context, s *usage.Session) error {
+		one := &recording{o.Recorder, fmt.Sprint("session ", i)}
+		o.Recorder.events <- event{one.session, func(ctx context.Context, s *usage.Session) error {
 			defer close(done)
 			if err := s.Searched(ctx, "q", []string{"fs:read"}); err != nil {
 				return err
@@ -191,14 +191,14 @@ func TestRecorderIsBounded(t *testing.T) {
 		<-done
 	}
 	o.Recorder.Close()
-	if intents, err := box.Usage.Intents(); err != nil || len(intents) != 1 || intents[0].Count != 2*maxRecorded {
+	if intents, err := box.Usage.Intents(); err != nil || len(intents) != 1 || intents[0].Count != 2*maxSessions {
 		t.Errorf("%+v, %v, want one intent of all sessions", intents, err)
 	}
-	if n := (*notebook)(nil); n != notebookOf(t.Context()) {
-		t.Error("a context of nobody's has a notebook")
+	if n := (*recording)(nil); n != recordingOf(t.Context()) {
+		t.Error("a context without a session has a recording")
 	}
-	(*notebook)(nil).searched("q", &toolsearch.Answer{})
-	(*notebook)(nil).fetched("fs:read")
+	(*recording)(nil).searched("q", &toolsearch.Answer{})
+	(*recording)(nil).fetched("fs:read")
 }
 
 // TestWhoseWork: over HTTP a session's calls, and a token's, are noted as one

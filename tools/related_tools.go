@@ -8,28 +8,11 @@ import (
 	"cairn/internal/workspace"
 )
 
-const relatedToolsDescription = `List the tools (and documents) most used together with one, learnt from recorded work.
-Use it to see what usually comes before or after a tool, or what it needs. Not for finding a tool by what it does.
-relation says what each is to the tool: "needed" (its result goes into the tool), "needs_this" (takes the tool's result), "often_before", "often_after", "related" (they share neighbours). Empty when nothing was recorded.`
-
-const relatedToolsInput = `{
-"type":"object",
-"properties":{
- "tool":{"type":"string","minLength":1,"maxLength":8192,"description":"A tool's id or name, or 'doc:' and a document's path"},
- "limit":{"type":"integer","default":10,"minimum":1,"maximum":50},
- "documents":{"type":"boolean","default":false,"description":"Also list documents"}},
-"required":["tool"],
-"additionalProperties":false}`
-
-const relatedToolsOutput = `{
-"type":"object",
-"properties":{
- "tool_id":{"type":"string"},
- "related":{"type":"array","items":{"type":"object","properties":{"tool_id":{"type":"string"},"path":{"type":"string"},"relation":{"type":"string"},"score":{"type":"number"},"count":{"type":"number"}},"required":["relation","score"]}},
- "message":{"type":"string"},
- "code":{"type":"integer"},"data":{"type":"object"}
-},
-"anyOf":[{"required":["tool_id","related"]},{"required":["code","message"]}]}`
+type relatedToolsArgs struct {
+	Tool      string `json:"tool" schema:"min=1,max=8192" jsonschema:"A tool's id or name, or 'doc:' and a document's path"`
+	Limit     whole  `json:"limit,omitempty" schema:"default=10,min=1,max=50"`
+	Documents bool   `json:"documents,omitempty" schema:"default=false" jsonschema:"Also list documents"`
+}
 
 // maxRelated bounds an answer.
 const maxRelated = 50
@@ -58,25 +41,13 @@ type relatedTool struct {
 // relatedTools is the tool related_tools.
 func relatedTools(box *workspace.Toolbox) tool {
 	return tool{
-		name: "related_tools", title: "What is used with a tool", description: relatedToolsDescription,
-		input: relatedToolsInput, output: relatedToolsOutput, readOnly: true,
-		call: func(_ context.Context, c call) (any, error) {
-			var a struct {
-				Tool      string `json:"tool"`
-				Limit     *whole `json:"limit"`
-				Documents bool   `json:"documents"`
-			}
-			if err := decode(c.args, &a); err != nil {
-				return nil, err
-			}
-			limit := 10
-			if a.Limit != nil {
-				if limit = int(*a.Limit); limit < 1 || limit > maxRelated {
-					return nil, invalid("limit: %d, want 1 to %d", limit, maxRelated)
-				}
-			}
-			return related(box, a.Tool, limit, a.Documents)
-		},
+		name: "related_tools", title: "What is used with a tool", groups: []Group{Catalog}, readOnly: true,
+		description: `List the tools (and documents) most used together with one, learnt from recorded work.
+Use it to see what usually comes before or after a tool, or what it needs. Not for finding a tool by what it does.
+relation says what each is to the tool: "needed" (its result goes into the tool), "needs_this" (takes the tool's result), "often_before", "often_after", "related" (they share neighbours). Empty when nothing was recorded.`,
+		handler: codeHandler(func(_ context.Context, a relatedToolsArgs) (*relatedAnswer, error) {
+			return related(box, a.Tool, int(a.Limit), a.Documents)
+		}),
 	}
 }
 

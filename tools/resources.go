@@ -16,8 +16,8 @@ import (
 )
 
 // Documents are resources: cairn://PATH is a document, cairn://PATH#anchor a
-// section of it. They are listed from the index, page by page, since an SDK
-// server would hold one entry for each; reading goes through its template.
+// section of it. The index lists them page by page, since the SDK's server would
+// hold an entry for each; clients read them through a template.
 
 const (
 	scheme           = "cairn://"
@@ -35,7 +35,7 @@ func resourceURI(path, anchor string) string {
 	return uri
 }
 
-// placeOf takes a resource's name apart.
+// placeOf parses a resource's name.
 func placeOf(uri string) (path, anchor string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, scheme)
 	path, anchor, _ = strings.Cut(rest, "#")
@@ -44,23 +44,10 @@ func placeOf(uri string) (path, anchor string, ok bool) {
 	return path, anchor, ok && path != "" && err == nil && bad == nil
 }
 
-// addResources offers the documents.
-func (s *Server) addResources(server *mcp.Server) {
-	s.resourcesChanged(server)
-	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if list, ok := req.(*mcp.ListResourcesRequest); ok && method == "resources/list" {
-				return s.listResources(ctx, list, next)
-			}
-			return next(ctx, method, req)
-		}
-	})
-}
-
 // documentsCursor marks the cursors of this list.
 const documentsCursor = "after:"
 
-// listResources lists what is registered, and behind it the documents.
+// listResources lists the registered resources, then the documents.
 func (s *Server) listResources(ctx context.Context, req *mcp.ListResourcesRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	after, ours := "", false
 	if req.Params != nil && req.Params.Cursor != "" {
@@ -102,7 +89,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	if !ok {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
-	reading, err := s.engine.Read(ctx, retriever.ReadRequest{Path: path, Anchor: anchor})
+	reading, err := read(ctx, s.engine, retriever.ReadRequest{Path: path, Anchor: anchor})
 	if _, missing := errors.AsType[*retriever.NotFoundError](err); missing || errors.Is(err, workspace.ErrNoIndex) {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
@@ -112,34 +99,28 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdown, Text: reading.Content}}}, nil
 }
 
-// watcher is an engine that tells of changed documents; *workspace.Workspace is one.
-type watcher interface {
-	Watch(ctx context.Context, fn func(workspace.WatchEvent)) error
-}
-
-// follow tells clients of changes until ctx ends: that the list of resources
-// has changed, and which of those they asked about.
+// follow notifies clients of changes until ctx ends: that the list of resources
+// has changed, and which of the resources they subscribed to.
 func (s *Server) follow(ctx context.Context, server *mcp.Server) {
-	w, ok := s.options.Watch.(watcher)
-	if !ok {
+	if s.options.Watch == nil {
 		return
 	}
-	err := w.Watch(ctx, func(e workspace.WatchEvent) {
+	err := s.options.Watch(ctx, func(e workspace.WatchEvent) {
 		for _, path := range e.Paths {
 			_ = server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: resourceURI(path, "")})
 		}
 		if e.Changed+e.Removed > 0 {
-			s.resourcesChanged(server)
+			s.addResources(server)
 		}
 	})
 	if err != nil && ctx.Err() == nil {
-		s.options.Logger.Warn("changes are not told to clients", "error", err)
+		s.options.Logger.Warn("clients are not notified of changes", "error", err)
 	}
 }
 
-// resourcesChanged tells clients that the list is another one. The SDK says so
-// whenever something is added, even what is there already.
-func (s *Server) resourcesChanged(server *mcp.Server) {
+// addResources offers the documents, and notifies clients that the list has
+// changed: the SDK does so whenever something is added, even again.
+func (s *Server) addResources(server *mcp.Server) {
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "document", Title: "Document or section", URITemplate: documentTemplate, MIMEType: markdown,
 		Description: "A document of the workspace, or the section with that anchor.",

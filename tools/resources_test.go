@@ -132,7 +132,7 @@ func (e *events) Watch(ctx context.Context, fn func(workspace.WatchEvent)) error
 // document it asked about has.
 func TestChangesAreTold(t *testing.T) {
 	e := &events{tell: make(chan workspace.WatchEvent)}
-	_, server := startHTTP(t, e, &Options{Watch: e}, nil)
+	_, server := startHTTP(t, e, &Options{Watch: e.Watch}, nil)
 	list, updated := make(chan struct{}, 8), make(chan string, 8)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, &mcp.ClientOptions{
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { list <- struct{}{} },
@@ -181,7 +181,7 @@ func TestChangesOverStdio(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := &events{tell: make(chan workspace.WatchEvent)}
-			s := newSession(t, e, &Options{Watch: e})
+			s := newSession(t, e, &Options{Watch: e.Watch})
 			if len(c.begin) > 0 {
 				s.send(c.begin...)
 			}

@@ -7,27 +7,12 @@ import (
 	"cairn/internal/workspace"
 )
 
-const searchToolsDescription = `Find tools of the catalogue by what they do, in words.
-Use it before work that needs a tool you do not know by name. Not for a tool whose name you have (get_tool), nor for a plan of several (suggest_dag). It runs none.
-context_tools are tools already in use: what is used together with them ranks higher. Nothing found is answered with no tools and a message.`
-
-const searchToolsInput = `{
-"type":"object",
-"properties":{
- "query":{"type":"string","minLength":1,"maxLength":8192,"description":"Such as 'open an issue in a repository'"},
- "limit":{"type":"integer","default":10,"minimum":1,"maximum":50},
- "include_related":{"type":"boolean","default":false,"description":"Add what is often used before and after each"},
- "context_tools":{"type":"array","maxItems":50,"items":{"type":"string"}}},
-"required":["query"],
-"additionalProperties":false}`
-
-const searchToolsOutput = `{
-"type":"object",
-"properties":{
- "tools":{"type":"array","items":{"type":"object","properties":{"tool_id":{"type":"string"},"server_id":{"type":"string"},"description":{"type":"string"},"semantic_score":{"type":"number"},"graph_score":{"type":"number"},"final_score":{"type":"number"}},"required":["tool_id","final_score"]}},
- "meta":{"type":"object"},"message":{"type":"string"},"code":{"type":"integer"},"data":{"type":"object"}
-},
-"anyOf":[{"required":["tools"]},{"required":["code","message"]}]}`
+type searchToolsArgs struct {
+	Query   string   `json:"query" schema:"min=1,max=8192" jsonschema:"Such as 'open an issue in a repository'"`
+	Limit   whole    `json:"limit,omitempty" schema:"default=10,min=1,max=50"`
+	Related bool     `json:"include_related,omitempty" schema:"default=false" jsonschema:"Add what is often used before and after each"`
+	Context []string `json:"context_tools,omitempty" schema:"max=50"`
+}
 
 // maxContext bounds the tools in use that a call names.
 const maxContext = 50
@@ -35,42 +20,29 @@ const maxContext = 50
 // searchTools is the tool search_tools.
 func searchTools(box *workspace.Toolbox) tool {
 	return tool{
-		name: "search_tools", title: "Find tools", description: searchToolsDescription,
-		input: searchToolsInput, output: searchToolsOutput, readOnly: true,
-		call: func(ctx context.Context, c call) (any, error) {
-			var a struct {
-				Query   string   `json:"query"`
-				Limit   *whole   `json:"limit"`
-				Related bool     `json:"include_related"`
-				Context []string `json:"context_tools"`
-			}
-			if err := decode(c.args, &a); err != nil {
-				return nil, err
-			}
+		name: "search_tools", title: "Find tools", groups: []Group{Catalog}, readOnly: true,
+		description: `Find tools of the catalogue by what they do, in words.
+Use it before work that needs a tool you do not know by name. Not for a tool whose name you have (get_tool), nor for a plan of several (suggest_dag). It runs none.
+context_tools are tools already in use: what is used together with them ranks higher. Nothing found is answered with no tools and a message.`,
+		handler: codeHandler(func(ctx context.Context, a searchToolsArgs) (*toolsearch.Answer, error) {
 			if !hasText(a.Query) {
 				return nil, invalid("Missing required parameter: 'query'")
-			}
-			limit := toolsearch.DefaultLimit
-			if a.Limit != nil {
-				if limit = int(*a.Limit); limit < 1 || limit > toolsearch.MaxLimit {
-					return nil, invalid("limit: %d, want 1 to %d", limit, toolsearch.MaxLimit)
-				}
 			}
 			inUse, err := contextTools(box, a.Context)
 			if err != nil {
 				return nil, err
 			}
-			x, err := box.Index(ctx, c.progress)
+			x, err := box.Index(ctx, progressOf(ctx))
 			if err != nil {
 				return nil, err
 			}
-			answer, err := x.Search(ctx, toolsearch.Query{Text: a.Query, Limit: limit, ContextTools: inUse, IncludeRelated: a.Related})
+			answer, err := x.Search(ctx, toolsearch.Query{Text: a.Query, Limit: int(a.Limit), ContextTools: inUse, IncludeRelated: a.Related})
 			if err != nil {
 				return nil, err
 			}
-			notebookOf(ctx).searched(a.Query, answer)
+			recordingOf(ctx).searched(a.Query, answer)
 			return answer, nil
-		},
+		}),
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,14 +17,19 @@ import (
 	"cairn/retriever"
 )
 
-// Engine is the workspace the tools work on; *workspace.Workspace is one.
+// Engine is the workspace that the tools work on; *workspace.Workspace is one.
 // Every method may be called concurrently.
 type Engine interface {
+	Library
+	Index(ctx context.Context, r workspace.IndexRequest, progress func(workspace.Progress)) (*workspace.IndexReport, error)
+	Status(ctx context.Context) (*workspace.Status, error)
+}
+
+// Library is the part of an Engine that searches, reads and lists documents.
+type Library interface {
 	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
 	Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error)
 	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
-	Index(ctx context.Context, r workspace.IndexRequest, progress func(workspace.Progress)) (*workspace.IndexReport, error)
-	Status(ctx context.Context) (*workspace.Status, error)
 	Documents(ctx context.Context, r workspace.DocumentsRequest) (*workspace.Documents, error)
 }
 
@@ -32,7 +37,7 @@ type Engine interface {
 type Options struct {
 	// Version is the server's own version; "" is "devel".
 	Version string
-	// Logger receives what goes wrong beside the answers; nil is silent.
+	// Logger receives failures that no answer reports; nil discards them.
 	Logger *slog.Logger
 	// NoRateLimit turns the limits of the specification off.
 	NoRateLimit bool
@@ -40,23 +45,23 @@ type Options struct {
 	DefaultMode retriever.Mode
 	// Groups are the tools to offer; nil is Core.
 	Groups []Group
-	// Toolbox is what the tools of Catalog work on; without one they are not offered.
+	// Toolbox is what the tools of Catalog work on; nil leaves them out.
 	Toolbox *workspace.Toolbox
 	// Tasks is what the tools of Tasks and DAG work on, and those of Docs that do
-	// more than read; without it they are not offered.
+	// more than read; nil leaves them out.
 	Tasks *workspace.Tasks
-	// Stages is what the tools of Stages work on; without it they are not offered.
+	// Stages is what the tools of Stages work on; nil leaves them out.
 	Stages *workspace.Stages
-	// Recorder notes what sessions look for and use; nil notes nothing. It is the
-	// caller's to close, after the last session.
+	// Recorder records what sessions look for and use; nil records nothing. The
+	// caller closes it after the last session.
 	Recorder *Recorder
-	// Watch tells of changed documents, and clients are told of them; nil, or
-	// what has no method Watch, tells nothing.
-	Watch any
-	// Listener is told of calls and of the stages of searches and readings; nil
-	// is nobody. Engine is best Observed by the same.
+	// Watch calls fn after documents have changed, until ctx ends, so that clients
+	// hear of it; nil for a workspace that nothing watches.
+	Watch func(ctx context.Context, fn func(workspace.WatchEvent)) error
+	// Listener hears of calls; nil is none. Engine is best Observed by the same.
 	Listener observe.Listener
-	// Workspace is what calls are said to be in; "" where there is only one.
+	// Workspace is the name of the workspace in what Listener hears; "" where
+	// there is only one.
 	Workspace string
 	// Extend, when not nil, changes the options of the SDK's server, and returns a
 	// function that registers more with it; stop is called when the server ends.
@@ -80,28 +85,25 @@ type Server struct {
 // maxRunning is some multiple of the cores a server has; calls beyond wait.
 const maxRunning = 16
 
-// tool is one tool: what is told about it and what it does.
+// tool is one tool: how it is described and what it does.
 type tool struct {
 	name, title, description string
-	input, output            string // JSON Schema
+	groups                   []Group // that offer it, besides All
 	readOnly                 bool
 	adds                     bool // writes, but takes nothing away
 	counts                   bool // the same call twice is not the same as once
 	rate                     rate // zero: unlimited
-	// long marks calls that mostly wait; they are not counted as running.
-	long bool
-	// call does the work. Errors are translated by FailureOf.
-	call func(ctx context.Context, c call) (any, error)
-	// bare turns the structured content into what the method of the tool's
-	// name answers with; nil leaves it as it is.
-	bare func(any) any
+	long                     bool // mostly waits, so it does not count as running
+	handler
+	// bare makes the result of the method of the tool's name from the structured
+	// answer; nil leaves it as it is.
+	bare func(answer any) any
 }
 
 // call is one use of a tool.
 type call struct {
-	args     json.RawMessage
-	progress func(workspace.Progress) // nil when nobody asked
-	// id is that of the request, and parent and state its trace context, where
+	args json.RawMessage
+	// id is that of the request, and parent and state are its trace context, where
 	// they do not come with the context of the call.
 	id, parent, state string
 }
@@ -124,12 +126,11 @@ func New(engine Engine, o *Options) *Server {
 	if s.options.Now == nil {
 		s.options.Now = time.Now
 	}
-	if s.options.Recorder != nil {
-		engine = recorded{engine}
-		s.engine = engine
+	if s.options.Groups == nil {
+		s.options.Groups = []Group{Core}
 	}
 	s.limits = newLimiter(s.options.Now)
-	s.tools = offered(engine, &s.options)
+	s.tools = slices.DeleteFunc(allTools(engine, &s.options), func(t tool) bool { return !t.is(s.options.Groups) })
 	return s
 }
 
@@ -143,27 +144,19 @@ func (s *Server) find(name string) (tool, bool) {
 	return tool{}, false
 }
 
-// do runs one call of a session within the limits, and tells of it.
-func (s *Server) do(ctx context.Context, session string, t tool, c call) (any, *Failure) {
-	l := s.options.Listener
-	if l == nil {
-		return s.run(ctx, session, t, c)
+// do runs one call within the limits of a client and reports it to the listener.
+func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer any, f *Failure) {
+	if l := s.options.Listener; l != nil {
+		o := &observe.Call{ID: observe.ID(ctx), Tool: t.name, Workspace: s.options.Workspace, Arguments: c.args, TraceParent: c.parent, TraceState: c.state}
+		if o.ID == "" {
+			o.ID = observe.IDOf(c.id)
+		}
+		start := time.Now()
+		ctx = l.Begin(ctx, o)
+		defer func() { l.End(ctx, o, outcome(ctx, f), time.Since(start)) }()
 	}
-	o := &observe.Call{ID: observe.ID(ctx), Tool: t.name, Workspace: s.options.Workspace, Arguments: c.args, TraceParent: c.parent, TraceState: c.state}
-	if o.ID == "" {
-		o.ID = observe.IDOf(c.id)
-	}
-	start := time.Now()
-	ctx = l.Begin(ctx, o)
-	answer, f := s.run(ctx, session, t, c)
-	l.End(ctx, o, outcome(ctx, f), time.Since(start))
-	return answer, f
-}
-
-// run runs one call.
-func (s *Server) run(ctx context.Context, session string, t tool, c call) (any, *Failure) {
 	if t.rate.Burst > 0 && !s.options.NoRateLimit {
-		if f := s.limits.allow(session, t.name, t.rate); f != nil {
+		if f := s.limits.allow(client, t.name, t.rate); f != nil {
 			return nil, f
 		}
 	}
@@ -175,37 +168,37 @@ func (s *Server) run(ctx context.Context, session string, t tool, c call) (any, 
 			return nil, FailureOf(ctx.Err())
 		}
 	}
-	answer, err := t.call(ctx, c)
-	if err != nil {
-		f := FailureOf(err)
-		if f.Code == CodeInternal && f.Data == nil && !errors.Is(err, context.Canceled) {
-			s.options.Logger.Error("tool failed", "tool", t.name, "error", err)
-		}
-		return nil, f
+	answer, err := t.call(ctx, c.args)
+	if err == nil {
+		return answer, nil
 	}
-	return answer, nil
+	f = FailureOf(err)
+	if f.Code == CodeInternal && f.Data == nil && !errors.Is(err, context.Canceled) {
+		s.options.Logger.Error("tool failed", "tool", t.name, "error", err)
+	}
+	return nil, f
 }
 
 // channelHeader names the tasks that the dag tools mean over HTTP when a request
 // names none.
 const channelHeader = "X-Cairn-Channel"
 
-// sdkServer makes the SDK's server for one transport. session names whom a call
-// is counted against, agent whose work it is noted as; "" is nobody's.
-// What goes on in the background ends with stop.
-func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string, agent func(mcp.Request) string) (_ *mcp.Server, stop func()) {
+// sdkServer makes the SDK's server for one transport. client names the client
+// whose calls the limits count, session the one whose work is recorded; "" is
+// none. stop ends what goes on in the background.
+func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session func(mcp.Request) string) (_ *mcp.Server, stop func()) {
+	watching := s.options.Watch != nil
 	o := &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Completions: &mcp.CompletionCapabilities{},
-			Resources: &mcp.ResourceCapabilities{ListChanged: s.options.Watch != nil, Subscribe: s.options.Watch != nil},
+			Resources: &mcp.ResourceCapabilities{ListChanged: watching, Subscribe: watching},
 		},
-		CompletionHandler:  s.complete,
-		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
-		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
-		SetCacheable:       cacheable,
+		CompletionHandler: s.complete,
+		SetCacheable:      cacheable,
 	}
-	if s.options.Watch == nil {
-		o.SubscribeHandler, o.UnsubscribeHandler = nil, nil
+	if watching {
+		o.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
+		o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
 	}
 	register := func(*mcp.Server) func() { return func() {} }
 	if s.options.Extend != nil {
@@ -216,26 +209,12 @@ func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string, agent func
 	s.addPrompts(server)
 	for _, t := range s.tools {
 		server.AddTool(t.definition(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			c := call{args: req.Params.Arguments, progress: notifier(ctx, req)}
-			if req.Extra != nil {
-				ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
-				c.id = req.Extra.Header.Get(observe.IDHeader)
-			}
-			c.parent, c.state = traceOf(req)
-			f := allowed(req, t)
-			var answer any
-			if f == nil {
-				answer, f = s.do(ctx, session(req), t, c)
-			}
-			if f != nil {
-				return result(f, true)
-			}
-			return result(answer, false)
+			return s.callTool(ctx, t, client(req), req)
 		})
 	}
-	server.AddReceivingMiddleware(s.instruct, func(next mcp.MethodHandler) mcp.MethodHandler {
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return next(s.noting(ctx, agent(req)), method, req)
+			return s.receive(s.withSession(ctx, session(req)), method, req, next)
 		}
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -249,9 +228,51 @@ func (s *Server) sdkServer(session func(*mcp.CallToolRequest) string, agent func
 	}
 }
 
-// cacheable says how long an answer may be kept: tools, prompts and templates
-// change only with the binary, documents at any moment, and what is told of
-// the server holds the state of the index.
+// receive adds to the SDK's answers: the documents to the list of resources, and
+// the instructions, which tell the state of the index at that moment.
+func (s *Server) receive(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	if list, ok := req.(*mcp.ListResourcesRequest); ok && method == "resources/list" {
+		return s.listResources(ctx, list, next)
+	}
+	result, err := next(ctx, method, req)
+	switch r := result.(type) {
+	case *mcp.InitializeResult:
+		if r != nil {
+			r.Instructions = s.instructions(ctx)
+		}
+	case *mcp.DiscoverResult:
+		if r != nil {
+			r.Instructions = s.instructions(ctx)
+		}
+	}
+	return result, err
+}
+
+// callTool answers tools/call.
+func (s *Server) callTool(ctx context.Context, t tool, client string, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	c := call{args: req.Params.Arguments}
+	if report := notifier(ctx, req); report != nil {
+		ctx = withProgress(ctx, report)
+	}
+	if req.Extra != nil {
+		ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
+		c.id = req.Extra.Header.Get(observe.IDHeader)
+	}
+	c.parent, c.state = traceOf(req)
+	f := allowed(req, t)
+	var answer any
+	if f == nil {
+		answer, f = s.do(ctx, client, t, c)
+	}
+	if f != nil {
+		return result(f, true)
+	}
+	return result(answer, false)
+}
+
+// cacheable sets how long a client may keep an answer: tools, prompts and
+// templates change only with the binary, documents at any moment, and the
+// description of the server holds the state of the index.
 func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	c.TTLMs, c.CacheScope = int(time.Hour/time.Millisecond), "private"
 	switch req.(type) {
@@ -262,31 +283,12 @@ func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	}
 }
 
-// instruct adds the instructions to the answers that carry them: they tell the
-// state of the index at that moment, and a server lives longer than a session.
-func (s *Server) instruct(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		result, err := next(ctx, method, req)
-		switch r := result.(type) {
-		case *mcp.InitializeResult:
-			if r != nil {
-				r.Instructions = s.instructions(ctx)
-			}
-		case *mcp.DiscoverResult:
-			if r != nil {
-				r.Instructions = s.instructions(ctx)
-			}
-		}
-		return result, err
-	}
-}
-
 // definition is what tools/list says about the tool.
 func (t tool) definition() *mcp.Tool {
 	no, destroys := false, !t.readOnly && !t.adds
 	return &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description,
-		InputSchema: json.RawMessage(t.input), OutputSchema: json.RawMessage(t.output),
+		InputSchema: schemaJSON(argumentSchema(t.args)), OutputSchema: schemaJSON(answerSchema(t.answers, t.failed)),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.counts, DestructiveHint: &destroys, OpenWorldHint: &no},
 	}
 }
@@ -313,67 +315,7 @@ func notifier(ctx context.Context, req *mcp.CallToolRequest) func(workspace.Prog
 	step := 0.0 // has to grow with each notification, over all phases
 	return func(p workspace.Progress) {
 		step++
-		// A client that has gone away misses nothing.
+		// An error means that the client has left.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: step, Message: p.String()})
 	}
 }
-
-// ServeStdio serves one session over line-delimited JSON-RPC until in ends or
-// ctx does, whichever is first; what was asked by then is still answered, for
-// at most drainLimit. Nothing but JSON-RPC is written to out.
-func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	const session = "stdio"
-	defer s.limits.forget(session)
-	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	isDirect := func(method string) bool { _, ok := s.find(method); return ok }
-	c := newConn(calls, in, out, isDirect, func(ctx context.Context, method string, params json.RawMessage) (any, error) {
-		t, _ := s.find(method)
-		answer, f := s.do(s.noting(ctx, session), session, t, call{args: params})
-		if f != nil {
-			return nil, f.wire()
-		}
-		if t.bare != nil {
-			answer = t.bare(answer)
-		}
-		return answer, nil
-	})
-	defer c.Close()
-	sdk, stop := s.sdkServer(func(*mcp.CallToolRequest) string { return session }, func(mcp.Request) string { return session })
-	defer stop()
-	ss, err := sdk.Connect(calls, c, nil)
-	if err != nil {
-		return err
-	}
-	defer context.AfterFunc(ctx, c.shutdown)()
-	ended := make(chan error, 1)
-	go func() {
-		err := ss.Wait()
-		cancel()
-		c.calls.Wait()
-		ended <- err
-	}()
-	return within(ended, c.closed)
-}
-
-// within waits for the session to end. Once the connection is closed, calls
-// that do not heed their cancellation are given little time: the process is
-// about to end and the index survives that at any moment.
-func within(ended <-chan error, closed <-chan struct{}) error {
-	select {
-	case err := <-ended:
-		return err
-	case <-closed:
-	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case err := <-ended:
-		return err
-	case <-timer.C:
-		return nil
-	}
-}
-
-// grace is how long cancelled calls may take to return.
-const grace = 200 * time.Millisecond

@@ -54,7 +54,7 @@ func TestParseReadContext(t *testing.T) {
 		{args: `{"query":"a"} {}`, bad: "trailing data"},
 		{args: `[]`, bad: "must be an object"},
 	} {
-		got, err := parseReadContext(call{args: json.RawMessage(c.args)}, retriever.Hybrid)
+		got, err := parseReadContext(c.args)
 		if c.bad != "" {
 			f, ok := err.(*Failure)
 			if !ok || f.Code != -32602 || !strings.Contains(f.Message, c.bad) {
@@ -66,6 +66,14 @@ func TestParseReadContext(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", c.args, err, diff)
 		}
 	}
+}
+
+func parseReadContext(args string) (retriever.Query, error) {
+	var a readContextArgs
+	if err := decode(json.RawMessage(args), &a); err != nil {
+		return retriever.Query{}, err
+	}
+	return a.query(retriever.Hybrid)
 }
 
 // TestPipelined sends 64 requests at once. The engine answers none of them
@@ -246,19 +254,12 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		tokens += counter.CountTokens(string(def))
-		for name, source := range map[string]string{"input": tool.input, "output": tool.output} {
-			if !strings.HasPrefix(strings.TrimSpace(source), `{`) || !strings.Contains(source[:20], `"type":"object"`) {
+		for name, schema := range map[string]*jsonschema.Schema{"input": argumentSchema(tool.args), "output": answerSchema(tool.answers, tool.failed)} {
+			if schema.Type != "object" {
 				t.Errorf("%s: the %s schema is not an object at its root", tool.name, name)
 			}
 		}
-		schema := new(jsonschema.Schema)
-		if err := json.Unmarshal([]byte(tool.output), schema); err != nil {
-			t.Fatalf("%s: %v", tool.name, err)
-		}
-		resolved, err := schema.Resolve(nil)
-		if err != nil {
-			t.Fatalf("%s: %v", tool.name, err)
-		}
+		resolved := outputSchema(t, tool)
 		for _, args := range []string{`{"query":"a"}`, `{"path":"docs/auth.md"}`, `{"paths":["docs/auth.md","docs/missing.md"]}`, `{}`, `{"no":1}`} {
 			answer, f := s.do(t.Context(), "t", tool, call{args: json.RawMessage(args)})
 			if f != nil {

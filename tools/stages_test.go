@@ -1,14 +1,12 @@
 package tools
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"cairn/internal/workspace"
@@ -58,7 +56,7 @@ func TestStageTools(t *testing.T) {
 		if !strings.Contains(tool.description, "Use it ") || !strings.Contains(tool.description, "Not ") {
 			t.Errorf("%s does not say when to use it and when not: %q", tool.name, tool.description)
 		}
-		if err := json.Unmarshal([]byte(tool.input), new(jsonschema.Schema)); err != nil {
+		if _, err := argumentSchema(tool.args).Resolve(nil); err != nil {
 			t.Errorf("%s: %v", tool.name, err)
 		}
 	}

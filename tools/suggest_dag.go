@@ -9,27 +9,12 @@ import (
 	"cairn/internal/workspace"
 )
 
-const suggestDAGDescription = `Plan which tools of the catalogue serve an intent, in which order, and what flows between them.
-Use it for work that takes several tools. Not for finding one (search_tools). It runs none: mode says how far to trust the plan ("explicit_required": ask first), missing_inputs and warnings what to settle before.
-With tools, just those are arranged and intent may be left out.`
-
-const suggestDAGInput = `{
-"type":"object",
-"properties":{
- "intent":{"type":"string","maxLength":8192,"description":"Such as 'read config.json and open an issue about it'"},
- "context_tools":{"type":"array","maxItems":50,"items":{"type":"string"},"description":"Tools already in use"},
- "max_tools":{"type":"integer","default":6,"minimum":1,"maximum":20},
- "tools":{"type":"array","maxItems":60,"items":{"type":"string"}}},
-"additionalProperties":false}`
-
-const suggestDAGOutput = `{
-"type":"object",
-"properties":{
- "intent":{"type":"string"},"mode":{"type":"string"},"dag":{"type":"object"},"tasks":{"type":"array","items":{"type":"object"}},
- "layers":{"type":"array"},"confidence":{"type":"number"},"rationale":{"type":"string"},"unmatched":{"type":"array"},"missing_inputs":{"type":"array"},"warnings":{"type":"array"},
- "code":{"type":"integer"},"message":{"type":"string"},"data":{"type":"object"}
-},
-"anyOf":[{"required":["mode","dag","tasks"]},{"required":["code","message"]}]}`
+type suggestDAGArgs struct {
+	Intent   string   `json:"intent,omitempty" schema:"max=8192" jsonschema:"Such as 'read config.json and open an issue about it'"`
+	Context  []string `json:"context_tools,omitempty" schema:"max=50" jsonschema:"Tools already in use"`
+	MaxTools whole    `json:"max_tools,omitempty" schema:"default=6,min=1,max=20"`
+	Tools    []string `json:"tools,omitempty" schema:"max=60"`
+}
 
 // maxArranged bounds the tools a call wants arranged.
 const maxArranged = 60
@@ -37,27 +22,15 @@ const maxArranged = 60
 // suggestDAG is the tool suggest_dag.
 func suggestDAG(box *workspace.Toolbox) tool {
 	return tool{
-		name: "suggest_dag", title: "Plan which tools to use", description: suggestDAGDescription,
-		input: suggestDAGInput, output: suggestDAGOutput, readOnly: true,
-		call: func(ctx context.Context, c call) (any, error) {
-			var a struct {
-				Intent  string   `json:"intent"`
-				Context []string `json:"context_tools"`
-				Max     *whole   `json:"max_tools"`
-				Tools   []string `json:"tools"`
-			}
-			if err := decode(c.args, &a); err != nil {
-				return nil, err
-			}
+		name: "suggest_dag", title: "Plan which tools to use", groups: []Group{Catalog}, readOnly: true,
+		description: `Plan which tools of the catalogue serve an intent, in which order, and what flows between them.
+Use it for work that takes several tools. Not for finding one (search_tools). It runs none: mode says how far to trust the plan ("explicit_required": ask first), missing_inputs and warnings what to settle before.
+With tools, just those are arranged and intent may be left out.`,
+		handler: codeHandler(func(ctx context.Context, a suggestDAGArgs) (*suggest.Suggestion, error) {
 			if !hasText(a.Intent) && len(a.Tools) == 0 {
 				return nil, invalid("Missing required parameter: 'intent'")
 			}
-			r := suggest.Request{Intent: a.Intent}
-			if a.Max != nil {
-				if r.MaxTools = int(*a.Max); r.MaxTools < 1 || r.MaxTools > suggest.MaxTools {
-					return nil, invalid("max_tools: %d, want 1 to %d", r.MaxTools, suggest.MaxTools)
-				}
-			}
+			r := suggest.Request{Intent: a.Intent, MaxTools: int(a.MaxTools)}
 			if len(a.Tools) > maxArranged {
 				return nil, invalid("tools: %d, want at most %d", len(a.Tools), maxArranged)
 			}
@@ -72,7 +45,7 @@ func suggestDAG(box *workspace.Toolbox) tool {
 			if r.ContextTools, err = contextTools(box, a.Context); err != nil {
 				return nil, err
 			}
-			x, err := box.Index(ctx, c.progress)
+			x, err := box.Index(ctx, progressOf(ctx))
 			if err != nil {
 				return nil, err
 			}
@@ -83,9 +56,9 @@ func suggestDAG(box *workspace.Toolbox) tool {
 			if err != nil {
 				return nil, err
 			}
-			notebookOf(ctx).planned(s)
+			recordingOf(ctx).planned(s)
 			return s, nil
-		},
+		}),
 	}
 }
 

@@ -9,36 +9,30 @@ import (
 	"cairn/internal/workspace"
 )
 
-const stageAdvanceDescription = `Hand in the result of the stage that a question task waits for, or claim the task so that nobody else takes it.
-Use it after a brief: for executor_reasoning output is {"answer","citations":[ids of passages]}, for web_search {"results":[{"url","title","text"}]}. Not for stages cairn does itself. A result that is late, repeated or of another stage is refused and changes nothing.`
-
-const stageAdvanceInput = `{
-"type":"object",
-"properties":{
- "task_id":{"type":"string"},
- "claim":{"type":"boolean","default":false,"description":"Only take it"},
- "stage":{"type":"string","enum":["executor_reasoning","web_search"]},
- "success":{"type":"boolean","description":"false: the attempt failed, reason says why"},
- "output":{"type":"object"},
- "confidence":{"type":"number","minimum":0,"maximum":1},
- "needs_web_search":{"type":"boolean","default":false,"description":"The passages do not hold the answer; heeded once"},
- "reason":{"type":"string","maxLength":2000},
- "run":{"type":"integer","description":"Of the brief: refuse it if that run is over"},
- "worker":{"type":"string","maxLength":100,"description":"Your name, as in the claim"},
- "event_id":{"type":"string","maxLength":100,"description":"The same id counts once"},
- "max_tokens":{"type":"integer","default":3000},
- "wait_seconds":{"type":"integer","default":5,"minimum":0,"maximum":300}},
-"required":["task_id"],
-"additionalProperties":false}`
+type advanceArgs struct {
+	TaskID     string          `json:"task_id"`
+	Claim      bool            `json:"claim,omitempty" schema:"default=false" jsonschema:"Only take it"`
+	Stage      stage.Stage     `json:"stage,omitempty" schema:"enum=executor_reasoning|web_search"`
+	Success    *bool           `json:"success,omitempty" jsonschema:"false: the attempt failed, reason says why"`
+	Output     json.RawMessage `json:"output,omitempty"`
+	Confidence *float64        `json:"confidence,omitempty" schema:"min=0,max=1"`
+	NeedsWeb   bool            `json:"needs_web_search,omitempty" schema:"default=false" jsonschema:"The passages do not hold the answer; heeded once"`
+	Reason     string          `json:"reason,omitempty" schema:"max=2000"`
+	Run        whole           `json:"run,omitempty" jsonschema:"Of the brief: refuse it if that run is over"`
+	Worker     string          `json:"worker,omitempty" schema:"max=100" jsonschema:"Your name, as in the claim"`
+	EventID    string          `json:"event_id,omitempty" schema:"max=100" jsonschema:"The same id counts once"`
+	Budget     whole           `json:"max_tokens,omitempty" schema:"default=3000"`
+	Wait       whole           `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
+}
 
 // stageAdvance is the tool task_dag_advance.
 func stageAdvance(st *workspace.Stages) tool {
 	return tool{
-		name: "task_dag_advance", title: "Hand in the result of a stage", description: stageAdvanceDescription,
-		input: stageAdvanceInput, output: stageOutput,
-		adds: true, counts: true, long: true,
-		call: stageCall(func(ctx context.Context, a advanceArgs, c call) (any, error) {
-			if err := checkWaitAndBudget(a.Wait, a.Budget); err != nil {
+		name: "task_dag_advance", title: "Hand in the result of a stage", groups: []Group{Stages}, adds: true, counts: true, long: true,
+		description: `Hand in the result of the stage that a question task waits for, or claim the task so that nobody else takes it.
+Use it after a brief: for executor_reasoning output is {"answer","citations":[ids of passages]}, for web_search {"results":[{"url","title","text"}]}. Not for stages cairn does itself. A result that is late, repeated or of another stage is refused and changes nothing.`,
+		handler: stageHandler(func(ctx context.Context, a advanceArgs) (*stageAnswer, error) {
+			if err := checkBudget(a.Budget); err != nil {
 				return nil, err
 			}
 			s, err := a.apply(ctx, st)
@@ -46,29 +40,13 @@ func stageAdvance(st *workspace.Stages) tool {
 				return nil, err
 			}
 			if !a.Claim {
-				if s, err = follow(ctx, st, s.ID, a.Wait, 5, c); err != nil {
+				if s, err = awaitCaller(ctx, st, s.ID, a.Wait); err != nil {
 					return nil, err
 				}
 			}
-			return stageState(ctx, st, s, int(a.Budget))
+			return stageState(ctx, st, s, a.Budget)
 		}),
 	}
-}
-
-type advanceArgs struct {
-	TaskID     string          `json:"task_id"`
-	Claim      bool            `json:"claim"`
-	Stage      stage.Stage     `json:"stage"`
-	Success    *bool           `json:"success"`
-	Output     json.RawMessage `json:"output"`
-	Confidence *float64        `json:"confidence"`
-	NeedsWeb   bool            `json:"needs_web_search"`
-	Reason     string          `json:"reason"`
-	Run        whole           `json:"run"`
-	Worker     string          `json:"worker"`
-	EventID    string          `json:"event_id"`
-	Budget     whole           `json:"max_tokens"`
-	Wait       *whole          `json:"wait_seconds"`
 }
 
 func (a *advanceArgs) apply(ctx context.Context, st *workspace.Stages) (*stage.State, error) {

@@ -7,40 +7,25 @@ import (
 	"cairn/internal/workspace"
 )
 
-const stageCreateDescription = `Start a question task: cairn analyses the question and looks passages up, you reason over them, cairn checks the answer's citations and packages it with its sources. The task survives restarts and can be taken up by others.
-Use it for questions whose answer has to be founded and kept. Not for a quick search: use read_context.
-The answer holds the task and, as soon as it is your turn, the brief with the passages.`
-
-const stageCreateInput = `{
-"type":"object",
-"properties":{
- "query":{"type":"string","maxLength":4000},
- "user_id":{"type":"string","default":"local","maxLength":200},
- "template":{"type":"string","enum":["standard_query","simple_lookup","complex_research","web_enhanced","quick_answer"],"default":"standard_query"},
- "plan":{"type":"array","items":{"type":"string"},"description":"Instead of template: stages, from intent_analysis to response_packaging"},
- "task_id":{"type":"string","maxLength":100,"description":"Instead of one drawn by lot"},
- "max_tokens":{"type":"integer","default":3000,"description":"Of passages in the brief"},
- "wait_seconds":{"type":"integer","default":5,"minimum":0,"maximum":300}},
-"required":["query"],
-"additionalProperties":false}`
+type stageCreateArgs struct {
+	Query    string        `json:"query" schema:"max=4000"`
+	UserID   *string       `json:"user_id,omitempty" schema:"default=local,max=200"`
+	Template string        `json:"template,omitempty" schema:"enum=standard_query|simple_lookup|complex_research|web_enhanced|quick_answer,default=standard_query"`
+	Plan     []stage.Stage `json:"plan,omitempty" jsonschema:"Instead of template: stages, from intent_analysis to response_packaging"`
+	TaskID   string        `json:"task_id,omitempty" schema:"max=100" jsonschema:"Instead of one drawn by lot"`
+	Budget   whole         `json:"max_tokens,omitempty" schema:"default=3000" jsonschema:"Of passages in the brief"`
+	Wait     whole         `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
+}
 
 // stageCreate is the tool task_dag_create.
 func stageCreate(st *workspace.Stages) tool {
-	type args struct {
-		Query    string        `json:"query"`
-		UserID   *string       `json:"user_id"`
-		Template string        `json:"template"`
-		Plan     []stage.Stage `json:"plan"`
-		TaskID   string        `json:"task_id"`
-		Budget   whole         `json:"max_tokens"`
-		Wait     *whole        `json:"wait_seconds"`
-	}
 	return tool{
-		name: "task_dag_create", title: "Start a question task", description: stageCreateDescription,
-		input: stageCreateInput, output: stageOutput,
-		adds: true, counts: true, long: true,
-		call: stageCall(func(ctx context.Context, a args, c call) (any, error) {
-			if err := checkWaitAndBudget(a.Wait, a.Budget); err != nil {
+		name: "task_dag_create", title: "Start a question task", groups: []Group{Stages}, adds: true, counts: true, long: true,
+		description: `Start a question task: cairn analyses the question and looks passages up, you reason over them, cairn checks the answer's citations and packages it with its sources. The task survives restarts and can be taken up by others.
+Use it for questions whose answer has to be founded and kept. Not for a quick search: use read_context.
+The answer holds the task and, as soon as it is your turn, the brief with the passages.`,
+		handler: stageHandler(func(ctx context.Context, a stageCreateArgs) (*stageAnswer, error) {
+			if err := checkBudget(a.Budget); err != nil {
 				return nil, err
 			}
 			r := stage.Request{ID: a.TaskID, UserID: "local", Query: a.Query, Template: a.Template, Plan: a.Plan}
@@ -51,10 +36,10 @@ func stageCreate(st *workspace.Stages) tool {
 			if err != nil {
 				return nil, err
 			}
-			if s, err = follow(ctx, st, s.ID, a.Wait, 5, c); err != nil {
+			if s, err = awaitCaller(ctx, st, s.ID, a.Wait); err != nil {
 				return nil, err
 			}
-			return stageState(ctx, st, s, int(a.Budget))
+			return stageState(ctx, st, s, a.Budget)
 		}),
 	}
 }

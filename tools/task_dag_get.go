@@ -6,40 +6,28 @@ import (
 	"cairn/internal/workspace"
 )
 
-const stageGetDescription = `Return a question task: where it stands, and the brief with the passages when it is your turn, or the response when it is complete.
-Use it to wait for a task, or to take one up again. Not for many at once: use task_dag_list.`
-
-const stageGetInput = `{
-"type":"object",
-"properties":{
- "task_id":{"type":"string"},
- "wait_seconds":{"type":"integer","default":0,"minimum":0,"maximum":300,"description":"Wait until it is your turn or it has ended"},
- "max_tokens":{"type":"integer","default":3000,"description":"Of passages in the brief"},
- "log":{"type":"boolean","default":false,"description":"Add every transition"}},
-"required":["task_id"],
-"additionalProperties":false}`
+type stageGetArgs struct {
+	TaskID string `json:"task_id"`
+	Wait   whole  `json:"wait_seconds,omitempty" schema:"default=0,min=0,max=300" jsonschema:"Wait until it is your turn or it has ended"`
+	Budget whole  `json:"max_tokens,omitempty" schema:"default=3000" jsonschema:"Of passages in the brief"`
+	Log    bool   `json:"log,omitempty" schema:"default=false" jsonschema:"Add every transition"`
+}
 
 // stageGet is the tool task_dag_get.
 func stageGet(st *workspace.Stages) tool {
-	type args struct {
-		TaskID string `json:"task_id"`
-		Wait   *whole `json:"wait_seconds"`
-		Budget whole  `json:"max_tokens"`
-		Log    bool   `json:"log"`
-	}
 	return tool{
-		name: "task_dag_get", title: "Look at a question task", description: stageGetDescription,
-		input: stageGetInput, output: stageOutput,
-		readOnly: true, long: true,
-		call: stageCall(func(ctx context.Context, a args, c call) (any, error) {
-			if err := checkWaitAndBudget(a.Wait, a.Budget); err != nil {
+		name: "task_dag_get", title: "Look at a question task", groups: []Group{Stages}, readOnly: true, long: true,
+		description: `Return a question task: where it stands, and the brief with the passages when it is your turn, or the response when it is complete.
+Use it to wait for a task, or to take one up again. Not for many at once: use task_dag_list.`,
+		handler: stageHandler(func(ctx context.Context, a stageGetArgs) (*stageAnswer, error) {
+			if err := checkBudget(a.Budget); err != nil {
 				return nil, err
 			}
-			s, err := follow(ctx, st, a.TaskID, a.Wait, 0, c)
+			s, err := awaitCaller(ctx, st, a.TaskID, a.Wait)
 			if err != nil {
 				return nil, err
 			}
-			answer, err := stageState(ctx, st, s, int(a.Budget))
+			answer, err := stageState(ctx, st, s, a.Budget)
 			if err == nil && a.Log {
 				answer.Log, err = st.Log(ctx, a.TaskID)
 			}

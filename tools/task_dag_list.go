@@ -7,27 +7,18 @@ import (
 
 	"cairn/internal/stage"
 	"cairn/internal/workspace"
-	"cairn/retriever"
 )
 
-const stageListDescription = `List question tasks, newest first: id, query, status, current stage, progress.
-Use it to find a task again. Not for its answer: use task_dag_get.`
+type stageListArgs struct {
+	UserID string       `json:"user_id,omitempty"`
+	Status stage.Status `json:"status,omitempty" schema:"enum=waiting|in_progress|complete|failed|aborted"`
+	Limit  whole        `json:"limit,omitempty" schema:"default=20,min=1,max=100"`
+}
 
-const stageListInput = `{
-"type":"object",
-"properties":{
- "user_id":{"type":"string"},
- "status":{"type":"string","enum":["waiting","in_progress","complete","failed","aborted"]},
- "limit":{"type":"integer","default":20,"minimum":1,"maximum":100}},
-"additionalProperties":false}`
-
-const stageListOutput = `{
-"type":"object",
-"properties":{
- "tasks":{"type":"array","items":{"type":"object"}},"count":{"type":"integer"},
- "success":{"type":"boolean"},"error":{"type":"string"},"code":{"type":"string"}
-},
-"anyOf":[{"required":["tasks","count"]},{"required":["success","error","code"]}]}`
+type stageListAnswer struct {
+	Count int          `json:"count"`
+	Tasks []listedTask `json:"tasks"`
+}
 
 // listedTask is a task in a list.
 type listedTask struct {
@@ -42,46 +33,24 @@ type listedTask struct {
 
 // stageList is the tool task_dag_list.
 func stageList(st *workspace.Stages) tool {
-	type args struct {
-		UserID string       `json:"user_id"`
-		Status stage.Status `json:"status"`
-		Limit  *whole       `json:"limit"`
-	}
 	return tool{
-		name: "task_dag_list", title: "List question tasks", description: stageListDescription,
-		input: stageListInput, output: stageListOutput,
-		readOnly: true,
-		call: stageCall(func(ctx context.Context, a args, _ call) (any, error) {
-			q := stage.Query{UserID: a.UserID, Status: a.Status, Limit: 20}
-			if a.Limit != nil {
-				if q.Limit = int(*a.Limit); q.Limit < 1 || q.Limit > 100 {
-					return nil, invalid("limit: %d, want 1 to 100", q.Limit)
-				}
+		name: "task_dag_list", title: "List question tasks", groups: []Group{Stages}, readOnly: true,
+		description: `List question tasks, newest first: id, query, status, current stage, progress.
+Use it to find a task again. Not for its answer: use task_dag_get.`,
+		handler: stageHandler(func(ctx context.Context, a stageListArgs) (*stageListAnswer, error) {
+			if known := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}; !slices.Contains(known, a.Status) {
+				return nil, invalid("status: unknown %.40q, want {waiting,in_progress,complete,failed,aborted}", a.Status)
 			}
-			if known := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}; !slices.Contains(known, q.Status) {
-				return nil, invalid("status: unknown %.40q, want {waiting,in_progress,complete,failed,aborted}", q.Status)
-			}
-			found, err := st.List(ctx, q)
+			found, err := st.List(ctx, stage.Query{UserID: a.UserID, Status: a.Status, Limit: int(a.Limit)})
 			if err != nil {
 				return nil, err
 			}
-			list := make([]listedTask, len(found))
+			list := &stageListAnswer{Count: len(found), Tasks: make([]listedTask, len(found))}
 			for i, s := range found {
 				query := []rune(s.Query)
-				list[i] = listedTask{s.ID, s.UserID, string(query[:min(len(query), 200)]), s.Status, s.Current, s.Progress, s.UpdatedAt}
+				list.Tasks[i] = listedTask{s.ID, s.UserID, string(query[:min(len(query), 200)]), s.Status, s.Current, s.Progress, s.UpdatedAt}
 			}
-			return map[string]any{"tasks": list, "count": len(list)}, nil
+			return list, nil
 		}),
 	}
-}
-
-// checkWaitAndBudget refuses what would only fail after something was done.
-func checkWaitAndBudget(wait *whole, budget whole) error {
-	if wait != nil && (*wait < 0 || *wait > maxStageWait) {
-		return invalid("wait_seconds is %d, want 0 to %d", *wait, maxStageWait)
-	}
-	if budget != 0 && (budget < retriever.MinBudget || budget > retriever.MaxBudget) {
-		return invalid("max_tokens: %d, want %d to %d", budget, retriever.MinBudget, retriever.MaxBudget)
-	}
-	return nil
 }

@@ -56,7 +56,7 @@ func run(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	t := tools.New(w, &tools.Options{NoRateLimit: true, Watch: w, Logger: log, Extend: extend})
+	t := tools.New(w, &tools.Options{NoRateLimit: true, Watch: w.Watch, Logger: log, Extend: extend})
 	s, err := server.New([]server.Workspace{{Name: "default", Engine: w, Tools: t}}, &server.Options{Logger: log})
 	if err != nil {
 		return err

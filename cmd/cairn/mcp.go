@@ -108,9 +108,9 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if cfg.Usage.Record && !f.noRecord {
 		recorder = tools.Record(box.Usage, log)
 	}
-	var changes any // told to the client where somebody watches
+	var watch func(context.Context, func(workspace.WatchEvent)) error
 	if f.watch && !f.noIndex {
-		changes = w
+		watch = w.Watch
 	}
 	server := tools.New(&tools.Observed{Engine: w, Listener: see.traces()}, &tools.Options{
 		Version:     versionName(),
@@ -118,16 +118,14 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
 		DefaultMode: retriever.Mode(cfg.Search.DefaultMode),
 		Groups:      groups,
-		Watch:       changes,
+		Watch:       watch,
 		Toolbox:     box,
 		Tasks:       tasks,
 		Stages:      stages,
 		Recorder:    recorder,
 		Listener:    see.calls(nil),
 	})
-	in, unpark := parked(a.stdin)
-	defer unpark()
-	err = server.ServeStdio(ctx, in, a.stdout)
+	err = server.ServeStdio(ctx, a.stdin, a.stdout)
 	closed := make(chan error, 1)
 	go func() {
 		var wg sync.WaitGroup

@@ -306,9 +306,9 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 	if o.stages, err = here.openStages(ctx, o.workspace, log, f.stages); err != nil {
 		return nil, err
 	}
-	var changes any // told to clients where somebody watches
+	var watch func(context.Context, func(workspace.WatchEvent)) error
 	if wo.Watch {
-		changes = o.workspace
+		watch = o.workspace.Watch
 	}
 	if cfg.Usage.Record && !f.noRecord {
 		o.recorder = tools.Record(o.box.Usage, log)
@@ -327,7 +327,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
 		DefaultMode: retriever.Mode(cfg.Search.DefaultMode),
 		Groups:      groups,
-		Watch:       changes,
+		Watch:       watch,
 		Toolbox:     o.box,
 		Tasks:       o.tasks,
 		Stages:      o.stages,

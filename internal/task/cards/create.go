@@ -33,11 +33,11 @@ var statusWords = []string{"todo", "active", "done", "archived"}
 
 // CreateRequest holds the arguments of create_task.
 type CreateRequest struct {
-	Title     string   `json:"title"`
+	Title     string   `json:"title" schema:"min=1,max=200"`
 	Tags      []string `json:"tags,omitempty"`
-	Priority  string   `json:"priority,omitempty"` // default medium
+	Priority  string   `json:"priority,omitempty" schema:"enum=low|medium|high|critical,default=medium"` // default medium
 	Assignee  string   `json:"assignee,omitempty"`
-	DependsOn []string `json:"depends_on,omitempty"`
+	DependsOn []string `json:"depends_on,omitempty" schema:"items.pattern=^[a-z0-9]{6}$" jsonschema:"Tasks to be done first"`
 }
 
 // CreateAnswer is the answer of create_task.

@@ -11,8 +11,8 @@ import (
 
 // DependenciesRequest holds the arguments of get_task_dependencies.
 type DependenciesRequest struct {
-	ID      string `json:"id"`
-	Reverse bool   `json:"reverse,omitempty"` // the tasks that depend on it
+	ID      string `json:"id" schema:"pattern=^[a-z0-9]{6}$"`
+	Reverse bool   `json:"reverse,omitempty" schema:"default=false"` // the tasks that depend on it
 }
 
 // DependenciesAnswer is the answer of get_task_dependencies: direct neighbours.
@@ -66,7 +66,7 @@ func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error)
 // ValidateRequest holds the arguments of validate_task_graph; without an ID it
 // checks the whole graph.
 type ValidateRequest struct {
-	ID string `json:"id,omitempty"`
+	ID string `json:"id,omitempty" schema:"pattern=^[a-z0-9]{6}$"`
 }
 
 // ValidateAnswer is the answer of validate_task_graph.
@@ -126,7 +126,7 @@ func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 
 // GraphRequest holds the arguments of query_graph.
 type GraphRequest struct {
-	Format string `json:"format,omitempty"` // json (default), mermaid or dot
+	Format string `json:"format,omitempty" schema:"enum=json|mermaid|dot,default=json"` // json (default), mermaid or dot
 }
 
 // GraphAnswer is the answer of query_graph.

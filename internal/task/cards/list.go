@@ -8,12 +8,12 @@ import (
 // ListRequest holds the arguments of list_tasks. A card has to match all filters;
 // an absent filter matches every card.
 type ListRequest struct {
-	Status   string   `json:"status,omitempty"`   // todo, active, done or archived
-	Assignee string   `json:"assignee,omitempty"` // exactly as written
-	Tags     []string `json:"tags,omitempty"`     // any of them, without regard to case
-	Priority string   `json:"priority,omitempty"` // in any case
-	Created  string   `json:"created,omitempty"`  // see parseDateFilter
-	Updated  string   `json:"updated,omitempty"`  // the file's time if the card has none
+	Status   string   `json:"status,omitempty" schema:"enum=todo|active|done|archived"`          // todo, active, done or archived
+	Assignee string   `json:"assignee,omitempty"`                                                // exactly as written
+	Tags     []string `json:"tags,omitempty" jsonschema:"Any of these"`                          // any of them, without regard to case
+	Priority string   `json:"priority,omitempty" schema:"enum=low|medium|high|critical"`         // in any case
+	Created  string   `json:"created,omitempty" jsonschema:"Such as '2024-01-01', '<3d', '>2w'"` // see parseDateFilter
+	Updated  string   `json:"updated,omitempty"`                                                 // the file's time if the card has none
 }
 
 // ListItem is one card of an answer. The specification has the first four fields.

@@ -20,8 +20,8 @@ import (
 // assignee, priority and notes, and beyond the specification tags, depends_on
 // and title; any other is refused. An empty or null assignee or notes removes it.
 type UpdateRequest struct {
-	ID      string                     `json:"id"`
-	Updates map[string]json.RawMessage `json:"updates"`
+	ID      string                     `json:"id" schema:"pattern=^[a-z0-9]{6}$"`
+	Updates map[string]json.RawMessage `json:"updates" schema:"min=1"`
 }
 
 // UpdateAnswer is the answer of update_task.

@@ -13,11 +13,11 @@ import (
 
 // BrowseRequest is what browse_documents takes.
 type BrowseRequest struct {
-	Path           string `json:"path,omitempty"` // folder or document; default "/"
+	Path           string `json:"path,omitempty" schema:"default=/"` // folder or document; default "/"
 	Query          string `json:"query,omitempty"`
-	IncludeRelated bool   `json:"include_related,omitempty"`
-	LinkDepth      *int   `json:"link_depth,omitempty"` // 1 to 6, default 2
-	Limit          *int   `json:"limit,omitempty"`      // 1 to 50, default 10
+	IncludeRelated bool   `json:"include_related,omitempty" schema:"default=false" jsonschema:"Add documents that these link to"`
+	LinkDepth      *int   `json:"link_depth,omitempty" schema:"default=2,min=1,max=6"` // 1 to 6, default 2
+	Limit          *int   `json:"limit,omitempty" schema:"default=10,min=1,max=50"`    // 1 to 50, default 10
 }
 
 // BrowseAnswer is what browse_documents returns.

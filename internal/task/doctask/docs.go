@@ -341,8 +341,8 @@ func (d *Docs) edit(ctx context.Context, address string, pre Precondition, chang
 // Precondition refuses a write when the document is not what its editor read.
 // Empty fields are not looked at.
 type Precondition struct {
-	IfHash  string `json:"if_hash,omitempty"`  // SHA-256 in hex
-	IfMtime string `json:"if_mtime,omitempty"` // RFC 3339 with nanoseconds
+	IfHash  string `json:"if_hash,omitempty" jsonschema:"Refuse when the file has another SHA-256"` // SHA-256 in hex
+	IfMtime string `json:"if_mtime,omitempty" jsonschema:"Refuse when the file has another time"`   // RFC 3339 with nanoseconds
 }
 
 func (p Precondition) check(doc *document) error {

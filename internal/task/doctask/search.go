@@ -11,13 +11,13 @@ import (
 
 // SearchRequest is what search_documents takes.
 type SearchRequest struct {
-	Query          string `json:"query"`
-	Scope          string `json:"scope,omitempty"`            // folder or document; default "/"
-	Type           string `json:"type,omitempty"`             // fulltext (default) or regex
-	ContextLines   *int   `json:"context_lines,omitempty"`    // 0 to 10, default 2
-	MaxResults     *int   `json:"max_results,omitempty"`      // 1 to 500 matches, default 50
-	MaxMatchLength *int   `json:"max_match_length,omitempty"` // 20 to 500 bytes, default 80
-	Verbose        bool   `json:"verbose,omitempty"`          // with the lines around
+	Query          string `json:"query" schema:"min=1"`
+	Scope          string `json:"scope,omitempty" schema:"default=/" jsonschema:"Folder or document, such as '/guides/'"` // folder or document; default "/"
+	Type           string `json:"type,omitempty" schema:"enum=fulltext|regex,default=fulltext"`                           // fulltext (default) or regex
+	ContextLines   *int   `json:"context_lines,omitempty" schema:"default=2,min=0,max=10"`                                // 0 to 10, default 2
+	MaxResults     *int   `json:"max_results,omitempty" schema:"default=50,min=1,max=500"`                                // 1 to 500 matches, default 50
+	MaxMatchLength *int   `json:"max_match_length,omitempty" schema:"default=80,min=20,max=500"`                          // 20 to 500 bytes, default 80
+	Verbose        bool   `json:"verbose,omitempty" schema:"default=false" jsonschema:"Add the lines around"`             // with the lines around
 }
 
 // SearchAnswer is what search_documents returns.

@@ -29,15 +29,15 @@ const maxOperations = 100
 // Operation is one change of a section.
 type Operation struct {
 	Section   string `json:"section"`
-	Operation string `json:"operation,omitempty"` // default replace
+	Operation string `json:"operation,omitempty" schema:"enum=replace|append|prepend|insert_before|insert_after|append_child|remove,default=replace"` // default replace
 	Content   string `json:"content,omitempty"`
-	Title     string `json:"title,omitempty"` // of the section that insert_before, insert_after and append_child make
+	Title     string `json:"title,omitempty" jsonschema:"Of a section that is made"` // of the section that insert_before, insert_after and append_child make
 }
 
 // SectionRequest is what section takes.
 type SectionRequest struct {
-	Document   string      `json:"document"`
-	Operations []Operation `json:"operations"`
+	Document   string      `json:"document" jsonschema:"Such as '/project/setup.md'"`
+	Operations []Operation `json:"operations" schema:"min=1,max=100"`
 	Precondition
 }
 
@@ -261,8 +261,8 @@ func (d *document) prependOwn(i int, body string) []byte {
 
 // ViewSectionRequest is what view_section takes.
 type ViewSectionRequest struct {
-	Document string `json:"document"`
-	Section  Slugs  `json:"section"`
+	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
+	Section  Slugs  `json:"section" jsonschema:"Anchors, such as '#overview' or 'setup/config'"`
 }
 
 // ViewSectionAnswer is what view_section returns. Hash and Mtime are what a

@@ -14,7 +14,7 @@ import (
 
 // StartTaskRequest is what start_task takes.
 type StartTaskRequest struct {
-	Document string `json:"document"`
+	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Task     string `json:"task"`
 }
 
@@ -96,9 +96,9 @@ func warning(name string, err error) string {
 // CompleteTaskRequest is what complete_task takes. Note is at most 1,000
 // characters and may be empty.
 type CompleteTaskRequest struct {
-	Document string `json:"document"`
+	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Task     string `json:"task"`
-	Note     string `json:"note,omitempty"`
+	Note     string `json:"note,omitempty" schema:"max=1000"`
 	Precondition
 }
 

@@ -9,13 +9,13 @@ import (
 
 // TaskRequest is what task takes. Operation is list, create or edit; list when empty.
 type TaskRequest struct {
-	Document  string `json:"document"`
-	Operation string `json:"operation,omitempty"`
+	Document  string `json:"document" jsonschema:"Such as '/project/setup.md'"`
+	Operation string `json:"operation,omitempty" schema:"enum=list|create|edit,default=list"`
 	// Task is the one to edit, or the one to create the new one behind.
-	Task    string `json:"task,omitempty"`
-	Title   string `json:"title,omitempty"`   // create
-	Content string `json:"content,omitempty"` // create and edit
-	Status  string `json:"status,omitempty"`  // list: only these, exactly as written
+	Task    string `json:"task,omitempty" jsonschema:"The one to edit, or to create behind"`
+	Title   string `json:"title,omitempty" schema:"max=200" jsonschema:"Of a new one"` // create
+	Content string `json:"content,omitempty"`                                          // create and edit
+	Status  string `json:"status,omitempty" jsonschema:"List only these"`              // list: only these, exactly as written
 	Precondition
 }
 

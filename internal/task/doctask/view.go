@@ -50,8 +50,8 @@ func (s Slugs) check(what, tooMany string) error {
 
 // ViewTaskRequest is what view_task takes.
 type ViewTaskRequest struct {
-	Document string `json:"document"`
-	Task     Slugs  `json:"task"`
+	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
+	Task     Slugs  `json:"task" jsonschema:"Slugs below the heading Tasks, such as '#setup'"`
 }
 
 // ViewTaskAnswer is what view_task returns.

@@ -10,8 +10,8 @@ import (
 
 // StatsRequest is what dag_get_stats takes.
 type StatsRequest struct {
-	ChannelID string `json:"channelId,omitempty"`
-	Details   bool   `json:"details,omitempty"` // with warnings
+	ChannelID string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
+	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"` // with warnings
 }
 
 // StatsAnswer is what dag_get_stats returns. Without tasks Stats is null and

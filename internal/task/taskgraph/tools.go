@@ -19,6 +19,9 @@ type Outcome struct {
 	ErrorCode string   `json:"errorCode,omitempty"`
 }
 
+// Ending returns o: every answer embeds its Outcome.
+func (o *Outcome) Ending() *Outcome { return o }
+
 // answer calls f with the tasks of a channel. It reports whether that succeeded;
 // otherwise it describes the failure in o.
 func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(*board) error) bool {
@@ -44,9 +47,9 @@ func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(*
 
 // ReadyRequest is what dag_get_ready_tasks takes.
 type ReadyRequest struct {
-	ChannelID string   `json:"channelId,omitempty"`
-	Limit     *float64 `json:"limit,omitempty"` // a whole number from 1 to 100; default 10, as for 0
-	Details   bool     `json:"details,omitempty"`
+	ChannelID string   `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
+	Limit     *float64 `json:"limit,omitempty" schema:"default=10,min=1,max=100"` // a whole number from 1 to 100; default 10, as for 0
+	Details   bool     `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
 // ReadyAnswer is what dag_get_ready_tasks returns.
@@ -88,9 +91,9 @@ func (t *Tools) Ready(ctx context.Context, r ReadyRequest) *ReadyAnswer {
 
 // ValidateRequest is what dag_validate_dependency takes.
 type ValidateRequest struct {
-	ChannelID        string `json:"channelId,omitempty"`
-	DependentTaskID  string `json:"dependentTaskId"`
-	DependencyTaskID string `json:"dependencyTaskId"`
+	ChannelID        string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
+	DependentTaskID  string `json:"dependentTaskId" jsonschema:"Will wait"`
+	DependencyTaskID string `json:"dependencyTaskId" jsonschema:"Has to be done first"`
 }
 
 // ValidateAnswer is what dag_validate_dependency returns.
@@ -125,10 +128,10 @@ func taskID(id string) string { return strings.TrimPrefix(strings.TrimSpace(id),
 
 // OrderRequest is what dag_get_execution_order takes.
 type OrderRequest struct {
-	ChannelID        string `json:"channelId,omitempty"`
-	IncludeCompleted bool   `json:"includeCompleted,omitempty"`
-	IncludeBlocked   *bool  `json:"includeBlocked,omitempty"` // default true; false leaves what is ready
-	Details          bool   `json:"details,omitempty"`
+	ChannelID        string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
+	IncludeCompleted bool   `json:"includeCompleted,omitempty" schema:"default=false"`
+	IncludeBlocked   *bool  `json:"includeBlocked,omitempty" schema:"default=true"` // default true; false leaves what is ready
+	Details          bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
 // OrderAnswer is what dag_get_execution_order returns.
@@ -173,9 +176,9 @@ func (t *Tools) Order(ctx context.Context, r OrderRequest) *OrderAnswer {
 
 // BlockingRequest is what dag_get_blocking_tasks takes.
 type BlockingRequest struct {
-	ChannelID string `json:"channelId,omitempty"`
+	ChannelID string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	TaskID    string `json:"taskId"`
-	Details   bool   `json:"details,omitempty"`
+	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
 // BlockingAnswer is what dag_get_blocking_tasks returns.
@@ -225,8 +228,8 @@ func (t *Tools) Blocking(ctx context.Context, r BlockingRequest) *BlockingAnswer
 
 // GroupsRequest is what dag_get_parallel_groups takes.
 type GroupsRequest struct {
-	ChannelID string `json:"channelId,omitempty"`
-	Details   bool   `json:"details,omitempty"`
+	ChannelID string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
+	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
 // GroupsAnswer is what dag_get_parallel_groups returns.
@@ -262,9 +265,9 @@ func (t *Tools) Groups(ctx context.Context, r GroupsRequest) *GroupsAnswer {
 
 // CriticalPathRequest is what dag_get_critical_path takes.
 type CriticalPathRequest struct {
-	ChannelID        string `json:"channelId,omitempty"`
-	IncludeCompleted *bool  `json:"includeCompleted,omitempty"` // default true
-	Details          bool   `json:"details,omitempty"`
+	ChannelID        string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
+	IncludeCompleted *bool  `json:"includeCompleted,omitempty" schema:"default=true"` // default true
+	Details          bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
 // CriticalPathAnswer is what dag_get_critical_path returns.

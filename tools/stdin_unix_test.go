@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package tools
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestParked(t *testing.T) {
+func TestPollable(t *testing.T) {
 	var pipe [2]int
 	if err := syscall.Pipe(pipe[:]); err != nil {
 		t.Fatal(err)
@@ -23,10 +23,10 @@ func TestParked(t *testing.T) {
 	if err := in.SetReadDeadline(time.Now()); !errors.Is(err, os.ErrNoDeadline) {
 		t.Fatalf("a pipe as a process gets it: %v, want %v", err, os.ErrNoDeadline)
 	}
-	r, undo := parked(in)
+	r, undo := pollable(in)
 	// Only what waits in the poller has deadlines.
 	if err := r.(*os.File).SetReadDeadline(time.Now().Add(time.Hour)); err != nil {
-		t.Errorf("parked: %v", err)
+		t.Errorf("pollable: %v", err)
 	}
 	if _, err := out.WriteString("one\ntwo\n"); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestParked(t *testing.T) {
 	defer file.Close()
 	text := strings.NewReader("x")
 	for _, other := range []io.Reader{file, text} {
-		got, undo := parked(other)
+		got, undo := pollable(other)
 		if got != other {
 			t.Errorf("%T was replaced by %T", other, got)
 		}

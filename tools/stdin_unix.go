@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package tools
 
 import (
 	"io"
@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// parked makes reading from a pipe or a socket, which is how clients of MCP
-// start a server, wait in the runtime's poller, and returns what to read and how
-// to undo it. Standard input comes as a blocking file: a goroutine that reads it
-// waits inside a system call and holds one of the runtime's processors until the
-// monitor takes that away, up to 10 ms later. With two processors a search that
-// is split among both runs on one of them for that long.
+// pollable makes reading from a pipe or a socket wait in the runtime's poller, and
+// returns the reader and a function that restores in. Clients of MCP start a
+// server with such a standard input, and it comes as a blocking file: a goroutine
+// that reads it waits inside a system call and holds one of the runtime's
+// processors until the monitor takes that away, up to 10 ms later. With two
+// processors a search that is split among both runs on one of them for that long.
 //
-// Anything else, such as a terminal that is shared with a shell, stays as it is.
-func parked(in io.Reader) (io.Reader, func()) {
+// It leaves anything else, such as a terminal that is shared with a shell, as it is.
+func pollable(in io.Reader) (io.Reader, func()) {
 	same := func() {}
 	f, ok := in.(*os.File)
 	if !ok {
@@ -32,7 +32,7 @@ func parked(in io.Reader) (io.Reader, func()) {
 	if err != nil {
 		return in, same
 	}
-	// A descriptor of its own, so that closing one does not close the other.
+	// Duplicate the descriptor, so that closing one does not close the other.
 	own := -1
 	if conn.Control(func(fd uintptr) { own, err = syscall.Dup(int(fd)) }) != nil || err != nil {
 		return in, same

@@ -1,0 +1,109 @@
+package tools
+
+import (
+	"context"
+
+	"cairn/internal/task/cards"
+	"cairn/internal/workspace"
+)
+
+// cardTools keep the task cards of the workspace.
+func cardTools(t *workspace.Tasks) []tool {
+	return []tool{
+		{
+			name: "list_tasks", title: "List task cards", groups: []Group{Core, Tasks}, readOnly: true, rate: rate{Limit: 20, Burst: 30},
+			description: `List the task cards of the workspace, the most urgent first, then the oldest.
+Use it to see what is to be done and by whom. Not for finding text: read_context finds cards too.`,
+			handler: codeHandler(func(_ context.Context, r listTasksArgs) (*listTasksAnswer, error) {
+				found, err := t.Cards.List(r.ListRequest)
+				if err != nil {
+					return nil, err
+				}
+				a := &listTasksAnswer{Tasks: found, Count: len(found)}
+				if r.Limit != nil {
+					a.Tasks = found[:min(int(*r.Limit), len(found))]
+				}
+				return a, nil
+			}),
+			bare: func(answer any) any { return answer.(*listTasksAnswer).Tasks },
+		},
+		{
+			name: "create_task", title: "Create a task card", groups: []Group{Core, Tasks}, adds: true, counts: true,
+			description: `Create a task card. Everything is checked first: an unknown id in depends_on creates nothing.
+Use it for work to be remembered. Not for a task inside a document: use the task tool.`,
+			handler: codeHandler(t.Cards.Create),
+		},
+		{
+			name: "update_task", title: "Update a task card", groups: []Group{Core, Tasks}, rate: rate{Limit: 10, Burst: 15},
+			description: `Change a task card; the rest of its file stays as it is. "updated_fields" tells what changed.
+Use it to start, finish, assign or reorder work. Not for the text of a card: edit the file.`,
+			handler: codeHandler(t.Cards.Update),
+		},
+		{
+			name: "get_task_dependencies", title: "Dependencies of a task", groups: []Group{Tasks}, readOnly: true,
+			description: `List the cards a task depends on directly, or with reverse=true those that depend on it.
+Use it before changing or finishing one task. Not for what can start now: use dag_get_ready_tasks.`,
+			handler: codeHandler(func(_ context.Context, r cards.DependenciesRequest) (*cards.DependenciesAnswer, error) {
+				return t.Cards.Dependencies(r)
+			}),
+		},
+		{
+			name: "validate_task_graph", title: "Check dependencies for cycles", groups: []Group{Tasks}, readOnly: true,
+			description: `Check the dependencies of all cards, or of everything one card depends on, for cycles.
+Use it after editing cards by hand. Not before update_task: that refuses cycles itself.`,
+			handler: codeHandler(func(ctx context.Context, r validateArgs) (*cards.ValidateAnswer, error) {
+				switch {
+				case !r.References:
+					return t.Cards.Validate(r.ValidateRequest)
+				case r.ID != "":
+					return nil, invalid("references looks at all documents: leave id out")
+				}
+				cycle, err := t.Documents.ReferenceCycle(ctx)
+				if err != nil {
+					return nil, err
+				}
+				if cycle != nil {
+					return nil, &Failure{Code: CodeCycle, Message: "Cycle Detected", Data: map[string]any{
+						"cycle_path": cycle, "suggestion": "Remove reference from " + cycle[0]}}
+				}
+				return &cards.ValidateAnswer{Valid: true, Message: "No documents refer to each other in a circle"}, nil
+			}),
+		},
+		{
+			name: "query_graph", title: "Draw the task graph", groups: []Group{Tasks}, readOnly: true,
+			description: `Return all cards and their dependencies as one text: JSON, a Mermaid diagram or Graphviz DOT.
+Use it to show the whole plan. Not for questions about it: the dag_* tools answer those.`,
+			handler: codeHandler(func(_ context.Context, r cards.GraphRequest) (*cards.GraphAnswer, error) {
+				return t.Cards.QueryGraph(r)
+			}),
+		},
+	}
+}
+
+type listTasksArgs struct {
+	cards.ListRequest
+	Limit *whole `json:"limit,omitempty" schema:"min=1"`
+}
+
+// listTasksAnswer is what list_tasks returns; the bare method answers Tasks.
+type listTasksAnswer struct {
+	Tasks []cards.ListItem `json:"tasks"`
+	Count int              `json:"count"` // cards that match, shown or not
+}
+
+type validateArgs struct {
+	cards.ValidateRequest
+	References bool `json:"references,omitempty" schema:"default=false" jsonschema:"Look instead at documents that refer to each other by @/path or refs; a circle fails with 1002"`
+}
+
+// cardUpdates describes the updates of update_task. cards.Store decodes them field
+// by field, because null and an absent field differ.
+type cardUpdates struct {
+	Status    string   `json:"status,omitempty" schema:"enum=todo|active|done|archived"`
+	Assignee  string   `json:"assignee,omitempty" schema:"max=50,null"`
+	Priority  string   `json:"priority,omitempty" schema:"enum=low|medium|high|critical"`
+	Notes     string   `json:"notes,omitempty" schema:"max=500,null"`
+	Tags      []string `json:"tags,omitempty"`
+	DependsOn []string `json:"depends_on,omitempty"`
+	Title     string   `json:"title,omitempty"`
+}

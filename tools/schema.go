@@ -1,0 +1,177 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"cairn/internal/task/doctask"
+)
+
+// argumentSchemas are the JSON Schemas of argument types that Go's own shape does
+// not describe.
+var argumentSchemas = map[reflect.Type]*jsonschema.Schema{
+	reflect.TypeFor[whole]():           {Type: "integer"},
+	reflect.TypeFor[json.RawMessage](): {Type: "object"},
+	reflect.TypeFor[position]():        {Type: "integer", Minimum: new(0.0)},
+	reflect.TypeFor[doctask.Slugs](): {OneOf: []*jsonschema.Schema{{Type: "string"},
+		{Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: new(1), MaxItems: new(10)}}},
+	reflect.TypeFor[map[string]json.RawMessage](): newSchema(reflect.TypeFor[cardUpdates](), nil),
+}
+
+// argumentSchema returns the JSON Schema of the struct type that a tool's
+// arguments are decoded into. A field without omitempty is required; its tag
+// jsonschema is its description, and its tag schema lists constraints, see
+// constrain.
+func argumentSchema(t reflect.Type) *jsonschema.Schema { return newSchema(t, argumentSchemas) }
+
+func newSchema(t reflect.Type, types map[reflect.Type]*jsonschema.Schema) *jsonschema.Schema {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		panic(err) // unreachable: a test makes the schema of every tool
+	}
+	if s.Properties == nil {
+		s.Properties = map[string]*jsonschema.Schema{} // some clients want it
+	}
+	refine(s, t)
+	return s
+}
+
+// refine adds the constraints of the tags in t to s and removes null, which Go
+// accepts for pointers and slices and the tools do not advertise.
+func refine(s *jsonschema.Schema, t reflect.Type) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if n := len(s.Types); n > 0 {
+		s.Type, s.Types = s.Types[n-1], nil
+	}
+	switch {
+	case s.Items != nil && t.Kind() == reflect.Slice:
+		refine(s.Items, t.Elem())
+	case s.Properties != nil && t.Kind() == reflect.Struct:
+		for _, f := range reflect.VisibleFields(t) {
+			if p := s.Properties[argumentName(f)]; p != nil && !f.Anonymous {
+				refine(p, f.Type)
+				for pair := range strings.SplitSeq(f.Tag.Get("schema"), ",") {
+					constrain(p, pair)
+				}
+			}
+		}
+	}
+}
+
+// constrain applies one constraint of a schema tag: enum=a|b, default=V, null,
+// pattern=RE, items.CONSTRAINT for the items of an array, and min=N or max=N,
+// which bound a number, the length of a string or array, or an object's size.
+func constrain(s *jsonschema.Schema, constraint string) {
+	if of, ok := strings.CutPrefix(constraint, "items."); ok {
+		constrain(s.Items, of)
+		return
+	}
+	key, value, _ := strings.Cut(constraint, "=")
+	n, _ := strconv.Atoi(value)
+	switch key {
+	case "enum":
+		for v := range strings.SplitSeq(value, "|") {
+			s.Enum = append(s.Enum, v)
+		}
+	case "default":
+		if s.Default = json.RawMessage(value); s.Type == "string" {
+			s.Default = json.RawMessage(strconv.Quote(value))
+		}
+	case "null":
+		s.Types, s.Type = []string{s.Type, "null"}, ""
+	case "pattern":
+		s.Pattern = value
+	case "min", "max":
+		switch key + " " + s.Type {
+		case "min string":
+			s.MinLength = &n
+		case "max string":
+			s.MaxLength = &n
+		case "min array":
+			s.MinItems = &n
+		case "max array":
+			s.MaxItems = &n
+		case "min object":
+			s.MinProperties = &n
+		case "min integer", "min number":
+			s.Minimum = new(float64(n))
+		case "max integer", "max number":
+			s.Maximum = new(float64(n))
+		}
+	}
+}
+
+// argumentName is the JSON name of a struct field.
+func argumentName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// answerSchema returns the JSON Schema of what a tool answers: one of the struct
+// types, or a failure, of which the required fields are those of failed. Of
+// nested values it says only the type.
+func answerSchema(answers []reflect.Type, failed *jsonschema.Schema) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
+	add := func(name string, p *jsonschema.Schema) {
+		if s.Properties[name] == nil {
+			s.Properties[name] = p
+			s.PropertyOrder = append(s.PropertyOrder, name)
+		}
+	}
+	for _, t := range answers {
+		one := &jsonschema.Schema{}
+		for _, f := range reflect.VisibleFields(t) {
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.Anonymous || name == "" || name == "-" {
+				continue
+			}
+			add(name, shallow(f.Type))
+			if options == "" {
+				one.Required = append(one.Required, name)
+			}
+		}
+		s.AnyOf = append(s.AnyOf, one)
+	}
+	for _, name := range failed.PropertyOrder {
+		add(name, failed.Properties[name])
+	}
+	s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Required: failed.Required})
+	return s
+}
+
+// shallow is the type of a Go value in JSON, and of its items, and no more.
+func shallow(t reflect.Type) *jsonschema.Schema {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return &jsonschema.Schema{Type: "string"}
+	case t == reflect.TypeFor[json.RawMessage](), t.Kind() == reflect.Interface:
+		return &jsonschema.Schema{}
+	case t.Kind() == reflect.Pointer:
+		s := shallow(t.Elem())
+		return &jsonschema.Schema{Types: []string{s.Type, "null"}, Items: s.Items}
+	case t.Kind() == reflect.Slice:
+		return &jsonschema.Schema{Type: "array", Items: shallow(t.Elem())}
+	}
+	return &jsonschema.Schema{Type: typeName(t)}
+}
+
+// schemaJSON is the text of a schema.
+func schemaJSON(s *jsonschema.Schema) json.RawMessage {
+	text, err := marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("a tool's schema: %v", err)) // unreachable: a test makes the schema of every tool
+	}
+	for escaped, r := range map[string]string{`\u003c`: "<", `\u003e`: ">", `\u0026`: "&"} {
+		text = bytes.ReplaceAll(text, []byte(escaped), []byte(r))
+	}
+	return text
+}

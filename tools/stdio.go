@@ -1,0 +1,68 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// grace is how long cancelled calls may take to return.
+const grace = 200 * time.Millisecond
+
+// ServeStdio serves one session over line-delimited JSON-RPC until in or ctx
+// ends, whichever is first. It still answers the requests sent by then, for at
+// most drainLimit. It writes nothing but JSON-RPC to out.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	const session = "stdio"
+	defer s.limits.forget(session)
+	in, restore := pollable(in)
+	defer restore()
+	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	c := newConn(calls, in, out, func(method string) (directFunc, bool) {
+		t, ok := s.find(method)
+		return func(ctx context.Context, params json.RawMessage) (any, error) {
+			answer, f := s.do(s.withSession(ctx, session), session, t, call{args: params})
+			if f != nil {
+				return nil, f.wire()
+			}
+			if t.bare != nil {
+				answer = t.bare(answer)
+			}
+			return answer, nil
+		}, ok
+	})
+	defer c.Close()
+	sdk, stop := s.sdkServer(func(*mcp.CallToolRequest) string { return session }, func(mcp.Request) string { return session })
+	defer stop()
+	ss, err := sdk.Connect(calls, c, nil)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, c.stop)()
+	ended := make(chan error, 1)
+	go func() {
+		err := ss.Wait()
+		cancel()
+		c.calls.Wait()
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-c.open.Done():
+	}
+	// Calls that ignore their cancellation get little time: the process is about
+	// to end, and the index survives that at any moment.
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-timer.C:
+		return nil
+	}
+}
