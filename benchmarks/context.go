@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,22 +16,125 @@ import (
 	"cairn/retriever"
 )
 
-// ContextReport compares hybrid searches that are told of one relevant document
-// in use with the same searches that are not. That document is taken out of
-// ranking and judgements in both.
+// ContextReport compares hybrid searches that name one relevant document as in
+// use with the same searches that do not. Ranking and judgements leave that
+// document out in both.
 type ContextReport struct {
 	Queries int `json:"queries"` // with two or more relevant documents
 	Pairs   int `json:"pairs"`   // of a query and the document given
 	Edges   int `json:"edges"`   // learnt
-	// Without and With are nDCG@10 over the other relevant documents, the mean
-	// over pairs; Better and Worse count the pairs that changed.
+	// Without is nDCG@10 over the other relevant documents without a context, the
+	// mean over pairs.
 	Without float64 `json:"ndcg@10_without"`
-	With    float64 `json:"ndcg@10_with"`
-	Better  int     `json:"better"`
+	// ContextGain is that of the formula in use, Formulas those of all.
+	ContextGain
+	Formulas []ContextGain `json:"formulas"`
+}
+
+// ContextGain is what the bonus of one formula changes.
+type ContextGain struct {
+	Formula string  `json:"formula"`
+	With    float64 `json:"ndcg@10_with"` // the mean over pairs
+	Better  int     `json:"better"`       // pairs
 	Worse   int     `json:"worse"`
 }
 
-// learn makes traces of a split's queries and learns them.
+// contextFormula is a formula for retriever.CoUsage.
+type contextFormula func(g *graphrank.Graph, context, candidates []string) []float64
+
+// contextFormulas are the ones compared, the one in use first.
+var contextFormulas = []struct {
+	name    string
+	formula contextFormula
+}{
+	{"affinity", (*graphrank.Graph).Affinity},
+	{"share of counts", shares},
+	{"Adamic-Adar", adamicAdar},
+	{"PageRank", pageRank},
+	{"PageRank from the context", personalized},
+	{"Adamic-Adar and PageRank", mean(adamicAdar, pageRank)},
+	{"Adamic-Adar and PageRank from the context", mean(adamicAdar, personalized)},
+	{"share of counts and Adamic-Adar", mean(shares, adamicAdar)},
+	{"share of counts and PageRank from the context", mean(shares, personalized)},
+}
+
+// shares is how much of the use of a context node was together with the
+// candidate, less one doubtful use.
+func shares(g *graphrank.Graph, context, candidates []string) []float64 {
+	out := make([]float64, len(candidates))
+	for _, c := range context {
+		counts, total := map[string]float64{}, 1.0
+		for e := range g.Out(c) {
+			counts[e.To] += e.Count
+			total += e.Count
+		}
+		for e := range g.In(c) {
+			counts[e.From] += e.Count
+			total += e.Count
+		}
+		for i, id := range candidates {
+			out[i] = max(out[i], counts[id]/total)
+		}
+	}
+	return out
+}
+
+// adamicAdar is 1 for a neighbour of the context, else half the Adamic-Adar sum.
+func adamicAdar(g *graphrank.Graph, context, candidates []string) []float64 {
+	out := make([]float64, len(candidates))
+	for i, id := range candidates {
+		out[i] = g.Relatedness(id, context)
+	}
+	return out
+}
+
+// pageRank is the rank over the highest of the graph, whatever the context.
+func pageRank(g *graphrank.Graph, _, candidates []string) []float64 {
+	return overBest(g.PageRank(nil), candidates)
+}
+
+// personalized is PageRank with the context as seeds, over the highest of the
+// other nodes.
+func personalized(g *graphrank.Graph, context, candidates []string) []float64 {
+	ranks := map[string]float64{}
+	for _, s := range g.Personalized(context, g.Len(), nil) {
+		if !slices.Contains(context, s.ID) {
+			ranks[s.ID] = s.Score
+		}
+	}
+	return overBest(ranks, candidates)
+}
+
+func overBest(ranks map[string]float64, candidates []string) []float64 {
+	best := 0.0
+	for _, r := range ranks {
+		best = max(best, r)
+	}
+	out := make([]float64, len(candidates))
+	for i, id := range candidates {
+		if best > 0 {
+			out[i] = ranks[id] / best
+		}
+	}
+	return out
+}
+
+func mean(a, b contextFormula) contextFormula {
+	return func(g *graphrank.Graph, context, candidates []string) []float64 {
+		out, other := a(g, context, candidates), b(g, context, candidates)
+		for i := range out {
+			out[i] = (out[i] + other[i]) / 2
+		}
+		return out
+	}
+}
+
+// formula is the one that is being measured.
+func (w *bench) formula(g *graphrank.Graph, context, candidates []string) []float64 {
+	return w.measured(g, context, candidates)
+}
+
+// learn makes a session of each query of a split and learns them.
 func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.Store, error) {
 	set, err := readBEIR(o.Data, o.Learn)
 	if err != nil {
@@ -41,9 +145,15 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.S
 		paths[id] = path
 	}
 	var traces []usage.Trace
-	for _, q := range set.queries {
+	r := rand.New(rand.NewPCG(1, 1))
+	for i, q := range set.queries {
+		if o.Learn == o.Split && i%2 == 1 {
+			continue
+		}
 		t := usage.Trace{Intent: strings.TrimSpace(q.text)}
-		for _, id := range slices.Sorted(maps.Keys(q.relevant)) {
+		read := slices.Sorted(maps.Keys(q.relevant))
+		r.Shuffle(len(read), func(i, j int) { read[i], read[j] = read[j], read[i] })
+		for _, id := range read {
 			t.Calls = append(t.Calls, usage.Call{Tool: usage.DocumentID(paths[id])})
 		}
 		traces = append(traces, t)
@@ -62,7 +172,7 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.S
 
 // measureContext runs the queries with two or more relevant documents.
 func (w *bench) measureContext(ctx context.Context, queries []beirQuery) (*ContextReport, error) {
-	r := &ContextReport{}
+	r := &ContextReport{Formulas: make([]ContextGain, len(contextFormulas))}
 	if err := w.usage.Read(func(g *graphrank.Graph) error { r.Edges = g.EdgeCount(); return nil }); err != nil {
 		return nil, err
 	}
@@ -72,30 +182,19 @@ func (w *bench) measureContext(ctx context.Context, queries []beirQuery) (*Conte
 		}
 		r.Queries++
 		for _, given := range slices.Sorted(maps.Keys(q.relevant)) {
-			rest := maps.Clone(q.relevant)
-			delete(rest, given)
-			var scores [2]float64
-			for i, inUse := range [][]string{nil, {w.path(given)}} {
-				ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.text), Mode: retriever.Hybrid, Context: inUse}, 0)
-				if err != nil {
-					return nil, fmt.Errorf("query %s: %w", q.id, err)
-				}
-				var ids []string
-				for _, d := range ranking.Documents {
-					if id := w.ids[d.Path]; id != given {
-						ids = append(ids, id)
-					}
-				}
-				scores[i] = Measure(ids, rest).NDCG10
+			without, err := w.measurePair(ctx, q, given)
+			if err != nil {
+				return nil, err
 			}
 			r.Pairs++
-			r.Without += scores[0]
-			r.With += scores[1]
-			switch {
-			case scores[1] > scores[0]:
-				r.Better++
-			case scores[1] < scores[0]:
-				r.Worse++
+			r.Without += without
+			for i, f := range contextFormulas {
+				w.measured = f.formula
+				with, err := w.measurePair(ctx, q, given, w.path(given))
+				if err != nil {
+					return nil, err
+				}
+				r.Formulas[i].add(without, with)
 			}
 		}
 	}
@@ -103,8 +202,40 @@ func (w *bench) measureContext(ctx context.Context, queries []beirQuery) (*Conte
 		return nil, fmt.Errorf("no query has two relevant documents, one of which could be given as the context")
 	}
 	r.Without /= float64(r.Pairs)
-	r.With /= float64(r.Pairs)
+	for i := range r.Formulas {
+		r.Formulas[i].Formula = contextFormulas[i].name
+		r.Formulas[i].With /= float64(r.Pairs)
+	}
+	r.ContextGain = r.Formulas[0]
 	return r, nil
+}
+
+func (c *ContextGain) add(without, with float64) {
+	c.With += with
+	switch {
+	case with > without:
+		c.Better++
+	case with < without:
+		c.Worse++
+	}
+}
+
+// measurePair returns nDCG@10 of q without the document given, which inUse may
+// name as the context.
+func (w *bench) measurePair(ctx context.Context, q beirQuery, given string, inUse ...string) (float64, error) {
+	ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.text), Mode: retriever.Hybrid, Context: inUse}, 0)
+	if err != nil {
+		return 0, fmt.Errorf("query %s: %w", q.id, err)
+	}
+	rest := maps.Clone(q.relevant)
+	delete(rest, given)
+	var ids []string
+	for _, d := range ranking.Documents {
+		if id := w.ids[d.Path]; id != given {
+			ids = append(ids, id)
+		}
+	}
+	return Measure(ids, rest).NDCG10, nil
 }
 
 // path is the file of a document.

@@ -20,7 +20,6 @@ import (
 	"cairn/internal/store/vectorcache"
 	"cairn/internal/usage"
 	"cairn/internal/walk"
-	"cairn/internal/workspace"
 	"cairn/models"
 	"cairn/retriever"
 )
@@ -48,10 +47,11 @@ type DocsOptions struct {
 	// MaxQueries, when positive, measures so many queries, evenly spread over
 	// the split.
 	MaxQueries int
-	// Learn, when not "", names a split whose queries are learnt as traces, each
-	// with its relevant documents as what was used. Queries of Split with two or
-	// more relevant documents are then measured with each of them in turn given
-	// as the context.
+	// Learn, when not "", names a split whose queries are learnt as sessions,
+	// each of which reads its relevant documents in a random order. Queries of
+	// Split with two or more relevant documents are then measured with each of
+	// them in turn given as the context. When both are one split, every second
+	// query is learnt and the others are measured.
 	Learn string
 	// Progress hears of the indexing when not nil.
 	Progress func(indexer.Progress)
@@ -136,7 +136,14 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 		}
 	}
 	if o.Learn != "" {
-		if report.Context, err = w.measureContext(ctx, set.queries); err != nil {
+		heldOut := set.queries
+		if o.Learn == o.Split {
+			heldOut = nil
+			for i := 1; i < len(set.queries); i += 2 {
+				heldOut = append(heldOut, set.queries[i])
+			}
+		}
+		if report.Context, err = w.measureContext(ctx, heldOut); err != nil {
 			return nil, err
 		}
 	}
@@ -148,6 +155,7 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 type bench struct {
 	retriever *retriever.Retriever
 	usage     *usage.Store      // nil unless something is learnt
+	measured  contextFormula    // that the graph's bonus is made of
 	ids       map[string]string // path -> document id
 	report    IndexReport
 	closers   []func() error
@@ -234,7 +242,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 		if w.usage, err = w.learn(ctx, index, o); err != nil {
 			return nil, err
 		}
-		options.Reweigher, options.ReweighLimit = workspace.CoUsage{Usage: func() (*usage.Store, error) { return w.usage, nil }, Log: slog.New(slog.DiscardHandler)}, workspace.ContextLimit
+		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Usage: func() (*usage.Store, error) { return w.usage, nil }, Formula: w.formula, Log: slog.New(slog.DiscardHandler)}, retriever.CoUsageLimit
 	}
 	options.QueryCache = 1 // every query is embedded anew in every mode
 	w.retriever, err = retriever.New(retriever.Sources{

@@ -62,10 +62,10 @@ func (s *search) blender(mode Mode) blender {
 	return b
 }
 
-// Imputation of a missing vector: half of all chunks being still without one,
-// counting them as 0 loses up to .35 nDCG@10, and the estimate below gains on
-// the keyword leg alone or equals it. It says that a keyword match is as near
-// as 0.45 of the best cosine, and the best match as near as 0.9 of it.
+// Imputation of a missing vector: with half of all chunks still without one,
+// counting them as 0 loses up to .35 nDCG@10, and the estimate below is at least
+// as good as the keyword leg alone. It takes a keyword match to have 0.45 of the
+// best cosine, and the best match 0.9 of it.
 const (
 	imputeBase  = 0.45
 	imputeSlope = 0.45
@@ -84,7 +84,7 @@ func (b *blender) blend(l legs) []candidate {
 		c := candidate{chunk: chunk, vectorless: true}
 		var ok bool
 		if c.path, c.anchor, c.number, ok = store.SplitChunkID(chunk); !ok {
-			return nil // no index of ours holds such an id
+			return nil // unreachable: no index holds such an id
 		}
 		found[chunk] = len(out)
 		out = append(out, c)
@@ -177,8 +177,8 @@ func rescale(v, low, high float64, present bool) float64 {
 	return (v - low) / (high - low)
 }
 
-// rankVectors ranks all candidates that have a vector by cosine, so that the
-// keyword hits outside of the vector leg's list have a rank too.
+// rankVectors ranks all candidates that have a vector by cosine, so that keyword
+// hits which the vector leg did not list have a rank too.
 func rankVectors(cs []candidate) {
 	order := make([]int, 0, len(cs))
 	for i := range cs {

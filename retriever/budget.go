@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// renderJSON is the rendering of an answer that a client receives as
-// structured content.
+// renderJSON renders v as a client receives it in structured content.
 func renderJSON(v any) []string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -24,13 +23,14 @@ func (r *Retriever) cost(v any) int {
 	return most
 }
 
-// naming is the tokens that one entry of a list costs, with its comma.
-func (r *Retriever) naming(o Omitted) int { return r.cost(&o) + 1 }
+// omittedCost is the tokens of one entry in the list of omitted hits, with its
+// comma.
+func (r *Retriever) omittedCost(o Omitted) int { return r.cost(&o) + 1 }
 
-// fit spends the budget in rank order: each hit brings its whole own text if
-// that fits into what is left, else its best chunk, else it is omitted and only
-// named. A hit that is omitted does not end it; a later one may be short enough.
-// What the answer costs is measured on its final rendering.
+// fit spends the budget in rank order: each hit gets its whole own text if that
+// fits into the rest of the budget, else its best chunk, else it is omitted and
+// only named. Hits after an omitted one may still fit. The final rendering of
+// the answer is what keeps to the budget.
 func (s *search) fit(a *Answer) {
 	r := s.Retriever
 	results := a.Results
@@ -40,10 +40,10 @@ func (s *search) fit(a *Answer) {
 		result := results[i]
 		whole, part := result.whole, result.part
 		result.whole, result.part = "", ""
-		// Room to name every hit that may still have to be omitted.
+		// Keep room to name every later hit that may have to be omitted.
 		reserve := 0
 		for j := i + 1; j < len(results); j++ {
-			reserve += r.naming(Omitted{place(results[j].Path, results[j].Anchor), 99_999})
+			reserve += r.omittedCost(Omitted{place(results[j].Path, results[j].Anchor), 99_999})
 		}
 		reserve = min(reserve, left/2)
 		fits := false
@@ -64,7 +64,7 @@ func (s *search) fit(a *Answer) {
 			continue
 		}
 		omitted := Omitted{Path: place(result.Path, result.Anchor), Tokens: r.sources.Budget.CountTokens(whole)}
-		if cost := r.naming(omitted); cost <= left {
+		if cost := r.omittedCost(omitted); cost <= left {
 			left -= cost
 			a.Omitted = append(a.Omitted, omitted)
 		}
@@ -72,7 +72,7 @@ func (s *search) fit(a *Answer) {
 	if len(a.Results) == 0 && len(results) > 0 && a.Hint == "" {
 		a.Hint = fmt.Sprintf("no hit fits into %d tokens: read the omitted ones with read_doc, or allow more", s.MaxTokens)
 	}
-	// The sum of the parts is close to the whole, not equal to it.
+	// The rendering of the whole may cost more than the sum of its parts.
 	for r.cost(a) > s.MaxTokens {
 		switch {
 		case len(a.Omitted) > 0 && (len(a.Results) == 0 || len(a.Omitted) > len(a.Results)):

@@ -11,9 +11,9 @@ import (
 )
 
 // A cursor is base64url of: version (1 byte, 1), offset (uint32), generation
-// (uint64), hash of the query (uint64), and the FNV-1a sum of all that
-// (uint32), little-endian. The limit is no part of it and may change from page
-// to page.
+// (uint64), hash of the query (uint64), and the FNV-1a sum of all before it
+// (uint32), little-endian. It does not hold the limit, which may change from
+// page to page.
 const (
 	cursorVersion = 1
 	cursorSize    = 1 + 4 + 8 + 8 + 4
@@ -58,7 +58,7 @@ func parseCursor(s string) (cursor, error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != cursorSize || b[0] != cursorVersion ||
 		binary.LittleEndian.Uint32(b[cursorSize-4:]) != sum32(b[:cursorSize-4]) {
-		return cursor{}, invalid("cursor", "%.80q is none that was given out; leave it away for the first page", s)
+		return cursor{}, invalid("cursor", "%.80q is not a cursor from an earlier answer; omit it for the first page", s)
 	}
 	offset := binary.LittleEndian.Uint32(b[1:])
 	if offset > math.MaxInt32 {

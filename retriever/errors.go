@@ -2,8 +2,8 @@ package retriever
 
 import "fmt"
 
-// InvalidError says which argument of a request is wrong and why. Nothing was
-// done.
+// InvalidError names the argument of a request that is wrong, and why. The
+// request had no effect.
 type InvalidError struct {
 	Field  string // the argument's name on the wire
 	Reason string
@@ -15,24 +15,23 @@ func invalid(field, format string, args ...any) error {
 	return &InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// IndexChangedError says that a cursor belongs to an earlier state of the
-// index, so that its next page could repeat or skip results. Searching again
-// without the cursor helps. Have and Want are generations.
+// IndexChangedError reports a cursor of an earlier state of the index, whose
+// next page could repeat or skip results. The caller searches again without the
+// cursor. Have and Want are generations.
 type IndexChangedError struct{ Have, Want uint64 }
 
 func (e *IndexChangedError) Error() string {
 	return fmt.Sprintf("the index has changed since this cursor was given (generation %d, now %d): search again without it", e.Have, e.Want)
 }
 
-// NotFoundError says that there is no such document, or no such section in it.
+// NotFoundError reports a document, or a section of one, that does not exist.
 type NotFoundError struct {
 	Path string
-	// Anchor is what was asked for within the document; empty when the
-	// document itself is missing.
+	// Anchor is the section asked for; empty when the document is missing.
 	Anchor string
 	// Anchors are those the document has, in order; nil when the document is missing.
 	Anchors []string
-	// Nearest are paths or anchors that may have been meant, nearest first.
+	// Nearest are similar paths or anchors, nearest first.
 	Nearest []string
 }
 
@@ -47,8 +46,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("no %s %s", what, where)
 }
 
-// TokenLimitError says that a document is larger than what is returned without
-// a budget. Tokens and Limit are estimates, bytes/4.
+// TokenLimitError reports a document too large to return without a budget. Tokens and Limit are estimates, bytes/4.
 type TokenLimitError struct {
 	Path          string
 	Tokens, Limit int
@@ -58,7 +56,7 @@ func (e *TokenLimitError) Error() string {
 	return fmt.Sprintf("%q has about %d tokens, more than %d: ask for a section or set max_tokens", e.Path, e.Tokens, e.Limit)
 }
 
-// StaleError says that a file is no longer the one whose hash the caller expects.
+// StaleError reports a file whose hash is not the one the caller expects.
 type StaleError struct {
 	Path             string
 	Expected, Actual string // SHA-256, hex

@@ -4,10 +4,9 @@ package retriever
 //
 //	Score = VectorWeight·Vector + KeywordWeight·Keyword + Graph
 //
-// Vector and Keyword are the means of what the document's best chunk has of them
-// (ChunkVector, ChunkKeyword) and the most that any of its chunks has
-// (BestVector, BestKeyword). For a document of one chunk that is the plain
-// blend of the chunk. With fusion "rsf" the components are rescaled per leg;
+// Vector is the mean of ChunkVector, the value of the document's best chunk, and
+// BestVector, the highest of all its chunks; Keyword likewise. For a document of
+// one chunk Score is the plain blend of the chunk. With fusion "rsf" the components are rescaled per leg;
 // with "rrf"
 //
 //	Score = (VectorWeight/(60+VectorRank) + KeywordWeight/(60+KeywordRank))·61 + Graph
@@ -33,8 +32,8 @@ type Explanation struct {
 	// estimate from its keyword score.
 	Imputed bool   `json:"imputed,omitempty"`
 	Chunk   string `json:"chunk"` // the chunk these values belong to
-	// Embedded is what the cosine is of, where that is not the whole query: a
-	// question without the frame that says what its asker did not manage.
+	// Embedded is the text that was embedded, where that is not the whole query:
+	// the query without a leading "why can't I".
 	Embedded string `json:"embedded,omitempty"`
 }
 

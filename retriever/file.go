@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	// maxFile is the largest file that is read, in bytes: what the indexer takes.
+	// maxFile is the largest file to read, in bytes, as in the indexer.
 	maxFile = 10 << 20
-	// maxCached is the largest file that is kept parsed, in bytes.
+	// maxCached is the largest file to keep parsed, in bytes.
 	maxCached = 1 << 20
-	// fresh is how long after a file's last change its time and size are not
-	// proof enough that it is the same: some file systems count seconds.
+	// fresh is how long after a file's last change its time and size do not yet
+	// prove that it is the same: some file systems count seconds.
 	fresh = 2 * time.Second
 )
 
-// parsedFile is one file as it was at one moment. It is not changed.
+// parsedFile is one file at one moment. It is immutable.
 type parsedFile struct {
 	path    string
 	size    int64
 	modTime time.Time
-	young   bool   // was changed less than fresh before it was read
+	young   bool   // changed less than fresh before it was read
 	hash    string // SHA-256, hex
 	text    []byte
 	body    int   // length of the byte order mark
@@ -43,8 +43,8 @@ type parsedFile struct {
 }
 
 // open reads and parses a file of the workspace, or takes it from the cache
-// when its size and time are unchanged. It opens what the index holds, and what
-// the next run of the indexer could bring into it.
+// when its size and time are unchanged. It opens files that the index holds and
+// files that the next run of the indexer could add.
 func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 	if r.sources.Files == nil {
 		return nil, false, fmt.Errorf("reading %q: there is no workspace folder", name)
@@ -100,8 +100,8 @@ func (r *Retriever) unreadable(name string, err error) error {
 	return fmt.Errorf("reading %q: %w", name, err)
 }
 
-// permitted refuses what is not indexed and will not be: other extensions,
-// hidden files, and what the last run left out, with its reason.
+// permitted refuses files that are not indexed and will not be: other
+// extensions, hidden files, and those the last run skipped, with its reason.
 func (r *Retriever) permitted(name string) error {
 	return r.sources.Documents.View(func(reader *docs.Reader) error {
 		if _, indexed, err := reader.File(name); err != nil || indexed {

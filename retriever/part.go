@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Next token is base64url of: version (1 byte, 1), first and last offset of
-// what is left (uint32 each), the first 8 bytes of the file's SHA-256, and the
-// FNV-1a sum of all that (uint32), little-endian.
+// A Next token is base64url of: version (1 byte, 1), start and end offset of the
+// rest (uint32 each), the first 8 bytes of the file's SHA-256, and the FNV-1a sum
+// of all before it (uint32), little-endian.
 const (
 	nextVersion = 1
 	nextSize    = 1 + 4 + 4 + 8 + 4
@@ -20,17 +20,17 @@ func encodeNext(f *parsedFile, start, end int) string {
 	b := append(make([]byte, 0, nextSize), nextVersion)
 	b = binary.LittleEndian.AppendUint32(b, uint32(start))
 	b = binary.LittleEndian.AppendUint32(b, uint32(end))
-	b, _ = hex.AppendDecode(b, []byte(f.hash[:16])) // it was made by hex
+	b, _ = hex.AppendDecode(b, []byte(f.hash[:16])) // hex made it
 	b = binary.LittleEndian.AppendUint32(b, sum32(b))
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// decodeNext returns what is left of e. A token of another version of the file
-// is a *StaleError, anything that was not given out for e an *InvalidError.
+// decodeNext returns the rest of e. A token of another version of the file is a
+// *StaleError, any other that does not belong to e an *InvalidError.
 func decodeNext(s string, f *parsedFile, e extent) (start, end int, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != nextSize || b[0] != nextVersion || binary.LittleEndian.Uint32(b[nextSize-4:]) != sum32(b[:nextSize-4]) {
-		return 0, 0, invalid("next", "%.80q is none that was given out; leave it away for the first part", s)
+		return 0, 0, invalid("next", "%.80q is not a token from an earlier reading; omit it for the first part", s)
 	}
 	if have := hex.EncodeToString(b[9:17]); have != f.hash[:16] {
 		return 0, 0, &StaleError{Path: f.path, Expected: have + "…", Actual: f.hash}
@@ -46,7 +46,7 @@ func decodeNext(s string, f *parsedFile, e extent) (start, end int, err error) {
 // of a section that fits, else of a line, else anywhere between two runes.
 func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, budget int) (*Reading, error) {
 	fits := func(end int) *Reading {
-		// No token is longer than some 128 bytes, so what is far too long is not counted.
+		// No token is longer than some 128 bytes: do not count a text that is far too long.
 		if end-e.start > 128*budget {
 			return nil
 		}

@@ -15,17 +15,17 @@ import (
 // linesSuffix is the ":from-to" behind a path.
 var linesSuffix = regexp.MustCompile(`^(.+):([0-9]{1,9})(?:-([0-9]{1,9}))?$`)
 
-// suffix is what a place says beyond its path.
+// suffix is the part of a place after its path.
 type suffix struct {
 	anchor   string
 	from, to int // lines; 0 when none are asked for
 }
 
-// locate reads the file a place is in. A path that exists as written is not
-// searched for "#" and ":".
+// locate reads the file of a place. A path that exists as written is not split
+// at "#" or ":".
 func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool, err error) {
-	// A file whose own name looks like that is rare, but goes first. It is only
-	// asked for: not finding it must not cost a search for near names.
+	// A file whose name contains "#" or ":" is rare, but goes first. exists does
+	// not search near names for a file that is missing.
 	asked := spec
 	if !r.exists(spec) {
 		if i := strings.LastIndexByte(spec, '#'); i > 0 {
@@ -59,22 +59,22 @@ func (r *Retriever) exists(name string) bool {
 	return err == nil
 }
 
-// extent is the part of a file that is read: bytes [start, end).
+// extent is the part of a file to read: bytes [start, end).
 type extent struct {
 	start, end int
 	section    int    // index of the section asked for, -1 when none is
 	anchor     string // as asked for
 	hash       string // of the section
 	lines      bool   // lines were asked for
-	part       bool   // it does not begin where what was asked for begins
+	part       bool   // it continues an earlier reading
 }
 
-// extent finds what is asked for in f.
+// extent returns the part of f that was asked for.
 func (r *Retriever) extent(f *parsedFile, anchor string, rest suffix) (extent, error) {
 	if anchor == "" {
 		anchor = rest.anchor
 	} else if rest.from > 0 {
-		return extent{}, invalid("anchor", "%q goes not with lines", anchor)
+		return extent{}, invalid("anchor", "%q cannot be combined with lines", anchor)
 	}
 	e := extent{section: -1, anchor: anchor}
 	switch {
@@ -130,8 +130,8 @@ func missingAnchor(f *parsedFile, anchor string) error {
 	return e
 }
 
-// missingFile is the error of a file that is not there, with the indexed paths
-// that are nearest to it. Its own, of a file that left since, is none of them.
+// missingFile returns the error of a missing file, with the nearest indexed
+// paths other than its own.
 func (r *Retriever) missingFile(name string) error {
 	e := &NotFoundError{Path: name}
 	var paths []string

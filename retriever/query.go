@@ -32,7 +32,7 @@ func ParseMode(s string) (Mode, error) {
 
 // Query is one search.
 type Query struct {
-	// Text is what is looked for, 1 to 200 runes after trimming.
+	// Text has 1 to MaxQuery runes after trimming. Package query has its syntax.
 	Text string `json:"query"`
 	// Mode is Hybrid when empty.
 	Mode Mode `json:"mode,omitempty"`
@@ -43,11 +43,11 @@ type Query struct {
 	// Filter narrows the search before ranking.
 	Filter store.Filter `json:"filters,omitzero"`
 	// Context are documents (their paths) and tools (their ids) in use, at most
-	// MaxContext: what was used together with them before may rank higher.
+	// MaxContext: documents that were used together with them may rank higher.
 	Context []string `json:"context,omitempty"`
 	// MaxTokens, when not 0, asks for the text of the hits within a budget of
-	// that many tokens (tiktoken) for the whole answer: at least MinBudget;
-	// more than MaxBudget is MaxBudget.
+	// that many tokens (tiktoken) for the whole answer, at least MinBudget. More
+	// than MaxBudget counts as MaxBudget.
 	MaxTokens int `json:"max_tokens,omitempty"`
 	// Explain adds every component of every score.
 	Explain bool `json:"explain,omitempty"`
@@ -101,7 +101,7 @@ type Lines struct {
 
 // Result is a document found, represented by its best section. LineRange,
 // SectionHash and SectionTokens describe what reading path#anchor returns: the
-// section with everything below it. Passage is the part of it that matched.
+// section with its subsections. Passage is the part of it that matched.
 type Result struct {
 	Path          string   `json:"path"`
 	Title         string   `json:"title"`
@@ -122,13 +122,13 @@ type Result struct {
 	Stale bool `json:"stale,omitempty"`
 	// More are further sections of the same document that matched, best first.
 	More []SectionRef `json:"more,omitempty"`
-	// Duplicates are places whose text is nearly the same and was left out.
+	// Duplicates are places with nearly the same text, which have no result.
 	Duplicates []string `json:"duplicates,omitempty"`
 	// Explain is present when the query asked for it.
 	Explain *Explanation `json:"explain,omitempty"`
 
-	// whole and part are the own text and its best chunk, while a budget is
-	// being spent on them.
+	// whole and part are the own text and its best chunk, until fit has chosen
+	// one of them.
 	whole, part string
 }
 
@@ -147,20 +147,20 @@ type Omitted struct {
 	Tokens int    `json:"tokens"`
 }
 
-// IndexState says what an answer was made from.
+// IndexState describes the index that an answer was made from.
 type IndexState struct {
-	// State is "missing" (never indexed), "building" (a run is going on),
-	// "partial" (some files or vectors are pending and no run is going on) or "ready".
+	// State is "missing" (never indexed), "building" (an indexing run is going
+	// on), "partial" (files or vectors are pending without a run) or "ready".
 	State    string `json:"state"`
 	Files    int    `json:"files"`
 	Sections int    `json:"sections"`
 	Embedded int    `json:"embedded"` // chunks that have a vector
-	Pending  int    `json:"pending"`  // chunks that still lack one
+	Pending  int    `json:"pending"`  // chunks without a vector
 	BuiltAt  string `json:"built_at,omitempty"`
 }
 
-// NewIndexState derives the state of an index from what its document store
-// counts. building is whether a run is going on now.
+// NewIndexState derives the state of an index from the counts of its document
+// store. building is whether an indexing run is going on.
 func NewIndexState(m docs.Meta, c docs.Counts, building bool) IndexState {
 	s := IndexState{
 		Files: c.Files, Sections: c.Sections,
@@ -182,7 +182,7 @@ func NewIndexState(m docs.Meta, c docs.Counts, building bool) IndexState {
 	return s
 }
 
-// Answer is what a search returns. It is the structured content of read_context.
+// Answer is the result of a search, the structured content of read_context.
 type Answer struct {
 	Results    []Result   `json:"results"`
 	TotalCount int        `json:"total_count"` // documents that matched
@@ -190,14 +190,14 @@ type Answer struct {
 	NextCursor *string    `json:"next_cursor"`
 	Mode       Mode       `json:"mode"`
 	Index      IndexState `json:"index"`
-	// Degraded names what was missing for a full answer: "vectors" (none or not all),
+	// Degraded names what a full answer lacks: "vectors" (none or not all),
 	// "stale", and "owner" and "keywords", which package workspace adds.
 	Degraded []string `json:"degraded"`
 	// Reason explains an empty answer: "no_match", "not_indexed", "indexing", "empty_workspace".
 	Reason string `json:"reason,omitempty"`
-	// Hint says what to do next, naming the tool that does it.
+	// Hint names the tool to call next.
 	Hint string `json:"hint,omitempty"`
-	// Omitted lists what the token budget left out.
+	// Omitted lists the hits that did not fit the token budget.
 	Omitted []Omitted `json:"omitted,omitempty"`
 	// Fuzzy is set when nothing matched the words as typed and near spellings were used.
 	Fuzzy bool `json:"fuzzy,omitempty"`

@@ -7,8 +7,8 @@ import (
 	"cairn/internal/query"
 )
 
-// Ranking is every document a search found, best first: the state between the
-// indexes and an answer. It holds ids and scores, no text.
+// Ranking is every document that a search found, best first. It holds ids and
+// scores, no text.
 type Ranking struct {
 	Documents []RankedDocument
 	// Mode is the one that ran: Keyword where vectors were asked for and there
@@ -18,8 +18,8 @@ type Ranking struct {
 	Fuzzy bool
 	// Degraded is as in Answer.
 	Degraded []string
-	// full is whether a leg gave as many hits as it was asked for, so that
-	// there can be more documents than were found.
+	// full is whether a leg returned as many hits as it was asked for, so that
+	// there may be more documents.
 	full  bool
 	query query.Query
 }
@@ -42,10 +42,10 @@ type RankedSection struct {
 // group collects chunks into sections and sections into documents, best first;
 // ties are broken by path, anchor and chunk number. A section is scored by its
 // best chunk. A document is scored by the mean of its best chunk's components
-// and the best of each component among all its chunks: what one passage says
-// in words and another in meaning counts, but less than a passage that does
-// both. On long pages this gains up to .014 nDCG@10 over the best chunk alone; for a
-// document of one chunk it is the same.
+// and the best of each component among all its chunks: a page whose words match
+// in one passage and whose meaning matches in another counts, but less than one
+// with both in one passage. On long pages this gains up to .014 nDCG@10 over the
+// best chunk alone; for a document of one chunk it is the same.
 func group(cs []candidate) []RankedDocument {
 	order := make([]*candidate, len(cs)) // a candidate is large to move
 	for i := range cs {

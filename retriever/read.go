@@ -20,8 +20,8 @@ type ReadRequest struct {
 	Anchor string `json:"anchor,omitempty"`
 	// Paths asks for up to MaxPaths places at once, see ReadAll.
 	Paths []string `json:"paths,omitempty"`
-	// MaxTokens, when not 0, bounds the whole answer; what is longer comes in
-	// parts. At least MinBudget; more than MaxBudget is MaxBudget.
+	// MaxTokens, when not 0, bounds the whole answer; a longer text comes in
+	// parts. It is at least MinBudget; more than MaxBudget counts as MaxBudget.
 	MaxTokens int `json:"max_tokens,omitempty"`
 	// Next continues an earlier answer (Reading.Next) of the same Path.
 	Next string `json:"next,omitempty"`
@@ -35,13 +35,13 @@ const (
 	MaxAnchor = 100 // runes
 )
 
-// Reading is what was read. Content is the text as it is on disk, without the
-// blank lines at both ends.
+// Reading is the result of Read. Content is the text as it is on disk, without
+// the blank lines at both ends.
 type Reading struct {
 	Path    string `json:"path"`
 	Title   string `json:"title"`
 	Content string `json:"content"`
-	// Anchor is the one asked for, as it was asked for; null for a whole document.
+	// Anchor is the one in the request, unchanged; null for a whole document.
 	Anchor *string `json:"anchor"`
 	// Headings is the trail of the section, outermost first.
 	Headings []string `json:"headings,omitempty"`
@@ -56,12 +56,11 @@ type Reading struct {
 	// LineRange is null for a whole document.
 	LineRange *Lines `json:"line_range"`
 	Links     Links  `json:"links"`
-	// Next, when set, asks for the part that follows.
+	// Next, when set, is what a ReadRequest takes for the following part.
 	Next string `json:"next,omitempty"`
 }
 
-// Links are the places around what was read, as Read takes them. Empty ones
-// are null.
+// Links are the sections around a reading; absent ones are null.
 type Links struct {
 	Parent   *Link `json:"parent"`
 	Previous *Link `json:"previous"`
@@ -122,12 +121,11 @@ func (r *Retriever) Read(ctx context.Context, q ReadRequest) (*Reading, error) {
 	return r.fitReading(f, e, reading, q.MaxTokens)
 }
 
-// Readings is what ReadAll returns: what could be read and what could not, both
-// in the order asked for.
+// Readings is the result of ReadAll, each list in the order of the request.
 type Readings struct {
 	Documents []Reading     `json:"documents"`
 	Failed    []FailedPlace `json:"failed"`
-	// Omitted did not fit into the budget.
+	// Omitted lists the places that did not fit into the budget.
 	Omitted []Omitted `json:"omitted,omitempty"`
 }
 
@@ -138,9 +136,9 @@ type FailedPlace struct {
 	Err   error  `json:"-"`
 }
 
-// ReadAll reads the places q.Paths names. A place that cannot be read does not
-// keep the others from being read. MaxTokens bounds all of them together: what
-// does not fit any more as a whole comes in part, with Next, the rest is omitted.
+// ReadAll reads the places in q.Paths. It reads the others when one fails.
+// MaxTokens bounds all of them together: the first place that does not fit as a
+// whole comes in part, with Next, and the rest is omitted.
 func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, error) {
 	if n := len(q.Paths); n < 1 || n > MaxPaths {
 		return nil, invalid("paths", "%d paths, want 1 to %d", n, MaxPaths)
@@ -157,17 +155,13 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 	for i, path := range q.Paths {
 		one := ReadRequest{Path: path}
 		if budget > 0 {
-			left := budget - r.cost(all) - r.naming(Omitted{path, 99_999})*(len(q.Paths)-i)
+			left := budget - r.cost(all) - r.omittedCost(Omitted{path, 99_999})*(len(q.Paths)-i)
 			if left < MinBudget {
-				f, rest, _, err := r.locate(path)
-				if err == nil {
-					var e extent
-					if e, err = r.extent(f, "", rest); err == nil {
-						all.Omitted = append(all.Omitted, Omitted{Path: path, Tokens: (e.end - e.start) / 4})
-						continue
-					}
+				if tokens, err := r.estimate(path); err != nil {
+					all.Failed = append(all.Failed, FailedPlace{path, err.Error(), err})
+				} else {
+					all.Omitted = append(all.Omitted, Omitted{Path: path, Tokens: tokens})
 				}
-				all.Failed = append(all.Failed, FailedPlace{path, err.Error(), err})
 				continue
 			}
 			one.MaxTokens = left
@@ -189,7 +183,17 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 	return all, nil
 }
 
-// reading is the content of an extent with everything around it.
+// estimate returns the tokens of a place, as bytes/4.
+func (r *Retriever) estimate(path string) (tokens int, err error) {
+	f, rest, _, err := r.locate(path)
+	if err != nil {
+		return 0, err
+	}
+	e, err := r.extent(f, "", rest)
+	return (e.end - e.start) / 4, err
+}
+
+// reading returns the content of an extent with its headings and links.
 func (r *Retriever) reading(f *parsedFile, e extent, cached bool) *Reading {
 	content := f.text[e.start:e.end]
 	out := &Reading{
@@ -215,8 +219,8 @@ func (r *Retriever) reading(f *parsedFile, e extent, cached bool) *Reading {
 	return out
 }
 
-// links are the neighbours of a section: the one it is part of, its previous
-// sibling, and the first section after its end.
+// links returns the neighbours of a section: its parent, its previous sibling,
+// and the first section after its end.
 func links(f *parsedFile, section int) Links {
 	at := func(i int) *Link {
 		s := &f.doc.Sections[i]
@@ -248,7 +252,7 @@ func trimmed(text []byte, start, end int) (int, int) {
 	if len(inner) == 0 {
 		return start, start
 	}
-	// Only blank lines go in front, so the first occurrence is the place.
+	// Only blank lines precede inner, so its first occurrence is the right one.
 	first := bytes.Index(text[start:end], inner)
 	return start + first, start + first + len(inner)
 }

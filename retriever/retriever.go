@@ -12,29 +12,28 @@ import (
 	"cairn/models"
 )
 
-// Sources are what a Retriever reads. They stay the caller's to close.
+// Sources are what a Retriever reads. The caller closes them.
 type Sources struct {
 	// Documents and Keyword are required.
 	Documents *docs.Store
 	Keyword   store.Keyword
 	// Vectors and Embedder make the vector leg. Without either every search is
-	// a keyword search, and says so.
+	// a keyword search, and its answer says so.
 	Vectors  store.Vectors
 	Embedder models.Embedder
 	// Budget counts the tokens of answers. Nil estimates them as bytes/4.
 	Budget models.BudgetCounter
-	// Files are the workspace's roots, which Read reads and results are
-	// compared with. Nil makes Read fail and no result stale.
+	// Files are the workspace's roots. Read reads them, and a search compares its
+	// results with them. Nil makes Read fail and no result stale.
 	Files *walk.Tree
 	// Building reports whether an indexing run is going on. Nil means never.
 	Building func() bool
 }
 
-// Reweigher adjusts scores by what is known beside the text, such as the
-// co-usage graph. Bonus returns what to add to the score of each document, in
-// [-ReweighLimit, ReweighLimit] of the Options; what is beyond is cut off. Nil
-// changes nothing. It is asked for the best documents of every search and must
-// be quick.
+// Reweigher adjusts scores by something other than the text, such as the
+// co-usage graph. Bonus returns what to add to the score of each document; it
+// is clipped to [-ReweighLimit, ReweighLimit] of the Options. Nil changes
+// nothing. Every search calls Bonus with its best documents, so it must be quick.
 type Reweigher interface {
 	Bonus(q Query, paths []string) []float64
 }
@@ -48,7 +47,7 @@ type Options struct {
 	// Depth is how many chunks each leg is first asked for: 0 means DefaultDepth.
 	// Deeper pages ask for more.
 	Depth int
-	// MaxQuery is the longest query in runes; 0 means MaxQuery (200).
+	// MaxQuery is the longest query in runes; 0 means the constant MaxQuery.
 	MaxQuery int
 	// QueryCache is the number of query vectors kept; 0 means 1000.
 	QueryCache int
@@ -60,14 +59,13 @@ type Options struct {
 	// Extensions are those Read opens, with their dot, in lower case. Nil
 	// means .md, .markdown, .mdx, .txt and .rst.
 	Extensions []string
-	// Render returns the texts that carry an answer or a reading to its
-	// reader; each is held to the token budget. Nil measures the JSON.
+	// Render returns the texts in which a client receives an answer or a reading;
+	// each of them keeps to the token budget. Nil means its JSON.
 	Render func(v any) []string
-	// Reweigher is asked when not nil; what it adds is at most ReweighLimit
-	// (0 means 0.05) up or down.
+	// Reweigher, when not nil, adds at most ReweighLimit (0 means 0.05) up or down.
 	Reweigher    Reweigher
 	ReweighLimit float64
-	// Log is silent when nil.
+	// Log may be nil.
 	Log *slog.Logger
 }
 
@@ -85,7 +83,7 @@ type Retriever struct {
 	lengths *lru.Cache[string, int] // section hash -> tokens
 }
 
-// New returns a Retriever. It fails only for options that make no sense.
+// New returns a Retriever. It fails only for invalid options.
 func New(s Sources, o *Options) (*Retriever, error) {
 	r := &Retriever{sources: s}
 	if o != nil {
@@ -132,7 +130,7 @@ func New(s Sources, o *Options) (*Retriever, error) {
 	if s.Budget == nil {
 		r.sources.Budget = estimate{}
 	}
-	// The sizes are positive, which is all that New can complain about.
+	// New of lru fails only for sizes that are not positive.
 	r.queries, _ = lru.New[string, []float32](p.QueryCache)
 	r.parsed, _ = lru.New[string, *parsedFile](p.DocumentCache)
 	r.lengths, _ = lru.New[string, int](8192)

@@ -16,7 +16,7 @@ const (
 	snippetLines = 3
 )
 
-// terms are what a query asks for, to find the place of a text that shows it.
+// terms are the terms of a query, to find the lines of a text that hold them.
 type terms struct {
 	all map[string]bool
 }
@@ -31,9 +31,9 @@ func newTerms(q query.Query) *terms {
 
 // snippet returns the up to three neighbouring lines of passage that hold most
 // of the query's different terms, the first such, as plain text in one line.
-// Without a match it is the beginning. A first line that is the heading is left
-// out, as it stands beside the snippet, unless there is no other; what it shows
-// need not be shown again.
+// Without a match it is the beginning. It leaves out a first line that is the
+// heading, which results show next to the snippet, unless there is no other
+// line; the terms of the heading do not count again.
 func (t *terms) snippet(path, heading string, passage []byte) string {
 	var lines []string
 	for _, line := range strings.FieldsFunc(markdown.Plain(path, passage), func(r rune) bool { return r == '\n' || r == '\r' }) {

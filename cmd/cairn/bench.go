@@ -85,7 +85,7 @@ func (a *app) benchDocsCommand() *cobra.Command {
 	fs.StringVar(&o.Split, "split", "test", "name of the judgements in qrels/")
 	fs.StringVar(&mode, "mode", "all", "hybrid, keyword, semantic or all")
 	fs.StringVar(&o.Cache, "cache", "", "folder that keeps embeddings from run to run")
-	fs.StringVar(&o.Learn, "learn", "", "learn the queries of this split as traces, and measure what one document in use adds for the others")
+	fs.StringVar(&o.Learn, "learn", "", "learn the queries of this split as sessions, and measure what one document in use adds for the others; with the split measured, every second query is learnt")
 	intVar(fs, &o.MaxQueries, "queries", 0, 1, noBound, "measure only this many queries, evenly spread")
 	_ = cmd.MarkFlagRequired("data")
 	a.model.add(cmd)

@@ -57,7 +57,7 @@ func openServed(w *Workspace) (engine, error) {
 		VectorWeight: w.config.Search.SemanticWeight, KeywordWeight: w.config.Search.KeywordWeight,
 		QueryCache: w.config.Search.EmbeddingCacheMaxEntries, TokenLimit: w.config.Core.TokenLimit,
 		Extensions: w.config.Extensions(), Log: w.options.Logger,
-		Reweigher: CoUsage{w.usageGraph, w.options.Logger}, ReweighLimit: ContextLimit,
+		Reweigher: retriever.CoUsage{Usage: w.usageGraph, Log: w.options.Logger}, ReweighLimit: retriever.CoUsageLimit,
 	})
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

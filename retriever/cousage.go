@@ -1,0 +1,82 @@
+package retriever
+
+import (
+	"log/slog"
+	"strings"
+
+	"cairn/graphrank"
+	"cairn/internal/usage"
+)
+
+// CoUsageLimit is the most that CoUsage adds to a score. Of .05, .10 and .20 it
+// was chosen by the ablation in benchmarks/quality.md.
+const CoUsageLimit = 0.10
+
+// CoUsage is the Reweigher that lifts documents which were used together with
+// the documents and tools in the context of a query. It changes nothing
+// without a context, or when the graph knows none of it.
+type CoUsage struct {
+	// Usage opens the graph when a query first has a context.
+	Usage func() (*usage.Store, error)
+	// Formula returns how strongly each candidate belongs to the context, in
+	// [0, 1]. Nil means graphrank's Affinity.
+	Formula func(g *graphrank.Graph, context, candidates []string) []float64
+	// Log receives the error of a graph that cannot be read.
+	Log *slog.Logger
+}
+
+// Bonus implements Reweigher.
+func (u CoUsage) Bonus(q Query, paths []string) []float64 {
+	if len(q.Context) == 0 {
+		return nil
+	}
+	var bonus []float64
+	store, err := u.Usage()
+	if err == nil {
+		err = store.Read(func(g *graphrank.Graph) error {
+			bonus = u.bonus(g, q.Context, paths)
+			return nil
+		})
+	}
+	if err != nil {
+		u.Log.Warn("reading what is used together", "error", err)
+	}
+	return bonus
+}
+
+func (u CoUsage) bonus(g *graphrank.Graph, inUse, paths []string) []float64 {
+	var context []string
+	for _, name := range inUse {
+		if id, ok := contextNode(g, name); ok {
+			context = append(context, id)
+		}
+	}
+	if len(context) == 0 {
+		return nil
+	}
+	candidates := make([]string, len(paths))
+	for i, path := range paths {
+		candidates[i] = usage.DocumentID(path)
+	}
+	formula := u.Formula
+	if formula == nil {
+		formula = (*graphrank.Graph).Affinity
+	}
+	bonus := formula(g, context, candidates)
+	for i := range bonus {
+		bonus[i] *= CoUsageLimit
+	}
+	return bonus
+}
+
+// contextNode returns the node of a document's path, with or without an anchor,
+// or of a tool's id.
+func contextNode(g *graphrank.Graph, name string) (id string, ok bool) {
+	path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, usage.DocumentPrefix), "/"), "#")
+	for _, id := range []string{usage.DocumentID(path), name} {
+		if g.Has(id) {
+			return id, true
+		}
+	}
+	return "", false
+}
