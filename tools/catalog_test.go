@@ -188,7 +188,7 @@ func TestRecorder(t *testing.T) {
 	}
 	late := New(engine, &Options{Recorder: r})
 	tool, _ := late.find("read_context")
-	if _, f := late.do(late.withSession(t.Context(), "late"), "late", tool, call{args: json.RawMessage(`{"query":"after"}`)}); f != nil {
+	if _, f := late.do(late.requestContext(t.Context(), "late"), "late", tool, call{args: json.RawMessage(`{"query":"after"}`)}); f != nil {
 		t.Errorf("a search after Close: %v", f)
 	}
 }

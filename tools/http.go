@@ -303,5 +303,5 @@ func (s *Server) Call(ctx context.Context, name string, args json.RawMessage) (a
 		return nil, &Failure{Code: CodeNotFound, Message: fmt.Sprintf("no tool %q is offered", name)}
 	}
 	t.rate = rate{}
-	return s.do(ctx, "", t, call{args: args})
+	return s.do(s.requestContext(ctx, ""), "", t, call{args: args})
 }

@@ -11,36 +11,40 @@ import (
 	"cairn/retriever"
 )
 
-// Observed is an Engine whose stages are told to a listener, whichever way its
-// work was asked for. It is for whoever answers from the engine beside the
-// tools as well, such as pages.
+// Observed is an Engine whose callers are not tools, such as pages: Listener hears
+// of the stages of its work. The tools report theirs themselves, see Options.
 type Observed struct {
 	Engine
-	// Listener is told of stages.
 	Listener observe.Listener
-	// Lacked, when not nil, is told after each search that wanted vectors what it
-	// lacked, none included.
+	// Lacked is as in Options.
 	Lacked func([]string)
 }
 
-// Search implements Engine.
+// Search implements Library.
 func (o *Observed) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
 	a, err := o.Engine.Search(observe.With(ctx, o.Listener), q)
-	if err == nil && o.Lacked != nil && q.Mode != retriever.Keyword {
-		// What is stale is a matter of the files found, not of the index.
-		o.Lacked(slices.DeleteFunc(slices.Clone(a.Degraded), func(what string) bool { return what == "stale" }))
+	if err == nil {
+		reportLacks(o.Lacked, q, a)
 	}
 	return a, err
 }
 
-// Read implements Engine.
+// Read implements Library.
 func (o *Observed) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
 	return o.Engine.Read(observe.With(ctx, o.Listener), r)
 }
 
-// ReadAll implements Engine.
+// ReadAll implements Library.
 func (o *Observed) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
 	return o.Engine.ReadAll(observe.With(ctx, o.Listener), r)
+}
+
+// reportLacks calls lacked, unless it is nil, with what the answer to a search that
+// wanted vectors was made without. A stale file is not a lack of the index.
+func reportLacks(lacked func([]string), q retriever.Query, a *retriever.Answer) {
+	if lacked != nil && q.Mode != retriever.Keyword {
+		lacked(slices.DeleteFunc(slices.Clone(a.Degraded), func(what string) bool { return what == "stale" }))
+	}
 }
 
 // outcome is what became of a call.

@@ -45,8 +45,14 @@ func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, er
 	return q, nil
 }
 
+// searched records a search of documents and reports what it lacked.
+func (o *Options) searched(ctx context.Context, q retriever.Query, a *retriever.Answer) {
+	recordingOf(ctx).queried(q.Text)
+	reportLacks(o.Lacked, q, a)
+}
+
 // readContext is the tool read_context.
-func readContext(e Engine, defaultMode retriever.Mode) tool {
+func readContext(e Engine, o *Options) tool {
 	return tool{
 		name: "read_context", title: "Search documents", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 10, Burst: 15},
 		description: `Search the workspace's documents by meaning and by words. Returns ranked documents, each with its best section: path, heading trail, anchor, line range, snippet, score.
@@ -54,13 +60,13 @@ Use it first, with a question or keywords, to find where something is written. N
 Set max_tokens to get the text of the sections in the same call, within that budget. mode "keyword" for exact names and error messages, "semantic" when the wording is unknown; "hybrid" (default) blends both, 70/30. context names documents and tools in use: what was used with them before ranks higher.
 An empty answer says why in "reason" ("no_match", "not_indexed", "indexing", "empty_workspace") and what to do in "hint".`,
 		handler: codeHandler(func(ctx context.Context, a readContextArgs) (*retriever.Answer, error) {
-			q, err := a.query(defaultMode)
+			q, err := a.query(o.DefaultMode)
 			if err != nil {
 				return nil, err
 			}
 			answer, err := e.Search(ctx, q)
 			if err == nil {
-				recordingOf(ctx).queried(q.Text)
+				o.searched(ctx, q, answer)
 			}
 			return answer, err
 		}),

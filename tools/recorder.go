@@ -109,13 +109,8 @@ type recording struct {
 	session  string
 }
 
-// withSession returns a context whose calls are recorded as those of a session;
-// "" names none.
-func (s *Server) withSession(ctx context.Context, session string) context.Context {
-	if s.options.Recorder == nil || session == "" {
-		return ctx
-	}
-	return context.WithValue(ctx, recordingKey{}, &recording{s.options.Recorder, session})
+func withRecording(ctx context.Context, r *recording) context.Context {
+	return context.WithValue(ctx, recordingKey{}, r)
 }
 
 func recordingOf(ctx context.Context) *recording {

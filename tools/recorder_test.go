@@ -134,7 +134,7 @@ func TestPlansTeach(t *testing.T) {
 		do := func(session, tool, args string) {
 			t.Helper()
 			c, _ := s.find(tool)
-			if _, f := s.do(s.withSession(t.Context(), session), session, c, call{args: json.RawMessage(args)}); f != nil {
+			if _, f := s.do(s.requestContext(t.Context(), session), session, c, call{args: json.RawMessage(args)}); f != nil {
 				t.Fatal(f)
 			}
 		}
@@ -172,7 +172,7 @@ func TestRecorderIsBounded(t *testing.T) {
 	first.record(func(ctx context.Context, _ *usage.Session) error { close(begun); <-held; return nil })
 	<-begun
 	for range 10 * maxEvents {
-		recordingOf(s.withSession(t.Context(), "first")).fetched("fs:read") // returns at once
+		recordingOf(s.requestContext(t.Context(), "first")).fetched("fs:read") // returns at once
 	}
 	if n := len(o.Recorder.events); n != maxEvents {
 		t.Errorf("%d events wait, want %d", n, maxEvents)

@@ -58,8 +58,11 @@ type Options struct {
 	// Watch calls fn after documents have changed, until ctx ends, so that clients
 	// hear of it; nil for a workspace that nothing watches.
 	Watch func(ctx context.Context, fn func(workspace.WatchEvent)) error
-	// Listener hears of calls; nil is none. Engine is best Observed by the same.
+	// Listener hears of calls and of the stages of their work; nil is none.
 	Listener observe.Listener
+	// Lacked, when not nil, is called after each search that wanted vectors with
+	// what the index lacked, even if that is nothing.
+	Lacked func([]string)
 	// Workspace is the name of the workspace in what Listener hears; "" where
 	// there is only one.
 	Workspace string
@@ -208,15 +211,9 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	s.addResources(server)
 	s.addPrompts(server)
 	for _, t := range s.tools {
-		server.AddTool(t.definition(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.callTool(ctx, t, client(req), req)
-		})
+		server.AddTool(t.definition(), s.toolHandler(t, client))
 	}
-	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return s.receive(s.withSession(ctx, session(req)), method, req, next)
-		}
-	})
+	server.AddReceivingMiddleware(s.middleware(session))
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { s.follow(ctx, server) })
@@ -228,46 +225,64 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	}
 }
 
-// receive adds to the SDK's answers: the documents to the list of resources, and
-// the instructions, which tell the state of the index at that moment.
-func (s *Server) receive(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	if list, ok := req.(*mcp.ListResourcesRequest); ok && method == "resources/list" {
-		return s.listResources(ctx, list, next)
-	}
-	result, err := next(ctx, method, req)
-	switch r := result.(type) {
-	case *mcp.InitializeResult:
-		if r != nil {
-			r.Instructions = s.instructions(ctx)
+// middleware prepares the context of every request, and adds to the SDK's answers:
+// the documents to the list of resources, and the instructions, which describe the
+// state of the index at that moment.
+func (s *Server) middleware(session func(mcp.Request) string) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			ctx = s.requestContext(ctx, session(req))
+			if list, ok := req.(*mcp.ListResourcesRequest); ok && method == "resources/list" {
+				return s.listResources(ctx, list, next)
+			}
+			result, err := next(ctx, method, req)
+			switch r := result.(type) {
+			case *mcp.InitializeResult:
+				if r != nil {
+					r.Instructions = s.instructions(ctx)
+				}
+			case *mcp.DiscoverResult:
+				if r != nil {
+					r.Instructions = s.instructions(ctx)
+				}
+			}
+			return result, err
 		}
-	case *mcp.DiscoverResult:
-		if r != nil {
-			r.Instructions = s.instructions(ctx)
-		}
 	}
-	return result, err
 }
 
-// callTool answers tools/call.
-func (s *Server) callTool(ctx context.Context, t tool, client string, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	c := call{args: req.Params.Arguments}
-	if report := notifier(ctx, req); report != nil {
-		ctx = withProgress(ctx, report)
+// requestContext returns the context of a request: the listener hears of stages,
+// and the recorder of what the session does; "" names no session.
+func (s *Server) requestContext(ctx context.Context, session string) context.Context {
+	ctx = observe.With(ctx, s.options.Listener)
+	if s.options.Recorder == nil || session == "" {
+		return ctx
 	}
-	if req.Extra != nil {
-		ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
-		c.id = req.Extra.Header.Get(observe.IDHeader)
+	return withRecording(ctx, &recording{s.options.Recorder, session})
+}
+
+// toolHandler answers tools/call for one tool.
+func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		c := call{args: req.Params.Arguments}
+		if report := notifier(ctx, req); report != nil {
+			ctx = withProgress(ctx, report)
+		}
+		if req.Extra != nil {
+			ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
+			c.id = req.Extra.Header.Get(observe.IDHeader)
+		}
+		c.parent, c.state = traceOf(req)
+		f := allowed(req, t)
+		var answer any
+		if f == nil {
+			answer, f = s.do(ctx, client(req), t, c)
+		}
+		if f != nil {
+			return result(f, true)
+		}
+		return result(answer, false)
 	}
-	c.parent, c.state = traceOf(req)
-	f := allowed(req, t)
-	var answer any
-	if f == nil {
-		answer, f = s.do(ctx, client, t, c)
-	}
-	if f != nil {
-		return result(f, true)
-	}
-	return result(answer, false)
 }
 
 // cacheable sets how long a client may keep an answer: tools, prompts and

@@ -25,7 +25,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	c := newConn(calls, in, out, func(method string) (directFunc, bool) {
 		t, ok := s.find(method)
 		return func(ctx context.Context, params json.RawMessage) (any, error) {
-			answer, f := s.do(s.withSession(ctx, session), session, t, call{args: params})
+			answer, f := s.do(s.requestContext(ctx, session), session, t, call{args: params})
 			if f != nil {
 				return nil, f.wire()
 			}

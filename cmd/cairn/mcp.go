@@ -112,7 +112,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if f.watch && !f.noIndex {
 		watch = w.Watch
 	}
-	server := tools.New(&tools.Observed{Engine: w, Listener: see.traces()}, &tools.Options{
+	server := tools.New(w, &tools.Options{
 		Version:     versionName(),
 		Logger:      log,
 		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,

@@ -258,7 +258,7 @@ func (a *app) folders(args []string) ([]place, error) {
 type folder struct {
 	name, root string
 	workspace  *workspace.Workspace
-	engine     tools.Engine // the workspace, observed
+	engine     tools.Engine // the workspace, observed, for the pages
 	counts     *metrics.Workspace
 	tasks      *workspace.Tasks
 	box        *workspace.Toolbox
@@ -321,7 +321,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		return server.IndexState(st), nil
 	})
 	o.engine = &tools.Observed{Engine: o.workspace, Listener: observe.Join(f.seen.traces(), o.counts), Lacked: o.counts.Lacked}
-	o.tools = tools.New(o.engine, &tools.Options{
+	o.tools = tools.New(o.workspace, &tools.Options{
 		Version:     versionName(),
 		Logger:      log,
 		NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
@@ -334,6 +334,7 @@ func (a *app) openFolder(ctx context.Context, at place, f serveFlags, log *slog.
 		Recorder:    o.recorder,
 		Workspace:   at.name,
 		Listener:    f.seen.calls(o.counts),
+		Lacked:      o.counts.Lacked,
 	})
 	return o, nil
 }
