@@ -45,8 +45,10 @@ func (s *search) legs(ctx context.Context, depth int) (legs, error) {
 			return l, err
 		}
 	}
-	if err := s.filterOperators(ctx, &l); err != nil {
-		return l, err
+	if s.sources.Legs == nil {
+		if err := s.filterOperators(ctx, &l); err != nil {
+			return l, err
+		}
 	}
 	if s.Mode != Hybrid || len(l.keyword) == 0 || len(l.vector) == 0 {
 		l.cosines = nil
@@ -60,9 +62,14 @@ func (s *search) legs(ctx context.Context, depth int) (legs, error) {
 	return l, nil
 }
 
-// ask searches both indexes concurrently. It returns the vector of the query,
+// ask searches both indexes, in one call or concurrently. It returns the vector of the query,
 // nil where there is none, and apart from err the error of the vector leg.
 func (s *search) ask(ctx context.Context, l *legs, depth int) (vector []float32, vectorErr, err error) {
+	if s.sources.Legs != nil && s.Mode != Keyword {
+		if vector, vectorErr = s.queryVector(ctx, embeddingText(s.parsed.Words)); vector != nil {
+			return vector, nil, s.askTogether(ctx, l, vector, depth)
+		}
+	}
 	var cosineErr error
 	embedded := make(chan []float32, 1)
 	g, gctx := errgroup.WithContext(ctx)
@@ -95,6 +102,17 @@ func (s *search) ask(ctx context.Context, l *legs, depth int) (vector []float32,
 		vectorErr = cosineErr
 	}
 	return vector, vectorErr, ctx.Err()
+}
+
+// askTogether searches both indexes in one call.
+func (s *search) askTogether(ctx context.Context, l *legs, vector []float32, depth int) error {
+	defer observe.Begin(ctx, observe.Vectors).End(ctx)
+	hits, err := s.sources.Legs.SearchLegs(ctx, store.LegsQuery{Query: s.parsed, Words: s.Mode == Hybrid, Vector: vector, K: depth, Filter: s.Filter})
+	if err != nil {
+		return fmt.Errorf("searching words and vectors: %w", err)
+	}
+	l.keyword, l.vector, l.cosines = hits.Keyword, hits.Nearest, hits.Cosines
+	return nil
 }
 
 // keywords searches the keyword index.

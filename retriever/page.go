@@ -26,9 +26,16 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 	marked := newTerms(s.parsed)
 	var kept []fingerprint
 	err := s.sources.Documents.View(func(reader *docs.Reader) error {
+		ready := 0 // documents that were prefetched
 		for i := range ranking.Documents {
 			if err := ctx.Err(); err != nil {
 				return err
+			}
+			if i == ready {
+				ready = min(len(ranking.Documents), ready+offset+s.Limit+spareDocuments)
+				if err := reader.Prefetch(pathsOf(ranking.Documents[i:ready])); err != nil {
+					return fmt.Errorf("reading the documents found: %w", err)
+				}
 			}
 			d, err := readFound(reader, &ranking.Documents[i])
 			if err != nil {
@@ -65,6 +72,18 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 		a.Degraded = append(a.Degraded, "stale")
 	}
 	return a, nil
+}
+
+// spareDocuments are read beyond those that fill a page, since some are
+// near-duplicates and one more shows whether there is another page.
+const spareDocuments = 3
+
+func pathsOf(ranked []RankedDocument) []string {
+	paths := make([]string, len(ranked))
+	for i := range ranked {
+		paths[i] = ranked[i].Path
+	}
+	return paths
 }
 
 // foundDocument is a ranked document with the section and the chunk of it that

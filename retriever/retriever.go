@@ -21,6 +21,8 @@ type Sources struct {
 	// a keyword search, and its answer says so.
 	Vectors  store.Vectors
 	Embedder models.Embedder
+	// Legs, unless nil, searches Keyword and Vectors in one call.
+	Legs store.LegSearcher
 	// Budget counts the tokens of answers. Nil estimates them as bytes/4.
 	Budget models.BudgetCounter
 	// Files are the workspace's roots. Read reads them, and a search compares its

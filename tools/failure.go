@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"cairn/internal/mirror"
 	"cairn/internal/task/cards"
 	"cairn/internal/workspace"
 )
@@ -72,7 +73,7 @@ func FailureOf(err error) *Failure {
 	if f := readFailure(err); f != nil {
 		return f
 	}
-	if workspace.StoreAway(err) {
+	if mirror.Unavailable(err) {
 		return &Failure{Code: CodeUnavailable, Message: err.Error(), Data: map[string]any{"suggestion": "Ask again in some seconds: the store of this workspace does not answer."}}
 	}
 	if errors.Is(err, context.Canceled) {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"cairn/internal/mirror"
 	"cairn/internal/testutil"
 	"cairn/internal/workspace"
 	"cairn/models"
@@ -23,7 +24,7 @@ func TestStoreIsAway(t *testing.T) {
 	}
 	e := &testutil.HashEmbedder{}
 	o := workspace.Options{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }, Stateless: true}
-	if o.Store, err = workspace.ParseStore("qdrant://"+addr+"/docs", func(string) string { return "" }); err != nil {
+	if o.Store, err = mirror.ParseStore("qdrant://"+addr+"/docs", func(string) string { return "" }); err != nil {
 		t.Fatal(err)
 	}
 	w, err := workspace.Open(t.Context(), workspace.Selection{Root: t.TempDir()}, workspace.DefaultConfig(), workspace.Reading, o)

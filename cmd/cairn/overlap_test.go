@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cairn/internal/markdown"
+	"cairn/internal/mirror"
 	"cairn/internal/store/qdrant/qdranttest"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
@@ -39,7 +40,7 @@ func TestSameAnswersFromAStore(t *testing.T) {
 		if exact == "" {
 			return o
 		}
-		if o.Store, err = workspace.ParseStore(fmt.Sprintf("qdrant://%s/cairn-overlap-%d", addr, os.Getpid()), func(name string) string {
+		if o.Store, err = mirror.ParseStore(fmt.Sprintf("qdrant://%s/cairn-overlap-%d", addr, os.Getpid()), func(name string) string {
 			return map[string]string{"CAIRN_STORE_EXACT": exact}[name]
 		}); err != nil {
 			t.Fatal(err)
@@ -72,7 +73,7 @@ func TestSameAnswersFromAStore(t *testing.T) {
 				query := retriever.Query{Text: text, Mode: mode, Limit: 10}
 				a, err := w.Search(t.Context(), query)
 				for range 10 { // the fake compares with all there is, which may take a busy machine longer than a search waits
-					if !workspace.StoreAway(err) && (err != nil || !slices.Contains(a.Degraded, "vectors")) {
+					if !mirror.Unavailable(err) && (err != nil || !slices.Contains(a.Degraded, "vectors")) {
 						break
 					}
 					a, err = w.Search(t.Context(), query)

@@ -101,8 +101,8 @@ func TestServeFromAStore(t *testing.T) {
 	if status, body := get(t, servers[0].url+"/api/search?q=quagga"); status != http.StatusServiceUnavailable || !strings.Contains(body, "qdrant") {
 		t.Errorf("a server without its store answers %d %s, want 503 and the reason", status, body)
 	}
-	if got := places(writer, "q=quagga"); len(got) < 2 || got[0] != "keyword" {
-		t.Errorf("the writer without its store: %v, want an answer by keyword", got)
+	if got := places(writer, "q=quagga"); len(got) < 2 || got[0] != "hybrid" {
+		t.Errorf("the writer without its store: %v, want a whole answer from the folder's index", got)
 	}
 	if err := store.Start(); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/mirror"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
@@ -15,7 +16,7 @@ import (
 // chooseStore returns the store that --store or the environment names, nil for the
 // folder. A configuration is part of a folder that may come from elsewhere and must
 // not open a connection by itself, so its store is used only with "config".
-func (a *app) chooseStore(cfg workspace.Config) (*workspace.Store, error) {
+func (a *app) chooseStore(cfg workspace.Config) (*mirror.Store, error) {
 	address := cmp.Or(a.store, os.Getenv("CAIRN_STORE"))
 	switch address {
 	case "", "flat":
@@ -25,7 +26,7 @@ func (a *app) chooseStore(cfg workspace.Config) (*workspace.Store, error) {
 			return nil, badUsage("--store config: the configuration has no store.address; set it with: cairn config set store.address qdrant://HOST:6334/COLLECTION")
 		}
 	}
-	store, err := workspace.ParseStore(address, os.Getenv)
+	store, err := mirror.ParseStore(address, os.Getenv)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -56,7 +57,7 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	if (from == "flat") == (to == "flat") || from == "" || to == "" {
 		return badUsage("--from %q --to %q: want flat on one side and qdrant://HOST:6334/COLLECTION on the other", from, to)
 	}
-	store, err := workspace.ParseStore(address, os.Getenv)
+	store, err := mirror.ParseStore(address, os.Getenv)
 	if err != nil {
 		return &usageError{err}
 	}

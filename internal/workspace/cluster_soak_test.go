@@ -16,8 +16,8 @@ import (
 )
 
 // TestOutageDuringQueries stops and starts the store while 1,000 queries are put
-// to the writer: none fails, none is silently empty, and those in the outage
-// say that vectors are missing.
+// to the writer, which answers from the folder's index: none fails, is empty or
+// lacks vectors.
 func TestOutageDuringQueries(t *testing.T) {
 	s := qdranttest.New(t, nil)
 	sel := folder(t)
@@ -28,8 +28,6 @@ func TestOutageDuringQueries(t *testing.T) {
 	index(t, writer, IndexRequest{})
 	const queries, stop, start = 1000, 200, 700
 	var outage []time.Duration
-	degraded := 0
-	var returned, back time.Time
 	for i := range queries {
 		switch i {
 		case stop:
@@ -38,7 +36,6 @@ func TestOutageDuringQueries(t *testing.T) {
 			if err := s.Start(); err != nil {
 				t.Fatal(err)
 			}
-			returned = time.Now()
 		}
 		begun := time.Now()
 		a, err := writer.Search(t.Context(), retriever.Query{Text: []string{"login flow", "copy the folder", "token session"}[i%3]})
@@ -48,34 +45,15 @@ func TestOutageDuringQueries(t *testing.T) {
 			t.Fatalf("query %d: %v", i, err)
 		case len(a.Results) == 0:
 			t.Fatalf("query %d is empty: %+v", i, a)
-		case a.Mode != retriever.Hybrid && !slices.Contains(a.Degraded, "vectors"):
-			t.Fatalf("query %d does not say what is missing: %+v", i, a)
-		}
-		if len(a.Degraded) > 0 {
-			degraded++
-		} else if i >= start && back.IsZero() {
-			back = time.Now()
+		case a.Mode != retriever.Hybrid || len(a.Degraded) > 0:
+			t.Fatalf("query %d is degraded: %+v", i, a)
 		}
 		if i >= stop && i < start {
 			outage = append(outage, took)
 		}
 	}
-	if degraded < start-stop {
-		t.Errorf("%d answers say that vectors are missing, want at least %d", degraded, start-stop)
-	}
-	for back.IsZero() { // the queries were faster than the store
-		a, err := writer.Search(t.Context(), retriever.Query{Text: "login flow"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if now := time.Now(); len(a.Degraded) == 0 {
-			back = now
-		} else if now.Sub(returned) > 5*time.Second {
-			t.Fatalf("vectors are missing %v after the return of the store, want at most 5 s", now.Sub(returned))
-		}
-	}
 	slices.Sort(outage)
-	t.Logf("%d queries in the outage: p50 %v, p95 %v, longest %v; %d degraded of %d; vectors were back %v after the store", len(outage), outage[len(outage)/2], outage[len(outage)*95/100], outage[len(outage)-1], degraded, queries, back.Sub(returned).Round(time.Millisecond))
+	t.Logf("%d queries in the outage: p50 %v, p95 %v, longest %v", len(outage), outage[len(outage)/2], outage[len(outage)*95/100], outage[len(outage)-1])
 }
 
 // soakVariable says how long TestTwoServersOneWriter edits and asks.

@@ -12,24 +12,26 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/config"
+	"cairn/internal/mirror"
 	"cairn/internal/store/qdrant"
 	"cairn/internal/store/qdrant/qdranttest"
 	"cairn/retriever"
 )
 
 // clustered are options with a store on a server.
-func clustered(t *testing.T, addr, collection string) Options {
+func clustered(t testing.TB, addr, collection string) Options {
 	t.Helper()
 	o := hashed()
 	var err error
-	if o.Store, err = ParseStore("qdrant://"+addr+"/"+collection, func(string) string { return "" }); err != nil {
+	if o.Store, err = mirror.ParseStore("qdrant://"+addr+"/"+collection, func(string) string { return "" }); err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
 // server opens a workspace without files that answers from a store.
-func server(t *testing.T, o Options) *Workspace {
+func server(t testing.TB, o Options) *Workspace {
 	t.Helper()
 	o.Stateless = true
 	return open(t, Selection{Root: t.TempDir(), Rule: RuleFlag}, Owning, o)
@@ -52,8 +54,8 @@ func found(t *testing.T, w *Workspace, query string) string {
 
 func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()
-	sel := folder(t)
-	flat := open(t, sel, Owning, hashed())
+	sel, same := folder(t), folder(t)
+	flat := open(t, same, Owning, hashed())
 	index(t, flat, IndexRequest{})
 	o := clustered(t, addr, "docs")
 	one, two := server(t, o), server(t, o)
@@ -64,7 +66,7 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 	if report := index(t, writer, IndexRequest{}); report.Files != 3 || report.Pending != 0 {
 		t.Fatalf("Index = %+v, want 3 files and nothing pending", report)
 	}
-	same := func(when string) {
+	compare := func(when string) {
 		t.Helper()
 		for _, query := range []string{"login flow", "copy the folder", "token", `"asks for a token"`, "copy -night", "session", "tokne", "sesion"} {
 			want := found(t, flat, query)
@@ -82,14 +84,16 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 			}
 		}
 	}
-	same("at first")
-	write(t, filepath.Join(sel.Root, "auth.md"), "# Auth\n\n## Entering\n\nThe login flow asks for nothing, and no token.\n")
-	if err := os.Remove(filepath.Join(sel.Root, "docs/restore.md")); err != nil {
-		t.Fatal(err)
+	compare("at first")
+	for _, s := range []config.Selection{sel, same} {
+		write(t, filepath.Join(s.Root, "auth.md"), "# Auth\n\n## Entering\n\nThe login flow asks for nothing, and no token.\n")
+		if err := os.Remove(filepath.Join(s.Root, "docs/restore.md")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	index(t, flat, IndexRequest{})
 	index(t, writer, IndexRequest{})
-	same("after an edit and a removal")
+	compare("after an edit and a removal")
 	if _, err := one.Read(t.Context(), retriever.ReadRequest{Path: "docs/restore.md"}); err == nil {
 		t.Error("a document that was removed can still be read")
 	}
@@ -145,12 +149,12 @@ func TestClusterRebuild(t *testing.T) {
 	if got := found(t, reader, "login flow"); got != want {
 		t.Errorf("after three rebuilds:\n%s\nwant:\n%s", got, want)
 	}
-	client, err := o.Store.dial(nil)
+	client, err := o.Store.Dial(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if names, err := client.Collections(t.Context()); err != nil || !slices.Equal(names, []string{"docs-4", "docs-documents-4", "docs-records", "docs-words-4"}) {
+	if names, err := client.Collections(t.Context()); err != nil || !slices.Equal(names, []string{"docs-4", "docs-documents-4", "docs-records"}) {
 		t.Errorf("collections after three rebuilds: %v, %v", names, err)
 	}
 }
@@ -165,10 +169,10 @@ func TestClusterOutage(t *testing.T) {
 	s.Stop()
 	for range 50 {
 		a, err := writer.Search(t.Context(), retriever.Query{Text: "login flow"})
-		if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" || a.Mode != retriever.Keyword || !slices.Contains(a.Degraded, "vectors") {
-			t.Fatalf("with a keyword index of its own: %+v, %v", a, err)
+		if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" || a.Mode != retriever.Hybrid || len(a.Degraded) > 0 {
+			t.Fatalf("with an index of its own: %+v, %v", a, err)
 		}
-		if a, err := reader.Search(t.Context(), retriever.Query{Text: "login flow"}); !away(err) {
+		if a, err := reader.Search(t.Context(), retriever.Query{Text: "login flow"}); !mirror.Unavailable(err) {
 			t.Fatalf("without one: %+v, %v, want a *qdrant.UnavailableError", a, err)
 		}
 	}
@@ -232,18 +236,5 @@ func TestClusterOfAnotherModel(t *testing.T) {
 	_, err := Open(t.Context(), Selection{Root: t.TempDir(), Rule: RuleFlag}, DefaultConfig(), Owning, o)
 	if _, ok := errors.AsType[*qdrant.MismatchError](err); !ok || !strings.Contains(err.Error(), "other@1") {
 		t.Errorf("another model: %v, want a *qdrant.MismatchError", err)
-	}
-}
-
-func TestParseStore(t *testing.T) {
-	env := map[string]string{"QDRANT_API_KEY": "k", "CAIRN_STORE_SHARDS": "3", "CAIRN_STORE_REPLICAS": "2", "CAIRN_STORE_WRITE_CONSISTENCY": "2", "CAIRN_STORE_EXACT": "true"}
-	s, err := ParseStore("qdrants://h/c", func(name string) string { return env[name] })
-	if err != nil || s.options.APIKey != "k" || s.options.Shards != 3 || s.options.Replicas != 2 || s.options.WriteConsistency != 2 || !s.options.Exact || !s.target.TLS {
-		t.Errorf("ParseStore: %+v, %v", s, err)
-	}
-	for name, value := range map[string]string{"CAIRN_STORE_SHARDS": "0", "CAIRN_STORE_REPLICAS": "x", "CAIRN_STORE_EXACT": "maybe"} {
-		if _, err := ParseStore("qdrant://h/c", func(n string) string { return map[string]string{name: value}[n] }); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s=%s: %v, want an error that names it", name, value, err)
-		}
 	}
 }

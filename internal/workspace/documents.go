@@ -82,18 +82,30 @@ func (s *served) Documents(_ context.Context, q DocumentsRequest) (*Documents, e
 func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
 	out := &Documents{Documents: []DocumentEntry{}}
 	return out, s.View(func(r *docs.Reader) error {
-		var failed error
-		err := r.Files(q.Prefix, func(f docs.File) bool {
+		var paths []string
+		if err := r.Files(q.Prefix, func(f docs.File) bool {
 			if f.Path <= q.After {
 				return true
 			}
-			if len(out.Documents) == q.Limit {
+			if len(paths) == q.Limit {
 				out.More = true
 				return false
 			}
-			d, err := r.Document(f.Path)
-			if failed = err; err != nil || d == nil {
-				return err == nil
+			paths = append(paths, f.Path)
+			return true
+		}); err != nil {
+			return err
+		}
+		if err := r.Prefetch(paths); err != nil {
+			return err
+		}
+		for _, path := range paths {
+			d, err := r.Document(path)
+			if err != nil {
+				return err
+			}
+			if d == nil {
+				continue
 			}
 			e := DocumentEntry{Path: d.Path, Title: d.Title, Bytes: d.Size, Modified: time.Unix(0, d.ModTime).UTC()}
 			if q.Outline {
@@ -104,12 +116,8 @@ func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
 				}
 			}
 			out.Documents = append(out.Documents, e)
-			return true
-		})
-		if err == nil {
-			err = failed
 		}
-		return err
+		return nil
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"cairn/indexer"
 	"cairn/internal/job"
+	"cairn/internal/mirror"
 	"cairn/internal/store/docs"
 	"cairn/models"
 	"cairn/models/bpe"
@@ -92,7 +93,7 @@ func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
 		return nil, err
 	}
 	opened := make(chan struct{})
-	l.server = serve(listener, hello{Protocol: protocol, Model: w.options.Description.ID, Holder: me}, func() (engine, error) {
+	l.server = serve(listener, hello{Protocol: protocol, Model: w.options.Description.ID, Holder: me, Store: w.options.storeAddress()}, func() (engine, error) {
 		<-opened
 		return l, nil
 	}, w.options.Logger)
@@ -124,9 +125,7 @@ func openOwner(w *Workspace, lock *fileLock, me Holder) (engine, error) {
 
 // start prepares the model, and loads it in the background if it is sure to be needed.
 func (l *local) start() {
-	if l.w.options.Store == nil { // a store far away is mostly waited for
-		l.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
-	}
+	l.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 	l.model = models.NewLazy(l.w.options.Description, l.w.options.Model)
 	if l.w.options.Warm {
 		l.warm.Go(func() {
@@ -139,8 +138,8 @@ func (l *local) start() {
 // openStores opens the index and what answers from it.
 func (l *local) openStores(access Access) error { return l.openStoresAnew(access, false) }
 
-// openStoresAnew is openStores; with fresh the part in a shared store is begun
-// beside what is there.
+// openStoresAnew is openStores; with fresh the next Sync of the mirror makes new
+// collections.
 func (l *local) openStoresAnew(access Access, fresh bool) error {
 	w := l.w
 	if access == Owning {
@@ -150,8 +149,7 @@ func (l *local) openStoresAnew(access Access, fresh bool) error {
 			w.notice("the index holds nothing", fmt.Errorf("%s is empty", filepath.Join(w.dir, documentsFile)))
 		}
 	}
-	mend := w.options.Store == nil && access != apart
-	s, err := openStores(w.selection, w.dir, w.options.Description, access, mend, w.options.Logger)
+	s, err := openStores(w.selection, w.dir, w.options.Description, access, access != apart, w.options.Logger)
 	if err != nil {
 		return err
 	}
@@ -162,24 +160,30 @@ func (l *local) openStoresAnew(access Access, fresh bool) error {
 	if access == Owning && s.noVectors != nil {
 		w.notice("the vectors cannot be used", s.noVectors)
 	}
-	if w.options.Store != nil {
-		if s.cluster, err = joinCluster(context.Background(), w.options.Store, s, w.options.Description, access != Owning, fresh, w.options.Logger); err != nil {
+	if w.options.Store != nil && access == Owning {
+		if err := s.mirrorTo(w.options.Store, w.options.Description, l.model.Open, &mirror.Options{Rebuild: fresh, Log: w.options.Logger}); err != nil {
 			return errors.Join(err, s.close())
 		}
+		s.mirror.Follow()
 	}
 	r, err := retriever.New(retriever.Sources{
 		Documents: s.docs, Keyword: s.keyword(), Vectors: s.nearest(), Embedder: l.model, Budget: &bpe.Counter{}, Files: s.files, Building: l.building,
-	}, &retriever.Options{
-		VectorWeight: w.config.Search.SemanticWeight, KeywordWeight: w.config.Search.KeywordWeight,
-		QueryCache: w.config.Search.EmbeddingCacheMaxEntries, TokenLimit: w.config.Core.TokenLimit,
-		Extensions: w.config.Extensions(), Log: w.options.Logger,
-		Reweigher: retriever.CoUsage{Usage: w.usageGraph, Log: w.options.Logger}, ReweighLimit: retriever.CoUsageLimit,
-	})
+	}, w.retrieverOptions())
 	if err != nil {
 		return errors.Join(err, s.close())
 	}
 	l.stores, l.retriever, l.indexer, l.broken = s, r, nil, nil
 	return nil
+}
+
+// retrieverOptions are the same wherever the index is.
+func (w *Workspace) retrieverOptions() *retriever.Options {
+	return &retriever.Options{
+		VectorWeight: w.config.Search.SemanticWeight, KeywordWeight: w.config.Search.KeywordWeight,
+		QueryCache: w.config.Search.EmbeddingCacheMaxEntries, TokenLimit: w.config.Core.TokenLimit,
+		Extensions: w.config.Extensions(), Log: w.options.Logger,
+		Reweigher: retriever.CoUsage{Usage: w.usageGraph, Log: w.options.Logger}, ReweighLimit: retriever.CoUsageLimit,
+	}
 }
 
 // replaceStores throws the index away and opens an empty one. l.mu is held for
@@ -387,9 +391,14 @@ func (l *local) index(ctx context.Context, r IndexRequest, progress func(Progres
 	if err != nil {
 		return nil, err
 	}
+	if s.mirror != nil {
+		if err := s.mirror.Adopt(ctx); err != nil {
+			return nil, err
+		}
+	}
 	report, err := runPhases(ctx, x, r.NoEmbed, func(p indexer.Progress) { progress(progressOf(p)) })
-	if err == nil && s.cluster != nil {
-		err = s.cluster.finish(ctx, l.w.options.Description)
+	if err == nil && s.mirror != nil {
+		_, err = s.mirror.Sync(ctx, nil)
 	}
 	if err != nil {
 		return nil, err

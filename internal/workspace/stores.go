@@ -11,6 +11,7 @@ import (
 
 	"cairn/indexer"
 	"cairn/internal/kv"
+	"cairn/internal/mirror"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
@@ -36,8 +37,8 @@ type stores struct {
 	vectors *flat.Store        // nil in a reader where they are unusable
 	cache   *vectorcache.Cache // nil in a reader
 	files   *walk.Tree
-	cluster *cluster // nil unless the index is in a shared store
-	paths   []string // what has to be there while the stores are open
+	mirror  *mirror.Mirror // nil unless a Qdrant store is kept up to date with the index
+	paths   []string       // what has to be there while the stores are open
 	// noText and noVectors are what was wrong with the index as it was found;
 	// mended is set when the keyword index is complete again.
 	noText, noVectors error
@@ -46,9 +47,6 @@ type stores struct {
 
 // keyword is the keyword index in use.
 func (s *stores) keyword() store.Keyword {
-	if s.cluster != nil {
-		return clusterKeyword{s.cluster}
-	}
 	if s.text == nil {
 		return noKeywords{}
 	}
@@ -57,9 +55,6 @@ func (s *stores) keyword() store.Keyword {
 
 // nearest is the vector store in use; nil where there is none.
 func (s *stores) nearest() store.Vectors {
-	if s.cluster != nil {
-		return clusterVectors{s.cluster}
-	}
 	if s.vectors == nil {
 		return nil
 	}
@@ -154,8 +149,8 @@ func openError(err error, d models.Description) error {
 // close closes what is open.
 func (s *stores) close() error {
 	var errs []error
-	if s.cluster != nil {
-		errs = append(errs, s.cluster.close())
+	if s.mirror != nil {
+		errs = append(errs, s.mirror.Close())
 	}
 	if s.cache != nil {
 		errs = append(errs, s.cache.Close())

@@ -32,6 +32,8 @@ type hello struct {
 	Protocol string `json:"protocol"`
 	Model    string `json:"model"`
 	Holder   Holder `json:"holder"`
+	// Store is the address of the store that the owner keeps up to date, if any.
+	Store string `json:"store,omitempty"`
 }
 
 // reply is one line of an answer. Only opIndex and opWatch have more than one:

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"cairn/internal/mirror"
 	"cairn/internal/owner"
 	"cairn/internal/usage"
 	"cairn/models"
@@ -54,8 +55,9 @@ type Options struct {
 	Serves bool
 	// Rebuild throws an index away that cannot be opened as it is.
 	Rebuild bool
-	// Store, when not nil, holds the index instead of the folder; see cluster.
-	Store *Store
+	// Store, when not nil, is searched instead of the folder by a process that
+	// only reads, and kept up to date with the folder's index by its owner.
+	Store *mirror.Store
 	// Stateless, with a Store, answers from that alone and never writes, whatever is
 	// in the folder.
 	Stateless bool
@@ -69,6 +71,14 @@ type Options struct {
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+}
+
+// storeAddress is the address of the Store, "" for none.
+func (o *Options) storeAddress() string {
+	if o.Store == nil {
+		return ""
+	}
+	return o.Store.String()
 }
 
 // lockWait is how long a process waits for a lock that is neither given up nor
@@ -112,9 +122,6 @@ func Open(ctx context.Context, sel Selection, cfg Config, access Access, o Optio
 		o.Now = time.Now
 	}
 	w := &Workspace{selection: sel, config: cfg, options: o, access: access, dir: owner.IndexDir(sel.Root)}
-	if o.Store != nil {
-		w.dir = o.Store.dir(w.dir)
-	}
 	if _, err := w.engine(ctx); err != nil {
 		if _, unwritable := errors.AsType[*UnwritableError](err); !unwritable || !o.Serves {
 			return nil, err
@@ -313,7 +320,7 @@ func (e *UnwritableError) Unwrap() error { return e.Err }
 
 // openAs opens the folder's owner's socket, else its stores. w.mu is held.
 func (w *Workspace) openAs(ctx context.Context, access Access) (engine, error) {
-	if w.options.Store != nil && w.options.Stateless {
+	if w.options.Store != nil && (w.options.Stateless || access == Reading) {
 		return openServed(w)
 	}
 	if err := w.there(); err != nil {
@@ -325,8 +332,6 @@ func (w *Workspace) openAs(ctx context.Context, access Access) (engine, error) {
 		}
 	} else if ok, err := w.indexed(); err != nil {
 		return nil, err
-	} else if !ok && w.options.Store != nil {
-		return openServed(w)
 	} else if !ok {
 		return missing{w}, nil
 	}
@@ -347,7 +352,7 @@ func (w *Workspace) openAs(ctx context.Context, access Access) (engine, error) {
 			// Unless it has ended just now, it is not asked again.
 		} else if r, err := dial(ctx, w, socketPath(w.dir, os.TempDir())); err == nil {
 			opened = r
-			return true, w.sameModel(r)
+			return true, w.accept(r)
 		} else if !errors.Is(err, errGone) && !errors.Is(err, context.DeadlineExceeded) {
 			return false, err
 		}
@@ -386,8 +391,13 @@ func (w *Workspace) openAs(ctx context.Context, access Access) (engine, error) {
 	return opened, nil
 }
 
-// sameModel refuses an owner whose model is not the one the user asked for.
-func (w *Workspace) sameModel(r *remote) error {
+// accept refuses an owner with another model or store than the user asked for.
+func (w *Workspace) accept(r *remote) error {
+	if s := w.options.storeAddress(); s != "" && s != r.owner.Store {
+		err := fmt.Errorf("process %d (%s) owns this folder and does not copy its index to %s; stop it first, or start it with --store", r.owner.Holder.PID, r.owner.Holder.Command, s)
+		r.close()
+		return err
+	}
 	if w.options.ModelChosen && r.owner.Model != w.options.Description.ID {
 		err := fmt.Errorf("process %d (%s) owns this folder and uses model %s, not %s; stop it first", r.owner.Holder.PID, r.owner.Holder.Command, r.owner.Model, w.options.Description.ID)
 		r.close()
@@ -421,9 +431,7 @@ func (w *Workspace) prepare() error {
 // status fills in what every engine knows.
 func (w *Workspace) status(s retriever.IndexState) *Status {
 	st := &Status{IndexState: s, Model: w.options.Description.ID, Workspace: w.selection, Skipped: map[string]int{}}
-	if w.options.Store != nil {
-		st.Store = w.options.Store.String()
-	}
+	st.Store = w.options.storeAddress()
 	for _, warning := range w.config.Warnings {
 		st.Warnings = append(st.Warnings, warning.String())
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // folder makes a workspace of three documents.
-func folder(t *testing.T) Selection {
+func folder(t testing.TB) Selection {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -35,7 +35,7 @@ func hashed() Options {
 	return Options{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }, Command: "test"}
 }
 
-func open(t *testing.T, sel Selection, access Access, o Options) *Workspace {
+func open(t testing.TB, sel Selection, access Access, o Options) *Workspace {
 	t.Helper()
 	w, err := Open(t.Context(), sel, DefaultConfig(), access, o)
 	if err != nil {
@@ -45,7 +45,7 @@ func open(t *testing.T, sel Selection, access Access, o Options) *Workspace {
 	return w
 }
 
-func index(t *testing.T, w *Workspace, r IndexRequest) *IndexReport {
+func index(t testing.TB, w *Workspace, r IndexRequest) *IndexReport {
 	t.Helper()
 	report, err := w.Index(t.Context(), r, nil)
 	if err != nil {

@@ -43,6 +43,11 @@ type PendingDoc struct {
 	Stale []string
 }
 
+// IsPending reports whether an index has yet to take in the document at path.
+func (r *Reader) IsPending(kind Kind, path string) bool {
+	return r.store.source == nil && r.marks[kind].Get([]byte(path)) != nil
+}
+
 // Pending returns, in path order, at most limit marks of paths above after;
 // "" is before every path, and a limit below 1 means all.
 func (r *Reader) Pending(kind Kind, after string, limit int) ([]PendingDoc, error) {

@@ -14,7 +14,7 @@ import (
 type Reader struct {
 	buckets
 	store  *Store
-	loaded map[string][]byte // texts of a remote store, by path
+	loaded map[string]Loaded // of a remote store, by path; zero where there is none
 }
 
 // buckets are those of one transaction.
@@ -84,7 +84,7 @@ func (r *Reader) Document(path string) (*store.Document, error) {
 // the texts of documents that were asked for in the same View.
 func (r *Reader) Text(path string) []byte {
 	if r.store.source != nil {
-		return r.loaded[path]
+		return r.loaded[path].Text
 	}
 	return r.texts.Get([]byte(path))
 }

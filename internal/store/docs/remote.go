@@ -13,9 +13,9 @@ import (
 type Source interface {
 	// State returns what is known of the index as a whole.
 	State() (Meta, Counts, error)
-	// Load returns a document with its text, both of one version; nil when
-	// there is none. Neither is changed by the caller.
-	Load(path string) (*store.Document, []byte, error)
+	// Load returns the documents at those paths that exist. The caller does
+	// not change them.
+	Load(paths []string) (map[string]Loaded, error)
 	// File returns what is recorded of path; ok is false when there is no such document.
 	File(path string) (f File, ok bool, err error)
 	// Files calls fn with every file whose path begins with prefix, in path
@@ -23,25 +23,44 @@ type Source interface {
 	Files(prefix string, fn func(File) bool) error
 }
 
+// Loaded is a document with its text, both of one version.
+type Loaded struct {
+	Document *store.Document
+	Text     []byte
+}
+
 // Remote returns a store that reads from a source. It cannot be written: what
 // changes documents or marks fails with kv.ErrReadOnly.
 func Remote(s Source) *Store { return &Store{source: s} }
 
-// load is Document and Text of a remote store: the text is kept for the length
-// of the View, since offsets into it belong to that version.
-func (r *Reader) load(path string) (*store.Document, error) {
-	doc, text, err := r.store.source.Load(path)
-	if err != nil || doc == nil {
-		return nil, err
+// Prefetch makes the documents at paths ready for Document and Text. A remote
+// store loads them in one call and keeps them for the length of the View, since
+// offsets into a text belong to its version; others have them at hand.
+func (r *Reader) Prefetch(paths []string) error {
+	if r.store.source == nil {
+		return nil
+	}
+	found, err := r.store.source.Load(paths)
+	if err != nil {
+		return err
 	}
 	if r.loaded == nil {
-		r.loaded = map[string][]byte{}
+		r.loaded = map[string]Loaded{}
 	}
-	if text == nil {
-		text = []byte{}
+	for _, path := range paths {
+		r.loaded[path] = found[path]
 	}
-	r.loaded[path] = text
-	return doc, nil
+	return nil
+}
+
+// load returns a document of a remote store, nil when there is none.
+func (r *Reader) load(path string) (*store.Document, error) {
+	if _, ok := r.loaded[path]; !ok {
+		if err := r.Prefetch([]string{path}); err != nil {
+			return nil, err
+		}
+	}
+	return r.loaded[path].Document, nil
 }
 
 // NewFile makes a File of what a Source knows; hash is in hex.

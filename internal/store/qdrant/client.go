@@ -48,9 +48,7 @@ type Client struct {
 	log     *slog.Logger
 	grpc    *pb.GrpcClient
 	breaker breaker
-
-	version sync.Mutex
-	checked bool // guarded by version
+	checked once // the server's version
 }
 
 // Dial prepares a connection. It contacts nobody: the first call does.
@@ -178,13 +176,26 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 
 // check looks at the version once.
 func (c *Client) check(ctx context.Context) error {
-	c.version.Lock()
-	defer c.version.Unlock()
-	if c.checked {
+	return c.checked.do(func() error {
+		_, err := c.Version(ctx)
+		return err
+	})
+}
+
+// once is something to do until it has succeeded. Concurrent callers wait.
+type once struct {
+	mu   sync.Mutex
+	done bool
+}
+
+func (o *once) do(fn func() error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done {
 		return nil
 	}
-	_, err := c.Version(ctx)
-	c.checked = err == nil
+	err := fn()
+	o.done = err == nil
 	return err
 }
 

@@ -15,8 +15,9 @@ import (
 // format names the layout of points and payloads. It changes whenever a
 // collection written before would answer differently.
 //
-//	1: first
-const format = "1"
+//	1: words and vectors in a collection each
+//	2: a chunk is one point
+const format = "2"
 
 // MismatchError says that a collection was made for another model, dimension or format.
 type MismatchError struct {
@@ -36,8 +37,7 @@ func (e *MismatchError) Error() string {
 
 // shape is what a collection of ours is made with.
 type shape struct {
-	dim    int // 0: no dense vectors
-	words  bool
+	dim    int // of the vectors of chunks; 0 where there are none
 	model  string
 	fields map[string]pb.FieldType // the payload indexes
 	beside bool                    // the name is the collection's own, and no alias is made
@@ -48,9 +48,6 @@ var labelFields = map[string]pb.FieldType{
 	"tags": pb.FieldType_FieldTypeKeyword, "priority": pb.FieldType_FieldTypeKeyword, "assignee": pb.FieldType_FieldTypeKeyword,
 	"under": pb.FieldType_FieldTypeInteger,
 }
-
-// wordsVector is the name of the sparse vector.
-const wordsVector = "words"
 
 // creation is the request that makes a collection of that shape.
 func (c *Client) creation(name string, s shape) *pb.CreateCollection {
@@ -72,10 +69,8 @@ func (c *Client) creation(name string, s shape) *pb.CreateCollection {
 		// The originals are read for the head of a search alone and lie on disk;
 		// the bytes that every search reads are held in memory. The quantile
 		// leaves out the outermost numbers, which would widen the steps.
-		r.VectorsConfig = pb.NewVectorsConfig(&pb.VectorParams{Size: uint64(s.dim), Distance: pb.Distance_Cosine, OnDisk: pb.PtrOf(true)})
+		r.VectorsConfig = pb.NewVectorsConfigMap(map[string]*pb.VectorParams{denseVector: {Size: uint64(s.dim), Distance: pb.Distance_Cosine, OnDisk: pb.PtrOf(true)}})
 		r.QuantizationConfig = pb.NewQuantizationScalar(&pb.ScalarQuantization{Type: pb.QuantizationType_Int8, Quantile: pb.PtrOf(float32(0.99)), AlwaysRam: pb.PtrOf(true)})
-	}
-	if s.words {
 		r.SparseVectorsConfig = pb.NewSparseVectorsConfig(map[string]*pb.SparseVectorParams{wordsVector: {Modifier: pb.PtrOf(pb.Modifier_Idf)}})
 	}
 	return r
@@ -120,7 +115,7 @@ func (c *Client) fits(ctx context.Context, name string, s shape, err error) erro
 	meta := info.GetConfig().GetMetadata()
 	e := &MismatchError{
 		Collection: name, HaveModel: meta["cairn_model"].GetStringValue(), WantModel: s.model, WantDim: s.dim,
-		HaveDim:    int(info.GetConfig().GetParams().GetVectorsConfig().GetParams().GetSize()),
+		HaveDim:    int(info.GetConfig().GetParams().GetVectorsConfig().GetParamsMap().GetMap()[denseVector].GetSize()),
 		HaveFormat: meta["cairn_format"].GetStringValue(), WantFormat: format,
 	}
 	if e.HaveModel != e.WantModel || e.HaveDim != e.WantDim || e.HaveFormat != e.WantFormat {

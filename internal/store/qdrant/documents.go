@@ -1,19 +1,18 @@
 package qdrant
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	pb "github.com/qdrant/go-client/qdrant"
 	"google.golang.org/protobuf/proto"
 
 	"cairn/internal/store"
+	"cairn/internal/store/docs"
 )
 
 // Documents keeps documents with their texts, so that whoever answers needs no
@@ -22,6 +21,7 @@ import (
 //
 //	kind      "document"
 //	path, hash, size, mtime, sections, chunks
+//	complete  whether all chunks have their vectors
 //	under     as for chunks
 //	document  JSON of store.Document
 //	text      its beginning
@@ -35,24 +35,16 @@ type Documents struct {
 	client *Client
 	name   string
 	shape  shape
-
-	open  sync.Mutex
-	ready bool // guarded by open
+	opened once
 }
 
 func documentsShape() shape {
 	return shape{fields: map[string]pb.FieldType{"kind": pb.FieldType_FieldTypeKeyword, "under": pb.FieldType_FieldTypeInteger}}
 }
 
-func (d *Documents) start(ctx context.Context) error {
-	d.open.Lock()
-	defer d.open.Unlock()
-	if d.ready {
-		return nil
-	}
-	err := d.client.first(ctx, d.name, d.shape)
-	d.ready = err == nil
-	return err
+// Open makes sure of the collection. Every other method does so at its first use.
+func (d *Documents) Open(ctx context.Context) error {
+	return d.opened.do(func() error { return d.client.first(ctx, d.name, d.shape) })
 }
 
 // DocumentHead says which version of a document is held.
@@ -60,19 +52,21 @@ type DocumentHead struct {
 	Path, Hash       string
 	Size, ModTime    int64
 	Sections, Chunks int
+	// Complete is whether all chunks had their vectors when it was stored.
+	Complete bool
 }
 
 // Put stores a document with its text, replacing the one of that path. The
-// text has to be UTF-8.
-func (d *Documents) Put(ctx context.Context, doc *store.Document, text []byte) error {
-	if err := d.put(ctx, doc, text); err != nil {
+// text has to be UTF-8. complete is whether the store holds all its vectors.
+func (d *Documents) Put(ctx context.Context, doc *store.Document, text []byte, complete bool) error {
+	if err := d.put(ctx, doc, text, complete); err != nil {
 		return fmt.Errorf("storing %s in %s: %w", doc.Path, d.name, err)
 	}
 	return nil
 }
 
-func (d *Documents) put(ctx context.Context, doc *store.Document, text []byte) error {
-	if err := d.start(ctx); err != nil {
+func (d *Documents) put(ctx context.Context, doc *store.Document, text []byte, complete bool) error {
+	if err := d.Open(ctx); err != nil {
 		return err
 	}
 	if !utf8.Valid(text) {
@@ -82,7 +76,7 @@ func (d *Documents) put(ctx context.Context, doc *store.Document, text []byte) e
 	if err != nil {
 		return err // unreachable: documents always marshal
 	}
-	before, err := d.get(ctx, doc.Path, "hash", "parts")
+	before, err := d.fields(ctx, doc.Path, "hash", "parts")
 	if err != nil {
 		return err
 	}
@@ -100,7 +94,7 @@ func (d *Documents) put(ctx context.Context, doc *store.Document, text []byte) e
 		"kind": pb.NewValueString("document"), "path": pb.NewValueString(doc.Path), "hash": pb.NewValueString(doc.Hash),
 		"size": pb.NewValueInt(doc.Size), "mtime": pb.NewValueInt(doc.ModTime), "sections": pb.NewValueInt(int64(len(doc.Sections))),
 		"chunks": pb.NewValueInt(int64(chunks)), "under": pb.NewValueFromList(list...), "document": pb.NewValueString(string(encoded)),
-		"text": pb.NewValueString(pieces[0]), "parts": pb.NewValueInt(int64(len(pieces) - 1)),
+		"text": pb.NewValueString(pieces[0]), "parts": pb.NewValueInt(int64(len(pieces) - 1)), "complete": pb.NewValueBool(complete),
 	}
 	for n, piece := range pieces[1:] {
 		part := bare(textPart(doc.Path, doc.Hash, n), map[string]*pb.Value{"kind": pb.NewValueString("part"), "text": pb.NewValueString(piece)})
@@ -143,11 +137,11 @@ func textParts(path, hash string, parts int) []string {
 
 // Delete removes documents. Unknown paths are ignored.
 func (d *Documents) Delete(ctx context.Context, paths []string) error {
-	if err := d.start(ctx); err != nil {
+	if err := d.Open(ctx); err != nil {
 		return fmt.Errorf("removing documents from %s: %w", d.name, err)
 	}
 	for _, path := range paths {
-		before, err := d.get(ctx, path, "hash", "parts")
+		before, err := d.fields(ctx, path, "hash", "parts")
 		if err == nil {
 			names := append(textParts(path, before["hash"].GetStringValue(), int(before["parts"].GetIntegerValue())), "document:"+path)
 			err = d.client.update(ctx, d.name, nil, names)
@@ -159,86 +153,104 @@ func (d *Documents) Delete(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// get returns fields of a document's point, nil when there is none.
-func (d *Documents) get(ctx context.Context, path string, fields ...string) (payload map[string]*pb.Value, err error) {
+// get returns fields of the points that exist, in no order.
+func (d *Documents) get(ctx context.Context, names []string, fields ...string) (points []*pb.RetrievedPoint, err error) {
 	err = d.client.read(ctx, func(ctx context.Context) error {
-		payload = nil
-		r, err := d.client.grpc.Points().Get(ctx, &pb.GetPoints{CollectionName: d.name, Ids: pointIDs([]string{"document:" + path}), WithPayload: pb.NewWithPayloadInclude(fields...)})
-		for _, p := range r.GetResult() {
-			payload = p.Payload
-		}
+		r, err := d.client.grpc.Points().Get(ctx, &pb.GetPoints{CollectionName: d.name, Ids: pointIDs(names), WithPayload: pb.NewWithPayloadInclude(fields...)})
+		points = r.GetResult()
 		return err
 	})
-	return payload, err
+	return points, err
+}
+
+// fields returns fields of a document's point, nil when there is none.
+func (d *Documents) fields(ctx context.Context, path string, fields ...string) (map[string]*pb.Value, error) {
+	points, err := d.get(ctx, []string{"document:" + path}, fields...)
+	if err != nil || len(points) == 0 {
+		return nil, err
+	}
+	return points[0].Payload, nil
 }
 
 // Head returns what is recorded of a path; ok is false when there is no such document.
 func (d *Documents) Head(ctx context.Context, path string) (head DocumentHead, ok bool, err error) {
-	if err := d.start(ctx); err != nil {
+	if err := d.Open(ctx); err != nil {
 		return head, false, fmt.Errorf("looking up %s in %s: %w", path, d.name, err)
 	}
-	payload, err := d.get(ctx, path, headFields...)
+	payload, err := d.fields(ctx, path, headFields...)
 	if err != nil {
 		return head, false, fmt.Errorf("looking up %s in %s: %w", path, d.name, err)
 	}
 	return headOf(payload), payload != nil, nil
 }
 
-var headFields = []string{"path", "hash", "size", "mtime", "sections", "chunks"}
+var headFields = []string{"path", "hash", "size", "mtime", "sections", "chunks", "complete"}
 
 func headOf(p map[string]*pb.Value) DocumentHead {
 	return DocumentHead{
 		Path: p["path"].GetStringValue(), Hash: p["hash"].GetStringValue(), Size: p["size"].GetIntegerValue(), ModTime: p["mtime"].GetIntegerValue(),
-		Sections: int(p["sections"].GetIntegerValue()), Chunks: int(p["chunks"].GetIntegerValue()),
+		Sections: int(p["sections"].GetIntegerValue()), Chunks: int(p["chunks"].GetIntegerValue()), Complete: p["complete"].GetBoolValue(),
 	}
 }
 
-// Load returns a document with its text, both of one version; nil when there is none.
-func (d *Documents) Load(ctx context.Context, path string) (*store.Document, []byte, error) {
-	doc, text, err := d.load(ctx, path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s from %s: %w", path, d.name, err)
-	}
-	return doc, text, nil
-}
+// loadPoints is how many documents one call reads: each may have partBytes of text.
+const loadPoints = 32
 
-func (d *Documents) load(ctx context.Context, path string) (*store.Document, []byte, error) {
-	if err := d.start(ctx); err != nil {
-		return nil, nil, err
-	}
-	for tries := 3; ; tries-- {
-		payload, err := d.get(ctx, path, "document", "text", "parts", "hash")
-		if err != nil || payload == nil {
-			return nil, nil, err
-		}
-		doc := &store.Document{}
-		if err := json.Unmarshal([]byte(payload["document"].GetStringValue()), doc); err != nil {
-			return nil, nil, fmt.Errorf("what is stored is damaged: %w", err)
-		}
-		text := bytes.NewBufferString(payload["text"].GetStringValue())
-		whole := true
-		for _, name := range textParts(path, doc.Hash, int(payload["parts"].GetIntegerValue())) {
-			found := false
-			err := d.client.read(ctx, func(ctx context.Context) error {
-				r, err := d.client.grpc.Points().Get(ctx, &pb.GetPoints{CollectionName: d.name, Ids: pointIDs([]string{name}), WithPayload: pb.NewWithPayloadInclude("text")})
-				for _, p := range r.GetResult() {
-					found = true
-					text.WriteString(p.Payload["text"].GetStringValue())
-				}
-				return err
-			})
-			if err != nil {
-				return nil, nil, err
+// Load returns the documents at paths that exist, by path, in one call for every
+// loadPoints of them and one for each text of several parts.
+func (d *Documents) Load(ctx context.Context, paths ...string) (map[string]docs.Loaded, error) {
+	all := make(map[string]docs.Loaded, len(paths))
+	err := d.Open(ctx)
+	for tries := 3; err == nil && len(paths) > 0; tries-- {
+		var changed []string // while they were read
+		for some := range slices.Chunk(paths, loadPoints) {
+			if err = d.load(ctx, some, all, &changed); err != nil {
+				break
 			}
-			whole = whole && found
+		}
+		if paths = changed; err == nil && tries == 0 && len(paths) > 0 {
+			err = fmt.Errorf("a part of the text of %s is missing", paths[0])
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %d documents from %s: %w", len(paths), d.name, err)
+	}
+	return all, nil
+}
+
+// load adds documents to all, and to changed the paths of those with a missing part.
+func (d *Documents) load(ctx context.Context, paths []string, all map[string]docs.Loaded, changed *[]string) error {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = "document:" + path
+	}
+	points, err := d.get(ctx, names, "document", "text", "parts")
+	if err != nil {
+		return err
+	}
+	for _, p := range points {
+		doc := &store.Document{}
+		if err := json.Unmarshal([]byte(p.Payload["document"].GetStringValue()), doc); err != nil {
+			return fmt.Errorf("a stored document is damaged: %w", err)
+		}
+		text := []byte(p.Payload["text"].GetStringValue())
+		whole := true
+		for _, name := range textParts(doc.Path, doc.Hash, int(p.Payload["parts"].GetIntegerValue())) {
+			part, err := d.get(ctx, []string{name}, "text")
+			if err != nil {
+				return err
+			}
+			if whole = whole && len(part) == 1; whole {
+				text = append(text, part[0].Payload["text"].GetStringValue()...)
+			}
 		}
 		if whole {
-			return doc, text.Bytes(), nil
-		}
-		if tries == 0 {
-			return nil, nil, fmt.Errorf("a part of its text is missing")
+			all[doc.Path] = docs.Loaded{Document: doc, Text: text}
+		} else {
+			*changed = append(*changed, doc.Path)
 		}
 	}
+	return nil
 }
 
 // scrollPoints is how many points one page of a listing has.
@@ -246,7 +258,7 @@ const scrollPoints = 1000
 
 // List calls fn with what is held below prefix, in no order, until it returns false.
 func (d *Documents) List(ctx context.Context, prefix string, fn func(DocumentHead) bool) error {
-	if err := d.start(ctx); err != nil {
+	if err := d.Open(ctx); err != nil {
 		return fmt.Errorf("listing %s: %w", d.name, err)
 	}
 	f := condition(store.Filter{PathPrefix: prefix})

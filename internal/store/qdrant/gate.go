@@ -8,11 +8,10 @@ import (
 // gateLimit is how long searches wait for a batch of their own process.
 const gateLimit = 250 * time.Millisecond
 
-// gate keeps the searches of this process from seeing half of a batch that this
-// process writes: the engine applies one point after the other. A batch that
-// takes longer than gateLimit, because the server is slow or away, is seen in
-// part, as other processes always may; documents are whole in any case, since
-// each is one point.
+// gate keeps the searches of this process from seeing half of a batch that it
+// writes: the engine applies one point after the other. A batch that takes longer
+// than gateLimit, because the server is slow or away, is seen in part, as other
+// processes always may.
 type gate struct{ mu sync.RWMutex }
 
 // write begins a batch and returns what ends it.

@@ -36,7 +36,7 @@ func (c *Client) Next(ctx context.Context) (*Generation, error) {
 // names are the aliases of a store.
 func (c *Client) names() []string {
 	n := c.target.Collection
-	return []string{n, n + "-words", n + "-documents"}
+	return []string{n, n + "-documents"}
 }
 
 // numberOf returns the generation in a collection's name, 0 when there is none.
@@ -60,21 +60,19 @@ func (g *Generation) name(alias string) string {
 	return alias + "-" + strconv.Itoa(g.number)
 }
 
-// Vectors returns the vector store of the generation. The collection is looked
-// at, and made if there is none, at the first use: one of another model or
-// dimension is then a *MismatchError.
-func (g *Generation) Vectors(dim int, model string) *Vectors {
-	return &Vectors{client: g.client, name: g.name(g.client.names()[0]), shape: g.shape(vectorShape(dim, model))}
-}
-
-// Keyword returns the keyword index of the generation, made at the first use.
-func (g *Generation) Keyword() *Keyword {
-	return &Keyword{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(wordsShape()), records: g.client.Records(), terms: newTerms(g.Documents())}
+// Chunks returns the chunks of the generation. The collection is looked at, and
+// made if there is none, at the first use: one of another model or dimension is
+// then a *MismatchError.
+func (g *Generation) Chunks(dim int, model string) *Chunks {
+	return &Chunks{
+		client: g.client, name: g.name(g.client.names()[0]), shape: g.shape(shape{dim: dim, model: model, fields: labelFields}),
+		records: g.client.Records(), terms: newTerms(g.Documents()),
+	}
 }
 
 // Documents returns the documents of the generation, made at the first use.
 func (g *Generation) Documents() *Documents {
-	return &Documents{client: g.client, name: g.name(g.client.names()[2]), shape: g.shape(documentsShape())}
+	return &Documents{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(documentsShape())}
 }
 
 // Activate moves all aliases to the generation in one operation, and removes

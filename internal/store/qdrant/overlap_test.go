@@ -36,8 +36,8 @@ func TestOverlapWithFlat(t *testing.T) {
 		embedded := flat.Memory(dim)
 		// The fake compares with every vector, which may take a busy machine long.
 		c := dial(t, addr, &Options{ReadTimeout: time.Minute})
-		approximate := c.Current().Vectors(dim, "m")
-		exactly := dialTo(t, addr, c.target.Collection, &Options{Exact: true, ReadTimeout: time.Minute}).Current().Vectors(dim, "m")
+		approximate := c.Current().Chunks(dim, "m").Vectors()
+		exactly := dialTo(t, addr, c.target.Collection, &Options{Exact: true, ReadTimeout: time.Minute}).Current().Chunks(dim, "m").Vectors()
 		entries := make([]store.VectorEntry, chunks)
 		for i := range entries {
 			path := fmt.Sprintf("p%05d", i/4)

@@ -95,14 +95,14 @@ func TestConformance(t *testing.T) {
 		for _, exact := range []bool{false, true} {
 			t.Run(fmt.Sprintf("Exact=%v", exact), func(t *testing.T) {
 				storetest.Vectors(t, func(t *testing.T, dim int) store.Vectors {
-					return dial(t, addr, &Options{Exact: exact}).Current().Vectors(dim, "model@1")
+					return dial(t, addr, &Options{Exact: exact}).Current().Chunks(dim, "model@1").Vectors()
 				})
 			})
 		}
 		t.Run("Reopen", func(t *testing.T) {
 			collection := newName()
 			storetest.Reopen(t, func(t *testing.T, _ string, dim int) store.Vectors {
-				return dialTo(t, addr, collection, nil).Current().Vectors(dim, "model@1")
+				return dialTo(t, addr, collection, nil).Current().Chunks(dim, "model@1").Vectors()
 			})
 		})
 	})
@@ -111,7 +111,7 @@ func TestConformance(t *testing.T) {
 func TestMismatchNamesBoth(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
 		c := dial(t, addr, nil)
-		if _, err := c.Current().Vectors(3, "small@1").Search(background, []float32{1, 0, 0}, 1, store.Filter{}); err != nil {
+		if _, err := c.Current().Chunks(3, "small@1").Vectors().Search(background, []float32{1, 0, 0}, 1, store.Filter{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, other := range []struct {
@@ -120,7 +120,7 @@ func TestMismatchNamesBoth(t *testing.T) {
 		}{{4, "small@1"}, {3, "large@2"}} {
 			query := make([]float32, other.dim)
 			query[0] = 1
-			_, err := c.Current().Vectors(other.dim, other.model).Search(background, query, 1, store.Filter{})
+			_, err := c.Current().Chunks(other.dim, other.model).Vectors().Search(background, query, 1, store.Filter{})
 			mismatch, ok := errors.AsType[*MismatchError](err)
 			if !ok {
 				t.Fatalf("%d, %s: %v, want a *MismatchError", other.dim, other.model, err)
@@ -174,7 +174,7 @@ func TestKeyAndVersion(t *testing.T) {
 		}
 	}
 	old := qdranttest.New(t, &qdranttest.Options{Version: "1.15.4"})
-	_, err := dial(t, old.Addr(), nil).Current().Vectors(2, "m").Has(background, []string{"a#b.0"})
+	_, err := dial(t, old.Addr(), nil).Current().Chunks(2, "m").Vectors().Has(background, []string{"a#b.0"})
 	if v, ok := errors.AsType[*VersionError](err); !ok || v.Have != "1.15.4" {
 		t.Errorf("an old server: %v, want a *VersionError", err)
 	}
@@ -212,7 +212,7 @@ func TestRetriesTransientCodesOnly(t *testing.T) {
 func TestOutage(t *testing.T) {
 	s := qdranttest.New(t, nil)
 	c := dial(t, s.Addr(), nil)
-	v := c.Current().Vectors(2, "m")
+	v := c.Current().Chunks(2, "m").Vectors()
 	if err := v.Update(background, []store.VectorEntry{{Chunk: "p#a.0", Path: "p", Vector: []float32{1, 0}}}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestKeywordQuality(t *testing.T) {
 				}
 				defer disk.Close()
 				// The fake sorts all that a term finds, which may take a busy machine long.
-				remote := dial(t, addr, &Options{ReadTimeout: time.Minute}).Current().Keyword()
+				remote := dial(t, addr, &Options{ReadTimeout: time.Minute}).Current().Chunks(1, "m").Keyword()
 				for _, x := range []store.Keyword{disk, remote} {
 					for piece := range slices.Chunk(c.entries, 4096) {
 						update(t, x, piece)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	pb "github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc/codes"
@@ -30,9 +29,7 @@ const partBytes = 1 << 20
 type Records struct {
 	client *Client
 	name   string
-
-	open  sync.Mutex
-	ready bool // guarded by open
+	opened once
 }
 
 // keptTokens is how many writers may come between a write and the look at
@@ -48,17 +45,12 @@ func (c *Client) Records() *Records {
 }
 
 func (r *Records) start(ctx context.Context) error {
-	r.open.Lock()
-	defer r.open.Unlock()
-	if r.ready {
-		return nil
-	}
-	err := r.client.check(ctx)
-	if err == nil {
-		err = r.client.create(ctx, r.name, shape{fields: map[string]pb.FieldType{"version": pb.FieldType_FieldTypeInteger}})
-	}
-	r.ready = err == nil
-	return err
+	return r.opened.do(func() error {
+		if err := r.client.check(ctx); err != nil {
+			return err
+		}
+		return r.client.create(ctx, r.name, shape{fields: map[string]pb.FieldType{"version": pb.FieldType_FieldTypeInteger}})
+	})
 }
 
 // Get returns a record with its version, which counts from 1; version 0 and no

@@ -115,7 +115,7 @@ func (t *terms) get(ctx context.Context, names ...string) ([]map[string]*pb.Valu
 
 // readHead returns the dictionary's point as it is stored now.
 func (t *terms) readHead(ctx context.Context) (termsHead, error) {
-	if err := t.documents.start(ctx); err != nil {
+	if err := t.documents.Open(ctx); err != nil {
 		return termsHead{}, err
 	}
 	found, err := t.get(ctx, headPoint)

@@ -54,10 +54,10 @@ func similar(t *testing.T, x store.Keyword, text string) string {
 func TestDictionaryIsShared(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
 		writer := dial(t, addr, nil)
-		words := writer.Current().Keyword()
+		words := writer.Current().Chunks(1, "m").Keyword()
 		var readers []*Keyword
 		for range 2 {
-			readers = append(readers, dialTo(t, addr, writer.target.Collection, nil).Current().Keyword())
+			readers = append(readers, dialTo(t, addr, writer.target.Collection, nil).Current().Chunks(1, "m").Keyword())
 		}
 		want := func(query, paths string) {
 			t.Helper()
@@ -78,8 +78,8 @@ func TestDictionaryIsShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		update(t, next.Keyword(), []store.TextEntry{textEntry("sea", "The walrus sleeps.")})
-		if _, err := next.Vectors(2, "m").Count(); err != nil {
+		update(t, next.Chunks(2, "m").Keyword(), []store.TextEntry{textEntry("sea", "The walrus sleeps.")})
+		if _, err := next.Chunks(2, "m").Vectors().Count(); err != nil {
 			t.Fatal(err)
 		}
 		want("walruss", "")
@@ -91,8 +91,8 @@ func TestDictionaryIsShared(t *testing.T) {
 		if n := readers[0].terms.words.Len(); n != 3 {
 			t.Errorf("a reader knows %d terms of the new generation, want sea, walrus and sleep", n)
 		}
-		if names, err := writer.Collections(background); err != nil || len(names) != 4 {
-			t.Errorf("collections: %v, %v, want no more than four", names, err)
+		if names, err := writer.Collections(background); err != nil || len(names) != 3 {
+			t.Errorf("collections: %v, %v, want no more than three", names, err)
 		}
 		// What was learnt of the old generation is no reason to leave a word out of this one.
 		update(t, words, []store.TextEntry{textEntry("zoo", "The quagga is extinct.")})
@@ -157,7 +157,7 @@ func TestFuzzyAsOnDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer disk.Close()
-		remote := dial(t, addr, nil).Current().Keyword()
+		remote := dial(t, addr, nil).Current().Chunks(1, "m").Keyword()
 		for _, x := range []store.Keyword{disk, remote} {
 			update(t, x, entries)
 		}
@@ -192,7 +192,7 @@ func TestFuzzyAsOnDisk(t *testing.T) {
 // logged is a client of its own for a store, with what it logs.
 func logged(t *testing.T, c *Client) (*Keyword, *bytes.Buffer) {
 	log := &bytes.Buffer{}
-	return dialTo(t, c.target.Addr(), c.target.Collection, &Options{Log: slog.New(slog.NewTextHandler(log, nil))}).Current().Keyword(), log
+	return dialTo(t, c.target.Addr(), c.target.Collection, &Options{Log: slog.New(slog.NewTextHandler(log, nil))}).Current().Chunks(1, "m").Keyword(), log
 }
 
 // TestDamagedDictionary harms what is stored: who searches passes it over and
@@ -217,7 +217,7 @@ func TestDamagedDictionary(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := dial(t, qdranttest.New(t, nil).Addr(), nil)
-			words := c.Current().Keyword()
+			words := c.Current().Chunks(1, "m").Keyword()
 			words.terms.pieceSize = 16
 			update(t, words, []store.TextEntry{textEntry("zoo", "quagga extinct quagga"), textEntry("zoo2", "quagga")})
 			update(t, words, []store.TextEntry{textEntry("sky", "zeppelin rises slowly")})
@@ -254,7 +254,7 @@ func TestDamagedDictionary(t *testing.T) {
 func TestDictionaryOfAnEarlierVersion(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
 		c := dial(t, addr, nil)
-		words := c.Current().Keyword()
+		words := c.Current().Chunks(1, "m").Keyword()
 		update(t, words, []store.TextEntry{textEntry("zoo", "The quagga is extinct.")})
 		if err := c.update(background, words.terms.documents.name, nil, []string{headPoint, piecePoint(0)}); err != nil {
 			t.Fatal(err)
@@ -322,7 +322,7 @@ func TestDictionaryWriteCutShort(t *testing.T) {
 		return nil
 	}})
 	c := dial(t, s.Addr(), nil)
-	words := c.Current().Keyword()
+	words := c.Current().Chunks(1, "m").Keyword()
 	words.terms.pieceSize = 16
 	update(t, words, []store.TextEntry{textEntry("zoo", "The quagga is extinct.")})
 	failed := 0
@@ -351,7 +351,7 @@ func TestDictionaryWriteCutShort(t *testing.T) {
 func TestDictionaryIsReadOnce(t *testing.T) {
 	s := qdranttest.New(t, nil)
 	c := dial(t, s.Addr(), nil)
-	words := c.Current().Keyword()
+	words := c.Current().Chunks(1, "m").Keyword()
 	entries, _ := corpus(rand.New(rand.NewPCG(1, 2)), 200)
 	words.terms.pieceSize = 256
 	update(t, words, entries)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	pb "github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -212,6 +214,45 @@ func (s *Server) Upsert(_ context.Context, r *pb.UpsertPoints) (*pb.PointsOperat
 				if old := c.points[p.id]; old == nil || passes(old) {
 					c.put(p)
 				}
+			}
+			c.mu.Unlock()
+		}
+		return nil
+	})
+}
+
+// UpdateVectors implements pb.PointsServer: the named vectors of points take the
+// place of those of the same name. The points have to exist.
+func (s *Server) UpdateVectors(_ context.Context, r *pb.UpdatePointVectors) (*pb.PointsOperationResponse, error) {
+	c, err := s.resolve(r.CollectionName)
+	if err != nil {
+		return nil, err
+	}
+	return write(r.Wait, func() error {
+		for piece := range slices.Chunk(r.Points, chunkSize) {
+			c.mu.Lock()
+			for _, update := range piece {
+				p, err := c.newPoint(&pb.PointStruct{Id: update.Id, Vectors: update.Vectors})
+				if err == nil && c.points[p.id] == nil {
+					err = status.Errorf(codes.NotFound, "Not found: No point with id %s found", p.id)
+				}
+				if err != nil {
+					c.mu.Unlock()
+					return err
+				}
+				old := c.points[p.id]
+				p.payload = old.payload
+				for name, v := range old.dense {
+					if _, ok := p.dense[name]; !ok {
+						p.dense[name] = v
+					}
+				}
+				for name, v := range old.sparse {
+					if _, ok := p.sparse[name]; !ok {
+						p.sparse[name] = v
+					}
+				}
+				c.put(p)
 			}
 			c.mu.Unlock()
 		}

@@ -47,7 +47,7 @@ func (c *collection) calibrate() {
 
 // encode quantises a new point's vectors. c.mu is held.
 func (c *collection) encode(p *point) {
-	if c.created.QuantizationConfig.GetScalar() == nil {
+	if c.created.QuantizationConfig.GetScalar() == nil || len(p.dense) == 0 {
 		return
 	}
 	if len(c.points) >= 2*c.calibrated {

@@ -43,6 +43,8 @@ type Options struct {
 	// UnindexedFilters allows filters on fields without an index. The engine does so
 	// unless its strict mode forbids it.
 	UnindexedFilters bool
+	// Delay is how long every call takes beyond its work, as a network does.
+	Delay time.Duration
 	// Fault, when not nil, is asked before every call and can make it fail or wait.
 	Fault func(ctx context.Context, method string) error
 }
@@ -134,6 +136,7 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 			return nil, status.Error(codes.Unauthenticated, "Must provide an API key or an Authorization bearer token")
 		}
 	}
+	time.Sleep(s.options.Delay)
 	if s.options.Fault != nil {
 		if err := s.options.Fault(ctx, info.FullMethod); err != nil {
 			return nil, err

@@ -1,0 +1,105 @@
+package mirror
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"cairn/internal/store/docs"
+	"cairn/internal/store/qdrant"
+	"cairn/internal/store/vectorcache"
+)
+
+// Adopt is Import for an index without documents. It leaves another as it is, and
+// one of a store that was never written or was cut by other rules.
+func (m *Mirror) Adopt(ctx context.Context) error {
+	now, err := m.local()
+	if err != nil || now.Counts.Files > 0 {
+		return err
+	}
+	state, _, err := readState(ctx, m.client.Records())
+	if err != nil || state.Meta.Format == 0 || state.Meta.Model.ID != m.index.Model.ID || state.Meta.Chunks != now.Meta.Chunks {
+		return err
+	}
+	_, err = m.Import(ctx, nil)
+	return err
+}
+
+// Import brings the documents of the index up to those of the store and their
+// vectors into the cache. The indexer then makes the derived indexes from both
+// without embedding. progress may be nil.
+func (m *Mirror) Import(ctx context.Context, progress func(done, total int)) (r Report, err error) {
+	held := map[string]qdrant.DocumentHead{}
+	if err := m.documents.List(ctx, "", func(h qdrant.DocumentHead) bool { held[h.Path] = h; return true }); err != nil {
+		return r, err
+	}
+	files, err := m.index.Docs.Files()
+	if err != nil {
+		return r, err
+	}
+	var take, removed []string
+	for path, h := range held {
+		if f, ok := files[path]; !ok || differs(h, &f) {
+			take = append(take, path)
+		}
+	}
+	for path := range files {
+		if _, ok := held[path]; !ok {
+			removed = append(removed, path)
+		}
+	}
+	slices.Sort(take)
+	slices.Sort(removed)
+	for batch := range slices.Chunk(take, batchDocuments) {
+		n, err := m.get(ctx, batch)
+		if err != nil {
+			return r, err
+		}
+		if r.Copied += n; progress != nil {
+			progress(r.Copied, len(take))
+		}
+	}
+	r.Removed = len(removed)
+	return r, m.index.Docs.Delete(ctx, removed)
+}
+
+// get takes documents over. Vectors go first: once a document is stored, its
+// vectors are in the cache, also for the run after an interrupted one.
+func (m *Mirror) get(ctx context.Context, paths []string) (int, error) {
+	chunker, err := m.index.Chunker()
+	if err != nil {
+		return 0, err
+	}
+	found, err := m.documents.Load(ctx, paths...)
+	if err != nil {
+		return 0, err
+	}
+	var puts []docs.Put
+	var ids []string
+	var keys []vectorcache.Key
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		d := found[path]
+		puts = append(puts, docs.Put{Document: *d.Document, Text: d.Text})
+		ids = append(ids, chunkIDs(d.Document)...)
+		for i := range d.Document.Sections {
+			for n := range d.Document.Sections[i].Chunks {
+				keys = append(keys, vectorcache.KeyOf(chunker.EmbedText(d.Document, i, n, string(d.Text))))
+			}
+		}
+	}
+	vectors, err := m.chunks.Vectors().Vectors(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	var known []vectorcache.Key
+	var of [][]float32
+	for i, v := range vectors {
+		if v != nil {
+			known, of = append(known, keys[i]), append(of, v)
+		}
+	}
+	if err := m.index.Cache.Put(known, of); err != nil {
+		return 0, err
+	}
+	return len(puts), m.index.Docs.Put(ctx, puts)
+}

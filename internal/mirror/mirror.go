@@ -1,0 +1,453 @@
+// Package mirror copies a folder's index to a Qdrant store and back. It parses,
+// cuts and embeds nothing.
+//
+// The folder's index is complete by itself: the process that owns it searches it
+// as any other, and brings the store up to it. Documents that the store holds in
+// the same version are not sent again, so a copy that was interrupted continues.
+// A document is sent after its chunks, and marked complete when all of these have
+// vectors; until then other processes find it by its words.
+//
+// One process writes to a store at a time. It holds the store's lease, which is
+// kept in Qdrant itself: a lease elsewhere could be held by one process while
+// another still writes here.
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"cairn/indexer"
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/flat"
+	"cairn/internal/store/qdrant"
+	"cairn/internal/store/vectorcache"
+	"cairn/models"
+)
+
+// Index is a folder's own index. It stays the caller's to close.
+type Index struct {
+	Docs    *docs.Store
+	Vectors *flat.Store
+	Cache   *vectorcache.Cache // for Import
+	Model   models.Description
+	// Chunker is called when the chunks of a document are first needed.
+	Chunker func() (*indexer.Chunker, error)
+}
+
+// Options are the knobs of New. Nil and the zero value mean the defaults.
+type Options struct {
+	// Rebuild has the first Sync fill new collections beside the old ones and
+	// then take their place.
+	Rebuild bool
+	// Waiting is called when another process holds the lease; nil logs it.
+	Waiting func(holder string)
+	// Log is silent when nil.
+	Log *slog.Logger
+}
+
+// Report is what a copy did.
+type Report struct {
+	Copied  int // documents
+	Removed int // documents
+}
+
+// batchDocuments is how many documents are copied at a time. An interrupted copy
+// repeats at most so many.
+const batchDocuments = 64
+
+// Mirror keeps a store up to date with an index. It is safe for concurrent use.
+type Mirror struct {
+	client  *qdrant.Client
+	index   Index
+	options Options
+	log     *slog.Logger
+	holder  string
+	stop    context.CancelFunc // of follow; nil unless it runs
+	stopped chan struct{}
+
+	turn      *semaphore.Weighted // one copy at a time; guards the rest
+	next      *qdrant.Generation  // in the making; nil for none
+	chunks    *qdrant.Chunks
+	documents *qdrant.Documents
+	held      map[string]qdrant.DocumentHead // by the store; nil until it is asked
+	lease     *qdrant.Lease
+	leased    context.Context // of the lease
+	announced State
+}
+
+// New returns the mirror of an index. It contacts the store when it is first used.
+func New(s *Store, x Index, o *Options) (*Mirror, error) {
+	m := &Mirror{index: x, turn: semaphore.NewWeighted(1)}
+	if o != nil {
+		m.options = *o
+	}
+	if m.log = m.options.Log; m.log == nil {
+		m.log = slog.New(slog.DiscardHandler)
+	}
+	if m.options.Waiting == nil {
+		m.options.Waiting = func(holder string) { m.log.Warn("waiting for another writer of the store", "holder", holder) }
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	m.holder = fmt.Sprintf("process %d on %s", os.Getpid(), host)
+	if m.client, err = s.Dial(m.log); err != nil {
+		return nil, err
+	}
+	m.use(m.client.Current())
+	return m, nil
+}
+
+func (m *Mirror) use(g *qdrant.Generation) {
+	m.chunks, m.documents = g.Chunks(m.index.Model.Dimension, m.index.Model.ID), g.Documents()
+}
+
+// Close ends Follow, gives back the lease and closes the connection.
+func (m *Mirror) Close() error {
+	if m.stop != nil {
+		m.stop()
+		<-m.stopped
+	}
+	if err := m.turn.Acquire(context.Background(), 1); err != nil {
+		return err // unreachable: the context does not end
+	}
+	if m.lease != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := m.lease.Release(ctx); err != nil {
+			m.log.Warn("giving back the lease of the store", "error", err) // it runs out
+		}
+	}
+	return m.client.Close()
+}
+
+// followEvery is how often Follow compares the index with what it was.
+const followEvery = 500 * time.Millisecond
+
+// Follow runs Sync in the background whenever the index has changed, until Close.
+// It is called once.
+func (m *Mirror) Follow() {
+	var ctx context.Context
+	ctx, m.stop = context.WithCancel(context.Background())
+	m.stopped = make(chan struct{})
+	go m.follow(ctx)
+}
+
+func (m *Mirror) follow(ctx context.Context) {
+	defer close(m.stopped)
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	last, err := m.local()
+	for failing := false; ; {
+		if err != nil && !failing && ctx.Err() == nil {
+			m.log.Warn("bringing the store up to the index", "error", err)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var now State
+		if now, err = m.local(); err != nil || reflect.DeepEqual(now, last) || m.options.Rebuild {
+			continue
+		}
+		if _, err = m.Sync(ctx, nil); err == nil {
+			last = now
+		}
+	}
+}
+
+// local returns the state of the folder's index.
+func (m *Mirror) local() (s State, err error) {
+	if s.Meta, err = m.index.Docs.Meta(); err == nil {
+		s.Counts, err = m.index.Docs.Counts()
+	}
+	return s, err
+}
+
+// Sync brings the store up to the index. It waits for the lease; progress may be nil.
+func (m *Mirror) Sync(ctx context.Context, progress func(done, total int)) (r Report, err error) {
+	if err := m.turn.Acquire(ctx, 1); err != nil {
+		return r, err
+	}
+	defer m.turn.Release(1)
+	ctx, end, err := m.lead(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer end()
+	if err = m.sync(ctx, &r, progress); err != nil {
+		m.held = nil // a failed write may have taken effect
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause // why it was interrupted
+		}
+	}
+	return r, err
+}
+
+// lead waits until this process may write. The returned context ends with the lease.
+func (m *Mirror) lead(ctx context.Context) (fenced context.Context, end func(), err error) {
+	if m.lease == nil || m.leased.Err() != nil {
+		// The lease outlives the call it was taken for.
+		if m.lease, m.leased, err = m.client.Lease(ctx, m.holder, m.options.Waiting); err != nil {
+			return nil, nil, err
+		}
+		m.held, m.announced = nil, State{}
+	}
+	leased := m.leased
+	fenced, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(leased, func() { cancel(context.Cause(leased)) })
+	return fenced, func() { stop(); cancel(nil) }, nil
+}
+
+func (m *Mirror) sync(ctx context.Context, r *Report, progress func(done, total int)) error {
+	now, err := m.local()
+	if err != nil {
+		return err
+	}
+	if err := m.begin(ctx, now.Meta); err != nil {
+		return err
+	}
+	send, removed, err := m.compare()
+	if err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(send, batchDocuments) {
+		n, err := m.put(ctx, batch)
+		if err != nil {
+			return err
+		}
+		if r.Copied += n; progress != nil {
+			progress(r.Copied, len(send))
+		}
+	}
+	for batch := range slices.Chunk(removed, batchDocuments) {
+		if err := m.remove(ctx, batch); err != nil {
+			return err
+		}
+		r.Removed += len(batch)
+	}
+	if err := m.chunks.Complete(ctx); err != nil { // also where there are no chunks
+		return err
+	}
+	if m.next != nil {
+		if err := m.next.Activate(ctx); err != nil {
+			return err
+		}
+		m.use(m.client.Current())
+		m.next, m.options.Rebuild = nil, false
+	}
+	return m.announce(ctx, now)
+}
+
+// begin chooses the generation to write, and reads what it holds.
+func (m *Mirror) begin(ctx context.Context, meta docs.Meta) (err error) {
+	if m.options.Rebuild && m.next == nil {
+		if m.next, err = m.client.Next(ctx); err != nil {
+			return err
+		}
+		m.use(m.next)
+		m.held = nil
+	}
+	if m.held != nil {
+		return nil
+	}
+	state, _, err := readState(ctx, m.client.Records())
+	if err != nil {
+		return err
+	}
+	held := map[string]qdrant.DocumentHead{}
+	if err := m.documents.List(ctx, "", func(h qdrant.DocumentHead) bool {
+		if m.next == nil && state.Meta.Format != 0 && state.Meta.Chunks != meta.Chunks {
+			h.Hash = "" // it was cut by other rules
+		}
+		held[h.Path] = h
+		return true
+	}); err != nil {
+		return err
+	}
+	m.held = held
+	return nil
+}
+
+// compare returns the paths of the documents that the store lacks or has in
+// another version, and of those that only the store has, both sorted.
+func (m *Mirror) compare() (send, removed []string, err error) {
+	files, err := m.index.Docs.Files()
+	if err != nil {
+		return nil, nil, err
+	}
+	behind := map[string]bool{} // documents without vectors so far
+	err = m.index.Docs.View(func(r *docs.Reader) error {
+		pending, err := r.Pending(docs.Vectors, "", 0)
+		for i := range pending {
+			behind[pending[i].Path] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for path, f := range files {
+		if h, ok := m.held[path]; !ok || differs(h, &f) || !h.Complete && !behind[path] {
+			send = append(send, path)
+		}
+	}
+	for path := range m.held {
+		if _, ok := files[path]; !ok {
+			removed = append(removed, path)
+		}
+	}
+	slices.Sort(send)
+	slices.Sort(removed)
+	return send, removed, nil
+}
+
+func differs(h qdrant.DocumentHead, f *docs.File) bool {
+	return h.Hash != f.HexHash() || h.Size != f.Size || h.ModTime != f.ModTime || h.Chunks != f.Chunks
+}
+
+// put sends documents and returns how many: some may have been removed meanwhile.
+func (m *Mirror) put(ctx context.Context, paths []string) (int, error) {
+	chunker, err := m.index.Chunker()
+	if err != nil {
+		return 0, err
+	}
+	var entries []qdrant.Chunk
+	var ids, replaced []string
+	var puts []docs.Put
+	behind := map[string]bool{}
+	for _, path := range paths {
+		err := m.index.Docs.View(func(r *docs.Reader) error {
+			doc, err := r.Document(path)
+			if err != nil || doc == nil {
+				return err
+			}
+			behind[path] = r.IsPending(docs.Vectors, path)
+			puts = append(puts, docs.Put{Document: *doc, Text: slices.Clone(r.Text(path))})
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		if _, ok := m.held[path]; ok {
+			replaced = append(replaced, path)
+		}
+	}
+	for i := range puts {
+		d := &puts[i].Document
+		text := string(puts[i].Text)
+		for s := range d.Sections {
+			for n := range d.Sections[s].Chunks {
+				e := chunker.TextEntry(d, s, n, text)
+				entries, ids = append(entries, qdrant.Chunk{TextEntry: e}), append(ids, e.Chunk)
+			}
+		}
+	}
+	vectors, err := m.index.Vectors.Vectors(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	for i, v := range vectors {
+		if entries[i].Vector = v; v == nil {
+			behind[entries[i].Path] = true
+		}
+	}
+	stale, err := m.chunksOf(ctx, replaced)
+	if err != nil {
+		return 0, err
+	}
+	if err := m.chunks.Update(ctx, entries, stale); err != nil {
+		return 0, err
+	}
+	for i := range puts {
+		d := &puts[i].Document
+		if err := m.documents.Put(ctx, d, puts[i].Text, !behind[d.Path]); err != nil {
+			return 0, err
+		}
+		m.held[d.Path] = qdrant.DocumentHead{
+			Path: d.Path, Hash: d.Hash, Size: d.Size, ModTime: d.ModTime, Sections: len(d.Sections), Chunks: len(chunkIDs(d)), Complete: !behind[d.Path],
+		}
+	}
+	return len(puts), nil
+}
+
+// remove takes documents out of the store, their chunks first.
+func (m *Mirror) remove(ctx context.Context, paths []string) error {
+	stale, err := m.chunksOf(ctx, paths)
+	if err != nil {
+		return err
+	}
+	if err := m.chunks.Update(ctx, nil, stale); err != nil {
+		return err
+	}
+	if err := m.documents.Delete(ctx, paths); err != nil {
+		return err
+	}
+	for _, path := range paths {
+		delete(m.held, path)
+	}
+	return nil
+}
+
+// chunksOf returns the ids of the chunks of documents, as the store has them.
+func (m *Mirror) chunksOf(ctx context.Context, paths []string) (ids []string, err error) {
+	found, err := m.documents.Load(ctx, paths...)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		ids = append(ids, chunkIDs(found[path].Document)...)
+	}
+	return ids, nil
+}
+
+// chunkIDs returns the ids of a document's chunks.
+func chunkIDs(doc *store.Document) (ids []string) {
+	for i := range doc.Sections {
+		for n := range doc.Sections[i].Chunks {
+			ids = append(ids, store.ChunkID(doc.Path, doc.Sections[i].Anchor, n))
+		}
+	}
+	return ids
+}
+
+// announce writes the state to the store if it has changed. What is pending is
+// what the store lacks, whatever the folder's own index still has to do.
+func (m *Mirror) announce(ctx context.Context, now State) error {
+	now.Counts.Text, now.Counts.Vectors = docs.PendingCounts{}, docs.PendingCounts{}
+	for _, h := range m.held {
+		if !h.Complete {
+			p := &now.Counts.Vectors
+			p.Files, p.Sections, p.Chunks = p.Files+1, p.Sections+h.Sections, p.Chunks+h.Chunks
+		}
+	}
+	if reflect.DeepEqual(now, m.announced) {
+		return nil
+	}
+	value, err := json.Marshal(now)
+	if err != nil {
+		return err // unreachable: a state always marshals
+	}
+	_, version, err := readState(ctx, m.client.Records())
+	if err != nil {
+		return err
+	}
+	if _, err := m.client.Records().Put(ctx, stateRecord, value, version); err != nil {
+		return err
+	}
+	m.announced = now
+	return nil
+}

@@ -1,0 +1,211 @@
+package qdrant
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	pb "github.com/qdrant/go-client/qdrant"
+
+	"cairn/internal/store"
+)
+
+// Chunks is the collection of a generation's chunks. A chunk is one point with
+// its text, its words as a sparse vector, and its embedding, so that one request
+// searches both. Updates replace whole points: a search never sees the words of
+// one version with the embedding of another.
+type Chunks struct {
+	client  *Client
+	name    string // of the collection or its alias
+	shape   shape
+	records *Records
+	terms   *terms
+	opened  once
+	gate    gate
+}
+
+// Chunk is an entry of a collection.
+type Chunk struct {
+	store.TextEntry
+	// Vector is the embedding, of unit length; nil while there is none.
+	Vector []float32
+}
+
+// Names of the vectors of a chunk.
+const (
+	wordsVector = "words"
+	denseVector = "embedding"
+)
+
+// Sizes of requests. A point of 384 numbers takes some 2 kB, and its text as much.
+const (
+	upsertPoints = 256
+	askIDs       = 1000 // ids in one question
+)
+
+// Open makes sure of the collection. One of another model, dimension or format
+// is a *MismatchError. Every other method does so at its first use.
+func (c *Chunks) Open(ctx context.Context) error {
+	return c.opened.do(func() error { return c.client.first(ctx, c.name, c.shape) })
+}
+
+// Keyword returns the chunks as a keyword index.
+func (c *Chunks) Keyword() *Keyword { return &Keyword{c} }
+
+// Vectors returns the chunks as a vector store.
+func (c *Chunks) Vectors() *Vectors { return &Vectors{c} }
+
+// checkVector refuses a vector that the collection would not take.
+func (c *Chunks) checkVector(vector []float32) error {
+	if len(vector) != c.shape.dim {
+		return fmt.Errorf("vector of dimension %d, want %d", len(vector), c.shape.dim)
+	}
+	for _, x := range vector {
+		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+			return fmt.Errorf("vector holds %v, want finite numbers", x)
+		}
+	}
+	return nil
+}
+
+// Update applies one batch: entries enter or replace, then stale chunks leave, so
+// that no chunk is missing meanwhile. Unknown stale ids are ignored. A batch that
+// fails half way can be repeated.
+func (c *Chunks) Update(ctx context.Context, entries []Chunk, stale []string) error {
+	if err := c.update(ctx, entries, stale); err != nil {
+		return fmt.Errorf("updating %s: %w", c.name, err)
+	}
+	return ctx.Err()
+}
+
+func (c *Chunks) update(ctx context.Context, entries []Chunk, stale []string) error {
+	last := make(map[string]int, len(entries))
+	for i := range entries {
+		if entries[i].Chunk == "" {
+			return fmt.Errorf("entry %d has no chunk id", i)
+		}
+		if v := entries[i].Vector; v != nil {
+			if err := c.checkVector(v); err != nil {
+				return fmt.Errorf("%s: %w", entries[i].Chunk, err)
+			}
+		}
+		last[entries[i].Chunk] = i
+	}
+	if err := c.Open(ctx); err != nil {
+		return err
+	}
+	if len(entries) == 0 && len(stale) == 0 {
+		return nil
+	}
+	avg, again, held, err := c.count(ctx, entries)
+	if err == nil && again {
+		err = c.reweigh(ctx, avg)
+	}
+	if err == nil && len(held) > 0 {
+		err = c.terms.add(ctx, held, c.stored)
+	}
+	if err != nil {
+		return err
+	}
+	defer c.gate.write()()
+	var points []*pb.PointStruct
+	for i := range entries {
+		if last[entries[i].Chunk] != i {
+			continue
+		}
+		if points = append(points, chunkPoint(&entries[i], avg)); len(points) == upsertPoints {
+			if err := c.client.update(ctx, c.name, points, nil); err != nil {
+				return err
+			}
+			points = nil
+		}
+	}
+	stale = slices.DeleteFunc(slices.Clone(stale), func(id string) bool { _, ok := last[id]; return ok })
+	return c.client.update(ctx, c.name, points, stale)
+}
+
+func chunkPoint(e *Chunk, avg float64) *pb.PointStruct {
+	payload := chunkPayload(e.Chunk, e.Path, e.Labels)
+	payload["title"], payload["trail"] = pb.NewValueString(valid(e.Title)), stringList(e.Trail)
+	payload["body"] = pb.NewValueString(valid(e.Body))
+	vectors := map[string]*pb.Vector{}
+	if words := wordsOf(e.TextEntry, avg); words != nil {
+		vectors[wordsVector] = words
+	}
+	if e.Vector != nil {
+		vectors[denseVector] = pb.NewVectorDense(e.Vector)
+	}
+	return &pb.PointStruct{Id: pointID(e.Chunk), Payload: payload, Vectors: pb.NewVectorsMap(vectors)}
+}
+
+// textFields are the fields that entryOf reads.
+var textFields = []string{"chunk", "title", "trail", "body"}
+
+// entryOf returns what the weights of a chunk are made of.
+func entryOf(p map[string]*pb.Value) store.TextEntry {
+	e := store.TextEntry{Chunk: p["chunk"].GetStringValue(), Title: p["title"].GetStringValue(), Body: p["body"].GetStringValue()}
+	e.Path, _, _, _ = store.SplitChunkID(e.Chunk)
+	for _, heading := range p["trail"].GetListValue().GetValues() {
+		e.Trail = append(e.Trail, heading.GetStringValue())
+	}
+	return e
+}
+
+// valid is s as protocol buffers take it.
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+// Complete makes the dictionary if there is none, from the stored texts.
+func (c *Chunks) Complete(ctx context.Context) error {
+	err := c.Open(ctx)
+	if err == nil {
+		var there bool
+		if there, err = c.terms.exists(ctx); err == nil && !there {
+			err = c.terms.add(ctx, nil, c.stored)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("completing %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// countPoints returns the number of points that pass a filter; nil counts all.
+func (c *Chunks) countPoints(f *pb.Filter) (n int, err error) {
+	ctx := context.Background()
+	if err = c.Open(ctx); err == nil {
+		err = c.client.read(ctx, func(ctx context.Context) error {
+			r, err := c.client.grpc.Points().Count(ctx, &pb.CountPoints{CollectionName: c.name, Exact: pb.PtrOf(true), Filter: f})
+			n = int(r.GetResult().GetCount())
+			return err
+		})
+	}
+	if err != nil {
+		return 0, fmt.Errorf("counting %s: %w", c.name, err)
+	}
+	return n, nil
+}
+
+// update upserts points, and deletes those of the names.
+func (c *Client) update(ctx context.Context, collection string, points []*pb.PointStruct, names []string) error {
+	for piece := range slices.Chunk(points, upsertPoints) {
+		r := &pb.UpsertPoints{CollectionName: collection, Wait: pb.PtrOf(true), Points: piece}
+		if err := c.write(ctx, func(ctx context.Context) error {
+			_, err := c.grpc.Points().Upsert(ctx, r)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	for piece := range slices.Chunk(names, askIDs) {
+		r := &pb.DeletePoints{CollectionName: collection, Wait: pb.PtrOf(true), Points: pb.NewPointsSelectorIDs(pointIDs(piece))}
+		if err := c.write(ctx, func(ctx context.Context) error {
+			_, err := c.grpc.Points().Delete(ctx, r)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

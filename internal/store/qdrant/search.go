@@ -1,0 +1,260 @@
+package qdrant
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	pb "github.com/qdrant/go-client/qdrant"
+
+	"cairn/internal/store"
+	"cairn/internal/store/keyword"
+)
+
+// A search asks for a few hits more than it returns, in order to see whether
+// scores at the edge are equal, and for many more only when they are.
+const (
+	edge     = 16
+	edgeGrow = 4
+	// sameScore is how near scores of equal vectors are, since a float32 has 24 bits.
+	sameScore = 1e-6
+	// maxHits bounds the growth.
+	maxHits = 1 << 17
+)
+
+const (
+	// oversampling is how many times the hits asked for are scored with the
+	// original vectors: bytes alone misplace some.
+	oversampling = 2.0
+	// searchEf is how wide the approximate index is searched at least. The engine
+	// takes the number of hits when that is more.
+	searchEf = 256
+	// restrictedHits is how many chunks are checked for phrases and exclusions at most.
+	restrictedHits = 4096
+	// shardHits is how many times its hits a search of several shards may score:
+	// each shard scores its own best.
+	shardHits = 4
+)
+
+// nearest is the request for the chunks nearest to a vector.
+func (c *Chunks) nearest(vector []float32, f store.Filter) *pb.QueryPoints {
+	r := &pb.QueryPoints{
+		CollectionName: c.name, Using: pb.PtrOf(denseVector), Query: pb.NewQueryDense(vector), Filter: condition(f),
+		Params: &pb.SearchParams{HnswEf: pb.PtrOf(uint64(searchEf)), Quantization: &pb.QuantizationSearchParams{Rescore: pb.PtrOf(true), Oversampling: pb.PtrOf(oversampling)}},
+	}
+	if c.client.options.Exact {
+		r.Params = exact()
+	}
+	return r
+}
+
+func exact() *pb.SearchParams {
+	return &pb.SearchParams{Exact: pb.PtrOf(true), Quantization: &pb.QuantizationSearchParams{Ignore: pb.PtrOf(true)}}
+}
+
+// matching is the request for the chunks that match terms best.
+func (c *Chunks) matching(terms map[string]float64, f store.Filter) *pb.QueryPoints {
+	indices, values := sparse(terms)
+	return &pb.QueryPoints{CollectionName: c.name, Using: pb.PtrOf(wordsVector), Query: pb.NewQuerySparse(indices, values), Filter: condition(f)}
+}
+
+// leg is one list of a search: the best k points of a request that pass.
+type leg struct {
+	request *pb.QueryPoints
+	k       int
+	pass    func(*pb.ScoredPoint) bool
+	// cut is set where a request that is full is not repeated with a higher limit.
+	cut bool
+}
+
+// newLeg prepares a leg for k hits below prefix.
+func newLeg(r *pb.QueryPoints, k int, prefix string) *leg {
+	r.Limit = pb.PtrOf(uint64(min(k, maxHits) + edge))
+	r.WithPayload = pb.NewWithPayloadInclude("chunk")
+	return &leg{request: r, k: k, pass: func(p *pb.ScoredPoint) bool { return below(chunkOf(p), prefix) }}
+}
+
+func chunkOf(p *pb.ScoredPoint) string { return p.Payload["chunk"].GetStringValue() }
+
+// take returns the best k of found that pass, by score and then by chunk. ok is
+// false, and the limit raised, when points beyond found may belong to them.
+func (l *leg) take(found []*pb.ScoredPoint) (best []*pb.ScoredPoint, ok bool) {
+	limit := int(l.request.GetLimit())
+	for _, p := range found {
+		if l.pass(p) {
+			best = append(best, p)
+		}
+	}
+	all := l.cut || len(found) < limit || limit >= maxHits
+	if !all && (len(best) < l.k || float64(best[l.k-1].Score)-float64(found[len(found)-1].Score) < sameScore) {
+		l.request.Limit = pb.PtrOf(uint64(limit * edgeGrow))
+		return nil, false
+	}
+	slices.SortFunc(best, func(a, b *pb.ScoredPoint) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(chunkOf(a), chunkOf(b)))
+	})
+	return best[:min(l.k, len(best))], true
+}
+
+// run repeats the request of a leg until it has all its points.
+func (c *Client) run(ctx context.Context, l *leg) ([]*pb.ScoredPoint, error) {
+	for {
+		found, err := c.query(ctx, l.request)
+		if err != nil {
+			return nil, err
+		}
+		if best, ok := l.take(found[0]); ok {
+			return best, nil
+		}
+	}
+}
+
+// query puts requests to one collection in a single call.
+func (c *Client) query(ctx context.Context, requests ...*pb.QueryPoints) (found [][]*pb.ScoredPoint, err error) {
+	batch := &pb.QueryBatchPoints{CollectionName: requests[0].CollectionName, QueryPoints: requests}
+	err = c.read(ctx, func(ctx context.Context) error {
+		r, err := c.grpc.Points().QueryBatch(ctx, batch)
+		found = nil
+		for _, result := range r.GetResult() {
+			found = append(found, result.GetResult())
+		}
+		if err == nil && len(found) != len(requests) {
+			return fmt.Errorf("%d results for %d queries", len(found), len(requests))
+		}
+		return err
+	})
+	return found, err
+}
+
+func hitsOf(points []*pb.ScoredPoint) []store.Hit {
+	hits := make([]store.Hit, len(points))
+	for i, p := range points {
+		hits[i] = store.Hit{Chunk: chunkOf(p), Score: float64(p.Score)}
+	}
+	return hits
+}
+
+// words prepares the keyword leg; nil when the query has no terms.
+func (c *Chunks) words(q keyword.Query, k int, f store.Filter) *leg {
+	terms := q.Terms()
+	if len(terms) == 0 {
+		return nil
+	}
+	l := newLeg(c.matching(terms, f), k, f.PathPrefix)
+	isBelow := l.pass
+	l.pass = func(p *pb.ScoredPoint) bool { return p.Score > 0 && isBelow(p) }
+	if q.Restricted() {
+		l.cut = true
+		l.request.Limit, l.request.WithPayload = pb.PtrOf(uint64(restrictedHits)), pb.NewWithPayloadInclude(textFields...)
+		l.pass = func(p *pb.ScoredPoint) bool { return p.Score > 0 && isBelow(p) && q.Admits(entryOf(p.Payload)) }
+	}
+	return l
+}
+
+// SearchLegs implements store.LegSearcher: one call for both legs and the
+// cosines of the keyword hits, unless scores are equal at the end of a list.
+func (c *Chunks) SearchLegs(ctx context.Context, q store.LegsQuery) (hits store.LegHits, err error) {
+	if err := c.checkVector(q.Vector); err != nil {
+		return hits, fmt.Errorf("searching %s: %w", c.name, err)
+	}
+	if q.K <= 0 {
+		return hits, ctx.Err()
+	}
+	if hits, err = c.searchLegs(ctx, q); err != nil {
+		return hits, fmt.Errorf("searching %s: %w", c.name, err)
+	}
+	return hits, nil
+}
+
+func (c *Chunks) searchLegs(ctx context.Context, q store.LegsQuery) (hits store.LegHits, err error) {
+	if err := c.Open(ctx); err != nil {
+		return hits, err
+	}
+	question, err := c.resolve(ctx, q.Query)
+	if err != nil {
+		return hits, err
+	}
+	dense := newLeg(c.nearest(q.Vector, q.Filter), q.K, q.Filter.PathPrefix)
+	if question.Restricted() {
+		dense.request.WithPayload = pb.NewWithPayloadInclude(textFields...)
+	}
+	requests := []*pb.QueryPoints{dense.request}
+	var words *leg
+	if q.Words {
+		words = c.words(question, q.K, q.Filter)
+	}
+	if words != nil {
+		requests = append(requests, words.request, c.cosines(q.Vector, words.request))
+	}
+	defer c.gate.read()()
+	found, err := c.client.query(ctx, requests...)
+	if err != nil {
+		return hits, err
+	}
+	nearest, ok := dense.take(found[0])
+	if !ok {
+		if nearest, err = c.client.run(ctx, dense); err != nil {
+			return hits, err
+		}
+	}
+	if question.Restricted() {
+		nearest = slices.DeleteFunc(nearest, func(p *pb.ScoredPoint) bool { return !question.Admits(entryOf(p.Payload)) })
+	}
+	hits.Nearest = hitsOf(nearest)
+	if words == nil {
+		return hits, nil
+	}
+	matching, whole := words.take(found[1])
+	if !whole {
+		if matching, err = c.client.run(ctx, words); err != nil {
+			return hits, err
+		}
+	}
+	hits.Keyword = hitsOf(matching)
+	whole = whole && len(found[2]) < int(requests[2].GetLimit())
+	hits.Cosines, err = c.fillCosines(ctx, q.Vector, hits.Keyword, found[2], whole)
+	return hits, err
+}
+
+// cosines is the request for the cosines of the points that another one finds.
+func (c *Chunks) cosines(vector []float32, of *pb.QueryPoints) *pb.QueryPoints {
+	return &pb.QueryPoints{
+		CollectionName: c.name, Using: pb.PtrOf(denseVector), Query: pb.NewQueryDense(vector), Params: exact(),
+		Prefetch: []*pb.PrefetchQuery{{Query: of.Query, Using: of.Using, Filter: of.Filter, Limit: of.Limit}},
+		Limit:    pb.PtrOf(of.GetLimit() * shardHits), WithPayload: pb.NewWithPayloadInclude("chunk"),
+	}
+}
+
+// fillCosines returns the cosine of each hit, NaN where there is no vector. It
+// asks for those that are not among the known points, unless these are all.
+func (c *Chunks) fillCosines(ctx context.Context, vector []float32, hits []store.Hit, known []*pb.ScoredPoint, all bool) ([]float64, error) {
+	of := make(map[string]float64, len(known))
+	for _, p := range known {
+		of[chunkOf(p)] = float64(p.Score)
+	}
+	cosines := make([]float64, len(hits))
+	var missing []string
+	for i, h := range hits {
+		cosine, ok := of[h.Chunk]
+		if cosines[i] = cosine; !ok {
+			cosines[i] = math.NaN()
+			missing = append(missing, h.Chunk)
+		}
+	}
+	if all || len(missing) == 0 {
+		return cosines, nil
+	}
+	scores, err := c.Vectors().Scores(ctx, vector, missing)
+	if err != nil {
+		return nil, err
+	}
+	for i, next := 0, 0; i < len(hits) && next < len(missing); i++ {
+		if hits[i].Chunk == missing[next] {
+			cosines[i] = scores[next]
+			next++
+		}
+	}
+	return cosines, nil
+}
