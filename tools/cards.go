@@ -13,7 +13,7 @@ func cardTools(t *workspace.Tasks) []tool {
 		{
 			name: "list_tasks", title: "List task cards", groups: []Group{Core, Tasks}, readOnly: true, rate: rate{Limit: 20, Burst: 30},
 			description: `List the task cards of the workspace, the most urgent first, then the oldest.
-Use it to see what is to be done and by whom. Not for finding text: read_context finds cards too.`,
+Use it to see what has to be done and by whom. Not for finding text: read_context finds cards too.`,
 			handler: codeHandler(func(_ context.Context, r listTasksArgs) (*listTasksAnswer, error) {
 				found, err := t.Cards.List(r.ListRequest)
 				if err != nil {
@@ -28,9 +28,9 @@ Use it to see what is to be done and by whom. Not for finding text: read_context
 			bare: func(answer any) any { return answer.(*listTasksAnswer).Tasks },
 		},
 		{
-			name: "create_task", title: "Create a task card", groups: []Group{Core, Tasks}, adds: true, counts: true,
+			name: "create_task", title: "Create a task card", groups: []Group{Core, Tasks}, additive: true, notIdempotent: true,
 			description: `Create a task card. Everything is checked first: an unknown id in depends_on creates nothing.
-Use it for work to be remembered. Not for a task inside a document: use the task tool.`,
+Use it to remember work. Not for a task inside a document: use the task tool.`,
 			handler: codeHandler(t.Cards.Create),
 		},
 		{
@@ -93,7 +93,7 @@ type listTasksAnswer struct {
 
 type validateArgs struct {
 	cards.ValidateRequest
-	References bool `json:"references,omitempty" schema:"default=false" jsonschema:"Look instead at documents that refer to each other by @/path or refs; a circle fails with 1002"`
+	References bool `json:"references,omitempty" schema:"default=false" jsonschema:"Look instead at documents that refer to each other by @/path or refs; a cycle fails with 1002"`
 }
 
 // cardUpdates describes the updates of update_task. cards.Store decodes them field

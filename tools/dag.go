@@ -9,13 +9,13 @@ func dagTools(t *workspace.Tasks) []tool {
 	return []tool{
 		{
 			name: "dag_get_ready_tasks", title: "Tasks that can start", groups: []Group{DAG}, readOnly: true,
-			description: `List the tasks whose dependencies are all done and that nobody has begun, the oldest first.
+			description: `List the tasks whose dependencies are all done and that have not been started, the oldest first.
 Use it to choose what to do next. Not for why a task cannot start: use dag_get_blocking_tasks.`,
 			handler: graphHandler(t.Graph.Ready),
 		},
 		{
 			name: "dag_validate_dependency", title: "Check a new dependency", groups: []Group{DAG}, readOnly: true,
-			description: `Tell whether one task may depend on another without closing a cycle. Changes nothing, and says the same each time.
+			description: `Tell whether one task may depend on another without closing a cycle. Changes nothing, and gives the same answer each time.
 Use it before adding a dependency. Not for the whole graph: use validate_task_graph.`,
 			handler: graphHandler(t.Graph.Validate),
 		},
@@ -34,7 +34,7 @@ Use it when a task cannot start. Not for its finished ones: use get_task_depende
 		{
 			name: "dag_get_parallel_groups", title: "Waves of work", groups: []Group{DAG}, readOnly: true,
 			description: `Group the unfinished tasks into waves: those of one wave can be done at the same time once the waves before are done.
-Use it to share work out. Not for one worker: use dag_get_execution_order.`,
+Use it to divide work. Not for one worker: use dag_get_execution_order.`,
 			handler: graphHandler(t.Graph.Groups),
 		},
 		{

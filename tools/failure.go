@@ -31,12 +31,12 @@ type Failure struct {
 	Message string         `json:"message"`
 	Data    map[string]any `json:"data,omitempty"`
 
-	// body is what tools/call shows instead, for the families of tools that
-	// fail in a way of their own; nil for the others.
+	// body replaces the fields above in tools/call, for the families of tools that
+	// fail in another format; nil for the others.
 	body any
 }
 
-// MarshalJSON writes the failure in the words of its family.
+// MarshalJSON writes the failure in the format of its family.
 func (f *Failure) MarshalJSON() ([]byte, error) {
 	if f.body != nil {
 		return marshal(f.body)
@@ -52,7 +52,7 @@ func invalid(format string, args ...any) *Failure {
 	return &Failure{Code: CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
 }
 
-// FailureOf translates an error of an Engine into what clients see.
+// FailureOf translates an error of an Engine into the failure that clients see.
 func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f

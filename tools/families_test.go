@@ -104,7 +104,7 @@ func TestInstructionsTellWhatThereIs(t *testing.T) {
 		}
 	}
 	o := &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true), Toolbox: toolbox(t)}
-	got := New(&fake{}, o).holdings(t.Context())
+	got := New(&fake{}, o).contents(t.Context())
 	known, err := o.Toolbox.Catalog.Tools()
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestInstructionsTellWhatThereIs(t *testing.T) {
 		}
 	}
 	o.Groups = []Group{Docs}
-	if got := New(&fake{}, o).holdings(t.Context()); got != "" {
+	if got := New(&fake{}, o).contents(t.Context()); got != "" {
 		t.Errorf("without tools for it the instructions say %q", got)
 	}
 }

@@ -50,8 +50,8 @@ func allTools(e Engine, o *Options) []tool {
 	return list
 }
 
-// is reports whether the tool belongs to one of the chosen groups, or is chosen by name.
-func (t *tool) is(chosen []Group) bool {
+// offeredBy reports whether the tool belongs to one of the chosen groups, or is chosen by name.
+func (t *tool) offeredBy(chosen []Group) bool {
 	return slices.Contains(chosen, All) || slices.Contains(chosen, Group(t.name)) ||
 		slices.ContainsFunc(t.groups, func(g Group) bool { return slices.Contains(chosen, g) })
 }
@@ -76,10 +76,10 @@ func ParseGroups(list string) ([]Group, error) {
 
 // Offers reports whether some tool of group g is among the chosen groups.
 func Offers(chosen []Group, g Group) bool {
-	return slices.ContainsFunc(everyTool(), func(t tool) bool { return slices.Contains(t.groups, g) && t.is(chosen) })
+	return slices.ContainsFunc(everyTool(), func(t tool) bool { return slices.Contains(t.groups, g) && t.offeredBy(chosen) })
 }
 
-// everyTool is every tool there is. The caller calls none, so nothing has to be open.
+// everyTool is every tool there is, to look at and not to call: nothing is open.
 func everyTool() []tool {
 	return allTools(nil, &Options{Toolbox: &workspace.Toolbox{}, Tasks: &workspace.Tasks{}, Stages: &workspace.Stages{}})
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Caller is who sent a request, as established before it comes here.
+// Caller is the authenticated sender of a request.
 type Caller struct {
 	// ID tells callers apart: a session belongs to the caller that began it.
 	ID string
-	// MayWrite is whether tools that change something may be called.
+	// MayWrite is whether the caller may call tools that change something.
 	MayWrite bool
 }
 
 // HTTPOptions are the knobs of HTTP. Nil and the zero value mean the defaults.
 type HTTPOptions struct {
-	// Caller tells who sent a request; false means that nobody was asked, and
-	// everything is allowed. Nil means that for every request.
+	// Caller returns the sender of a request; false means that the server does not
+	// authenticate, and allows everything. Nil means that for every request.
 	Caller func(*http.Request) (Caller, bool)
 	// MaxBody bounds a request's body in bytes; 0 is 4 MiB.
 	MaxBody int64
@@ -35,13 +35,13 @@ type HTTPOptions struct {
 	MaxSessions int
 	// MaxStreams bounds the streams held open for notifications; 0 is 128.
 	MaxStreams int
-	// SessionTimeout ends sessions that are not used; 0 is half an hour.
+	// SessionTimeout ends idle sessions; 0 is half an hour.
 	SessionTimeout time.Duration
 }
 
 // HTTP answers MCP over streamable HTTP on one URL: statelessly since revision
 // 2026-07-28, with sessions before. It checks neither Host nor Origin nor
-// tokens: that is for whoever puts it on a network. It is safe for concurrent use.
+// tokens: the server that mounts it does. It is safe for concurrent use.
 type HTTP struct {
 	server    *Server
 	options   HTTPOptions
@@ -52,7 +52,7 @@ type HTTP struct {
 
 	closing context.Context // ends the streams
 	close   context.CancelFunc
-	stop    func() // ends what goes on behind the SDK's server
+	stop    func() // ends the background work of the SDK's server
 	wg      sync.WaitGroup
 }
 
@@ -75,8 +75,8 @@ func (s *Server) HTTP(o *HTTPOptions) *HTTP {
 	h.closing, h.close = context.WithCancel(context.Background())
 	h.sdk, h.stop = s.sdkServer(httpClient, httpSession)
 	handler := func(stateless bool) http.Handler {
-		// Host and Origin are checked for all of the server's addresses alike.
-		return h.identified(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.sdk }, &mcp.StreamableHTTPOptions{
+		// The server that mounts this checks Host and Origin of all addresses.
+		return h.authenticated(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.sdk }, &mcp.StreamableHTTPOptions{
 			Stateless: stateless, SessionTimeout: h.options.SessionTimeout, MaxRequestBodyBytes: h.options.MaxBody,
 			DisableLocalhostProtection: true, PropagateRequestCancellation: true,
 		}))
@@ -98,12 +98,12 @@ func (h *HTTP) Close() {
 	h.close()
 	h.stop()
 	for session := range h.sdk.Sessions() {
-		_ = session.Close() // its client learns from the end of its streams
+		_ = session.Close() // its client notices that its streams end
 	}
 	h.wg.Wait()
 }
 
-// envelope is what routing needs to know of a message.
+// envelope is the part of a message that routing needs.
 type envelope struct {
 	Method string `json:"method"`
 	Params struct {
@@ -121,7 +121,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	begins := slices.ContainsFunc(messages, func(m envelope) bool { return m.Method == "initialize" })
-	stateful := sessionful(r, begins)
+	stateful := hasSession(r, begins)
 	if begins && stateful && r.Header.Get("Mcp-Session-Id") == "" && h.sessions() >= h.options.MaxSessions {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, fmt.Sprintf("too many sessions: %d are open; end one, or speak revision %s, which has none", h.options.MaxSessions, firstStateless), http.StatusServiceUnavailable)
@@ -150,10 +150,10 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sessionful reports whether a request belongs to a revision with sessions.
-// Those of 2026-07-28 name their revision in a header; before, initialize came
-// without one, and any client may leave it out.
-func sessionful(r *http.Request, begins bool) bool {
+// hasSession reports whether a request belongs to a revision with sessions.
+// Requests of 2026-07-28 name their revision in a header. Before, initialize came
+// without one, and any client may omit it.
+func hasSession(r *http.Request, begins bool) bool {
 	version := r.Header.Get("Mcp-Protocol-Version")
 	switch {
 	case version >= firstStateless:
@@ -164,8 +164,8 @@ func sessionful(r *http.Request, begins bool) bool {
 	return begins
 }
 
-// peek reads the body of a POST and puts it back. What is not JSON is left to
-// the SDK to refuse.
+// peek reads the body of a POST and puts it back. The SDK refuses what is not
+// JSON.
 func (h *HTTP) peek(w http.ResponseWriter, r *http.Request) ([]envelope, bool) {
 	if r.Method != http.MethodPost {
 		return nil, true
@@ -190,9 +190,8 @@ func (h *HTTP) peek(w http.ResponseWriter, r *http.Request) ([]envelope, bool) {
 	return []envelope{one}, true
 }
 
-// permitted refuses calls of tools that write to callers who may not. The
-// tools check again, see allowed: a body that this reading of it takes for
-// something else gets no further.
+// permitted refuses calls of tools that write to callers that may only read. The
+// tools check again, see allowed, in case the SDK reads a body differently.
 func (h *HTTP) permitted(w http.ResponseWriter, r *http.Request, messages []envelope) bool {
 	caller, known := h.options.Caller(r)
 	if !known || caller.MayWrite {
@@ -219,13 +218,13 @@ func (h *HTTP) sessions() int {
 // scopeWrite is the scope of callers that may write.
 const scopeWrite = "write"
 
-// identified tells the SDK who the caller is: it binds sessions to them and
-// hands the scopes on to the tools.
-func (h *HTTP) identified(next http.Handler) http.Handler {
+// authenticated passes the caller to the SDK, which binds sessions to callers and
+// passes their scopes to the tools.
+func (h *HTTP) authenticated(next http.Handler) http.Handler {
 	verify := func(_ context.Context, _ string, r *http.Request) (*auth.TokenInfo, error) {
 		caller, known := h.options.Caller(r)
 		if !known {
-			return nil, auth.ErrInvalidToken // unreachable: asked only for known callers
+			return nil, auth.ErrInvalidToken // unreachable: known callers only
 		}
 		info := &auth.TokenInfo{UserID: caller.ID}
 		if caller.MayWrite {
@@ -233,14 +232,14 @@ func (h *HTTP) identified(next http.Handler) http.Handler {
 		}
 		return info, nil
 	}
-	// Whether a token has expired was checked with the token itself.
+	// The check of the token included its expiry.
 	known := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := h.options.Caller(r); !ok {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// The SDK looks for a bearer token whatever way the caller was known.
+		// The SDK wants a bearer token, however the caller was authenticated.
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer known")
 		known.ServeHTTP(w, r)
@@ -284,8 +283,8 @@ func httpSession(req mcp.Request) string {
 	return ""
 }
 
-// Schemas are the JSON Schemas of a tool's arguments and of its answer, failures
-// included; false when it is not offered.
+// Schemas returns the JSON Schemas of a tool's arguments and of its answer,
+// failures included; false when the tool is not offered.
 func (s *Server) Schemas(name string) (input, output json.RawMessage, ok bool) {
 	t, ok := s.find(name)
 	if !ok {
@@ -294,9 +293,8 @@ func (s *Server) Schemas(name string) (input, output json.RawMessage, ok bool) {
 	return schemaJSON(argumentSchema(t.args)), schemaJSON(answerSchema(t.answers, t.failed)), true
 }
 
-// Call uses a tool on behalf of another face of the same server, with its
-// arguments as a JSON object. The limits for agents do not apply. A tool that
-// is not there is a Failure with CodeNotFound.
+// Call calls a tool for another API of the same server. args is a JSON object. The
+// limits for agents do not apply. An unknown tool is a Failure with CodeNotFound.
 func (s *Server) Call(ctx context.Context, name string, args json.RawMessage) (any, *Failure) {
 	t, ok := s.find(name)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 )
 
 type indexArgs struct {
-	Rebuild     bool  `json:"rebuild,omitempty" schema:"default=false" jsonschema:"Throw the index away and build it anew; needed after a change of model or format"`
+	Rebuild     bool  `json:"rebuild,omitempty" schema:"default=false" jsonschema:"Discard the index and rebuild it; needed after a change of model or format"`
 	WaitSeconds whole `json:"wait_seconds,omitempty" schema:"default=20,min=0,max=600" jsonschema:"How long to wait for the end"` // below the time after which clients give up
 }
 
@@ -21,7 +21,7 @@ type indexAnswer struct {
 // index is the tool index.
 func index(e Engine) tool {
 	return tool{
-		name: "index", title: "Build or refresh the index", groups: []Group{Core}, long: true, adds: true,
+		name: "index", title: "Build or refresh the index", groups: []Group{Core}, waits: true, additive: true,
 		description: `Build or refresh the search index of the workspace. Unchanged files cost nothing, so calling it again is cheap.
 Use it when read_context says "not_indexed", or after many files changed. Not needed before every search: the server indexes by itself when it starts.
 Reports progress to clients that ask for it. A run that takes longer than wait_seconds goes on in the background: the answer then has done=false, and the status tool tells how far it is. Keyword search works while vectors are still being made.`,

@@ -14,10 +14,10 @@ import (
 var instructions string
 
 // instructionsWait bounds the wait for the index state at the start of a
-// session: the instructions are worth having without it.
+// session: the instructions are useful without it.
 const instructionsWait = 150 * time.Millisecond
 
-// instructions returns what a client is told at the start: how to use the
+// instructions returns the instructions for a client that starts: how to use the
 // tools, and the state of the index at that moment.
 func (s *Server) instructions(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, instructionsWait)
@@ -31,23 +31,23 @@ func (s *Server) instructions(ctx context.Context) string {
 	fmt.Fprintf(&b, "\nWorkspace: %s (chosen by: %s). ", st.Workspace.Root, st.Workspace.Rule)
 	switch st.State {
 	case "missing":
-		b.WriteString("It has no index yet; one is made when the server starts, or by the `index` tool.")
+		b.WriteString("It has no index yet; the server makes one when it starts, or the `index` tool does.")
 	case "building":
-		fmt.Fprintf(&b, "Its index is being built: %d files so far. Keyword search answers already; `status` tells how far it is.", st.Files)
+		fmt.Fprintf(&b, "Its index is being built: %d files so far. Keyword search works already; `status` tells how far it is.", st.Files)
 	case "partial":
-		fmt.Fprintf(&b, "Its index holds %d files; %d pieces have no vector yet and are found by keyword only. The `index` tool completes it.", st.Files, st.Pending)
+		fmt.Fprintf(&b, "Its index holds %d files; %d chunks have no vector yet, so only keyword search finds them. The `index` tool completes it.", st.Files, st.Pending)
 	default:
 		fmt.Fprintf(&b, "Its index is ready: %d files, %d sections.", st.Files, st.Sections)
 	}
-	b.WriteString(s.holdings(ctx))
+	b.WriteString(s.contents(ctx))
 	return b.String()
 }
 
-// holdings says what the workspace holds beside its documents, as far as tools
-// for it are offered. What takes longer to count than anybody waits is left out.
-func (s *Server) holdings(ctx context.Context) string {
+// contents describes what the workspace has besides documents, as far as tools for
+// it are offered. It leaves out what takes longer to count than ctx allows.
+func (s *Server) contents(ctx context.Context) string {
 	kinds := []struct {
-		tool  string // offered for it
+		tool  string // that has to be offered
 		count func(context.Context) string
 	}{{"list_tasks", s.cardState}, {"view_task", s.documentState}, {"search_tools", s.catalogState}}
 	counted := make([]chan string, len(kinds))
@@ -76,7 +76,7 @@ func (s *Server) cardState(context.Context) string {
 		return ""
 	}
 	if len(list) == 0 {
-		return " It has no task cards yet; `create_task` makes one for work to be remembered."
+		return " It has no task cards yet; `create_task` makes one."
 	}
 	by := map[string]int{}
 	for _, c := range list {
@@ -86,7 +86,7 @@ func (s *Server) cardState(context.Context) string {
 		len(list), by["todo"], by["active"], by["done"])
 }
 
-// namedDocuments is how many documents with tasks are named.
+// namedDocuments is how many documents with tasks the instructions name.
 const namedDocuments = 3
 
 func (s *Server) documentState(ctx context.Context) string {

@@ -47,7 +47,7 @@ func reportLacks(lacked func([]string), q retriever.Query, a *retriever.Answer) 
 	}
 }
 
-// outcome is what became of a call.
+// outcome is how a call ended.
 func outcome(ctx context.Context, f *Failure) observe.Outcome {
 	switch {
 	case f == nil:
@@ -62,8 +62,8 @@ func outcome(ctx context.Context, f *Failure) observe.Outcome {
 	return observe.Outcome{Status: observe.Refused, Code: f.Code}
 }
 
-// traceOf is the trace context of a request: that of its _meta, as revision
-// 2026-07-28 has it, else that of the HTTP request it came with.
+// traceOf returns the trace context of a request: that of its _meta, as in revision
+// 2026-07-28, else that of its HTTP request.
 func traceOf(req *mcp.CallToolRequest) (parent, state string) {
 	parent, _ = req.Params.Meta["traceparent"].(string)
 	state, _ = req.Params.Meta["tracestate"].(string)

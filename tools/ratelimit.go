@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// rate is how often one session may call one tool: Burst calls in any Window
-// are allowed, the next is refused. Limit is the sustained figure that is
-// published and named in refusals.
+// rate is how often one client may call one tool: Burst calls in any window. Limit
+// is the sustained rate that the specification publishes and refusals name.
 type rate struct {
 	Limit, Burst int
 }
 
-// maxLogs is how many logs there may be before those that have run out are
-// dropped: over HTTP nobody says when a client is gone.
+// maxLogs is how many logs the limiter keeps before it drops expired ones: over
+// HTTP a client does not say when it leaves.
 const maxLogs = 4096
 
 // window is the sliding window of every rate.
@@ -35,8 +34,8 @@ func newLimiter(now func() time.Time) *limiter {
 	return &limiter{now: now, calls: map[limitKey][]time.Time{}}
 }
 
-// allow counts a call, or refuses it with the failure to answer. Refused calls
-// are not counted: a client that keeps asking is not locked out for longer.
+// allow counts a call, or returns the failure that refuses it. It does not count
+// refused calls: a client that keeps trying is not locked out for longer.
 func (l *limiter) allow(session, tool string, r rate) *Failure {
 	now := l.now()
 	key := limitKey{session, tool}
@@ -48,7 +47,7 @@ func (l *limiter) allow(session, tool string, r rate) *Failure {
 			return now.Sub(log[len(log)-1]) >= window
 		})
 		if len(l.calls) >= maxLogs {
-			clear(l.calls) // memory before limits
+			clear(l.calls) // bounded memory matters more than limits
 		}
 	}
 	for len(log) > 0 && now.Sub(log[0]) >= window {

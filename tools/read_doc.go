@@ -26,8 +26,8 @@ func readDoc(e Engine) tool {
 	t := tool{
 		name: "read_doc", title: "Read a document or section", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 30, Burst: 50},
 		description: `Read a document, one section of it, or a range of lines, exactly as it is on disk.
-Use it after read_context, with a result's path and anchor; the answer links the sections around. Not for finding things: use read_context. For several places pass paths (up to 10) in one call instead of a loop.
-path is "docs/a.md", "docs/a.md#anchor" or "docs/a.md:10-40". With max_tokens a long document comes in parts: call again with next. A place that does not exist is answered with the nearest names.`,
+Use it after read_context, with a result's path and anchor; the answer links the neighbouring sections. Not for finding things: use read_context. For several places pass paths (up to 10) in one call instead of a loop.
+path is "docs/a.md", "docs/a.md#anchor" or "docs/a.md:10-40". With max_tokens a long document comes in parts: call again with next. A path that does not exist is answered with the nearest names.`,
 		handler: codeHandler(func(ctx context.Context, a readDocArgs) (any, error) {
 			// Question tasks name what they found "doc:path#anchor".
 			a.Path = strings.TrimPrefix(a.Path, usage.DocumentPrefix)

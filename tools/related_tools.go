@@ -17,10 +17,10 @@ type relatedToolsArgs struct {
 // maxRelated bounds an answer.
 const maxRelated = 50
 
-// maxPassed is how many documents are passed over for tools.
-const maxPassed = 1000
+// maxSkipped is how many documents the search for tools skips.
+const maxSkipped = 1000
 
-// relatedAnswer is what is used with a tool.
+// relatedAnswer lists what is used with a tool.
 type relatedAnswer struct {
 	ToolID  string        `json:"tool_id"`
 	Related []relatedTool `json:"related"`
@@ -33,8 +33,8 @@ type relatedTool struct {
 	Path     string  `json:"path,omitempty"`
 	Relation string  `json:"relation"`
 	Score    float64 `json:"score"`
-	// Count is how often the relation was seen, less what decay took; 0 where
-	// there is no direct one.
+	// Count is how often the relation was recorded, after decay; 0 for an indirect
+	// one.
 	Count float64 `json:"count,omitempty"`
 }
 
@@ -54,7 +54,7 @@ relation says what each is to the tool: "needed" (its result goes into the tool)
 func related(box *workspace.Toolbox, name string, limit int, documents bool) (*relatedAnswer, error) {
 	answer := &relatedAnswer{ToolID: name, Related: []relatedTool{}}
 	known := false
-	// What was used need not be in the catalogue, and a document never is.
+	// A recorded tool need not be in the catalogue, and a document never is.
 	if err := box.Usage.Read(func(g *graphrank.Graph) error {
 		known = g.Has(name)
 		return nil
@@ -71,7 +71,7 @@ func related(box *workspace.Toolbox, name string, limit int, documents bool) (*r
 	err := box.Usage.Read(func(g *graphrank.Graph) error {
 		k := limit
 		if !documents {
-			k += maxPassed // documents may fill many of the first places
+			k += maxSkipped // documents may fill many of the first places
 		}
 		for _, s := range g.Related(answer.ToolID, k) {
 			r := relatedTool{ToolID: s.ID, Score: s.Score, Relation: "related"}
@@ -94,7 +94,7 @@ func related(box *workspace.Toolbox, name string, limit int, documents bool) (*r
 	return answer, err
 }
 
-// relation says what other is to id, by the heavier of the edges between them.
+// relation names what other is to id, by the heavier of the edges between them.
 func relation(g *graphrank.Graph, id, other string) (name string, count float64) {
 	to, after := g.Edge(id, other)
 	from, before := g.Edge(other, id)

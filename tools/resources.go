@@ -26,7 +26,7 @@ const (
 	resourcesPage    = 100
 )
 
-// resourceURI names a document, or a section of it.
+// resourceURI returns the URI of a document, or of a section of it.
 func resourceURI(path, anchor string) string {
 	uri := scheme + (&url.URL{Path: path}).EscapedPath()
 	if anchor != "" {
@@ -35,8 +35,8 @@ func resourceURI(path, anchor string) string {
 	return uri
 }
 
-// placeOf parses a resource's name.
-func placeOf(uri string) (path, anchor string, ok bool) {
+// parseURI returns the document and the section that a resource's URI names.
+func parseURI(uri string) (path, anchor string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, scheme)
 	path, anchor, _ = strings.Cut(rest, "#")
 	path, err := url.PathUnescape(path)
@@ -44,7 +44,7 @@ func placeOf(uri string) (path, anchor string, ok bool) {
 	return path, anchor, ok && path != "" && err == nil && bad == nil
 }
 
-// documentsCursor marks the cursors of this list.
+// documentsCursor begins the cursors of the list of documents.
 const documentsCursor = "after:"
 
 // listResources lists the registered resources, then the documents.
@@ -53,7 +53,7 @@ func (s *Server) listResources(ctx context.Context, req *mcp.ListResourcesReques
 	if req.Params != nil && req.Params.Cursor != "" {
 		text, err := base64.RawURLEncoding.DecodeString(req.Params.Cursor)
 		if after, ours = strings.CutPrefix(string(text), documentsCursor); err != nil || !ours {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: cursor: it is not one of this list's"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: cursor: it is not a cursor of this list"}
 		}
 		req.Params.Cursor = ""
 	}
@@ -85,7 +85,7 @@ func (s *Server) listResources(ctx context.Context, req *mcp.ListResourcesReques
 
 // readResource answers with the text of a document or section.
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	path, anchor, ok := placeOf(req.Params.URI)
+	path, anchor, ok := parseURI(req.Params.URI)
 	if !ok {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}

@@ -24,13 +24,13 @@ func TestResourceURI(t *testing.T) {
 		if got := resourceURI(c.path, c.anchor); got != c.uri {
 			t.Errorf("resourceURI(%q, %q) = %q, want %q", c.path, c.anchor, got, c.uri)
 		}
-		if path, anchor, ok := placeOf(c.uri); path != c.path || anchor != c.anchor || !ok {
-			t.Errorf("placeOf(%q) = %q, %q, %v, want %q, %q", c.uri, path, anchor, ok, c.path, c.anchor)
+		if path, anchor, ok := parseURI(c.uri); path != c.path || anchor != c.anchor || !ok {
+			t.Errorf("parseURI(%q) = %q, %q, %v, want %q, %q", c.uri, path, anchor, ok, c.path, c.anchor)
 		}
 	}
 	for _, uri := range []string{"", "cairn://", "cairn://%zz", "file:///etc/passwd", "cairn://#x"} {
-		if path, _, ok := placeOf(uri); ok {
-			t.Errorf("placeOf(%q) = %q, want none", uri, path)
+		if path, _, ok := parseURI(uri); ok {
+			t.Errorf("parseURI(%q) = %q, want none", uri, path)
 		}
 	}
 }

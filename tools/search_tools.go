@@ -23,7 +23,7 @@ func searchTools(box *workspace.Toolbox) tool {
 		name: "search_tools", title: "Find tools", groups: []Group{Catalog}, readOnly: true,
 		description: `Find tools of the catalogue by what they do, in words.
 Use it before work that needs a tool you do not know by name. Not for a tool whose name you have (get_tool), nor for a plan of several (suggest_dag). It runs none.
-context_tools are tools already in use: what is used together with them ranks higher. Nothing found is answered with no tools and a message.`,
+context_tools are tools already in use: what is used together with them ranks higher. When nothing matches, the answer has no tools and a message.`,
 		handler: codeHandler(func(ctx context.Context, a searchToolsArgs) (*toolsearch.Answer, error) {
 			if !hasText(a.Query) {
 				return nil, invalid("Missing required parameter: 'query'")
@@ -46,8 +46,8 @@ context_tools are tools already in use: what is used together with them ranks hi
 	}
 }
 
-// contextTools are the ids of the tools in use. A name that is not that of one
-// tool counts for nothing, as the search says of unknown ids.
+// contextTools returns the ids of the tools in use. The search ignores unknown
+// ids, so an unknown or ambiguous name stays as it is.
 func contextTools(box *workspace.Toolbox, names []string) ([]string, error) {
 	if len(names) > maxContext {
 		return nil, invalid("context_tools: %d, want at most %d", len(names), maxContext)

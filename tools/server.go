@@ -80,12 +80,12 @@ type Server struct {
 	options Options
 	tools   []tool
 	limits  *limiter
-	// running bounds the calls worked on at once, over all sessions: more
-	// would not be answered sooner, only hold memory.
+	// running bounds the calls that run at once, over all sessions: more would not
+	// finish sooner, only hold memory.
 	running chan struct{}
 }
 
-// maxRunning is some multiple of the cores a server has; calls beyond wait.
+// maxRunning is a small multiple of the cores of a server; further calls wait.
 const maxRunning = 16
 
 // tool is one tool: how it is described and what it does.
@@ -93,10 +93,10 @@ type tool struct {
 	name, title, description string
 	groups                   []Group // that offer it, besides All
 	readOnly                 bool
-	adds                     bool // writes, but takes nothing away
-	counts                   bool // the same call twice is not the same as once
+	additive                 bool // writes without destroying
+	notIdempotent            bool // a repeated call has a further effect
 	rate                     rate // zero: unlimited
-	long                     bool // mostly waits, so it does not count as running
+	waits                    bool // mostly waits, so it does not count as running
 	handler
 	// bare makes the result of the method of the tool's name from the structured
 	// answer; nil leaves it as it is.
@@ -133,7 +133,7 @@ func New(engine Engine, o *Options) *Server {
 		s.options.Groups = []Group{Core}
 	}
 	s.limits = newLimiter(s.options.Now)
-	s.tools = slices.DeleteFunc(allTools(engine, &s.options), func(t tool) bool { return !t.is(s.options.Groups) })
+	s.tools = slices.DeleteFunc(allTools(engine, &s.options), func(t tool) bool { return !t.offeredBy(s.options.Groups) })
 	return s
 }
 
@@ -163,7 +163,7 @@ func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer 
 			return nil, f
 		}
 	}
-	if !t.long {
+	if !t.waits {
 		select {
 		case s.running <- struct{}{}:
 			defer func() { <-s.running }()
@@ -279,9 +279,9 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 			answer, f = s.do(ctx, client(req), t, c)
 		}
 		if f != nil {
-			return result(f, true)
+			return toolResult(f, true)
 		}
-		return result(answer, false)
+		return toolResult(answer, false)
 	}
 }
 
@@ -298,18 +298,18 @@ func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	}
 }
 
-// definition is what tools/list says about the tool.
+// definition describes the tool in tools/list.
 func (t tool) definition() *mcp.Tool {
-	no, destroys := false, !t.readOnly && !t.adds
+	no, destroys := false, !t.readOnly && !t.additive
 	return &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description,
 		InputSchema: schemaJSON(argumentSchema(t.args)), OutputSchema: schemaJSON(answerSchema(t.answers, t.failed)),
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.counts, DestructiveHint: &destroys, OpenWorldHint: &no},
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.notIdempotent, DestructiveHint: &destroys, OpenWorldHint: &no},
 	}
 }
 
-// result puts a value into both channels: clients forward one or the other.
-func result(value any, isError bool) (*mcp.CallToolResult, error) {
+// toolResult puts a value into both channels: clients forward one or the other.
+func toolResult(value any, isError bool) (*mcp.CallToolResult, error) {
 	text, err := marshal(value)
 	if err != nil {
 		return nil, err
@@ -321,13 +321,14 @@ func result(value any, isError bool) (*mcp.CallToolResult, error) {
 	}, nil
 }
 
-// notifier reports progress to a client that sent a token; else it is nil.
+// notifier returns the function that reports progress to the client; nil when the
+// client sent no token.
 func notifier(ctx context.Context, req *mcp.CallToolRequest) func(workspace.Progress) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return nil
 	}
-	step := 0.0 // has to grow with each notification, over all phases
+	step := 0.0 // grows with each notification, over all phases
 	return func(p workspace.Progress) {
 		step++
 		// An error means that the client has left.

@@ -24,8 +24,8 @@ func suggestDAG(box *workspace.Toolbox) tool {
 	return tool{
 		name: "suggest_dag", title: "Plan which tools to use", groups: []Group{Catalog}, readOnly: true,
 		description: `Plan which tools of the catalogue serve an intent, in which order, and what flows between them.
-Use it for work that takes several tools. Not for finding one (search_tools). It runs none: mode says how far to trust the plan ("explicit_required": ask first), missing_inputs and warnings what to settle before.
-With tools, just those are arranged and intent may be left out.`,
+Use it for work that takes several tools. Not for finding one (search_tools). It runs none: mode says how far to trust the plan ("explicit_required": ask first), missing_inputs and warnings say what to settle first.
+With tools, it arranges just those, and intent is optional.`,
 		handler: codeHandler(func(ctx context.Context, a suggestDAGArgs) (*suggest.Suggestion, error) {
 			if !hasText(a.Intent) && len(a.Tools) == 0 {
 				return nil, invalid("Missing required parameter: 'intent'")

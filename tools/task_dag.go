@@ -9,7 +9,7 @@ import (
 	"cairn/retriever"
 )
 
-// stageAnswer is what the tools on one question task answer.
+// stageAnswer is the answer of the tools on one question task.
 type stageAnswer struct {
 	Task *stage.Task `json:"task"`
 	// Brief is present while the task waits for the caller.
@@ -48,7 +48,7 @@ func checkBudget(budget whole) error {
 	return nil
 }
 
-// stageState answers with a task and what it wants from the caller.
+// stageState returns a task and what it wants from the caller.
 func stageState(ctx context.Context, st *workspace.Stages, s *stage.State, budget whole) (*stageAnswer, error) {
 	a := &stageAnswer{Task: &s.Task}
 	var err error

@@ -16,7 +16,7 @@ type advanceArgs struct {
 	Success    *bool           `json:"success,omitempty" jsonschema:"false: the attempt failed, reason says why"`
 	Output     json.RawMessage `json:"output,omitempty"`
 	Confidence *float64        `json:"confidence,omitempty" schema:"min=0,max=1"`
-	NeedsWeb   bool            `json:"needs_web_search,omitempty" schema:"default=false" jsonschema:"The passages do not hold the answer; heeded once"`
+	NeedsWeb   bool            `json:"needs_web_search,omitempty" schema:"default=false" jsonschema:"The passages do not contain the answer; honoured once"`
 	Reason     string          `json:"reason,omitempty" schema:"max=2000"`
 	Run        whole           `json:"run,omitempty" jsonschema:"Of the brief: refuse it if that run is over"`
 	Worker     string          `json:"worker,omitempty" schema:"max=100" jsonschema:"Your name, as in the claim"`
@@ -28,8 +28,8 @@ type advanceArgs struct {
 // stageAdvance is the tool task_dag_advance.
 func stageAdvance(st *workspace.Stages) tool {
 	return tool{
-		name: "task_dag_advance", title: "Hand in the result of a stage", groups: []Group{Stages}, adds: true, counts: true, long: true,
-		description: `Hand in the result of the stage that a question task waits for, or claim the task so that nobody else takes it.
+		name: "task_dag_advance", title: "Hand in the result of a stage", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
+		description: `Hand in the result of the stage that a question task waits for, or claim the task so that no other worker takes it.
 Use it after a brief: for executor_reasoning output is {"answer","citations":[ids of passages]}, for web_search {"results":[{"url","title","text"}]}. Not for stages cairn does itself. A result that is late, repeated or of another stage is refused and changes nothing.`,
 		handler: stageHandler(func(ctx context.Context, a advanceArgs) (*stageAnswer, error) {
 			if err := checkBudget(a.Budget); err != nil {
@@ -61,7 +61,7 @@ func (a *advanceArgs) apply(ctx context.Context, st *workspace.Stages) (*stage.S
 	case a.Stage == "":
 		return nil, invalid("stage: missing; it is the brief's, or the task's current_stage")
 	case a.Success == nil:
-		// An absent success once meant yes; a forgotten word is not a result.
+		// An omitted argument is not a result.
 		return nil, invalid("success: missing; true with output, or false with reason")
 	case !*a.Success:
 		if e.Kind = stage.Failure; !hasText(a.Reason) {
@@ -69,7 +69,7 @@ func (a *advanceArgs) apply(ctx context.Context, st *workspace.Stages) (*stage.S
 		}
 		return st.Submit(ctx, a.TaskID, e)
 	}
-	// What the task holds decides how an answer is taken, so it is looked at first.
+	// How the answer is decoded depends on the task.
 	s, err := st.Task(ctx, a.TaskID)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (a *advanceArgs) apply(ctx context.Context, st *workspace.Stages) (*stage.S
 	return st.Submit(ctx, a.TaskID, e)
 }
 
-// result reads the output of a delegated stage.
+// result decodes the output of a delegated stage.
 func (a *advanceArgs) result(s *stage.State) (stage.Result, error) {
 	out := bytes.TrimSpace(a.Output)
 	switch a.Stage {
@@ -100,6 +100,6 @@ func (a *advanceArgs) result(s *stage.State) (stage.Result, error) {
 		r.Confidence, r.NeedsWebSearch = a.Confidence, a.NeedsWeb
 		return r, err
 	}
-	// Refused by the machine, with its reason.
+	// The machine refuses it and says why.
 	return stage.Result{Output: out, Confidence: a.Confidence, NeedsWebSearch: a.NeedsWeb}, nil
 }

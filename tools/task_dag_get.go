@@ -16,9 +16,9 @@ type stageGetArgs struct {
 // stageGet is the tool task_dag_get.
 func stageGet(st *workspace.Stages) tool {
 	return tool{
-		name: "task_dag_get", title: "Look at a question task", groups: []Group{Stages}, readOnly: true, long: true,
+		name: "task_dag_get", title: "Look at a question task", groups: []Group{Stages}, readOnly: true, waits: true,
 		description: `Return a question task: where it stands, and the brief with the passages when it is your turn, or the response when it is complete.
-Use it to wait for a task, or to take one up again. Not for many at once: use task_dag_list.`,
+Use it to wait for a task, or to continue one. Not for many at once: use task_dag_list.`,
 		handler: stageHandler(func(ctx context.Context, a stageGetArgs) (*stageAnswer, error) {
 			if err := checkBudget(a.Budget); err != nil {
 				return nil, err

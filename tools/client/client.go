@@ -1,7 +1,7 @@
-// Package client lists the tools of other MCP servers, over the protocol's SDK:
-// a command on standard input and output, or a URL. It calls no tool, offers
-// a server nothing to ask for, and bounds what it reads: a server is somebody
-// else's program.
+// Package client lists the tools of other MCP servers. It calls none of them.
+//
+// A server is a command on standard input and output, or a URL. It is an untrusted
+// program: the client declares no capabilities and bounds what it reads.
 package client
 
 import (
@@ -30,21 +30,21 @@ const (
 	maxTotal   = 2 * catalog.MaxLiveBytes
 )
 
-// Target says where a server is: exactly one of Command and URL is set.
+// Target is the place of a server: exactly one of Command and URL is set.
 type Target struct {
 	// Command is a program with its arguments. It inherits the environment.
 	Command []string
-	// URL is that of a streamable HTTP endpoint.
+	// URL is the address of a streamable HTTP endpoint.
 	URL string
 	// Token is sent to the URL as a bearer token; "" sends none.
 	Token string
-	// Version is what cairn calls its own version.
+	// Version is the version of cairn.
 	Version string
 }
 
 // Import lists all tools of a server within Timeout and ends the connection.
-// server names it in the catalogue; "" takes the name it gives itself. When a
-// command fails the error ends with what it said on standard error.
+// server is its name in the catalogue; "" takes the name that the server reports.
+// When a command fails, the error ends with the command's standard error.
 func Import(ctx context.Context, t Target, server string) (*catalog.Batch, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, fmt.Errorf("the server took longer than %v", Timeout))
 	defer cancel()
@@ -69,7 +69,7 @@ type Client struct {
 	process *process // nil over HTTP
 }
 
-// Dial starts or reaches the server and makes the protocol's first exchange.
+// Dial starts the command or connects to the URL, and initializes the session.
 func Dial(ctx context.Context, t Target) (*Client, error) {
 	switch {
 	case len(t.Command) > 0 && t.URL != "":
@@ -112,7 +112,7 @@ func dial(ctx context.Context, t Target, transport mcp.Transport) (*Client, erro
 	return &Client{session: session}, nil
 }
 
-// Server is the name the server gives itself.
+// Server is the name that the server reports.
 func (c *Client) Server() string {
 	if r := c.session.InitializeResult(); r != nil && r.ServerInfo != nil {
 		return r.ServerInfo.Name
@@ -120,7 +120,7 @@ func (c *Client) Server() string {
 	return ""
 }
 
-// ListTools is one tools/list.
+// ListTools returns one page of tools/list.
 func (c *Client) ListTools(ctx context.Context, cursor string) (catalog.Page, error) {
 	r, err := c.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *Client) ListTools(ctx context.Context, cursor string) (catalog.Page, er
 	return page, nil
 }
 
-// Close ends the session and, of a command, the process and what it started.
+// Close ends the session and a command's process group.
 func (c *Client) Close() error {
 	err := c.session.Close()
 	if c.process != nil {
@@ -146,7 +146,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// explain adds why a wait ended, and what a command said.
+// explain adds the cause of a timeout and a command's standard error.
 func (c *Client) explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = fmt.Errorf("%w: %w", cause, err)
@@ -160,7 +160,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// noServer says what to do about a command that does not speak the protocol.
+// noServer explains the error of a command that does not speak the protocol.
 func noServer(err error) error {
 	if s := err.Error(); errors.Is(err, io.EOF) || strings.HasSuffix(s, "EOF") || strings.Contains(s, "broken pipe") || strings.Contains(s, "client is closing") {
 		return errors.New("it ended before it answered; run it by itself to see why, it has to serve MCP on standard input and output")
@@ -170,8 +170,8 @@ func noServer(err error) error {
 	return err
 }
 
-// unreachable says in short why a URL cannot be asked: the SDK's chain names each
-// of its layers.
+// unreachable shortens the error of a URL that does not answer: the SDK's error
+// names each of its layers.
 func unreachable(err error) error {
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		return fmt.Errorf("%w; is the server running, and the port right?", e.Err)
@@ -196,7 +196,7 @@ func unreachable(err error) error {
 	return err
 }
 
-// bounded fails a read beyond maxTotal bytes.
+// bounded returns a reader that fails beyond maxTotal bytes.
 func bounded(r io.ReadCloser) io.ReadCloser { return &limit{ReadCloser: r, left: maxTotal} }
 
 type limit struct {
@@ -213,7 +213,7 @@ func (l *limit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// httpClient stays at one host, so that the token does too.
+// httpClient follows no redirect to another host, which would get the token.
 func httpClient(host, token string) *http.Client {
 	return &http.Client{
 		Transport: authorized{token},

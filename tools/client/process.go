@@ -10,11 +10,11 @@ import (
 	"unicode"
 )
 
-// grace is how long a server may take to end once its input has, and again
-// once it has been told to.
+// grace is how long a server may take to exit after its input has ended, and again
+// after a signal.
 const grace = 2 * time.Second
 
-// errEnded says that a server ended in its own way, with a status of its own.
+// errEnded means that a server exited with a status of its own.
 var errEnded = errors.New("the server ended with an error")
 
 // process is a server started as a child.
@@ -28,8 +28,8 @@ type process struct {
 	once   sync.Once
 }
 
-// start runs a command in a process group of its own, so that wrappers such
-// as shells and package runners end together with what they run.
+// start runs a command in its own process group, so that wrappers such as shells
+// and package runners end together with their children.
 func start(command []string) (*process, error) {
 	p := &process{cmd: exec.Command(command[0], command[1:]...), stderr: &tail{}, exited: make(chan struct{})}
 	p.cmd.Stderr = p.stderr
@@ -53,12 +53,12 @@ func start(command []string) (*process, error) {
 	return p, nil
 }
 
-// end closes the server's input, waits, asks it to end, waits, and ends it.
-// Calling it again waits for the first call and returns the same.
+// end closes the server's input, waits, sends it a signal, waits, and kills it.
+// A further call waits for the first one and returns its result.
 func (p *process) end() error {
 	p.once.Do(func() {
 		p.stdin.Close()
-		p.stdout.Close() // so that a server that still writes is not waited for
+		p.stdout.Close() // a server that still writes must not delay the end
 		if p.gone() {
 			return
 		}
@@ -69,7 +69,7 @@ func (p *process) end() error {
 		kill(p.cmd)
 		<-p.exited
 	})
-	kill(p.cmd) // what the group's leader left behind
+	kill(p.cmd) // the leader's children
 	if p.err != nil {
 		return errEnded
 	}
@@ -87,10 +87,10 @@ func (p *process) gone() bool {
 	}
 }
 
-// tailSize is how much of a server's standard error is kept, in bytes.
+// tailSize is how much of a server's standard error tail keeps, in bytes.
 const tailSize = 2 << 10
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps the last tailSize bytes.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -106,7 +106,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what was kept, fit for a terminal.
+// String returns the kept bytes, safe for a terminal.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -4,7 +4,7 @@ package client
 
 import "os/exec"
 
-// Without process groups only the server itself is ended.
+// Without process groups only the server itself can be killed.
 func ownGroup(*exec.Cmd) {}
 
 func terminate(cmd *exec.Cmd) { kill(cmd) }

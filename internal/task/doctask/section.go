@@ -31,7 +31,7 @@ type Operation struct {
 	Section   string `json:"section"`
 	Operation string `json:"operation,omitempty" schema:"enum=replace|append|prepend|insert_before|insert_after|append_child|remove,default=replace"` // default replace
 	Content   string `json:"content,omitempty"`
-	Title     string `json:"title,omitempty" jsonschema:"Of a section that is made"` // of the section that insert_before, insert_after and append_child make
+	Title     string `json:"title,omitempty" jsonschema:"Of the new section"` // of the section that insert_before, insert_after and append_child make
 }
 
 // SectionRequest is what section takes.

@@ -12,8 +12,8 @@ type TaskRequest struct {
 	Document  string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Operation string `json:"operation,omitempty" schema:"enum=list|create|edit,default=list"`
 	// Task is the one to edit, or the one to create the new one behind.
-	Task    string `json:"task,omitempty" jsonschema:"The one to edit, or to create behind"`
-	Title   string `json:"title,omitempty" schema:"max=200" jsonschema:"Of a new one"` // create
+	Task    string `json:"task,omitempty" jsonschema:"The task to edit, or to insert after"`
+	Title   string `json:"title,omitempty" schema:"max=200" jsonschema:"Of a new task"` // create
 	Content string `json:"content,omitempty"`                                          // create and edit
 	Status  string `json:"status,omitempty" jsonschema:"List only these"`              // list: only these, exactly as written
 	Precondition
