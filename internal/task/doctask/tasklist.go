@@ -14,8 +14,8 @@ type TaskRequest struct {
 	// Task is the one to edit, or the one to create the new one behind.
 	Task    string `json:"task,omitempty" jsonschema:"The task to edit, or to insert after"`
 	Title   string `json:"title,omitempty" schema:"max=200" jsonschema:"Of a new task"` // create
-	Content string `json:"content,omitempty"`                                          // create and edit
-	Status  string `json:"status,omitempty" jsonschema:"List only these"`              // list: only these, exactly as written
+	Content string `json:"content,omitempty"`                                           // create and edit
+	Status  string `json:"status,omitempty" jsonschema:"List only these"`               // list: only these, exactly as written
 	Precondition
 }
 
