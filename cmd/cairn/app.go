@@ -7,7 +7,6 @@ import (
 	"log"
 	"log/slog"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -20,8 +19,8 @@ import (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr *term.Writer
-	started        bool     // a command has begun; earlier errors are wrong usage
-	warned         []string // the warnings that choose has printed
+	started        bool            // a command has begun; earlier errors are wrong usage
+	warned         map[string]bool // the warnings that choose has printed
 
 	dir   string // -C
 	store string // --store
@@ -75,8 +74,8 @@ func (a *app) choose() (config.Selection, config.Config, error) {
 		return sel, cfg, err
 	}
 	for _, w := range cfg.Warnings {
-		if line := w.String(); !slices.Contains(a.warned, line) {
-			a.warned = append(a.warned, line)
+		if line := w.String(); !a.warned[line] {
+			a.warned[line] = true
 			a.stderr.Warn("%s", line)
 		}
 	}

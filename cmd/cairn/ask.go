@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/host"
 	"cairn/internal/stage"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
@@ -65,7 +66,7 @@ func (a *app) ask(ctx context.Context, r stage.Request, budget int) error {
 			return err
 		}
 	}
-	st, err := a.openStages(ctx, w, a.logger(slog.LevelWarn), stageFlags{})
+	st, err := host.OpenStages(ctx, w, a.logger(slog.LevelWarn), nil)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"cairn/benchmarks"
 	"cairn/indexer"
+	"cairn/internal/host"
 	"cairn/internal/job"
 	"cairn/internal/stage"
 	"cairn/internal/term"
@@ -229,9 +230,13 @@ func (a *app) benchStageCommand() *cobra.Command {
 	o := benchmarks.StageOptions{Progress: a.stderr.Status}
 	var f taskServers
 	cmd := benchCommand(a, "stage", "Measure the machine of question tasks on its stores", func(ctx context.Context) (*benchmarks.StageReport, error) {
-		if f != (taskServers{}) {
+		if f != (taskServers{}) { // the environment does not count
+			servers := host.StageServers{Redis: f.redis, Postgres: f.postgres, AMQP: f.amqp}
+			if err := f.check(); err != nil {
+				return nil, err
+			}
 			o.Open = func(ctx context.Context) (stage.Store, stage.Queue, error) {
-				return f.open(ctx, a.logger(slog.LevelWarn))
+				return servers.Open(ctx, a.logger(slog.LevelWarn))
 			}
 		}
 		return benchmarks.Stage(ctx, &o)

@@ -30,7 +30,7 @@ const (
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdin: stdin, stdout: term.New(stdout), stderr: term.New(stderr)}
+	a := &app{stdin: stdin, stdout: term.New(stdout), stderr: term.New(stderr), warned: map[string]bool{}}
 	defer a.stderr.Close()
 	root := a.root()
 	root.SetArgs(args)

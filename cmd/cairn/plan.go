@@ -29,9 +29,12 @@ func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args
 		}
 		log := a.logger(slog.LevelWarn)
 		o := &workspace.StageOptions{Workers: -1, Logger: log}
-		at := a.servers.read()
-		at.amqp = "" // these commands send nothing
-		if o.Store, _, err = at.open(ctx, log); err != nil {
+		if err := a.servers.check(); err != nil {
+			return err
+		}
+		servers := a.servers.addresses()
+		servers.AMQP = "" // these commands send nothing
+		if o.Store, _, err = servers.Open(ctx, log); err != nil {
 			return err
 		}
 		st, err := workspace.OpenStages(sel, o)

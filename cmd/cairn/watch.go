@@ -43,9 +43,9 @@ func (a *app) watch(ctx context.Context, poll bool, f telemetryFlags) error {
 	if err != nil {
 		return err
 	}
-	defer tel.close()
+	defer tel.Close()
 	w, err := a.open(ctx, "watch", workspace.Owning, func(o *workspace.Options) {
-		o.Warm, o.Poll, o.Logger = true, poll, tel.log
+		o.Warm, o.Poll, o.Logger = true, poll, tel.Log
 	})
 	if err != nil {
 		return err

@@ -1,30 +1,34 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/host"
 	"cairn/internal/stage"
 	"cairn/internal/workspace"
 )
 
 func (a *app) workerCommand() *cobra.Command {
 	var names []string
-	var f stageFlags
-	var see telemetryFlags
+	var o host.StageOptions
+	var servers taskServers
+	var t telemetryFlags
 	cmd := &cobra.Command{
 		Use:   "worker [flags]",
-		Short: "Work on the stages of question tasks that cairn serve takes in",
-		Long: `Work on the stages of question tasks that cairn serve takes in, until interrupted.
-As many workers as one likes share the stages; what a worker leaves undone when it
-dies, another one does, and a stage counts once. Give all of them, and the server,
-the same addresses; addresses with passwords are better in the environment, as
-everybody on a machine sees the arguments of its processes.
+		Short: "Work on the stages of question tasks that cairn serve accepts",
+		Long: `Work on the stages of question tasks that cairn serve accepts, until interrupted.
+Any number of workers share the stages. If a worker dies, another one does its
+stages again, and each stage counts once. Give all workers and the server the same
+addresses. Put addresses with passwords in the environment, because every user of a
+machine sees the arguments of its processes.
 
 embedding_lookup searches the folder, which must be the server's or a copy of it.
 executor_reasoning needs a language model (see cairn ask --help), and a server
@@ -34,32 +38,32 @@ started with --remote-reasoning.`,
   cairn worker --stages intent_analysis,moderation,response_packaging`,
 		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) (err error) {
-			if f.stages, err = parseStages(names); err != nil {
+			if o.Stages, err = parseStages(names); err != nil {
 				return err
 			}
-			if f.workers < 1 || f.workers > maxWorkers {
-				return badUsage("--workers is %d, want 1 to %d", f.workers, maxWorkers)
+			o.Servers = servers.addresses()
+			if err := servers.check(); err != nil {
+				return err
 			}
-			f.servers = f.servers.read()
-			return a.work(ctx, f, see)
+			return a.work(ctx, o, t)
 		}),
 	}
 	fs := cmd.Flags()
-	fs.StringSliceVar(&names, "stages", nil, "stages to work on (default: all that can be done here)")
-	fs.IntVar(&f.workers, "workers", 2, "stages worked on at once")
-	f.servers.add(fs)
-	f.servers.addQueue(fs)
-	see.add(fs)
+	fs.StringSliceVar(&names, "stages", nil, "stages to work on (default: all that are possible here)")
+	intVar(fs, &o.Workers, "workers", 2, 1, maxWorkers, "stages worked on at once")
+	servers.add(fs)
+	servers.addQueue(fs)
+	t.add(fs)
 	a.model.add(cmd)
 	return cmd
 }
 
-// maxWorkers bounds what one process works on at once.
+// maxWorkers bounds the stages that one process works on at once.
 const maxWorkers = 256
 
-// parseStages checks the names of stages; none are all that can be done here.
+// parseStages parses the names of stages; no names mean all that are possible here.
 func parseStages(names []string) ([]stage.Stage, error) {
-	model, err := reasoner()
+	model, err := host.Reasoner()
 	if err != nil {
 		return nil, err
 	}
@@ -95,31 +99,59 @@ func joinStages(list []stage.Stage) string {
 	return strings.Join(names, ",")
 }
 
-func (a *app) work(ctx context.Context, f stageFlags, seen telemetryFlags) (err error) {
-	if f.servers.amqp == "" {
-		return badUsage("a worker gets its stages by RabbitMQ: give --amqp or set CAIRN_AMQP; without it cairn serve works on them itself")
+func (a *app) work(ctx context.Context, o host.StageOptions, f telemetryFlags) (err error) {
+	if o.Servers.AMQP == "" {
+		return badUsage("a worker gets its stages from RabbitMQ: give --amqp or set CAIRN_AMQP; without it cairn serve works on them itself")
 	}
 	_, cfg, err := a.choose()
 	if err != nil {
 		return err
 	}
-	see, err := a.telemetry(ctx, seen, cfg.Log, slog.LevelInfo)
+	t, err := a.telemetry(ctx, f, cfg.Log, slog.LevelInfo)
 	if err != nil {
 		return err
 	}
-	defer see.close()
-	log := see.log
-	w, err := a.open(ctx, "worker", workspace.Owning, func(o *workspace.Options) { o.Warm, o.Logger = true, log })
+	defer t.Close()
+	w, err := a.open(ctx, "worker", workspace.Owning, func(wo *workspace.Options) { wo.Warm, wo.Logger = true, t.Log })
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	st, err := a.openStages(ctx, w, log, f)
+	st, err := host.OpenStages(ctx, w, t.Log, &o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	log.Info("working", "stages", joinStages(f.stages), "at_once", f.workers)
+	t.Log.Info("working", "stages", joinStages(o.Stages), "at_once", o.Workers)
 	<-ctx.Done()
-	return nil // a worker that is told to end has done its work
+	return nil // a signal is the intended end of a worker
+}
+
+// taskServers are the flags for the servers of question tasks.
+type taskServers struct{ redis, postgres, amqp string }
+
+func (f *taskServers) add(fs stringFlags) {
+	fs.StringVar(&f.redis, "redis", "", "keep active question tasks in redis://HOST:6379/0 (also CAIRN_REDIS); needs --postgres")
+	fs.StringVar(&f.postgres, "postgres", "", "keep question tasks and their history in postgres://USER@HOST:5432/DATABASE (also CAIRN_POSTGRES)")
+}
+
+func (f *taskServers) addQueue(fs stringFlags) {
+	fs.StringVar(&f.amqp, "amqp", "", "send their stages to workers through RabbitMQ at amqp://USER@HOST:5672/ (also CAIRN_AMQP)")
+}
+
+// addresses returns the addresses of the flags, else of the environment.
+func (f *taskServers) addresses() host.StageServers {
+	return host.StageServers{
+		Redis:    cmp.Or(f.redis, os.Getenv("CAIRN_REDIS")),
+		Postgres: cmp.Or(f.postgres, os.Getenv("CAIRN_POSTGRES")),
+		AMQP:     cmp.Or(f.amqp, os.Getenv("CAIRN_AMQP")),
+	}
+}
+
+// check returns a usage error for addresses that do not go together.
+func (f *taskServers) check() error {
+	if at := f.addresses(); at.Redis != "" && at.Postgres == "" {
+		return badUsage("--redis needs --postgres, which keeps what Redis may lose")
+	}
+	return nil
 }

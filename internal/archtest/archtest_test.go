@@ -18,7 +18,8 @@ var layers = []struct {
 	layer    int
 	packages []string
 }{
-	{7, []string{"cmd"}},
+	{8, []string{"cmd"}},
+	{7, []string{"internal/host"}},
 	{6, []string{"tools", "internal/server", "internal/web", "internal/doctor", "internal/term", "benchmarks"}},
 	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/workspace", "internal/toolbox"}},
 	{4, []string{"retriever", "indexer", "internal/mirror", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage", "internal/config"}},
@@ -208,7 +209,7 @@ func TestRules(t *testing.T) {
 		name string
 		want int
 		ok   bool
-	}{{"internal/store", 2, true}, {"internal/store/keyword", 3, true}, {"models/bert/asm", 1, true}, {"cmd/cairn", 7, true}, {"internal/storehouse", 0, false}} {
+	}{{"internal/store", 2, true}, {"internal/store/keyword", 3, true}, {"models/bert/asm", 1, true}, {"cmd/cairn", 8, true}, {"internal/storehouse", 0, false}} {
 		if got, ok := layerOf(c.name); got != c.want || ok != c.ok {
 			t.Errorf("layerOf(%q) = %d, %v, want %d, %v", c.name, got, ok, c.want, c.ok)
 		}

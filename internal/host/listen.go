@@ -1,0 +1,61 @@
+package host
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"cairn/internal/token"
+)
+
+// ListenOptions are the knobs of Listen.
+type ListenOptions struct {
+	Address   string
+	Auth      string // on, off, or auto: on unless the address is loopback
+	Tokens    func() (*token.Store, error)
+	Cert, Key string // PEM files for TLS; "" for none
+}
+
+// Listen opens an address. It returns the tokens that requests need, nil if they
+// need none.
+func Listen(ctx context.Context, o ListenOptions, log *slog.Logger) (_ net.Listener, _ *token.Store, err error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listening on %s: %w; choose another address with --addr", o.Address, err)
+	}
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
+	local := l.Addr().(*net.TCPAddr).IP.IsLoopback()
+	var tokens *token.Store
+	switch {
+	case o.Auth == "on" || o.Auth == "auto" && !local:
+		if tokens, err = o.Tokens(); err != nil {
+			return nil, nil, err
+		}
+		known, err := tokens.List()
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(known) == 0 {
+			return nil, nil, fmt.Errorf("serving on %s needs a token and %s has none: create one with `cairn token new NAME`, or serve without tokens with --auth off", l.Addr(), tokens.Path())
+		}
+		if !local && o.Cert == "" {
+			log.Warn("tokens are sent in the clear; give --tls-cert and --tls-key, or put a proxy with TLS in front")
+		}
+	case !local:
+		log.Warn("anyone who reaches this address may read and write", "address", l.Addr().String())
+	}
+	if o.Cert == "" {
+		return l, tokens, nil
+	}
+	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading --tls-cert and --tls-key: %w", err)
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), tokens, nil
+}

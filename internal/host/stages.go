@@ -1,0 +1,83 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+
+	"cairn/internal/stage"
+	"cairn/internal/stage/openai"
+	"cairn/internal/stage/postgres"
+	"cairn/internal/stage/rabbitmq"
+	"cairn/internal/stage/redis"
+	"cairn/internal/workspace"
+)
+
+// StageServers are the addresses of the servers that keep question tasks and
+// queue their stages. The zero value keeps both in the folder and this process.
+type StageServers struct{ Redis, Postgres, AMQP string }
+
+// Open connects to the servers. The store and the queue are nil without one.
+func (s StageServers) Open(ctx context.Context, log *slog.Logger) (store stage.Store, queue stage.Queue, err error) {
+	if s.Postgres != "" {
+		archive, err := postgres.Open(ctx, s.Postgres)
+		if err != nil {
+			return nil, nil, err
+		}
+		store = archive
+		if s.Redis != "" {
+			active, err := redis.Open(ctx, s.Redis, archive, &redis.Options{Logger: log})
+			if err != nil {
+				return nil, nil, errors.Join(err, archive.Close())
+			}
+			store = active
+		}
+	}
+	if s.AMQP != "" {
+		jobs, err := rabbitmq.Open(ctx, s.AMQP, &rabbitmq.Options{Logger: log})
+		if err != nil {
+			if store != nil {
+				err = errors.Join(err, store.Close())
+			}
+			return nil, nil, err
+		}
+		queue = jobs
+	}
+	return store, queue, nil
+}
+
+// StageOptions say which stages of question tasks this process works on.
+type StageOptions struct {
+	Stages  []stage.Stage // nil for all that are possible here
+	Workers int           // 0 for the default, -1 for none
+	Remote  bool          // workers elsewhere do executor_reasoning
+	Servers StageServers
+}
+
+// Reasoner returns the language model of the environment, nil if there is none. A
+// folder's configuration cannot name one, because it must not send the folder's
+// text anywhere.
+func Reasoner() (*openai.Client, error) { return openai.FromEnv(os.Getenv) }
+
+// OpenStages opens the question tasks of a workspace. Nil options mean the defaults.
+func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o *StageOptions) (*workspace.Stages, error) {
+	if o == nil {
+		o = &StageOptions{}
+	}
+	so := &workspace.StageOptions{Stages: o.Stages, Workers: o.Workers, Remote: o.Remote, Tend: o.Workers < 0, Logger: log}
+	model, err := Reasoner()
+	if err != nil {
+		return nil, err
+	}
+	if model != nil { // a nil *Client in an interface would not be nil
+		so.Reasoner = model
+		if os.Getenv("CAIRN_LLM_JUDGE") == "1" {
+			so.Judge = model
+		}
+	}
+	if so.Store, so.Queue, err = o.Servers.Open(ctx, log); err != nil {
+		return nil, err
+	}
+	return w.Stages(so)
+}
