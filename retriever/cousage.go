@@ -8,8 +8,8 @@ import (
 	"cairn/internal/usage"
 )
 
-// CoUsageLimit is the most that CoUsage adds to a score. Of .05, .10 and .20 it
-// was chosen by the ablation in benchmarks/quality.md.
+// CoUsageLimit is the most that CoUsage adds to a score; benchmarks/quality.md
+// compares it with .05 and .20.
 const CoUsageLimit = 0.10
 
 // CoUsage is the Reweigher that lifts documents which were used together with
