@@ -225,7 +225,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 		cache, w.closers = c, append(w.closers, c.Close)
 	}
 	start := time.Now()
-	x := indexer.New(indexer.Stores{Files: files, Docs: documents, Text: keywords, Vectors: vectors, Cache: cache}, o.Embedder,
+	x := indexer.New(indexer.Stores{Files: files, Docs: documents, Keyword: keywords, Vectors: vectors, Cache: cache}, o.Embedder,
 		&indexer.Options{Chunk: o.Chunk, Walk: &walk.Options{NoIgnoreFiles: true, Allow: []string{"**"}}})
 	if _, err := x.Run(ctx, o.Progress); err != nil {
 		return nil, err

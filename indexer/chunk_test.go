@@ -154,9 +154,9 @@ func TestEmbedTextAndTextEntry(t *testing.T) {
 	if got, want := c.EmbedText(doc, 0, 0, text), "Guide\nSetup"; got != want {
 		t.Errorf("EmbedText of a heading without a body = %q, want %q", got, want)
 	}
-	e := c.TextEntry(doc, 1, 0, text)
+	e := c.KeywordEntry(doc, 1, 0, text)
 	if got, want := fmt.Sprint(e), "{g.md#on-linux.0 g.md Guide [Setup On Linux] \nRun [make](docs/make.md). {true [a]   }}"; got != want {
-		t.Errorf("TextEntry = %q, want %q", got, want)
+		t.Errorf("KeywordEntry = %q, want %q", got, want)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestTextEntryLineBreaks(t *testing.T) {
 		doc := parsed("g.md", text)
 		c := hashChunker(nil)
 		c.Chunk(doc, text)
-		if got, want := c.TextEntry(doc, 0, 0, text).Body, eol+"Run make."; got != want {
+		if got, want := c.KeywordEntry(doc, 0, 0, text).Body, eol+"Run make."; got != want {
 			t.Errorf("the body in the keyword index of %q is %q, want %q", text, got, want)
 		}
 		if got, want := c.EmbedText(doc, 0, 0, text), "Setup\nRun make."; got != want {
@@ -193,8 +193,8 @@ func TestAbstract(t *testing.T) {
 		if got := k.EmbedText(doc, 0, 0, c.text); got != c.embed {
 			t.Errorf("%s: EmbedText = %q, want %q", c.name, got, c.embed)
 		}
-		if got := k.TextEntry(doc, 0, 0, c.text).Body; got != c.body {
-			t.Errorf("%s: TextEntry's body = %q, want %q", c.name, got, c.body)
+		if got := k.KeywordEntry(doc, 0, 0, c.text).Body; got != c.body {
+			t.Errorf("%s: KeywordEntry's body = %q, want %q", c.name, got, c.body)
 		}
 		for i := 1; i < len(doc.Sections); i++ {
 			if got := k.EmbedText(doc, i, 0, c.text); strings.Contains(got, "In short") {

@@ -166,9 +166,9 @@ func checkInterrupted(t *testing.T, root, index string) {
 		check(err)
 		byVector, err := s.Vectors.Search(context.Background(), v, 50, store.Filter{})
 		check(err)
-		byWord, err := s.Text.Search(context.Background(), query.Parse(q), 50, store.Filter{})
+		byWord, err := s.Keyword.Search(context.Background(), query.Parse(q), 50, store.Filter{})
 		check(err)
-		for kind, hits := range [][]store.Hit{docs.Text: byWord, docs.Vectors: byVector} {
+		for kind, hits := range [][]store.Hit{docs.Keyword: byWord, docs.Vectors: byVector} {
 			for _, h := range hits {
 				if !known[h.Chunk] && !stale[kind][h.Chunk] {
 					t.Errorf("%v: %q found %s, which is neither a chunk nor marked as stale", docs.Kind(kind), q, h.Chunk)

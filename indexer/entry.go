@@ -12,7 +12,7 @@ import (
 // EmbedText returns what the encoder reads for chunk n of section i of doc,
 // whose text is text: the title, the heading trail, for the document's first
 // chunk the abstract, and the plain text of the chunk. It has at most MaxTokens
-// word pieces, so nothing of it is cut off.
+// word pieces, so the encoder truncates nothing.
 func (c *Chunker) EmbedText(doc *store.Document, i, n int, text string) string {
 	s := &doc.Sections[i]
 	parts := []string{c.head(doc, s)}
@@ -23,12 +23,12 @@ func (c *Chunker) EmbedText(doc *store.Document, i, n int, text string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "\n")
 }
 
-// TextEntry returns what the keyword index is given for chunk n of section i
-// of doc, whose text is text. The body keeps its markup, since people search
-// for links, paths and flags as written; the heading is in the trail alone,
-// where the index can weigh it. The body of the document's first chunk begins
+// KeywordEntry returns what the keyword index holds of chunk n of section i of
+// doc, whose text is text. The body keeps its markup, since people search for
+// links, paths and flags as written; the heading is only in the trail, where the
+// index can weigh it. The body of the document's first chunk begins
 // with the abstract.
-func (c *Chunker) TextEntry(doc *store.Document, i, n int, text string) store.TextEntry {
+func (c *Chunker) KeywordEntry(doc *store.Document, i, n int, text string) store.KeywordEntry {
 	s := &doc.Sections[i]
 	body := chunkBody(s, n, text)
 	if leads(doc, i, n) {
@@ -36,7 +36,7 @@ func (c *Chunker) TextEntry(doc *store.Document, i, n int, text string) store.Te
 			body = abstract + "\n\n" + body
 		}
 	}
-	return store.TextEntry{
+	return store.KeywordEntry{
 		Chunk:  store.ChunkID(doc.Path, s.Anchor, n),
 		Path:   doc.Path,
 		Title:  doc.Title,
@@ -59,13 +59,12 @@ func leads(doc *store.Document, i, n int) bool {
 	return true
 }
 
-// abstractFields are the front-matter keys under which writers say what a
-// document is about; the first that is set counts.
+// abstractFields are the front-matter keys for a summary of the document; the
+// first that is set counts.
 var abstractFields = []string{"description", "summary"}
 
-// abstract is what the front matter says the document is about, on one line,
-// at most a quarter of a chunk; "" when it says nothing. It stands before the
-// first section, so it is found with that.
+// abstract is the summary in the front matter, on one line and at most a quarter
+// of a chunk; "" without one. It belongs to the first section.
 func (c *Chunker) abstract(doc *store.Document, text string) string {
 	if !doc.Labels.Found || len(doc.Sections) == 0 {
 		return ""
@@ -90,15 +89,13 @@ func chunkBody(s *store.Section, n int, text string) string {
 }
 
 // head is the title and the heading trail in front of every chunk of a
-// section, a line each. It takes at most half of what a chunk may have: of a
-// longer one the outermost lines are left out, and what is still too long is
-// cut at its end.
+// section, a line each. It takes at most half of a chunk: a longer one loses its
+// outermost lines, and is cut at its end if it is still too long.
 //
-// A title that is only the file's name is among them, so that a file without
-// headings is embedded again when it is renamed. It is worth it: for 256
-// subheadings of a book as queries over 132 pages without headings, the names
-// raised the mean reciprocal rank from .577 to .631, and names that say
-// nothing left it at .577.
+// A title that is only the file's name is included, so a file without headings is
+// embedded again when it is renamed. That pays: for 256 subheadings of a book as
+// queries over 132 pages without headings, the names raised the mean reciprocal
+// rank from .577 to .631, and meaningless names left it at .577.
 func (c *Chunker) head(doc *store.Document, s *store.Section) string {
 	parts := make([]string, 0, 1+len(s.Trail))
 	if t := strings.TrimSpace(doc.Title); t != "" && (len(s.Trail) == 0 || s.Trail[0] != doc.Title) {
@@ -133,7 +130,7 @@ func (c *Chunker) prefix(s string, limit int) string {
 	return strings.TrimSpace(s[:runeBefore(s, low)])
 }
 
-// runeBefore returns the largest rune border of s that is not after at.
+// runeBefore returns the last rune border of s at or before at.
 func runeBefore(s string, at int) int {
 	for at > 0 && at < len(s) && !utf8.RuneStart(s[at]) {
 		at--

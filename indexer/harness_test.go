@@ -58,7 +58,7 @@ func open(root, index string, e models.Embedder) (s Stores, closeAll func() erro
 		return s, closeAll, err
 	}
 	closers = append(closers, keywords.Close)
-	s.Text = keywords
+	s.Keyword = keywords
 	vectors, err := flat.Open(filepath.Join(index, "vectors"), d.Dimension, d.ID, nil)
 	if err != nil {
 		return s, closeAll, err
@@ -169,7 +169,7 @@ func contentOf(t *testing.T, s Stores, e models.Embedder) content {
 	if n := slices.Index(has, false); n >= 0 {
 		t.Errorf("chunk %s has no vector", chunks[n])
 	}
-	for _, index := range []interface{ Count() (int, error) }{s.Text, s.Vectors} {
+	for _, index := range []interface{ Count() (int, error) }{s.Keyword, s.Vectors} {
 		n, err := index.Count()
 		check(err)
 		if n != len(chunks) {
@@ -183,11 +183,11 @@ func contentOf(t *testing.T, s Stores, e models.Embedder) content {
 	}
 	counts, err := s.Docs.Counts()
 	check(err)
-	c.Pending = [2]docs.PendingCounts{counts.Text, counts.Vectors}
+	c.Pending = [2]docs.PendingCounts{counts.Keyword, counts.Vectors}
 	r := rand.New(rand.NewPCG(99, 99))
 	for range 100 {
 		q := testutil.Sentence(r, 2)
-		c.Keyword[q], err = s.Text.Search(ctx, query.Parse(q), 10, store.Filter{})
+		c.Keyword[q], err = s.Keyword.Search(ctx, query.Parse(q), 10, store.Filter{})
 		check(err)
 		v, err := e.EmbedQuery(ctx, q)
 		check(err)

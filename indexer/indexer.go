@@ -14,15 +14,15 @@ import (
 	"cairn/models"
 )
 
-// Stores are what an Indexer keeps in step. They stay the caller's to close.
+// Stores are what an Indexer reads and writes. The caller closes them.
 type Stores struct {
 	// Files are the roots of the workspace.
 	Files   *walk.Tree
 	Docs    *docs.Store
-	Text    store.Keyword
+	Keyword store.Keyword
 	Vectors store.Vectors
-	// Cache holds embeddings by text. Nil means that a renamed file, and what
-	// was embedded but not committed before a crash, is embedded again.
+	// Cache holds embeddings by text. Without it the text of a renamed file, and
+	// texts embedded but not committed before a crash, are embedded again.
 	Cache Cache
 }
 
@@ -44,16 +44,16 @@ type Options struct {
 	Chunk *ChunkOptions
 	// Parallel is the number of files read and parsed at a time; 0 is GOMAXPROCS.
 	Parallel int
-	// BatchTexts is the most texts given to the encoder at a time; 0 is 128
-	// for each processor, at least 256. Fewer are given while they take long.
+	// BatchTexts is the most texts that the encoder gets at a time; 0 is 128 for
+	// each processor, at least 256. It gets fewer while they take long.
 	BatchTexts int
 	// WindowChunks is the number of chunks sorted by length together; 0 is 4096.
 	WindowChunks int
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Reached, when not nil, is called at the named points between the steps of
-	// a run, possibly by several goroutines at a time. It is for tests that
-	// interrupt a run.
+	// a run, possibly by several goroutines concurrently. Tests interrupt runs
+	// with it.
 	Reached func(point string)
 }
 
@@ -65,11 +65,11 @@ type Indexer struct {
 	options  Options
 	chunker  *Chunker
 
-	// One lock a phase: files can be refreshed while vectors are made.
+	// One lock for each phase: files can be refreshed while vectors are made.
 	scanning, keywords, vectors sync.Mutex
 }
 
-// New returns an Indexer that writes to the stores. It starts nothing.
+// New returns an Indexer that writes to the stores.
 func New(s Stores, e models.Embedder, o *Options) *Indexer {
 	x := &Indexer{stores: s, embedder: e}
 	if o != nil {
@@ -91,7 +91,7 @@ func New(s Stores, e models.Embedder, o *Options) *Indexer {
 	return x
 }
 
-// Chunker returns the rules by which this Indexer cuts documents.
+// Chunker returns the Chunker that cuts the documents.
 func (x *Indexer) Chunker() *Chunker { return x.chunker }
 
 func (x *Indexer) now() time.Time {
@@ -108,37 +108,36 @@ func (x *Indexer) reached(point string) {
 }
 
 // Run brings everything up to date: Scan, Keywords, Vectors, and then the
-// generation, if anything changed. An interrupted run, whether by ctx or by
-// the end of the process, is resumed by the next one. The Report tells what was
-// done also when there is an error. progress may be nil; it is called by one
-// goroutine at a time, ten times a second at most, and holds the run up until
-// it returns.
+// generation, if anything changed. The next run resumes one that was interrupted,
+// by ctx or by the end of the process. The Report is complete also when there is
+// an error. progress may be nil; one goroutine at a time calls it, at most ten
+// times a second, and the run waits until it returns.
 func (x *Indexer) Run(ctx context.Context, progress func(Progress)) (*Report, error) {
-	return x.run(ctx, progress, func(t *tally) error { return x.scan(ctx, nil, progress, t) })
+	return x.run(ctx, progress, func(t *report) error { return x.scan(ctx, nil, progress, t) })
 }
 
-// Paths is Run for the given files alone, as a watcher names them: relative to
-// the workspace, slash-separated. A folder stands for what is or was below it.
+// Paths is Run for the given files alone, relative to the workspace and
+// slash-separated. A folder stands for every file that is or was below it.
 func (x *Indexer) Paths(ctx context.Context, paths []string, progress func(Progress)) (*Report, error) {
-	only, err := newCover(paths)
+	only, err := newPathSet(paths)
 	if err != nil {
 		return nil, fmt.Errorf("indexing: %w", err)
 	}
-	return x.run(ctx, progress, func(t *tally) error { return x.scan(ctx, only, progress, t) })
+	return x.run(ctx, progress, func(t *report) error { return x.scan(ctx, only, progress, t) })
 }
 
 // Refresh is Paths without the vectors: it returns once keyword search sees the
-// files as they are. Nil means all files. Embed makes the vectors, in the
-// meantime or later.
+// current files. Nil means all files. Embed makes the vectors, concurrently or
+// later.
 func (x *Indexer) Refresh(ctx context.Context, paths []string) (*Report, error) {
-	var only *cover
+	var only *pathSet
 	if paths != nil {
 		var err error
-		if only, err = newCover(paths); err != nil {
+		if only, err = newPathSet(paths); err != nil {
 			return nil, fmt.Errorf("indexing: %w", err)
 		}
 	}
-	t := newTally()
+	t := newReport()
 	err := x.timed(t, PhaseScan, func() error { return x.scan(ctx, only, nil, t) })
 	if err == nil {
 		err = x.timed(t, PhaseKeywords, func() error { return x.Keywords(ctx, nil) })
@@ -146,9 +145,9 @@ func (x *Indexer) Refresh(ctx context.Context, paths []string) (*Report, error) 
 	return x.finish(t, err)
 }
 
-// Embed makes the vectors of what is pending, and counts a completed run.
+// Embed makes the vectors of pending documents, and counts a completed run.
 func (x *Indexer) Embed(ctx context.Context) (*Report, error) {
-	t := newTally()
+	t := newReport()
 	err := x.timed(t, PhaseVectors, func() error { return x.makeVectors(ctx, nil, t) })
 	if err == nil {
 		err = x.advance(ctx)
@@ -157,15 +156,15 @@ func (x *Indexer) Embed(ctx context.Context) (*Report, error) {
 }
 
 // Scan brings the documents up to date with the files and marks what changed
-// as pending. It embeds nothing and makes nothing searchable.
+// as pending. Searches do not see the changes yet.
 func (x *Indexer) Scan(ctx context.Context, progress func(Progress)) (*Report, error) {
-	t := newTally()
+	t := newReport()
 	err := x.timed(t, PhaseScan, func() error { return x.scan(ctx, nil, progress, t) })
 	return x.finish(t, err)
 }
 
-func (x *Indexer) run(ctx context.Context, progress func(Progress), scan func(*tally) error) (*Report, error) {
-	t := newTally()
+func (x *Indexer) run(ctx context.Context, progress func(Progress), scan func(*report) error) (*Report, error) {
+	t := newReport()
 	err := x.timed(t, PhaseScan, func() error { return scan(t) })
 	if err == nil {
 		err = x.timed(t, PhaseKeywords, func() error { return x.Keywords(ctx, progress) })
@@ -179,7 +178,7 @@ func (x *Indexer) run(ctx context.Context, progress func(Progress), scan func(*t
 	return x.finish(t, err)
 }
 
-func (x *Indexer) timed(t *tally, p Phase, phase func() error) error {
+func (x *Indexer) timed(t *report, p Phase, phase func() error) error {
 	start := x.now()
 	err := phase()
 	t.do(func(r *Report) { r.Seconds[p] += x.now().Sub(start).Seconds() })
@@ -198,7 +197,7 @@ func (x *Indexer) advance(ctx context.Context) error {
 }
 
 // finish adds the state of the whole index to the report.
-func (x *Indexer) finish(t *tally, err error) (*Report, error) {
+func (x *Indexer) finish(t *report, err error) (*Report, error) {
 	counts, countErr := x.stores.Docs.Counts()
 	if err == nil {
 		err = countErr

@@ -132,8 +132,8 @@ func TestContradictoryDocumentIsSkipped(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil)
 	f.write("bad.md", "# A\n\n# B\n")
 	f.write("good.md", "# Good\n")
-	tl := newTally()
-	s := &scanner{x: f.Indexer, t: tl, m: newMeter(nil, time.Now, Progress{}), seen: map[string]bool{}}
+	tl := newReport()
+	s := &scanner{x: f.Indexer, t: tl, m: newProgressReporter(nil, time.Now, Progress{}), seen: map[string]bool{}}
 	for _, name := range []string{"bad.md", "good.md"} {
 		o := s.read(walk.Entry{Path: name})
 		if name == "bad.md" {
@@ -325,7 +325,7 @@ func TestRefreshLooksAtNothingElse(t *testing.T) {
 	if err != nil || r.Changed != 1 || r.Added != 0 || r.Unchanged != 0 || r.Files != 40 || f.embedder.Embedded() == 0 {
 		t.Errorf("Refresh of one file: %v, %v", r, err)
 	}
-	if hits, err := f.stores.Text.Search(t.Context(), query.Parse("zebra"), 5, store.Filter{}); err != nil || len(hits) != 1 {
+	if hits, err := f.stores.Keyword.Search(t.Context(), query.Parse("zebra"), 5, store.Filter{}); err != nil || len(hits) != 1 {
 		t.Errorf("keyword hits before the vectors: %v, %v", hits, err)
 	}
 	e, err := f.Embed(t.Context())
@@ -350,7 +350,7 @@ func TestKeywordsAnswerBeforeVectors(t *testing.T) {
 	if err := f.Keywords(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	hits, err := f.stores.Text.Search(t.Context(), query.Parse("unmistakable"), 5, store.Filter{})
+	hits, err := f.stores.Keyword.Search(t.Context(), query.Parse("unmistakable"), 5, store.Filter{})
 	if err != nil || len(hits) != 1 || hits[0].Chunk != "a.md#alpha.0" {
 		t.Errorf("keyword hits %v, %v; want a.md#alpha.0", hits, err)
 	}
@@ -452,7 +452,7 @@ func TestPace(t *testing.T) {
 		{"usual", 17 * ms, []int{8, 16, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32}, []time.Duration{1496 * ms, 1632 * ms, 2720 * ms}},
 		{"slow", 400 * ms, []int{8, 8, 8, 8}, []time.Duration{3200 * ms, 3200 * ms, 3200 * ms}},
 	} {
-		p := newPace(64)
+		p := newBatchSize(64)
 		var texts []int
 		var ends []time.Duration
 		var since time.Duration
@@ -481,8 +481,8 @@ func TestEmbedderErrorKeepsKeywords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if counts.Text.Files != 0 || counts.Vectors.Files != 5 {
-		t.Errorf("pending after a broken encoder: %d for keywords, %d for vectors; want 0 and 5", counts.Text.Files, counts.Vectors.Files)
+	if counts.Keyword.Files != 0 || counts.Vectors.Files != 5 {
+		t.Errorf("pending after a broken encoder: %d for keywords, %d for vectors; want 0 and 5", counts.Keyword.Files, counts.Vectors.Files)
 	}
 }
 
@@ -493,7 +493,7 @@ func TestLostIndexIsFilledAgain(t *testing.T) {
 	f.run()
 	other := newFixture(t, root, nil) // with empty indexes
 	s := f.stores
-	s.Text, s.Vectors = other.stores.Text, other.stores.Vectors
+	s.Keyword, s.Vectors = other.stores.Keyword, other.stores.Vectors
 	x := New(s, f.embedder, nil)
 	before := f.embedder.Embedded()
 	if _, err := x.Run(t.Context(), nil); err != nil {
@@ -508,7 +508,7 @@ func TestLostIndexIsFilledAgain(t *testing.T) {
 func TestStrangeChunksAreReported(t *testing.T) {
 	f := newFixture(t, generated(t, 3), nil)
 	f.run()
-	if err := f.stores.Text.Update(t.Context(), []store.TextEntry{{Chunk: "ghost.md#x.0", Path: "ghost.md"}}, nil); err != nil {
+	if err := f.stores.Keyword.Update(t.Context(), []store.KeywordEntry{{Chunk: "ghost.md#x.0", Path: "ghost.md"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	var diverged *DivergedError

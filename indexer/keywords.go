@@ -8,29 +8,29 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// The keyword index builds two segments at a time of some 4,000 chunks; one
-// batch feeds both. Its text is bounded too, since chunks are held in memory.
+// The keyword index builds two segments of some 4,000 chunks concurrently; one
+// batch feeds both. The text of a batch is bounded as well, since it is in memory.
 const (
 	keywordEntries = 8192
 	keywordBytes   = 16 << 20
 	pendingPage    = 512 // marks read at a time
 )
 
-// Keywords brings the keyword index up to the documents: every pending one is
-// handed over in batches, and its mark cleared when the index holds it.
-// Documents that change meanwhile stay pending. Calls wait for each other.
+// Keywords brings the keyword index up to the documents: it updates the index
+// with pending documents in batches, and then clears their marks. Documents that
+// change meanwhile stay pending. Calls wait for each other.
 func (x *Indexer) Keywords(ctx context.Context, progress func(Progress)) error {
 	x.keywords.Lock()
 	defer x.keywords.Unlock()
-	return x.inStep(ctx, docs.Text, x.stores.Text.Count, func() error { return x.updateKeywords(ctx, progress) })
+	return x.reconcile(ctx, docs.Keyword, x.stores.Keyword.Count, func() error { return x.updateKeywords(ctx, progress) })
 }
 
 func (x *Indexer) updateKeywords(ctx context.Context, progress func(Progress)) error {
 	counts, err := x.stores.Docs.Counts()
-	if err != nil || counts.Text.Files == 0 {
+	if err != nil || counts.Keyword.Files == 0 {
 		return err
 	}
-	m := newMeter(progress, x.now, Progress{Phase: PhaseKeywords, FilesTotal: counts.Text.Files, ChunksTotal: counts.Text.Chunks})
+	m := newProgressReporter(progress, x.now, Progress{Phase: PhaseKeywords, FilesTotal: counts.Keyword.Files, ChunksTotal: counts.Keyword.Chunks})
 	defer m.end()
 	for after := ""; ; {
 		b, err := x.keywordBatch(after)
@@ -42,11 +42,11 @@ func (x *Indexer) updateKeywords(ctx context.Context, progress func(Progress)) e
 		}
 		after = b.marks[len(b.marks)-1].Path
 		x.reached("keywords read")
-		if err := x.stores.Text.Update(ctx, b.entries, b.stale); err != nil {
+		if err := x.stores.Keyword.Update(ctx, b.entries, b.stale); err != nil {
 			return fmt.Errorf("updating the keyword index: %w", err)
 		}
 		x.reached("keywords updated")
-		if err := x.stores.Docs.Done(ctx, docs.Text, b.marks); err != nil {
+		if err := x.stores.Docs.Done(ctx, docs.Keyword, b.marks); err != nil {
 			return fmt.Errorf("clearing marks of the keyword index: %w", err)
 		}
 		x.reached("keywords done")
@@ -54,41 +54,29 @@ func (x *Indexer) updateKeywords(ctx context.Context, progress func(Progress)) e
 	}
 }
 
-// keywordBatch is a number of pending documents as the keyword index takes them.
+// keywordBatch is a number of pending documents in the form of the keyword index.
 type keywordBatch struct {
 	marks   []docs.Mark
-	entries []store.TextEntry
+	entries []store.KeywordEntry
 	stale   []string
+	size    int // bytes of text
 }
 
 // keywordBatch reads pending documents above after until a batch is full.
-// Document, text and mark are of one moment.
+// Document, text and mark belong to one transaction.
 func (x *Indexer) keywordBatch(after string) (b keywordBatch, err error) {
 	err = x.stores.Docs.View(func(r *docs.Reader) error {
-		size := 0
 		for {
-			pending, err := r.Pending(docs.Text, after, pendingPage)
+			pending, err := r.Pending(docs.Keyword, after, pendingPage)
 			if err != nil || len(pending) == 0 {
 				return err
 			}
 			for _, p := range pending {
 				after = p.Path
-				b.marks = append(b.marks, p.Mark)
-				b.stale = append(b.stale, p.Stale...)
-				if !p.Deleted {
-					doc, text, err := readDocument(r, p.Path)
-					if err != nil {
-						return err
-					}
-					for i := range doc.Sections {
-						for n := range doc.Sections[i].Chunks {
-							e := x.chunker.TextEntry(doc, i, n, text)
-							size += len(e.Body)
-							b.entries = append(b.entries, e)
-						}
-					}
+				if err := x.addKeywords(&b, r, &p); err != nil {
+					return err
 				}
-				if len(b.entries) >= keywordEntries || size >= keywordBytes {
+				if len(b.entries) >= keywordEntries || b.size >= keywordBytes {
 					return nil
 				}
 			}
@@ -97,8 +85,29 @@ func (x *Indexer) keywordBatch(after string) (b keywordBatch, err error) {
 	return b, err
 }
 
-// readDocument returns the document at path with its text. A mark without
-// either is a damaged store.
+// addKeywords adds a pending document to a batch.
+func (x *Indexer) addKeywords(b *keywordBatch, r *docs.Reader, p *docs.PendingDoc) error {
+	b.marks = append(b.marks, p.Mark)
+	b.stale = append(b.stale, p.Stale...)
+	if p.Deleted {
+		return nil
+	}
+	doc, text, err := readDocument(r, p.Path)
+	if err != nil {
+		return err
+	}
+	for i := range doc.Sections {
+		for n := range doc.Sections[i].Chunks {
+			e := x.chunker.KeywordEntry(doc, i, n, text)
+			b.size += len(e.Body)
+			b.entries = append(b.entries, e)
+		}
+	}
+	return nil
+}
+
+// readDocument returns the document at path with its text. A store that has a
+// mark but not both of them is damaged.
 func readDocument(r *docs.Reader, path string) (*store.Document, string, error) {
 	doc, err := r.Document(path)
 	if err != nil {

@@ -16,8 +16,8 @@ const (
 	PhaseVectors  Phase = "vectors"  // embed
 )
 
-// Progress says how far a phase has come. Totals are 0 while they are unknown
-// (the walk is still finding files).
+// Progress is the state of a phase. Totals are 0 while they are unknown, as long
+// as the walk finds files.
 type Progress struct {
 	Phase                   Phase
 	FilesDone, FilesTotal   int
@@ -29,71 +29,71 @@ type Progress struct {
 	ETA time.Duration
 }
 
-// progressInterval bounds the rate of reports: ten a second are fluent on a
+// progressInterval bounds the rate of reports: ten a second look smooth on a
 // terminal and cost nothing.
 const progressInterval = 100 * time.Millisecond
 
-// meter hands progress on at a bounded rate: at the beginning and the end of a
-// phase, and in between at most once an interval. Safe for concurrent use; the
-// receiver is called by one goroutine at a time.
-type meter struct {
+// progressReporter reports progress at a bounded rate: at the beginning and the
+// end of a phase, and in between at most once an interval. It is safe for
+// concurrent use; one goroutine at a time calls fn.
+type progressReporter struct {
 	mu    sync.Mutex
 	fn    func(Progress)
 	now   func() time.Time
-	p     Progress
+	state Progress
 	start time.Time
 	last  time.Time
 	texts int // embedded in this phase
 }
 
-func newMeter(fn func(Progress), now func() time.Time, p Progress) *meter {
-	m := &meter{fn: fn, now: now, p: p, start: now()}
-	m.report(true)
-	return m
+func newProgressReporter(fn func(Progress), now func() time.Time, p Progress) *progressReporter {
+	r := &progressReporter{fn: fn, now: now, state: p, start: now()}
+	r.report(true)
+	return r
 }
 
-// add counts work done; texts are those of the chunks that were embedded.
-func (m *meter) add(files, chunks, texts int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.p.FilesDone += files
-	m.p.ChunksDone += chunks
-	m.texts += texts
-	m.report(false)
+// add counts completed work; texts are those that the encoder embedded.
+func (p *progressReporter) add(files, chunks, texts int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.FilesDone += files
+	p.state.ChunksDone += chunks
+	p.texts += texts
+	p.report(false)
 }
 
-// expect sets the number of files to be looked at.
-func (m *meter) expect(files int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.p.FilesTotal = files
-	m.report(false)
+// expect sets the number of files to read.
+func (p *progressReporter) expect(files int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.FilesTotal = files
+	p.report(false)
 }
 
 // end reports the last state of the phase.
-func (m *meter) end() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.report(true)
+func (p *progressReporter) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report(true)
 }
 
-func (m *meter) report(always bool) {
-	now := m.now()
-	if m.fn == nil || !always && now.Sub(m.last) < progressInterval {
+func (p *progressReporter) report(always bool) {
+	now := p.now()
+	if p.fn == nil || !always && now.Sub(p.last) < progressInterval {
 		return
 	}
-	m.last = now
-	p := m.p
-	spent := now.Sub(m.start)
-	if p.Phase == PhaseVectors && spent > 0 {
-		p.TextsPerSecond = float64(m.texts) / spent.Seconds()
+	p.last = now
+	state := p.state
+	spent := now.Sub(p.start)
+	if state.Phase == PhaseVectors && spent > 0 {
+		state.TextsPerSecond = float64(p.texts) / spent.Seconds()
 	}
-	done, total := p.ChunksDone, p.ChunksTotal
+	done, total := state.ChunksDone, state.ChunksTotal
 	if total == 0 {
-		done, total = p.FilesDone, p.FilesTotal
+		done, total = state.FilesDone, state.FilesTotal
 	}
 	if done > 0 && total > done {
-		p.ETA = time.Duration(float64(spent) / float64(done) * float64(total-done))
+		state.ETA = time.Duration(float64(spent) / float64(done) * float64(total-done))
 	}
-	m.fn(p)
+	p.fn(state)
 }

@@ -14,7 +14,7 @@ import (
 func TestProgressIsBoundedAndPredicts(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var got []Progress
-	m := newMeter(func(p Progress) { got = append(got, p) }, func() time.Time { return now },
+	m := newProgressReporter(func(p Progress) { got = append(got, p) }, func() time.Time { return now },
 		Progress{Phase: PhaseVectors, FilesTotal: 10, ChunksTotal: 1000})
 	for range 100 { // a second of steps of 10 ms
 		now = now.Add(10 * time.Millisecond)
@@ -74,8 +74,8 @@ func TestFilesChangeWhileVectorsAreMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if counts.Vectors.Files != 2 || counts.Text.Files != 0 {
-		t.Errorf("after two files changed under the run, %d are pending for vectors and %d for keywords; want 2 and 0", counts.Vectors.Files, counts.Text.Files)
+	if counts.Vectors.Files != 2 || counts.Keyword.Files != 0 {
+		t.Errorf("after two files changed under the run, %d are pending for vectors and %d for keywords; want 2 and 0", counts.Vectors.Files, counts.Keyword.Files)
 	}
 	f.run()
 	sameAsClean(t, f.root, f.stores, f.embedder, nil)

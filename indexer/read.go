@@ -13,18 +13,18 @@ import (
 	"cairn/internal/walk"
 )
 
-// outcomeKind says what became of a file.
+// outcomeKind classifies a file that was read.
 type outcomeKind int
 
 const (
 	touched    outcomeKind = iota // other size or time, same bytes
 	changed                       // new, or other bytes: put holds it
-	skipped                       // not to be indexed, for a reason
-	absent                        // gone since the walk saw it
-	unreadable                    // err says why
+	skipped                       // not indexed, for a reason
+	absent                        // removed since the walk
+	unreadable                    // for err
 )
 
-// outcome is what looking at one file came to.
+// outcome is the result of reading one file.
 type outcome struct {
 	kind outcomeKind
 	path string
@@ -35,18 +35,17 @@ type outcome struct {
 	err    error
 }
 
-// racyTime is how young a file may be when it is read so that its time is
-// still trusted: file systems stamp with a clock of some milliseconds, so a
-// second change of the same size could leave the same time. Such a file is
-// looked at once more at the end of the scan, and recorded without a time if it
-// still changes.
+// racyTime is how old a file's last change must be for its time to be trusted:
+// file systems stamp with a clock of some milliseconds, so a second change of the
+// same size could leave the same time. The scan reads a younger file once more at
+// its end, and records it without a time if it still changes.
 const racyTime = 50 * time.Millisecond
 
-// readAttempts bounds how often a file that changes under the reader is read
-// again. What is indexed after that is one of its states, without a time.
+// readAttempts bounds how often a file that changes during the read is read. After
+// that the index holds one of its states, without a time.
 const readAttempts = 3
 
-// read looks at one file that the walk found new or changed.
+// read reads one file that the walk found new or changed.
 func (s *scanner) read(e walk.Entry) outcome {
 	o := outcome{path: e.Path}
 	data, info, err := s.readSettled(e.Path)
@@ -75,20 +74,19 @@ func (s *scanner) read(e walk.Entry) outcome {
 	return o
 }
 
-// fileInfo is what a later walk compares a file with. modTime is 0 when it is not
-// to be trusted, changeTime when it is not known.
+// fileInfo is what a later walk compares a file with. modTime is 0 when it cannot
+// be trusted, changeTime when it is not known.
 type fileInfo struct{ size, modTime, changeTime int64 }
 
-// isAs reports whether a file that the walk found is as it was recorded. The
-// time of its last change, which nobody can set, tells of an edit that keeps the
-// size and puts back the time; a record without it, as of a system that has none,
-// is compared by the others alone.
+// isAs reports whether a file that the walk found equals the record. changeTime,
+// which programs cannot set, reveals an edit that keeps the size and restores the
+// time. Without it, as on systems that have none, the others decide.
 func (i fileInfo) isAs(e walk.Entry) bool {
 	return i.size == e.Size && i.modTime == e.ModTime && (i.changeTime == 0 || e.ChangeTime == 0 || i.changeTime == e.ChangeTime)
 }
 
-// readSettled reads a file that does not change meanwhile, or, failing that,
-// one state of it with a time that no walk will find.
+// readSettled reads a file until it does not change during the read, or, after
+// readAttempts, returns one state of it without a time.
 func (s *scanner) readSettled(path string) (data []byte, info fileInfo, err error) {
 	for range readAttempts {
 		var before, after fs.FileInfo

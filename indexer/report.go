@@ -2,20 +2,20 @@ package indexer
 
 import "sync"
 
-// Report says what a run found and did.
+// Report is the result of a run.
 type Report struct {
-	// Files is the number of files in the index after the run; Added, Changed
-	// and Removed are the ones that came, changed their bytes, and left.
+	// Files is the number of files in the index after the run. Changed files have
+	// other bytes than before.
 	Files, Added, Changed, Removed, Unchanged int
-	// Skipped counts the files left out, by reason.
+	// Skipped counts the files that are not indexed, by reason.
 	Skipped map[string]int
-	// Unreadable are paths that could not be read this time (permissions, I/O).
-	// What the index had of them stays.
+	// Unreadable are paths that could not be read in this run (permissions, I/O).
+	// The index keeps what it has of them.
 	Unreadable []Unreadable
 	// Sections and Chunks are those of the whole index after the run.
 	Sections, Chunks int
-	// Embedded counts the texts given to the encoder, FromCache the chunks whose
-	// vector was known from an equal text.
+	// Embedded counts the texts that the encoder embedded, FromCache the chunks
+	// whose vector the cache held.
 	Embedded, FromCache int
 	// Seconds by phase.
 	Seconds map[Phase]float64
@@ -23,23 +23,23 @@ type Report struct {
 	Generation uint64
 }
 
-// Unreadable is a path that the index could not look at.
+// Unreadable is a path that the indexer could not read.
 type Unreadable struct {
 	Path string
 	Err  error
 }
 
-// tally collects a Report from concurrent phases.
-type tally struct {
+// report collects a Report from concurrent goroutines.
+type report struct {
 	mu sync.Mutex
 	Report
 }
 
-func newTally() *tally {
-	return &tally{Report: Report{Skipped: map[string]int{}, Seconds: map[Phase]float64{}}}
+func newReport() *report {
+	return &report{Report: Report{Skipped: map[string]int{}, Seconds: map[Phase]float64{}}}
 }
 
-func (t *tally) do(fn func(r *Report)) {
+func (t *report) do(fn func(r *Report)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fn(&t.Report)

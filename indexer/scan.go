@@ -25,19 +25,19 @@ const putBytes = 4 << 20
 // deletePaths is how many documents one transaction removes.
 const deletePaths = 1000
 
-// scanner compares files with what the documents know of them. What it
-// gathers is written by one goroutine at a time.
+// scanner compares files with the stored documents. One goroutine at a time
+// changes it.
 type scanner struct {
 	x     *Indexer
-	t     *tally
-	m     *meter
+	t     *report
+	m     *progressReporter
 	known map[string]docs.File
-	// passed are the files that were skipped for their content, by path.
+	// passed are the files that the last run skipped for their content, by path.
 	passed map[string]docs.Skipped
 
-	look    []walk.Entry    // new, or not as they were
-	seen    map[string]bool // indexed files that are still there
-	kept    []string        // could not be looked at: what is known of them, and below them, stays
+	look    []walk.Entry    // new or changed files
+	seen    map[string]bool // indexed files that still exist
+	kept    []string        // unreadable paths: the index keeps what is at and below them
 	skipped []docs.Skipped
 	touched []docs.Touched
 	young   []youngFile
@@ -46,9 +46,9 @@ type scanner struct {
 }
 
 // scan compares all files, or, when only is not nil, those it covers. The walk
-// comes first, since what it finds unchanged needs no more; then the rest is
-// read; what is gone leaves last, so that a file that moved is never missing.
-func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress), t *tally) error {
+// comes first and finds the unchanged files by size and time; then scan reads the
+// others. It removes documents last, so that a moved file is never missing.
+func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(Progress), t *report) error {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
 	known, err := x.known(only)
@@ -61,7 +61,7 @@ func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress)
 	}
 	s := &scanner{
 		x: x, t: t, known: known, passed: passed, seen: make(map[string]bool, len(known)),
-		m: newMeter(progress, x.now, Progress{Phase: PhaseScan}),
+		m: newProgressReporter(progress, x.now, Progress{Phase: PhaseScan}),
 	}
 	defer s.m.end()
 	if err := s.walk(ctx, only); err != nil {
@@ -75,13 +75,13 @@ func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress)
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
-	var gone []string
+	var removed []string
 	for path := range known {
 		if !s.seen[path] && !s.isKept(path) {
-			gone = append(gone, path)
+			removed = append(removed, path)
 		}
 	}
-	if err := s.remove(ctx, gone); err != nil {
+	if err := s.remove(ctx, removed); err != nil {
 		return err
 	}
 	if err := x.stores.Docs.Touch(ctx, s.touched); err != nil {
@@ -90,8 +90,8 @@ func (x *Indexer) scan(ctx context.Context, only *cover, progress func(Progress)
 	return s.recordSkipped(ctx, only)
 }
 
-// known returns what the documents know of the files in the set.
-func (x *Indexer) known(only *cover) (map[string]docs.File, error) {
+// known returns the stored files in the set.
+func (x *Indexer) known(only *pathSet) (map[string]docs.File, error) {
 	if only == nil {
 		return x.stores.Docs.Files()
 	}
@@ -132,11 +132,11 @@ func (x *Indexer) passed() (map[string]docs.Skipped, error) {
 	return passed, nil
 }
 
-// walk sorts out what the walk alone can decide.
-func (s *scanner) walk(ctx context.Context, only *cover) error {
+// walk handles the files that need no reading, and collects the others in look.
+func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 	visit := func(e walk.Entry) error {
-		// What is said of a folder on the way holds for what lies below it. One
-		// that cannot be looked at may be a folder.
+		// A verdict on a folder applies to everything below it. An unreadable path
+		// may be a folder.
 		if !only.covers(e.Path) && !((e.Dir || e.Reason == walk.Unreadable) && only.below(e.Path)) {
 			return nil
 		}
@@ -163,17 +163,17 @@ func (s *scanner) walk(ctx context.Context, only *cover) error {
 	return s.x.stores.Files.WalkPaths(ctx, s.x.options.Walk, slices.Sorted(maps.Keys(only.paths)), visit)
 }
 
-// keep notes what could not be looked at. What is indexed of it stays, and it is
-// listed, so that nobody looks for it in vain.
+// keep records an unreadable path. The index keeps what it has of it, and the
+// list of skipped files names it.
 func (s *scanner) keep(path string, err error) {
 	s.kept = append(s.kept, path)
 	s.skipAs(docs.Skipped{Path: path, Reason: walk.Unreadable.String()})
 	s.t.do(func(r *Report) { r.Unreadable = append(r.Unreadable, Unreadable{Path: path, Err: err}) })
 }
 
-// skip notes a file that is not to be indexed. Those of other kinds are counted
-// but not listed: in a source tree they are nearly all, and nobody expects them.
-// Nor are cairn's own files, which nobody would call documents, counted.
+// skip records a file that is not indexed. Files with other extensions are
+// counted but not listed: in a source tree they are nearly all. Cairn's own
+// hidden files are not counted either.
 func (s *scanner) skip(path string, reason walk.Reason) {
 	if reason == walk.Hidden && isOurs(path) {
 		return
@@ -185,20 +185,20 @@ func (s *scanner) skip(path string, reason walk.Reason) {
 	s.skipAs(docs.Skipped{Path: path, Reason: reason.String()})
 }
 
-// isOurs reports whether a hidden file or folder is one of cairn's, or says what
-// to ignore.
+// isOurs reports whether a hidden file or folder is one of cairn's, or an ignore
+// file.
 func isOurs(name string) bool {
 	return walk.IsIgnoreFile(name) || slices.ContainsFunc(strings.Split(name, "/"), func(e string) bool { return e == ".cairn" || e == ".cuedeck" })
 }
 
-// skipAs notes a file that is not to be indexed, and is listed.
+// skipAs counts and lists a file that is not indexed.
 func (s *scanner) skipAs(f docs.Skipped) {
 	s.t.do(func(r *Report) { r.Skipped[f.Reason]++ })
 	s.skipped = append(s.skipped, f)
 }
 
-// readAll reads files on all processors, at most some megabytes ahead of what
-// is stored, and stores the documents.
+// readAll reads the files in look on all processors, at most some megabytes ahead
+// of the document store, and stores the documents.
 func (s *scanner) readAll(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	outcomes := make(chan outcome, s.x.options.Parallel)
@@ -235,7 +235,7 @@ func (s *scanner) readAll(ctx context.Context) error {
 	return g.Wait()
 }
 
-// collect takes in what became of one file.
+// collect records the outcome of one file.
 func (s *scanner) collect(ctx context.Context, o outcome) error {
 	_, indexed := s.known[o.path]
 	if o.modTime == 0 && (o.kind == touched || o.kind == changed) {
@@ -248,7 +248,7 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 		s.t.do(func(r *Report) { r.Unchanged++ })
 	case changed:
 		if err := o.put.Check(); err != nil {
-			// A mistake in parsing one file, which must not stop the others.
+			// A parser error in one file must not stop the others.
 			reason := err.Error()
 			if refused, ok := errors.AsType[*docs.RefusedError](err); ok {
 				reason = refused.Reason
@@ -278,16 +278,17 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 	return nil
 }
 
-// youngFile is an indexed file whose time was not trusted when it was read.
+// youngFile is an indexed file that changed just before it was read, so that its
+// time cannot be trusted.
 type youngFile struct {
 	path string
 	hash [sha256.Size]byte
 }
 
-// settle waits until the files that were too young have come of age, looks at
-// them again, and records the time of those that did not change. Answers would
-// otherwise call every file stale that was written just before the run, and the
-// next run would read it again.
+// settle waits until the times of young files can be trusted, reads them again,
+// and records the time of those that did not change. Answers would otherwise call
+// every file stale that was written just before the run, and the next run would
+// read it again.
 func (s *scanner) settle(ctx context.Context) error {
 	if len(s.young) == 0 {
 		return nil
@@ -305,7 +306,7 @@ func (s *scanner) settle(ctx context.Context) error {
 		}
 		data, info, err := s.readSettled(f.path)
 		if err != nil || info.modTime == 0 || sha256.Sum256(data) != f.hash {
-			continue // changed, or gone: the next run's
+			continue // changed or removed: left to the next run
 		}
 		s.touched = append(s.touched, docs.Touched{Path: f.path, Size: info.size, ModTime: info.modTime, ChangeTime: info.changeTime})
 	}
@@ -326,10 +327,10 @@ func (s *scanner) put(ctx context.Context) error {
 	return nil
 }
 
-// remove deletes documents whose files are gone or not to be indexed any more.
-func (s *scanner) remove(ctx context.Context, gone []string) error {
-	slices.Sort(gone)
-	for batch := range slices.Chunk(gone, deletePaths) {
+// remove deletes documents whose files were removed or are no longer indexed.
+func (s *scanner) remove(ctx context.Context, paths []string) error {
+	slices.Sort(paths)
+	for batch := range slices.Chunk(paths, deletePaths) {
 		if err := s.x.stores.Docs.Delete(ctx, batch); err != nil {
 			return fmt.Errorf("removing %d documents: %w", len(batch), err)
 		}
@@ -339,8 +340,8 @@ func (s *scanner) remove(ctx context.Context, gone []string) error {
 	return nil
 }
 
-// recordSkipped replaces the list of skipped files, as far as it was looked at.
-func (s *scanner) recordSkipped(ctx context.Context, only *cover) error {
+// recordSkipped replaces the list of skipped files within the set.
+func (s *scanner) recordSkipped(ctx context.Context, only *pathSet) error {
 	if only != nil {
 		before, err := s.x.stores.Docs.Skipped()
 		if err != nil {
@@ -363,21 +364,21 @@ func (s *scanner) isKept(path string) bool {
 	return slices.ContainsFunc(s.kept, func(k string) bool { return within(path, k) })
 }
 
-// within reports whether path is dir or lies below it.
+// within reports whether path is dir or below it.
 func within(path, dir string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
 }
 
-// cover is a set of files and folders. Nil covers everything.
-type cover struct {
+// pathSet is a set of files and folders. Nil covers everything.
+type pathSet struct {
 	paths map[string]bool
-	above map[string]bool // the folders on the way to them
+	above map[string]bool // the folders above them
 }
 
-// newCover returns the set of the given paths. A change of ignore rules can
-// concern every file, so it covers everything.
-func newCover(paths []string) (*cover, error) {
-	c := &cover{paths: map[string]bool{}, above: map[string]bool{}}
+// newPathSet returns the set of the given paths. A changed ignore file can concern
+// every file, so a set with one covers everything.
+func newPathSet(paths []string) (*pathSet, error) {
+	c := &pathSet{paths: map[string]bool{}, above: map[string]bool{}}
 	for _, p := range paths {
 		clean, err := walk.Clean(strings.TrimSuffix(p, "/"))
 		if err != nil {
@@ -395,7 +396,7 @@ func newCover(paths []string) (*cover, error) {
 }
 
 // covers reports whether p is in the set or below a folder that is.
-func (c *cover) covers(p string) bool {
+func (c *pathSet) covers(p string) bool {
 	if c == nil {
 		return true
 	}
@@ -407,5 +408,5 @@ func (c *cover) covers(p string) bool {
 	return false
 }
 
-// below reports whether something in the set is dir or lies below it.
-func (c *cover) below(dir string) bool { return c == nil || c.paths[dir] || c.above[dir] }
+// below reports whether some path in the set is dir or below it.
+func (c *pathSet) below(dir string) bool { return c == nil || c.paths[dir] || c.above[dir] }

@@ -11,27 +11,27 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// How much embedding is at stake when the process is killed: a second at
-// first, since many sessions last a few, and more as the run goes on, since
-// each commit waits for the disk.
+// The most embedding that a killed process loses: a second at first, since many
+// sessions last a few seconds, and more as the run goes on, since each commit
+// waits for the disk.
 const (
 	firstCommit   = time.Second
 	longestCommit = 4 * time.Second
 )
 
-// A batch that is being embedded when the run is cancelled is lost. The first
-// ones are small, and they grow only while they are quick: a slow machine would
-// otherwise not end one within a short session.
+// A cancelled run loses the batch that is being embedded. The first batches are
+// small, and they grow only while they are quick: a slow machine would otherwise
+// not complete one within a short session.
 const (
 	firstBatch = 8
-	// Nothing is embedded before the first window is read, and its documents
-	// are complete only at its end.
+	// The encoder waits for the first window, whose documents are complete only
+	// at its end.
 	firstWindow = 128 // chunks
 	quickBatch  = 400 * time.Millisecond
 )
 
-// lastWrite is how long a cancelled run goes on in order to write what it has
-// embedded. A step that waits for the disk is not cut off.
+// lastWrite is how long a cancelled run continues to write the vectors it has. It
+// does not interrupt a write that waits for the disk.
 const lastWrite = 250 * time.Millisecond
 
 // Vectors brings the vector store up to the documents. While one window is
@@ -39,21 +39,21 @@ const lastWrite = 250 * time.Millisecond
 // vector store, then marks. Documents that change meanwhile stay pending. Calls
 // wait for each other.
 func (x *Indexer) Vectors(ctx context.Context, progress func(Progress)) error {
-	return x.makeVectors(ctx, progress, newTally())
+	return x.makeVectors(ctx, progress, newReport())
 }
 
-func (x *Indexer) makeVectors(ctx context.Context, progress func(Progress), t *tally) error {
+func (x *Indexer) makeVectors(ctx context.Context, progress func(Progress), t *report) error {
 	x.vectors.Lock()
 	defer x.vectors.Unlock()
-	return x.inStep(ctx, docs.Vectors, x.stores.Vectors.Count, func() error { return x.updateVectors(ctx, progress, t) })
+	return x.reconcile(ctx, docs.Vectors, x.stores.Vectors.Count, func() error { return x.updateVectors(ctx, progress, t) })
 }
 
-func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t *tally) error {
+func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t *report) error {
 	counts, err := x.stores.Docs.Counts()
 	if err != nil || counts.Vectors.Files == 0 {
 		return err
 	}
-	m := newMeter(progress, x.now, Progress{Phase: PhaseVectors, FilesTotal: counts.Vectors.Files, ChunksTotal: counts.Vectors.Chunks})
+	m := newProgressReporter(progress, x.now, Progress{Phase: PhaseVectors, FilesTotal: counts.Vectors.Files, ChunksTotal: counts.Vectors.Chunks})
 	defer m.end()
 	// At most four windows are in memory: one being read or waiting, one being
 	// embedded, one in the queue and one being written.
@@ -62,7 +62,7 @@ func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t 
 	g, ctx := errgroup.WithContext(ctx)
 	writing, stop := outlive(ctx, lastWrite)
 	defer stop()
-	p := newPace(x.options.BatchTexts)
+	p := newBatchSize(x.options.BatchTexts)
 	g.Go(func() error {
 		defer close(windows)
 		return x.readWindows(ctx, windows)
@@ -121,8 +121,7 @@ func (x *Indexer) readWindows(ctx context.Context, windows chan<- *window) error
 	}
 }
 
-// fromCache gives every job of the window its vector if its text was embedded
-// before.
+// fromCache sets the vectors of the jobs whose text the cache knows.
 func (x *Indexer) fromCache(w *window) error {
 	keys := make([]store.Key, len(w.jobs))
 	for i := range w.jobs {
@@ -138,19 +137,19 @@ func (x *Indexer) fromCache(w *window) error {
 	return nil
 }
 
-// commit is what is written at once: vectors, then the marks of the documents
+// commit is written in one step: vectors, then the marks of the documents that
 // they complete.
 type commit struct {
 	w     *window
 	jobs  []*job // with their vectors
-	fresh []*job // one for each text embedded just now, for the cache
-	// embedded is how many of jobs have a vector that is not from the cache.
+	fresh []*job // one for each text that the encoder embedded, for the cache
+	// embedded is how many of jobs have a vector from the encoder.
 	embedded int
 }
 
-// embedWindow embeds what the cache does not know and hands over commits. When
-// it is cancelled, or the encoder fails, it first hands over what it has.
-func (x *Indexer) embedWindow(ctx context.Context, w *window, p *pace, t *tally, send func(commit) error) error {
+// embedWindow embeds the texts without a vector and sends commits. When it is
+// cancelled, or the encoder fails, it first sends the vectors it has.
+func (x *Indexer) embedWindow(ctx context.Context, w *window, p *batchSize, t *report, send func(commit) error) error {
 	c := commit{w: w}
 	for i := range w.jobs {
 		if w.jobs[i].entry.Vector != nil {
@@ -163,7 +162,7 @@ func (x *Indexer) embedWindow(ctx context.Context, w *window, p *pace, t *tally,
 		begin := x.now()
 		if err := x.embedBatch(ctx, batch); err != nil {
 			if len(c.fresh) > 0 {
-				// An error in writing comes from the writer itself.
+				// The writer returns its own error.
 				_ = send(c)
 			}
 			return err
@@ -185,7 +184,7 @@ func (x *Indexer) embedWindow(ctx context.Context, w *window, p *pace, t *tally,
 	return send(c) // even an empty one: it completes documents without chunks
 }
 
-// embedBatch gives every job of a batch its vector.
+// embedBatch sets the vector of every job of a batch.
 func (x *Indexer) embedBatch(ctx context.Context, batch [][]*job) error {
 	texts := make([]string, len(batch))
 	for i, same := range batch {
@@ -206,19 +205,20 @@ func (x *Indexer) embedBatch(ctx context.Context, batch [][]*job) error {
 	return nil
 }
 
-// pace is how large batches are and how often they are committed.
-type pace struct {
+// batchSize adapts the size of batches and the interval between commits to the
+// speed of the encoder.
+type batchSize struct {
 	texts, most int           // of the next batch, and of any
 	interval    time.Duration // of embedding between two commits
 	since       time.Duration // embedding since the last one
 }
 
-func newPace(most int) *pace {
-	return &pace{texts: min(firstBatch, most), most: most, interval: firstCommit}
+func newBatchSize(most int) *batchSize {
+	return &batchSize{texts: min(firstBatch, most), most: most, interval: firstCommit}
 }
 
-// embedded notes that a batch took so long and reports whether a commit is due.
-func (p *pace) embedded(took time.Duration) (commit bool) {
+// embedded records how long a batch took and reports whether a commit is due.
+func (p *batchSize) embedded(took time.Duration) (commit bool) {
 	if took < quickBatch {
 		p.texts = min(2*p.texts, p.most)
 	}
@@ -243,8 +243,8 @@ func outlive(ctx context.Context, limit time.Duration) (context.Context, context
 }
 
 // writeVectors makes a commit durable and returns the number of documents it
-// completed. The marks go last: without them the work is done again, from the
-// cache.
+// completed. It clears the marks last: after a crash before that, the next run
+// repeats the work from the cache.
 func (x *Indexer) writeVectors(ctx context.Context, c commit) (completed int, err error) {
 	if x.stores.Cache != nil && len(c.fresh) > 0 {
 		keys := make([]store.Key, len(c.fresh))

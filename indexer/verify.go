@@ -7,9 +7,9 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// DivergedError says that a derived index holds another number of chunks than
-// the documents have, although nothing is pending, and that filling it again
-// did not help: it holds chunks nobody knows. It has to be removed and rebuilt.
+// DivergedError reports a derived index with another number of chunks than the
+// documents have, although nothing is pending, even after it was filled again: it
+// holds unknown chunks. It has to be removed and rebuilt.
 type DivergedError struct {
 	Kind       docs.Kind
 	Have, Want int // chunks
@@ -19,25 +19,25 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("the index of %s holds %d chunks, the documents have %d: remove the index and build it again", e.Kind, e.Have, e.Want)
 }
 
-// inStep runs bring until the index of that kind holds as many chunks as the
-// documents have. An index that lost some, because its files were removed or
-// restored from another day, is filled again once. The caller holds the
-// phase's lock, so that nobody else changes the index.
-func (x *Indexer) inStep(ctx context.Context, kind docs.Kind, count func() (int, error), bring func() error) error {
+// reconcile calls update until the index of that kind holds as many chunks as the
+// documents have. It fills an index that lost chunks, because its files were
+// removed or restored from a backup, again once. The caller holds the phase's
+// lock, so that no other goroutine changes the index.
+func (x *Indexer) reconcile(ctx context.Context, kind docs.Kind, count func() (int, error), update func() error) error {
 	for renewed := false; ; renewed = true {
-		if err := bring(); err != nil {
+		if err := update(); err != nil {
 			return err
 		}
 		counts, err := x.stores.Docs.Counts()
 		if err != nil {
 			return err
 		}
-		pending := counts.Text
+		pending := counts.Keyword
 		if kind == docs.Vectors {
 			pending = counts.Vectors
 		}
 		if pending.Files > 0 {
-			return nil // changed meanwhile; the next call goes on
+			return nil // documents changed meanwhile; the next call continues
 		}
 		have, err := count()
 		if err != nil {

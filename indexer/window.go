@@ -8,8 +8,8 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// window is a number of pending documents on their way to the vector store:
-// what is sorted by length together.
+// window is a number of pending documents whose chunks are sorted by length and
+// embedded together.
 type window struct {
 	docs []docState
 	jobs []job
@@ -20,19 +20,19 @@ type docState struct {
 	mark  docs.Mark
 	stale []string
 	left  int  // chunks whose vector is not stored yet
-	done  bool // the mark is, or is about to be, cleared
+	done  bool // writeVectors clears, or has cleared, the mark
 }
 
 // job is a chunk that needs its vector.
 type job struct {
 	doc   int // in window.docs
 	entry store.VectorEntry
-	text  string // what the encoder reads
+	text  string // for the encoder
 }
 
 // readWindow reads pending documents above after until the window has size chunks. A
-// single document larger than a window is a window of its own. Document, text
-// and mark are of one moment.
+// single document larger than a window is a window of its own. Document, text and
+// mark belong to one transaction.
 func (x *Indexer) readWindow(after string, size int) (w *window, err error) {
 	w = &window{}
 	err = x.stores.Docs.View(func(r *docs.Reader) error {
@@ -111,8 +111,8 @@ func newQueue(jobs []job) *queue {
 }
 
 // next takes at most size texts out of the queue; none means that it is empty.
-// Long and short ones take turns, so that the speed seen so far predicts the
-// time that is left.
+// Long and short ones take turns, so that the speed so far predicts the remaining
+// time.
 func (q *queue) next(size int) [][]*job {
 	size = min(size, len(q.texts))
 	from, to := 0, size

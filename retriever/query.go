@@ -174,7 +174,7 @@ func NewIndexState(m docs.Meta, c docs.Counts, building bool) IndexState {
 		s.State = "building"
 	case m.Generation == 0 && c.Files == 0:
 		s.State = "missing"
-	case m.Generation == 0 || c.Text.Files > 0 || c.Vectors.Files > 0:
+	case m.Generation == 0 || c.Keyword.Files > 0 || c.Vectors.Files > 0:
 		s.State = "partial"
 	default:
 		s.State = "ready"

@@ -84,7 +84,7 @@ func (f *folder) index(files map[string]string, later []string) {
 	ctx := context.Background()
 	chunker := indexer.NewChunker(f.embedder.Description(), f.embedder.Tokenizer(), nil)
 	var puts []docs.Put
-	var entries []store.TextEntry
+	var entries []store.KeywordEntry
 	var vectors []store.VectorEntry
 	for _, path := range slices.Sorted(maps(files)) {
 		content := []byte(files[path])
@@ -100,7 +100,7 @@ func (f *folder) index(files map[string]string, later []string) {
 		puts = append(puts, docs.Put{Document: doc, Text: content})
 		for i := range doc.Sections {
 			for n := range doc.Sections[i].Chunks {
-				entries = append(entries, chunker.TextEntry(&doc, i, n, string(content)))
+				entries = append(entries, chunker.KeywordEntry(&doc, i, n, string(content)))
 				if slices.Contains(later, path) {
 					continue
 				}
@@ -113,12 +113,12 @@ func (f *folder) index(files map[string]string, later []string) {
 	must(f.t, f.docs.Put(ctx, puts))
 	must(f.t, f.keyword.Update(ctx, entries, nil))
 	must(f.t, f.vectors.Update(ctx, vectors, nil))
-	for _, kind := range []docs.Kind{docs.Text, docs.Vectors} {
+	for _, kind := range []docs.Kind{docs.Keyword, docs.Vectors} {
 		pending, err := f.docs.Pending(kind, "", 0)
 		must(f.t, err)
 		var done []docs.Mark
 		for _, p := range pending {
-			if kind == docs.Text || !slices.Contains(later, p.Path) {
+			if kind == docs.Keyword || !slices.Contains(later, p.Path) {
 				done = append(done, p.Mark)
 			}
 		}

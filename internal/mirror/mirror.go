@@ -351,8 +351,8 @@ func (m *Mirror) put(ctx context.Context, paths []string) (int, error) {
 		text := string(puts[i].Text)
 		for s := range d.Sections {
 			for n := range d.Sections[s].Chunks {
-				e := chunker.TextEntry(d, s, n, text)
-				entries, ids = append(entries, qdrant.Chunk{TextEntry: e}), append(ids, e.Chunk)
+				e := chunker.KeywordEntry(d, s, n, text)
+				entries, ids = append(entries, qdrant.Chunk{KeywordEntry: e}), append(ids, e.Chunk)
 			}
 		}
 	}
@@ -427,7 +427,7 @@ func chunkIDs(doc *store.Document) (ids []string) {
 // announce writes the state to the store if it has changed. What is pending is
 // what the store lacks, whatever the folder's own index still has to do.
 func (m *Mirror) announce(ctx context.Context, now State) error {
-	now.Counts.Text, now.Counts.Vectors = docs.PendingCounts{}, docs.PendingCounts{}
+	now.Counts.Keyword, now.Counts.Vectors = docs.PendingCounts{}, docs.PendingCounts{}
 	for _, h := range m.held {
 		if !h.Complete {
 			p := &now.Counts.Vectors

@@ -148,8 +148,8 @@ type Hit struct {
 	Score float64
 }
 
-// TextEntry is a chunk as the keyword index takes it.
-type TextEntry struct {
+// KeywordEntry is a chunk as the keyword index takes it.
+type KeywordEntry struct {
 	Chunk  string // ChunkID
 	Path   string
 	Title  string   // the document's title
@@ -179,7 +179,7 @@ type Keyword interface {
 	// Update applies one batch: stale chunks leave, entries enter or replace.
 	// Both may be empty. Unknown stale ids are ignored. When it returns the
 	// batch is durable and searches see it.
-	Update(ctx context.Context, entries []TextEntry, stale []string) error
+	Update(ctx context.Context, entries []KeywordEntry, stale []string) error
 	// Search returns at most k chunks that pass the filter and match at least
 	// one term, best first, ties by chunk id. No terms, no hits.
 	Search(ctx context.Context, q query.Query, k int, f Filter) ([]Hit, error)

@@ -129,7 +129,7 @@ func (k *toolKeywords) use(x *keyword.Index, folder string) error {
 }
 
 // Update implements store.Keyword.
-func (k *toolKeywords) Update(ctx context.Context, entries []store.TextEntry, stale []string) error {
+func (k *toolKeywords) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
 	if k.making == nil {
 		return k.index.Update(ctx, entries, stale)
 	}

@@ -40,7 +40,7 @@ func vectorText(t *catalog.Tool) string {
 // keywordEntry is what keywords are looked up in: the name's words with the
 // weight of a heading, the description, and the top level of what the tool
 // takes and gives.
-func keywordEntry(t *catalog.Tool) store.TextEntry {
+func keywordEntry(t *catalog.Tool) store.KeywordEntry {
 	var body strings.Builder
 	body.WriteString(t.Description)
 	for _, list := range [][]catalog.Parameter{t.Takes, t.Gives} {
@@ -54,7 +54,7 @@ func keywordEntry(t *catalog.Tool) store.TextEntry {
 			body.WriteString(p.Description)
 		}
 	}
-	return store.TextEntry{Chunk: t.ID, Title: nameText(t), Body: body.String()}
+	return store.KeywordEntry{Chunk: t.ID, Title: nameText(t), Body: body.String()}
 }
 
 // digest tells whether what is indexed of a tool has changed.

@@ -252,7 +252,7 @@ func (x *Index) enterKeywords(ctx context.Context, tools []catalog.Tool, digests
 func (x *Index) syncKeywords(ctx context.Context, tools []catalog.Tool, changed []int, stale []string, progress func(Progress)) error {
 	for done := 0; done < len(changed) || len(stale) > 0; {
 		batch := changed[done:min(done+keywordBatch, len(changed))]
-		entries := make([]store.TextEntry, len(batch))
+		entries := make([]store.KeywordEntry, len(batch))
 		for n, i := range batch {
 			entries[n] = keywordEntry(&tools[i])
 		}

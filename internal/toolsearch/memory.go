@@ -81,13 +81,13 @@ func newMemory(dimension int) (*memory, error) {
 
 // learn adds traces. embed is nil without an embedder.
 func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, cache VectorCache) error {
-	entries := make([]store.TextEntry, len(traces))
+	entries := make([]store.KeywordEntry, len(traces))
 	var texts, ids []string // texts as Texts lists them
 	var isPart []bool
 	names := m.name(traces)
 	for n, t := range traces {
 		id := names[n]
-		entries[n] = store.TextEntry{Chunk: id, Body: plain(t.Intent)}
+		entries[n] = store.KeywordEntry{Chunk: id, Body: plain(t.Intent)}
 		texts, ids, isPart = append(texts, t.Intent), append(ids, id), append(isPart, false)
 		for i, p := range Parts(t.Intent) {
 			texts, ids, isPart = append(texts, p.Text), append(ids, id+"/"+strconv.Itoa(i)), append(isPart, true)

@@ -57,7 +57,7 @@ func CopyIn(ctx context.Context, sel config.Selection, s *mirror.Store, o Option
 		if err != nil {
 			return report, err
 		}
-		x := indexer.New(indexer.Stores{Files: to.files, Docs: to.docs, Text: to.text, Vectors: to.vectors, Cache: to.cache}, refusing{model}, nil)
+		x := indexer.New(indexer.Stores{Files: to.files, Docs: to.docs, Keyword: to.text, Vectors: to.vectors, Cache: to.cache}, refusing{model}, nil)
 		phase := func(p indexer.Progress) { tell(string(p.Phase))(p.ChunksDone, p.ChunksTotal) }
 		if err := x.Keywords(ctx, phase); err != nil {
 			return report, err

@@ -452,7 +452,7 @@ func (l *local) writer() (*indexer.Indexer, *stores, error) {
 	case l.indexer == nil:
 		g := guard{l, s}
 		l.indexer = indexer.New(indexer.Stores{
-			Files: s.files, Docs: s.docs, Text: guardedKeyword{s.keyword(), g}, Vectors: guardedVectors{s.nearest(), g}, Cache: s.cache,
+			Files: s.files, Docs: s.docs, Keyword: guardedKeyword{s.keyword(), g}, Vectors: guardedVectors{s.nearest(), g}, Cache: s.cache,
 		}, model, &indexer.Options{Walk: l.w.config.Walk()})
 	}
 	return l.indexer, l.stores, nil

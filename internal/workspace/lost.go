@@ -76,7 +76,7 @@ type guardedKeyword struct {
 	guard
 }
 
-func (k guardedKeyword) Update(ctx context.Context, entries []store.TextEntry, stale []string) error {
+func (k guardedKeyword) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
 	if err := k.check(); err != nil {
 		return err
 	}

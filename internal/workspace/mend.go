@@ -76,7 +76,7 @@ func (s *stores) renew(owning bool) error {
 	if err != nil {
 		return err
 	}
-	if s.text != nil && s.noText == nil && counts.Chunks > counts.Text.Chunks {
+	if s.text != nil && s.noText == nil && counts.Chunks > counts.Keyword.Chunks {
 		if n, err := s.text.Count(); err == nil && n == 0 {
 			s.noText = errEmpty
 		}
@@ -100,7 +100,7 @@ func (s *stores) renew(owning bool) error {
 	}
 	ctx := context.Background()
 	if s.noText != nil {
-		if err := s.docs.Renew(ctx, docs.Text); err != nil {
+		if err := s.docs.Renew(ctx, docs.Keyword); err != nil {
 			return fmt.Errorf("marking all documents for the keyword index: %w", err)
 		}
 	}
@@ -122,7 +122,7 @@ func (s *stores) lacksKeywords() bool {
 		return false
 	}
 	counts, err := s.docs.Counts()
-	if s.text != nil && err == nil && counts.Text.Files == 0 {
+	if s.text != nil && err == nil && counts.Keyword.Files == 0 {
 		s.mended.Store(true)
 		return false
 	}
@@ -164,7 +164,7 @@ func (w *Workspace) notice(what string, why error) {
 // noKeywords stands in for a keyword index that cannot be opened: it finds nothing.
 type noKeywords struct{}
 
-func (noKeywords) Update(context.Context, []store.TextEntry, []string) error {
+func (noKeywords) Update(context.Context, []store.KeywordEntry, []string) error {
 	return errReadOnly // unreachable: a reader writes nothing
 }
 

@@ -121,20 +121,20 @@ func TestStale(t *testing.T) {
 		}
 	}
 	mustPut(t, s, page("p", "a:..", "b:."))
-	check("first", Text, "p deleted=false chunks=3 []")
-	early := pending(t, s, Text)
+	check("first", Keyword, "p deleted=false chunks=3 []")
+	early := pending(t, s, Keyword)
 	mustPut(t, s, page("p", "a:.", "c:."))
-	check("second", Text, "p deleted=false chunks=2 [p#a.1 p#b.0]")
-	if err := s.Done(background, Text, []Mark{early[0].Mark, {Path: "absent", Seq: 1}}); err != nil {
+	check("second", Keyword, "p deleted=false chunks=2 [p#a.1 p#b.0]")
+	if err := s.Done(background, Keyword, []Mark{early[0].Mark, {Path: "absent", Seq: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	check("an old mark must not clear a new one", Text, "p deleted=false chunks=2 [p#a.1 p#b.0]")
-	if err := s.Done(background, Text, []Mark{pending(t, s, Text)[0].Mark}); err != nil {
+	check("an old mark must not clear a new one", Keyword, "p deleted=false chunks=2 [p#a.1 p#b.0]")
+	if err := s.Done(background, Keyword, []Mark{pending(t, s, Keyword)[0].Mark}); err != nil {
 		t.Fatal(err)
 	}
-	check("cleared", Text)
+	check("cleared", Keyword)
 	mustPut(t, s, page("p", "b:."))
-	check("after clearing, only the last version's", Text, "p deleted=false chunks=1 [p#a.0 p#c.0]")
+	check("after clearing, only the last version's", Keyword, "p deleted=false chunks=1 [p#a.0 p#c.0]")
 	check("never cleared: all but what is there again", Vectors, "p deleted=false chunks=1 [p#a.0 p#a.1 p#c.0]")
 	if err := s.Delete(background, []string{"p", "absent"}); err != nil {
 		t.Fatal(err)
@@ -142,13 +142,13 @@ func TestStale(t *testing.T) {
 	check("deleted", Vectors, "p deleted=true chunks=0 [p#a.0 p#a.1 p#b.0 p#c.0]")
 	mustPut(t, s, page("p", "a:."))
 	check("back again", Vectors, "p deleted=false chunks=1 [p#a.1 p#b.0 p#c.0]")
-	if err := s.Done(background, Text, []Mark{pending(t, s, Text)[0].Mark}); err != nil {
+	if err := s.Done(background, Keyword, []Mark{pending(t, s, Keyword)[0].Mark}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Renew(background, Text); err != nil {
+	if err := s.Renew(background, Keyword); err != nil {
 		t.Fatal(err)
 	}
-	check("renewed", Text, "p deleted=false chunks=1 []")
+	check("renewed", Keyword, "p deleted=false chunks=1 []")
 }
 
 func TestPendingPages(t *testing.T) {
@@ -182,7 +182,7 @@ func TestTouchReachesCachedDocument(t *testing.T) {
 	if d, err := s.Document("p"); err != nil || d.ModTime != 7 {
 		t.Fatalf("Document: %v, %v", d, err)
 	}
-	if err := s.Done(background, Text, []Mark{pending(t, s, Text)[0].Mark}); err != nil {
+	if err := s.Done(background, Keyword, []Mark{pending(t, s, Keyword)[0].Mark}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Touch(background, []Touched{{Path: "p", Size: 11, ModTime: 12}, {Path: "absent"}}); err != nil {
@@ -192,7 +192,7 @@ func TestTouchReachesCachedDocument(t *testing.T) {
 	if err != nil || d.Size != 11 || d.ModTime != 12 {
 		t.Errorf("after Touch: size %d, time %d, %v, want 11, 12", d.Size, d.ModTime, err)
 	}
-	if p := pending(t, s, Text); len(p) != 0 {
+	if p := pending(t, s, Keyword); len(p) != 0 {
 		t.Errorf("after Touch %d documents are pending, want 0", len(p))
 	}
 	files, err := s.Files()

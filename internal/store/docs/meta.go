@@ -33,8 +33,8 @@ type Counts struct {
 	// Bytes is the length of all texts.
 	Bytes   int64
 	Skipped int
-	// Text and Vectors are what the derived indexes still have to take in.
-	Text, Vectors PendingCounts
+	// Keyword and Vectors count the chunks that the derived indexes do not have yet.
+	Keyword, Vectors PendingCounts
 }
 
 // PendingCounts says how much a derived index is behind. Files includes
@@ -45,14 +45,14 @@ type PendingCounts struct{ Files, Sections, Chunks int }
 func (c *Counts) numbers() []*int {
 	return []*int{
 		&c.Files, &c.Sections, &c.Chunks, &c.Skipped,
-		&c.Text.Files, &c.Text.Sections, &c.Text.Chunks,
+		&c.Keyword.Files, &c.Keyword.Sections, &c.Keyword.Chunks,
 		&c.Vectors.Files, &c.Vectors.Sections, &c.Vectors.Chunks,
 	}
 }
 
 func (c *Counts) pending(k Kind) *PendingCounts {
-	if k == Text {
-		return &c.Text
+	if k == Keyword {
+		return &c.Keyword
 	}
 	return &c.Vectors
 }

@@ -10,15 +10,15 @@ type Kind int
 
 // The derived indexes.
 const (
-	Text    Kind = iota // the keyword index
-	Vectors             // the vector store
+	Keyword Kind = iota
+	Vectors
 )
 
-// String returns "text" or "vectors".
+// String returns "keywords" or "vectors".
 func (k Kind) String() string {
 	switch k {
-	case Text:
-		return "text"
+	case Keyword:
+		return "keywords"
 	case Vectors:
 		return "vectors"
 	}

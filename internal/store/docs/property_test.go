@@ -114,7 +114,7 @@ func (m *model) compare(s *Store) error {
 		if sorted := slices.Sorted(maps.Keys(m.docs)); !slices.Equal(paths, sorted) {
 			return fmt.Errorf("files %v, want %v", paths, sorted)
 		}
-		for _, k := range []Kind{Text, Vectors} {
+		for _, k := range []Kind{Keyword, Vectors} {
 			var pending []PendingDoc
 			pending, *want.pending(k) = m.pending(k)
 			got, err := r.Pending(k, "", 0)

@@ -29,7 +29,7 @@ func openBuckets(tx *kv.Tx) (b buckets, err error) {
 		bucket **kv.Bucket
 	}{
 		{"meta", &b.meta}, {"files", &b.files}, {"changed", &b.changed}, {"documents", &b.documents}, {"texts", &b.texts},
-		{"skipped", &b.skipped}, {Text.String(), &b.marks[Text]}, {Vectors.String(), &b.marks[Vectors]},
+		{"skipped", &b.skipped}, {"text", &b.marks[Keyword]}, {"vectors", &b.marks[Vectors]},
 	} {
 		if *named.bucket, err = tx.Bucket(named.name); err != nil {
 			return b, err

@@ -266,7 +266,7 @@ func (w *writer) mark(path string, f *file, before bool, stale, ids []string) er
 	for _, id := range ids {
 		have[id] = true
 	}
-	for _, kind := range []Kind{Text, Vectors} {
+	for _, kind := range []Kind{Keyword, Vectors} {
 		m := mark{seq: f.seq, sections: f.sections, chunks: f.chunks}
 		if err := w.unmark(kind, path, &m.stale); err != nil {
 			return err

@@ -19,7 +19,7 @@ import (
 )
 
 // sections reads the Markdown files below $CAIRN_MARKDOWN, cut at headings.
-func sections(tb testing.TB) (entries []store.TextEntry, bytes int64) {
+func sections(tb testing.TB) (entries []store.KeywordEntry, bytes int64) {
 	tb.Helper()
 	root := os.Getenv("CAIRN_MARKDOWN")
 	if root == "" {
@@ -43,7 +43,7 @@ func sections(tb testing.TB) (entries []store.TextEntry, bytes int64) {
 			if title == "" && len(p.trail) > 0 {
 				title = p.trail[0]
 			}
-			entries = append(entries, store.TextEntry{
+			entries = append(entries, store.KeywordEntry{
 				Chunk: store.ChunkID(filepath.ToSlash(rel), "", i), Path: filepath.ToSlash(rel),
 				Title: title, Trail: p.trail, Body: p.body,
 				Labels: store.Labels{Found: true, Tags: []string{[]string{"even", "odd"}[i%2]}},
@@ -133,7 +133,7 @@ func cpuSeconds(b *testing.B) float64 {
 	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 }
 
-func measure(b *testing.B, x *Index, entries []store.TextEntry, name string, f store.Filter) {
+func measure(b *testing.B, x *Index, entries []store.KeywordEntry, name string, f store.Filter) {
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
 	var queries []string

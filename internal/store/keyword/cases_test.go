@@ -79,9 +79,9 @@ func corpusIndex(t *testing.T) *Index {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.Close() })
-	var entries []store.TextEntry
+	var entries []store.KeywordEntry
 	for name, body := range corpus {
-		entries = append(entries, store.TextEntry{Chunk: name, Body: body})
+		entries = append(entries, store.KeywordEntry{Chunk: name, Body: body})
 	}
 	if err := x.Update(context.Background(), entries, nil); err != nil {
 		t.Fatal(err)

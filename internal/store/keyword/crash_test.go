@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 }
 
 // crashEntries is batch n: 50 chunks, each replacing that of the batch before.
-func crashEntries(n int) []store.TextEntry {
-	var entries []store.TextEntry
+func crashEntries(n int) []store.KeywordEntry {
+	var entries []store.KeywordEntry
 	for i := range 50 {
 		entries = append(entries, entry(fmt.Sprint("chunk", i), fmt.Sprintf("batch%d common words", n)))
 	}

@@ -151,7 +151,7 @@ func TestNearAsOnDisk(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	words := misspellings(r, 2000)
 	var d Dictionary
-	var entries []store.TextEntry
+	var entries []store.KeywordEntry
 	for i, w := range words {
 		entries = append(entries, entry(fmt.Sprint("a", i), w), entry(fmt.Sprint("b", i), words[r.IntN(100)]))
 	}

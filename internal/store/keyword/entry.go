@@ -40,7 +40,7 @@ const positionGap = 100
 // Terms returns what the index keeps of an entry: the weighted frequency of
 // each scored term, and the entry's length in words. A store that scores by
 // itself (sparse vectors) ranks as this one does when it uses them.
-func Terms(e store.TextEntry) (freqs map[string]float64, length int) {
+func Terms(e store.KeywordEntry) (freqs map[string]float64, length int) {
 	t := newEntryTerms(e)
 	freqs = make(map[string]float64, len(t.freqs))
 	for term, f := range t.freqs {
@@ -60,7 +60,7 @@ type entryTerms struct {
 	locs   []index.TokenLocation
 }
 
-func newEntryTerms(e store.TextEntry) *entryTerms {
+func newEntryTerms(e store.KeywordEntry) *entryTerms {
 	a := analyzers.Get().(*analyzer)
 	defer analyzers.Put(a)
 	a.query = false
@@ -138,11 +138,11 @@ func (t *entryTerms) freq(term string, n int) *index.TokenFreq {
 
 // document is an entry as scorch indexes it. It implements index.Document.
 type document struct {
-	entry  store.TextEntry
+	entry  store.KeywordEntry
 	fields []*field
 }
 
-func newDocument(e store.TextEntry) *document {
+func newDocument(e store.KeywordEntry) *document {
 	d := &document{entry: e}
 	d.fields = append(d.fields,
 		&field{name: textField, entry: &d.entry, options: index.IndexField | index.IncludeTermVectors},
@@ -212,7 +212,7 @@ type field struct {
 	name    string
 	options index.FieldIndexingOptions
 	value   []byte
-	entry   *store.TextEntry // of textField: analysed when scorch asks
+	entry   *store.KeywordEntry // of textField: analysed when scorch asks
 	freqs   index.TokenFrequencies
 	length  int
 }

@@ -23,7 +23,7 @@ var _ store.Keyword = (*Index)(nil)
 
 var ctx = context.Background()
 
-func memory(t *testing.T, entries ...store.TextEntry) *Index {
+func memory(t *testing.T, entries ...store.KeywordEntry) *Index {
 	t.Helper()
 	x, err := Memory()
 	if err != nil {
@@ -34,7 +34,7 @@ func memory(t *testing.T, entries ...store.TextEntry) *Index {
 	return x
 }
 
-func update(t *testing.T, x *Index, entries []store.TextEntry, stale ...string) {
+func update(t *testing.T, x *Index, entries []store.KeywordEntry, stale ...string) {
 	t.Helper()
 	if err := x.Update(ctx, entries, stale); err != nil {
 		t.Fatal(err)
@@ -58,11 +58,11 @@ func ids(hits []store.Hit) string {
 	return strings.Join(s, " ")
 }
 
-func entry(id, body string) store.TextEntry { return store.TextEntry{Chunk: id, Body: body} }
+func entry(id, body string) store.KeywordEntry { return store.KeywordEntry{Chunk: id, Body: body} }
 
 func TestUpdate(t *testing.T) {
 	x := memory(t, entry("a", "apple"), entry("b", "pear"))
-	update(t, x, []store.TextEntry{entry("a", "plum"), entry("c", "cherry"), entry("c", "fig")}, "b", "a", "unknown")
+	update(t, x, []store.KeywordEntry{entry("a", "plum"), entry("c", "cherry"), entry("c", "fig")}, "b", "a", "unknown")
 	for _, c := range []struct{ query, want string }{
 		{"apple", ""}, {"pear", ""}, {"plum", "a"}, {"cherry", ""}, {"fig", "c"},
 	} {
@@ -76,7 +76,7 @@ func TestUpdate(t *testing.T) {
 	if err := x.Update(ctx, nil, nil); err != nil {
 		t.Errorf("empty update: %v", err)
 	}
-	if err := x.Update(ctx, []store.TextEntry{entry("", "grape")}, nil); err == nil {
+	if err := x.Update(ctx, []store.KeywordEntry{entry("", "grape")}, nil); err == nil {
 		t.Error("an entry without chunk id was taken")
 	}
 	cancelled, cancel := context.WithCancel(ctx)
@@ -84,7 +84,7 @@ func TestUpdate(t *testing.T) {
 	if _, err := x.Search(cancelled, query.Parse("fig"), 1, store.Filter{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled search: %v, want %v", err, context.Canceled)
 	}
-	if err := x.Update(cancelled, []store.TextEntry{entry("g", "grape")}, nil); !errors.Is(err, context.Canceled) {
+	if err := x.Update(cancelled, []store.KeywordEntry{entry("g", "grape")}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled update: %v, want %v", err, context.Canceled)
 	}
 }
@@ -131,12 +131,12 @@ func TestScore(t *testing.T) {
 
 func TestHeadingsCountMore(t *testing.T) {
 	x := memory(t,
-		store.TextEntry{Chunk: "body", Path: "a.md", Title: "Guide", Trail: []string{"Guide", "Setup"}, Body: "install quota words"},
-		store.TextEntry{Chunk: "trail", Path: "b.md", Title: "Guide", Trail: []string{"Guide", "Quota"}, Body: "install setup words"})
+		store.KeywordEntry{Chunk: "body", Path: "a.md", Title: "Guide", Trail: []string{"Guide", "Setup"}, Body: "install quota words"},
+		store.KeywordEntry{Chunk: "trail", Path: "b.md", Title: "Guide", Trail: []string{"Guide", "Quota"}, Body: "install setup words"})
 	if got := ids(search(t, x, "quota", 10, store.Filter{})); got != "trail body" {
 		t.Errorf("Search(quota) = %q, want the heading first", got)
 	}
-	update(t, x, []store.TextEntry{{Chunk: "file", Path: "docs/retry-policy.md", Body: "words"}})
+	update(t, x, []store.KeywordEntry{{Chunk: "file", Path: "docs/retry-policy.md", Body: "words"}})
 	if got := ids(search(t, x, "retryPolicy", 10, store.Filter{})); got != "file" {
 		t.Errorf("Search(retryPolicy) = %q, want the file of that name", got)
 	}
@@ -151,7 +151,7 @@ func TestTiesByChunk(t *testing.T) {
 	for _, i := range rand.New(rand.NewPCG(3, 4)).Perm(100) {
 		id := fmt.Sprintf("c%02d", i)
 		want = append(want, id)
-		update(t, x, []store.TextEntry{entry(id, "same words")}) // a segment each
+		update(t, x, []store.KeywordEntry{entry(id, "same words")}) // a segment each
 	}
 	slices.Sort(want)
 	if got := ids(search(t, x, "same words", 7, store.Filter{})); got != strings.Join(want[:7], " ") {
@@ -160,16 +160,16 @@ func TestTiesByChunk(t *testing.T) {
 }
 
 // synthetic makes n entries of Zipf-distributed words with labels and paths.
-func synthetic(r *rand.Rand, n int) []store.TextEntry {
+func synthetic(r *rand.Rand, n int) []store.KeywordEntry {
 	zipf := rand.NewZipf(r, 1.1, 4, 2000)
-	var entries []store.TextEntry
+	var entries []store.KeywordEntry
 	for i := range n {
 		var b strings.Builder
 		for range 3 + r.IntN(60) {
 			fmt.Fprintf(&b, "word%d ", zipf.Uint64())
 		}
 		path := fmt.Sprintf("docs/%c/x%d.md", 'a'+rune(r.IntN(4)), r.IntN(30))
-		e := store.TextEntry{Chunk: store.ChunkID(path, "", i), Path: path, Body: b.String()}
+		e := store.KeywordEntry{Chunk: store.ChunkID(path, "", i), Path: path, Body: b.String()}
 		if r.IntN(3) > 0 {
 			e.Labels = store.Labels{Found: true, Tags: []string{fmt.Sprint("Tag", r.IntN(5)), "all"},
 				Priority: []string{"", "High", "low"}[r.IntN(3)], Assignee: []string{"", "ada", "Kö"}[r.IntN(3)]}
@@ -181,14 +181,14 @@ func synthetic(r *rand.Rand, n int) []store.TextEntry {
 
 // exhaustive scores every entry by the formula, without an index.
 type exhaustive struct {
-	entries []store.TextEntry
+	entries []store.KeywordEntry
 	freqs   []map[string]float64
 	lengths []int
 	docFreq map[string]uint64
 	avg     float64
 }
 
-func newExhaustive(entries []store.TextEntry) *exhaustive {
+func newExhaustive(entries []store.KeywordEntry) *exhaustive {
 	x := &exhaustive{entries: entries, docFreq: make(map[string]uint64)}
 	var total float64
 	for _, e := range entries {
@@ -231,7 +231,7 @@ func TestAgainstExhaustive(t *testing.T) {
 		update(t, x, all[i:min(i+700, len(all))])
 	}
 	var stale []string
-	var live []store.TextEntry
+	var live []store.KeywordEntry
 	for i, e := range all {
 		if i%7 == 0 {
 			stale = append(stale, e.Chunk)
@@ -345,7 +345,7 @@ func TestReopen(t *testing.T) {
 		if got := search(t, r, "word1 word50 word300", 20, store.Filter{}); !slices.Equal(got, want) {
 			t.Errorf("reopened: %v, want %v", got, want)
 		}
-		if err := r.Update(ctx, []store.TextEntry{entry("a", "b")}, nil); err == nil {
+		if err := r.Update(ctx, []store.KeywordEntry{entry("a", "b")}, nil); err == nil {
 			t.Error("a read-only index took an update")
 		}
 	}

@@ -34,7 +34,7 @@ var sets = []struct {
 }
 
 type collection struct {
-	entries []store.TextEntry
+	entries []store.KeywordEntry
 	queries map[string]string
 	grades  map[string]map[string]float64 // query -> document -> gain
 }
@@ -78,11 +78,11 @@ func readCollection(t *testing.T, dir, split string) collection {
 			t.Fatal(err)
 		}
 		if filepath.Base(dir) != "k8s-docs" {
-			c.entries = append(c.entries, store.TextEntry{Chunk: store.ChunkID(d.ID, "", 0), Title: d.Title, Body: d.Text})
+			c.entries = append(c.entries, store.KeywordEntry{Chunk: store.ChunkID(d.ID, "", 0), Title: d.Title, Body: d.Text})
 			return
 		}
 		for i, s := range splitHeadings(d.Text) {
-			c.entries = append(c.entries, store.TextEntry{
+			c.entries = append(c.entries, store.KeywordEntry{
 				Chunk: store.ChunkID(d.ID, "", i), Path: strings.ReplaceAll(d.ID, "_", "/") + ".md",
 				Title: d.Title, Trail: s.trail, Body: s.body,
 			})

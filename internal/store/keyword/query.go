@@ -162,7 +162,7 @@ func (q Query) Terms() map[string]float64 {
 func (q Query) Restricted() bool { return len(q.phrases) > 0 || len(q.excluded) > 0 }
 
 // Admits reports whether an entry holds every phrase and nothing excluded.
-func (q Query) Admits(e store.TextEntry) bool {
+func (q Query) Admits(e store.KeywordEntry) bool {
 	freqs := newEntryTerms(e).freqs
 	for _, p := range q.phrases {
 		if !occurs(freqs, p) {

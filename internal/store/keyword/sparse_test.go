@@ -11,7 +11,7 @@ import (
 )
 
 // sparseEntries are few chunks in which every kind of operator finds and misses.
-var sparseEntries = []store.TextEntry{
+var sparseEntries = []store.KeywordEntry{
 	{Chunk: "a#x.0", Path: "a", Title: "Rotating a token", Body: "Rotate the access token with rotateToken and --dry-run, never by hand."},
 	{Chunk: "b#x.0", Path: "b", Title: "Gateways", Trail: []string{"Gateways", "Access"}, Body: "The token of the gateway gives access. Access is logged."},
 	{Chunk: "c#x.0", Path: "c", Title: "Find", Body: "find . -name '*.md' prints names; token rotation is not its work"},

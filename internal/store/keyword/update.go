@@ -23,7 +23,7 @@ const (
 // it returns without error the batch is durable and searches see it; until
 // then any part of it may be. A large batch is the fastest way to index: it is
 // cut into pieces that are built side by side.
-func (x *Index) Update(ctx context.Context, entries []store.TextEntry, stale []string) error {
+func (x *Index) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
 	x.write.Lock()
 	defer x.write.Unlock()
 	x.open.RLock()

@@ -28,7 +28,7 @@ type Chunks struct {
 
 // Chunk is an entry of a collection.
 type Chunk struct {
-	store.TextEntry
+	store.KeywordEntry
 	// Vector is the embedding, of unit length; nil while there is none.
 	Vector []float32
 }
@@ -131,7 +131,7 @@ func chunkPoint(e *Chunk, avg float64) *pb.PointStruct {
 	payload["title"], payload["trail"] = pb.NewValueString(valid(e.Title)), stringList(e.Trail)
 	payload["body"] = pb.NewValueString(valid(e.Body))
 	vectors := map[string]*pb.Vector{}
-	if words := wordsOf(e.TextEntry, avg); words != nil {
+	if words := wordsOf(e.KeywordEntry, avg); words != nil {
 		vectors[wordsVector] = words
 	}
 	if e.Vector != nil {
@@ -144,8 +144,8 @@ func chunkPoint(e *Chunk, avg float64) *pb.PointStruct {
 var textFields = []string{"chunk", "title", "trail", "body"}
 
 // entryOf returns what the weights of a chunk are made of.
-func entryOf(p map[string]*pb.Value) store.TextEntry {
-	e := store.TextEntry{Chunk: p["chunk"].GetStringValue(), Title: p["title"].GetStringValue(), Body: p["body"].GetStringValue()}
+func entryOf(p map[string]*pb.Value) store.KeywordEntry {
+	e := store.KeywordEntry{Chunk: p["chunk"].GetStringValue(), Title: p["title"].GetStringValue(), Body: p["body"].GetStringValue()}
 	e.Path, _, _, _ = store.SplitChunkID(e.Chunk)
 	for _, heading := range p["trail"].GetListValue().GetValues() {
 		e.Trail = append(e.Trail, heading.GetStringValue())

@@ -24,10 +24,10 @@ type Keyword struct{ *Chunks }
 var _ store.Keyword = (*Keyword)(nil)
 
 // Update implements store.Keyword. Entries lose the vector they had.
-func (x *Keyword) Update(ctx context.Context, entries []store.TextEntry, stale []string) error {
+func (x *Keyword) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
 	chunks := make([]Chunk, len(entries))
 	for i := range entries {
-		chunks[i].TextEntry = entries[i]
+		chunks[i].KeywordEntry = entries[i]
 	}
 	return x.Chunks.Update(ctx, chunks, stale)
 }

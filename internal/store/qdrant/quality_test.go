@@ -67,7 +67,7 @@ func TestKeywordQuality(t *testing.T) {
 }
 
 type collection struct {
-	entries []store.TextEntry
+	entries []store.KeywordEntry
 	queries map[string]string
 	grades  map[string]map[string]float64 // query, document, gain
 }
@@ -85,7 +85,7 @@ func readCollection(t *testing.T, dir, split string) collection {
 		}
 		err := json.Unmarshal(line, &d)
 		for i, piece := range strings.Split(d.Text, "\n#") {
-			c.entries = append(c.entries, store.TextEntry{Chunk: store.ChunkID(d.ID, "", i), Path: d.ID, Title: d.Title, Body: piece})
+			c.entries = append(c.entries, store.KeywordEntry{Chunk: store.ChunkID(d.ID, "", i), Path: d.ID, Title: d.Title, Body: piece})
 		}
 		return err
 	})

@@ -23,11 +23,11 @@ import (
 	"cairn/internal/store/qdrant/qdranttest"
 )
 
-func textEntry(path, body string) store.TextEntry {
-	return store.TextEntry{Chunk: store.ChunkID(path, "x", 0), Path: path, Body: body}
+func textEntry(path, body string) store.KeywordEntry {
+	return store.KeywordEntry{Chunk: store.ChunkID(path, "x", 0), Path: path, Body: body}
 }
 
-func update(t *testing.T, x store.Keyword, entries []store.TextEntry, stale ...string) {
+func update(t *testing.T, x store.Keyword, entries []store.KeywordEntry, stale ...string) {
 	t.Helper()
 	if err := x.Update(background, entries, stale); err != nil {
 		t.Fatalf("Update of %d entries: %v", len(entries), err)
@@ -68,17 +68,17 @@ func TestDictionaryIsShared(t *testing.T) {
 			}
 		}
 		want("quaga", "")
-		update(t, words, []store.TextEntry{textEntry("zoo", "The quagga is extinct."), textEntry("door", "A token opens it.")})
+		update(t, words, []store.KeywordEntry{textEntry("zoo", "The quagga is extinct."), textEntry("door", "A token opens it.")})
 		want("quaga", "zoo")
 		want("tokne", "door")
-		update(t, words, []store.TextEntry{textEntry("sky", "A zeppelin rises.")}, store.ChunkID("door", "x", 0))
+		update(t, words, []store.KeywordEntry{textEntry("sky", "A zeppelin rises.")}, store.ChunkID("door", "x", 0))
 		want("zepelin", "sky")
 		want("tokne", "")
 		next, err := writer.Next(background)
 		if err != nil {
 			t.Fatal(err)
 		}
-		update(t, next.Chunks(2, "m").Keyword(), []store.TextEntry{textEntry("sea", "The walrus sleeps.")})
+		update(t, next.Chunks(2, "m").Keyword(), []store.KeywordEntry{textEntry("sea", "The walrus sleeps.")})
 		if _, err := next.Chunks(2, "m").Vectors().Count(); err != nil {
 			t.Fatal(err)
 		}
@@ -95,13 +95,13 @@ func TestDictionaryIsShared(t *testing.T) {
 			t.Errorf("collections: %v, %v, want no more than three", names, err)
 		}
 		// What was learnt of the old generation is no reason to leave a word out of this one.
-		update(t, words, []store.TextEntry{textEntry("zoo", "The quagga is extinct.")})
+		update(t, words, []store.KeywordEntry{textEntry("zoo", "The quagga is extinct.")})
 		want("quaga", "zoo")
 	})
 }
 
 // corpus is texts of words as they are distributed in language, misspellable ones.
-func corpus(r *rand.Rand, chunks int) (entries []store.TextEntry, words []string) {
+func corpus(r *rand.Rand, chunks int) (entries []store.KeywordEntry, words []string) {
 	seen := map[string]bool{}
 	for len(words) < 800 {
 		w := make([]byte, 4+r.IntN(6))
@@ -219,8 +219,8 @@ func TestDamagedDictionary(t *testing.T) {
 			c := dial(t, qdranttest.New(t, nil).Addr(), nil)
 			words := c.Current().Chunks(1, "m").Keyword()
 			words.terms.pieceSize = 16
-			update(t, words, []store.TextEntry{textEntry("zoo", "quagga extinct quagga"), textEntry("zoo2", "quagga")})
-			update(t, words, []store.TextEntry{textEntry("sky", "zeppelin rises slowly")})
+			update(t, words, []store.KeywordEntry{textEntry("zoo", "quagga extinct quagga"), textEntry("zoo2", "quagga")})
+			update(t, words, []store.KeywordEntry{textEntry("sky", "zeppelin rises slowly")})
 			if n := words.terms.head.pieces; n < 2 {
 				t.Fatalf("%d pieces, want several", n)
 			}
@@ -237,7 +237,7 @@ func TestDamagedDictionary(t *testing.T) {
 				t.Errorf("said %d times, want once:\n%s", n, log)
 			}
 			other, _ := logged(t, c)
-			update(t, other, []store.TextEntry{textEntry("sea", "walrus")})
+			update(t, other, []store.KeywordEntry{textEntry("sea", "walrus")})
 			for query, want := range map[string]string{"zepelin": "sky", "walruss": "sea"} {
 				if got := similar(t, reader, query); got != want {
 					t.Errorf("after the next change %s finds %q, want %s", query, got, want)
@@ -255,7 +255,7 @@ func TestDictionaryOfAnEarlierVersion(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
 		c := dial(t, addr, nil)
 		words := c.Current().Chunks(1, "m").Keyword()
-		update(t, words, []store.TextEntry{textEntry("zoo", "The quagga is extinct.")})
+		update(t, words, []store.KeywordEntry{textEntry("zoo", "The quagga is extinct.")})
 		if err := c.update(background, words.terms.documents.name, nil, []string{headPoint, piecePoint(0)}); err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestDictionaryIsBounded(t *testing.T) {
 	words, log := logged(t, c)
 	words.terms.pieceSize, words.terms.maxPieces = 64, 5
 	for i := range 20 {
-		update(t, words, []store.TextEntry{textEntry(fmt.Sprint("p", i), fmt.Sprintf("before%dx between%dx after%dx", i, i, i))})
+		update(t, words, []store.KeywordEntry{textEntry(fmt.Sprint("p", i), fmt.Sprintf("before%dx between%dx after%dx", i, i, i))})
 	}
 	if h := words.terms.head; h.pieces != 5 || h.terms < 30 || h.terms > 40 || h.terms != words.terms.words.Len() {
 		t.Errorf("%+v with %d known, want five pieces", h, words.terms.words.Len())
@@ -324,10 +324,10 @@ func TestDictionaryWriteCutShort(t *testing.T) {
 	c := dial(t, s.Addr(), nil)
 	words := c.Current().Chunks(1, "m").Keyword()
 	words.terms.pieceSize = 16
-	update(t, words, []store.TextEntry{textEntry("zoo", "The quagga is extinct.")})
+	update(t, words, []store.KeywordEntry{textEntry("zoo", "The quagga is extinct.")})
 	failed := 0
 	for n := range 12 {
-		entry := []store.TextEntry{textEntry("sky", fmt.Sprintf("zeppelin%d rises%d slowly%d", n, n, n))}
+		entry := []store.KeywordEntry{textEntry("sky", fmt.Sprintf("zeppelin%d rises%d slowly%d", n, n, n))}
 		fails.Store(int64(n + 1))
 		if err := words.Update(background, entry, nil); err != nil {
 			failed++

@@ -23,7 +23,7 @@ func (v *Vectors) Update(ctx context.Context, entries []store.VectorEntry, stale
 		if err := v.checkVector(e.Vector); err != nil {
 			return fmt.Errorf("updating %s: %s: %w", v.name, e.Chunk, err)
 		}
-		chunks[i] = Chunk{store.TextEntry{Chunk: e.Chunk, Path: e.Path, Labels: e.Labels}, e.Vector}
+		chunks[i] = Chunk{store.KeywordEntry{Chunk: e.Chunk, Path: e.Path, Labels: e.Labels}, e.Vector}
 	}
 	return v.Chunks.Update(ctx, chunks, stale)
 }

@@ -51,7 +51,7 @@ func (c *Chunks) count(ctx context.Context, entries []Chunk) (avg float64, again
 	words := 0
 	held = map[string]int{}
 	for i := range entries {
-		words += countTerms(held, entries[i].TextEntry)
+		words += countTerms(held, entries[i].KeywordEntry)
 	}
 	err = c.updateLengths(ctx, func(l *lengths) {
 		l.Chunks += len(entries)
@@ -68,7 +68,7 @@ func (c *Chunks) count(ctx context.Context, entries []Chunk) (avg float64, again
 }
 
 // countTerms adds the terms of an entry to held and returns its length.
-func countTerms(held map[string]int, e store.TextEntry) (length int) {
+func countTerms(held map[string]int, e store.KeywordEntry) (length int) {
 	terms, length := keyword.Terms(e)
 	for term := range terms {
 		held[term]++
@@ -177,7 +177,7 @@ func sparse(terms map[string]float64) (indices []uint32, values []float32) {
 }
 
 // wordsOf returns the sparse vector of an entry, nil when it has no terms.
-func wordsOf(e store.TextEntry, avg float64) *pb.Vector {
+func wordsOf(e store.KeywordEntry, avg float64) *pb.Vector {
 	indices, values := sparse(keyword.Weights(e, avg))
 	if len(indices) == 0 {
 		return nil

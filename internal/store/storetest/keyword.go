@@ -26,11 +26,11 @@ func Keyword(t *testing.T, open func(t *testing.T) store.Keyword) {
 	}
 }
 
-func textEntry(path, body string) store.TextEntry {
-	return store.TextEntry{Chunk: store.ChunkID(path, "x", 0), Path: path, Body: body}
+func textEntry(path, body string) store.KeywordEntry {
+	return store.KeywordEntry{Chunk: store.ChunkID(path, "x", 0), Path: path, Body: body}
 }
 
-func fill(t *testing.T, x store.Keyword, entries []store.TextEntry, stale []string) {
+func fill(t *testing.T, x store.Keyword, entries []store.KeywordEntry, stale []string) {
 	t.Helper()
 	if err := x.Update(background, entries, stale); err != nil {
 		t.Fatalf("Update(%d entries, %d stale): %v", len(entries), len(stale), err)
@@ -66,7 +66,7 @@ func keywordEmpty(t *testing.T, x store.Keyword) {
 }
 
 func keywordHowMany(t *testing.T, x store.Keyword) {
-	fill(t, x, []store.TextEntry{
+	fill(t, x, []store.KeywordEntry{
 		textEntry("c", "token and many other words that have nothing to do with what is asked for here"),
 		textEntry("a", "token token token"), textEntry("b", "token and some words"), textEntry("d", "nothing"),
 	}, nil)
@@ -81,7 +81,7 @@ func keywordHowMany(t *testing.T, x store.Keyword) {
 }
 
 func keywordTies(t *testing.T, x store.Keyword) {
-	var entries []store.TextEntry
+	var entries []store.KeywordEntry
 	for i := range 300 {
 		entries = append(entries, textEntry(fmt.Sprintf("p%03d", (i*71)%300), "the same words each time"))
 	}
@@ -92,7 +92,7 @@ func keywordTies(t *testing.T, x store.Keyword) {
 }
 
 func keywordFilters(t *testing.T, x store.Keyword) {
-	var entries []store.TextEntry
+	var entries []store.KeywordEntry
 	for _, doc := range []struct {
 		path   string
 		labels store.Labels
@@ -125,8 +125,8 @@ func keywordFilters(t *testing.T, x store.Keyword) {
 }
 
 func keywordReplace(t *testing.T, x store.Keyword) {
-	fill(t, x, []store.TextEntry{textEntry("a", "before"), textEntry("b", "before")}, nil)
-	fill(t, x, []store.TextEntry{textEntry("a", "never"), textEntry("a", "after")}, []string{"a#x.0"})
+	fill(t, x, []store.KeywordEntry{textEntry("a", "before"), textEntry("b", "before")}, nil)
+	fill(t, x, []store.KeywordEntry{textEntry("a", "never"), textEntry("a", "after")}, []string{"a#x.0"})
 	keywordCount(t, x, 2)
 	for q, want := range map[string]string{"before": "b", "after": "a", "never": ""} {
 		if got := find(t, x, q, 5, store.Filter{}); got != want {
@@ -136,7 +136,7 @@ func keywordReplace(t *testing.T, x store.Keyword) {
 }
 
 func keywordStale(t *testing.T, x store.Keyword) {
-	fill(t, x, []store.TextEntry{textEntry("a", "word"), textEntry("b", "word"), textEntry("c", "")}, nil)
+	fill(t, x, []store.KeywordEntry{textEntry("a", "word"), textEntry("b", "word"), textEntry("c", "")}, nil)
 	keywordCount(t, x, 3) // a chunk without a word is one too
 	fill(t, x, nil, []string{"a#x.0", "a#x.0", "unknown#x.0", ""})
 	keywordCount(t, x, 2)
@@ -146,7 +146,7 @@ func keywordStale(t *testing.T, x store.Keyword) {
 }
 
 func keywordOperators(t *testing.T, x store.Keyword) {
-	fill(t, x, []store.TextEntry{
+	fill(t, x, []store.KeywordEntry{
 		textEntry("a", "Rotate the access token with rotateToken and --dry-run."),
 		textEntry("b", "The token of the gateway gives access."),
 		textEntry("c", "find . -name '*.md' prints names of any token"),
@@ -169,7 +169,7 @@ func keywordOperators(t *testing.T, x store.Keyword) {
 
 // keywordAdmits checks operators on chunks that the words alone may not find.
 func keywordAdmits(t *testing.T, x store.Keyword) {
-	fill(t, x, []store.TextEntry{
+	fill(t, x, []store.KeywordEntry{
 		textEntry("a", "Rotate the access token with rotateToken and --dry-run."),
 		textEntry("b", "The token of the gateway gives access."),
 		textEntry("c", "find . -name '*.md' prints names of any token"),
@@ -214,7 +214,7 @@ func keywordFuzzy(t *testing.T, x store.Keyword) {
 	if got := similar("tokne", store.Filter{}); got != "" {
 		t.Errorf("nothing is held, and tokne finds %q", got)
 	}
-	fill(t, x, []store.TextEntry{
+	fill(t, x, []store.KeywordEntry{
 		textEntry("a", "Rotate the access token of the gateway."),
 		textEntry("sub/b", "A token, another token, and the keeper of their names."),
 		textEntry("c", "The quagga is extinct, 東京都 is not."),
@@ -236,12 +236,12 @@ func keywordFuzzy(t *testing.T, x store.Keyword) {
 	if got := similar("tokne", store.Filter{PathPrefix: "sub/"}); got != "sub/b" {
 		t.Errorf("tokne below sub/: %q, want sub/b", got)
 	}
-	fill(t, x, []store.TextEntry{textEntry("e", "zeppelin")}, []string{"c#x.0"})
+	fill(t, x, []store.KeywordEntry{textEntry("e", "zeppelin")}, []string{"c#x.0"})
 	if got := similar("zepelin", store.Filter{}) + similar("quaga", store.Filter{}); got != "e" {
 		t.Errorf("after a change zepelin and quaga find %q, want e", got)
 	}
 	// Of two words the nearer one is meant, although the other is commoner.
-	fill(t, x, []store.TextEntry{textEntry("f", "carpets"), textEntry("g", "carpenter"), textEntry("h", "carpenter")}, nil)
+	fill(t, x, []store.KeywordEntry{textEntry("f", "carpets"), textEntry("g", "carpenter"), textEntry("h", "carpenter")}, nil)
 	if got := similar("carpetrs", store.Filter{}); !strings.HasPrefix(got, "f") {
 		t.Errorf("carpetrs: %q, want f first", got)
 	}
@@ -249,7 +249,7 @@ func keywordFuzzy(t *testing.T, x store.Keyword) {
 
 // keywordLarge has more chunks than any request of a client takes at a time.
 func keywordLarge(t *testing.T, x store.Keyword) {
-	var entries []store.TextEntry
+	var entries []store.KeywordEntry
 	for i := range 1500 {
 		entries = append(entries, textEntry(fmt.Sprintf("p%04d", i), fmt.Sprintf("common word number%04d", i)))
 	}
@@ -270,7 +270,7 @@ func keywordLarge(t *testing.T, x store.Keyword) {
 }
 
 func keywordRefused(t *testing.T, x store.Keyword) {
-	if err := x.Update(background, []store.TextEntry{textEntry("a", "word"), {Body: "no id"}}, nil); err == nil {
+	if err := x.Update(background, []store.KeywordEntry{textEntry("a", "word"), {Body: "no id"}}, nil); err == nil {
 		t.Error("an entry without an id was accepted")
 	}
 	keywordCount(t, x, 0)
