@@ -1,7 +1,6 @@
-// Package models defines what cairn asks of a language model: sentence
-// vectors, word-piece counts and pair scores. It holds the contracts only; the
-// engines live in the packages below it (bert, onnx), the weights in minilm,
-// the tokenizer of answer budgets in bpe.
+// Package models defines the interfaces of language models: sentence vectors
+// and token counts. The engines are the packages below it (bert, onnx), the
+// weights are in minilm, the tokenizer of answer budgets in bpe.
 package models
 
 import (
@@ -9,7 +8,7 @@ import (
 	"io"
 )
 
-// Description says what a sentence encoder is and how it wants to be used. It
+// Description describes a sentence encoder and its use. It
 // is read from the model's folder (cairn.json) or built in for the shipped
 // model, and stored with every index so that vectors of two models never mix.
 type Description struct {
@@ -59,13 +58,6 @@ type Tokenizer interface {
 	// Encode returns the ids of text with special tokens, cut to the model's
 	// longest input.
 	Encode(text string) []int32
-}
-
-// Reranker scores how well each text answers the query, larger is better. It is
-// what a cross-encoder does.
-type Reranker interface {
-	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
-	io.Closer
 }
 
 // BudgetCounter counts tokens as the readers of answers do (large language

@@ -1,8 +1,8 @@
-// Package onnx runs any ONNX sentence encoder or cross-encoder by hugot: on
-// its Go engine in a plain build, on ONNX Runtime with the build tag ORT
-// (README.md says how). It exists for models that package bert does not know
-// and as the second opinion that bert is tested against; the Go engine is some
-// hundred times slower than bert, so the shipped model belongs there.
+// Package onnx runs ONNX sentence encoders with hugot: on its Go engine in a
+// plain build, on ONNX Runtime with the build tag ORT (see README.md). It serves
+// models that package bert does not support, and is the reference in bert's
+// tests. Its Go engine is about a hundred times slower than bert, so the shipped
+// model does not use it.
 package onnx
 
 import (
@@ -19,16 +19,16 @@ import (
 // Options are the knobs of both engines. Nil and zero mean the defaults.
 type Options struct {
 	// LibraryDir is the folder that holds libonnxruntime.so, by default
-	// /usr/lib. The Go engine has no use for it.
+	// /usr/lib. The Go engine ignores it.
 	LibraryDir string
 	// Threads bounds the threads of ONNX Runtime within one text, by default
-	// one a core. The Go engine takes what GOMAXPROCS gives.
+	// one a core. The Go engine uses GOMAXPROCS.
 	Threads int
 }
 
 // Encoder is a sentence encoder. It implements models.Embedder. Texts run one
-// by one, whatever the size of the call: the 8-bit models quantise activations
-// over a whole batch, so that a text's vector would depend on its neighbours.
+// by one, whatever the size of the call: 8-bit models quantise activations over
+// a whole batch, so a text's vector would depend on its neighbours.
 type Encoder struct {
 	network     *network
 	description models.Description
@@ -53,7 +53,7 @@ func Open(dir string, opts *Options) (*Encoder, error) {
 
 // New returns the encoder of an ONNX file's bytes, its tokenizer.json and its
 // description, of which Name is required. The bytes pass through a private
-// temporary folder that is gone when New returns.
+// temporary folder, which New removes.
 func New(weights, tokenizerJSON []byte, desc models.Description, opts *Options) (e *Encoder, err error) {
 	dir, err := os.MkdirTemp("", "cairn-model-")
 	if err != nil {
@@ -80,8 +80,7 @@ func open(dir string, desc models.Description, opts *Options) (*Encoder, error) 
 	return e, nil
 }
 
-// complete fills in the description from the model and refuses what does not
-// fit it.
+// complete fills in the description from the model and reports contradictions.
 func (e *Encoder) complete() error {
 	d := &e.description
 	if d.MaxTokens == 0 {
@@ -179,7 +178,7 @@ func (e *Encoder) embed(text string) ([]float32, error) {
 			return unit(pool(output[0], e.description.Pooling))
 		}
 	}
-	return nil, fmt.Errorf("the model's first output is no vector and no sequence of vectors but %T", output)
+	return nil, fmt.Errorf("the model's first output is %T, want a vector or a sequence of vectors", output)
 }
 
 // pool turns the vectors of tokens into one: their mean or the first.
@@ -193,7 +192,7 @@ func pool(tokens [][]float32, pooling string) []float32 {
 			sum[i] += x
 		}
 	}
-	return sum // the scale falls away in unit
+	return sum // unit removes the scale
 }
 
 // unit scales v to length 1.

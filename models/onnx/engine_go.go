@@ -4,24 +4,26 @@ package onnx
 
 import (
 	"context"
-	"errors"
 
-	"github.com/knights-analytics/hugot"
-	"github.com/knights-analytics/hugot/pipelines"
+	_ "github.com/gomlx/gomlx/backends/simplego" // the backend that hugot calls "GO"
+	"github.com/knights-analytics/hugot/backends"
+	"github.com/knights-analytics/hugot/options"
 )
 
-// Engine is what runs the models in this build: "go" or "onnxruntime".
+// Engine runs the models in this build: "go" or "onnxruntime".
 const Engine = "go"
 
-// load loads the model in folder dir into a session of its own.
-func load(dir string, _ *Options) (*pipelines.FeatureExtractionPipeline, func() error, error) {
-	s, err := hugot.NewGoSession(context.Background())
+// load loads the model in folder dir. It leaves out hugot's sessions and
+// pipelines: through them the linker would keep every kind of model that hugot
+// runs, with training and images.
+func load(dir string, _ *Options) (p *backends.BasePipeline, release func() error, err error) {
+	defer recoverInto(&err)
+	o := options.Defaults()
+	o.Backend = "GO"
+	model, err := backends.LoadModel(context.Background(), dir, "model.onnx", o, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := newPipeline(s, dir, "model")
-	if err != nil {
-		return nil, nil, errors.Join(err, s.Destroy())
-	}
-	return p, s.Destroy, nil
+	p, err = backends.NewBasePipeline(context.Background(), backends.PipelineConfig[backends.Pipeline]{Name: "model"}, o, model)
+	return p, model.Destroy, err
 }

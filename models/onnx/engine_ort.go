@@ -10,11 +10,12 @@ import (
 	"sync"
 
 	"github.com/knights-analytics/hugot"
+	"github.com/knights-analytics/hugot/backends"
 	"github.com/knights-analytics/hugot/options"
 	"github.com/knights-analytics/hugot/pipelines"
 )
 
-// Engine is what runs the models in this build: "go" or "onnxruntime".
+// Engine runs the models in this build: "go" or "onnxruntime".
 const Engine = "onnxruntime"
 
 // runtime is ONNX Runtime, of which a process holds one: the options of the
@@ -27,7 +28,7 @@ var runtime struct {
 }
 
 // load loads the model in folder dir into the process's session.
-func load(dir string, opts *Options) (*pipelines.FeatureExtractionPipeline, func() error, error) {
+func load(dir string, opts *Options) (*backends.BasePipeline, func() error, error) {
 	r := &runtime
 	r.Lock()
 	defer r.Unlock()
@@ -65,10 +66,16 @@ func load(dir string, opts *Options) (*pipelines.FeatureExtractionPipeline, func
 		r.users--
 		return errors.Join(hugot.ClosePipeline[*pipelines.FeatureExtractionPipeline](r.session, name), leave())
 	})
-	return p, release, nil
+	return p.BasePipeline, release, nil
 }
 
-// leave ends the session when nobody uses it. The caller holds the lock.
+// newPipeline loads the model in dir into session s under a name.
+func newPipeline(s *hugot.Session, dir, name string) (p *pipelines.FeatureExtractionPipeline, err error) {
+	defer recoverInto(&err)
+	return hugot.NewPipeline(s, hugot.FeatureExtractionConfig{ModelPath: dir, Name: name, OnnxFilename: "model.onnx"})
+}
+
+// leave ends the session when no model uses it. The caller holds the lock.
 func leave() error {
 	if runtime.users > 0 {
 		return nil

@@ -10,9 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/knights-analytics/hugot"
 	"github.com/knights-analytics/hugot/backends"
-	"github.com/knights-analytics/hugot/pipelines"
 )
 
 // maxPositions is the longest input unless the model's description says more.
@@ -25,13 +23,12 @@ type network struct {
 	longest int    // tokens, special ones included
 	digest  string // SHA-256 in hex over the weights and the tokenizer's file
 
-	pipeline *pipelines.FeatureExtractionPipeline
+	pipeline *backends.BasePipeline
 	release  func() error
 }
 
-// openNetwork loads the model in folder dir. Hugot's pipeline serves only to
-// load it: its own pooling knows the mean alone, and its pairs are glued
-// together as text.
+// openNetwork loads the model in folder dir. It does not use hugot's pipelines,
+// which pool by the mean alone.
 func openNetwork(dir string, opts *Options) (n *network, err error) {
 	if opts == nil {
 		opts = &Options{}
@@ -72,21 +69,15 @@ func openNetwork(dir string, opts *Options) (n *network, err error) {
 	return n, nil
 }
 
-// newPipeline loads the model in dir into session s under a name.
-func newPipeline(s *hugot.Session, dir, name string) (p *pipelines.FeatureExtractionPipeline, err error) {
-	defer recoverInto(&err)
-	return hugot.NewPipeline(s, hugot.FeatureExtractionConfig{ModelPath: dir, Name: name, OnnxFilename: "model.onnx"})
-}
-
-// recoverInto turns a panic into an error: the Go engine panics over a graph
-// it does not like.
+// recoverInto turns a panic into an error: the Go engine panics when it does not
+// support a graph.
 func recoverInto(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("running the model: %v", r)
 	}
 }
 
-// checkOutputs refuses shapes that hugot cannot give back.
+// checkOutputs refuses shapes that hugot cannot return.
 func checkOutputs(outputs []backends.InputOutputInfo) error {
 	if len(outputs) == 0 {
 		return errors.New("the model has no output")
@@ -147,7 +138,7 @@ func (n *network) run(in input) (output any, err error) {
 		return nil, err
 	}
 	// A cancelled context would free the input under the running engine.
-	if err := backends.RunSessionOnBatch(context.Background(), b, n.pipeline.BasePipeline); err != nil {
+	if err := backends.RunSessionOnBatch(context.Background(), b, n.pipeline); err != nil {
 		return nil, err
 	}
 	return b.OutputValues[0], nil

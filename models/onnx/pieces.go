@@ -11,22 +11,19 @@ import (
 	"cairn/models/wordpiece"
 )
 
-// input is a tokenized text or pair of texts. types is 0 for the first text
-// and 1 for the second.
+// input is a tokenized text.
 type input struct{ ids, types []uint32 }
 
 // piecer tokenizes. It is safe for concurrent use.
 type piecer interface {
 	// single returns the ids of text with special tokens, at most max.
 	single(text string, max int) input
-	// pair returns the ids of two texts with special tokens, at most max.
-	pair(query, text string, max int) input
 	// count returns the number of pieces of text without special tokens.
 	count(text string) int
 }
 
-// newPiecer reads tokenizer.json: BERT's by package wordpiece, any other by the
-// tokenizer that hugot has loaded.
+// newPiecer returns the tokenizer of a tokenizer.json: BERT's from package
+// wordpiece, any other from hugot.
 func newPiecer(file []byte, model *backends.Model) (piecer, error) {
 	tok, err := wordpiece.New(file)
 	if err == nil {
@@ -41,9 +38,9 @@ func newPiecer(file []byte, model *backends.Model) (piecer, error) {
 	}
 	switch {
 	case f.Model.Type == "WordPiece":
-		return nil, err // BERT's, but not as wordpiece knows it
+		return nil, err // a variant that wordpiece does not support
 	case f.Truncation != nil || f.Padding != nil:
-		// hugot would apply them to every text, the ones to be counted too.
+		// hugot would also apply them to texts that are only counted.
 		return nil, errors.New("tokenizer.json: set truncation and padding to null")
 	case model.Tokenizer == nil:
 		return nil, errors.New("no tokenizer.json")
@@ -54,12 +51,12 @@ func newPiecer(file []byte, model *backends.Model) (piecer, error) {
 			return nil, fmt.Errorf("tokenizer.json: %w", err)
 		}
 	}
-	h := &hugotPieces{tokenizer: model.Tokenizer, separator: model.SeparatorToken}
+	h := &hugotPieces{tokenizer: model.Tokenizer}
 	h.special = len(h.single("", 1<<30).ids)
 	return h, nil
 }
 
-// bertPieces frames texts as [CLS] a [SEP] and [CLS] a [SEP] b [SEP].
+// bertPieces frames texts as [CLS] a [SEP].
 type bertPieces struct{ tok *wordpiece.Tokenizer }
 
 func (p bertPieces) count(text string) int { return p.tok.Count(text) }
@@ -67,17 +64,6 @@ func (p bertPieces) count(text string) int { return p.tok.Count(text) }
 func (p bertPieces) single(text string, max int) input {
 	ids := unsigned(p.tok.AppendIDs(nil, text, max))
 	return input{ids, make([]uint32, len(ids))}
-}
-
-// pair gives the query half of max at most, the text what is left.
-func (p bertPieces) pair(query, text string, max int) input {
-	first := p.tok.AppendIDs(nil, query, max/2)
-	second := p.tok.AppendIDs(nil, text, max-len(first)+1)[1:]
-	types := make([]uint32, len(first)+len(second))
-	for i := range second {
-		types[len(first)+i] = 1
-	}
-	return input{unsigned(append(first, second...)), types}
 }
 
 func unsigned(ids []int32) []uint32 {
@@ -88,10 +74,9 @@ func unsigned(ids []int32) []uint32 {
 	return out
 }
 
-// hugotPieces is any other tokenizer.
+// hugotPieces uses a tokenizer of hugot.
 type hugotPieces struct {
 	tokenizer *backends.Tokenizer
-	separator string
 	special   int // special tokens of a single text
 }
 
@@ -102,12 +87,6 @@ func (p *hugotPieces) count(text string) int {
 func (p *hugotPieces) single(text string, max int) input {
 	b := backends.NewBatch(1)
 	backends.TokenizeInputs(b, p.tokenizer, []string{text})
-	return cut(b.Input[0], max)
-}
-
-func (p *hugotPieces) pair(query, text string, max int) input {
-	b := backends.NewBatch(1)
-	backends.TokenizeInputPairs(b, p.tokenizer, [][2]string{{query, text}}, p.separator)
 	return cut(b.Input[0], max)
 }
 
