@@ -51,7 +51,7 @@ var owners = map[string][]string{
 	"github.com/yuin/goldmark":                 {"internal/markdown", "internal/web"}, // the parser and the reader's renderer
 	"github.com/microcosm-cc/bluemonday":       {"internal/web"},
 	"github.com/chromedp/":                     nil, // tests
-	"github.com/goccy/go-yaml":                 {"internal/markdown"},
+	"github.com/goccy/go-yaml":                 {"internal/markdown", "internal/catalog"},
 	"github.com/pelletier/go-toml/v2":          {"internal/config", "internal/connect"},
 	"github.com/tailscale/hujson":              {"internal/connect"},
 	"github.com/fsnotify/fsnotify":             {"internal/watch"},
@@ -71,7 +71,7 @@ var owners = map[string][]string{
 	"google.golang.org/protobuf":               {"models/bert", "models/onnx", "internal/store/qdrant"}, // ONNX files; gRPC messages
 	"github.com/rogpeppe/go-internal":          nil,                                                     // tests
 	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/catalog"},
-	"github.com/getkin/kin-openapi":            {"internal/catalog", "internal/server"}, // catalogues; the description of /api, in tests
+	"github.com/getkin/kin-openapi":            {"internal/server"}, // tests
 	"github.com/prometheus/client_golang":      {"internal/metrics"},
 	"go.opentelemetry.io/":                     {"internal/tracing"}, // the API, the SDK and the exporter
 	"github.com/google/go-cmp":                 nil,                  // tests

@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // maxOpenAPI bounds a description in bytes: the largest public one has about 12 MiB.
@@ -27,59 +24,50 @@ func looksLikeOpenAPI(text []byte) bool {
 	return false
 }
 
-// openAPIFault is what the parser has to say of a document. It tries JSON first and
-// tells of both: of one that is YAML only the second matters.
-func openAPIFault(err error) string {
-	text := err.Error()
-	for _, before := range []string{"yaml error: ", "while decoding JSON: ", "json: "} {
-		if _, after, ok := strings.Cut(text, before); ok {
-			text = after
-		}
-	}
-	return strings.Join(strings.Fields(text), " ")
-}
-
-// readOpenAPI makes a tool of each operation: named by its operationId, else
+// readOpenAPI makes a tool of each operation. Its name is the operationId, else
 // "METHOD /path"; its parameters and the properties of its body are one input
 // schema, the JSON of its first 2xx response is the output schema.
-func readOpenAPI(text []byte, server string) (b *Batch, err error) {
+func readOpenAPI(text []byte, server string) (*Batch, error) {
 	if len(text) > maxOpenAPI {
 		return nil, fmt.Errorf("the OpenAPI description is larger than %d MiB", maxOpenAPI>>20)
 	}
-	// The parser walks references of a document nobody has checked.
-	defer func() {
-		if v := recover(); v != nil {
-			b, err = nil, fmt.Errorf("reading the OpenAPI description: %v", v)
-		}
-	}()
-	loader := openapi3.NewLoader()
-	loader.ReadFromURIFunc = func(_ *openapi3.Loader, at *url.URL) ([]byte, error) {
-		return nil, fmt.Errorf("reference to %q leads out of the document", at)
-	}
-	doc, err := loader.LoadFromData(text)
+	doc, err := decodeOpenAPI(text)
 	if err != nil {
-		return nil, fmt.Errorf("reading the OpenAPI description: %s", openAPIFault(err))
+		return nil, fmt.Errorf("reading the OpenAPI description: %s", strings.Join(strings.Fields(err.Error()), " "))
 	}
-	if !strings.HasPrefix(doc.OpenAPI, "3.") {
-		return nil, fmt.Errorf("OpenAPI version %q, want 3.0 or 3.1", doc.OpenAPI)
+	o := openAPI{doc: doc}
+	var head struct {
+		OpenAPI    string
+		Info       struct{ Title string }
+		Paths      map[string]any
+		Components struct{ Schemas map[string]any }
 	}
-	if server == "" && doc.Info != nil {
-		server = slug(doc.Info.Title)
+	if err := o.get(doc, &head); err != nil {
+		return nil, fmt.Errorf("reading the OpenAPI description: %w", err)
 	}
-	if doc.Paths == nil || doc.Paths.Len() == 0 {
+	if !strings.HasPrefix(head.OpenAPI, "3.") {
+		return nil, fmt.Errorf("OpenAPI version %q, want 3.0 or 3.1", head.OpenAPI)
+	}
+	if server == "" {
+		server = slug(head.Info.Title)
+	}
+	if len(head.Paths) == 0 {
 		return nil, errors.New("the OpenAPI description has no paths")
 	}
-	o := openAPI{legacy: !doc.IsOpenAPI31OrLater()}
-	if doc.Components != nil {
-		o.schemas = doc.Components.Schemas
-	}
+	o.legacy, o.schemas = strings.HasPrefix(head.OpenAPI, "3.0"), head.Components.Schemas
 	var tools []Tool
-	paths := doc.Paths.Map()
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		shared := paths[path]
-		operations := shared.Operations()
-		for _, method := range slices.Sorted(maps.Keys(operations)) {
-			t, err := o.tool(method, path, shared.Parameters, operations[method])
+	for _, path := range slices.Sorted(maps.Keys(head.Paths)) {
+		var item map[string]any
+		if err := o.get(head.Paths[path], &item); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		shared, _ := item["parameters"].([]any)
+		for _, method := range methods {
+			v := item[strings.ToLower(method)]
+			if v == nil {
+				continue
+			}
+			t, err := o.tool(method, path, shared, v)
 			if err != nil {
 				return nil, fmt.Errorf("%s %s: %w", method, path, err)
 			}
@@ -90,7 +78,13 @@ func readOpenAPI(text []byte, server string) (b *Batch, err error) {
 	return complete(tools, server)
 }
 
-// slug makes a server's name of a title.
+// methods are the keys of operations, sorted.
+var methods = []string{
+	http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions,
+	http.MethodPatch, http.MethodPost, http.MethodPut, http.MethodTrace,
+}
+
+// slug derives a server's name from a title.
 func slug(title string) string {
 	words := strings.FieldsFunc(strings.ToLower(clean(title, MaxName)), func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f)
@@ -100,12 +94,17 @@ func slug(title string) string {
 
 // openAPI turns operations of one document into tools.
 type openAPI struct {
-	legacy  bool // 3.0, whose schemas are not quite JSON Schema
-	schemas openapi3.Schemas
+	doc     map[string]any
+	legacy  bool           // 3.0, whose schemas differ from JSON Schema
+	schemas map[string]any // components by name
 }
 
-func (o *openAPI) tool(method, path string, shared openapi3.Parameters, op *openapi3.Operation) (Tool, error) {
-	t := Tool{Name: op.OperationID, Title: op.Summary, Description: strings.TrimSpace(op.Summary + "\n" + op.Description)}
+func (o *openAPI) tool(method, path string, shared []any, v any) (Tool, error) {
+	var op operation
+	if err := o.get(v, &op); err != nil {
+		return Tool{}, err
+	}
+	t := Tool{Name: op.ID, Title: op.Summary, Description: strings.TrimSpace(op.Summary + "\n" + op.Description)}
 	if t.Name == "" {
 		t.Name = method + " " + path
 	}
@@ -116,10 +115,10 @@ func (o *openAPI) tool(method, path string, shared openapi3.Parameters, op *open
 		t.Description += "\nDeprecated."
 	}
 	var err error
-	if t.Input, err = o.input(shared, op); err != nil {
+	if t.Input, err = o.input(append(shared[:len(shared):len(shared)], op.Parameters...), op.RequestBody); err != nil {
 		return t, err
 	}
-	if t.Output, err = o.output(op); err != nil {
+	if t.Output, err = o.output(op.Responses); err != nil {
 		return t, err
 	}
 	reads := method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions || method == http.MethodTrace
@@ -131,13 +130,16 @@ func (o *openAPI) tool(method, path string, shared openapi3.Parameters, op *open
 }
 
 // input joins path, query, header and cookie parameters with the body. An
-// object's properties stand beside the parameters unless a name is taken; any
-// other body is the property "body".
-func (o *openAPI) input(shared openapi3.Parameters, op *openapi3.Operation) (json.RawMessage, error) {
+// object's properties join the parameters unless a name is taken; any other body
+// is the property "body". Of parameters with one name the last counts.
+func (o *openAPI) input(parameters []any, body any) (json.RawMessage, error) {
 	properties, required := map[string]any{}, map[string]bool{}
-	for _, ref := range slices.Concat(shared, op.Parameters) { // the operation's own come last and win
-		p := ref.Value
-		if p == nil || p.In == "header" && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name)) {
+	for _, v := range parameters {
+		var p parameter
+		if err := o.get(v, &p); err != nil {
+			return nil, err
+		}
+		if p.In == "header" && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name)) {
 			continue
 		}
 		schema := p.Schema
@@ -155,8 +157,8 @@ func (o *openAPI) input(shared openapi3.Parameters, op *openapi3.Operation) (jso
 		required[p.Name] = p.Required || p.In == "path"
 	}
 	root := map[string]any{"type": "object"}
-	if op.RequestBody != nil && op.RequestBody.Value != nil {
-		if err := o.body(op.RequestBody.Value, root, properties, required); err != nil {
+	if body != nil {
+		if err := o.body(body, root, properties, required); err != nil {
 			return nil, err
 		}
 	}
@@ -175,18 +177,25 @@ func (o *openAPI) input(shared openapi3.Parameters, op *openapi3.Operation) (jso
 	return o.close(root)
 }
 
-// body adds what a request carries.
-func (o *openAPI) body(body *openapi3.RequestBody, root, properties map[string]any, required map[string]bool) error {
-	schema := contentSchema(body.Content)
-	s, err := o.plain(schema)
+// body adds the schema of a request's body.
+func (o *openAPI) body(at any, root, properties map[string]any, required map[string]bool) error {
+	var body requestBody
+	if err := o.get(at, &body); err != nil {
+		return err
+	}
+	content := contentSchema(body.Content)
+	s, err := o.plain(content)
 	if err != nil {
 		return err
 	}
-	v := &openapi3.Schema{}
-	if schema != nil && schema.Value != nil {
-		v = schema.Value
+	var v schema
+	if _, ok := content.(map[string]any); ok {
+		if err := o.get(content, &v); err != nil {
+			return err
+		}
 	}
-	object := v.Type == nil || v.Type.Is("object")
+	list, _ := v.Type.([]any)
+	object := v.Type == nil || v.Type == "object" || len(list) == 1 && list[0] == "object"
 	free := func() bool {
 		for name := range v.Properties {
 			if _, taken := properties[name]; taken {
@@ -220,27 +229,30 @@ func (o *openAPI) body(body *openapi3.RequestBody, root, properties map[string]a
 	return nil
 }
 
-// output is the JSON of the first response of success that has any.
-func (o *openAPI) output(op *openapi3.Operation) (json.RawMessage, error) {
-	responses := op.Responses.Map()
+// output is the JSON of the first successful response that has any.
+func (o *openAPI) output(responses map[string]any) (json.RawMessage, error) {
 	for _, status := range slices.Sorted(maps.Keys(responses)) {
-		r := responses[status]
-		if !strings.HasPrefix(status, "2") || r == nil || r.Value == nil {
+		if !strings.HasPrefix(status, "2") {
 			continue
 		}
-		schema := contentSchema(r.Value.Content)
-		if schema == nil {
-			continue
-		}
-		s, err := o.plain(schema)
-		if err != nil {
+		var r response
+		if err := o.get(responses[status], &r); err != nil {
 			return nil, err
 		}
-		object, ok := s.(map[string]any)
+		content, ok := contentSchema(r.Content).(map[string]any)
 		if !ok {
 			continue
 		}
-		if v := schema.Value; v != nil && v.Type != nil && !v.Type.Permits("object") {
+		s, err := o.plain(content)
+		if err != nil {
+			return nil, err
+		}
+		var v schema
+		if err := o.get(content, &v); err != nil {
+			return nil, err
+		}
+		object := s.(map[string]any)
+		if !v.permits("object") {
 			// Tools answer with objects: a list or a plain value gets a name.
 			object = map[string]any{"type": "object", "properties": map[string]any{"result": s}, "required": []string{"result"}}
 		}
@@ -249,9 +261,9 @@ func (o *openAPI) output(op *openapi3.Operation) (json.RawMessage, error) {
 	return nil, nil
 }
 
-// contentSchema is the schema of JSON where there is some, else of a form, else
+// contentSchema returns the schema of JSON if there is one, else of a form, else
 // of the first media type.
-func contentSchema(content openapi3.Content) *openapi3.SchemaRef {
+func contentSchema(content map[string]media) any {
 	names := slices.Sorted(maps.Keys(content))
 	rank := func(name string) int {
 		base, _, _ := strings.Cut(strings.ToLower(name), ";")
@@ -267,8 +279,8 @@ func contentSchema(content openapi3.Content) *openapi3.SchemaRef {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
 	for _, name := range names {
-		if m := content[name]; m != nil && m.Schema != nil {
-			return m.Schema
+		if s := content[name].Schema; s != nil {
+			return s
 		}
 	}
 	return nil

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // Bounds on the schemas that come with one of an operation: those of large
@@ -17,12 +15,12 @@ const (
 	definitionsPrefix = "#/$defs/"
 )
 
-// plain is a schema as JSON Schema 2020-12, as decoded JSON; no schema is {}.
-func (o *openAPI) plain(ref *openapi3.SchemaRef) (any, error) {
-	if ref == nil {
+// plain returns a copy of a schema as JSON Schema 2020-12; no schema is {}.
+func (o *openAPI) plain(schema any) (any, error) {
+	if schema == nil {
 		return map[string]any{}, nil
 	}
-	text, err := json.Marshal(ref)
+	text, err := json.Marshal(schema)
 	if err != nil {
 		return nil, err
 	}

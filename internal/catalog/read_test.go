@@ -194,6 +194,10 @@ func TestOpenAPI31AndRefusals(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(`{"type":"object"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var laughs strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&laughs, "a%d: &a%d [*a%d, *a%d]\n", i+1, i+1, i, i)
+	}
 	for name, c := range map[string]struct{ document, bad string }{
 		"file":     {strings.Replace(ok, `{"type":"object","properties"`, `{"$ref":"file://`+secret+`","properties"`, 1), "leads out of the document"},
 		"out":      {`{"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{"/a":{"$ref":"` + secret + `"}}}`, "leads out of the document"},
@@ -202,6 +206,7 @@ func TestOpenAPI31AndRefusals(t *testing.T) {
 		"dangling": {`{"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{"/a":{"get":{"parameters":[{"$ref":"#/components/parameters/none"}],"responses":{"200":{"description":"ok"}}}}}}`, "none"},
 		"no paths": {`{"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{}}`, "no paths"},
 		"version":  {`{"openapi":"2.5","info":{"title":"T","version":"1"},"paths":{"/a":{"get":{"responses":{"200":{"description":"ok"}}}}}}`, "version"},
+		"laughing": {"openapi: 3.0.0\na0: &a0 [x, x]\n" + laughs.String(), "aliases"},
 		"not YAML": {"openapi: 3.0.0\n\tx: [", "reading the OpenAPI"},
 	} {
 		if _, err := Read(strings.NewReader(c.document), ""); err == nil || !strings.Contains(err.Error(), c.bad) {
