@@ -69,7 +69,7 @@ func (o *Writer) TaskToWork(t *doctask.TaskToWork) {
 	o.loaded(t.ReferencedDocuments)
 }
 
-func (o *Writer) loaded(list []doctask.LoadedDocument) {
+func (o *Writer) loaded(list []*doctask.LoadedDocument) {
 	for _, d := range list {
 		o.Printf("\n%s\n", o.paint(dim, Plain(d.Path)))
 		switch {

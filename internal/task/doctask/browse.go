@@ -11,7 +11,7 @@ import (
 	"cairn/internal/walk"
 )
 
-// BrowseRequest is what browse_documents takes.
+// BrowseRequest holds the arguments of browse_documents.
 type BrowseRequest struct {
 	Path           string `json:"path,omitempty" schema:"default=/"` // folder or document; default "/"
 	Query          string `json:"query,omitempty"`
@@ -20,17 +20,17 @@ type BrowseRequest struct {
 	Limit          *int   `json:"limit,omitempty" schema:"default=10,min=1,max=50"`    // 1 to 50, default 10
 }
 
-// BrowseAnswer is what browse_documents returns.
+// BrowseAnswer is the answer of browse_documents.
 type BrowseAnswer struct {
 	Path      string         `json:"path"`
 	Folders   []FolderLine   `json:"folders"`
 	Documents []DocumentLine `json:"documents"`
-	Total     int            `json:"total"` // documents there are
+	Total     int            `json:"total"` // documents, shown or not
 	Truncated bool           `json:"truncated"`
 	Related   []RelatedLine  `json:"related,omitempty"`
 }
 
-// FolderLine is a folder with the number of documents below it.
+// FolderLine is a folder with the number of documents below it, at any depth.
 type FolderLine struct {
 	Path      string `json:"path"`
 	Documents int    `json:"documents"`
@@ -43,8 +43,8 @@ type outline struct {
 	Depth int    `json:"depth"`
 }
 
-// DocumentLine is one document. Matches and Snippet belong to a query, Sections to a
-// path that is a document.
+// DocumentLine is one document. A query sets Section and Snippet; a path to a
+// document sets Sections.
 type DocumentLine struct {
 	Path      string         `json:"path"`
 	Title     string         `json:"title"`
@@ -56,7 +56,8 @@ type DocumentLine struct {
 	Sections  []outline      `json:"sections,omitempty"`
 }
 
-// RelatedLine is a document that one of the answer leads to.
+// RelatedLine is a document that a document of the answer links to, directly or
+// through others.
 type RelatedLine struct {
 	Path  string `json:"path"`
 	Title string `json:"title"`
@@ -64,7 +65,8 @@ type RelatedLine struct {
 	Depth int    `json:"depth"` // links from the answer, from 1
 }
 
-// between reads an optional number.
+// between returns an optional number, or otherwise if it is absent, and refuses
+// one out of range.
 func between(name string, v *int, low, high, otherwise int) (int, error) {
 	if v == nil {
 		return otherwise, nil
@@ -209,9 +211,8 @@ func (d *Docs) browseQuery(ctx context.Context, a *BrowseAnswer, prefix, query s
 // maxSnippet in bytes.
 const maxSnippet = 200
 
-// matchDocument scores a document by the best place that holds the query,
-// without regard to case: the title 20, a heading 1.5·(7−level), text 1.2 down
-// to level 3, else 1.
+// matchDocument scores a document by the best place that contains the query, in
+// any case: the title 20, a heading 1.5·(7−level), text 1.2 down to level 3, else 1.
 func matchDocument(doc *document, query string) (score float64, section, snippet string) {
 	query = strings.ToLower(query)
 	if strings.Contains(strings.ToLower(doc.md.Title), query) {
@@ -255,7 +256,7 @@ func lineOf(doc *document) DocumentLine {
 	return line
 }
 
-// maxRelated bounds the documents that links are followed to.
+// maxRelated bounds the related documents of an answer.
 const maxRelated = 100
 
 // related follows links and references from documents, breadth first.
@@ -294,7 +295,7 @@ func (d *Docs) related(from []DocumentLine, depth int) []RelatedLine {
 	return out
 }
 
-// linked are the workspace paths of the documents a document names.
+// linked returns the workspace paths that a document links or refers to.
 func linked(doc *document) []string {
 	var out []string
 	for _, l := range markdown.Links(doc.src) {

@@ -1,9 +1,6 @@
-// Package doctask works with the tasks and sections inside Markdown documents:
-// it views, starts and completes tasks, lists, creates and edits them, reads and
-// edits sections by anchor, follows references, and browses the folder.
-//
-// A document is addressed as "/folder/name.md" from the workspace's root. What is
-// written goes through package files; ranking belongs to the retriever.
+// Package doctask reads and edits the tasks and sections of Markdown documents,
+// addressed as "/folder/name.md" from the workspace's root. Package files does the
+// writing, the retriever the ranking.
 package doctask
 
 import (
@@ -25,7 +22,7 @@ import (
 	"cairn/internal/walk"
 )
 
-// Searcher finds documents by what they are about; the retriever does.
+// Searcher ranks documents for a query.
 type Searcher interface {
 	// Documents returns the workspace paths of up to limit documents below
 	// prefix ("" or "docs/"), best first.
@@ -40,8 +37,8 @@ type Options struct {
 	MaxContent int              // bytes of referenced text in one answer; 0 means 1 MiB
 	CacheSize  int              // parsed documents kept; 0 means 1,000
 	Now        func() time.Time // nil means time.Now
-	Searcher   Searcher         // nil means that queries look at every document
-	Walk       *walk.Options    // which files browsing and searching see; nil means the defaults
+	Searcher   Searcher         // nil means that queries read every document
+	Walk       *walk.Options    // the files to browse and search; nil means the defaults
 }
 
 // Docs are the documents of one workspace. It is safe for concurrent use.
@@ -87,10 +84,10 @@ type document struct {
 	src   []byte
 	md    *markdown.Document
 	stamp files.Stamp
-	racy  bool // may have changed again within the time stamp's grain
+	racy  bool // may have changed again without a new time stamp
 }
 
-// address is the document as the wire names it.
+// address returns the document's name in requests and answers.
 func (d *document) address() string { return "/" + d.path }
 
 func (d *document) hash() string { return hex.EncodeToString(d.stamp.Hash[:]) }
@@ -102,8 +99,8 @@ func newDocument(path string, src []byte, stamp files.Stamp) *document {
 // racyWindow covers the coarsest time stamps of file systems in use but FAT.
 const racyWindow = 50 * time.Millisecond
 
-// load returns a document by its workspace path, from the cache when the file
-// has the size and time it had then.
+// load returns a document by its workspace path, from the cache if the file still
+// has the same size and time.
 func (d *Docs) load(path string) (*document, error) {
 	info, err := d.files.Stat(path)
 	if err != nil {
@@ -123,7 +120,7 @@ func (d *Docs) load(path string) (*document, error) {
 	return doc, nil
 }
 
-// open loads the document a request names.
+// open loads the document that a request names.
 func (d *Docs) open(address string) (*document, error) {
 	path, err := parseAddress(address)
 	if err != nil {
@@ -147,7 +144,7 @@ const (
 	maxPart    = 200  // characters of one
 )
 
-// ourFolders are those below hidden ones that documents are read from.
+// ourFolders are the hidden folders with documents.
 var ourFolders = []string{".cairn/cards/", ".cairn/docs/", ".cairn/workflows/", ".cuedeck/cards/", ".cuedeck/docs/", ".cuedeck/workflows/"}
 
 // parseAddress turns "/project/setup.md" into a workspace path. The slash may
@@ -186,8 +183,8 @@ func parseAddress(address string) (string, error) {
 	return clean, nil
 }
 
-// hidden reports whether a workspace path goes through a hidden folder that is
-// not one of ours.
+// hidden reports whether a workspace path is in a hidden folder other than
+// ourFolders.
 func hidden(path string) bool {
 	for _, f := range ourFolders {
 		if rest, ok := strings.CutPrefix(path, f); ok {
@@ -206,7 +203,7 @@ func clip(s string) string {
 }
 
 // parseSlug reads "slug", "#slug", "/doc.md#slug" or "parent/slug" within a
-// document. empty is the code for no slug at all.
+// document. empty is the error code for an empty slug.
 func (d *document) parseSlug(text, empty string) (string, error) {
 	slug := norm.NFC.String(strings.TrimSpace(text))
 	if before, after, ok := strings.Cut(slug, "#"); ok {
@@ -242,7 +239,7 @@ func (d *document) parseSlug(text, empty string) (string, error) {
 	return slug, nil
 }
 
-// find returns the section a slug means.
+// find returns the section of a slug.
 func (d *document) find(slug string) (int, bool) {
 	if !strings.Contains(slug, "/") {
 		return markdown.Resolve(d.md, slug)
@@ -263,8 +260,8 @@ func (d *document) find(slug string) (int, bool) {
 	return 0, false
 }
 
-// isVariant reports whether an anchor is that of a part, or of a further heading of
-// its name: "setup-1".
+// isVariant reports whether an anchor belongs to a part or is the numbered anchor
+// of a repeated heading, such as "setup-1".
 func isVariant(anchor, part string) bool {
 	if anchor == part || anchor == markdown.Slug(part) {
 		return true
@@ -273,13 +270,13 @@ func isVariant(anchor, part string) bool {
 	return ok && rest != "" && strings.Trim(rest, "0123456789") == ""
 }
 
-// text is a section as it stands in the file, with all below it, without blank
-// lines at its end.
+// text returns a section as written, with its subsections and without trailing
+// blank lines.
 func (d *document) text(s store.Section) string {
 	return string(bytes.TrimRight(d.src[s.Start:s.End], " \t\r\n"))
 }
 
-// anchors are those of all sections, at most n of them.
+// anchors returns the anchors of the first n sections.
 func (d *document) anchors(n int) []string {
 	out := []string{}
 	for _, s := range d.md.Sections {
@@ -302,16 +299,14 @@ func (d *document) sectionNotFound(slug string) error {
 	return refuse(SectionNotFound, ctx, "Section not found: %s in %s", slug, d.address())
 }
 
-// edit changes a document under the lock. The change gets the document as it is
-// on disk and returns its new source. ifHash, when given, is the SHA-256 the
-// caller read it with, and ifModTime its time: a document that is no longer that is
-// not changed.
+// edit changes a document under the lock. change receives the document on disk
+// and returns its new source.
 func (d *Docs) edit(ctx context.Context, address string, pre Precondition, change func(*document) ([]byte, error)) (*document, error) {
 	path, err := parseAddress(address)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.open(address); err != nil { // for its better errors
+	if _, err := d.open(address); err != nil { // its errors have suggestions
 		return nil, err
 	}
 	var after *document
@@ -333,13 +328,13 @@ func (d *Docs) edit(ctx context.Context, address string, pre Precondition, chang
 	d.cache.Remove(path)
 	now, err := d.load(path)
 	if err != nil || !slices.Equal(now.src, after.src) {
-		return after, nil // changed again already; the answer is about our own edit
+		return after, nil // another program changed it meanwhile; the answer describes this edit
 	}
 	return now, nil
 }
 
-// Precondition refuses a write when the document is not what its editor read.
-// Empty fields are not looked at.
+// Precondition refuses a write if the document changed since the client read it.
+// Empty fields match any document.
 type Precondition struct {
 	IfHash  string `json:"if_hash,omitempty" jsonschema:"Refuse when the file has another SHA-256"` // SHA-256 in hex
 	IfMtime string `json:"if_mtime,omitempty" jsonschema:"Refuse when the file has another time"`   // RFC 3339 with nanoseconds

@@ -9,13 +9,13 @@ import (
 	"cairn/internal/walk"
 )
 
-// Error is a refused operation as the wire shows it: {success:false, error,
-// code, context}. Nothing was written.
+// Error is a refused operation, in answers {success:false, error, code, context}.
+// Nothing was written.
 type Error struct {
 	Code    string
 	Message string
 	Context map[string]any
-	Err     error // what is behind it; nil when the request alone is
+	Err     error // the cause; nil if the request is
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -51,14 +51,14 @@ const (
 	OperationFailed       = "OPERATION_FAILED"
 )
 
-// context is the evidence of an Error.
+// evidence is the Context of an Error.
 type evidence = map[string]any
 
 func refuse(code string, ctx evidence, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Context: ctx}
 }
 
-// fileError gives the errors of reading and writing a document their codes.
+// fileError adds codes to the errors of reading and writing a document.
 func fileError(doc string, err error) error {
 	if err == nil {
 		return nil

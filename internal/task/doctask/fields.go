@@ -12,8 +12,8 @@ type line struct {
 	text       string
 }
 
-// ownLines are the lines of section i's own text below its heading, without
-// those of fenced code.
+// ownLines returns the lines of section i's own text below its heading, without
+// fenced code.
 func (d *document) ownLines(i int) []line {
 	s := d.md.Sections[i]
 	at := d.bodyStart(i)
@@ -27,7 +27,7 @@ func (d *document) ownLines(i int) []line {
 		case fence == "" && mark != "":
 			fence = mark
 		case fence != "":
-			// A fence closes with at least as many of the same character, alone.
+			// A closing fence has only the same character, at least as often.
 			if strings.HasPrefix(mark, fence) && strings.Trim(strings.TrimSpace(text), fence[:1]) == "" {
 				fence = ""
 			}
@@ -52,8 +52,8 @@ func lineEnd(src []byte, at, limit int) (end, next int) {
 	return end, next
 }
 
-// fenceMark is the run of backticks or tildes a line begins with, behind blanks
-// and list marks, when there are three or more.
+// fenceMark returns the three or more backticks or tildes that a line begins with,
+// after blanks and list markers; "" for any other line.
 func fenceMark(text string) string {
 	text = strings.TrimLeft(text, " \t>-*+")
 	for _, c := range []string{"`", "~"} {
@@ -65,7 +65,7 @@ func fenceMark(text string) string {
 	return ""
 }
 
-// bodyStart is where the text below section i's heading begins.
+// bodyStart returns where the text below section i's heading begins.
 func (d *document) bodyStart(i int) int {
 	s := d.md.Sections[i]
 	if s.Level == 0 {
@@ -85,23 +85,23 @@ func (d *document) bodyStart(i int) int {
 	return s.OwnEnd
 }
 
-// fieldFormats are the ways to write a field, first the one that goes before
-// the others: "* Status: x", "- Status: x", "**Status:** x", also in a bullet.
+// fieldFormats are the ways to write a field, by precedence: "* Status: x",
+// "- Status: x" and "**Status:** x", also in a list item.
 var fieldFormats = []*regexp.Regexp{
 	regexp.MustCompile(`^[ \t]*\*[ \t]*([A-Za-z][A-Za-z-]*):[ \t]*(.*?)[ \t]*$`),
 	regexp.MustCompile(`^[ \t]*-[ \t]*([A-Za-z][A-Za-z-]*):[ \t]*(.*?)[ \t]*$`),
 	regexp.MustCompile(`^[ \t]*(?:[-*+][ \t]+)?\*\*([A-Za-z][A-Za-z-]*):\*\*[ \t]*(.*?)[ \t]*$`),
 }
 
-// field is the value of a field and where it stands; ok is false when it is
-// absent or empty in every format.
+// field is the value of a field and its place.
 type field struct {
 	value      string
 	start, end int // offsets of the value in the document
 	line       line
 }
 
-// field finds a field by its exact name.
+// fieldOf finds a field by its exact name. ok is false if it is absent or empty in
+// every format.
 func fieldOf(lines []line, name string) (f field, ok bool) {
 	for _, format := range fieldFormats {
 		for _, l := range lines {
@@ -115,7 +115,7 @@ func fieldOf(lines []line, name string) (f field, ok bool) {
 	return field{}, false
 }
 
-// emptyField finds a line that names a field and gives no value.
+// emptyField finds a line that names a field without a value.
 func emptyField(lines []line, name string) (f field, ok bool) {
 	for _, format := range fieldFormats {
 		for _, l := range lines {
@@ -130,8 +130,8 @@ func emptyField(lines []line, name string) (f field, ok bool) {
 
 var linkLine = regexp.MustCompile(`^[ \t]*(?:[-*+][ \t]+)?→[ \t]*(.+?)[ \t]*$`)
 
-// link is what the task's "→" line points to. document is set when that is an
-// @reference, with its anchor and without the "@".
+// link returns the target of the task's "→" line. document is set for an
+// @reference: the target with its anchor and without the "@".
 func link(lines []line) (text, document string) {
 	for _, l := range lines {
 		m := linkLine.FindStringSubmatch(l.text)

@@ -9,10 +9,10 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// ReferenceCycle looks for documents that refer to each other in a circle, by
-// "@/path" in their text or by refs in their front matter, cards included. It
-// returns the workspace paths of the shortest circle, closed, from the smallest on; nil for
-// none. Plain links may go round.
+// ReferenceCycle returns the shortest cycle of documents, cards included, that
+// refer to each other by "@/path" in their text or by refs in their front matter:
+// their workspace paths from the smallest back to itself, nil for none. Plain links
+// may form cycles.
 func (d *Docs) ReferenceCycle(ctx context.Context) ([]string, error) {
 	all, err := d.list(ctx, "")
 	if err != nil {
@@ -25,7 +25,7 @@ func (d *Docs) ReferenceCycle(ctx context.Context) ([]string, error) {
 		}
 		src, _, err := d.files.Read(p)
 		if err != nil {
-			continue // gone meanwhile, or no text: nothing refers on from it
+			continue // removed meanwhile, or not a text
 		}
 		n := taskdag.Task{ID: p}
 		for _, r := range markdown.References(src) {

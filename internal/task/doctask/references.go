@@ -7,15 +7,27 @@ import (
 	"cairn/internal/markdown"
 )
 
-// node is a referenced document or section.
-type node struct {
-	path     string // "/a.md" or "/a.md#slug"
-	depth    int    // 0 for a reference of the task itself
-	refs     []string
-	title    string
-	content  string
-	missing  bool
-	children []*node
+// LoadedDocument is a document or section that a task refers to, with its text.
+type LoadedDocument struct {
+	Path      string            `json:"path"` // "/a.md" or "/a.md#slug"
+	Title     string            `json:"title"`
+	Content   string            `json:"content"`
+	Depth     int               `json:"depth"` // 0 for a reference of the task itself
+	Namespace string            `json:"namespace"`
+	Children  []*LoadedDocument `json:"children"`
+	Missing   bool              `json:"missing,omitempty"` // there is no such document or section
+	// Omitted reports that the answer was full; view_section returns the text.
+	Omitted bool `json:"content_omitted,omitempty"`
+
+	refs []string // as written in its text
+}
+
+// ReferencedDocument is a LoadedDocument without its text.
+type ReferencedDocument struct {
+	Path       string   `json:"path"`
+	Depth      int      `json:"depth"`
+	References []string `json:"references"`
+	Missing    bool     `json:"missing,omitempty"`
 }
 
 // budget bounds what references cost in one answer.
@@ -26,17 +38,16 @@ type budget struct {
 
 func (d *Docs) newBudget() *budget { return &budget{nodes: d.o.MaxNodes, bytes: d.o.MaxContent} }
 
-// follow loads what a text of a document refers to, and what that refers to,
-// breadth first: each place once, as near to the text as there is a way. It stops
-// at the depth, the number of documents and the time of the options; cycles
-// end because a place is loaded once.
-func (d *Docs) follow(ctx context.Context, doc *document, text []byte, b *budget) []*node {
+// follow loads what a text of a document refers to, directly or through others.
+// Breadth first, it loads each place once, at its least depth. It stops at the
+// depth, number of documents and time of the options.
+func (d *Docs) follow(ctx context.Context, doc *document, text []byte, b *budget) []*LoadedDocument {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
 	seen := map[string]bool{}
-	root := &node{depth: -1}
+	root := &LoadedDocument{Depth: -1}
 	type step struct {
-		at   *node
+		at   *LoadedDocument
 		doc  *document
 		refs []markdown.Reference
 	}
@@ -58,106 +69,76 @@ func (d *Docs) follow(ctx context.Context, doc *document, text []byte, b *budget
 			seen[name] = true
 			if b.nodes == 0 || ctx.Err() != nil {
 				b.truncated = true
-				return root.children
+				return root.Children
 			}
 			b.nodes--
-			n := &node{path: name, depth: s.at.depth + 1, refs: []string{}}
-			s.at.children = append(s.at.children, n)
-			target, part, ok := d.place(s.doc, path, slug)
+			n := &LoadedDocument{Path: name, Depth: s.at.Depth + 1, Namespace: namespace(name), Children: []*LoadedDocument{}, refs: []string{}}
+			s.at.Children = append(s.at.Children, n)
+			target, ok := d.place(s.doc, path, slug, n)
 			if !ok {
-				n.missing = true
+				n.Missing = true
 				continue
 			}
-			n.title, n.content = target.md.Title, part
-			if slug != "" {
-				i, _ := target.find(slug)
-				n.title = target.md.Sections[i].Heading
-			}
-			refs := markdown.References([]byte(part))
+			refs := markdown.References([]byte(n.Content))
 			for _, r := range refs {
 				n.refs = append(n.refs, r.Raw)
 			}
-			if n.depth+1 < d.o.Depth {
+			if n.Depth+1 < d.o.Depth {
 				queue = append(queue, step{n, target, refs})
 			}
 		}
 	}
-	return root.children
+	return root.Children
 }
 
-// place loads the document or section a reference means.
-func (d *Docs) place(from *document, path, slug string) (doc *document, text string, ok bool) {
+// place loads the document or section of a reference into n.
+func (d *Docs) place(from *document, path, slug string, n *LoadedDocument) (doc *document, ok bool) {
 	if doc = from; path != from.path {
 		clean, err := parseAddress(path)
 		if err != nil {
-			return nil, "", false
+			return nil, false
 		}
 		if doc, err = d.load(clean); err != nil {
-			return nil, "", false
+			return nil, false
 		}
 	}
 	if slug == "" {
-		return doc, strings.TrimSpace(string(doc.src[doc.md.FrontMatter.End:])), true
+		n.Title, n.Content = doc.md.Title, strings.TrimSpace(string(doc.src[doc.md.FrontMatter.End:]))
+		return doc, true
 	}
 	slug, err := doc.parseSlug(slug, InvalidSlug)
 	if err != nil {
-		return nil, "", false
+		return nil, false
 	}
-	i, found := doc.find(slug)
-	if !found {
-		return nil, "", false
+	i, ok := doc.find(slug)
+	if ok {
+		n.Title, n.Content = doc.md.Sections[i].Heading, doc.text(doc.md.Sections[i])
 	}
-	return doc, doc.text(doc.md.Sections[i]), true
+	return doc, ok
 }
 
-// ReferencedDocument is a reference of a task, listed and not loaded.
-type ReferencedDocument struct {
-	Path       string   `json:"path"`
-	Depth      int      `json:"depth"` // 0 for a reference of the task itself
-	References []string `json:"references"`
-	Missing    bool     `json:"missing,omitempty"` // there is no such document or section
-}
-
-// flat lists nodes, each before what it refers to.
-func flat(nodes []*node) []ReferencedDocument {
+// flat lists documents without their texts, each before what it refers to.
+func flat(docs []*LoadedDocument) []ReferencedDocument {
 	var out []ReferencedDocument
-	for _, n := range nodes {
-		out = append(out, ReferencedDocument{n.path, n.depth, n.refs, n.missing})
-		out = append(out, flat(n.children)...)
+	for _, n := range docs {
+		out = append(out, ReferencedDocument{n.Path, n.Depth, n.refs, n.Missing})
+		out = append(out, flat(n.Children)...)
 	}
 	return out
 }
 
-// LoadedDocument is a reference of a task with its text.
-type LoadedDocument struct {
-	Path      string           `json:"path"`
-	Title     string           `json:"title"`
-	Content   string           `json:"content"`
-	Depth     int              `json:"depth"`
-	Namespace string           `json:"namespace"`
-	Children  []LoadedDocument `json:"children"`
-	Missing   bool             `json:"missing,omitempty"`
-	// Omitted is whether the text was left out because the answer is full;
-	// view_section gives it.
-	Omitted bool `json:"content_omitted,omitempty"`
-}
-
-// loaded nests nodes with their texts as far as the budget goes.
-func loaded(nodes []*node, b *budget) []LoadedDocument {
-	out := []LoadedDocument{}
-	for _, n := range nodes {
-		l := LoadedDocument{Path: n.path, Title: n.title, Content: n.content, Depth: n.depth, Namespace: namespace(n.path), Missing: n.missing}
-		if len(n.content) > b.bytes {
-			l.Content, l.Omitted = "", true
+// trim omits the texts that exceed the budget.
+func (b *budget) trim(docs []*LoadedDocument) {
+	for _, n := range docs {
+		if len(n.Content) > b.bytes {
+			n.Content, n.Omitted = "", true
 		}
-		b.bytes -= len(l.Content)
-		l.Children = loaded(n.children, b)
-		out = append(out, l)
+		b.bytes -= len(n.Content)
+		b.trim(n.Children)
 	}
-	return out
 }
 
-// namespace is the folder a document is in, without slashes at its ends.
+// namespace returns the folder of a document without slashes at its ends.
 func namespace(address string) string {
 	address, _, _ = strings.Cut(address, "#")
 	at := strings.LastIndexByte(address, '/')

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// SearchRequest is what search_documents takes.
+// SearchRequest holds the arguments of search_documents.
 type SearchRequest struct {
 	Query          string `json:"query" schema:"min=1"`
 	Scope          string `json:"scope,omitempty" schema:"default=/" jsonschema:"Folder or document, such as '/guides/'"` // folder or document; default "/"
@@ -20,7 +20,7 @@ type SearchRequest struct {
 	Verbose        bool   `json:"verbose,omitempty" schema:"default=false" jsonschema:"Add the lines around"`             // with the lines around
 }
 
-// SearchAnswer is what search_documents returns.
+// SearchAnswer is the answer of search_documents.
 type SearchAnswer struct {
 	Results      []SearchResult `json:"results"`
 	TotalMatches int            `json:"total_matches"`
@@ -47,14 +47,13 @@ type SearchMatch struct {
 // Bounds of a query.
 const (
 	maxQuery     = 500      // characters
-	maxSearchBuf = 64 << 10 // bytes of a line that are looked at
+	maxSearchBuf = 64 << 10 // bytes of a line that are searched
 )
 
-// SearchDocuments answers search_documents. Full text shows the lines that hold the
-// query, or failing that all of its words, in the documents that the Searcher
-// finds, best first. Where it finds none that hold them, without a Searcher, and for a
-// regular expression (RE2 syntax, line by line), all documents of the scope are
-// looked into, by path.
+// SearchDocuments answers search_documents. A full-text query finds the lines that
+// contain the query or all of its words, in the documents that the Searcher ranks,
+// best first, or if these have no match in all documents of the scope, by path. A
+// regular expression (RE2 syntax, matched line by line) searches all documents.
 func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAnswer, error) {
 	around, err := between("context_lines", r.ContextLines, 0, 10, 2)
 	if err != nil {
@@ -142,11 +141,11 @@ func (d *Docs) search(ctx context.Context, query, prefix string, limit int, look
 	return err
 }
 
-// maxRanked is how many of the documents that the Searcher finds are looked into.
+// maxRanked bounds the documents that the Searcher ranks for one search.
 const maxRanked = 500
 
-// holding is a document that may hold what is looked for, nil for one that does
-// not: most are told by their bytes, without being parsed.
+// holding returns a document that may match, nil for one that does not: the bytes
+// of most files show that without parsing.
 func (d *Docs) holding(path string, r SearchRequest) (*document, error) {
 	if r.Type == "regex" || d.cache.Contains(path) {
 		return d.load(path)
@@ -164,7 +163,7 @@ func (d *Docs) holding(path string, r SearchRequest) (*document, error) {
 	return d.load(path)
 }
 
-// matcher returns where in a line the query is found, -1 for nowhere.
+// matcher returns a function that finds the query in a line; -1 means no match.
 func matcher(r SearchRequest) (func(line string) int, error) {
 	query := strings.TrimSpace(r.Query)
 	switch {
@@ -208,7 +207,7 @@ func matcher(r SearchRequest) (func(line string) int, error) {
 	return nil, refuse(InvalidParameter, evidence{"parameter": "type", "value": clip(r.Type)}, "Parameter type is %q, want {fulltext,regex}", clip(r.Type))
 }
 
-// scope is the folder to look into, or the one document.
+// scope returns the folder or the one document to search.
 func (d *Docs) scope(r SearchRequest) (prefix, one string, err error) {
 	if !strings.HasSuffix(r.Scope, ".md") {
 		prefix, err = parseFolder(r.Scope, InvalidScope)
@@ -221,7 +220,7 @@ func (d *Docs) scope(r SearchRequest) (prefix, one string, err error) {
 	return "", doc.path, nil
 }
 
-// search looks at a document line by line and shows at most limit matches.
+// search searches a document line by line and returns at most limit matches.
 func (d *document) search(find func(string) int, around, width, limit int) SearchResult {
 	res := SearchResult{Document: d.address(), Matches: []SearchMatch{}}
 	var lines []string
@@ -259,7 +258,7 @@ func (d *document) search(find func(string) int, around, width, limit int) Searc
 	return res
 }
 
-// window is at most width bytes of a line around an offset, whole characters.
+// window returns at most width bytes of a line around an offset, whole characters.
 func window(line string, at, width int) string {
 	if len(line) <= width {
 		return strings.TrimSpace(line)

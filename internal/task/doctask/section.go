@@ -16,9 +16,9 @@ const (
 	Append       = "append"        // to the end of its own text
 	Prepend      = "prepend"       // right below its heading
 	InsertBefore = "insert_before" // a new section of the same level before it
-	InsertAfter  = "insert_after"  // a new section of the same level behind it and all below it
-	AppendChild  = "append_child"  // a new section one level deeper, the last below it
-	Remove       = "remove"        // it and all below it
+	InsertAfter  = "insert_after"  // a new section of the same level after it and its subsections
+	AppendChild  = "append_child"  // a new last subsection
+	Remove       = "remove"        // it and its subsections
 )
 
 var operations = []string{Replace, Append, Prepend, InsertBefore, InsertAfter, AppendChild, Remove}
@@ -31,20 +31,20 @@ type Operation struct {
 	Section   string `json:"section"`
 	Operation string `json:"operation,omitempty" schema:"enum=replace|append|prepend|insert_before|insert_after|append_child|remove,default=replace"` // default replace
 	Content   string `json:"content,omitempty"`
-	Title     string `json:"title,omitempty" jsonschema:"Of the new section"` // of the section that insert_before, insert_after and append_child make
+	Title     string `json:"title,omitempty" jsonschema:"Of the new section"`
 }
 
-// SectionRequest is what section takes.
+// SectionRequest holds the arguments of section.
 type SectionRequest struct {
 	Document   string      `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Operations []Operation `json:"operations" schema:"min=1,max=100"`
 	Precondition
 }
 
-// SectionAnswer is what section returns. Each operation succeeds or fails by
-// itself; the file is written once, with those that succeeded.
+// SectionAnswer is the answer of section. Each operation succeeds or fails
+// independently; the file is written once, with those that succeeded.
 type SectionAnswer struct {
-	Success          bool              `json:"success"` // all of them did
+	Success          bool              `json:"success"` // all operations succeeded
 	Document         string            `json:"document"`
 	Results          []OperationResult `json:"results"`
 	SectionsModified int               `json:"sections_modified"`
@@ -54,12 +54,12 @@ type SectionAnswer struct {
 	Mtime            string            `json:"mtime"`
 }
 
-// OperationResult says what became of one operation.
+// OperationResult is the result of one operation.
 type OperationResult struct {
 	Section        string   `json:"section"`
 	Operation      string   `json:"operation"`
 	Success        bool     `json:"success"`
-	NewSection     string   `json:"new_section,omitempty"` // slug of a section that was made
+	NewSection     string   `json:"new_section,omitempty"` // slug of a new section
 	Depth          int      `json:"depth,omitempty"`       // its heading level
 	RemovedContent string   `json:"removed_content,omitempty"`
 	Error          string   `json:"error,omitempty"`
@@ -67,8 +67,8 @@ type OperationResult struct {
 	Context        evidence `json:"context,omitempty"`
 }
 
-// Section answers section: it edits sections by anchor, one operation after the
-// other, each on what the ones before made.
+// Section answers section: it edits sections by anchor. Each operation works on the
+// result of those before it.
 func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, error) {
 	switch {
 	case r.Operations == nil:
@@ -106,7 +106,7 @@ func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, e
 	if err != nil {
 		return nil, err
 	}
-	if len(a.Results) == 1 && !a.Success { // one operation is the call
+	if len(a.Results) == 1 && !a.Success { // a single failed operation fails the call
 		only := a.Results[0]
 		return nil, &Error{Code: only.Code, Message: only.Error, Context: only.Context}
 	}
@@ -115,7 +115,7 @@ func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, e
 	return a, nil
 }
 
-// apply makes one change and returns the document as it then is.
+// apply makes one change and returns the changed document.
 func (d *document) apply(op Operation) (after *document, r OperationResult, err error) {
 	if !slices.Contains(operations, op.Operation) {
 		return nil, r, refuse(InvalidOperation, evidence{"operation": clip(op.Operation)}, "Unknown operation %q, want {%s}", clip(op.Operation), strings.Join(operations, ","))
@@ -151,12 +151,12 @@ func (d *document) apply(op Operation) (after *document, r OperationResult, err 
 	if op.Operation == Prepend {
 		src = d.prependOwn(i, body)
 	}
-	// What has headings of its own joins the sections right below this one.
+	// Headings in the content become subsections.
 	after, err = d.checkShape(src, i+1, i+1, s.Level)
 	return after, r, err
 }
 
-// insertSection makes a new section beside or below section i.
+// insertSection makes a new section before, after or below section i.
 func (d *document) insertSection(i int, op Operation) (after *document, r OperationResult, err error) {
 	if strings.TrimSpace(op.Title) == "" {
 		return nil, r, refuse(MissingParameter, evidence{"parameter": "title"}, "Parameter title is required for %s", op.Operation)
@@ -190,8 +190,8 @@ func (d *document) insertSection(i int, op Operation) (after *document, r Operat
 	return after, r, nil
 }
 
-// checkNew is checkShape for a new section at an index, with all that its
-// content puts below it.
+// checkNew is checkShape for a new section at an index and the subsections in its
+// content.
 func (d *document) checkNew(src []byte, at, level int, title string) (*document, error) {
 	after, err := d.checkShape(src, at, at, level-1)
 	if err != nil {
@@ -208,7 +208,7 @@ func (d *document) checkNew(src []byte, at, level int, title string) (*document,
 	return after, nil
 }
 
-// replaceOwn puts text in the place of section i's own text.
+// replaceOwn replaces section i's own text.
 func (d *document) replaceOwn(i int, body string) []byte {
 	s := d.md.Sections[i]
 	from, eol := d.bodyStart(i), d.eol()
@@ -218,7 +218,7 @@ func (d *document) replaceOwn(i int, body string) []byte {
 		text = eol
 	}
 	if body != "" {
-		// A field right below its heading, as "* Status: x" is written, stays there.
+		// A field such as "* Status: x" stays right below its heading.
 		if d.startsAtOnce(i) && isItem(body) {
 			text += body + eol
 		} else {
@@ -237,7 +237,7 @@ func (d *document) startsAtOnce(i int) bool {
 	return from < end && d.src[from] != '\n' && d.src[from] != '\r'
 }
 
-// prependOwn puts text right below section i's heading.
+// prependOwn inserts text right below section i's heading.
 func (d *document) prependOwn(i int, body string) []byte {
 	s := d.md.Sections[i]
 	from, eol := d.bodyStart(i), d.eol()
@@ -259,14 +259,14 @@ func (d *document) prependOwn(i int, body string) []byte {
 	return splice(d.src, from, from, body+eol+eol)
 }
 
-// ViewSectionRequest is what view_section takes.
+// ViewSectionRequest holds the arguments of view_section.
 type ViewSectionRequest struct {
 	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Section  Slugs  `json:"section" jsonschema:"Anchors, such as '#overview' or 'setup/config'"`
 }
 
-// ViewSectionAnswer is what view_section returns. Hash and Mtime are what a
-// write takes as its precondition.
+// ViewSectionAnswer is the answer of view_section. A write takes Hash or Mtime as its
+// precondition.
 type ViewSectionAnswer struct {
 	Document string         `json:"document"`
 	Sections []SectionData  `json:"sections"`
@@ -301,7 +301,7 @@ type SectionSummary struct {
 	} `json:"hierarchical_stats"`
 }
 
-// ViewSection answers view_section: the sections asked for, in that order, each once.
+// ViewSection answers view_section: the requested sections in that order, each once.
 func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectionAnswer, error) {
 	if err := r.Section.check("section", TooManySections); err != nil {
 		return nil, err
@@ -353,7 +353,7 @@ func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectio
 	return a, nil
 }
 
-// targets are where a text's links and references lead, in order, each once.
+// targets returns the targets of a text's links and references, in order, each once.
 func targets(text []byte) []string {
 	out := []string{}
 	add := func(t string) {

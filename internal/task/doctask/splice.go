@@ -11,12 +11,12 @@ import (
 	"cairn/internal/store"
 )
 
-// splice puts text in the place of src[from:to]. src is not changed.
+// splice returns src with src[from:to] replaced. It does not change src.
 func splice(src []byte, from, to int, text string) []byte {
 	return slices.Concat(src[:from], []byte(text), src[to:])
 }
 
-// eol is the document's line ending.
+// eol returns the document's line ending.
 func (d *document) eol() string {
 	n := bytes.IndexAny(d.src, "\r\n")
 	switch {
@@ -28,21 +28,21 @@ func (d *document) eol() string {
 	return "\r"
 }
 
-// textEnd is the offset behind the last byte of src[from:to] that is not blank.
+// textEnd returns the offset behind the last byte of src[from:to] that is not blank.
 func (d *document) textEnd(from, to int) int {
 	return from + len(bytes.TrimRight(d.src[from:to], " \t\r\n"))
 }
 
-// lines gives text the document's line endings and takes the blank lines at
-// both ends away.
+// lines returns text with the document's line endings and without blank lines at
+// both ends.
 func (d *document) lines(text string) string {
 	text = string(markdown.TrimBlankLines([]byte(text)))
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	return strings.ReplaceAll(text, "\n", d.eol())
 }
 
-// appendOwn puts text at the end of section i's own text: behind a list
-// directly when it continues one, otherwise as a paragraph of its own.
+// appendOwn appends text to section i's own text: directly if it continues a list,
+// otherwise as a new paragraph.
 func (d *document) appendOwn(i int, text string) []byte {
 	s := d.md.Sections[i]
 	at := d.textEnd(s.Start, s.OwnEnd)
@@ -54,8 +54,8 @@ func (d *document) appendOwn(i int, text string) []byte {
 	return splice(d.src, at, at, gap+text+d.tail(at))
 }
 
-// tail is what has to follow a text put in at an offset, so that what comes
-// next is still apart from it.
+// tail returns the line breaks that separate a text inserted at an offset from what
+// follows.
 func (d *document) tail(at int) string {
 	rest := d.src[at:]
 	if len(bytes.TrimSpace(rest)) == 0 {
@@ -75,7 +75,7 @@ func isItem(line string) bool {
 	return len(line) > 1 && strings.IndexByte("-*+", line[0]) >= 0 && line[1] == ' '
 }
 
-// Limits of what is written.
+// Limits of titles and content.
 const (
 	maxTitle = 200       // characters
 	maxBody  = 100 << 10 // bytes of one section's content
@@ -105,7 +105,7 @@ func checkContent(content string) error {
 	return nil
 }
 
-// heading is an ATX heading with its content below it.
+// heading returns an ATX heading with its content.
 func (d *document) heading(level int, title, content string) string {
 	text := strings.Repeat("#", level) + " " + title
 	if body := d.lines(content); body != "" {
@@ -114,7 +114,7 @@ func (d *document) heading(level int, title, content string) string {
 	return text
 }
 
-// insert puts a new section at an offset, apart by blank lines.
+// insert inserts a new section at an offset, separated by blank lines.
 func (d *document) insert(at int, text string) []byte {
 	before := d.eol() + d.eol()
 	head := d.src[:at]
@@ -127,11 +127,10 @@ func (d *document) insert(at int, text string) []byte {
 	return splice(d.src, at, at, before+text+d.tail(at))
 }
 
-// checkShape parses what an edit made and makes sure that it did to the
-// outline what it should: sections [from, to) of the old document gave way to
-// new ones, whose levels are above floor, and every other heading is what it
-// was. It catches text that swallows or makes headings, such as an unclosed code
-// block. first is the index of the first new section.
+// checkShape parses the result of an edit and checks its outline: new sections,
+// with levels above floor, replace sections [from, to) of the old document, and all
+// other headings are the same. It catches text that hides or makes headings, such
+// as an unclosed code block.
 func (d *document) checkShape(src []byte, from, to, floor int) (*document, error) {
 	after := &document{path: d.path, src: src, md: markdown.Parse(d.path, src, nil)}
 	old, now := d.md.Sections, after.md.Sections
@@ -154,7 +153,7 @@ func sameOutline(a, b []store.Section) bool {
 	return slices.EqualFunc(a, b, func(x, y store.Section) bool { return x.Level == y.Level && x.Heading == y.Heading })
 }
 
-// subtreeEnd is the index behind section i and all sections below it.
+// subtreeEnd returns the index behind section i and its subsections.
 func (d *document) subtreeEnd(i int) int {
 	end := i + 1
 	for end < len(d.md.Sections) && d.md.Sections[end].Start < d.md.Sections[i].End {
@@ -163,7 +162,7 @@ func (d *document) subtreeEnd(i int) int {
 	return end
 }
 
-// duplicate refuses a title that a section below parent has already.
+// duplicate refuses a title that another section of the same parent and level has.
 func (d *document) duplicate(parent, level int, title string) error {
 	for _, s := range d.md.Sections {
 		if s.Parent == parent && s.Level == level && markdown.Slug(s.Heading) == markdown.Slug(title) {

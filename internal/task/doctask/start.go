@@ -12,21 +12,21 @@ import (
 	"cairn/internal/task/workflow"
 )
 
-// StartTaskRequest is what start_task takes.
+// StartTaskRequest holds the arguments of start_task.
 type StartTaskRequest struct {
 	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Task     string `json:"task"`
 }
 
-// StartTaskAnswer is what start_task returns.
+// StartTaskAnswer is the answer of start_task.
 type StartTaskAnswer struct {
 	Document string     `json:"document"`
 	Task     TaskToWork `json:"task"`
-	// Warnings are workflows that are named and do not exist.
+	// Warnings lists the named workflows that cannot be used.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// TaskToWork is a task with what is needed to work on it.
+// TaskToWork is a task with its workflows and the text it refers to.
 type TaskToWork struct {
 	Slug                string             `json:"slug"`
 	Title               string             `json:"title"`
@@ -35,13 +35,12 @@ type TaskToWork struct {
 	FullPath            string             `json:"full_path"`
 	Workflow            *workflow.Workflow `json:"workflow,omitempty"`
 	MainWorkflow        *workflow.Workflow `json:"main_workflow,omitempty"`
-	ReferencedDocuments []LoadedDocument   `json:"referenced_documents,omitempty"`
+	ReferencedDocuments []*LoadedDocument  `json:"referenced_documents,omitempty"`
 	ReferencesTruncated bool               `json:"references_truncated,omitempty"`
 }
 
 // StartTask answers start_task: the task, its workflow, the main workflow of the
-// document and the text of everything it refers to. It leaves the status as it
-// is.
+// document and the text of everything it refers to. It does not change the status.
 func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAnswer, error) {
 	doc, err := d.open(r.Document)
 	if err != nil {
@@ -67,7 +66,7 @@ func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAns
 	return a, ctx.Err()
 }
 
-// toWork is a task with its own workflow and its references.
+// toWork returns a task with its own workflow and its references.
 func (d *Docs) toWork(ctx context.Context, doc *document, t found) (TaskToWork, []string) {
 	content := doc.text(doc.md.Sections[t.section])
 	w := TaskToWork{Slug: t.slug, Title: t.title, Content: content, Status: t.status, FullPath: fullPath(doc, t)}
@@ -79,9 +78,8 @@ func (d *Docs) toWork(ctx context.Context, doc *document, t found) (TaskToWork, 
 		}
 	}
 	b := d.newBudget()
-	if nodes := d.follow(ctx, doc, []byte(content), b); len(nodes) > 0 {
-		w.ReferencedDocuments = loaded(nodes, b)
-	}
+	w.ReferencedDocuments = d.follow(ctx, doc, []byte(content), b)
+	b.trim(w.ReferencedDocuments)
 	w.ReferencesTruncated = b.truncated
 	return w, warnings
 }
@@ -93,8 +91,8 @@ func warning(name string, err error) string {
 	return err.Error()
 }
 
-// CompleteTaskRequest is what complete_task takes. Note is at most 1,000
-// characters and may be empty.
+// CompleteTaskRequest holds the arguments of complete_task. Note has at most 1,000
+// characters.
 type CompleteTaskRequest struct {
 	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Task     string `json:"task"`
@@ -102,18 +100,17 @@ type CompleteTaskRequest struct {
 	Precondition
 }
 
-// CompleteTaskAnswer is what complete_task returns.
+// CompleteTaskAnswer is the answer of complete_task.
 type CompleteTaskAnswer struct {
 	CompletedTask CompletedTask `json:"completed_task"`
-	// NextTask is the next task in the document that can be worked on; absent
-	// when there is none.
+	// NextTask is the next task of the document that is pending or in progress.
 	NextTask     *TaskToWork  `json:"next_task,omitempty"`
 	DocumentInfo DocumentInfo `json:"document_info"`
 	Timestamp    string       `json:"timestamp"` // RFC 3339
 	Warnings     []string     `json:"warnings,omitempty"`
 }
 
-// CompletedTask is the task as it was written.
+// CompletedTask is the task as written.
 type CompletedTask struct {
 	Slug          string `json:"slug"`
 	Title         string `json:"title"`
@@ -133,9 +130,9 @@ const (
 	done    = "completed"
 )
 
-// CompleteTask answers complete_task: the status becomes completed in the
-// format it is written in, and a Completed line, and a Note line if there is a
-// note, end the task's own text. A task that is completed already is left as it is.
+// CompleteTask answers complete_task: it sets the status to completed in the format
+// that the document uses and appends a Completed line, and a Note line if there is
+// a note, to the task's own text. It does not change a completed task.
 func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*CompleteTaskAnswer, error) {
 	note, err := checkNote(r.Note)
 	if err != nil {
@@ -178,7 +175,7 @@ func checkNote(note string) (string, error) {
 	if n := utf8.RuneCountInString(note); n > maxNote || !utf8.ValidString(note) {
 		return "", refuse(InvalidParameter, evidence{"parameter": "note", "length": n, "max": maxNote}, "Parameter note has %d characters, want at most %d", n, maxNote)
 	}
-	// One line, lest a note make headings or fields.
+	// One line, so that a note cannot make headings or fields.
 	return strings.Join(strings.FieldsFunc(note, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "), nil
 }
 
@@ -187,7 +184,7 @@ func info(doc *document) DocumentInfo {
 	return DocumentInfo{strings.TrimSuffix(name, ".md"), doc.md.Title, namespace(doc.address())}
 }
 
-// nextTask is the first task behind a section that is to be done or being done.
+// nextTask returns the first task after a section that is pending or in progress.
 func nextTask(all []found, behind int) (found, bool) {
 	for _, t := range all {
 		if s := t.model(); t.section > behind && (s == task.Pending || s == task.Waiting || s == task.InProgress) {
@@ -218,7 +215,7 @@ func (d *document) complete(t found, date, note string) ([]byte, error) {
 	if lines != "" {
 		out = d.appendOwn(t.section, lines)
 	}
-	// The status stands before what was appended, so offsets still hold.
+	// The status precedes what was appended, so its offsets still hold.
 	f, ok := fieldOf(t.lines, "Status")
 	if !ok {
 		f, ok = emptyField(t.lines, "Status")

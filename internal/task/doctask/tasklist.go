@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// TaskRequest is what task takes. Operation is list, create or edit; list when empty.
+// TaskRequest holds the arguments of task. Operation is list, create or edit; empty
+// means list.
 type TaskRequest struct {
 	Document  string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Operation string `json:"operation,omitempty" schema:"enum=list|create|edit,default=list"`
-	// Task is the one to edit, or the one to create the new one behind.
+	// Task is the task to edit, or the task after which to create the new one.
 	Task    string `json:"task,omitempty" jsonschema:"The task to edit, or to insert after"`
 	Title   string `json:"title,omitempty" schema:"max=200" jsonschema:"Of a new task"` // create
 	Content string `json:"content,omitempty"`                                           // create and edit
@@ -19,8 +20,8 @@ type TaskRequest struct {
 	Precondition
 }
 
-// TaskAnswer is what task returns: Tasks and NextTask of a list, Created or
-// Edited of the others.
+// TaskAnswer is the answer of task: Tasks and NextTask for list, Created for create,
+// Edited for edit.
 type TaskAnswer struct {
 	Operation string      `json:"operation"`
 	Document  string      `json:"document"`

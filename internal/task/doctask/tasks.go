@@ -21,7 +21,7 @@ type found struct {
 	written bool   // whether a status is written
 }
 
-// tasksSection is the first heading whose slug or text is "tasks".
+// tasksSection returns the first heading whose slug or text is "tasks".
 func (d *document) tasksSection() (int, bool) {
 	for i, s := range d.md.Sections {
 		if s.Level > 0 && (s.Anchor == "tasks" || strings.EqualFold(strings.TrimSpace(s.Heading), "tasks")) {
@@ -33,8 +33,8 @@ func (d *document) tasksSection() (int, bool) {
 
 const defaultStatus = "pending"
 
-// tasks are the headings at any depth below the tasks section, in document
-// order. ok is false when there is no tasks section.
+// tasks returns the headings at any depth below the tasks section, in document
+// order. ok is false if there is no tasks section.
 func (d *document) tasks() (list []found, top int, ok bool) {
 	top, ok = d.tasksSection()
 	if !ok {
@@ -59,19 +59,19 @@ func (t found) field(name string) string {
 	return f.value
 }
 
-// model is the status in the model's words.
+// model returns the status in the common model.
 func (t found) model() task.Status {
 	s, _ := task.Parse(t.status)
 	return s
 }
 
-// listed are the tasks of a list: those directly below the tasks section, and the
-// nested ones that say a status. A heading without one inside a task is a part of it.
+// listed returns the tasks to list: those directly below the tasks section and the
+// nested ones with a status. A nested heading without a status is part of its task.
 func listed(all []found) []found {
 	return slices.DeleteFunc(slices.Clone(all), func(t found) bool { return t.parent != "" && !t.written })
 }
 
-// mainWorkflow is that of the first task, which holds for all.
+// mainWorkflow returns the main workflow of the first task, which applies to all.
 func mainWorkflow(all []found) string {
 	if len(all) == 0 {
 		return ""
@@ -87,7 +87,7 @@ func slugs(all []found, n int) []string {
 	return out
 }
 
-// openTasks returns a document's tasks, or why it has none.
+// openTasks returns a document's tasks, or an error if it has no tasks section.
 func (d *document) openTasks() ([]found, error) {
 	all, _, ok := d.tasks()
 	if !ok {
@@ -97,7 +97,7 @@ func (d *document) openTasks() ([]found, error) {
 	return all, nil
 }
 
-// openTask returns the task of openTasks that a request names.
+// openTask returns the task that a request names.
 func (d *document) openTask(text string) (found, error) {
 	all, err := d.openTasks()
 	if err != nil {
@@ -106,7 +106,7 @@ func (d *document) openTask(text string) (found, error) {
 	return d.pick(all, text)
 }
 
-// pick finds the task that a request names.
+// pick returns the task of all that a request names.
 func (d *document) pick(all []found, text string) (found, error) {
 	slug, err := d.parseSlug(text, EmptyTaskSlug)
 	if err != nil {
@@ -128,10 +128,9 @@ func (d *document) pick(all []found, text string) (found, error) {
 		"Task not found: %s. Available tasks: %s", slug, strings.Join(names, ", "))
 }
 
-// Tasks are a document's tasks as the graph takes them, with the slugs as ids,
-// and the document's hash, which changes whenever they do. Those without a status that
-// are nested in a task count only when they name dependencies. ok is false when
-// the document does not exist or has no tasks section.
+// Tasks returns a document's tasks with their slugs as IDs, and the document's
+// hash. A nested task without a status counts only if it has dependencies. ok is
+// false if the document does not exist or has no tasks section.
 func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, err error) {
 	doc, err := d.open(address)
 	if e, is := err.(*Error); is && (e.Code == DocumentNotFound || e.Code == InvalidAddress) {
@@ -155,8 +154,8 @@ func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, e
 	return tasks, doc.hash(), true, nil
 }
 
-// dependencies reads the field Dependencies: slugs with or without "#", apart by
-// commas or blanks; "none" and "-" mean that there are none.
+// dependencies reads the field Dependencies: slugs with or without "#", separated
+// by commas, semicolons or blanks; "none" and "-" mean no dependencies.
 func (d *document) dependencies(t found) []string {
 	var out []string
 	for _, word := range strings.FieldsFunc(t.field("Dependencies"), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == ';' }) {
@@ -166,7 +165,7 @@ func (d *document) dependencies(t found) []string {
 		}
 		slug, err := d.parseSlug(strings.TrimPrefix(word, "@"), EmptyTaskSlug)
 		if err != nil {
-			slug = word // of another document: no task of this one
+			slug = word // of another document: not a task of this one
 		} else if i, ok := d.find(slug); ok {
 			slug = d.md.Sections[i].Anchor
 		}
@@ -177,11 +176,10 @@ func (d *document) dependencies(t found) []string {
 	return out
 }
 
-// tasksHeading is a heading Tasks as it stands in most documents.
+// tasksHeading matches the heading of the tasks section in most documents.
 var tasksHeading = regexp.MustCompile(`(?mi)^#{1,6}[ \t]+tasks[ \t#]*\r?$`)
 
-// WithTasks are the addresses of the documents that have a tasks section, in order of
-// their paths.
+// WithTasks returns the addresses of the documents with a tasks section, by path.
 func (d *Docs) WithTasks(ctx context.Context) ([]string, error) {
 	all, err := d.list(ctx, "")
 	if err != nil {
@@ -196,7 +194,7 @@ func (d *Docs) WithTasks(ctx context.Context) ([]string, error) {
 		if err != nil || !tasksHeading.Match(src) {
 			continue
 		}
-		if doc, err := d.load(path); err == nil { // the heading may stand in a code block
+		if doc, err := d.load(path); err == nil { // the heading may be in a code block
 			if _, ok := doc.tasksSection(); ok {
 				found = append(found, doc.address())
 			}

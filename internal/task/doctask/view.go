@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Slugs is one slug or several: a string, an array of strings, or an array
-// written into a string.
+// Slugs is one or several slugs: in JSON a string, an array of strings, or an array
+// encoded in a string.
 type Slugs []string
 
-// UnmarshalJSON reads any of the three forms.
+// UnmarshalJSON reads the three forms.
 func (s *Slugs) UnmarshalJSON(text []byte) error {
 	var one string
 	if err := json.Unmarshal(text, &one); err != nil {
@@ -32,10 +32,10 @@ func (s *Slugs) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// maxSlugs is how many tasks or sections one call may ask for.
+// maxSlugs bounds the tasks or sections of one call.
 const maxSlugs = 10
 
-// check refuses none and too many. what is "task" or "section".
+// check refuses no slugs and too many. what is "task" or "section".
 func (s Slugs) check(what, tooMany string) error {
 	switch {
 	case s == nil:
@@ -48,13 +48,13 @@ func (s Slugs) check(what, tooMany string) error {
 	return nil
 }
 
-// ViewTaskRequest is what view_task takes.
+// ViewTaskRequest holds the arguments of view_task.
 type ViewTaskRequest struct {
 	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Task     Slugs  `json:"task" jsonschema:"Slugs below the heading Tasks, such as '#setup'"`
 }
 
-// ViewTaskAnswer is what view_task returns.
+// ViewTaskAnswer is the answer of view_task.
 type ViewTaskAnswer struct {
 	Document string      `json:"document"`
 	Tasks    []TaskData  `json:"tasks"`
@@ -65,10 +65,10 @@ type ViewTaskAnswer struct {
 type TaskData struct {
 	Slug                string               `json:"slug"`
 	Title               string               `json:"title"`
-	Content             string               `json:"content"` // as in the file, subtasks included
+	Content             string               `json:"content"` // as written, with subtasks
 	Depth               int                  `json:"depth"`
 	FullPath            string               `json:"full_path"`
-	Status              string               `json:"status"` // as written, "pending" when it is not
+	Status              string               `json:"status"` // as written; "pending" if there is none
 	WordCount           int                  `json:"word_count"`
 	HasWorkflow         bool                 `json:"has_workflow"`
 	Parent              string               `json:"parent,omitempty"`
@@ -76,7 +76,7 @@ type TaskData struct {
 	ReferencedDocuments []ReferencedDocument `json:"referenced_documents,omitempty"`
 	WorkflowName        string               `json:"workflow_name,omitempty"`
 	MainWorkflowName    string               `json:"main_workflow_name,omitempty"`
-	// ReferencesTruncated is whether there are more references than are listed.
+	// ReferencesTruncated reports that not all references are listed.
 	ReferencesTruncated bool `json:"references_truncated,omitempty"`
 }
 
@@ -90,8 +90,8 @@ type TaskSummary struct {
 	TasksWithMainWorkflow int            `json:"tasks_with_main_workflow"`
 }
 
-// ViewTask answers view_task: the tasks asked for, in that order, each once.
-// It changes nothing.
+// ViewTask answers view_task: the requested tasks in that order, each once. It
+// changes nothing.
 func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer, error) {
 	if err := r.Task.check("task", TooManyTasks); err != nil {
 		return nil, err

@@ -8,13 +8,13 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// StatsRequest is what dag_get_stats takes.
+// StatsRequest holds the arguments of dag_get_stats.
 type StatsRequest struct {
 	ChannelID string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"` // with warnings
 }
 
-// StatsAnswer is what dag_get_stats returns. Without tasks Stats is null and
+// StatsAnswer is the answer of dag_get_stats. Without tasks Stats is null and
 // Summary zero.
 type StatsAnswer struct {
 	Success  bool      `json:"success"`

@@ -27,7 +27,7 @@ type Options struct {
 	DefaultChannel string // for requests that name none; empty means CardsChannel, "-" means that there is none
 	DefaultReady   int    // DAG_DEFAULT_READY_TASKS_LIMIT; 0 means 10
 	MaxReady       int    // DAG_MAX_READY_TASKS_LIMIT; 0 means 100
-	// Beyond these a graph is warned about; 0 means 10, 10 and 20
+	// Larger values in a graph give a warning; 0 means 10, 10 and 20
 	// (DAG_MAX_IN_DEGREE_WARNING, DAG_MAX_OUT_DEGREE_WARNING, DAG_MAX_CHAIN_LENGTH_WARNING).
 	MaxInDegree, MaxOutDegree, MaxChain int
 }
@@ -78,7 +78,7 @@ const (
 	noDAG           = "No DAG exists for this channel"
 )
 
-// Failure is why there is no answer.
+// Failure explains why there is no answer.
 type Failure struct{ Message, Detail, Code string }
 
 func (f *Failure) Error() string {
@@ -151,7 +151,7 @@ func (t *Tools) loadCards() (*board, error) {
 	return b, nil
 }
 
-// BlockedError is a task that may not start yet.
+// BlockedError is returned for a task that may not start yet.
 type BlockedError struct {
 	ID       string
 	Blockers []taskdag.Blocker
@@ -165,9 +165,9 @@ func (e *BlockedError) Error() string {
 	return fmt.Sprintf("Task %s blocked by incomplete dependencies: %s", e.ID, strings.Join(ids, ", "))
 }
 
-// CheckStart refuses to start a task whose dependencies are not completed
-// (DAG_ENFORCE_ON_STATUS_CHANGE), with a *BlockedError. Nil means that it may start, or is
-// unknown.
+// CheckStart returns a *BlockedError for a task whose dependencies are not
+// completed (DAG_ENFORCE_ON_STATUS_CHANGE), nil for any other and for an unknown
+// task.
 func (t *Tools) CheckStart(ctx context.Context, channel, id string) error {
 	b, err := t.load(ctx, channel)
 	if err != nil {
@@ -179,7 +179,7 @@ func (t *Tools) CheckStart(ctx context.Context, channel, id string) error {
 	return nil
 }
 
-// Draw writes the graph of a channel in one of task.Formats, for people.
+// Draw returns the graph of a channel in one of task.Formats.
 func (t *Tools) Draw(ctx context.Context, channel, format string) (string, error) {
 	b, err := t.load(ctx, channel)
 	if err != nil {
@@ -188,8 +188,8 @@ func (t *Tools) Draw(ctx context.Context, channel, format string) (string, error
 	return task.Draw(b.tasks, format, task.Task.GraphWord)
 }
 
-// Leverage lists the tasks not yet done by how much finishing them unblocks,
-// most first, at most limit of them (0 means all).
+// Leverage lists the unfinished tasks by leverage, highest first, at most limit of
+// them (0 means all).
 func (t *Tools) Leverage(ctx context.Context, channel string, limit int) ([]Detail, error) {
 	b, err := t.load(ctx, channel)
 	if err != nil {

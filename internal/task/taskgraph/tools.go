@@ -45,14 +45,14 @@ func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(*
 	return false
 }
 
-// ReadyRequest is what dag_get_ready_tasks takes.
+// ReadyRequest holds the arguments of dag_get_ready_tasks.
 type ReadyRequest struct {
 	ChannelID string   `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	Limit     *float64 `json:"limit,omitempty" schema:"default=10,min=1,max=100"` // a whole number from 1 to 100; default 10, as for 0
 	Details   bool     `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
-// ReadyAnswer is what dag_get_ready_tasks returns.
+// ReadyAnswer is the answer of dag_get_ready_tasks.
 type ReadyAnswer struct {
 	Success    bool     `json:"success"`
 	ReadyTasks []string `json:"readyTasks"`
@@ -89,14 +89,14 @@ func (t *Tools) Ready(ctx context.Context, r ReadyRequest) *ReadyAnswer {
 	return a
 }
 
-// ValidateRequest is what dag_validate_dependency takes.
+// ValidateRequest holds the arguments of dag_validate_dependency.
 type ValidateRequest struct {
 	ChannelID        string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	DependentTaskID  string `json:"dependentTaskId" jsonschema:"Will wait"`
 	DependencyTaskID string `json:"dependencyTaskId" jsonschema:"Has to be done first"`
 }
 
-// ValidateAnswer is what dag_validate_dependency returns.
+// ValidateAnswer is the answer of dag_validate_dependency.
 type ValidateAnswer struct {
 	Success bool `json:"success"`
 	IsValid bool `json:"isValid"`
@@ -126,7 +126,7 @@ func (t *Tools) Validate(ctx context.Context, r ValidateRequest) *ValidateAnswer
 // taskID trims an ID; a slug may begin with "#".
 func taskID(id string) string { return strings.TrimPrefix(strings.TrimSpace(id), "#") }
 
-// OrderRequest is what dag_get_execution_order takes.
+// OrderRequest holds the arguments of dag_get_execution_order.
 type OrderRequest struct {
 	ChannelID        string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	IncludeCompleted bool   `json:"includeCompleted,omitempty" schema:"default=false"`
@@ -134,7 +134,7 @@ type OrderRequest struct {
 	Details          bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
-// OrderAnswer is what dag_get_execution_order returns.
+// OrderAnswer is the answer of dag_get_execution_order.
 type OrderAnswer struct {
 	Success        bool     `json:"success"`
 	ExecutionOrder []string `json:"executionOrder"`
@@ -174,14 +174,14 @@ func (t *Tools) Order(ctx context.Context, r OrderRequest) *OrderAnswer {
 	return a
 }
 
-// BlockingRequest is what dag_get_blocking_tasks takes.
+// BlockingRequest holds the arguments of dag_get_blocking_tasks.
 type BlockingRequest struct {
 	ChannelID string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	TaskID    string `json:"taskId"`
 	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
-// BlockingAnswer is what dag_get_blocking_tasks returns.
+// BlockingAnswer is the answer of dag_get_blocking_tasks.
 type BlockingAnswer struct {
 	Success       bool     `json:"success"`
 	TaskID        string   `json:"taskId"`
@@ -226,13 +226,13 @@ func (t *Tools) Blocking(ctx context.Context, r BlockingRequest) *BlockingAnswer
 	return a
 }
 
-// GroupsRequest is what dag_get_parallel_groups takes.
+// GroupsRequest holds the arguments of dag_get_parallel_groups.
 type GroupsRequest struct {
 	ChannelID string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
-// GroupsAnswer is what dag_get_parallel_groups returns.
+// GroupsAnswer is the answer of dag_get_parallel_groups.
 type GroupsAnswer struct {
 	Success        bool       `json:"success"`
 	ParallelGroups [][]string `json:"parallelGroups"`
@@ -263,14 +263,14 @@ func (t *Tools) Groups(ctx context.Context, r GroupsRequest) *GroupsAnswer {
 	return a
 }
 
-// CriticalPathRequest is what dag_get_critical_path takes.
+// CriticalPathRequest holds the arguments of dag_get_critical_path.
 type CriticalPathRequest struct {
 	ChannelID        string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	IncludeCompleted *bool  `json:"includeCompleted,omitempty" schema:"default=true"` // default true
 	Details          bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
-// CriticalPathAnswer is what dag_get_critical_path returns.
+// CriticalPathAnswer is the answer of dag_get_critical_path.
 type CriticalPathAnswer struct {
 	Success      bool     `json:"success"`
 	CriticalPath []string `json:"criticalPath"`
