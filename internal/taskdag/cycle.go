@@ -14,11 +14,10 @@ func (e *CycleError) Error() string { return "Cycle: " + strings.Join(e.Path, " 
 // maxCycleWork bounds the edges visited in search of the shortest cycle.
 const maxCycleWork = 2_000_000
 
-// Cycle returns the shortest cycle, nil when there is none; of several, the one
-// whose ids sort first. The path follows the dependencies ("a needs b needs a"),
-// starts at its smallest id and is closed. In a graph so tangled that looking
-// from every task would visit more than two million edges, it is the shortest
-// found until then, looking from the smallest ids first.
+// Cycle returns the shortest cycle, nil if there is none; of several, the one
+// whose IDs sort first. The path follows the dependencies ("a needs b needs a"),
+// starts at its smallest ID and is closed. The search starts from the smallest
+// IDs and stops after two million edges with the shortest cycle found.
 func (g *Graph) Cycle() *CycleError {
 	left := g.cyclic()
 	if left.count == 0 {
@@ -26,7 +25,7 @@ func (g *Graph) Cycle() *CycleError {
 	}
 	var cyclic []int
 	for i := range g.tasks {
-		if !left.gone[i] {
+		if !left.removed[i] {
 			cyclic = append(cyclic, i)
 		}
 	}
@@ -37,21 +36,21 @@ func (g *Graph) Cycle() *CycleError {
 		sorted[i] = slices.SortedFunc(slices.Values(g.deps[i]), byID)
 	}
 	s := newSearch(g, sorted)
-	s.gone = left.gone
+	s.removed = left.removed
 	var best []string
 	for _, start := range cyclic {
-		if left.gone[start] {
+		if left.removed[start] {
 			continue
 		}
 		path := s.shortest(start, start, len(best))
 		if path != nil && (best == nil || len(path) < len(best)) {
-			best = path // found from its smallest id, as starts are sorted
+			best = path // starts at its smallest ID, since the starts are sorted
 		}
 		if best != nil && s.visited > maxCycleWork {
 			break
 		}
-		// Every cycle through start has been seen: what stays without it is
-		// looked at next, in a plain ring nothing.
+		// The shortest cycle through start is known. The search goes on without
+		// start; a single ring is empty then.
 		left.remove(start)
 	}
 	if best == nil {
@@ -79,14 +78,14 @@ func rotate(closed []string) []string {
 	return append(turned, turned[0])
 }
 
-// search finds shortest ways, breadth first; its arrays serve many starts.
+// search finds shortest paths breadth first; it reuses its arrays.
 type search struct {
 	g       *Graph
 	next    [][]int // the edges to follow
-	gone    []bool  // tasks to pass by; nil for none
+	removed []bool  // tasks to skip; nil for none
 	round   int
 	seen    []int // the round a task was reached in
-	depth   []int // tasks on the way to it, both ends included
+	depth   []int // tasks on the path to a task, both ends included
 	parent  []int
 	queue   []int
 	visited int // edges followed so far
@@ -97,8 +96,8 @@ func newSearch(g *Graph, next [][]int) *search {
 	return &search{g: g, next: next, seen: make([]int, n), depth: make([]int, n), parent: make([]int, n)}
 }
 
-// shortest is the shortest way of at least one edge from one task to another,
-// as ids with both ends; nil when none has fewer than limit ids (0: no limit).
+// shortest returns the shortest path of at least one edge from one task to
+// another, as IDs with both ends; nil if none has fewer than limit IDs (0: no limit).
 func (s *search) shortest(from, to, limit int) []string {
 	s.round++
 	s.queue = append(s.queue[:0], from)
@@ -121,7 +120,7 @@ func (s *search) shortest(from, to, limit int) []string {
 				slices.Reverse(path)
 				return path
 			}
-			if s.seen[d] != s.round && (s.gone == nil || !s.gone[d]) {
+			if s.seen[d] != s.round && (s.removed == nil || !s.removed[d]) {
 				s.seen[d], s.depth[d], s.parent[d] = s.round, s.depth[i]+1, i
 				s.queue = append(s.queue, d)
 			}
@@ -130,19 +129,19 @@ func (s *search) shortest(from, to, limit int) []string {
 	return nil
 }
 
-// remains are the tasks on cycles or between two cycles.
-type remains struct {
+// pruned is the part of a graph that is on cycles or between two cycles.
+type pruned struct {
 	g       *Graph
-	gone    []bool
-	in, out []int // how many dependencies and dependents of each remain
+	removed []bool
+	in, out []int // dependencies and dependents of each task that are left
 	count   int
 }
 
-// cyclic takes tasks without dependencies, and tasks without dependents, away
-// until there are none.
-func (g *Graph) cyclic() *remains {
+// cyclic removes tasks without dependencies and tasks without dependents until
+// none are left.
+func (g *Graph) cyclic() *pruned {
 	n := len(g.tasks)
-	r := &remains{g: g, gone: make([]bool, n), in: make([]int, n), out: make([]int, n), count: n}
+	r := &pruned{g: g, removed: make([]bool, n), in: make([]int, n), out: make([]int, n), count: n}
 	for i := range g.tasks {
 		r.in[i], r.out[i] = len(g.deps[i]), len(g.dependents[i])
 	}
@@ -158,19 +157,19 @@ func (g *Graph) cyclic() *remains {
 	return r
 }
 
-// remove takes a task away, and what is on no cycle without it.
-func (r *remains) remove(i int) {
-	if r.gone[i] {
+// remove removes a task, and the tasks that are on no cycle without it.
+func (r *pruned) remove(i int) {
+	if r.removed[i] {
 		return
 	}
-	r.gone[i] = true
+	r.removed[i] = true
 	queue := []int{i}
 	for k := 0; k < len(queue); k++ {
 		r.count--
 		take := func(list, count []int) {
 			for _, j := range list {
-				if count[j]--; count[j] == 0 && !r.gone[j] {
-					r.gone[j] = true
+				if count[j]--; count[j] == 0 && !r.removed[j] {
+					r.removed[j] = true
 					queue = append(queue, j)
 				}
 			}

@@ -1,11 +1,8 @@
-// Package taskdag computes on a graph of tasks that depend on each other: what
-// can start, what blocks what, in which order and in which waves the work can
-// be done, the longest chain, slack, cycles. It is pure: it holds no state of
-// its own, does no I/O and imports nothing of cairn's.
+// Package taskdag schedules tasks that depend on each other. It keeps no state,
+// does no I/O and imports no other package of cairn.
 //
-// An edge runs from a dependency to its dependent, in the direction of work.
-// All orders are deterministic: tasks count in the order they are given (the
-// order of creation), and nothing depends on map order.
+// An edge runs from a dependency to its dependent, in the direction of work. All
+// results are deterministic: tasks have the order in which the caller gives them.
 package taskdag
 
 import (
@@ -13,7 +10,7 @@ import (
 	"slices"
 )
 
-// State is what scheduling needs to know of a task's status.
+// State is the part of a task's status that scheduling needs.
 type State uint8
 
 // The states. Only Completed satisfies a dependent; only Pending can be ready.
@@ -45,8 +42,8 @@ type Graph struct {
 	edges      int
 }
 
-// New builds the graph. Two tasks of one id, or an empty id, are an error.
-// Cycles and missing dependencies are not: hand-edited sources have them.
+// New builds the graph. A duplicate or empty ID is an error. Cycles and missing
+// dependencies are not: hand-edited sources have them.
 func New(tasks []Task) (*Graph, error) {
 	n := len(tasks)
 	g := &Graph{tasks: slices.Clone(tasks), index: make(map[string]int, n),
@@ -60,19 +57,19 @@ func New(tasks []Task) (*Graph, error) {
 		}
 		g.index[t.ID] = i
 	}
-	// The lists lie in two pieces of memory, counted before they are filled.
-	seen := make([]int, n)   // the last task that named this one as a dependency, plus one
-	lost := map[string]int{} // the same of those that are no task
+	// All lists share two arrays, so the loop counts the edges first.
+	seen := make([]int, n)      // the last task that named this one as a dependency, plus one
+	unknown := map[string]int{} // the same for missing dependencies
 	count := make([]int, n)
-	var ahead []int // of all tasks, one after the other
+	var ahead []int // the dependencies of all tasks, one after the other
 	ends := make([]int, n)
 	for i, t := range g.tasks {
 		for _, d := range t.DependsOn {
 			j, ok := g.index[d]
 			switch {
 			case !ok:
-				if lost[d] != i+1 {
-					lost[d] = i + 1
+				if unknown[d] != i+1 {
+					unknown[d] = i + 1
 					g.missing[i] = append(g.missing[i], d)
 				}
 			case seen[j] != i+1:
@@ -111,14 +108,14 @@ func (g *Graph) Task(id string) (Task, bool) {
 	return g.tasks[i], true
 }
 
-// Dependencies are the direct dependencies that exist, Missing those that do
-// not, Dependents the tasks that depend on id directly. Unknown ids have none.
+// Dependencies returns the direct dependencies of id that exist. An unknown ID has
+// no dependencies, dependents and missing dependencies.
 func (g *Graph) Dependencies(id string) []string { return g.named(g.deps, id) }
 
-// Dependents are the tasks that depend on id directly.
+// Dependents returns the tasks that depend on id directly.
 func (g *Graph) Dependents(id string) []string { return g.named(g.dependents, id) }
 
-// Missing are the dependencies of id that are no task.
+// Missing returns the dependencies of id that are not tasks of the graph.
 func (g *Graph) Missing(id string) []string {
 	if i, ok := g.index[id]; ok {
 		return slices.Clone(g.missing[i])
@@ -142,7 +139,7 @@ func (g *Graph) ids(nodes []int) []string {
 	return ids
 }
 
-// Downstream is how many tasks wait for id, directly or through others.
+// Downstream counts the tasks that depend on id, directly or through others.
 func (g *Graph) Downstream(id string) int {
 	_, n := g.reach(g.dependents, id)
 	return max(0, n-1)

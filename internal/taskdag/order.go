@@ -26,10 +26,9 @@ func (g *Graph) Order(o OrderOptions) ([]string, error) {
 	return order, nil
 }
 
-// Groups are the waves in which the tasks not yet completed can be done, the
-// members of each independent of each other: group k holds the tasks whose
-// longest chain of remaining dependencies has k tasks. Since completed tasks
-// are taken out first, the number of waves is the least possible.
+// Groups returns the unfinished tasks in the fewest waves whose tasks do not depend
+// on each other: group k holds the tasks whose longest chain of unfinished
+// dependencies has k tasks.
 func (g *Graph) Groups() ([][]string, error) {
 	levels, err := g.levels(func(i int) bool { return g.tasks[i].State != Completed })
 	if err != nil {
@@ -42,7 +41,7 @@ func (g *Graph) Groups() ([][]string, error) {
 	return groups, nil
 }
 
-// levels parts the tasks to keep by the longest distance from a root among them.
+// levels groups the tasks to keep by the longest distance from a root among them.
 func (g *Graph) levels(keep func(int) bool) ([][]int, error) {
 	waiting := make([]int, len(g.tasks))
 	left := 0

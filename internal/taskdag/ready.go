@@ -1,6 +1,6 @@
 package taskdag
 
-// Reason says why a dependency blocks.
+// Reason explains why a dependency blocks.
 type Reason string
 
 // The reasons.
@@ -17,9 +17,9 @@ type Blocker struct {
 	Reason Reason
 }
 
-// Blockers are the direct dependencies of id that are not completed: first the
+// Blockers returns the direct dependencies of id that are not completed: first the
 // existing ones in the order given, then the missing ones. ok is false for an
-// unknown id.
+// unknown ID.
 func (g *Graph) Blockers(id string) (blockers []Blocker, ok bool) {
 	i, ok := g.index[id]
 	if !ok {
@@ -42,9 +42,9 @@ func (g *Graph) Blockers(id string) (blockers []Blocker, ok bool) {
 	return blockers, true
 }
 
-// Ready are the tasks that can start: pending, and every dependency exists and
-// is completed. They come in the order given, at most limit of them; a limit of
-// 0 or less means all.
+// Ready returns the tasks that can start, in the order given: they are pending, and
+// every dependency exists and is completed. It returns at most limit tasks; 0 or
+// less means all.
 func (g *Graph) Ready(limit int) []string {
 	var ready []string
 	for i := range g.tasks {

@@ -2,9 +2,9 @@ package taskdag
 
 import "slices"
 
-// CriticalPath is the longest chain of tasks, completed ones included, every
-// task counting one; of several the one found first in the order of Order.
-// Isolated tasks alone give a path of one, no tasks none.
+// CriticalPath returns the longest chain of tasks, completed ones included; of
+// several, the first in the order of Order. Isolated tasks give a path of one task,
+// an empty graph an empty path.
 func (g *Graph) CriticalPath() ([]string, error) {
 	path, err := g.longest(func(int) float64 { return 1 })
 	return g.ids(path), err
@@ -43,10 +43,10 @@ func (g *Graph) longest(cost func(int) float64) ([]int, error) {
 	return path, nil
 }
 
-// Timing is when a task can and must start, in hours from now.
+// Timing holds when a task can and must start, in hours from now.
 type Timing struct {
 	ID       string
-	Estimate float64 // hours; the default where the task has none
+	Estimate float64 // hours; DefaultEstimate if the task has none
 	Earliest float64 // start, if every task starts as early as it can
 	Latest   float64 // start that does not delay the end of all work
 	Slack    float64 // Latest − Earliest; 0 on the critical path
@@ -55,10 +55,11 @@ type Timing struct {
 // DefaultEstimate is the work assumed for a task without an estimate, in hours.
 const DefaultEstimate = 1
 
-// Schedule computes the critical-path method over the tasks not yet completed,
-// assuming enough hands: a forward pass for the earliest starts, a backward pass
-// for the latest. total is the hours until all is done. Tasks come in the order
-// of Order. Kelley and Walker, "Critical-path planning and scheduling", 1959.
+// Schedule applies the critical-path method (Kelley and Walker, "Critical-path
+// planning and scheduling", 1959) to the unfinished tasks: a forward pass for the
+// earliest starts, a backward pass for the latest. It assumes that any number of
+// tasks can run at once. total is the hours until all tasks are done. The timings
+// have the order of Order.
 func (g *Graph) Schedule() (timings []Timing, total float64, err error) {
 	keep := func(i int) bool { return g.tasks[i].State != Completed }
 	levels, err := g.levels(keep)
@@ -99,8 +100,8 @@ func (g *Graph) Schedule() (timings []Timing, total float64, err error) {
 	return timings, total, nil
 }
 
-// Stats counts a graph. Ready + Blocked + Completed == Nodes: whatever is
-// neither ready nor completed counts as blocked.
+// Stats counts a graph. Ready + Blocked + Completed == Nodes: a task that is neither
+// ready nor completed counts as blocked.
 type Stats struct {
 	Nodes, Edges     int
 	Roots, Leaves    int // without dependencies that exist; without dependents
@@ -112,8 +113,8 @@ type Stats struct {
 	InDegree, OutDeg float64
 }
 
-// Stats counts the graph. With a cycle the depth cannot be told: it is 0, and
-// the error carries the cycle.
+// Stats counts the graph. With a cycle the depth is 0 and the error is a
+// *CycleError.
 func (g *Graph) Stats() (Stats, error) {
 	s := Stats{Nodes: len(g.tasks), Edges: g.edges}
 	for i, t := range g.tasks {

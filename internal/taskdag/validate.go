@@ -2,7 +2,7 @@ package taskdag
 
 import "fmt"
 
-// Code names why a dependency cannot be added.
+// Code names the reason why a dependency cannot be added.
 type Code string
 
 // The codes.
@@ -13,9 +13,9 @@ const (
 	SelfDependency Code = "SELF_DEPENDENCY"
 )
 
-// DependencyError is a dependency that cannot be added. Path is the closed walk
-// [dependent, …, dependency, dependent] it would make, for a cycle or a
-// self-dependency.
+// DependencyError describes a dependency that cannot be added. For a cycle or a
+// self-dependency, Path is the closed path [dependent, …, dependency, dependent]
+// that it would make.
 type DependencyError struct {
 	Code    Code
 	Message string
@@ -24,8 +24,8 @@ type DependencyError struct {
 
 func (e *DependencyError) Error() string { return e.Message }
 
-// Validate reports whether dependent may come to depend on dependency; nil
-// means it may. It changes nothing. The path of a cycle is the shortest.
+// Validate returns nil if dependent may depend on dependency. The path of a cycle
+// is the shortest.
 func (g *Graph) Validate(dependent, dependency string) *DependencyError {
 	from, ok := g.index[dependent]
 	if !ok {
@@ -43,8 +43,8 @@ func (g *Graph) Validate(dependent, dependency string) *DependencyError {
 			return &DependencyError{Code: DuplicateEdge, Message: "Dependency already exists"}
 		}
 	}
-	if way := newSearch(g, g.dependents).shortest(from, to, 0); way != nil {
-		cycle := &CycleError{Path: append(way, dependent)}
+	if path := newSearch(g, g.dependents).shortest(from, to, 0); path != nil {
+		cycle := &CycleError{Path: append(path, dependent)}
 		return &DependencyError{Code: CycleDetected, Message: cycle.Error(), Path: cycle.Path}
 	}
 	return nil
