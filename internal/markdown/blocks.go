@@ -12,9 +12,9 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// engine is the CommonMark parser in the two halves it is used in: blocks of a
-// whole document without any inline parsing, which is three quarters of the
-// time, and the inline content of single headings.
+// engine is the CommonMark parser in two halves: one parses the blocks of a whole
+// document without inline content, which takes three quarters of the time of a full
+// parse, the other the inline content of single headings.
 type engine struct {
 	blocks, inline parser.Parser
 }
@@ -33,18 +33,17 @@ var newEngine = sync.OnceValue(func() engine {
 	}
 })
 
-// Bounds that keep hostile text from costing more than linear time: the parser
-// looks back over open brackets, earlier definitions and nesting containers.
+// Bounds that keep the time linear for hostile text: the parser searches open
+// brackets, earlier definitions and enclosing containers.
 const (
 	maxInlineHeading = 1 << 10 // bytes; a longer heading is read by PlainText
 	maxDefinitions   = 1 << 10 // lines of one paragraph searched for link definitions
-	maxContainers    = 64      // containers opened in one line; what follows is text
+	maxContainers    = 64      // containers opened in one line; the rest is text
 )
 
-// dropParagraphs is a paragraph transformer that collects link reference
-// definitions and then takes the paragraph out of the tree, so that no time goes
-// into its inline content. A paragraph that the line being read may turn into
-// a setext heading stays.
+// dropParagraphs is a paragraph transformer that collects link reference definitions
+// and then removes the paragraph from the tree, so that its inline content is not
+// parsed. A paragraph that the next line may turn into a setext heading stays.
 type dropParagraphs struct{}
 
 func (dropParagraphs) Transform(p *ast.Paragraph, r text.Reader, pc parser.Context) {
@@ -63,9 +62,9 @@ func (dropParagraphs) Transform(p *ast.Paragraph, r text.Reader, pc parser.Conte
 	parent.RemoveChild(parent, p)
 }
 
-// parseBlocks finds the headings and HTML anchors of Markdown from offset body
-// on. A heading in a list item or block quote has an anchor, as on GitHub, but
-// starts no section: the text after the list or quote is not below it.
+// parseBlocks finds the headings and HTML anchors of Markdown from offset body on. A
+// heading in a list item or block quote has an anchor, as on GitHub, but does not
+// start a section: the text after the list or quote does not belong to it.
 func parseBlocks(src []byte, body int) outline {
 	src = limitNesting(src, body)
 	part := src[body:]
@@ -116,8 +115,8 @@ func newHeading(n *ast.Heading, part []byte, body int, pc parser.Context) headin
 	return h
 }
 
-// cutHeadingID takes a trailing "{#id}" off a heading, as Hugo and kramdown
-// write it; classes and attributes may follow the id.
+// cutHeadingID removes a trailing "{#id}" of Hugo and kramdown from a heading;
+// classes and attributes may follow the id.
 func cutHeadingID(raw []byte) (rest []byte, id string) {
 	trimmed := bytes.TrimRight(raw, " \t\n")
 	if len(trimmed) == 0 || trimmed[len(trimmed)-1] != '}' {
@@ -135,8 +134,8 @@ func cutHeadingID(raw []byte) (rest []byte, id string) {
 	return raw, ""
 }
 
-// headingText returns the plain text of a heading's inline content for people,
-// and for the slug: the latter keeps outer blanks and leaves images out.
+// headingText returns the plain text of a heading for display, and for the slug: the
+// latter keeps outer blanks and omits images.
 func headingText(raw []byte, pc parser.Context) (plain, slug string) {
 	if len(raw) > maxInlineHeading {
 		plain = PlainText(raw)
@@ -214,9 +213,9 @@ func collapse(s string) string {
 	return s
 }
 
-// limitNesting replaces, in a line that opens more than maxContainers block
-// quotes or lists, the markers after these by letters. No document of a person has
-// such a line; without the bound it costs quadratic time and deep recursion.
+// limitNesting ends, in a line that opens more than maxContainers block quotes or
+// lists, the run of markers with a letter. Such lines are hostile: they would take
+// quadratic time and deep recursion.
 func limitNesting(src []byte, body int) []byte {
 	copied := false
 	for at := body; at < len(src); {
@@ -247,15 +246,15 @@ func limitNesting(src []byte, body int) []byte {
 	return src
 }
 
-// isRule reports whether a line holds nothing but one of - * and blanks.
+// isRule reports whether a line consists of one of - and *, repeated, and blanks.
 func isRule(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 0 && (line[0] == '-' || line[0] == '*') &&
 		len(bytes.Trim(line, string(line[0])+" \t")) == 0
 }
 
-// maskESM blanks out the import and export statements of MDX, which reach from
-// such a line to the next blank one, so that nothing in them is a heading.
+// maskESM replaces the import and export statements of MDX by blanks, so that they
+// contain no headings. A statement ends at the next blank line.
 func maskESM(src []byte, body int) []byte {
 	copied, inside, blank := false, false, true
 	for at := body; at < len(src); {

@@ -1,9 +1,7 @@
-// Package markdown reads one document and says where everything in it is:
-// front matter, title, sections with their anchors and byte ranges, links and
-// references, and the plain text of any range. It parses CommonMark, and with
-// small documented scanners reStructuredText, plain text and source files.
-//
-// It does not split sections into chunks, read files or render anything.
+// Package markdown finds the front matter, sections, anchors and links of one
+// document. It parses CommonMark, and with small documented scanners
+// reStructuredText, plain text and source files. It does not split sections into
+// chunks, read files or render documents.
 package markdown
 
 import (
@@ -13,8 +11,7 @@ import (
 	"cairn/internal/store"
 )
 
-// Document is what one parse of one file yields. It holds no reference to the
-// bytes it was parsed from.
+// Document is one parsed file. It holds no reference to the bytes of the file.
 type Document struct {
 	// Path is the path given to Parse.
 	Path string
@@ -27,17 +24,17 @@ type Document struct {
 	FrontMatter FrontMatter
 	// Sections in document order, without chunks. Empty only for an empty file:
 	// a file with neither heading nor text has one section at level 0.
-	// One after the other, their own texts [Start, OwnEnd) cover the file from
-	// the end of the front matter on, but for blank lines before the first.
+	// Their own texts [Start, OwnEnd) cover the file from the end of the front
+	// matter on, except blank lines before the first.
 	Sections []store.Section
-	// Aliases maps further names of places to the index of the section they are
-	// in: HTML ids and names, headings inside list items and block quotes,
-	// custom ids as written, rst labels, declarations of a group. Section
-	// anchors are not repeated here. Nil when there are none.
+	// Aliases maps other names of places to the index of their section: HTML ids
+	// and names, headings inside list items and block quotes, custom ids as written,
+	// rst labels, declarations of a group. It does not repeat section anchors. Nil
+	// if there are none.
 	Aliases map[string]int
 }
 
-// Options bound what Parse does. Nil and the zero value mean the defaults.
+// Options are the limits of Parse. Nil and the zero value mean the defaults.
 type Options struct {
 	// MaxFrontMatter is the size in bytes beyond which a front matter block is
 	// reported as broken without being parsed; 0 means 256 KiB.
@@ -51,16 +48,16 @@ func (o *Options) maxFrontMatter() int {
 	return o.MaxFrontMatter
 }
 
-// Format is how the text of a file is read.
+// Format is the syntax of a file.
 type Format uint8
 
 // The formats, chosen by file extension.
 const (
-	Markdown Format = iota // .md, .markdown and every extension that is none of the others
+	Markdown Format = iota // .md, .markdown and every extension not listed below
 	MDX                    // .mdx: Markdown with import and export statements and JSX
-	Text                   // .txt: no headings are guessed
+	Text                   // .txt: no headings
 	RST                    // .rst
-	Source                 // .go, .py, .rs and so on: see languages
+	Source                 // .go, .py, .rs and others: see languages
 )
 
 // FormatOf returns the format of a file by its extension, in any case.
@@ -80,9 +77,9 @@ func FormatOf(name string) Format {
 	return Markdown
 }
 
-// Parse reads one document. The path decides the format and the fallback title,
-// nothing else. It never fails: whatever src holds, there is a Document whose
-// offsets lie within it. src is not changed and not kept.
+// Parse reads one document. name decides the format and the fallback title only.
+// Parse never fails: the offsets of the Document are within src for any input. It
+// neither changes nor keeps src.
 func Parse(name string, src []byte, o *Options) *Document {
 	d := &Document{Path: name}
 	body := 0
@@ -104,7 +101,7 @@ func Parse(name string, src []byte, o *Options) *Document {
 		body = d.readFrontMatter(src, text, body, o)
 		out = parseBlocks(text, body)
 	}
-	// A broken front matter block stays searchable: it is text of the preamble.
+	// A broken front matter block is text of the preamble, so that search finds it.
 	from := body
 	if d.FrontMatter.Err != nil {
 		from = d.FrontMatter.Start
@@ -128,8 +125,8 @@ const bom = "\ufeff"
 
 // normalise returns src with every line ending as "\n" at unchanged offsets: a
 // lone CR becomes LF, the CR of a CRLF a blank, and the byte order mark blanks.
-// Trailing blanks mean nothing to block structure, so offsets found in the
-// result hold for src. src itself is returned when there is nothing to change.
+// Trailing blanks do not affect block structure, so offsets in the result are
+// offsets in src. It returns src itself if there is nothing to change.
 func normalise(src []byte, body int) []byte {
 	first := -1
 	for i, c := range src {
@@ -161,13 +158,13 @@ func normalise(src []byte, body int) []byte {
 	return out
 }
 
-// outline is what a format's scanner found.
+// outline is the result of a format's scanner.
 type outline struct {
 	heads []heading
 	marks []mark
 }
 
-// heading is a place that starts a section, or, when nested, only has an anchor.
+// heading is a place that starts a section or, if nested, only has an anchor.
 type heading struct {
 	level  int
 	text   string // plain text
@@ -177,10 +174,10 @@ type heading struct {
 	nested bool   // in a list item or block quote: no section of its own
 }
 
-// mark is a further name of the place at offset at.
+// mark is another name of the place at offset at.
 type mark struct {
 	name string
 	at   int
-	next bool // belongs to the next heading if only blank text lies between
+	next bool // belongs to the next heading if only blank text precedes that
 	end  int  // where the mark's own text ends
 }

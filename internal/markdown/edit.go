@@ -26,18 +26,18 @@ type FieldEdit struct {
 	Value any
 }
 
-// NewFrontMatter returns a block with the fields in the order given, between
-// its "---" lines. Fields whose value is nil are left out.
+// NewFrontMatter returns a block with the fields in the order given, between "---"
+// lines. It omits fields whose value is nil.
 func NewFrontMatter(fields ...FieldEdit) ([]byte, error) {
 	return EditFrontMatter([]byte("---\n---\n"), fields...)
 }
 
-// EditFrontMatter returns src with some keys of its front matter set or
-// removed and every other byte as it was: order, comments, quoting, line endings, byte
-// order mark and text. A key that exists keeps its place, its quotes and the
-// comment behind it, and a list written one element a line stays so; a new
-// key comes last. The result is parsed again, and anything but exactly the
-// change asked for is an error. src is not changed.
+// EditFrontMatter returns src with some keys of its front matter set or removed and
+// every other byte unchanged: order, comments, quoting, line endings, byte order
+// mark and text. An existing key keeps its place, its quotes and the comment after
+// it, and a list with one element per line keeps that form; a new key comes last.
+// EditFrontMatter parses the result and returns an error unless it differs from src
+// by exactly the requested change. It does not change src.
 func EditFrontMatter(src []byte, edits ...FieldEdit) ([]byte, error) {
 	before := ReadFrontMatter(src)
 	if before.Err != nil {
@@ -61,7 +61,7 @@ func EditFrontMatter(src []byte, edits ...FieldEdit) ([]byte, error) {
 	return out, nil
 }
 
-// blockSpan is where the YAML lies between the fences of src, which has them.
+// blockSpan returns the range of the YAML between the fences of src.
 func blockSpan(src []byte) (from, to int) {
 	body := bomLen(src)
 	from, to, _, _ = fences(normalise(src, body), body)
@@ -84,7 +84,7 @@ func lineEnding(head []byte) string {
 	return "\n" // unreachable: the opening line has an end
 }
 
-// verifyEdit parses what an edit made and compares it with what was asked for.
+// verifyEdit parses the result of an edit and compares it with the requested change.
 func verifyEdit(src, out []byte, before FrontMatter, edits []FieldEdit) error {
 	after := ReadFrontMatter(out)
 	if after.Err != nil || !after.Found() || after.Start != before.Start || after.End-before.End != len(out)-len(src) {
@@ -126,7 +126,7 @@ func parsedFields(src []byte) (map[string]any, error) {
 	return parseYAML(unixLines(src[from:to]))
 }
 
-// written is how ReadFrontMatter gives a value back.
+// written returns a value as ReadFrontMatter reads it.
 func written(value any) any {
 	switch v := value.(type) {
 	case []string:
@@ -221,7 +221,7 @@ func locate(text []byte, at int, origin string) (end int, ok bool) {
 	return at, true
 }
 
-// rawLines cuts text behind each line break: "\n", "\r\n" or "\r".
+// rawLines splits text after each line break: "\n", "\r\n" or "\r".
 func rawLines(text []byte) [][]byte {
 	var lines [][]byte
 	for len(text) > 0 {
@@ -256,8 +256,8 @@ func editField(block []byte, e FieldEdit, eol string) ([]byte, error) {
 	}
 	f := fields[i]
 	if e.Value == nil {
-		// Comments indented below the key go with it: below a block scalar
-		// that comes before they would become its text.
+		// Comments indented below the key are removed too: after a block scalar
+		// they would become its text.
 		end := f.end
 		for _, line := range rawLines(block[f.end:]) {
 			text := bytes.TrimLeft(line, " ")
@@ -285,8 +285,8 @@ func editField(block []byte, e FieldEdit, eol string) ([]byte, error) {
 	return slices.Concat(block[:f.from], []byte(value), block[f.to:]), nil
 }
 
-// editItems rewrites a list of one element a line: elements that stay keep
-// their lines, new ones come behind the last that stays before them.
+// editItems rewrites a list with one element per line: remaining elements keep
+// their lines, new ones follow the remaining element before them.
 func editItems(block []byte, f field, list []string, eol string) ([]byte, bool) {
 	region := block[f.lineEnd:f.end]
 	region = region[len(rawLines(region)[0]):] // the key line's break
@@ -339,7 +339,7 @@ func editItems(block []byte, f field, list []string, eol string) ([]byte, bool) 
 			out = append(out, dash+value+eol...)
 			continue
 		}
-		for ; next < at; next++ { // comments of elements that go stay
+		for ; next < at; next++ { // comments stay when their element is removed
 			if items[next].value == "" {
 				out = append(out, items[next].line...)
 			}
@@ -355,8 +355,8 @@ func editItems(block []byte, f field, list []string, eol string) ([]byte, bool) 
 	return slices.Concat(block[:f.end-len(region)], out, block[f.end:]), true
 }
 
-// render writes a value as it stands behind "key: ". quote is the quote the
-// value before was written in, which is kept where it can be.
+// render returns the YAML of a value. quote is the quote of the previous value, which
+// the new value keeps where possible.
 func render(value any, quote byte) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -389,8 +389,8 @@ func renderScalar(s string, quote byte, flow bool) (string, error) {
 	return doubleQuoted(s), nil
 }
 
-// isPlain reports whether a text means the same without quotes to every YAML
-// reader; when in doubt it does not.
+// isPlain reports whether every YAML reader reads a text without quotes as that
+// text. In doubt it returns false.
 func isPlain(s string, flow bool) bool {
 	switch strings.ToLower(s) {
 	case "", "true", "false", "yes", "no", "on", "off", "y", "n", "null":
@@ -411,7 +411,7 @@ func isPlain(s string, flow bool) bool {
 	return true
 }
 
-// doubleQuoted writes a YAML double-quoted scalar, escapes of section 5.7.
+// doubleQuoted returns a YAML double-quoted scalar with the escapes of section 5.7.
 func doubleQuoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

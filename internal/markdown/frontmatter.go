@@ -15,12 +15,13 @@ import (
 
 // FrontMatter is the YAML block between "---" lines at the head of a file.
 type FrontMatter struct {
-	// Start and End are byte offsets: from the opening line to the end of the
-	// closing line, its line break included. Both 0 when there is none.
+	// Start and End are byte offsets from the opening line to the end of the closing
+	// line, its line break included. Both are 0 if there is no block.
 	Start, End int
-	// Fields are the block's top-level keys. Nil when there is no block or it is broken.
+	// Fields holds the block's top-level keys. Nil if there is no block or it is
+	// unusable.
 	Fields map[string]any
-	// Err says why the block cannot be used: it is not valid YAML, or too large.
+	// Err explains why the block is unusable: it is not valid YAML, or too large.
 	// Its text then counts as text before the first heading.
 	Err error
 }
@@ -33,7 +34,7 @@ func (f FrontMatter) String(key string) string {
 	return scalar(f.Fields[key])
 }
 
-// Strings returns a list of scalars. One string is split at commas.
+// Strings returns a list of scalars. It splits a single string at commas.
 func (f FrontMatter) Strings(key string) []string {
 	var out []string
 	switch v := f.Fields[key].(type) {
@@ -64,19 +65,18 @@ func scalar(v any) string {
 	}
 }
 
-// readFrontMatter fills in the front matter, labels and title and returns the
-// offset where the text begins.
+// readFrontMatter sets the front matter, labels and title and returns the offset
+// where the text begins.
 //
-// A block is opened by "---" on the first line and closed by the next line that
-// is "---" or "...". Without a closing line there is none. A block that is YAML but
-// not a mapping is no front matter either: a document may begin with a
-// thematic break.
+// A block begins with "---" on the first line and ends with the next line that is
+// "---" or "...". A block without a closing line, or of YAML that is not a mapping,
+// is not front matter: a document may begin with a thematic break.
 func (d *Document) readFrontMatter(src, text []byte, body int, o *Options) int {
 	yamlFrom, yamlTo, end, ok := fences(text, body)
 	if !ok {
 		return body
 	}
-	// Of src, where a CRLF adds no blank to block scalars.
+	// Taken from src: in text a CRLF would add a blank to block scalars.
 	block := bytes.ReplaceAll(src[yamlFrom:yamlTo], []byte("\r\n"), []byte("\n"))
 	block = bytes.ReplaceAll(block, []byte("\r"), []byte("\n"))
 	fm := FrontMatter{Start: body, End: end}
@@ -135,8 +135,9 @@ func fences(text []byte, body int) (from, to, end int, ok bool) {
 	return 0, 0, 0, false
 }
 
-// looksLikeMapping tells broken front matter from prose between two thematic
-// breaks: its first line that is neither blank nor a comment starts with "key:".
+// looksLikeMapping distinguishes broken front matter from prose between two
+// thematic breaks: its first line that is neither blank nor a comment starts with
+// "key:".
 func looksLikeMapping(block []byte) bool {
 	for line := range bytes.Lines(block) {
 		line = bytes.TrimSpace(line)
@@ -150,10 +151,10 @@ func looksLikeMapping(block []byte) bool {
 	return false
 }
 
-// parseYAML returns the block's mapping, nil when it is something else, and
-// an empty map for a block without content.
+// parseYAML returns the mapping of a block, an empty map for a block without
+// content, and nil for any other YAML.
 func parseYAML(block []byte) (fields map[string]any, err error) {
-	// The library is fed hostile text; a panic of its own must not end the process.
+	// The text may be hostile; a panic of the library must not end the process.
 	defer func() {
 		if r := recover(); r != nil {
 			fields, err = nil, fmt.Errorf("front matter: %v", r)
@@ -179,9 +180,10 @@ func parseYAML(block []byte) (fields map[string]any, err error) {
 	return fields, nil
 }
 
-// The YAML library takes time quadratic in the length of a line it rejects and
-// worse in the depth of open brackets: a line of 64 KiB costs up to a second, 64 thousand
-// brackets cost 40. Front matter of real pages has lines of 54 KB, and no depth.
+// The YAML library takes time quadratic in the length of a line that it rejects and
+// more in the depth of open brackets: a line of 64 KiB takes up to a second, 64
+// thousand brackets take 40. Front matter of real pages has lines of up to 54 KB and
+// hardly any nesting.
 const (
 	maxYAMLLine  = 64 << 10 // bytes
 	maxYAMLDepth = 64       // brackets open at once, those in strings included
@@ -208,7 +210,7 @@ func checkYAML(block []byte) error {
 }
 
 // hasAlias reports whether a file refers to an anchor. Nested references grow
-// exponentially when they are expanded, and front matter has no use for them.
+// exponentially when expanded, and front matter does not need them.
 func hasAlias(file *ast.File) bool {
 	var f aliasFinder
 	for _, doc := range file.Docs {

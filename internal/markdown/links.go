@@ -12,7 +12,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// LinkKind tells the ways to write a link apart.
+// LinkKind is the syntax of a link.
 type LinkKind uint8
 
 // The kinds of links.
@@ -23,7 +23,7 @@ const (
 	WikiLink                   // [[target]], [[target|text]]
 )
 
-// Link is a way out of a document, as written.
+// Link is one link of a document, as written.
 type Link struct {
 	Kind   LinkKind
 	Target string // without title and angle brackets; not decoded
@@ -32,10 +32,9 @@ type Link struct {
 	Start  int    // byte offset of the opening bracket
 }
 
-// Links returns the links of Markdown in document order. Code blocks and code
-// spans hold none. It looks for brackets rather than run a whole inline
-// parser, so that its time is linear: a link text is at most 2 KiB, a target ends at
-// the line.
+// Links returns the links of Markdown in document order, except those in code. It
+// scans for brackets in linear time instead of parsing inline content: a link text
+// has at most 2 KiB, and a target ends with its line.
 func Links(src []byte) []Link {
 	norm, code := codeBlocks(src)
 	lines := newLineIndex(norm)
@@ -76,7 +75,7 @@ func Links(src []byte) []Link {
 			if ok {
 				link.Line = lines.of(i)
 				out = append(out, link)
-				// A link's text may hold an image, which ends before it.
+				// The text of a link may contain an image, which ends first.
 				i = end
 				continue
 			}
@@ -132,7 +131,7 @@ func wikiLink(src []byte, at int) (Link, int, bool) {
 	return Link{Kind: WikiLink, Target: target, Text: strings.TrimSpace(label), Start: at}, at + 2 + end + 2, target != ""
 }
 
-// closeLink reads what follows the ']' at end of the text opened at from.
+// closeLink reads what follows the ']' at end; the text of the link begins at from.
 func closeLink(src []byte, from, end int) (Link, int, bool) {
 	if end-from > maxTag || end+1 >= len(src) {
 		return Link{}, 0, false
@@ -170,9 +169,9 @@ func atLineStart(src []byte, at int) bool {
 	return len(bytes.Trim(line, " >\t")) == 0
 }
 
-// destination reads a link destination at i: in angle brackets, or up to the
-// next blank with balanced parentheses. within is whether the ')' of an inline
-// link has to follow, with a title before it or not. after is -1 when there is none.
+// destination reads a link destination at i: in angle brackets, or up to the next
+// blank with balanced parentheses. within requires the ')' of an inline link, after
+// an optional title. after is -1 if there is no destination.
 func destination(src []byte, i int, within bool) (target string, after int) {
 	limit := min(len(src), i+maxTag)
 	skip := func() {
@@ -242,10 +241,10 @@ type Reference struct {
 	Start  int    // byte offset of the "@"
 }
 
-// References returns the references in Markdown in document order, each
-// spelling once. A reference begins at the start or behind something that is
-// not part of a word, and ends before white space or one of ] ) , ; : ! ? or a
-// backtick; a full stop at its end is not part of it. Code blocks hold none.
+// References returns the references in Markdown in document order, each spelling
+// once, except those in code blocks. A reference does not begin inside a word. It
+// ends before white space or one of ] ) , ; : ! ? or a backtick, and does not include
+// a final full stop.
 func References(src []byte) []Reference {
 	if bytes.IndexByte(src, '@') < 0 {
 		return nil

@@ -16,9 +16,9 @@ func mayHaveMarks(src []byte) bool {
 			bytes.Contains(src, []byte("ID=")) || bytes.Contains(src, []byte("NAME=")))
 }
 
-// htmlMarks finds the id of every HTML tag and the name of every <a>, outside
-// of code blocks, code spans and comments. Offsets in code are relative to part, those
-// of the result have body added.
+// htmlMarks finds the id of every HTML tag and the name of every <a> outside code
+// blocks, code spans and comments. Offsets in code are relative to part, offsets in
+// the result to the document.
 func htmlMarks(part []byte, body int, code []span) []mark {
 	var out []mark
 	for i := 0; i < len(part); {
@@ -64,9 +64,9 @@ func htmlMarks(part []byte, body int, code []span) []mark {
 	return out
 }
 
-// skipCodeSpan returns the offset behind the code span that begins at the
-// backticks at i, or behind these backticks when no run of the same length closes
-// it before a blank line.
+// skipCodeSpan returns the offset behind the code span that begins with the backticks
+// at i, or behind these backticks if no run of the same length ends it before a blank
+// line.
 func skipCodeSpan(src []byte, i int) int {
 	n := 0
 	for i+n < len(src) && src[i+n] == '`' {
@@ -93,8 +93,8 @@ func skipCodeSpan(src []byte, i int) int {
 	return after
 }
 
-// maxCodeSpan and maxTag bound, in bytes, how far a scanner looks for the end of
-// a code span or tag, so that unclosed ones cost linear time.
+// maxCodeSpan and maxTag bound in bytes how far a scanner searches for the end of a
+// code span or tag, so that unclosed ones take linear time.
 const (
 	maxCodeSpan = 4 << 10
 	maxTag      = 2 << 10
@@ -102,9 +102,9 @@ const (
 
 type attribute struct{ name, value string }
 
-// parseTag reads the opening, closing or empty HTML tag at src[at] == '<'. end
-// is the offset behind its '>', or at when it is not a tag. Names are
-// lower-case, values unescaped.
+// parseTag reads the opening, closing or empty HTML tag at src[at] == '<'. end is
+// the offset behind its '>', or at if it is not a tag. Names are lower-case, values
+// unescaped.
 func parseTag(src []byte, at int) (name string, attrs []attribute, end int) {
 	i := at + 1
 	limit := min(len(src), at+maxTag)

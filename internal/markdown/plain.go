@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// PlainText returns the words of a piece of Markdown without its markup, for
-// embedding and snippets. It is a scanner, not a parser: it does not allocate per
-// line, and on ill-formed markup it errs towards keeping text.
+// PlainText returns a piece of Markdown without its markup, for embedding and
+// snippets. It scans rather than parses: it does not allocate per line, and it keeps
+// the text of malformed markup.
 //
-// Gone are: heading, list, quote and emphasis marks, setext underlines and
-// rules, link targets and definitions, HTML tags and comments, table pipes and
-// delimiter rows, the backticks of code, heading ids. Kept are: link texts, image
-// alternatives, all code with its line breaks and the language of its fence, the
-// text, title or term_id of a Hugo shortcode, and entities as their
-// characters. Runs of blanks become one blank, blank lines go.
+// It removes heading, list, quote and emphasis marks, setext underlines and rules,
+// link targets and definitions, HTML tags and comments, table pipes and delimiter
+// rows, the backticks of code, heading ids and blank lines. It keeps link texts,
+// image alternatives, code with its line breaks and the language of its fence, and
+// the text, title or term_id of a Hugo shortcode. It replaces entities by their
+// characters and runs of blanks by one blank.
 func PlainText(src []byte) string {
 	p := plain{src: src, out: make([]byte, 0, len(src))}
 	p.run()
 	return string(bytes.TrimRight(p.out, " \n"))
 }
 
-// Plain returns the text of a piece of the file named: PlainText of Markdown,
-// without import and export statements of MDX; and every other format as it
-// is, with blank lines trimmed, since what is markup in Markdown is content there.
+// Plain returns the text of a piece of the named file. For Markdown it is PlainText,
+// for MDX also without import and export statements. For other formats it is the
+// piece itself without blank lines at its ends.
 func Plain(name string, src []byte) string {
 	switch FormatOf(name) {
 	case Markdown:
@@ -39,12 +39,13 @@ type plain struct {
 	src   []byte
 	i     int
 	out   []byte
-	links int // opened brackets whose end is to come, in this paragraph
-	// Ends known not to come, so that they are looked for only once.
+	links int // open brackets of this paragraph
+	// noComment and noScript record that the rest has no end of a comment or script,
+	// so that the scanner searches for it only once.
 	noComment, noScript bool
 }
 
-// special marks the bytes at which the inline scanner has to look.
+// special marks the bytes that may begin inline markup.
 var special = func() (t [256]bool) {
 	for _, c := range []byte("\n\r\t \\`*_~[]!<&|{") {
 		t[c] = true
@@ -59,7 +60,7 @@ func (p *plain) run() {
 	}
 }
 
-// blank writes one blank unless there is white space already.
+// blank writes one blank unless the output ends with white space.
 func (p *plain) blank() {
 	if n := len(p.out); n > 0 && p.out[n-1] != ' ' && p.out[n-1] != '\n' {
 		p.out = append(p.out, ' ')
@@ -87,7 +88,7 @@ func (p *plain) line() ([]byte, int) {
 	return rest[:n], p.i + n + 1
 }
 
-// lineStart reads what has a meaning only at the start of a line.
+// lineStart reads markup that is valid only at the start of a line.
 func (p *plain) lineStart() {
 	for p.i < len(p.src) {
 		p.skipBlanks()
@@ -152,7 +153,7 @@ func (p *plain) skipBlanks() {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// taskBox skips "[ ]" and "[x]" behind a list marker.
+// taskBox skips "[ ]" and "[x]" after a list marker.
 func (p *plain) taskBox() {
 	p.skipBlanks()
 	if r := p.src[p.i:]; len(r) > 3 && r[0] == '[' && (r[1]|0x20 == 'x' || r[1] == ' ') && r[2] == ']' && isBlank(r[3]) {
@@ -160,8 +161,8 @@ func (p *plain) taskBox() {
 	}
 }
 
-// isUnderline reports whether a line is a setext underline or a thematic
-// break: two or more of c and nothing else but blanks.
+// isUnderline reports whether a line is a setext underline or a thematic break: two
+// or more of c and otherwise only blanks.
 func isUnderline(line []byte, c byte) bool {
 	n := 0
 	for _, b := range line {
@@ -189,7 +190,7 @@ func isDelimiterRow(line []byte) bool {
 	return dashes > 0
 }
 
-// isDefinition reports whether a line is "[label]: target", not a footnote.
+// isDefinition reports whether a line is "[label]: target" and not a footnote.
 func isDefinition(line []byte) bool {
 	end := bytes.IndexByte(line, ']')
 	return end > 1 && line[1] != '^' && end+2 < len(line) && line[end+1] == ':' &&
@@ -197,7 +198,7 @@ func isDefinition(line []byte) bool {
 		bytes.ContainsAny(line[end+2:], "\"'")
 }
 
-// fence copies a fenced code block, or reports that there is none here.
+// fence copies a fenced code block, or reports that there is none.
 func (p *plain) fence(c byte) bool {
 	n := 0
 	for p.i+n < len(p.src) && p.src[p.i+n] == c {
@@ -231,7 +232,7 @@ func (p *plain) fence(c byte) bool {
 	return true
 }
 
-// inline reads up to the end of the line, or further where a construct does.
+// inline reads to the end of the line, or to the end of a construct that spans lines.
 func (p *plain) inline() {
 	for p.i < len(p.src) {
 		from := p.i
@@ -295,7 +296,7 @@ func isPunct(c byte) bool {
 	return '!' <= c && c <= '/' || ':' <= c && c <= '@' || '[' <= c && c <= '`' || '{' <= c && c <= '~'
 }
 
-// codeSpan copies the inside of a code span, or drops lone backticks.
+// codeSpan copies the content of a code span, or removes backticks without a match.
 func (p *plain) codeSpan() {
 	n := 0
 	for p.i+n < len(p.src) && p.src[p.i+n] == '`' {
@@ -313,8 +314,8 @@ func (p *plain) codeSpan() {
 	}
 }
 
-// emphasis drops a run of marks, unless it stands between blanks (a product) or,
-// for underscores and tildes, inside of a word.
+// emphasis removes a run of marks, except between blanks (a product) and, for
+// underscores and tildes, inside a word.
 func (p *plain) emphasis(c byte) {
 	from := p.i
 	for p.i < len(p.src) && p.src[p.i] == c {
@@ -338,7 +339,7 @@ func isWordByte(c byte) bool {
 	return isLetter(c) || '0' <= c && c <= '9' || c >= 0x80 || c == '_'
 }
 
-// closeBracket drops the target or label behind a link's text.
+// closeBracket removes the target or label after a link's text.
 func (p *plain) closeBracket() {
 	p.i++
 	if p.links == 0 {
@@ -364,14 +365,14 @@ func (p *plain) closeBracket() {
 
 const maxLabel = 1000 // characters; CommonMark allows 999
 
-// inlineTags do not part words.
+// inlineTags do not separate words.
 var inlineTags = map[string]bool{
 	"a": true, "abbr": true, "b": true, "big": true, "code": true, "del": true, "em": true, "font": true,
 	"i": true, "ins": true, "kbd": true, "mark": true, "s": true, "samp": true, "small": true,
 	"span": true, "strong": true, "sub": true, "sup": true, "tt": true, "u": true, "var": true,
 }
 
-// angle drops a tag or comment, and keeps the inside of an autolink.
+// angle removes a tag or comment and keeps the content of an autolink.
 func (p *plain) angle() {
 	rest := p.src[p.i:]
 	switch {
@@ -422,8 +423,8 @@ func (p *plain) angle() {
 	}
 }
 
-// tag reads a tag as parseTag does, but without building its attributes, and
-// takes braces for a JSX value. alt is an image's.
+// tag reads a tag as parseTag does, but does not build its attributes and reads
+// braces as a JSX value. alt is the alternative text of an image.
 func (p *plain) tag() (name, alt string, end int) {
 	limit := min(len(p.src), p.i+maxTag)
 	i := p.i + 1
@@ -474,7 +475,7 @@ func (p *plain) tag() (name, alt string, end int) {
 	return "", "", p.i
 }
 
-// autolink returns the inside of <scheme:…> or <name@host>.
+// autolink returns the content of <scheme:…> or <name@host>.
 func autolink(rest []byte) ([]byte, bool) {
 	rest = rest[1:min(len(rest), maxTag)]
 	end := bytes.IndexAny(rest, "> \t\n<\"'=")
@@ -538,7 +539,7 @@ func (p *plain) brace() {
 	}
 }
 
-// shortcodeText returns the first of text, title and term_id that a shortcode has.
+// shortcodeText returns the first of the text, title and term_id of a shortcode.
 func shortcodeText(args []byte) []byte {
 	for _, key := range []string{`text="`, `title="`, `term_id="`} {
 		for from := 0; ; {

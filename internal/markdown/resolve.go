@@ -9,16 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// Resolve finds the section that anchor means, with or without a leading "#".
-// The first of these that fits decides, the first section in document order
-// within each: an anchor as this package gives it out, which also settles
-// "name-1" for the second heading of a name; the exact heading; the heading
-// without regard to case; the GitHub slug of anchor; the CueDeck slug, with its own
-// repeats numbered; an alias; and all of these once more with percent
-// escapes decoded and GitHub's "user-content-" removed. An anchor given out
-// goes before a heading so that every hit can be read back.
+// Resolve finds the section of an anchor, with or without a leading "#". It applies
+// these rules in order and returns the first matching section: the anchor as this
+// package makes it, including "name-1" for the second heading of a name; the exact
+// heading; the heading in any case; the GitHub slug of anchor; the CueDeck slug, with
+// its own numbering; an alias; and all of these again with percent escapes decoded
+// and GitHub's "user-content-" removed. Anchors precede headings so that the anchor
+// of every hit leads back to it.
 //
-// Section 0 has no anchor and is never found.
+// Section 0 has no anchor; Resolve never returns it.
 func Resolve(d *Document, anchor string) (section int, ok bool) {
 	want := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(anchor), "#"))
 	if i, ok := d.resolve(want); ok {
@@ -72,10 +71,11 @@ func (d *Document) resolve(want string) (int, bool) {
 	return 0, false
 }
 
-// Nearest returns up to n of the candidates that want may be a misspelling of,
-// nearest first, equally near ones in the order given. Near is a Levenshtein distance, without regard
-// to case, of at most a third of the longer text, between the whole texts or
-// their last path elements; or one containing the other, from three characters on.
+// Nearest returns up to n of the candidates that want may misspell, nearest first,
+// equally near ones in the order given. A candidate is near if its Levenshtein
+// distance, in any case, is at most a third of the longer text, for the whole texts
+// or their last path elements, or if one text of three or more characters contains
+// the other.
 func Nearest(candidates []string, want string, n int) []string {
 	type near struct {
 		name string
@@ -106,7 +106,7 @@ func Nearest(candidates []string, want string, n int) []string {
 	return out
 }
 
-const maxFar = 0.36 // a third, and the malus for the last element
+const maxFar = 0.36 // a third, and the penalty for the last element
 
 func contains(long, short string) bool {
 	return utf8.RuneCountInString(short) >= 3 && strings.Contains(long, short)
@@ -114,8 +114,8 @@ func contains(long, short string) bool {
 
 func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
-// relative is the Levenshtein distance over the longer length, 1 without
-// looking when the lengths alone are too far apart or one is very long.
+// relative returns the Levenshtein distance divided by the longer length. It returns
+// 1 at once for a very long text and for lengths that differ too much.
 func relative(a, b string) float64 {
 	if a == b {
 		return 0
@@ -132,7 +132,7 @@ func relative(a, b string) float64 {
 	return float64(levenshtein(x, y)) / float64(long)
 }
 
-// levenshtein is the classic dynamic programme over one row (Wagner and Fischer 1974).
+// levenshtein is the dynamic programme of Wagner and Fischer (1974) over one row.
 func levenshtein(a, b []rune) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -6,19 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// parseRST finds the section titles and labels of reStructuredText, by these
-// rules and no more:
+// parseRST finds the section titles and labels of reStructuredText by these rules
+// only:
 //
 //   - A title is a line that is not indented and not blank, whose next line is an
 //     adornment: one ASCII punctuation character, at least twice, and as often as the
 //     title has characters or four times. The line before it is blank, a
 //     label or comment (".. "), or an overline: the same adornment.
 //   - An overlined title may be indented.
-//   - Levels are given out in the order in which the styles (character, overlined
-//     or not) first appear; the seventh style and later ones are level 6.
+//   - Levels follow the order in which the styles (character, overlined or not)
+//     first appear; the seventh style and later ones are level 6.
 //   - ".. _label:" names the title that follows, or else the section it is in.
 //
-// Indented blocks cannot hold titles, so literal blocks need no further care.
+// Indented blocks cannot hold titles, so literal blocks are no special case.
 func parseRST(src []byte, body int) outline {
 	var out outline
 	levels := map[string]int{}
@@ -110,7 +110,7 @@ func rstLabel(line []byte) (string, bool) {
 	return name, name != "" && name != "_" && !strings.Contains(name, ": ")
 }
 
-// rstInline drops the inline markup of a title: “code“, *emphasis*,
+// rstInline removes the inline markup of a title: “code“, *emphasis*,
 // :role:`text <target>` and `text <target>`_.
 func rstInline(s string) string {
 	if !strings.ContainsAny(s, "`*\\") {

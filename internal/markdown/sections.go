@@ -9,8 +9,8 @@ import (
 	"cairn/internal/store"
 )
 
-// build makes the sections of src[from:] out of what a scanner found in text,
-// the same bytes with normalised line endings.
+// build makes the sections of src[from:] from the outline of text, the same bytes
+// with normalised line endings.
 func (d *Document) build(src, text []byte, from int, out outline) {
 	used := slugger{}
 	var aliases []mark
@@ -61,7 +61,7 @@ func (d *Document) build(src, text []byte, from int, out outline) {
 
 // nest sets Parent, Trail and End from the levels.
 func (d *Document) nest() {
-	var open []int // indices of the sections a further one may be below, outermost first
+	var open []int // indices of the possible parents of the next section, outermost first
 	for i := range d.Sections {
 		s := &d.Sections[i]
 		if s.Level == 0 {
@@ -102,7 +102,7 @@ func (d *Document) measure(src, text []byte) {
 	}
 }
 
-// alias records a further name, unless it is already the name of something.
+// alias records another name of a place unless the name is taken.
 func (d *Document) alias(text []byte, m mark, used slugger) {
 	i := d.At(m.at)
 	if i < 0 || m.name == "" {
@@ -128,8 +128,7 @@ func (d *Document) alias(text []byte, m mark, used slugger) {
 	d.Aliases[m.name] = i
 }
 
-// onlyTags reports whether text holds nothing but blanks and HTML tags, within
-// the bytes that a few anchors take.
+// onlyTags reports whether text consists of blanks and HTML tags and is short.
 func onlyTags(text []byte) bool {
 	if len(text) > maxTag {
 		return false
@@ -151,8 +150,8 @@ func onlyTags(text []byte) bool {
 	return true
 }
 
-// At returns the index of the section whose own text holds the byte at offset,
-// -1 when no section does: in the front matter, or behind the end.
+// At returns the index of the section whose own text contains the byte at offset, -1
+// for an offset in the front matter or behind the end.
 func (d *Document) At(offset int) int {
 	i := sort.Search(len(d.Sections), func(i int) bool { return d.Sections[i].Start > offset }) - 1
 	if i < 0 || offset >= d.Sections[i].OwnEnd {
@@ -161,9 +160,8 @@ func (d *Document) At(offset int) int {
 	return i
 }
 
-// TrimBlankLines returns text without the blank lines at both ends and without
-// its last line break. Blanks before the first word stay, since they may be
-// an indentation.
+// TrimBlankLines returns text without blank lines at both ends and without its last
+// line break. It keeps blanks before the first word, which may be an indentation.
 func TrimBlankLines(text []byte) []byte {
 	text = text[leadingBlank(text):]
 	if end := bytes.TrimRight(text, " \t\r\n\f\v"); len(end) < len(text) {
@@ -194,8 +192,8 @@ func leadingBlank(text []byte) int {
 	return start
 }
 
-// lastText returns the offset of the last byte that is not blank in
-// text[start:end], start when there is none.
+// lastText returns the offset of the last byte of text[start:end] that is not blank,
+// start if all are.
 func lastText(text []byte, start, end int) int {
 	return max(start, start+len(bytes.TrimRight(text[start:end], " \t\r\n\f\v"))-1)
 }
@@ -213,7 +211,7 @@ func newLineIndex(text []byte) lineIndex {
 	return l
 }
 
-// of returns the line, from 1, that the byte at offset is in.
+// of returns the line, from 1, of the byte at offset.
 func (l lineIndex) of(offset int) int {
 	return 1 + sort.SearchInts(l, offset)
 }

@@ -6,21 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Fingerprint is a 64-bit simhash (Charikar, "Similarity estimation techniques
-// from rounding algorithms", STOC 2002) over the text's lower-cased words in
-// shingles of three, each shingle with weight 1. Near-duplicates differ in few bits:
-// Manku, Jain and Das Sarma (WWW 2007) found 3 of 64 to suit web pages.
-// Markup does not count, since only letters and digits make words; a character
-// of a script written without blanks is a word. Text without a word gives 0, of one or
-// two words the hash of these.
+// Fingerprint returns a 64-bit simhash (Charikar, "Similarity estimation techniques
+// from rounding algorithms", STOC 2002) of the text's lower-cased words in shingles
+// of three with equal weight. Near-duplicates differ in few bits: Manku, Jain and Das
+// Sarma (WWW 2007) used 3 of 64 for web pages. Words consist of letters and digits,
+// so markup does not count; a character of a script without blanks is a word. Text
+// without words gives 0, text of one or two words their hash.
 func Fingerprint(text []byte) uint64 {
-	var votes ballot
+	var counts bitCounts
 	var w1, w2 uint64 // the two words before
 	words := 0
 	add := func(h uint64) {
 		words++
 		if words >= 3 {
-			votes.add(mix(w1 ^ bits.RotateLeft64(w2, 21) ^ bits.RotateLeft64(h, 42)))
+			counts.add(mix(w1 ^ bits.RotateLeft64(w2, 21) ^ bits.RotateLeft64(h, 42)))
 		}
 		w1, w2 = w2, h
 	}
@@ -67,7 +66,7 @@ func Fingerprint(text []byte) uint64 {
 	case 1, 2:
 		return mix(w1 ^ bits.RotateLeft64(w2, 21))
 	}
-	return votes.majority()
+	return counts.majority()
 }
 
 // The 64-bit FNV-1a parameters (Fowler, Noll, Vo).
@@ -77,7 +76,7 @@ const (
 )
 
 // mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): FNV's high bits
-// depend too little on the last letters to vote with.
+// depend too little on the last letters.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -90,23 +89,23 @@ func isIdeograph(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// ballot counts, for each of 64 bit positions, how many words had it set. The
-// counters are bit-sliced: plane k holds bit k of all 64, so adding a word is a ripple
-// of two operations a plane instead of 64 additions.
-type ballot struct {
+// bitCounts counts for each of 64 bit positions how many hashes have it set. The
+// counters are bit-sliced: plane k holds bit k of all 64 counters, so adding a hash
+// takes two operations per plane instead of 64 additions.
+type bitCounts struct {
 	planes [32]uint64
 	n      uint64
 }
 
-func (b *ballot) add(h uint64) {
+func (b *bitCounts) add(h uint64) {
 	b.n++
 	for k := 0; h != 0 && k < len(b.planes); k++ {
 		b.planes[k], h = b.planes[k]^h, b.planes[k]&h
 	}
 }
 
-// majority sets the bits that more than half of the words had set.
-func (b *ballot) majority() uint64 {
+// majority returns the bits that more than half of the hashes have set.
+func (b *bitCounts) majority() uint64 {
 	var out uint64
 	planes := b.planes[:min(bits.Len64(b.n), len(b.planes))] // no count exceeds n
 	for bit := range 64 {

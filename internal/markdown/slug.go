@@ -10,17 +10,16 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Slug returns GitHub's anchor for a heading's plain text: lower-case, without
-// what is neither letter, mark, decimal digit, connector punctuation (the
-// underscore), hyphen nor blank, and each blank as a hyphen. It is the algorithm of
-// github-slugger 2 and of GitHub's own TOC filter (/[^\p{Word}\- ]/u). The
-// result is empty when nothing is left.
+// Slug returns GitHub's anchor for a heading's plain text: the lower-case letters,
+// marks, decimal digits, connector punctuation (the underscore) and hyphens, with
+// each blank as a hyphen. It is the algorithm of github-slugger 2 and of GitHub's own
+// TOC filter (/[^\p{Word}\- ]/u). The result may be empty.
 func Slug(text string) string {
 	return slug(text, true)
 }
 
-// CueDeckSlug is the second flavour accepted on input: like Slug, but only
-// letters, numbers and hyphens stay, so underscores go too.
+// CueDeckSlug returns the second form of a slug that cairn accepts: like Slug, but
+// only letters, numbers and hyphens.
 func CueDeckSlug(text string) string {
 	return slug(text, false)
 }
@@ -65,7 +64,7 @@ func isWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nl, unicode.Nd, unicode.Pc, unicode.Other_Alphabetic)
 }
 
-// slugger hands out anchors that are unique in one document, as github-slugger does.
+// slugger makes anchors unique in one document, as github-slugger does.
 type slugger map[string]int
 
 func (s slugger) unique(slug string) string {
@@ -84,8 +83,8 @@ func (s slugger) unique(slug string) string {
 	return result
 }
 
-// anchor makes a custom id fit to be an anchor: as written, unless it holds
-// what an anchor must not.
+// anchorID returns the anchor of a custom id: the id as written, or its slug if it
+// contains characters that an anchor must not.
 func anchorID(id string) string {
 	for _, r := range id {
 		if r == '#' || r == '.' || r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) {

@@ -12,10 +12,10 @@ import (
 	"sync"
 )
 
-// syntax says how to find top-level declarations: by one regular expression
-// that is tried on each line without indentation; its first group that matches is the
-// name. That is all it knows: declarations made by macros, inside of
-// namespaces, or in the middle of a string at column 0 are beyond it. Go has a real parser.
+// syntax finds top-level declarations by one regular expression, applied to each
+// line without indentation; its first matching group is the name. It misses
+// declarations made by macros or inside namespaces, and matches lines of strings at
+// column 0. Go has a real parser.
 type syntax struct {
 	pattern string
 	lead    string // prefixes, blank-separated, of lines above that belong to the declaration
@@ -60,12 +60,12 @@ var languages = map[string]*syntax{
 	".rb": ruby, ".php": php, ".sh": shell, ".bash": shell, ".lua": lua,
 }
 
-// notNames are words a pattern may take for the name of a C function.
+// notNames are keywords that a pattern may match as the name of a C function.
 var notNames = []string{"if", "for", "while", "switch", "return", "else", "do", "sizeof", "defined", "catch"}
 
 // parseSource finds the top-level declarations. Each is a section at level 1,
-// its comment and attributes included; what is before the first (licence, imports) is
-// the preamble.
+// including its comment and attributes; the text before the first (licence,
+// imports) is the preamble.
 func parseSource(name string, src []byte, body int) outline {
 	l := languages[strings.ToLower(path.Ext(name))]
 	if l == goLang {
@@ -113,9 +113,9 @@ func hasLead(line []byte, lead []string) bool {
 	return false
 }
 
-// parseGo finds the declarations of a Go file, as far as it parses. A method's
-// heading is Type.Name, its anchor the name; a group of constants, variables or
-// types is one section, named after its first, the others being aliases.
+// parseGo finds the declarations of a Go file, as far as it parses. A method has the
+// heading Type.Name and its name as the anchor. A group of constants, variables or
+// types is one section named after its first; the other names are aliases.
 func parseGo(src []byte, body int) outline {
 	var out outline
 	fset := token.NewFileSet()

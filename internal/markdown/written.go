@@ -3,17 +3,17 @@ package markdown
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 )
 
-// ReadFrontMatter reads the front matter of a Markdown file and nothing else,
-// with every scalar as it is written: 012345 stays "012345" where YAML
-// would make a number of it. Fields then hold strings, nil for null, lists of
-// these, and an empty map for anything nested deeper. It is what Parse finds but
-// for these values, at a fraction of the time.
+// ReadFrontMatter reads only the front matter of a Markdown file, with every scalar
+// as written: 012345 stays "012345", which YAML would read as a number. Fields hold
+// strings, nil for null, lists of these, and an empty map for deeper structures. It
+// is faster than Parse.
 func ReadFrontMatter(src []byte) FrontMatter {
 	body := bomLen(src)
 	text := src
@@ -54,8 +54,8 @@ func unixLines(block []byte) []byte {
 	return bytes.ReplaceAll(block, []byte("\r"), []byte("\n"))
 }
 
-// readWritten returns the mapping of a block with scalars as written, nil when
-// it is something else.
+// readWritten returns the mapping of a block with scalars as written, nil for any
+// other YAML.
 func readWritten(block []byte) (map[string]any, error) {
 	if fields, ok := readSimple(block); ok {
 		return fields, nil
@@ -65,7 +65,7 @@ func readWritten(block []byte) (map[string]any, error) {
 
 // readTree is readWritten by the YAML library's syntax tree.
 func readTree(block []byte) (fields map[string]any, err error) {
-	// Whatever the whole decoder refuses is refused here, too.
+	// Refuse what the decoder refuses.
 	whole, err := parseYAML(block)
 	if err != nil || whole == nil || len(whole) == 0 {
 		return whole, err
@@ -81,7 +81,7 @@ func readTree(block []byte) (fields map[string]any, err error) {
 	}
 	fields = make(map[string]any, len(whole))
 	for key := range whole {
-		fields[key] = map[string]any{} // what the tree does not show as a plain pair: merge keys
+		fields[key] = map[string]any{} // for keys that are not plain pairs in the tree: merge keys
 	}
 	if len(file.Docs) == 0 {
 		return fields, nil
@@ -124,13 +124,12 @@ func asWritten(n ast.Node) any {
 	return map[string]any{}
 }
 
-// readSimple reads the front matter that nearly every file has, "key: scalar",
-// "key: [a, b]" and lists of one element a line, a hundred times as fast as the
-// library. ok is false for anything else, which is then for the library: a
-// test holds the two against each other.
+// readSimple reads the front matter of nearly every file, "key: scalar",
+// "key: [a, b]" and lists with one element per line, a hundred times as fast as the
+// library. ok is false for anything else, which the caller leaves to the library.
 func readSimple(block []byte) (fields map[string]any, ok bool) {
 	fields = map[string]any{}
-	open := "" // the key whose list may follow
+	open, indent := "", 0 // the key whose list may follow, and the indentation of its elements
 	for line := range bytes.Lines(block) {
 		text := strings.TrimRight(string(line), " \n")
 		if strings.ContainsAny(text, "\t\r") {
@@ -141,66 +140,46 @@ func readSimple(block []byte) (fields map[string]any, ok bool) {
 		}
 		if item, found := strings.CutPrefix(strings.TrimLeft(text, " "), "- "); found && open != "" {
 			list, isList := fields[open].([]any)
-			if !isList && fields[open] != nil {
-				return nil, false
-			}
 			value, simple := simpleScalar(strings.TrimLeft(item, " "))
-			// Lists at more than one depth are for the library.
-			if !simple || isList && listIndent(text) != listIndent(fields["\x00"+open].(string)) {
+			depth := len(text) - len(strings.TrimLeft(text, " "))
+			if !simple || isList && depth != indent {
 				return nil, false
 			}
-			fields["\x00"+open] = text
-			fields[open] = append(list, value)
+			indent, fields[open] = depth, append(list, value)
 			continue
 		}
 		key, rest, found := strings.Cut(text, ":")
-		if !found || !isKey(key) || rest != "" && rest[0] != ' ' {
-			return nil, false
-		}
-		if _, twice := fields[key]; twice {
+		if _, twice := fields[key]; twice || !found || !isKey(key) || rest != "" && rest[0] != ' ' {
 			return nil, false
 		}
 		rest = strings.TrimLeft(rest, " ")
 		open = ""
+		simple := true
 		switch {
 		case rest == "":
 			fields[key], open = nil, key
 		case rest[0] == '[':
-			list, simple := simpleList(rest)
-			if !simple {
-				return nil, false
-			}
-			fields[key] = list
+			fields[key], simple = simpleList(rest)
 		default:
-			value, simple := simpleScalar(rest)
-			if !simple {
-				return nil, false
-			}
-			fields[key] = value
+			fields[key], simple = simpleScalar(rest)
 		}
-	}
-	for key := range fields {
-		if key[0] == 0 {
-			delete(fields, key)
+		if !simple {
+			return nil, false
 		}
 	}
 	return fields, true
 }
 
-func listIndent(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }
+const (
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits  = "0123456789"
+)
 
+// isKey reports whether s is a key of letters, digits, "_" and "-" that no YAML
+// reader takes for another type.
 func isKey(s string) bool {
-	for i := range len(s) {
-		c := s[i] | 0x20
-		if !('a' <= c && c <= 'z' || i > 0 && ('0' <= s[i] && s[i] <= '9' || s[i] == '_' || s[i] == '-')) {
-			return false
-		}
-	}
-	switch strings.ToLower(s) {
-	case "", "true", "false", "yes", "no", "on", "off", "y", "n", "null":
-		return false
-	}
-	return true
+	return s != "" && isLetter(s[0]) && strings.Trim(s, letters+digits+"_-") == "" &&
+		!slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "y", "n", "null"}, strings.ToLower(s))
 }
 
 func simpleList(s string) ([]any, bool) {
@@ -225,52 +204,21 @@ func simpleList(s string) ([]any, bool) {
 	return list, true
 }
 
-// simpleScalar reads a scalar without escapes, comments or anything that could
-// be a number, a null or a structure.
+// simpleScalar reads a scalar of printable ASCII without escapes, comments or
+// anything that could be a number, a null or a structure.
 func simpleScalar(s string) (string, bool) {
-	if s == "" {
+	if s == "" || strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) >= 0 {
 		return "", false
 	}
 	if s[0] == '"' {
-		if len(s) < 2 || s[len(s)-1] != '"' || strings.ContainsAny(s[1:len(s)-1], `"\`) {
-			return "", false
-		}
-		s = s[1 : len(s)-1]
-		return s, simpleBytes(s)
+		inner := strings.TrimSuffix(s[1:], `"`)
+		return inner, len(inner) == len(s)-2 && !strings.ContainsAny(inner, `"\`)
 	}
-	first := s[0] | 0x20
-	if !('a' <= first && first <= 'z') && !isDate(s) {
-		return "", false
-	}
-	switch strings.ToLower(s) {
-	case "null":
-		return "", false
-	}
-	if strings.ContainsAny(s, "#,[]{}\"'&*!|>%@`") || strings.Contains(s, ": ") || s[len(s)-1] == ':' || strings.Contains(s, " -") {
-		return "", false
-	}
-	return s, simpleBytes(s)
+	return s, (isLetter(s[0]) || isDate(s)) && !strings.EqualFold(s, "null") && s[len(s)-1] != ':' &&
+		!strings.ContainsAny(s, "#,[]{}\"'&*!|>%@`") && !strings.Contains(s, ": ") && !strings.Contains(s, " -")
 }
 
-// simpleBytes refuses what a YAML reader may object to or change.
-func simpleBytes(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-// isDate reports whether s begins as "2026-01-02" does, which is no number.
+// isDate reports whether s begins as "2026-01-02" does, which is not a number.
 func isDate(s string) bool {
-	if len(s) < 10 || len(s) > 35 || s[4] != '-' || s[7] != '-' {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !('0' <= c && c <= '9') && !strings.ContainsRune("-:TtZz+.", rune(c)) {
-			return false
-		}
-	}
-	return true
+	return len(s) >= 10 && len(s) <= 35 && s[4] == '-' && s[7] == '-' && strings.Trim(s, digits+"-:TtZz+.") == ""
 }
