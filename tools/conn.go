@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -293,9 +292,6 @@ func (c *conn) drain() {
 func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
 	resp, ok := msg.(*jsonrpc.Response)
 	if !ok {
-		if c.unsubscribed(msg) {
-			return nil
-		}
 		text, err := jsonrpc.EncodeMessage(msg)
 		if err != nil {
 			return err
@@ -316,20 +312,6 @@ func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
 		c.setVersion(resp.Result)
 	}
 	return c.answer(p.reply, resp.Result, withCode(resp.Error))
-}
-
-// unsubscribed reports whether msg is a list_changed notification that the
-// client did not subscribe to. The SDK sends them to every client that has not
-// named its revision, and a client of bare requests reads one line for each
-// request. A notification to a subscription says so in its _meta.
-func (c *conn) unsubscribed(msg jsonrpc.Message) bool {
-	req, ok := msg.(*jsonrpc.Request)
-	if !ok || !strings.HasSuffix(req.Method, "/list_changed") {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.version == "" && !bytes.Contains(req.Params, []byte(`"_meta"`))
 }
 
 // setVersion keeps the protocol version that initialize agreed on.

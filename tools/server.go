@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -214,6 +215,7 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 		server.AddTool(t.definition(), s.toolHandler(t, client))
 	}
 	server.AddReceivingMiddleware(s.middleware(session))
+	server.AddSendingMiddleware(withoutListChanges)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { s.follow(ctx, server) })
@@ -248,6 +250,18 @@ func (s *Server) middleware(session func(mcp.Request) string) mcp.Middleware {
 			}
 			return result, err
 		}
+	}
+}
+
+// withoutListChanges drops list_changed notifications to a session that has not
+// named its revision. The SDK sends them to it, and a client of bare requests reads
+// one line for each request.
+func withoutListChanges(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if ss, ok := req.GetSession().(*mcp.ServerSession); ok && ss.InitializeParams() == nil && strings.HasSuffix(method, "/list_changed") {
+			return nil, nil
+		}
+		return next(ctx, method, req)
 	}
 }
 
