@@ -10,7 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// playing says how what differs from run to run is written in a transcript of calls.
+// playing replaces what differs from run to run in a transcript of calls.
 type playing struct {
 	args     func(string) string              // arguments as they are sent
 	text     func(string) string              // an answer as it is written
@@ -19,7 +19,7 @@ type playing struct {
 
 // playCalls plays a transcript of calls: "> TOOL ARGUMENTS" goes through
 // tools/call, "~ TOOL ARGUMENTS" is the bare method; "< " is the answer and "! " a
-// failure; other lines are prose. What tools/call answers fits the tool's schema.
+// failure; other lines are prose. Each answer of tools/call has to fit the tool's schema.
 func playCalls(t *testing.T, script string, o *Options, p playing) string {
 	t.Helper()
 	schemas := map[string]*jsonschema.Resolved{}
@@ -85,7 +85,7 @@ func playCalls(t *testing.T, script string, o *Options, p playing) string {
 		out.WriteString(mark + p.text(string(answer)) + "\n")
 	}
 	if rest := s.close(); rest != "" {
-		t.Errorf("the server said more than it was asked:\n%s", rest)
+		t.Errorf("the server sent more than the answers:\n%s", rest)
 	}
 	return out.String()
 }

@@ -13,7 +13,7 @@ import (
 	"cairn/models/bpe"
 )
 
-// toolbox holds a few tools in a folder of its own.
+// toolbox returns a catalogue of a few tools in a new folder.
 func toolbox(t *testing.T) *workspace.Toolbox {
 	t.Helper()
 	box, err := workspace.OpenToolbox(workspace.Selection{Root: t.TempDir()}, workspace.UsageConfig{})
@@ -142,7 +142,7 @@ func TestGroups(t *testing.T) {
 		tokens += counter.CountTokens(string(text))
 	}
 	t.Logf("all definitions take %d tokens", tokens)
-	// The core has a budget of 3000 of its own; what a folder needs beyond comes on top.
+	// The core has its own budget of 3000; the catalogue comes on top.
 	if len(s.tools) > 12 || tokens > 4500 {
 		t.Errorf("%d tools of %d tokens", len(s.tools), tokens)
 	}

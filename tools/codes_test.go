@@ -19,15 +19,15 @@ import (
 	"cairn/internal/workspace"
 )
 
-// provoked is a call that has to be answered with a code. setup changes the
-// folder first and may return what puts it back.
+// provoked is a call that has to fail with a code. setup changes the folder first
+// and may return a function that restores it.
 type provoked struct {
 	code, tool, args string
 	setup            func(t *testing.T, root string) (undo func())
 }
 
-// provocations is one call for each code that the tools can answer with. Codes
-// of one name in two families stand twice.
+// provocations returns one call for each code that the tools can answer with. A code
+// that two families share has two.
 func provocations() []provoked {
 	slugs := func(n int) string {
 		list := make([]string, n)
@@ -62,7 +62,7 @@ func provocations() []provoked {
 		{"1001", "update_task", `{"id":"zzzzz9","updates":{"status":"done"}}`, nil},
 		{`1001 "kind":"DependencyNotFound"`, "create_task", `{"title":"x","depends_on":["zzzzz9"]}`, nil},
 		{`1002 "kind":"CircularDependency"`, "update_task", `{"id":"aaaaaa","updates":{"depends_on":["bbbbbb"]}}`, nil},
-		// The same code for references, in the words of the specification.
+		// The same code for references, worded as in the specification.
 		{`1002 "cycle_path":["docs/api.md","docs/guide.md","docs/api.md"],"suggestion":"Remove reference from docs/api.md"`, "validate_task_graph", `{"references":true}`, nil},
 		{"1003", "read_doc", `{"path":"docs/huge.md"}`, nil},
 		{"1006", "read_doc", `{"path":"docs/auth.md","expected_hash":"ffff"}`, nil},
@@ -128,8 +128,8 @@ func (failingSearcher) Documents(_ context.Context, query, _ string, _ int) ([]s
 	return nil, nil
 }
 
-// TestEveryCode provokes each code that a tool can answer with, on real files,
-// and finds every code that is declared among them.
+// TestEveryCode provokes each code that a tool can answer with, on real files, and
+// fails for a declared code that no call provokes.
 func TestEveryCode(t *testing.T) {
 	root := t.TempDir()
 	wide := "# Wide\n\n## Tasks\n\n### Alone\n\n### Root\n"
@@ -203,7 +203,7 @@ func TestEveryCode(t *testing.T) {
 	}
 }
 
-// constants are those of a file with a value that stands in it.
+// constants returns the constants of a file that have a literal value.
 func constants(t *testing.T, file string) map[string]string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

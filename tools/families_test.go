@@ -16,8 +16,8 @@ import (
 	"cairn/internal/task/taskgraph"
 )
 
-// TestFamilies provokes what a transcript cannot: failures of others, which
-// each family tells in its own words, by both ways of calling.
+// TestFamilies provokes failures that a transcript cannot, in the format of each
+// family, by both ways of calling.
 func TestFamilies(t *testing.T) {
 	failing := func(err error) func(context.Context, struct{}) (any, error) {
 		return func(context.Context, struct{}) (any, error) { return nil, err }
@@ -61,8 +61,8 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// TestUnreadableBoard: a folder of cards that is none is an internal error of
-// every family, and the next call answers again once it is one.
+// TestUnreadableBoard: a file in place of the folder of cards is an internal error in
+// every family, and the next call succeeds once the folder is back.
 func TestUnreadableBoard(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, ".cairn", "cards")

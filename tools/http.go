@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,10 +69,10 @@ func (s *Server) HTTP(o *HTTPOptions) *HTTP {
 	if h.options.Caller == nil {
 		h.options.Caller = func(*http.Request) (Caller, bool) { return Caller{}, false }
 	}
-	h.options.MaxBody = orElse(h.options.MaxBody, maxLine)
-	h.options.MaxSessions = orElse(h.options.MaxSessions, 256)
-	h.options.SessionTimeout = orElse(h.options.SessionTimeout, 30*time.Minute)
-	h.streams = make(chan struct{}, orElse(h.options.MaxStreams, 128))
+	h.options.MaxBody = cmp.Or(h.options.MaxBody, maxLine)
+	h.options.MaxSessions = cmp.Or(h.options.MaxSessions, 256)
+	h.options.SessionTimeout = cmp.Or(h.options.SessionTimeout, 30*time.Minute)
+	h.streams = make(chan struct{}, cmp.Or(h.options.MaxStreams, 128))
 	h.closing, h.close = context.WithCancel(context.Background())
 	h.sdk, h.stop = s.sdkServer(httpClient, httpSession)
 	handler := func(stateless bool) http.Handler {
@@ -83,14 +84,6 @@ func (s *Server) HTTP(o *HTTPOptions) *HTTP {
 	}
 	h.stateless, h.stateful = handler(true), handler(false)
 	return h
-}
-
-func orElse[T comparable](v, other T) T {
-	var zero T
-	if v == zero {
-		return other
-	}
-	return v
 }
 
 // Close ends the sessions and the streams, and waits for the latter.

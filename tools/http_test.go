@@ -17,8 +17,8 @@ import (
 	"cairn/internal/workspace"
 )
 
-// startHTTP serves the fake engine; the caller of a request is named by its
-// header X-Caller, and may write when that begins with "w".
+// startHTTP serves the fake engine. The header X-Caller names the caller of a
+// request, which may write when the name begins with "w".
 func startHTTP(t *testing.T, e Engine, o *Options, h *HTTPOptions) (*HTTP, *httptest.Server) {
 	t.Helper()
 	if h == nil {
@@ -125,7 +125,7 @@ func TestOneURL(t *testing.T) {
 			t.Errorf("tools/list %s in a session that is none: %d %s, want 404", version, status, answer)
 		}
 	}
-	// The SDK's own client finds its way by itself.
+	// The SDK's own client needs no help.
 	session := connectHTTP(t, server.URL, "", nil)
 	list, err := session.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != 4 {
@@ -150,7 +150,7 @@ func TestHTTPProgress(t *testing.T) {
 	}
 }
 
-// TestHTTPCancel: a client that goes away cancels its call.
+// TestHTTPCancel: a client that disconnects cancels its call.
 func TestHTTPCancel(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan error, 1)
 	e := &fake{index: func(ctx context.Context, _ workspace.IndexRequest, _ func(workspace.Progress)) (*workspace.IndexReport, error) {
@@ -179,11 +179,11 @@ func TestHTTPCancel(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(10 * time.Second):
-		t.Error("the call goes on although nobody waits for it")
+		t.Error("the call goes on although its client has disconnected")
 	}
 }
 
-// TestHTTPScopes: who may only read cannot write, whatever the request looks like.
+// TestHTTPScopes: a caller that may only read cannot write, whatever its request looks like.
 func TestHTTPScopes(t *testing.T) {
 	_, server := startHTTP(t, &fake{}, nil, nil)
 	call := request(1, "tools/call", `{"name":"index","arguments":{},`+meta2026+`}`)
@@ -206,7 +206,7 @@ func TestHTTPScopes(t *testing.T) {
 	if status, answer, _ := post(t, server.URL, "["+call+"]", "X-Caller", "reader"); status != 403 {
 		t.Errorf("index by a reader in a batch: %d %s, want 403", status, answer)
 	}
-	// encoding/json takes names without regard to case; so does the check.
+	// encoding/json ignores the case of names; so does the check.
 	if status, answer, _ := post(t, server.URL, `{"jsonrpc":"2.0","id":1,"METHOD":"tools/call","params":{"NAME":"index"}}`, "X-Caller", "reader"); status == 200 && !strings.Contains(answer, "error") {
 		t.Errorf("index by a reader in capitals: %d %s, want a refusal", status, answer)
 	}
@@ -216,7 +216,7 @@ func TestHTTPScopes(t *testing.T) {
 	}
 }
 
-// TestHTTPSessionBelongsToItsCaller: a session's id is no pass.
+// TestHTTPSessionBelongsToItsCaller: a session's id alone does not authenticate.
 func TestHTTPSessionBelongsToItsCaller(t *testing.T) {
 	_, server := startHTTP(t, &fake{}, nil, nil)
 	_, _, header := post(t, server.URL, request(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`), "X-Caller", "writer")

@@ -10,8 +10,8 @@ import (
 	"cairn/retriever"
 )
 
-// A client gets back the id it sent, to the letter, whoever answers: the SDK,
-// a direct call, a failure of either, or nobody but the connection.
+// A client gets back exactly the id it sent, whether the SDK, a direct call or the
+// connection answers.
 func TestIDsAreReturnedAsWritten(t *testing.T) {
 	for _, id := range []string{
 		"0", "-1", "7", `"a"`, `""`, `"7"`, "9007199254740993", "1700000000000000001", "18446744073709551615",
@@ -55,7 +55,7 @@ func TestCancellationByAnExactID(t *testing.T) {
 	}
 }
 
-// The answer to a message that is too long finds its way to who waits for it.
+// The answer to a message that is too long has the id of the message.
 func TestTooLongMessageKeepsItsID(t *testing.T) {
 	s := newSession(t, &fake{}, nil)
 	for _, size := range []int{maxLine, maxLine + 65536, 2*maxLine + 77} {
@@ -76,7 +76,7 @@ func TestTooLongMessageKeepsItsID(t *testing.T) {
 	s.close()
 }
 
-// An id is free again as soon as its answer is out, not a moment later.
+// An id is free again as soon as its answer is written.
 func TestIDsAreUsedAgain(t *testing.T) {
 	for _, call := range []string{`"method":"read_context","params":{"query":"a"}`, `"method":"ping"`} {
 		s := newSession(t, &fake{}, nil)

@@ -16,7 +16,7 @@ import (
 	"cairn/retriever"
 )
 
-// heard writes down the calls it is told of.
+// heard is a listener that keeps the calls it hears of.
 type heard struct {
 	observe.Silent
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func (h *heard) End(_ context.Context, _ *observe.Call, o observe.Outcome, took 
 	h.ends = append(h.ends, o)
 }
 
-// lines are what was heard, and forgets it.
+// lines returns what was heard and clears it.
 func (h *heard) lines() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,7 +58,7 @@ func (h *heard) lines() []string {
 
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// TestListener: every way to call a tool is told of, with its trace and request.
+// TestListener: the listener hears of every way to call a tool, with its trace and request.
 func TestListener(t *testing.T) {
 	h := &heard{}
 	failing := &fake{search: func(_ context.Context, q retriever.Query) (*retriever.Answer, error) {
@@ -101,7 +101,7 @@ func TestListener(t *testing.T) {
 	if got, want := h.lines(), []string{"new w status " + traceparent + "/ ok 0"}; !slices.Equal(got, want) {
 		t.Errorf("in a session: %q, want %q", got, want)
 	}
-	// Bare methods, and other faces of the server.
+	// Bare methods, and other APIs of the server.
 	s := New(failing, o)
 	ctx := observe.WithID(t.Context(), "r9")
 	if _, f := s.Call(ctx, "read_doc", []byte(`{"path":"docs/missing.md"}`)); f == nil {

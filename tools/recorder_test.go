@@ -26,7 +26,7 @@ func recordedBox(t *testing.T) (*workspace.Toolbox, *Options) {
 	return box, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}
 }
 
-// answerOf is what search_tools answers on a box, without a session.
+// answerOf is the answer of search_tools on a box, without a session.
 func answerOf(t *testing.T, box *workspace.Toolbox) string {
 	t.Helper()
 	answer, f := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box}).Call(t.Context(), "search_tools", json.RawMessage(`{"query":"reads a file","context_tools":["fs:write"],"include_related":true}`))
@@ -62,9 +62,9 @@ var work = []struct{ tool, args string }{
 	{"get_tool", `{"name":"nobody"}`},
 }
 
-// TestSessionsTeach: what agents fetch together over stdio and over HTTP changes
-// the order from the third session on that shows it and not before, forgetting
-// brings the order back byte for byte, and without a recorder nothing is noted.
+// TestSessionsTeach: tools that agents fetch together over stdio and HTTP change the
+// order from the third such session on, forgetting restores the order byte for
+// byte, and without a recorder nothing is recorded.
 func TestSessionsTeach(t *testing.T) {
 	stdio := func(t *testing.T, o *Options) {
 		s := newSession(t, &fake{}, o)
@@ -124,8 +124,8 @@ func TestSessionsTeach(t *testing.T) {
 	}
 }
 
-// TestPlansTeach: a plan whose tools are fetched is noted, and what record_usage
-// tells is not noted again.
+// TestPlansTeach: a plan whose tools are fetched is recorded, and what record_usage
+// reports is not recorded twice.
 func TestPlansTeach(t *testing.T) {
 	box := toolbox(t)
 	for range graphrank.ObservedAfter {
@@ -162,7 +162,7 @@ func TestPlansTeach(t *testing.T) {
 	}
 }
 
-// TestRecorderIsBounded: a disk that does not keep up costs notes, never a
+// TestRecorderIsBounded: a disk that does not keep up costs events, never a
 // caller's time, and sessions beyond the bound end.
 func TestRecorderIsBounded(t *testing.T) {
 	box, o := recordedBox(t)
@@ -201,8 +201,8 @@ func TestRecorderIsBounded(t *testing.T) {
 	(*recording)(nil).fetched("fs:read")
 }
 
-// TestWhoseWork: over HTTP a session's calls, and a token's, are noted as one
-// agent's work; those of clients that nobody can tell apart are not noted.
+// TestWhoseWork: over HTTP the calls of a session, or of a token, are recorded as one
+// agent's work; those of clients that cannot be told apart are not recorded.
 func TestWhoseWork(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -73,7 +73,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestResourcesPages: the pages hold every document once.
+// TestResourcesPages: the pages list every document once.
 func TestResourcesPages(t *testing.T) {
 	e := &many{n: 2*resourcesPage + 7}
 	_, server := startHTTP(t, e, nil, nil)
@@ -111,7 +111,7 @@ func (m *many) Documents(_ context.Context, r workspace.DocumentsRequest) (*work
 	return out, nil
 }
 
-// events is an engine that tells of changes when it is told to.
+// events is an engine whose changes the test triggers.
 type events struct {
 	fake
 	tell chan workspace.WatchEvent
@@ -128,8 +128,8 @@ func (e *events) Watch(ctx context.Context, fn func(workspace.WatchEvent)) error
 	}
 }
 
-// TestChangesAreTold: a client hears that the list has changed, and that a
-// document it asked about has.
+// TestChangesAreTold: a client hears that the list has changed, and that a document
+// it subscribed to has.
 func TestChangesAreTold(t *testing.T) {
 	e := &events{tell: make(chan workspace.WatchEvent)}
 	_, server := startHTTP(t, e, &Options{Watch: e.Watch}, nil)
@@ -163,9 +163,9 @@ func TestChangesAreTold(t *testing.T) {
 	}
 }
 
-// TestChangesOverStdio: a session hears of changes, and so does a subscription
-// of the stateless revision, which keeps nobody waiting at the end; a client of
-// bare requests gets the answers to them and nothing in between.
+// TestChangesOverStdio: a session hears of changes, and so does a subscription of
+// the stateless revision, which does not delay the end; a client of bare requests
+// gets only their answers.
 func TestChangesOverStdio(t *testing.T) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	for _, c := range []struct {

@@ -170,8 +170,7 @@ func TestEndOfInputFlushesAnswers(t *testing.T) {
 	})
 }
 
-// TestEndOfInputCancels makes sure that a call without an end does not keep the
-// process alive.
+// TestEndOfInputCancels: a call that never ends does not keep the process alive.
 func TestEndOfInputCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &fake{search: func(ctx context.Context, _ retriever.Query) (*retriever.Answer, error) {
@@ -274,8 +273,8 @@ func TestOversizedLine(t *testing.T) {
 	s.close()
 }
 
-// TestSchemas holds what the tools say of their answers against real ones,
-// failures included, and the size of the whole list below its budget.
+// TestSchemas checks real answers, failures included, against the schemas, and the
+// size of the whole list against its budget.
 func TestSchemas(t *testing.T) {
 	s := New(&fake{}, nil)
 	tokens, counter := 0, &bpe.Counter{}

@@ -14,7 +14,7 @@ import (
 
 func openStages(t *testing.T) *workspace.Stages {
 	t.Helper()
-	// A clock that stands still: nothing times out, and every answer has one time.
+	// The clock stands still: nothing times out, and every answer has the same time.
 	now := func() time.Time { return time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC) }
 	st, err := workspace.OpenStages(workspace.Selection{Root: t.TempDir()}, &workspace.StageOptions{Library: &fake{}, Now: now})
 	if err != nil {
@@ -28,7 +28,7 @@ func openStages(t *testing.T) *workspace.Stages {
 	return st
 }
 
-// drawn is the name of a worker, which is drawn by lot.
+// drawn is the random name of a worker.
 var drawn = regexp.MustCompile(`worker-[A-Z0-9]{8}`)
 
 // TestStageTranscripts plays testdata/stages/*.txt: "> TOOL ARGUMENTS" goes
@@ -44,7 +44,7 @@ func playStages(t *testing.T, ar *txtar.Archive) string {
 		t.Fatalf("%d tools are offered, want 5", n)
 	}
 	return playCalls(t, string(ar.Comment), o, playing{
-		// A long query does not have to be written out.
+		// Transcripts abbreviate a long query.
 		args: func(args string) string { return strings.ReplaceAll(args, "$MEGABYTE", strings.Repeat("a", 1<<20)) },
 		text: func(text string) string { return drawn.ReplaceAllString(text, "worker-XXXXXXXX") },
 	})
@@ -62,7 +62,7 @@ func TestStageTools(t *testing.T) {
 	}
 }
 
-// TestReadDocTakesHits: what a task found is read as it is named.
+// TestReadDocTakesHits: read_doc takes the names of what a task found.
 func TestReadDocTakesHits(t *testing.T) {
 	s := newSession(t, &fake{}, nil)
 	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))

@@ -24,7 +24,7 @@ func TestPollable(t *testing.T) {
 		t.Fatalf("a pipe as a process gets it: %v, want %v", err, os.ErrNoDeadline)
 	}
 	r, undo := pollable(in)
-	// Only what waits in the poller has deadlines.
+	// Only a file in the poller has deadlines.
 	if err := r.(*os.File).SetReadDeadline(time.Now().Add(time.Hour)); err != nil {
 		t.Errorf("pollable: %v", err)
 	}

@@ -11,15 +11,15 @@ import (
 	"cairn/models"
 )
 
-// TestStoreIsAway: a store that does not answer is told apart from what is wrong
-// with a call, since the same call may succeed later.
+// TestStoreIsAway: a store that does not answer has its own code, since the same call
+// may succeed later.
 func TestStoreIsAway(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	addr := l.Addr().String()
-	if err := l.Close(); err != nil { // nobody listens there now
+	if err := l.Close(); err != nil { // the port is closed now
 		t.Fatal(err)
 	}
 	e := &testutil.HashEmbedder{}

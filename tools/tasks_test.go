@@ -17,8 +17,8 @@ import (
 	"cairn/models/bpe"
 )
 
-// openTasks opens the tasks of a folder. Its clock advances a second each time
-// it is read, so that cards have an order whatever their ids.
+// openTasks opens the tasks of a folder. Its clock advances a second at each reading,
+// so that cards have an order that does not depend on their ids.
 func openTasks(t *testing.T, root string, dag bool) *workspace.Tasks {
 	t.Helper()
 	cfg := workspace.DefaultConfig()
@@ -35,8 +35,8 @@ func openTasks(t *testing.T, root string, dag bool) *workspace.Tasks {
 	return tasks
 }
 
-// TestTaskTranscripts plays testdata/tasks/*.txtar: a folder, and above it what
-// is asked for. "> TOOL ARGUMENTS" goes through tools/call, "~ TOOL ARGUMENTS"
+// TestTaskTranscripts plays testdata/tasks/*.txtar: a folder, and above it the
+// requests. "> TOOL ARGUMENTS" goes through tools/call, "~ TOOL ARGUMENTS"
 // is the bare method; "< " is the answer and "! " a failure. Ids that
 // create_task makes are written $1, $2 and so on; times of files $mtime.
 func TestTaskTranscripts(t *testing.T) {
@@ -85,8 +85,8 @@ func playTasks(t *testing.T, ar *txtar.Archive) string {
 	})
 }
 
-// TestCoreBudget: what an agent is offered unless somebody chooses otherwise
-// stays small; every tool says when to use it and when not.
+// TestCoreBudget: the tools offered by default stay small; every tool says when to
+// use it and when not.
 func TestCoreBudget(t *testing.T) {
 	o := &Options{Tasks: openTasks(t, t.TempDir(), true), Toolbox: toolbox(t)}
 	core, counter, tokens := New(&fake{}, o).tools, &bpe.Counter{}, 0

@@ -18,8 +18,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata with what the server says")
 
 // TestTranscripts plays testdata/*.txt: lines that begin with "> " go to the
-// server, lines with "< " are what it has to say, other lines are prose. Each
-// request is answered before the next is sent.
+// server, lines with "< " are its answers, other lines are prose. The test waits for
+// each answer before it sends the next request.
 func TestTranscripts(t *testing.T) {
 	playAll(t, "testdata/*.txt", func(t *testing.T, ar *txtar.Archive) string { return play(t, string(ar.Comment), nil) })
 }
@@ -32,7 +32,7 @@ func TestCatalogTranscripts(t *testing.T) {
 }
 
 // playAll plays the transcripts that match pattern, which a folder may follow as in
-// txtar, and compares what is said with what is written.
+// txtar, and compares the answers with the transcript.
 func playAll(t *testing.T, pattern string, play func(*testing.T, *txtar.Archive) string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -55,14 +55,14 @@ func playAll(t *testing.T, pattern string, play func(*testing.T, *txtar.Archive)
 				return
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the server says something else (-want +got); rewrite with -update if that is right:\n%s", diff)
+				t.Errorf("the answers differ (-want +got); rewrite with -update if that is right:\n%s", diff)
 			}
 		})
 	}
 }
 
-// play runs a transcript against a server of its own and returns it with the
-// server's lines as they came.
+// play runs a transcript against a new server and returns it with the server's
+// lines in the order of their arrival.
 func play(t *testing.T, script string, o *Options) string {
 	s := newSession(t, &fake{}, o)
 	var out strings.Builder
@@ -85,7 +85,7 @@ func play(t *testing.T, script string, o *Options) string {
 		}
 	}
 	if rest := s.close(); rest != "" {
-		t.Errorf("the server said more than it was asked:\n%s", rest)
+		t.Errorf("the server sent more than the answers:\n%s", rest)
 	}
 	return out.String()
 }
@@ -102,7 +102,7 @@ func answers(message string) int {
 	return 0
 }
 
-// session is a server and the streams that lead to it.
+// session is a server and the streams to it.
 type session struct {
 	t    *testing.T
 	in   *io.PipeWriter
@@ -130,8 +130,8 @@ func (s *session) send(lines ...string) {
 	}
 }
 
-// sendAll is send for a goroutine of its own. A server that stops reading shows
-// in what is received.
+// sendAll is send for a separate goroutine. It ignores the error of a server that
+// stops reading, which shows in what is received.
 func (s *session) sendAll(lines ...string) {
 	_, _ = io.WriteString(s.in, strings.Join(lines, "\n")+"\n")
 }
@@ -145,7 +145,7 @@ func (s *session) receive() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// close ends the input and returns what the server still says.
+// close ends the input and returns the rest of the output.
 func (s *session) close() string {
 	s.t.Helper()
 	s.in.Close()

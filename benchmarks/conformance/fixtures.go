@@ -56,7 +56,7 @@ func register(server *mcp.Server) (stop func()) {
 	}
 }
 
-// A picture of one red pixel and a sound of no length.
+// An image of one red pixel, and a sound of no length.
 var (
 	pixel = decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==")
 	sound = decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=")

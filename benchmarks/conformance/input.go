@@ -17,8 +17,8 @@ import (
 )
 
 // Results that ask for input (revision 2026-07-28): the server keeps nothing
-// between two rounds; what it has to remember comes back as the state, which
-// is signed so that a client cannot change it.
+// between two rounds. The client returns the server's state, which is signed so
+// that the client cannot change it.
 
 // form asks the user for one field.
 func form(message, field, kind string) *mcp.ElicitParams {
@@ -29,7 +29,7 @@ func askModel(question string) *mcp.CreateMessageParams {
 	return &mcp.CreateMessageParams{Messages: []*mcp.SamplingMessage{{Role: "user", Content: text("%s", question)}}, MaxTokens: 100}
 }
 
-// accepted is what the user answered to a form; nil when they did not.
+// accepted is the user's answer to a form; nil when there is none.
 func accepted(r mcp.InputResponseMap, key string) map[string]any {
 	if e, ok := r[key].(*mcp.ElicitResult); ok && e != nil && e.Action == "accept" {
 		return e.Content
@@ -59,7 +59,7 @@ func roots(r mcp.InputResponseMap, key string) ([]*mcp.Root, bool) {
 	return l.Roots, true
 }
 
-// signer makes states and takes them back.
+// signer signs states and checks them.
 type signer [32]byte
 
 func newSigner() *signer {
@@ -76,8 +76,8 @@ func (s *signer) mark(state string) string {
 
 func (s *signer) seal(state string) string { return s.mark(state) + "." + state }
 
-// open returns the state of the round before, "" in the first round, or an
-// error for one that this server did not make.
+// open returns the state of the previous round, "" in the first round. It refuses a
+// state that this server did not sign.
 func (s *signer) open(sealed string) (string, error) {
 	if sealed == "" {
 		return "", nil

@@ -31,7 +31,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// says is a tool that answers the same every time.
+// says returns a handler with a constant answer.
 func says(content ...mcp.Content) mcp.ToolHandler {
 	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: content}, nil
@@ -42,7 +42,7 @@ func answer(format string, args ...any) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{text(format, args...)}}, nil
 }
 
-// refused is a tool's own failure, which is a result and not an error.
+// refused is a failure of the tool, which is a result and not an error.
 func refused(format string, args ...any) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{text(format, args...)}, IsError: true}, nil
 }
@@ -158,7 +158,7 @@ func sample(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult,
 	return answer("LLM response: %s", said.Text)
 }
 
-// elicit asks the user with a form and answers what came of it.
+// elicit asks the user with a form and answers with the outcome.
 func elicit(ctx context.Context, req *mcp.CallToolRequest, message, properties, required string) (*mcp.CallToolResult, error) {
 	r, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: message, RequestedSchema: json.RawMessage(`{"type":"object","properties":` + properties + `,"required":` + required + `}`)})
 	if err != nil {

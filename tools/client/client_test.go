@@ -17,7 +17,7 @@ import (
 	"cairn/internal/catalog"
 )
 
-// TestMain is the server as well: a test starts this binary with SERVER set.
+// TestMain is also the server: a test starts this binary with CLIENT_TEST_SERVER set.
 func TestMain(m *testing.M) {
 	if role := os.Getenv("CLIENT_TEST_SERVER"); role != "" {
 		os.Exit(serve(role))

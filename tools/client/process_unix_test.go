@@ -12,7 +12,7 @@ import (
 )
 
 // TestGrandchildrenEnd imports from a server with a child that would outlive
-// it. The child holds a pipe open; it reads as ended once the child is gone.
+// it. The child holds a pipe open, which ends when the child does.
 func TestGrandchildrenEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
