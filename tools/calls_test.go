@@ -92,7 +92,7 @@ func playCalls(t *testing.T, script string, o *Options, p playing) string {
 
 func outputSchema(t *testing.T, tool tool) *jsonschema.Resolved {
 	t.Helper()
-	resolved, err := answerSchema(tool.answers, tool.failed).Resolve(nil)
+	resolved, err := answerSchema(tool.answers).Resolve(nil)
 	if err != nil {
 		t.Fatalf("%s: %v", tool.name, err)
 	}

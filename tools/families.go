@@ -6,8 +6,6 @@ import (
 	"errors"
 	"reflect"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"cairn/internal/stage"
 	"cairn/internal/task/doctask"
 	"cairn/internal/task/taskgraph"
@@ -17,15 +15,14 @@ import (
 // way of the tool's family.
 type handler struct {
 	args    reflect.Type   // the struct that the arguments are decoded into
-	answers []reflect.Type // the structs that the tool can answer with
-	failed  *jsonschema.Schema
+	answers []reflect.Type // the structs that the tool can answer with, a failure last
 	call    func(ctx context.Context, args json.RawMessage) (any, error)
 }
 
-// newHandler returns the handler that decodes an In and calls fn. failed is the
-// schema of the family's failures, and fail, when not nil, makes one of an error.
-func newHandler[In, Out any](fn func(context.Context, In) (Out, error), failed *jsonschema.Schema, fail func(error) *Failure) handler {
-	h := handler{args: reflect.TypeFor[In](), failed: failed, call: func(ctx context.Context, args json.RawMessage) (any, error) {
+// newHandler returns the handler that decodes an In and calls fn. Failed is the
+// format of the family's failures, and fail, when not nil, makes one of an error.
+func newHandler[Failed, In, Out any](fn func(context.Context, In) (Out, error), fail func(error) *Failure) handler {
+	h := handler{args: reflect.TypeFor[In](), call: func(ctx context.Context, args json.RawMessage) (any, error) {
 		var in In
 		err := decode(args, &in)
 		if err == nil {
@@ -42,31 +39,26 @@ func newHandler[In, Out any](fn func(context.Context, In) (Out, error), failed *
 	if out := reflect.TypeFor[Out](); out.Kind() == reflect.Pointer {
 		h.answers = []reflect.Type{out.Elem()}
 	}
+	h.answers = append(h.answers, reflect.TypeFor[Failed]())
 	return h
 }
 
-// failureSchema describes a failure by its fields, all of which but the last are
-// required when optional is set.
-func failureSchema(required []string, fields ...string) *jsonschema.Schema {
-	types := map[string]string{"code": "string", "context": "object", "data": "object", "error": "string", "message": "string", "success": "boolean"}
-	s := &jsonschema.Schema{PropertyOrder: fields, Required: required, Properties: map[string]*jsonschema.Schema{}}
-	for _, name := range fields {
-		s.Properties[name] = &jsonschema.Schema{Type: types[name]}
-	}
-	return s
-}
-
-// codeHandler is the handler of most tools: a failure is {code, message, data}.
+// codeHandler is the handler of most tools, which fail with a Failure.
 func codeHandler[In, Out any](fn func(context.Context, In) (Out, error)) handler {
-	failed := failureSchema([]string{"code", "message"}, "code", "message", "data")
-	failed.Properties["code"].Type = "integer"
-	return newHandler(fn, failed, nil)
+	return newHandler[Failure](fn, nil)
 }
 
-// documentHandler is the handler of the tools on documents: a failure is
-// {success: false, error, code, context}.
+// documentHandler is the handler of the tools on documents.
 func documentHandler[In, Out any](fn func(context.Context, In) (Out, error)) handler {
-	return newHandler(fn, failureSchema([]string{"success", "error", "code"}, "success", "error", "code", "context"), documentFailure)
+	return newHandler[documentFailed](fn, documentFailure)
+}
+
+// documentFailed is how the tools on documents fail.
+type documentFailed struct {
+	Code    string         `json:"code"`
+	Context map[string]any `json:"context"`
+	Error   string         `json:"error"`
+	Success bool           `json:"success"` // false
 }
 
 func documentFailure(err error) *Failure {
@@ -85,14 +77,20 @@ func documentFailure(err error) *Failure {
 	if bad.Code == doctask.OperationFailed || bad.Code == doctask.ResourceExhausted {
 		f.Code = CodeInternal
 	}
-	f.body = map[string]any{"success": false, "error": bad.Message, "code": bad.Code, "context": bad.Context}
+	f.body = documentFailed{Error: bad.Message, Code: bad.Code, Context: bad.Context}
 	return f
 }
 
-// stageHandler is the handler of the tools on question tasks: a failure is
-// {success: false, error, code}.
+// stageHandler is the handler of the tools on question tasks.
 func stageHandler[In, Out any](fn func(context.Context, In) (Out, error)) handler {
-	return newHandler(fn, failureSchema([]string{"success", "error", "code"}, "success", "error", "code"), stageFailure)
+	return newHandler[stageFailed](fn, stageFailure)
+}
+
+// stageFailed is how the tools on question tasks fail.
+type stageFailed struct {
+	Code    string `json:"code"`
+	Error   string `json:"error"`
+	Success bool   `json:"success"` // false
 }
 
 func stageFailure(err error) *Failure {
@@ -110,7 +108,7 @@ func stageFailure(err error) *Failure {
 		}
 	}
 	f.Data = map[string]any{"code": code}
-	f.body = map[string]any{"success": false, "error": f.Message, "code": code}
+	f.body = stageFailed{Error: f.Message, Code: code}
 	return f
 }
 
@@ -123,19 +121,25 @@ type graphAnswer interface {
 // graphHandler is the handler of the tools on the task graph. Only what went
 // wrong inside and arguments that cannot be read are failures.
 func graphHandler[In any, Out graphAnswer](fn func(context.Context, In) Out) handler {
-	return newHandler(func(ctx context.Context, in In) (Out, error) {
+	return newHandler[graphFailed](func(ctx context.Context, in In) (Out, error) {
 		answer := fn(ctx, in)
 		if end := answer.Ending(); end.ErrorCode == taskgraph.CodeInternal {
 			return answer, &Failure{Code: CodeInternal, Message: end.Message, Data: map[string]any{"errorCode": end.ErrorCode, "error": end.Error}, body: answer}
 		}
 		return answer, nil
-	}, failureSchema([]string{"success", "message"}, "success", "message"), graphFailure)
+	}, graphFailure)
+}
+
+// graphFailed is how the tools on the task graph fail when they have no answer.
+type graphFailed struct {
+	Message string `json:"message"`
+	Success bool   `json:"success"` // false
 }
 
 func graphFailure(err error) *Failure {
 	f := FailureOf(err)
 	if f.body == nil {
-		f.body = map[string]any{"success": false, "message": f.Message}
+		f.body = graphFailed{Message: f.Message}
 	}
 	return f
 }

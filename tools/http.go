@@ -283,7 +283,7 @@ func (s *Server) Schemas(name string) (input, output json.RawMessage, ok bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	return schemaJSON(argumentSchema(t.args)), schemaJSON(answerSchema(t.answers, t.failed)), true
+	return schemaJSON(argumentSchema(t.args)), schemaJSON(answerSchema(t.answers)), true
 }
 
 // Call calls a tool for another API of the same server. args is a JSON object. The

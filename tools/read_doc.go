@@ -47,7 +47,7 @@ path is "docs/a.md", "docs/a.md#anchor" or "docs/a.md:10-40". With max_tokens a 
 			return read(ctx, e, r)
 		}),
 	}
-	t.answers = []reflect.Type{reflect.TypeFor[retriever.Reading](), reflect.TypeFor[retriever.Readings]()}
+	t.answers = append([]reflect.Type{reflect.TypeFor[retriever.Reading](), reflect.TypeFor[retriever.Readings]()}, t.answers...)
 	return t
 }
 

@@ -116,17 +116,10 @@ func argumentName(f reflect.StructField) string {
 	return name
 }
 
-// answerSchema returns the JSON Schema of what a tool answers: one of the struct
-// types, or a failure, of which the required fields are those of failed. Of
-// nested values it says only the type.
-func answerSchema(answers []reflect.Type, failed *jsonschema.Schema) *jsonschema.Schema {
+// answerSchema returns the JSON Schema of an answer that is one of the struct
+// types. Of nested values it says only the type.
+func answerSchema(answers []reflect.Type) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
-	add := func(name string, p *jsonschema.Schema) {
-		if s.Properties[name] == nil {
-			s.Properties[name] = p
-			s.PropertyOrder = append(s.PropertyOrder, name)
-		}
-	}
 	for _, t := range answers {
 		one := &jsonschema.Schema{}
 		for _, f := range reflect.VisibleFields(t) {
@@ -134,17 +127,16 @@ func answerSchema(answers []reflect.Type, failed *jsonschema.Schema) *jsonschema
 			if f.Anonymous || name == "" || name == "-" {
 				continue
 			}
-			add(name, shallow(f.Type))
+			if s.Properties[name] == nil {
+				s.Properties[name] = shallow(f.Type)
+				s.PropertyOrder = append(s.PropertyOrder, name)
+			}
 			if options == "" {
 				one.Required = append(one.Required, name)
 			}
 		}
 		s.AnyOf = append(s.AnyOf, one)
 	}
-	for _, name := range failed.PropertyOrder {
-		add(name, failed.Properties[name])
-	}
-	s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Required: failed.Required})
 	return s
 }
 

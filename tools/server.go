@@ -317,7 +317,7 @@ func (t tool) definition() *mcp.Tool {
 	no, destroys := false, !t.readOnly && !t.additive
 	return &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description,
-		InputSchema: schemaJSON(argumentSchema(t.args)), OutputSchema: schemaJSON(answerSchema(t.answers, t.failed)),
+		InputSchema: schemaJSON(argumentSchema(t.args)), OutputSchema: schemaJSON(answerSchema(t.answers)),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.notIdempotent, DestructiveHint: &destroys, OpenWorldHint: &no},
 	}
 }

@@ -284,7 +284,7 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		tokens += counter.CountTokens(string(def))
-		for name, schema := range map[string]*jsonschema.Schema{"input": argumentSchema(tool.args), "output": answerSchema(tool.answers, tool.failed)} {
+		for name, schema := range map[string]*jsonschema.Schema{"input": argumentSchema(tool.args), "output": answerSchema(tool.answers)} {
 			if schema.Type != "object" {
 				t.Errorf("%s: the %s schema is not an object at its root", tool.name, name)
 			}
