@@ -71,7 +71,7 @@ func (g *Graph) neighbours(n int32) []int32 {
 	return merged
 }
 
-// Relatedness is how near id is to what is in use, in [0, 1]: 1 with a direct
+// Relatedness is how near id is to the context, in [0, 1]: 1 with a direct
 // edge, in either direction, to any context node; else
 // min(max over the context of AA / 2, 1). A node of the context itself, an
 // unknown node and an empty context give 0.
@@ -93,10 +93,10 @@ func (g *Graph) Relatedness(id string, context []string) float64 {
 }
 
 // MaxHub bounds the work of Related: a shared neighbour of more edges than this
-// adds at most 1/ln(MaxHub) = 0.145 to a score and is passed over.
+// adds at most 1/ln(MaxHub) = 0.145 to a score and is ignored.
 const MaxHub = 1000
 
-// Related are the k nodes with the highest Relatedness to id alone, best first:
+// Related returns the k nodes with the highest Relatedness to id, best first:
 // its neighbours (1.0, the heavier edge first), then the neighbours' neighbours
 // by Adamic-Adar.
 func (g *Graph) Related(id string, k int) []Scored {
@@ -122,7 +122,7 @@ func (g *Graph) Related(id string, k int) []Scored {
 		return direct[:k]
 	}
 	sums := make(map[int32]float64)
-	for _, w := range near { // sorted, so every sum is taken in one order
+	for _, w := range near { // sorted, so that every sum has one order
 		if len(g.out[w])+len(g.in[w]) > MaxHub {
 			continue
 		}

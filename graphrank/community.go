@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Communities parts the nodes into groups with more weight inside than between,
+// Communities divides the nodes into groups with more weight inside than between,
 // by the Louvain method on the undirected sum of weights: move each node to the
 // neighbouring group of highest gain in modularity until none gains, contract
 // the groups, repeat. The gain of node i in group C is

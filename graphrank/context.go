@@ -4,7 +4,7 @@ import "slices"
 
 // Affinity returns how strongly each candidate belongs to the context, in [0, 1):
 // the mean of its Relatedness and of its rank by PageRank from the context over
-// the best such rank, less where little is known of the context:
+// the best such rank, reduced while the context was used little:
 //
 //	A(v) = n/(n+1) · ( Relatedness(v, C) + P(v)/max P ) / 2
 //

@@ -14,7 +14,7 @@ func (g *Graph) Density() float64 {
 
 // Alpha is the share of the semantic score in a blend with graph relatedness:
 // max(0.5, 1 − 2·density), and 1 when there is at most one node. The denser the
-// graph, the more it has to say, up to half.
+// graph, the more weight it has, up to half.
 func (g *Graph) Alpha() float64 {
 	if g.Len() <= 1 {
 		return 1
@@ -22,7 +22,7 @@ func (g *Graph) Alpha() float64 {
 	return math.Max(0.5, 1-2*g.Density())
 }
 
-// Expansion is how many times more candidates than results are drawn before the
+// Expansion is how many candidates a search takes for each result before the
 // graph re-weights them: 1.5 below a density of 0.01, 2 below 0.10, else 3.
 func (g *Graph) Expansion() float64 {
 	switch d := g.Density(); {

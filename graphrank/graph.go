@@ -1,14 +1,14 @@
-// Package graphrank knows who is used with whom. It holds a directed graph of
-// tools or documents with typed, weighted edges learnt from use, and the
-// measures search re-weights with: Adamic-Adar, PageRank, personalised
-// PageRank, density, shortest paths and communities, one algorithm a file.
+// Package graphrank measures which tools and documents belong together, from a
+// graph of what was used together. It does not store the graph: the caller
+// persists edges and loads them with Set.
 //
-// It imports nothing of cairn's and stores nothing: its owner persists edges
-// and loads them back with Set.
+// Edges are directed, typed and weighted. There is one algorithm a file:
+// Adamic-Adar, PageRank, the affinity to a context made of both, density, shortest
+// paths and communities.
 //
 // A Graph is not safe for concurrent mutation; any number of goroutines may
 // read while none writes. Every result is deterministic: it depends on the
-// edges alone, never on the order in which they came or on map order.
+// edges alone, not on the order of the calls or of a map.
 package graphrank
 
 import (
@@ -18,14 +18,14 @@ import (
 	"slices"
 )
 
-// Type says what an edge means. From is the earlier, or the outer, end.
+// Type is the meaning of an edge. From is the earlier, or the outer, end.
 type Type uint8
 
 // The edge types, with the share each has of an edge's weight.
 const (
 	Sequence   Type = iota // To was used after From: 0.5
 	Provides               // From's output fits To's input: 0.7
-	Contains               // From is made of To, among others: 0.8
+	Contains               // To is a part of From: 0.8
 	Dependency             // To needs From's result: 1.0
 )
 
@@ -34,14 +34,14 @@ var typeWeights = [...]float64{0.5, 0.7, 0.8, 1.0}
 
 func (t Type) String() string { return typeNames[t] }
 
-// Source says how an edge is known.
+// Source is the evidence for an edge.
 type Source uint8
 
 // The sources, with the factor each puts on an edge's weight.
 const (
-	Template Source = iota // given beforehand, never seen: 0.5
-	Inferred               // seen once or twice, or derived from schemas: 0.7
-	Observed               // seen at least ObservedAfter times: 1.0
+	Template Source = iota // predefined, never observed: 0.5
+	Inferred               // observed once or twice, or derived from schemas: 0.7
+	Observed               // observed at least ObservedAfter times: 1.0
 )
 
 var sourceNames = [...]string{"template", "inferred", "observed"}
@@ -49,11 +49,11 @@ var sourceWeights = [...]float64{0.5, 0.7, 1.0}
 
 func (s Source) String() string { return sourceNames[s] }
 
-// ObservedAfter is the sight from which an edge counts as observed.
+// ObservedAfter is the count from which an edge has the source Observed.
 const ObservedAfter = 3
 
-// MinCount is the count below which Decay drops an edge: a single sight is
-// forgotten after a little more than three half-lives.
+// MinCount is the count below which Decay drops an edge: one observation lasts a
+// little more than three half-lives.
 const MinCount = 0.1
 
 // Edge is one directed relation.
@@ -61,14 +61,14 @@ type Edge struct {
 	From, To string
 	Type     Type
 	Source   Source
-	// Count is how often the edge was seen, less what decay took.
+	// Count is how often the edge was observed, less decay.
 	Count float64
 }
 
 // Weight is type times source, in (0, 1].
 func (e Edge) Weight() float64 { return typeWeights[e.Type] * sourceWeights[e.Source] }
 
-// half is an edge as one of its ends holds it.
+// half is an edge in the list of one of its ends.
 type half struct {
 	node   int32
 	typ    Type
@@ -110,7 +110,7 @@ func (g *Graph) Nodes() []string {
 	return ids
 }
 
-// AddNode makes id known. A known id is left as it is; "" is ignored.
+// AddNode adds a node without edges. It ignores a known id and "".
 func (g *Graph) AddNode(id string) {
 	if id != "" {
 		g.node(id)
@@ -132,7 +132,8 @@ func (g *Graph) node(id string) int32 {
 	return i
 }
 
-// find is the position in list of the edge to or from node, or where it belongs.
+// find returns the position in list of the edge to or from node, or where to
+// insert it.
 func (g *Graph) find(list []half, node int32) (int, bool) {
 	return slices.BinarySearchFunc(list, node, func(h half, n int32) int {
 		if h.node == n {
@@ -166,8 +167,8 @@ func (g *Graph) Edge(from, to string) (Edge, bool) {
 	return Edge{From: from, To: to, Type: h.typ, Source: h.source, Count: h.count}, true
 }
 
-// Set puts e as it is, replacing the edge between the same ends: for loading a
-// stored graph and for templates. Self-loops and empty ends are ignored.
+// Set stores e unchanged in place of the edge between the same ends, as when a
+// graph is loaded. It ignores self-loops and empty ends.
 func (g *Graph) Set(e Edge) {
 	if e.From == e.To || e.From == "" || e.To == "" {
 		return
@@ -180,9 +181,9 @@ func (g *Graph) Set(e Edge) {
 	g.in[t] = g.put(g.in[t], half{f, e.Type, e.Source, e.Count})
 }
 
-// Observe counts one sight of the relation and returns the edge as it is now:
-// inferred at first, observed from the third sight on. The latest type holds.
-// A self-loop is ignored and gives the zero Edge.
+// Observe counts one observation of the relation and returns the changed edge:
+// Inferred at first, Observed from the third observation on, and of type t. It
+// ignores a self-loop and returns the zero Edge.
 func (g *Graph) Observe(from, to string, t Type) Edge {
 	if from == to || from == "" || to == "" {
 		return Edge{}
@@ -201,8 +202,8 @@ func (g *Graph) Observe(from, to string, t Type) Edge {
 }
 
 // Decay multiplies every count by factor, in (0, 1], drops the edges that fall
-// below MinCount and returns them. Templates are not decayed: they were never
-// counted. An observed edge stays observed while it lives.
+// below MinCount and returns them. Templates, which have no count, do not decay.
+// An edge that was Observed stays so.
 func (g *Graph) Decay(factor float64) (dropped []Edge) {
 	if !(factor > 0 && factor < 1) {
 		return nil
@@ -232,7 +233,7 @@ func HalfLifeFactor(elapsed, halfLife float64) float64 {
 	return math.Exp2(-elapsed / halfLife)
 }
 
-// RemoveEdge forgets one edge; an unknown one is a no-op.
+// RemoveEdge removes one edge. It ignores an unknown one.
 func (g *Graph) RemoveEdge(from, to string) {
 	f, ok1 := g.index[from]
 	t, ok2 := g.index[to]
@@ -248,7 +249,7 @@ func (g *Graph) RemoveEdge(from, to string) {
 	}
 }
 
-// Remove forgets a node with all its edges; an unknown one is a no-op.
+// Remove removes a node with all its edges. It ignores an unknown one.
 func (g *Graph) Remove(id string) {
 	n, ok := g.index[id]
 	if !ok {

@@ -29,7 +29,7 @@ func (o *PageRankOptions) defaults() PageRankOptions {
 	return d
 }
 
-// PageRank is the stationary distribution of a surfer who follows edges by
+// PageRank is the stationary distribution of a random walk that follows edges by
 // their weight with probability d and else jumps to any node:
 //
 //	r(v) = (1−d)/N + d·( Σ_{u→v} r(u)·w(u,v)/W(u) + D/N )
@@ -114,11 +114,11 @@ func (g *Graph) matrix() matrix {
 	return m
 }
 
-// Personalized is PageRank seen from the seeds: the surfer jumps back to a seed,
-// not to any node, so nodes near the seeds rank high. It is the local
+// Personalized is PageRank from the seeds: the walk jumps back to a seed, not to
+// any node, so that nodes near the seeds rank high. It is the local
 // approximation by forward push: every node keeps an estimate p and a residue r,
 // and while some r(u) > ε·deg(u) node u keeps (1−d)·r(u) and pushes d·r(u) along
-// its edges by weight. Estimates are never above the exact values; the work is at
+// its edges by weight. Estimates are never above the exact values. The work is at
 // most 1/(ε·(1−d)) pushed edges, whatever the size of the graph. Rank on a node
 // without edges out returns to the seeds. Unknown seeds are ignored. The k best
 // are returned, seeds included. Andersen, Chung and Lang, "Local Graph Partitioning using

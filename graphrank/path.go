@@ -18,7 +18,7 @@ type Path struct {
 // Hops is the number of edges.
 func (p Path) Hops() int { return len(p.Weights) }
 
-// HopConfidence is how far a relation over that many edges is to be trusted:
+// HopConfidence is the confidence in a relation over that many edges:
 // 0.95, 0.80, 0.65 for one, two and three, 0.50 beyond; 0 for none.
 func HopConfidence(hops int) float64 {
 	switch {
@@ -40,7 +40,7 @@ func HopConfidence(hops int) float64 {
 // first. ok is false when there is none, an end is unknown, or both are one.
 // It is Dijkstra's algorithm ("A note on two problems in connexion with graphs",
 // Numerische Mathematik 1, 1959) over states (node, edges so far), so that the
-// bound on edges does not hide a dearer but shorter way.
+// bound on edges does not hide a path that costs more but has fewer edges.
 func (g *Graph) ShortestPath(from, to string, maxHops int) (p Path, ok bool) {
 	f, ok1 := g.index[from]
 	t, ok2 := g.index[to]

@@ -13,40 +13,40 @@ import (
 	"cairn/internal/query"
 )
 
-// maxTermBytes bounds a term; longer ones (encoded blobs, URLs) are cut, in
-// documents and queries alike, so that they stay findable.
+// maxTermBytes bounds a term. Longer ones (encoded blobs, URLs) are cut in
+// documents and queries alike, so that searches still find them.
 const maxTermBytes = 64
 
-// maxParts is the most parts a compound may have and still be indexed as a
-// whole; what is longer is a URL or a table's edge, not a name.
+// maxParts is the most parts of a compound that is indexed as a whole as well; a
+// longer one is a URL or a table's border, not a name.
 const maxParts = 8
 
 // maxCachedWords bounds the word cache of one analyzer, about 2 MB.
 const maxCachedWords = 1 << 15
 
-// kind says what a token is for. All but whole have a position of their own.
+// kind is the role of a token. All but whole have a position of their own.
 type kind uint8
 
 const (
 	// word tokens are scored and count towards the length.
 	word kind = iota
-	// part tokens are words out of a name written in one (read and context in
-	// readContext). They count as half a word in a text and three quarters in
-	// a query, where the whole is asked for too.
+	// part tokens are the words of a compound name (read and context in
+	// readContext). They count as half a word in a text and as three quarters in a
+	// query, which has the whole as well.
 	part
 	// single tokens are single letters and digits: variables, list labels,
 	// initials. They score little and do not count towards the length.
 	single
-	// whole tokens repeat a compound's parts as one term (readContext is
-	// "readcontext" beside "read" and "context"). They are scored, but do not
-	// count towards the length and stand in no phrase.
+	// whole tokens repeat a compound's parts as one term ("readcontext" in
+	// addition to "read" and "context"). They are scored, but do not count towards
+	// the length and belong to no phrase.
 	whole
 	// stop words neither score nor count, unless a query consists of nothing else.
 	stop
 )
 
-// queryWeight is what a token of a query is worth. These and the numbers in
-// entry.go and score.go were chosen together, on the mean over nine sets of
+// queryWeight is the count of one token in a query. These and the numbers in
+// entry.go and score.go were chosen together, by the mean over nine sets of
 // questions (TestQuality).
 var queryWeight = [...]float64{word: 1, part: 0.75, single: 0.25, whole: 0.5, stop: 1}
 
@@ -74,7 +74,7 @@ func Analyze(s string) []string {
 	return terms
 }
 
-// analyzers hold what an analysis reuses: buffers and the word cache.
+// analyzers pools the buffers and the word cache of an analysis.
 var analyzers = sync.Pool{New: func() any { return &analyzer{words: make(map[string]token)} }}
 
 // analyzer turns text into tokens in one pass. It is not safe for concurrent use.
@@ -84,7 +84,7 @@ type analyzer struct {
 	buf   []byte
 	name  []byte   // the compound's parts put together
 	parts []string // the compound's parts, as written
-	query bool     // analyse for asking: see cjk
+	query bool     // analyse a query: see cjk
 	out   []token
 	pos   int
 }
@@ -114,8 +114,8 @@ func (a *analyzer) tokens(s string) []token {
 }
 
 // cjk emits the run of ideographs, kana or hangul at s[i:]: every pair of
-// neighbours, because there are no spaces to tell words apart, and in documents
-// every character, so that a query of one character finds it.
+// neighbours, because no spaces separate words, and in documents every character
+// as well, so that a query of one character finds it.
 func (a *analyzer) cjk(s string, i int) int {
 	r, size := decode(s, i)
 	next, nextSize := decode(s, i+size)
@@ -140,8 +140,8 @@ func (a *analyzer) cjk(s string, i int) int {
 }
 
 // compound emits a word, or a name made of several: its parts in order and,
-// at the position of the first, the whole. prefix is what makes a flag or a
-// dotted name of it ("--dry-run", ".net"), or empty.
+// at the position of the first, the whole. prefix is the mark of a flag or a dotted
+// name ("--dry-run", ".net"), or empty.
 func (a *analyzer) compound(s, prefix string) {
 	first := a.pos
 	a.parts = splitParts(a.parts[:0], s)
@@ -193,7 +193,7 @@ func (a *analyzer) emitWhole(s string, pos int) {
 	a.out = append(a.out, token{cut(string(a.buf)), pos, whole})
 }
 
-// word returns the term of one part, from the cache where it is known.
+// word returns the term of one part, from the cache if possible.
 func (a *analyzer) word(s string) token {
 	a.buf = lower(a.buf[:0], s)
 	if t, ok := a.words[string(a.buf)]; ok {
@@ -314,8 +314,8 @@ func compoundEnd(s string, i int) int {
 	return i
 }
 
-// flagPrefix returns the "-", "--" or "." that stands before the word at s[i:] and
-// after a space or an opening mark, or "".
+// flagPrefix returns the "-", "--" or "." between a space or an opening mark and
+// the word at s[i:], or "".
 func flagPrefix(s string, i int) string {
 	j := i
 	for j > 0 && i-j < 2 && s[j-1] == '-' {
@@ -333,7 +333,7 @@ func flagPrefix(s string, i int) string {
 	return s[j:i]
 }
 
-// numbered reports whether a dot of s has a digit beside it.
+// numbered reports whether a dot of s is next to a digit.
 func numbered(s string) bool {
 	for i := 1; i < len(s)-1; i++ {
 		if s[i] == '.' && (isDigit(s[i-1]) || isDigit(s[i+1])) {
@@ -353,10 +353,10 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r))
 }
 
-// isCJK reports whether r is of a script that is indexed by bigrams.
+// isCJK reports whether r belongs to a script that is indexed by bigrams.
 func isCJK(r rune) bool {
 	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) ||
-		r == 'ー' // the long vowel of katakana is of no script
+		r == 'ー' // Unicode gives the long vowel of katakana no script
 }
 
 func decode(s string, i int) (rune, int) {
@@ -410,7 +410,7 @@ func fold(s string) string {
 	return norm.NFC.String(b.String())
 }
 
-// stemmable reports whether w is plain English letters, long enough to have an ending.
+// stemmable reports whether w has only English letters, enough for an ending.
 func stemmable(w string) bool {
 	for i := 0; i < len(w); i++ {
 		if w[i] < 'a' || w[i] > 'z' {

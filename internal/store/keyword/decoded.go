@@ -8,39 +8,57 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Decoding a posting costs several times what scoring it does, and the long
-// lists are of few terms, which queries share. Lists of at least minDecoded
-// postings are therefore kept decoded: at most maxDecoded postings, 6 bytes each.
+// Decoding a posting costs several times as much as scoring it, and the long lists
+// belong to few terms, which queries share. The cache therefore keeps lists of at
+// least minDecoded postings decoded, at most maxDecoded postings of 6 bytes each.
 // On 115,494 chunks and queries of eight words this divides the median by four.
 const (
 	minDecoded = 512
 	maxDecoded = 4 << 20
 )
 
-// decodedList is a postings list in the open, without deleted chunks.
+// decodedList is a decoded postings list, without deleted chunks.
 type decodedList struct {
 	docs  []uint32
 	freqs []halves
 }
 
+// decode replaces d by the postings of list.
+func (d *decodedList) decode(list segment.PostingsList) error {
+	d.docs, d.freqs = d.docs[:0], d.freqs[:0]
+	for it := list.Iterator(true, true, false, nil); ; {
+		p, err := it.Next()
+		if err != nil || p == nil {
+			return err
+		}
+		d.docs = append(d.docs, uint32(p.Number()))
+		d.freqs = append(d.freqs, halves(min(p.Frequency(), 1<<16-1)))
+	}
+}
+
 // halves is a frequency in units of 1/bodyFreq word; 65,535 stands for more.
 type halves uint16
 
-// decodedKey names a list. Segments never change, and what is deleted in one only grows.
+// decodedKey identifies a list. Segments never change, and their deleted chunks
+// only grow in number.
 type decodedKey struct {
 	segment, deleted uint64
 	term             string
 }
 
-// decodedCache holds the lists used last. The zero value is ready.
+// decodedCache holds the lists used last. The zero value is ready to use.
 type decodedCache struct {
 	mu       sync.Mutex
 	lists    *simplelru.LRU[decodedKey, *decodedList]
 	postings int
 }
 
-// get returns the list of term in s, decoding it if need be.
-func (c *decodedCache) get(s *scorch.SegmentSnapshot, term string, list segment.PostingsList) (*decodedList, error) {
+// get returns the decoded list of term in s. It decodes a short one into buffer.
+func (c *decodedCache) get(s *scorch.SegmentSnapshot, term string, list segment.PostingsList, buffer *decodedList) (*decodedList, error) {
+	n := list.Count()
+	if n < minDecoded {
+		return buffer, buffer.decode(list)
+	}
 	key := decodedKey{segment: s.Id(), term: term}
 	if s.Deleted() != nil {
 		key.deleted = s.Deleted().GetCardinality()
@@ -54,18 +72,9 @@ func (c *decodedCache) get(s *scorch.SegmentSnapshot, term string, list segment.
 	}
 	c.mu.Unlock()
 
-	n := list.Count()
 	d := &decodedList{docs: make([]uint32, 0, n), freqs: make([]halves, 0, n)}
-	for it := list.Iterator(true, true, false, nil); ; {
-		p, err := it.Next()
-		if err != nil {
-			return nil, err
-		}
-		if p == nil {
-			break
-		}
-		d.docs = append(d.docs, uint32(p.Number()))
-		d.freqs = append(d.freqs, halves(min(p.Frequency(), 1<<16-1)))
+	if err := d.decode(list); err != nil {
+		return nil, err
 	}
 
 	c.mu.Lock()

@@ -8,17 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// Dictionary is the terms of a store that can look a term up but not those near
-// it. A term takes its own bytes and one more; the terms that begin with one
-// character are read through for each misspelt word. The zero value is empty.
-// It is safe for concurrent use.
+// Dictionary finds near spellings for a store that can look up a term but not
+// those near it. A term takes its bytes and one more. A search for a misspelt word
+// reads all terms with its first character. The zero value is empty. It is safe
+// for concurrent use.
 type Dictionary struct {
 	mu    sync.RWMutex
 	terms map[rune]*strings.Builder // by first character; each term ends with a line feed
 	count int
 }
 
-// Add adds a term that was not added before. What Spellable refuses is left out.
+// Add adds a term that was not added before. It ignores terms that are not
+// Spellable.
 func (d *Dictionary) Add(term string) {
 	if !Spellable(term) {
 		return
@@ -51,7 +52,7 @@ func (d *Dictionary) beginning(first rune) string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if list := d.terms[first]; list != nil {
-		return list.String() // what is added later goes behind it
+		return list.String() // terms added later follow it
 	}
 	return ""
 }
@@ -60,8 +61,8 @@ func (d *Dictionary) beginning(first rune) string {
 // most, the nearest and then those that were added first.
 const maxSpellings = 1024
 
-// near returns term itself and the similar ones that were added, and the stop
-// words among those with their rarity.
+// near returns term itself, the similar terms of the dictionary, and the similar
+// stop words with their rarity.
 func (d *Dictionary) near(term string) ([]spelling, error) {
 	byEdits := [][]spelling{{{weightedTerm: weightedTerm{term: term}}}, nil, nil}
 	a, err := newAutomaton(term)
@@ -78,9 +79,9 @@ func (d *Dictionary) near(term string) ([]spelling, error) {
 	return append(near[:min(len(near), 1+maxSpellings)], a.stops()...), nil
 }
 
-// Near puts the terms that are meant in the place of each term, as a fuzzy search
-// of Index does. idfs returns the inverse document frequencies of those terms
-// that the store holds, by which it multiplies weights.
+// Near replaces terms by near spellings, as a fuzzy search of Index does. idfs
+// returns the inverse document frequencies of those terms that the store holds, by
+// which it multiplies weights.
 func (q Query) Near(d *Dictionary, idfs func(terms []string) (map[string]float64, error)) (Query, error) {
 	similar := make([][]spelling, len(q.terms))
 	all := make(map[string]bool)

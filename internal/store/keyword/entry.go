@@ -19,14 +19,14 @@ const (
 	assigneeField = "assignee"
 )
 
-// lengthTerm is held by every chunk: its postings list the chunks' lengths,
-// from which the average is summed. No analysis yields an empty term.
+// Every chunk holds lengthTerm. Its postings list the lengths of the chunks, from
+// which the average is computed. No analysis yields an empty term.
 const lengthTerm = ""
 
 // Frequencies are kept in halves of a word: a word of the body has bodyFreq,
 // one of the title or a heading above it headingFreq, one of the file's name
-// nameFreq. Folders' names are left to the filter; scoring them cost k8s-docs
-// .013 nDCG@10. One score over weighted frequencies is BM25F (Robertson,
+// nameFreq. Only the filter looks at folder names; scoring them cost k8s-docs .013
+// nDCG@10. One score over weighted frequencies is BM25F (Robertson,
 // Zaragoza, Taylor 2004) with one b for all fields.
 const (
 	bodyFreq    = 2
@@ -37,9 +37,9 @@ const (
 // positionGap keeps phrases from running on from one part of a chunk into the next.
 const positionGap = 100
 
-// Terms returns what the index keeps of an entry: the weighted frequency of
-// each scored term, and the entry's length in words. A store that scores by
-// itself (sparse vectors) ranks as this one does when it uses them.
+// Terms returns the weighted frequency of each scored term of an entry, and the
+// entry's length in words. A store of sparse vectors that uses them ranks as Index
+// does.
 func Terms(e store.KeywordEntry) (freqs map[string]float64, length int) {
 	t := newEntryTerms(e)
 	freqs = make(map[string]float64, len(t.freqs))
@@ -80,8 +80,8 @@ func newEntryTerms(e store.KeywordEntry) *entryTerms {
 	return t
 }
 
-// extension returns a file name's last dot and what follows, if it is a type
-// like ".md": that says nothing about the content.
+// extension returns a file name's type, such as ".md", which says nothing about
+// the content, or "".
 func extension(name string) string {
 	i := strings.LastIndexByte(name, '.')
 	if i < 0 || len(name)-i > 9 || strings.ContainsRune(name[i:], ' ') {
@@ -90,8 +90,8 @@ func extension(name string) string {
 	return name[i:]
 }
 
-// add counts tokens, each freq times, after those already counted, and towards
-// the length if long.
+// add counts tokens, each freq times, at positions after those already counted.
+// They count towards the length if long is true.
 func (t *entryTerms) add(tokens []token, freq int, long bool) {
 	end := t.pos
 	for _, tok := range tokens {
@@ -184,7 +184,7 @@ func foldAll(labels ...string) []string {
 
 func (d *document) ID() string { return d.entry.Chunk }
 
-// Size is scorch's estimate of the memory in use; it steers nothing here.
+// Size estimates the memory in use for scorch.
 func (d *document) Size() int { return len(d.entry.Body) }
 
 func (d *document) VisitFields(visit index.FieldVisitor) {

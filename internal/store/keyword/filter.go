@@ -51,7 +51,7 @@ func nonEmpty(s string) []string {
 }
 
 // underPath returns the live chunks whose path begins with prefix. Folders are
-// terms too, so of a tree only the level at which prefix ends is visited.
+// terms too, so it visits only the level of the tree at which prefix ends.
 func underPath(s *scorch.SegmentSnapshot, prefix string) (*roaring.Bitmap, error) {
 	dict, err := s.Segment().Dictionary(pathField)
 	if err != nil {

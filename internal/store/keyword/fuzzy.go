@@ -13,31 +13,31 @@ import (
 	"cairn/internal/query"
 )
 
-// Bounds of a fuzzy search: shorter terms have too many neighbours, and of
-// many neighbours the near and common ones are meant.
+// Bounds of a fuzzy search: shorter terms have too many neighbours, and among
+// many neighbours the near and common ones are the likely ones.
 const (
 	fuzzyMinRunes = 3
 	fuzzyMaxTerms = 24 // expansions of one term
 )
 
-// stopIDF is the rarity of a stop word that is near what was typed. The stop word
-// is not searched for, but a term that may have been meant for one says little:
-// of misspelt questions that gains cisi .009 nDCG@10, cacm .004 and cranfield
-// .002, and costs kubefix .007.
+// stopIDF is the rarity of a stop word near a term of the query. A fuzzy search
+// does not look for the stop word, but the term may be a misspelt one and then
+// says little. On misspelt questions that gains cisi .009 nDCG@10, cacm .004 and
+// cranfield .002, and costs kubefix .007.
 const stopIDF = 0.3
 
-// spelling is a term that is held and that a term of a query may stand for.
+// spelling is an indexed term that a term of a query may be misspelt for.
 type spelling struct {
 	weightedTerm
-	edits int // 0: the term as typed
+	edits int // 0 for the term as typed
 	idf   float64
 }
 
-// replacements returns the spellings that take the place of a query's terms, each once,
-// with what they weigh. similar are those of each term. Of one term's the nearest
-// and then the commonest count, and all weigh by the rarity of the commonest,
-// lest a rare misprint outweigh the word that is meant, and by 1/(1+edits). Stop
-// words are among the similar terms, and are meant only where they were typed.
+// replacements returns the spellings that replace a query's terms, each once, with
+// their weights. similar has the candidates of each term. Only the nearest and
+// then the commonest of a term are taken. All of them weigh by the rarity of the
+// commonest, so that a rare misprint does not outweigh the intended word, and by
+// 1/(1+edits). A stop word replaces nothing unless it was typed.
 func replacements(words []queryTerm, similar [][]spelling) []spelling {
 	at := make(map[string]int) // term -> its place in all
 	var all []spelling
@@ -67,7 +67,7 @@ func replacements(words []queryTerm, similar [][]spelling) []spelling {
 	return all
 }
 
-// nearTerms puts those indexed terms that are meant in the place of each term.
+// nearTerms replaces the terms of a query by indexed terms that are near.
 func nearTerms(snap *scorch.IndexSnapshot, words []queryTerm, docs uint64) ([]weightedTerm, error) {
 	similar := make([][]spelling, len(words))
 	for i, w := range words {
@@ -83,7 +83,7 @@ func nearTerms(snap *scorch.IndexSnapshot, words []queryTerm, docs uint64) ([]we
 	return terms, nil
 }
 
-// neighbours returns term itself and the similar ones, as far as a chunk holds them.
+// neighbours returns those of term and the similar terms that some chunk holds.
 func neighbours(snap *scorch.IndexSnapshot, term string, docs uint64) (near []spelling, err error) {
 	add := func(term string, edits int) error {
 		t, err := lookUp(snap, term)
@@ -119,9 +119,9 @@ func neighbours(snap *scorch.IndexSnapshot, term string, docs uint64) (near []sp
 	}
 }
 
-// Spellable reports whether a misspelt word may stand for a term: not for a stop
-// word, which would bring everything, nor for the single characters and pairs
-// that ideographs are indexed by, and no word is near a single letter.
+// Spellable reports whether a misspelt word may match term. It is false for stop
+// words, which would match everything, for single characters and for the pairs by
+// which ideographs are indexed.
 func Spellable(term string) bool {
 	r, size := utf8.DecodeRuneInString(term)
 	return size < len(term) && !isCJK(r) && !query.IsStopWord(term)
@@ -146,8 +146,8 @@ var builders = [...]func() (*levenshtein.LevenshteinAutomatonBuilder, error){
 	}),
 }
 
-// newAutomaton allows one edit, or two in a term of more than five letters; it
-// returns nil for a term that is too short to be told from others.
+// newAutomaton allows one edit, or two in a term of more than five letters. It
+// returns nil for a term of less than fuzzyMinRunes.
 func newAutomaton(term string) (*automaton, error) {
 	n := utf8.RuneCountInString(term)
 	if n < fuzzyMinRunes {
@@ -169,7 +169,8 @@ func newAutomaton(term string) (*automaton, error) {
 	return a, nil
 }
 
-// match returns how far another term is, if it is near enough and not the same.
+// match returns the edits to another term. ok is false for term itself and for
+// terms too far away.
 func (a *automaton) match(term string) (edits int, ok bool) {
 	if len(term) < len(a.first) || term[:len(a.first)] != a.first || term == a.term {
 		return 0, false
@@ -183,7 +184,7 @@ func (a *automaton) match(term string) (edits int, ok bool) {
 	return int(a.dfa.EditDistance(state)), a.dfa.IsMatch(state)
 }
 
-// stops returns the stop words that are near.
+// stops returns the near stop words.
 func (a *automaton) stops() (near []spelling) {
 	for word := range query.StopWords() {
 		if edits, ok := a.match(word); ok {

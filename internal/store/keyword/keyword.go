@@ -1,12 +1,13 @@
-// Package keyword is the keyword index: chunks analysed for documentation and
-// code, kept in Bleve's scorch segments and scored by BM25 with headings
-// weighted inside the one score. It implements store.Keyword. It stores no text.
+// Package keyword is the keyword index, a store.Keyword on disk. It does not store
+// texts.
 //
-// Scorch is Bleve's storage engine: segments, dictionaries, postings, merging
-// and crash safety are its work. The scoring is not Bleve's, because version
-// 2.6.1's "bm25" takes the square root of frequencies, multiplies by the
-// inverse document frequency twice and takes for the average length the number
-// of distinct terms over the number of documents; see score.go.
+// analyze turns text into terms, for documentation and code; entry and update write
+// them; query, search, phrase, filter and fuzzy find the chunks; score ranks them by
+// BM25 with weighted headings. Storage is scorch, Bleve's engine: segments,
+// dictionaries, postings, merging and crash safety. The scoring is not Bleve's,
+// because its "bm25" (version 2.6.1) takes the square root of frequencies,
+// multiplies by the inverse document frequency twice, and computes the average
+// length as distinct terms over documents.
 package keyword
 
 import (
@@ -22,21 +23,21 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// format names the analysis and the layout. It changes whenever an index
-// written before would answer differently from one written now.
+// format is the version of the analysis and the layout. It changes whenever an
+// index written by an earlier version would answer differently.
 //
 //	1: first
 const format = "1"
 
-// stateKey is where scorch keeps, and stateFile where the folder keeps, "FORMAT
-// GENERATION". Each update raises the generation, in scorch first. Scorch takes
-// a state that it cannot read for none and goes back to an older one, or
-// starts empty; a file that is ahead of it gives that away.
+// stateKey in scorch and stateFile in the folder hold "FORMAT GENERATION". Each
+// update raises the generation, in scorch first. When scorch cannot read its
+// state, it goes back to an older one or starts empty; checkState notices that by
+// a stateFile with a higher generation.
 var stateKey = []byte("cairn.text.state")
 
 const stateFile = "state"
 
-// lockTimeout is how long Open waits for another process to let go of the folder.
+// lockTimeout is how long Open waits for another process to release the folder.
 const lockTimeout = "1s"
 
 // Errors that Open returns, wrapped with the folder's name.
@@ -46,8 +47,8 @@ var (
 	// ErrCorrupt means that the folder cannot be read as an index. The index
 	// is derived: remove the folder and rebuild it.
 	ErrCorrupt = errors.New("keyword index is damaged")
-	// ErrFormat means that the folder was written by a version of cairn whose
-	// terms or layout differ. Remove the folder and rebuild it.
+	// ErrFormat means that a version of cairn with other terms or another layout
+	// wrote the folder. Remove the folder and rebuild it.
 	ErrFormat = errors.New("keyword index has another format")
 	// ErrClosed means that the index was used after Close.
 	ErrClosed = errors.New("keyword index is closed")
@@ -55,13 +56,13 @@ var (
 
 // Options configure Open. Nil means the defaults.
 type Options struct {
-	// ReadOnly opens an existing index for searching alone. Several processes
-	// may do so at once, while none writes.
+	// ReadOnly opens an existing index only for searches. Several processes may
+	// do so at once, as long as none writes.
 	ReadOnly bool
 }
 
-// Index is a keyword index. It is safe for concurrent use: one Update at a time
-// (others wait), searches beside it.
+// Index is a keyword index. It is safe for concurrent use: updates wait for each
+// other, searches do not wait.
 type Index struct {
 	dir      string // empty: in memory
 	readOnly bool
@@ -107,8 +108,8 @@ func Memory() (*Index, error) {
 	return open("", false)
 }
 
-// open starts scorch. What goes wrong while it reads the folder is damage,
-// except for the lock; its decoders may panic on damaged bytes.
+// open starts scorch. An error while it reads the folder means damage, except for
+// the lock and permissions; its decoders may panic on damaged bytes.
 func open(dir string, readOnly bool) (x *Index, err error) {
 	queue := index.NewAnalysisQueue(runtime.GOMAXPROCS(0))
 	defer func() {
@@ -123,7 +124,7 @@ func open(dir string, readOnly bool) (x *Index, err error) {
 		"path":         dir,
 		"read_only":    readOnly,
 		"bolt_timeout": lockTimeout,
-		// Few segments answer faster: a query looks up its terms in each.
+		// A query looks up its terms in each segment, so few segments are faster.
 		"scorchMergePlanOptions": map[string]any{
 			"MaxSegmentsPerTier":   4,
 			"SegmentsPerMergeTask": 8,
@@ -156,11 +157,11 @@ func (x *Index) checkState() error {
 	if err != nil {
 		return fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}
-	beside, err := os.ReadFile(filepath.Join(x.dir, stateFile))
+	inFile, err := os.ReadFile(filepath.Join(x.dir, stateFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if len(inside) == 0 && len(beside) == 0 { // new, or its first Open was cut short
+	if len(inside) == 0 && len(inFile) == 0 { // new, or its first Open was interrupted
 		if x.readOnly {
 			return nil
 		}
@@ -180,18 +181,18 @@ func (x *Index) checkState() error {
 			return fmt.Errorf("%w: %q, want %q", ErrFormat, got, format)
 		}
 	}
-	if len(beside) == 0 {
-		return nil // cut short while it was written; the next update repeats it
+	if len(inFile) == 0 {
+		return nil // the write was interrupted; the next update repeats it
 	}
-	if _, err := fmt.Sscan(string(beside), &got, &ahead); err != nil || ahead > x.generation || len(inside) == 0 {
-		return fmt.Errorf("%w: at %q, want %q", ErrCorrupt, inside, beside)
+	if _, err := fmt.Sscan(string(inFile), &got, &ahead); err != nil || ahead > x.generation || len(inside) == 0 {
+		return fmt.Errorf("%w: at %q, want %q", ErrCorrupt, inside, inFile)
 	}
 	return nil
 }
 
 func (x *Index) state() []byte { return fmt.Appendf(nil, "%s %d", format, x.generation) }
 
-// writeState notes in the folder what scorch has made durable.
+// writeState records the generation that scorch has made durable.
 func (x *Index) writeState() error {
 	if x.dir == "" {
 		return nil

@@ -10,8 +10,8 @@ import (
 
 // withPhrase returns the live chunks of a segment that hold the phrase: its words
 // in order, as far apart as in the phrase. Stop words have no positions: between
-// words any one of them will do, and of a phrase that is nothing else all must
-// be there.
+// words any of them matches, and a chunk that holds a phrase of stop words holds
+// all of them anywhere.
 func withPhrase(s *scorch.SegmentSnapshot, p phrase) (*roaring.Bitmap, error) {
 	var all *roaring.Bitmap
 	lists := make([]segment.PostingsList, len(p))

@@ -33,8 +33,8 @@ func bitmap(list segment.PostingsList) *roaring.Bitmap {
 	return roaring.New()
 }
 
-// restrict narrows an iterator to the chunks in among, unless its list is of
-// one chunk, which is not kept as a bitmap.
+// restrict narrows an iterator to the chunks in among. It leaves a list of one
+// chunk alone, which has no bitmap.
 func restrict(it segment.PostingsIterator, among *roaring.Bitmap) {
 	if o, ok := it.(segment.OptimizablePostingsIterator); ok {
 		if bm := o.ActualBitmap(); bm != nil {
@@ -43,8 +43,8 @@ func restrict(it segment.PostingsIterator, among *roaring.Bitmap) {
 	}
 }
 
-// lengthCache keeps the chunks' lengths of the segments in use, 4 bytes a
-// chunk. Segments never change; what is deleted in them is subtracted.
+// lengthCache keeps the lengths of all chunks of the segments in use, 4 bytes a
+// chunk. Segments never change; deleted chunks are subtracted from the total.
 type lengthCache struct {
 	mu   sync.Mutex
 	segs map[uint64]segmentLengths

@@ -1,6 +1,7 @@
 package keyword
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -26,7 +27,7 @@ func idf(docs, docFreq uint64) float64 {
 	return math.Log1p((float64(docs) - float64(docFreq) + 0.5) / (float64(docFreq) + 0.5))
 }
 
-// weightedTerm is a term of a query with what it can add to a score at most.
+// weightedTerm is a term of a query with the most it can add to a score.
 type weightedTerm struct {
 	term   string
 	weight float64
@@ -48,40 +49,32 @@ type scorer struct {
 	terms []weightedTerm
 	avg   float64 // words a chunk
 	rest  []float32
-	// decoded returns a long list of a segment in the open.
-	decoded func(seg int, term string, list segment.PostingsList) (*decodedList, error)
+	// decoded returns a list of a segment in decoded form. It may use buffer.
+	decoded func(seg int, term string, list segment.PostingsList, buffer *decodedList) (*decodedList, error)
 
 	floor float32 // score of the k-th best so far
 	best  []scoredChunk
 	*scratch
 }
 
-// scratch is what a search needs and the next can use again.
+// scratch holds the buffers of a search for reuse.
 type scratch struct {
 	scores  []float32 // by chunk of the segment; zero between segments
 	touched []uint32  // chunks with a score
 	heap    []float32
+	list    decodedList // of a term
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// slack is added to bounds so that rounding never drops a chunk: float32 has
-// 24 bits, and a score sums some tens of terms.
+// slack widens bounds so that rounding never drops a chunk: float32 has 24 bits,
+// and a score sums some tens of terms.
 const slack = 1 + 1e-5
 
-func newScorer(terms []weightedTerm, avg float64, k int, decoded func(int, string, segment.PostingsList) (*decodedList, error)) *scorer {
+func newScorer(terms []weightedTerm, avg float64, k int, decoded func(int, string, segment.PostingsList, *decodedList) (*decodedList, error)) *scorer {
 	// The order is the same in every segment, so that equal chunks get equal sums.
 	slices.SortFunc(terms, func(a, b weightedTerm) int {
-		if a.freq != b.freq {
-			if a.freq < b.freq {
-				return -1
-			}
-			return 1
-		}
-		if a.term < b.term {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(a.freq, b.freq), cmp.Compare(a.term, b.term))
 	})
 	s := &scorer{scratch: scratches.Get().(*scratch), k: k, terms: terms, avg: avg, decoded: decoded, rest: make([]float32, len(terms)+1)}
 	for i := len(terms) - 1; i >= 0; i-- {
@@ -90,8 +83,8 @@ func newScorer(terms []weightedTerm, avg float64, k int, decoded func(int, strin
 	return s
 }
 
-// release gives the scratch back. It is for scorers whose segments all went
-// well: others leave scores behind.
+// release returns the scratch to its pool. It is only for a scorer without
+// errors, since others leave scores in it.
 func (s *scorer) release() { scratches.Put(s.scratch) }
 
 // segment scores the chunks of segment seg that are in allowed (nil: all).
@@ -105,8 +98,6 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 	}
 	s.scores = s.scores[:len(lengths)]
 	s.touched = s.touched[:0]
-	base, slope := float32(k1*(1-b)), float32(k1*b/s.avg)
-
 	var open []uint64 // allowed as bits; nil means all
 	if allowed != nil {
 		open = allowed.ToDense()
@@ -117,56 +108,17 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 		if list == nil {
 			continue
 		}
-		n := int(list.Count())
-		if i > 0 && n > 256 && n > len(s.touched)/2 {
-			// A long list: is there a chunk without an earlier term, or with
-			// few of them, that it and what follows could still lift to the best?
-			s.floor = max(s.floor, s.kth())
-			if s.rest[i]*slack < s.floor {
-				s.prune(s.rest[i])
-				if len(s.touched) == 0 {
-					break
-				}
-				pruned = true
-			}
-		}
-		w := float32(t.weight)
-		if n >= minDecoded {
-			d, err := s.decoded(seg, t.term, list)
-			if err != nil {
-				return err
-			}
-			for j, doc := range d.docs {
-				if s.scores[doc] == 0 {
-					if pruned || open != nil && !admits(open, doc) {
-						continue
-					}
-					s.touched = append(s.touched, doc)
-				}
-				f := float32(d.freqs[j]) / bodyFreq
-				s.scores[doc] += w * f / (f + base + slope*float32(lengths[doc]))
-			}
-			continue
-		}
-		it := list.Iterator(true, true, false, nil)
-		for {
-			p, err := it.Next()
-			if err != nil {
-				return err
-			}
-			if p == nil {
+		if n := int(list.Count()); i > 0 && n > 256 && n > len(s.touched)/2 && s.pruneBelow(s.rest[i]) {
+			pruned = true
+			if len(s.touched) == 0 {
 				break
 			}
-			doc := uint32(p.Number())
-			if s.scores[doc] == 0 {
-				if pruned || open != nil && !admits(open, doc) {
-					continue
-				}
-				s.touched = append(s.touched, doc)
-			}
-			f := float32(p.Frequency()) / bodyFreq
-			s.scores[doc] += w * f / (f + base + slope*float32(lengths[doc]))
 		}
+		decoded, err := s.decoded(seg, t.term, list, &s.list)
+		if err != nil {
+			return err
+		}
+		s.add(float32(t.weight), decoded, lengths, open, pruned)
 	}
 
 	s.floor = max(s.floor, s.kth())
@@ -180,14 +132,35 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 	return nil
 }
 
+// add adds what a term of that weight contributes to the chunks in list. When
+// pruned is set, it ignores chunks without an earlier term.
+func (s *scorer) add(weight float32, list *decodedList, lengths []uint32, open []uint64, pruned bool) {
+	base, slope := float32(k1*(1-b)), float32(k1*b/s.avg)
+	for i, doc := range list.docs {
+		if s.scores[doc] == 0 {
+			if pruned || open != nil && !admits(open, doc) {
+				continue
+			}
+			s.touched = append(s.touched, doc)
+		}
+		f := float32(list.freqs[i]) / bodyFreq
+		s.scores[doc] += weight * f / (f + base + slope*float32(lengths[doc]))
+	}
+}
+
 // admits reports whether doc's bit is set; bits may end before it.
 func admits(bits []uint64, doc uint32) bool {
 	i := int(doc >> 6)
 	return i < len(bits) && bits[i]>>(doc&63)&1 == 1
 }
 
-// prune forgets the chunks that cannot reach the floor by gaining rest.
-func (s *scorer) prune(rest float32) {
+// pruneBelow drops the chunks that cannot reach the floor by gaining rest, if a
+// chunk without a score cannot reach it either, and reports whether it did.
+func (s *scorer) pruneBelow(rest float32) bool {
+	s.floor = max(s.floor, s.kth())
+	if rest*slack >= s.floor {
+		return false
+	}
 	kept := s.touched[:0]
 	for _, d := range s.touched {
 		if (s.scores[d]+rest)*slack >= s.floor {
@@ -197,6 +170,7 @@ func (s *scorer) prune(rest float32) {
 		}
 	}
 	s.touched = kept
+	return true
 }
 
 // kth returns the k-th best score of the segment so far, 0 if there are fewer.
@@ -219,7 +193,7 @@ func (s *scorer) kth() float32 {
 	return h[0]
 }
 
-// trim drops from best what is below the k-th, when it has grown.
+// trim drops the chunks below the k-th from best.
 func (s *scorer) trim() {
 	if len(s.best) < s.k {
 		return

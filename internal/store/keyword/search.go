@@ -116,8 +116,8 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query,
 	if err != nil {
 		return nil, err
 	}
-	sc := newScorer(terms, avg, min(k, int(docs)), func(seg int, term string, list segment.PostingsList) (*decodedList, error) {
-		return x.decoded.get(snap.Segments()[seg], term, list)
+	sc := newScorer(terms, avg, min(k, int(docs)), func(seg int, term string, list segment.PostingsList, buffer *decodedList) (*decodedList, error) {
+		return x.decoded.get(snap.Segments()[seg], term, list, buffer)
 	})
 	for i, s := range snap.Segments() {
 		if err := ctx.Err(); err != nil {
@@ -238,7 +238,7 @@ type TermStat struct {
 }
 
 // Stats returns the terms of a query, each once and in order, with their
-// frequencies, and the number of chunks held.
+// frequencies, and the number of chunks in the index.
 func (x *Index) Stats(q query.Query) (stats []TermStat, chunks int, err error) {
 	err = x.read(func(snap *scorch.IndexSnapshot) error {
 		n, err := snap.DocCount()

@@ -10,19 +10,19 @@ import (
 	"cairn/internal/store"
 )
 
-// Scorch turns each batch into a segment. batchEntries bounds the memory of
-// one and is large enough that merging costs little; writers batches are
-// built at a time, since building one uses a single core.
+// Scorch turns each batch into a segment. batchEntries bounds the memory of one
+// and is large enough that merging costs little. As building one uses a single
+// core, writers batches are built concurrently.
 const (
 	batchEntries = 8192
 	writers      = 2
 )
 
-// Update applies one batch: stale chunks leave, entries enter or replace; an
-// entry wins over a stale id and over an earlier entry of the same chunk. When
-// it returns without error the batch is durable and searches see it; until
-// then any part of it may be. A large batch is the fastest way to index: it is
-// cut into pieces that are built side by side.
+// Update applies one batch: it removes stale chunks and adds or replaces entries.
+// An entry wins over a stale id and over an earlier entry of the same chunk. When
+// Update returns without error, the batch is durable and searches see it; before
+// that they may see any part of it. A large batch is the fastest way to index: it
+// is cut into pieces that are built concurrently.
 func (x *Index) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
 	x.write.Lock()
 	defer x.write.Unlock()
@@ -92,7 +92,7 @@ func (x *Index) Update(ctx context.Context, entries []store.KeywordEntry, stale 
 }
 
 // Optimize merges the index into one segment, for the fastest queries. It pays
-// after a large indexing run; later updates merge as they come.
+// after a large indexing run; later updates merge by themselves.
 func (x *Index) Optimize(ctx context.Context) error {
 	x.write.Lock()
 	defer x.write.Unlock()
