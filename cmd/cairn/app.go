@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/config"
+	"cairn/internal/host"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
@@ -25,7 +26,7 @@ type app struct {
 	dir   string // -C
 	store string // --store
 	json  bool   // --json
-	model modelFlags
+	model host.Model
 	// servers keep question tasks, for the commands that only look at them.
 	servers taskServers
 }
@@ -93,7 +94,7 @@ func (a *app) open(ctx context.Context, command string, access workspace.Access,
 		return nil, err
 	}
 	o := workspace.Options{Command: "cairn " + command}
-	if err := a.model.apply(&o); err != nil {
+	if err := a.model.Apply(&o); err != nil {
 		return nil, err
 	}
 	if change != nil {

@@ -43,7 +43,7 @@ Without an endpoint the brief is printed, for a person or agent to answer.`,
 	fs.StringVar(&template, "template", "", "plan: standard_query (default), simple_lookup, complex_research, web_enhanced or quick_answer")
 	fs.StringVar(&user, "user", "local", "name of the person who asks")
 	intVar(fs, &budget, "max-tokens", stage.DefaultBudget, retriever.MinBudget, retriever.MaxBudget, "most tokens of passages in the brief")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 

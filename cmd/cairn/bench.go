@@ -37,7 +37,7 @@ func benchCommand[R interface {
 }](a *app, use, short string, measure func(context.Context) (R, error)) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: a.command(func(ctx context.Context, _ []string) error {
 		report, err := measure(ctx)
-		a.stderr.Status("")
+		a.stderr.Replace("")
 		var none R
 		if report == none {
 			return err
@@ -48,7 +48,7 @@ func benchCommand[R interface {
 
 // withModel runs fn with the model of the flags and a display of progress.
 func (a *app) withModel(fn func(models.Embedder, *term.Progress) error) error {
-	model, err := a.model.open()
+	model, err := a.model.Open()
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (a *app) benchDocsCommand() *cobra.Command {
 	fs.StringVar(&o.Learn, "learn", "", "learn the queries of this split as sessions, and measure what one document in use adds for the others; with the split measured, every second query is learnt")
 	intVar(fs, &o.MaxQueries, "queries", 0, 1, noBound, "measure only this many queries, evenly spread")
 	_ = cmd.MarkFlagRequired("data")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 
@@ -183,7 +183,7 @@ with the tools in the *.jsonl files of that folder added.`
 	flags.StringVar(&distractors, "distractors", "", "folder of further tools to search among")
 	flags.StringVar(&o.Cache, "cache", "", "folder that keeps embeddings from run to run")
 	_ = cmd.MarkFlagRequired("data")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 
@@ -195,7 +195,7 @@ func (a *app) benchEmbedCommand() *cobra.Command {
 		if err != nil {
 			return r, err
 		}
-		model, err := a.model.open()
+		model, err := a.model.Open()
 		if err != nil {
 			return r, err
 		}
@@ -205,12 +205,12 @@ func (a *app) benchEmbedCommand() *cobra.Command {
 	cmd.Flags().StringVar(&file, "texts", "", "file with one JSON string a line")
 	intVar(cmd.Flags(), &o.Rounds, "rounds", 3, 1, noBound, "number of times all texts are embedded; the fastest counts")
 	_ = cmd.MarkFlagRequired("texts")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 
 func (a *app) benchDAGCommand() *cobra.Command {
-	o := benchmarks.DAGOptions{Progress: a.stderr.Status}
+	o := benchmarks.DAGOptions{Progress: a.stderr.Replace}
 	cmd := benchCommand(a, "dag", "Measure the tools for task cards and their graph on synthetic cards", func(ctx context.Context) (*benchmarks.DAGReport, error) {
 		return benchmarks.DAG(ctx, &o)
 	})
@@ -227,7 +227,7 @@ complete answer, and reads the files.`
 }
 
 func (a *app) benchStageCommand() *cobra.Command {
-	o := benchmarks.StageOptions{Progress: a.stderr.Status}
+	o := benchmarks.StageOptions{Progress: a.stderr.Replace}
 	var f taskServers
 	cmd := benchCommand(a, "stage", "Measure the machine of question tasks on its stores", func(ctx context.Context) (*benchmarks.StageReport, error) {
 		if f != (taskServers{}) { // the environment does not count

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/finder"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/taskgraph"
 	"cairn/internal/term"
@@ -159,20 +159,7 @@ func showCard(t *workspace.Tasks, id string) (*term.Card, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &term.Card{
-		ID: c.ID, Path: c.Path, Title: c.Title, Status: c.Status.CardWord(), Priority: c.Priority, Assignee: c.Assignee, Tags: c.Tags,
-		Notes: c.Notes, Created: c.CreatedText, DependsOn: needs.Tasks, Missing: needs.Missing, Needed: needed.Tasks, Problems: c.Problems, Body: body(text),
-	}, nil
-}
-
-// body returns a card's text below its front matter.
-func body(text []byte) string {
-	if rest, ok := bytes.CutPrefix(text, []byte("---")); ok {
-		if _, after, found := bytes.Cut(rest, []byte("\n---")); found {
-			_, text, _ = bytes.Cut(after, []byte("\n"))
-		}
-	}
-	return strings.TrimSpace(string(text))
+	return term.NewCard(c, needs, needed, text), nil
 }
 
 // editFlags maps the flags of card edit to the fields they change.
@@ -244,7 +231,7 @@ func (a *app) openCard(ctx context.Context, t *workspace.Tasks, id string) error
 	} else if err != nil {
 		return err
 	}
-	editor := editorOf()
+	editor := finder.Editor()
 	if len(editor) == 0 {
 		return badUsage("nothing to change: give a flag, or set EDITOR to open the card")
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -60,7 +59,7 @@ func (a *app) connect(client, name string, print, force bool) error {
 	if err != nil && !filepath.IsAbs(path) { // other paths are in the folder
 		return fmt.Errorf("finding the configuration of %s: %w; set it to your home folder", c.Name, err)
 	}
-	entry := c.Entry(program(), sel.Root)
+	entry := c.Entry(connect.Program(), sel.Root)
 	if print {
 		return a.print(map[string]any{"client": c.Name, "path": path, "text": c.Text(name, entry)}, func(w *term.Writer) {
 			a.stderr.Printf("for %s:\n", path)
@@ -81,21 +80,4 @@ func (a *app) connect(client, name string, print, force bool) error {
 		return a.printLine(r, "added to %s for %s; a copy of the old file is %s", r.Path, c.Title, filepath.Base(r.Backup))
 	}
 	return a.printLine(r, "added to %s for %s", r.Path, c.Title)
-}
-
-// program returns the command that starts this program: its name if PATH finds it
-// there, so that the configuration works on other machines, else its path.
-func program() string {
-	self, err := os.Executable()
-	if err != nil {
-		return "cairn"
-	}
-	if found, err := exec.LookPath("cairn"); err == nil {
-		a, errA := os.Stat(self)
-		b, errB := os.Stat(found)
-		if errA == nil && errB == nil && os.SameFile(a, b) {
-			return "cairn"
-		}
-	}
-	return self
 }

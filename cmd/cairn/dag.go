@@ -125,13 +125,8 @@ func (a *app) dagStatsCommand(channel *string) *cobra.Command {
 func (a *app) dagStats(ctx context.Context, g *taskgraph.Tools, channel string) error {
 	x := g.Stats(ctx, taskgraph.StatsRequest{ChannelID: channel, Details: true})
 	return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) {
-		if n := x.Stats; n != nil {
-			w.Rows([][]string{
-				{"tasks", fmt.Sprintf("%d: %d ready, %d blocked (%d of them in progress), %d completed", n.NodeCount, n.ReadyTaskCount, n.BlockedTaskCount, n.InProgressTaskCount, n.CompletedTaskCount)},
-				{"dependencies", fmt.Sprintf("%d: %.2f a task", n.EdgeCount, n.AverageInDegree)},
-				{"ends", fmt.Sprintf("%d tasks depend on none, none depends on %d", n.RootCount, n.LeafCount)},
-				{"depth", fmt.Sprintf("%d tasks in a row", n.MaxDepth)},
-			})
+		if x.Stats != nil {
+			w.Stats(x.Stats)
 		}
 		for _, warning := range x.Warnings {
 			w.Printf("%s\n", term.Cut("warning: "+term.Plain(warning.Message), 80))
@@ -147,18 +142,10 @@ func (a *app) dagUnblocksCommand(channel *string) *cobra.Command {
 			return err
 		}
 		return a.print(append([]taskgraph.Detail{}, list...), func(w *term.Writer) {
-			var rows [][]string
-			for _, d := range list {
-				waits := ""
-				if d.Unblocks != nil {
-					waits = fmt.Sprintf("%d wait", *d.Unblocks)
-				}
-				rows = append(rows, []string{term.Plain(d.ID), d.Status, waits, term.Plain(d.Title)})
-			}
-			if len(rows) == 0 {
+			if len(list) == 0 {
 				a.stderr.Printf("no open tasks\n")
 			}
-			w.Rows(rows)
+			w.Leverage(list)
 		})
 	})
 	cmd.Long = `Rank the open tasks by how much work waits for them, directly or through others:

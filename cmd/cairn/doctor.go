@@ -40,7 +40,7 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 			cfg = config.Default() // the error is a finding of its own
 		}
 		o := workspace.Options{Command: "cairn doctor"}
-		if err := a.model.apply(&o); err != nil {
+		if err := a.model.Apply(&o); err != nil {
 			return nil, err
 		}
 		w, err := workspace.Open(ctx, sel, cfg, workspace.Reading, o)

@@ -19,7 +19,7 @@ func (a *app) embedCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    a.command(func(ctx context.Context, _ []string) error { return a.embed(ctx) }),
 	}
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 
@@ -32,7 +32,7 @@ const (
 )
 
 func (a *app) embed(ctx context.Context) error {
-	model, err := a.model.open()
+	model, err := a.model.Open()
 	if err != nil {
 		return err
 	}

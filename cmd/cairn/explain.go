@@ -31,7 +31,7 @@ process owns the folder, that process does the search.`,
 	}
 	f.add(cmd)
 	intVar(cmd.Flags(), &candidates, "candidates", 10, 1, retriever.TraceLimit, "number of entries shown of each list, 1 to 100")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,28 +53,51 @@ func (b *boundedInt) Set(s string) error {
 	if err != nil {
 		return err
 	}
-	if int(n) < b.min || int(n) > b.max {
-		return &boundsError{b.min, b.max}
+	switch {
+	case int(n) >= b.min && int(n) <= b.max:
+		*b.p = int(n)
+		return nil
+	case b.max == noBound:
+		return wantError(fmt.Sprintf("at least %d", b.min))
 	}
-	*b.p = int(n)
+	return wantError(fmt.Sprintf("%d to %d", b.min, b.max))
+}
+
+// wantError describes the values that a flag accepts.
+type wantError string
+
+func (e wantError) Error() string { return "want " + string(e) }
+
+// choice is a flag that has one of some values.
+type choice struct {
+	p       *string
+	choices []string
+}
+
+func (c choice) String() string { return *c.p }
+func (c choice) Type() string   { return "string" }
+
+// Set implements pflag.Value.
+func (c choice) Set(s string) error {
+	if !slices.Contains(c.choices, s) {
+		return wantError("{" + strings.Join(c.choices, ",") + "}")
+	}
+	*c.p = s
 	return nil
 }
 
-// boundsError reports a value outside of the bounds of its flag.
-type boundsError struct{ min, max int }
-
-func (e *boundsError) Error() string {
-	if e.max == noBound {
-		return fmt.Sprintf("want at least %d", e.min)
-	}
-	return fmt.Sprintf("want %d to %d", e.min, e.max)
+// addModel adds the flags that choose the embedding model.
+func (a *app) addModel(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.model.Dir, "model", "", "folder of an ONNX sentence encoder (default: the built-in all-MiniLM-L6-v2)")
+	a.model.Engine = "bert"
+	cmd.Flags().Var(choice{&a.model.Engine, []string{"bert", "hugot"}}, "engine", "engine that runs it: bert (native) or hugot (any ONNX encoder)")
 }
 
 // flagError is the usage error for a flag that pflag refused.
 func flagError(cmd *cobra.Command, err error) error {
-	if out, ok := errors.AsType[*boundsError](err); ok {
+	if want, ok := errors.AsType[wantError](err); ok {
 		if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-			return badUsage("--%s is %s, %w", bad.GetFlag().Name, bad.GetValue(), out)
+			return badUsage("--%s is %s, %w", bad.GetFlag().Name, bad.GetValue(), want)
 		}
 	}
 	return badUsage("%w (see `%s --help`)", err, cmd.CommandPath())

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +19,7 @@ func (a *app) indexCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&req.Rebuild, "rebuild", false, "remove the index first; needed after a change of model or format")
 	cmd.Flags().BoolVar(&req.NoEmbed, "no-embed", false, "make no vectors; keyword search works without them")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 
@@ -41,14 +40,5 @@ func (a *app) index(ctx context.Context, req workspace.IndexRequest) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return a.print(report, func(*term.Writer) { a.stderr.Printf("%s\n", summary(report)) })
-}
-
-// summary describes a run in one line.
-func summary(r *workspace.IndexReport) string {
-	s := fmt.Sprintf("indexed %s in %s: %d new or changed, %d removed, %d skipped; %s embedded", term.Count(r.Files, "file"), term.Count(r.Sections, "section"), r.Added, r.Removed, r.Skipped, term.Count(r.Embedded, "text"))
-	if r.Pending > 0 {
-		s += fmt.Sprintf(", %s still without a vector", term.Count(r.Pending, "piece"))
-	}
-	return s + fmt.Sprintf("; %.1f s", r.Seconds)
+	return a.print(report, func(*term.Writer) { a.stderr.Printf("%s\n", term.Summary(report)) })
 }

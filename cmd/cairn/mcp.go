@@ -48,7 +48,7 @@ func (a *app) host(ctx context.Context, command, name string, f *hostFlags, chan
 			return nil, badUsage("--tools: %w", err)
 		}
 	}
-	if err := a.model.apply(&o.Workspace); err != nil {
+	if err := a.model.Apply(&o.Workspace); err != nil {
 		return nil, err
 	}
 	if o.Workspace.Store, err = a.chooseStore(cfg); err != nil {
@@ -73,7 +73,7 @@ change; keyword search answers while the vectors are being made.`,
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&channel, "channel", "", "tasks for dag tools without a channel: cards, or a document such as /plans/a.md (default: dag.channel)")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 

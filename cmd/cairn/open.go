@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,7 +47,7 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Plac
 	if !a.stdout.IsTerminal() {
 		return badUsage("cairn open needs a terminal; --list prints the places")
 	}
-	editor := editorOf()
+	editor := finder.Editor()
 	if len(editor) == 0 {
 		return badUsage("set EDITOR to the program that opens files, such as EDITOR=vim")
 	}
@@ -63,7 +61,7 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Plac
 	if err != nil {
 		return err
 	}
-	return a.startProgram(ctx, editorArgs(editor, filepath.Join(sel.Root, filepath.FromSlash(p.Path)), p.Line))
+	return a.startProgram(ctx, finder.OpenAt(editor, filepath.Join(sel.Root, filepath.FromSlash(p.Path)), p.Line))
 }
 
 // startProgram runs another program on the streams of this one.
@@ -115,30 +113,4 @@ func previewOf(t *workspace.Tasks, p finder.Place) string {
 	}
 	lines := strings.SplitAfter(string(text), "\n")
 	return strings.Join(lines[min(p.Line-1, len(lines)):], "")
-}
-
-// editorOf returns the user's editor with its arguments, nil for none.
-func editorOf() []string {
-	for _, name := range []string{"VISUAL", "EDITOR"} {
-		if words := strings.Fields(os.Getenv(name)); len(words) > 0 {
-			return words
-		}
-	}
-	return nil
-}
-
-// editorArgs returns the command that opens a file at a line, or just the file in
-// an editor that cairn does not know.
-func editorArgs(editor []string, file string, line int) []string {
-	args := append([]string{}, editor...)
-	at := strconv.Itoa(line)
-	switch name := strings.TrimSuffix(filepath.Base(editor[0]), ".exe"); name {
-	case "code", "code-insiders", "codium", "cursor", "windsurf":
-		return append(args, "--goto", file+":"+at)
-	case "subl", "zed", "hx", "helix":
-		return append(args, file+":"+at)
-	case "vi", "vim", "nvim", "gvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne", "mg":
-		return append(args, "+"+at, file)
-	}
-	return append(args, file)
 }

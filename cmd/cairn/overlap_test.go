@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"cairn/internal/host"
 	"cairn/internal/markdown"
 	"cairn/internal/mirror"
 	"cairn/internal/store/qdrant/qdranttest"
@@ -34,7 +35,7 @@ func TestSameAnswersFromAStore(t *testing.T) {
 	}
 	options := func(exact string) workspace.Options {
 		o := workspace.Options{Command: "test"}
-		if err := new(modelFlags).apply(&o); err != nil {
+		if err := new(host.Model).Apply(&o); err != nil {
 			t.Fatal(err)
 		}
 		if exact == "" {

@@ -46,7 +46,7 @@ func (a *app) searchCommand() *cobra.Command {
 	fs.StringSliceVar(&f.tags, "tag", nil, "only documents with any of these tags")
 	fs.StringVar(&f.priority, "priority", "", "only documents of this priority")
 	fs.StringVar(&f.assignee, "assignee", "", "only documents of this assignee")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 

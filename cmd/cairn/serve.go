@@ -51,7 +51,8 @@ address each request needs a token (` + "`cairn token new`" + `), unless --auth 
 	fs := cmd.Flags()
 	f.add(fs)
 	fs.StringVar(&f.listen.Address, "addr", "127.0.0.1:7420", "address to listen on; port 0 chooses a free one")
-	fs.StringVar(&f.listen.Auth, "auth", "auto", "require tokens: auto (except on loopback), on or off")
+	f.listen.Auth = "auto"
+	fs.Var(choice{&f.listen.Auth, []string{"auto", "on", "off"}}, "auth", "require tokens: auto (except on loopback), on or off")
 	fs.StringVar(&f.tokens, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
 	fs.StringSliceVar(&f.hosts, "allow-host", nil, "further host names of this server, such as behind a proxy")
 	fs.StringVar(&f.listen.Cert, "tls-cert", "", "PEM file with the certificate; serves https")
@@ -60,7 +61,7 @@ address each request needs a token (` + "`cairn token new`" + `), unless --auth 
 	fs.BoolVar(&f.remote, "remote-reasoning", false, "leave executor_reasoning to a cairn worker with a language model, not to the calling agent")
 	f.servers.add(fs)
 	f.servers.addQueue(fs)
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 
@@ -76,9 +77,6 @@ func (f *serveFlags) check(folders int) error {
 	}
 	if (f.listen.Cert == "") != (f.listen.Key == "") {
 		return badUsage("give both --tls-cert and --tls-key, or neither")
-	}
-	if auth := f.listen.Auth; auth != "auto" && auth != "on" && auth != "off" {
-		return badUsage("--auth: %q, want {auto,on,off}", auth)
 	}
 	return f.servers.check()
 }

@@ -45,7 +45,7 @@ func (a *app) storeCommand() *cobra.Command {
 	}
 	copying.Flags().StringVar(&from, "from", "", "flat, or the address of a store")
 	copying.Flags().StringVar(&to, "to", "", "flat, or the address of a store")
-	a.model.add(copying)
+	a.addModel(copying)
 	return group("store", "Move an index between the folder and a Qdrant server", copying)
 }
 
@@ -66,7 +66,7 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 		return err
 	}
 	o := workspace.Options{Command: "cairn store copy", Logger: a.logger(slog.LevelWarn)}
-	if err := a.model.apply(&o); err != nil {
+	if err := a.model.Apply(&o); err != nil {
 		return err
 	}
 	var report *workspace.CopyReport

@@ -7,8 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/catalog"
-	"cairn/internal/draw"
 	"cairn/internal/suggest"
 	"cairn/internal/term"
 	"cairn/internal/toolbox"
@@ -52,9 +50,9 @@ between them. cairn runs none of them. With --tools, only those are arranged.`,
 				case x.Len() == 0:
 					a.stderr.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
 				case mermaid:
-					w.Printf("%s", planGraph(s, box.Catalog).Mermaid())
+					w.Printf("%s", term.PlanGraph(s, box.Catalog).Mermaid())
 				case dot:
-					w.Printf("%s", planGraph(s, box.Catalog).DOT())
+					w.Printf("%s", term.PlanGraph(s, box.Catalog).DOT())
 				default:
 					w.Plan(s)
 				}
@@ -69,26 +67,6 @@ between them. cairn runs none of them. With --tools, only those are arranged.`,
 	fs.BoolVar(&mermaid, "mermaid", false, "print a Mermaid flowchart")
 	fs.BoolVar(&dot, "dot", false, "print a graph in DOT, for Graphviz")
 	cmd.MarkFlagsMutuallyExclusive("mermaid", "dot")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
-}
-
-// planGraph returns the plan as a graph of its tasks.
-func planGraph(s *suggest.Suggestion, catalogue *catalog.Catalog) *draw.Graph {
-	g := &draw.Graph{Name: "plan"}
-	for _, t := range s.Tasks {
-		g.Nodes = append(g.Nodes, draw.Node{ID: t.ID, Label: toolLabel(catalogue, t.Tool)})
-	}
-	for _, e := range s.DAG.Edges {
-		g.Edges = append(g.Edges, draw.Edge{From: e.FromTask, To: e.ToTask, Label: term.Plain(edgeLabel(e))})
-	}
-	return g
-}
-
-// edgeLabel is the path of the data, or the kind of an edge without data.
-func edgeLabel(e suggest.Edge) string {
-	if e.DataPath != "" {
-		return e.DataPath
-	}
-	return e.Kind
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,27 +82,12 @@ func (a *app) tokenNew(ctx context.Context, file, name, scope string, workspaces
 	}
 	report := struct {
 		Secret string `json:"token"`
-		tokenRow
-	}{secret, rowOf(t)}
+		term.Token
+	}{secret, term.NewToken(t)}
 	return a.print(report, func(w *term.Writer) {
 		w.Printf("%s\n", secret)
 		a.stderr.Printf("the token is not shown again; clients send it as Authorization: Bearer TOKEN\n")
 	})
-}
-
-// tokenRow is the JSON output for a token, without its hash.
-type tokenRow struct {
-	ID         string      `json:"id"`
-	Name       string      `json:"name"`
-	Scope      token.Scope `json:"scope"`
-	Workspaces []string    `json:"workspaces"`
-	Created    time.Time   `json:"created"`
-	Expires    time.Time   `json:"expires,omitzero"`
-	Expired    bool        `json:"expired,omitempty"`
-}
-
-func rowOf(t token.Token) tokenRow {
-	return tokenRow{t.ID, t.Name, t.Scope, append([]string{}, t.Workspaces...), t.Created, t.Expires, !t.Expires.IsZero() && !time.Now().Before(t.Expires)}
 }
 
 func (a *app) tokenListCommand(file *string) *cobra.Command {
@@ -125,24 +109,15 @@ func (a *app) tokenList(file string) error {
 	if err != nil {
 		return err
 	}
-	rows := []tokenRow{}
+	rows := []term.Token{}
 	for _, t := range list {
-		rows = append(rows, rowOf(t))
+		rows = append(rows, term.NewToken(t))
 	}
 	return a.print(rows, func(w *term.Writer) {
 		if len(rows) == 0 {
 			a.stderr.Printf("there are no tokens; `cairn token new NAME` creates one\n")
 		}
-		for _, r := range rows {
-			until := "until revoked"
-			switch {
-			case r.Expired:
-				until = "expired " + term.Time(r.Expires)
-			case !r.Expires.IsZero():
-				until = "until " + term.Time(r.Expires)
-			}
-			w.Printf("%s  %-5s  %-20s  %s, %s\n", r.ID, r.Scope, r.Name, cmp.Or(strings.Join(r.Workspaces, ","), "all workspaces"), until)
-		}
+		w.Tokens(rows)
 	})
 }
 
@@ -161,7 +136,7 @@ func (a *app) tokenRevokeCommand(file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printLine(rowOf(t), "revoked %s (%s)", t.ID, t.Name)
+			return a.printLine(term.NewToken(t), "revoked %s (%s)", t.ID, t.Name)
 		}),
 	}
 }

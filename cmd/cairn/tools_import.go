@@ -57,27 +57,9 @@ made, which can be interrupted: the first search makes the rest.`,
 	fs.StringVar(&f.tokenEnv, "token-env", "", "environment variable that holds a bearer token for --url")
 	fs.StringVar(&f.server, "server", "", "name of the server (default: the name it reports; in files, for tools without one)")
 	fs.BoolVar(&f.noEmbed, "no-embed", false, "make no vectors now; the first search makes them")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	fs.StringVar(&f.source, "source", "", "name of the source, for importing it again (default: the file, command or URL)")
 	return cmd
-}
-
-// importReport is the JSON output of an import.
-type importReport struct {
-	Source string `json:"source"`
-	Tools  int    `json:"tools"`
-	catalog.Diff
-	Refused  int          `json:"refused"`
-	Broken   []brokenTool `json:"broken"`
-	Flagged  []brokenTool `json:"flagged"`
-	Warnings []string     `json:"warnings"`
-}
-
-// brokenTool is a tool that was kept with a remark.
-type brokenTool struct {
-	ID    string         `json:"id"`
-	Error string         `json:"error,omitempty"`
-	Flags []catalog.Flag `json:"flags,omitempty"`
 }
 
 func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []string, f importFlags) error {
@@ -88,16 +70,16 @@ func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []stri
 	if f.source != "" {
 		source = f.source
 	}
-	r := importReport{Source: source, Tools: len(batch.Tools), Refused: batch.Refused, Broken: []brokenTool{}, Flagged: []brokenTool{}, Warnings: append([]string{}, batch.Warnings...)}
+	r := term.ImportReport{Source: source, Tools: len(batch.Tools), Refused: batch.Refused, Broken: []term.BrokenTool{}, Flagged: []term.BrokenTool{}, Warnings: append([]string{}, batch.Warnings...)}
 	if r.Diff, err = box.Catalog.Import(source, batch.Tools); err != nil {
 		return err
 	}
 	for _, t := range batch.Tools {
 		if t.SchemaError != "" {
-			r.Broken = append(r.Broken, brokenTool{ID: t.ID, Error: t.SchemaError})
+			r.Broken = append(r.Broken, term.BrokenTool{ID: t.ID, Error: t.SchemaError})
 		}
 		if len(t.Flags) > 0 {
-			r.Flagged = append(r.Flagged, brokenTool{ID: t.ID, Flags: t.Flags})
+			r.Flagged = append(r.Flagged, term.BrokenTool{ID: t.ID, Flags: t.Flags})
 		}
 	}
 	if err := a.printImport(&r); err != nil || f.noEmbed || len(r.Added)+len(r.Changed) == 0 {
@@ -131,10 +113,7 @@ func (a *app) makeVectors(ctx context.Context, box *toolbox.Toolbox) error {
 	return nil
 }
 
-// maxListed bounds the tools printed of each kind of change.
-const maxListed = 20
-
-func (a *app) printImport(r *importReport) error {
+func (a *app) printImport(r *term.ImportReport) error {
 	return a.print(r, func(w *term.Writer) {
 		a.warn(r.Warnings)
 		for _, b := range r.Broken {
@@ -143,22 +122,7 @@ func (a *app) printImport(r *importReport) error {
 		for _, b := range r.Flagged {
 			a.stderr.Warn("the description of %s may contain instructions to a model: %s", b.ID, term.Flags(b.Flags))
 		}
-		w.Printf("%s: %s (%d added, %d changed, %d removed, %d unchanged)\n",
-			term.Plain(r.Source), term.Count(r.Tools, "tool"), len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
-		if len(r.Changed)+len(r.Removed)+r.Unchanged == 0 {
-			return // the first import: all tools are new
-		}
-		for _, kind := range []struct {
-			mark string
-			ids  []string
-		}{{"+", r.Added}, {"~", r.Changed}, {"-", r.Removed}} {
-			for _, id := range kind.ids[:min(len(kind.ids), maxListed)] {
-				w.Printf("  %s %s\n", kind.mark, term.Plain(id))
-			}
-			if more := len(kind.ids) - maxListed; more > 0 {
-				w.Printf("  %s and %d more; --json lists them all\n", kind.mark, more)
-			}
-		}
+		w.Import(r)
 	})
 }
 

@@ -56,7 +56,7 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&inUse, "context", nil, "tools in use; tools used with them rank higher")
 	addWait(cmd, &wait)
 	cmd.Flags().BoolVar(&explain, "explain", false, "show the components of each score")
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 
@@ -118,7 +118,7 @@ func (a *app) toolIndex(ctx context.Context, box *toolbox.Toolbox, wait time.Dur
 // useModel gives the toolbox the model of the flags.
 func (a *app) useModel(box *toolbox.Toolbox) error {
 	var o workspace.Options
-	if err := a.model.apply(&o); err != nil {
+	if err := a.model.Apply(&o); err != nil {
 		return err
 	}
 	box.UseModel(o.Description, o.Model)

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +28,7 @@ changes, as on network file systems, the folder is walked at intervals.`,
 	}
 	cmd.Flags().BoolVar(&poll, "poll", false, "look for changes by walking, even if the system reports them")
 	t.add(cmd.Flags())
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 
@@ -65,7 +63,7 @@ func (a *app) watch(ctx context.Context, poll bool, f telemetryFlags) error {
 			a.stderr.Printf("watching %s%s\n", sel.Root, term.Plain(how))
 			first = false
 		}
-		if line := watchLine(e); line != "" {
+		if line := term.EventLine(e); line != "" {
 			a.stdout.Printf("%s\n", line)
 		}
 	})
@@ -73,31 +71,4 @@ func (a *app) watch(ctx context.Context, poll bool, f telemetryFlags) error {
 		return nil // interrupted as intended
 	}
 	return err
-}
-
-// watchLine describes an event in one line, "" if there is nothing to say.
-func watchLine(e workspace.WatchEvent) string {
-	var what []string
-	count := func(n int, word string) {
-		if n > 0 {
-			what = append(what, fmt.Sprintf("%d %s", n, word))
-		}
-	}
-	count(e.Changed, "new or changed")
-	count(e.Removed, "removed")
-	count(e.Embedded, "texts embedded")
-	if e.Problem != "" {
-		what = append(what, "problem: "+term.Plain(e.Problem))
-	}
-	if len(what) == 0 {
-		return ""
-	}
-	line := e.At.Local().Format("15:04:05") + "  " + strings.Join(what, ", ")
-	if !e.First.IsZero() {
-		line += fmt.Sprintf(", found by keyword after %.2f s", e.At.Sub(e.First).Seconds())
-	}
-	if len(e.Paths) > 0 {
-		line += "  " + term.Plain(strings.Join(e.Paths, " "))
-	}
-	return term.Cut(line, 200)
 }

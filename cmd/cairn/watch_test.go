@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"cairn/internal/workspace"
 )
@@ -62,23 +61,5 @@ func TestWatchCommand(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("after a signal: %v", err)
-	}
-}
-
-func TestWatchLine(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
-	for _, c := range []struct {
-		e    workspace.WatchEvent
-		want string
-	}{
-		{workspace.WatchEvent{At: at}, ""},
-		{workspace.WatchEvent{At: at, Vectors: true}, ""},
-		{workspace.WatchEvent{At: at, First: at.Add(-250 * time.Millisecond), Changed: 1, Removed: 2, Paths: []string{"a.md", "d"}}, "03:04:05  1 new or changed, 2 removed, found by words after 0.25 s  a.md d"},
-		{workspace.WatchEvent{At: at, Vectors: true, Embedded: 3}, "03:04:05  3 texts embedded"},
-		{workspace.WatchEvent{At: at, Problem: "no\nroom"}, "03:04:05  problem: no room"},
-	} {
-		if got := watchLine(c.e); got != c.want {
-			t.Errorf("watchLine(%+v) = %q, want %q", c.e, got, c.want)
-		}
 	}
 }

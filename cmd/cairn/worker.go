@@ -54,7 +54,7 @@ started with --remote-reasoning.`,
 	servers.add(fs)
 	servers.addQueue(fs)
 	t.add(fs)
-	a.model.add(cmd)
+	a.addModel(cmd)
 	return cmd
 }
 

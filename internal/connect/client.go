@@ -6,6 +6,8 @@ package connect
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -154,4 +156,21 @@ func (c Client) Merge(path string, old []byte, name string, e Entry, force bool)
 		return mergeTOML(path, old, name, e, force)
 	}
 	return mergeJSON(path, old, c.section, name, e, force)
+}
+
+// Program returns the command that starts this program: its name if PATH finds it
+// there, so that the configuration works on other machines, else its path.
+func Program() string {
+	self, err := os.Executable()
+	if err != nil {
+		return "cairn"
+	}
+	if found, err := exec.LookPath("cairn"); err == nil {
+		a, errA := os.Stat(self)
+		b, errB := os.Stat(found)
+		if errA == nil && errB == nil && os.SameFile(a, b) {
+			return "cairn"
+		}
+	}
+	return self
 }

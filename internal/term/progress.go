@@ -69,9 +69,9 @@ func (p *Progress) Close() {
 	}
 }
 
-// Status replaces the last line of a terminal, "" clears it. It writes nothing
+// Replace replaces the last line of a terminal, "" clears it. It writes nothing
 // where there is no terminal.
-func (o *Writer) Status(line string) {
+func (o *Writer) Replace(line string) {
 	if o.tty {
 		fmt.Fprint(o.w, "\r\x1b[K"+line)
 	}

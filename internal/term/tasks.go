@@ -1,6 +1,7 @@
 package term
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,6 +31,29 @@ func (o *Writer) Details(list []taskgraph.Detail, waiting bool) {
 		rows = append(rows, []string{Plain(d.ID), d.Status, text})
 	}
 	o.Rows(rows)
+}
+
+// Leverage writes a line for each task with the number of tasks that wait for it.
+func (o *Writer) Leverage(list []taskgraph.Detail) {
+	var rows [][]string
+	for _, d := range list {
+		waits := ""
+		if d.Unblocks != nil {
+			waits = fmt.Sprintf("%d wait", *d.Unblocks)
+		}
+		rows = append(rows, []string{Plain(d.ID), d.Status, waits, Plain(d.Title)})
+	}
+	o.Rows(rows)
+}
+
+// Stats writes the numbers of a task graph.
+func (o *Writer) Stats(n *taskgraph.Stats) {
+	o.Rows([][]string{
+		{"tasks", fmt.Sprintf("%d: %d ready, %d blocked (%d of them in progress), %d completed", n.NodeCount, n.ReadyTaskCount, n.BlockedTaskCount, n.InProgressTaskCount, n.CompletedTaskCount)},
+		{"dependencies", fmt.Sprintf("%d: %.2f a task", n.EdgeCount, n.AverageInDegree)},
+		{"ends", fmt.Sprintf("%d tasks depend on none, none depends on %d", n.RootCount, n.LeafCount)},
+		{"depth", fmt.Sprintf("%d tasks in a row", n.MaxDepth)},
+	})
 }
 
 // Drawing writes a drawing, its lines cut to the width if cut.
@@ -226,6 +250,25 @@ type Card struct {
 	Needed    []cards.TaskRef `json:"needed_by"`
 	Problems  []cards.Problem `json:"problems,omitempty"`
 	Body      string          `json:"body"`
+}
+
+// NewCard returns the output for a card: needs are the cards it waits for, needed
+// those that wait for it, text is its file.
+func NewCard(c *cards.Card, needs, needed *cards.DependenciesAnswer, text []byte) *Card {
+	return &Card{
+		ID: c.ID, Path: c.Path, Title: c.Title, Status: c.Status.CardWord(), Priority: c.Priority, Assignee: c.Assignee, Tags: c.Tags,
+		Notes: c.Notes, Created: c.CreatedText, DependsOn: needs.Tasks, Missing: needs.Missing, Needed: needed.Tasks, Problems: c.Problems, Body: body(text),
+	}
+}
+
+// body returns a card's text below its front matter.
+func body(text []byte) string {
+	if rest, ok := bytes.CutPrefix(text, []byte("---")); ok {
+		if _, after, found := bytes.Cut(rest, []byte("\n---")); found {
+			_, text, _ = bytes.Cut(after, []byte("\n"))
+		}
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // Card writes one card.

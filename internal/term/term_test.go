@@ -5,8 +5,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
+	"cairn/internal/workspace"
 	"cairn/retriever"
 
 	"github.com/google/go-cmp/cmp"
@@ -128,5 +130,23 @@ func TestWriterKeepsItsError(t *testing.T) {
 	o.Write([]byte("y"))
 	if err := o.Close(); !errors.Is(err, first) || b.Len() > 0 {
 		t.Errorf("afterwards: %v and %q, want %v and nothing", err, &b, first)
+	}
+}
+
+func TestEventLine(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	for _, c := range []struct {
+		e    workspace.WatchEvent
+		want string
+	}{
+		{workspace.WatchEvent{At: at}, ""},
+		{workspace.WatchEvent{At: at, Vectors: true}, ""},
+		{workspace.WatchEvent{At: at, First: at.Add(-250 * time.Millisecond), Changed: 1, Removed: 2, Paths: []string{"a.md", "d"}}, "03:04:05  1 new or changed, 2 removed, found by keyword after 0.25 s  a.md d"},
+		{workspace.WatchEvent{At: at, Vectors: true, Embedded: 3}, "03:04:05  3 texts embedded"},
+		{workspace.WatchEvent{At: at, Problem: "no\nroom"}, "03:04:05  problem: no room"},
+	} {
+		if got := EventLine(c.e); got != c.want {
+			t.Errorf("EventLine(%+v) = %q, want %q", c.e, got, c.want)
+		}
 	}
 }

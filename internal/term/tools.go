@@ -151,3 +151,44 @@ func (o *Writer) Plan(s *suggest.Suggestion) {
 		long("warning: " + Plain(warning))
 	}
 }
+
+// ImportReport is the JSON output of an import.
+type ImportReport struct {
+	Source string `json:"source"`
+	Tools  int    `json:"tools"`
+	catalog.Diff
+	Refused  int          `json:"refused"`
+	Broken   []BrokenTool `json:"broken"`
+	Flagged  []BrokenTool `json:"flagged"`
+	Warnings []string     `json:"warnings"`
+}
+
+// BrokenTool is a tool that was kept with a remark.
+type BrokenTool struct {
+	ID    string         `json:"id"`
+	Error string         `json:"error,omitempty"`
+	Flags []catalog.Flag `json:"flags,omitempty"`
+}
+
+// maxListed bounds the tools written of each kind of change.
+const maxListed = 20
+
+// Import writes what an import changed.
+func (o *Writer) Import(r *ImportReport) {
+	o.Printf("%s: %s (%d added, %d changed, %d removed, %d unchanged)\n",
+		Plain(r.Source), Count(r.Tools, "tool"), len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
+	if len(r.Changed)+len(r.Removed)+r.Unchanged == 0 {
+		return // the first import: all tools are new
+	}
+	for _, kind := range []struct {
+		mark string
+		ids  []string
+	}{{"+", r.Added}, {"~", r.Changed}, {"-", r.Removed}} {
+		for _, id := range kind.ids[:min(len(kind.ids), maxListed)] {
+			o.Printf("  %s %s\n", kind.mark, Plain(id))
+		}
+		if more := len(kind.ids) - maxListed; more > 0 {
+			o.Printf("  %s and %d more; --json lists them all\n", kind.mark, more)
+		}
+	}
+}

@@ -1,11 +1,11 @@
-package main
+package finder
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestEditorArgs(t *testing.T) {
+func TestOpenAt(t *testing.T) {
 	for _, c := range []struct{ editor, want string }{
 		{"vim", "vim +7 /w/a.md"},
 		{"/usr/bin/nvim -R", "/usr/bin/nvim -R +7 /w/a.md"},
@@ -13,7 +13,7 @@ func TestEditorArgs(t *testing.T) {
 		{"zed", "zed /w/a.md:7"},
 		{"notepad.exe", "notepad.exe /w/a.md"},
 	} {
-		if got := strings.Join(editorArgs(strings.Fields(c.editor), "/w/a.md", 7), " "); got != c.want {
+		if got := strings.Join(OpenAt(strings.Fields(c.editor), "/w/a.md", 7), " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.editor, got, c.want)
 		}
 	}

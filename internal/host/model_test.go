@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"testing"
@@ -6,15 +6,15 @@ import (
 	"cairn/internal/workspace"
 )
 
-// TestOneModelForAll: everything a process opens is given the same model, and
-// whoever closes it first does not take it from the others.
+// TestOneModelForAll checks that all workspaces of a process share one model, and
+// that closing it in one does not close it for the others.
 func TestOneModelForAll(t *testing.T) {
-	var m modelFlags
+	var m Model
 	var first, second workspace.Options
-	if err := m.apply(&first); err != nil {
+	if err := m.Apply(&first); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.apply(&second); err != nil {
+	if err := m.Apply(&second); err != nil {
 		t.Fatal(err)
 	}
 	a, err := first.Model()

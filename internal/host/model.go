@@ -1,0 +1,78 @@
+package host
+
+import (
+	"fmt"
+	"sync"
+
+	"cairn/internal/workspace"
+	"cairn/models"
+	"cairn/models/bert"
+	"cairn/models/minilm"
+	"cairn/models/onnx"
+)
+
+// Model chooses an embedding model. The zero value is the built-in one.
+type Model struct {
+	Dir    string // of an ONNX sentence encoder; "" is the built-in model
+	Engine string // bert or hugot; "" is bert
+
+	shared func() (models.Embedder, error) // opens the model of all workspaces, once
+}
+
+// Apply sets the model in the options of a workspace. All workspaces of a process
+// share one model, which is loaded at its first use and ends with the process. The
+// description of the built-in model is known without loading it; a model in a
+// folder has to be opened first.
+func (m *Model) Apply(o *workspace.Options) error {
+	if m.shared == nil {
+		open := m.Open
+		m.shared = sync.OnceValues(func() (models.Embedder, error) {
+			e, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return noClose{e}, nil
+		})
+	}
+	o.Description, o.Model = minilm.Description(), m.shared
+	if m.Dir == "" && m.Engine != "hugot" {
+		return nil
+	}
+	e, err := m.shared()
+	if err != nil {
+		return err
+	}
+	o.Description, o.ModelChosen = e.Description(), true
+	return nil
+}
+
+// Open loads the model.
+func (m *Model) Open() (models.Embedder, error) {
+	switch {
+	case m.Engine == "hugot" && m.Dir != "":
+		return onnx.Open(m.Dir, nil)
+	case m.Engine == "hugot":
+		if err := minilm.Verify(); err != nil {
+			return nil, err
+		}
+		return onnx.New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description(), nil)
+	case m.Engine != "" && m.Engine != "bert":
+		return nil, fmt.Errorf("unknown engine %q, want {bert,hugot}", m.Engine)
+	case m.Dir != "":
+		return bert.Open(m.Dir, nil)
+	}
+	return minilm.Open(nil)
+}
+
+// noClose is a model that its users do not close.
+type noClose struct{ models.Embedder }
+
+func (noClose) Close() error { return nil }
+
+// Kernel returns the name of the code that runs the model, "" if it is not known.
+func (n noClose) Kernel() string {
+	if k, ok := n.Embedder.(interface{ Kernel() string }); ok {
+		return k.Kernel()
+	}
+	return ""
+}

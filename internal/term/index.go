@@ -1,0 +1,80 @@
+package term
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cairn/internal/walk"
+	"cairn/internal/workspace"
+)
+
+// Status writes the state of an index.
+func (o *Writer) Status(s *workspace.Status) {
+	row := func(name, format string, args ...any) {
+		o.Printf("%-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("workspace", "%s (%s)", s.Workspace.Root, s.Workspace.Rule)
+	if s.Store != "" {
+		row("store", "%s", s.Store)
+	}
+	row("state", "%s", s.State)
+	if s.Progress != nil {
+		row("progress", "%s", s.Progress)
+	}
+	row("files", "%d in %s", s.Files, Count(s.Sections, "section"))
+	row("vectors", "%d made, %d pending", s.Embedded, s.Pending)
+	row("model", "%s", s.Model)
+	if s.BuiltAt != "" {
+		row("built", "%s", s.BuiltAt)
+	}
+	if s.Owner != nil {
+		row("owner", "process %d, %s, since %s", s.Owner.PID, s.Owner.Command, s.Owner.StartedAt.Local().Format("15:04:05"))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
+		row("skipped", "%s: %s", Count(s.Skipped[reason], "file"), walk.Told(reason))
+	}
+	if s.Problem != "" {
+		row("problem", "%s", s.Problem)
+	}
+	if s.State == "missing" {
+		row("next", "cairn index")
+	}
+}
+
+// Summary describes a run of the indexer in one line.
+func Summary(r *workspace.IndexReport) string {
+	s := fmt.Sprintf("indexed %s in %s: %d new or changed, %d removed, %d skipped; %s embedded", Count(r.Files, "file"), Count(r.Sections, "section"), r.Added, r.Removed, r.Skipped, Count(r.Embedded, "text"))
+	if r.Pending > 0 {
+		s += fmt.Sprintf(", %s still without a vector", Count(r.Pending, "piece"))
+	}
+	return s + fmt.Sprintf("; %.1f s", r.Seconds)
+}
+
+// EventLine describes a change of the index in one line, "" if there is nothing to say.
+func EventLine(e workspace.WatchEvent) string {
+	var what []string
+	count := func(n int, word string) {
+		if n > 0 {
+			what = append(what, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	count(e.Changed, "new or changed")
+	count(e.Removed, "removed")
+	count(e.Embedded, "texts embedded")
+	if e.Problem != "" {
+		what = append(what, "problem: "+Plain(e.Problem))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	line := e.At.Local().Format("15:04:05") + "  " + strings.Join(what, ", ")
+	if !e.First.IsZero() {
+		line += fmt.Sprintf(", found by keyword after %.2f s", e.At.Sub(e.First).Seconds())
+	}
+	if len(e.Paths) > 0 {
+		line += "  " + Plain(strings.Join(e.Paths, " "))
+	}
+	return Cut(line, 200)
+}
