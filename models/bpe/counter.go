@@ -1,51 +1,103 @@
 // Package bpe counts tokens as large language models do, for the budgets of
-// answers. It never measures chunks: those are counted in word pieces of the
+// answers. It does not measure chunks, which are counted in word pieces of the
 // encoder.
 //
-// The encoding is cl100k_base, the smaller of the two current ones in
-// github.com/pkoukk/tiktoken-go-loader, which embeds the vocabulary; nothing is
-// ever fetched. On English documents o200k_base counts 0.7 % less.
-//
-// The counts are those of github.com/pkoukk/tiktoken-go, token for token, which
-// the tests compare with. It does not run here itself: on the development
-// machine it counts 3.3 MB/s, since its pattern runs on a backtracking engine,
-// takes quadratic time on long words, 116 ms to load and 12 MB. This package
-// scans by hand, merges in O(n log n), and holds 5 MB.
+// The encoding is cl100k_base. tiktoken-go merges tokens and takes its vocabulary
+// from this package, so nothing is downloaded. Its counts are kept exactly for
+// words of up to 1 kB, but two parts of it are replaced. It finds words with a
+// backtracking regular expression, which made a first search of a section five
+// times slower; split.go scans instead. Its merging takes quadratic time, so a
+// longer word, such as the indentation of endlessly nested lists, is cut.
 package bpe
 
 import (
+	_ "embed"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/pkoukk/tiktoken-go"
 
 	"cairn/models"
 )
 
+// vocabulary holds the tokens of cl100k_base by rank, each after its length in
+// one byte. The tests compare it with the file that OpenAI publishes.
+//
+//go:embed cl100k_base.bin
+var vocabulary string
+
+const (
+	vocabularySize = 100_256
+	longest        = 1024 // bytes of a word that are merged together
+)
+
 // Counter counts cl100k_base tokens. It is safe for concurrent use; the zero
-// value is ready. The vocabulary is loaded by the first call.
+// value is ready. The first call loads the vocabulary.
 type Counter struct {
 	once  sync.Once
-	ranks *ranks
+	ranks map[string]int
+	merge *tiktoken.Tiktoken
 }
 
 var _ models.BudgetCounter = (*Counter)(nil)
 
 // CountTokens returns the number of tokens of text. Markers of special tokens,
-// such as <|endoftext|>, are counted as plain text. Each invalid byte of UTF-8
-// counts as U+FFFD. The time is O(n log n) in the longest word, the memory
-// beyond the vocabulary some 30 bytes for each byte of a word longer than 64.
+// such as <|endoftext|>, count as plain text. Each invalid byte of UTF-8 counts
+// as U+FFFD. A word longer than 1 kB may count a token more for each kilobyte.
 func (c *Counter) CountTokens(text string) int {
 	if text == "" {
 		return 0
 	}
-	c.once.Do(func() { c.ranks = loadRanks() })
+	c.once.Do(c.load)
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
-	n := 0
+	n, merged := 0, map[string]int{}
 	for text != "" {
 		size := nextPiece(text)
-		n += c.ranks.count(text[:size])
+		n += c.count(text[:size], merged)
 		text = text[size:]
 	}
 	return n
+}
+
+// count returns the number of tokens of a word. merged holds the counts of earlier
+// words of the text that are several tokens.
+func (c *Counter) count(word string, merged map[string]int) int {
+	n := 0
+	for word != "" {
+		size := len(word)
+		if size > longest {
+			for size = longest; !utf8.RuneStart(word[size]); size-- {
+			}
+		}
+		part := word[:size]
+		word = word[size:]
+		if _, ok := c.ranks[part]; ok {
+			n++
+			continue
+		}
+		tokens, ok := merged[part]
+		if !ok {
+			tokens = len(c.merge.EncodeOrdinary(part))
+			merged[part] = tokens
+		}
+		n += tokens
+	}
+	return n
+}
+
+func (c *Counter) load() {
+	c.ranks = make(map[string]int, vocabularySize)
+	// The map is filled afterwards: tiktoken would build tables for decoding.
+	core, err := tiktoken.NewCoreBPE(c.ranks, nil, `(?s).+`)
+	if err != nil {
+		panic(err) // unreachable: the expression is valid
+	}
+	c.merge = tiktoken.NewTiktoken(core, nil, nil)
+	for rest := vocabulary; rest != ""; {
+		end := 1 + int(rest[0])
+		c.ranks[rest[1:end]] = len(c.ranks)
+		rest = rest[end:]
+	}
 }

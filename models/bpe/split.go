@@ -1,11 +1,12 @@
 package bpe
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// class is what the pattern of cl100k_base tells apart.
+// class is a class of runes in the pattern of cl100k_base.
 type class byte
 
 const (
@@ -16,54 +17,38 @@ const (
 	space         // any other \s
 )
 
-// asciiClass holds the classes of single bytes.
-var asciiClass = func() (table [utf8.RuneSelf]class) {
-	for r := range table {
-		table[r] = classOf(rune(r))
-	}
-	return table
-}()
-
-func classOf(r rune) class {
+// classAt returns the class and size of the first rune of text; size 0 at the end.
+func classAt(text string) (class, int) {
+	r, size := utf8.DecodeRuneInString(text)
 	switch {
+	case 'a' <= r|0x20 && r|0x20 <= 'z' || r > 0x7f && unicode.IsLetter(r):
+		return letter, size
 	case r == '\r' || r == '\n':
-		return newline
-	case unicode.IsLetter(r):
-		return letter
+		return newline, size
 	case unicode.IsNumber(r):
-		return number
+		return number, size
 	case unicode.IsSpace(r):
-		return space
+		return space, size
 	}
-	return other
+	return other, size
 }
 
-// classAt returns the class and size of the rune that text[i:] begins with;
-// size 0 at the end.
-func classAt(text string, i int) (class, int) {
-	if i >= len(text) {
-		return other, 0
-	}
-	if b := text[i]; b < utf8.RuneSelf {
-		return asciiClass[b], 1
-	}
-	r, size := utf8.DecodeRuneInString(text[i:])
-	return classOf(r), size
-}
-
-// skip returns the end of the run of class c that begins at text[i:].
-func skip(text string, i int, c class) int {
-	for {
-		got, size := classAt(text, i)
+// skip returns the size of the run of class c, of at most n runes, at the start
+// of text.
+func skip(text string, c class, n int) int {
+	end := 0
+	for range n {
+		got, size := classAt(text[end:])
 		if size == 0 || got != c {
-			return i
+			break
 		}
-		i += size
+		end += size
 	}
+	return end
 }
 
-// nextPiece returns the size of the piece that text, valid UTF-8 and not
-// empty, begins with: the first match of
+// nextPiece returns the size of the word that text, valid UTF-8 and not empty,
+// begins with: the first match of
 //
 //	(?i:'s|'t|'re|'ve|'m|'ll|'d)
 //	|[^\r\n\p{L}\p{N}]?\p{L}+
@@ -72,82 +57,55 @@ func skip(text string, i int, c class) int {
 //	|\s*[\r\n]+
 //	|\s+(?!\S)
 //	|\s+
-//
-// Every text begins with a match.
 func nextPiece(text string) int {
-	first, size := classAt(text, 0)
+	first, size := classAt(text)
 	switch first {
 	case letter:
-		return skip(text, size, letter)
+		return skip(text, letter, len(text))
 	case number:
-		end := size
-		for range 2 {
-			c, n := classAt(text, end)
-			if n == 0 || c != number {
-				break
-			}
-			end += n
-		}
-		return end
+		return skip(text, number, 3)
 	case newline:
 		return spaceRun(text)
 	}
-	if n := contraction(text); n > 0 {
-		return n
+	if text[0] == '\'' {
+		for _, ending := range []string{"s", "t", "m", "d", "re", "ve", "ll"} {
+			if n := 1 + len(ending); len(text) >= n && strings.EqualFold(text[1:n], ending) {
+				return n
+			}
+		}
 	}
-	// One space or sign may precede a word.
-	if end := skip(text, size, letter); end > size {
-		return end
+	if n := skip(text[size:], letter, len(text)); n > 0 {
+		return size + n
 	}
 	begin := 0
 	if text[0] == ' ' {
 		begin = 1
 	}
-	if end := skip(text, begin, other); end > begin {
-		return skip(text, end, newline)
+	if n := skip(text[begin:], other, len(text)); n > 0 {
+		return begin + n + skip(text[begin+n:], newline, len(text))
 	}
 	return spaceRun(text)
 }
 
-// contraction returns the size of the English ending, such as 's or 'LL, that
-// text begins with, or 0.
-func contraction(text string) int {
-	if len(text) < 2 || text[0] != '\'' {
-		return 0
-	}
-	switch text[1] | 0x20 {
-	case 's', 't', 'm', 'd':
-		return 2
-	}
-	if len(text) < 3 {
-		return 0
-	}
-	switch [2]byte{text[1] | 0x20, text[2] | 0x20} {
-	case [2]byte{'r', 'e'}, [2]byte{'v', 'e'}, [2]byte{'l', 'l'}:
-		return 3
-	}
-	return 0
-}
-
 // spaceRun matches the last three alternatives on white space: up to the last
-// newline of the run; else the run without its last rune, which goes with the
-// word that follows; else that one rune.
+// newline of the run; else the run without its last rune, which the next word
+// begins with; else that one rune.
 func spaceRun(text string) int {
-	end, lastNewline, lastRune := 0, 0, 0
+	end, afterNewline, lastRune := 0, 0, 0
 	for {
-		c, size := classAt(text, end)
+		c, size := classAt(text[end:])
 		if size == 0 || c != newline && c != space {
 			break
 		}
 		lastRune = end
 		end += size
 		if c == newline {
-			lastNewline = end
+			afterNewline = end
 		}
 	}
 	switch {
-	case lastNewline > 0:
-		return lastNewline
+	case afterNewline > 0:
+		return afterNewline
 	case end == len(text) || lastRune == 0:
 		return end
 	}
