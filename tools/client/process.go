@@ -59,11 +59,11 @@ func (p *process) end() error {
 	p.once.Do(func() {
 		p.stdin.Close()
 		p.stdout.Close() // a server that still writes must not delay the end
-		if p.gone() {
+		if p.exitsInTime() {
 			return
 		}
 		terminate(p.cmd)
-		if p.gone() {
+		if p.exitsInTime() {
 			return
 		}
 		kill(p.cmd)
@@ -76,7 +76,7 @@ func (p *process) end() error {
 	return nil
 }
 
-func (p *process) gone() bool {
+func (p *process) exitsInTime() bool {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
