@@ -1,56 +1,426 @@
-// Package owner lets one process at a time own the files of a folder.
+// Package owner lets one process at a time own the files of a folder, which other
+// processes use by asking it. It knows nothing about what the files hold.
+//
+// # Ownership
+//
+// The owner holds an exclusive lock on a file, which names it, and listens on a Unix
+// socket. A process that does not get the lock becomes a client. When the owner
+// ends, the next call of a client takes the lock and becomes the owner. Only the
+// owner opens the files, so they need no locks of their own. The lock and the socket
+// come first; a Service opens its files when an operation first needs them.
+//
+// A process that cannot write a folder shares the lock with other such processes
+// and only reads.
+//
+// # Operations
+//
+// An operation is an Op: a name with the types of its argument, its result, and the
+// lines that report progress. A Service registers a function for each with
+// Op.Handle. Op.Call runs it here when this process is the owner, and sends it to
+// the owner otherwise; callers see no difference. Call asks again when the owner
+// ends before it answers, so an operation must have the same effect when it runs
+// twice. Errors keep their type when Options.Errors lists it.
+//
+// # An owner that hangs
+//
+// A process that is stopped keeps its lock. Clients get a *LockError within a
+// second, which names the process and the command that ends it.
+//
+// # A folder that is removed
+//
+// Before every call, and once a second, the owner compares the lock it holds with
+// the file at its path. When it was removed, the owner closes its files without
+// writing to them and takes the folder again.
 package owner
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
 )
 
-// IndexDir is the folder that holds the index of the workspace root, its lock and
-// its socket. No other function decides where an index is kept.
-func IndexDir(root string) string { return filepath.Join(root, ".cairn", "index") }
-
-// MakeIndexDir makes the IndexDir of root and keeps it out of version control.
-func MakeIndexDir(root string) error {
-	top := filepath.Join(root, ".cairn")
-	if err := os.MkdirAll(top, 0o755); err != nil {
-		return fmt.Errorf("making the index's folder: %w", err)
-	}
-	if err := PrivateDir(IndexDir(root)); err != nil {
-		return err
-	}
-	ignore := filepath.Join(top, ".gitignore")
-	if _, err := os.Stat(ignore); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.WriteFile(ignore, []byte("/index/\n/.gitignore\n"), 0o644); err != nil {
-		return fmt.Errorf("keeping the index out of version control: %w", err)
-	}
-	return nil
+// Options are what Open needs. Serve must be set.
+type Options struct {
+	// Dir holds the files, the lock and the socket. Make makes it.
+	Dir  string
+	Make func() error
+	// Lock and Socket are the names of the lock's file and the socket in Dir.
+	Lock, Socket string
+	// Create makes Dir where it is missing. Without it, the folder is Absent until
+	// another process makes it, or Folder.Create is called.
+	Create bool
+	// Takeover makes a client the owner soon after the owner ends, and an owner own a
+	// folder again soon after it was removed, without a call.
+	Takeover bool
+	// Command is how this process introduces itself, such as "cairn index".
+	Command string
+	// Identity is what an owner tells its clients about its service, such as the model.
+	Identity string
+	// Accept, unless nil, may refuse an owner by its identity.
+	Accept func(h Holder, identity string) error
+	// Errors are the error types that keep their type.
+	Errors Kinds
+	// Serve registers the operations on s and returns their service. It is called
+	// whenever this process begins to hold the folder.
+	Serve func(s *Server) (Service, error)
+	// Check, unless nil, may refuse to work with the folder, before every call.
+	Check func() error
+	// Logger receives what happens in the background; nil is silent.
+	Logger *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
 }
 
-// PrivateDir makes sure that dir is a real folder that other users cannot enter,
-// which protects a socket in it before its own mode is set.
-func PrivateDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making %s: %w", dir, err)
+// Folder is a folder that this process owns or whose owner it asks. It is safe for
+// concurrent use.
+type Folder struct {
+	o Options
+
+	mu      sync.Mutex
+	current *session // nil before the first call, and after an owner ended
+	create  bool
+	closed  bool
+	// refused is the owner that did not answer at refusedAt: calls that waited
+	// meanwhile, or follow at once, get the same error.
+	refused    *LockError
+	refusedAt  time.Time
+	unwritable error // why the folder is ReadOnly
+
+	stop       context.CancelFunc
+	supervisor sync.WaitGroup
+}
+
+// session is one way into the folder: client, or the others.
+type session struct {
+	client *client
+
+	server   *Server
+	service  Service
+	lock     *lock     // nil while Absent
+	listener *listener // nil unless Owned
+}
+
+// ErrClosed is returned by every call after Close.
+var ErrClosed = errors.New("the folder is closed")
+
+// Open connects to the owner of a folder, or makes this process its owner.
+func Open(ctx context.Context, o Options) (*Folder, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return fmt.Errorf("looking at %s: %w", dir, err)
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder", dir)
+	f := &Folder{o: o, create: o.Create}
+	if _, err := f.session(ctx); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	if info.Mode().Perm()&0o077 == 0 {
+	ctx, f.stop = context.WithCancel(context.WithoutCancel(ctx))
+	f.supervisor.Go(func() { f.supervise(ctx) })
+	return f, nil
+}
+
+// Close ends the service, or the connection to the owner.
+func (f *Folder) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	if f.stop != nil {
+		f.stop()
+	}
+	f.mu.Unlock()
+	f.supervisor.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.current == nil {
 		return nil
 	}
-	// Fails when the folder is another user's.
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return fmt.Errorf("closing %s to other users: %w", dir, err)
+	s := f.current
+	f.current = nil
+	return s.close()
+}
+
+// attempts bounds how often a call follows the folder to a new owner. Owners that
+// run one command last a fraction of a second.
+const attempts = 50
+
+// Call runs the operation where the files are. ahead may be nil; it is called from
+// the caller's goroutine while the owner is another process.
+func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead func(Line)) (*Out, error) {
+	if ahead == nil {
+		ahead = func(Line) {}
 	}
-	return nil
+	for n := 1; ; n++ {
+		s, err := f.session(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var out *Out
+		if s.client != nil {
+			out, err = receive(ctx, s.client, op, in, ahead)
+			if errors.Is(err, errSilent) {
+				f.drop(s)
+				return nil, f.refuse(s.client.owner.Holder)
+			}
+		} else {
+			out, err = s.server.local[string(op)].(func(context.Context, In, func(Line)) (*Out, error))(ctx, in, ahead)
+		}
+		if !errors.Is(err, ErrEnded) || n == attempts {
+			return out, err
+		}
+		f.drop(s)
+	}
+}
+
+// Create makes the folder where it is missing: this process becomes its owner.
+func (f *Folder) Create(ctx context.Context) error {
+	f.mu.Lock()
+	f.create = true
+	s := f.current
+	f.mu.Unlock()
+	if s != nil && s.server != nil && s.server.Mode == Absent {
+		f.drop(s)
+	}
+	_, err := f.session(ctx)
+	return err
+}
+
+// Unwritable returns why this process cannot write the folder; nil when it can.
+func (f *Folder) Unwritable() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unwritable
+}
+
+// session returns the way into the folder, and finds one where there is none.
+func (f *Folder) session(ctx context.Context) (*session, error) {
+	if f.o.Check != nil {
+		if err := f.o.Check(); err != nil {
+			return nil, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, ErrClosed
+	}
+	if s := f.current; s != nil && s.removed(f.o.Dir) {
+		f.forget(s)
+	}
+	if f.current != nil {
+		return f.current, nil
+	}
+	if f.refused != nil && time.Since(f.refusedAt) < time.Second {
+		return nil, f.refused
+	}
+	s, err := f.connect(ctx)
+	f.refused, _ = errors.AsType[*LockError](err)
+	f.refusedAt = time.Now()
+	if err != nil {
+		return nil, err
+	}
+	f.current = s
+	return s, nil
+}
+
+// connectLimit bounds the wait for an owner that neither answers nor has released
+// the lock: it is closing its files. retryEvery is the pause between two tries.
+const (
+	connectLimit = 3 * time.Second
+	retryEvery   = 10 * time.Millisecond
+)
+
+// connect finds the way into the folder. f.mu is held.
+func (f *Folder) connect(ctx context.Context) (*session, error) {
+	if f.create {
+		if err := f.o.Make(); denied(err) {
+			return f.share(err)
+		} else if err != nil {
+			return nil, err
+		}
+	} else if _, err := os.Stat(f.o.Dir); errors.Is(err, fs.ErrNotExist) {
+		return f.hold(Absent, nil, nil, Holder{})
+	}
+	lock, socket := newLock(filepath.Join(f.o.Dir, f.o.Lock)), socketPath(f.o.Dir, f.o.Socket, os.TempDir())
+	for deadline := time.Now().Add(connectLimit); ; {
+		me := Holder{PID: os.Getpid(), Command: f.o.Command, StartedAt: f.o.Now().UTC().Truncate(time.Second)}
+		owned, ownErr := lock.tryOwn(me)
+		if owned {
+			return f.own(lock, socket, me)
+		}
+		if ownErr != nil && !denied(ownErr) {
+			return nil, ownErr
+		}
+		c, err := dial(ctx, socket, f.o.Errors)
+		switch {
+		case err == nil:
+			return f.accept(c)
+		case errors.Is(err, errSilent):
+			return nil, &LockError{LockFile: lock.path, Holder: readHolder(lock.path), Doing: "using", Silent: true}
+		case !errors.Is(err, ErrEnded):
+			return nil, err
+		case ownErr != nil:
+			return f.share(ownErr)
+		case time.Now().After(deadline):
+			return nil, &LockError{LockFile: lock.path, Holder: readHolder(lock.path), Doing: "using"}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(retryEvery):
+		}
+	}
+}
+
+// denied reports whether the system does not let this process write.
+func denied(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
+// accept uses the owner behind c unless the caller refuses it.
+func (f *Folder) accept(c *client) (*session, error) {
+	if f.o.Accept != nil {
+		if err := f.o.Accept(c.owner.Holder, c.owner.Identity); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	return &session{client: c}, nil
+}
+
+// own makes this process, which has the lock, the owner.
+func (f *Folder) own(l *lock, socket string, me Holder) (*session, error) {
+	ln, err := listen(socket)
+	if err != nil {
+		if err := errors.Join(err, l.release()); denied(err) {
+			return f.share(err)
+		}
+		return nil, err
+	}
+	return f.hold(Owned, l, ln, me)
+}
+
+// share reads a folder that cannot be written, which why says.
+func (f *Folder) share(why error) (*session, error) {
+	f.unwritable = why
+	l := newLock(filepath.Join(f.o.Dir, f.o.Lock))
+	if ok, err := l.tryShare(); err != nil && !denied(err) || err == nil && !ok {
+		return nil, errors.Join(err, &LockError{LockFile: l.path, Holder: readHolder(l.path), Doing: "using"})
+	}
+	return f.hold(ReadOnly, l, nil, Holder{})
+}
+
+// hold starts the service and, with a listener, lets other processes use it.
+func (f *Folder) hold(m Mode, l *lock, ln net.Listener, me Holder) (*session, error) {
+	s := &session{lock: l, server: &Server{Mode: m, Holder: me, kinds: f.o.Errors, local: map[string]any{}, mux: http.NewServeMux()}}
+	service, err := f.o.Serve(s.server)
+	if err != nil {
+		if ln != nil {
+			ln.Close()
+		}
+		if l != nil {
+			err = errors.Join(err, l.release())
+		}
+		return nil, err
+	}
+	s.service = service
+	if ln != nil {
+		s.listener = s.server.serve(ln, hello{Protocol: protocol, Identity: f.o.Identity, Holder: me}, f.o.Logger)
+	}
+	return s, nil
+}
+
+// removed reports whether s has to be given up because the folder dir was removed
+// or, while Absent, made.
+func (s *session) removed(dir string) bool {
+	switch {
+	case s.client != nil:
+		return false
+	case s.lock == nil:
+		_, err := os.Stat(dir)
+		return err == nil
+	case s.server.Mode == Owned && !s.lock.held():
+		return true
+	}
+	return s.service.Removed()
+}
+
+// close waits for answers in flight, closes the files and releases the lock.
+func (s *session) close() error {
+	if s.client != nil {
+		s.client.close()
+		return nil
+	}
+	if s.listener != nil {
+		s.listener.close()
+	}
+	err := s.service.Close()
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.release())
+	}
+	return err
+}
+
+// drop gives s up, unless another goroutine has done so.
+func (f *Folder) drop(s *session) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forget(s)
+}
+
+// forget is drop with f.mu held.
+func (f *Folder) forget(s *session) {
+	if f.current != s {
+		return
+	}
+	f.current = nil
+	if err := s.close(); err != nil {
+		f.o.Logger.Debug("closing a folder", "dir", f.o.Dir, "error", err)
+	}
+}
+
+// refuse returns the error for an owner that stopped answering.
+func (f *Folder) refuse(h Holder) *LockError {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refused = &LockError{LockFile: filepath.Join(f.o.Dir, f.o.Lock), Holder: h, Doing: "using", Silent: true}
+	f.refusedAt = time.Now()
+	return f.refused
+}
+
+// superviseEvery is how often a folder is looked at without a call.
+const superviseEvery = time.Second
+
+// supervise gives up a folder soon after it was removed, so that other processes can
+// have it. With Takeover it then takes the folder again, and takes the place of an
+// owner that ended.
+func (f *Folder) supervise(ctx context.Context) {
+	tick := time.NewTicker(superviseEvery)
+	defer tick.Stop()
+	l := newLock(filepath.Join(f.o.Dir, f.o.Lock))
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		f.mu.Lock()
+		s := f.current
+		if s != nil && (s.removed(f.o.Dir) || f.o.Takeover && s.client != nil && l.free()) {
+			f.forget(s)
+		}
+		again := f.current == nil && f.o.Takeover
+		f.mu.Unlock()
+		if again {
+			// The next call returns the same error.
+			_, _ = f.session(ctx)
+		}
+	}
 }

@@ -1,0 +1,152 @@
+package owner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// client asks the process that owns the folder.
+type client struct {
+	http  *http.Client
+	owner hello
+	kinds Kinds
+}
+
+const helloOp Op[struct{}, hello, struct{}] = "hello"
+
+// helloLimit bounds how long an owner may take to say hello, and pulseEvery how long
+// it may take to answer before the client asks whether it still answers. Together
+// they keep the report of an owner that hangs within a second.
+const (
+	helloLimit = 350 * time.Millisecond
+	pulseEvery = 200 * time.Millisecond
+)
+
+// errSilent says that the owner exists and does not answer.
+var errSilent = errors.New("the owner does not answer")
+
+// dial connects to the owner that listens at path. The error is ErrEnded when no
+// process listens there, and errSilent when the process does not answer.
+func dial(ctx context.Context, path string, kinds Kinds) (*client, error) {
+	c := &client{kinds: kinds, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		},
+		MaxIdleConnsPerHost: 16,
+	}}}
+	h, err := c.hello(ctx)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	c.owner = *h
+	if h.Protocol != protocol {
+		c.close()
+		return nil, fmt.Errorf("process %d (%s) owns this folder and is of another version of cairn: stop it, or use the same binary", h.Holder.PID, h.Holder.Command)
+	}
+	return c, nil
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// hello asks the owner for its name. It asks twice before it returns errSilent: this
+// process, too, may have been stopped for a while.
+func (c *client) hello(ctx context.Context) (*hello, error) {
+	var err error
+	for range 2 {
+		var h *hello
+		limited, cancel := context.WithTimeout(ctx, helloLimit)
+		h, err = exchange(limited, c, helloOp, struct{}{}, nil)
+		cancel()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return h, err
+		}
+	}
+	return nil, errSilent
+}
+
+// watchdog calls silent once if the owner stops answering before ctx ends.
+func (c *client) watchdog(ctx context.Context, silent func()) {
+	pulse := time.NewTicker(pulseEvery)
+	defer pulse.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pulse.C:
+		}
+		if _, err := c.hello(ctx); errors.Is(err, errSilent) {
+			silent()
+			return
+		}
+	}
+}
+
+// receive sends one request and reads lines until the result. An exchange that
+// breaks while ctx holds means that the owner ended.
+func receive[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, Line], in In, ahead func(Line)) (*Out, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { c.watchdog(ctx, func() { cancel(errSilent) }) })
+	defer watching.Wait()
+	defer cancel(nil)
+	out, err := exchange(ctx, c, op, in, ahead)
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return nil, errSilent
+	}
+	return out, err
+}
+
+// exchange is receive for an owner that answers.
+func exchange[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, Line], in In, ahead func(Line)) (*Out, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://owner/"+string(op), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	broken := func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %v", ErrEnded, err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, broken(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the owner of the folder (process %d) answered %s to %s: it may be of another version of cairn", c.owner.Holder.PID, resp.Status, op)
+	}
+	for lines := json.NewDecoder(resp.Body); ; {
+		var next reply
+		if err := lines.Decode(&next); err != nil {
+			return nil, broken(err)
+		}
+		switch {
+		case next.Error != nil:
+			return nil, c.kinds.decode(next.Error)
+		case next.Ahead != nil:
+			var line Line
+			if err := json.Unmarshal(next.Ahead, &line); err != nil {
+				return nil, err
+			}
+			if ahead != nil {
+				ahead(line)
+			}
+		default:
+			out := new(Out)
+			return out, json.Unmarshal(next.Result, out)
+		}
+	}
+}

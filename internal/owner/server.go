@@ -1,0 +1,160 @@
+package owner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Mode is how this process holds a folder.
+type Mode int
+
+const (
+	// Absent means that there is no folder, and that the caller has not asked to make one.
+	Absent Mode = iota
+	// ReadOnly means that this process cannot write the folder, which has no owner.
+	ReadOnly
+	// Owned means that this process is the owner.
+	Owned
+)
+
+// Service is what a process does with the files of a folder that it holds.
+type Service interface {
+	// Removed reports whether files that are open were removed from the folder. They
+	// must not be written any more.
+	Removed() bool
+	// Close ends all work and closes the files.
+	Close() error
+}
+
+// Server runs the operations of a folder in this process: for this process and,
+// when it is the owner, for others.
+type Server struct {
+	// Mode says what the operations may do with the files.
+	Mode Mode
+	// Holder is this process.
+	Holder Holder
+
+	kinds Kinds
+	local map[string]any // functions, by operation
+	mux   *http.ServeMux
+}
+
+// maxRequest bounds a request of another process in bytes.
+const maxRequest = 8 << 20
+
+// Op is an operation: In is its argument, Out its result, and Line what it reports
+// before the result. Its value is a name that is unique in the folder.
+type Op[In, Out, Line any] string
+
+// Handle registers fn as the operation on s. fn may call ahead from any goroutine
+// until it returns.
+func (op Op[In, Out, Line]) Handle(s *Server, fn func(ctx context.Context, in In, ahead func(Line)) (*Out, error)) {
+	s.local[string(op)] = fn
+	s.mux.HandleFunc("POST /"+string(op), func(w http.ResponseWriter, r *http.Request) {
+		var mu sync.Mutex
+		out := json.NewEncoder(w)
+		send := func(line reply) {
+			mu.Lock()
+			defer mu.Unlock()
+			// A client that has left misses nothing.
+			if out.Encode(line) == nil && line.Ahead != nil {
+				_ = http.NewResponseController(w).Flush()
+			}
+		}
+		var in In
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&in); err != nil {
+			send(reply{Error: s.kinds.encode(err)})
+			return
+		}
+		result, err := fn(r.Context(), in, func(line Line) {
+			if text, err := json.Marshal(line); err == nil {
+				send(reply{Ahead: text})
+			}
+		})
+		if err != nil {
+			send(reply{Error: s.kinds.encode(err)})
+			return
+		}
+		text, err := json.Marshal(result)
+		send(reply{Result: text, Error: s.kinds.encode(err)})
+	})
+}
+
+// listener answers other processes. Requests are HTTP, so that one connection
+// carries many; answers are lines of JSON.
+type listener struct {
+	net    net.Listener
+	socket os.FileInfo // as it was made
+	server *http.Server
+	ended  chan struct{} // closed when the server has returned
+}
+
+// serve starts to answer on l.
+func (s *Server) serve(l net.Listener, h hello, log *slog.Logger) *listener {
+	s.mux.HandleFunc("POST /"+string(helloOp), func(w http.ResponseWriter, _ *http.Request) {
+		text, _ := json.Marshal(h) // a hello always marshals
+		_ = json.NewEncoder(w).Encode(reply{Result: text})
+	})
+	ln := &listener{
+		net:    l,
+		server: &http.Server{Handler: s.mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)},
+		ended:  make(chan struct{}),
+	}
+	ln.socket, _ = os.Lstat(l.Addr().String()) // if it was removed already, close finds nothing to remove
+	go func() {
+		defer close(ln.ended)
+		if err := ln.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("serving other processes", "error", err)
+		}
+	}()
+	return ln
+}
+
+// closeLimit bounds the wait for answers in flight when an owner closes.
+const closeLimit = 300 * time.Millisecond
+
+// close stops listening, lets answers in flight leave within closeLimit, and cuts
+// off the rest, whose clients ask again. It leaves a socket alone that another
+// owner has put in the place of this one.
+func (ln *listener) close() {
+	if unix, ok := ln.net.(*net.UnixListener); ok {
+		there, err := os.Lstat(unix.Addr().String())
+		unix.SetUnlinkOnClose(err == nil && os.SameFile(there, ln.socket))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	if ln.server.Shutdown(ctx) != nil {
+		ln.server.Close()
+	}
+	<-ln.ended
+}
+
+// listen opens the socket at path for this user alone. The caller holds the lock,
+// so a socket that exists belongs to a process that ended.
+func listen(path string) (net.Listener, error) {
+	if err := PrivateDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("removing the socket of a process that ended: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("closing %s to other users: %w", path, err)
+	}
+	return l, nil
+}
