@@ -63,9 +63,9 @@ type Options struct {
 	// Command is how this process introduces itself, such as "cairn index".
 	Command string
 	// Identity is what an owner tells its clients about its service, such as the model.
-	Identity string
+	Identity map[string]string
 	// Accept, unless nil, may refuse an owner by its identity.
-	Accept func(h Holder, identity string) error
+	Accept func(h Holder, identity map[string]string) error
 	// Errors are the error types that keep their type.
 	Errors Kinds
 	// Serve registers the operations on s and returns their service. It is called
@@ -192,6 +192,13 @@ func (f *Folder) Create(ctx context.Context) error {
 	return err
 }
 
+// Owns reports whether this process owns the folder.
+func (f *Folder) Owns() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.current != nil && f.current.client == nil && f.current.server.Mode == Owned
+}
+
 // Unwritable returns why this process cannot write the folder; nil when it can.
 func (f *Folder) Unwritable() error {
 	f.mu.Lock()
@@ -245,7 +252,7 @@ func (f *Folder) connect(ctx context.Context) (*session, error) {
 		} else if err != nil {
 			return nil, err
 		}
-	} else if _, err := os.Stat(f.o.Dir); errors.Is(err, fs.ErrNotExist) {
+	} else if _, err := os.Stat(f.o.Dir); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return f.hold(Absent, nil, nil, Holder{})
 	}
 	lock, socket := newLock(filepath.Join(f.o.Dir, f.o.Lock)), socketPath(f.o.Dir, f.o.Socket, os.TempDir())
@@ -304,6 +311,7 @@ func (f *Folder) own(l *lock, socket string, me Holder) (*session, error) {
 		}
 		return nil, err
 	}
+	f.unwritable = nil
 	return f.hold(Owned, l, ln, me)
 }
 
@@ -319,7 +327,10 @@ func (f *Folder) share(why error) (*session, error) {
 
 // hold starts the service and, with a listener, lets other processes use it.
 func (f *Folder) hold(m Mode, l *lock, ln net.Listener, me Holder) (*session, error) {
-	s := &session{lock: l, server: &Server{Mode: m, Holder: me, kinds: f.o.Errors, local: map[string]any{}, mux: http.NewServeMux()}}
+	s := &session{lock: l, server: &Server{Mode: m, Holder: me, Denied: f.unwritable, kinds: f.o.Errors, local: map[string]any{}, mux: http.NewServeMux()}}
+	if m == Owned {
+		s.server.Held = l.held
+	}
 	service, err := f.o.Serve(s.server)
 	if err != nil {
 		if ln != nil {

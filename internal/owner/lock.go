@@ -1,11 +1,13 @@
 package owner
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -132,4 +134,32 @@ func readHolder(path string) Holder {
 		return Holder{}
 	}
 	return h
+}
+
+// lockLimit bounds the wait of Lock for an owner that is about to end.
+const lockLimit = 1500 * time.Millisecond
+
+// Lock takes the lock of the owner of dir, in the file name, for a process that
+// changes the files without answering others. It fails with a *LockError when the
+// folder has an owner. release gives it back.
+func Lock(ctx context.Context, dir, name, command string) (release func() error, err error) {
+	l := newLock(filepath.Join(dir, name))
+	me := Holder{PID: os.Getpid(), Command: command, StartedAt: time.Now().UTC().Truncate(time.Second)}
+	for deadline := time.Now().Add(lockLimit); ; {
+		ok, err := l.tryOwn(me)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return l.release, nil
+		}
+		if time.Now().After(deadline) {
+			return nil, &LockError{LockFile: l.path, Holder: readHolder(l.path), Doing: "using"}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(retryEvery):
+		}
+	}
 }

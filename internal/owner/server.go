@@ -43,6 +43,11 @@ type Server struct {
 	Mode Mode
 	// Holder is this process.
 	Holder Holder
+	// Denied is why the folder is ReadOnly.
+	Denied error
+	// Held reports whether this process still owns a folder that is Owned. It does
+	// not when the folder was removed.
+	Held func() bool
 
 	kinds Kinds
 	local map[string]any // functions, by operation

@@ -18,9 +18,9 @@ var ErrEnded = errors.New("the process that owned the folder has ended")
 
 // hello is what an owner says about itself.
 type hello struct {
-	Protocol string `json:"protocol"`
-	Identity string `json:"identity,omitempty"`
-	Holder   Holder `json:"holder"`
+	Protocol string            `json:"protocol"`
+	Identity map[string]string `json:"identity,omitempty"`
+	Holder   Holder            `json:"holder"`
 }
 
 // reply is one line of an answer. Any number of lines with Ahead precede the one

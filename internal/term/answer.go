@@ -10,7 +10,6 @@ import (
 
 	"cairn/internal/query"
 	"cairn/internal/store/keyword"
-	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 
@@ -45,13 +44,11 @@ func Notes(a *retriever.Answer) []string {
 			notes = append(notes, fmt.Sprintf("%d of %d pieces have no vector yet and were found by keyword only; `cairn index` makes the rest", a.Index.Pending, a.Index.Pending+a.Index.Embedded))
 		case "stale":
 			notes = append(notes, "some of these files have changed since they were indexed; `cairn index` brings them up to date")
-		case workspace.OwnerLacking:
-			notes = append(notes, "the index as it was left: "+a.Hint)
 		default:
 			notes = append(notes, "incomplete: "+d)
 		}
 	}
-	if a.Hint != "" && len(a.Results) == 0 && !slices.Contains(a.Degraded, workspace.OwnerLacking) {
+	if a.Hint != "" && len(a.Results) == 0 {
 		notes = append(notes, commandNames.Replace(a.Hint))
 	}
 	if len(a.Omitted) > 0 {

@@ -35,7 +35,7 @@ func TestCallsOfASearch(t *testing.T) {
 		write(t, filepath.Join(sel.Root, fmt.Sprintf("many/%03d.md", n)), fmt.Sprintf("# Session %d\n\nA backup asks for a token of session %d, the login flow of folder %d.\n", n, n, n%7))
 	}
 	writer := open(t, sel, Owning, o)
-	index(t, writer, IndexRequest{})
+	fill(t, writer, IndexRequest{})
 	if err := writer.Close(); err != nil { // its own calls are not counted
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func BenchmarkSearchOfAStore(b *testing.B) {
 	if err := testutil.WriteFolder(filepath.Join(sel.Root, "many"), 200, 7); err != nil {
 		b.Fatal(err)
 	}
-	index(b, open(b, sel, Owning, o), IndexRequest{})
+	fill(b, open(b, sel, Owning, o), IndexRequest{})
 	w := server(b, o)
 	for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
 		b.Run(fmt.Sprint(mode), func(b *testing.B) {

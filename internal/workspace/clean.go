@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cairn/internal/index"
 	"cairn/internal/owner"
 	"cairn/internal/toolbox"
 	"context"
@@ -9,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
+	"slices"
 )
 
 // CleanReport says what was, or would be, removed.
@@ -32,31 +33,14 @@ func Clean(ctx context.Context, sel Selection, command string, all, try bool) (*
 	} else if err != nil {
 		return nil, err
 	}
-	lock := newFileLock(dir)
-	me := Holder{PID: os.Getpid(), Command: command, StartedAt: time.Now().UTC().Truncate(time.Second)}
-	gated := false
-	ok, err := poll(ctx, lockWait, func() (bool, error) {
-		if !gated {
-			ok, err := lock.closeGate()
-			if gated = ok; !ok || err != nil {
-				return false, err
-			}
-		}
-		return lock.tryOwn(me)
-	})
-	if gated {
-		defer lock.openGate()
-	}
+	release, err := owner.Lock(ctx, dir, index.LockFile, command)
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, &LockError{LockFile: lock.path, Holder: readHolder(dir), Doing: "using"}
-	}
-	defer lock.release()
-	names := []string{documentsFile, keywordFolder, vectorFolder, keywordFolder + asideSuffix, vectorFolder + asideSuffix, filepath.Base(toolbox.KeywordsDir(dir))}
+	defer release()
+	names := append(slices.Clone(index.Derived), filepath.Base(toolbox.KeywordsDir(dir)))
 	if all {
-		names = append(names, cacheFile)
+		names = append(names, index.Cache)
 	}
 	for _, name := range names {
 		at := filepath.Join(dir, name)

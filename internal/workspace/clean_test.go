@@ -10,7 +10,7 @@ import (
 func TestClean(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
-	index(t, w, IndexRequest{})
+	fill(t, w, IndexRequest{})
 	_, err := Clean(t.Context(), sel, "test", false, false)
 	if lock, ok := errors.AsType[*LockError](err); !ok || lock.Holder.PID != os.Getpid() {
 		t.Errorf("cleaning a folder in use: %v, want a LockError", err)
@@ -40,7 +40,7 @@ func TestClean(t *testing.T) {
 	if r, err := Clean(t.Context(), Selection{Root: t.TempDir()}, "test", true, false); err != nil || len(r.Removed) != 0 {
 		t.Errorf("cleaning nothing: %+v, %v", r, err)
 	}
-	if report := index(t, open(t, sel, Owning, hashed()), IndexRequest{}); report.Files != 3 {
+	if report := fill(t, open(t, sel, Owning, hashed()), IndexRequest{}); report.Files != 3 {
 		t.Errorf("indexing after cleaning: %+v", report)
 	}
 }

@@ -25,7 +25,7 @@ func TestOutageDuringQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	writer := open(t, sel, Owning, clustered(t, s.Addr(), "docs"))
-	index(t, writer, IndexRequest{})
+	fill(t, writer, IndexRequest{})
 	const queries, stop, start = 1000, 200, 700
 	var outage []time.Duration
 	for i := range queries {
@@ -84,7 +84,7 @@ func TestTwoServersOneWriter(t *testing.T) {
 		return fmt.Sprintf("# Ledger\n\n## Balance\n\nThe ledger balance is number %d.\n\n## Proof\n\nThe ledger proof is number %d.\n%s", n, n, strings.Repeat("\nfiller", n%5))
 	}
 	write(t, filepath.Join(sel.Root, "ledger.md"), version(0))
-	index(t, writer, IndexRequest{})
+	fill(t, writer, IndexRequest{})
 	known = append(known, time.Now())
 	done := make(chan struct{})
 	var asking sync.WaitGroup
@@ -144,7 +144,7 @@ func TestTwoServersOneWriter(t *testing.T) {
 	for begun := time.Now(); time.Since(begun) < long && !t.Failed(); {
 		edits++
 		write(t, filepath.Join(sel.Root, "ledger.md"), version(edits))
-		index(t, writer, IndexRequest{})
+		fill(t, writer, IndexRequest{})
 		mu.Lock()
 		known = append(known, time.Now())
 		mu.Unlock()

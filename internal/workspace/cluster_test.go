@@ -56,14 +56,14 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()
 	sel, same := folder(t), folder(t)
 	flat := open(t, same, Owning, hashed())
-	index(t, flat, IndexRequest{})
+	fill(t, flat, IndexRequest{})
 	o := clustered(t, addr, "docs")
 	one, two := server(t, o), server(t, o)
 	if a, err := one.Search(t.Context(), retriever.Query{Text: "login"}); err != nil || a.Reason != "not_indexed" {
 		t.Errorf("before the first run: %+v, %v, want not_indexed", a, err)
 	}
 	writer := open(t, sel, Owning, o)
-	if report := index(t, writer, IndexRequest{}); report.Files != 3 || report.Pending != 0 {
+	if report := fill(t, writer, IndexRequest{}); report.Files != 3 || report.Pending != 0 {
 		t.Fatalf("Index = %+v, want 3 files and nothing pending", report)
 	}
 	compare := func(when string) {
@@ -91,8 +91,8 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	index(t, flat, IndexRequest{})
-	index(t, writer, IndexRequest{})
+	fill(t, flat, IndexRequest{})
+	fill(t, writer, IndexRequest{})
 	compare("after an edit and a removal")
 	if _, err := one.Read(t.Context(), retriever.ReadRequest{Path: "docs/restore.md"}); err == nil {
 		t.Error("a document that was removed can still be read")
@@ -112,7 +112,7 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 		t.Errorf("Status = %+v, %v, want 2 files and the store", s, err)
 	}
 	// Another run finds nothing to do, and a second process needs no embedding.
-	if report := index(t, writer, IndexRequest{}); report.Added != 0 || report.Embedded != 0 {
+	if report := fill(t, writer, IndexRequest{}); report.Added != 0 || report.Embedded != 0 {
 		t.Errorf("a run without changes: %+v", report)
 	}
 }
@@ -122,7 +122,7 @@ func TestClusterRebuild(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()
 	sel, o := folder(t), clustered(t, addr, "docs")
 	writer := open(t, sel, Owning, o)
-	index(t, writer, IndexRequest{})
+	fill(t, writer, IndexRequest{})
 	reader := server(t, o)
 	want := found(t, reader, "login flow")
 	done := make(chan struct{})
@@ -142,7 +142,7 @@ func TestClusterRebuild(t *testing.T) {
 		}
 	})
 	for range 3 {
-		index(t, writer, IndexRequest{Rebuild: true})
+		fill(t, writer, IndexRequest{Rebuild: true})
 	}
 	close(done)
 	searching.Wait()
@@ -163,7 +163,7 @@ func TestClusterOutage(t *testing.T) {
 	s := qdranttest.New(t, nil)
 	sel, o := folder(t), clustered(t, s.Addr(), "docs")
 	writer := open(t, sel, Owning, o)
-	index(t, writer, IndexRequest{})
+	fill(t, writer, IndexRequest{})
 	reader := server(t, o)
 	want := found(t, reader, "login flow")
 	s.Stop()
@@ -200,7 +200,7 @@ func TestSecondWriterWaits(t *testing.T) {
 	o := clustered(t, addr, "docs")
 	firstSel, secondSel := folder(t), folder(t)
 	one := open(t, firstSel, Owning, o)
-	index(t, one, IndexRequest{})
+	fill(t, one, IndexRequest{})
 	write(t, filepath.Join(secondSel.Root, "new.md"), "# New\n\nWritten by the second.\n")
 	two := open(t, secondSel, Owning, o)
 	ended := make(chan error, 1)
@@ -230,7 +230,7 @@ func TestSecondWriterWaits(t *testing.T) {
 func TestClusterOfAnotherModel(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()
 	o := clustered(t, addr, "docs")
-	index(t, open(t, folder(t), Owning, o), IndexRequest{})
+	fill(t, open(t, folder(t), Owning, o), IndexRequest{})
 	o.Description.ID, o.Description.Dimension = "other@1", 7
 	o.Stateless = true
 	_, err := Open(t.Context(), Selection{Root: t.TempDir(), Rule: RuleFlag}, DefaultConfig(), Owning, o)

@@ -26,14 +26,14 @@ func (w *Workspace) usageGraph() (*usage.Store, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
-		return nil, errGone
+		return nil, owner.ErrEnded
 	}
 	if u.store != nil {
 		return u.store, nil
 	}
 	// The graph is the folder's own, also where a store holds the index: w.dir is
 	// then another folder.
-	store, file, err := toolbox.OpenUsage(owner.IndexDir(w.selection.Root), w.prepare, w.config.Usage)
+	store, file, err := toolbox.OpenUsage(owner.IndexDir(w.selection.Root), func() error { return owner.MakeIndexDir(w.selection.Root) }, w.config.Usage)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -14,7 +14,7 @@ import (
 func TestContextLiftsWhatWasUsedTogether(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
-	index(t, w, IndexRequest{})
+	fill(t, w, IndexRequest{})
 	ask := func(inUse ...string) *retriever.Answer {
 		t.Helper()
 		a, err := w.Search(t.Context(), retriever.Query{Text: "login", Limit: 50, Explain: true, Context: inUse})

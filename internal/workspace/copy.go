@@ -3,14 +3,13 @@ package workspace
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"cairn/indexer"
 	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/mirror"
+	"cairn/internal/owner"
 	"cairn/models"
 )
 
@@ -34,11 +33,10 @@ var errEmbeds = errors.New("the source has no vector for a chunk; complete it wi
 // already, in the same version, are not sent again, so an interrupted copy
 // continues. Nothing is embedded. progress may be nil.
 func CopyOut(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(Progress)) (*CopyReport, error) {
-	w := &Workspace{selection: sel, dir: filepath.Join(sel.Root, ".cairn", "index")}
-	if ok, err := w.indexed(); err != nil || !ok {
+	if ok, err := index.Exists(owner.IndexDir(sel.Root)); err != nil || !ok {
 		return nil, errors.Join(err, ErrNoIndex)
 	}
-	return w.copy(ctx, s, o, progress, func(m *mirror.Mirror, _ *stores, tell func(string) func(int, int)) (mirror.Report, error) {
+	return copyIndex(ctx, sel, s, o, progress, func(m *mirror.Mirror, _ *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
 		return m.Sync(ctx, tell("copy"))
 	})
 }
@@ -46,8 +44,7 @@ func CopyOut(ctx context.Context, sel config.Selection, s *mirror.Store, o Optio
 // CopyIn copies a store to a folder's own index, as CopyOut does the other way.
 // It does not look at the folder's files.
 func CopyIn(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(Progress)) (*CopyReport, error) {
-	w := &Workspace{selection: sel, dir: filepath.Join(sel.Root, ".cairn", "index")}
-	return w.copy(ctx, s, o, progress, func(m *mirror.Mirror, to *stores, tell func(string) func(int, int)) (mirror.Report, error) {
+	return copyIndex(ctx, sel, s, o, progress, func(m *mirror.Mirror, to *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
 		start := time.Now()
 		report, err := m.Import(ctx, tell("copy"))
 		if err != nil {
@@ -57,7 +54,7 @@ func CopyIn(ctx context.Context, sel config.Selection, s *mirror.Store, o Option
 		if err != nil {
 			return report, err
 		}
-		x := indexer.New(indexer.Stores{Files: to.files, Docs: to.docs, Keyword: to.text, Vectors: to.vectors, Cache: to.cache}, refusing{model}, nil)
+		x := indexer.New(indexer.Stores{Files: to.Files, Docs: to.Docs, Keyword: to.Keyword, Vectors: to.Vectors, Cache: to.Cache}, refusing{model}, nil)
 		phase := func(p indexer.Progress) { tell(string(p.Phase))(p.ChunksDone, p.ChunksTotal) }
 		if err := x.Keywords(ctx, phase); err != nil {
 			return report, err
@@ -65,7 +62,7 @@ func CopyIn(ctx context.Context, sel config.Selection, s *mirror.Store, o Option
 		if err := x.Vectors(ctx, phase); err != nil {
 			return report, err
 		}
-		_, err = to.docs.Advance(ctx, []string{sel.Root}, start)
+		_, err = to.Docs.Advance(ctx, []string{sel.Root}, start)
 		return report, err
 	})
 }
@@ -75,8 +72,8 @@ type refusing struct{ models.Embedder }
 
 func (refusing) EmbedDocuments(context.Context, []string) ([][]float32, error) { return nil, errEmbeds }
 
-// copy runs fn as the owner of the folder's index, and verifies what it did.
-func (w *Workspace) copy(ctx context.Context, s *mirror.Store, o Options, progress func(Progress), fn func(*mirror.Mirror, *stores, func(string) func(int, int)) (mirror.Report, error)) (*CopyReport, error) {
+// copyIndex runs fn as the owner of the folder's index, and verifies what it did.
+func copyIndex(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(Progress), fn func(*mirror.Mirror, *index.Stores, func(string) func(int, int)) (mirror.Report, error)) (*CopyReport, error) {
 	start := time.Now()
 	tell := func(phase string) func(done, total int) {
 		return func(done, total int) {
@@ -85,51 +82,34 @@ func (w *Workspace) copy(ctx context.Context, s *mirror.Store, o Options, progre
 			}
 		}
 	}
-	if err := w.prepare(); err != nil {
+	if err := owner.MakeIndexDir(sel.Root); err != nil {
 		return nil, err
 	}
-	lock := newFileLock(w.dir)
-	if ok, err := lock.tryOwn(Holder{PID: os.Getpid(), Command: o.Command, StartedAt: start.UTC()}); err != nil || !ok {
-		if err == nil {
-			err = &LockError{LockFile: lock.path, Holder: readHolder(w.dir), Doing: "using"}
-		}
-		return nil, err
-	}
-	defer lock.release()
-	stores, err := openStores(w.selection, w.dir, o.Description, Owning, false, o.Logger)
+	dir := owner.IndexDir(sel.Root)
+	release, err := owner.Lock(ctx, dir, index.LockFile, o.Command)
 	if err != nil {
 		return nil, err
 	}
-	defer stores.close()
-	if err := stores.mirrorTo(s.Exact(), o.Description, o.Model, &mirror.Options{
+	defer release()
+	stores, err := index.Open(sel, dir, o.Description, true, false, o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	defer stores.Close()
+	if err := stores.MirrorTo(s.Exact(), o.Description, o.Model, &mirror.Options{
 		Log: o.Logger, Waiting: func(holder string) { tell("waiting for "+holder)(0, 0) },
 	}); err != nil {
 		return nil, err
 	}
-	done, err := fn(stores.mirror, stores, tell)
+	done, err := fn(stores.Mirror, stores, tell)
 	if err != nil {
 		return nil, err
 	}
-	v, err := stores.mirror.Verify(ctx, tell("verify"))
+	v, err := stores.Mirror.Verify(ctx, tell("verify"))
 	if err != nil {
 		return nil, err
 	}
 	return &CopyReport{
 		Documents: v.Documents, Copied: done.Copied, Removed: done.Removed, Chunks: v.Chunks, Probes: v.Probes, Overlap: v.Overlap, Seconds: time.Since(start).Seconds(),
 	}, nil
-}
-
-// mirrorTo prepares the mirror of the stores in s.
-func (s *stores) mirrorTo(to *mirror.Store, d models.Description, open func() (models.Embedder, error), o *mirror.Options) (err error) {
-	s.mirror, err = mirror.New(to, mirror.Index{
-		Docs: s.docs, Vectors: s.vectors, Cache: s.cache, Model: d,
-		Chunker: func() (*indexer.Chunker, error) {
-			model, err := open()
-			if err != nil {
-				return nil, fmt.Errorf("opening the embedding model: %w", err)
-			}
-			return indexer.NewChunker(d, model.Tokenizer(), nil), nil
-		},
-	}, o)
-	return err
 }

@@ -30,7 +30,7 @@ func TestCopyThereAndBack(t *testing.T) {
 				t.Errorf("copying an index that is not there: %v, want %v", err, ErrNoIndex)
 			}
 			owner := open(t, sel, Owning, o)
-			index(t, owner, IndexRequest{})
+			fill(t, owner, IndexRequest{})
 			if _, err := CopyOut(t.Context(), sel, s, o, nil); err == nil {
 				t.Error("a copy went past the owner of the folder")
 			}

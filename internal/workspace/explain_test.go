@@ -32,7 +32,7 @@ func TestExplain(t *testing.T) {
 	}
 	reader.Close()
 	owner := open(t, sel, Owning, o)
-	index(t, owner, IndexRequest{})
+	fill(t, owner, IndexRequest{})
 	own, err := owner.Explain(t.Context(), ask)
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := other.current.(*remote); !ok {
-		t.Errorf("the second workspace has a %T, want to ask the owner", other.current)
+	if other.folder.Owns() {
+		t.Error("the second workspace owns the folder, want it to ask the owner")
 	}
 	// The second time the vector is kept, and times differ.
 	if diff := cmp.Diff(own, asked, cmpopts.IgnoreFields(retriever.Trace{}, "Stages", "Took"), cmpopts.IgnoreFields(retriever.Embedding{}, "Took", "Cached"),

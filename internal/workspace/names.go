@@ -2,7 +2,9 @@ package workspace
 
 import (
 	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/job"
+	"cairn/internal/owner"
 	"cairn/internal/toolbox"
 )
 
@@ -20,6 +22,19 @@ type (
 	UnknownKeyError = config.UnknownKeyError
 	Progress        = job.Progress
 	Toolbox         = toolbox.Toolbox
+	Holder          = owner.Holder
+	LockError       = owner.LockError
+
+	ExplainRequest   = index.ExplainRequest
+	IndexRequest     = index.IndexRequest
+	IndexReport      = index.IndexReport
+	Status           = index.Status
+	RebuildError     = index.RebuildError
+	WatchEvent       = index.WatchEvent
+	DocumentsRequest = index.DocumentsRequest
+	Documents        = index.Documents
+	DocumentEntry    = index.DocumentEntry
+	HeadingEntry     = index.HeadingEntry
 )
 
 // Rules of package config.
@@ -30,6 +45,15 @@ const (
 	RuleParent  = config.RuleParent
 	RuleCurrent = config.RuleCurrent
 )
+
+// MaxDocuments is index.MaxDocuments.
+const MaxDocuments = index.MaxDocuments
+
+// KeywordsLacking is index.KeywordsLacking.
+const KeywordsLacking = index.KeywordsLacking
+
+// ErrNoIndex is index.ErrNoIndex.
+var ErrNoIndex = index.ErrNoIndex
 
 // Select is config.Select.
 func Select(o SelectOptions) (Selection, error) { return config.Select(o) }

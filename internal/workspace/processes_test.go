@@ -196,7 +196,7 @@ func TestSearchersBesideAnIndexer(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := open(t, sel, Owning, hashed())
-	index(t, w, IndexRequest{})
+	fill(t, w, IndexRequest{})
 	w.Close()
 
 	var searchers []*process
@@ -292,7 +292,7 @@ func TestKilledOwnerIsSucceeded(t *testing.T) {
 	if took := time.Since(begin); took > 2*time.Second {
 		t.Errorf("taking over took %v, want at most 2 s", took)
 	}
-	if report := index(t, w, IndexRequest{}); report.Pending != 0 || report.Files < 3 {
+	if report := fill(t, w, IndexRequest{}); report.Pending != 0 || report.Files < 3 {
 		t.Errorf("the run after = %+v, want it complete", report)
 	}
 }

@@ -64,8 +64,7 @@ func OpenStages(sel Selection, o *StageOptions) (*Stages, error) {
 	}
 	t := &Stages{library: o.Library, store: o.Store, queue: o.Queue}
 	if t.store == nil {
-		w := &Workspace{selection: sel, dir: owner.IndexDir(sel.Root)}
-		file := kv.NewShared(filepath.Join(w.dir, stageFile), w.prepare)
+		file := kv.NewShared(filepath.Join(owner.IndexDir(sel.Root), stageFile), func() error { return owner.MakeIndexDir(sel.Root) })
 		t.store = embedded.Open(file, file.Close)
 	}
 	if t.queue == nil {

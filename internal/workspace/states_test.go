@@ -21,7 +21,7 @@ func TestEmptyAnswersSayWhy(t *testing.T) {
 			sel := folder(t)
 			if r != nil {
 				w := open(t, sel, Owning, hashed())
-				index(t, w, *r)
+				fill(t, w, *r)
 				w.Close()
 			}
 			return sel, hashed()
@@ -33,7 +33,7 @@ func TestEmptyAnswersSayWhy(t *testing.T) {
 			write(t, filepath.Join(sel.Root, "main.c"), "int main;")
 			if indexed {
 				w := open(t, sel, Owning, hashed())
-				index(t, w, IndexRequest{})
+				fill(t, w, IndexRequest{})
 				w.Close()
 			}
 			return sel, hashed()

@@ -86,7 +86,7 @@ func TestWatchedFolderIsUpToDate(t *testing.T) {
 		w := open(t, sel, Owning, o)
 		events := following(t, w)
 		until(t, events, "the first", func(e WatchEvent) bool { return (e.Polling != "") == poll })
-		index(t, w, IndexRequest{Join: true})
+		fill(t, w, IndexRequest{Join: true})
 		at := func(name string) string { return filepath.Join(sel.Root, name) }
 		write(t, at("auth.md"), "# Auth\n\nNow about a zebra.\n")
 		finds(t, w, events, byKeyword("zebra"), "auth.md")
@@ -108,7 +108,7 @@ func TestWatchedFolderIsUpToDate(t *testing.T) {
 		}
 		// A rebuild takes the stores from under the watcher.
 		write(t, at("more.md"), "# More\n\nquagga\n")
-		index(t, w, IndexRequest{Rebuild: true, Join: true})
+		fill(t, w, IndexRequest{Rebuild: true, Join: true})
 		finds(t, w, events, byKeyword("quagga"), "more.md")
 		write(t, at("more.md"), "# More\n\ntapir\n")
 		finds(t, w, events, byKeyword("tapir"), "more.md")
@@ -120,7 +120,7 @@ func TestWatchedFolderIsUpToDate(t *testing.T) {
 func TestWatchThroughTheOwner(t *testing.T) {
 	sel := folder(t)
 	owner := open(t, sel, Owning, hashed()) // does not watch by itself
-	index(t, owner, IndexRequest{})
+	fill(t, owner, IndexRequest{})
 	write(t, filepath.Join(sel.Root, "before.md"), "# Written before\n\nzebra\n")
 	w := open(t, sel, Owning, hashed())
 	events := following(t, w)

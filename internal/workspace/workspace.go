@@ -1,3 +1,25 @@
+// Package workspace opens a folder: it returns its index, which may be in another
+// process, with its tasks. It searches and stores nothing itself: see index and owner.
+//
+// # Files
+//
+//	.cairn/config.toml       settings (else .cuedeck/config.toml)
+//	.cairn/.gitignore        keeps the index out of the repository
+//	.cairn/index/lock        names the process that owns the index, which locks it
+//	.cairn/index/sock        the owner's Unix socket
+//
+// The files of the stores are in .cairn/index as well.
+//
+// # A folder that is removed
+//
+// The owner closes its files when the folder, or the index in it, is removed. The
+// next call opens what is there then; where the folder is missing, it is a
+// *FolderError.
+//
+// # A store that is shared
+//
+// With Options.Store the owner copies the index to a Qdrant server, which processes
+// that only read search instead: see mirror.
 package workspace
 
 import (
@@ -7,11 +29,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"sync"
-	"syscall"
 	"time"
 
+	"cairn/internal/index"
 	"cairn/internal/mirror"
 	"cairn/internal/owner"
 	"cairn/internal/usage"
@@ -25,7 +45,7 @@ type Access int
 const (
 	// Reading opens what is there and creates nothing.
 	Reading Access = iota
-	// Owning opens the folder for writing, or asks the process that has it open.
+	// Owning makes the index's folder where it is missing.
 	Owning
 )
 
@@ -46,26 +66,25 @@ type Options struct {
 	// Watch keeps the index up to date with the files whenever this process is
 	// the owner and watcher.enabled is set.
 	Watch bool
-	// Poll looks for changes by walking, also where the system tells of them.
+	// Poll finds changes by walking even where the system reports them.
 	Poll bool
-	// Warm loads the model while the stores open, instead of at its first use.
+	// Warm loads the model at once instead of at its first use.
 	Warm bool
-	// Serves makes Open succeed where an index is missing and cannot be made, in a
-	// process that has more to offer or outlasts that: every use says why.
+	// Serves makes Open succeed where an index is missing and cannot be made, for a
+	// process that offers more than the index: every use returns the reason.
 	Serves bool
-	// Rebuild throws an index away that cannot be opened as it is.
+	// Rebuild removes an index that cannot be opened as it is.
 	Rebuild bool
 	// Store, when not nil, is searched instead of the folder by a process that
 	// only reads, and kept up to date with the folder's index by its owner.
 	Store *mirror.Store
-	// Stateless, with a Store, answers from that alone and never writes, whatever is
-	// in the folder.
+	// Stateless, with a Store, answers from the store alone and never writes.
 	Stateless bool
 	// Usage is what is used together, for queries that say what is in use; nil
 	// opens that of the folder when it is first needed. It stays the caller's.
 	Usage *usage.Store
-	// Notice is told, in a line for people, of an index that this process found
-	// unusable and makes anew; nil tells Logger.
+	// Notice receives a line for people when this process finds an index unusable
+	// and rebuilds it; nil sends it to Logger.
 	Notice func(line string)
 	// Logger receives what happens in the background; nil is silent.
 	Logger *slog.Logger
@@ -73,47 +92,22 @@ type Options struct {
 	Now func() time.Time
 }
 
-// storeAddress is the address of the Store, "" for none.
-func (o *Options) storeAddress() string {
-	if o.Store == nil {
-		return ""
-	}
-	return o.Store.String()
-}
-
-// lockWait is how long a process waits for a lock that is neither given up nor
-// served: an owner that opens or closes its stores. A caller is told within two seconds.
-const lockWait = 1500 * time.Millisecond
-
-// Workspace is one folder, opened. It works with the folder's own stores when
-// this process owns them or nobody does, and asks the owner otherwise; when an
-// owner goes away it opens anew. It is safe for concurrent use.
+// Workspace is a folder whose index is open in this process or in the one that owns
+// it. It is safe for concurrent use.
 type Workspace struct {
 	selection Selection
 	config    Config
 	options   Options
+	access    Access
 	dir       string // of the index
+	usage     sharedUsage
 
-	mu      sync.Mutex
-	access  Access
-	current engine // nil after a close or when the owner went away
-	closed  bool
-	silent  bool // the owner went away by not answering
-	// refused is when and why a process that does not answer kept the folder: who
-	// waited meanwhile, or comes right after, need not ask again.
-	refused   *LockError
-	refusedAt time.Time
-	// unwritable is why an owner had to become a reader.
-	unwritable error
-	// tending is what tend runs in; stopTending is nil before.
-	tending     sync.WaitGroup
-	stopTending context.CancelFunc
-
-	usage sharedUsage
+	// One of both is nil: remote searches Options.Store.
+	folder *owner.Folder
+	remote *index.Index
 }
 
 // Open opens the folder of sel. With Owning it creates the index's folder.
-// The stores are opened at once, the model is not.
 func Open(ctx context.Context, sel Selection, cfg Config, access Access, o Options) (*Workspace, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -122,183 +116,105 @@ func Open(ctx context.Context, sel Selection, cfg Config, access Access, o Optio
 		o.Now = time.Now
 	}
 	w := &Workspace{selection: sel, config: cfg, options: o, access: access, dir: owner.IndexDir(sel.Root)}
-	if _, err := w.engine(ctx); err != nil {
-		if _, unwritable := errors.AsType[*UnwritableError](err); !unwritable || !o.Serves {
+	if o.Store != nil && (o.Stateless || access == Reading) {
+		stores, err := w.remoteStores()
+		if err != nil {
 			return nil, err
 		}
-		o.Logger.Warn("there is no index to answer from", "reason", err)
+		x := w.indexOptions()
+		x.Remote = stores
+		w.remote = index.New(x)
+		return w, nil
 	}
-	if access == Owning {
-		w.startTending()
+	var err error
+	w.folder, err = owner.Open(ctx, owner.Options{
+		Dir: w.dir, Make: w.makeDir, Lock: index.LockFile, Socket: index.Socket,
+		Create: access == Owning, Takeover: access == Owning && (o.Background || o.Watch), Command: o.Command,
+		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress()}, Accept: w.accept, Errors: index.ErrorKinds, Serve: w.serve, Check: w.exists, Logger: o.Logger, Now: o.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if unwritable := w.unwritable(); access == Owning && unwritable != nil {
+		if !unwritable.Indexed && !o.Serves {
+			return nil, errors.Join(unwritable, w.Close())
+		}
+		o.Logger.Warn("this process only reads the index", "reason", unwritable)
 	}
 	return w, nil
 }
 
-// Search answers a query.
-func (w *Workspace) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
-	return ask(ctx, w, func(e engine) (*retriever.Answer, error) { return e.Search(ctx, q) })
-}
-
-// Explain answers a query and tells the whole way of it.
-func (w *Workspace) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
-	return ask(ctx, w, func(e engine) (*retriever.Trace, error) { return e.Explain(ctx, r) })
-}
-
-// Read returns a document, a section or lines of one.
-func (w *Workspace) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
-	return ask(ctx, w, func(e engine) (*retriever.Reading, error) { return e.Read(ctx, r) })
-}
-
-// ReadAll returns several places at once.
-func (w *Workspace) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
-	return ask(ctx, w, func(e engine) (*retriever.Readings, error) { return e.ReadAll(ctx, r) })
-}
-
-// Index starts a run of the indexer and waits for its end. The run goes on
-// when ctx ends first, until it is done or the workspace is closed. progress
-// may be nil; it is called from the caller's goroutine. A run that another
-// caller started is a *LockError, unless r.Join.
-func (w *Workspace) Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
-	report, err := ask(ctx, w, func(e engine) (*IndexReport, error) { return e.Index(ctx, r, progress) })
-	if !errors.Is(err, errReadOnly) {
-		return report, err
+// serve opens the index for this process and, when it is the owner, for others.
+func (w *Workspace) serve(s *owner.Server) (owner.Service, error) {
+	o := w.indexOptions()
+	if s.Mode == owner.Owned {
+		o.Holder, o.Held, o.Write = &s.Holder, s.Held, w.access == Owning
 	}
-	if err := w.own(ctx); err != nil {
-		return nil, err
+	if indexed, err := index.Exists(w.dir); s.Mode == owner.ReadOnly && w.access == Owning && (err != nil || !indexed) {
+		o.Unusable = &UnwritableError{Dir: w.dir, Err: s.Denied}
 	}
-	report, err = ask(ctx, w, func(e engine) (*IndexReport, error) { return e.Index(ctx, r, progress) })
-	if errors.Is(err, errReadOnly) {
-		return nil, w.whyUnwritable()
-	}
-	return report, err
+	x := index.New(o)
+	x.Serve(s)
+	return x, nil
 }
 
-// Status tells the state of the workspace.
-func (w *Workspace) Status(ctx context.Context) (*Status, error) {
-	s, err := ask(ctx, w, func(e engine) (*Status, error) { return e.Status(ctx) })
-	if _, unwritable := errors.AsType[*UnwritableError](err); unwritable && w.options.Serves {
-		s, err = w.status(retriever.IndexState{State: "missing"}), nil
-		s.Problem = w.whyUnwritable().Error()
-	}
-	return s, err
-}
-
-func (w *Workspace) whyUnwritable() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.unwritable
-}
-
-// Config is the folder's configuration.
-func (w *Workspace) Config() Config { return w.config }
-
-// Close ends what goes on in the background and closes the stores. What was
-// not finished is resumed by the next run.
-func (w *Workspace) Close() error {
-	w.mu.Lock()
-	w.closed = true
-	if w.stopTending != nil {
-		w.stopTending()
-	}
-	w.mu.Unlock()
-	w.tending.Wait()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.current == nil {
-		return w.usage.close()
-	}
-	e := w.current
-	w.current = nil
-	return errors.Join(e.close(), w.usage.close())
-}
-
-// attempts bounds how often a request moves on to a new owner. Owners last
-// seconds at least, so a second move within one request is rare.
-const attempts = 4
-
-// ask runs fn on the engine, and once more on a new one when the owner went away.
-func ask[T any](ctx context.Context, w *Workspace, fn func(engine) (*T, error)) (*T, error) {
-	for n := 1; ; n++ {
-		e, err := w.engine(ctx)
-		if err != nil {
-			return nil, err
-		}
-		v, err := fn(e)
-		if !errors.Is(err, errGone) || n == attempts {
-			return v, err
-		}
-		w.drop(e)
+func (w *Workspace) indexOptions() index.Options {
+	o := w.options
+	return index.Options{
+		Selection: w.selection, Config: w.config, Dir: w.dir,
+		Description: o.Description, Model: o.Model, Warm: o.Warm,
+		Background: o.Background, Watch: o.Watch, Poll: o.Poll, Rebuild: o.Rebuild,
+		Store: o.Store, Usage: w.usageGraph,
+		Notice: o.Notice, Logger: o.Logger, Now: o.Now,
 	}
 }
 
-// engine returns the open engine, and opens one if there is none.
-func (w *Workspace) engine(ctx context.Context) (engine, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return nil, errors.New("the workspace is closed")
-	}
-	if w.current == nil {
-		if w.refused != nil && time.Since(w.refusedAt) < helloLimit {
-			return nil, w.refused
-		}
-		e, err := w.open(ctx)
-		w.silent = false
-		if w.refused, _ = errors.AsType[*LockError](err); w.refused != nil {
-			w.refusedAt = time.Now()
-		}
-		if err != nil {
-			return nil, err
-		}
-		w.current = e
-	}
-	return w.current, nil
+// FolderError says that the folder of a workspace does not exist.
+type FolderError struct{ Root string }
+
+func (e *FolderError) Error() string {
+	return fmt.Sprintf("the folder %s does not exist any more: make it again, and it is indexed again, or choose another with -C", e.Root)
 }
 
-// drop forgets e, unless another goroutine has replaced it already.
-func (w *Workspace) drop(e engine) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.current == e {
-		w.current = nil
-		if r, ok := e.(*remote); ok {
-			w.silent = r.silent.Load()
-		}
-		e.close()
+// Is makes a FolderError an fs.ErrNotExist.
+func (e *FolderError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// exists fails with a *FolderError where the folder is missing. Other errors surface
+// when the folder is opened.
+func (w *Workspace) exists() error {
+	info, err := os.Stat(w.selection.Root)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return &FolderError{w.selection.Root}
 	}
+	return nil
 }
 
-// own gives up reading for owning.
-func (w *Workspace) own(ctx context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.access == Owning || w.closed {
-		return nil
+// makeDir makes the index's folder.
+func (w *Workspace) makeDir() error { return owner.MakeIndexDir(w.selection.Root) }
+
+// What an owner tells its clients.
+const (
+	modelIdentity = "model"
+	storeIdentity = "store" // the address of the store that it keeps up to date, "" for none
+)
+
+// storeAddress is the address of the store; "" for none.
+func (w *Workspace) storeAddress() string {
+	if w.options.Store == nil {
+		return ""
 	}
-	w.access = Owning
-	w.startTending()
-	if w.current == nil {
-		return nil
-	}
-	e := w.current
-	w.current = nil
-	return e.close()
+	return w.options.Store.String()
 }
 
-// open finds the way into the folder. Where nothing can be written, an index
-// that is there is opened for reading. w.mu is held.
-func (w *Workspace) open(ctx context.Context) (engine, error) {
-	e, err := w.openAs(ctx, w.access)
-	if w.access != Owning || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
-		return e, err
+// accept refuses an owner with another model or store than the user asked for.
+func (w *Workspace) accept(h owner.Holder, identity map[string]string) error {
+	if address := w.storeAddress(); address != "" && address != identity[storeIdentity] {
+		return fmt.Errorf("process %d (%s) owns this folder and does not copy its index to %s; stop it first, or start it with --store", h.PID, h.Command, address)
 	}
-	ok, indexErr := w.indexed()
-	w.unwritable = &UnwritableError{Dir: w.dir, Err: err, Indexed: ok && indexErr == nil}
-	if !ok || indexErr != nil {
-		return nil, w.unwritable
+	if model := identity[modelIdentity]; w.options.ModelChosen && model != w.options.Description.ID {
+		return fmt.Errorf("process %d (%s) owns this folder and uses model %s, not %s; stop it first", h.PID, h.Command, model, w.options.Description.ID)
 	}
-	w.options.Logger.Warn("answering from the index as it is", "reason", w.unwritable)
-	return w.openAs(ctx, Reading)
+	return nil
 }
 
 // UnwritableError says that a folder's index cannot be made or changed, since
@@ -306,7 +222,7 @@ func (w *Workspace) open(ctx context.Context) (engine, error) {
 type UnwritableError struct {
 	Dir     string // of the index
 	Err     error
-	Indexed bool // there is one that can be searched
+	Indexed bool // there is an index to search
 }
 
 func (e *UnwritableError) Error() string {
@@ -318,122 +234,138 @@ func (e *UnwritableError) Error() string {
 
 func (e *UnwritableError) Unwrap() error { return e.Err }
 
-// openAs opens the folder's owner's socket, else its stores. w.mu is held.
-func (w *Workspace) openAs(ctx context.Context, access Access) (engine, error) {
-	if w.options.Store != nil && (w.options.Stateless || access == Reading) {
-		return openServed(w)
+// unwritable returns why this process cannot write the index; nil when it can.
+func (w *Workspace) unwritable() *UnwritableError {
+	why := w.folder.Unwritable()
+	if why == nil {
+		return nil
 	}
-	if err := w.there(); err != nil {
-		return nil, err
+	ok, err := index.Exists(w.dir)
+	return &UnwritableError{Dir: w.dir, Err: why, Indexed: ok && err == nil}
+}
+
+// Search answers a query.
+func (w *Workspace) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+	if w.remote != nil {
+		return w.remote.Search(ctx, q)
 	}
-	if access == Owning {
-		if err := w.prepare(); err != nil {
-			return nil, err
-		}
-	} else if ok, err := w.indexed(); err != nil {
-		return nil, err
-	} else if !ok {
-		return missing{w}, nil
+	return index.SearchOp.Call(ctx, w.folder, q, nil)
+}
+
+// Explain answers a query with its trace.
+func (w *Workspace) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
+	if w.remote != nil {
+		return w.remote.Explain(ctx, r)
 	}
-	lock := newFileLock(w.dir)
-	gated := false
-	defer func() {
-		if gated {
-			lock.openGate()
-		}
-	}()
-	var opened engine
-	wait := lockWait
-	if w.silent {
-		wait = 0 // the owner has been waited for
+	return index.ExplainOp.Call(ctx, w.folder, r, nil)
+}
+
+// Read returns a document, a section or lines of one.
+func (w *Workspace) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+	if w.remote != nil {
+		return w.remote.Read(ctx, r)
 	}
-	ok, err := poll(ctx, wait, func() (bool, error) {
-		if w.silent {
-			// Unless it has ended just now, it is not asked again.
-		} else if r, err := dial(ctx, w, socketPath(w.dir, os.TempDir())); err == nil {
-			opened = r
-			return true, w.accept(r)
-		} else if !errors.Is(err, errGone) && !errors.Is(err, context.DeadlineExceeded) {
-			return false, err
-		}
-		if access == Reading {
-			ok, err := lock.tryRead()
-			if !ok || err != nil {
-				return false, err
-			}
-			opened, err = openReader(w, lock)
-			return err == nil, err
-		}
-		if !gated {
-			ok, err := lock.closeGate()
-			if gated = ok; !ok || err != nil {
-				return false, err
-			}
-		}
-		me := Holder{PID: os.Getpid(), Command: w.options.Command, StartedAt: w.options.Now().UTC().Truncate(time.Second)}
-		ok, err := lock.tryOwn(me)
-		if !ok || err != nil {
-			return false, err
-		}
-		opened, err = openOwner(w, lock, me)
-		return err == nil, err
-	})
+	return index.ReadOp.Call(ctx, w.folder, r, nil)
+}
+
+// ReadAll returns several places at once.
+func (w *Workspace) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	if w.remote != nil {
+		return w.remote.ReadAll(ctx, r)
+	}
+	return index.ReadAllOp.Call(ctx, w.folder, r, nil)
+}
+
+// Documents lists what is indexed, in the order of the paths. A folder without
+// an index has no documents.
+func (w *Workspace) Documents(ctx context.Context, r DocumentsRequest) (*Documents, error) {
+	if w.remote != nil {
+		return w.remote.Documents(ctx, r)
+	}
+	return index.DocumentsOp.Call(ctx, w.folder, r, nil)
+}
+
+// Status returns the state of the workspace.
+func (w *Workspace) Status(ctx context.Context) (*Status, error) {
+	if w.remote != nil {
+		return w.remote.Status(ctx)
+	}
+	s, err := index.StatusOp.Call(ctx, w.folder, struct{}{}, nil)
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		if gated {
-			gated = false
-			lock.openGate()
+	s.Workspace = w.selection // the owner may have selected the folder by another rule
+	return s, nil
+}
+
+// Index starts a run of the indexer and waits for its end. The run continues when
+// ctx ends first, until it is done or its process closes the workspace. progress may
+// be nil; it is called from the caller's goroutine. A run that another caller started
+// is a *LockError, unless r.Join.
+func (w *Workspace) Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+	if w.remote != nil {
+		return nil, errNoWriter
+	}
+	if err := w.folder.Create(ctx); err != nil {
+		return nil, err
+	}
+	report, err := index.IndexOp.Call(ctx, w.folder, r, progress)
+	if unwritable := w.unwritable(); unwritable != nil && errors.Is(err, index.ErrReadOnly) {
+		return nil, unwritable
+	}
+	return report, err
+}
+
+// watchAgain is how long Watch waits before it tries again to follow a folder that
+// was removed, or whose owner does not answer.
+const watchAgain = time.Second
+
+// Watch calls fn, from the caller's goroutine, with every change of the folder that
+// its owner has indexed, until ctx ends. The first event comes when watching has
+// begun. When the owner ends, this process may become the owner; it then compares
+// the whole folder with the index, so that it misses nothing. Watch waits for a
+// folder that is removed meanwhile, and for an owner that stops answering.
+func (w *Workspace) Watch(ctx context.Context, fn func(WatchEvent)) error {
+	if w.remote != nil {
+		return errNoWriter
+	}
+	begun, reported := false, false
+	for {
+		err := w.folder.Create(ctx)
+		if err == nil {
+			_, err = index.WatchOp.Call(ctx, w.folder, struct{}{}, func(e WatchEvent) { begun, reported = true, false; fn(e) })
 		}
-		return openBeside(w, access, lock)
+		_, removed := errors.AsType[*FolderError](err)
+		lock, _ := errors.AsType[*LockError](err)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, index.ErrReadOnly) && w.folder.Unwritable() != nil:
+			return w.unwritable()
+		case errors.Is(err, owner.ErrEnded):
+			continue
+		case !begun || !removed && (lock == nil || !lock.Silent):
+			return err
+		case !reported:
+			fn(WatchEvent{At: w.options.Now(), Problem: err.Error()})
+			reported = true
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(watchAgain):
+		}
 	}
-	return opened, nil
 }
 
-// accept refuses an owner with another model or store than the user asked for.
-func (w *Workspace) accept(r *remote) error {
-	if s := w.options.storeAddress(); s != "" && s != r.owner.Store {
-		err := fmt.Errorf("process %d (%s) owns this folder and does not copy its index to %s; stop it first, or start it with --store", r.owner.Holder.PID, r.owner.Holder.Command, s)
-		r.close()
-		return err
-	}
-	if w.options.ModelChosen && r.owner.Model != w.options.Description.ID {
-		err := fmt.Errorf("process %d (%s) owns this folder and uses model %s, not %s; stop it first", r.owner.Holder.PID, r.owner.Holder.Command, r.owner.Model, w.options.Description.ID)
-		r.close()
-		return err
-	}
-	return nil
-}
+// Config is the folder's configuration.
+func (w *Workspace) Config() Config { return w.config }
 
-// indexed reports whether there is an index, which an empty file is not. One
-// that this user may not read is an error.
-func (w *Workspace) indexed() (bool, error) {
-	f, err := os.Open(filepath.Join(w.dir, documentsFile))
-	switch {
-	case err == nil:
-		info, err := f.Stat()
-		return err == nil && info.Size() > 0, errors.Join(err, f.Close())
-	case errors.Is(err, fs.ErrPermission):
-		return false, fmt.Errorf("cannot read the index in %s: permission denied; it is another user's", w.dir)
+// Close ends the work of this process in the background and closes the stores. The
+// next run resumes what was not finished.
+func (w *Workspace) Close() error {
+	if w.remote != nil {
+		return errors.Join(w.remote.Close(), w.usage.close())
 	}
-	return false, nil
-}
-
-// prepare makes the index's folder, and keeps it out of version control.
-func (w *Workspace) prepare() error {
-	if err := owner.MakeIndexDir(w.selection.Root); err != nil {
-		return err
-	}
-	return owner.PrivateDir(w.dir)
-}
-
-// status fills in what every engine knows.
-func (w *Workspace) status(s retriever.IndexState) *Status {
-	st := &Status{IndexState: s, Model: w.options.Description.ID, Workspace: w.selection, Skipped: map[string]int{}}
-	st.Store = w.options.storeAddress()
-	for _, warning := range w.config.Warnings {
-		st.Warnings = append(st.Warnings, warning.String())
-	}
-	return st
+	return errors.Join(w.folder.Close(), w.usage.close())
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -45,7 +44,7 @@ func open(t testing.TB, sel Selection, access Access, o Options) *Workspace {
 	return w
 }
 
-func index(t testing.TB, w *Workspace, r IndexRequest) *IndexReport {
+func fill(t testing.TB, w *Workspace, r IndexRequest) *IndexReport {
 	t.Helper()
 	report, err := w.Index(t.Context(), r, nil)
 	if err != nil {
@@ -83,7 +82,7 @@ func TestReadingAMissingIndexCreatesNothing(t *testing.T) {
 		t.Error("reading made .cairn")
 	}
 	// The same workspace indexes when it is asked to.
-	if report := index(t, w, IndexRequest{}); report.Files != 3 || report.Added != 3 || report.Pending != 0 {
+	if report := fill(t, w, IndexRequest{}); report.Files != 3 || report.Added != 3 || report.Pending != 0 {
 		t.Errorf("Index = %+v, want 3 files and nothing pending", report)
 	}
 	if got := first(t, w, "login flow"); got != "auth.md" {
@@ -94,7 +93,7 @@ func TestReadingAMissingIndexCreatesNothing(t *testing.T) {
 // TestFreshFolderIsNotStale: the files are milliseconds old when they are indexed.
 func TestFreshFolderIsNotStale(t *testing.T) {
 	w := open(t, folder(t), Owning, hashed())
-	index(t, w, IndexRequest{})
+	fill(t, w, IndexRequest{})
 	a, err := w.Search(t.Context(), retriever.Query{Text: "copy login"})
 	if err != nil || len(a.Results) == 0 || len(a.Degraded) != 0 {
 		t.Fatalf("Search = %+v, %v, want results and nothing degraded", a, err)
@@ -117,7 +116,7 @@ func TestIndexSearchReadAgain(t *testing.T) {
 	if len(phases) == 0 {
 		t.Error("no progress was told")
 	}
-	if again := index(t, w, IndexRequest{}); again.Embedded != 0 || again.Added != 0 || again.Unchanged != 3 {
+	if again := fill(t, w, IndexRequest{}); again.Embedded != 0 || again.Added != 0 || again.Unchanged != 3 {
 		t.Errorf("the second run did %+v, want nothing", again)
 	}
 	w.Close()
@@ -143,14 +142,14 @@ func TestIndexSearchReadAgain(t *testing.T) {
 func TestSecondWorkspaceAsksTheOwner(t *testing.T) {
 	sel := folder(t)
 	owner := open(t, sel, Owning, hashed())
-	index(t, owner, IndexRequest{})
+	fill(t, owner, IndexRequest{})
 	for _, access := range []Access{Reading, Owning} {
 		w := open(t, sel, access, hashed())
 		if got := first(t, w, "login flow"); got != "auth.md" {
 			t.Errorf("first result %s, want auth.md", got)
 		}
-		if _, ok := w.current.(*remote); !ok {
-			t.Errorf("the second workspace has a %T, want to ask the owner", w.current)
+		if w.folder.Owns() {
+			t.Error("the second workspace owns the folder, want it to ask the owner")
 		}
 		_, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md#log"})
 		if missing, ok := errors.AsType[*retriever.NotFoundError](err); !ok || missing.Anchor != "log" || len(missing.Nearest) == 0 {
@@ -163,7 +162,7 @@ func TestSecondWorkspaceAsksTheOwner(t *testing.T) {
 		if err != nil || len(all.Documents) != 1 || len(all.Failed) != 1 {
 			t.Errorf("ReadAll = %+v, %v, want one document and one failure", all, err)
 		}
-		if report := index(t, w, IndexRequest{}); report.Unchanged != 3 {
+		if report := fill(t, w, IndexRequest{}); report.Unchanged != 3 {
 			t.Errorf("Index through the owner = %+v, want 3 unchanged", report)
 		}
 	}
@@ -174,8 +173,8 @@ func TestSecondWorkspaceAsksTheOwner(t *testing.T) {
 	if got := first(t, w, "login flow"); got != "auth.md" {
 		t.Errorf("first result %s, want auth.md", got)
 	}
-	if l, ok := w.current.(*local); !ok || l.me == nil {
-		t.Errorf("after the owner went away: %T, want to be the owner", w.current)
+	if !w.folder.Owns() {
+		t.Error("after the owner ended, the second workspace does not own the folder")
 	}
 }
 
@@ -234,12 +233,12 @@ func TestOneRunAtATime(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("Index after its context ended = %v, want context.Canceled", err)
 	}
-	if !owner.current.(*local).building() {
+	if s, err := owner.Status(t.Context()); err != nil || s.Progress == nil {
 		t.Error("the run ended with one who waited for it")
 	}
 	// The run ends with its owner, and the other takes over and completes it.
 	owner.Close()
-	if report := index(t, other, IndexRequest{}); report.Pending != 0 || report.Files != 3 {
+	if report := fill(t, other, IndexRequest{}); report.Pending != 0 || report.Files != 3 {
 		t.Errorf("the run after = %+v, want it complete", report)
 	}
 }
@@ -255,7 +254,7 @@ func (d *described) Description() models.Description { return d.d }
 func TestOtherChunksNeedARebuild(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
-	index(t, w, IndexRequest{})
+	fill(t, w, IndexRequest{})
 	w.Close()
 
 	// The same model, but it is read to another length, as if the rules had changed.
@@ -268,7 +267,7 @@ func TestOtherChunksNeedARebuild(t *testing.T) {
 			t.Errorf("Search = %v, want a *RebuildError with both rules and the command", err)
 		}
 		if access == Owning {
-			index(t, w, IndexRequest{Rebuild: true})
+			fill(t, w, IndexRequest{Rebuild: true})
 			if got := first(t, w, "login flow"); got != "auth.md" {
 				t.Errorf("first result %s, want auth.md", got)
 			}
@@ -280,7 +279,7 @@ func TestOtherChunksNeedARebuild(t *testing.T) {
 func TestAnotherModelNeedsARebuild(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
-	index(t, w, IndexRequest{})
+	fill(t, w, IndexRequest{})
 	w.Close()
 
 	e := &described{}
@@ -311,7 +310,7 @@ func TestAnotherModelNeedsARebuild(t *testing.T) {
 	if s, err := w.Status(t.Context()); err != nil || !strings.Contains(s.Problem, was) {
 		t.Errorf("Status = %+v, %v, want the problem in it", s, err)
 	}
-	if report := index(t, w, IndexRequest{Rebuild: true}); report.Files != 3 {
+	if report := fill(t, w, IndexRequest{Rebuild: true}); report.Files != 3 {
 		t.Errorf("rebuilding = %+v, want 3 files", report)
 	}
 	if got := first(t, w, "login flow"); got != "auth.md" {
@@ -344,12 +343,16 @@ func TestLongPathsGetAShortSocket(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	w := open(t, sel, Owning, hashed())
-	index(t, w, IndexRequest{})
+	fill(t, w, IndexRequest{})
 	other := open(t, sel, Reading, hashed())
-	if _, ok := other.current.(*remote); !ok {
-		t.Errorf("the second workspace has a %T, want to ask the owner", other.current)
+	if other.folder.Owns() {
+		t.Error("the second workspace owns the folder, want it to ask the owner")
 	}
-	path := socketPath(w.dir, temp)
+	paths, err := filepath.Glob(filepath.Join(temp, "cairn-*", "*.sock"))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("sockets %v, %v, want one in %s", paths, err, temp)
+	}
+	path := paths[0]
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 || !strings.HasPrefix(path, temp) {
 		t.Errorf("socket %s: %v, %v, want mode 0600 in %s", path, info, err, temp)
@@ -368,7 +371,7 @@ func TestFurtherRootsAreSearched(t *testing.T) {
 	write(t, filepath.Join(other.Root, "walrus.md"), "# Walrus\n\nThe walrus lives on ice.\n")
 	sel.Further = []Root{{Name: "zoo", Dir: other.Root}}
 	w := open(t, sel, Owning, hashed())
-	if report := index(t, w, IndexRequest{}); report.Files != 7 {
+	if report := fill(t, w, IndexRequest{}); report.Files != 7 {
 		t.Errorf("Index = %+v, want 7 files", report)
 	}
 	if got := first(t, w, "walrus on ice"); got != "zoo/walrus.md" {
@@ -384,42 +387,13 @@ func TestWorkspacesAreApart(t *testing.T) {
 	a, b := folder(t), folder(t)
 	write(t, filepath.Join(b.Root, "walrus.md"), "# Walrus\n\nThe walrus lives on ice.\n")
 	wa, wb := open(t, a, Owning, hashed()), open(t, b, Owning, hashed())
-	index(t, wa, IndexRequest{})
-	index(t, wb, IndexRequest{})
+	fill(t, wa, IndexRequest{})
+	fill(t, wb, IndexRequest{})
 	if got := first(t, wb, "walrus"); got != "walrus.md" {
 		t.Errorf("first result %s, want walrus.md", got)
 	}
 	answer, err := wa.Search(t.Context(), retriever.Query{Text: "walrus", Mode: retriever.Keyword})
 	if err != nil || len(answer.Results) != 0 {
 		t.Errorf("Search = %+v, %v, want nothing of the other folder", answer, err)
-	}
-}
-
-// Searches take turns on the processors; reads do not wait for them, and a
-// search that waits can be given up.
-func TestSearchesTakeTurns(t *testing.T) {
-	w := open(t, folder(t), Owning, hashed())
-	index(t, w, IndexRequest{})
-	first(t, w, "login flow")
-	turns, all := w.current.(*local).turns, int64(runtime.GOMAXPROCS(0))
-	if !turns.TryAcquire(all) || turns.TryAcquire(1) {
-		t.Fatalf("not as many turns as processors, %d", all)
-	}
-	if _, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md"}); err != nil {
-		t.Errorf("a read while searches have every turn: %v", err)
-	}
-	given, up := context.WithCancel(t.Context())
-	up()
-	if _, err := w.Search(given, retriever.Query{Text: "login"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a search without a turn that is given up: %v, want %v", err, context.Canceled)
-	}
-	failed := make(chan error)
-	go func() {
-		_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
-		failed <- err
-	}()
-	turns.Release(all)
-	if err := <-failed; err != nil {
-		t.Errorf("a search that waited for its turn: %v", err)
 	}
 }

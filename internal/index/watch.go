@@ -1,4 +1,4 @@
-package workspace
+package index
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cairn/indexer"
+	"cairn/internal/owner"
 	"cairn/internal/store/docs"
 	"cairn/internal/walk"
 	"cairn/internal/watch"
@@ -38,96 +39,30 @@ type WatchEvent struct {
 // watchPaths is how many paths an event names.
 const watchPaths = 20
 
-// Watch follows what happens to the folder until ctx ends: files that change
-// are indexed by whoever owns the folder, which is this process if nobody else
-// is, and fn is told of it from the caller's goroutine. The first event comes
-// when watching has begun. When the owner goes away, this process takes over
-// and looks at everything once, so that nothing is missed. A folder that is
-// removed meanwhile is waited for.
-func (w *Workspace) Watch(ctx context.Context, fn func(WatchEvent)) error {
-	begun, told := false, false
-	tell := func(e WatchEvent) { begun = true; fn(e) }
-	for {
-		_, err := ask(ctx, w, func(e engine) (*struct{}, error) { return &struct{}{}, e.Watch(ctx, tell) })
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, errReadOnly):
-			if err := w.own(ctx); err != nil {
-				return err
-			}
-			if err := w.whyUnwritable(); err != nil {
-				return err
-			}
-		case begun && isFolder(err):
-			if !told {
-				fn(WatchEvent{At: w.options.Now(), Problem: err.Error()})
-			}
-			told = true
-			if !waited(ctx, lookEvery) {
-				return ctx.Err()
-			}
-			continue
-		case !errors.Is(err, errGone):
-			return err
-		}
-		told = false
+// Watch calls fn, from the caller's goroutine, with every change of the folder that is
+// indexed, until ctx ends. The first event comes when watching has begun. The watcher
+// stays when ctx ends, for the next caller.
+func (x *Index) Watch(ctx context.Context, fn func(WatchEvent)) error {
+	<-x.started
+	if x.o.Holder == nil {
+		return ErrReadOnly
 	}
-}
-
-func isFolder(err error) bool {
-	_, ok := errors.AsType[*FolderError](err)
-	return ok
-}
-
-// waited waits for d, and reports whether ctx still holds.
-func waited(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
+	x.runs.Lock()
+	if x.closed {
+		x.runs.Unlock()
+		return owner.ErrEnded
 	}
-}
-
-func (missing) Watch(context.Context, func(WatchEvent)) error { return errReadOnly }
-
-func (r *remote) Watch(ctx context.Context, fn func(WatchEvent)) error {
-	_, err := receive[struct{}](ctx, r, opWatch, struct{}{}, func(line reply) {
-		if line.Watch != nil {
-			fn(*line.Watch)
-		}
-	})
-	return err
-}
-
-// Watch implements engine. The watching belongs to l and goes on when ctx ends:
-// who asks next is served by what has been seen.
-func (l *local) Watch(ctx context.Context, fn func(WatchEvent)) error {
-	if l.me == nil {
-		return errReadOnly
+	if x.watcher == nil {
+		x.watcher = x.startWatching(true)
 	}
-	if l.gone() {
-		return errGone
-	}
-	l.runs.Lock()
-	if l.closing {
-		l.runs.Unlock()
-		return errGone
-	}
-	if l.watching == nil {
-		l.watching = l.startWatching(true)
-	}
-	w := l.watching
-	l.runs.Unlock()
+	w := x.watcher
+	x.runs.Unlock()
 	return w.follow(ctx, fn)
 }
 
-// watching keeps the index of an owned folder up to date.
-type watching struct {
-	l      *local
+// watcher keeps the index of an owned folder up to date.
+type watcher struct {
+	x      *Index
 	first  bool // look at everything at first: no run of the indexer does
 	cancel context.CancelFunc
 	ready  chan struct{} // closed when no change is missed from then on, or all will be
@@ -146,10 +81,10 @@ type watching struct {
 }
 
 // startWatching begins to watch in a goroutine of its own.
-func (l *local) startWatching(first bool) *watching {
+func (x *Index) startWatching(first bool) *watcher {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watching{
-		l: l, first: first, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), embed: make(chan struct{}, 1),
+	w := &watcher{
+		x: x, first: first, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), embed: make(chan struct{}, 1),
 		followers: map[chan WatchEvent]bool{},
 	}
 	go func() {
@@ -159,9 +94,9 @@ func (l *local) startWatching(first bool) *watching {
 		defer ready()
 		err := w.run(ctx, ready)
 		if ctx.Err() != nil {
-			err = errGone
+			err = owner.ErrEnded
 		} else {
-			l.w.options.Logger.Error("watching the folder", "error", err)
+			x.o.Logger.Error("watching the folder", "error", err)
 		}
 		w.mu.Lock()
 		w.err = err
@@ -171,16 +106,16 @@ func (l *local) startWatching(first bool) *watching {
 }
 
 // run watches until ctx ends. ready is called when no change is missed any more.
-func (w *watching) run(ctx context.Context, ready func()) error {
+func (w *watcher) run(ctx context.Context, ready func()) error {
 	// A tree of its own: that of the stores is closed when the index is rebuilt.
-	tree, err := walk.Open(w.l.w.selection.Roots()...)
+	tree, err := walk.Open(w.x.o.Selection.Roots()...)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	most := max(time.Duration(w.l.w.config.Watcher.DebounceMS)*time.Millisecond, time.Millisecond)
+	most := max(time.Duration(w.x.o.Config.Watcher.DebounceMS)*time.Millisecond, time.Millisecond)
 	watcher, err := watch.Open(ctx, tree, &watch.Options{
-		Walk: w.l.w.config.Walk(), Quiet: most / 5, Most: most, Poll: w.l.w.options.Poll, Logger: w.l.w.options.Logger,
+		Walk: w.x.o.Config.Walk(), Quiet: most / 5, Most: most, Poll: w.x.o.Poll, Logger: w.x.o.Logger,
 	})
 	if err != nil {
 		return err
@@ -188,7 +123,7 @@ func (w *watching) run(ctx context.Context, ready func()) error {
 	w.polls(watcher)
 	ready()
 	if !w.first {
-		w.tell(WatchEvent{})
+		w.report(WatchEvent{})
 	}
 	var vectors sync.WaitGroup
 	vectors.Go(func() { w.makeVectors(ctx) })
@@ -201,27 +136,27 @@ func (w *watching) run(ctx context.Context, ready func()) error {
 	return errors.Join(err, watcher.Close())
 }
 
-func (w *watching) polls(by *watch.Watcher) {
+func (w *watcher) polls(by *watch.Watcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.polling = by.Polling()
 }
 
 // take brings keyword search up to a batch and has the vectors follow.
-func (w *watching) take(ctx context.Context, b watch.Batch) error {
+func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 	w.notice(b.First)
 	var counts docs.Counts
-	r, err := w.l.work(ctx, func(ctx context.Context, x *indexer.Indexer, s *stores) (r *indexer.Report, err error) {
+	r, err := w.x.update(ctx, func(ctx context.Context, x *indexer.Indexer, s *Stores) (r *indexer.Report, err error) {
 		if r, err = x.Refresh(ctx, b.Paths); err == nil {
-			counts, err = s.docs.Counts()
+			counts, err = s.Docs.Counts()
 		}
 		return r, err
 	})
 	e := WatchEvent{First: b.First, Paths: b.Paths[:min(len(b.Paths), watchPaths)]}
 	if err != nil {
-		if !errors.Is(err, context.Canceled) && !errors.Is(err, errGone) { // that is the end, or a rebuild; it comes again then
+		if !errors.Is(err, context.Canceled) && !errors.Is(err, owner.ErrEnded) { // that is the end, or a rebuild; it comes again then
 			e.Problem = err.Error()
-			w.tell(e)
+			w.report(e)
 		}
 		return err
 	}
@@ -234,7 +169,7 @@ func (w *watching) take(ctx context.Context, b watch.Batch) error {
 		default: // who takes the one that is there sees this batch as well
 		}
 	}
-	w.tell(e)
+	w.report(e)
 	return nil
 }
 
@@ -246,7 +181,7 @@ const (
 )
 
 // makeVectors runs behind keyword search.
-func (w *watching) makeVectors(ctx context.Context) {
+func (w *watcher) makeVectors(ctx context.Context) {
 	again := time.NewTimer(time.Hour)
 	again.Stop()
 	defer again.Stop()
@@ -257,29 +192,29 @@ func (w *watching) makeVectors(ctx context.Context) {
 		case <-again.C:
 		case <-w.embed:
 		}
-		r, err := w.l.work(ctx, func(ctx context.Context, x *indexer.Indexer, _ *stores) (*indexer.Report, error) { return x.Embed(ctx) })
+		r, err := w.x.update(ctx, func(ctx context.Context, x *indexer.Indexer, _ *Stores) (*indexer.Report, error) { return x.Embed(ctx) })
 		switch {
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, context.Canceled), errors.Is(err, errGone):
+		case errors.Is(err, context.Canceled), errors.Is(err, owner.ErrEnded):
 			again.Reset(pause) // a rebuild, which does the work itself
 		case err != nil:
-			w.l.w.options.Logger.Warn("embedding changed files", "error", err, "again_in", pause)
-			w.tell(WatchEvent{Problem: err.Error()})
+			w.x.o.Logger.Warn("embedding changed files", "error", err, "again_in", pause)
+			w.report(WatchEvent{Problem: err.Error()})
 			again.Reset(pause)
 			pause = min(2*pause, lastPause)
 		default:
 			pause = firstPause
 			w.caughtUp(false, true)
-			w.tell(WatchEvent{Vectors: true, Embedded: r.Embedded})
+			w.report(WatchEvent{Vectors: true, Embedded: r.Embedded})
 		}
 	}
 }
 
 // notice is told of changes that no search sees yet.
-func (w *watching) notice(first time.Time) {
+func (w *watcher) notice(first time.Time) {
 	if first.IsZero() {
-		first = w.l.w.options.Now()
+		first = w.x.o.Now()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -293,7 +228,7 @@ func (w *watching) notice(first time.Time) {
 // caughtUp is told that keyword search sees all that was noticed, and whether
 // search by meaning does. A change that comes while vectors are made counts as
 // old as those before it until it has its own.
-func (w *watching) caughtUp(keyword, vectors bool) {
+func (w *watcher) caughtUp(keyword, vectors bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if keyword {
@@ -305,18 +240,18 @@ func (w *watching) caughtUp(keyword, vectors bool) {
 }
 
 // behind says since when there are changes that searches do not see.
-func (w *watching) behind() (keyword, vectors time.Time) {
+func (w *watcher) behind() (keyword, vectors time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.keywordSince, w.vectorsSince
 }
 
-// tell hands an event to who follows. Each has room for a number of unread
+// report passes an event to who follows. Each has room for a number of unread
 // events; one that does not read loses the oldest.
-func (w *watching) tell(e WatchEvent) {
+func (w *watcher) report(e WatchEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e.At, e.Polling = w.l.w.options.Now(), w.polling
+	e.At, e.Polling = w.x.o.Now(), w.polling
 	w.problem, w.begun = e.Problem, true
 	for f := range w.followers {
 		if len(f) == cap(f) {
@@ -330,12 +265,12 @@ func (w *watching) tell(e WatchEvent) {
 }
 
 // follow tells events from the caller's goroutine until the watching or ctx ends.
-func (w *watching) follow(ctx context.Context, fn func(WatchEvent)) error {
+func (w *watcher) follow(ctx context.Context, fn func(WatchEvent)) error {
 	events := make(chan WatchEvent, 64)
 	w.mu.Lock()
 	w.followers[events] = true
 	if w.begun {
-		events <- WatchEvent{At: w.l.w.options.Now(), Polling: w.polling, Problem: w.problem}
+		events <- WatchEvent{At: w.x.o.Now(), Polling: w.polling, Problem: w.problem}
 	}
 	w.mu.Unlock()
 	defer func() {
@@ -359,7 +294,7 @@ func (w *watching) follow(ctx context.Context, fn func(WatchEvent)) error {
 
 // state says how the folder is watched: "events", or "polling" and why; "" is
 // not at all, with the reason in problem.
-func (w *watching) state() (how, problem string) {
+func (w *watcher) state() (how, problem string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {

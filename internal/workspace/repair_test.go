@@ -56,7 +56,7 @@ func TestEmptyDocumentsFile(t *testing.T) {
 		if err != nil || a.Index.State != "missing" || a.Reason != "not_indexed" {
 			t.Errorf("access %d: Search = %+v, %v, want not_indexed", access, a, err)
 		}
-		if report := index(t, w, IndexRequest{}); report.Files != 2 || report.Pending != 0 || embedded != 0 {
+		if report := fill(t, w, IndexRequest{}); report.Files != 2 || report.Pending != 0 || embedded != 0 {
 			t.Errorf("access %d: Index = %+v, %d texts embedded, want 2 files, all vectors from the cache", access, report, embedded)
 		}
 		if !answers(t, w) {
@@ -118,10 +118,10 @@ func TestDamagedIndexDegrades(t *testing.T) {
 		if err != nil || len(a.Results) != 1 || a.Mode != retriever.Keyword || a.Hint != "" {
 			t.Errorf("%s: keyword search afterwards = %+v, %v", c.name, a, err)
 		}
-		if report := index(t, w, IndexRequest{}); report.Unchanged != 3 || report.Pending != 0 || embedded != 0 {
+		if report := fill(t, w, IndexRequest{}); report.Unchanged != 3 || report.Pending != 0 || embedded != 0 {
 			t.Errorf("%s: Index = %+v, %d texts embedded, want nothing to do", c.name, report, embedded)
 		}
-		if len(lines) != 1 || !strings.Contains(lines[0], "made anew") {
+		if len(lines) != 1 || !strings.Contains(lines[0], "being rebuilt") {
 			t.Errorf("%s: noticed %q, want one line", c.name, lines)
 		}
 		if err := w.Close(); err != nil {

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"cairn/models"
 	"cairn/retriever"
 )
 
@@ -36,16 +34,16 @@ func answers(t *testing.T, w *Workspace) bool {
 	return err == nil && len(a.Results) > 0 && a.Results[0].Path == "auth.md" && a.Index.State == "ready"
 }
 
-// TestRemovedIndexIsMadeAnew: who owns a folder whose index is removed takes it
-// anew, at the next call of index or by itself, and so does who asks the owner.
-func TestRemovedIndexIsMadeAnew(t *testing.T) {
+// TestRemovedIndexIsMadeAgain: the owner of a folder whose index is removed makes it
+// again at the next call of Index, or by itself; its clients see the new one.
+func TestRemovedIndexIsMadeAgain(t *testing.T) {
 	for _, watch := range []bool{false, true} {
 		for _, below := range []string{".cairn", ".cairn/index", ".cairn/index/" + documentsFile, ".cairn/index/" + keywordFolder, ".cairn/index/" + vectorFolder} {
 			sel := folder(t)
 			o := hashed()
 			o.Watch, o.Background = watch, watch
 			w, asks := open(t, sel, Owning, o), open(t, sel, Owning, hashed())
-			index(t, w, IndexRequest{Join: true})
+			fill(t, w, IndexRequest{Join: true})
 			if !answers(t, asks) {
 				t.Fatal("no answer through the owner")
 			}
@@ -53,7 +51,7 @@ func TestRemovedIndexIsMadeAnew(t *testing.T) {
 			if watch {
 				eventually(t, "indexed again by itself", func() bool { return answers(t, w) })
 			}
-			if report := index(t, w, IndexRequest{Join: true}); report.Files != 3 || report.Pending != 0 {
+			if report := fill(t, w, IndexRequest{Join: true}); report.Files != 3 || report.Pending != 0 {
 				t.Errorf("%s, watch %v: Index after the removal = %+v, want 3 files", below, watch, report)
 			}
 			for name, each := range map[string]*Workspace{"the owner": w, "who asks it": asks} {
@@ -63,7 +61,7 @@ func TestRemovedIndexIsMadeAnew(t *testing.T) {
 			}
 			owners := 0
 			for _, each := range []*Workspace{w, asks} {
-				if l, ok := each.current.(*local); ok && l.me != nil {
+				if each.folder.Owns() {
 					owners++
 				}
 			}
@@ -86,7 +84,7 @@ func TestRemovedFolder(t *testing.T) {
 	o := hashed()
 	o.Watch, o.Background = true, true
 	w := open(t, sel, Owning, o)
-	index(t, w, IndexRequest{Join: true})
+	fill(t, w, IndexRequest{Join: true})
 	events := following(t, w)
 	until(t, events, "the first", func(WatchEvent) bool { return true })
 	aside := sel.Root + ".aside"
@@ -119,64 +117,26 @@ func TestRemovedFolder(t *testing.T) {
 	finds(t, w, events, byKeyword("zebra"), "new.md")
 }
 
-// TestCloseAfterRemoval: the end of an owner whose folder was removed is no
-// failure, and leaves alone what another owner has made since.
+// TestCloseAfterRemoval: closing an owner whose folder was removed succeeds, and
+// leaves alone what another owner has made since.
 func TestCloseAfterRemoval(t *testing.T) {
 	sel := folder(t)
 	first := open(t, sel, Owning, hashed())
-	index(t, first, IndexRequest{})
-	l := first.current.(*local)
+	fill(t, first, IndexRequest{})
 	remove(t, first.dir)
 	second := open(t, sel, Owning, hashed())
-	index(t, second, IndexRequest{})
-	if err := l.Watch(t.Context(), func(WatchEvent) {}); !errors.Is(err, errGone) {
-		t.Errorf("watching what was removed = %v, want errGone", err)
+	fill(t, second, IndexRequest{})
+	if err := first.Close(); err != nil {
+		t.Errorf("Close = %v", err)
 	}
-	if _, err := l.Index(t.Context(), IndexRequest{}, nil); !errors.Is(err, errGone) {
-		t.Errorf("indexing what was removed = %v, want errGone", err)
-	}
-	if err := l.close(); err != nil {
-		t.Errorf("close = %v", err)
-	}
-	if h := readHolder(second.dir); h.PID != os.Getpid() {
-		t.Errorf("the second owner's lock says %+v", h)
+	if s, err := second.Status(t.Context()); err != nil || s.Owner == nil || !second.folder.Owns() {
+		t.Errorf("the second owner's status: %+v, %v", s, err)
 	}
 	third := open(t, sel, Owning, hashed())
-	if _, ok := third.current.(*remote); !ok {
-		t.Errorf("the third has a %T, want to ask the second", third.current)
+	if third.folder.Owns() {
+		t.Error("the third owns the folder, want it to ask the second")
 	}
 	if !answers(t, third) {
 		t.Error("the third gets no answer")
-	}
-}
-
-// TestRunStopsWhereTheIndexWasRemoved: a run that is under way writes nothing into
-// an index that somebody has made since.
-func TestRunStopsWhereTheIndexWasRemoved(t *testing.T) {
-	sel := folder(t)
-	b := &blocked{entered: make(chan struct{}, 1)}
-	o := hashed()
-	o.Model = func() (models.Embedder, error) { return b, nil }
-	w := open(t, sel, Owning, o)
-	ended := make(chan error, 1)
-	go func() {
-		_, err := w.current.(*local).Index(context.Background(), IndexRequest{}, nil)
-		ended <- err
-	}()
-	<-b.entered
-	l := w.current.(*local)
-	remove(t, w.dir)
-	g := guard{l, l.stores}
-	if err := (guardedKeyword{l.stores.keyword(), g}).Update(t.Context(), nil, nil); !errors.Is(err, errGone) {
-		t.Errorf("updating a keyword index that was removed = %v, want errGone", err)
-	}
-	if err := (guardedVectors{l.stores.nearest(), g}).Update(t.Context(), nil, nil); !errors.Is(err, errGone) {
-		t.Errorf("updating vectors that were removed = %v, want errGone", err)
-	}
-	if err := w.Close(); err != nil {
-		t.Errorf("Close = %v", err)
-	}
-	if err := <-ended; !errors.Is(err, errGone) && !errors.Is(err, context.Canceled) {
-		t.Errorf("the run = %v, want errGone", err)
 	}
 }

@@ -8,19 +8,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// TestOwnerThatHalts has two agents on one folder, and stops the server of the
-// first, which owns it, in the midst of the session. The other's calls return, with
-// what can be answered and else with who is in the way; nothing that is written on
-// either side is lost or done twice; and all is well again once the owner goes
-// on. Then it is killed and the other takes its place.
-func TestOwnerThatHalts(t *testing.T) {
+// TestOwnerThatHangs has two agents on one folder and stops the server of the first,
+// which owns it. Every call of the other that needs the index, and every command,
+// fails within a second with the process to end; tasks are still written; and all
+// works again once the owner continues. Then it is killed, and the other takes over.
+func TestOwnerThatHangs(t *testing.T) {
 	cairn, root := binary(t), t.TempDir()
 	if err := os.CopyFS(root, handbook()); err != nil {
 		t.Fatal(err)
@@ -49,14 +47,13 @@ func TestOwnerThatHalts(t *testing.T) {
 	type found struct {
 		Results  []struct{ Path string }
 		Degraded []string
-		Hint     string
 	}
 	recovered := func() {
 		t.Helper()
 		for begin := time.Now(); ; {
 			var a found
-			second.call(t, "read_context", search, &a)
-			if len(a.Results) > 0 && len(a.Degraded) == 0 {
+			failed := second.call(t, "read_context", search, &a)
+			if !failed && len(a.Results) > 0 && len(a.Degraded) == 0 {
 				return
 			}
 			if time.Since(begin) > time.Minute {
@@ -68,36 +65,35 @@ func TestOwnerThatHalts(t *testing.T) {
 
 	halt()
 	fmt.Fprintln(owner.in, `{"jsonrpc":"2.0","id":7,"method":"create_task","params":{"title":"Of the halted one"}}`)
-	begin := time.Now()
-	var a found
-	if failed := second.call(t, "read_context", search, &a); failed || len(a.Results) == 0 || !slices.Equal(a.Degraded, []string{"owner"}) ||
-		!strings.Contains(a.Hint, fmt.Sprintf("process %d (cairn mcp", pid)) || !strings.Contains(a.Hint, "does not answer") {
-		t.Errorf("searching beside a halted owner: %+v, want results, degraded by the owner, and its pid", a)
-	}
-	var doc struct{ Content string }
-	if failed := second.call(t, "read_doc", fmt.Sprintf(`{"path":%q}`, a.Results[0].Path), &doc); failed || doc.Content == "" {
-		t.Errorf("reading beside a halted owner: %+v", doc)
-	}
-	var refused struct {
-		Code int
-		Data struct {
-			Pid        int `json:"holder_pid"`
-			Suggestion string
+	var doc map[string]any
+	for tool, arguments := range map[string]string{"read_context": search, "read_doc": `{"path":"README.md"}`, "index": `{}`, "status": `{}`} {
+		var refused struct {
+			Code int
+			Data struct {
+				Pid        int `json:"holder_pid"`
+				Suggestion string
+			}
+		}
+		begin := time.Now()
+		if failed := second.call(t, tool, arguments, &refused); !failed || refused.Code != 1007 || refused.Data.Pid != pid || !strings.Contains(refused.Data.Suggestion, fmt.Sprintf("kill -KILL %d", pid)) {
+			t.Errorf("%s: %+v, want 1007 with process %d", tool, refused, pid)
+		}
+		if took := time.Since(begin); took > hangLimit {
+			t.Errorf("%s took %v, want at most %v", tool, took, hangLimit)
 		}
 	}
-	if failed := second.call(t, "index", `{}`, &refused); !failed || refused.Code != 1007 || refused.Data.Pid != pid || !strings.Contains(refused.Data.Suggestion, "kill") {
-		t.Errorf("indexing beside a halted owner: %+v, want 1007 with process %d", refused, pid)
+	if failed := second.call(t, "create_task", `{"title":"Of the lively one"}`, &doc); failed {
+		t.Errorf("creating a task while the owner hangs: %v", doc)
 	}
-	var made map[string]any
-	if failed := second.call(t, "create_task", `{"title":"Of the lively one"}`, &made); failed {
-		t.Errorf("creating a task beside a halted owner: %v", made)
-	}
-	if took := time.Since(begin); took > 20*time.Second {
-		t.Errorf("four calls beside a halted owner took %v", took)
-	}
-	out, err := exec.Command(cairn, "search", "-C", root, "rotate a token").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "rotate-a-token.md") || !strings.Contains(string(out), "does not answer") {
-		t.Errorf("cairn search beside a halted owner: %v\n%s", err, out)
+	for _, args := range [][]string{{"search", "rotate a token"}, {"read", "README.md"}, {"index"}, {"status"}} {
+		begin := time.Now()
+		out, err := exec.Command(cairn, append(args, "-C", root)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), fmt.Sprintf("process %d (cairn mcp", pid)) || !strings.Contains(string(out), fmt.Sprintf("kill -KILL %d", pid)) {
+			t.Errorf("cairn %v while the owner hangs: %v\n%s", args, err, out)
+		}
+		if took := time.Since(begin); took > hangLimit {
+			t.Errorf("cairn %v took %v, want at most %v", args, took, hangLimit)
+		}
 	}
 
 	if err := owner.cmd.Process.Signal(syscall.SIGCONT); err != nil {
@@ -128,6 +124,10 @@ func TestOwnerThatHalts(t *testing.T) {
 	}
 	second.end(t)
 }
+
+// hangLimit bounds a call while the owner hangs. It leaves room for a busy machine:
+// without load it is below a second.
+const hangLimit = 5 * time.Second
 
 // initialize begins an MCP session, which tools/call wants.
 func (s *stdioSession) initialize(t *testing.T) {

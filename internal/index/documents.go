@@ -1,9 +1,8 @@
-package workspace
+package index
 
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"cairn/internal/store/docs"
@@ -48,35 +47,21 @@ type Documents struct {
 	More bool `json:"more,omitempty"`
 }
 
-// opDocuments is the path of Documents at the owner's socket.
-const opDocuments = "/documents"
-
 // Documents lists what is indexed, in the order of the paths. A folder without
 // an index has no documents.
-func (w *Workspace) Documents(ctx context.Context, r DocumentsRequest) (*Documents, error) {
+func (x *Index) Documents(_ context.Context, r DocumentsRequest) (*Documents, error) {
 	if r.Limit == 0 {
 		r.Limit = 100
 	}
 	if r.Limit < 1 || r.Limit > MaxDocuments {
 		return nil, fmt.Errorf("limit: %d, want 1 to %d", r.Limit, MaxDocuments)
 	}
-	return ask(ctx, w, func(e engine) (*Documents, error) { return e.Documents(ctx, r) })
-}
-
-func (missing) Documents(context.Context, DocumentsRequest) (*Documents, error) {
-	return &Documents{Documents: []DocumentEntry{}}, nil
-}
-
-func (r *remote) Documents(ctx context.Context, q DocumentsRequest) (*Documents, error) {
-	return post[Documents](ctx, r, opDocuments, q, nil)
-}
-
-func (l *local) Documents(_ context.Context, q DocumentsRequest) (*Documents, error) {
-	return using(l, func() (*Documents, error) { return listDocuments(l.stores.docs, q) })
-}
-
-func (s *served) Documents(_ context.Context, q DocumentsRequest) (*Documents, error) {
-	return listDocuments(docs.Remote(s.source), q)
+	return using(x, func(s *Stores) (*Documents, error) {
+		if s == nil {
+			return &Documents{Documents: []DocumentEntry{}}, nil
+		}
+		return listDocuments(s.Docs, r)
+	})
 }
 
 func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
@@ -118,12 +103,5 @@ func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
 			out.Documents = append(out.Documents, e)
 		}
 		return nil
-	})
-}
-
-// serveDocuments registers opDocuments.
-func serveDocuments(mux *http.ServeMux, ready func() (engine, error)) {
-	through(mux, opDocuments, ready, func(ctx context.Context, e engine, q DocumentsRequest, _ func(Progress)) (*Documents, error) {
-		return e.Documents(ctx, q)
 	})
 }

@@ -1,0 +1,475 @@
+// Package index opens, searches and updates the index of one folder in the process
+// that owns its files. It does not decide which process that is: see owner.
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"cairn/internal/config"
+	"cairn/internal/job"
+	"cairn/internal/mirror"
+	"cairn/internal/owner"
+	"cairn/internal/store/docs"
+	"cairn/internal/usage"
+	"cairn/models"
+	"cairn/models/bpe"
+	"cairn/retriever"
+)
+
+// Progress is how far a run is.
+type Progress = job.Progress
+
+// Options are what New needs. Selection, Config, Dir, Description and Model must be set.
+type Options struct {
+	Selection config.Selection
+	Config    config.Config
+	// Dir holds the files of the index.
+	Dir string
+	// Holder is this process when it owns Dir; nil when it may only read.
+	Holder *owner.Holder
+	// Held, unless nil, reports whether this process still owns Dir.
+	Held func() bool
+	// Write opens the index for writing at once, and makes it where it is missing.
+	// Otherwise that happens when Index or Watch is first called.
+	Write bool
+	// Unusable, unless nil, is the error of every call but Status, which names it.
+	Unusable error
+	// Description is the model's. Model opens it, once, when it is first needed.
+	Description models.Description
+	Model       func() (models.Embedder, error)
+	// Warm opens the model at once, in the background.
+	Warm bool
+	// Background starts a run of the indexer, Watch keeps the index up to date with
+	// the files, and Poll finds changes by walking even where the system reports them.
+	Background, Watch, Poll bool
+	// Rebuild removes an index that cannot be opened as it is.
+	Rebuild bool
+	// Store, unless nil, is kept up to date with the index by the process that writes it.
+	Store *mirror.Store
+	// Remote, unless nil, are the stores that answer instead of Dir, for reading.
+	Remote *Stores
+	// Usage, unless nil, opens what was used together, for queries that say what is in use.
+	Usage func() (*usage.Store, error)
+	// Notice receives a line for people when an index was unusable and is made
+	// again; nil sends it to Logger.
+	Notice func(line string)
+	// Logger receives what happens in the background.
+	Logger *slog.Logger
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Index is the index of one folder. It opens its files at their first use. It is
+// safe for concurrent use.
+type Index struct {
+	o     Options
+	model *models.Lazy
+	warm  sync.WaitGroup
+	turns *semaphore.Weighted // to search; nil without a bound
+	// started is closed when New's work has begun; calls wait for it.
+	started chan struct{}
+
+	// mu is held for reading while the stores are in use, and for writing to
+	// replace them.
+	mu        sync.RWMutex
+	opened    bool
+	stores    *Stores // nil when there is no index
+	retriever *retriever.Retriever
+	unusable  error // why the stores are not open
+
+	// swap is held for reading by writes outside a run, and for writing to replace
+	// the stores; it is locked before mu.
+	swap sync.RWMutex
+
+	runs    sync.Mutex // guards what follows
+	current *run       // the newest run; nil before the first
+	problem error      // of the newest run, unless a caller waited for it
+	watcher *watcher   // nil unless the folder is watched
+	closed  bool
+	// updates ends the writes outside a run, before a rebuild; it is replaced while
+	// swap is held for writing.
+	updates     context.Context
+	stopUpdates context.CancelFunc
+}
+
+// New returns the index in o.Dir and starts the work that o asks for.
+func New(o Options) *Index {
+	x := &Index{o: o, model: models.NewLazy(o.Description, o.Model), unusable: o.Unusable, opened: o.Unusable != nil, started: make(chan struct{})}
+	x.updates, x.stopUpdates = context.WithCancel(context.Background())
+	if o.Remote == nil { // a server is mostly waited for
+		x.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
+	}
+	if o.Warm {
+		x.warm.Go(func() { _, _ = x.model.Open() }) // the first use gets the same error again
+	}
+	if o.Holder == nil || !o.Write {
+		close(x.started)
+		return x
+	}
+	x.warm.Go(func() {
+		defer close(x.started)
+		x.start()
+	})
+	return x
+}
+
+// start opens the stores and begins the work in the background.
+func (x *Index) start() {
+	if err := x.open(true); err != nil {
+		return // the first use gets the same error again
+	}
+	x.mu.RLock()
+	s, usable := x.stores, x.unusable == nil
+	x.mu.RUnlock()
+	indexes := x.o.Background && usable
+	if x.o.Watch && x.o.Config.Watcher.Enabled {
+		x.runs.Lock()
+		if x.watcher == nil && !x.closed {
+			x.watcher = x.startWatching(!indexes)
+		}
+		x.runs.Unlock()
+	}
+	switch {
+	case indexes:
+		x.background(x.indexAll, false)
+	case usable && s != nil && (s.textDamage != nil || s.vectorDamage != nil):
+		x.background(x.repair, true)
+	}
+}
+
+// open opens the stores unless they are open; with write, for writing. An index that
+// has to be rebuilt counts as open: every use but Status returns the reason.
+func (x *Index) open(write bool) error {
+	write = write && x.o.Holder != nil
+	x.mu.RLock()
+	done := x.isOpen(write)
+	x.mu.RUnlock()
+	if done {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.isOpen(write) {
+		return nil
+	}
+	if err := x.closeStores(); err != nil {
+		return err
+	}
+	err := x.openStores(write, false)
+	if write && x.o.Rebuild {
+		if _, ok := errors.AsType[*RebuildError](err); ok {
+			err = x.replaceStores()
+		}
+	}
+	if _, ok := errors.AsType[*RebuildError](err); ok {
+		x.unusable, err = err, nil
+	} else if errors.Is(err, ErrNoIndex) {
+		err = nil
+	}
+	x.opened = err == nil
+	return err
+}
+
+// isOpen reports whether nothing is left for open to do. x.mu is held.
+func (x *Index) isOpen(write bool) bool {
+	return x.opened && (!write || x.unusable != nil || x.stores != nil && x.stores.writable)
+}
+
+// openStores opens the stores and the retriever. With fresh, the mirror begins new
+// collections. x.mu is held for writing.
+func (x *Index) openStores(write, fresh bool) error {
+	s, err := x.findStores(write)
+	if err != nil {
+		return err
+	}
+	if write && x.o.Store != nil {
+		if err := s.MirrorTo(x.o.Store, x.o.Description, x.model.Open, &mirror.Options{Rebuild: fresh, Log: x.o.Logger}); err != nil {
+			return errors.Join(err, s.Close())
+		}
+		s.Mirror.Follow()
+	}
+	o := RetrieverOptions(x.o.Config, x.o.Logger)
+	if x.o.Usage != nil {
+		o.Reweigher, o.ReweighLimit = retriever.CoUsage{Usage: x.o.Usage, Log: x.o.Logger}, retriever.CoUsageLimit
+	}
+	r, err := retriever.New(retriever.Sources{
+		Documents: s.Docs, Keyword: s.keyword(), Vectors: s.Vectors, Legs: s.Legs, Embedder: x.model,
+		Budget: &bpe.Counter{}, Files: s.Files, Building: x.building,
+	}, o)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	x.stores, x.retriever, x.unusable = s, r, nil
+	return nil
+}
+
+// RetrieverOptions are the settings of c for a retriever.
+func RetrieverOptions(c config.Config, log *slog.Logger) *retriever.Options {
+	return &retriever.Options{
+		VectorWeight: c.Search.SemanticWeight, KeywordWeight: c.Search.KeywordWeight,
+		QueryCache: c.Search.EmbeddingCacheMaxEntries, TokenLimit: c.Core.TokenLimit,
+		Extensions: c.Extensions(), Log: log,
+	}
+}
+
+// findStores opens the files of the folder, or returns the remote stores.
+func (x *Index) findStores(write bool) (*Stores, error) {
+	if x.o.Remote != nil {
+		return x.o.Remote, nil
+	}
+	if write {
+		if empty, err := removeEmpty(x.o.Dir); err != nil {
+			return nil, err
+		} else if empty {
+			x.notice("the index holds nothing", fmt.Errorf("%s is empty", filepath.Join(x.o.Dir, documentsFile)))
+		}
+	} else if ok, err := Exists(x.o.Dir); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, ErrNoIndex
+	}
+	s, err := Open(x.o.Selection, x.o.Dir, x.o.Description, write, true, x.o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	if write && s.textDamage != nil {
+		x.notice("the keyword index cannot be used", s.textDamage)
+	}
+	if write && s.vectorDamage != nil {
+		x.notice("the vectors cannot be used", s.vectorDamage)
+	}
+	return s, nil
+}
+
+// replaceStores removes the index and opens an empty one. x.mu is held for writing.
+func (x *Index) replaceStores() error {
+	if err := x.closeStores(); err != nil {
+		x.o.Logger.Warn("closing an index that is removed", "error", err)
+	}
+	if err := removeIndex(x.o.Dir); err != nil {
+		return err
+	}
+	return x.openStores(true, true)
+}
+
+func (x *Index) closeStores() error {
+	s := x.stores
+	x.stores, x.retriever, x.opened = nil, nil, false
+	if s == nil {
+		return nil
+	}
+	return s.Close()
+}
+
+// notice reports an index that is made again.
+func (x *Index) notice(what string, why error) {
+	if x.o.Notice != nil {
+		x.o.Notice(fmt.Sprintf("%s: %v; it is being rebuilt", what, why))
+		return
+	}
+	x.o.Logger.Warn(what+"; it is being rebuilt", "reason", why)
+}
+
+// using calls fn while the stores stay open; with nil where there is no index.
+func using[T any](x *Index, fn func(*Stores) (*T, error)) (*T, error) {
+	<-x.started
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for !x.opened {
+		x.mu.RUnlock()
+		err := x.open(x.o.Write)
+		x.mu.RLock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if x.unusable != nil {
+		return nil, x.unusable
+	}
+	return fn(x.stores)
+}
+
+// Search answers a query. As many searches run at a time as there are processors, in
+// the order of their arrival: more would share the processors, and all end later.
+func (x *Index) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+	if x.turns != nil {
+		if err := x.turns.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+		defer x.turns.Release(1)
+	}
+	return using(x, func(s *Stores) (*retriever.Answer, error) {
+		if ok, err := s.filled(); err != nil {
+			return nil, err
+		} else if !ok {
+			return &retriever.Answer{
+				Results: []retriever.Result{}, Mode: q.Mode, Index: retriever.IndexState{State: "missing"}, Degraded: []string{},
+				Reason: "not_indexed", Hint: "this folder has no index yet: call the tool index, or run `cairn index`",
+			}, nil
+		}
+		lacks := s.lacksKeywords()
+		if lacks && q.Mode == retriever.Keyword {
+			q.Mode = retriever.Semantic
+		}
+		a, err := x.retriever.Search(ctx, q)
+		if err == nil && lacks {
+			a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
+			a.Hint = s.keywordsHint()
+		}
+		return a, err
+	})
+}
+
+// reading is using for calls that need an index.
+func reading[T any](x *Index, fn func(*Stores) (*T, error)) (*T, error) {
+	return using(x, func(s *Stores) (*T, error) {
+		if ok, err := s.filled(); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, ErrNoIndex
+		}
+		return fn(s)
+	})
+}
+
+// Explain answers a query with its trace.
+func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
+	return reading(x, func(*Stores) (*retriever.Trace, error) { return x.retriever.Explain(ctx, r.Query, r.Candidates) })
+}
+
+// Read returns a document, a section or lines of one.
+func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+	return reading(x, func(*Stores) (*retriever.Reading, error) { return x.retriever.Read(ctx, r) })
+}
+
+// ReadAll returns several places at once.
+func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	return reading(x, func(*Stores) (*retriever.Readings, error) { return x.retriever.ReadAll(ctx, r) })
+}
+
+// Status returns the state of the index.
+func (x *Index) Status(context.Context) (*Status, error) {
+	s, err := using(x, x.storesStatus)
+	if rebuild, ok := errors.AsType[*RebuildError](err); ok {
+		s, err = x.status(retriever.IndexState{State: "unusable"}), nil
+		s.Problem = rebuild.Error()
+	} else if err != nil && errors.Is(err, x.o.Unusable) {
+		s, err = x.status(retriever.IndexState{State: "missing"}), nil
+		s.Problem = x.o.Unusable.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.mu.RLock()
+	if x.o.Write || x.stores != nil && x.stores.writable {
+		s.Owner = x.o.Holder
+	}
+	x.mu.RUnlock()
+	x.runs.Lock()
+	defer x.runs.Unlock()
+	if x.watcher != nil {
+		var problem string
+		if s.Watching, problem = x.watcher.state(); problem != "" {
+			s.Problem = problem
+		}
+		s.KeywordSince, s.VectorsSince = x.watcher.behind()
+	}
+	if x.current != nil && x.current.Running() {
+		p := x.current.Progress()
+		s.Progress = &p
+	} else if x.problem != nil {
+		s.Problem = x.problem.Error()
+	}
+	return s, nil
+}
+
+func (x *Index) storesStatus(stores *Stores) (*Status, error) {
+	if stores == nil {
+		return x.status(retriever.IndexState{State: "missing"}), nil
+	}
+	var counts docs.Counts
+	meta, err := stores.Docs.Meta()
+	if err == nil {
+		counts, err = stores.Docs.Counts()
+	}
+	if err != nil && !stores.own { // the server is away
+		s := x.status(retriever.IndexState{State: "unusable"})
+		s.Problem = err.Error()
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := x.status(retriever.NewIndexState(meta, counts, x.building()))
+	if stores.lacksKeywords() {
+		s.Degraded, s.Problem = []string{KeywordsLacking}, stores.keywordsHint()
+	}
+	if !stores.own {
+		return s, nil
+	}
+	skipped, err := stores.Docs.Skipped()
+	for _, skip := range skipped {
+		s.Skipped[skip.Reason]++
+	}
+	return s, err
+}
+
+// status fills in what does not depend on the stores.
+func (x *Index) status(s retriever.IndexState) *Status {
+	st := &Status{IndexState: s, Model: x.o.Description.ID, Workspace: x.o.Selection, Skipped: map[string]int{}}
+	if x.o.Store != nil {
+		st.Store = x.o.Store.String()
+	}
+	for _, warning := range x.o.Config.Warnings {
+		st.Warnings = append(st.Warnings, warning.String())
+	}
+	return st
+}
+
+// Removed implements owner.Service: files of the open stores are missing.
+func (x *Index) Removed() bool {
+	if !x.mu.TryRLock() {
+		return false // the stores are being replaced
+	}
+	defer x.mu.RUnlock()
+	return x.stores != nil && x.stores.removed()
+}
+
+// Close ends all work and closes the files, without complaint when they were removed.
+func (x *Index) Close() error {
+	removed := x.Removed()
+	x.runs.Lock()
+	x.closed = true
+	current, watcher := x.current, x.watcher
+	x.runs.Unlock()
+	if watcher != nil {
+		watcher.cancel()
+	}
+	if current != nil {
+		current.Stop()
+	}
+	if watcher != nil {
+		<-watcher.done
+	}
+	x.stopUpdates()
+	x.warm.Wait()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := errors.Join(x.closeStores(), x.model.Close())
+	x.opened, x.unusable = true, owner.ErrEnded
+	if removed && err != nil {
+		x.o.Logger.Debug("closing an index that was removed", "error", err)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,236 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"cairn/indexer"
+	"cairn/internal/job"
+	"cairn/internal/owner"
+	"cairn/internal/store/docs"
+	"cairn/models"
+)
+
+// run is one run of the indexer.
+type run struct {
+	*job.Job[*IndexReport]
+	repairs bool // fills damaged indexes only; a run that a caller asks for replaces it
+}
+
+// Index starts a run of the indexer and waits for its end. The run continues when
+// ctx ends first, until it is done or the Index is closed. progress may be nil; it is
+// called from the caller's goroutine. A run in progress is a *owner.LockError, unless
+// r.Join.
+func (x *Index) Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+	<-x.started
+	if x.o.Holder == nil {
+		return nil, ErrReadOnly
+	}
+	x.runs.Lock()
+	for current := x.current; current != nil && current.repairs && current.Running(); current = x.current {
+		x.runs.Unlock()
+		current.Stop()
+		x.runs.Lock()
+	}
+	current := x.current
+	switch {
+	case x.closed:
+		x.runs.Unlock()
+		return nil, owner.ErrEnded
+	case current == nil || !current.Running():
+		current = &run{Job: job.Start(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+			return x.index(ctx, r, progress)
+		})}
+		x.current, x.problem = current, nil
+	case !r.Join || r.Rebuild:
+		x.runs.Unlock()
+		return nil, &owner.LockError{LockFile: filepath.Join(x.o.Dir, LockFile), Holder: *x.o.Holder, Doing: "indexing"}
+	}
+	x.runs.Unlock()
+	report, err := current.Follow(ctx, progress)
+	if err != nil && ctx.Err() == nil && (x.o.Held != nil && !x.o.Held() || x.Removed()) {
+		return nil, owner.ErrEnded // whatever the error, the run may be asked for again
+	}
+	return report, err
+}
+
+// background starts a run that no caller waits for; Status shows its error.
+func (x *Index) background(work func(context.Context, func(Progress)) (*IndexReport, error), repairs bool) {
+	x.runs.Lock()
+	defer x.runs.Unlock()
+	if x.closed {
+		return
+	}
+	watcher := x.watcher
+	current := &run{repairs: repairs}
+	current.Job = job.Start(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+		if watcher != nil {
+			// The watcher sees files that change after this run has read them.
+			select {
+			case <-watcher.ready:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		return work(ctx, progress)
+	})
+	x.current = current
+	x.warm.Go(func() {
+		_, err := current.Follow(context.Background(), nil)
+		if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, owner.ErrEnded) {
+			return
+		}
+		x.o.Logger.Error("indexing in the background", "error", err)
+		x.runs.Lock()
+		defer x.runs.Unlock()
+		if x.current == current {
+			x.problem = err
+		}
+	})
+}
+
+// building reports whether a run is in progress.
+func (x *Index) building() bool {
+	x.runs.Lock()
+	defer x.runs.Unlock()
+	return x.current != nil && x.current.Running()
+}
+
+// indexAll is the run of a process that indexes by itself.
+func (x *Index) indexAll(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+	return x.index(ctx, IndexRequest{}, progress)
+}
+
+// index is one run.
+func (x *Index) index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+	start := time.Now()
+	if _, err := x.model.Open(); err != nil {
+		return nil, fmt.Errorf("opening the embedding model: %w", err)
+	}
+	if r.Rebuild {
+		if err := x.rebuild(); err != nil {
+			return nil, err
+		}
+	}
+	// The stores are not replaced during a run, so it need not hold x.mu.
+	ix, s, err := x.writer()
+	if err != nil {
+		return nil, err
+	}
+	if s.Mirror != nil {
+		if err := s.Mirror.Adopt(ctx); err != nil {
+			return nil, err
+		}
+	}
+	report, err := runPhases(ctx, ix, r.NoEmbed, func(p indexer.Progress) { progress(progressOf(p)) })
+	if err == nil && s.Mirror != nil {
+		_, err = s.Mirror.Sync(ctx, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	counts, err := s.Docs.Counts()
+	if err != nil {
+		return nil, err
+	}
+	return reportOf(report, counts, time.Since(start)), nil
+}
+
+// rebuild replaces the stores, after ending the writes outside the run.
+func (x *Index) rebuild() error {
+	x.stopUpdates()
+	x.swap.Lock()
+	defer x.swap.Unlock()
+	x.updates, x.stopUpdates = context.WithCancel(context.Background())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := x.replaceStores()
+	x.opened = true
+	if err != nil {
+		x.unusable = err
+	}
+	return err
+}
+
+// writer returns the one Indexer of the stores, whose locks serialise all writes, and
+// the stores. It opens them for writing.
+func (x *Index) writer() (*indexer.Indexer, *Stores, error) {
+	model, err := x.model.Open()
+	if errors.Is(err, models.ErrClosed) {
+		return nil, nil, owner.ErrEnded
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the embedding model: %w", err)
+	}
+	if err := x.open(true); err != nil {
+		return nil, nil, err
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	s := x.stores
+	switch {
+	case x.unusable != nil:
+		return nil, nil, x.unusable
+	case s == nil || !s.writable || x.checkHeld(s) != nil:
+		return nil, nil, owner.ErrEnded
+	}
+	s.indexer.Do(func() {
+		check := func() error { return x.checkHeld(s) }
+		s.writer = indexer.New(indexer.Stores{
+			Files: s.Files, Docs: s.Docs, Keyword: heldKeyword{s.keyword(), check}, Vectors: heldVectors{s.Vectors, check}, Cache: s.Cache,
+		}, model, &indexer.Options{Walk: x.o.Config.Walk()})
+	})
+	return s.writer, s, nil
+}
+
+// update writes to the stores outside a run. It ends early, with context.Canceled,
+// when a run is about to replace them.
+func (x *Index) update(ctx context.Context, fn func(context.Context, *indexer.Indexer, *Stores) (*indexer.Report, error)) (*indexer.Report, error) {
+	x.swap.RLock()
+	defer x.swap.RUnlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(x.updates, cancel)()
+	ix, s, err := x.writer()
+	if err != nil {
+		return nil, err
+	}
+	return fn(ctx, ix, s)
+}
+
+// runPhases runs the indexer with or without its last phase.
+func runPhases(ctx context.Context, x *indexer.Indexer, noEmbed bool, progress func(indexer.Progress)) (*indexer.Report, error) {
+	if !noEmbed {
+		return x.Run(ctx, progress)
+	}
+	report, err := x.Scan(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	return report, x.Keywords(ctx, progress)
+}
+
+// progressOf translates the indexer's progress.
+func progressOf(p indexer.Progress) Progress {
+	out := Progress{Phase: string(p.Phase), Done: p.ChunksDone, Total: p.ChunksTotal, Searchable: p.Phase == indexer.PhaseVectors}
+	if out.Total == 0 {
+		out.Done, out.Total = p.FilesDone, p.FilesTotal
+	}
+	return out
+}
+
+// reportOf translates the indexer's report.
+func reportOf(r *indexer.Report, counts docs.Counts, took time.Duration) *IndexReport {
+	out := &IndexReport{
+		Files: r.Files, Added: r.Added + r.Changed, Removed: r.Removed, Unchanged: r.Unchanged,
+		Sections: r.Sections, Chunks: r.Chunks, Embedded: r.Embedded, Cached: r.FromCache,
+		Pending: counts.Vectors.Chunks, Seconds: took.Seconds(),
+	}
+	for _, n := range r.Skipped {
+		out.Skipped += n
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package index
+
+import (
+	"context"
+
+	"cairn/internal/owner"
+	"cairn/internal/store/docs"
+	"cairn/retriever"
+)
+
+// LockFile and Socket are the names of the lock and the socket of the owner of an
+// index, in its folder.
+const (
+	LockFile = "lock"
+	Socket   = "sock"
+)
+
+type none = struct{}
+
+// The operations of the owner of an index: the methods of Index.
+const (
+	SearchOp    owner.Op[retriever.Query, retriever.Answer, none]         = "search"
+	ExplainOp   owner.Op[ExplainRequest, retriever.Trace, none]           = "explain"
+	ReadOp      owner.Op[retriever.ReadRequest, retriever.Reading, none]  = "read"
+	ReadAllOp   owner.Op[retriever.ReadRequest, retriever.Readings, none] = "read_all"
+	StatusOp    owner.Op[none, Status, none]                              = "status"
+	DocumentsOp owner.Op[DocumentsRequest, Documents, none]               = "documents"
+	IndexOp     owner.Op[IndexRequest, IndexReport, Progress]             = "index"
+	WatchOp     owner.Op[none, none, WatchEvent]                          = "watch"
+)
+
+// Serve registers the operations of x.
+func (x *Index) Serve(s *owner.Server) {
+	SearchOp.Handle(s, quietly(x.Search))
+	ExplainOp.Handle(s, quietly(x.Explain))
+	ReadOp.Handle(s, quietly(x.Read))
+	ReadAllOp.Handle(s, quietly(x.ReadAll))
+	StatusOp.Handle(s, func(ctx context.Context, _ none, _ func(none)) (*Status, error) { return x.Status(ctx) })
+	DocumentsOp.Handle(s, quietly(x.Documents))
+	IndexOp.Handle(s, x.Index)
+	WatchOp.Handle(s, func(ctx context.Context, _ none, ahead func(WatchEvent)) (*none, error) {
+		return &none{}, x.Watch(ctx, ahead)
+	})
+}
+
+// quietly makes a handler of a method that reports nothing before its result.
+func quietly[In, Out any](fn func(context.Context, In) (*Out, error)) func(context.Context, In, func(none)) (*Out, error) {
+	return func(ctx context.Context, in In, _ func(none)) (*Out, error) { return fn(ctx, in) }
+}
+
+// ErrorKinds are the error types of the operations whose evidence callers use.
+var ErrorKinds = owner.Kinds{
+	"rebuild":       owner.KindOf[*RebuildError](),
+	"invalid":       owner.KindOf[*retriever.InvalidError](),
+	"index_changed": owner.KindOf[*retriever.IndexChangedError](),
+	"not_found":     owner.KindOf[*retriever.NotFoundError](),
+	"token_limit":   owner.KindOf[*retriever.TokenLimitError](),
+	"stale":         owner.KindOf[*retriever.StaleError](),
+	"model":         owner.KindOf[*docs.ModelError](),
+	"no_index":      owner.Sentinel(ErrNoIndex),
+}

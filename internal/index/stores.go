@@ -1,0 +1,238 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"cairn/indexer"
+	"cairn/internal/config"
+	"cairn/internal/kv"
+	"cairn/internal/mirror"
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/flat"
+	"cairn/internal/store/keyword"
+	"cairn/internal/store/vectorcache"
+	"cairn/internal/walk"
+	"cairn/models"
+)
+
+// The files in the index's folder.
+const (
+	documentsFile = "documents.db"
+	keywordFolder = "keywords"
+	vectorFolder  = "vectors"
+	cacheFile     = "embeddings" // survives a rebuild: its keys are model and text
+)
+
+// Derived are the files and folders in the index's folder that the next run makes
+// again, and Cache is the one that spares that run the model.
+var Derived = []string{documentsFile, keywordFolder, vectorFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
+
+// Cache is the file of Derived's embeddings.
+const Cache = cacheFile
+
+// Stores are the open files of an index or, without files, stores of a server.
+type Stores struct {
+	Docs  *docs.Store
+	Files *walk.Tree
+	// Keyword and Vectors are nil in a reader where the index is unusable.
+	Keyword store.Keyword
+	Vectors store.Vectors
+	// Legs, unless nil, searches Keyword and Vectors in one call.
+	Legs store.LegSearcher
+	// Mirror, unless nil, keeps a Qdrant store up to date; see MirrorTo.
+	Mirror *mirror.Mirror
+	// Cache is nil in a reader.
+	Cache *vectorcache.Cache
+	// Closers are closed by Close, the last one first.
+	Closers []func() error
+
+	own      bool // the folder's own files
+	writable bool
+	paths    []string  // of the files that must exist while the stores are open
+	indexer  sync.Once // makes writer
+	writer   *indexer.Indexer
+	// textDamage and vectorDamage are what was wrong with the indexes as they were
+	// found; repaired is set when the keyword index is complete again.
+	textDamage, vectorDamage error
+	repaired                 atomic.Bool
+}
+
+// Exists reports whether dir holds an index, which an empty file is not. It fails
+// for one that this user may not read.
+func Exists(dir string) (bool, error) {
+	f, err := os.Open(filepath.Join(dir, documentsFile))
+	switch {
+	case err == nil:
+		info, err := f.Stat()
+		return err == nil && info.Size() > 0, errors.Join(err, f.Close())
+	case errors.Is(err, fs.ErrPermission):
+		return false, fmt.Errorf("cannot read the index in %s: permission denied; it is another user's", dir)
+	}
+	return false, nil
+}
+
+// Open opens the index in dir of a folder, for a model. An index that exists but
+// cannot be used as it is gives a *RebuildError, one that does not exist, unless it
+// is to be written, ErrNoIndex. With repair, the derived indexes may be unusable.
+func Open(sel config.Selection, dir string, d models.Description, write, repair bool, log *slog.Logger) (s *Stores, err error) {
+	s = &Stores{own: true, writable: write, paths: []string{filepath.Join(dir, documentsFile), filepath.Join(dir, keywordFolder), filepath.Join(dir, vectorFolder)}}
+	defer func() {
+		if err != nil {
+			s.Close()
+			s, err = nil, OpenError(err, d)
+		}
+	}()
+	if s.Files, err = walk.Open(sel.Roots()...); err != nil {
+		return s, err
+	}
+	s.Closers = append(s.Closers, s.Files.Close)
+	db, err := kv.Open(filepath.Join(dir, documentsFile), &kv.Options{ReadOnly: !write})
+	if err != nil {
+		return s, err
+	}
+	s.Closers = append(s.Closers, db.Close)
+	if s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil)}); err != nil {
+		return s, err
+	}
+	damaged := func(err error) bool { return repair && unusable(err) }
+	text, damage, err := openDerived(dir, keywordFolder, write, damaged, func(path string) (*keyword.Index, error) {
+		return keyword.Open(path, &keyword.Options{ReadOnly: !write})
+	})
+	if s.textDamage = damage; err != nil {
+		return s, err
+	}
+	if text != nil {
+		s.Keyword = text
+		s.Closers = append(s.Closers, text.Close)
+	}
+	vectors, damage, err := openDerived(dir, vectorFolder, write, damaged, func(path string) (*flat.Store, error) {
+		return flat.Open(path, d.Dimension, d.ID, &flat.Options{ReadOnly: !write, Logger: log})
+	})
+	if s.vectorDamage = damage; err != nil {
+		return s, err
+	}
+	if vectors != nil {
+		s.Vectors = vectors
+		s.Closers = append(s.Closers, vectors.Close)
+	}
+	if repair {
+		if err = s.markDamaged(); err != nil {
+			return s, err
+		}
+	}
+	// A reader's may be missing.
+	s.paths = slices.DeleteFunc(s.paths, func(path string) bool { _, err := os.Stat(path); return err != nil })
+	if !write {
+		return s, nil
+	}
+	if s.Cache, err = vectorcache.Open(filepath.Join(dir, cacheFile), d.ID, d.Dimension, &vectorcache.Options{Logger: log}); err != nil {
+		return s, err
+	}
+	s.Closers = append(s.Closers, s.Cache.Close)
+	return s, nil
+}
+
+// keyword is the keyword index, which finds nothing where it is unusable.
+func (s *Stores) keyword() store.Keyword {
+	if s.Keyword == nil {
+		return noKeywords{}
+	}
+	return s.Keyword
+}
+
+// MirrorTo prepares s.Mirror, which copies to a Qdrant store. open opens the model.
+func (s *Stores) MirrorTo(to *mirror.Store, d models.Description, open func() (models.Embedder, error), o *mirror.Options) (err error) {
+	s.Mirror, err = mirror.New(to, mirror.Index{
+		Docs: s.Docs, Vectors: s.Vectors.(*flat.Store), Cache: s.Cache, Model: d,
+		Chunker: func() (*indexer.Chunker, error) {
+			model, err := open()
+			if err != nil {
+				return nil, fmt.Errorf("opening the embedding model: %w", err)
+			}
+			return indexer.NewChunker(d, model.Tokenizer(), nil), nil
+		},
+	}, o)
+	return err
+}
+
+// filled reports whether there is an index. s may be nil.
+func (s *Stores) filled() (bool, error) {
+	if s == nil || s.own {
+		return s != nil, nil
+	}
+	meta, err := s.Docs.Meta()
+	return meta.Format != 0, err
+}
+
+// removed reports whether files that are open are missing from the folder. Then
+// nothing may be written, since stores find files by their names, which may belong
+// to another process by now.
+func (s *Stores) removed() bool {
+	for _, path := range s.paths {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close closes what is open.
+func (s *Stores) Close() error {
+	var errs []error
+	if s.Mirror != nil {
+		errs = append(errs, s.Mirror.Close())
+	}
+	for _, closer := range slices.Backward(s.Closers) {
+		errs = append(errs, closer())
+	}
+	return errors.Join(errs...)
+}
+
+// OpenError adds what to do to the error of opening an index for the model d.
+func OpenError(err error, d models.Description) error {
+	var reason string
+	if e, ok := errors.AsType[*docs.FormatError](err); ok {
+		reason = fmt.Sprintf("the index has format %d and this cairn reads format %d", e.Have, e.Want)
+	} else if e, ok := errors.AsType[*docs.ModelError](err); ok {
+		reason = fmt.Sprintf("the index was made with model %s and this is %s", e.Have, e.Want)
+	} else if e, ok := errors.AsType[*docs.ChunksError](err); ok {
+		reason = fmt.Sprintf("the index was cut by the rules %q and this cairn cuts by %q", e.Have, e.Want)
+	} else if e, ok := errors.AsType[*flat.ModelError](err); ok {
+		reason = fmt.Sprintf("the index was made with model %s and this is %s", e.Have, e.Want)
+	} else if e, ok := errors.AsType[*flat.DimensionError](err); ok {
+		reason = fmt.Sprintf("the index has vectors of dimension %d and model %s makes %d", e.Have, d.ID, e.Want)
+	} else if e, ok := errors.AsType[*flat.FormatError](err); ok {
+		reason = fmt.Sprintf("the vectors have format %d and this cairn reads format %d", e.Have, e.Want)
+	}
+	if reason != "" {
+		return &RebuildError{reason}
+	}
+	if errors.Is(err, docs.ErrNoIndex) || errors.Is(err, fs.ErrNotExist) {
+		return ErrNoIndex
+	}
+	_, badDocs := errors.AsType[*kv.CorruptError](err)
+	_, badVectors := errors.AsType[*flat.CorruptError](err)
+	if badDocs || badVectors || errors.Is(err, keyword.ErrCorrupt) || errors.Is(err, keyword.ErrFormat) {
+		return &RebuildError{err.Error()}
+	}
+	return err
+}
+
+// removeIndex removes the index but for the cache of embeddings.
+func removeIndex(dir string) error {
+	for _, name := range []string{documentsFile, keywordFolder, vectorFolder} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("removing the old index: %w", err)
+		}
+	}
+	return nil
+}

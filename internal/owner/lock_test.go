@@ -1,0 +1,62 @@
+package owner
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLockHasOneOwner(t *testing.T) {
+	path := t.TempDir() + "/lock"
+	first, second := newLock(path), newLock(path)
+	me := Holder{PID: 42, Command: "cairn index", StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	if ok, err := first.tryOwn(me); !ok || err != nil {
+		t.Fatalf("owning: %v, %v, want the lock", ok, err)
+	}
+	if ok, err := second.tryOwn(me); ok || err != nil {
+		t.Errorf("owning a second time: %v, %v, want not", ok, err)
+	}
+	if ok, err := second.tryShare(); ok || err != nil {
+		t.Errorf("sharing with the owner: %v, %v, want not", ok, err)
+	}
+	if second.free() {
+		t.Error("the lock is free, want held")
+	}
+	if got := readHolder(path); got != me {
+		t.Errorf("readHolder = %+v, want %+v", got, me)
+	}
+	if _, err := Lock(t.Context(), t.TempDir()+"/none", "lock", "test"); err == nil {
+		t.Error("Lock in a missing folder succeeded")
+	}
+	if err := first.release(); err != nil {
+		t.Fatal(err)
+	}
+	if got := readHolder(path); got != (Holder{}) {
+		t.Errorf("readHolder after the release = %+v, want none", got)
+	}
+	if ok, err := second.tryShare(); !ok || err != nil {
+		t.Errorf("sharing after the release: %v, %v, want the lock", ok, err)
+	}
+	if ok, err := first.tryShare(); !ok || err != nil {
+		t.Errorf("sharing with another reader: %v, %v, want the lock", ok, err)
+	}
+	if ok, err := newLock(path).tryOwn(me); ok || err != nil {
+		t.Errorf("owning what readers share: %v, %v, want not", ok, err)
+	}
+}
+
+func TestLockErrorNamesThePID(t *testing.T) {
+	e := &LockError{LockFile: "x/lock", Holder: Holder{PID: 42, Command: "cairn index"}, Doing: "indexing"}
+	if !strings.Contains(e.Error(), "42") || !strings.Contains(e.Error(), "cairn index") {
+		t.Errorf("message %q, want the pid and the command in it", e)
+	}
+	e.Silent = true
+	if !strings.Contains(e.Error(), "kill -KILL 42") {
+		t.Errorf("message %q, want the command that ends the owner", e)
+	}
+	kinds := Kinds{}
+	if got, ok := errors.AsType[*LockError](kinds.decode(kinds.encode(e))); !ok || *got != *e {
+		t.Errorf("over the wire: %+v, want %+v", got, e)
+	}
+}

@@ -1,0 +1,10 @@
+package workspace
+
+// The names of the files of an index.
+const (
+	documentsFile = "documents.db"
+	keywordFolder = "keywords"
+	vectorFolder  = "vectors"
+	cacheFile     = "embeddings"
+	asideSuffix   = ".damaged"
+)
