@@ -53,7 +53,7 @@ func TestDamagedIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, said = run("search", "--json", "rotate a token")
-	if !strings.Contains(out, "access/rotate-a-token.md") || strings.Count(said, "documents.db is empty; it is made anew") != 1 {
+	if !strings.Contains(out, "access/rotate-a-token.md") || strings.Count(said, "documents.db is empty; it is being rebuilt") != 1 {
 		t.Errorf("searching with an empty file of documents: %s\nstandard error: %s", out, said)
 	}
 }
