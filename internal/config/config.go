@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -270,13 +269,8 @@ func (c *Config) check() error {
 			return fmt.Errorf("configuration: %s is %q, want {%s}", w.key, w.got, strings.Join(w.want, ","))
 		}
 	}
-	if address := c.Store.Address; address != "" {
-		switch u, err := url.Parse(address); {
-		case err != nil || u.Scheme != "qdrant" || u.Host == "":
-			return fmt.Errorf("configuration: store.address is %q, want qdrant://HOST:6334/COLLECTION", address)
-		case strings.Trim(u.Path, "/") == "":
-			return fmt.Errorf("configuration: store.address %q: it names no collection, want qdrant://HOST:6334/COLLECTION", address)
-		}
+	if c.Store.Address != "" && !strings.HasPrefix(c.Store.Address, "qdrant://") {
+		return fmt.Errorf("configuration: store.address is %q, want qdrant://HOST:PORT/COLLECTION", c.Store.Address)
 	}
 	for _, ext := range c.Parser.Extensions {
 		if !strings.HasPrefix(ext, ".") || strings.ContainsAny(ext, `/\`) {
