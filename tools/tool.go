@@ -1,0 +1,92 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"cairn/internal/observe"
+	"cairn/internal/workspace"
+)
+
+// tool is one tool: how it is described and what it does.
+type tool struct {
+	name, title, description string
+	groups                   []Group // that offer it, besides All
+	readOnly                 bool
+	additive                 bool // writes without destroying
+	notIdempotent            bool // a repeated call has a further effect
+	rate                     rate // zero: unlimited
+	waits                    bool // mostly waits, so it does not count as running
+	handler
+	// bare makes the result of the method of the tool's name from the structured
+	// answer; nil leaves it as it is.
+	bare func(answer any) any
+}
+
+// call is one use of a tool.
+type call struct {
+	args json.RawMessage
+	// id is that of the request, and parent and state are its trace context, where
+	// they do not come with the context of the call.
+	id, parent, state string
+}
+
+// find returns the tool of that name.
+func (s *Server) find(name string) (tool, bool) {
+	for _, t := range s.tools {
+		if t.name == name {
+			return t, true
+		}
+	}
+	return tool{}, false
+}
+
+// do runs one call within the limits of a client and reports it to the listener.
+func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer any, f *Failure) {
+	if l := s.options.Listener; l != nil {
+		o := &observe.Call{ID: observe.ID(ctx), Tool: t.name, Workspace: s.options.Workspace, Arguments: c.args, TraceParent: c.parent, TraceState: c.state}
+		if o.ID == "" {
+			o.ID = observe.IDOf(c.id)
+		}
+		start := time.Now()
+		ctx = l.Begin(ctx, o)
+		defer func() { l.End(ctx, o, outcome(ctx, f), time.Since(start)) }()
+	}
+	if t.rate.Burst > 0 && !s.options.NoRateLimit {
+		if f := s.limits.allow(client, t.name, t.rate); f != nil {
+			return nil, f
+		}
+	}
+	if !t.waits {
+		select {
+		case s.running <- struct{}{}:
+			defer func() { <-s.running }()
+		case <-ctx.Done():
+			return nil, FailureOf(ctx.Err())
+		}
+	}
+	answer, err := t.call(ctx, c.args)
+	if err == nil {
+		return answer, nil
+	}
+	f = FailureOf(err)
+	if f.Code == CodeInternal && f.Data == nil && !errors.Is(err, context.Canceled) {
+		s.options.Logger.Error("tool failed", "tool", t.name, "error", err)
+	}
+	return nil, f
+}
+
+type progressKey struct{}
+
+// withProgress returns a context whose call reports its progress to report.
+func withProgress(ctx context.Context, report func(workspace.Progress)) context.Context {
+	return context.WithValue(ctx, progressKey{}, report)
+}
+
+// progressOf is where a call reports its progress; nil when its client did not ask for it.
+func progressOf(ctx context.Context) func(workspace.Progress) {
+	report, _ := ctx.Value(progressKey{}).(func(workspace.Progress))
+	return report
+}
