@@ -1,6 +1,6 @@
-// Package connect writes cairn into the configuration of an MCP client: into
-// its JSON, with comments or without, or its TOML, leaving every other byte as
-// it is. It starts no client and knows nothing of the protocol.
+// Package connect adds cairn to the configuration of an MCP client, in JSON, JSON
+// with comments or TOML, and leaves every other byte unchanged. It does not speak
+// the protocol.
 package connect
 
 import (
@@ -15,17 +15,17 @@ import (
 
 // Client is a program that starts MCP servers.
 type Client struct {
-	Name  string // as on the command line
-	Title string // as its makers write it
+	Name  string // on the command line
+	Title string // of the product
 	// section is the key that holds the servers.
 	section string
 	toml    bool
-	typed   bool   // an entry says that it is of type stdio
-	folder  string // how the client writes the folder it has open; "" where it cannot
+	typed   bool   // entries have the type stdio
+	folder  string // the client's variable for its open folder; "" for none
 	path    func(Place) string
 }
 
-// Place is where configuration is looked for.
+// Place locates configuration files.
 type Place struct {
 	Root string // of the workspace
 	Home string
@@ -34,9 +34,8 @@ type Place struct {
 	Env func(string) string
 }
 
-// clients in the order of their names. Where a client reads a file in the
-// project as well as one of the user, the project's is written: the entry names
-// one folder.
+// clients are sorted by name. If a client reads a file of the project and one of the
+// user, path is that of the project, because the entry names one folder.
 var clients = []Client{
 	{Name: "claude-code", Title: "Claude Code", section: "mcpServers",
 		path: func(p Place) string { return filepath.Join(p.Root, ".mcp.json") }},
@@ -63,7 +62,7 @@ var clients = []Client{
 	}},
 }
 
-// settings is the folder in which desktop programs keep theirs.
+// settings returns the configuration folder of a desktop program.
 func (p Place) settings(program string) string {
 	switch p.OS {
 	case "windows":
@@ -99,7 +98,7 @@ func ByName(name string) (Client, error) {
 	return clients[i], nil
 }
 
-// Path is the file the client reads.
+// Path returns the file that the client reads.
 func (c Client) Path(p Place) string { return c.path(p) }
 
 // Entry is one server in a client's configuration.
@@ -109,7 +108,7 @@ type Entry struct {
 	Args    []string `json:"args" toml:"args"`
 }
 
-// Entry returns what starts command on the workspace in root.
+// Entry returns the entry that starts command on the workspace in root.
 func (c Client) Entry(command, root string) Entry {
 	if c.folder != "" {
 		root = c.folder
@@ -121,7 +120,7 @@ func (c Client) Entry(command, root string) Entry {
 	return e
 }
 
-// Text is the configuration of the entry alone, to be pasted.
+// Text returns a configuration with only the entry, to be pasted.
 func (c Client) Text(name string, e Entry) string {
 	if c.toml {
 		return tomlEntry(name, e)
@@ -133,24 +132,24 @@ func (c Client) Text(name string, e Entry) string {
 	return string(text) + "\n"
 }
 
-// ConflictError says that the client has another server of that name.
+// ConflictError reports another server of the same name.
 type ConflictError struct{ Name, Path string }
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s has another server named %q; choose one with --name, or replace it with --force", e.Path, e.Name)
 }
 
-// UnsuitableError says that a file cannot be changed safely.
+// UnsuitableError reports a file that cannot be changed safely.
 type UnsuitableError struct{ Path, Reason string }
 
 func (e *UnsuitableError) Error() string {
-	return fmt.Sprintf("%s is left as it is, since %s; add this by hand", e.Path, e.Reason)
+	return fmt.Sprintf("%s is unchanged, because %s; add this by hand", e.Path, e.Reason)
 }
 
-// Merge returns a configuration with the entry in it. old is what the file
-// holds, blank for a new one; path stands in messages. The result equals old
-// where the entry is there already. Another entry of that name is a
-// *ConflictError unless force; what cannot be changed is an *UnsuitableError.
+// Merge returns a configuration with the entry added. old is the content of the
+// file, blank for a new one; path is for messages. The result equals old if the
+// entry exists already. Another entry of that name is a *ConflictError unless
+// force; a file that cannot be changed safely is an *UnsuitableError.
 func (c Client) Merge(path string, old []byte, name string, e Entry, force bool) ([]byte, error) {
 	if c.toml {
 		return mergeTOML(path, old, name, e, force)

@@ -107,7 +107,7 @@ func TestMergeRefuses(t *testing.T) {
 		{"not TOML", "codex", "= 1", true, "is not TOML"},
 		{"inline servers", "codex", "mcp_servers = {}", true, "not made of tables"},
 		{"another table", "codex", "[mcp_servers.cairn]\ncommand = 'x'\n", false, "--force"},
-		{"another table, forced", "codex", "[mcp_servers.cairn]\ncommand = 'x'\n", true, "left as it is"},
+		{"another table, forced", "codex", "[mcp_servers.cairn]\ncommand = 'x'\n", true, "is unchanged"},
 	} {
 		got, err := named(t, c.client).Merge("f", []byte(c.old), "cairn", entry, c.force)
 		if c.want == "" {

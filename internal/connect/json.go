@@ -61,7 +61,7 @@ func mergeJSON(path string, old []byte, section, name string, e Entry, force boo
 		have.Value = value.Value
 	}
 	out := doc.Pack()
-	// Whatever the layout was, the meaning has to be right.
+	// Check the meaning, whatever the layout was.
 	after, err := plainJSON(doc)
 	if err != nil || !changedOnly(before, after, section, name) || !sameEntry(under(after, section, name), e) {
 		return nil, unsuitable("its layout is not understood (a key may be there twice)")
@@ -89,8 +89,7 @@ func member(o *hujson.Object, name string) *hujson.Value {
 	return nil
 }
 
-// appendMember adds a member on a line of its own. What lies before the closing
-// brace, such as a comment on the last line, goes before it.
+// appendMember adds a member on a line of its own, after a comment on the last line.
 func appendMember(o *hujson.Object, name string, value hujson.Value, indent, closing string) {
 	trailing := len(o.Members) > 0 && o.Members[len(o.Members)-1].Value.AfterExtra != nil
 	before := strings.TrimRight(string(o.AfterExtra), " \t\r\n") + "\n" + indent
@@ -107,7 +106,7 @@ func appendMember(o *hujson.Object, name string, value hujson.Value, indent, clo
 	o.AfterExtra = hujson.Extra("\n" + closing)
 }
 
-// indented writes an entry as the value of a member two levels down.
+// indented returns an entry as the value of a member two levels down.
 func indented(e Entry, unit string) []byte {
 	text, err := json.MarshalIndent(e, unit+unit, unit)
 	if err != nil {
@@ -116,7 +115,7 @@ func indented(e Entry, unit string) []byte {
 	return text
 }
 
-// indentOf is what the first indented line of a file begins with.
+// indentOf returns the indentation of the first indented line of a file.
 func indentOf(text []byte) string {
 	for line := range bytes.Lines(text) {
 		if rest := bytes.TrimLeft(line, " \t"); len(rest) < len(line) && len(bytes.TrimSpace(rest)) > 0 {
@@ -126,7 +125,7 @@ func indentOf(text []byte) string {
 	return "  "
 }
 
-// plainJSON is what a file means; it has to be an object.
+// plainJSON returns the object of a file.
 func plainJSON(doc hujson.Value) (map[string]any, error) {
 	doc = doc.Clone()
 	doc.Standardize()
@@ -135,7 +134,7 @@ func plainJSON(doc hujson.Value) (map[string]any, error) {
 	return m, err
 }
 
-// under returns doc[section][name], nil where that is not there.
+// under returns doc[section][name], nil if it does not exist.
 func under(doc map[string]any, section, name string) any {
 	servers, _ := doc[section].(map[string]any)
 	return servers[name]
@@ -161,8 +160,8 @@ func changedOnly(before, after map[string]any, section, name string) bool {
 	return reflect.DeepEqual(without(before), without(after))
 }
 
-// sameEntry reports whether a server in a file is what e says; what it has
-// beyond that, such as an environment, is the user's.
+// sameEntry reports whether a server in a file has the values of e. Other values,
+// such as an environment, are the user's.
 func sameEntry(have any, e Entry) bool {
 	m, ok := have.(map[string]any)
 	if !ok || m["command"] != e.Command || e.Type != "" && m["type"] != nil && m["type"] != e.Type {

@@ -11,7 +11,7 @@ import (
 
 const tomlSection = "mcp_servers"
 
-// tomlEntry is the entry as a table.
+// tomlEntry returns the entry as a table.
 func tomlEntry(name string, e Entry) string {
 	args := make([]string, len(e.Args))
 	for i, a := range e.Args {
@@ -27,8 +27,8 @@ func bareKey(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
-// mergeTOML appends the entry's table. A table that is there is not rewritten,
-// since that would cost the file its comments.
+// mergeTOML appends the entry's table. It does not rewrite an existing table, because
+// that would lose comments.
 func mergeTOML(path string, old []byte, name string, e Entry, force bool) ([]byte, error) {
 	var before map[string]any
 	if err := toml.Unmarshal(old, &before); err != nil {

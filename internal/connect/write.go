@@ -11,21 +11,21 @@ import (
 	"cairn/internal/atomicfile"
 )
 
-// maxConfig is the size in bytes up to which a configuration is read.
+// maxConfig bounds the size of a configuration in bytes.
 const maxConfig = 8 << 20
 
-// Result says what Write did.
+// Result describes what Write did.
 type Result struct {
 	Path    string `json:"path"`
 	Changed bool   `json:"changed"`
-	// Backup is the copy of what was there; "" for a new file.
+	// Backup is the copy of the old file; "" for a new file.
 	Backup string `json:"backup,omitempty"`
 }
 
-// Write merges the entry into the client's file, in one step, after a copy of
-// what was there has been made beside it. On an error nothing has changed.
+// Write merges the entry into the client's file in one step, after copying the old
+// file next to it. On an error nothing has changed.
 func (c Client) Write(path, name string, e Entry, force bool) (*Result, error) {
-	// Of a link, such as one into a folder of dotfiles, the file itself is changed.
+	// A link, such as one into a folder of dotfiles, stays a link.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -67,10 +67,10 @@ func (c Client) Write(path, name string, e Entry, force bool) (*Result, error) {
 	return r, nil
 }
 
-// backups bounds the number of copies beside a file.
+// backups bounds the number of copies of a file.
 const backups = 1000
 
-// backup writes a copy under a name that is free.
+// backup writes a copy under an unused name.
 func backup(path string, text []byte, mode fs.FileMode) (string, error) {
 	for n := 1; n <= backups; n++ {
 		name := fmt.Sprintf("%s.before-cairn-%d", path, n)

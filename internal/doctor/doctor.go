@@ -1,8 +1,6 @@
-// Package doctor looks a workspace over: its configuration, its cards, the links
-// between its documents and its index. It says what is wrong and what to do
-// about it, and repairs what has one obvious repair.
-//
-// It computes nothing about tasks itself: cards and taskdag do.
+// Package doctor finds what is wrong with a folder: with its configuration, its
+// cards, the links between its documents or its index. It changes nothing unless it
+// is asked to repair, and then only what has one obvious repair.
 package doctor
 
 import (
@@ -15,25 +13,26 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/config"
 	"cairn/internal/task/cards"
 	"cairn/internal/workspace"
 )
 
-// Finding is something that is not as it should be.
+// Finding is an error or a warning about one place.
 type Finding struct {
 	Check   string `json:"check"` // config, cards, links or index
 	Kind    string `json:"kind"`
-	Path    string `json:"path,omitempty"` // of the workspace
-	Line    int    `json:"line,omitempty"` // from 1; 0 where there is none
+	Path    string `json:"path,omitempty"` // workspace path
+	Line    int    `json:"line,omitempty"` // from 1; 0 for none
 	Message string `json:"message"`
 	Fix     string `json:"fix"` // what to do about it
-	// Error is false for what is only worth a look.
+	// Error is false for a warning.
 	Error bool `json:"error"`
-	// Repairable is whether Repair does it.
+	// Repairable is whether --repair makes the fix.
 	Repairable bool `json:"repairable"`
 }
 
-// Report is what was looked at and found.
+// Report counts what was checked and lists what was found.
 type Report struct {
 	Workspace string `json:"workspace"`
 	// Healthy is whether there is no finding that is an error.
@@ -44,23 +43,23 @@ type Report struct {
 	Documents int       `json:"documents"`
 	Links     int       `json:"links"`
 	Findings  []Finding `json:"findings"`
-	// Repaired is what a repair did, one line each.
+	// Repaired has a line for each repair.
 	Repaired []string `json:"repaired,omitempty"`
 }
 
 // Options of Check.
 type Options struct {
-	// Repair repairs what can be repaired before looking.
+	// Repair makes the obvious repairs before the check.
 	Repair bool
-	// Index tells the state of the index; nil leaves it out.
+	// Index returns the state of the index; nil skips its check.
 	Index func(context.Context) (*workspace.Status, error)
-	// Environ is the environment as os.Environ prints it.
+	// Environ is the environment in the form of os.Environ.
 	Environ []string
 }
 
-// Check looks a folder over. The error is about what could not be looked at;
-// everything else is a Finding.
-func Check(ctx context.Context, sel workspace.Selection, o Options) (*Report, error) {
+// Check checks a folder. It fails only if it cannot check; everything else is a
+// Finding.
+func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error) {
 	r := &Report{Workspace: sel.Root, Findings: []Finding{}}
 	if o.Repair {
 		if err := r.repairConfig(sel.Root); err != nil {
@@ -83,13 +82,13 @@ func Check(ctx context.Context, sel workspace.Selection, o Options) (*Report, er
 	r.folders(sel.Root)
 	r.cards(t.Cards)
 	if err := r.links(ctx, t); err != nil {
-		return nil, fmt.Errorf("looking at links: %w", err)
+		return nil, fmt.Errorf("checking links: %w", err)
 	}
 	if o.Index != nil {
 		status, err := o.Index(ctx)
 		r.index(status, err)
 	}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int { // errors first, else as found
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { // errors first
 		if a.Error == b.Error {
 			return 0
 		} else if a.Error {
@@ -110,11 +109,11 @@ func Check(ctx context.Context, sel workspace.Selection, o Options) (*Report, er
 
 func (r *Report) add(f Finding) { r.Findings = append(r.Findings, f) }
 
-// folders of a workspace that say that it is one.
+// folders mark a workspace.
 var folders = []string{".cairn", ".cuedeck"}
 
-// configOf is where a folder's configuration lies, and whether it has one.
-// top is "" for a folder that nobody made a workspace.
+// configOf returns the folder of the configuration, and whether it has one. top is
+// "" for a folder that is not marked as a workspace.
 func configOf(root string) (top string, has bool) {
 	for _, f := range folders {
 		if info, err := os.Stat(filepath.Join(root, f)); err != nil || !info.IsDir() {
@@ -130,20 +129,20 @@ func configOf(root string) (top string, has bool) {
 	return top, false
 }
 
-// config looks at the configuration and returns it, or the defaults where it
-// cannot be read.
-func (r *Report) config(root string, environ []string) workspace.Config {
+// config checks the configuration and returns it, or the defaults if it cannot be
+// read.
+func (r *Report) config(root string, environ []string) config.Config {
 	top, has := configOf(root)
 	path := top + "/config.toml"
 	if top != "" && !has {
-		r.add(Finding{Check: "config", Kind: "no-config", Path: path, Message: "there is no configuration; the defaults hold",
+		r.add(Finding{Check: "config", Kind: "no-config", Path: path, Message: "there is no configuration; the defaults are in effect",
 			Fix: "run `cairn doctor --repair` or `cairn init`", Repairable: true})
 	}
-	cfg, err := workspace.LoadConfig(root, environ)
+	cfg, err := config.Load(root, environ)
 	if err != nil {
 		r.add(Finding{Check: "config", Kind: "bad-config", Path: path, Message: err.Error(),
 			Fix: "correct it there, or run `cairn init --force` for the defaults", Error: true})
-		return workspace.DefaultConfig()
+		return config.Default()
 	}
 	for _, w := range cfg.Warnings {
 		r.add(Finding{Check: "config", Kind: "no-effect", Path: path, Message: w.String(), Fix: "remove it, or correct its name"})
@@ -151,20 +150,20 @@ func (r *Report) config(root string, environ []string) workspace.Config {
 	return cfg
 }
 
-// repairConfig writes the defaults where a workspace has no configuration.
+// repairConfig writes the defaults if a workspace has no configuration.
 func (r *Report) repairConfig(root string) error {
 	top, has := configOf(root)
 	if top == "" || has {
 		return nil
 	}
-	text, err := workspace.DefaultConfig().TOML()
+	text, err := config.Default().TOML()
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(root, top, "config.toml")
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // somebody else wrote one
+		return nil // another process wrote one
 	} else if err != nil {
 		return err
 	}
@@ -175,7 +174,7 @@ func (r *Report) repairConfig(root string) error {
 	return f.Close()
 }
 
-// folders looks for cards that lie where nobody looks for them.
+// folders finds cards in a folder that is not in use.
 func (r *Report) folders(root string) {
 	used, err := os.Stat(filepath.Join(root, filepath.FromSlash(cards.CueDeckFolder)))
 	if err != nil || !used.IsDir() {
@@ -184,7 +183,7 @@ func (r *Report) folders(root string) {
 	names, _ := filepath.Glob(filepath.Join(root, filepath.FromSlash(cards.Folder), "*.md"))
 	if len(names) > 0 {
 		r.add(Finding{Check: "cards", Kind: "two-folders", Path: cards.Folder,
-			Message: fmt.Sprintf("%d cards lie in %s, while %s is in use", len(names), cards.Folder, cards.CueDeckFolder),
+			Message: fmt.Sprintf("%d cards are in %s, while %s is in use", len(names), cards.Folder, cards.CueDeckFolder),
 			Fix:     "move them to " + cards.CueDeckFolder, Error: true})
 	}
 }
@@ -205,7 +204,7 @@ func (r *Report) cards(s *cards.Store) {
 	}
 }
 
-// index judges the state of the index, or why it could not be told.
+// index checks the state of the index; err is why it is not known.
 func (r *Report) index(s *workspace.Status, err error) {
 	if err != nil {
 		fix := "run `cairn status` for more, or `cairn index --rebuild`"
@@ -224,11 +223,11 @@ func (r *Report) index(s *workspace.Status, err error) {
 	if slices.Contains(s.Degraded, workspace.KeywordsLacking) {
 		r.add(Finding{Check: "index", Kind: "degraded", Path: ".cairn/index", Message: s.Problem, Fix: "run `cairn index`"})
 	} else if len(s.Degraded) > 0 {
-		r.add(Finding{Check: "index", Kind: "degraded", Path: ".cairn/index", Message: s.Problem, Fix: "let the other process go on, or end it", Error: true})
+		r.add(Finding{Check: "index", Kind: "degraded", Path: ".cairn/index", Message: s.Problem, Fix: "let the other process continue, or end it", Error: true})
 	} else if s.Problem != "" {
 		r.add(Finding{Check: "index", Kind: "failed", Message: "the last run failed: " + s.Problem, Fix: "run `cairn index` to see why", Error: true})
 	}
 	if n := s.Skipped["unreadable"]; n > 0 {
-		r.add(Finding{Check: "index", Kind: "unreadable", Message: fmt.Sprintf("%d files could not be read", n), Fix: "give yourself leave to read them; `cairn status` counts what was skipped"})
+		r.add(Finding{Check: "index", Kind: "unreadable", Message: fmt.Sprintf("%d files could not be read", n), Fix: "give yourself permission to read them; `cairn status` counts the skipped files"})
 	}
 }

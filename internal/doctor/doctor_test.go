@@ -12,13 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/config"
 	"cairn/internal/task/cards"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 
 // folder makes a folder from path → content.
-func folder(t *testing.T, files map[string]string) workspace.Selection {
+func folder(t *testing.T, files map[string]string) config.Selection {
 	t.Helper()
 	root := t.TempDir()
 	for name, content := range files {
@@ -30,7 +31,7 @@ func folder(t *testing.T, files map[string]string) workspace.Selection {
 			t.Fatal(err)
 		}
 	}
-	return workspace.Selection{Root: root}
+	return config.Selection{Root: root}
 }
 
 // found shows findings in short.
@@ -49,7 +50,7 @@ func found(r *Report) (lines []string) {
 	return lines
 }
 
-func check(t *testing.T, sel workspace.Selection, o Options) *Report {
+func check(t *testing.T, sel config.Selection, o Options) *Report {
 	t.Helper()
 	r, err := Check(t.Context(), sel, o)
 	if err != nil {
@@ -112,7 +113,7 @@ func TestBrokenCards(t *testing.T) {
 	}
 
 	// The others answer as if nothing were wrong.
-	tasks, err := workspace.OpenTasks(sel, workspace.DefaultConfig(), &workspace.TaskOptions{Person: true, NoSync: true})
+	tasks, err := workspace.OpenTasks(sel, config.Default(), &workspace.TaskOptions{Person: true, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

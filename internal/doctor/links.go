@@ -14,22 +14,22 @@ import (
 	"cairn/internal/workspace"
 )
 
-// link is one that leads to a place in the workspace.
+// link is a link to a place in the workspace.
 type link struct {
 	from   string
 	line   int
 	raw    string // as written
-	path   string // of the workspace, not yet looked for
+	path   string // workspace path, not yet looked up
 	anchor string
-	// loose links name a document by its name alone, or a page of a site: they
-	// are only worth a look when they lead nowhere.
+	// loose links name a document by its name alone, or a page of a site. They are
+	// only warnings when they are broken.
 	loose bool
 }
 
-// scheme begins an address elsewhere: https:, mailto:, data:.
+// scheme matches the beginning of an address elsewhere: https:, mailto:, data:.
 var scheme = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*:|//)`)
 
-// linksOf are the links of a document that stay in the workspace.
+// linksOf returns the links of a document that stay in the workspace.
 func linksOf(from string, src []byte) (list []link) {
 	for _, l := range markdown.Links(src) {
 		target := l.Target
@@ -62,132 +62,149 @@ func linksOf(from string, src []byte) (list []link) {
 	return list
 }
 
-// maxSuggested bounds the broken links for which a near name is looked for.
+// maxSuggested bounds the broken links for which a similar name is looked up.
 const maxSuggested = 100
 
-// links looks at every link between the documents.
+// linkChecker checks the links between the documents of a folder.
+type linkChecker struct {
+	report *Report
+	tasks  *workspace.Tasks
+	paths  []string
+	known  map[string]bool
+	byName map[string]string // path by lower-case name without .md, for wiki links
+
+	suggested int
+	// anchored are the links to sections, by document; targets are its keys in
+	// order of appearance.
+	anchored map[string][]link
+	targets  []string
+}
+
+// links checks every link between the documents.
 func (r *Report) links(ctx context.Context, t *workspace.Tasks) error {
 	paths, err := t.Paths(ctx)
 	if err != nil {
 		return err
 	}
-	known := make(map[string]bool, len(paths))
-	byName := map[string]string{} // lower-case name without .md → path, for wiki links
+	c := &linkChecker{report: r, tasks: t, paths: paths, known: map[string]bool{}, byName: map[string]string{}, anchored: map[string][]link{}}
 	for _, p := range paths {
-		known[p] = true
+		c.known[p] = true
 		name := strings.ToLower(strings.TrimSuffix(path.Base(p), ".md"))
-		if _, taken := byName[name]; !taken {
-			byName[name] = p
+		if _, taken := c.byName[name]; !taken {
+			c.byName[name] = p
 		}
 	}
-	suggested := 0
-	near := func(want string) string {
-		if suggested++; suggested > maxSuggested {
-			return ""
-		}
-		if found := markdown.Nearest(paths, want, 1); len(found) > 0 {
-			return found[0]
-		}
-		return ""
-	}
-	wanted := map[string][]link{} // document → links to its sections
-	var order []string
 	for _, p := range paths {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if markdown.FormatOf(p) != markdown.FormatOf("a.md") {
-			continue
-		}
-		src, err := t.Text(p)
-		if err != nil {
-			continue // gone meanwhile, or a problem of the index
-		}
-		if walk.Check([]byte(src)) != walk.None {
-			continue // no text, whatever its name: the index leaves it out, too
-		}
-		r.Documents++
-		for _, l := range linksOf(p, src) {
-			r.Links++
-			target, kind := find(t, known, byName, l)
-			switch kind {
-			case "":
-				if l.anchor != "" && markdown.FormatOf(target) == markdown.FormatOf("a.md") {
-					if wanted[target] == nil {
-						order = append(order, target)
-					}
-					wanted[target] = append(wanted[target], l)
-				}
-			case "outside-link":
-				r.add(l.finding(kind, fmt.Sprintf("%s leads out of the workspace", l.raw), "link to a document of the workspace, or to an address", false))
-			default:
-				fix := "correct the link, or remove it"
-				if n := near(l.path); n != "" {
-					fix = "did you mean " + n + "?"
-				}
-				message := l.raw + " does not exist"
-				if l.raw != l.path {
-					message = fmt.Sprintf("%s leads to %s, which does not exist", l.raw, l.path)
-				}
-				r.add(l.finding(kind, message, fix, !l.loose))
-			}
-		}
+		c.document(p)
 	}
-	for _, target := range order {
+	for _, target := range c.targets {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		src, err := t.Text(target)
-		if err != nil {
-			continue
-		}
-		doc := markdown.Parse(target, src, nil)
-		for _, l := range wanted[target] {
-			if _, ok := markdown.Resolve(doc, l.anchor); ok || lines.MatchString(l.anchor) || l.anchor == "top" {
-				continue
-			}
-			fix := "correct the anchor, or remove it"
-			var anchors []string
-			for _, s := range doc.Sections {
-				if s.Level > 0 {
-					anchors = append(anchors, s.Anchor)
-				}
-			}
-			if n := markdown.Nearest(anchors, l.anchor, 1); len(n) > 0 {
-				fix = "did you mean #" + n[0] + "?"
-			}
-			r.add(l.finding("broken-anchor", fmt.Sprintf("%s: %s has no section #%s", l.raw, target, l.anchor), fix, true))
-		}
+		c.anchors(target)
 	}
 	return nil
 }
 
-// lines is an anchor that names lines, as hosts of repositories have them.
-var lines = regexp.MustCompile(`^L\d+(C\d+)?(-L\d+(C\d+)?)?$`)
+func isMarkdown(p string) bool { return markdown.FormatOf(p) == markdown.FormatOf("a.md") }
+
+// document checks the links of one document, but for their anchors.
+func (c *linkChecker) document(p string) {
+	if !isMarkdown(p) {
+		return
+	}
+	src, err := c.tasks.Text(p)
+	if err != nil || walk.Check(src) != walk.None {
+		return // removed meanwhile, or not text: the index skips it, too
+	}
+	c.report.Documents++
+	for _, l := range linksOf(p, src) {
+		c.report.Links++
+		target, kind := c.find(l)
+		switch kind {
+		case "":
+			if l.anchor != "" && isMarkdown(target) {
+				if c.anchored[target] == nil {
+					c.targets = append(c.targets, target)
+				}
+				c.anchored[target] = append(c.anchored[target], l)
+			}
+		case "outside-link":
+			c.report.add(l.finding(kind, l.raw+" leads out of the workspace", "link to a document of the workspace, or to an address", false))
+		default:
+			message := l.raw + " does not exist"
+			if l.raw != l.path {
+				message = fmt.Sprintf("%s leads to %s, which does not exist", l.raw, l.path)
+			}
+			c.report.add(l.finding(kind, message, c.suggestion(l.path), !l.loose))
+		}
+	}
+}
+
+// suggestion returns the fix of a link to a path that does not exist.
+func (c *linkChecker) suggestion(want string) string {
+	if c.suggested++; c.suggested <= maxSuggested {
+		if found := markdown.Nearest(c.paths, want, 1); len(found) > 0 {
+			return "did you mean " + found[0] + "?"
+		}
+	}
+	return "correct the link, or remove it"
+}
+
+// anchors checks the links to sections of one document.
+func (c *linkChecker) anchors(target string) {
+	src, err := c.tasks.Text(target)
+	if err != nil {
+		return
+	}
+	doc := markdown.Parse(target, src, nil)
+	for _, l := range c.anchored[target] {
+		if _, ok := markdown.Resolve(doc, l.anchor); ok || lineAnchor.MatchString(l.anchor) || l.anchor == "top" {
+			continue
+		}
+		fix := "correct the anchor, or remove it"
+		var anchors []string
+		for _, s := range doc.Sections {
+			if s.Level > 0 {
+				anchors = append(anchors, s.Anchor)
+			}
+		}
+		if n := markdown.Nearest(anchors, l.anchor, 1); len(n) > 0 {
+			fix = "did you mean #" + n[0] + "?"
+		}
+		c.report.add(l.finding("broken-anchor", fmt.Sprintf("%s: %s has no section #%s", l.raw, target, l.anchor), fix, true))
+	}
+}
+
+// lineAnchor matches an anchor that names lines, as hosts of repositories have them.
+var lineAnchor = regexp.MustCompile(`^L\d+(C\d+)?(-L\d+(C\d+)?)?$`)
 
 func (l link) finding(kind, message, fix string, wrong bool) Finding {
 	return Finding{Check: "links", Kind: kind, Path: l.from, Line: l.line, Message: message, Fix: fix, Error: wrong}
 }
 
-// find looks for what a link leads to. kind is "" when it is there.
-func find(t *workspace.Tasks, known map[string]bool, byName map[string]string, l link) (target, kind string) {
+// find returns the path that a link leads to. kind is "" if it exists.
+func (c *linkChecker) find(l link) (target, kind string) {
 	if l.path == ".." || strings.HasPrefix(l.path, "../") {
 		return "", "outside-link"
 	}
 	p := path.Clean(l.path)
-	// A page may be named without its extension, a folder by its first page.
-	for _, c := range []string{p, p + ".md", path.Join(p, "index.md"), path.Join(p, "README.md")} {
-		if known[c] {
-			return c, ""
+	// A link may name a page without its extension, or a folder for its first page.
+	for _, candidate := range []string{p, p + ".md", path.Join(p, "index.md"), path.Join(p, "README.md")} {
+		if c.known[candidate] {
+			return candidate, ""
 		}
 	}
 	if l.loose {
-		if p, ok := byName[strings.ToLower(strings.TrimSuffix(path.Base(p), ".md"))]; ok && !strings.Contains(l.path, "/") {
+		if p, ok := c.byName[strings.ToLower(strings.TrimSuffix(path.Base(p), ".md"))]; ok && !strings.Contains(l.path, "/") {
 			return p, ""
 		}
 	}
-	// What is not indexed, such as an image or a folder, is there all the same.
-	if info, err := t.Stat(p); err == nil && (info.Mode().IsRegular() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0) {
+	// An image or a folder exists without being indexed.
+	if info, err := c.tasks.Stat(p); err == nil && (info.Mode().IsRegular() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0) {
 		return p, ""
 	}
 	return "", "broken-link"

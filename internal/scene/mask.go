@@ -5,12 +5,12 @@ import (
 	"regexp"
 )
 
-// Masks are patterns of secrets. Nil has the usual ones.
-type Masks struct{ more []*regexp.Regexp }
+// Masks are patterns of secrets. A nil *Masks has only the common ones.
+type Masks struct{ extra []*regexp.Regexp }
 
-// usual are the secrets that are always masked. What the first group matches
-// stays, so that one sees what was there.
-var usual = []*regexp.Regexp{
+// common are the secrets that are always masked. The first group stays, so that a
+// reader sees what kind of secret it was.
+var common = []*regexp.Regexp{
 	regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)`),
 	regexp.MustCompile(`\b(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`), // JSON web tokens
 	regexp.MustCompile(`\b(sk-)[A-Za-z0-9_-]{20,}`),
@@ -18,11 +18,11 @@ var usual = []*regexp.Regexp{
 	regexp.MustCompile(`\b(github_pat_)[A-Za-z0-9_]{22,}`),
 	regexp.MustCompile(`\b(AKIA)[0-9A-Z]{16}\b`),
 	regexp.MustCompile(`\b(xox[baprs]-)[A-Za-z0-9-]{8,}`),
-	// A URL with credentials: the user stays, the password goes.
+	// The password of a URL.
 	regexp.MustCompile(`\b([a-z][a-z0-9+.-]*://[^\s/:@"'<>]*:)[^\s/@"'<>]+(?:@)`),
 }
 
-// NewMasks adds regular expressions to the usual ones.
+// NewMasks returns the common patterns and those given.
 func NewMasks(patterns ...string) (*Masks, error) {
 	m := &Masks{}
 	for _, p := range patterns {
@@ -30,27 +30,27 @@ func NewMasks(patterns ...string) (*Masks, error) {
 		if err != nil {
 			return nil, fmt.Errorf("pattern of a secret %q: %w", p, err)
 		}
-		m.more = append(m.more, re)
+		m.extra = append(m.extra, re)
 	}
 	return m, nil
 }
 
-// Mask replaces secrets by what they begin with and three stars, and returns
-// how many there were.
+// Mask replaces each secret by its beginning and three stars, and returns the
+// number of secrets.
 func (m *Masks) Mask(text string) (string, int) {
 	n := 0
-	for i, re := range usual {
+	for i, re := range common {
 		text = re.ReplaceAllStringFunc(text, func(s string) string {
 			n++
 			kept := re.FindStringSubmatch(s)[1] + "***"
-			if i == len(usual)-1 {
+			if i == len(common)-1 {
 				kept += "@"
 			}
 			return kept
 		})
 	}
 	if m != nil {
-		for _, re := range m.more {
+		for _, re := range m.extra {
 			text = re.ReplaceAllStringFunc(text, func(s string) string {
 				if s == "" {
 					return s

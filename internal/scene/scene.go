@@ -1,8 +1,7 @@
-// Package scene puts together what somebody works on, as one Markdown text to be
-// pasted into a conversation: the active cards first, then what they refer to,
-// and so on, up to a number of tokens, with secrets masked.
-//
-// It ranks by how near a document is to the work; it does not search.
+// Package scene collects the documents of the current work as one Markdown text to
+// be pasted into a conversation: the active cards first, then the documents they
+// refer to, and so on, up to a number of tokens, with secrets masked. It follows
+// references; it does not search.
 package scene
 
 import (
@@ -18,43 +17,43 @@ import (
 	"cairn/internal/markdown"
 )
 
-// Source is where the documents come from.
+// Source has the documents.
 type Source interface {
-	// Paths are the documents' workspace paths, sorted.
+	// Paths returns the documents' workspace paths, sorted.
 	Paths() []string
-	// Read returns a document and when it was changed.
+	// Read returns a document and the time of its last change.
 	Read(path string) (text []byte, changed time.Time, err error)
 }
 
-// Request says what to put together.
+// Request describes the scene to build.
 type Request struct {
-	// Cards are the paths of the cards that are worked on.
+	// Cards are the paths of the active cards.
 	Cards []string
-	// Working are further documents at hand: they weigh half as much again, and
-	// are in the scene even if no card refers to them.
+	// Working are further documents in use. Their weight is timesWorking as high, and
+	// they are in the scene even if no card refers to them.
 	Working []string
-	// Global are documents that matter everywhere.
+	// Global are documents that belong to every scene.
 	Global []string
-	// TokenLimit is the most tokens, counted before masking.
+	// TokenLimit bounds the tokens, counted before masking.
 	TokenLimit int
 	// Count counts tokens.
 	Count func(text string) int
-	// Masks are what is masked beside the usual secrets.
+	// Masks are the patterns of secrets; nil has the common ones.
 	Masks *Masks
-	// Now is the time at which the scene is made.
+	// Now is the time of the scene.
 	Now time.Time
 }
 
-// The weight of a document, by how many references lie between it and an active
-// card, and what it is multiplied by.
+// The weight of a document by the number of references between it and an active
+// card, and the factors of that weight.
 const (
 	weightActive  = 100
 	weightFirst   = 50
 	weightSecond  = 25
-	weightOther   = 10 // deeper, or of the whole workspace
+	weightOther   = 10 // further away, or global
 	timesToday    = 2
 	timesWorking  = 1.5
-	maxDepth      = 8 // how far references are followed
+	maxDepth      = 8 // of followed references
 	maxReferences = 100
 )
 
@@ -65,29 +64,29 @@ type Item struct {
 	Depth  int     `json:"depth"` // references from an active card; -1 from none
 	Tokens int     `json:"tokens"`
 	Hash   string  `json:"hash"` // the first eight digits of its SHA-256
-	// Included is false for what did not fit any more.
+	// Included is false for a document that did not fit.
 	Included bool `json:"included"`
 
 	text    []byte
 	changed time.Time
 }
 
-// Scene is what was put together.
+// Scene is the text and the documents in it.
 type Scene struct {
 	Items  []Item `json:"items"` // the heaviest first
 	Tokens int    `json:"tokens"`
 	Limit  int    `json:"token_limit"`
-	// Truncated is set when something did not fit.
+	// Truncated is set if a document did not fit.
 	Truncated bool `json:"truncated"`
-	// Masked is the number of secrets that are not in the text.
+	// Masked is the number of masked secrets.
 	Masked int    `json:"masked"`
 	Text   string `json:"text,omitempty"`
 }
 
-// truncated is what stands where the limit was reached.
+// truncated marks the place where the limit was reached.
 const truncated = "> [!WARNING] Context Truncated here...\n"
 
-// Build puts a scene together. A document that cannot be read is left out.
+// Build builds a scene. It leaves out documents that cannot be read.
 func Build(s Source, r Request) *Scene {
 	items := collect(s, r)
 	slices.SortStableFunc(items, func(a, b *Item) int {
@@ -107,8 +106,8 @@ func Build(s Source, r Request) *Scene {
 			i.Included = true
 			included++
 		} else if !out.Truncated {
-			// The first that does not fit ends the scene: what is lighter must
-			// not take the place of what is heavier.
+			// The first document that does not fit ends the scene: a lighter one
+			// must not take its place.
 			b.WriteString("\n" + truncated)
 			out.Truncated = true
 		}
@@ -127,7 +126,7 @@ func footer(tokens, limit, documents int) string {
 // collect follows references from the cards, the nearest first.
 func collect(s Source, r Request) []*Item {
 	known := map[string]bool{}
-	names := map[string]string{} // by file name without extension: of the only document of that name
+	names := map[string]string{} // the only document of a name without extension; "" for several
 	for _, p := range s.Paths() {
 		known[p] = true
 		name := strings.ToLower(strings.TrimSuffix(path.Base(p), path.Ext(p)))
@@ -154,7 +153,7 @@ func collect(s Source, r Request) []*Item {
 		items = append(items, i)
 	}
 	for _, c := range r.Cards {
-		known[c] = true // a card is there even if it is not indexed
+		known[c] = true // a card exists even if it is not indexed
 		add(c, 0)
 	}
 	for at := 0; at < len(items); at++ {
@@ -190,9 +189,9 @@ func weight(i *Item, r Request) float64 {
 	return w
 }
 
-// References returns the documents that one refers to, in the order of the text:
-// links, wiki links by file name, and "@" references. known are the paths there
-// are, names the documents by their file name without extension.
+// References returns the documents that one document refers to, in the order of the
+// text: by links, wiki links and "@" references. known are all paths, names the
+// documents by their file name without extension.
 func References(from string, text []byte, known map[string]bool, names map[string]string) []string {
 	type at struct {
 		path  string
@@ -221,7 +220,7 @@ func References(from string, text []byte, known map[string]bool, names map[strin
 		} else if p := path.Join(path.Dir(from), target); known[p] {
 			add(p, l.Start)
 		} else {
-			add(path.Clean(target), l.Start) // from the top, as cards often write
+			add(path.Clean(target), l.Start) // from the root, as cards often write it
 		}
 	}
 	for _, ref := range markdown.References(text) {
@@ -237,8 +236,8 @@ func References(from string, text []byte, known map[string]bool, names map[strin
 	return paths
 }
 
-// render is a document as it stands in the scene. A fence longer than any in
-// the text keeps what is in it from being taken for the scene itself.
+// render returns a document as it is in the scene. Its fence is longer than any in
+// the text, so that the text cannot end it.
 func (i *Item) render() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s\n\n%d tokens, %s\n", i.Path, i.Tokens, i.Hash)

@@ -1,7 +1,6 @@
-// Package upgrade replaces this program by a newer release from a feed that the
-// user has named: a JSON file that lists the binaries with their checksums and
-// signatures. It opens no connection by itself, and installs nothing that the
-// holder of the key has not signed.
+// Package upgrade replaces this program with a newer release from a feed: a JSON file
+// that lists binaries with their checksums and signatures. It has no feed of its own,
+// and installs only binaries signed with the user's key.
 //
 // # The feed
 //
@@ -9,9 +8,9 @@
 //	   "os": "linux", "arch": "amd64", "url": "cairn-linux-amd64",
 //	   "size": 31457280, "sha256": "HEX", "signature": "BASE64"}]}
 //
-// A URL may be relative to the feed's. The signature is that of Ed25519 over the
-// four lines of Message, so that neither an older release nor that of another
-// system can be passed off as this one.
+// A URL may be relative to the feed's. The signature is an Ed25519 signature of the
+// four lines of Message, so that a release of another version or system cannot be
+// substituted.
 package upgrade
 
 import (
@@ -39,7 +38,7 @@ import (
 	"cairn/internal/atomicfile"
 )
 
-// Release is what a feed says.
+// Release is the content of a feed.
 type Release struct {
 	Version string  `json:"version"` // semantic, with a leading v
 	Assets  []Asset `json:"assets"`
@@ -55,29 +54,29 @@ type Asset struct {
 	Signature string `json:"signature"`
 }
 
-// Message is what is signed.
+// Message returns the signed text.
 func Message(version string, a Asset) []byte {
 	return fmt.Appendf(nil, "cairn release\n%s\n%s/%s\n%s\n", version, a.OS, a.Arch, strings.ToLower(a.SHA256))
 }
 
-// Options say where from and what to replace.
+// Options are the knobs of Check and Install.
 type Options struct {
 	Feed string
 	// Key is the public key in base64.
 	Key string
-	// Version is that of this program.
+	// Version is the version of this program.
 	Version string
-	// Program is the file to replace; "" is this program's.
+	// Program is the file to replace; "" is the executable of this process.
 	Program string
 	// Force installs a release that is not newer.
 	Force bool
-	// Client makes the requests; nil is one with limits of its own.
+	// Client makes the requests; nil is a client with Timeout.
 	Client *http.Client
-	// OS and Arch are those of this program when empty.
+	// OS and Arch are the system; "" is that of this program.
 	OS, Arch string
 }
 
-// Timeout bounds one request as a whole.
+// Timeout bounds one request.
 const Timeout = 10 * time.Minute
 
 const (
@@ -85,10 +84,10 @@ const (
 	maxBinary = 512 << 20
 )
 
-// ErrNoFeed says that no feed is configured.
-var ErrNoFeed = errors.New("no release feed is configured: set CAIRN_RELEASE_FEED to its URL and CAIRN_RELEASE_KEY to the public key of who signs it, or install a newer cairn the way this one was")
+// ErrNoFeed is returned if no feed is configured.
+var ErrNoFeed = errors.New("no release feed is configured: set CAIRN_RELEASE_FEED to its URL and CAIRN_RELEASE_KEY to the public key that verifies its signatures, or install a newer cairn as you installed this one")
 
-// Error says that an upgrade was not carried out. Nothing was changed.
+// Error is a failed upgrade. Nothing was changed.
 type Error struct {
 	Reason           string `json:"reason"`
 	URL              string `json:"url"`
@@ -96,7 +95,7 @@ type Error struct {
 	ChecksumActual   string `json:"checksum_actual,omitempty"`
 }
 
-// Code is that of the contract.
+// Code returns the error code of the contract.
 func (e *Error) Code() int { return 1004 }
 
 func (e *Error) Error() string {
@@ -107,21 +106,21 @@ func (e *Error) Error() string {
 	return s
 }
 
-// NetworkError says that the feed or the binary could not be fetched.
+// NetworkError is a failed download of the feed or the binary.
 type NetworkError struct {
 	URL       string `json:"url"`
 	TimeoutMS int64  `json:"timeout_ms"`
 	Detail    string `json:"error_detail"`
 }
 
-// Code is that of the contract.
+// Code returns the error code of the contract.
 func (e *NetworkError) Code() int { return 1005 }
 
 func (e *NetworkError) Error() string {
 	return fmt.Sprintf("network error: %s: %s; nothing was changed", e.URL, e.Detail)
 }
 
-// Result says what was found and done.
+// Result describes an upgrade.
 type Result struct {
 	Current   string `json:"current"`
 	Latest    string `json:"latest"`
@@ -130,14 +129,14 @@ type Result struct {
 	Program   string `json:"program,omitempty"`
 }
 
-// Check reads the feed and says whether it has a newer release.
+// Check reports whether the feed has a newer release.
 func Check(ctx context.Context, o Options) (*Result, error) {
 	r, _, err := check(ctx, &o)
 	return r, err
 }
 
-// Install replaces the program if the feed has a newer release. The new binary
-// is complete and verified before it takes the place of the old one in one step.
+// Install replaces the program if the feed has a newer release. The new binary is
+// complete and verified before it replaces the old one in one step.
 func Install(ctx context.Context, o Options) (*Result, error) {
 	r, release, err := check(ctx, &o)
 	if err != nil || !r.Newer && !o.Force {
@@ -152,7 +151,7 @@ func Install(ctx context.Context, o Options) (*Result, error) {
 			o.Program, err = filepath.EvalSymlinks(o.Program)
 		}
 		if err != nil {
-			return r, &Error{Reason: "this program's file is not known: " + err.Error(), URL: o.Feed}
+			return r, &Error{Reason: "finding the file of this program: " + err.Error(), URL: o.Feed}
 		}
 	}
 	if err := o.replace(ctx, asset); err != nil {
@@ -191,13 +190,13 @@ func check(ctx context.Context, o *Options) (*Result, *Release, error) {
 	}
 	var release Release
 	if err := json.Unmarshal(text, &release); err != nil {
-		return nil, nil, &Error{Reason: "the feed is not what it should be: " + err.Error(), URL: o.Feed}
+		return nil, nil, &Error{Reason: "the feed cannot be parsed: " + err.Error(), URL: o.Feed}
 	}
 	if !semver.IsValid(release.Version) {
 		return nil, nil, &Error{Reason: fmt.Sprintf("the feed's version is %q, want one such as v1.2.3", release.Version), URL: o.Feed}
 	}
 	r := &Result{Current: o.Version, Latest: release.Version}
-	// A build without a version is not replaced unless that is asked for.
+	// A build without a version is replaced only with Force.
 	r.Newer = semver.IsValid(o.Version) && semver.Compare(release.Version, o.Version) > 0
 	return r, &release, nil
 }
@@ -210,7 +209,7 @@ func (o *Options) key() (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// asset is the signed one for this system, with its whole URL.
+// asset returns the asset for this system, verified, with its absolute URL.
 func (o *Options) asset(r *Release) (Asset, error) {
 	for _, a := range r.Assets {
 		if a.OS != o.OS || a.Arch != o.Arch {
@@ -222,10 +221,10 @@ func (o *Options) asset(r *Release) (Asset, error) {
 		}
 		signature, err := base64.StdEncoding.DecodeString(a.Signature)
 		if err != nil || !ed25519.Verify(key, Message(r.Version, a), signature) {
-			return a, &Error{Reason: "the signature is not that of the key", URL: o.Feed}
+			return a, &Error{Reason: "the signature does not match the key", URL: o.Feed}
 		}
 		if a.Size <= 0 || a.Size > maxBinary {
-			return a, &Error{Reason: fmt.Sprintf("a size of %d bytes", a.Size), URL: o.Feed}
+			return a, &Error{Reason: fmt.Sprintf("the size of the binary is %d bytes, want 1 to %d", a.Size, maxBinary), URL: o.Feed}
 		}
 		base, err := url.Parse(o.Feed)
 		if err == nil {
@@ -242,7 +241,7 @@ func (o *Options) asset(r *Release) (Asset, error) {
 	return Asset{}, &Error{Reason: fmt.Sprintf("release %s has no binary for %s on %s", r.Version, o.OS, o.Arch), URL: o.Feed}
 }
 
-// replace fetches, verifies and installs.
+// replace downloads, verifies and installs a binary.
 func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 	old, err := os.Stat(o.Program)
 	if err != nil {
@@ -255,7 +254,7 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 	defer body.Close()
 	f, err := atomicfile.Create(o.Program, old.Mode().Perm())
 	if err != nil {
-		return &Error{Reason: "cannot write beside the program: " + err.Error(), URL: a.URL}
+		return &Error{Reason: "writing next to the program: " + err.Error(), URL: a.URL}
 	}
 	defer f.Discard()
 	sum := sha256.New()
@@ -264,7 +263,7 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 		return o.network(a.URL, err)
 	}
 	if have := hex.EncodeToString(sum.Sum(nil)); n != a.Size || have != strings.ToLower(a.SHA256) {
-		return &Error{Reason: fmt.Sprintf("what arrived has %d bytes, want %d", n, a.Size), URL: a.URL, ChecksumExpected: strings.ToLower(a.SHA256), ChecksumActual: have}
+		return &Error{Reason: fmt.Sprintf("the download has %d bytes, want %d", n, a.Size), URL: a.URL, ChecksumExpected: strings.ToLower(a.SHA256), ChecksumActual: have}
 	}
 	if err := install(f, o.Program); err != nil {
 		return &Error{Reason: err.Error(), URL: a.URL}
@@ -272,26 +271,26 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 	return nil
 }
 
-// install puts a file in the place of a program that runs.
+// install replaces a running program with f.
 func install(f *atomicfile.File, program string) error {
 	if runtime.GOOS != "windows" {
 		return f.Commit()
 	}
-	// A program that runs can be renamed there, but not replaced.
-	aside := program + ".old"
-	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// Windows can rename a running program, but not replace it.
+	old := program + ".old"
+	if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Rename(program, aside); err != nil {
+	if err := os.Rename(program, old); err != nil {
 		return err
 	}
 	if err := f.Commit(); err != nil {
-		return errors.Join(err, os.Rename(aside, program))
+		return errors.Join(err, os.Rename(old, program))
 	}
 	return nil
 }
 
-// get fetches at most limit bytes.
+// get opens a URL for at most limit bytes.
 func (o *Options) get(ctx context.Context, address string, limit int64) (io.ReadCloser, error) {
 	u, err := url.Parse(address)
 	if err == nil {
@@ -318,8 +317,8 @@ func (o *Options) get(ctx context.Context, address string, limit int64) (io.Read
 	}{io.LimitReader(resp.Body, limit), resp.Body}, nil
 }
 
-// allowed refuses a way on which others can read or change what is sent, but
-// for that within this machine.
+// allowed refuses URLs whose traffic others could read or change, except on
+// loopback.
 func allowed(u *url.URL) error {
 	ip := net.ParseIP(u.Hostname())
 	if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {

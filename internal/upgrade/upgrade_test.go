@@ -101,7 +101,7 @@ func TestRefusals(t *testing.T) {
 		{"another system", nothing, binary, func(o *Options) { o.Arch = "mips" }, "no binary for linux on mips", 1004},
 		{"a strange version", func(r *Release) { r.Version = "latest" }, binary, nil, "want one such as", 1004},
 		{"a strange size", func(r *Release) { r.Assets[1].Size = 1 << 40 }, binary, nil, "size of", 1004},
-		{"not a feed", nothing, binary, func(o *Options) { o.Feed = strings.Replace(o.Feed, "feed.json", "files/cairn", 1) }, "not what it should be", 1004},
+		{"not a feed", nothing, binary, func(o *Options) { o.Feed = strings.Replace(o.Feed, "feed.json", "files/cairn", 1) }, "cannot be parsed", 1004},
 		{"plain http", nothing, binary, func(o *Options) { o.Feed = "http://example.com/feed.json" }, "not an https URL", 1004},
 		{"a file", nothing, binary, func(o *Options) { o.Feed = "file:///etc/passwd" }, "not an https URL", 1004},
 		{"led away", func(r *Release) { r.Assets[1].URL = "/away" }, binary, nil, "not an https URL", 1005},
