@@ -152,7 +152,7 @@ func (s *Stores) keyword() store.Keyword {
 // MirrorTo prepares s.Mirror, which copies to a Qdrant store. open opens the model.
 func (s *Stores) MirrorTo(to *mirror.Store, d models.Description, open func() (models.Embedder, error), o *mirror.Options) (err error) {
 	s.Mirror, err = mirror.New(to, mirror.Index{
-		Docs: s.Docs, Vectors: s.Vectors.(*flat.Store), Cache: s.Cache, Model: d,
+		Docs: s.Docs, Keyword: s.Keyword.(*keyword.Index), Vectors: s.Vectors.(*flat.Store), Cache: s.Cache, Model: d,
 		Chunker: func() (*indexer.Chunker, error) {
 			model, err := open()
 			if err != nil {

@@ -29,6 +29,7 @@ import (
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
+	"cairn/internal/store/keyword"
 	"cairn/internal/store/qdrant"
 	"cairn/internal/store/vectorcache"
 	"cairn/models"
@@ -37,6 +38,7 @@ import (
 // Index is a folder's own index. It stays the caller's to close.
 type Index struct {
 	Docs    *docs.Store
+	Keyword *keyword.Index
 	Vectors *flat.Store
 	Cache   *vectorcache.Cache // for Import
 	Model   models.Description
@@ -82,6 +84,7 @@ type Mirror struct {
 	held      map[string]qdrant.DocumentHead // by the store; nil until it is asked
 	lease     *qdrant.Lease
 	leased    context.Context // of the lease
+	average   float64         // words a chunk, of the index
 	announced State
 }
 
@@ -205,6 +208,9 @@ func (m *Mirror) lead(ctx context.Context) (fenced context.Context, end func(), 
 			return nil, nil, err
 		}
 		m.held, m.announced = nil, State{}
+		if m.next == nil {
+			m.use(m.client.Current()) // another writer may have changed the weights
+		}
 	}
 	leased := m.leased
 	fenced, cancel := context.WithCancelCause(ctx)
@@ -238,6 +244,11 @@ func (m *Mirror) sync(ctx context.Context, r *Report, progress func(done, total 
 			return err
 		}
 		r.Removed += len(batch)
+	}
+	if r.Copied*bulk > len(m.held) {
+		if err := m.chunks.Settle(ctx, m.average, settled); err != nil {
+			return err
+		}
 	}
 	if err := m.chunks.Complete(ctx); err != nil { // also where there are no chunks
 		return err
@@ -289,19 +300,24 @@ func (m *Mirror) compare() (send, removed []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	behind := map[string]bool{} // documents without vectors so far
-	err = m.index.Docs.View(func(r *docs.Reader) error {
-		pending, err := r.Pending(docs.Vectors, "", 0)
-		for i := range pending {
-			behind[pending[i].Path] = true
+	// Documents that a derived index of the folder has yet to take in. Those
+	// without words there have none in the average length either, and follow later.
+	var noWords, noVectors map[string]bool
+	err = m.index.Docs.View(func(r *docs.Reader) (err error) {
+		if noWords, err = pending(r, docs.Keyword); err == nil {
+			noVectors, err = pending(r, docs.Vectors)
 		}
 		return err
 	})
+	if err == nil {
+		m.average, err = m.index.Keyword.AverageLength()
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	for path, f := range files {
-		if h, ok := m.held[path]; !ok || differs(h, &f) || !h.Complete && !behind[path] {
+		h, ok := m.held[path]
+		if !noWords[path] && (!ok || differs(h, &f) || !h.Complete && !noVectors[path]) {
 			send = append(send, path)
 		}
 	}
@@ -315,9 +331,25 @@ func (m *Mirror) compare() (send, removed []string, err error) {
 	return send, removed, nil
 }
 
+func pending(r *docs.Reader, kind docs.Kind) (map[string]bool, error) {
+	all, err := r.Pending(kind, "", 0)
+	paths := make(map[string]bool, len(all))
+	for i := range all {
+		paths[all[i].Path] = true
+	}
+	return paths, err
+}
+
 func differs(h qdrant.DocumentHead, f *docs.File) bool {
 	return h.Hash != f.HexHash() || h.Size != f.Size || h.ModTime != f.ModTime || h.Chunks != f.Chunks
 }
+
+// A copy of more than one in bulk documents leaves the average length in the
+// weights within settled of the true one, so that both sides rank alike.
+const (
+	bulk    = 4
+	settled = 0.001
+)
 
 // put sends documents and returns how many: some may have been removed meanwhile.
 func (m *Mirror) put(ctx context.Context, paths []string) (int, error) {
@@ -369,7 +401,7 @@ func (m *Mirror) put(ctx context.Context, paths []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := m.chunks.Update(ctx, entries, stale); err != nil {
+	if err := m.chunks.Update(ctx, entries, stale, m.average); err != nil {
 		return 0, err
 	}
 	for i := range puts {
@@ -390,7 +422,7 @@ func (m *Mirror) remove(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.chunks.Update(ctx, nil, stale); err != nil {
+	if err := m.chunks.Update(ctx, nil, stale, m.average); err != nil {
 		return err
 	}
 	if err := m.documents.Delete(ctx, paths); err != nil {

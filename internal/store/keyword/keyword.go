@@ -230,6 +230,20 @@ func (x *Index) Count() (int, error) {
 	return int(n), err
 }
 
+// AverageLength is the average of the words of all chunks, at least 1: avg of the
+// formula in score.go.
+func (x *Index) AverageLength() (float64, error) {
+	x.open.RLock()
+	defer x.open.RUnlock()
+	snap, err := x.snapshot()
+	if err != nil {
+		return 0, err
+	}
+	defer snap.Close()
+	_, avg, err := x.lengths.of(snap)
+	return avg, err
+}
+
 // snapshot returns the current state; the caller holds x.open and closes it.
 func (x *Index) snapshot() (*scorch.IndexSnapshot, error) {
 	if x.done {

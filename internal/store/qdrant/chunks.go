@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	pb "github.com/qdrant/go-client/qdrant"
 
@@ -24,6 +25,9 @@ type Chunks struct {
 	terms   *terms
 	opened  once
 	gate    gate
+
+	weighing sync.Mutex
+	average  float64 // that the weights were made with; 0 until Settle has read it
 }
 
 // Chunk is an entry of a collection.
@@ -52,7 +56,7 @@ func (c *Chunks) Open(ctx context.Context) error {
 }
 
 // Keyword returns the chunks as a keyword index.
-func (c *Chunks) Keyword() *Keyword { return &Keyword{c} }
+func (c *Chunks) Keyword() *Keyword { return &Keyword{Chunks: c} }
 
 // Vectors returns the chunks as a vector store.
 func (c *Chunks) Vectors() *Vectors { return &Vectors{c} }
@@ -71,16 +75,16 @@ func (c *Chunks) checkVector(vector []float32) error {
 }
 
 // Update applies one batch: entries enter or replace, then stale chunks leave, so
-// that no chunk is missing meanwhile. Unknown stale ids are ignored. A batch that
-// fails half way can be repeated.
-func (c *Chunks) Update(ctx context.Context, entries []Chunk, stale []string) error {
-	if err := c.update(ctx, entries, stale); err != nil {
+// that no chunk is missing meanwhile. avg is the average of the words of all
+// chunks. Unknown stale ids are ignored. A batch that fails half way can be repeated.
+func (c *Chunks) Update(ctx context.Context, entries []Chunk, stale []string, avg float64) error {
+	if err := c.update(ctx, entries, stale, avg); err != nil {
 		return fmt.Errorf("updating %s: %w", c.name, err)
 	}
 	return ctx.Err()
 }
 
-func (c *Chunks) update(ctx context.Context, entries []Chunk, stale []string) error {
+func (c *Chunks) update(ctx context.Context, entries []Chunk, stale []string, avg float64) error {
 	last := make(map[string]int, len(entries))
 	for i := range entries {
 		if entries[i].Chunk == "" {
@@ -99,15 +103,17 @@ func (c *Chunks) update(ctx context.Context, entries []Chunk, stale []string) er
 	if len(entries) == 0 && len(stale) == 0 {
 		return nil
 	}
-	avg, again, held, err := c.count(ctx, entries)
-	if err == nil && again {
-		err = c.reweigh(ctx, avg)
-	}
-	if err == nil && len(held) > 0 {
-		err = c.terms.add(ctx, held, c.stored)
-	}
-	if err != nil {
+	if err := c.Settle(ctx, avg, drift); err != nil {
 		return err
+	}
+	held := map[string]int{}
+	for i := range entries {
+		countTerms(held, entries[i].KeywordEntry)
+	}
+	if len(held) > 0 {
+		if err := c.terms.add(ctx, held, c.stored); err != nil {
+			return err
+		}
 	}
 	defer c.gate.write()()
 	var points []*pb.PointStruct
@@ -115,7 +121,7 @@ func (c *Chunks) update(ctx context.Context, entries []Chunk, stale []string) er
 		if last[entries[i].Chunk] != i {
 			continue
 		}
-		if points = append(points, chunkPoint(&entries[i], avg)); len(points) == upsertPoints {
+		if points = append(points, chunkPoint(&entries[i], c.average)); len(points) == upsertPoints {
 			if err := c.client.update(ctx, c.name, points, nil); err != nil {
 				return err
 			}

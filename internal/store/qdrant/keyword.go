@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	pb "github.com/qdrant/go-client/qdrant"
 
@@ -19,17 +20,27 @@ import (
 // inside the weights, and document frequencies are those of a shard. The terms
 // near a misspelt word come from a dictionary, see terms; how common each is, the
 // engine knows.
-type Keyword struct{ *Chunks }
+type Keyword struct {
+	*Chunks
+
+	counting              sync.Mutex
+	wordCount, chunkCount int // of the entries of Update
+}
 
 var _ store.Keyword = (*Keyword)(nil)
 
-// Update implements store.Keyword. Entries lose the vector they had.
+// Update implements store.Keyword. Entries lose the vector they had. The average
+// length is that of the entries which this Keyword was given.
 func (x *Keyword) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
+	x.counting.Lock()
+	defer x.counting.Unlock()
 	chunks := make([]Chunk, len(entries))
 	for i := range entries {
 		chunks[i].KeywordEntry = entries[i]
+		x.wordCount += countTerms(map[string]int{}, entries[i])
 	}
-	return x.Chunks.Update(ctx, chunks, stale)
+	x.chunkCount += len(entries)
+	return x.Chunks.Update(ctx, chunks, stale, max(1, float64(x.wordCount)/float64(max(1, x.chunkCount))))
 }
 
 // Search implements store.Keyword.

@@ -25,7 +25,7 @@ func (v *Vectors) Update(ctx context.Context, entries []store.VectorEntry, stale
 		}
 		chunks[i] = Chunk{store.KeywordEntry{Chunk: e.Chunk, Path: e.Path, Labels: e.Labels}, e.Vector}
 	}
-	return v.Chunks.Update(ctx, chunks, stale)
+	return v.Chunks.Update(ctx, chunks, stale, 1)
 }
 
 // Search implements store.Vectors.

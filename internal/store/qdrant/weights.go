@@ -21,50 +21,55 @@ import (
 // internal/store/keyword. The engine multiplies each by the inverse document
 // frequency (its modifier IDF, by the same formula).
 //
-// The weights depend on the average length of chunks. They keep the average they
-// were made with while the true one is near, and are all made again from the
-// texts when it has moved too far. Document frequencies are those of a shard.
+// The weights depend on the average length of chunks, which the writer gives with
+// each batch. They keep the average they were made with while the true one is
+// near, and are all made again from the texts when it has moved too far. Document
+// frequencies are those of a shard.
 
-// lengthsRecord holds what is known of the length of chunks, by collection.
+// lengthsRecord holds the lengths of each collection.
 const lengthsRecord = "lengths"
 
-// lengths is the average that the weights of a collection were made with, and
-// the chunks seen since. Removed chunks stay counted.
+// lengths says what the weights of a collection were made with.
 type lengths struct {
-	Average float64 `json:"average"` // words a chunk, in the weights; 0: none yet
-	Chunks  int     `json:"chunks"`
-	Words   int     `json:"words"`
+	Average float64 `json:"average"` // words a chunk; 0: none yet
 	// Weighing is set while the weights are made again, so that an interrupted
 	// attempt is repeated.
 	Weighing bool `json:"weighing,omitempty"`
 }
 
-// drift is how far the average may move, as a part of itself. On the k8s-docs
-// set 4,096 chunks of one kind first, and weights left as they were, cost .011
-// nDCG@10.
+// drift is how far the average may move, as a part of itself, before all weights
+// are made again: a pass over the collection. On the k8s-docs set 4,096 chunks of
+// one kind first, and weights left as they were, cost .011 nDCG@10.
 const drift = 0.02
 
-// count adds entries to the known lengths. It returns the average to weigh by,
-// whether the stored weights have to be made again, and how many of the entries
-// hold each term.
-func (c *Chunks) count(ctx context.Context, entries []Chunk) (avg float64, again bool, held map[string]int, err error) {
-	words := 0
-	held = map[string]int{}
-	for i := range entries {
-		words += countTerms(held, entries[i].KeywordEntry)
+// Settle makes all weights again unless the average they were made with is within
+// tolerance of avg, as a part of it.
+func (c *Chunks) Settle(ctx context.Context, avg, tolerance float64) error {
+	if err := c.Open(ctx); err != nil {
+		return err
 	}
-	err = c.updateLengths(ctx, func(l *lengths) {
-		l.Chunks += len(entries)
-		l.Words += words
-		now := max(1, float64(l.Words)/float64(max(1, l.Chunks)))
-		moved := l.Average > 0 && math.Abs(now/l.Average-1) > drift
-		if l.Average == 0 || moved {
-			l.Average = now
+	c.weighing.Lock()
+	defer c.weighing.Unlock()
+	if c.average > 0 && math.Abs(avg/c.average-1) <= tolerance {
+		return nil
+	}
+	var l lengths
+	err := c.updateLengths(ctx, func(stored *lengths) {
+		switch {
+		case stored.Average == 0:
+			stored.Average = avg
+		case math.Abs(avg/stored.Average-1) > tolerance:
+			stored.Average, stored.Weighing = avg, true
 		}
-		l.Weighing = l.Weighing || moved
-		avg, again = l.Average, l.Weighing
+		l = *stored
 	})
-	return avg, again, held, err
+	if err == nil && l.Weighing {
+		err = c.reweigh(ctx, l.Average)
+	}
+	if err == nil {
+		c.average = l.Average
+	}
+	return err
 }
 
 // countTerms adds the terms of an entry to held and returns its length.
