@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func flush(t *testing.T, s *Store) {
 
 // archive is an embedded store, which needs no server, as a stage.Archive.
 type archive struct {
-	*embedded.Archive
+	*embedded.Store
 	down atomic.Bool
 	// held is what the next Record waits for, if anything.
 	held atomic.Pointer[hold]
@@ -84,7 +85,58 @@ func (a *archive) Record(ctx context.Context, all ...stage.Record) error {
 	if a.down.Load() {
 		return stage.Unavailable("the archive", errors.New("it is down"))
 	}
-	return a.Archive.Record(ctx, all...)
+	for _, r := range all {
+		err := a.Create(ctx, r.State, &stage.Effects{Entry: r.Entry})
+		if errors.Is(err, stage.Is(stage.CodeExists)) {
+			_, _, err = a.Update(ctx, r.State.ID, func(old *stage.State) (*stage.State, *stage.Effects, error) {
+				o, n := old.Machine, r.State.Machine
+				switch c := cmp.Or(cmp.Compare(o.Generation, n.Generation), cmp.Compare(o.Version, n.Version)); {
+				case c < 0:
+					return r.State, &stage.Effects{Entry: r.Entry}, nil
+				case o.Generation == n.Generation: // late: only its entry is missing
+					return old, &stage.Effects{Entry: r.Entry}, nil
+				}
+				return nil, nil, errLate
+			})
+		}
+		if err != nil && !errors.Is(err, errLate) {
+			return err
+		}
+	}
+	return nil
+}
+
+var errLate = errors.New("the record is of an earlier generation")
+
+// Resume implements stage.Archive.
+func (a *archive) Resume(ctx context.Context, at time.Time, ids ...string) ([]*stage.State, error) {
+	list := []*stage.State{}
+	for _, id := range ids {
+		old, err := a.Load(ctx, id)
+		if err != nil || old.Status.Final() {
+			continue
+		}
+		st, _, err := a.Update(ctx, id, func(old *stage.State) (*stage.State, *stage.Effects, error) {
+			st, fx := stage.Restore(old, at)
+			return st, fx, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, st)
+	}
+	return list, nil
+}
+
+// Unfinished implements stage.Archive.
+func (a *archive) Unfinished(ctx context.Context, after string, limit int) ([]*stage.State, error) {
+	all, err := a.List(ctx, stage.Query{Limit: 1000})
+	if err != nil {
+		return nil, err
+	}
+	list := slices.DeleteFunc(all, func(st *stage.State) bool { return st.Status.Final() || st.ID <= after })
+	slices.SortFunc(list, func(a, b *stage.State) int { return cmp.Compare(a.ID, b.ID) })
+	return list[:min(limit, len(list))], nil
 }
 
 func (a *archive) Close() error { return nil } // shared by the stores of a test
@@ -95,7 +147,7 @@ func newArchive(t testing.TB) *archive {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return &archive{Archive: embedded.OpenArchive(db, nil)}
+	return &archive{Store: embedded.Open(db, nil)}
 }
 
 // open opens a store that does nothing in the background.
