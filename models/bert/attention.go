@@ -13,12 +13,12 @@ func (m *model) attend(s *scratch, head, start, end int) {
 	for i := 0; i < n; {
 		rows, _ := split(n-i, k.frows)
 		for j := 0; j < n; j += k.fcols {
-			m.product32(s, own[i*ld:], ld, m.size, s.keys[j*m.size:], k.fcols, s.scores[j:], wide, rows)
+			m.product32(s, matrix{own[i*ld:], ld}, m.size, matrix{s.keys[j*m.size:], k.fcols}, matrix{s.scores[j:], wide}, rows)
 		}
 		s.args = rowsArgs{x: &s.scores[0], ld: 4 * wide, n: n, rows: rows}
 		k.softmax(&s.args)
 		for j := 0; j < m.size; j += k.fcols {
-			m.product32(s, s.scores, wide, n, own[2*m.padded+j:], ld, s.context[(start+i)*m.contextPad()+head*m.size+j:], m.contextPad(), rows)
+			m.product32(s, matrix{s.scores, wide}, n, matrix{own[2*m.padded+j:], ld}, matrix{s.context[(start+i)*m.contextPad()+head*m.size+j:], m.contextPad()}, rows)
 		}
 		i += rows
 	}

@@ -78,7 +78,7 @@ func (m *model) forward(s *scratch, ids []int32, starts []int) {
 	for i := range m.blocks {
 		b := &m.blocks[i]
 		for h := range m.heads {
-			m.product(s, b.qkv, 3*h*m.padded, 3*m.padded, s.hidden, m.hiddenPad, s.q, m.hiddenPad, 0, s.heads, 3*m.padded, rows)
+			m.product(s, columns{b.qkv, 3 * h * m.padded, 3 * m.padded}, matrix{s.hidden, m.hiddenPad}, quantized{s.q, m.hiddenPad, 0}, matrix{s.heads, 3 * m.padded}, rows)
 			for t := range len(starts) - 1 {
 				attend(m, s, h, starts[t], starts[t+1])
 			}
@@ -100,44 +100,63 @@ func (m *model) embed(s *scratch, ids []int32, starts []int) {
 			m.words.add(sum, int(ids[i]))
 		}
 	}
-	m.addNorm(s, s.context, m.contextPad(), 0, len(ids), m.embedWeight, m.embedBias, m.embedEpsilon)
+	m.addNorm(s, matrix{s.context, m.contextPad()}, 0, len(ids), &m.embedNorm)
 }
 
-// addNorm adds x to the residual stream of rows at.. and normalises it.
-func (m *model) addNorm(s *scratch, x []float32, ld, at, rows int, weight, bias []float32, epsilon float32) {
+// A matrix is rows of float32s that begin stride entries apart.
+type matrix struct {
+	data   []float32
+	stride int
+}
+
+// quantized are rows of bytes that begin stride bytes apart. The scales and
+// minima of their activations begin at entry at of the scratch.
+type quantized struct {
+	data       []byte
+	stride, at int
+}
+
+// columns are the columns [from, from+n) of a matrix of weights.
+type columns struct {
+	*packed
+	from, n int
+}
+
+// addNorm adds x to rows of the residual stream from row at and normalises them.
+func (m *model) addNorm(s *scratch, x matrix, at, rows int, n *norm) {
 	s.args = rowsArgs{
-		x: &x[0], ld: 4 * ld, n: m.hidden, rows: rows,
+		x: &x.data[0], ld: 4 * x.stride, n: m.hidden, rows: rows,
 		residual: &s.hidden[at*m.hiddenPad], ldr: 4 * m.hiddenPad,
-		weight: &weight[0], bias: &bias[0], epsilon: epsilon, inverse: 1 / float32(m.hidden),
+		weight: &n.weight[0], bias: &n.bias[0], epsilon: float32(n.epsilon), inverse: 1 / float32(m.hidden),
 	}
 	m.norm(&s.args)
 	if m.eight {
-		m.quantizeRows(s, s.hidden[at*m.hiddenPad:], m.hiddenPad, m.hidden, rows, s.q[at*m.hiddenPad:], m.hiddenPad, at)
+		m.quantizeRows(s, matrix{s.hidden[at*m.hiddenPad:], m.hiddenPad}, m.hidden, rows, quantized{s.q[at*m.hiddenPad:], m.hiddenPad, at})
 	}
 }
 
-// quantizeRows writes rows of x as bytes, their scales and minima from entry at.
-func (m *model) quantizeRows(s *scratch, x []float32, ld, n, rows int, q []byte, ldq, at int) {
+// quantizeRows writes n entries of each row of x as bytes to q.
+func (m *model) quantizeRows(s *scratch, x matrix, n, rows int, q quantized) {
 	s.args = rowsArgs{
-		x: &x[0], ld: 4 * ld, n: n, rows: rows,
-		q: &q[0], ldq: ldq, scale: &s.qScale[at], min: &s.qMin[at],
+		x: &x.data[0], ld: 4 * x.stride, n: n, rows: rows,
+		q: &q.data[0], ldq: q.stride, scale: &s.qScale[q.at], min: &s.qMin[q.at],
 	}
 	m.quantize(&s.args)
 }
 
-// product computes columns [from, from+n) of x times w for rows rows, from
-// x's float32s (ldx apart) or its bytes (ldq apart, scales from entry at).
-func (m *model) product(s *scratch, w *packed, from, n int, x []float32, ldx int, q []byte, ldq, at int, c []float32, ldc, rows int) {
+// product computes rows of x times w into c, from the bytes q of x if the weights
+// are bytes.
+func (m *model) product(s *scratch, w columns, x matrix, q quantized, c matrix, rows int) {
 	k := m.kernel
 	if m.eight {
-		s.p8 = product8{lda: ldq, depth: w.depth, ldc: 4 * ldc}
-		for j := from; j < from+n; j += k.cols {
+		s.p8 = product8{lda: q.stride, depth: w.depth, ldc: 4 * c.stride}
+		for j := w.from; j < w.from+w.n; j += k.cols {
 			s.p8.w = &w.codes[j*w.depth]
 			s.p8.wscale, s.p8.wsum, s.p8.bias = &w.scale[j], &w.sums[j], &w.bias[j]
 			for i, left := 0, rows; left > 0; {
 				s.p8.rows, s.p8.tiles = split(left, k.rows)
-				s.p8.a, s.p8.c = &q[i*ldq], &c[i*ldc+j-from]
-				s.p8.scale, s.p8.min = &s.qScale[at+i], &s.qMin[at+i]
+				s.p8.a, s.p8.c = &q.data[i*q.stride], &c.data[i*c.stride+j-w.from]
+				s.p8.scale, s.p8.min = &s.qScale[q.at+i], &s.qMin[q.at+i]
 				k.product8(&s.p8)
 				i += s.p8.rows * s.p8.tiles
 				left = rows - i
@@ -145,11 +164,11 @@ func (m *model) product(s *scratch, w *packed, from, n int, x []float32, ldx int
 		}
 		return
 	}
-	for j := from; j < from+n; j += k.fcols {
-		m.product32(s, x, ldx, w.depth, w.floats[j*w.depth:], k.fcols, c[j-from:], ldc, rows)
+	for j := w.from; j < w.from+w.n; j += k.fcols {
+		m.product32(s, x, w.depth, matrix{w.floats[j*w.depth:], k.fcols}, matrix{c.data[j-w.from:], c.stride}, rows)
 		bias := w.bias[j : j+k.fcols]
 		for i := range rows {
-			row := c[i*ldc+j-from : i*ldc+j-from+k.fcols]
+			row := c.data[i*c.stride+j-w.from:][:k.fcols]
 			for d, v := range bias {
 				row[d] += v
 			}
@@ -157,12 +176,12 @@ func (m *model) product(s *scratch, w *packed, from, n int, x []float32, ldx int
 	}
 }
 
-// product32 computes rows of x (ldx apart) times a panel whose rows are ldb apart.
-func (m *model) product32(s *scratch, x []float32, ldx, depth int, b []float32, ldb int, c []float32, ldc, rows int) {
-	s.p32 = product32{lda: 4 * ldx, b: &b[0], ldb: 4 * ldb, depth: depth, ldc: 4 * ldc}
+// product32 computes rows of x times the panel b, of depth rows, into c.
+func (m *model) product32(s *scratch, x matrix, depth int, b, c matrix, rows int) {
+	s.p32 = product32{lda: 4 * x.stride, b: &b.data[0], ldb: 4 * b.stride, depth: depth, ldc: 4 * c.stride}
 	for i, left := 0, rows; left > 0; {
 		s.p32.rows, s.p32.tiles = split(left, m.kernel.frows)
-		s.p32.a, s.p32.c = &x[i*ldx], &c[i*ldc]
+		s.p32.a, s.p32.c = &x.data[i*x.stride], &c.data[i*c.stride]
 		m.kernel.product32(&s.p32)
 		i += s.p32.rows * s.p32.tiles
 		left = rows - i
@@ -179,24 +198,26 @@ func split(rows, most int) (height, tiles int) {
 	return rows / n, n
 }
 
-// feed takes rows at.. from the heads' results through the output projection
-// and the feed-forward layers, into the residual stream.
+// feed takes rows from row at of the heads' results through the output projection
+// and the feed-forward layers into the residual stream.
 func (m *model) feed(s *scratch, b *block, at, rows int) {
-	context := s.context[at*m.contextPad():]
-	q := s.q[at*m.hiddenPad:]
+	context := matrix{s.context[at*m.contextPad():], m.contextPad()}
+	hidden := matrix{s.hidden[at*m.hiddenPad:], m.hiddenPad}
+	sum, inner := matrix{s.sum, m.hiddenPad}, matrix{s.inner, m.innerPad}
+	q, innerQ := quantized{s.q[at*m.hiddenPad:], m.hiddenPad, at}, quantized{s.innerQ, m.innerPad, at}
 	if m.eight {
-		m.quantizeRows(s, context, m.contextPad(), m.hidden, rows, q, m.hiddenPad, at)
+		m.quantizeRows(s, context, m.hidden, rows, q)
 	}
-	m.product(s, b.output, 0, m.hiddenPad, context, m.contextPad(), q, m.hiddenPad, at, s.sum, m.hiddenPad, rows)
-	m.addNorm(s, s.sum, m.hiddenPad, at, rows, b.attentionWeight, b.attentionBias, b.attentionEpsilon)
-	m.product(s, b.up, 0, m.innerPad, s.hidden[at*m.hiddenPad:], m.hiddenPad, q, m.hiddenPad, at, s.inner, m.innerPad, rows)
+	m.product(s, columns{b.output, 0, m.hiddenPad}, context, q, sum, rows)
+	m.addNorm(s, sum, at, rows, &b.attentionNorm)
+	m.product(s, columns{b.up, 0, m.innerPad}, hidden, q, inner, rows)
 	s.args = rowsArgs{x: &s.inner[0], ld: 4 * m.innerPad, n: m.innerPad, rows: rows}
 	m.gelu(&s.args)
 	if m.eight {
-		m.quantizeRows(s, s.inner, m.innerPad, m.innerPad, rows, s.innerQ, m.innerPad, at)
+		m.quantizeRows(s, inner, m.innerPad, rows, innerQ)
 	}
-	m.product(s, b.down, 0, m.hiddenPad, s.inner, m.innerPad, s.innerQ, m.innerPad, at, s.sum, m.hiddenPad, rows)
-	m.addNorm(s, s.sum, m.hiddenPad, at, rows, b.outputWeight, b.outputBias, b.outputEpsilon)
+	m.product(s, columns{b.down, 0, m.hiddenPad}, inner, innerQ, sum, rows)
+	m.addNorm(s, sum, at, rows, &b.outputNorm)
 }
 
 // pool writes the unit vector of the text in rows [start, end) to out.

@@ -135,7 +135,7 @@ func TestProduct32(t *testing.T) {
 			for _, depth := range []int{1, 3, 4, 7, 32, 65} {
 				a, b := randomFloats(rng, rows*depth), randomFloats(rng, depth*k.fcols)
 				c := alignedFloats(rows * k.fcols)
-				m.product32(&s, a, depth, depth, b, k.fcols, c, k.fcols, rows)
+				m.product32(&s, matrix{a, depth}, depth, matrix{b, k.fcols}, matrix{c, k.fcols}, rows)
 				for i := range rows {
 					for j := range k.fcols {
 						want := 0.0

@@ -12,19 +12,18 @@ const panelWidth = 32
 
 // A model is a network packed for a kernel. It is read-only after newModel.
 type model struct {
-	kernel                 *kernel
-	hidden, inner, heads   int
-	size, padded           int // a head's numbers, and with padding
-	eight                  bool
-	integers               bool // attention in integers
-	hiddenPad, innerPad    int  // columns with padding
-	words                  table
-	positions              []float32 // position plus type 0, rows of hidden
-	longest                int       // rows of positions
-	embedWeight, embedBias []float32
-	embedEpsilon           float32
-	blocks                 []block
-	weights                arena // of the blocks' matrices
+	kernel               *kernel
+	hidden, inner, heads int
+	size, padded         int // a head's numbers, and with padding
+	eight                bool
+	integers             bool // attention in integers
+	hiddenPad, innerPad  int  // columns with padding
+	words                table
+	positions            []float32 // position plus type 0, rows of hidden
+	longest              int       // rows of positions
+	embedNorm            norm
+	blocks               []block
+	weights              arena // of the blocks' matrices
 	// rowFuncs are the kernel's where hidden and inner suit it, else plain Go.
 	gelu, quantize, norm func(*rowsArgs)
 }
@@ -32,11 +31,8 @@ type model struct {
 // A block is a layer's packed weights. qkv holds, head by head, the columns
 // of query, key and value, each padded to panelWidth.
 type block struct {
-	qkv, output, up, down          *packed
-	attentionWeight, attentionBias []float32
-	outputWeight, outputBias       []float32
-	attentionEpsilon               float32
-	outputEpsilon                  float32
+	qkv, output, up, down     *packed
+	attentionNorm, outputNorm norm
 }
 
 func newModel(n *network, k *kernel) (*model, error) {
@@ -63,7 +59,7 @@ func newModel(n *network, k *kernel) (*model, error) {
 			n.types.add(row, 0)
 		}
 	}
-	m.embedWeight, m.embedBias, m.embedEpsilon = aligned(n.embedNorm.weight), aligned(n.embedNorm.bias), float32(n.embedNorm.epsilon)
+	m.embedNorm = n.embedNorm.aligned()
 	for i := range n.layers {
 		b, err := m.packLayer(&n.layers[i], float32(n.scale))
 		if err != nil {
@@ -117,11 +113,12 @@ func (m *model) packLayer(l *layer, scale float32) (b block, err error) {
 			return b, err
 		}
 	}
-	b.attentionWeight, b.attentionBias = aligned(l.attentionNorm.weight), aligned(l.attentionNorm.bias)
-	b.outputWeight, b.outputBias = aligned(l.outputNorm.weight), aligned(l.outputNorm.bias)
-	b.attentionEpsilon, b.outputEpsilon = float32(l.attentionNorm.epsilon), float32(l.outputNorm.epsilon)
+	b.attentionNorm, b.outputNorm = l.attentionNorm.aligned(), l.outputNorm.aligned()
 	return b, nil
 }
+
+// aligned returns n with aligned copies of its vectors.
+func (n norm) aligned() norm { return norm{aligned(n.weight), aligned(n.bias), n.epsilon} }
 
 func aligned(v []float32) []float32 {
 	out := alignedFloats(len(v))
