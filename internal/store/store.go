@@ -1,6 +1,7 @@
-// Package store defines what cairn keeps of a folder: documents, their sections
-// and chunks, and the two derived indexes that find them. Documents are the
-// truth; the keyword index and the vectors can be rebuilt from them at any time.
+// Package store defines the contract between an index and its users: documents,
+// their sections and chunks, and the two derived indexes that find them. It does
+// not implement them. The documents are the truth; the keyword index and the
+// vectors can be rebuilt from them.
 //
 // Its sub-packages hold the implementations: docs (documents, on bbolt), keyword
 // (on Bleve) and flat (exact vectors). storetest is the suite
@@ -16,7 +17,7 @@ import (
 	"cairn/internal/query"
 )
 
-// Document is one indexed file. Its text is stored beside it (docs.Store.Text).
+// Document is one indexed file. docs.Store.Text returns its text.
 type Document struct {
 	// Path is the identity: relative to the workspace, slash-separated, clean.
 	Path string
@@ -24,17 +25,17 @@ type Document struct {
 	Title string
 	// Hash is the SHA-256 of the whole file, in hex.
 	Hash string
-	// Size in bytes and ModTime in Unix nanoseconds as of the walk; a file with
-	// both unchanged is not read again.
+	// Size in bytes and ModTime in Unix nanoseconds when it was read; the indexer
+	// does not read a file again while both are unchanged.
 	Size, ModTime int64
-	// Labels are what filters look at.
+	// Labels are the fields that a Filter compares.
 	Labels Labels
 	// Sections in document order. Never empty for a non-empty text.
 	Sections []Section
 }
 
-// Labels are the front-matter fields a Filter can ask for. Found is whether
-// the file has front matter that parses; without it no label filter matches.
+// Labels are the front-matter fields that a Filter compares. Found is whether the
+// file has valid front matter; without it no label filter matches.
 type Labels struct {
 	Found    bool
 	Tags     []string
@@ -100,8 +101,8 @@ func SplitChunkID(id string) (path, anchor string, n int, ok bool) {
 	return id[:hash], id[hash+1 : dot], n, true
 }
 
-// Filter narrows a search. The zero Filter matches every document. Conditions
-// are joined by AND; Tags by ANY. All comparisons but the path's fold case.
+// Filter narrows a search. The zero Filter matches every document. All conditions
+// must hold, and any one of Tags. All comparisons but the path's ignore case.
 type Filter struct {
 	Tags       []string
 	Priority   string
@@ -115,7 +116,7 @@ func (f Filter) IsZero() bool {
 }
 
 // Match reports whether a document passes the filter. A document without front
-// matter passes only when no label is asked for.
+// matter passes only a filter without labels.
 func (f Filter) Match(path string, l Labels) bool {
 	if !strings.HasPrefix(path, f.PathPrefix) {
 		return false
@@ -148,7 +149,7 @@ type Hit struct {
 	Score float64
 }
 
-// KeywordEntry is a chunk as the keyword index takes it.
+// KeywordEntry is a chunk for the keyword index.
 type KeywordEntry struct {
 	Chunk  string // ChunkID
 	Path   string
@@ -165,7 +166,7 @@ type Key = [sha256.Size]byte
 // KeyOf returns the key of text.
 func KeyOf(text string) Key { return sha256.Sum256([]byte(text)) }
 
-// VectorEntry is a chunk as a vector store takes it.
+// VectorEntry is a chunk for a vector store.
 type VectorEntry struct {
 	Chunk  string // ChunkID
 	Path   string
@@ -176,9 +177,9 @@ type VectorEntry struct {
 
 // Keyword is the keyword index. Safe for concurrent use: one writer, many readers.
 type Keyword interface {
-	// Update applies one batch: stale chunks leave, entries enter or replace.
-	// Both may be empty. Unknown stale ids are ignored. When it returns the
-	// batch is durable and searches see it.
+	// Update applies one batch: it removes stale chunks and adds or replaces
+	// entries. Both may be empty. It ignores unknown stale ids. When it returns,
+	// the batch is durable and searches see it.
 	Update(ctx context.Context, entries []KeywordEntry, stale []string) error
 	// Search returns at most k chunks that pass the filter and match at least
 	// one term, best first, ties by chunk id. No terms, no hits.
@@ -186,16 +187,17 @@ type Keyword interface {
 	// Admits reports, for each chunk, whether the index holds it with every
 	// phrase of q and nothing that q excludes.
 	Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error)
-	// Count is the number of chunks held.
+	// Count returns the number of chunks.
 	Count() (int, error)
 	Close() error
 }
 
 // Vectors is a vector store. Safe for concurrent use: one writer, many readers.
 type Vectors interface {
-	// Update applies one batch: stale chunks leave, entries enter or replace.
-	// Unknown stale ids are ignored. When it returns the batch is durable and
-	// searches see it. A vector of another dimension is an error and changes nothing.
+	// Update applies one batch: it removes stale chunks and adds or replaces
+	// entries. It ignores unknown stale ids. When it returns, the batch is durable
+	// and searches see it. It fails, and changes nothing, for a vector of another
+	// dimension.
 	Update(ctx context.Context, entries []VectorEntry, stale []string) error
 	// Search returns the k chunks nearest to the unit vector query that pass
 	// the filter, by cosine, best first, ties by chunk id. An empty store
@@ -206,7 +208,7 @@ type Vectors interface {
 	Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error)
 	// Has reports, for each chunk, whether it has a vector.
 	Has(ctx context.Context, chunks []string) ([]bool, error)
-	// Count is the number of vectors held.
+	// Count returns the number of vectors.
 	Count() (int, error)
 	Close() error
 }

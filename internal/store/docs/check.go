@@ -10,14 +10,14 @@ import (
 	"cairn/internal/store"
 )
 
-// RefusedError says that a document contradicts itself and is not stored.
+// RefusedError reports a document that contradicts itself and is not stored.
 type RefusedError struct{ Path, Reason string }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("document %q: %s", e.Path, e.Reason) }
 
-// Check refuses a document that readers could not trust, as Store.Put does:
-// they slice the text by its offsets and name chunks by its anchors. The error
-// is a *RefusedError unless it is the path that is wrong.
+// Check refuses, as Store.Put does, a document that readers cannot trust: they
+// slice the text by its offsets and name chunks by its anchors. The error is a
+// *RefusedError unless the path is wrong.
 func (p *Put) Check() error {
 	d := &p.Document
 	if err := checkPath(d.Path); err != nil {

@@ -1,11 +1,11 @@
-// Package docs keeps the documents of a workspace: what was parsed of each file,
-// its text as indexed, and which derived index still has to be told. It is the
-// truth; the keyword index and the vectors are rebuilt from it.
+// Package docs stores the documents of a workspace, from which the keyword index
+// and the vectors can be rebuilt. It does not search.
 //
-// A change of a document and the marks that both derived indexes are behind are
-// one transaction. Whoever brings an index up to date reads marks (Pending),
-// changes the index, and clears the marks it read (Done); after a crash at any
-// point the marks are still there, and doing the work twice does no harm.
+// It holds the parsed document and the text of each file, and marks that a derived
+// index does not have the current version yet. A change of a document and its
+// marks are one transaction. The indexer reads marks (Pending), updates the index,
+// and clears the marks it read (Done). After a crash at any point the marks still
+// exist, and repeating the work does no harm.
 //
 // # Buckets, format 2
 //
@@ -17,8 +17,8 @@
 //	files      seq uint64, size int64, mtime int64, SHA-256 (32 bytes),
 //	           sections uint32, chunks uint32
 //	documents  title, labels and sections, see codec.go
-//	changed    ctime int64 of the file, if it is known: what has none is compared
-//	           by size and mtime alone
+//	changed    ctime int64 of the file, if it is known; files without one are
+//	           compared by size and mtime alone
 //	texts      the file's bytes as indexed
 //	text, vectors
 //	           pending marks: seq uint64, sections uint32, chunks uint32, then
@@ -28,9 +28,9 @@
 //	           known, ctime int64
 //
 // History: 1, the first; 2, chunks in meta, size and time of skipped files. The
-// ctimes came later within 2: versions that know nothing of them leave entries in
-// changed as they are, which then match no file and cost reading it once, and
-// take a skipped file that has one for one without a time.
+// ctimes came later within 2: older versions do not change the entries in changed,
+// which then match no file and cost one more read, and take a skipped file with a
+// ctime for one without a time.
 package docs
 
 import (
@@ -46,68 +46,69 @@ import (
 	"cairn/models"
 )
 
-// FormatVersion is the version of the buckets that this package reads and writes.
+// FormatVersion is the version of the buckets.
 const FormatVersion = 2
 
-// DefaultCache is how many decoded documents are kept, some 5 kB each.
+// DefaultCache is how many decoded documents the cache keeps, some 5 kB each.
 const DefaultCache = 2048
 
 // Options are the knobs of Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// Model is what makes the vectors of this index. A zero Description
-	// accepts whatever the index was made with.
+	// Model makes the vectors of this index. A zero Description accepts the model
+	// that the index was made with.
 	Model models.Description
-	// Chunks names the rules by which documents are cut and what the indexes
-	// are given for a chunk. "" accepts whatever the index was made with.
+	// Chunks names the rules for cutting documents into chunks and for the entries
+	// of both indexes. "" accepts the rules that the index was made with.
 	Chunks string
-	// Cache is the number of decoded documents kept. 0 means DefaultCache.
+	// Cache is the number of decoded documents to keep. 0 means DefaultCache.
 	Cache int
 }
 
-// ErrNoIndex says that a read-only database holds no documents store yet.
+// ErrNoIndex reports a read-only database without a document store.
 var ErrNoIndex = errors.New("no index has been made yet")
 
-// FormatError says that the index was written in another format.
+// FormatError reports an index of another format.
 type FormatError struct{ Have, Want uint32 }
 
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("the index has format %d, this version reads format %d", e.Have, e.Want)
 }
 
-// ModelError says that the index was made with another model. Have and Want are IDs.
+// ModelError reports an index of another model. Have and Want are IDs.
 type ModelError struct{ Have, Want string }
 
 func (e *ModelError) Error() string {
 	return fmt.Sprintf("the index was made with model %s, not %s", e.Have, e.Want)
 }
 
-// ChunksError says that the documents were cut by other rules. Have and Want
-// are as in Options.Chunks.
+// ChunksError reports documents that were cut by other rules. Have and Want are as
+// in Options.Chunks.
 type ChunksError struct{ Have, Want string }
 
 func (e *ChunksError) Error() string {
 	return fmt.Sprintf("the index was made with %q, not %q", e.Have, e.Want)
 }
 
-// CorruptError says that what is stored of a document cannot be read.
+// CorruptError reports a stored document that cannot be read.
 type CorruptError struct{ Path, Reason string }
 
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("the stored document %q is damaged: %s", e.Path, e.Reason)
 }
 
-// Store holds documents. It is safe for concurrent use: one writer, many
-// readers, which see whole transactions only.
+// Store holds documents. It is safe for concurrent use: one writer, many readers,
+// which see only whole transactions.
 type Store struct {
 	db     *kv.DB
 	cache  *lru.Cache[string, *store.Document]
 	source Source // instead of both; see Remote
 }
 
-// Open opens the store in db, which stays the caller's to close. A fresh one
-// is given the format version, the model and the name of the rules for chunks;
-// one of another format, model or rules is a *FormatError, *ModelError or
-// *ChunksError and left as it is; a fresh one that is read-only is ErrNoIndex.
+// Open opens the store in db, which the caller closes. It writes the format
+// version, the model and the name of the rules for chunks into a fresh one. It
+// fails with *FormatError, *ModelError or *ChunksError, and changes nothing, when
+// the store has another format, model or rules, and with ErrNoIndex when it is
+// fresh and read-only.
 func Open(db *kv.DB, o *Options) (*Store, error) {
 	var options Options
 	if o != nil {
@@ -140,8 +141,7 @@ func Open(db *kv.DB, o *Options) (*Store, error) {
 	return s, s.initialise(options.Model, chunks)
 }
 
-// initialise writes what is known of the index; an empty model or chunks leave
-// what is there.
+// initialise writes the format, and the model and the rules unless they are empty.
 func (s *Store) initialise(model models.Description, chunks string) error {
 	return s.db.Update(func(tx *kv.Tx) error {
 		b, err := tx.Bucket("meta")

@@ -11,23 +11,24 @@ import (
 	"cairn/models"
 )
 
-// Meta is what is known of the index as a whole.
+// Meta describes the index as a whole.
 type Meta struct {
 	// Format is the version of the buckets.
 	Format uint32
-	// Model makes the vectors; zero when none was ever named.
+	// Model makes the vectors; zero when no caller of Open named one.
 	Model models.Description
-	// Chunks names the rules by which the documents were cut; "" when none were named.
+	// Chunks names the rules by which the documents were cut; "" when no caller of
+	// Open named them.
 	Chunks string
 	// Generation counts the completed runs of the indexer.
 	Generation uint64
-	// Roots are the folders indexed, as the last completed run had them.
+	// Roots are the folders of the last completed run.
 	Roots []string
 	// BuiltAt is when the last run completed; zero before the first.
 	BuiltAt time.Time
 }
 
-// Counts are kept up to date by every write, so reading them costs one lookup.
+// Counts are part of every write, so reading them costs one lookup.
 type Counts struct {
 	Files, Sections, Chunks int
 	// Bytes is the length of all texts.
@@ -37,8 +38,8 @@ type Counts struct {
 	Keyword, Vectors PendingCounts
 }
 
-// PendingCounts says how much a derived index is behind. Files includes
-// deleted ones, whose chunks have yet to leave.
+// PendingCounts is how far a derived index is behind. Files includes deleted
+// ones, whose chunks the index still holds.
 type PendingCounts struct{ Files, Sections, Chunks int }
 
 // numbers is the order in which Counts are stored.
@@ -80,7 +81,7 @@ func decodeCounts(b []byte) (c Counts, err error) {
 	return c, nil
 }
 
-// Meta returns what is known of the index as a whole.
+// Meta returns the description of the index as a whole.
 func (s *Store) Meta() (Meta, error) {
 	if s.source != nil {
 		m, _, err := s.source.State()
@@ -136,8 +137,8 @@ func (s *Store) Counts() (Counts, error) {
 	return c, err
 }
 
-// Advance records that a run over roots was completed at the given time and
-// returns the new generation.
+// Advance records that a run over roots completed at the given time, and returns
+// the new generation.
 func (s *Store) Advance(ctx context.Context, roots []string, at time.Time) (generation uint64, err error) {
 	if s.source != nil {
 		return 0, kv.ErrReadOnly

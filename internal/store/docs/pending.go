@@ -25,21 +25,21 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
 
-// Mark names the state of a document that an index was brought up to.
+// Mark identifies a version of a document.
 type Mark struct {
 	Path string
-	// Seq is that of the write which left the mark.
+	// Seq is that of the transaction which wrote the mark.
 	Seq uint64
 }
 
-// PendingDoc is a document that an index has yet to take in.
+// PendingDoc is a document whose current version an index does not have yet.
 type PendingDoc struct {
 	Mark
-	// Deleted is whether the document is gone: only Stale has to leave.
+	// Deleted is whether the document was deleted, so that only Stale matters.
 	Deleted bool
-	// Sections and Chunks are those of the document now.
+	// Sections and Chunks count those of the current version.
 	Sections, Chunks int
-	// Stale are the ids of chunks that have to leave the index, sorted.
+	// Stale are the ids of chunks to remove from the index, sorted.
 	Stale []string
 }
 
@@ -83,8 +83,8 @@ func (s *Store) Pending(kind Kind, after string, limit int) (pending []PendingDo
 	return pending, err
 }
 
-// Done clears marks that the index of that kind has been brought up to. A mark
-// that was renewed since it was read stays. Unknown ones are ignored.
+// Done clears marks after the index of that kind was updated. It leaves a mark
+// that was renewed since the caller read it, and ignores unknown ones.
 func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark) error {
 	return s.update(ctx, len(marks), func(w *writer, i int) error {
 		key := []byte(marks[i].Path)
@@ -101,9 +101,8 @@ func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark) error {
 	})
 }
 
-// Renew marks every document as pending for one index, which then has to be
-// filled anew: its files were lost or damaged. Stale ids of marks that are
-// already there stay.
+// Renew marks every document as pending for one index, to fill it again after its
+// files were lost or damaged. Existing marks keep their stale ids.
 func (s *Store) Renew(ctx context.Context, kind Kind) error {
 	return s.update(ctx, 1, func(w *writer, _ int) error {
 		var err error

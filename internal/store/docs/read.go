@@ -9,7 +9,7 @@ import (
 	"cairn/internal/store"
 )
 
-// Reader is one reading transaction: everything it returns is of one moment.
+// Reader is one reading transaction: everything it returns belongs to one state.
 // It must not be used after View returns, nor by several goroutines at once.
 type Reader struct {
 	buckets
@@ -17,7 +17,7 @@ type Reader struct {
 	loaded map[string]Loaded // of a remote store, by path; zero where there is none
 }
 
-// buckets are those of one transaction.
+// buckets are the buckets in one transaction.
 type buckets struct {
 	meta, files, changed, documents, texts, skipped *kv.Bucket
 	marks                                           [2]*kv.Bucket // by Kind
@@ -52,8 +52,8 @@ func (s *Store) View(fn func(*Reader) error) error {
 	})
 }
 
-// Document returns the document at path, nil when there is none. It is shared
-// by all who ask: do not change it. It stays valid after View returns.
+// Document returns the document at path, nil when there is none. Callers share it
+// and must not change it. It stays valid after View returns.
 func (r *Reader) Document(path string) (*store.Document, error) {
 	if r.store.source != nil {
 		return r.load(path)
@@ -62,7 +62,7 @@ func (r *Reader) Document(path string) (*store.Document, error) {
 	if entry == nil {
 		return nil, nil
 	}
-	// The entry changes with every write of the document, so it is part of the key.
+	// The entry changes with every write of the document, so the key holds it.
 	key := path + "\x00" + string(entry)
 	if d, ok := r.store.cache.Get(key); ok {
 		return d, nil
@@ -89,7 +89,7 @@ func (r *Reader) Text(path string) []byte {
 	return r.texts.Get([]byte(path))
 }
 
-// File is what a walk compares a file with.
+// File is the record that a walk compares a file with.
 type File struct {
 	Path string
 	// Hash is the SHA-256 of the whole file.
@@ -103,7 +103,7 @@ type File struct {
 // HexHash returns Hash as store.Document.Hash has it.
 func (f *File) HexHash() string { return hex.EncodeToString(f.Hash[:]) }
 
-// File returns what is recorded of path; ok is false when it is not indexed.
+// File returns the record of path; ok is false when it is not indexed.
 func (r *Reader) File(path string) (f File, ok bool, err error) {
 	if r.store.source != nil {
 		return r.store.source.File(path)
@@ -205,7 +205,7 @@ func (s *Store) Text(path string) (text []byte, ok bool, err error) {
 	return text, ok, err
 }
 
-// Files returns all indexed files by path, as of one moment.
+// Files returns all indexed files by path, in one transaction.
 func (s *Store) Files() (map[string]File, error) {
 	files := map[string]File{}
 	err := s.View(func(r *Reader) error {

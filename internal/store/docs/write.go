@@ -22,10 +22,10 @@ type Put struct {
 	ChangeTime int64
 }
 
-// Put stores documents with their texts, replacing those of the same path, and
-// marks both derived indexes as behind: all or, on an error, none of it. The
-// chunk ids that the version before had and the new one lacks become stale. Of
-// two with one path the later stays. It is durable when Put returns.
+// Put stores documents with their texts in place of those of the same path, and
+// marks them as pending for both derived indexes, in one transaction that is
+// durable when Put returns. Chunk ids of the previous version that the new one
+// lacks become stale. Of two documents with one path the later one wins.
 func (s *Store) Put(ctx context.Context, puts []Put) error {
 	for i := range puts {
 		if err := puts[i].Check(); err != nil {
@@ -82,14 +82,14 @@ func (s *Store) Delete(ctx context.Context, paths []string) error {
 	})
 }
 
-// Touched is a file whose size or time changed while its bytes did not.
+// Touched is a file whose size or time changed, but not its bytes.
 type Touched struct {
 	Path                      string
 	Size, ModTime, ChangeTime int64 // as in File
 }
 
-// Touch records new sizes and times. Unknown paths are ignored; nothing
-// becomes pending.
+// Touch records new sizes and times. It ignores unknown paths and marks nothing as
+// pending.
 func (s *Store) Touch(ctx context.Context, touched []Touched) error {
 	return s.update(ctx, len(touched), func(w *writer, i int) error {
 		key := []byte(touched[i].Path)
@@ -112,13 +112,13 @@ func (s *Store) Touch(ctx context.Context, touched []Touched) error {
 // Skipped is a file that is not indexed, with the reason.
 type Skipped struct {
 	Path, Reason string
-	// Size in bytes, ModTime and ChangeTime in Unix nanoseconds are those of a
-	// file whose content is the reason, so that it need not be read again; else
-	// 0. ChangeTime may be 0 alone, when it is not known.
+	// Size in bytes, ModTime and ChangeTime in Unix nanoseconds are set when the
+	// content is the reason, so that the file need not be read again; else 0.
+	// ChangeTime alone may be 0, when it is not known.
 	Size, ModTime, ChangeTime int64
 }
 
-// encode returns the value that is stored: see the format of the buckets.
+// encode returns the stored value, see the format of the buckets.
 func (f *Skipped) encode() []byte {
 	b := []byte(f.Reason)
 	if f.ModTime == 0 {
@@ -132,7 +132,7 @@ func (f *Skipped) encode() []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(f.ChangeTime))
 }
 
-// decodeSkipped is the inverse of encode. A value that is cut short has no time.
+// decodeSkipped is the inverse of encode. A truncated value has no time.
 func decodeSkipped(path string, value []byte) Skipped {
 	reason, rest, _ := bytes.Cut(value, []byte{0})
 	f := Skipped{Path: path, Reason: string(reason)}
@@ -147,7 +147,7 @@ func decodeSkipped(path string, value []byte) Skipped {
 }
 
 // SetSkipped replaces the list of skipped files. It writes only when the list
-// has changed. Of two with one path the later stays.
+// has changed. Of two files with one path the later one wins.
 func (s *Store) SetSkipped(ctx context.Context, skipped []Skipped) error {
 	for _, f := range skipped {
 		if err := checkPath(f.Path); err != nil {
@@ -162,19 +162,19 @@ func (s *Store) SetSkipped(ctx context.Context, skipped []Skipped) error {
 	if err != nil {
 		return err
 	}
-	var gone []string
+	var removed []string
 	for _, f := range have {
 		if now, ok := want[f.Path]; !ok {
-			gone = append(gone, f.Path)
+			removed = append(removed, f.Path)
 		} else if now == f {
 			delete(want, f.Path)
 		}
 	}
-	if len(gone)+len(want) == 0 {
+	if len(removed)+len(want) == 0 {
 		return ctx.Err()
 	}
 	return s.update(ctx, 1, func(w *writer, _ int) error {
-		for _, path := range gone {
+		for _, path := range removed {
 			if err := w.skipped.Delete([]byte(path)); err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func (s *Store) SetSkipped(ctx context.Context, skipped []Skipped) error {
 				return err
 			}
 		}
-		w.counts.Skipped -= len(gone)
+		w.counts.Skipped -= len(removed)
 		return nil
 	})
 }
@@ -237,8 +237,8 @@ func newWriter(tx *kv.Tx) (*writer, error) {
 	return w, err
 }
 
-// remove takes the document at path out of the counts and returns its chunk
-// ids. before is whether there was one.
+// remove subtracts the document at path from the counts and returns its chunk ids.
+// before is whether there was one.
 func (w *writer) remove(path string) (before bool, ids []string, err error) {
 	value := w.files.Get([]byte(path))
 	if value == nil {
@@ -259,8 +259,8 @@ func (w *writer) remove(path string) (before bool, ids []string, err error) {
 	return true, chunkIDs(d), nil
 }
 
-// mark renews the marks of path in both kinds. Stale is what the version
-// before had or an earlier mark still holds, and the new version, ids, lacks.
+// mark renews the marks of path for both indexes. Its stale ids are those of the
+// previous version and of an earlier mark that the new version, ids, lacks.
 func (w *writer) mark(path string, f *file, before bool, stale, ids []string) error {
 	have := make(map[string]bool, len(ids))
 	for _, id := range ids {
@@ -284,7 +284,7 @@ func (w *writer) mark(path string, f *file, before bool, stale, ids []string) er
 	return nil
 }
 
-// unmark takes an existing mark out of the counts and hands out its stale ids.
+// unmark subtracts an existing mark from the counts and sets stale to its ids.
 func (w *writer) unmark(kind Kind, path string, stale *[]string) error {
 	value := w.marks[kind].Get([]byte(path))
 	if value == nil {
