@@ -62,8 +62,9 @@ func (s *search) legs(ctx context.Context, depth int) (legs, error) {
 	return l, nil
 }
 
-// ask searches both indexes, in one call or concurrently. It returns the vector of the query,
-// nil where there is none, and apart from err the error of the vector leg.
+// ask searches both indexes, in one call or concurrently. It returns the vector of
+// the query, nil where there is none, and apart from err the error of the vector
+// leg.
 func (s *search) ask(ctx context.Context, l *legs, depth int) (vector []float32, vectorErr, err error) {
 	if s.sources.Legs != nil && s.Mode != Keyword {
 		if vector, vectorErr = s.queryVector(ctx, embeddingText(s.parsed.Words)); vector != nil {
@@ -107,9 +108,9 @@ func (s *search) ask(ctx context.Context, l *legs, depth int) (vector []float32,
 // askTogether searches both indexes in one call.
 func (s *search) askTogether(ctx context.Context, l *legs, vector []float32, depth int) error {
 	defer observe.Begin(ctx, observe.Vectors).End(ctx)
-	hits, err := s.sources.Legs.SearchLegs(ctx, store.LegsQuery{Query: s.parsed, Words: s.Mode == Hybrid, Vector: vector, K: depth, Filter: s.Filter})
+	hits, err := s.sources.Legs.SearchLegs(ctx, store.LegsQuery{Query: s.parsed, Keyword: s.Mode == Hybrid, Vector: vector, K: depth, Filter: s.Filter})
 	if err != nil {
-		return fmt.Errorf("searching words and vectors: %w", err)
+		return fmt.Errorf("searching keywords and vectors: %w", err)
 	}
 	l.keyword, l.vector, l.cosines = hits.Keyword, hits.Nearest, hits.Cosines
 	return nil

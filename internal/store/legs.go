@@ -19,8 +19,8 @@ type LegsQuery struct {
 	// Query is as in Keyword.Search. The nearest chunks observe its phrases and
 	// exclusions too.
 	Query query.Query
-	// Words asks for the keyword leg.
-	Words bool
+	// Keyword asks for the keyword leg.
+	Keyword bool
 	// Vector is the query as a unit vector.
 	Vector []float32
 	// K is the most hits of each leg.

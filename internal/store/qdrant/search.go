@@ -182,7 +182,7 @@ func (c *Chunks) searchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 	}
 	requests := []*pb.QueryPoints{dense.request}
 	var words *leg
-	if q.Words {
+	if q.Keyword {
 		words = c.words(question, q.K, q.Filter)
 	}
 	if words != nil {
