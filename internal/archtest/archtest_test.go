@@ -21,7 +21,7 @@ var layers = []struct {
 	{8, []string{"cmd"}},
 	{7, []string{"internal/host"}},
 	{6, []string{"tools", "internal/server", "internal/web", "internal/doctor", "internal/term", "benchmarks"}},
-	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/workspace", "internal/index", "internal/toolbox"}},
+	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/manual", "internal/workspace", "internal/index", "internal/toolbox"}},
 	{4, []string{"retriever", "indexer", "internal/mirror", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage", "internal/config"}},
 	{3, []string{"internal/store/docs", "internal/store/keyword", "internal/store/flat", "internal/store/vectorcache", "internal/store/qdrant", "internal/usage", "internal/store/storetest", "internal/catalog", "internal/walk", "internal/metrics", "internal/tracing"}},
 	{2, []string{"internal/store", "internal/query", "internal/kv", "internal/records", "internal/markdown", "graphrank", "internal/taskdag", "internal/draw", "internal/token", "internal/observe", "internal/profile", "internal/atomicfile", "internal/job", "internal/owner"}},
@@ -61,8 +61,8 @@ var owners = map[string][]string{
 	"github.com/atotto/clipboard":              {"cmd/cairn"},
 	"golang.org/x/mod":                         {"internal/upgrade"},
 	"github.com/gofrs/flock":                   {"internal/owner", "internal/workspace", "internal/toolbox", "internal/token", "internal/task/files"}, // each locks its own file
-	"github.com/spf13/cobra":                   {"cmd/cairn"},
-	"github.com/spf13/pflag":                   {"cmd/cairn"}, // the flags of cobra
+	"github.com/spf13/cobra":                   {"cmd/cairn", "internal/manual"},
+	"github.com/spf13/pflag":                   {"cmd/cairn", "internal/manual"}, // the flags of cobra
 	"github.com/schollz/progressbar/v3":        {"internal/term"},
 	"github.com/bmatcuk/doublestar/v4":         {"internal/walk"},
 	"github.com/go-git/go-git/v5":              {"internal/walk"},

@@ -43,6 +43,9 @@ func readOpenAPI(text []byte, server string) (*Batch, error) {
 		Components struct{ Schemas map[string]any }
 	}
 	if err := o.get(doc, &head); err != nil {
+		if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = fmt.Errorf("%s is a %s", strings.ToLower(bad.Field), bad.Value)
+		}
 		return nil, fmt.Errorf("reading the OpenAPI description: %w", err)
 	}
 	if !strings.HasPrefix(head.OpenAPI, "3.") {

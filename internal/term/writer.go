@@ -20,7 +20,7 @@ import (
 )
 
 // Writer is an output stream of a command. It keeps the first error, so that a
-// failed write is reported by Close whoever ignores it. On a terminal it escapes
+// failed write is reported by Close even if a caller ignores it. On a terminal it escapes
 // control characters, because documents, cards, descriptions of tools and file
 // names must not control the terminal. Elsewhere every byte passes unchanged.
 type Writer struct {
