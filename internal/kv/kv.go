@@ -1,16 +1,8 @@
-// Package kv keeps named buckets of ordered keys in one file, on bbolt. It is
-// the only importer of bbolt. One process writes; any number of processes read
-// at the same time, also while the writer commits, each from the last commit
-// it saw.
+// Package kv keeps named buckets of ordered keys in one file, on bbolt, whose only
+// importer it is. It does not order writes across files.
 //
-// bbolt alone shuts readers of other processes out for as long as a writer
-// has the file open. Here the writer's exclusion is a lock on a file of its
-// own (path + ".lock", held while open), and the data file's lock is held only
-// by a reader of another process for the length of one View. bbolt never
-// overwrites a page that its last commit reaches; pages that became free are
-// taken again from the second commit after. So it is enough that a writer,
-// before each transaction, waits for one instant without foreign readers:
-// whoever reads later sees the newer commit (see gate).
+// One process has a file open for writing, or any number for reading: bbolt locks it
+// for as long as it is open. Shared is for files that many processes write.
 package kv
 
 import (
@@ -31,21 +23,12 @@ import (
 // DefaultTimeout is how long Open waits for another process.
 const DefaultTimeout = 1500 * time.Millisecond
 
-// readerTimeout is how long Update waits for readers of other processes to leave.
-// They stay for milliseconds; on a busy machine one may be set aside inside.
-const readerTimeout = 30 * time.Second
-
-// writerTimeout is how long View waits for a writer in another process that has
-// shut readers out. It does so for microseconds, or until other readers have left.
-const writerTimeout = 5 * time.Second
-
 // Options are the knobs of Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// ReadOnly opens an existing file for View only. It works while another
-	// process writes.
+	// ReadOnly opens an existing file for View only.
 	ReadOnly bool
-	// Timeout bounds the wait of Open for another process that writes. 0 means
-	// DefaultTimeout.
+	// Timeout bounds the wait of Open for another process that has the file open. 0
+	// means DefaultTimeout.
 	Timeout time.Duration
 }
 
@@ -55,8 +38,8 @@ var ErrReadOnly = errors.New("opened read-only")
 // ErrClosed is returned by every call after Close.
 var ErrClosed = errors.New("closed")
 
-// LockedError says that another process has the file open for writing or, from
-// Update and View, that one has come to a halt while it read, or was about to write.
+// LockedError says that another process has the file open: for writing or, when this
+// one wants to write, at all.
 type LockedError struct {
 	Path   string
 	Waited time.Duration
@@ -81,17 +64,14 @@ func (e *CorruptError) Error() string {
 type DB struct {
 	path    string
 	options Options
-	lock    *os.File // the writer's, held until Close
 
-	mu   sync.RWMutex // held for reading during a View, for writing to replace bolt
-	bolt *bbolt.DB
-	file *os.File // what bolt has open
-	size int64    // bytes that are mapped
+	mu   sync.RWMutex // held for reading during a View or an Update
+	bolt *bbolt.DB    // nil after Close
 }
 
 // Open opens the file at path, and unless read-only creates it with its
 // folder. It fails with *LockedError when another process has it open for
-// writing (read-only never does), with *CorruptError when it is damaged, and
+// writing, or at all unless read-only, with *CorruptError when it is damaged, and
 // with an error that is fs.ErrNotExist when a read-only file is absent.
 func Open(path string, o *Options) (*DB, error) {
 	db := &DB{path: path}
@@ -105,19 +85,8 @@ func Open(path string, o *Options) (*DB, error) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return nil, fmt.Errorf("opening %s: %w", path, err)
 		}
-		lock, err := lockWriter(path+".lock", db.options.Timeout)
-		if errors.Is(err, errBusy) {
-			return nil, &LockedError{Path: path, Waited: db.options.Timeout}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("opening %s: %w", path, err)
-		}
-		db.lock = lock
 	}
 	if err := db.open(); err != nil {
-		if db.lock != nil {
-			db.lock.Close()
-		}
 		return nil, err
 	}
 	return db, nil
@@ -139,14 +108,12 @@ func (db *DB) open() (err error) {
 	defer func() { // no code of a caller runs below: every panic is bbolt's, about what it read
 		if v := recover(); v != nil {
 			if file != nil {
-				unlock(file) // the mapping bbolt leaves behind would keep the lock
+				unlock(file) // the mapping that bbolt leaves behind would keep the lock
 				file.Close()
 			}
 			err = &CorruptError{Path: db.path, Reason: fmt.Sprint(v)}
 		}
 	}()
-	// bbolt asks for its lock again every 50 ms, and a reader is inside for less
-	// than one: with a timeout of nothing it asks once, and asking again is done here.
 	open := func() (*bbolt.DB, error) {
 		return bbolt.Open(db.path, 0o644, &bbolt.Options{
 			ReadOnly:        db.options.ReadOnly,
@@ -177,44 +144,22 @@ func (db *DB) open() (err error) {
 		bolt.Close()
 		return err
 	}
-	if err := unlock(file); err != nil {
-		bolt.Close()
-		return fmt.Errorf("opening %s: %w", db.path, err)
-	}
-	info, err := file.Stat()
-	if err != nil {
-		bolt.Close()
-		return fmt.Errorf("opening %s: %w", db.path, err)
-	}
-	db.bolt, db.file, db.size = bolt, file, max(info.Size(), int64(mapped()))
+	db.bolt = bolt
 	return nil
 }
 
-// openWithin calls open until it has the lock, within the timeout. A writer lets
-// no further readers in meanwhile.
+// retryEvery is the pause between two tries to open a file that another process has
+// open. bbolt itself waits 50 ms, longer than most transactions take.
+const retryEvery = time.Millisecond
+
+// openWithin calls open until it gets the lock, within the timeout.
 func (db *DB) openWithin(open func() (*bbolt.DB, error)) (*bbolt.DB, error) {
-	end := time.Now().Add(db.options.Timeout)
-	bolt, err := open()
-	if !errors.Is(err, bolterrors.ErrTimeout) {
-		return bolt, err
-	}
-	if !db.options.ReadOnly {
-		turnstile, err := holdTurnstile(db.path, db.options.Timeout)
-		if errors.Is(err, errBusy) {
-			return nil, bolterrors.ErrTimeout
-		}
-		if err != nil {
-			return nil, err
-		}
-		if turnstile != nil {
-			defer turnstile.Close()
+	for end := time.Now().Add(db.options.Timeout); ; time.Sleep(retryEvery) {
+		bolt, err := open()
+		if !errors.Is(err, bolterrors.ErrTimeout) || time.Now().After(end) {
+			return bolt, err
 		}
 	}
-	for errors.Is(err, bolterrors.ErrTimeout) && time.Now().Before(end) {
-		time.Sleep(100 * time.Microsecond)
-		bolt, err = open()
-	}
-	return bolt, err
 }
 
 // checkWhole compares the length the last commit claims with the file's, and
@@ -255,65 +200,12 @@ func recoverCorrupt(path string, err *error) {
 func (db *DB) View(fn func(*Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer recoverCorrupt(db.path, &err)
-	if !db.options.ReadOnly {
-		db.mu.RLock()
-		defer db.mu.RUnlock()
-		if db.bolt == nil {
-			return ErrClosed
-		}
-		return db.bolt.View(func(tx *bbolt.Tx) error { return fn(&Tx{tx: tx}) })
-	}
-	for {
-		again, err := db.viewForeign(fn)
-		if !again {
-			return err
-		}
-		if err := db.reopen(); err != nil {
-			return err
-		}
-	}
-}
-
-// viewForeign is View beside a writer in another process. again is set, and fn
-// not called, when the file has been replaced or has outgrown the mapping.
-func (db *DB) viewForeign(fn func(*Tx) error) (again bool, err error) {
 	db.mu.RLock()
 	defer db.mu.RUnlock()
 	if db.bolt == nil {
-		return false, ErrClosed
-	}
-	gate, err := enter(db.path, writerTimeout)
-	if errors.Is(err, errBusy) {
-		return false, &LockedError{Path: db.path, Waited: writerTimeout}
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading %s: %w", db.path, err)
-	}
-	defer gate.Close()
-	if same, err := sameFile(gate, db.file); err != nil || !same {
-		return err == nil, err
-	}
-	err = db.bolt.View(func(tx *bbolt.Tx) error {
-		if tx.Size() > db.size {
-			again = true
-			return nil
-		}
-		return fn(&Tx{tx: tx})
-	})
-	return again, err
-}
-
-func (db *DB) reopen() error {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.bolt == nil {
 		return ErrClosed
 	}
-	old := db.bolt
-	if err := db.open(); err != nil {
-		return err
-	}
-	return old.Close()
+	return db.bolt.View(func(tx *bbolt.Tx) error { return fn(&Tx{tx: tx}) })
 }
 
 // Update calls fn with a transaction that may write, one at a time. When fn
@@ -330,9 +222,9 @@ func (db *DB) Update(fn func(*Tx) error) (err error) {
 	if db.bolt == nil {
 		return ErrClosed
 	}
-	tx, err := db.begin()
+	tx, err := db.bolt.Begin(true)
 	if err != nil {
-		return err
+		return fmt.Errorf("writing %s: %w", db.path, err)
 	}
 	defer tx.Rollback() // after Commit it does nothing
 	if err := fn(&Tx{tx: tx, write: true}); err != nil {
@@ -342,24 +234,6 @@ func (db *DB) Update(fn func(*Tx) error) (err error) {
 		return fmt.Errorf("writing %s: %w", db.path, err)
 	}
 	return nil
-}
-
-// begin waits for the instant without foreign readers and starts the
-// transaction inside it.
-func (db *DB) begin() (*bbolt.Tx, error) {
-	gate, err := enterAlone(db.path, readerTimeout)
-	if errors.Is(err, errBusy) {
-		return nil, &LockedError{Path: db.path, Waited: readerTimeout}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("writing %s: %w", db.path, err)
-	}
-	defer gate.Close()
-	tx, err := db.bolt.Begin(true)
-	if err != nil {
-		return nil, fmt.Errorf("writing %s: %w", db.path, err)
-	}
-	return tx, nil
 }
 
 // Path returns the file's path as given to Open.
@@ -378,9 +252,6 @@ func (db *DB) Close() error {
 	}
 	err := db.bolt.Close()
 	db.bolt = nil
-	if db.lock != nil {
-		err = errors.Join(err, db.lock.Close())
-	}
 	if err != nil {
 		return fmt.Errorf("closing %s: %w", db.path, err)
 	}

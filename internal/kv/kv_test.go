@@ -123,6 +123,9 @@ func TestViewCannotWrite(t *testing.T) {
 			t.Errorf("Put in a View of %q succeeded", name)
 		}
 	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
 	ro := open(t, path, &Options{ReadOnly: true})
 	if err := ro.Update(func(*Tx) error { return nil }); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Update of a read-only database: %v, want %v", err, ErrReadOnly)
@@ -234,7 +237,7 @@ func TestReaderProcesses(t *testing.T) {
 		return
 	}
 	path := filepath.Join(t.TempDir(), "kv.db")
-	db := open(t, path, nil)
+	db := NewShared(path, func() error { return nil })
 	writePairs(t, db, 0)
 	var readers []*exec.Cmd
 	var outputs []*bytes.Buffer
@@ -251,7 +254,9 @@ func TestReaderProcesses(t *testing.T) {
 	for round := 1; round <= 100; round++ {
 		writePairs(t, db, round)
 	}
-	put(t, db, "done", "yes")
+	last := open(t, path, &Options{Timeout: sharedTimeout})
+	put(t, last, "done", "yes")
+	last.Close()
 	for i, cmd := range readers {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("reader %d: %v\n%s", i, err, outputs[i])
@@ -259,7 +264,7 @@ func TestReaderProcesses(t *testing.T) {
 	}
 }
 
-func writePairs(t *testing.T, db *DB, round int) {
+func writePairs(t *testing.T, db *Shared, round int) {
 	t.Helper()
 	err := db.Update(func(tx *Tx) error {
 		b, err := tx.Bucket("pairs")
@@ -283,7 +288,8 @@ func writePairs(t *testing.T, db *DB, round int) {
 
 // readPairs reads until the writer is done and exits with 1 on a torn view.
 func readPairs(path string) {
-	db, err := Open(path, &Options{ReadOnly: true})
+	db := NewShared(path, func() error { return nil })
+	var err error
 	for done := false; err == nil && !done; {
 		err = db.View(func(tx *Tx) error {
 			pairs, err := tx.Bucket("pairs")

@@ -262,28 +262,35 @@ func TestSkipped(t *testing.T) {
 
 func TestOpenVersions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "docs.db")
-	db, err := kv.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
+	open := func(readOnly bool) *kv.DB {
+		t.Helper()
+		db, err := kv.Open(path, &kv.Options{ReadOnly: readOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		return db
 	}
-	t.Cleanup(func() { db.Close() })
-	reader, err := kv.Open(path, &kv.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
+	db := open(false)
+	// reading calls fn with the file open for reading alone.
+	reading := func(fn func(reader *kv.DB)) {
+		t.Helper()
+		db.Close()
+		reader := open(true)
+		fn(reader)
+		reader.Close()
+		db = open(false)
 	}
-	t.Cleanup(func() { reader.Close() })
-	if _, err := Open(reader, nil); !errors.Is(err, ErrNoIndex) {
-		t.Errorf("read-only Open of a fresh database: %v, want %v", err, ErrNoIndex)
-	}
+	reading(func(reader *kv.DB) {
+		if _, err := Open(reader, nil); !errors.Is(err, ErrNoIndex) {
+			t.Errorf("read-only Open of a fresh database: %v, want %v", err, ErrNoIndex)
+		}
+	})
 	mini := &Options{Model: models.Description{Name: "mini", ID: "mini@1", Dimension: 3}}
 	for _, o := range []*Options{nil, mini, mini, nil} { // a store without a model takes the first it is given
 		if _, err := Open(db, o); err != nil {
 			t.Fatal(err)
 		}
-	}
-	s, err := Open(reader, mini)
-	if err != nil {
-		t.Fatal(err)
 	}
 	at := time.Unix(1, 2)
 	writer, err := Open(db, nil)
@@ -293,7 +300,17 @@ func TestOpenVersions(t *testing.T) {
 	if g, err := writer.Advance(background, []string{"/one", "/two"}, at); g != 1 || err != nil {
 		t.Errorf("Advance: %d, %v, want 1", g, err)
 	}
-	m, err := s.Meta()
+	meta := func() (m Meta, err error) {
+		reading(func(reader *kv.DB) {
+			s, openErr := Open(reader, mini)
+			if openErr != nil {
+				t.Fatal(openErr)
+			}
+			m, err = s.Meta()
+		})
+		return m, err
+	}
+	m, err := meta()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,15 +324,17 @@ func TestOpenVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if m, err := s.Meta(); err != nil || m.Chunks != "chunks-1" || m.Model != mini.Model {
+	if m, err := meta(); err != nil || m.Chunks != "chunks-1" || m.Model != mini.Model {
 		t.Errorf("Meta: %+v, %v, want chunks-1 and the model", m, err)
 	}
 	var cut *ChunksError
-	for _, d := range []*kv.DB{db, reader} {
+	otherChunks := func(d *kv.DB) {
 		if _, err := Open(d, &Options{Model: mini.Model, Chunks: "chunks-2"}); !errors.As(err, &cut) || *cut != (ChunksError{Have: "chunks-1", Want: "chunks-2"}) {
 			t.Errorf("Open with other chunks: %v, want *ChunksError naming both", err)
 		}
 	}
+	otherChunks(db)
+	reading(otherChunks)
 	if _, err := Open(db, &Options{Model: models.Description{ID: "bge@2"}}); !errors.As(err, &model) || *model != (ModelError{Have: "mini@1", Want: "bge@2"}) {
 		t.Errorf("Open with another model: %v, want *ModelError naming both", err)
 	}
