@@ -46,7 +46,7 @@ func (f *fixture) changeTimes(name string) (recorded, actual int64) {
 	return files[name].ChangeTime, walk.ChangeTime(info)
 }
 
-// believe makes the change times of files those on record, as if nobody had
+// believe makes the change times of files those on record, as if no program had
 // touched them: what they hold by now is seen only by a run that reads them.
 func (f *fixture) believe(names ...string) {
 	f.t.Helper()

@@ -14,17 +14,15 @@ import (
 // defaults. An index made with other options has other chunks, see
 // ChunkFormat.
 type ChunkOptions struct {
-	// MaxTokens is the most a chunk may have. 0, or more than the model reads,
-	// is the model's longest input (256 for the shipped one). At least 32.
+	// MaxTokens is the largest chunk, at least 32. 0, or more than the model
+	// reads, is the model's longest input (256 for the built-in one).
 	MaxTokens int
-	// TargetTokens is the size a section is cut into when it has to be cut. A
-	// section up to a quarter above it stays whole. 0 is DefaultTargetTokens.
-	// More than MaxTokens is MaxTokens: a section is cut only when it does
-	// not fit.
+	// TargetTokens is the size of the chunks of a section that has to be cut. A
+	// section up to a quarter above it stays whole. 0 is DefaultTargetTokens. More
+	// than MaxTokens is MaxTokens: only sections that do not fit are cut.
 	TargetTokens int
-	// OverlapTokens is how much of the end of a chunk may be repeated at the
+	// OverlapTokens is the most tokens from the end of a chunk to repeat at the
 	// start of the next one, in whole paragraphs, list entries or sentences.
-	// 0 repeats nothing.
 	OverlapTokens int
 }
 
@@ -37,19 +35,19 @@ const DefaultTargetTokens = 150
 // minChunkTokens keeps room for a body when MaxTokens is set very low.
 const minChunkTokens = 32
 
-// chunkFormat is the version of the rules by which a file becomes sections and
-// these become chunks, and of what both indexes are given for a chunk. It
-// changes with any of them: an index holds what older rules made until its
-// files change. History: 1, the first; 2, the abstract.
+// chunkFormat is the version of the rules that turn a file into sections, sections
+// into chunks, and chunks into entries of both indexes. It changes with any of
+// them: an index keeps the chunks of older rules until its files change. History:
+// 1, the first; 2, the abstract.
 const chunkFormat = 2
 
-// Chunker cuts sections into chunks and says what each index is given for a
-// chunk. It is safe for concurrent use when its tokenizer is.
+// Chunker cuts sections into chunks and makes their index entries. It is safe for
+// concurrent use when its tokenizer is.
 type Chunker struct {
 	tok     models.Tokenizer
 	options ChunkOptions
-	// fixed is the number of tokens no chunk can avoid: the special ones and
-	// the model's document prefix.
+	// fixed is the number of tokens in every chunk: the special ones and the
+	// model's document prefix.
 	fixed int
 }
 
@@ -78,24 +76,22 @@ func (o *ChunkOptions) within(d models.Description) ChunkOptions {
 	return m
 }
 
-// Format names everything the chunks of an index depend on apart from the
-// files and the model. Two indexes of one folder whose Formats and models are
-// equal have the same chunks.
+// Format identifies the rules for chunks. Two indexes of one folder with equal
+// Formats and models have the same chunks.
 func (c *Chunker) Format() string { return c.options.format() }
 
-// ChunkFormat is the Format of the Chunker for a model that need not be open.
+// ChunkFormat is the Format of the Chunker for a model that may be closed.
 func ChunkFormat(d models.Description, o *ChunkOptions) string { return o.within(d).format() }
 
 func (o ChunkOptions) format() string {
 	return fmt.Sprintf("chunks-%d max=%d target=%d overlap=%d", chunkFormat, o.MaxTokens, o.TargetTokens, o.OverlapTokens)
 }
 
-// Chunk sets the chunks of every section of doc, whose text is text. Every
-// byte of a section's own text that is not white space lies in at least one of
-// its chunks; chunks are in order and overlap only when the options ask for
-// it. A heading without a body is a chunk, so that it can be found; so is the
-// blank section of a document that has nothing but front matter, at the price
-// of an empty extent: title and abstract are its text.
+// Chunk sets the chunks of every section of doc, whose text is text. They are in
+// order, hold every byte of the section's own text that is not white space, and
+// overlap only when the options ask for it. A heading without a body is a chunk,
+// so that searches find it. So is the blank section of a document of front matter
+// alone; its extent is empty, and its text is title and abstract.
 func (c *Chunker) Chunk(doc *store.Document, text string) {
 	abstract := c.abstract(doc, text)
 	for i := range doc.Sections {
@@ -111,7 +107,7 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 		body := trimBlank(text, span{bodyStart(s, text), s.OwnEnd})
 		room := c.options.MaxTokens - c.fixed - c.tok.Count(c.head(doc, s)) - c.tok.Count(abstract)
 		abstract = "" // the first chunk has it
-		// A long trail must not leave a small target next to nothing.
+		// A long trail must not leave almost nothing of a small target.
 		target := max(room/4, c.options.TargetTokens-c.options.MaxTokens+room)
 		sp := splitter{c: c, path: doc.Path, text: text, room: room, target: target}
 		spans := sp.cut(body)
@@ -125,8 +121,8 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 }
 
 // bodyStart returns the offset at which the text below a section's heading
-// begins. A heading that is itself part of what is to be read, such as a
-// declaration in a source file, belongs to the body.
+// begins. A heading that is part of the text, such as a declaration in a source
+// file, belongs to the body.
 func bodyStart(s *store.Section, text string) int {
 	if s.Level == 0 {
 		return s.Start

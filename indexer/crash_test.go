@@ -24,7 +24,7 @@ import (
 var crashOptions = Options{WindowChunks: 24, BatchTexts: 8}
 
 // TestCrashChild is the process that the tests below kill. It indexes a folder,
-// prints a line at every point it reaches, and kills itself where it is told to.
+// prints a line at every point it reaches, and kills itself at a given one.
 func TestCrashChild(t *testing.T) {
 	root, index := os.Getenv("CAIRN_CRASH_ROOT"), os.Getenv("CAIRN_CRASH_INDEX")
 	if root == "" {
@@ -232,7 +232,7 @@ func TestKilledAtNamedPoints(t *testing.T) {
 
 // TestKilledAtRandomMoments kills 50 runs, wherever they are when the parent
 // has read the line of a random step. An index that got completed is compared
-// with a clean one and either edited or begun anew.
+// with a clean one and either edited or started again.
 func TestKilledAtRandomMoments(t *testing.T) {
 	kills := 50
 	if testing.Short() {

@@ -126,7 +126,7 @@ func write(t *testing.T, root, name, content string) {
 }
 
 // content is all that an index can answer with: every document with its chunk
-// ids and text, what was skipped, and the first ten of 100 queries on both legs.
+// ids and text, skipped files, and the first ten of 100 queries on both legs.
 type content struct {
 	Documents map[string]string
 	Skipped   []docs.Skipped

@@ -127,7 +127,7 @@ func TestSkippedContentIsNotReadAgain(t *testing.T) {
 }
 
 // TestContradictoryDocumentIsSkipped: a parser's mistake about one file costs
-// that file alone, and is told.
+// that file alone, and the list of skipped files names it.
 func TestContradictoryDocumentIsSkipped(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil)
 	f.write("bad.md", "# A\n\n# B\n")
@@ -314,7 +314,8 @@ func TestPaths(t *testing.T) {
 	sameAsClean(t, f.root, f.stores, f.embedder, nil)
 }
 
-// TestRefreshLooksAtNothingElse: a change that nobody names is not noticed.
+// TestRefreshLooksAtNothingElse checks that Refresh ignores changes outside its
+// paths.
 func TestRefreshLooksAtNothingElse(t *testing.T) {
 	f := newFixture(t, generated(t, 40), nil)
 	f.run()

@@ -11,14 +11,14 @@ import (
 // span is a half-open range of bytes of a file.
 type span struct{ start, end int }
 
-// unit is a piece of text that packing does not cut any more.
+// unit is a piece of text that pack does not cut.
 type unit struct {
 	span
 	tokens int
 }
 
-// level says at which borders a span is divided. A span that is still too
-// large is divided at the next level.
+// level is the kind of borders at which a span is divided. A piece that is still
+// too large is divided at the next level.
 type level int
 
 const (
@@ -53,12 +53,12 @@ func (sp *splitter) cut(body span) []span {
 }
 
 // bytesPerToken bounds the work on very long text: a span of more bytes than
-// this for each token allowed is taken as too long without counting it. Word
-// pieces have four to five bytes on average, so nothing that fits is near.
+// this for each allowed token is too long without counting. Word pieces have four
+// to five bytes on average, so a text that fits is far below it.
 const bytesPerToken = 64
 
 // count returns the tokens of the plain text of a span and whether they are at
-// most limit. A span that is plainly too long is not counted.
+// most limit. It does not count a span of too many bytes.
 func (sp *splitter) count(s span, limit int) (n int, fits bool) {
 	if s.end-s.start > (limit+1)*bytesPerToken {
 		return 0, false
@@ -97,8 +97,8 @@ func (sp *splitter) divide(s span, at level) {
 }
 
 // pack joins neighbouring units into chunks. total is the sum of their tokens,
-// from which an even size is derived: cutting 260 tokens into 250 and 10 would
-// leave a chunk that says nothing.
+// from which pack derives an even size: cutting 260 tokens into 250 and 10 would
+// leave a chunk without content.
 func (sp *splitter) pack(total, overlap int) []span {
 	var out []span
 	left := max(1, (total+sp.target-1)/sp.target) // chunks still to come
@@ -138,9 +138,9 @@ func (sp *splitter) overlap(first, i, limit int) (from, size int) {
 }
 
 // emit appends the chunk of units[first:end], of which those from fresh on are
-// new. Text read in one piece can have more tokens than its parts (markup that
-// meant nothing alone), so the sum is not trusted: a chunk that is too large
-// loses its repeated units, then is halved.
+// new. A text can have more tokens than the sum of its parts (markup that means
+// nothing in a part), so emit counts it: a chunk that is too large loses its
+// repeated units, then is halved.
 func (sp *splitter) emit(out []span, first, fresh, end int) []span {
 	if first >= end {
 		return out
@@ -159,8 +159,8 @@ func (sp *splitter) emit(out []span, first, fresh, end int) []span {
 	return sp.emit(sp.emit(out, first, first, mid), mid, mid, end)
 }
 
-// splitParagraphs divides s at blank lines and around fenced code, which stays
-// in one piece with the blank lines inside it.
+// splitParagraphs divides s at blank lines and around fenced code, which keeps its
+// blank lines.
 func splitParagraphs(text string, s span) []span {
 	var out []span
 	start := s.start

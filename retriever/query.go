@@ -190,7 +190,7 @@ type Answer struct {
 	NextCursor *string    `json:"next_cursor"`
 	Mode       Mode       `json:"mode"`
 	Index      IndexState `json:"index"`
-	// Degraded names what was missing for a full answer: "vectors" (none or not all),
+	// Degraded names what a full answer lacks: "vectors" (none or not all),
 	// "stale", and "keywords", which package index adds.
 	Degraded []string `json:"degraded"`
 	// Reason explains an empty answer: "no_match", "not_indexed", "indexing", "empty_workspace".

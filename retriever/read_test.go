@@ -256,7 +256,7 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// A file that is gone although it is indexed is no suggestion for itself.
+// The error for an indexed file that was removed does not suggest the file itself.
 func TestReadOfAFileThatLeft(t *testing.T) {
 	f := open(t, map[string]string{"docs/auth.md": "# Auth\n", "docs/auths.md": "# Auths\n"}, nil)
 	must(t, os.Remove(filepath.Join(f.dir, "docs", "auth.md")))

@@ -432,8 +432,8 @@ func TestResultFields(t *testing.T) {
 	}
 }
 
-// What stands before the first heading is found by the title. Where there is
-// nothing to read, a result shows another section, at the same score.
+// Text before the first heading matches by the title. When it is blank, a result
+// shows another section, at the same score.
 func TestBlankPreambleIsNotShown(t *testing.T) {
 	const title = "---\ntitle: Rotate an access token\n---\n"
 	f := open(t, map[string]string{
@@ -481,7 +481,7 @@ func TestBlankPreambleIsNotShown(t *testing.T) {
 	}))
 }
 
-// The heading of a section stands beside its snippet, not in it.
+// A snippet leaves out the heading of its section.
 func TestSnippetHeading(t *testing.T) {
 	for _, c := range []struct{ query, heading, passage, want string }{
 		{"rotate", "Planned rotation", "## Planned rotation\n\nRotate it.\n\nThen wait.\n", "Rotate it. Then wait."},

@@ -36,7 +36,7 @@ func (l lifter) Bonus(_ Query, paths []string) []float64 {
 	return bonus
 }
 
-// TestTrace follows one search through all of its steps, and adds its scores up again.
+// TestTrace follows one search through all of its steps and recomputes its scores.
 func TestTrace(t *testing.T) {
 	f := open(t, traceFiles, &Options{Reweigher: lifter("garden.md"), ReweighLimit: .04})
 	q := Query{Text: "  rotate a token ", MaxTokens: 900, Context: []string{"x"}}
@@ -131,7 +131,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestTraceBranches: what other searches do differently is told.
+// TestTraceBranches checks what the traces of other searches hold.
 func TestTraceBranches(t *testing.T) {
 	f := open(t, traceFiles, &Options{Reweigher: lifter("token.md")}, "copy.md")
 	for name, c := range map[string]struct {
@@ -189,7 +189,7 @@ func (c counting) Stage(_ context.Context, s observe.Stage, _ time.Time, _ time.
 }
 func (c counting) Cached(_ context.Context, hit bool) { c.hits <- hit }
 
-// TestStages: who listens is told of each stage, once.
+// TestStages checks that a listener hears of each stage once.
 func TestStages(t *testing.T) {
 	f := open(t, traceFiles, nil)
 	c := counting{stages: make(chan observe.Stage, 20), hits: make(chan bool, 20)}

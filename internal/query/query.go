@@ -14,7 +14,7 @@ type Query struct {
 	// Words is the text to score and to embed: all that is asked for, phrases
 	// included, without quotation marks and exclusions.
 	Words string
-	// Phrases must occur, each as it stands.
+	// Phrases must occur, each word for word.
 	Phrases []string
 	// Excluded are phrases that must not occur.
 	Excluded []string
@@ -92,7 +92,7 @@ func (q Query) WithFuzzy() Query {
 	return q
 }
 
-// String tells how the query was understood:
+// String describes the query as parsed:
 //
 //	rotate access token; must hold "access token"; excludes "old key", -legacy
 func (q Query) String() string {

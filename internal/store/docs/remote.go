@@ -7,16 +7,16 @@ import (
 	"cairn/internal/store"
 )
 
-// Source is where the documents of a Store made by Remote are: a store that
-// other processes write. Every method may ask a server, may be called
-// concurrently, and answers as of its own moment.
+// Source holds the documents of a Store made by Remote, which other processes
+// write. Every method may ask a server, is safe for concurrent use, and answers
+// from the state at its own call.
 type Source interface {
-	// State returns what is known of the index as a whole.
+	// State returns the description and the counts of the index.
 	State() (Meta, Counts, error)
 	// Load returns the documents at those paths that exist. The caller does
 	// not change them.
 	Load(paths []string) (map[string]Loaded, error)
-	// File returns what is recorded of path; ok is false when there is no such document.
+	// File returns the record of path; ok is false when there is no such document.
 	File(path string) (f File, ok bool, err error)
 	// Files calls fn with every file whose path begins with prefix, in path
 	// order, until it returns false.

@@ -82,7 +82,7 @@ func TestCrash(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // what it still said before the kill
+		for lines.Scan() { // its last output before the kill
 			if n, err := strconv.Atoi(lines.Text()); err == nil {
 				last = n
 			}

@@ -87,7 +87,7 @@ func Open(dir string, o *Options) (*Index, error) {
 		o = &Options{}
 	}
 	if o.ReadOnly {
-		// Scorch would create what is missing.
+		// Scorch would create a missing index.
 		if _, err := os.Stat(filepath.Join(dir, "root.bolt")); err != nil {
 			return nil, fmt.Errorf("opening keyword index %s: %w", dir, err)
 		}

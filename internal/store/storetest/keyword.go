@@ -12,8 +12,8 @@ import (
 )
 
 // Keyword runs the conformance suite of store.Keyword. open returns a new empty
-// index, which it closes through t.Cleanup. Scores are the index's own affair;
-// what is found, and in which order where there is no doubt, is not.
+// index, which it closes through t.Cleanup. An index may choose its scores, but not
+// the chunks found, nor their order where the rules define it.
 func Keyword(t *testing.T, open func(t *testing.T) store.Keyword) {
 	for _, c := range []struct {
 		name string
