@@ -242,7 +242,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 		if w.usage, err = w.learn(ctx, index, o); err != nil {
 			return nil, err
 		}
-		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Usage: func() (*usage.Store, error) { return w.usage, nil }, Formula: w.formula, Log: slog.New(slog.DiscardHandler)}, retriever.CoUsageLimit
+		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Read: w.usage.Read, Formula: w.formula, Log: slog.New(slog.DiscardHandler)}, retriever.CoUsageLimit
 	}
 	options.QueryCache = 1 // every query is embedded anew in every mode
 	w.retriever, err = retriever.New(retriever.Sources{

@@ -16,8 +16,8 @@ const CoUsageLimit = 0.10
 // the documents and tools in the context of a query. It changes nothing
 // without a context, or when the graph knows none of it.
 type CoUsage struct {
-	// Usage opens the graph when a query first has a context.
-	Usage func() (*usage.Store, error)
+	// Read calls a function with the graph.
+	Read func(func(*graphrank.Graph) error) error
 	// Formula returns how strongly each candidate belongs to the context, in
 	// [0, 1]. Nil means graphrank's Affinity.
 	Formula func(g *graphrank.Graph, context, candidates []string) []float64
@@ -31,13 +31,10 @@ func (u CoUsage) Bonus(q Query, paths []string) []float64 {
 		return nil
 	}
 	var bonus []float64
-	store, err := u.Usage()
-	if err == nil {
-		err = store.Read(func(g *graphrank.Graph) error {
-			bonus = u.bonus(g, q.Context, paths)
-			return nil
-		})
-	}
+	err := u.Read(func(g *graphrank.Graph) error {
+		bonus = u.bonus(g, q.Context, paths)
+		return nil
+	})
 	if err != nil {
 		u.Log.Warn("reading what is used together", "error", err)
 	}

@@ -9,14 +9,14 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
-	"cairn/internal/workspace"
+	"cairn/internal/toolbox"
 	"cairn/models/bpe"
 )
 
-// toolbox returns a catalogue of a few tools in a new folder.
-func toolbox(t *testing.T) *workspace.Toolbox {
+// openBox opens a toolbox with a few tools in a folder of its own.
+func openBox(t *testing.T) *toolbox.Toolbox {
 	t.Helper()
-	box, err := workspace.OpenToolbox(workspace.Selection{Root: t.TempDir()}, workspace.UsageConfig{})
+	box, err := toolbox.Open(t.Context(), toolbox.Options{Root: t.TempDir(), HalfLife: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +28,14 @@ func toolbox(t *testing.T) *workspace.Toolbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := box.Catalog.Import("test", batch.Tools); err != nil {
+	if _, err := box.Import(t.Context(), "test", batch.Tools); err != nil {
 		t.Fatal(err)
 	}
 	return box
 }
 
 func TestCatalogTools(t *testing.T) {
-	box := toolbox(t)
+	box := openBox(t)
 	s := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box})
 	for _, step := range []struct {
 		tool, args string
@@ -108,7 +108,7 @@ func TestGroups(t *testing.T) {
 		}
 		return list
 	}
-	box := toolbox(t)
+	box := openBox(t)
 	core, extra := []string{"index", "read_context", "read_doc", "status"}, []string{"search_tools", "suggest_dag", "get_tool", "related_tools", "record_usage"}
 	for name, c := range map[string]struct {
 		o    *Options
@@ -149,8 +149,8 @@ func TestGroups(t *testing.T) {
 }
 
 func TestRecorder(t *testing.T) {
-	box := toolbox(t)
-	r := Record(box.Usage, nil)
+	box := openBox(t)
+	r := Record(box, nil)
 	engine := &fake{}
 	s := newSession(t, engine, &Options{Recorder: r})
 	for id, line := range []string{
@@ -171,7 +171,7 @@ func TestRecorder(t *testing.T) {
 	r.Close()
 	r.Close()
 	var edges []string
-	if err := box.Usage.Read(func(g *graphrank.Graph) error {
+	if err := box.Read(t.Context(), func(g *graphrank.Graph) error {
 		for e := range g.Edges() {
 			edges = append(edges, e.From+" > "+e.To)
 		}
@@ -182,7 +182,7 @@ func TestRecorder(t *testing.T) {
 	if want := []string{"doc:docs/auth.md > doc:docs/b.md", "doc:docs/b.md > doc:docs/c.md"}; !slices.Equal(edges, want) {
 		t.Errorf("edges %v, want %v", edges, want)
 	}
-	intents, err := box.Usage.Intents()
+	intents, err := box.Intents(t.Context())
 	if err != nil || len(intents) != 2 || intents[0].Text != "how to log in" || !slices.Equal(intents[0].Tools, []string{"doc:docs/auth.md", "doc:docs/b.md"}) || intents[1].Text != "next" {
 		t.Errorf("%+v, %v", intents, err)
 	}

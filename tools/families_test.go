@@ -14,6 +14,7 @@ import (
 	"cairn/internal/task/doctask"
 	"cairn/internal/task/files"
 	"cairn/internal/task/taskgraph"
+	"cairn/internal/toolbox"
 )
 
 // TestFamilies provokes failures that a transcript cannot, in the format of each
@@ -103,13 +104,13 @@ func TestInstructionsTellWhatThereIs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true), Toolbox: toolbox(t)}
+	o := &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true), Toolbox: openBox(t)}
 	got := New(&fake{}, o).contents(t.Context())
-	known, err := o.Toolbox.Catalog.Tools()
+	known, err := o.Toolbox.Tools(t.Context(), toolbox.ListRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"It has 1 task cards: 0 todo, 0 active, 1 done.", "2 documents have tasks: /a.md, /c.md.", fmt.Sprintf("Its catalogue has %d tools", len(known))} {
+	for _, want := range []string{"It has 1 task cards: 0 todo, 0 active, 1 done.", "2 documents have tasks: /a.md, /c.md.", fmt.Sprintf("Its catalogue has %d tools", known.Total)} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the instructions say %q, want %q in it", got, want)
 		}

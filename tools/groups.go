@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/toolbox"
 	"cairn/internal/workspace"
 )
 
@@ -81,5 +82,5 @@ func Offers(chosen []Group, g Group) bool {
 
 // everyTool is every tool there is, to look at and not to call: nothing is open.
 func everyTool() []tool {
-	return allTools(nil, &Options{Toolbox: &workspace.Toolbox{}, Tasks: &workspace.Tasks{}, Stages: &workspace.Stages{}})
+	return allTools(nil, &Options{Toolbox: &toolbox.Toolbox{}, Tasks: &workspace.Tasks{}, Stages: &workspace.Stages{}})
 }

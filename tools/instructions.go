@@ -101,10 +101,10 @@ func (s *Server) documentState(ctx context.Context) string {
 	return fmt.Sprintf(" %d documents have tasks: %s. `task` lists those of one, `start_task` begins one.", len(found), names)
 }
 
-func (s *Server) catalogState(context.Context) string {
-	known, err := s.options.Toolbox.Catalog.Tools()
-	if err != nil || len(known) == 0 {
+func (s *Server) catalogState(ctx context.Context) string {
+	known, err := s.options.Toolbox.Stats(ctx)
+	if err != nil || known.Tools == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Its catalogue has %d tools of other servers; `search_tools` finds those that serve an intent.", len(known))
+	return fmt.Sprintf(" Its catalogue has %d tools of other servers; `search_tools` finds those that serve an intent.", known.Tools)
 }

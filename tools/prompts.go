@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/toolbox"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 )
@@ -124,6 +125,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	}
 	prefix := req.Params.Argument.Value
 	var values []string
+	var total int
 	var err error
 	ref := req.Params.Ref
 	known := ref != nil && (ref.URI == documentTemplate || slices.ContainsFunc(s.prompts(), func(p prompt) bool { return ref.Type == "ref/prompt" && p.Name == ref.Name }))
@@ -134,14 +136,14 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	case argument == "anchor":
 		values, err = s.completeAnchor(ctx, given["path"], prefix)
 	case argument == "tool" && s.options.Toolbox != nil:
-		values, err = s.completeTool(prefix)
+		values, total, err = s.completeTool(ctx, prefix)
 	}
 	if err != nil {
 		return nil, FailureOf(err).wire()
 	}
-	d := mcp.CompletionResultDetails{Values: []string{}, Total: len(values)}
+	d := mcp.CompletionResultDetails{Values: []string{}, Total: max(total, len(values))}
 	d.Values = append(d.Values, values[:min(len(values), maxCompletions)]...)
-	d.HasMore = len(values) > len(d.Values)
+	d.HasMore = d.Total > len(d.Values)
 	return &mcp.CompleteResult{Completion: d}, nil
 }
 
@@ -188,17 +190,16 @@ func (s *Server) completeAnchor(ctx context.Context, path, prefix string) ([]str
 	return values, nil
 }
 
-func (s *Server) completeTool(prefix string) ([]string, error) {
-	known, err := s.options.Toolbox.Catalog.Tools()
+// completeTool are the ids of the first tools whose id or name begins with prefix,
+// and the number of all.
+func (s *Server) completeTool(ctx context.Context, prefix string) ([]string, int, error) {
+	found, err := s.options.Toolbox.Tools(ctx, toolbox.ListRequest{Prefix: prefix, Limit: maxCompletions})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var values []string
-	for _, t := range known {
-		if strings.HasPrefix(t.ID, prefix) || strings.HasPrefix(t.Name, prefix) {
-			values = append(values, t.ID)
-		}
+	values := make([]string, len(found.Tools))
+	for i := range found.Tools {
+		values[i] = found.Tools[i].ID
 	}
-	slices.Sort(values)
-	return values, nil
+	return values, found.Total, nil
 }

@@ -3,8 +3,8 @@ package tools
 import (
 	"context"
 
+	"cairn/internal/toolbox"
 	"cairn/internal/usage"
-	"cairn/internal/workspace"
 )
 
 type recordUsageArgs struct {
@@ -33,7 +33,7 @@ type recordAnswer struct {
 }
 
 // recordUsage is the tool record_usage.
-func recordUsage(box *workspace.Toolbox) tool {
+func recordUsage(box *toolbox.Toolbox) tool {
 	return tool{
 		name: "record_usage", title: "Record what was used", groups: []Group{Catalog}, additive: true, notIdempotent: true,
 		description: `Record which tools served an intent, to improve later searches and suggestions.
@@ -57,13 +57,13 @@ edges are pairs [i,j] of positions in calls: call j needed the result of call i.
 			if err != nil {
 				return nil, err
 			}
-			var ids []string
-			for _, used := range trace.Calls {
-				id, _, err := box.Resolve(used.Tool)
-				if err != nil {
-					return nil, err
-				}
-				ids = append(ids, id)
+			names := make([]string, len(trace.Calls))
+			for i, used := range trace.Calls {
+				names[i] = used.Tool
+			}
+			ids, err := box.Resolve(ctx, names...)
+			if err != nil {
+				return nil, err
 			}
 			recordingOf(ctx).reported(ids)
 			_, remembered := trace.Memory()

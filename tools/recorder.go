@@ -4,38 +4,46 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"cairn/internal/suggest"
+	"cairn/internal/toolbox"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
 )
 
 // Recorder records what each session searches for and what it then reads and
 // fetches, for the graph of what is used together; usage.Session draws the
-// conclusions. It writes behind the answers, in order, and drops events that
-// come faster than the disk takes them. It leaves out failed calls. It is safe
-// for concurrent use.
+// conclusions, which are queued and committed once a second. Events that come
+// faster than they are processed, and conclusions that the queue has no room for,
+// are dropped. Failed calls are left out. It is safe for concurrent use.
 type Recorder struct {
-	usage  *usage.Store
+	box    *toolbox.Toolbox
 	log    *slog.Logger
 	events chan event
-	ended  chan struct{} // closed when the last event is written
+	ended  chan struct{} // closed when the last event is committed
 
 	mu     sync.RWMutex // held for writing to close events
 	closed bool
+
+	queue usage.Change // of the goroutine that runs work
 }
 
-// event is something to write about a session.
+// event is something to add to a session.
 type event struct {
 	session string
-	write   func(context.Context, *usage.Session) error
+	add     func(context.Context, *usage.Session) error
 }
 
 const (
-	// maxEvents is how many events may wait for the disk.
+	// maxEvents is how many events may wait.
 	maxEvents = 64
+	// maxQueue is how many observations and intents may wait for the commit.
+	maxQueue = 4096
+	// commitEvery is the time between two commits.
+	commitEvery = time.Second
 	// maxSessions is how many sessions are recorded at the same time; one more
 	// ends the one that has been idle for longest.
 	maxSessions = 256
@@ -43,41 +51,68 @@ const (
 
 // Record starts a recorder. log receives write errors; nil discards them. The
 // caller closes it after the last session.
-func Record(usage *usage.Store, log *slog.Logger) *Recorder {
+func Record(box *toolbox.Toolbox, log *slog.Logger) *Recorder {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	r := &Recorder{usage: usage, log: log, events: make(chan event, maxEvents), ended: make(chan struct{})}
+	r := &Recorder{box: box, log: log, events: make(chan event, maxEvents), ended: make(chan struct{})}
 	go r.work()
 	return r
 }
 
-// work writes events until there are no more, then what the sessions led to.
+// work processes events until there are no more, then commits what the sessions led to.
 func (r *Recorder) work() {
 	defer close(r.ended)
 	ctx := context.Background()
-	failed := func(err error) {
-		if err != nil {
-			r.log.Warn("recording what was used", "error", err)
+	sessions, _ := simplelru.NewLRU(maxSessions, func(_ string, s *usage.Session) { r.warn(s.Close(ctx)) }) // the size is positive
+	commit := time.NewTicker(commitEvery)
+	defer commit.Stop()
+	for {
+		select {
+		case <-commit.C:
+			r.commit(ctx)
+		case e, ok := <-r.events:
+			if !ok {
+				sessions.Purge()
+				r.commit(ctx)
+				return
+			}
+			// No client closes a session that it has left.
+			for _, s, ok := sessions.GetOldest(); ok && s.Idle(); _, s, ok = sessions.GetOldest() {
+				sessions.RemoveOldest()
+			}
+			s, ok := sessions.Get(e.session)
+			if !ok {
+				s = usage.NewSession(r.enqueue, nil)
+				sessions.Add(e.session, s)
+			}
+			r.warn(e.add(ctx, s))
 		}
 	}
-	sessions, _ := simplelru.NewLRU(maxSessions, func(_ string, s *usage.Session) { failed(s.Close(ctx)) }) // the size is positive
-	for e := range r.events {
-		// No client closes a session that it has left.
-		for _, s, ok := sessions.GetOldest(); ok && s.Idle(); _, s, ok = sessions.GetOldest() {
-			sessions.RemoveOldest()
-		}
-		s, ok := sessions.Get(e.session)
-		if !ok {
-			s = r.usage.NewSession()
-			sessions.Add(e.session, s)
-		}
-		failed(e.write(ctx, s))
-	}
-	sessions.Purge()
 }
 
-// Close writes the waiting events and what the last queries led to.
+func (r *Recorder) warn(err error) {
+	if err != nil {
+		r.log.Warn("recording what was used", "error", err)
+	}
+}
+
+// enqueue adds a change to the queue unless that is full.
+func (r *Recorder) enqueue(_ context.Context, c usage.Change) error {
+	if len(r.queue.Sights)+len(r.queue.Intents)+len(c.Sights)+len(c.Intents) <= maxQueue {
+		r.queue.Sights, r.queue.Intents = append(r.queue.Sights, c.Sights...), append(r.queue.Intents, c.Intents...)
+	}
+	return nil
+}
+
+// commit writes the queue.
+func (r *Recorder) commit(ctx context.Context) {
+	c := r.queue
+	r.queue = usage.Change{}
+	r.warn(r.box.Observe(ctx, c))
+}
+
+// Close commits the waiting events and what the last queries led to.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	if !r.closed {
@@ -118,9 +153,9 @@ func recordingOf(ctx context.Context) *recording {
 	return r
 }
 
-func (r *recording) record(write func(context.Context, *usage.Session) error) {
+func (r *recording) record(add func(context.Context, *usage.Session) error) {
 	if r != nil {
-		r.recorder.record(event{r.session, write})
+		r.recorder.record(event{r.session, add})
 	}
 }
 

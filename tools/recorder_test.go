@@ -12,22 +12,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/graphrank"
+	"cairn/internal/toolbox"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
-	"cairn/internal/workspace"
 )
 
 // recordedBox is a toolbox with a recorder.
-func recordedBox(t *testing.T) (*workspace.Toolbox, *Options) {
+func recordedBox(t *testing.T) (*toolbox.Toolbox, *Options) {
 	t.Helper()
-	box := toolbox(t)
-	r := Record(box.Usage, slog.New(slog.DiscardHandler))
+	box := openBox(t)
+	r := Record(box, slog.New(slog.DiscardHandler))
 	t.Cleanup(r.Close)
 	return box, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}
 }
 
-// answerOf is the answer of search_tools on a box, without a session.
-func answerOf(t *testing.T, box *workspace.Toolbox) string {
+// answerOf is what search_tools answers on a box, without a session.
+func answerOf(t *testing.T, box *toolbox.Toolbox) string {
 	t.Helper()
 	answer, f := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box}).Call(t.Context(), "search_tools", json.RawMessage(`{"query":"reads a file","context_tools":["fs:write"],"include_related":true}`))
 	if f != nil {
@@ -40,9 +40,9 @@ func answerOf(t *testing.T, box *workspace.Toolbox) string {
 	return string(text)
 }
 
-func edgesOf(t *testing.T, box *workspace.Toolbox) (list []string) {
+func edgesOf(t *testing.T, box *toolbox.Toolbox) (list []string) {
 	t.Helper()
-	if err := box.Usage.Read(func(g *graphrank.Graph) error {
+	if err := box.Read(t.Context(), func(g *graphrank.Graph) error {
 		for e := range g.Edges() {
 			list = append(list, e.From+" > "+e.To)
 		}
@@ -92,7 +92,7 @@ func TestSessionsTeach(t *testing.T) {
 		run  func(*testing.T, *Options)
 	}{{"stdio", stdio}, {"http", overHTTP("w-ann")}} {
 		t.Run(c.name, func(t *testing.T) {
-			box := toolbox(t)
+			box := openBox(t)
 			hybrid := answerOf(t, box)
 			for n := range graphrank.ObservedAfter + 1 {
 				c.run(t, &Options{Groups: []Group{Catalog}, Toolbox: box})
@@ -101,20 +101,20 @@ func TestSessionsTeach(t *testing.T) {
 				} else if n == graphrank.ObservedAfter && (got == hybrid || !slices.Contains(edgesOf(t, box), "fs:write > fs:stat")) {
 					t.Errorf("after %d recorded sessions the answer is still\n%s\nwith edges %v", n, got, edgesOf(t, box))
 				}
-				if intents, err := box.Usage.Intents(); err != nil || len(intents) != 2*(n/graphrank.ObservedAfter) {
+				if intents, err := box.Intents(t.Context()); err != nil || len(intents) != 2*(n/graphrank.ObservedAfter) {
 					t.Errorf("after %d sessions %+v is remembered, %v", n, intents, err)
 				}
-				r := Record(box.Usage, nil)
+				r := Record(box, nil)
 				c.run(t, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r})
 				r.Close()
 			}
-			if _, err := box.Usage.ForgetNode("fs:stat"); err != nil {
+			if _, err := box.Forget(t.Context(), toolbox.ForgetRequest{Name: "fs:stat"}); err != nil {
 				t.Fatal(err)
 			}
 			if got := edgesOf(t, box); len(got) > 0 {
 				t.Errorf("after forgetting there are edges: %v", got)
 			}
-			if _, err := box.Usage.ForgetAll(); err != nil {
+			if _, err := box.Forget(t.Context(), toolbox.ForgetRequest{All: true}); err != nil {
 				t.Fatal(err)
 			}
 			if got := answerOf(t, box); got != hybrid {
@@ -127,9 +127,9 @@ func TestSessionsTeach(t *testing.T) {
 // TestPlansTeach: a plan whose tools are fetched is recorded, and what record_usage
 // reports is not recorded twice.
 func TestPlansTeach(t *testing.T) {
-	box := toolbox(t)
+	box := openBox(t)
 	for range graphrank.ObservedAfter {
-		r := Record(box.Usage, nil)
+		r := Record(box, nil)
 		s := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r})
 		do := func(session, tool, args string) {
 			t.Helper()
@@ -148,7 +148,7 @@ func TestPlansTeach(t *testing.T) {
 		r.Close()
 	}
 	var got []string
-	if err := box.Usage.Read(func(g *graphrank.Graph) error {
+	if err := box.Read(t.Context(), func(g *graphrank.Graph) error {
 		for e := range g.Edges() {
 			got = append(got, fmt.Sprintf("%s > %s %.0f", e.From, e.To, e.Count))
 		}
@@ -191,7 +191,7 @@ func TestRecorderIsBounded(t *testing.T) {
 		<-done
 	}
 	o.Recorder.Close()
-	if intents, err := box.Usage.Intents(); err != nil || len(intents) != 1 || intents[0].Count != 2*maxSessions {
+	if intents, err := box.Intents(t.Context()); err != nil || len(intents) != 1 || intents[0].Count != 2*maxSessions {
 		t.Errorf("%+v, %v, want one intent of all sessions", intents, err)
 	}
 	if n := (*recording)(nil); n != recordingOf(t.Context()) {
@@ -214,8 +214,8 @@ func TestWhoseWork(t *testing.T) {
 		{"nobody", []string{"Mcp-Protocol-Version", firstStateless}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			box := toolbox(t)
-			r := Record(box.Usage, nil)
+			box := openBox(t)
+			r := Record(box, nil)
 			_, server := startHTTP(t, &fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}, nil)
 			for range graphrank.ObservedAfter {
 				header, meta := slices.Clone(c.header), `,"_meta":{"io.modelcontextprotocol/protocolVersion":"`+firstStateless+`","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"}}`
@@ -236,7 +236,7 @@ func TestWhoseWork(t *testing.T) {
 				}
 				if c.name == "token" { // a token's work goes on; the pause between two pieces of it is the store's to see
 					r.Close()
-					r = Record(box.Usage, nil)
+					r = Record(box, nil)
 					_, server = startHTTP(t, &fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}, nil)
 				}
 			}

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"cairn/graphrank"
+	"cairn/internal/toolbox"
 	"cairn/internal/usage"
-	"cairn/internal/workspace"
 )
 
 type relatedToolsArgs struct {
@@ -39,36 +39,36 @@ type relatedTool struct {
 }
 
 // relatedTools is the tool related_tools.
-func relatedTools(box *workspace.Toolbox) tool {
+func relatedTools(box *toolbox.Toolbox) tool {
 	return tool{
 		name: "related_tools", title: "What is used with a tool", groups: []Group{Catalog}, readOnly: true,
 		description: `List the tools (and documents) most used together with one, learnt from recorded work.
 Use it to see what usually comes before or after a tool, or what it needs. Not for finding a tool by what it does.
 relation says what each is to the tool: "needed" (its result goes into the tool), "needs_this" (takes the tool's result), "often_before", "often_after", "related" (they share neighbours). Empty when nothing was recorded.`,
-		handler: codeHandler(func(_ context.Context, a relatedToolsArgs) (*relatedAnswer, error) {
-			return related(box, a.Tool, int(a.Limit), a.Documents)
+		handler: codeHandler(func(ctx context.Context, a relatedToolsArgs) (*relatedAnswer, error) {
+			return related(ctx, box, a.Tool, int(a.Limit), a.Documents)
 		}),
 	}
 }
 
-func related(box *workspace.Toolbox, name string, limit int, documents bool) (*relatedAnswer, error) {
+func related(ctx context.Context, box *toolbox.Toolbox, name string, limit int, documents bool) (*relatedAnswer, error) {
 	answer := &relatedAnswer{ToolID: name, Related: []relatedTool{}}
 	known := false
 	// A recorded tool need not be in the catalogue, and a document never is.
-	if err := box.Usage.Read(func(g *graphrank.Graph) error {
+	if err := box.Read(ctx, func(g *graphrank.Graph) error {
 		known = g.Has(name)
 		return nil
 	}); err != nil {
 		return nil, err
 	}
 	if _, document := usage.DocumentPath(name); !known && !document {
-		t, err := lookup(box, "tool", name)
+		t, err := lookup(ctx, box, "tool", name)
 		if err != nil {
 			return nil, err
 		}
 		answer.ToolID = t.ID
 	}
-	err := box.Usage.Read(func(g *graphrank.Graph) error {
+	err := box.Read(ctx, func(g *graphrank.Graph) error {
 		k := limit
 		if !documents {
 			k += maxSkipped // documents may fill many of the first places

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/catalog"
+	"cairn/internal/toolbox"
 	"cairn/internal/workspace"
 )
 
@@ -239,7 +240,7 @@ func TestPrompts(t *testing.T) {
 }
 
 func TestComplete(t *testing.T) {
-	box, err := workspace.OpenToolbox(workspace.Selection{Root: t.TempDir()}, workspace.UsageConfig{})
+	box, err := toolbox.Open(t.Context(), toolbox.Options{Root: t.TempDir(), HalfLife: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +253,7 @@ func TestComplete(t *testing.T) {
 		}
 		known = append(known, tool)
 	}
-	if _, err := box.Catalog.Import("git", known); err != nil {
+	if _, err := box.Import(t.Context(), "git", known); err != nil {
 		t.Fatal(err)
 	}
 	_, server := startHTTP(t, &fake{}, &Options{Toolbox: box}, nil)

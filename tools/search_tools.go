@@ -3,8 +3,8 @@ package tools
 import (
 	"context"
 
+	"cairn/internal/toolbox"
 	"cairn/internal/toolsearch"
-	"cairn/internal/workspace"
 )
 
 type searchToolsArgs struct {
@@ -18,7 +18,7 @@ type searchToolsArgs struct {
 const maxContext = 50
 
 // searchTools is the tool search_tools.
-func searchTools(box *workspace.Toolbox) tool {
+func searchTools(box *toolbox.Toolbox) tool {
 	return tool{
 		name: "search_tools", title: "Find tools", groups: []Group{Catalog}, readOnly: true,
 		description: `Find tools of the catalogue by what they do, in words.
@@ -28,15 +28,11 @@ context_tools are tools already in use: what is used together with them ranks hi
 			if !hasText(a.Query) {
 				return nil, invalid("Missing required parameter: 'query'")
 			}
-			inUse, err := contextTools(box, a.Context)
+			inUse, err := contextTools(ctx, box, a.Context)
 			if err != nil {
 				return nil, err
 			}
-			x, err := box.Index(ctx, progressOf(ctx))
-			if err != nil {
-				return nil, err
-			}
-			answer, err := x.Search(ctx, toolsearch.Query{Text: a.Query, Limit: int(a.Limit), ContextTools: inUse, IncludeRelated: a.Related})
+			answer, err := box.Search(ctx, toolsearch.Query{Text: a.Query, Limit: int(a.Limit), ContextTools: inUse, IncludeRelated: a.Related}, progressOf(ctx))
 			if err != nil {
 				return nil, err
 			}
@@ -48,17 +44,9 @@ context_tools are tools already in use: what is used together with them ranks hi
 
 // contextTools returns the ids of the tools in use. The search ignores unknown
 // ids, so an unknown or ambiguous name stays as it is.
-func contextTools(box *workspace.Toolbox, names []string) ([]string, error) {
+func contextTools(ctx context.Context, box *toolbox.Toolbox, names []string) ([]string, error) {
 	if len(names) > maxContext {
 		return nil, invalid("context_tools: %d, want at most %d", len(names), maxContext)
 	}
-	ids := make([]string, len(names))
-	for i, name := range names {
-		id, _, err := box.Resolve(name)
-		if err != nil {
-			return nil, err
-		}
-		ids[i] = id
-	}
-	return ids, nil
+	return box.Resolve(ctx, names...)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/observe"
+	"cairn/internal/toolbox"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 )
@@ -42,7 +43,7 @@ type Options struct {
 	// Groups are the tools to offer; nil is Core.
 	Groups []Group
 	// Toolbox is what the tools of Catalog work on; nil leaves them out.
-	Toolbox *workspace.Toolbox
+	Toolbox *toolbox.Toolbox
 	// Tasks is what the tools of Tasks and DAG work on, and those of Docs that do
 	// more than read; nil leaves them out.
 	Tasks *workspace.Tasks

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cairn/internal/suggest"
-	"cairn/internal/workspace"
+	"cairn/internal/toolbox"
 )
 
 type suggestDAGArgs struct {
@@ -20,7 +20,7 @@ type suggestDAGArgs struct {
 const maxArranged = 60
 
 // suggestDAG is the tool suggest_dag.
-func suggestDAG(box *workspace.Toolbox) tool {
+func suggestDAG(box *toolbox.Toolbox) tool {
 	return tool{
 		name: "suggest_dag", title: "Plan which tools to use", groups: []Group{Catalog}, readOnly: true,
 		description: `Plan which tools of the catalogue serve an intent, in which order, and what flows between them.
@@ -35,21 +35,17 @@ With tools, it arranges just those, and intent is optional.`,
 				return nil, invalid("tools: %d, want at most %d", len(a.Tools), maxArranged)
 			}
 			for i, name := range a.Tools {
-				t, err := lookup(box, fmt.Sprintf("tools[%d]", i), name)
+				t, err := lookup(ctx, box, fmt.Sprintf("tools[%d]", i), name)
 				if err != nil {
 					return nil, err
 				}
 				r.Tools = append(r.Tools, t.ID)
 			}
 			var err error
-			if r.ContextTools, err = contextTools(box, a.Context); err != nil {
+			if r.ContextTools, err = contextTools(ctx, box, a.Context); err != nil {
 				return nil, err
 			}
-			x, err := box.Index(ctx, progressOf(ctx))
-			if err != nil {
-				return nil, err
-			}
-			s, err := suggest.Suggest(ctx, x, r)
+			s, err := box.Suggest(ctx, r, progressOf(ctx))
 			if suggest.IsCycle(err) {
 				return nil, &Failure{Code: CodeCycle, Message: err.Error()}
 			}

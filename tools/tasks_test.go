@@ -88,7 +88,7 @@ func playTasks(t *testing.T, ar *txtar.Archive) string {
 // TestCoreBudget: the tools offered by default stay small; every tool says when to
 // use it and when not.
 func TestCoreBudget(t *testing.T) {
-	o := &Options{Tasks: openTasks(t, t.TempDir(), true), Toolbox: toolbox(t)}
+	o := &Options{Tasks: openTasks(t, t.TempDir(), true), Toolbox: openBox(t)}
 	core, counter, tokens := New(&fake{}, o).tools, &bpe.Counter{}, 0
 	for _, tool := range core {
 		text, err := marshal(tool.definition())

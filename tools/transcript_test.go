@@ -27,7 +27,7 @@ func TestTranscripts(t *testing.T) {
 // TestCatalogTranscripts plays testdata/catalog/*.txt with a small catalogue.
 func TestCatalogTranscripts(t *testing.T) {
 	playAll(t, "testdata/catalog/*.txt", func(t *testing.T, ar *txtar.Archive) string {
-		return play(t, string(ar.Comment), &Options{Groups: []Group{Catalog}, Toolbox: toolbox(t)})
+		return play(t, string(ar.Comment), &Options{Groups: []Group{Catalog}, Toolbox: openBox(t)})
 	})
 }
 

@@ -54,6 +54,9 @@ func (a *app) host(ctx context.Context, command, name string, f *hostFlags, chan
 	if o.Workspace.Store, err = a.chooseStore(cfg); err != nil {
 		return nil, err
 	}
+	if o.Toolbox, err = a.toolboxOptions(command, sel, cfg); err != nil {
+		return nil, err
+	}
 	change(&o)
 	return host.Open(ctx, sel, cfg, o)
 }

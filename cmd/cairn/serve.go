@@ -143,6 +143,9 @@ func (a *app) openFolders(ctx context.Context, places []place, f *serveFlags, t 
 		folder, err := a.at(p).host(ctx, "cairn serve", p.name, &f.hostFlags, func(o *host.Options) {
 			o.Telemetry, o.Metrics = t, m
 			o.Stages = &host.StageOptions{Workers: f.workers, Remote: f.remote, Servers: f.servers.addresses()}
+			if o.Workspace.Store != nil {
+				o.Toolbox.Postgres = o.Stages.Servers.Postgres
+			}
 		})
 		if err != nil {
 			return folders, fmt.Errorf("workspace %s: %w", p.name, err)

@@ -31,28 +31,31 @@ between them. cairn runs none of them. With --tools, only those are arranged.`,
 			}
 			r := suggest.Request{Intent: strings.Join(args, ""), MaxTools: most}
 			var err error
-			if r.Tools, err = toolIDs(box, tools); err != nil {
+			if r.Tools, err = toolIDs(ctx, box, tools); err != nil {
 				return err
 			}
-			if r.ContextTools, err = toolIDs(box, inUse); err != nil {
+			if r.ContextTools, err = toolIDs(ctx, box, inUse); err != nil {
 				return err
 			}
-			x, err := a.toolIndex(ctx, box, wait)
+			if err := a.prepareTools(ctx, box, wait); err != nil {
+				return err
+			}
+			s, err := box.Suggest(ctx, r, nil)
 			if err != nil {
 				return err
 			}
-			s, err := suggest.Suggest(ctx, x, r)
+			known, err := box.Stats(ctx)
 			if err != nil {
 				return err
 			}
 			return a.print(s, func(w *term.Writer) {
 				switch {
-				case x.Len() == 0:
+				case known.Tools == 0:
 					a.stderr.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
 				case mermaid:
-					w.Printf("%s", term.PlanGraph(s, box.Catalog).Mermaid())
+					w.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).Mermaid())
 				case dot:
-					w.Printf("%s", term.PlanGraph(s, box.Catalog).DOT())
+					w.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).DOT())
 				default:
 					w.Plan(s)
 				}

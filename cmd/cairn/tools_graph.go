@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/graphrank"
-	"cairn/internal/catalog"
 	"cairn/internal/term"
 	"cairn/internal/toolbox"
 )
@@ -20,16 +19,16 @@ func (a *app) toolsGraphCommand() *cobra.Command {
 		Use:   "graph [flags]",
 		Short: "Draw which tools and documents are used together",
 		Args:  cobra.NoArgs,
-		RunE: a.withToolbox(func(_ context.Context, box *toolbox.Toolbox, _ []string) error {
+		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 			if !slices.Contains([]string{"dot", "json", "mermaid", "text"}, format) {
 				return badUsage("--format %q, want {dot,json,mermaid,text}", format)
 			}
 			a.json = a.json || format == "json"
-			edges, err := usageEdges(box, around)
+			edges, err := usageEdges(ctx, box, around)
 			if err != nil {
 				return err
 			}
-			return a.printUsage(edges, format, limit, box.Catalog)
+			return a.printUsage(edges, format, limit, toolTitle(ctx, box))
 		}),
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
@@ -39,19 +38,27 @@ func (a *app) toolsGraphCommand() *cobra.Command {
 }
 
 // usageEdges returns the edges, or those of around, the heaviest first.
-func usageEdges(box *toolbox.Toolbox, around string) ([]term.UsageEdge, error) {
-	edges := []term.UsageEdge{}
-	err := box.Usage.Read(func(g *graphrank.Graph) error {
-		if around != "" && !g.Has(around) {
-			t, err := box.Catalog.Lookup(around)
-			if err != nil {
-				return err
-			}
-			around = t.ID
+func usageEdges(ctx context.Context, box *toolbox.Toolbox, around string) ([]term.UsageEdge, error) {
+	known := around == ""
+	err := box.Read(ctx, func(g *graphrank.Graph) error {
+		known = known || g.Has(around)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		t, err := box.Lookup(ctx, around)
+		if err != nil {
+			return nil, err
 		}
+		around = t.ID
+	}
+	edges := []term.UsageEdge{}
+	err = box.Read(ctx, func(g *graphrank.Graph) error {
 		for e := range g.Edges() {
 			if around == "" || e.From == around || e.To == around {
-				edges = append(edges, term.NewUsageEdge(e))
+				edges = append(edges, term.UsageEdge{From: e.From, To: e.To, Type: e.Type.String(), Source: e.Source.String(), Weight: e.Weight(), Count: e.Count})
 			}
 		}
 		return nil
@@ -62,14 +69,25 @@ func usageEdges(box *toolbox.Toolbox, around string) ([]term.UsageEdge, error) {
 	return edges, err
 }
 
-func (a *app) printUsage(all []term.UsageEdge, format string, limit int, catalogue *catalog.Catalog) error {
+// toolTitle returns the function that gives a tool's title, "" for one without.
+func toolTitle(ctx context.Context, box *toolbox.Toolbox) func(id string) string {
+	return func(id string) string {
+		t, err := box.Lookup(ctx, id)
+		if err != nil {
+			return ""
+		}
+		return t.Title
+	}
+}
+
+func (a *app) printUsage(all []term.UsageEdge, format string, limit int, title func(id string) string) error {
 	edges := all[:min(len(all), limit)]
 	return a.print(map[string]any{"edges": edges, "total": len(all)}, func(w *term.Writer) {
 		switch format {
 		case "dot":
-			w.Printf("%s", term.UsageGraph(edges, catalogue).DOT())
+			w.Printf("%s", term.UsageGraph(edges, title).DOT())
 		case "mermaid":
-			w.Printf("%s", term.UsageGraph(edges, catalogue).Mermaid())
+			w.Printf("%s", term.UsageGraph(edges, title).Mermaid())
 		default:
 			for _, e := range edges {
 				w.Printf("%s -> %s  %s, %s, weight %.2f, count %.1f\n", term.Plain(e.From), term.Plain(e.To), e.Type, e.Source, e.Weight, e.Count)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +72,7 @@ func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []stri
 		source = f.source
 	}
 	r := term.ImportReport{Source: source, Tools: len(batch.Tools), Refused: batch.Refused, Broken: []term.BrokenTool{}, Flagged: []term.BrokenTool{}, Warnings: append([]string{}, batch.Warnings...)}
-	if r.Diff, err = box.Catalog.Import(source, batch.Tools); err != nil {
+	if r.Diff, err = box.Import(ctx, source, batch.Tools); err != nil {
 		return err
 	}
 	for _, t := range batch.Tools {
@@ -88,29 +89,24 @@ func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []stri
 	return a.makeVectors(ctx, box)
 }
 
+// importWait is longer than the vectors of any catalogue take.
+const importWait = 24 * time.Hour
+
 // makeVectors makes the vectors for searches. Without them the tools are found by
 // keyword, so a model that fails is only a warning.
 func (a *app) makeVectors(ctx context.Context, box *toolbox.Toolbox) error {
-	var indexErr error
-	err := a.useModel(box)
-	if err == nil {
-		err = a.withProgress(func(bar *term.Progress) error {
-			if _, indexErr = box.Index(ctx, bar.Show); indexErr != nil {
-				return nil
-			}
-			return box.WaitVectors(ctx, bar.Show)
-		})
-	}
-	if indexErr != nil {
-		return indexErr
-	}
+	var p *toolbox.Prepared
+	err := a.withProgress(func(bar *term.Progress) (err error) {
+		p, err = box.Prepare(ctx, importWait, bar.Show)
+		return err
+	})
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: the imported tools are kept and found by keyword; the first search makes the missing vectors", ctx.Err())
 	}
-	if err != nil {
-		a.stderr.Warn("searches will answer by keyword alone: %s", err)
+	if err == nil && p.Failure != "" {
+		a.stderr.Warn("searches will answer by keyword alone: %s", p.Failure)
 	}
-	return nil
+	return err
 }
 
 func (a *app) printImport(r *term.ImportReport) error {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/graphrank"
 	"cairn/internal/term"
 	"cairn/internal/toolbox"
 	"cairn/internal/usage"
@@ -69,10 +68,11 @@ func (a *app) toolsLearn(ctx context.Context, box *toolbox.Toolbox, files []stri
 	if err != nil {
 		return err
 	}
-	state, err := a.usageState(box)
+	known, err := box.Stats(ctx)
 	if err != nil {
 		return err
 	}
+	state := known.Usage
 	return a.print(map[string]any{"traces": len(traces), "skipped": bad, "unknown": append([]string{}, unknown...), "graph": state}, func(w *term.Writer) {
 		if len(unknown) > 0 {
 			a.stderr.Warn("%s not that of one tool of the catalogue: %s", is(len(unknown), "name"), strings.Join(unknown[:min(len(unknown), 8)], ", "))
@@ -102,27 +102,6 @@ func (a *app) readTraces(name string) ([]usage.Trace, []*usage.LineError, error)
 	return usage.ReadTraces(f)
 }
 
-// usageState counts what was learnt.
-type usageState struct {
-	Nodes   int     `json:"nodes"`
-	Edges   int     `json:"edges"`
-	Density float64 `json:"density"`
-	Intents int     `json:"intents"`
-}
-
-func (a *app) usageState(box *toolbox.Toolbox) (s usageState, err error) {
-	err = box.Usage.Read(func(g *graphrank.Graph) error {
-		s = usageState{Nodes: g.Len(), Edges: g.EdgeCount(), Density: g.Density()}
-		return nil
-	})
-	if err != nil {
-		return s, err
-	}
-	intents, err := box.Usage.Intents()
-	s.Intents = len(intents)
-	return s, err
-}
-
 func (a *app) toolsForgetCommand() *cobra.Command {
 	var before, source string
 	var all bool
@@ -141,7 +120,7 @@ that was learnt. --source removes the tools of an import from the catalogue; see
 	flags.StringVar(&before, "before", "", "day as 2006-01-02")
 	flags.StringVar(&source, "source", "", "remove the tools of this source")
 	flags.BoolVar(&all, "all", false, "forget everything that was learnt; the catalogue stays")
-	cmd.RunE = a.withToolbox(func(_ context.Context, box *toolbox.Toolbox, args []string) error {
+	cmd.RunE = a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 		given := len(args)
 		for _, flag := range []bool{before != "", source != "", all} {
 			if flag {
@@ -152,9 +131,9 @@ that was learnt. --source removes the tools of an import from the catalogue; see
 			return badUsage("want one of NAME, --before, --all and --source")
 		}
 		if source != "" {
-			return a.forgetSource(box, source)
+			return a.forgetSource(ctx, box, source)
 		}
-		f, err := forget(box, args, before)
+		f, err := forget(ctx, box, args, before)
 		if err != nil {
 			return err
 		}
@@ -168,36 +147,22 @@ that was learnt. --source removes the tools of an import from the catalogue; see
 	return cmd
 }
 
-func forget(box *toolbox.Toolbox, args []string, before string) (usage.Forgotten, error) {
+func forget(ctx context.Context, box *toolbox.Toolbox, args []string, before string) (usage.Forgotten, error) {
 	if before != "" {
 		day, err := time.ParseInLocation(time.DateOnly, before, time.Local)
 		if err != nil {
 			return usage.Forgotten{}, badUsage("--before %q: want a day such as 2026-01-31", before)
 		}
-		return box.Usage.ForgetBefore(day)
+		return box.Forget(ctx, toolbox.ForgetRequest{Before: day})
 	}
 	if len(args) == 0 {
-		return box.Usage.ForgetAll()
+		return box.Forget(ctx, toolbox.ForgetRequest{All: true})
 	}
-	id := args[0]
-	known := false
-	if err := box.Usage.Read(func(g *graphrank.Graph) error {
-		known = g.Has(id)
-		return nil
-	}); err != nil {
-		return usage.Forgotten{}, err
-	}
-	// A tool that left the catalogue can still be forgotten.
-	if !known {
-		if t, err := box.Catalog.Lookup(id); err == nil {
-			id = t.ID
-		}
-	}
-	return box.Usage.ForgetNode(id)
+	return box.Forget(ctx, toolbox.ForgetRequest{Name: args[0]})
 }
 
-func (a *app) forgetSource(box *toolbox.Toolbox, source string) error {
-	removed, err := box.Catalog.Forget(source)
+func (a *app) forgetSource(ctx context.Context, box *toolbox.Toolbox, source string) error {
+	removed, err := box.RemoveSource(ctx, source)
 	if err != nil {
 		return err
 	}

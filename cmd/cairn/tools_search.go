@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"cairn/internal/term"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolsearch"
-	"cairn/internal/workspace"
 )
 
 func (a *app) toolsSearchCommand() *cobra.Command {
@@ -29,15 +27,14 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 			if strings.TrimSpace(args[0]) == "" {
 				return badUsage("want a QUERY, such as \"open an issue\"")
 			}
-			inUse, err := toolIDs(box, inUse)
+			inUse, err := toolIDs(ctx, box, inUse)
 			if err != nil {
 				return err
 			}
-			x, err := a.toolIndex(ctx, box, wait)
-			if err != nil {
+			if err := a.prepareTools(ctx, box, wait); err != nil {
 				return err
 			}
-			answer, err := x.Search(ctx, toolsearch.Query{Text: args[0], Limit: limit, Explain: explain, ContextTools: inUse})
+			answer, err := box.Search(ctx, toolsearch.Query{Text: args[0], Limit: limit, Explain: explain, ContextTools: inUse}, nil)
 			if err != nil {
 				return err
 			}
@@ -61,10 +58,10 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 }
 
 // toolIDs returns the IDs of the named tools.
-func toolIDs(box *toolbox.Toolbox, names []string) ([]string, error) {
+func toolIDs(ctx context.Context, box *toolbox.Toolbox, names []string) ([]string, error) {
 	var ids []string
 	for _, name := range names {
-		t, err := box.Catalog.Lookup(name)
+		t, err := box.Lookup(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -82,45 +79,25 @@ func addWait(cmd *cobra.Command, wait *time.Duration) {
 // with their words and their vectors is shown. With fewer, the answer is as fast.
 const minWordsShown, minToolsShown = 2000, 100
 
-// toolIndex returns the toolbox's index with the vectors that can be made within
-// wait. Without a model it searches by keyword.
-func (a *app) toolIndex(ctx context.Context, box *toolbox.Toolbox, wait time.Duration) (*toolsearch.Index, error) {
-	if err := a.useModel(box); err != nil {
-		return nil, err
-	}
-	limited, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	var indexErr error
-	err := a.withProgress(func(bar *term.Progress) error {
-		show := func(step job.Progress) {
+// prepareTools makes the vectors that can be made within wait. Without a model the
+// search is by keyword.
+func (a *app) prepareTools(ctx context.Context, box *toolbox.Toolbox, wait time.Duration) error {
+	var p *toolbox.Prepared
+	err := a.withProgress(func(bar *term.Progress) (err error) {
+		p, err = box.Prepare(ctx, wait, func(step job.Progress) {
 			if step.Total >= minToolsShown && (step.Phase != "tools keywords" || step.Total >= minWordsShown) {
 				bar.Show(step)
 			}
-		}
-		if _, indexErr = box.Index(ctx, show); indexErr != nil {
-			return nil
-		}
-		return box.WaitVectors(limited, show)
+		})
+		return err
 	})
 	switch {
-	case indexErr != nil:
-		return nil, indexErr
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(err, context.DeadlineExceeded):
-		a.stderr.Printf("answering after %s with the vectors made so far; `cairn tools import` or a longer --wait makes the rest\n", wait)
 	case err != nil:
-		a.stderr.Warn("answering by keyword alone: %s", err)
-	}
-	return box.Index(ctx, nil)
-}
-
-// useModel gives the toolbox the model of the flags.
-func (a *app) useModel(box *toolbox.Toolbox) error {
-	var o workspace.Options
-	if err := a.model.Apply(&o); err != nil {
 		return err
+	case p.TimedOut:
+		a.stderr.Printf("answering after %s with the vectors made so far; `cairn tools import` or a longer --wait makes the rest\n", wait)
+	case p.Failure != "":
+		a.stderr.Warn("answering by keyword alone: %s", p.Failure)
 	}
-	box.UseModel(o.Description, o.Model)
 	return nil
 }

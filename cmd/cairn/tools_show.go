@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/graphrank"
-	"cairn/internal/catalog"
 	"cairn/internal/term"
 	"cairn/internal/toolbox"
 )
@@ -22,11 +21,11 @@ func (a *app) toolsListCommand() *cobra.Command {
 		Use:   "list [flags]",
 		Short: "List the tools of the catalogue",
 		Args:  cobra.NoArgs,
-		RunE: a.withToolbox(func(_ context.Context, box *toolbox.Toolbox, _ []string) error {
+		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 			if sources {
-				return a.listSources(box)
+				return a.listSources(ctx, box)
 			}
-			return a.toolsList(box, server, limit)
+			return a.toolsList(ctx, box, server, limit)
 		}),
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only the tools of this server")
@@ -35,34 +34,15 @@ func (a *app) toolsListCommand() *cobra.Command {
 	return cmd
 }
 
-// listedTool is the JSON output for a tool of a list.
-type listedTool struct {
-	ID          string         `json:"id"`
-	Server      string         `json:"server,omitempty"`
-	Description string         `json:"description"`
-	SchemaError string         `json:"schemaError,omitempty"`
-	Flags       []catalog.Flag `json:"flags,omitempty"`
-}
-
-func (a *app) toolsList(box *toolbox.Toolbox, server string, limit int) error {
-	tools, err := box.Catalog.Tools()
+func (a *app) toolsList(ctx context.Context, box *toolbox.Toolbox, server string, limit int) error {
+	found, err := box.Tools(ctx, toolbox.ListRequest{Server: server, Limit: limit})
 	if err != nil {
 		return err
 	}
-	list := []listedTool{}
-	total := 0
-	if server != "" && !slices.ContainsFunc(tools, func(t catalog.Tool) bool { return t.Server == server }) && len(tools) > 0 {
-		return fmt.Errorf("no server %q in the catalogue, want one of {%s}", server, strings.Join(servers(tools), ","))
+	if server != "" && !slices.Contains(found.Servers, server) && len(found.Servers) > 0 {
+		return fmt.Errorf("no server %q in the catalogue, want one of {%s}", server, strings.Join(first(found.Servers), ","))
 	}
-	for i := range tools {
-		t := &tools[i]
-		if server != "" && t.Server != server {
-			continue
-		}
-		if total++; limit <= 0 || len(list) < limit {
-			list = append(list, listedTool{ID: t.ID, Server: t.Server, Description: t.Description, SchemaError: t.SchemaError, Flags: t.Flags})
-		}
-	}
+	list, total := found.Tools, found.Total
 	return a.print(map[string]any{"tools": list, "total": total}, func(w *term.Writer) {
 		for _, t := range list {
 			w.ToolLine(t.ID, t.Description, len(t.Flags) > 0)
@@ -76,25 +56,26 @@ func (a *app) toolsList(box *toolbox.Toolbox, server string, limit int) error {
 	})
 }
 
-// servers returns the names of the first servers.
-func servers(tools []catalog.Tool) []string {
+// first returns the first names that are not empty.
+func first(names []string) []string {
 	const most = 20
-	var names []string
-	for i := range tools {
-		if name := term.Plain(tools[i].Server); name != "" && !slices.Contains(names, name) {
-			if names = append(names, name); len(names) == most {
-				return append(names, "…")
+	var list []string
+	for _, name := range names {
+		if name = term.Plain(name); name != "" {
+			if list = append(list, name); len(list) == most {
+				return append(list, "…")
 			}
 		}
 	}
-	return names
+	return list
 }
 
-func (a *app) listSources(box *toolbox.Toolbox) error {
-	sources, err := box.Catalog.Sources()
+func (a *app) listSources(ctx context.Context, box *toolbox.Toolbox) error {
+	known, err := box.Stats(ctx)
 	if err != nil {
 		return err
 	}
+	sources := known.Sources
 	return a.print(map[string]any{"sources": sources}, func(w *term.Writer) {
 		for _, s := range sources {
 			w.Printf("%s\n", term.Plain(s))
@@ -110,13 +91,13 @@ func (a *app) toolsShowCommand() *cobra.Command {
 		Use:   "show NAME",
 		Short: "Show a tool with its parameters and the tools used with it",
 		Args:  cobra.ExactArgs(1),
-		RunE: a.withToolbox(func(_ context.Context, box *toolbox.Toolbox, args []string) error {
-			t, err := box.Catalog.Lookup(args[0])
+		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+			t, err := box.Lookup(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			var related []graphrank.Scored
-			err = box.Usage.Read(func(g *graphrank.Graph) error {
+			err = box.Read(ctx, func(g *graphrank.Graph) error {
 				related = g.Related(t.ID, 5)
 				return nil
 			})

@@ -37,6 +37,8 @@ type Options struct {
 	Version string // of the program
 	// Workspace has the model, the store and the command; Open sets the rest.
 	Workspace workspace.Options
+	// Toolbox says where the tools are; Open sets the rest.
+	Toolbox toolbox.Options
 	// Groups are the groups of tools to offer; nil is the default: core, and
 	// catalog if tools were imported.
 	Groups []tools.Group
@@ -79,24 +81,25 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	if f.Toolbox, err = toolbox.Open(sel, cfg.Usage); err != nil {
+	box := o.Toolbox
+	box.Takeover, box.Logger = true, log
+	if f.Toolbox, err = toolbox.Open(ctx, box); err != nil {
 		return nil, err
 	}
 	groups := o.Groups
 	if groups == nil {
-		if groups, err = defaultGroups(f.Toolbox); err != nil {
+		if groups, err = defaultGroups(ctx, f.Toolbox); err != nil {
 			return nil, err
 		}
 	}
 	w := o.Workspace
 	w.Background, w.Stateless, w.Watch = !o.NoIndex, o.NoIndex, !o.NoIndex && !o.NoWatch
-	w.Warm, w.Serves, w.Logger, w.Usage = true, true, log, f.Toolbox.Usage
-	f.Toolbox.UseModel(w.Description, w.Model)
+	w.Warm, w.Serves, w.Logger, w.Toolbox = true, true, log, f.Toolbox
 	if f.Workspace, err = workspace.Open(ctx, sel, cfg, workspace.Owning, w); err != nil {
 		return nil, err
 	}
 	if slices.Contains(groups, tools.Catalog) {
-		f.Toolbox.Warm(log)
+		f.Toolbox.Warm()
 	}
 	if f.Tasks, err = f.Workspace.Tasks(&workspace.TaskOptions{Channel: o.Channel}); err != nil {
 		return nil, err
@@ -107,7 +110,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 		}
 	}
 	if cfg.Usage.Record && !o.NoRecord {
-		f.recorder = tools.Record(f.Toolbox.Usage, log)
+		f.recorder = tools.Record(f.Toolbox, log)
 	}
 	calls, lacked := f.observe(&o)
 	var watch func(context.Context, func(workspace.WatchEvent)) error // the source of change notifications
@@ -133,13 +136,16 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 }
 
 // defaultGroups returns the groups of tools that are offered by default.
-func defaultGroups(box *toolbox.Toolbox) ([]tools.Group, error) {
+func defaultGroups(ctx context.Context, box *toolbox.Toolbox) ([]tools.Group, error) {
 	groups := []tools.Group{tools.Core}
-	known, err := box.Catalog.Tools()
-	if len(known) > 0 {
+	known, err := box.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if known.Tools > 0 {
 		groups = append(groups, tools.Catalog)
 	}
-	return groups, err
+	return groups, nil
 }
 
 // observe sets Engine and the counts. It returns the listener of calls and what

@@ -15,12 +15,12 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"cairn/graphrank"
 	"cairn/internal/config"
 	"cairn/internal/job"
 	"cairn/internal/mirror"
 	"cairn/internal/owner"
 	"cairn/internal/store/docs"
-	"cairn/internal/usage"
 	"cairn/models"
 	"cairn/models/bpe"
 	"cairn/retriever"
@@ -58,8 +58,9 @@ type Options struct {
 	Store *mirror.Store
 	// Remote, unless nil, are the stores that answer instead of Dir, for reading.
 	Remote *Stores
-	// Usage, unless nil, opens what was used together, for queries that say what is in use.
-	Usage func() (*usage.Store, error)
+	// ReadUsage, unless nil, calls a function with the graph of what was used together,
+	// for queries that name what is in use.
+	ReadUsage func(func(*graphrank.Graph) error) error
 	// Notice receives a line for people when an index was unusable and is made
 	// again; nil sends it to Logger.
 	Notice func(line string)
@@ -199,8 +200,8 @@ func (x *Index) openStores(write, fresh bool) error {
 		s.Mirror.Follow()
 	}
 	o := RetrieverOptions(x.o.Config, x.o.Logger)
-	if x.o.Usage != nil {
-		o.Reweigher, o.ReweighLimit = retriever.CoUsage{Usage: x.o.Usage, Log: x.o.Logger}, retriever.CoUsageLimit
+	if x.o.ReadUsage != nil {
+		o.Reweigher, o.ReweighLimit = retriever.CoUsage{Read: x.o.ReadUsage, Log: x.o.Logger}, retriever.CoUsageLimit
 	}
 	r, err := retriever.New(retriever.Sources{
 		Documents: s.Docs, Keyword: s.keyword(), Vectors: s.Vectors, Legs: s.Legs, Embedder: x.model,

@@ -15,6 +15,9 @@ type Store struct {
 	options qdrant.Options
 }
 
+// Collection is the name of the index in the store.
+func (s *Store) Collection() string { return s.target.Collection }
+
 // ParseStore reads an address such as qdrant://HOST:6334/COLLECTION and, from
 // the environment, what does not belong in one: QDRANT_API_KEY, QDRANT_CA_FILE,
 // and for new collections CAIRN_STORE_SHARDS, CAIRN_STORE_REPLICAS and

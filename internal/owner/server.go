@@ -54,8 +54,8 @@ type Server struct {
 	mux   *http.ServeMux
 }
 
-// maxRequest bounds a request of another process in bytes.
-const maxRequest = 8 << 20
+// maxRequest bounds a request of another process in bytes: a large catalogue is one.
+const maxRequest = 256 << 20
 
 // Op is an operation: In is its argument, Out its result, and Line what it reports
 // before the result. Its value is a name that is unique in the folder.

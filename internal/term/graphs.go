@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"cairn/graphrank"
-	"cairn/internal/catalog"
 	"cairn/internal/draw"
 	"cairn/internal/suggest"
 )
@@ -26,7 +25,7 @@ func NewUsageEdge(e graphrank.Edge) UsageEdge {
 }
 
 // UsageGraph returns the edges as a graph. Its nodes are numbered in order of ID.
-func UsageGraph(edges []UsageEdge, catalogue *catalog.Catalog) *draw.Graph {
+func UsageGraph(edges []UsageEdge, title func(id string) string) *draw.Graph {
 	var ids []string
 	for _, e := range edges {
 		ids = append(ids, e.From, e.To)
@@ -36,7 +35,7 @@ func UsageGraph(edges []UsageEdge, catalogue *catalog.Catalog) *draw.Graph {
 	number := map[string]string{}
 	for i, id := range slices.Compact(ids) {
 		number[id] = fmt.Sprintf("n%d", i)
-		g.Nodes = append(g.Nodes, draw.Node{ID: number[id], Label: toolLabel(catalogue, id)})
+		g.Nodes = append(g.Nodes, draw.Node{ID: number[id], Label: toolLabel(title, id)})
 	}
 	for _, e := range edges {
 		g.Edges = append(g.Edges, draw.Edge{
@@ -47,18 +46,18 @@ func UsageGraph(edges []UsageEdge, catalogue *catalog.Catalog) *draw.Graph {
 }
 
 // toolLabel returns the ID of a tool or document, with its title if it has one.
-func toolLabel(catalogue *catalog.Catalog, id string) string {
-	if t, err := catalogue.Lookup(id); err == nil && t.Title != "" {
-		return Plain(id + ": " + t.Title)
+func toolLabel(title func(id string) string, id string) string {
+	if t := title(id); t != "" {
+		return Plain(id + ": " + t)
 	}
 	return Plain(id)
 }
 
 // PlanGraph returns the plan as a graph of its tasks.
-func PlanGraph(s *suggest.Suggestion, catalogue *catalog.Catalog) *draw.Graph {
+func PlanGraph(s *suggest.Suggestion, title func(id string) string) *draw.Graph {
 	g := &draw.Graph{Name: "plan"}
 	for _, t := range s.Tasks {
-		g.Nodes = append(g.Nodes, draw.Node{ID: t.ID, Label: toolLabel(catalogue, t.Tool)})
+		g.Nodes = append(g.Nodes, draw.Node{ID: t.ID, Label: toolLabel(title, t.Tool)})
 	}
 	for _, e := range s.DAG.Edges {
 		g.Edges = append(g.Edges, draw.Edge{From: e.FromTask, To: e.ToTask, Label: Plain(edgeLabel(e))})

@@ -1,12 +1,14 @@
 package toolbox
 
 import (
+	"cmp"
 	"context"
-	"log/slog"
+	"errors"
 	"sync"
 
 	"cairn/graphrank"
 	"cairn/internal/job"
+	"cairn/internal/owner"
 	"cairn/internal/store/flat"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
@@ -17,14 +19,15 @@ import (
 // first asked for, in memory but for the words of a large catalogue, and brought up to date when catalogue or usage have changed.
 // Vectors that no process has made before are made behind the answers.
 type toolIndex struct {
-	mu       sync.Mutex
-	model    *models.Lazy // nil searches by keywords alone
-	keywords *toolKeywords
-	base     *toolsearch.Index      // without usage
-	vectors  toolsearch.VectorCache // nil without a model
-	current  *toolsearch.Index      // base with usage
-	learnt   *toolsearch.Usage      // what current has learnt
-	added    int                    // how often something was added to learnt
+	mu           sync.Mutex
+	model        *models.Lazy // nil searches by keywords alone
+	keywords     *toolKeywords
+	base         *toolsearch.Index      // without usage
+	vectors      toolsearch.VectorCache // nil without a model
+	closeVectors func() error
+	current      *toolsearch.Index // base with usage
+	learnt       *toolsearch.Usage // what current has learnt
+	added        int               // how often something was added to learnt
 	// catalogue and usage are the generations that current was made of.
 	catalogue, usage uint64
 	// intents are the texts of past intents that current remembers by their
@@ -33,15 +36,7 @@ type toolIndex struct {
 	// remade is set when the vectors of intents are there, for the next Index.
 	remade bool
 	making *job.Job[struct{}] // of vectors, the newest; nil before the first
-	warm   *job.Job[struct{}] // nil unless Warm was called
 	closed bool
-}
-
-// UseModel makes Index search by meaning as well, with the model that open
-// loads when a vector first has to be made. It is called before Index, if at all.
-func (t *Toolbox) UseModel(d models.Description, open func() (models.Embedder, error)) {
-	t.index.model = models.NewLazy(d, open)
-	t.index.vectors = t.newVectors(d)
 }
 
 // Index returns the tools of the catalogue, searchable, with what use has taught
@@ -49,29 +44,29 @@ func (t *Toolbox) UseModel(d models.Description, open func() (models.Embedder, e
 // process, are in it, the others are made in the background, and until they
 // are its answers come from keywords and say so. progress, which may be nil,
 // hears of the keywords. The index must not be changed.
-func (t *Toolbox) Index(ctx context.Context, progress func(job.Progress)) (*toolsearch.Index, error) {
-	x := &t.index
+func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*toolsearch.Index, error) {
+	x := &s.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		return nil, ErrClosed
+		return nil, owner.ErrEnded
 	}
-	if err := t.openIndex(); err != nil {
+	if err := s.openIndex(); err != nil {
 		return nil, err
 	}
 	// The generation is read first: what is written in between is then seen
 	// by the next call.
-	catalogue, err := t.Catalog.Generation()
+	catalogue, err := s.catalog.Generation()
 	if err != nil {
 		return nil, err
 	}
-	usage, err := t.Usage.Generation()
+	usage, err := s.usage.Generation()
 	if err != nil {
 		return nil, err
 	}
 	current := x.current
 	if x.current == nil || x.catalogue != catalogue {
-		tools, err := t.Catalog.Tools()
+		tools, err := s.catalog.Tools()
 		if err != nil {
 			return nil, err
 		}
@@ -81,14 +76,14 @@ func (t *Toolbox) Index(ctx context.Context, progress func(job.Progress)) (*tool
 		}
 	}
 	if current == nil || x.usage != usage || x.remade {
-		if err := t.learn(ctx, usage); err != nil {
+		if err := s.addLearnt(ctx, usage); err != nil {
 			return nil, err
 		}
 	}
 	if x.current == nil {
 		x.current, x.catalogue = x.base.WithUsage(x.learnt), catalogue
 	}
-	t.makeVectors()
+	s.makeVectors()
 	return x.current, nil
 }
 
@@ -97,11 +92,11 @@ func (t *Toolbox) Index(ctx context.Context, progress func(job.Progress)) (*tool
 // into each.
 const maxAdded = 256
 
-// learn brings what use has taught up to date, as of a generation of it at least. x.mu is held.
-func (t *Toolbox) learn(ctx context.Context, usage uint64) error {
-	x := &t.index
+// addLearnt brings what use has taught up to date, as of a generation of it at least. x.mu is held.
+func (s *service) addLearnt(ctx context.Context, usage uint64) error {
+	x := &s.index
 	if x.learnt != nil && !x.remade && x.added < maxAdded {
-		since, ok, err := t.Usage.Since(x.usage)
+		since, ok, err := s.usage.Since(x.usage)
 		if err != nil {
 			return err
 		}
@@ -121,7 +116,7 @@ func (t *Toolbox) learn(ctx context.Context, usage uint64) error {
 		}
 	}
 	x.current, x.remade = nil, false
-	learnt, err := t.learnt(ctx)
+	learnt, err := s.learnt(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,36 +130,15 @@ func report(progress func(job.Progress), p toolsearch.Progress) {
 	}
 }
 
-// Warm makes the index behind, so that the first search finds it. log hears of
-// what goes wrong; the first search gets the same error.
-func (t *Toolbox) Warm(log *slog.Logger) {
-	x := &t.index
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed || x.warm != nil {
-		return
-	}
-	x.warm = job.Start(func(ctx context.Context, progress func(job.Progress)) (struct{}, error) {
-		_, err := t.Index(ctx, progress)
-		if err == nil {
-			err = t.WaitVectors(ctx, progress)
-		}
-		if err != nil && ctx.Err() == nil {
-			log.Warn("preparing the search of tools", "error", err)
-		}
-		return struct{}{}, err
-	})
-}
-
 // WaitVectors waits until no vector of a tool or a past intent is missing, or ctx
 // ends. Index has been called before. progress may be nil; it is called from
 // this goroutine. The error is that of the model, or of ctx: the index answers
 // by keywords then.
-func (t *Toolbox) WaitVectors(ctx context.Context, progress func(job.Progress)) error {
+func (s *service) WaitVectors(ctx context.Context, progress func(job.Progress)) error {
 	for {
-		x := &t.index
+		x := &s.index
 		x.mu.Lock()
-		t.makeVectors()
+		s.makeVectors()
 		making := x.making
 		x.mu.Unlock()
 		if making == nil {
@@ -174,7 +148,7 @@ func (t *Toolbox) WaitVectors(ctx context.Context, progress func(job.Progress)) 
 			return err
 		}
 		// The intents' vectors enter with a new index.
-		if _, err := t.Index(ctx, nil); err != nil {
+		if _, err := s.Index(ctx, nil); err != nil {
 			return err
 		}
 		x.mu.Lock()
@@ -192,8 +166,8 @@ func (x *toolIndex) complete() bool {
 }
 
 // makeVectors starts a run unless nothing is missing or one goes on. x.mu is held.
-func (t *Toolbox) makeVectors() {
-	x := &t.index
+func (s *service) makeVectors() {
+	x := &s.index
 	if x.closed || x.complete() || x.making != nil && x.making.Running() {
 		return
 	}
@@ -213,18 +187,26 @@ func (t *Toolbox) makeVectors() {
 }
 
 // open makes the empty index.
-func (t *Toolbox) openIndex() (err error) {
-	x := &t.index
+func (s *service) openIndex() (err error) {
+	x := &s.index
 	if x.base != nil {
 		return nil
 	}
 	if x.keywords == nil {
-		x.keywords = newToolKeywords(t.keywordsDir, t.prepare)
+		dir := ""
+		if s.dir != "" && s.mode != owner.Absent {
+			dir = KeywordsDir(s.dir)
+		}
+		x.keywords = newToolKeywords(dir)
+		x.keywords.least = cmp.Or(s.o.minStored, minStored)
 	}
 	stores, o := toolsearch.Stores{Keyword: x.keywords}, &toolsearch.Options{}
 	if x.model != nil {
-		d := x.model.Description().Dimension
-		stores.Names, stores.Texts = flat.Memory(d), flat.Memory(d)
+		d := x.model.Description()
+		if x.vectors == nil {
+			x.vectors, x.closeVectors = s.openVectors(d)
+		}
+		stores.Names, stores.Texts = flat.Memory(d.Dimension), flat.Memory(d.Dimension)
 		o.Embedder, o.Cache = x.model, x.vectors
 	}
 	x.base, err = toolsearch.New(stores, o)
@@ -237,9 +219,9 @@ const soon = 32
 
 // learnt copies what use has taught: the store's graph may only be read
 // while the store is, and the index keeps its own. x.mu is held.
-func (t *Toolbox) learnt(ctx context.Context) (*toolsearch.Usage, error) {
+func (s *service) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	g := &graphrank.Graph{}
-	err := t.Usage.Read(func(stored *graphrank.Graph) error {
+	err := s.usage.Read(func(stored *graphrank.Graph) error {
 		for _, id := range stored.Nodes() {
 			g.AddNode(id)
 		}
@@ -251,12 +233,12 @@ func (t *Toolbox) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	if err != nil {
 		return nil, err
 	}
-	intents, err := t.Usage.Intents()
+	intents, err := s.usage.Intents()
 	if err != nil {
 		return nil, err
 	}
 	traces := tracesOf(intents)
-	x := &t.index
+	x := &s.index
 	x.intents = nil
 	if x.model == nil {
 		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
@@ -302,22 +284,21 @@ func servedByTool(ids []string) bool {
 func (x *toolIndex) close() (err error) {
 	x.mu.Lock()
 	x.closed = true
-	jobs := []*job.Job[struct{}]{x.warm, x.making}
+	making := x.making
 	x.mu.Unlock()
-	for _, j := range jobs {
-		if j != nil {
-			j.Stop()
-		}
+	if making != nil {
+		making.Stop()
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.keywords != nil {
 		err = x.keywords.Close()
 	}
+	if x.closeVectors != nil {
+		err = errors.Join(err, x.closeVectors())
+	}
 	if x.model != nil {
-		if closeErr := x.model.Close(); err == nil {
-			err = closeErr
-		}
+		err = errors.Join(err, x.model.Close())
 	}
 	return err
 }

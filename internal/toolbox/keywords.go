@@ -6,9 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
-	"time"
 
 	"cairn/internal/atomicfile"
 	"cairn/internal/query"
@@ -17,110 +15,104 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// toolKeywordsFolder holds keyword indexes of the catalogue, each in a folder
-// named by the digest of what it holds. One that has its name is complete and is
-// never written again: it is made under another name and renamed, so that a
-// process which is killed leaves nothing that anybody reads. Any number of
-// processes read one.
-const toolKeywordsFolder = "tool-keywords"
-
+// keywordsFolder holds the keyword index of a large catalogue, in a folder named by
+// the digest of its contents. A folder with that name is complete and is not written
+// again: it is built as buildFolder and renamed, so a process that is killed leaves
+// nothing that is read.
 const (
-	// keptTools is from how many tools on the index is kept on disk. Fewer are
-	// indexed in memory in less time than a file is opened in.
-	keptTools = 2000
-	// makingPrefix and donePrefix begin the names of folders that are being made
-	// and removed; leftoverAge is when one of them belongs to nobody any more.
-	makingPrefix, donePrefix = "new-", "old-"
-	leftoverAge              = time.Hour
+	keywordsFolder = "tool-keywords"
+	buildFolder    = "new"
 )
 
-// toolKeywords is the keyword index of a toolbox. It implements toolsearch.Keeper.
-// Where the folder cannot be written the index is in memory.
+// KeywordsDir is the folder of the keyword index below that of an index.
+func KeywordsDir(dir string) string { return filepath.Join(dir, keywordsFolder) }
+
+// minStored is the number of tools from which the index is stored. Fewer are indexed
+// in memory in less time than files are opened in.
+const minStored = 2000
+
+// toolKeywords is the keyword index of a toolbox. It implements
+// toolsearch.PersistentKeyword. Where the folder cannot be written it is in memory.
 type toolKeywords struct {
-	dir     string
-	prepare func() error // makes the folder of the index
-	least   int          // tools, see keptTools
+	dir   string // "" is memory
+	least int    // tools, see minStored
 
-	mu    sync.RWMutex   // held for writing to change index
-	index *keyword.Index // nil before the first Begin, and after Close
-	kept  string         // folder of index; "" in memory
+	mu     sync.RWMutex   // held for writing to change index
+	index  *keyword.Index // nil before the first Begin, and after Close
+	stored string         // folder of index; "" in memory
 
-	// What follows belongs to whoever updates; there is one at a time.
-	making *keyword.Index // nil unless one is being made
-	temp   string
-	target string
-	failed bool // the disk does not serve: memory does, from now on
-	filled bool // index is in memory and was Kept
+	// What follows belongs to the update; there is one at a time.
+	building *keyword.Index // nil unless an index is being built
+	target   string
+	failed   bool // the folder cannot be written: memory is used from now on
+	filled   bool // index is in memory and complete
 }
 
-var _ toolsearch.Keeper = (*toolKeywords)(nil)
+var _ toolsearch.PersistentKeyword = (*toolKeywords)(nil)
 
-// newToolKeywords keeps in the folder dir; "" keeps in memory.
-func newToolKeywords(dir string, prepare func() error) *toolKeywords {
-	return &toolKeywords{dir: dir, prepare: prepare, least: keptTools, failed: dir == ""}
+func newToolKeywords(dir string) *toolKeywords {
+	return &toolKeywords{dir: dir, failed: dir == ""}
 }
 
-// Begin implements toolsearch.Keeper.
-func (k *toolKeywords) Begin(whole [32]byte, tools int) (toolsearch.Holding, error) {
+// Begin implements toolsearch.PersistentKeyword.
+func (k *toolKeywords) Begin(whole [32]byte, tools int) (toolsearch.Stored, error) {
 	k.abandon()
 	if k.failed || tools < k.least {
 		if k.filled {
-			return toolsearch.HoldsLast, nil
+			return toolsearch.StoredLast, nil
 		}
 		x, err := keyword.Memory()
 		if err != nil {
 			return 0, err
 		}
-		return toolsearch.HoldsNothing, k.use(x, "")
+		return toolsearch.StoredNothing, k.use(x, "")
 	}
 	k.filled = false
 	k.target = filepath.Join(k.dir, hex.EncodeToString(whole[:16]))
 	switch x, err := keyword.Open(k.target, &keyword.Options{ReadOnly: true}); {
 	case err == nil:
-		return toolsearch.HoldsWhole, k.use(x, k.target)
+		return toolsearch.StoredAll, k.use(x, k.target)
 	case errors.Is(err, keyword.ErrCorrupt), errors.Is(err, keyword.ErrFormat):
-		k.remove(k.target)
+		_ = os.RemoveAll(k.target) // otherwise the rename fails, which says so
 	}
-	if err := k.make(); err != nil {
+	if err := k.build(); err != nil {
 		k.abandon()
 		k.failed = true
 		return k.Begin(whole, tools)
 	}
-	return toolsearch.HoldsNothing, nil
+	return toolsearch.StoredNothing, nil
 }
 
-// make starts an index on disk.
-func (k *toolKeywords) make() error {
-	if err := k.prepare(); err != nil {
+// build starts an index on disk.
+func (k *toolKeywords) build() error {
+	if err := os.RemoveAll(k.temp()); err != nil { // of a process that was killed
 		return err
 	}
-	if err := os.MkdirAll(k.dir, 0o755); err != nil {
+	if err := os.MkdirAll(k.temp(), 0o755); err != nil {
 		return err
 	}
 	var err error
-	if k.temp, err = os.MkdirTemp(k.dir, makingPrefix); err != nil {
-		return err
-	}
-	k.making, err = keyword.Open(k.temp, nil)
+	k.building, err = keyword.Open(k.temp(), nil)
 	return err
 }
 
-// abandon removes what was being made.
+func (k *toolKeywords) temp() string { return filepath.Join(k.dir, buildFolder) }
+
+// abandon removes an unfinished index.
 func (k *toolKeywords) abandon() {
-	if k.making != nil {
-		_ = k.making.Close() // it is removed
+	if k.building != nil {
+		_ = k.building.Close() // it is removed
+		_ = os.RemoveAll(k.temp())
 	}
-	if k.temp != "" {
-		_ = os.RemoveAll(k.temp)
-	}
-	k.making, k.temp = nil, ""
+	k.building = nil
 }
 
-// use makes x answer, and closes what did before when the last search on it has ended.
+// use makes x answer, and closes the previous index when the last search on it has
+// ended.
 func (k *toolKeywords) use(x *keyword.Index, folder string) error {
 	k.mu.Lock()
 	old := k.index
-	k.index, k.kept = x, folder
+	k.index, k.stored = x, folder
 	k.mu.Unlock()
 	if old == nil {
 		return nil
@@ -130,23 +122,23 @@ func (k *toolKeywords) use(x *keyword.Index, folder string) error {
 
 // Update implements store.Keyword.
 func (k *toolKeywords) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
-	if k.making == nil {
+	if k.building == nil {
 		return k.index.Update(ctx, entries, stale)
 	}
-	err := k.making.Update(ctx, entries, stale)
+	err := k.building.Update(ctx, entries, stale)
 	if err != nil && ctx.Err() == nil {
 		k.failed = true
 	}
 	return err
 }
 
-// Keep implements toolsearch.Keeper.
-func (k *toolKeywords) Keep(ctx context.Context) error {
-	if k.making == nil {
+// Finish implements toolsearch.PersistentKeyword.
+func (k *toolKeywords) Finish(ctx context.Context) error {
+	if k.building == nil {
 		k.filled = true
 		return nil
 	}
-	err := k.finish(ctx)
+	err := k.rename(ctx)
 	if err != nil {
 		k.failed = ctx.Err() == nil
 		k.abandon()
@@ -156,26 +148,22 @@ func (k *toolKeywords) Keep(ctx context.Context) error {
 	return nil
 }
 
-func (k *toolKeywords) finish(ctx context.Context) error {
-	if err := k.making.Optimize(ctx); err != nil {
+// rename completes the index that is being built and opens it under its name.
+func (k *toolKeywords) rename(ctx context.Context) error {
+	if err := k.building.Optimize(ctx); err != nil {
 		return err
 	}
-	err := k.making.Close()
-	k.making = nil
+	err := k.building.Close()
+	k.building = nil
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.SyncDir(k.temp); err != nil {
+	if err := atomicfile.SyncDir(k.temp()); err != nil {
 		return err
 	}
-	// Another process may have made the same; whose is used does not matter.
-	if err := os.Rename(k.temp, k.target); err != nil {
-		if _, statErr := os.Stat(k.target); statErr != nil {
-			return err
-		}
-		k.abandon()
+	if err := os.Rename(k.temp(), k.target); err != nil {
+		return err
 	}
-	k.temp = ""
 	if err := atomicfile.SyncDir(k.dir); err != nil {
 		return err
 	}
@@ -186,36 +174,14 @@ func (k *toolKeywords) finish(ctx context.Context) error {
 	return k.use(x, k.target)
 }
 
-// sweep removes the other indexes, and what killed processes left. Who has one
-// open goes on reading it.
+// sweep removes the indexes of earlier catalogues.
 func (k *toolKeywords) sweep() {
-	entries, err := os.ReadDir(k.dir)
-	if err != nil {
-		return
-	}
+	entries, _ := os.ReadDir(k.dir) // what cannot be listed stays until the next sweep
 	for _, e := range entries {
-		path := filepath.Join(k.dir, e.Name())
-		if path == k.target {
-			continue
+		if path := filepath.Join(k.dir, e.Name()); path != k.target {
+			_ = os.RemoveAll(path)
 		}
-		if strings.HasPrefix(e.Name(), makingPrefix) || strings.HasPrefix(e.Name(), donePrefix) {
-			if info, err := e.Info(); err != nil || time.Since(info.ModTime()) < leftoverAge {
-				continue
-			}
-		}
-		k.remove(path)
 	}
-}
-
-// remove takes a folder's name away first, so that nobody opens half of it; where
-// the system keeps folders that are in use, it stays whole.
-func (k *toolKeywords) remove(path string) {
-	gone, err := os.MkdirTemp(k.dir, donePrefix)
-	if err != nil {
-		return
-	}
-	_ = os.Rename(path, filepath.Join(gone, "index"))
-	_ = os.RemoveAll(gone)
 }
 
 // Search implements store.Keyword.
@@ -226,8 +192,8 @@ func (k *toolKeywords) Search(ctx context.Context, q query.Query, n int, f store
 		return nil, keyword.ErrClosed
 	}
 	hits, err := k.index.Search(ctx, q, n, f)
-	if k.kept != "" && errors.Is(err, keyword.ErrCorrupt) {
-		k.remove(k.kept) // the next process makes it anew
+	if k.stored != "" && errors.Is(err, keyword.ErrCorrupt) {
+		_ = os.RemoveAll(k.stored) // the next process builds it again
 	}
 	return hits, err
 }

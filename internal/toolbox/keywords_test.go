@@ -2,8 +2,6 @@ package toolbox
 
 import (
 	"bufio"
-	"cairn/internal/config"
-	"cairn/internal/job"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,15 +11,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"cairn/internal/job"
+	"cairn/internal/toolsearch"
 )
 
-// keeping makes a toolbox keep the words of however small a catalogue.
-func keeping(box *Toolbox) *toolKeywords {
-	k := newToolKeywords(box.keywordsDir, box.prepare)
-	k.least = 1
-	box.index.keywords = k
-	return k
+// openStored opens a toolbox that stores the keyword index of any catalogue.
+func openStored(t *testing.T, root string) *Toolbox {
+	t.Helper()
+	return open(t, Options{Root: root, minStored: 1})
 }
 
 // manyTools are n lines of tools.
@@ -33,22 +31,38 @@ func manyTools(n int) string {
 	return b.String()
 }
 
-// asked are the answers to a few queries, as bytes.
-func asked(t *testing.T, box *Toolbox) string {
+// answers are those to a few queries, as bytes, of a stored index and of one in memory.
+func answers(t *testing.T, box *Toolbox) (stored, memory string) {
 	t.Helper()
-	var all []byte
+	add := func(text *string, a *toolsearch.Answer, err error) {
+		b, marshalErr := json.Marshal(a)
+		if err != nil || marshalErr != nil {
+			t.Fatal(err, marshalErr)
+		}
+		*text += string(b) + "\n"
+	}
 	for _, query := range []string{"thing 3", "kind42 and thing 4", "tool 17"} {
-		text, err := json.Marshal(searchTools(t, box, query))
+		add(&stored, searchTools(t, box, query), nil)
+		x, err := newIndex(box.local()).Index(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(append(all, text...), '\n')
+		a, err := x.Search(t.Context(), toolsearch.Query{Text: query, Explain: true})
+		add(&memory, a, err)
 	}
-	return string(all)
+	return stored, memory
 }
 
-// kept are the folders of indexes.
-func kept(t *testing.T, k *toolKeywords) (names []string) {
+// check compares the answers of a stored index with those of one in memory.
+func check(t *testing.T, what string, box *Toolbox) {
+	t.Helper()
+	if stored, memory := answers(t, box); stored != memory {
+		t.Errorf("%s: the answers are\n%s\nwant\n%s", what, stored, memory)
+	}
+}
+
+// folders are those of stored indexes.
+func folders(t *testing.T, k *toolKeywords) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(k.dir)
 	if err != nil && !os.IsNotExist(err) {
@@ -60,147 +74,125 @@ func kept(t *testing.T, k *toolKeywords) (names []string) {
 	return names
 }
 
-// TestToolKeywordsAreKept: the next process reads what the last one made, answers
+// TestToolKeywordsAreStored: the next process reads what the last one built, answers
 // the same bytes as an index in memory, and follows the catalogue.
-func TestToolKeywordsAreKept(t *testing.T) {
+func TestToolKeywordsAreStored(t *testing.T) {
 	root := t.TempDir()
 	plain := openToolbox(t, root)
 	importTools(t, plain, "s", manyTools(300))
-	want := asked(t, plain)
-	if _, err := os.Stat(filepath.Join(root, ".cairn", "index", toolKeywordsFolder)); err == nil {
-		t.Error("a small catalogue is kept on disk")
+	check(t, "a small catalogue", plain)
+	if _, err := os.Stat(KeywordsDir(filepath.Join(root, ".cairn", "index"))); err == nil {
+		t.Error("a small catalogue is stored on disk")
 	}
-	first := openToolbox(t, root)
-	k := keeping(first)
-	if got := asked(t, first); got != want {
-		t.Errorf("answers from disk are\n%s\nwant\n%s", got, want)
-	}
-	names := kept(t, k)
-	if len(names) != 1 || k.kept == "" {
+	closeBox(t, plain)
+	first := openStored(t, root)
+	check(t, "built", first)
+	k := first.local().index.keywords
+	names := folders(t, k)
+	if len(names) != 1 || k.stored == "" {
 		t.Fatalf("folders %v, want one", names)
 	}
 	before, err := os.Stat(filepath.Join(k.dir, names[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := openToolbox(t, root)
-	keeping(second)
-	if got := asked(t, second); got != want {
-		t.Errorf("the second process answers\n%s\nwant\n%s", got, want)
-	}
+	closeBox(t, first)
+	second := openStored(t, root)
+	check(t, "read", second)
+	k = second.local().index.keywords
 	if after, err := os.Stat(filepath.Join(k.dir, names[0])); err != nil || !os.SameFile(before, after) {
-		t.Errorf("the second process made the index anew, %v", err)
+		t.Errorf("the second process built the index again, %v", err)
 	}
-	// The catalogue changes while both have the old one open.
-	importTools(t, plain, "s", manyTools(280)+`{"server":"s","name":"galoshes","description":"Keeps thing 3 dry"}`)
-	want = asked(t, plain)
-	for _, box := range []*Toolbox{second, first} {
-		if got := asked(t, box); got != want {
-			t.Errorf("after an import the answers are\n%s\nwant\n%s", got, want)
-		}
-	}
-	if now := kept(t, k); len(now) != 1 || now[0] == names[0] {
+	importTools(t, second, "s", manyTools(280)+`{"server":"s","name":"galoshes","description":"Keeps thing 3 dry"}`)
+	check(t, "after an import", second)
+	if now := folders(t, k); len(now) != 1 || now[0] == names[0] {
 		t.Errorf("folders %v, want the new one alone", now)
 	}
 	// Few tools go to memory, many come back.
-	importTools(t, plain, "s", manyTools(3))
+	importTools(t, second, "s", manyTools(3))
 	k.least = 10
-	if got, want := asked(t, first), asked(t, plain); got != want || k.kept != "" {
-		t.Errorf("a catalogue that shrank answers\n%s\nwant\n%s", got, want)
+	if check(t, "a catalogue that shrank", second); k.stored != "" {
+		t.Error("a catalogue that shrank is stored")
 	}
-	importTools(t, plain, "s", manyTools(8))
-	if got, want := asked(t, first), asked(t, plain); got != want {
-		t.Errorf("in memory the answers are\n%s\nwant\n%s", got, want)
-	}
-	importTools(t, plain, "s", manyTools(50))
-	if got, want := asked(t, first), asked(t, plain); got != want || k.kept == "" {
-		t.Errorf("a catalogue that grew answers\n%s\nwant\n%s", got, want)
+	importTools(t, second, "s", manyTools(8))
+	check(t, "in memory", second)
+	importTools(t, second, "s", manyTools(50))
+	if check(t, "a catalogue that grew", second); k.stored == "" {
+		t.Error("a catalogue that grew is not stored")
 	}
 }
 
-// TestToolKeywordsThatFail: what is damaged is made anew, what cannot be written
-// is held in memory, and an update that was cut short is made up for.
+// TestToolKeywordsThatFail: a damaged index is built again, one that cannot be written
+// is in memory, and an update that was cut short is repeated.
 func TestToolKeywordsThatFail(t *testing.T) {
 	root := t.TempDir()
-	plain := openToolbox(t, root)
-	importTools(t, plain, "s", manyTools(300))
-	want := asked(t, plain)
-	box := openToolbox(t, root)
-	k := keeping(box)
-	asked(t, box)
-	files, err := filepath.Glob(filepath.Join(k.kept, "store", "*"))
-	more, err2 := filepath.Glob(filepath.Join(k.kept, "*"))
+	box := openStored(t, root)
+	importTools(t, box, "s", manyTools(300))
+	check(t, "built", box)
+	stored := box.local().index.keywords.stored
+	files, err := filepath.Glob(filepath.Join(stored, "store", "*"))
+	more, err2 := filepath.Glob(filepath.Join(stored, "*"))
 	if err != nil || err2 != nil || len(files)+len(more) == 0 {
-		t.Fatalf("no files in %s: %v, %v", k.kept, err, err2)
+		t.Fatalf("no files in %s: %v, %v", stored, err, err2)
 	}
-	if err := box.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeBox(t, box)
 	for _, name := range append(files, more...) {
 		if err := os.WriteFile(name, []byte("damage"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	box = openToolbox(t, root)
-	k = keeping(box)
-	if got := asked(t, box); got != want || k.kept == "" {
-		t.Errorf("over a damaged index the answers are\n%s\nwant\n%s", got, want)
+	box = openStored(t, root)
+	check(t, "over a damaged index", box)
+	k := box.local().index.keywords
+	if k.stored == "" {
+		t.Error("a damaged index is not replaced")
 	}
-	// Old leftovers go, young ones may be another process's.
-	importTools(t, plain, "s", manyTools(301))
-	want = asked(t, plain)
-	for name, age := range map[string]time.Duration{makingPrefix + "young": 0, makingPrefix + "aged": 2 * leftoverAge} {
-		path := filepath.Join(k.dir, name)
-		if err := os.Mkdir(path, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// A caller that gives up leaves nothing half done.
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := box.Index(ctx, nil); err == nil {
-		t.Error("an index is made without a caller")
-	}
-	if got := asked(t, box); got != want {
-		t.Errorf("after an update that was cut short the answers are\n%s\nwant\n%s", got, want)
-	}
-	if names := kept(t, k); len(names) != 2 {
-		t.Errorf("folders %v, want the index and the young one", names)
-	}
-	// A file stands where the folder should.
-	blocked := openToolbox(t, root)
-	b := keeping(blocked)
-	b.dir = filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(b.dir, nil, 0o600); err != nil {
+	// A killed process left a build; a caller that gives up leaves nothing half done.
+	importTools(t, box, "s", manyTools(301))
+	if err := os.Mkdir(k.temp(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got := asked(t, blocked); got != want || !b.failed {
-		t.Errorf("without a folder the answers are\n%s\nwant\n%s", got, want)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := box.local().Index(ctx, nil); err == nil {
+		t.Error("an index is built without a caller")
 	}
-	importTools(t, plain, "s", manyTools(302))
-	if got, want := asked(t, blocked), asked(t, plain); got != want {
-		t.Errorf("without a folder, after an import, the answers are\n%s\nwant\n%s", got, want)
+	check(t, "after an update that was cut short", box)
+	if names := folders(t, k); len(names) != 1 {
+		t.Errorf("folders %v, want the index", names)
 	}
+	// A file has the name of the folder.
+	closeBox(t, box)
+	if err := os.RemoveAll(k.dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(k.dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	box = openStored(t, root)
+	if check(t, "without a folder", box); !box.local().index.keywords.failed {
+		t.Error("a file is used as a folder")
+	}
+	importTools(t, box, "s", manyTools(302))
+	check(t, "without a folder, after an import", box)
 }
 
-// keepKeywords keeps the words of the folder's catalogue and removes them, again
-// and again until it is killed, and says so.
-func keepKeywords(sel config.Selection) error {
+// buildForever builds the keyword index of the folder's catalogue and removes it,
+// until it is killed.
+func buildForever(root string) error {
 	for {
-		box, err := Open(sel, config.Usage{})
+		box, err := Open(context.Background(), Options{Root: root, minStored: 1})
 		if err != nil {
 			return err
 		}
-		k := keeping(box)
 		fmt.Println("begins")
-		if _, err := box.Index(context.Background(), func(job.Progress) { fmt.Println("enters") }); err != nil {
+		if _, err := box.Search(context.Background(), toolsearch.Query{Text: "thing"}, func(job.Progress) { fmt.Println("enters") }); err != nil {
 			return err
 		}
-		fmt.Println("kept")
-		k.remove(k.kept)
+		fmt.Println("built")
+		if err := os.RemoveAll(box.local().index.keywords.stored); err != nil {
+			return err
+		}
 		fmt.Println("removed")
 		if err := box.Close(); err != nil {
 			return err
@@ -208,17 +200,17 @@ func keepKeywords(sel config.Selection) error {
 	}
 }
 
-// TestToolKeywordsSurviveKilling kills processes in the midst of keeping: whoever
-// comes next answers as if nothing had been.
+// TestToolKeywordsSurviveKilling kills processes while they build: the next one
+// answers as if nothing had happened.
 func TestToolKeywordsSurviveKilling(t *testing.T) {
 	root := t.TempDir()
 	plain := openToolbox(t, root)
 	importTools(t, plain, "s", manyTools(1000))
-	want := asked(t, plain)
+	closeBox(t, plain)
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 8 {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), keepVariable+"="+root)
+		cmd.Env = append(os.Environ(), buildVariable+"="+root)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -236,25 +228,20 @@ func TestToolKeywordsSurviveKilling(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // killed
-		box := openToolbox(t, root)
-		keeping(box)
-		if got := asked(t, box); got != want {
-			t.Fatalf("round %d: the answers are\n%s\nwant\n%s", round, got, want)
-		}
-		if err := box.Close(); err != nil {
-			t.Fatal(err)
-		}
+		box := openStored(t, root)
+		check(t, fmt.Sprintf("round %d", round), box)
+		closeBox(t, box)
 	}
 }
 
-// keepVariable makes the test binary run keepKeywords on the folder it names.
-const keepVariable = "CAIRN_TEST_KEEP"
+// buildVariable makes the test binary run buildForever on the folder it names.
+const buildVariable = "CAIRN_TEST_BUILD"
 
 func TestMain(m *testing.M) {
-	root := os.Getenv(keepVariable)
+	root := os.Getenv(buildVariable)
 	if root == "" {
 		os.Exit(m.Run())
 	}
-	fmt.Println("error:", keepKeywords(config.Selection{Root: root}))
+	fmt.Println("error:", buildForever(root))
 	os.Exit(1)
 }

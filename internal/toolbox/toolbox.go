@@ -1,134 +1,293 @@
-// Package toolbox opens what a folder knows about tools: their catalogue, how they
-// are used, and the index that finds them. It ranks nothing: see toolsearch.
+// Package toolbox is what a folder knows about tools: their catalogue, how they are
+// used, and the index that finds them. It ranks nothing: see toolsearch.
+//
+// One process owns the files; a Toolbox of another process asks the owner. The
+// catalogue and the usage graph are in two files next to the index of the
+// documents, with an owner of their own, so opening them does not open that index.
+// With Options.Postgres they are records there, which servers share; the rest is
+// derived.
 package toolbox
 
 import (
 	"context"
 	"errors"
-	"io"
-	"path/filepath"
-	"strings"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
 
+	"cairn/graphrank"
 	"cairn/internal/catalog"
-	"cairn/internal/config"
+	"cairn/internal/job"
 	"cairn/internal/kv"
 	"cairn/internal/owner"
-	"cairn/internal/records"
+	"cairn/internal/suggest"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
 	"cairn/models"
 )
 
-// What a folder knows about tools lies beside the index and survives its
-// rebuild: neither can be made again from the documents.
-const (
-	catalogFile = "catalog.db"
-	usageFile   = "usage.db"
-	journalFile = "usage.log" // of earlier versions
-)
+// Options are the knobs of Open. Zero values mean the defaults.
+type Options struct {
+	// Root is the workspace; "" keeps no files.
+	Root string
+	// HalfLife of counts; 0 means usage.DefaultHalfLife, negative no decay.
+	HalfLife time.Duration
+	// Postgres is the address of the database that servers share, "" the folder's
+	// own files. Space is the name of their records there.
+	Postgres, Space string
+	// Description and Model are of the model that searches by meaning; without them
+	// keywords alone find tools. Model is called when a vector first has to be made.
+	Description models.Description
+	Model       func() (models.Embedder, error)
+	// AnyModel accepts an owner that has another model.
+	AnyModel bool
+	// Takeover makes this process the owner soon after another owner ends, for a
+	// process that keeps running.
+	Takeover bool
+	// Command is how this process introduces itself, such as "cairn tools".
+	Command string
+	// Logger receives what happens in the background; nil is silent.
+	Logger *slog.Logger
 
-// ErrClosed is returned by every use of a Toolbox after Close.
-var ErrClosed = errors.New("the toolbox is closed")
-
-// Toolbox is what a folder knows about tools: their catalogue, and how they
-// and the documents are used together. Any number of processes hold one
-// open at the same time, whoever owns the index: each opens the files for
-// writing only while it writes. It is safe for concurrent use.
-type Toolbox struct {
-	Catalog *catalog.Catalog
-	Usage   *usage.Store
-
-	files []io.Closer
-	// newVectors makes the cache of vectors of tools and intents.
-	newVectors  func(models.Description) toolsearch.VectorCache
-	keywordsDir string       // keeps the words of a large catalogue; "" is memory
-	prepare     func() error // makes the folder of keywordsDir
-	index       toolIndex
+	minStored int // 0 is minStored
 }
 
-// Open opens the toolbox of a folder. It creates nothing until
-// something is written.
-func Open(sel config.Selection, c config.Usage) (*Toolbox, error) {
-	dir, prepare := owner.IndexDir(sel.Root), func() error { return owner.MakeIndexDir(sel.Root) }
-	catalogDB := kv.NewShared(filepath.Join(dir, catalogFile), prepare)
-	learnt, usageDB, err := OpenUsage(dir, prepare, c)
-	t := &Toolbox{Usage: learnt, files: []io.Closer{catalogDB, usageDB}, keywordsDir: KeywordsDir(dir), prepare: prepare}
-	t.newVectors = func(d models.Description) toolsearch.VectorCache {
-		return newToolVectors(filepath.Join(dir, toolVectorsFile), d, prepare)
+// Toolbox asks the process that has a folder's tools open, which may be this one.
+// It is safe for concurrent use.
+type Toolbox struct {
+	o      Options
+	folder *owner.Folder
+	warm   *job.Job[struct{}] // nil unless Warm was called
+
+	mu    sync.RWMutex // guards the copy of the graph
+	graph copiedGraph
+
+	local func() *service // the newest service of this process, for tests
+}
+
+// Names of the lock and the socket of the owner.
+const (
+	lockName   = "tools.lock"
+	socketName = "tools.sock"
+)
+
+// Open opens the toolbox of a folder. It creates nothing until something is written.
+func Open(ctx context.Context, o Options) (*Toolbox, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err == nil {
-		t.Catalog, err = catalog.Open(records.NewFile(catalogDB, catalog.Buckets()...))
+	t := &Toolbox{o: o}
+	dir := ""
+	if o.Root != "" {
+		dir = owner.IndexDir(o.Root)
 	}
+	var newest *service
+	t.local = func() *service { return newest }
+	var err error
+	t.folder, err = owner.Open(ctx, owner.Options{
+		Dir: dir, Make: func() error { return owner.MakeIndexDir(o.Root) }, Lock: lockName, Socket: socketName,
+		Takeover: o.Takeover, Command: o.Command, Identity: map[string]string{"model": o.Description.ID}, Accept: t.accept, Errors: wireErrors, Logger: o.Logger,
+		Serve: func(s *owner.Server) (owner.Service, error) {
+			newest = newService(o, dir, s.Mode)
+			newest.register(s)
+			return newest, nil
+		},
+	})
 	if err != nil {
-		return nil, errors.Join(err, t.Close())
+		return nil, err
 	}
 	return t, nil
 }
 
-// KeywordsDir is where the words of a large catalogue are kept in the folder of
-// an index.
-func KeywordsDir(dir string) string { return filepath.Join(dir, toolKeywordsFolder) }
-
-// OpenUsage opens what is used together in the folder dir of an index, and the
-// file of it, which the caller closes after the store.
-func OpenUsage(dir string, prepare func() error, c config.Usage) (*usage.Store, io.Closer, error) {
-	db := kv.NewShared(filepath.Join(dir, usageFile), prepare)
-	s, err := usage.Open(records.NewFile(db, usage.Buckets()...), &usage.Options{HalfLife: c.HalfLife()})
-	if err == nil {
-		err = s.FoldJournal(filepath.Join(dir, journalFile))
-	}
-	return s, db, err
+// ModelError is returned when the owner searches with another model.
+type ModelError struct {
+	Holder     owner.Holder
+	Have, Want string
 }
 
-// Close closes the files. What was written is kept already.
+func (e *ModelError) Error() string {
+	return fmt.Sprintf("process %d (%s) searches the tools with the model %s, not %s: use the same --model, or end it with `kill %[1]d`", e.Holder.PID, e.Holder.Command, e.Have, e.Want)
+}
+
+func (t *Toolbox) accept(h owner.Holder, identity map[string]string) error {
+	if want := t.o.Description.ID; !t.o.AnyModel && want != "" && identity["model"] != want {
+		return &ModelError{h, identity["model"], want}
+	}
+	return nil
+}
+
+// wireErrors keep their type on the way from the owner.
+var wireErrors = owner.Kinds{
+	"unknown":      owner.KindOf[*catalog.UnknownError](),
+	"ambiguous":    owner.KindOf[*catalog.AmbiguousError](),
+	"cycle":        owner.KindOf[*suggest.CycleError](),
+	"unknown_tool": owner.KindOf[*suggest.UnknownToolError](),
+	"locked":       owner.KindOf[*kv.LockedError](),
+	"corrupt":      owner.KindOf[*kv.CorruptError](),
+	"format":       owner.KindOf[*usage.FormatError](),
+	"no_query":     owner.Sentinel(toolsearch.ErrNoQuery),
+}
+
+// Close releases the files, or the connection to the owner. What was written is
+// durable already.
 func (t *Toolbox) Close() error {
-	errs := []error{t.index.close()}
-	for _, c := range t.files {
-		errs = append(errs, c.Close())
+	if t.warm != nil {
+		t.warm.Stop()
 	}
-	return errors.Join(errs...)
+	return t.folder.Close()
 }
+
+// create makes the folder, which a write needs.
+func (t *Toolbox) create(ctx context.Context) error {
+	if t.o.Root == "" {
+		return nil
+	}
+	return t.folder.Create(ctx)
+}
+
+// Import makes the tools the whole of what a source gives; see catalog.Import.
+func (t *Toolbox) Import(ctx context.Context, source string, tools []catalog.Tool) (catalog.Diff, error) {
+	if err := t.create(ctx); err != nil {
+		return catalog.Diff{}, err
+	}
+	return value(opImport.Call(ctx, t.folder, importRequest{source, tools}, nil))
+}
+
+// RemoveSource removes a source with the tools that only it gives, and returns
+// their ids.
+func (t *Toolbox) RemoveSource(ctx context.Context, source string) ([]string, error) {
+	return value(opRemove.Call(ctx, t.folder, source, nil))
+}
+
+// Tools lists the tools of the catalogue, by id.
+func (t *Toolbox) Tools(ctx context.Context, r ListRequest) (*List, error) {
+	return opList.Call(ctx, t.folder, r, nil)
+}
+
+// Stats counts what is known.
+func (t *Toolbox) Stats(ctx context.Context) (*Stats, error) {
+	return opStats.Call(ctx, t.folder, struct{}{}, nil)
+}
+
+// Lookup finds a tool by its id, or by its name where only one server has a tool
+// of that name; see catalog.Lookup.
+func (t *Toolbox) Lookup(ctx context.Context, name string) (catalog.Tool, error) {
+	return value(opLookup.Call(ctx, t.folder, name, nil))
+}
+
+// Resolve turns names of tools into ids. Documents are ids already; what is not the
+// name of one tool stays as it is.
+func (t *Toolbox) Resolve(ctx context.Context, names ...string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, ctx.Err()
+	}
+	return value(opResolve.Call(ctx, t.folder, names, nil))
+}
+
+// Search finds tools with what is indexed by now; see toolsearch. progress may be nil.
+func (t *Toolbox) Search(ctx context.Context, q toolsearch.Query, progress func(job.Progress)) (*toolsearch.Answer, error) {
+	return opSearch.Call(ctx, t.folder, q, progress)
+}
+
+// Suggest plans which tools to use; see suggest. progress may be nil.
+func (t *Toolbox) Suggest(ctx context.Context, r suggest.Request, progress func(job.Progress)) (*suggest.Suggestion, error) {
+	return opSuggest.Call(ctx, t.folder, r, progress)
+}
+
+// Prepare indexes the tools and waits for missing vectors of tools and past intents,
+// for at most the time given. progress may be nil.
+func (t *Toolbox) Prepare(ctx context.Context, wait time.Duration, progress func(job.Progress)) (*Prepared, error) {
+	return opPrepare.Call(ctx, t.folder, wait, progress)
+}
+
+// Warm prepares in the background, so that the first search finds the index. The
+// log receives its error, which the first search returns too.
+func (t *Toolbox) Warm() {
+	t.warm = job.Start(func(ctx context.Context, progress func(job.Progress)) (struct{}, error) {
+		p, err := t.Prepare(ctx, maxWait, progress)
+		if err == nil && p.Failure != "" {
+			err = errors.New(p.Failure)
+		}
+		if err != nil && ctx.Err() == nil {
+			t.o.Logger.Warn("preparing the search of tools", "error", err)
+		}
+		return struct{}{}, err
+	})
+}
+
+// maxWait is longer than any catalogue takes.
+const maxWait = 24 * time.Hour
 
 // Learn resolves the names of tools in the traces to ids of the catalogue and
 // learns them, all or none. Names the catalogue does not know, or not one tool
 // of, are learnt as they are and returned, each once, in order of appearance.
 func (t *Toolbox) Learn(ctx context.Context, traces ...usage.Trace) (unknown []string, err error) {
-	ids := map[string]string{}
-	resolved := make([]usage.Trace, len(traces))
-	for i, trace := range traces {
-		resolved[i] = trace
-		resolved[i].Calls = make([]usage.Call, len(trace.Calls))
-		for k, call := range trace.Calls {
-			id, known := ids[call.Tool]
-			if !known {
-				var found bool
-				if id, found, err = t.Resolve(call.Tool); err != nil {
-					return nil, err
-				}
-				if ids[call.Tool] = id; !found {
-					unknown = append(unknown, call.Tool)
-				}
-			}
-			resolved[i].Calls[k] = usage.Call{Tool: id, Success: call.Success}
-		}
+	if err := t.create(ctx); err != nil {
+		return nil, err
 	}
-	return unknown, t.Usage.Learn(ctx, resolved...)
+	return value(opLearn.Call(ctx, t.folder, traces, nil))
 }
 
-// Resolve turns a tool's name into its id. Documents are ids already; what is not
-// the name of one tool is returned as it is, and not found.
-func (t *Toolbox) Resolve(name string) (id string, found bool, err error) {
-	if strings.HasPrefix(name, usage.DocumentPrefix) {
-		return name, true, nil
+// Observe adds a change of the usage graph.
+func (t *Toolbox) Observe(ctx context.Context, c usage.Change) error {
+	if c.Empty() {
+		return nil
 	}
-	tool, err := t.Catalog.Lookup(name)
-	_, missing := errors.AsType[*catalog.UnknownError](err)
-	_, several := errors.AsType[*catalog.AmbiguousError](err)
-	switch {
-	case missing || several:
-		return name, false, nil
-	case err != nil:
-		return "", false, err
+	if err := t.create(ctx); err != nil {
+		return err
 	}
-	return tool.ID, true, nil
+	_, err := opObserve.Call(ctx, t.folder, c, nil)
+	return err
+}
+
+// Intents are the remembered intents, by text, then tools.
+func (t *Toolbox) Intents(ctx context.Context) ([]usage.Intent, error) {
+	return value(opIntents.Call(ctx, t.folder, struct{}{}, nil))
+}
+
+// Forget removes what was learnt.
+func (t *Toolbox) Forget(ctx context.Context, r ForgetRequest) (usage.Forgotten, error) {
+	return value(opForget.Call(ctx, t.folder, r, nil))
+}
+
+func value[T any](v *T, err error) (T, error) {
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return *v, nil
+}
+
+// copiedGraph is a copy of the owner's graph.
+type copiedGraph struct {
+	graph      *graphrank.Graph
+	generation uint64
+}
+
+// Read calls fn with the graph of what is used together. fn must neither change the
+// graph nor keep it. The first Read in a client copies the graph, later ones what
+// has changed.
+func (t *Toolbox) Read(ctx context.Context, fn func(*graphrank.Graph) error) error {
+	t.mu.RLock()
+	known := t.graph.generation
+	t.mu.RUnlock()
+	next, err := opGraph.Call(ctx, t.folder, known, nil)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	if t.graph.graph == nil || next.Whole && next.Generation != t.graph.generation {
+		t.graph.graph = &graphrank.Graph{}
+	}
+	if next.Generation != t.graph.generation {
+		for _, e := range next.Edges {
+			t.graph.graph.Set(e)
+		}
+		t.graph.generation = next.Generation
+	}
+	t.mu.Unlock()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return fn(t.graph.graph)
 }

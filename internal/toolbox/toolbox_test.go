@@ -17,14 +17,27 @@ import (
 	"cairn/internal/usage"
 )
 
-func openToolbox(t *testing.T, root string) *Toolbox {
+func open(t *testing.T, o Options) *Toolbox {
 	t.Helper()
-	box, err := Open(config.Selection{Root: root}, config.Usage{})
+	o.HalfLife = -1
+	box, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { box.Close() })
 	return box
+}
+
+func openToolbox(t *testing.T, root string) *Toolbox {
+	t.Helper()
+	return open(t, Options{Root: root})
+}
+
+func closeBox(t *testing.T, box *Toolbox) {
+	t.Helper()
+	if err := box.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func importTools(t *testing.T, box *Toolbox, source, lines string) {
@@ -33,26 +46,33 @@ func importTools(t *testing.T, box *Toolbox, source, lines string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := box.Catalog.Import(source, batch.Tools); err != nil {
+	if _, err := box.Import(t.Context(), source, batch.Tools); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func statsOf(t *testing.T, box *Toolbox) Stats {
+	t.Helper()
+	s, err := box.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *s
 }
 
 func TestToolboxReadsWithoutCreating(t *testing.T) {
 	root := t.TempDir()
 	box := openToolbox(t, root)
-	tools, err := box.Catalog.Tools()
-	intents, err2 := box.Usage.Intents()
-	if len(tools)+len(intents) > 0 || err != nil || err2 != nil {
-		t.Errorf("%v, %v, %v, %v, want nothing and no error", tools, err, intents, err2)
+	if s := statsOf(t, box); s.Tools+s.Usage.Intents > 0 {
+		t.Errorf("%+v, want nothing", s)
 	}
 	if entries, _ := os.ReadDir(root); len(entries) > 0 {
 		t.Errorf("reading made %v", entries)
 	}
 	other := openToolbox(t, root)
 	importTools(t, other, "s", `{"server":"fs","name":"read"}`)
-	if tools, err := box.Catalog.Tools(); err != nil || len(tools) != 1 {
-		t.Errorf("%v, %v, want what the other has imported", tools, err)
+	if s := statsOf(t, box); s.Tools != 1 {
+		t.Errorf("%+v, want what the other has imported", s)
 	}
 	if _, err := os.Stat(filepath.Join(root, ".cairn", ".gitignore")); err != nil {
 		t.Errorf("the files are not kept out of version control: %v", err)
@@ -70,7 +90,7 @@ func TestLearnResolvesNames(t *testing.T) {
 	if err != nil || !slices.Equal(unknown, []string{"nobody", "copy"}) {
 		t.Errorf("unknown %v, %v, want nobody and copy", unknown, err)
 	}
-	intents, err := box.Usage.Intents()
+	intents, err := box.local().usage.Intents()
 	if want := []string{"fs:read", "nobody", "fs:copy", "copy", "doc:a.md", "nobody"}; err != nil || len(intents) != 1 || !slices.Equal(intents[0].Tools, want) {
 		t.Errorf("%+v, %v, want the tools %v", intents, err, want)
 	}
@@ -120,7 +140,7 @@ func TestToolboxOfManyProcesses(t *testing.T) {
 			finished = true
 		default:
 		}
-		if err := box.Usage.Read(func(g *graphrank.Graph) error {
+		if err := box.Read(t.Context(), func(g *graphrank.Graph) error {
 			e, _ := g.Edge("a", "b")
 			if e.Count < last {
 				t.Errorf("the count went from %v to %v", last, e.Count)
@@ -131,9 +151,8 @@ func TestToolboxOfManyProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	intents, err := box.Usage.Intents()
-	if err != nil || len(intents) != 4*learned || last != 4*learned {
-		t.Errorf("%d intents, count %v, %v, want %d of each", len(intents), last, err, 4*learned)
+	if n := statsOf(t, box).Usage.Intents; n != 4*learned || last != 4*learned {
+		t.Errorf("%d intents, count %v, want %d of each", n, last, 4*learned)
 	}
 }
 

@@ -33,27 +33,26 @@ type Stores struct {
 	Names, Texts store.Vectors
 }
 
-// Keeper is a keyword index that may hold the tools from an earlier run, or from
-// another process. Update enters tools between Begin and Keep.
-type Keeper interface {
+// PersistentKeyword is a keyword index that may have the tools of an earlier run.
+// Update enters tools between Begin and Finish.
+type PersistentKeyword interface {
 	store.Keyword
-	// Begin is told what the index is going to hold, by a digest of all of it, and
-	// says what it holds of that. Nothing has to be entered into one that holds
-	// the whole.
-	Begin(whole [32]byte, tools int) (Holding, error)
-	// Keep is called when the index holds what Begin was told. After an error the
-	// next Begin says HoldsNothing.
-	Keep(ctx context.Context) error
+	// Begin announces the contents of the index, by a digest of all tools, and
+	// returns which of them it has. Nothing is entered into one that has all.
+	Begin(whole [32]byte, tools int) (Stored, error)
+	// Finish completes the index that Begin announced. After an error the next
+	// Begin returns StoredNothing.
+	Finish(ctx context.Context) error
 }
 
-// Holding is what a Keeper holds.
-type Holding int
+// Stored is what a PersistentKeyword has of the announced contents.
+type Stored int
 
-// What a Keeper may hold.
+// What a PersistentKeyword may have.
 const (
-	HoldsNothing Holding = iota
-	HoldsLast            // what it held after the last Update of the Index
-	HoldsWhole           // all tools, as they are
+	StoredNothing Stored = iota
+	StoredLast           // the contents after the last Update of the Index
+	StoredAll            // the announced contents
 )
 
 // VectorCache remembers the vectors of texts by the SHA-256 of the text.
@@ -85,7 +84,7 @@ type Index struct {
 	write     sync.Mutex // held while the stores change; guards digests
 	// digests tell what the stores hold of each tool, by ID.
 	digests map[string]string
-	entered bool // what a Keeper holds was kept; guarded by write
+	entered bool // a PersistentKeyword was finished; guarded by write
 
 	mu      sync.RWMutex
 	tools   []catalog.Tool      // sorted by ID
@@ -207,7 +206,7 @@ func (x *Index) Missing() int { return int(x.missing.Load()) }
 
 // enterKeywords brings the keyword index up to date.
 func (x *Index) enterKeywords(ctx context.Context, tools []catalog.Tool, digests map[string]string, changed []int, stale []string, progress func(Progress)) error {
-	k, ok := x.stores.Keyword.(Keeper)
+	k, ok := x.stores.Keyword.(PersistentKeyword)
 	if !ok {
 		return x.syncKeywords(ctx, tools, changed, stale, progress)
 	}
@@ -220,16 +219,16 @@ func (x *Index) enterKeywords(ctx context.Context, tools []catalog.Tool, digests
 		whole.Write([]byte(tools[i].ID + "\x00" + digests[tools[i].ID]))
 	}
 	var err error
-	for range 2 { // what cannot be kept is held without being kept the second time
-		var holds Holding
-		if holds, err = k.Begin([32]byte(whole.Sum(nil)), len(tools)); err != nil {
+	for range 2 { // an index that cannot be stored is in memory the second time
+		var stored Stored
+		if stored, err = k.Begin([32]byte(whole.Sum(nil)), len(tools)); err != nil {
 			return err
 		}
-		switch holds {
-		case HoldsWhole:
+		switch stored {
+		case StoredAll:
 			x.entered = true
 			return nil
-		case HoldsNothing:
+		case StoredNothing:
 			all := make([]int, len(tools))
 			for i := range all {
 				all[i] = i
@@ -239,7 +238,7 @@ func (x *Index) enterKeywords(ctx context.Context, tools []catalog.Tool, digests
 			err = x.syncKeywords(ctx, tools, changed, stale, progress)
 		}
 		if err == nil {
-			err = k.Keep(ctx)
+			err = k.Finish(ctx)
 		}
 		if err == nil || ctx.Err() != nil {
 			break

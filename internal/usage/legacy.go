@@ -35,7 +35,7 @@ func (s *Store) FoldJournal(path string) error {
 			return // it was folded in, or never written
 		}
 		for _, c := range changes {
-			s.add(d, c.change, c.at)
+			s.add(d, c.Change, c.at)
 		}
 		d.meta[epochKey] = epoch
 	}
@@ -56,7 +56,7 @@ func (s *Store) FoldJournal(path string) error {
 
 // timedChange is a change and the time it was made.
 type timedChange struct {
-	change
+	Change
 	at time.Time
 }
 
@@ -118,12 +118,12 @@ func readChange(b []byte) (c timedChange, err error) {
 		t := number()
 		s := Sight{From: text(), To: text(), Type: graphrank.Type(t % weak), Weak: t >= weak}
 		bad = bad || t%weak > uint64(graphrank.Dependency) || checkID(s.From) != nil || checkID(s.To) != nil
-		c.sights = append(c.sights, s)
+		c.Sights = append(c.Sights, s)
 	}
 	for n := number(); n > 0 && !bad; n-- {
 		m, err := decodeIntent([]byte(text()))
 		bad = bad || err != nil
-		c.intents = append(c.intents, m)
+		c.Intents = append(c.Intents, m)
 	}
 	if bad || len(b) > 0 {
 		return timedChange{}, errors.New("a record of the usage journal is damaged")

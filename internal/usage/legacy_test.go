@@ -22,8 +22,8 @@ func journalOf(epoch uint64, changes ...timedChange) []byte {
 	for _, c := range changes {
 		var r []byte
 		text := func(s string) { r = append(binary.AppendUvarint(r, uint64(len(s))), s...) }
-		r = binary.AppendUvarint(binary.AppendUvarint(r, unix(c.at)), uint64(len(c.sights)))
-		for _, s := range c.sights {
+		r = binary.AppendUvarint(binary.AppendUvarint(r, unix(c.at)), uint64(len(c.Sights)))
+		for _, s := range c.Sights {
 			t := uint64(s.Type)
 			if s.Weak {
 				t += 8
@@ -32,8 +32,8 @@ func journalOf(epoch uint64, changes ...timedChange) []byte {
 			text(s.From)
 			text(s.To)
 		}
-		r = binary.AppendUvarint(r, uint64(len(c.intents)))
-		for _, m := range c.intents {
+		r = binary.AppendUvarint(r, uint64(len(c.Intents)))
+		for _, m := range c.Intents {
 			m.Last, m.Count = c.at, 1
 			text(string(appendIntent(nil, &m)))
 		}
@@ -49,9 +49,9 @@ func TestFoldJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "usage.log")
 	c := &clock{start.Add(90 * day)}
 	observed := func(at time.Time, intent string) timedChange {
-		return timedChange{change{
-			sights:  []Sight{{From: "a", To: "b", Type: graphrank.Dependency}, {From: "x", To: "y", Weak: true}},
-			intents: []Intent{{Text: intent, Tools: []string{"a"}}},
+		return timedChange{Change{
+			Sights:  []Sight{{From: "a", To: "b", Type: graphrank.Dependency}, {From: "x", To: "y", Weak: true}},
+			Intents: []Intent{{Text: intent, Tools: []string{"a"}}},
 		}, at}
 	}
 	journal := journalOf(1, observed(start, "one"), observed(start, "two"))

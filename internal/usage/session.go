@@ -44,7 +44,8 @@ const (
 //   - What is told by Told counts by itself, so what was inferred of the same
 //     tools is dropped.
 type Session struct {
-	store *Store
+	add func(context.Context, Change) error
+	now func() time.Time
 
 	mu    sync.Mutex
 	query string
@@ -68,8 +69,16 @@ type search struct {
 	plan   bool
 }
 
-// NewSession starts a recording.
-func (s *Store) NewSession() *Session { return &Session{store: s} }
+// NewSession starts a recording that passes what it shows to add. now may be nil.
+func NewSession(add func(context.Context, Change) error, now func() time.Time) *Session {
+	if now == nil {
+		now = time.Now
+	}
+	return &Session{add: add, now: now}
+}
+
+// NewSession starts a recording in the store.
+func (s *Store) NewSession() *Session { return NewSession(s.Add, s.o.Now) }
 
 // Query notes what documents are looked for, and remembers what the query before
 // it led to.
@@ -105,7 +114,7 @@ func (r *Session) Used(ctx context.Context, id string) error {
 		r.hold(Sight{From: before, To: id, Type: graphrank.Sequence, Weak: true})
 		return nil
 	}
-	return r.store.Observe(ctx, Sight{From: before, To: id, Type: graphrank.Sequence})
+	return r.add(ctx, Change{Sights: []Sight{{From: before, To: id, Type: graphrank.Sequence}}})
 }
 
 // Searched notes that tools were looked for, and which were found, and writes what
@@ -207,7 +216,7 @@ func (r *Session) Close(ctx context.Context) error {
 func (r *Session) Idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.at.IsZero() && r.store.o.Now().Sub(r.at) > Gap
+	return !r.at.IsZero() && r.now().Sub(r.at) > Gap
 }
 
 // note makes id the last one noted and returns the one before it; "" is none in
@@ -225,7 +234,7 @@ func (r *Session) note(ctx context.Context, id string) (before string, err error
 
 // arrive notes the time, and begins a new piece of work after a pause. r.mu is held.
 func (r *Session) arrive(ctx context.Context) error {
-	now := r.store.o.Now()
+	now := r.now()
 	pause := !r.at.IsZero() && now.Sub(r.at) > Gap
 	r.at = now
 	if !pause {
@@ -250,14 +259,14 @@ func (r *Session) hold(s Sight) {
 // settle writes the weak sights that are held, and what was fetched for the last
 // search of tools, each once for a piece of work. r.mu is held.
 func (r *Session) settle(ctx context.Context) error {
-	var c change
+	var c Change
 	if r.noted == nil {
 		r.noted, r.asked = map[[2]string]bool{}, map[string]struct{}{}
 	}
 	for _, s := range r.held {
 		if pair := [2]string{s.From, s.To}; !r.noted[pair] && len(r.noted) < maxNoted {
 			r.noted[pair] = true
-			c.sights = append(c.sights, s)
+			c.Sights = append(c.Sights, s)
 		}
 	}
 	t := Trace{Intent: r.tools.query}
@@ -270,10 +279,10 @@ func (r *Session) settle(ctx context.Context) error {
 		key := string(m.key())
 		if _, already := r.asked[key]; !already && len(r.asked) < maxNoted {
 			r.asked[key] = struct{}{}
-			c.intents = append(c.intents, m)
+			c.Intents = append(c.Intents, m)
 		}
 	}
-	return r.store.write(ctx, c)
+	return r.add(ctx, c)
 }
 
 // flush remembers the query with what was used since. Its edges were counted
@@ -285,5 +294,5 @@ func (r *Session) flush(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	return r.store.write(ctx, change{intents: []Intent{m}})
+	return r.add(ctx, Change{Intents: []Intent{m}})
 }

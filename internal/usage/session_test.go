@@ -140,7 +140,7 @@ func TestWeakSights(t *testing.T) {
 
 	intent := func(weak bool, tools ...string) {
 		t.Helper()
-		if err := s.write(t.Context(), change{intents: []Intent{{Text: "q", Tools: tools, Weak: weak}}}); err != nil {
+		if err := s.write(t.Context(), Change{Intents: []Intent{{Text: "q", Tools: tools, Weak: weak}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

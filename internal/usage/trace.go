@@ -119,29 +119,22 @@ func (t *Trace) Memory() (m Intent, ok bool) {
 	return m, m.Text != "" && len(m.Tools) > 0
 }
 
-// Observe counts sights and returns when they are on disk.
+// Observe counts sights and returns when they are durable.
 func (s *Store) Observe(ctx context.Context, sights ...Sight) error {
-	for _, sight := range sights {
-		for _, id := range []string{sight.From, sight.To} {
-			if err := checkID(id); err != nil {
-				return err
-			}
-		}
-	}
-	return s.write(ctx, change{sights: sights})
+	return s.Add(ctx, Change{Sights: sights})
 }
 
 // Learn counts what the traces show and remembers their intents, in one
 // transaction: all of them or, on an error, none.
 func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
-	var c change
+	var c Change
 	for i := range traces {
 		if err := traces[i].Check(); err != nil {
 			return fmt.Errorf("trace %d: %w", i+1, err)
 		}
-		c.sights = append(c.sights, traces[i].Sights()...)
+		c.Sights = append(c.Sights, traces[i].Sights()...)
 		if m, ok := traces[i].Memory(); ok {
-			c.intents = append(c.intents, m)
+			c.Intents = append(c.Intents, m)
 		}
 	}
 	return s.write(ctx, c)

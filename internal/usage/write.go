@@ -11,24 +11,36 @@ import (
 	"cairn/internal/records"
 )
 
-// change is what one write adds.
-type change struct {
-	sights  []Sight
-	intents []Intent
+// Change is what one write adds.
+type Change struct {
+	Sights  []Sight  `json:"sights,omitempty"`
+	Intents []Intent `json:"intents,omitempty"`
 }
 
-func (c *change) empty() bool { return len(c.sights)+len(c.intents) == 0 }
+// Empty reports whether a change adds nothing.
+func (c *Change) Empty() bool { return len(c.Sights)+len(c.Intents) == 0 }
 
 // pendingWrite is a change and the channel on which its caller waits.
 type pendingWrite struct {
-	change change
+	change Change
 	done   chan error
+}
+
+// Add counts the observations of a change, remembers its intents, and returns when
+// they are durable.
+func (s *Store) Add(ctx context.Context, c Change) error {
+	for _, sight := range c.Sights {
+		if err := cmp.Or(checkID(sight.From), checkID(sight.To)); err != nil {
+			return err
+		}
+	}
+	return s.write(ctx, c)
 }
 
 // write makes a change durable before it returns. Changes that arrive during a
 // transaction share the next one.
-func (s *Store) write(ctx context.Context, c change) error {
-	if err := ctx.Err(); err != nil || c.empty() {
+func (s *Store) write(ctx context.Context, c Change) error {
+	if err := ctx.Err(); err != nil || c.Empty() {
 		return err
 	}
 	w := &pendingWrite{c, make(chan error, 1)}
@@ -98,8 +110,8 @@ func (s *Store) update(fn func(d *delta, now time.Time)) error {
 
 // add counts the observations of a change and remembers its intents, over what is
 // known and what the delta has. s.mu is held for reading.
-func (s *Store) add(d *delta, c change, now time.Time) {
-	for _, sight := range c.sights {
+func (s *Store) add(d *delta, c Change, now time.Time) {
+	for _, sight := range c.Sights {
 		if sight.From == sight.To {
 			continue
 		}
@@ -111,8 +123,8 @@ func (s *Store) add(d *delta, c change, now time.Time) {
 		e = s.observe(e, known, sight, now)
 		d.edges[p] = &e
 	}
-	for i := range c.intents {
-		m := &c.intents[i]
+	for i := range c.Intents {
+		m := &c.Intents[i]
 		key := string(m.key())
 		old, known := s.intents[key]
 		if next := d.intents[key]; next != nil {

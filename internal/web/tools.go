@@ -25,15 +25,15 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := &toolsPage{Intent: strings.TrimSpace(r.URL.Query().Get("intent"))}
-	x, err := h.sources.Toolbox.Index(r.Context(), nil)
+	stats, err := h.sources.Toolbox.Stats(r.Context())
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	p.Tools = x.Len()
+	p.Tools = stats.Tools
 	p.Around = strings.TrimSpace(r.URL.Query().Get("around"))
 	if r.Header.Get("HX-Request") != "true" {
-		err := h.sources.Toolbox.Usage.Read(func(g *graphrank.Graph) error {
+		err := h.sources.Toolbox.Read(r.Context(), func(g *graphrank.Graph) error {
 			p.Together = used(g, p.Around, h.options.Prefix(r))
 			return nil
 		})
@@ -43,7 +43,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if p.Intent != "" {
-		if p.Suggestion, err = suggest.Suggest(r.Context(), x, suggest.Request{Intent: p.Intent}); err != nil {
+		if p.Suggestion, err = h.sources.Toolbox.Suggest(r.Context(), suggest.Request{Intent: p.Intent}, nil); err != nil {
 			p.Problem = err.Error()
 		} else {
 			p.Graph = plan(p.Suggestion)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cairn/internal/toolbox"
 	"embed"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ type Sources struct {
 	Engine tools.Engine
 	// Tasks and Toolbox are left out of the pages when nil.
 	Tasks   *workspace.Tasks
-	Toolbox *workspace.Toolbox
+	Toolbox *toolbox.Toolbox
 }
 
 // Options are the knobs of New. Nil and the zero value mean the defaults.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cairn/internal/toolbox"
 	"fmt"
 	"math"
 	"net/http"
@@ -87,13 +88,13 @@ const catalogue = `[
 
 // taught fills a toolbox with tools, one of them hostile, and with what is used
 // together.
-func taught(t *testing.T, box *workspace.Toolbox) {
+func taught(t *testing.T, box *toolbox.Toolbox) {
 	t.Helper()
 	batch, err := catalog.Read(strings.NewReader(catalogue), "")
 	if err != nil || len(batch.Tools) != 4 {
 		t.Fatalf("%+v, %v, want 4 tools", batch, err)
 	}
-	if _, err := box.Catalog.Import("test", batch.Tools); err != nil {
+	if _, err := box.Import(t.Context(), "test", batch.Tools); err != nil {
 		t.Fatal(err)
 	}
 	trace := usage.Trace{Intent: "translate a file and mail it", Calls: []usage.Call{{Tool: "files:read_file"}, {Tool: "words:translate"}, {Tool: "mail:send_mail"}, {Tool: "bad:<b>alert(1)</b>"}}, Edges: [][2]int{{0, 1}, {1, 2}, {2, 3}}}
@@ -103,7 +104,7 @@ func taught(t *testing.T, box *workspace.Toolbox) {
 }
 
 // folder makes a workspace with documents and cards, indexed, and its pages.
-func folder(t *testing.T, fill ...func(*testing.T, *workspace.Toolbox)) (*Handler, string) {
+func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler, string) {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -144,7 +145,7 @@ func folder(t *testing.T, fill ...func(*testing.T, *workspace.Toolbox)) (*Handle
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tasks.Close() })
-	box, err := workspace.OpenToolbox(sel, cfg.Usage)
+	box, err := toolbox.Open(t.Context(), toolbox.Options{Root: sel.Root, HalfLife: cfg.Usage.HalfLife()})
 	if err != nil {
 		t.Fatal(err)
 	}

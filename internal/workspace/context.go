@@ -1,54 +1,58 @@
 package workspace
 
 import (
-	"errors"
+	"context"
 	"sync"
 
+	"cairn/graphrank"
 	"cairn/internal/owner"
 	"cairn/internal/toolbox"
-	"cairn/internal/usage"
 )
 
-// sharedUsage is the graph of a workspace, opened when it is first needed.
-type sharedUsage struct {
+// ownToolbox is the toolbox that a workspace opens when a query first has a context
+// and the caller has given it none.
+type ownToolbox struct {
 	mu     sync.Mutex
-	store  *usage.Store
-	under  func() error // closes what the graph is kept in
+	box    *toolbox.Toolbox
 	closed bool
 }
 
-// usageGraph returns what is used together in the folder.
-func (w *Workspace) usageGraph() (*usage.Store, error) {
-	if w.options.Usage != nil {
-		return w.options.Usage, nil
-	}
-	u := &w.usage
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.closed {
-		return nil, owner.ErrEnded
-	}
-	if u.store != nil {
-		return u.store, nil
-	}
-	// The graph is the folder's own, also where a store holds the index: w.dir is
-	// then another folder.
-	store, file, err := toolbox.OpenUsage(owner.IndexDir(w.selection.Root), func() error { return owner.MakeIndexDir(w.selection.Root) }, w.config.Usage)
+// readUsage calls fn with the graph of what is used together in the folder.
+func (w *Workspace) readUsage(fn func(*graphrank.Graph) error) error {
+	box, err := w.toolbox()
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return err
 	}
-	u.store, u.under = store, file.Close
-	return store, nil
+	return box.Read(context.Background(), fn)
 }
 
-func (u *sharedUsage) close() error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.closed = true
-	if u.store == nil {
+func (w *Workspace) toolbox() (*toolbox.Toolbox, error) {
+	if w.options.Toolbox != nil {
+		return w.options.Toolbox, nil
+	}
+	own := &w.ownTools
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	if own.closed {
+		return nil, owner.ErrEnded
+	}
+	if own.box != nil {
+		return own.box, nil
+	}
+	o := w.options
+	box, err := toolbox.Open(context.Background(), toolbox.Options{
+		Root: w.selection.Root, HalfLife: w.config.Usage.HalfLife(), Description: o.Description, Model: o.Model, AnyModel: true, Command: o.Command, Logger: o.Logger,
+	})
+	own.box = box
+	return box, err
+}
+
+func (own *ownToolbox) close() error {
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	own.closed = true
+	if own.box == nil {
 		return nil
 	}
-	err := u.under()
-	u.store = nil
-	return err
+	return own.box.Close()
 }

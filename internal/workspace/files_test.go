@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"cairn/internal/toolbox"
 )
 
 func write(t testing.TB, path, content string) {
@@ -18,7 +20,7 @@ func write(t testing.TB, path, content string) {
 
 func openToolbox(t *testing.T, root string) *Toolbox {
 	t.Helper()
-	box, err := OpenToolbox(Selection{Root: root}, UsageConfig{})
+	box, err := toolbox.Open(t.Context(), toolbox.Options{Root: root, HalfLife: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,6 +66,3 @@ func LoadConfig(root string, environ []string) (Config, error) { return config.L
 
 // Set is config.Set.
 func Set(root, key, value string) (path string, err error) { return config.Set(root, key, value) }
-
-// OpenToolbox is toolbox.Open.
-func OpenToolbox(sel Selection, c UsageConfig) (*Toolbox, error) { return toolbox.Open(sel, c) }

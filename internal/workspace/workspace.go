@@ -34,7 +34,7 @@ import (
 	"cairn/internal/index"
 	"cairn/internal/mirror"
 	"cairn/internal/owner"
-	"cairn/internal/usage"
+	"cairn/internal/toolbox"
 	"cairn/models"
 	"cairn/retriever"
 )
@@ -80,9 +80,9 @@ type Options struct {
 	Store *mirror.Store
 	// Stateless, with a Store, answers from the store alone and never writes.
 	Stateless bool
-	// Usage is what is used together, for queries that say what is in use; nil
-	// opens that of the folder when it is first needed. It stays the caller's.
-	Usage *usage.Store
+	// Toolbox has the graph of what is used together, for queries that name what is
+	// in use; nil opens that of the folder when it is first needed. It stays the caller's.
+	Toolbox *toolbox.Toolbox
 	// Notice receives a line for people when this process finds an index unusable
 	// and rebuilds it; nil sends it to Logger.
 	Notice func(line string)
@@ -100,7 +100,7 @@ type Workspace struct {
 	options   Options
 	access    Access
 	dir       string // of the index
-	usage     sharedUsage
+	ownTools  ownToolbox
 
 	// One of both is nil: remote searches Options.Store.
 	folder *owner.Folder
@@ -164,7 +164,7 @@ func (w *Workspace) indexOptions() index.Options {
 		Selection: w.selection, Config: w.config, Dir: w.dir,
 		Description: o.Description, Model: o.Model, Warm: o.Warm,
 		Background: o.Background, Watch: o.Watch, Poll: o.Poll, Rebuild: o.Rebuild,
-		Store: o.Store, Usage: w.usageGraph,
+		Store: o.Store, ReadUsage: w.readUsage,
 		Notice: o.Notice, Logger: o.Logger, Now: o.Now,
 	}
 }
@@ -365,7 +365,7 @@ func (w *Workspace) Config() Config { return w.config }
 // next run resumes what was not finished.
 func (w *Workspace) Close() error {
 	if w.remote != nil {
-		return errors.Join(w.remote.Close(), w.usage.close())
+		return errors.Join(w.remote.Close(), w.ownTools.close())
 	}
-	return errors.Join(w.folder.Close(), w.usage.close())
+	return errors.Join(w.folder.Close(), w.ownTools.close())
 }

@@ -1,0 +1,71 @@
+package toolbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+
+	"cairn/internal/kv"
+	"cairn/internal/owner"
+)
+
+// file is a file of buckets in a folder that this process holds. It is opened when
+// it is first read, and created by the first write.
+type file struct {
+	path string
+	mode owner.Mode
+
+	mu     sync.Mutex
+	db     *kv.DB // nil until it is open
+	closed bool
+}
+
+// open returns nil for a file that does not exist and is not to be created.
+func (f *file) open(create bool) (*kv.DB, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, owner.ErrEnded
+	}
+	if f.db != nil || f.mode == owner.Absent {
+		return f.db, nil
+	}
+	if _, err := os.Stat(f.path); !create && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	db, err := kv.Open(f.path, &kv.Options{ReadOnly: f.mode == owner.ReadOnly})
+	f.db = db
+	return db, err
+}
+
+// View implements records.DB.
+func (f *file) View(fn func(*kv.Tx) error) error {
+	db, err := f.open(false)
+	if db == nil || err != nil {
+		return err
+	}
+	return db.View(fn)
+}
+
+// Update implements records.DB.
+func (f *file) Update(fn func(*kv.Tx) error) error {
+	db, err := f.open(true)
+	if err != nil {
+		return err
+	}
+	if db == nil {
+		return kv.ErrReadOnly
+	}
+	return db.Update(fn)
+}
+
+func (f *file) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.db == nil {
+		return nil
+	}
+	return f.db.Close()
+}
