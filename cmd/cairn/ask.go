@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/host"
+	"cairn/internal/index"
 	"cairn/internal/stage"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
@@ -59,7 +60,7 @@ func (a *app) ask(ctx context.Context, r stage.Request, budget int) error {
 	}
 	if status.State == "missing" {
 		err := a.withProgress(func(bar *term.Progress) error {
-			_, err := w.Index(ctx, workspace.IndexRequest{Join: true}, bar.Show)
+			_, err := w.Index(ctx, index.IndexRequest{Join: true}, bar.Show)
 			return err
 		})
 		if err != nil {

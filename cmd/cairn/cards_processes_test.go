@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/config"
 	"cairn/internal/task/cards"
 	"cairn/internal/workspace"
 )
@@ -281,7 +282,7 @@ func TestTenProcesses(t *testing.T) {
 		return
 	}
 
-	tasks, err := workspace.OpenTasks(workspace.Selection{Root: root}, workspace.DefaultConfig(), nil)
+	tasks, err := workspace.OpenTasks(config.Selection{Root: root}, config.Default(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"cairn/internal/config"
 	"cairn/internal/doctor"
+	"cairn/internal/index"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
@@ -34,7 +35,7 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 	if err != nil {
 		return err
 	}
-	r, err := doctor.Check(ctx, sel, doctor.Options{Repair: repair, Environ: os.Environ(), Index: func(ctx context.Context) (*workspace.Status, error) {
+	r, err := doctor.Check(ctx, sel, doctor.Options{Repair: repair, Environ: os.Environ(), Index: func(ctx context.Context) (*index.Status, error) {
 		cfg, err := config.Load(sel.Root, os.Environ())
 		if err != nil {
 			cfg = config.Default() // the error is a finding of its own

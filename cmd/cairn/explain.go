@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/index"
 	"cairn/internal/term"
-	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 
@@ -50,7 +50,7 @@ func (a *app) explain(ctx context.Context, text string, f searchFlags, candidate
 			return err
 		}
 	}
-	trace, err := w.Explain(ctx, workspace.ExplainRequest{Query: q, Candidates: candidates})
+	trace, err := w.Explain(ctx, index.ExplainRequest{Query: q, Candidates: candidates})
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/index"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
 
 func (a *app) indexCommand() *cobra.Command {
-	var req workspace.IndexRequest
+	var req index.IndexRequest
 	cmd := &cobra.Command{
 		Use:   "index",
 		Short: "Build or refresh the index; unchanged files cost nothing",
@@ -23,13 +24,13 @@ func (a *app) indexCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) index(ctx context.Context, req workspace.IndexRequest) error {
+func (a *app) index(ctx context.Context, req index.IndexRequest) error {
 	w, err := a.open(ctx, "index", workspace.Owning, func(o *workspace.Options) { o.Rebuild = req.Rebuild })
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	var report *workspace.IndexReport
+	var report *index.IndexReport
 	err = a.withProgress(func(bar *term.Progress) (err error) {
 		report, err = w.Index(ctx, req, bar.Show)
 		return err

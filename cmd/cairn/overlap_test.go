@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"cairn/internal/config"
 	"cairn/internal/host"
 	"cairn/internal/markdown"
 	"cairn/internal/mirror"
@@ -29,7 +30,7 @@ func TestSameAnswersFromAStore(t *testing.T) {
 	if addr == "" {
 		addr, which = qdranttest.New(t, nil).Addr(), "the fake of qdranttest"
 	}
-	sel, err := workspace.Select(workspace.SelectOptions{Flag: root})
+	sel, err := config.Select(config.SelectOptions{Flag: root})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +56,8 @@ func TestSameAnswersFromAStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d documents, %d chunks copied to %s in %.0f s, probes overlap by %.3f", report.Documents, report.Chunks, which, report.Seconds, report.Overlap)
-	open := func(sel workspace.Selection, o workspace.Options) *workspace.Workspace {
-		w, err := workspace.Open(t.Context(), sel, workspace.DefaultConfig(), workspace.Reading, o)
+	open := func(sel config.Selection, o workspace.Options) *workspace.Workspace {
+		w, err := workspace.Open(t.Context(), sel, config.Default(), workspace.Reading, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +65,7 @@ func TestSameAnswersFromAStore(t *testing.T) {
 		return w
 	}
 	flat := open(sel, options(""))
-	elsewhere := workspace.Selection{Root: t.TempDir(), Rule: workspace.RuleFlag}
+	elsewhere := config.Selection{Root: t.TempDir(), Rule: config.RuleFlag}
 	quantised, exact := open(elsewhere, out), open(elsewhere, options("true"))
 	queries := headings(t, root, 1000)
 	for _, mode := range []retriever.Mode{retriever.Semantic, retriever.Hybrid, retriever.Keyword} {

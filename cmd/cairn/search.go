@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/job"
 	"cairn/internal/store"
 	"cairn/internal/term"
@@ -145,7 +146,7 @@ func (a *app) indexFirst(ctx context.Context, w *workspace.Workspace, mode retri
 	defer cancel(nil)
 	var timer *time.Timer // set once keyword search sees every file
 	err := a.withProgress(func(bar *term.Progress) error {
-		_, err := w.Index(ctx, workspace.IndexRequest{Join: true, NoEmbed: mode == retriever.Keyword}, func(p job.Progress) {
+		_, err := w.Index(ctx, index.IndexRequest{Join: true, NoEmbed: mode == retriever.Keyword}, func(p job.Progress) {
 			bar.Show(p)
 			if p.Searchable && timer == nil {
 				timer = time.AfterFunc(wait, func() { cancel(errWaited) })

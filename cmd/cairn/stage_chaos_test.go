@@ -26,6 +26,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/config"
 	"cairn/internal/kv"
 	"cairn/internal/stage"
 	"cairn/internal/stage/postgres"
@@ -333,7 +334,7 @@ func (c *chaos) finish() {
 	if c.open != nil {
 		store = c.open(t)
 	} else {
-		st, err := workspace.OpenStages(workspace.Selection{Root: c.root}, &workspace.StageOptions{Workers: -1})
+		st, err := workspace.OpenStages(config.Selection{Root: c.root}, &workspace.StageOptions{Workers: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

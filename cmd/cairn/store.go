@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/config"
 	"cairn/internal/mirror"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
@@ -16,7 +17,7 @@ import (
 // chooseStore returns the store that --store or the environment names, nil for the
 // folder. A configuration is part of a folder that may come from elsewhere and must
 // not open a connection by itself, so its store is used only with "config".
-func (a *app) chooseStore(cfg workspace.Config) (*mirror.Store, error) {
+func (a *app) chooseStore(cfg config.Config) (*mirror.Store, error) {
 	address := cmp.Or(a.store, os.Getenv("CAIRN_STORE"))
 	switch address {
 	case "", "flat":

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/index"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
@@ -50,7 +51,7 @@ func (a *app) watch(ctx context.Context, poll bool, f telemetryFlags) error {
 	}
 	defer w.Close()
 	first := true
-	err = w.Watch(ctx, func(e workspace.WatchEvent) {
+	err = w.Watch(ctx, func(e index.WatchEvent) {
 		if a.json {
 			_ = a.stdout.JSON(e) // a signal ends the command when its reader leaves
 			return

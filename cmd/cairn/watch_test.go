@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"cairn/internal/workspace"
+	"cairn/internal/index"
 )
 
 // TestWatchCommand runs cairn watch as a process of its own beside a search.
@@ -31,10 +31,10 @@ func TestWatchCommand(t *testing.T) {
 	}
 	defer cmd.Process.Kill()
 	lines := bufio.NewScanner(out)
-	next := func(what string, ok func(workspace.WatchEvent) bool) {
+	next := func(what string, ok func(index.WatchEvent) bool) {
 		t.Helper()
 		for lines.Scan() {
-			var e workspace.WatchEvent
+			var e index.WatchEvent
 			if err := json.Unmarshal(lines.Bytes(), &e); err != nil || e.At.IsZero() {
 				t.Fatalf("line %q: %v", lines.Text(), err)
 			}
@@ -44,16 +44,16 @@ func TestWatchCommand(t *testing.T) {
 		}
 		t.Fatalf("the command ended before it told of %s", what)
 	}
-	next("the first look", func(e workspace.WatchEvent) bool { return e.Changed > 0 })
+	next("the first look", func(e index.WatchEvent) bool { return e.Changed > 0 })
 	if err := os.WriteFile(filepath.Join(root, "okapi.md"), []byte("# Okapi\n\nA quagga is no okapi.\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	next("the new file", func(e workspace.WatchEvent) bool { return e.Changed == 1 && strings.Join(e.Paths, " ") == "okapi.md" })
+	next("the new file", func(e index.WatchEvent) bool { return e.Changed == 1 && strings.Join(e.Paths, " ") == "okapi.md" })
 	found, err := exec.Command(cairn, "search", "--mode", "keyword", "-C", root, "quagga").CombinedOutput()
 	if err != nil || !strings.Contains(string(found), "okapi.md") {
 		t.Errorf("search beside watch: %v\n%s", err, found)
 	}
-	next("its vectors", func(e workspace.WatchEvent) bool { return e.Vectors })
+	next("its vectors", func(e index.WatchEvent) bool { return e.Vectors })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

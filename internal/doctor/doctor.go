@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/owner"
 	"cairn/internal/task/cards"
 	"cairn/internal/workspace"
 )
@@ -52,7 +54,7 @@ type Options struct {
 	// Repair makes the obvious repairs before the check.
 	Repair bool
 	// Index returns the state of the index; nil skips its check.
-	Index func(context.Context) (*workspace.Status, error)
+	Index func(context.Context) (*index.Status, error)
 	// Environ is the environment in the form of os.Environ.
 	Environ []string
 }
@@ -205,10 +207,10 @@ func (r *Report) cards(s *cards.Store) {
 }
 
 // index checks the state of the index; err is why it is not known.
-func (r *Report) index(s *workspace.Status, err error) {
+func (r *Report) index(s *index.Status, err error) {
 	if err != nil {
 		fix := "run `cairn status` for more, or `cairn index --rebuild`"
-		if _, ok := errors.AsType[*workspace.LockError](err); ok {
+		if _, ok := errors.AsType[*owner.LockError](err); ok {
 			fix = "wait for the other process, or end it"
 		}
 		r.add(Finding{Check: "index", Kind: "unusable", Path: ".cairn/index", Message: strings.TrimSpace(err.Error()), Fix: fix, Error: true})
@@ -220,7 +222,7 @@ func (r *Report) index(s *workspace.Status, err error) {
 	case "partial":
 		r.add(Finding{Check: "index", Kind: "partial", Message: fmt.Sprintf("the index is incomplete: %d pieces have no vector", s.Pending), Fix: "run `cairn index`"})
 	}
-	if slices.Contains(s.Degraded, workspace.KeywordsLacking) {
+	if slices.Contains(s.Degraded, index.KeywordsLacking) {
 		r.add(Finding{Check: "index", Kind: "degraded", Path: ".cairn/index", Message: s.Problem, Fix: "run `cairn index`"})
 	} else if len(s.Degraded) > 0 {
 		r.add(Finding{Check: "index", Kind: "degraded", Path: ".cairn/index", Message: s.Problem, Fix: "let the other process continue, or end it", Error: true})

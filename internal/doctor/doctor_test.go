@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/owner"
 	"cairn/internal/task/cards"
 	"cairn/internal/workspace"
 	"cairn/retriever"
@@ -228,19 +230,19 @@ func TestConfig(t *testing.T) {
 func TestIndex(t *testing.T) {
 	sel := folder(t, map[string]string{"a.md": "# A\n"})
 	for name, c := range map[string]struct {
-		status workspace.Status
+		status index.Status
 		err    error
 		want   []string
 	}{
-		"ready":   {workspace.Status{IndexState: retriever.IndexState{State: "ready"}}, nil, nil},
-		"missing": {workspace.Status{IndexState: retriever.IndexState{State: "missing"}}, nil, []string{"warning index missing"}},
-		"partial": {workspace.Status{IndexState: retriever.IndexState{State: "partial", Pending: 3}}, nil, []string{"warning index partial"}},
-		"failed": {workspace.Status{IndexState: retriever.IndexState{State: "ready"}, Problem: "disk full", Skipped: map[string]int{"unreadable": 2}}, nil,
+		"ready":   {index.Status{IndexState: retriever.IndexState{State: "ready"}}, nil, nil},
+		"missing": {index.Status{IndexState: retriever.IndexState{State: "missing"}}, nil, []string{"warning index missing"}},
+		"partial": {index.Status{IndexState: retriever.IndexState{State: "partial", Pending: 3}}, nil, []string{"warning index partial"}},
+		"failed": {index.Status{IndexState: retriever.IndexState{State: "ready"}, Problem: "disk full", Skipped: map[string]int{"unreadable": 2}}, nil,
 			[]string{"error index failed", "warning index unreadable"}},
-		"damaged": {workspace.Status{}, &workspace.RebuildError{Reason: "damaged"}, []string{"error index unusable .cairn/index"}},
-		"locked":  {workspace.Status{}, &workspace.LockError{}, []string{"error index unusable .cairn/index"}},
+		"damaged": {index.Status{}, &index.RebuildError{Reason: "damaged"}, []string{"error index unusable .cairn/index"}},
+		"locked":  {index.Status{}, &owner.LockError{}, []string{"error index unusable .cairn/index"}},
 	} {
-		r := check(t, sel, Options{Index: func(context.Context) (*workspace.Status, error) { return &c.status, c.err }})
+		r := check(t, sel, Options{Index: func(context.Context) (*index.Status, error) { return &c.status, c.err }})
 		if diff := cmp.Diff(c.want, found(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

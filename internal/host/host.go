@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/metrics"
 	"cairn/internal/observe"
 	"cairn/internal/server"
@@ -113,7 +114,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 		f.recorder = tools.Record(f.Toolbox, log)
 	}
 	calls, lacked := f.observe(&o)
-	var watch func(context.Context, func(workspace.WatchEvent)) error // the source of change notifications
+	var watch func(context.Context, func(index.WatchEvent)) error // the source of change notifications
 	if w.Watch {
 		watch = f.Workspace.Watch
 	}

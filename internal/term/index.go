@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/index"
 	"cairn/internal/walk"
-	"cairn/internal/workspace"
 )
 
 // Status writes the state of an index.
-func (o *Writer) Status(s *workspace.Status) {
+func (o *Writer) Status(s *index.Status) {
 	row := func(name, format string, args ...any) {
 		o.Printf("%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -44,7 +44,7 @@ func (o *Writer) Status(s *workspace.Status) {
 }
 
 // Summary describes a run of the indexer in one line.
-func Summary(r *workspace.IndexReport) string {
+func Summary(r *index.IndexReport) string {
 	s := fmt.Sprintf("indexed %s in %s: %d new or changed, %d removed, %d skipped; %s embedded", Count(r.Files, "file"), Count(r.Sections, "section"), r.Added, r.Removed, r.Skipped, Count(r.Embedded, "text"))
 	if r.Pending > 0 {
 		s += fmt.Sprintf(", %s still without a vector", Count(r.Pending, "piece"))
@@ -53,7 +53,7 @@ func Summary(r *workspace.IndexReport) string {
 }
 
 // EventLine describes a change of the index in one line, "" if there is nothing to say.
-func EventLine(e workspace.WatchEvent) string {
+func EventLine(e index.WatchEvent) string {
 	var what []string
 	count := func(n int, word string) {
 		if n > 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"cairn/internal/workspace"
+	"cairn/internal/index"
 	"cairn/retriever"
 
 	"github.com/google/go-cmp/cmp"
@@ -136,14 +136,14 @@ func TestWriterKeepsItsError(t *testing.T) {
 func TestEventLine(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	for _, c := range []struct {
-		e    workspace.WatchEvent
+		e    index.WatchEvent
 		want string
 	}{
-		{workspace.WatchEvent{At: at}, ""},
-		{workspace.WatchEvent{At: at, Vectors: true}, ""},
-		{workspace.WatchEvent{At: at, First: at.Add(-250 * time.Millisecond), Changed: 1, Removed: 2, Paths: []string{"a.md", "d"}}, "03:04:05  1 new or changed, 2 removed, found by keyword after 0.25 s  a.md d"},
-		{workspace.WatchEvent{At: at, Vectors: true, Embedded: 3}, "03:04:05  3 texts embedded"},
-		{workspace.WatchEvent{At: at, Problem: "no\nroom"}, "03:04:05  problem: no room"},
+		{index.WatchEvent{At: at}, ""},
+		{index.WatchEvent{At: at, Vectors: true}, ""},
+		{index.WatchEvent{At: at, First: at.Add(-250 * time.Millisecond), Changed: 1, Removed: 2, Paths: []string{"a.md", "d"}}, "03:04:05  1 new or changed, 2 removed, found by keyword after 0.25 s  a.md d"},
+		{index.WatchEvent{At: at, Vectors: true, Embedded: 3}, "03:04:05  3 texts embedded"},
+		{index.WatchEvent{At: at, Problem: "no\nroom"}, "03:04:05  problem: no room"},
 	} {
 		if got := EventLine(c.e); got != c.want {
 			t.Errorf("EventLine(%+v) = %q, want %q", c.e, got, c.want)
