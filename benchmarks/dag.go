@@ -24,7 +24,7 @@ type DAGOptions struct {
 	Large int    // of a third, large board; default 100,000, negative for none
 	Calls int    // of each operation; default 100, a tenth of it on the large board
 	Dir   string // a folder to make the boards in; default the system's for temporary files
-	// Progress is told what is being made or measured; nil is silent.
+	// Progress receives what is being made or measured; nil is silent.
 	Progress func(what string)
 }
 
@@ -48,7 +48,7 @@ type DAGOperation struct {
 
 // dagCall is one operation to measure.
 type dagCall struct {
-	name   string // with what tells it from others of the tool
+	name   string // the tool's, and what distinguishes the call from others of it
 	tool   string
 	wanted float64
 	// args are those of call i.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,6 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
-	"cairn/internal/store/vectorcache"
 	"cairn/internal/usage"
 	"cairn/internal/walk"
 	"cairn/models"
@@ -53,9 +53,9 @@ type DocsOptions struct {
 	// them in turn given as the context. When both are one split, every second
 	// query is learnt and the others are measured.
 	Learn string
-	// Progress hears of the indexing when not nil.
+	// Progress, when not nil, receives the progress of the indexing.
 	Progress func(indexer.Progress)
-	// Each, when not nil, is told the figures of every query.
+	// Each, when not nil, receives the figures of every query.
 	Each func(mode retriever.Mode, query string, m Metrics)
 }
 
@@ -215,10 +215,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 	w.closers = append(w.closers, vectors.Close)
 	var cache indexer.Cache
 	if o.Cache != "" {
-		if err := os.MkdirAll(o.Cache, 0o755); err != nil {
-			return nil, err
-		}
-		c, err := vectorcache.Open(filepath.Join(o.Cache, "vectors"), model.ID, model.Dimension, &vectorcache.Options{MaxEntries: 4 << 20})
+		c, err := flat.Open(filepath.Join(o.Cache, url.PathEscape(model.ID)), model.Dimension, model.ID, &flat.Options{MaxCached: 4 << 20})
 		if err != nil {
 			return nil, err
 		}
@@ -244,7 +241,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 		}
 		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Read: w.usage.Read, Formula: w.formula, Log: slog.New(slog.DiscardHandler)}, retriever.CoUsageLimit
 	}
-	options.QueryCache = 1 // every query is embedded anew in every mode
+	options.QueryCache = 1 // every query is embedded in every mode
 	w.retriever, err = retriever.New(retriever.Sources{
 		Documents: documents, Keyword: keywords, Vectors: vectors, Embedder: o.Embedder, Budget: o.Budget, Files: files,
 	}, &options)

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// LoadOptions say how hard a server is asked.
+// LoadOptions say how a server is loaded.
 type LoadOptions struct {
 	// URL is the server's, such as "http://127.0.0.1:7420", with /w/NAME for
 	// another workspace than its first.
 	URL string
 	// Token is sent with every request unless empty.
 	Token string
-	// Queries are asked one after the other, and again from the first.
+	// Queries are sent in turn, and again from the first.
 	Queries []string
 	// Requests is how many searches are made; 0 is one for each query.
 	Requests int
@@ -44,7 +44,7 @@ type LoadReport struct {
 	Requests  int     `json:"requests"`
 	Distinct  int     `json:"distinct_queries"`
 	Clients   int     `json:"clients"`
-	Rate      float64 `json:"rate,omitempty"` // asked for, in searches a second
+	Rate      float64 `json:"rate,omitempty"` // wanted, in searches a second
 	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"searches_per_second"`
 	Errors    int     `json:"errors"`
@@ -58,7 +58,7 @@ type LoadReport struct {
 	FirstError string `json:"first_error,omitempty"`
 }
 
-// Load asks a server over HTTP.
+// Load sends searches to a server over HTTP and measures its answers.
 func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	if len(o.Queries) == 0 {
 		return nil, errors.New("no queries to ask")
@@ -74,7 +74,7 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.Clients, MaxConnsPerHost: o.Clients}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
-	// One request tells whether there is anybody, and makes the first connection.
+	// One request checks that a server answers, and makes the first connection.
 	if _, err := search(ctx, client, o, o.Queries[0]); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ type StageOptions struct {
 	// Open connects to servers instead, once for the clients and, with a queue,
 	// once for each worker. What it returns is nil for the folder and the process.
 	Open func(ctx context.Context) (stage.Store, stage.Queue, error)
-	// Progress is told how far it is; nil is silent.
+	// Progress receives how far the measurement is; nil is silent.
 	Progress func(what string)
 }
 
@@ -137,7 +137,7 @@ func (b *stageBench) run(ctx context.Context) (*StageReport, error) {
 		}
 	}
 	r.IdleCreate, r.IdleStatus = percentiles(create), percentiles(status)
-	// Without a queue the workers share the process of who creates.
+	// Without a queue the workers share the process of the maker.
 	if !queue {
 		if err := b.close(); err != nil {
 			return nil, err

@@ -3,16 +3,16 @@ package benchmarks
 import (
 	"context"
 	"fmt"
-	"os"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"cairn/internal/catalog"
+	"cairn/internal/store"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
-	"cairn/internal/store/vectorcache"
 	"cairn/internal/suggest"
 	"cairn/internal/toolsearch"
 	"cairn/models"
@@ -39,9 +39,9 @@ type ToolsOptions struct {
 	MaxTasks int
 	// Rows names the retrieval rows to measure; nil means all of ToolRows.
 	Rows []string
-	// Each, when not nil, is told the figures of every task in every row.
+	// Each, when not nil, receives the figures of every task in every row.
 	Each func(row, task string, m ToolMetrics)
-	// Progress, when not nil, is told how far each stage is: "keywords" and
+	// Progress, when not nil, receives how far each stage is: "keywords" and
 	// "vectors" of tools, "learn" and "measure" of tasks. total never is 0.
 	Progress func(stage string, done, total int)
 }
@@ -245,10 +245,7 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 	}()
 	model := o.Embedder.Description()
 	if o.Cache != "" {
-		if err := os.MkdirAll(o.Cache, 0o755); err != nil {
-			return nil, err
-		}
-		cache, err := vectorcache.Open(filepath.Join(o.Cache, "vectors"), model.ID, model.Dimension, &vectorcache.Options{MaxEntries: 4 << 20})
+		cache, err := flat.Open(filepath.Join(o.Cache, url.PathEscape(model.ID)), model.Dimension, model.ID, &flat.Options{MaxCached: 4 << 20})
 		if err != nil {
 			return nil, err
 		}
@@ -312,7 +309,7 @@ func (c *cachedQueries) EmbedQuery(ctx context.Context, text string) ([]float32,
 	if c.cache == nil {
 		return c.Embedder.EmbedQuery(ctx, text)
 	}
-	key := [][32]byte{vectorcache.KeyOf("query\x00" + text)}
+	key := []store.Key{store.KeyOf("query\x00" + text)}
 	known, err := c.cache.Get(key)
 	if err != nil || known[0] != nil {
 		return known[0], err

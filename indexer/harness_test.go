@@ -19,7 +19,6 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
-	"cairn/internal/store/vectorcache"
 	"cairn/internal/testutil"
 	"cairn/internal/walk"
 	"cairn/models"
@@ -64,13 +63,7 @@ func open(root, index string, e models.Embedder) (s Stores, closeAll func() erro
 		return s, closeAll, err
 	}
 	closers = append(closers, vectors.Close)
-	s.Vectors = vectors
-	cache, err := vectorcache.Open(filepath.Join(index, "cache"), d.ID, d.Dimension, nil)
-	if err != nil {
-		return s, closeAll, err
-	}
-	closers = append(closers, cache.Close)
-	s.Cache = cache
+	s.Vectors, s.Cache = vectors, vectors
 	return s, closeAll, nil
 }
 

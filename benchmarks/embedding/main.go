@@ -1,5 +1,5 @@
 // Command embedding measures package bert on a model folder; compare.py
-// measures ONNX Runtime beside it.
+// measures ONNX Runtime in the same way.
 //
 //	go run ./benchmarks/embedding -model DIR -texts FILE [-threads N] [-rounds N]
 //

@@ -188,8 +188,8 @@ func (b *bench) branches(many int) error {
 		}
 		return nil
 	}
-	// What is asked for, each with a word of its own: the last file that branch two
-	// changes, the last it has not, and the last it has under another name.
+	// The files to look for, each with a word of its own: the last one that branch
+	// two changes, the last it lacks, and the last it has under another name.
 	changed, removed, renamed := b.file(many-3), b.file(many-2), b.file(many-1)
 	words := map[string]string{changed: b.mark(), removed: b.mark(), renamed: b.mark()}
 	if err := errors.Join(write(filepath.Join(b.root, ".gitignore"), ".cairn/\n"), write(removed, b.text(many-2, words[removed])),
@@ -261,8 +261,8 @@ func (b *bench) branches(many int) error {
 	return nil
 }
 
-// fresh makes a branch of texts that nobody has seen, out of the watched folder's
-// sight, and leaves the folder as it is.
+// fresh makes a branch of new texts outside the watched folder, which it leaves
+// as it is.
 func (b *bench) fresh(git func(...string) error, many int) error {
 	aside, err := os.MkdirTemp("", "cairn-watch-tree-")
 	if err != nil {

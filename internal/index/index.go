@@ -229,7 +229,7 @@ func (x *Index) findStores(write bool) (*Stores, error) {
 		return x.o.Remote, nil
 	}
 	if write {
-		if empty, err := removeEmpty(x.o.Dir); err != nil {
+		if empty, err := removeEmpty(x.o.Dir, x.o.Description); err != nil {
 			return nil, err
 		} else if empty {
 			x.notice("the index holds nothing", fmt.Errorf("%s is empty", filepath.Join(x.o.Dir, documentsFile)))
@@ -257,7 +257,7 @@ func (x *Index) replaceStores() error {
 	if err := x.closeStores(); err != nil {
 		x.o.Logger.Warn("closing an index that is removed", "error", err)
 	}
-	if err := removeIndex(x.o.Dir); err != nil {
+	if err := removeIndex(x.o.Dir, x.o.Description); err != nil {
 		return err
 	}
 	return x.openStores(true, true)

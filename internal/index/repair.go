@@ -14,12 +14,12 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
+	"cairn/models"
 )
 
 // The keyword index and the vectors are derived from the documents, which hold the
 // text. The owner renames one that cannot be opened to its name with this suffix and
-// builds it again, where the cache of embeddings spares the model. The next damaged
-// one replaces it.
+// builds it again. The next damaged one replaces it.
 const damagedSuffix = ".damaged"
 
 // unusable reports whether err, of opening a derived index, means that it has to
@@ -57,12 +57,12 @@ func openDerived[T any](dir, name string, write bool, damaged func(error) bool, 
 // removeEmpty removes an index whose file of documents is empty, as a full disk or a
 // power failure may leave it: the other files belong to no index. It reports whether
 // it did so.
-func removeEmpty(dir string) (bool, error) {
+func removeEmpty(dir string, d models.Description) (bool, error) {
 	info, err := os.Stat(filepath.Join(dir, documentsFile))
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 0 {
 		return false, nil // opening it reports other errors
 	}
-	return true, removeIndex(dir)
+	return true, removeIndex(dir, d)
 }
 
 // errEmpty is what is wrong with an index that should hold something.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +20,6 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
-	"cairn/internal/store/vectorcache"
 	"cairn/internal/walk"
 	"cairn/models"
 )
@@ -29,15 +29,18 @@ const (
 	documentsFile = "documents.db"
 	keywordFolder = "keywords"
 	vectorFolder  = "vectors"
-	cacheFile     = "embeddings" // survives a rebuild: its keys are model and text
 )
 
-// Derived are the files and folders in the index's folder that the next run makes
-// again, and Cache is the one that spares that run the model.
-var Derived = []string{documentsFile, keywordFolder, vectorFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
+// Derived are the files and folders in the index's folder that the next run builds
+// again.
+var Derived = []string{documentsFile, keywordFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
 
-// Cache is the file of Derived's embeddings.
-const Cache = cacheFile
+// Cache is the folder of the vectors. Without chunks it is the cache of embeddings
+// that spares the next run the model.
+const Cache = vectorFolder
+
+// formerCaches are the files in which earlier versions kept embeddings.
+var formerCaches = []string{"embeddings", "embeddings.old", "embeddings.damaged"}
 
 // Stores are the open files of an index or, without files, stores of a server.
 type Stores struct {
@@ -50,8 +53,8 @@ type Stores struct {
 	Legs store.LegSearcher
 	// Mirror, unless nil, keeps a Qdrant store up to date; see MirrorTo.
 	Mirror *mirror.Mirror
-	// Cache is nil in a reader.
-	Cache *vectorcache.Cache
+	// Cache holds the embeddings of text: the folder's own vectors, nil in a reader.
+	Cache indexer.Cache
 	// Closers are closed by Close, the last one first.
 	Closers []func() error
 
@@ -129,16 +132,38 @@ func Open(sel config.Selection, dir string, d models.Description, write, repair 
 			return s, err
 		}
 	}
+	if write {
+		if err = s.openCache(vectors, dir, log); err != nil {
+			return s, err
+		}
+	}
 	// A reader's may be missing.
 	s.paths = slices.DeleteFunc(s.paths, func(path string) bool { _, err := os.Stat(path); return err != nil })
-	if !write {
-		return s, nil
-	}
-	if s.Cache, err = vectorcache.Open(filepath.Join(dir, cacheFile), d.ID, d.Dimension, &vectorcache.Options{Logger: log}); err != nil {
-		return s, err
-	}
-	s.Closers = append(s.Closers, s.Cache.Close)
 	return s, nil
+}
+
+// openCache makes the vectors the cache of embeddings. Chunks that no document has,
+// as after a rebuild, leave; of damaged vectors the whole ones are kept.
+func (s *Stores) openCache(vectors *flat.Store, dir string, log *slog.Logger) error {
+	s.Cache = vectors
+	if s.vectorDamage != nil {
+		if n, err := vectors.Salvage(filepath.Join(dir, vectorFolder+damagedSuffix)); n > 0 || err != nil {
+			log.Info("reading whole vectors of the damaged file", "vectors", n, "error", err)
+		}
+	}
+	for _, name := range formerCaches {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	counts, err := s.Docs.Counts()
+	if err != nil || counts.Chunks > 0 {
+		return err
+	}
+	if n, err := vectors.Count(); err != nil || n == 0 {
+		return err
+	}
+	return vectors.Clear(context.Background())
 }
 
 // keyword is the keyword index, which finds nothing where it is unusable.
@@ -152,7 +177,7 @@ func (s *Stores) keyword() store.Keyword {
 // MirrorTo prepares s.Mirror, which copies to a Qdrant store. open opens the model.
 func (s *Stores) MirrorTo(to *mirror.Store, d models.Description, open func() (models.Embedder, error), o *mirror.Options) (err error) {
 	s.Mirror, err = mirror.New(to, mirror.Index{
-		Docs: s.Docs, Keyword: s.Keyword.(*keyword.Index), Vectors: s.Vectors.(*flat.Store), Cache: s.Cache, Model: d,
+		Docs: s.Docs, Keyword: s.Keyword.(*keyword.Index), Vectors: s.Vectors.(*flat.Store), Model: d,
 		Chunker: func() (*indexer.Chunker, error) {
 			model, err := open()
 			if err != nil {
@@ -227,9 +252,22 @@ func OpenError(err error, d models.Description) error {
 	return err
 }
 
-// removeIndex removes the index but for the cache of embeddings.
-func removeIndex(dir string) error {
-	for _, name := range []string{documentsFile, keywordFolder, vectorFolder} {
+// removeIndex removes the index but for the vectors, which Open clears. It removes
+// those of another model than d.
+func removeIndex(dir string, d models.Description) error {
+	names := []string{documentsFile, keywordFolder}
+	vectors, err := flat.Open(filepath.Join(dir, vectorFolder), d.Dimension, d.ID, nil)
+	_, model := errors.AsType[*flat.ModelError](err)
+	_, dimension := errors.AsType[*flat.DimensionError](err)
+	switch {
+	case model || dimension:
+		names = append(names, vectorFolder)
+	case err == nil:
+		if err := vectors.Close(); err != nil {
+			return fmt.Errorf("removing the old index: %w", err)
+		}
+	}
+	for _, name := range names {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("removing the old index: %w", err)
 		}

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/qdrant"
-	"cairn/internal/store/vectorcache"
 )
 
 // Adopt is Import for an index without documents. It leaves another as it is, and
@@ -26,7 +26,7 @@ func (m *Mirror) Adopt(ctx context.Context) error {
 }
 
 // Import brings the documents of the index up to those of the store and their
-// vectors into the cache. The indexer then makes the derived indexes from both
+// vectors into the vector store. The indexer then makes the derived indexes from both
 // without embedding. progress may be nil.
 func (m *Mirror) Import(ctx context.Context, progress func(done, total int)) (r Report, err error) {
 	held := map[string]qdrant.DocumentHead{}
@@ -64,7 +64,7 @@ func (m *Mirror) Import(ctx context.Context, progress func(done, total int)) (r 
 }
 
 // get takes documents over. Vectors go first: once a document is stored, its
-// vectors are in the cache, also for the run after an interrupted one.
+// vectors are in the vector store, also for the run after an interrupted one.
 func (m *Mirror) get(ctx context.Context, paths []string) (int, error) {
 	chunker, err := m.index.Chunker()
 	if err != nil {
@@ -76,14 +76,14 @@ func (m *Mirror) get(ctx context.Context, paths []string) (int, error) {
 	}
 	var puts []docs.Put
 	var ids []string
-	var keys []vectorcache.Key
+	var keys []store.Key
 	for _, path := range slices.Sorted(maps.Keys(found)) {
 		d := found[path]
 		puts = append(puts, docs.Put{Document: *d.Document, Text: d.Text})
 		ids = append(ids, chunkIDs(d.Document)...)
 		for i := range d.Document.Sections {
 			for n := range d.Document.Sections[i].Chunks {
-				keys = append(keys, vectorcache.KeyOf(chunker.EmbedText(d.Document, i, n, string(d.Text))))
+				keys = append(keys, store.KeyOf(chunker.EmbedText(d.Document, i, n, string(d.Text))))
 			}
 		}
 	}
@@ -91,14 +91,14 @@ func (m *Mirror) get(ctx context.Context, paths []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var known []vectorcache.Key
+	var known []store.Key
 	var of [][]float32
 	for i, v := range vectors {
 		if v != nil {
 			known, of = append(known, keys[i]), append(of, v)
 		}
 	}
-	if err := m.index.Cache.Put(known, of); err != nil {
+	if err := m.index.Vectors.Put(known, of); err != nil {
 		return 0, err
 	}
 	return len(puts), m.index.Docs.Put(ctx, puts)

@@ -31,7 +31,6 @@ import (
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
 	"cairn/internal/store/qdrant"
-	"cairn/internal/store/vectorcache"
 	"cairn/models"
 )
 
@@ -40,7 +39,6 @@ type Index struct {
 	Docs    *docs.Store
 	Keyword *keyword.Index
 	Vectors *flat.Store
-	Cache   *vectorcache.Cache // for Import
 	Model   models.Description
 	// Chunker is called when the chunks of a document are first needed.
 	Chunker func() (*indexer.Chunker, error)

@@ -15,24 +15,25 @@ type Work func(ctx context.Context, s *State) (Result, error)
 
 // Options are the knobs of NewEngine. Nil and the zero value mean the defaults.
 type Options struct {
-	// Queue delivers jobs to workers; nil is a LocalQueue.
+	// Queue brings jobs to workers; nil is a LocalQueue.
 	Queue Queue
-	// Work runs stages in this process; it does not run stages without an entry.
+	// Work is how stages are done by this process; those missing are not.
 	Work map[Stage]Work
 	// Rules are those of new tasks.
 	Rules Rules
-	// Name identifies the worker in the log; "" is a random name.
+	// Name tells workers apart in the log; "" is drawn by lot.
 	Name string
-	// Sweep is how often a worker looks for due tasks and unsent jobs; 0 means 1 s.
+	// Sweep is how often a worker looks for what is due or was not sent; 0 means 1 s.
 	Sweep time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Logger receives errors that are not those of a task; nil is silent.
+	// Logger receives what goes wrong beside the tasks; nil is silent.
 	Logger *slog.Logger
 }
 
-// Engine applies events to a store and runs stages. It is safe for concurrent use,
-// and any number of engines, in any number of processes, can share one store.
+// Engine applies events to a store and has the stages done. It is safe for
+// concurrent use, and any number of engines, in any number of processes, work
+// on one store.
 type Engine struct {
 	store   Store
 	options Options
@@ -104,13 +105,13 @@ func (e *Engine) Apply(ctx context.Context, id string, ev Event) (*State, error)
 	return s, nil
 }
 
-// Claim claims a waiting task.
+// Claim takes a task that waits.
 func (e *Engine) Claim(ctx context.Context, id, worker string) (*State, error) {
 	return e.Apply(ctx, id, Event{Kind: Claim, Worker: worker})
 }
 
-// Submit stores the result of a delegated stage. It refuses other stages, as they
-// check results from outside.
+// Submit hands in what was done outside. Only delegated stages can be: the others
+// check what comes from outside, and are not left to it.
 func (e *Engine) Submit(ctx context.Context, id string, ev Event) (*State, error) {
 	if id == "" || len(id) > MaxID {
 		return nil, NotFound(id)
@@ -130,7 +131,7 @@ func (e *Engine) Submit(ctx context.Context, id string, ev Event) (*State, error
 	return s, nil
 }
 
-// Task returns a task.
+// Task returns a task, Log its history, List some of them.
 func (e *Engine) Task(ctx context.Context, id string) (*State, error) {
 	if id == "" || len(id) > MaxID {
 		return nil, NotFound(id)
@@ -149,8 +150,8 @@ func (e *Engine) Log(ctx context.Context, id string) ([]Entry, error) {
 // List returns tasks, newest first.
 func (e *Engine) List(ctx context.Context, q Query) ([]*State, error) { return e.store.List(ctx, q) }
 
-// confirmed is how long after publishing a job to a durable queue it is published
-// again, in case the queue lost it.
+// confirmed is how long a durable queue is trusted with a job before it is sent
+// again: only a queue that lost what it held needs it.
 const confirmed = 120 * time.Second
 
 // after does what follows from a transition that is stored. It may fail: what
@@ -161,7 +162,7 @@ func (e *Engine) after(ctx context.Context, fx *Effects) {
 	e.changed = make(chan struct{})
 	e.mu.Unlock()
 	if fx.Job == nil || fx.Entry.Action == Started {
-		return // the client that claimed it runs it
+		return // whoever claimed it does it
 	}
 	e.send(context.WithoutCancel(ctx), *fx.Job)
 }
@@ -178,7 +179,7 @@ func (e *Engine) send(ctx context.Context, jobs ...Job) {
 	}
 }
 
-// polled is how often Watch looks for transitions by other processes.
+// polled is how often Watch looks for what other processes have done.
 const polled = 250 * time.Millisecond
 
 // Watch calls fn with the task as it is and after each transition it sees, until
@@ -213,17 +214,17 @@ func (e *Engine) Watch(ctx context.Context, id string, fn func(*State), enough f
 	}
 }
 
-// NeedsCaller reports whether a task waits for a client or has ended.
+// NeedsCaller reports whether a task waits for somebody outside, or has ended.
 func NeedsCaller(s *State) bool {
 	return s.Status.Final() || s.Status == Waiting && s.Machine.Rules.delegates(s.Current)
 }
 
-// Outside reports whether a client runs the current stage of a task, claimed or
-// not.
+// Outside reports whether the current stage of a task is done by somebody
+// outside, whether or not they have claimed it.
 func Outside(s *State) bool { return s.Machine.Rules.delegates(s.Current) }
 
-// Run runs stages, n at a time, until ctx ends; it ignores stages without Work. It
-// also does what Tend does.
+// Run works on stages, n at a time, until ctx ends; those this engine has no
+// Work for are passed over. It also does what Tend does.
 func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
 	var mine []Stage
 	for _, s := range stages {
@@ -237,21 +238,21 @@ func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
 	return e.options.Queue.Consume(ctx, mine, n, e.do)
 }
 
-// beat is how often a worker reports that it still runs a job. After twice that
-// time without a report another worker may run the job as well.
+// beat is how often a worker says that it is still at a job. Twice as much of
+// silence, and the job is somebody else's as well.
 const beat = ResendAfter / 2
 
-// do runs one job. After an error the queue must deliver the job again.
+// do has one job done. Its error means that the job has to come again.
 func (e *Engine) do(ctx context.Context, j Job) error {
 	s, err := e.load(ctx, j.TaskID)
 	if errors.Is(err, Is(CodeNotFound)) {
-		return nil // the task was deleted long after its end
+		return nil // of a task that is over since long
 	}
 	if err != nil {
 		return err
 	}
 	if current, ok := s.Job(); !ok || current != j {
-		return nil // done already, or of a lost state that runs again
+		return nil // done already, or of a state that was lost and is run anew
 	}
 	if s.Status == Waiting {
 		s, err = e.apply(ctx, j, Event{ID: fmt.Sprint("start:", j.Run), Kind: Claim, Stage: j.Stage})
@@ -273,7 +274,7 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 	cancel()
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err() // this worker stops; another one runs the job
+		return ctx.Err() // this worker ends; another one does it
 	case err != nil:
 		ev.Kind, ev.Reason = Failure, clip(err.Error(), MaxDetail)
 	}
@@ -288,7 +289,8 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 // real is the time by the system's clock at which the engine's shows t.
 func (e *Engine) real(t time.Time) time.Time { return time.Now().Add(t.Sub(e.options.Now())) }
 
-// beating does the work and meanwhile postpones the next delivery of the job.
+// beating does the work, and postpones the job's being sent again as long as
+// that takes.
 func (e *Engine) beating(ctx context.Context, j Job, s *State, work Work) (Result, error) {
 	beats, stop := context.WithCancel(ctx)
 	var beating sync.WaitGroup
@@ -311,15 +313,15 @@ func (e *Engine) beating(ctx context.Context, j Job, s *State, work Work) (Resul
 	return work(ctx, s)
 }
 
-// The waits between attempts to store a result.
+// The waits between attempts to store what was done.
 const (
 	firstWait = 50 * time.Millisecond
 	lastWait  = 2 * time.Second
 )
 
-// apply stores an event of this worker about j. It waits through an outage of the
-// store, so that the result is not lost. It returns no state and no error if the
-// run has ended.
+// apply stores an event of the worker's own about j, through an outage of the
+// store: the work is done and not to be lost. No state and no error mean that
+// the run is over, whoever ended it.
 func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
 	ev.Run, ev.Worker = j.Run, e.options.Name
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
@@ -346,8 +348,8 @@ func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
 	}
 }
 
-// load reads a task. It waits through an outage of the store, as a job that was
-// returned to the queue would be delivered again at once.
+// load reads a task, through an outage of the store: a job that is given back
+// would only come again at once.
 func (e *Engine) load(ctx context.Context, id string) (*State, error) {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		s, err := e.store.Load(ctx, id)
@@ -368,8 +370,8 @@ const swept = 1000
 // cleanEvery is how many sweeps there are to a cleaning.
 const cleanEvery = 60
 
-// Tend ends tasks that have timed out, publishes unsent jobs and deletes old tasks,
-// until ctx ends.
+// Tend ends what has timed out, sends what was left unsent and forgets what is
+// over, until ctx ends.
 func (e *Engine) Tend(ctx context.Context) {
 	tick := time.NewTicker(e.options.Sweep)
 	defer tick.Stop()
@@ -389,7 +391,7 @@ func (e *Engine) Tend(ctx context.Context) {
 	}
 }
 
-// Sweep ends tasks that have timed out and publishes unsent jobs.
+// Sweep ends what has timed out and sends what was left unsent.
 func (e *Engine) Sweep(ctx context.Context) error {
 	now := e.options.Now()
 	due, err := e.store.Due(ctx, now, swept)
@@ -398,7 +400,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 	}
 	for _, id := range due {
 		_, err := e.Apply(ctx, id, Event{Kind: Tick})
-		// Other processes sweep as well, and tasks may have advanced.
+		// Others sweep as well, and tasks go on meanwhile.
 		if refused, ok := errors.AsType[*Error](err); err != nil && (!ok || refused.Code == CodeUnavailable) {
 			return err
 		}

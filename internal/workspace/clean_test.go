@@ -19,7 +19,7 @@ func TestClean(t *testing.T) {
 	dir := filepath.Join(sel.Root, ".cairn", "index")
 	write(t, filepath.Join(dir, "other"), "what is not derived stays")
 	r, err := Clean(t.Context(), sel, "test", false, true)
-	if err != nil || r.Bytes == 0 || len(r.Removed) != 3 {
+	if err != nil || r.Bytes == 0 || len(r.Removed) != 2 {
 		t.Errorf("trying: %+v, %v", r, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, documentsFile)); err != nil {
@@ -29,7 +29,7 @@ func TestClean(t *testing.T) {
 	if err != nil || again.Bytes != r.Bytes {
 		t.Errorf("Clean = %+v, %v, want %+v", again, err, r)
 	}
-	for name, want := range map[string]bool{documentsFile: false, keywordFolder: false, vectorFolder: false, cacheFile: true, "other": true} {
+	for name, want := range map[string]bool{documentsFile: false, keywordFolder: false, vectorFolder: true, "other": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s after cleaning: %v", name, err)
 		}

@@ -5,6 +5,5 @@ const (
 	documentsFile = "documents.db"
 	keywordFolder = "keywords"
 	vectorFolder  = "vectors"
-	cacheFile     = "embeddings"
 	asideSuffix   = ".damaged"
 )

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"cairn/internal/store"
 )
@@ -242,77 +241,25 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// TestReaderFollows has a store opened read-only see what another one writes:
-// additions, removals and a compacted file.
-func TestReaderFollows(t *testing.T) {
-	const dim = 8
+func TestReadOnly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	dir := t.TempDir()
-	w := open(t, dir, dim, nil)
-	r := open(t, dir, dim, &Options{ReadOnly: true})
-	if err := r.Update(t.Context(), batch(rng, 0, 1, dim), nil); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("Update of a reader: %v, want %v", err, ErrReadOnly)
+	w := open(t, dir, 8, nil)
+	all := batch(rng, 0, 20, 8)
+	update(t, w, all, nil)
+	w.Close()
+	r := open(t, dir, 8, &Options{ReadOnly: true})
+	if n := count(t, r); n != 20 {
+		t.Errorf("%d vectors, want 20", n)
 	}
-	compare := func(step string) {
-		t.Helper()
-		query := normal(rng, dim, nil)
-		if got, want := search(t, r, query, 15), search(t, w, query, 15); !slices.Equal(got, want) {
-			t.Errorf("%s: the reader finds %v, the writer %v", step, got, want)
+	for name, err := range map[string]error{
+		"Update": r.Update(t.Context(), all, nil),
+		"Clear":  r.Clear(t.Context()),
+		"Put":    r.Put([]store.Key{store.KeyOf("a")}, [][]float32{all[0].Vector}),
+	} {
+		if !errors.Is(err, ErrReadOnly) {
+			t.Errorf("%s: %v, want %v", name, err, ErrReadOnly)
 		}
-		if got, want := count(t, r), count(t, w); got != want {
-			t.Errorf("%s: the reader counts %d, the writer %d", step, got, want)
-		}
-	}
-	compare("empty")
-	all := batch(rng, 0, 6000, dim)
-	for i := 0; i < len(all); i += 1500 {
-		update(t, w, all[i:i+1500], nil)
-		compare("added")
-	}
-	update(t, w, nil, chunks(all[:100]))
-	compare("removed")
-	update(t, w, nil, chunks(all[100:4500]))
-	compare("compacted")
-	update(t, w, all[:10], nil)
-	compare("added to the compacted file")
-
-	// Half a record is not there yet.
-	half := filepath.Join(dir, fileName)
-	before, err := os.ReadFile(half)
-	if err != nil {
-		t.Fatal(err)
-	}
-	update(t, w, all[10:20], nil)
-	after, err := os.ReadFile(half)
-	if err != nil {
-		t.Fatal(err)
-	}
-	torn := t.TempDir()
-	path := filepath.Join(torn, fileName)
-	step := 0
-	write := func(b []byte) {
-		step++
-		if err := os.WriteFile(path, b, 0o600); err != nil { // truncates: the same file
-			t.Fatal(err)
-		}
-		at := time.Unix(int64(1000+step), 0)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(before)
-	r = open(t, torn, dim, &Options{ReadOnly: true})
-	for _, n := range []int{len(before) + 10, len(before) + 100, len(after) - 1} {
-		write(after[:n])
-		for range 2 {
-			if got, want := count(t, r), 1510; got != want {
-				t.Errorf("%d of %d bytes written: %d vectors, want %d", n, len(after), got, want)
-			}
-		}
-	}
-	write(after)
-	if got, want := count(t, r), 1520; got != want {
-		t.Errorf("all written: %d vectors, want %d", got, want)
 	}
 }
 

@@ -2,10 +2,13 @@
 // A first pass scans them as 8-bit codes in memory, with SIMD; the best are
 // scored again in float32, from disk or memory. Large stores are first scanned
 // as sketches of one bit a coordinate, which leave out what cannot be among the
-// best. It is not an approximate index: it needs none.
+// best. It is not an approximate index.
 //
-// One process writes, any number read: a store opened read-only follows the
-// writer's file. The caller sees to it that there is one writer.
+// The file holds each vector once, under the hash of the text it was made from.
+// The vector of a chunk that was removed stays in the file until compaction, so
+// that moved, copied and restored text is not embedded again: see Get and Put.
+//
+// The caller makes sure that only one process has a store open for writing.
 package flat
 
 import (
@@ -24,11 +27,17 @@ import (
 // MaxDimension is the longest vector: its 8-bit dot products stay below 2^31.
 const MaxDimension = 1 << 15
 
+// DefaultMaxCached bounds the vectors kept without a chunk: at 384 dimensions
+// some 400 MB.
+const DefaultMaxCached = 256 << 10
+
 // Options are the knobs of Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// ReadOnly opens an existing store for searching, also while another
-	// process writes it.
+	// ReadOnly opens an existing store for searching.
 	ReadOnly bool
+	// MaxCached bounds the vectors kept that no chunk refers to. 0 means
+	// DefaultMaxCached.
+	MaxCached int
 	// Threads is how many goroutines one search may use. 0 means GOMAXPROCS.
 	Threads int
 	// Logger hears of a torn tail and of a compaction that went wrong. Nil is silent.
@@ -38,7 +47,7 @@ type Options struct {
 // ErrClosed is returned by every call after Close.
 var ErrClosed = errors.New("the vector store is closed")
 
-// ErrReadOnly is returned by Update on a store opened read-only.
+// ErrReadOnly is returned by Update, Put and Clear on a store opened read-only.
 var ErrReadOnly = errors.New("the vector store is opened read-only")
 
 // DimensionError says that a vector or a store has another dimension.
@@ -63,7 +72,7 @@ func (e *FormatError) Error() string {
 }
 
 // CorruptError says that the file is not one of ours or is damaged in a way
-// that no crash explains. The file is left as it is; the vectors can be made anew.
+// that no crash explains. The file is left as it is; Salvage reads what is whole.
 type CorruptError struct{ Path, Reason string }
 
 func (e *CorruptError) Error() string {
@@ -81,21 +90,21 @@ type Store struct {
 	scratch sync.Pool // of *scratch
 
 	searches  atomic.Int64 // that would have liked more sketches
-	sketching atomic.Bool  // somebody makes sketches
+	sketching atomic.Bool  // a search makes sketches
 
 	snap atomic.Pointer[snapshot] // nil after Close
 
-	mu       sync.Mutex        // held by whoever makes the next snapshot
+	mu       sync.Mutex        // held while the next snapshot is made; guards what follows
 	docIndex map[string]uint32 // payloads of the newest snapshot
+	contents contents          // the vectors in the file
 	broken   error             // why nothing can be written any more
 	dropped  int64
-	torn     atomic.Pointer[fileState] // of a file whose end a reader found incomplete
 }
 
 var _ store.Vectors = (*Store)(nil)
 
 // Memory returns an empty store of vectors of length dim that lives in memory
-// only. It panics unless dim lies in [1, MaxDimension].
+// only. It panics unless 1 <= dim <= MaxDimension.
 func Memory(dim int) *Store {
 	if dim < 1 || dim > MaxDimension {
 		panic(fmt.Sprintf("flat.Memory: dimension %d, want 1 to %d", dim, MaxDimension))
@@ -113,6 +122,9 @@ func newStore(dim int, model, path string, o *Options) (*Store, error) {
 	}
 	if s.options.Logger == nil {
 		s.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.options.MaxCached <= 0 {
+		s.options.MaxCached = DefaultMaxCached
 	}
 	return s, err
 }
@@ -141,8 +153,7 @@ func Open(dir string, dim int, model string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// snapshot returns the newest state, of a store opened read-only after taking
-// over what its writer has added.
+// snapshot returns the newest state.
 func (s *Store) snapshot(ctx context.Context) (*snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -151,10 +162,7 @@ func (s *Store) snapshot(ctx context.Context) (*snapshot, error) {
 	if snap == nil {
 		return nil, ErrClosed
 	}
-	if !s.options.ReadOnly || s.path == "" {
-		return snap, nil
-	}
-	return s.follow(snap)
+	return snap, nil
 }
 
 // Count is the number of vectors held.

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// The file, format 1. Numbers are little-endian, checksums CRC-32C; a string is
+// The file, format 2. Numbers are little-endian, checksums CRC-32C; a string is
 // its length as uvarint and its bytes, a list its length as uvarint and its
 // elements.
 //
@@ -21,33 +21,43 @@ import (
 //	checksum  uint32, of all above
 //	records   to the end
 //
-// One Update is one record:
+// One Update or Put is one record:
 //
-//	header    64 bytes: magic uint32, entries uint32, lengths of the names,
-//	          codes and vectors (3 x uint64), their checksums (3 x uint32),
-//	          zeros, checksum of the 60 bytes before (uint32)
-//	names     documents: path, found (1 byte), tags, priority, assignee, status
+//	header    64 bytes: magic uint32, entries uint32, vectors uint32, lengths of
+//	          the names, codes and vectors (3 x uint64), their checksums
+//	          (3 x uint32), zeros, checksum of the 60 bytes before (uint32)
+//	names     1 if all earlier chunks leave, else 0 (1 byte)
+//	          documents: path, found (1 byte), tags, priority, assignee, status
 //	          stale ids
-//	          per entry: index into documents (uvarint), chunk id
+//	          per vector: its key (16 bytes, see store.Key), checksum (uint32)
+//	          per entry: index into documents (uvarint), chunk id, number of its
+//	          vector (uvarint), counted from the beginning of the file
 //	          per entry: scale, float32
 //	codes     entries x dimension bytes, see quantise
-//	vectors   entries x dimension float32
+//	vectors   vectors x dimension float32
 //
 // Reading a file from the start, the stale ids of a record leave, then its
-// entries enter or replace. Vectors are read only when they are asked for,
-// and checked only at the end of the file, where a crash can have torn them.
+// entries enter or replace. Vectors are read only when they are asked for. The
+// checksum over all vectors of a record is compared at the end of the file,
+// where a crash can have torn them; that of one vector before it is used again.
 //
-// A record is written behind the last whole one and synced before Update
+// A record is written behind the last whole one and synced before the call
 // returns, so only the last can be torn; the writer cuts it off at the next
-// Open. When more than a quarter is garbage the live vectors are written to a
-// new file that takes the old one's name.
+// Open. When more than a quarter of the entries is garbage, or more vectors are
+// without a chunk than Options allow, what is in use is written to a new file
+// that takes the old one's name.
+//
+// Format 1 wrote every entry's vector into its record and had no keys. Open
+// converts such a file.
 const (
 	fileName      = "vectors.cairn"
 	fileMagic     = "cairnvec"
-	formatVersion = 1
-	recordMagic   = 0x31636572 // "rec1"
+	formatVersion = 2
+	recordMagic   = 0x32636572 // "rec2"
+	recordMagic1  = 0x31636572 // "rec1", of format 1
 	headerSize    = 64
 	maxModel      = 4096 // bytes of a model ID
+	keySize       = 16   // bytes of a key in the file
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -80,83 +90,98 @@ func (l *log) read(b []byte, at int64) error {
 	return nil
 }
 
-// readFileHeader checks what the file is and returns where records begin.
-func readFileHeader(f *os.File, dim int, model string) (start int64, err error) {
+// readFileHeader checks what the file is and returns its format and where records begin.
+func readFileHeader(f *os.File, dim int, model string) (version uint32, start int64, err error) {
 	corrupt := func(reason string) error { return &CorruptError{Path: f.Name(), Reason: reason} }
 	fixed := make([]byte, 20)
 	if n, err := f.ReadAt(fixed, 0); err != nil && !errors.Is(err, io.EOF) {
-		return 0, err
+		return 0, 0, err
 	} else if n < len(fixed) || string(fixed[:8]) != fileMagic {
-		return 0, corrupt("it does not begin as one")
+		return 0, 0, corrupt("it does not begin as one")
 	}
-	if v := binary.LittleEndian.Uint32(fixed[8:]); v != formatVersion {
-		return 0, &FormatError{Have: v, Want: formatVersion}
+	version = binary.LittleEndian.Uint32(fixed[8:])
+	if version < 1 || version > formatVersion {
+		return 0, 0, &FormatError{Have: version, Want: formatVersion}
 	}
 	have, length := binary.LittleEndian.Uint32(fixed[12:]), binary.LittleEndian.Uint32(fixed[16:])
 	if length > maxModel {
-		return 0, corrupt("its header is damaged")
+		return 0, 0, corrupt("its header is damaged")
 	}
 	whole := make([]byte, len(fixed)+int(length)+4)
 	if _, err := f.ReadAt(whole, 0); err != nil {
-		return 0, corrupt("its header is cut short")
+		return 0, 0, corrupt("its header is cut short")
 	}
 	body := whole[:len(whole)-4]
 	switch {
 	case binary.LittleEndian.Uint32(whole[len(body):]) != checksum(body):
-		return 0, corrupt("its header is damaged")
+		return 0, 0, corrupt("its header is damaged")
 	case string(body[20:]) != model:
-		return 0, &ModelError{Have: string(body[20:]), Want: model}
+		return 0, 0, &ModelError{Have: string(body[20:]), Want: model}
 	case int(have) != dim:
-		return 0, &DimensionError{Have: int(have), Want: dim}
+		return 0, 0, &DimensionError{Have: int(have), Want: dim}
 	}
-	return int64(len(whole)), nil
+	return version, int64(len(whole)), nil
 }
 
-// record is one Update as it is read and written.
+// record is one Update or Put as it is read and written.
 type record struct {
-	docs   []payload
-	stale  []string
-	ids    []string
-	doc    []uint32 // index into docs, per entry
-	scales []float32
+	clear   bool
+	docs    []payload
+	stale   []string
+	keys    []contentKey // of the vectors in this record
+	sums    []uint32     // their checksums
+	ids     []string
+	doc     []uint32 // index into docs, per entry
+	vectors []uint32 // number of the vector in the file, per entry
+	scales  []float32
 
+	version              uint32
 	at                   int64 // of the header
 	names, codes, floats int64 // lengths in bytes
 	checksums            [3]uint32
-	entries              int
+	entries, fresh       int // entries and vectors in this record
 }
 
 func (r *record) codesAt() int64  { return r.at + headerSize + r.names }
 func (r *record) floatsAt() int64 { return r.codesAt() + r.codes }
 func (r *record) end() int64      { return r.floatsAt() + r.floats }
 
-// encode returns the bytes of a record of which the names, and codes and
-// vectors (little-endian) are given.
+// encode returns the bytes of a record whose names are given, with its codes and
+// vectors (little-endian), and sets the lengths.
 func (r *record) encode(codes, floats []byte) []byte {
-	b := make([]byte, headerSize, headerSize+64*len(r.ids)+len(codes)+len(floats)+256)
+	b := make([]byte, headerSize, headerSize+64*len(r.ids)+32*len(r.keys)+len(codes)+len(floats)+256)
+	b = append(b, flag(r.clear))
 	b = binary.AppendUvarint(b, uint64(len(r.docs)))
 	for i := range r.docs {
 		b = r.docs[i].append(b)
 	}
 	b = appendList(b, r.stale)
+	for i := range r.keys {
+		b = append(b, r.keys[i][:]...)
+		b = binary.LittleEndian.AppendUint32(b, r.sums[i])
+	}
 	for i, id := range r.ids {
 		b = appendString(binary.AppendUvarint(b, uint64(r.doc[i])), id)
+		b = binary.AppendUvarint(b, uint64(r.vectors[i]))
 	}
 	for _, scale := range r.scales {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(scale))
 	}
-	names := len(b) - headerSize
+	r.entries, r.fresh = len(r.ids), len(r.keys)
+	r.names, r.codes, r.floats = int64(len(b)-headerSize), int64(len(codes)), int64(len(floats))
+	r.checksums = [3]uint32{checksum(b[headerSize:]), checksum(codes), checksum(floats)}
 	b = append(append(b, codes...), floats...)
 	h := b[:0:headerSize]
 	h = binary.LittleEndian.AppendUint32(h, recordMagic)
-	h = binary.LittleEndian.AppendUint32(h, uint32(len(r.ids)))
-	for _, n := range []int{names, len(codes), len(floats)} {
+	h = binary.LittleEndian.AppendUint32(h, uint32(r.entries))
+	h = binary.LittleEndian.AppendUint32(h, uint32(r.fresh))
+	for _, n := range []int64{r.names, r.codes, r.floats} {
 		h = binary.LittleEndian.AppendUint64(h, uint64(n))
 	}
-	h = binary.LittleEndian.AppendUint32(h, checksum(b[headerSize:headerSize+names]))
-	h = binary.LittleEndian.AppendUint32(h, checksum(codes))
-	h = binary.LittleEndian.AppendUint32(h, checksum(floats))
-	binary.LittleEndian.PutUint32(b[60:], checksum(h[:60]))
+	for _, sum := range r.checksums {
+		h = binary.LittleEndian.AppendUint32(h, sum)
+	}
+	binary.LittleEndian.PutUint32(b[60:], checksum(b[:60]))
 	return b
 }
 
@@ -170,21 +195,26 @@ func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 	if _, err := f.ReadAt(h, at); err != nil {
 		return nil, err
 	}
-	if binary.LittleEndian.Uint32(h) != recordMagic || binary.LittleEndian.Uint32(h[60:]) != checksum(h[:60]) {
+	magic := binary.LittleEndian.Uint32(h)
+	if magic != recordMagic && magic != recordMagic1 || binary.LittleEndian.Uint32(h[60:]) != checksum(h[:60]) {
 		return nil, nil
 	}
-	r := &record{at: at, entries: int(binary.LittleEndian.Uint32(h[4:]))}
+	r := &record{at: at, version: 2, entries: int(binary.LittleEndian.Uint32(h[4:])), fresh: int(binary.LittleEndian.Uint32(h[8:]))}
+	rest := h[12:]
+	if magic == recordMagic1 {
+		r.version, r.fresh, rest = 1, r.entries, h[8:]
+	}
 	room := uint64(size - at - headerSize)
 	for i, n := range []*int64{&r.names, &r.codes, &r.floats} {
-		length := binary.LittleEndian.Uint64(h[8+8*i:])
+		length := binary.LittleEndian.Uint64(rest[8*i:])
 		if length > room {
 			return nil, nil
 		}
 		room -= length
 		*n = int64(length)
-		r.checksums[i] = binary.LittleEndian.Uint32(h[32+4*i:])
+		r.checksums[i] = binary.LittleEndian.Uint32(rest[24+4*i:])
 	}
-	if r.codes != int64(r.entries)*int64(dim) || r.floats != 4*r.codes {
+	if r.codes != int64(r.entries)*int64(dim) || r.floats != 4*int64(r.fresh)*int64(dim) {
 		return nil, nil
 	}
 	return r, nil
@@ -206,30 +236,37 @@ func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 		return false, err
 	}
 	d := decoder{s: string(b)}
+	r.clear = r.version > 1 && d.take(1) == "\x01"
 	r.docs = make([]payload, d.length())
 	for i := range r.docs {
 		r.docs[i] = d.payload()
 	}
 	r.stale = d.list()
-	if r.entries > len(d.s) {
+	if r.entries > len(d.s) || r.version > 1 && (keySize+4)*r.fresh > len(d.s) {
 		return false, nil
 	}
-	r.ids, r.doc, r.scales = make([]string, r.entries), make([]uint32, r.entries), make([]float32, r.entries)
+	r.keys, r.sums = make([]contentKey, r.fresh), make([]uint32, r.fresh)
+	for i := range r.fresh {
+		if r.version > 1 {
+			copy(r.keys[i][:], d.take(keySize))
+			r.sums[i] = d.uint32()
+		}
+	}
+	r.ids, r.doc, r.vectors, r.scales = make([]string, r.entries), make([]uint32, r.entries), make([]uint32, r.entries), make([]float32, r.entries)
 	for i := range r.ids {
 		doc := d.number()
 		if doc >= len(r.docs) {
 			return false, nil
 		}
 		r.doc[i], r.ids[i] = uint32(doc), d.string()
-	}
-	scales := d.take(4 * r.entries)
-	if d.bad || d.s != "" {
-		return false, nil
+		if r.version > 1 {
+			r.vectors[i] = uint32(d.number())
+		}
 	}
 	for i := range r.scales {
-		r.scales[i] = math.Float32frombits(binary.LittleEndian.Uint32([]byte(scales[4*i : 4*i+4])))
+		r.scales[i] = math.Float32frombits(d.uint32())
 	}
-	return true, nil
+	return !d.bad && d.s == "", nil
 }
 
 // checkVectors reads codes and vectors and compares their checksums.
@@ -243,15 +280,18 @@ func (r *record) checkVectors(f io.ReaderAt) (ok bool, err error) {
 
 func (p *payload) append(b []byte) []byte {
 	b = appendString(b, p.path)
-	found := byte(0)
-	if p.labels.Found {
-		found = 1
-	}
-	b = appendList(append(b, found), p.labels.Tags)
+	b = appendList(append(b, flag(p.labels.Found)), p.labels.Tags)
 	for _, s := range []string{p.labels.Priority, p.labels.Assignee, p.labels.Status} {
 		b = appendString(b, s)
 	}
 	return b
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func appendString(b []byte, s string) []byte {
@@ -294,6 +334,14 @@ func (d *decoder) take(n int) string {
 	s := d.s[:n]
 	d.s = d.s[n:]
 	return s
+}
+
+func (d *decoder) uint32() uint32 {
+	b := []byte(d.take(4))
+	if len(b) < 4 {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(b)
 }
 
 // payload reads what payload.append wrote.

@@ -72,7 +72,7 @@ func TestChooseKernel(t *testing.T) {
 	}
 }
 
-// BenchmarkKernel scans one block that lies in the second-level cache.
+// BenchmarkKernel scans one block that fits the second-level cache.
 func BenchmarkKernel(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	codes, q := randomCodes(rng, blockLen*384, 384, "random")

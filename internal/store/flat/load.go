@@ -56,41 +56,53 @@ func (s *Store) load() error {
 	if err != nil {
 		return err
 	}
-	snap, index, err := s.loadFile(f)
+	state, err := s.loadFile(f)
 	if err != nil {
 		f.Close()
 		return err
 	}
-	s.docIndex = index
-	s.snap.Store(snap)
+	s.docIndex, s.contents = state.docIndex, state.contents
+	s.snap.Store(state.snap)
+	if state.version != formatVersion && !s.options.ReadOnly {
+		return s.compact(state.snap)
+	}
 	return nil
 }
 
-func (s *Store) loadFile(f *os.File) (*snapshot, map[string]uint32, error) {
-	start, err := readFileHeader(f, s.dim, s.model)
+// loaded is a file as it was read.
+type loaded struct {
+	version  uint32
+	snap     *snapshot
+	docIndex map[string]uint32
+	contents contents
+}
+
+func (s *Store) loadFile(f *os.File) (*loaded, error) {
+	version, start, err := readFileHeader(f, s.dim, s.model)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	l := &log{file: f, end: start}
 	records, err := s.walk(f, start, info.Size())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := readAllNames(f, records); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	snap, index := newSnapshot(s.dim, l), map[string]uint32{}
-	total := 0
+	entries, vectors := 0, 0
 	for _, r := range records {
-		total += r.entries
+		entries += r.entries
+		vectors += r.fresh
 	}
-	snap.table = newIDTable(total)
-	if err := snap.add(f, records, index); err != nil {
-		return nil, nil, err
+	state := &loaded{version: version, snap: newSnapshot(s.dim, l), docIndex: map[string]uint32{}, contents: newContents(vectors)}
+	state.snap.table = newTable(entries)
+	if err := state.read(f, records); err != nil {
+		return nil, err
 	}
 	if n := len(records); n > 0 {
 		l.end = records[n-1].end()
@@ -99,13 +111,13 @@ func (s *Store) loadFile(f *os.File) (*snapshot, map[string]uint32, error) {
 		s.dropped = dropped
 		s.options.Logger.Warn("dropping the torn end of the vector file", "path", s.path, "bytes", dropped, "kept", l.end)
 		if err := f.Truncate(l.end); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if err := f.Sync(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return snap, index, nil
+	return state, nil
 }
 
 // walk finds the whole records from offset at on. Only the last one's vectors
@@ -162,22 +174,33 @@ func readAllNames(f *os.File, records []*record) error {
 	return g.Wait()
 }
 
-// add takes records into the snapshot and reads their codes in place. index
-// finds payloads already interned.
-func (s *snapshot) add(f *os.File, records []*record, index map[string]uint32) error {
+// read takes records into the snapshot and reads their codes in place.
+func (st *loaded) read(f *os.File, records []*record) error {
 	g := workers()
 	for _, r := range records {
-		first := s.apply(r, index)
-		blocks := s.blocks // grows with the next record
-		g.Go(func() error { return s.readCodes(f, r, blocks, first) })
+		first, err := st.snap.apply(r, st.docIndex, &st.contents)
+		if err != nil {
+			return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d: %v", r.at, err)}
+		}
+		blocks := st.snap.blocks // grows with the next record
+		g.Go(func() error { return st.snap.readCodes(f, r, blocks, first) })
 	}
 	return g.Wait()
 }
 
 // apply takes the names of a record in and returns the slot of its first entry.
-func (s *snapshot) apply(r *record, index map[string]uint32) (first int) {
+// c is nil in memory.
+func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first int, err error) {
+	if c != nil {
+		if err := c.add(r, s.dim); err != nil {
+			return 0, err
+		}
+	}
+	if r.clear {
+		s.clear(c)
+	}
 	for _, id := range r.stale {
-		s.kill(id)
+		s.kill(id, c)
 	}
 	docs := make([]uint32, len(r.docs))
 	for i := range r.docs {
@@ -191,7 +214,7 @@ func (s *snapshot) apply(r *record, index map[string]uint32) (first int) {
 		docs[i] = doc
 	}
 	for _, id := range r.ids {
-		s.kill(id)
+		s.kill(id, c)
 	}
 	first = s.grow(len(r.ids))
 	for i, id := range r.ids {
@@ -199,9 +222,12 @@ func (s *snapshot) apply(r *record, index map[string]uint32) (first int) {
 		s.name(slot, id, docs[r.doc[i]])
 		b := s.blocks[slot/blockLen]
 		b.scale[slot%blockLen] = r.scales[i]
-		b.at[slot%blockLen] = r.floatsAt() + int64(4*s.dim*i)
+		if c != nil {
+			b.vector[slot%blockLen] = r.vectors[i]
+			b.at[slot%blockLen] = c.refer(r.vectors[i])
+		}
 	}
-	return first
+	return first, nil
 }
 
 // readCodes reads the codes of r into the slots from first on.
@@ -235,105 +261,4 @@ func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, first int) 
 		return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the codes of the record at %d are damaged", r.at)}
 	}
 	return nil
-}
-
-// follow takes over what the writing process has added since snap, or its new
-// file after a compaction. While one caller does so the others go on with what
-// there is.
-func (s *Store) follow(snap *snapshot) (*snapshot, error) {
-	info, err := os.Stat(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return snap, nil // being rebuilt: what is open stays readable
-	}
-	if err != nil {
-		return nil, fmt.Errorf("following vectors %s: %w", s.path, err)
-	}
-	own, err := snap.log.file.Stat()
-	if errors.Is(err, os.ErrClosed) {
-		return nil, ErrClosed
-	}
-	if err != nil {
-		return nil, fmt.Errorf("following vectors %s: %w", s.path, err)
-	}
-	same := os.SameFile(info, own)
-	if same && info.Size() == snap.log.end {
-		return snap, nil
-	}
-	// An end that is not whole is not read again before the writer comes back.
-	seen := fileState{size: info.Size(), modTime: info.ModTime().UnixNano()}
-	if last := s.torn.Load(); same && last != nil && *last == seen || !s.mu.TryLock() {
-		return snap, nil
-	}
-	defer s.mu.Unlock()
-	if s.snap.Load() != snap { // another caller was faster, or Close
-		if snap = s.snap.Load(); snap == nil {
-			return nil, ErrClosed
-		}
-		return snap, nil
-	}
-	if !same || info.Size() < snap.log.end {
-		// The old file is closed when the last search on it lets go of it.
-		if err := s.load(); err != nil {
-			return nil, fmt.Errorf("following vectors %s: %w", s.path, err)
-		}
-		return s.snap.Load(), nil
-	}
-	next, err := s.followTail(snap, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("following vectors %s: %w", s.path, err)
-	}
-	if next.log.end < info.Size() {
-		s.torn.Store(&seen)
-	}
-	return next, nil
-}
-
-// fileState tells whether a file has changed.
-type fileState struct{ size, modTime int64 }
-
-func index(docs []payload) map[string]uint32 {
-	index := make(map[string]uint32, len(docs))
-	for i := range docs {
-		index[string(docs[i].append(nil))] = uint32(i)
-	}
-	return index
-}
-
-// followTail takes over whole records behind those of snap. The writer may be
-// in the middle of one, so each is checked in full.
-func (s *Store) followTail(snap *snapshot, size int64) (*snapshot, error) {
-	var records []*record
-	l := &log{file: snap.log.file, end: snap.log.end}
-	for {
-		r, err := readRecordHeader(l.file, l.end, size, s.dim)
-		if err != nil {
-			return nil, err
-		}
-		if r == nil {
-			break
-		}
-		ok, err := r.readNames(l.file)
-		if ok && err == nil {
-			ok, err = r.checkVectors(l.file)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		records = append(records, r)
-		l.end = r.end()
-	}
-	if len(records) == 0 {
-		return snap, nil
-	}
-	next := snap.next()
-	next.log = l
-	if err := next.add(l.file, records, s.docIndex); err != nil {
-		s.docIndex = index(snap.docs) // without those of next, which is thrown away
-		return nil, err
-	}
-	s.snap.Store(next)
-	return next, nil
 }

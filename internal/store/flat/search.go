@@ -21,7 +21,7 @@ const (
 	margin = 0.004
 	// threadBytes of codes are worth a goroutine of their own: some 0.2 ms.
 	threadBytes = 4 << 20
-	// readBatch vectors are read from the file before the work is divided anew.
+	// readBatch vectors are read from the file before the work is divided again.
 	readBatch = 16
 )
 

@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // share calls work(worker, i) once for every i below n, on the caller's
 // goroutine (worker 0) and on up to threads-1 others, and returns when all
-// calls have. Whoever is free takes the next i, and the caller does not wait
+// calls have. A free goroutine takes the next i, and the caller does not wait
 // for a goroutine that has not begun: a processor that sleeps can take
 // milliseconds to wake on a virtual machine, which is longer than most scans.
 func share(threads, n int, work func(worker, i int)) {

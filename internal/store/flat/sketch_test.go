@@ -91,7 +91,7 @@ func TestSketchesChangeNothing(t *testing.T) {
 			filter store.Filter
 			want   []store.Hit
 		}
-		s.sketching.Store(true) // nobody makes them before sketched does
+		s.sketching.Store(true) // none are made before sketched makes them
 		var asks []ask
 		for i := range 60 {
 			a := ask{vector: vector(i), k: []int{1, 10, 100, 300}[i%4]}

@@ -21,7 +21,8 @@ type block struct {
 	codes   []byte // blockLen x stride, see quantise
 	vectors []float32
 	scale   [blockLen]float32
-	at      [blockLen]int64 // where the float32 vector lies in the file; vectors is nil then
+	at      [blockLen]int64  // offset of the float32 vector in the file; vectors is nil then
+	vector  [blockLen]uint32 // its index in contents; the writer's
 	doc     [blockLen]uint32
 	id      [blockLen]string
 	sketch  atomic.Pointer[sketch] // of a full block, some time after the first searches
@@ -42,12 +43,12 @@ type snapshot struct {
 	live        int
 	dead        []uint64 // a bit a slot
 	docs        []payload
-	table       *idTable
+	table       *table
 	log         *log // nil in memory
 }
 
 func newSnapshot(dim int, l *log) *snapshot {
-	return &snapshot{dim: dim, stride: (dim + strideUnit - 1) / strideUnit * strideUnit, table: newIDTable(0), log: l}
+	return &snapshot{dim: dim, stride: (dim + strideUnit - 1) / strideUnit * strideUnit, table: newTable(0), log: l}
 }
 
 // next returns a copy that can be changed without readers of s noticing.
@@ -80,10 +81,26 @@ func (s *snapshot) grow(n int) (first int) {
 }
 
 // kill removes the chunk with that id, if there is one.
-func (s *snapshot) kill(id string) {
+func (s *snapshot) kill(id string, c *contents) {
 	if slot, ok := s.lookup(id); ok {
-		s.dead[slot>>6] |= 1 << (slot & 63)
-		s.live--
+		s.killSlot(slot, c)
+	}
+}
+
+func (s *snapshot) killSlot(slot int, c *contents) {
+	s.dead[slot>>6] |= 1 << (slot & 63)
+	s.live--
+	if c != nil {
+		c.release(s.blocks[slot/blockLen].vector[slot%blockLen])
+	}
+}
+
+// clear removes every chunk.
+func (s *snapshot) clear(c *contents) {
+	for slot := range s.n {
+		if !s.isDead(slot) {
+			s.killSlot(slot, c)
+		}
 	}
 }
 
@@ -93,59 +110,65 @@ func (s *snapshot) name(slot int, id string, doc uint32) {
 	b.id[slot%blockLen] = id
 	b.doc[slot%blockLen] = doc
 	if s.table.full() {
-		s.table = newIDTable(s.live)
+		s.table = newTable(s.live)
 		for old := range slot {
 			if !s.isDead(old) {
-				s.table.insert(s.id(old), old)
+				s.table.insert(s.table.hash(s.id(old)), old)
 			}
 		}
 	}
-	s.table.insert(id, slot)
+	s.table.insert(s.table.hash(id), slot)
 }
 
-// lookup returns the live slot of a chunk.
+// lookup returns the live slot of a chunk. A later snapshot may have added slots
+// to the same table.
 func (s *snapshot) lookup(id string) (slot int, ok bool) {
-	t := s.table
-	for i := maphash.String(t.seed, id); ; i++ {
-		v := atomic.LoadUint32(&t.slots[i&t.mask])
-		if v == 0 {
-			return 0, false
-		}
-		// A later snapshot may have added slots to the same table.
-		if slot := int(v - 1); slot < s.n && !s.isDead(slot) && s.id(slot) == id {
-			return slot, true
-		}
-	}
+	return s.table.find(s.table.hash(id), func(slot int) bool { return slot < s.n && !s.isDead(slot) && s.id(slot) == id })
 }
 
-// idTable finds the slots of a chunk id by open addressing. It only grows: the
-// writer adds slots while readers probe, and each reader ignores what its
-// snapshot does not count or has as dead.
-type idTable struct {
+// table finds numbers by hash, with open addressing. It only grows: the writer
+// inserts while readers probe, and each reader ignores what its snapshot does
+// not hold.
+type table struct {
 	seed  maphash.Seed
-	slots []uint32 // slot + 1; 0 is free
+	slots []uint32 // number + 1; 0 is free
 	mask  uint64
 	used  int // the writer's
 }
 
-// newIDTable has room for n ids and as many to come.
-func newIDTable(n int) *idTable {
+// newTable has room for n numbers and as many to come.
+func newTable(n int) *table {
 	size := 64
 	for size < 3*n {
 		size *= 2
 	}
-	return &idTable{seed: maphash.MakeSeed(), slots: make([]uint32, size), mask: uint64(size - 1)}
+	return &table{seed: maphash.MakeSeed(), slots: make([]uint32, size), mask: uint64(size - 1)}
 }
 
-func (t *idTable) full() bool { return 4*(t.used+1) > 3*len(t.slots) }
+func (t *table) hash(key string) uint64 { return maphash.String(t.seed, key) }
 
-func (t *idTable) insert(id string, slot int) {
-	i := maphash.String(t.seed, id)
+func (t *table) full() bool { return 4*(t.used+1) > 3*len(t.slots) }
+
+func (t *table) insert(hash uint64, n int) {
+	i := hash
 	for t.slots[i&t.mask] != 0 { // only the writer writes, so it may read plainly
 		i++
 	}
-	atomic.StoreUint32(&t.slots[i&t.mask], uint32(slot+1))
+	atomic.StoreUint32(&t.slots[i&t.mask], uint32(n+1))
 	t.used++
+}
+
+// find returns the first number under hash that match accepts.
+func (t *table) find(hash uint64, match func(n int) bool) (n int, ok bool) {
+	for i := hash; ; i++ {
+		v := atomic.LoadUint32(&t.slots[i&t.mask])
+		if v == 0 {
+			return 0, false
+		}
+		if n := int(v - 1); match(n) {
+			return n, true
+		}
+	}
 }
 
 // vectorReader reads float32 vectors of a snapshot into one buffer.

@@ -1,13 +1,11 @@
 package flat
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"os"
+	"slices"
 
 	"cairn/internal/store"
 )
@@ -23,59 +21,79 @@ const compactRecord = 4096
 // two entries for one chunk the later stays. A refused vector changes nothing.
 // One Update costs one sync of the disk, so batches pay.
 func (s *Store) Update(ctx context.Context, entries []store.VectorEntry, stale []string) error {
-	if s.options.ReadOnly {
-		return ErrReadOnly
-	}
 	for i := range entries {
 		if err := s.checkEntry(&entries[i]); err != nil {
 			return err
 		}
 	}
+	return s.update(ctx, lastOfEach(entries), stale, false)
+}
+
+func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale []string, clear bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := ctx.Err(); err != nil {
+	snap, err := s.writable(ctx)
+	if err != nil {
 		return err
 	}
-	snap := s.snap.Load()
-	if snap == nil {
-		return ErrClosed
-	}
-	if s.broken != nil {
-		return fmt.Errorf("writing vectors %s: %w", s.path, s.broken)
-	}
-	entries = lastOfEach(entries)
-	r := newRecord(entries, known(snap, stale))
-	if len(r.ids)+len(r.stale) == 0 {
+	r := newRecord(entries, present(snap, stale))
+	r.clear = clear
+	if len(r.ids)+len(r.stale) == 0 && !clear {
 		return nil
 	}
 	codes := make([]byte, len(entries)*s.dim)
-	r.scales = make([]float32, len(entries))
 	for i := range entries {
 		r.scales[i] = quantise(codes[i*s.dim:][:s.dim], entries[i].Vector)
 	}
 	next := snap.next()
+	var c *contents
 	if snap.log != nil {
-		l, err := s.append(snap.log, r, codes, entries)
-		if err != nil {
+		if next.log, err = s.append(snap.log, r, codes, entries); err != nil {
 			return fmt.Errorf("writing vectors %s: %w", s.path, err)
 		}
-		next.log = l
+		c = &s.contents
 	}
-	first := next.apply(r, s.docIndex)
+	first, err := next.apply(r, s.docIndex, c)
+	if err != nil {
+		return err // unreachable: place numbers vectors that are there
+	}
+	next.fill(first, codes, entries)
+	s.snap.Store(next)
+	s.tidy(next)
+	return nil
+}
+
+// fill copies codes, and in memory vectors, into the slots from first on.
+func (s *snapshot) fill(first int, codes []byte, entries []store.VectorEntry) {
 	for i := range entries {
-		b, slot := next.blocks[(first+i)/blockLen], (first+i)%blockLen
-		copy(b.codes[slot*next.stride:], codes[i*s.dim:][:s.dim])
+		b, slot := s.blocks[(first+i)/blockLen], (first+i)%blockLen
+		copy(b.codes[slot*s.stride:], codes[i*s.dim:][:s.dim])
 		if b.vectors != nil {
 			copy(b.vectors[slot*s.dim:], entries[i].Vector)
 		}
 	}
-	s.snap.Store(next)
-	if garbage := next.n - next.live; garbage >= minGarbage && garbage > next.n/4 {
-		if err := s.compact(next); err != nil {
-			s.options.Logger.Warn("compacting the vector file went wrong; it is used as it is", "path", s.path, "error", err)
-		}
+}
+
+// writable returns the newest snapshot if the store can be written. s.mu is held.
+func (s *Store) writable(ctx context.Context) (*snapshot, error) {
+	if s.options.ReadOnly {
+		return nil, ErrReadOnly
 	}
-	return nil
+	if s.broken != nil {
+		return nil, fmt.Errorf("writing vectors %s: %w", s.path, s.broken)
+	}
+	return s.snapshot(ctx)
+}
+
+// tidy compacts when too much is garbage. s.mu is held.
+func (s *Store) tidy(snap *snapshot) {
+	garbage := snap.n - snap.live
+	if (garbage < minGarbage || garbage <= snap.n/4) && s.contents.cached <= s.options.MaxCached {
+		return
+	}
+	if err := s.compact(snap); err != nil {
+		s.options.Logger.Warn("compacting the vector file failed; it is used as it is", "path", s.path, "error", err)
+	}
 }
 
 func (s *Store) checkEntry(e *store.VectorEntry) error {
@@ -106,20 +124,20 @@ func lastOfEach(entries []store.VectorEntry) []store.VectorEntry {
 	return kept
 }
 
-func known(snap *snapshot, ids []string) []string {
-	var known []string
+// present returns those of ids that snap holds.
+func present(snap *snapshot, ids []string) (held []string) {
 	for _, id := range ids {
 		if _, ok := snap.lookup(id); ok {
-			known = append(known, id)
+			held = append(held, id)
 		}
 	}
-	return known
+	return held
 }
 
 // newRecord names entries. Their ids are copied into one string: the store must
 // not hold on to strings that keep something larger in memory.
 func newRecord(entries []store.VectorEntry, stale []string) *record {
-	r := &record{stale: stale, ids: make([]string, len(entries)), doc: make([]uint32, len(entries))}
+	r := &record{version: formatVersion, stale: stale, ids: make([]string, len(entries)), doc: make([]uint32, len(entries)), scales: make([]float32, len(entries))}
 	index := map[string]uint32{}
 	var arena []byte
 	for i := range entries {
@@ -143,18 +161,24 @@ func newRecord(entries []store.VectorEntry, stale []string) *record {
 	return r
 }
 
+// append writes a record of entries behind the last whole one.
+func (s *Store) append(l *log, r *record, codes []byte, entries []store.VectorEntry) (*log, error) {
+	keys, vectors := make([]store.Key, len(entries)), make([][]float32, len(entries))
+	for i := range entries {
+		keys[i], vectors[i] = entries[i].Key, entries[i].Vector
+	}
+	floats, err := s.place(l, r, keys, vectors)
+	if err != nil {
+		return nil, err
+	}
+	return l.append(r, codes, floats)
+}
+
 // append writes a record behind the last whole one and syncs. After an error
 // the file is as before, or ends in what the next Open drops.
-func (s *Store) append(l *log, r *record, codes []byte, entries []store.VectorEntry) (*log, error) {
-	floats := make([]byte, 0, 4*len(codes))
-	for i := range entries {
-		for _, x := range entries[i].Vector {
-			floats = binary.LittleEndian.AppendUint32(floats, math.Float32bits(x))
-		}
-	}
+func (l *log) append(r *record, codes, floats []byte) (*log, error) {
 	b := r.encode(codes, floats)
-	r.at, r.codes, r.floats = l.end, int64(len(codes)), int64(len(floats))
-	r.names = int64(len(b)) - headerSize - r.codes - r.floats
+	r.at = l.end
 	_, err := l.file.WriteAt(b, l.end)
 	if err == nil {
 		err = l.file.Sync()
@@ -165,8 +189,8 @@ func (s *Store) append(l *log, r *record, codes []byte, entries []store.VectorEn
 	return &log{file: l.file, end: r.end()}, nil
 }
 
-// compact makes a snapshot, and on disk a file, without garbage. Whoever
-// searches the old ones keeps them until he is done.
+// compact makes a snapshot, and on disk a file, without garbage. Searches under
+// way keep the old ones.
 func (s *Store) compact(old *snapshot) error {
 	if old.log == nil {
 		return s.compactMemory(old)
@@ -182,42 +206,92 @@ func (s *Store) compact(old *snapshot) error {
 	return nil
 }
 
+// writeLive writes the newest of the vectors without a chunk, then the live
+// chunks with theirs.
 func (s *Store) writeLive(f *os.File, old *snapshot) error {
-	w := bufio.NewWriterSize(f, 1<<20)
+	w := &compaction{store: s, old: old.log, w: f, numbers: make([]uint32, len(s.contents.all))}
+	keep := min(s.contents.cached, s.options.MaxCached-s.options.MaxCached/4)
+	skip := s.contents.cached - keep
+	var cached []uint32
+	for n := range s.contents.all {
+		if v := &s.contents.all[n]; v.refs > 0 || v.key == (contentKey{}) {
+			continue
+		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		cached = append(cached, uint32(n))
+	}
+	for batch := range slices.Chunk(cached, compactRecord) {
+		if err := w.write(&record{version: formatVersion}, nil, batch); err != nil {
+			return err
+		}
+	}
 	return old.eachLive(compactRecord, func(slots []int) error {
-		entries, codes, r, err := old.entries(slots)
-		if err != nil {
-			return err
+		entries, codes, scales := old.entries(slots)
+		r := newRecord(entries, nil)
+		r.scales = scales
+		vectors := make([]uint32, len(slots))
+		for i, slot := range slots {
+			vectors[i] = old.blocks[slot/blockLen].vector[slot%blockLen]
 		}
-		floats := make([]byte, 0, 4*len(codes))
-		for i := range entries {
-			for _, x := range entries[i].Vector {
-				floats = binary.LittleEndian.AppendUint32(floats, math.Float32bits(x))
-			}
-		}
-		if _, err := w.Write(r.encode(codes, floats)); err != nil {
-			return err
-		}
-		return w.Flush()
+		return w.write(r, codes, vectors)
 	})
+}
+
+// compaction copies records into a new file.
+type compaction struct {
+	store   *Store
+	old     *log
+	w       *os.File
+	numbers []uint32 // of vectors in the new file, plus 1; 0 for one not copied
+	copied  uint32
+}
+
+// write writes r with its codes. Its entries, if any, have the vectors of these
+// numbers in the old file; those not copied before are copied.
+func (c *compaction) write(r *record, codes []byte, vectors []uint32) error {
+	var floats []byte
+	for _, n := range vectors {
+		v := &c.store.contents.all[n]
+		if c.numbers[n] == 0 {
+			b := make([]byte, 4*c.store.dim)
+			if err := c.old.read(b, v.at); err != nil {
+				return err
+			}
+			floats = append(floats, b...)
+			sum := v.sum
+			if v.key == (contentKey{}) {
+				sum = checksum(b) // format 1 had none
+			}
+			r.keys = append(r.keys, v.key)
+			r.sums = append(r.sums, sum)
+			c.copied++
+			c.numbers[n] = c.copied
+		}
+		if len(r.ids) > 0 {
+			r.vectors = append(r.vectors, c.numbers[n]-1)
+		}
+	}
+	_, err := c.w.Write(r.encode(codes, floats))
+	return err
 }
 
 // compactMemory is compact for a store without a file.
 func (s *Store) compactMemory(old *snapshot) error {
 	next, index := newSnapshot(s.dim, nil), map[string]uint32{}
-	next.table = newIDTable(old.live)
+	next.table = newTable(old.live)
 	err := old.eachLive(compactRecord, func(slots []int) error {
-		entries, codes, r, err := old.entries(slots)
-		if err != nil {
-			return err
+		entries, codes, scales := old.entries(slots)
+		for i, slot := range slots {
+			entries[i].Vector = old.blocks[slot/blockLen].vectors[slot%blockLen*s.dim:][:s.dim]
 		}
-		first := next.apply(r, index)
-		for i := range entries {
-			b, slot := next.blocks[(first+i)/blockLen], (first+i)%blockLen
-			copy(b.codes[slot*next.stride:], codes[i*s.dim:][:s.dim])
-			copy(b.vectors[slot*s.dim:], entries[i].Vector)
-		}
-		return nil
+		r := newRecord(entries, nil)
+		r.scales = scales
+		first, err := next.apply(r, index, nil)
+		next.fill(first, codes, entries)
+		return err
 	})
 	if err != nil {
 		return err
@@ -244,23 +318,17 @@ func (s *snapshot) eachLive(n int, fn func(slots []int) error) error {
 	return nil
 }
 
-// entries reads slots back, as Update was given them, with their codes.
-func (s *snapshot) entries(slots []int) ([]store.VectorEntry, []byte, *record, error) {
-	entries, scales := make([]store.VectorEntry, len(slots)), make([]float32, len(slots))
-	codes := make([]byte, 0, len(slots)*s.dim)
-	read := s.reader()
+// entries returns slots as Update was given them, without vectors, with their
+// codes and scales.
+func (s *snapshot) entries(slots []int) (entries []store.VectorEntry, codes []byte, scales []float32) {
+	entries, scales = make([]store.VectorEntry, len(slots)), make([]float32, len(slots))
+	codes = make([]byte, 0, len(slots)*s.dim)
 	for i, slot := range slots {
-		vector, err := read.vector(slot)
-		if err != nil {
-			return nil, nil, nil, err
-		}
 		b, at := s.blocks[slot/blockLen], slot%blockLen
 		p := s.docs[b.doc[at]]
-		entries[i] = store.VectorEntry{Chunk: b.id[at], Path: p.path, Labels: p.labels, Vector: append([]float32(nil), vector...)}
+		entries[i] = store.VectorEntry{Chunk: b.id[at], Path: p.path, Labels: p.labels}
 		scales[i] = b.scale[at]
 		codes = append(codes, b.codes[at*s.stride:][:s.dim]...)
 	}
-	r := newRecord(entries, nil)
-	r.scales = scales
-	return entries, codes, r, nil
+	return entries, codes, scales
 }

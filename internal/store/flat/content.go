@@ -1,0 +1,286 @@
+package flat
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"cairn/internal/store"
+)
+
+// contentKey is how a store.Key is kept: 128 bits of a SHA-256. The zero key
+// is no text's; its vector is found through its chunk only.
+type contentKey [keySize]byte
+
+func keyOf(k store.Key) contentKey { return contentKey(k[:keySize]) }
+
+// content is a vector in the file.
+type content struct {
+	key  contentKey
+	at   int64  // offset
+	sum  uint32 // checksum
+	refs uint32 // chunks that have it
+}
+
+// contents are the vectors in the file, in its order. Only the writer uses them.
+type contents struct {
+	all    []content
+	table  *table // by key
+	cached int    // vectors with a key and without a chunk
+}
+
+func newContents(n int) contents {
+	return contents{all: make([]content, 0, n), table: newTable(n)}
+}
+
+// add takes in the vectors of a record whose place in the file is known.
+func (c *contents) add(r *record, dim int) error {
+	base := len(c.all)
+	for i := range r.fresh {
+		n := base + i
+		c.all = append(c.all, content{key: r.keys[i], sum: r.sums[i], at: r.floatsAt() + int64(4*dim*i)})
+		if r.keys[i] == (contentKey{}) {
+			continue
+		}
+		c.cached++
+		if c.table.full() {
+			c.table = newTable(len(c.all))
+			for old := range n {
+				c.insert(old)
+			}
+		}
+		c.insert(n)
+	}
+	for i := range r.ids {
+		if r.version == 1 {
+			r.vectors[i] = uint32(base + i)
+		}
+		if int(r.vectors[i]) >= len(c.all) {
+			return fmt.Errorf("chunk %.200q refers to vector %d of %d", r.ids[i], r.vectors[i], len(c.all))
+		}
+	}
+	return nil
+}
+
+func (c *contents) insert(n int) {
+	c.table.insert(c.table.hash(string(c.all[n].key[:])), n)
+}
+
+// find returns the newest vector under a key.
+func (c *contents) find(key contentKey) (n int, ok bool) {
+	if key == (contentKey{}) {
+		return 0, false
+	}
+	n = -1
+	c.table.find(c.table.hash(string(key[:])), func(i int) bool {
+		if c.all[i].key == key {
+			n = max(n, i) // an older one is damaged
+		}
+		return false
+	})
+	return n, n >= 0
+}
+
+// refer counts a chunk of a vector and returns the vector's offset.
+func (c *contents) refer(n uint32) int64 {
+	v := &c.all[n]
+	if v.refs == 0 && v.key != (contentKey{}) {
+		c.cached--
+	}
+	v.refs++
+	return v.at
+}
+
+// release takes back one refer.
+func (c *contents) release(n uint32) {
+	v := &c.all[n]
+	v.refs--
+	if v.refs == 0 && v.key != (contentKey{}) {
+		c.cached++
+	}
+}
+
+// read returns the little-endian bytes of a vector, nil if it is damaged.
+func (s *Store) read(l *log, v *content) ([]byte, error) {
+	b := make([]byte, 4*s.dim)
+	if err := l.read(b, v.at); err != nil || checksum(b) != v.sum {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Get returns the vectors that were stored under keys, in their order, bit for
+// bit; nil for a key that is unknown or whose vector is damaged. A store in
+// memory knows none.
+func (s *Store) Get(keys []store.Key) ([][]float32, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	snap, err := s.snapshot(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	vectors := make([][]float32, len(keys))
+	if snap.log == nil {
+		return vectors, nil
+	}
+	for i := range keys {
+		n, ok := s.contents.find(keyOf(keys[i]))
+		if !ok {
+			continue
+		}
+		b, err := s.read(snap.log, &s.contents.all[n])
+		if err != nil {
+			return nil, err
+		}
+		if b != nil {
+			vectors[i] = decodeFloats(b)
+		}
+	}
+	return vectors, nil
+}
+
+// Put stores vectors under keys, of which there are as many, without a chunk. A
+// key that is known keeps its vector. A refused vector changes nothing. A store
+// in memory forgets them.
+func (s *Store) Put(keys []store.Key, vectors [][]float32) error {
+	if len(keys) != len(vectors) {
+		return fmt.Errorf("%d keys for %d vectors", len(keys), len(vectors))
+	}
+	for i, v := range vectors {
+		if err := s.checkVector(v); err != nil {
+			return fmt.Errorf("vector %d: %w", i, err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	snap, err := s.writable(context.Background())
+	if err != nil || snap.log == nil {
+		return err
+	}
+	r := &record{version: formatVersion}
+	floats, err := s.place(snap.log, r, keys, vectors)
+	if err != nil || len(r.keys) == 0 {
+		return err
+	}
+	next := snap.next()
+	if next.log, err = snap.log.append(r, nil, floats); err != nil {
+		return fmt.Errorf("writing vectors %s: %w", s.path, err)
+	}
+	if err := s.contents.add(r, s.dim); err != nil {
+		return err // unreachable: the record has no entries
+	}
+	s.snap.Store(next)
+	s.tidy(next)
+	return nil
+}
+
+// place finds each vector in the file by its key, or adds it to the record r. It
+// sets r.vectors and returns the bytes of the vectors added.
+func (s *Store) place(l *log, r *record, keys []store.Key, vectors [][]float32) (floats []byte, err error) {
+	added := map[contentKey]uint32{}
+	numbers := make([]uint32, len(keys))
+	for i := range keys {
+		key := keyOf(keys[i])
+		if n, ok := added[key]; ok {
+			numbers[i] = n
+			continue
+		}
+		if n, ok := s.contents.find(key); ok {
+			b, err := s.read(l, &s.contents.all[n])
+			if err != nil {
+				return nil, err
+			}
+			if b != nil {
+				numbers[i] = uint32(n)
+				continue
+			}
+		}
+		numbers[i] = uint32(len(s.contents.all) + len(r.keys))
+		if key != (contentKey{}) {
+			added[key] = numbers[i]
+		}
+		from := len(floats)
+		floats = appendFloats(floats, vectors[i])
+		r.keys = append(r.keys, key)
+		r.sums = append(r.sums, checksum(floats[from:]))
+	}
+	if len(r.ids) > 0 {
+		r.vectors = numbers
+	}
+	return floats, nil
+}
+
+// Clear removes every chunk. Their vectors are kept for Get.
+func (s *Store) Clear(ctx context.Context) error {
+	return s.update(ctx, nil, nil, true)
+}
+
+// Salvage puts the vectors with a key that are whole in the file of another
+// store, such as a damaged one, into s, and returns how many it read. The file
+// must be of the same model and dimension.
+func (s *Store) Salvage(dir string) (int, error) {
+	f, err := os.Open(filepath.Join(dir, fileName))
+	if err != nil {
+		return 0, fmt.Errorf("salvaging vectors: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("salvaging vectors: %w", err)
+	}
+	_, at, err := readFileHeader(f, s.dim, s.model)
+	if err != nil {
+		return 0, fmt.Errorf("salvaging vectors: %w", err)
+	}
+	l, n := &log{file: f}, 0
+	for {
+		r, err := readRecordHeader(f, at, info.Size(), s.dim)
+		if err != nil || r == nil {
+			return n, err
+		}
+		at = r.end()
+		if ok, err := r.readNames(f); err != nil || !ok {
+			continue
+		}
+		var keys []store.Key
+		var vectors [][]float32
+		for i := range r.keys {
+			b, err := s.read(l, &content{at: r.floatsAt() + int64(4*s.dim*i), sum: r.sums[i]})
+			if err != nil || b == nil || r.keys[i] == (contentKey{}) {
+				continue
+			}
+			v := decodeFloats(b)
+			if s.checkVector(v) == nil {
+				keys, vectors = append(keys, r.keys[i].key()), append(vectors, v)
+			}
+		}
+		if err := s.Put(keys, vectors); err != nil {
+			return n, err
+		}
+		n += len(keys)
+	}
+}
+
+// key is a store.Key that is kept as k.
+func (k contentKey) key() (key store.Key) {
+	copy(key[:], k[:])
+	return key
+}
+
+func appendFloats(b []byte, v []float32) []byte {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+func decodeFloats(b []byte) []float32 {
+	v := make([]float32, len(b)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return v
+}
