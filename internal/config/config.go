@@ -18,7 +18,7 @@ import (
 )
 
 // Config is what a folder's config.toml can set. The zero value is not useful:
-// start from Default. A configuration lies in the repository it speaks
+// start from Default. A configuration belongs to the repository it speaks
 // about and is trusted no further: it cannot name folders outside the
 // workspace, run commands, choose a model file or, unless the user says so, open
 // a socket.
@@ -35,7 +35,7 @@ type Config struct {
 	Usage    Usage     `toml:"usage"`
 	Store    Store     `toml:"store"`
 	Log      Log       `toml:"log"`
-	Warnings []Warning `toml:"-"` // keys nobody knows, in the order of the file, then reserved ones
+	Warnings []Warning `toml:"-"` // unknown keys, in the order of the file, then reserved ones
 }
 
 // Core holds the limits every tool keeps to.
@@ -50,10 +50,10 @@ type Parser struct {
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
 }
 
-// Security holds patterns of secrets that a scene masks, beside the usual
+// Security holds patterns of secrets that a scene masks, in addition to the usual
 // ones. Files that look like secrets are left out of the index without it.
 type Security struct {
-	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets that cairn scene masks, beside the usual ones"`
+	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets that cairn scene masks, in addition to the usual ones"`
 	ExtraPatterns  []string `toml:"extra_patterns" comment:"further ones"`
 }
 
@@ -63,7 +63,7 @@ type MCP struct {
 	RateLimit   bool `toml:"rate_limit" comment:"refuse calls beyond the published limits"`
 }
 
-// Author is who writes; reserved.
+// Author names the writer of documents; reserved.
 type Author struct {
 	Name  string `toml:"name" comment:"reserved"`
 	Email string `toml:"email" comment:"reserved"`
@@ -111,7 +111,7 @@ type Usage struct {
 	HalfLifeDays int  `toml:"half_life_days" comment:"days in which what is not seen again loses half its count; 0 keeps all"`
 }
 
-// Store names an index beyond this machine. It is used only by who asks for
+// Store names an index beyond this machine. It is used only by callers that ask for
 // it, with --store config: a repository must not have its reader's documents sent
 // where it likes.
 type Store struct {

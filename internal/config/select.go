@@ -230,7 +230,7 @@ func (r refusal) why(dir string) string {
 	case r.temp != "" && dir == r.temp:
 		return "the folder for temporary files"
 	case r.home != "" && below(dir, r.home):
-		return "" // whatever lies in the home folder is its owner's
+		return "" // every folder below the home folder is the user's
 	case r.temp != "" && below(dir, r.temp):
 		return ""
 	}

@@ -14,10 +14,10 @@ import (
 	"cairn/internal/watch"
 )
 
-// WatchEvent is something that a watched folder came to: changed files that
+// WatchEvent is a change of a watched folder: changed files that
 // keyword search sees now, or, with Vectors, that search by meaning sees.
 type WatchEvent struct {
-	// At is when the event was told, First when the first change was noticed.
+	// At is when the event was reported, First when the first change was noticed.
 	At    time.Time `json:"at"`
 	First time.Time `json:"first,omitzero"`
 	// Paths are the files and folders that changed, none if anything may have;
@@ -30,7 +30,7 @@ type WatchEvent struct {
 	Vectors  bool `json:"vectors,omitempty"`
 	Embedded int  `json:"embedded,omitempty"`
 	// Polling says why changes are looked for by walking; "" where the
-	// operating system tells of them.
+	// operating system reports them.
 	Polling string `json:"polling,omitempty"`
 	// Problem is what went wrong; it is tried again.
 	Problem string `json:"problem,omitempty"`
@@ -73,7 +73,7 @@ type watcher struct {
 	err     error // why it ended
 	polling string
 	problem string
-	begun   bool // an event has been told
+	begun   bool // an event has been reported
 	// When the oldest change was noticed that keyword search, or search by
 	// meaning, does not see yet; zero for none.
 	keywordSince, vectorsSince time.Time
@@ -166,7 +166,7 @@ func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 	if !e.Vectors {
 		select {
 		case w.embed <- struct{}{}:
-		default: // who takes the one that is there sees this batch as well
+		default: // the embedding that is due covers this batch as well
 		}
 	}
 	w.report(e)
@@ -211,7 +211,7 @@ func (w *watcher) makeVectors(ctx context.Context) {
 	}
 }
 
-// notice is told of changes that no search sees yet.
+// notice records changes that no search sees yet.
 func (w *watcher) notice(first time.Time) {
 	if first.IsZero() {
 		first = w.x.o.Now()
@@ -225,7 +225,7 @@ func (w *watcher) notice(first time.Time) {
 	}
 }
 
-// caughtUp is told that keyword search sees all that was noticed, and whether
+// caughtUp records that keyword search sees all that was noticed, and whether
 // search by meaning does. A change that comes while vectors are made counts as
 // old as those before it until it has its own.
 func (w *watcher) caughtUp(keyword, vectors bool) {
@@ -246,7 +246,7 @@ func (w *watcher) behind() (keyword, vectors time.Time) {
 	return w.keywordSince, w.vectorsSince
 }
 
-// report passes an event to who follows. Each has room for a number of unread
+// report passes an event to the followers. Each has room for a number of unread
 // events; one that does not read loses the oldest.
 func (w *watcher) report(e WatchEvent) {
 	w.mu.Lock()
@@ -264,7 +264,7 @@ func (w *watcher) report(e WatchEvent) {
 	}
 }
 
-// follow tells events from the caller's goroutine until the watching or ctx ends.
+// follow calls fn with events from the caller's goroutine until the watching or ctx ends.
 func (w *watcher) follow(ctx context.Context, fn func(WatchEvent)) error {
 	events := make(chan WatchEvent, 64)
 	w.mu.Lock()

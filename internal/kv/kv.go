@@ -93,7 +93,7 @@ func Open(path string, o *Options) (*DB, error) {
 }
 
 // mapped is the address space reserved at least, so that a growing file is
-// rarely mapped anew, which waits for every reader.
+// rarely mapped again, which waits for every reader.
 func mapped() int {
 	if runtime.GOOS == "windows" || ^uint(0)>>32 == 0 {
 		return 0 // Windows would grow the file to it; 32 bits lack the space
@@ -189,7 +189,7 @@ func recoverCorrupt(path string, err *error) {
 		}
 		*err = &CorruptError{Path: path, Reason: v}
 	case interface{ Addr() uintptr }:
-		*err = &CorruptError{Path: path, Reason: "a page lies outside the file"}
+		*err = &CorruptError{Path: path, Reason: "a page is outside the file"}
 	default:
 		panic(v)
 	}

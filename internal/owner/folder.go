@@ -62,7 +62,7 @@ type Options struct {
 	Takeover bool
 	// Command is how this process introduces itself, such as "cairn index".
 	Command string
-	// Identity is what an owner tells its clients about its service, such as the model.
+	// Identity describes the owner's service to its clients, such as its model.
 	Identity map[string]string
 	// Accept, unless nil, may refuse an owner by its identity.
 	Accept func(h Holder, identity map[string]string) error

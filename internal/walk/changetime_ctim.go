@@ -8,7 +8,7 @@ import (
 )
 
 // ChangeTime is when the file's content or attributes last changed, in Unix
-// nanoseconds, as the system keeps it: unlike the time of modification nobody
+// nanoseconds, as the system keeps it: unlike the time of modification, no program
 // can set it. 0 where it is not known.
 func ChangeTime(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

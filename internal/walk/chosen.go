@@ -7,7 +7,7 @@ import (
 
 // chosen are the places of one root that a walk is to look at.
 type chosen struct {
-	whole map[string]bool     // paths in the root; what lies below them counts too
+	whole map[string]bool     // paths in the root; everything below them counts too
 	names map[string][]string // by folder, "" or ending in "/": the names to look at therein
 	seen  map[string]bool     // paths whose way up is in names
 }
@@ -55,7 +55,7 @@ func (t *Tree) choose(paths []string) (func(root string) *chosen, error) {
 	}, nil
 }
 
-// split returns the name of the root that a clean path lies in, and the path
+// split returns the name of the root that holds a clean path, and the path
 // therein; "" is the root itself.
 func (t *Tree) split(clean string) (root, rel string) {
 	first, rest, _ := strings.Cut(clean, "/")

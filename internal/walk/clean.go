@@ -18,7 +18,7 @@ var ErrPath = errors.New("path not usable")
 
 // Clean turns a path given by somebody else into a workspace path: relative,
 // slash-separated, without "." and ".." and empty elements. It looks at the text
-// only; that the file exists and lies inside the root is for Tree.ReadFile.
+// only; that the file exists inside the root is checked by Tree.ReadFile.
 // A workspace path is its own Clean, and every path of a walk is one.
 //
 // Refused are paths that are empty, absolute, or longer than 4096 bytes; that

@@ -38,7 +38,7 @@ type opened struct {
 var ErrRoots = errors.New("workspace roots not usable")
 
 // Open opens the roots. There has to be a main root; names are single path
-// elements, different and not hidden, and no root lies within another, since its
+// elements, different and not hidden, and no root is inside another, since its
 // files would have two paths. The Tree must be closed.
 func Open(roots ...Root) (*Tree, error) {
 	t := &Tree{}
@@ -125,7 +125,7 @@ func (t *Tree) locate(p string) (*os.Root, string, error) {
 	return t.roots[0].fs, clean, nil
 }
 
-// Dir returns the folder in the file system that a workspace path lies in, and
+// Dir returns the folder in the file system that holds a workspace path, and
 // its path below that folder, for a message or an editor; reading goes through ReadFile.
 func (t *Tree) Dir(p string) (root, rel string, err error) {
 	f, rel, err := t.locate(p)
@@ -179,11 +179,11 @@ func errNotDir(info fs.FileInfo) error {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		return ErrSymlink
 	}
-	// What lies below a file does not exist, as for a path whose folder was removed.
+	// No path below a file exists, as for a path whose folder was removed.
 	return fs.ErrNotExist
 }
 
-// Errors of ReadFile beside those of the file system.
+// Errors of ReadFile in addition to those of the file system.
 var (
 	ErrSymlink = errors.New("symbolic links are not followed")
 	ErrSpecial = errors.New("not a regular file")
@@ -195,7 +195,7 @@ var (
 // only regular files within the roots, through no symbolic link, of at most limit bytes
 // (0 means DefaultMaxSize); otherwise the error wraps ErrPath, ErrSymlink,
 // ErrSpecial, ErrSize, ErrChanged or the file system's: errors.Is(err,
-// fs.ErrNotExist) is the only sign that the file is gone. Ignore rules
+// fs.ErrNotExist) is the only sign that the file was removed. Ignore rules
 // do not matter here: what may be read is for the caller, who knows the index.
 func (t *Tree) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 	if limit <= 0 {

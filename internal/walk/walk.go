@@ -91,7 +91,7 @@ func (t *Tree) Walk(ctx context.Context, o *Options, visit func(Entry) error) er
 	return t.walk(ctx, o, everything, nil, visit)
 }
 
-// WalkPaths is Walk for the given workspace paths and what lies below them. It
+// WalkPaths is Walk for the given workspace paths and everything below them. It
 // looks at nothing else but the folders on the way and their ignore files, so
 // that one file costs the same in a folder of any size. A path that does not
 // exist has no entry; a path that cannot be looked at is Unreadable.
@@ -105,8 +105,8 @@ func (t *Tree) WalkPaths(ctx context.Context, o *Options, paths []string, visit 
 
 // Folders visits the folders that Walk enters, at the given paths and below, or
 // all when paths is nil: the workspace path, "" for the main root, and the place
-// in the file system. A folder is visited before it is read, so that whoever
-// watches it from then on misses nothing that the visit does not see. Folders
+// in the file system. A folder is visited before it is read, so that a caller
+// that watches it from then on misses nothing that the visit does not see. Folders
 // that cannot be opened are passed over.
 func (t *Tree) Folders(ctx context.Context, o *Options, paths []string, visit func(path, dir string) error) error {
 	only, err := everything, error(nil)
@@ -270,8 +270,8 @@ func (w *walker) entries(root *os.Root, rel string) ([]fs.DirEntry, error) {
 	if w.only == nil {
 		return readDir(root)
 	}
-	// Of a folder that was removed while it is open, the names in it would seem
-	// to be gone one by one; reading it tells.
+	// In a folder that was removed while it is open, the names would seem to be
+	// missing one by one; reading the folder shows that it was removed.
 	f, err := root.Open(".")
 	if err != nil {
 		return nil, err
@@ -330,7 +330,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // gone since the folder was read
+		return nil // removed since the folder was read
 	case err != nil:
 		return w.unreadable(p, false, err)
 	case info.Mode()&fs.ModeSymlink != 0:

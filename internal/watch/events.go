@@ -33,8 +33,8 @@ var errTooMany = errors.New("more folders than can be watched")
 func openEvents(ctx context.Context, w *Watcher) (_ *events, err error) {
 	for _, r := range w.tree.Roots() {
 		if kind := remote(r.Dir); kind != "" {
-			// Others change such a folder too, and nobody tells of that.
-			return nil, fmt.Errorf("%s lies on a file system of type %s, which does not tell of changes", r.Dir, kind)
+			// Other machines change such a folder too, without an event here.
+			return nil, fmt.Errorf("%s is on a file system of type %s, which does not report changes", r.Dir, kind)
 		}
 	}
 	notify, err := fsnotify.NewWatcher()
@@ -57,8 +57,8 @@ func (e *events) watch(ctx context.Context, paths []string) error {
 	return e.w.tree.Folders(ctx, e.w.options.Walk, paths, e.add)
 }
 
-// add watches one folder. One that is gone or closed to us is passed over: the
-// folder above tells when that changes.
+// add watches one folder. It skips one that was removed or cannot be read: the
+// folder above reports when that changes.
 func (e *events) add(path, dir string) error {
 	if _, ok := e.watched[path]; ok {
 		return nil
@@ -141,7 +141,7 @@ func (e *events) failure(ctx context.Context, err error) (change, error) {
 	return e.resync(ctx)
 }
 
-// resync watches exactly the folders that are to be watched now, and tells that
+// resync watches exactly the folders that are to be watched now, and reports that
 // anything may have changed.
 func (e *events) resync(ctx context.Context) (change, error) {
 	now := map[string]bool{}
@@ -192,7 +192,7 @@ func (e *events) event(ctx context.Context, ev fsnotify.Event) (change, error) {
 }
 
 // folder takes in a folder that is new, or whose permissions are. What is
-// created in it before it is watched is seen by who looks at its path.
+// created in it before it is watched is seen when its path is read.
 func (e *events) folder(ctx context.Context, path string, created bool) (change, error) {
 	if created {
 		e.forget(path)

@@ -78,7 +78,7 @@ func (p *poller) look(ctx context.Context) (changed []string, err error) {
 		if _, ok := seen[path]; ok {
 			continue
 		}
-		if lies(path, closed) {
+		if within(path, closed) {
 			seen[path] = before
 			continue
 		}
@@ -88,8 +88,8 @@ func (p *poller) look(ctx context.Context) (changed []string, err error) {
 	return changed, nil
 }
 
-// lies reports whether path is one of places or below it.
-func lies(path string, places []string) bool {
+// within reports whether path is one of places or below it.
+func within(path string, places []string) bool {
 	for _, c := range places {
 		if path == c || strings.HasPrefix(path, c+"/") {
 			return true

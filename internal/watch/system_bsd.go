@@ -8,7 +8,7 @@ import "golang.org/x/sys/unix"
 // for each folder and for each file in it.
 const maxFolders = 256
 
-// remote names the type of the file system that dir lies on if it is another
+// remote names the type of the file system that holds dir if it is another
 // machine's. "" is any other.
 func remote(dir string) string {
 	var s unix.Statfs_t

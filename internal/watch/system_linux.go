@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 // about a kilobyte, and no file descriptor.
 const maxFolders = 100_000
 
-// remote names the type of the file system that dir lies on if the kernel does
+// remote names the type of the file system that holds dir if the kernel does
 // not learn of everything that happens there: it is another machine's, or that
 // of a process. "" is any other.
 func remote(dir string) string {

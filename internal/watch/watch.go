@@ -74,9 +74,9 @@ type Watcher struct {
 	retry   time.Duration
 }
 
-// source tells of changes.
+// source reports changes.
 type source interface {
-	// run tells of changes until ctx ends. An error means that the source is of
+	// run reports changes until ctx ends. An error means that the source is of
 	// no more use, and that changes may have been missed.
 	run(ctx context.Context, tell chan<- change) error
 	close() error
@@ -90,7 +90,7 @@ type change struct {
 }
 
 // Open begins to watch the files of tree, which stays the caller's to close
-// after the Watcher. Whatever changes once Open has returned is told by Run.
+// after the Watcher. Whatever changes once Open has returned is reported by Run.
 func Open(ctx context.Context, tree *walk.Tree, o *Options) (*Watcher, error) {
 	w := &Watcher{tree: tree, retry: firstRetry}
 	if o != nil {
@@ -133,7 +133,7 @@ func Open(ctx context.Context, tree *walk.Tree, o *Options) (*Watcher, error) {
 }
 
 // Polling returns why changes are looked for by walking; "" means that the
-// operating system tells of them. It holds until Run falls back to walking.
+// operating system reports them. It holds until Run falls back to walking.
 func (w *Watcher) Polling() string { return w.reason }
 
 // Close stops watching. Run must have returned.

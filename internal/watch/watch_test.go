@@ -480,8 +480,8 @@ func TestWaits(t *testing.T) {
 // TestPollerKeeps covers what permissions cannot show to root.
 func TestPollerKeeps(t *testing.T) {
 	for path, want := range map[string]bool{"d/a.md": true, "d": true, "dd/a.md": false, "x.md": true, "x.mdx": false} {
-		if got := lies(path, []string{"d", "x.md"}); got != want {
-			t.Errorf("lies(%q) = %v", path, got)
+		if got := within(path, []string{"d", "x.md"}); got != want {
+			t.Errorf("within(%q) = %v", path, got)
 		}
 	}
 }

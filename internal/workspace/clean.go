@@ -20,7 +20,7 @@ type CleanReport struct {
 	Bytes     int64    `json:"bytes"`
 }
 
-// Clean removes the index of a folder, which the next run makes anew: the
+// Clean removes the index of a folder, which the next run makes again: the
 // documents, both indexes and that of the tools' words, with all the cache of
 // embeddings too. Cards,
 // configuration, imported tools and what was learnt from use stay. A folder in

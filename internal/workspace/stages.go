@@ -18,7 +18,7 @@ import (
 const stageFile = "stages.db"
 
 // Stages are the question tasks of a folder. Unless a server keeps them, any
-// number of processes hold them open at the same time, whoever owns the index,
+// number of processes hold them open at the same time, whichever owns the index,
 // and each does what another has left. It is safe for concurrent use.
 type Stages struct {
 	*stage.Engine

@@ -192,7 +192,7 @@ func (w *Workspace) exists() error {
 // makeDir makes the index's folder.
 func (w *Workspace) makeDir() error { return owner.MakeIndexDir(w.selection.Root) }
 
-// What an owner tells its clients.
+// Keys of the owner's identity.
 const (
 	modelIdentity = "model"
 	storeIdentity = "store" // the address of the store that it keeps up to date, "" for none
