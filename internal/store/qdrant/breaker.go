@@ -8,15 +8,15 @@ import (
 
 const (
 	// failuresToOpen is how many calls in a row have to fail, each with its
-	// repetitions, before others are not even tried.
+	// repetitions, before the breaker refuses others.
 	failuresToOpen = 2
-	// probeEvery is how often a server that is away is asked; with the waits of
-	// the connection it bounds how long its return goes unnoticed.
+	// probeEvery is how often an unavailable server is probed; with the waits of
+	// the connection it bounds how late its return is noticed.
 	probeEvery = 250 * time.Millisecond
 )
 
-// breaker keeps calls from waiting for a server that is away. While it is open
-// it probes the server and closes when that answers.
+// breaker keeps calls from waiting for an unavailable server. While it is open it
+// probes the server, and closes when the server answers.
 type breaker struct {
 	probe func(context.Context) error
 

@@ -51,7 +51,7 @@ type Client struct {
 	checked once // the server's version
 }
 
-// Dial prepares a connection. It contacts nobody: the first call does.
+// Dial prepares a connection. The first call opens it.
 func Dial(t Target, o *Options) (*Client, error) {
 	c := &Client{target: t, log: slog.New(slog.DiscardHandler)}
 	if o != nil {
@@ -119,8 +119,7 @@ func (c *Client) Close() error {
 	return c.grpc.Close()
 }
 
-// Available reports whether the server answered when it was last asked. It
-// asks nobody.
+// Available reports whether the server answered the last calls. It makes none.
 func (c *Client) Available() bool { return !c.breaker.open() }
 
 // UnavailableError says that the server does not answer. Nothing is known of

@@ -37,10 +37,10 @@ func (e *MismatchError) Error() string {
 
 // shape is what a collection of ours is made with.
 type shape struct {
-	dim    int // of the vectors of chunks; 0 where there are none
-	model  string
-	fields map[string]pb.FieldType // the payload indexes
-	beside bool                    // the name is the collection's own, and no alias is made
+	dim       int // of the vectors of chunks; 0 where there are none
+	model     string
+	fields    map[string]pb.FieldType // the payload indexes
+	unaliased bool                    // the name is the collection's own
 }
 
 // labelFields are the payload indexes of chunks: one for every filter.
@@ -86,7 +86,7 @@ func (c *Client) first(ctx context.Context, alias string, s shape) error {
 	if status.Code(err) != codes.NotFound {
 		return c.fits(ctx, alias, s, err)
 	}
-	if s.beside {
+	if s.unaliased {
 		if err := c.create(ctx, alias, s); err != nil {
 			return err
 		}

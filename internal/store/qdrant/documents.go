@@ -15,9 +15,9 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// Documents keeps documents with their texts, so that whoever answers needs no
-// disk. A document and its text are one point, so nobody sees half of a change;
-// a text of more than partBytes has further points, named after its hash.
+// Documents keeps documents with their texts. A document and its text are one
+// point, so a reader never sees half of a change; a text of more than partBytes
+// has further points, named after its hash.
 //
 //	kind      "document"
 //	path, hash, size, mtime, sections, chunks
@@ -110,6 +110,9 @@ func (d *Documents) put(ctx context.Context, doc *store.Document, text []byte, c
 	}
 	return nil
 }
+
+// partBytes is how much of a text one point holds.
+const partBytes = 1 << 20
 
 // cut cuts a text into pieces of at most partBytes, at least one.
 func cut(text []byte) []string {

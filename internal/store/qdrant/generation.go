@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Generation is a set of collections that are made and left together. It is
+// Generation is a set of collections that are made and removed together. It is
 // safe for concurrent use.
 type Generation struct {
 	client *Client
@@ -18,8 +18,8 @@ type Generation struct {
 // at the time of each call.
 func (c *Client) Current() *Generation { return &Generation{client: c} }
 
-// Next returns a generation that nobody has used yet, beside the current one.
-// What an earlier attempt left of it is removed.
+// Next returns an empty generation after the current one. It removes what an
+// interrupted attempt left there.
 func (c *Client) Next(ctx context.Context) (*Generation, error) {
 	all, err := c.aliases(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func numberOf(alias, name string) int {
 }
 
 func (g *Generation) shape(s shape) shape {
-	s.beside = g.number > 0
+	s.unaliased = g.number > 0
 	return s
 }
 

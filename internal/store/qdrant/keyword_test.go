@@ -30,9 +30,9 @@ func TestRecords(t *testing.T) {
 		if value, version, err := r.Get(background, "none"); value != nil || version != 0 || err != nil {
 			t.Errorf("a record that is not there: %q, %d, %v", value, version, err)
 		}
-		large := bytes.Repeat([]byte("0123456789abcde\x00"), 5*partBytes/32) // two and a half parts
+		large := bytes.Repeat([]byte("0123456789abcde\x00"), 4096)
 		version := int64(0)
-		for _, value := range [][]byte{[]byte("one"), large, nil, large[:partBytes], large[:partBytes+1]} {
+		for _, value := range [][]byte{[]byte("one"), large, nil, large[:100]} {
 			var err error
 			before := version
 			if version, err = r.Put(background, "name", value, before); err != nil || version != before+1 {

@@ -12,8 +12,8 @@ import (
 // leaseRecord is the record that the writer renews.
 const leaseRecord = "writer"
 
-// A lease that was not renewed for leaseTime, by the clock of who waits, is
-// free. Clocks of different machines are never compared.
+// A lease that was not renewed for leaseTime, by the clock of the waiting process,
+// is free. Clocks of different machines are never compared.
 const (
 	leaseTime  = 15 * time.Second
 	leaseRenew = 2 * time.Second
@@ -38,9 +38,9 @@ type leaseValue struct {
 	Holder string `json:"holder"` // "" when it was given back
 }
 
-// Lease waits until nobody else writes and returns the lease, with a context
-// that ends when it is lost or given back; ctx bounds the wait alone. waiting, which may be nil, is called once when
-// somebody else holds it.
+// Lease waits until no other process writes and returns the lease, with a context
+// that ends when it is lost or given back; ctx bounds the wait alone. waiting,
+// unless nil, is called once when another process holds the lease.
 func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder string)) (*Lease, context.Context, error) {
 	records := c.Records()
 	tick := time.NewTicker(leaseLook)

@@ -112,8 +112,8 @@ func underKey(prefix string) (number int64, whole bool) {
 	return prefixNumber(prefix[:end]), end == len(prefix)
 }
 
-// prefixNumber is the beginning of the SHA-256 of a prefix, so that nobody can
-// name files to meet by accident.
+// prefixNumber is the beginning of the SHA-256 of a prefix, so that file names
+// cannot be chosen to collide.
 func prefixNumber(prefix string) int64 {
 	sum := sha256.Sum256([]byte(prefix))
 	return int64(binary.LittleEndian.Uint64(sum[:]) & math.MaxInt64)

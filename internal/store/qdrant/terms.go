@@ -22,8 +22,7 @@ import (
 // what came together the commonest first. How common a term is now the engine
 // says, so a term whose chunks have left may stay.
 //
-// It lies in the collection of documents, so that it belongs to a generation
-// and goes with it:
+// It is part of the collection of documents, so that each generation has its own:
 //
 //	kind    "dictionary"
 //	epoch   drawn when the dictionary was begun
@@ -36,16 +35,16 @@ import (
 //	sum     CRC-32 (IEEE) of terms
 //
 // The one writer adds to the last piece until it is full, and changes the
-// dictionary's point after the pieces. Who searches reads that point at each
-// fuzzy query, and then the pieces that are new or have grown: all of them at the
-// first one, none before. A million terms, as a million chunks may have, are 10 to
+// dictionary's point after the pieces. A server reads that point at each fuzzy
+// query, and then the pieces that are new or have grown: all of them at the first
+// one, none before. A million terms, as a million chunks may have, are 10 to
 // 17 MB here, in 150 to 250 pieces, and as much in the memory of each server that
 // was asked for a misspelt word; a writer has some 40 MB more, to know a new term
 // by. There are at most maxPieces, 32 MiB: terms that come later are found as
 // typed alone.
 //
-// A piece that cannot be read is passed over, and asked for again by the next
-// query. A writer that meets one, or no dictionary, makes it anew from the texts.
+// A piece that cannot be read is skipped, and read again by the next
+// query. A writer that meets one, or no dictionary, rebuilds it from the texts.
 type terms struct {
 	documents *Documents
 	pieceSize int // bytes
@@ -57,7 +56,7 @@ type terms struct {
 	taken   []int               // bytes of each piece that are in words
 	missing map[int]bool        // pieces that could not be read
 	last    string              // the last piece
-	told    bool                // that a piece is missing, or that no more are written
+	warned  bool                // that a piece is missing, or that no more are written
 	seen    map[uint64]struct{} // digests of words; nil until this process writes
 }
 
@@ -84,16 +83,16 @@ func newTerms(d *Documents) *terms {
 	return t
 }
 
-// begin forgets what is known, for a dictionary in place of another.
+// begin clears t for another dictionary.
 func (t *terms) begin(epoch string) {
-	t.head, t.words, t.taken, t.missing, t.last, t.told = termsHead{epoch: epoch}, &keyword.Dictionary{}, nil, map[int]bool{}, "", false
+	t.head, t.words, t.taken, t.missing, t.last, t.warned = termsHead{epoch: epoch}, &keyword.Dictionary{}, nil, map[int]bool{}, "", false
 	if t.seen != nil {
 		t.seen = map[uint64]struct{}{}
 	}
 }
 
-// get returns the payloads of points, nil where there is none; of the majority,
-// lest a replica that was away answers with what it knew.
+// get returns the payloads of points, nil for a missing one. It reads from the
+// majority, in case a replica that was away holds older ones.
 func (t *terms) get(ctx context.Context, names ...string) ([]map[string]*pb.Value, error) {
 	found := map[string]map[string]*pb.Value{}
 	err := t.documents.client.read(ctx, func(ctx context.Context) error {
@@ -127,7 +126,7 @@ func (t *terms) readHead(ctx context.Context) (termsHead, error) {
 	}, err
 }
 
-// refresh brings what is known up to what is stored. t.mu is held.
+// refresh reads what was stored since the last call. t.mu is held.
 func (t *terms) refresh(ctx context.Context) error {
 	head, err := t.readHead(ctx)
 	if err != nil {
@@ -168,7 +167,7 @@ func (t *terms) take(n int, head termsHead, p map[string]*pb.Value) {
 	piece := p["terms"].GetStringValue()
 	if p["epoch"].GetStringValue() != head.epoch || p["sum"].GetIntegerValue() != sumOf(piece) || len(piece) < max(1, t.taken[n]) {
 		t.missing[n] = true
-		t.tell("a part of the store's dictionary is missing or damaged: some misspelt words are not put right until the next change is indexed",
+		t.warn("a part of the store's dictionary is missing or damaged: some misspelt words are not put right until the next change is indexed",
 			"part", n+1, "parts", head.pieces)
 		return
 	}
@@ -182,10 +181,10 @@ func (t *terms) take(n int, head termsHead, p map[string]*pb.Value) {
 	}
 }
 
-// tell warns once of each dictionary.
-func (t *terms) tell(message string, facts ...any) {
-	if !t.told {
-		t.told = true
+// warn logs a message once for each dictionary.
+func (t *terms) warn(message string, facts ...any) {
+	if !t.warned {
+		t.warned = true
 		t.documents.client.log.Warn(message, append([]any{"collection", t.documents.name}, facts...)...)
 	}
 }
@@ -246,8 +245,8 @@ func (t *terms) extend(ctx context.Context, batch map[string]int, stored func(co
 	if err := t.refresh(ctx); err != nil {
 		return err
 	}
-	anew := t.head.epoch == "" || len(t.missing) > 0
-	if anew {
+	rebuild := t.head.epoch == "" || len(t.missing) > 0
+	if rebuild {
 		all, err := stored(ctx)
 		if err != nil {
 			return err
@@ -264,15 +263,15 @@ func (t *terms) extend(ctx context.Context, batch map[string]int, stored func(co
 			fresh = append(fresh, term)
 		}
 	}
-	if len(fresh) == 0 && !anew {
+	if len(fresh) == 0 && !rebuild {
 		return nil
 	}
 	slices.SortFunc(fresh, func(a, b string) int { return cmp.Or(cmp.Compare(batch[b], batch[a]), cmp.Compare(a, b)) })
 	return t.write(ctx, fresh)
 }
 
-// write appends terms to the pieces. What is known here changes when all is
-// stored: a write that was cut short is done again.
+// write appends terms to the pieces. The fields of t change when all is stored,
+// so an interrupted write is repeated.
 func (t *terms) write(ctx context.Context, fresh []string) error {
 	head := t.head
 	from := max(0, head.pieces-1) // the piece that is added to
@@ -293,7 +292,7 @@ func (t *terms) write(ctx context.Context, fresh []string) error {
 			end()
 			if head.pieces == t.maxPieces {
 				written = fresh[:i]
-				t.tell("the store's dictionary is full: words that are new are not found when they are misspelt", "terms", head.terms+i)
+				t.warn("the store's dictionary is full: words that are new are not found when they are misspelt", "terms", head.terms+i)
 				break
 			}
 		}

@@ -196,7 +196,7 @@ func logged(t *testing.T, c *Client) (*Keyword, *bytes.Buffer) {
 }
 
 // TestDamagedDictionary harms what is stored: who searches passes it over and
-// says so once, and the next writer makes it anew.
+// warns once, and the next writer rebuilds it.
 func TestDamagedDictionary(t *testing.T) {
 	piece := func(epoch, terms string, sum int64) map[string]*pb.Value {
 		return map[string]*pb.Value{"kind": pb.NewValueString("terms"), "epoch": pb.NewValueString(epoch), "terms": pb.NewValueString(terms), "sum": pb.NewValueInt(sum)}

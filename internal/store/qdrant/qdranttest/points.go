@@ -357,7 +357,7 @@ func (s *Server) getPoints(r *pb.GetPoints) (*pb.GetResponse, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	out := &pb.GetResponse{}
-	for id := range ids { // the order is nobody's
+	for id := range ids { // in no order, as the engine answers
 		if p := c.points[id]; p != nil {
 			out.Result = append(out.Result, p.retrieved(r.WithPayload, r.WithVectors))
 		}

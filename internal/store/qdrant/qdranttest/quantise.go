@@ -12,7 +12,7 @@ type code struct {
 	sum   int // of bytes
 }
 
-// quantiser holds the range that the bytes cover. It is found anew whenever the
+// quantiser holds the range that the bytes cover. It is computed again whenever the
 // collection has doubled, as segments are rebuilt by the engine's optimiser.
 type quantiser struct {
 	alpha, offset float32

@@ -1,9 +1,9 @@
 // Package qdranttest is a Qdrant for tests: the generated gRPC services of the
-// client, answered in this process from memory. It is no database, and it is
-// not kinder than the engine: it refuses what that refuses, applies a batch
-// piece by piece, returns equal scores in no useful order, and searches
-// quantised vectors. What the engine's versions do differently is a field of
-// Options, so that tests run both ways.
+// client, answered in this process from memory. It is not a database. It is as
+// strict as the engine: it refuses what the engine refuses, applies a batch piece
+// by piece, returns equal scores in no useful order, and searches quantised
+// vectors. Options select what versions of the engine do differently, so that
+// tests run both ways.
 //
 // The behaviour follows Qdrant's documentation and its engine as published for
 // embedding (qdrant-edge 0.9); see internal/store/qdrant/ORACLE.md for what was
