@@ -5,14 +5,14 @@ import (
 	"io/fs"
 )
 
-// Stored are files that lie in a store instead of a folder. Paths are clean;
-// the error of one that is not there wraps fs.ErrNotExist.
+// Stored are files that a store holds instead of a folder. Paths are clean; the
+// error for a missing one wraps fs.ErrNotExist.
 type Stored interface {
 	Stat(path string) (fs.FileInfo, error)
 	Read(path string) ([]byte, fs.FileInfo, error)
 }
 
-// Virtual returns a Tree without roots whose Stat and ReadFile ask a store. It
+// Virtual returns a Tree without roots whose Stat and ReadFile read a store. It
 // has nothing to walk.
 func Virtual(s Stored) *Tree { return &Tree{stored: s} }
 

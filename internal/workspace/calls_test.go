@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"cairn/internal/store/qdrant/qdranttest"
-	"cairn/internal/testutil"
 	"cairn/retriever"
 )
 
@@ -81,8 +80,8 @@ func TestCallsOfASearch(t *testing.T) {
 func BenchmarkSearchOfAStore(b *testing.B) {
 	s := qdranttest.New(b, &qdranttest.Options{Delay: 500 * time.Microsecond})
 	sel, o := folder(b), clustered(b, s.Addr(), "docs")
-	if err := testutil.WriteFolder(filepath.Join(sel.Root, "many"), 200, 7); err != nil {
-		b.Fatal(err)
+	for n := range 200 {
+		write(b, filepath.Join(sel.Root, fmt.Sprintf("many/%03d.md", n)), fmt.Sprintf("# Session %d\n\nA backup asks for a token of session %d, the login flow of folder %d.\n", n, n, n%7))
 	}
 	fill(b, open(b, sel, Owning, o), IndexRequest{})
 	w := server(b, o)

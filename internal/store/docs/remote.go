@@ -33,9 +33,9 @@ type Loaded struct {
 // changes documents or marks fails with kv.ErrReadOnly.
 func Remote(s Source) *Store { return &Store{source: s} }
 
-// Prefetch makes the documents at paths ready for Document and Text. A remote
-// store loads them in one call and keeps them for the length of the View, since
-// offsets into a text belong to its version; others have them at hand.
+// Prefetch loads the documents at paths for Document and Text. A remote store
+// reads them in one call and keeps them for the length of the View, since offsets
+// into a text belong to its version. For a local store it does nothing.
 func (r *Reader) Prefetch(paths []string) error {
 	if r.store.source == nil {
 		return nil
