@@ -1,19 +1,25 @@
 package toolbox
 
 import (
+	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"cairn/internal/owner"
-	"cairn/internal/store/vectorcache"
+	"cairn/internal/store"
+	"cairn/internal/store/flat"
 	"cairn/internal/toolsearch"
 	"cairn/models"
 )
 
-// vectorsFile keeps the vectors of tools and intents, by model and text.
-const vectorsFile = "tool-embeddings"
+// vectorsFolder keeps the vectors of tools and intents by their text.
+const vectorsFolder = "tool-vectors"
+
+// formerVectors are the files in which earlier versions kept them.
+var formerVectors = []string{"tool-embeddings", "tool-embeddings.old", "tool-embeddings.lock"}
 
 // maxMemoryVectors bounds a cache of vectors in memory to some 30 MB.
 const maxMemoryVectors = 20_000
@@ -25,19 +31,36 @@ func (s *service) openVectors(d models.Description) (cache toolsearch.VectorCach
 		return s.database.Vectors(d.ID, d.Dimension), nil
 	}
 	if s.mode == owner.Owned {
-		c, err := vectorcache.Open(filepath.Join(s.dir, vectorsFile), d.ID, d.Dimension, nil)
+		c, err := openFile(s.dir, d)
 		if err == nil {
 			return &fileVectors{c, s.o.Logger}, c.Close
 		}
 		s.o.Logger.Warn("opening the vectors of tools", "error", err)
 	}
-	c, _ := lru.New[vectorcache.Key, []float32](maxMemoryVectors) // the size is positive
+	c, _ := lru.New[store.Key, []float32](maxMemoryVectors) // the size is positive
 	return &memoryVectors{c}, nil
 }
 
-// fileVectors is a cache in a file: what it cannot read is made again.
+// openFile opens the cache in dir. One of another model, or a damaged one, is
+// replaced by an empty one.
+func openFile(dir string, d models.Description) (*flat.Store, error) {
+	path := filepath.Join(dir, vectorsFolder)
+	for _, name := range formerVectors {
+		_ = os.Remove(filepath.Join(dir, name)) // nothing reads them
+	}
+	c, err := flat.Open(path, d.Dimension, d.ID, nil)
+	if err == nil {
+		return c, nil
+	}
+	if removeErr := os.RemoveAll(path); removeErr != nil {
+		return nil, errors.Join(err, removeErr)
+	}
+	return flat.Open(path, d.Dimension, d.ID, nil)
+}
+
+// fileVectors is a cache in a file. Vectors that it cannot read are embedded again.
 type fileVectors struct {
-	cache *vectorcache.Cache
+	cache *flat.Store
 	log   *slog.Logger
 }
 
@@ -61,7 +84,7 @@ func (v *fileVectors) Put(keys [][32]byte, vectors [][]float32) error {
 
 // memoryVectors lasts as long as the process.
 type memoryVectors struct {
-	known *lru.Cache[vectorcache.Key, []float32]
+	known *lru.Cache[store.Key, []float32]
 }
 
 // Get implements toolsearch.VectorCache.
