@@ -1,0 +1,88 @@
+package index
+
+import (
+	"context"
+	"errors"
+
+	"cairn/internal/store/docs"
+	"cairn/retriever"
+)
+
+// Status returns the state of the index.
+func (x *Index) Status(context.Context) (*Status, error) {
+	s, err := using(x, x.storesStatus)
+	if rebuild, ok := errors.AsType[*RebuildError](err); ok {
+		s, err = x.status(retriever.IndexState{State: "unusable"}), nil
+		s.Problem = rebuild.Error()
+	} else if err != nil && errors.Is(err, x.o.Unusable) {
+		s, err = x.status(retriever.IndexState{State: "missing"}), nil
+		s.Problem = x.o.Unusable.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.mu.RLock()
+	if x.o.Write || x.stores != nil && x.stores.writable {
+		s.Owner = x.o.Holder
+	}
+	x.mu.RUnlock()
+	x.runs.Lock()
+	defer x.runs.Unlock()
+	if x.watcher != nil {
+		var problem string
+		if s.Watching, problem = x.watcher.state(); problem != "" {
+			s.Problem = problem
+		}
+		s.KeywordSince, s.VectorsSince = x.watcher.behind()
+	}
+	if x.current != nil && x.current.Running() {
+		p := x.current.Progress()
+		s.Progress = &p
+	} else if x.problem != nil {
+		s.Problem = x.problem.Error()
+	}
+	return s, nil
+}
+
+func (x *Index) storesStatus(stores *Stores) (*Status, error) {
+	if stores == nil {
+		return x.status(retriever.IndexState{State: "missing"}), nil
+	}
+	var counts docs.Counts
+	meta, err := stores.Docs.Meta()
+	if err == nil {
+		counts, err = stores.Docs.Counts()
+	}
+	if err != nil && !stores.own { // the server is away
+		s := x.status(retriever.IndexState{State: "unusable"})
+		s.Problem = err.Error()
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := x.status(retriever.NewIndexState(meta, counts, x.building()))
+	if stores.lacksKeywords() {
+		s.Degraded, s.Problem = []string{KeywordsLacking}, stores.keywordsHint()
+	}
+	if !stores.own {
+		return s, nil
+	}
+	skipped, err := stores.Docs.Skipped()
+	for _, skip := range skipped {
+		s.Skipped[skip.Reason]++
+	}
+	return s, err
+}
+
+// status fills in what does not depend on the stores.
+func (x *Index) status(s retriever.IndexState) *Status {
+	st := &Status{IndexState: s, Model: x.o.Description.ID, Workspace: x.o.Selection, Skipped: map[string]int{}}
+	if x.o.Store != nil {
+		st.Store = x.o.Store.String()
+	}
+	for _, warning := range x.o.Config.Warnings {
+		st.Warnings = append(st.Warnings, warning.String())
+	}
+	return st
+}
