@@ -67,7 +67,7 @@ edges are pairs [i,j] of positions in calls: call j needed the result of call i.
 			}
 			recordingOf(ctx).reported(ids)
 			_, remembered := trace.Memory()
-			return &recordAnswer{Recorded: true, Relations: len(trace.Sights()), Remembered: remembered, Unknown: append([]string{}, unknown...)}, nil
+			return &recordAnswer{Recorded: true, Relations: len(trace.Observations()), Remembered: remembered, Unknown: append([]string{}, unknown...)}, nil
 		}),
 	}
 }

@@ -99,8 +99,8 @@ func (r *Recorder) warn(err error) {
 
 // enqueue adds a change to the queue unless that is full.
 func (r *Recorder) enqueue(_ context.Context, c usage.Change) error {
-	if len(r.queue.Sights)+len(r.queue.Intents)+len(c.Sights)+len(c.Intents) <= maxQueue {
-		r.queue.Sights, r.queue.Intents = append(r.queue.Sights, c.Sights...), append(r.queue.Intents, c.Intents...)
+	if len(r.queue.Observations)+len(r.queue.Intents)+len(c.Observations)+len(c.Intents) <= maxQueue {
+		r.queue.Observations, r.queue.Intents = append(r.queue.Observations, c.Observations...), append(r.queue.Intents, c.Intents...)
 	}
 	return nil
 }
@@ -205,5 +205,5 @@ func (r *recording) fetched(id string) {
 
 // reported records a report of what was used.
 func (r *recording) reported(ids []string) {
-	r.record(func(ctx context.Context, s *usage.Session) error { return s.Told(ctx, ids) })
+	r.record(func(ctx context.Context, s *usage.Session) error { return s.Reported(ctx, ids) })
 }

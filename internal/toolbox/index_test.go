@@ -226,7 +226,7 @@ func TestUsageIsAddedTo(t *testing.T) {
 		case k < 6:
 			_, err = box.Learn(t.Context(), usage.Trace{Intent: fmt.Sprintf("thing %d please", random.IntN(9)), Calls: []usage.Call{{Tool: id()}, {Tool: id()}}})
 		case k < 10:
-			err = box.Observe(t.Context(), usage.Change{Sights: []usage.Sight{{From: id(), To: id(), Weak: k == 9}}})
+			err = box.Observe(t.Context(), usage.Change{Observations: []usage.Observation{{From: id(), To: id(), Weak: k == 9}}})
 		case k == 10:
 			_, err = box.Forget(t.Context(), ForgetRequest{Name: id()})
 		default: // another process

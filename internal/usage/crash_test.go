@@ -41,7 +41,7 @@ func crashingWriter(path string) {
 				trace := Trace{Intent: name, Calls: []Call{{Tool: "from " + name}, {Tool: "to " + name}}}
 				err := s.Learn(context.Background(), trace)
 				if err == nil {
-					err = s.Observe(context.Background(), Sight{From: "all", To: "rounds", Type: graphrank.Sequence})
+					err = s.Observe(context.Background(), Observation{From: "all", To: "rounds", Type: graphrank.Sequence})
 				}
 				if err != nil {
 					fmt.Fprintln(os.Stderr, err)
@@ -141,13 +141,13 @@ func verify(t *testing.T, path string, acknowledged []string) {
 // BenchmarkMillion loads and updates a graph of 100,000 nodes and a million edges.
 func BenchmarkMillion(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
-	sights := make([]Sight, 1_000_000)
-	for i := range sights {
-		sights[i] = Sight{From: fmt.Sprintf("server:tool_%05d", random.IntN(100_000)), To: fmt.Sprintf("server:tool_%05d", random.IntN(100_000)), Type: graphrank.Sequence}
+	observations := make([]Observation, 1_000_000)
+	for i := range observations {
+		observations[i] = Observation{From: fmt.Sprintf("server:tool_%05d", random.IntN(100_000)), To: fmt.Sprintf("server:tool_%05d", random.IntN(100_000)), Type: graphrank.Sequence}
 	}
 	db := openDB(b)
 	reopen := func() *Store { return open(b, db, nil) }
-	if err := reopen().Observe(b.Context(), sights...); err != nil {
+	if err := reopen().Observe(b.Context(), observations...); err != nil {
 		b.Fatal(err)
 	}
 	begin := time.Now()
@@ -156,7 +156,7 @@ func BenchmarkMillion(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		begin := time.Now()
-		if err := s.Observe(b.Context(), sights[random.IntN(len(sights))]); err != nil {
+		if err := s.Observe(b.Context(), observations[random.IntN(len(observations))]); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(begin))
@@ -170,7 +170,7 @@ func BenchmarkMillion(b *testing.B) {
 	related := make([]time.Duration, 200)
 	for i := range related {
 		begin := time.Now()
-		if err := s.Read(func(g *graphrank.Graph) error { g.Related(sights[i].From, 10); return nil }); err != nil {
+		if err := s.Read(func(g *graphrank.Graph) error { g.Related(observations[i].From, 10); return nil }); err != nil {
 			b.Fatal(err)
 		}
 		related[i] = time.Since(begin)

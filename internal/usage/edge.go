@@ -22,17 +22,17 @@ func DocumentID(path string) string { return DocumentPrefix + path }
 // DocumentPath is the path of a document's node; ok is false for a tool's.
 func DocumentPath(id string) (path string, ok bool) { return strings.CutPrefix(id, DocumentPrefix) }
 
-// Sight is one sight of a relation: To was used after, is part of, or needs
-// From, by Type.
-type Sight struct {
+// Observation is one relation seen once: by its Type, To was used after From, is part
+// of it, or needs it.
+type Observation struct {
 	From, To string
 	Type     graphrank.Type
-	// Weak sights were inferred from what an agent looked at, not told: a
-	// relation that only such were seen of is none before the third.
+	// Weak observations were inferred from what an agent looked at. A relation with
+	// only weak observations counts from the third on.
 	Weak bool
 }
 
-// weakLife is how long weak sights wait for the third.
+// weakLife is how long weak observations wait for the third.
 const weakLife = 30 * 24 * time.Hour
 
 // checkID refuses what cannot be a node.
@@ -117,7 +117,7 @@ func (s *Store) alive(e edge, now time.Time) bool {
 
 // observe counts an observation of e as of now; an unknown or dead edge starts
 // from nothing. A weak observation does not change the type of an edge that counts.
-func (s *Store) observe(e edge, known bool, o Sight, now time.Time) edge {
+func (s *Store) observe(e edge, known bool, o Observation, now time.Time) edge {
 	var one graphrank.Graph // which defines how types, sources and counts change
 	if known && s.alive(e, now) {
 		one.Set(s.at(pair{o.From, o.To}, e, now))

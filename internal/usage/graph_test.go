@@ -79,11 +79,11 @@ func TestObserveAndReopen(t *testing.T) {
 	s := open(t, db, nil)
 	other := open(t, db, nil) // stands for another process
 	for range 3 {
-		if err := s.Observe(t.Context(), Sight{From: "a", To: "b", Type: graphrank.Sequence}, Sight{From: "a", To: "a", Type: graphrank.Sequence}); err != nil {
+		if err := s.Observe(t.Context(), Observation{From: "a", To: "b", Type: graphrank.Sequence}, Observation{From: "a", To: "a", Type: graphrank.Sequence}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := other.Observe(t.Context(), Sight{From: "b", To: "doc:x.md", Type: graphrank.Dependency}, Sight{From: "b", To: "doc:x.md", Type: graphrank.Dependency}); err != nil {
+	if err := other.Observe(t.Context(), Observation{From: "b", To: "doc:x.md", Type: graphrank.Dependency}, Observation{From: "b", To: "doc:x.md", Type: graphrank.Dependency}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"a>b sequence observed 3", "b>doc:x.md dependency inferred 2"}
@@ -93,13 +93,13 @@ func TestObserveAndReopen(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "doc:", "a\x00b", "a\nb", "a\xffb", strings.Repeat("x", MaxID+1)} {
-		if err := s.Observe(t.Context(), Sight{From: "a", To: bad, Type: graphrank.Sequence}); err == nil {
+		if err := s.Observe(t.Context(), Observation{From: "a", To: bad, Type: graphrank.Sequence}); err == nil {
 			t.Errorf("id %.20q is accepted", bad)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Observe(ctx, Sight{From: "a", To: "c", Type: graphrank.Sequence}); !errors.Is(err, context.Canceled) {
+	if err := s.Observe(ctx, Observation{From: "a", To: "c", Type: graphrank.Sequence}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a cancelled context: %v", err)
 	}
 	if got := edges(t, s); !slices.Equal(got, want) {
@@ -107,19 +107,19 @@ func TestObserveAndReopen(t *testing.T) {
 	}
 }
 
-// TestDecay: after one half-life of 90 days a count of 4 is 2; a sight then
-// makes it 3; a single sight of the beginning is 2^(-t/90d), which falls below
+// TestDecay: after one half-life of 90 days a count of 4 is 2; a observation then
+// makes it 3; a single observation of the beginning is 2^(-t/90d), which falls below
 // 0.1 after 90·log2(10) = 298.97 days.
 func TestDecay(t *testing.T) {
 	db, c := openDB(t), &clock{start}
 	o := &Options{Now: c.now}
 	s := open(t, db, o)
 	for range 4 {
-		if err := s.Observe(t.Context(), Sight{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
+		if err := s.Observe(t.Context(), Observation{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Observe(t.Context(), Sight{From: "x", To: "y", Type: graphrank.Dependency}); err != nil {
+	if err := s.Observe(t.Context(), Observation{From: "x", To: "y", Type: graphrank.Dependency}); err != nil {
 		t.Fatal(err)
 	}
 	check := func(when string, want ...string) {
@@ -133,7 +133,7 @@ func TestDecay(t *testing.T) {
 	}
 	c.t = start.Add(90 * day)
 	check("a half-life later", "a>b sequence observed 2", "x>y dependency inferred 0.5")
-	if err := s.Observe(t.Context(), Sight{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
+	if err := s.Observe(t.Context(), Observation{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
 		t.Fatal(err)
 	}
 	check("seen again", "a>b sequence observed 3", "x>y dependency inferred 0.5")
@@ -146,7 +146,7 @@ func TestDecay(t *testing.T) {
 		t.Errorf("after 300 days: %v, want one edge", got)
 	}
 	// A dead edge begins anew, and the others are gone from the file.
-	if err := s.Observe(t.Context(), Sight{From: "m", To: "n", Type: graphrank.Sequence}); err != nil {
+	if err := s.Observe(t.Context(), Observation{From: "m", To: "n", Type: graphrank.Sequence}); err != nil {
 		t.Fatal(err)
 	}
 	if got := count(t, db, edgesBucket); got != 2 {
@@ -158,18 +158,18 @@ func TestDecay(t *testing.T) {
 	}
 }
 
-// TestThirdSightIsObserved has three sights on three days, when the count is
+// TestThirdSightIsObserved has three observations on three days, when the count is
 // below three: 2^(-2/90) + 2^(-1/90) + 1 = 2.977.
 func TestThirdSightIsObserved(t *testing.T) {
 	c := &clock{start}
 	s := open(t, openDB(t), &Options{Now: c.now})
 	for i, want := range []string{"a>b sequence inferred 1", "a>b sequence inferred 1.99", "a>b sequence observed 2.98"} {
 		c.t = start.Add(time.Duration(i) * day)
-		if err := s.Observe(t.Context(), Sight{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
+		if err := s.Observe(t.Context(), Observation{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
 			t.Fatal(err)
 		}
 		if got := edges(t, s); len(got) != 1 || got[0] != want {
-			t.Errorf("sight %d: %v, want %s", i+1, got, want)
+			t.Errorf("observation %d: %v, want %s", i+1, got, want)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func count(t *testing.T, db *kv.DB, bucket string) (n int) {
 	return n
 }
 
-func TestSights(t *testing.T) {
+func TestObservations(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"calls":[{"tool":"a"},{"tool":"b"},{"tool":"c"}]}`:                                           "a>b sequence, b>c sequence",
 		`{"calls":[{"tool":"a"},{"tool":"b"},{"tool":"c"}],"edges":[[0,2]]}`:                           "a>c dependency",
@@ -201,7 +201,7 @@ func TestSights(t *testing.T) {
 	} {
 		tr := trace(t, line)
 		var got []string
-		for _, s := range tr.Sights() {
+		for _, s := range tr.Observations() {
 			got = append(got, fmt.Sprintf("%s>%s %v", s.From, s.To, s.Type))
 		}
 		if strings.Join(got, ", ") != want {
@@ -272,7 +272,7 @@ func TestLearnRemembers(t *testing.T) {
 		}
 	}
 	first, _ := s.Intents()
-	if err := s.Observe(t.Context(), Sight{From: "x", To: "y", Type: graphrank.Sequence}); err != nil {
+	if err := s.Observe(t.Context(), Observation{From: "x", To: "y", Type: graphrank.Sequence}); err != nil {
 		t.Fatal(err)
 	}
 	if again, _ := s.Intents(); &again[0] != &first[0] {
@@ -426,7 +426,7 @@ func TestWritersShareTransactions(t *testing.T) {
 	for range goroutines {
 		wg.Go(func() {
 			for range calls {
-				if err := s.Observe(t.Context(), Sight{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
+				if err := s.Observe(t.Context(), Observation{From: "a", To: "b", Type: graphrank.Sequence}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -23,8 +23,8 @@ type Intent struct {
 	Edges [][2]int
 	Last  time.Time // when it was last seen, to the second
 	Count int       // how often, at least 1
-	// Weak intents were inferred from what an agent looked at, not told. They
-	// are not remembered, only counted, until they were seen three times.
+	// Weak intents were inferred from what an agent looked at. They are counted, and
+	// remembered from the third time on.
 	Weak bool
 }
 
@@ -33,8 +33,8 @@ func (m *Intent) sameUse(o *Intent) bool {
 	return m.Text == o.Text && slices.Equal(m.Tools, o.Tools) && slices.Equal(m.Edges, o.Edges)
 }
 
-// again is m seen at now, after old, which known says there was. A weak sight does
-// not rewrite what was told.
+// again is m seen at now, after old, which known says there was. A weak observation does
+// not rewrite what was reported.
 func (m *Intent) again(old Intent, known bool, now time.Time) Intent {
 	next := *m
 	if !known || old.Weak && now.Sub(old.Last) > weakLife {
@@ -60,7 +60,7 @@ func (m *Intent) key() []byte {
 	return h.Sum(nil)[:16]
 }
 
-// appendIntent writes an intent: last sight (Unix seconds) and count as
+// appendIntent writes an intent: last observation (Unix seconds) and count as
 // unsigned varints, the text, the number of tools and each of them, the number of
 // edges and both ends of each, and weakMark on those that are weak. Texts follow
 // their length in bytes; all numbers are unsigned varints.

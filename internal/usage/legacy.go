@@ -116,9 +116,9 @@ func readChange(b []byte) (c timedChange, err error) {
 	c.at = time.Unix(int64(number()), 0)
 	for n := number(); n > 0 && !bad; n-- {
 		t := number()
-		s := Sight{From: text(), To: text(), Type: graphrank.Type(t % weak), Weak: t >= weak}
+		s := Observation{From: text(), To: text(), Type: graphrank.Type(t % weak), Weak: t >= weak}
 		bad = bad || t%weak > uint64(graphrank.Dependency) || checkID(s.From) != nil || checkID(s.To) != nil
-		c.Sights = append(c.Sights, s)
+		c.Observations = append(c.Observations, s)
 	}
 	for n := number(); n > 0 && !bad; n-- {
 		m, err := decodeIntent([]byte(text()))

@@ -22,8 +22,8 @@ func journalOf(epoch uint64, changes ...timedChange) []byte {
 	for _, c := range changes {
 		var r []byte
 		text := func(s string) { r = append(binary.AppendUvarint(r, uint64(len(s))), s...) }
-		r = binary.AppendUvarint(binary.AppendUvarint(r, unix(c.at)), uint64(len(c.Sights)))
-		for _, s := range c.Sights {
+		r = binary.AppendUvarint(binary.AppendUvarint(r, unix(c.at)), uint64(len(c.Observations)))
+		for _, s := range c.Observations {
 			t := uint64(s.Type)
 			if s.Weak {
 				t += 8
@@ -50,8 +50,8 @@ func TestFoldJournal(t *testing.T) {
 	c := &clock{start.Add(90 * day)}
 	observed := func(at time.Time, intent string) timedChange {
 		return timedChange{Change{
-			Sights:  []Sight{{From: "a", To: "b", Type: graphrank.Dependency}, {From: "x", To: "y", Weak: true}},
-			Intents: []Intent{{Text: intent, Tools: []string{"a"}}},
+			Observations: []Observation{{From: "a", To: "b", Type: graphrank.Dependency}, {From: "x", To: "y", Weak: true}},
+			Intents:      []Intent{{Text: intent, Tools: []string{"a"}}},
 		}, at}
 	}
 	journal := journalOf(1, observed(start, "one"), observed(start, "two"))

@@ -41,8 +41,8 @@ const (
 //     from itself (Chaney et al., How algorithmic confounding in recommendation
 //     systems increases homogeneity and decreases utility, RecSys 2018). Where
 //     both ends of one of its edges are fetched then, that edge was seen.
-//   - What is told by Told counts by itself, so what was inferred of the same
-//     tools is dropped.
+//   - Reports of the agent are counted on their own, so what was inferred of the
+//     same tools is dropped.
 type Session struct {
 	add func(context.Context, Change) error
 	now func() time.Time
@@ -54,10 +54,10 @@ type Session struct {
 	at    time.Time
 
 	tools   search              // the last search of tools
-	held    []Sight             // weak ones, until the next search of tools, at most Window
+	held    []Observation       // weak ones, until the next search of tools, at most Window
 	found   map[string]int      // the search that found a tool, by number
 	fetched []string            // tools since the last search, at most Window
-	noted   map[[2]string]bool  // weak sights of this piece of work
+	noted   map[[2]string]bool  // weak observations of this piece of work
 	asked   map[string]struct{} // keys of its weak intents
 }
 
@@ -111,10 +111,10 @@ func (r *Session) Used(ctx context.Context, id string) error {
 		return nil
 	}
 	if _, document := DocumentPath(before); !document {
-		r.hold(Sight{From: before, To: id, Type: graphrank.Sequence, Weak: true})
+		r.hold(Observation{From: before, To: id, Type: graphrank.Sequence, Weak: true})
 		return nil
 	}
-	return r.add(ctx, Change{Sights: []Sight{{From: before, To: id, Type: graphrank.Sequence}}})
+	return r.add(ctx, Change{Observations: []Observation{{From: before, To: id, Type: graphrank.Sequence}}})
 }
 
 // Searched notes that tools were looked for, and which were found, and writes what
@@ -174,28 +174,28 @@ func (r *Session) Fetched(ctx context.Context, id string) error {
 	if hit && r.tools.plan {
 		for _, e := range r.tools.edges {
 			if (e[0] == id || e[1] == id) && slices.Contains(r.fetched, e[0]) && slices.Contains(r.fetched, e[1]) {
-				r.hold(Sight{From: e[0], To: e[1], Type: graphrank.Sequence, Weak: true})
+				r.hold(Observation{From: e[0], To: e[1], Type: graphrank.Sequence, Weak: true})
 			}
 		}
 	}
 	if before == "" || before == id || r.found[id] != 0 && r.found[before] == r.found[id] {
 		return nil
 	}
-	r.hold(Sight{From: before, To: id, Type: graphrank.Sequence, Weak: true})
+	r.hold(Observation{From: before, To: id, Type: graphrank.Sequence, Weak: true})
 	return nil
 }
 
-// Told notes that the agent has told itself which tools it used: what was inferred
-// of them is dropped.
-func (r *Session) Told(ctx context.Context, ids []string) error {
+// Reported notes the tools that an agent reports as used, and drops what was
+// inferred of them.
+func (r *Session) Reported(ctx context.Context, ids []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.arrive(ctx); err != nil || len(ids) == 0 {
 		return err
 	}
-	told := func(id string) bool { return slices.Contains(ids, id) }
-	r.held = slices.DeleteFunc(r.held, func(s Sight) bool { return told(s.From) && told(s.To) })
-	if slices.ContainsFunc(r.fetched, told) {
+	reported := func(id string) bool { return slices.Contains(ids, id) }
+	r.held = slices.DeleteFunc(r.held, func(s Observation) bool { return reported(s.From) && reported(s.To) })
+	if slices.ContainsFunc(r.fetched, reported) {
 		r.fetched = nil
 	}
 	r.last = ids[len(ids)-1]
@@ -249,14 +249,14 @@ func (r *Session) arrive(ctx context.Context) error {
 	return err
 }
 
-// hold keeps a weak sight until it is known whether the agent tells of it. r.mu is held.
-func (r *Session) hold(s Sight) {
+// hold keeps a weak observation until the agent may have reported it. r.mu is held.
+func (r *Session) hold(s Observation) {
 	if len(r.held) < Window {
 		r.held = append(r.held, s)
 	}
 }
 
-// settle writes the weak sights that are held, and what was fetched for the last
+// settle writes the weak observations that are held, and what was fetched for the last
 // search of tools, each once for a piece of work. r.mu is held.
 func (r *Session) settle(ctx context.Context) error {
 	var c Change
@@ -266,7 +266,7 @@ func (r *Session) settle(ctx context.Context) error {
 	for _, s := range r.held {
 		if pair := [2]string{s.From, s.To}; !r.noted[pair] && len(r.noted) < maxNoted {
 			r.noted[pair] = true
-			c.Sights = append(c.Sights, s)
+			c.Observations = append(c.Observations, s)
 		}
 	}
 	t := Trace{Intent: r.tools.query}

@@ -29,7 +29,9 @@ func TestWeakEvidence(t *testing.T) {
 	}
 	fetch := func(id string) func(*Session) error { return func(r *Session) error { return r.Fetched(ctx, id) } }
 	read := func(id string) func(*Session) error { return func(r *Session) error { return r.Used(ctx, id) } }
-	told := func(ids ...string) func(*Session) error { return func(r *Session) error { return r.Told(ctx, ids) } }
+	told := func(ids ...string) func(*Session) error {
+		return func(r *Session) error { return r.Reported(ctx, ids) }
+	}
 	for _, c := range []struct {
 		name    string
 		steps   []func(*Session) error
@@ -95,7 +97,7 @@ func textOf(tools []string) string {
 	return text + "]"
 }
 
-// TestWeakSights: weak sights wait for the third over a restart, a
+// TestWeakSights: weak observations wait for the third over a restart, a
 // telling one ends the waiting, they do not rewrite what was told, they are
 // forgotten on request, and when the third does not come in time.
 func TestWeakSights(t *testing.T) {
@@ -103,10 +105,10 @@ func TestWeakSights(t *testing.T) {
 	db := openDB(t)
 	o := &Options{Now: c.now, HalfLife: -1}
 	s := open(t, db, o)
-	weak := Sight{From: "a", To: "b", Type: graphrank.Sequence, Weak: true}
-	observe := func(sights ...Sight) {
+	weak := Observation{From: "a", To: "b", Type: graphrank.Sequence, Weak: true}
+	observe := func(observations ...Observation) {
 		t.Helper()
-		if err := s.Observe(t.Context(), sights...); err != nil {
+		if err := s.Observe(t.Context(), observations...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,21 +123,21 @@ func TestWeakSights(t *testing.T) {
 	observe(weak)
 	s = open(t, db, o)
 	observe(weak)
-	check("two weak sights")
+	check("two weak observations")
 	observe(weak)
 	check("three", "a>b sequence observed 3")
-	observe(Sight{From: "a", To: "c", Type: graphrank.Sequence, Weak: true}, Sight{From: "a", To: "c", Type: graphrank.Dependency})
-	observe(Sight{From: "a", To: "c", Type: graphrank.Sequence, Weak: true})
+	observe(Observation{From: "a", To: "c", Type: graphrank.Sequence, Weak: true}, Observation{From: "a", To: "c", Type: graphrank.Dependency})
+	observe(Observation{From: "a", To: "c", Type: graphrank.Sequence, Weak: true})
 	check("told once", "a>b sequence observed 3", "a>c dependency observed 3")
 
-	observe(Sight{From: "x", To: "y", Weak: true}, Sight{From: "x", To: "y", Weak: true})
+	observe(Observation{From: "x", To: "y", Weak: true}, Observation{From: "x", To: "y", Weak: true})
 	if f, err := s.ForgetNode("x"); err != nil || f.Edges != 1 {
 		t.Errorf("forgetting x: %+v, %v, want what waited", f, err)
 	}
-	observe(Sight{From: "x", To: "y", Weak: true})
-	observe(Sight{From: "u", To: "v", Weak: true}, Sight{From: "u", To: "v", Weak: true})
+	observe(Observation{From: "x", To: "y", Weak: true})
+	observe(Observation{From: "u", To: "v", Weak: true}, Observation{From: "u", To: "v", Weak: true})
 	c.t = c.t.Add(weakLife + day)
-	observe(Sight{From: "u", To: "v", Weak: true})
+	observe(Observation{From: "u", To: "v", Weak: true})
 	check("too late, and after forgetting", "a>b sequence observed 3", "a>c dependency observed 3")
 
 	intent := func(weak bool, tools ...string) {
@@ -147,7 +149,7 @@ func TestWeakSights(t *testing.T) {
 	intent(true, "a", "b")
 	intent(true, "a", "b")
 	if got := intentsOf(t, s); len(got) != 0 {
-		t.Errorf("%+v, want no intent of two weak sights", got)
+		t.Errorf("%+v, want no intent of two weak observations", got)
 	}
 	intent(false, "b", "a")
 	intent(true, "a", "b")
@@ -180,7 +182,7 @@ func TestFormatOne(t *testing.T) {
 	if got := edges(t, old); len(got) != 1 {
 		t.Errorf("edges %v of version 1, want one", got)
 	}
-	if err := old.Observe(t.Context(), Sight{From: "a", To: "b"}); err != nil {
+	if err := old.Observe(t.Context(), Observation{From: "a", To: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := open(t, db, nil).meta[versionKey]; got != version {

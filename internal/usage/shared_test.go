@@ -49,9 +49,9 @@ func TestTwoStoresOfOneFile(t *testing.T) {
 			what := ""
 			switch k := random.IntN(40); {
 			case k < 16:
-				sight := Sight{From: id(), To: id(), Type: graphrank.Type(random.IntN(4)), Weak: random.IntN(3) == 0}
-				what = fmt.Sprint(sight)
-				work = func(s *Store) error { return s.Observe(t.Context(), sight, sight) }
+				observation := Observation{From: id(), To: id(), Type: graphrank.Type(random.IntN(4)), Weak: random.IntN(3) == 0}
+				what = fmt.Sprint(observation)
+				work = func(s *Store) error { return s.Observe(t.Context(), observation, observation) }
 			case k < 20:
 				m := Intent{Text: fmt.Sprint("Intent ", random.IntN(6)), Tools: []string{id()}, Weak: true}
 				what = fmt.Sprint(m)

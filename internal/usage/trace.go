@@ -67,18 +67,18 @@ func (t *Trace) Check() error {
 	return nil
 }
 
-// Sights are the relations a trace shows, each once: its explicit edges as
+// Observations are the relations a trace shows, each once: its explicit edges as
 // dependencies or, in a trace without any, successful calls that follow each
 // other as a sequence. Where edges are given they say all there is to say about
 // the order: the calls beside them may be listed in any. Failed calls take no
 // part. The trace has passed Check.
-func (t *Trace) Sights() []Sight {
-	var sights []Sight
+func (t *Trace) Observations() []Observation {
+	var observations []Observation
 	seen := map[[2]string]bool{}
 	add := func(from, to string, typ graphrank.Type) {
 		if pair := [2]string{from, to}; from != to && !seen[pair] {
 			seen[pair] = true
-			sights = append(sights, Sight{From: from, To: to, Type: typ})
+			observations = append(observations, Observation{From: from, To: to, Type: typ})
 		}
 	}
 	for _, e := range t.Edges {
@@ -96,7 +96,7 @@ func (t *Trace) Sights() []Sight {
 		}
 		before = c.Tool
 	}
-	return sights
+	return observations
 }
 
 // Memory is what a trace says of its intent: the successful tools, in order,
@@ -119,9 +119,9 @@ func (t *Trace) Memory() (m Intent, ok bool) {
 	return m, m.Text != "" && len(m.Tools) > 0
 }
 
-// Observe counts sights and returns when they are durable.
-func (s *Store) Observe(ctx context.Context, sights ...Sight) error {
-	return s.Add(ctx, Change{Sights: sights})
+// Observe counts observations and returns when they are durable.
+func (s *Store) Observe(ctx context.Context, observations ...Observation) error {
+	return s.Add(ctx, Change{Observations: observations})
 }
 
 // Learn counts what the traces show and remembers their intents, in one
@@ -132,7 +132,7 @@ func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
 		if err := traces[i].Check(); err != nil {
 			return fmt.Errorf("trace %d: %w", i+1, err)
 		}
-		c.Sights = append(c.Sights, traces[i].Sights()...)
+		c.Observations = append(c.Observations, traces[i].Observations()...)
 		if m, ok := traces[i].Memory(); ok {
 			c.Intents = append(c.Intents, m)
 		}

@@ -13,12 +13,12 @@ import (
 
 // Change is what one write adds.
 type Change struct {
-	Sights  []Sight  `json:"sights,omitempty"`
-	Intents []Intent `json:"intents,omitempty"`
+	Observations []Observation `json:"observations,omitempty"`
+	Intents      []Intent      `json:"intents,omitempty"`
 }
 
 // Empty reports whether a change adds nothing.
-func (c *Change) Empty() bool { return len(c.Sights)+len(c.Intents) == 0 }
+func (c *Change) Empty() bool { return len(c.Observations)+len(c.Intents) == 0 }
 
 // pendingWrite is a change and the channel on which its caller waits.
 type pendingWrite struct {
@@ -29,8 +29,8 @@ type pendingWrite struct {
 // Add counts the observations of a change, remembers its intents, and returns when
 // they are durable.
 func (s *Store) Add(ctx context.Context, c Change) error {
-	for _, sight := range c.Sights {
-		if err := cmp.Or(checkID(sight.From), checkID(sight.To)); err != nil {
+	for _, observation := range c.Observations {
+		if err := cmp.Or(checkID(observation.From), checkID(observation.To)); err != nil {
 			return err
 		}
 	}
@@ -111,16 +111,16 @@ func (s *Store) update(fn func(d *delta, now time.Time)) error {
 // add counts the observations of a change and remembers its intents, over what is
 // known and what the delta has. s.mu is held for reading.
 func (s *Store) add(d *delta, c Change, now time.Time) {
-	for _, sight := range c.Sights {
-		if sight.From == sight.To {
+	for _, observation := range c.Observations {
+		if observation.From == observation.To {
 			continue
 		}
-		p := pair{sight.From, sight.To}
+		p := pair{observation.From, observation.To}
 		e, known := s.edges[p]
 		if next := d.edges[p]; next != nil {
 			e, known = *next, true
 		}
-		e = s.observe(e, known, sight, now)
+		e = s.observe(e, known, observation, now)
 		d.edges[p] = &e
 	}
 	for i := range c.Intents {
