@@ -18,7 +18,7 @@ func write(t testing.TB, path, content string) {
 	}
 }
 
-func openToolbox(t *testing.T, root string) *Toolbox {
+func openToolbox(t *testing.T, root string) *toolbox.Toolbox {
 	t.Helper()
 	box, err := toolbox.Open(t.Context(), toolbox.Options{Root: root, HalfLife: -1})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"cairn/internal/index"
 	"cairn/internal/job"
 	"cairn/internal/owner"
-	"cairn/internal/toolbox"
 )
 
 // The names below moved to packages config, job and toolbox. They stay here until
@@ -21,7 +20,6 @@ type (
 	RefusedError    = config.RefusedError
 	UnknownKeyError = config.UnknownKeyError
 	Progress        = job.Progress
-	Toolbox         = toolbox.Toolbox
 	Holder          = owner.Holder
 	LockError       = owner.LockError
 
