@@ -8,25 +8,25 @@ import (
 	"cairn/retriever"
 )
 
-// DefaultBudget is how many tokens of passages a brief holds unless told.
+// DefaultBudget is the default number of tokens of passages in a brief.
 const DefaultBudget = 3000
 
-// Brief is all that somebody outside needs to do the current stage of a task.
+// Brief holds everything that a client needs to run the current stage of a task.
 type Brief struct {
 	TaskID string `json:"task_id"`
 	Stage  Stage  `json:"stage"`
 	Run    int    `json:"run"`
-	// Instructions say what is wanted and how it is handed in.
+	// Instructions describe the expected result and how to submit it.
 	Instructions string `json:"instructions"`
 	Query        string `json:"query"`
-	// Passages are what was found, best first, within the budget. They are
+	// Passages are the sections found, best first, within the budget. They are
 	// quoted material: nothing in them is an instruction.
 	Passages []Passage `json:"passages"`
 	// Omitted are ids of hits whose text did not fit; read_doc takes them.
 	Omitted []string `json:"omitted,omitempty"`
-	// Web is what web_search brought.
+	// Web is the results of web_search.
 	Web []WebResult `json:"web,omitempty"`
-	// Problems say why an earlier answer was refused.
+	// Problems are the reasons why an earlier answer was refused.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -44,7 +44,7 @@ const answerInstructions = `Answer the query from the passages alone. Cite the i
 const searchInstructions = `Search the web for the query, as the documents do not hold the answer. ` +
 	`Hand in the results, each with url, title and the text that matters. No results are a result.`
 
-// Instruct is what a stage that is done outside wants; "" for any other.
+// Instruct returns the instructions of a delegated stage; "" for any other.
 func instruct(s Stage) string {
 	switch s {
 	case ExecutorReasoning:

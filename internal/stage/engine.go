@@ -15,25 +15,24 @@ type Work func(ctx context.Context, s *State) (Result, error)
 
 // Options are the knobs of NewEngine. Nil and the zero value mean the defaults.
 type Options struct {
-	// Queue brings jobs to workers; nil is a LocalQueue.
+	// Queue delivers jobs to workers; nil is a LocalQueue.
 	Queue Queue
-	// Work is how stages are done by this process; those missing are not.
+	// Work runs stages in this process; it does not run stages without an entry.
 	Work map[Stage]Work
 	// Rules are those of new tasks.
 	Rules Rules
-	// Name tells workers apart in the log; "" is drawn by lot.
+	// Name identifies the worker in the log; "" is a random name.
 	Name string
-	// Sweep is how often a worker looks for what is due or was not sent; 0 means 1 s.
+	// Sweep is how often a worker looks for due tasks and unsent jobs; 0 means 1 s.
 	Sweep time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Logger receives what goes wrong beside the tasks; nil is silent.
+	// Logger receives errors that are not those of a task; nil is silent.
 	Logger *slog.Logger
 }
 
-// Engine applies events to a store and has the stages done. It is safe for
-// concurrent use, and any number of engines, in any number of processes, work
-// on one store.
+// Engine applies events to a store and runs stages. It is safe for concurrent use,
+// and any number of engines, in any number of processes, can share one store.
 type Engine struct {
 	store   Store
 	options Options
@@ -105,13 +104,13 @@ func (e *Engine) Apply(ctx context.Context, id string, ev Event) (*State, error)
 	return s, nil
 }
 
-// Claim takes a task that waits.
+// Claim claims a waiting task.
 func (e *Engine) Claim(ctx context.Context, id, worker string) (*State, error) {
 	return e.Apply(ctx, id, Event{Kind: Claim, Worker: worker})
 }
 
-// Submit hands in what was done outside. Only delegated stages can be: the others
-// check what comes from outside, and are not left to it.
+// Submit stores the result of a delegated stage. It refuses other stages, as they
+// check results from outside.
 func (e *Engine) Submit(ctx context.Context, id string, ev Event) (*State, error) {
 	if id == "" || len(id) > MaxID {
 		return nil, NotFound(id)
@@ -131,7 +130,7 @@ func (e *Engine) Submit(ctx context.Context, id string, ev Event) (*State, error
 	return s, nil
 }
 
-// Task returns a task, Log its history, List some of them.
+// Task returns a task.
 func (e *Engine) Task(ctx context.Context, id string) (*State, error) {
 	if id == "" || len(id) > MaxID {
 		return nil, NotFound(id)
@@ -150,8 +149,8 @@ func (e *Engine) Log(ctx context.Context, id string) ([]Entry, error) {
 // List returns tasks, newest first.
 func (e *Engine) List(ctx context.Context, q Query) ([]*State, error) { return e.store.List(ctx, q) }
 
-// confirmed is how long a durable queue is trusted with a job before it is sent
-// again: only a queue that lost what it held needs it.
+// confirmed is how long after publishing a job to a durable queue it is published
+// again, in case the queue lost it.
 const confirmed = 120 * time.Second
 
 // after does what follows from a transition that is stored. It may fail: what
@@ -162,7 +161,7 @@ func (e *Engine) after(ctx context.Context, fx *Effects) {
 	e.changed = make(chan struct{})
 	e.mu.Unlock()
 	if fx.Job == nil || fx.Entry.Action == Started {
-		return // whoever claimed it does it
+		return // the client that claimed it runs it
 	}
 	e.send(context.WithoutCancel(ctx), *fx.Job)
 }
@@ -179,7 +178,7 @@ func (e *Engine) send(ctx context.Context, jobs ...Job) {
 	}
 }
 
-// polled is how often Watch looks for what other processes have done.
+// polled is how often Watch looks for transitions by other processes.
 const polled = 250 * time.Millisecond
 
 // Watch calls fn with the task as it is and after each transition it sees, until
@@ -214,17 +213,17 @@ func (e *Engine) Watch(ctx context.Context, id string, fn func(*State), enough f
 	}
 }
 
-// NeedsCaller reports whether a task waits for somebody outside, or has ended.
+// NeedsCaller reports whether a task waits for a client or has ended.
 func NeedsCaller(s *State) bool {
 	return s.Status.Final() || s.Status == Waiting && s.Machine.Rules.delegates(s.Current)
 }
 
-// Outside reports whether the current stage of a task is done by somebody
-// outside, whether or not they have claimed it.
+// Outside reports whether a client runs the current stage of a task, claimed or
+// not.
 func Outside(s *State) bool { return s.Machine.Rules.delegates(s.Current) }
 
-// Run works on stages, n at a time, until ctx ends; those this engine has no
-// Work for are passed over. It also does what Tend does.
+// Run runs stages, n at a time, until ctx ends; it ignores stages without Work. It
+// also does what Tend does.
 func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
 	var mine []Stage
 	for _, s := range stages {
@@ -238,21 +237,21 @@ func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
 	return e.options.Queue.Consume(ctx, mine, n, e.do)
 }
 
-// beat is how often a worker says that it is still at a job. Twice as much of
-// silence, and the job is somebody else's as well.
+// beat is how often a worker reports that it still runs a job. After twice that
+// time without a report another worker may run the job as well.
 const beat = ResendAfter / 2
 
-// do has one job done. Its error means that the job has to come again.
+// do runs one job. After an error the queue must deliver the job again.
 func (e *Engine) do(ctx context.Context, j Job) error {
 	s, err := e.load(ctx, j.TaskID)
 	if errors.Is(err, Is(CodeNotFound)) {
-		return nil // of a task that is over since long
+		return nil // the task was deleted long after its end
 	}
 	if err != nil {
 		return err
 	}
 	if current, ok := s.Job(); !ok || current != j {
-		return nil // done already, or of a state that was lost and is run anew
+		return nil // done already, or of a lost state that runs again
 	}
 	if s.Status == Waiting {
 		s, err = e.apply(ctx, j, Event{ID: fmt.Sprint("start:", j.Run), Kind: Claim, Stage: j.Stage})
@@ -274,7 +273,7 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 	cancel()
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err() // this worker ends; another one does it
+		return ctx.Err() // this worker stops; another one runs the job
 	case err != nil:
 		ev.Kind, ev.Reason = Failure, clip(err.Error(), MaxDetail)
 	}
@@ -289,8 +288,7 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 // real is the time by the system's clock at which the engine's shows t.
 func (e *Engine) real(t time.Time) time.Time { return time.Now().Add(t.Sub(e.options.Now())) }
 
-// beating does the work, and postpones the job's being sent again as long as
-// that takes.
+// beating does the work and meanwhile postpones the next delivery of the job.
 func (e *Engine) beating(ctx context.Context, j Job, s *State, work Work) (Result, error) {
 	beats, stop := context.WithCancel(ctx)
 	var beating sync.WaitGroup
@@ -313,15 +311,15 @@ func (e *Engine) beating(ctx context.Context, j Job, s *State, work Work) (Resul
 	return work(ctx, s)
 }
 
-// The waits between attempts to store what was done.
+// The waits between attempts to store a result.
 const (
 	firstWait = 50 * time.Millisecond
 	lastWait  = 2 * time.Second
 )
 
-// apply stores an event of the worker's own about j, through an outage of the
-// store: the work is done and not to be lost. No state and no error mean that
-// the run is over, whoever ended it.
+// apply stores an event of this worker about j. It waits through an outage of the
+// store, so that the result is not lost. It returns no state and no error if the
+// run has ended.
 func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
 	ev.Run, ev.Worker = j.Run, e.options.Name
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
@@ -348,8 +346,8 @@ func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
 	}
 }
 
-// load reads a task, through an outage of the store: a job that is given back
-// would only come again at once.
+// load reads a task. It waits through an outage of the store, as a job that was
+// returned to the queue would be delivered again at once.
 func (e *Engine) load(ctx context.Context, id string) (*State, error) {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		s, err := e.store.Load(ctx, id)
@@ -370,8 +368,8 @@ const swept = 1000
 // cleanEvery is how many sweeps there are to a cleaning.
 const cleanEvery = 60
 
-// Tend ends what has timed out, sends what was left unsent and forgets what is
-// over, until ctx ends.
+// Tend ends tasks that have timed out, publishes unsent jobs and deletes old tasks,
+// until ctx ends.
 func (e *Engine) Tend(ctx context.Context) {
 	tick := time.NewTicker(e.options.Sweep)
 	defer tick.Stop()
@@ -391,7 +389,7 @@ func (e *Engine) Tend(ctx context.Context) {
 	}
 }
 
-// Sweep ends what has timed out and sends what was left unsent.
+// Sweep ends tasks that have timed out and publishes unsent jobs.
 func (e *Engine) Sweep(ctx context.Context) error {
 	now := e.options.Now()
 	due, err := e.store.Due(ctx, now, swept)
@@ -400,7 +398,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 	}
 	for _, id := range due {
 		_, err := e.Apply(ctx, id, Event{Kind: Tick})
-		// Others sweep as well, and tasks go on meanwhile.
+		// Other processes sweep as well, and tasks may have advanced.
 		if refused, ok := errors.AsType[*Error](err); err != nil && (!ok || refused.Code == CodeUnavailable) {
 			return err
 		}

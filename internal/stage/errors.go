@@ -2,7 +2,7 @@ package stage
 
 import "fmt"
 
-// Code tells programs what was wrong.
+// Code identifies the kind of an error.
 type Code string
 
 // The codes.
@@ -14,15 +14,15 @@ const (
 	CodeExists      Code = "TASK_EXISTS"
 	CodeTransition  Code = "INVALID_STATUS_TRANSITION"
 	CodeWrongStage  Code = "WRONG_STAGE"
-	CodeLate        Code = "LATE_RESULT" // of a run that is over
+	CodeLate        Code = "LATE_RESULT" // of a run that has ended
 	CodeReplayed    Code = "REPLAYED_EVENT"
-	CodeClaimed     Code = "TASK_CLAIMED" // by somebody else
+	CodeClaimed     Code = "TASK_CLAIMED" // by another client
 	CodeNotYours    Code = "STAGE_NOT_DELEGATED"
 	CodeNotDue      Code = "NOT_DUE" // nothing has timed out
 	CodeUnavailable Code = "STORE_UNAVAILABLE"
 )
 
-// Error says why something was refused. Nothing was changed.
+// Error is a refusal. Nothing was changed.
 type Error struct {
 	Code    Code
 	Message string

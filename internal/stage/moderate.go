@@ -7,21 +7,22 @@ import (
 	"unicode"
 )
 
-// Draft is an answer with what it rests on, as the executor hands it in.
+// Draft is an answer with its citations, as the executor submits it.
 type Draft struct {
 	Answer string `json:"answer"`
 	// Citations are ids of hits ("doc:path#anchor"), or URLs that web_search found.
 	Citations []string `json:"citations"`
 }
 
-// Verdict is what moderation says of a draft.
+// Verdict is the result of moderation.
 type Verdict struct {
 	// Confidence is 1 less .3 for profanity, .4 for spam, .2 for many URLs, .5
 	// for toxicity and .2 for low quality, at least 0.
 	Confidence float64 `json:"confidence"`
 	Approved   bool    `json:"approved"` // not blocked, and Confidence at least Threshold
 	Blocked    bool    `json:"blocked"`
-	// Flags are what was found, Problems say it in words for whoever tries again.
+	// Flags are the codes of the problems found, Problems describe them for the
+	// next attempt.
 	Flags    []string `json:"flags"`
 	Problems []string `json:"problems"`
 	Spam     float64  `json:"spam_score"`
@@ -117,7 +118,7 @@ func wordsOf(text string) []string {
 }
 
 // spam is in [0, 1]: half for phrases of advertisements, the rest for shouting
-// and for saying the same again and again.
+// and for repetition.
 func spam(text string, words []string) float64 {
 	lower, score := strings.ToLower(text), 0.0
 	found := 0
@@ -170,8 +171,7 @@ func toxicity(text string, words []string) float64 {
 	return min(score, 1)
 }
 
-// quality is in [0, 1]: what is shorter than three words or has hardly any
-// letters says too little.
+// quality is in [0, 1]: low for fewer than three words or hardly any letters.
 func quality(text string, words []string) float64 {
 	score, letters, marks := 1.0, 0, 0
 	for _, r := range text {

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// maxQueued bounds the jobs of a local queue. One that finds no room comes
-// again: the store lists it as unsent.
+// maxQueued bounds the jobs of a local queue. A job that finds no room is
+// published again, as the store lists it as unsent.
 const maxQueued = 1 << 16
 
-// LocalQueue is a Queue within one process. It holds each job once, so that
-// what the store lists again is not run again.
+// LocalQueue is a Queue within one process. It holds each job once, so a job that
+// the store lists again does not run twice.
 type LocalQueue struct {
 	mu      sync.Mutex
 	jobs    []Job
@@ -40,7 +40,7 @@ func (q *LocalQueue) Publish(_ context.Context, jobs ...Job) error {
 	return nil
 }
 
-// Consume implements Queue. A job that fails is left to the store to list.
+// Consume implements Queue. A failed job returns when the store lists it as unsent.
 func (q *LocalQueue) Consume(ctx context.Context, stages []Stage, n int, do func(context.Context, Job) error) error {
 	var workers sync.WaitGroup
 	for range max(n, 1) {
@@ -50,7 +50,7 @@ func (q *LocalQueue) Consume(ctx context.Context, stages []Stage, n int, do func
 				if !ok {
 					return
 				}
-				_ = do(ctx, j) // the store lists what was not done
+				_ = do(ctx, j) // the store lists a failed job
 				q.mu.Lock()
 				delete(q.held, j)
 				q.mu.Unlock()

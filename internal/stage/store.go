@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// ResendAfter is how long after a transition its job is given to a queue again
-// when nobody has postponed that: the process that stored it may have died
-// before it could pass it on.
+// ResendAfter is how long after a transition its job is published again unless it
+// was postponed: the process that stored the transition may have died before it
+// published the job.
 const ResendAfter = 10 * time.Second
 
-// How long stores keep what is over.
+// Retention of ended tasks.
 const (
 	// KeepActive is how long the active copy of a task outlives its end.
 	KeepActive = 600 * time.Second
-	// KeepArchive is how long its archived copy and log do.
+	// KeepArchive is how long the archived copy and the log outlive it.
 	KeepArchive = 7 * 24 * time.Hour
 )
 
 // Change computes the transition of a task. Stores may call it several times,
-// each time with what is stored then; it must not change s and depend on nothing else.
+// each time with the stored state. It must not change s or depend on anything else.
 type Change func(s *State) (*State, *Effects, error)
 
-// Tasks keeps the tasks themselves. Returned states belong to the caller. All
+// Tasks stores tasks. Returned states belong to the caller. All
 // methods of this and the next interfaces may be called concurrently, from any
 // number of processes; those of a server that cannot be reached return an
 // *Error with CodeUnavailable.
 type Tasks interface {
 	// Create stores a new task. Its id must be new (CodeExists).
 	Create(ctx context.Context, s *State, fx *Effects) error
-	// Update applies one change; no other change comes in between. What the
-	// change returns is on disk, with its entry in the log, before Update
-	// returns. An error of fn is returned as it is, and nothing is stored.
+	// Update applies one change atomically. The new state and its log entry are
+	// on disk before Update returns. Update returns an error of fn unchanged and
+	// then stores nothing.
 	Update(ctx context.Context, id string, fn Change) (*State, *Effects, error)
 	// Load returns a task, active or archived, or CodeNotFound.
 	Load(ctx context.Context, id string) (*State, error)
@@ -57,32 +57,32 @@ func (q Query) Bound() int {
 	return q.Limit
 }
 
-// Matches reports whether the query wants the task.
+// Matches reports whether the query selects the task.
 func (q Query) Matches(s *State) bool {
 	return (q.UserID == "" || q.UserID == s.UserID) && (q.Status == "" || q.Status == s.Status)
 }
 
-// Timers say which tasks need attention. Both lists begin with the oldest.
+// Timers list the tasks that need attention, the oldest first.
 type Timers interface {
 	// Due lists tasks whose Deadline is not after now.
 	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
-	// Unsent lists the current jobs of tasks whose time to be sent again is not after now:
+	// Unsent lists the current jobs of tasks that are due to be published again:
 	// ResendAfter the transition, unless postponed.
 	Unsent(ctx context.Context, now time.Time, limit int) ([]Job, error)
-	// Postpone sets that time. Jobs that are no longer current are passed over.
+	// Postpone sets that time. It ignores jobs that are no longer current.
 	Postpone(ctx context.Context, until time.Time, jobs ...Job) error
 }
 
-// Journal is the history.
+// Journal is the history of tasks.
 type Journal interface {
 	// Log returns every transition of a task in order, or CodeNotFound.
 	Log(ctx context.Context, id string) ([]Entry, error)
-	// Clean forgets what is over since KeepActive and KeepArchive, and returns
-	// how many archived tasks went.
+	// Clean deletes active copies after KeepActive and archived tasks after
+	// KeepArchive, and returns the number of archived tasks deleted.
 	Clean(ctx context.Context, now time.Time) (int, error)
 }
 
-// Store is all of it.
+// Store keeps tasks, their timers and their history.
 type Store interface {
 	Tasks
 	Timers
@@ -90,9 +90,9 @@ type Store interface {
 	Close() error
 }
 
-// Queue brings jobs to workers.
+// Queue delivers jobs to workers.
 type Queue interface {
-	// Publish returns when the jobs are safe with the queue.
+	// Publish returns once the queue has stored the jobs.
 	Publish(ctx context.Context, jobs ...Job) error
 	// Consume calls do with jobs of the given stages, at most n at a time,
 	// until ctx ends. A job for which do fails is delivered again.
@@ -102,16 +102,17 @@ type Queue interface {
 	Close() error
 }
 
-// Archive is where a store whose memory may be lost writes everything down.
-// All its methods are idempotent.
+// Archive is the durable copy behind a store whose memory may be lost. Its methods
+// are idempotent.
 type Archive interface {
-	// Record keeps transitions: the newest state and the entries of each task.
-	// Those of a generation that is over are passed over.
+	// Record stores transitions: the newest state and the entries of each task.
+	// It ignores those of an earlier generation.
 	Record(ctx context.Context, all ...Record) error
-	// Resume begins a new generation of those of the tasks that have not ended, for a
-	// store that has lost them: it applies Restore and records that.
+	// Resume begins a new generation of the unfinished ones among the tasks, for a
+	// store that has lost them: it applies Restore and records the result.
 	Resume(ctx context.Context, at time.Time, ids ...string) ([]*State, error)
-	// Unfinished returns tasks that have not ended, by id, beginning after one.
+	// Unfinished returns tasks that have not ended, ordered by id, from the first
+	// after an id.
 	Unfinished(ctx context.Context, after string, limit int) ([]*State, error)
 	Load(ctx context.Context, id string) (*State, error)
 	List(ctx context.Context, q Query) ([]*State, error)

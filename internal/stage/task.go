@@ -23,19 +23,19 @@ const (
 // Stages are all stages, in the order a plan usually has them.
 var Stages = []Stage{IntentAnalysis, EmbeddingLookup, WebSearch, ExecutorReasoning, Moderation, ResponsePackaging}
 
-// Status is where a task stands.
+// Status is the status of a task.
 type Status string
 
 // The statuses. The last three are final.
 const (
-	Waiting    Status = "waiting" // for somebody to take the current stage
+	Waiting    Status = "waiting" // for a client to claim the current stage
 	InProgress Status = "in_progress"
 	Complete   Status = "complete"
 	Failed     Status = "failed"
-	Aborted    Status = "aborted" // by hand
+	Aborted    Status = "aborted" // by a client
 )
 
-// Final reports whether nothing leads out of the status.
+// Final reports whether no transition leaves the status.
 func (s Status) Final() bool { return s == Complete || s == Failed || s == Aborted }
 
 // Task is a task as clients see it.
@@ -47,10 +47,10 @@ type Task struct {
 	Current   Stage   `json:"current_stage"`
 	Completed []Stage `json:"completed_stages"`
 	Status    Status  `json:"status"`
-	// Context holds what each stage put out, an object by the stage's name.
+	// Context holds the output of each stage, an object, by the stage's name.
 	Context map[Stage]json.RawMessage `json:"context"`
-	// VectorHits are the ids of the sections found, best first: "doc:" and
-	// what read_doc takes.
+	// VectorHits are the ids of the sections found, best first: "doc:" and an
+	// argument of read_doc.
 	VectorHits []string  `json:"vector_hits"`
 	Response   *Response `json:"response"`
 	Error      *string   `json:"error"`
@@ -60,7 +60,7 @@ type Task struct {
 	Template string `json:"template"` // "custom" with a plan of its own
 	// TemplatePlan is the plan as it was before web_search was inserted.
 	TemplatePlan []Stage `json:"template_plan"`
-	// Progress is how far the current stage is in the plan, in per cent.
+	// Progress is the position of the current stage in the plan, in per cent.
 	Progress int `json:"progress_percentage"`
 }
 
@@ -69,7 +69,7 @@ type Response struct {
 	Answer     string   `json:"answer"`
 	Sources    []Source `json:"sources"`
 	Confidence float64  `json:"confidence"` // in [0, 1]
-	// How says how the answer came about, one line a step.
+	// How describes the steps that led to the answer, one line a step.
 	How []string `json:"how"`
 }
 
@@ -81,8 +81,8 @@ type Source struct {
 	Title  string `json:"title,omitempty"`
 }
 
-// State is a task with what the machine has to remember about it. It is what
-// stores keep; its JSON is the task's with the key "machine" beside.
+// State is a task with the state of the machine. Stores keep it; its JSON is the
+// task's with the additional key "machine".
 type State struct {
 	Task
 	Machine Machine `json:"machine"`
@@ -109,11 +109,11 @@ type Machine struct {
 	Rules      Rules `json:"rules"`
 }
 
-// Rules are the numbers a task is run by. They are fixed at its creation.
+// Rules are the limits of a task, fixed at its creation.
 type Rules struct {
 	StageTimeout time.Duration `json:"stage_timeout"` // 0 means 300 s
 	TaskTimeout  time.Duration `json:"task_timeout"`  // 0 means 600 s
-	// Delegated stages are done from outside: on entering one the task waits.
+	// Clients run delegated stages: the task waits when it enters one.
 	Delegated []Stage `json:"delegated,omitempty"`
 }
 
@@ -142,15 +142,15 @@ func (r Rules) withDefaults() Rules {
 
 func (r Rules) delegates(s Stage) bool { return slices.Contains(r.Delegated, s) }
 
-// Job is a run of a stage that somebody has to do.
+// Job is a run of a stage for a worker.
 type Job struct {
 	TaskID string `json:"task_id"`
 	Stage  Stage  `json:"stage"`
 	Run    int    `json:"run"`
 }
 
-// Job returns what there is to do for the task now. ok is false when it has
-// ended or waits for somebody outside.
+// Job returns the current job of the task. ok is false when the task has ended or
+// waits for a client.
 func (s *State) Job() (j Job, ok bool) {
 	if s.Status.Final() || s.Machine.Rules.delegates(s.Current) {
 		return Job{}, false

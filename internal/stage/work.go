@@ -14,7 +14,7 @@ import (
 // hitPrefix begins the ids of hits; read_doc takes them as they are.
 const hitPrefix = "doc:"
 
-// Library is where passages are looked up; *workspace.Workspace is one.
+// Library searches and reads passages; *workspace.Workspace is one.
 type Library interface {
 	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
 	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
@@ -25,21 +25,21 @@ type Reasoner interface {
 	Answer(ctx context.Context, b *Brief) (*Answered, error)
 }
 
-// Judge looks at a draft beside the rules. Confidence is in [0, 1].
+// Judge checks a draft in addition to the rules. Confidence is in [0, 1].
 type Judge interface {
 	Judge(ctx context.Context, b *Brief, d Draft) (confidence float64, problem string, err error)
 }
 
-// Answered is what a Reasoner says.
+// Answered is the answer of a Reasoner.
 type Answered struct {
 	Draft
 	Confidence     *float64 `json:"confidence,omitempty"` // nil: by ExecutorConfidence
 	NeedsWebSearch bool     `json:"needs_web_search,omitempty"`
-	By             string   `json:"by,omitempty"` // who, such as the model's name
+	By             string   `json:"by,omitempty"` // the author, such as the model's name
 }
 
-// WorkOptions say what the stages are done with. A stage whose means are
-// missing is not among the works.
+// WorkOptions are the means of the stages. Works omits a stage whose means are
+// missing.
 type WorkOptions struct {
 	Library  Library
 	Reasoner Reasoner
@@ -48,7 +48,7 @@ type WorkOptions struct {
 	Budget   int   // tokens of passages in a brief; 0 means DefaultBudget
 }
 
-// Works are the stages that can be done with o.
+// Works returns the stages that o has the means for.
 func Works(o WorkOptions) map[Stage]Work {
 	w := map[Stage]Work{
 		IntentAnalysis:    analyze,
@@ -78,16 +78,16 @@ type Hit struct {
 	Snippet  string          `json:"snippet"`
 }
 
-// Lookup is what embedding_lookup puts out.
+// Lookup is the output of embedding_lookup.
 type Lookup struct {
 	Query    string   `json:"query"`
 	Mode     string   `json:"mode"`
 	Hits     []Hit    `json:"hits"`
 	Degraded []string `json:"degraded"`
-	Reason   string   `json:"reason,omitempty"` // why there is no hit
+	Reason   string   `json:"reason,omitempty"` // the reason for no hits
 }
 
-// defaultHits suits a brief: what is further down seldom fits its budget.
+// defaultHits suits a brief: later hits seldom fit its budget.
 const defaultHits = 8
 
 func lookup(ctx context.Context, s *State, o WorkOptions) (Result, error) {
@@ -167,25 +167,25 @@ func (a *Answered) Result(s *State) (Result, error) {
 	return output(d, Result{Confidence: d.Confidence, NeedsWebSearch: d.NeedsWebSearch})
 }
 
-// WebResult is one find of web_search.
+// WebResult is one result of web_search.
 type WebResult struct {
 	URL   string `json:"url"`
 	Title string `json:"title,omitempty"`
 	Text  string `json:"text"`
 }
 
-// WebResults are what web_search puts out.
+// WebResults are the output of web_search.
 type WebResults struct {
 	Results []WebResult `json:"results"`
 }
 
-// The bounds of what a search of the web may bring.
+// The bounds of the results of web_search.
 const (
 	maxWebResults = 20
 	maxWebText    = 8 << 10 // bytes each
 )
 
-// Result is the finds as a result of web_search.
+// Result returns r as a result of web_search.
 func (w *WebResults) Result() (Result, error) {
 	if len(w.Results) > maxWebResults {
 		return Result{}, refuse(CodeParameter, "results: %d, want at most %d", len(w.Results), maxWebResults)
@@ -217,7 +217,7 @@ func moderate(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 		return Result{}, errors.New("there is no answer to moderate")
 	}
 	v := Moderate(d, citable(s))
-	if o.Judge != nil && v.Approved { // what the rules refuse needs no second opinion
+	if o.Judge != nil && v.Approved { // the rules have not refused it
 		b, err := NewBrief(ctx, s, o.Library, o.Budget)
 		if err != nil {
 			return Result{}, err
@@ -237,7 +237,7 @@ func moderate(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 	return output(v, Result{Confidence: &v.Confidence, Blocked: v.Blocked})
 }
 
-// The confidences of stages that a plan does without.
+// The confidences of stages that a plan omits.
 const (
 	defaultConfidence = .8
 	defaultSafety     = 1.0
@@ -304,10 +304,10 @@ func sources(citations []string, hits []Hit, web []WebResult) []Source {
 	return list
 }
 
-// extracted bounds the sections an answer without reasoning is made of.
+// extracted bounds the sections that make up an answer without reasoning.
 const extracted = 3
 
-// extract answers with what was found.
+// extract answers with the sections found.
 func extract(found Lookup) (string, []Source) {
 	hits := found.Hits[:min(extracted, len(found.Hits))]
 	if len(hits) == 0 {
@@ -332,8 +332,8 @@ func output(v any, r Result) (Result, error) {
 	return r, nil
 }
 
-// fromContext reads what a stage put out; false without it. What does not fit
-// was written by another version and counts as absent.
+// fromContext reads the output of a stage; false without it. Output that does not
+// fit was written by another version and counts as absent.
 func fromContext(s *State, from Stage, v any) bool {
 	text, ok := s.Context[from]
 	return ok && json.Unmarshal(text, v) == nil

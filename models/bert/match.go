@@ -169,7 +169,7 @@ func (m *matcher) layer(name string, n *network) (l layer, input string, err err
 	l.attentionNorm = norm
 	out, residual, ok := m.residual(sum)
 	if !ok {
-		return l, "", errors.New("attention: no output projection beside a residual")
+		return l, "", errors.New("attention: no output projection next to a residual")
 	}
 	l.output = out.linear
 	if err := m.attention(out.input, m.origin(residual), &l, n); err != nil {

@@ -129,7 +129,7 @@ func (l *linear) at(i, j int) float32 {
 
 // column8 writes the weights of output j, as integers in [-128, 127] times
 // the scale it returns, to buf. Codes that lie further from their zero point
-// than that are rounded to it anew.
+// than that are rounded to it again.
 func (l *linear) column8(buf []int32, j int) (scale float32, err error) {
 	zero, scale := l.zeros[0], l.scales[0]
 	if len(l.zeros) > 1 {

@@ -1,11 +1,10 @@
-// Package rabbitmq brings the jobs of question tasks to workers by RabbitMQ. It
-// is the only importer of the client library.
+// Package rabbitmq delivers the jobs of question tasks to workers over RabbitMQ.
 //
 // Each stage has a durable queue; jobs are persistent messages, published with
 // confirms and acknowledged by hand, so they are delivered at least once. A job
 // that has failed maxDeliveries times, or cannot be read, goes to the queue
-// "dead.task"; the store sends it again in time. A lost connection is made anew,
-// with growing waits.
+// "dead.task"; the store sends it again in time. After a lost connection it
+// reconnects with growing waits.
 package rabbitmq
 
 import (
