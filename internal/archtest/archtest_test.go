@@ -24,7 +24,7 @@ var layers = []struct {
 	{5, []string{"internal/connect", "internal/scene", "internal/upgrade", "internal/finder", "internal/manual", "internal/workspace", "internal/index", "internal/toolbox"}},
 	{4, []string{"retriever", "indexer", "internal/mirror", "internal/watch", "internal/toolsearch", "internal/suggest", "internal/task", "internal/stage", "internal/config"}},
 	{3, []string{"internal/store/docs", "internal/store/keyword", "internal/store/flat", "internal/store/qdrant", "internal/usage", "internal/store/storetest", "internal/catalog", "internal/walk", "internal/metrics", "internal/tracing"}},
-	{2, []string{"internal/store", "internal/query", "internal/kv", "internal/records", "internal/markdown", "graphrank", "internal/taskdag", "internal/draw", "internal/token", "internal/observe", "internal/profile", "internal/atomicfile", "internal/job", "internal/owner"}},
+	{2, []string{"internal/store", "internal/query", "internal/kv", "internal/records", "internal/markdown", "graphrank", "internal/taskdag", "internal/draw", "internal/token", "internal/observe", "internal/atomicfile", "internal/job", "internal/owner"}},
 	{1, []string{"models"}},
 }
 

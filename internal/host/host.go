@@ -163,13 +163,13 @@ func (f *Folder) observe(o *Options) (calls observe.Listener, lacked func([]stri
 		}
 		return server.IndexState(st), nil
 	})
-	f.Engine = &tools.Observed{Engine: f.Workspace, Listener: observe.Join(o.Telemetry.Traces(), f.counts), Lacked: f.counts.Lacked}
-	return o.Telemetry.Calls(f.counts), f.counts.Lacked
+	f.Engine = &tools.Observed{Engine: f.Workspace, Listener: observe.Join(o.Telemetry.Traces(), f.counts), Lacked: f.counts.SetDegraded}
+	return o.Telemetry.Calls(f.counts), f.counts.SetDegraded
 }
 
 // Served returns the folder as a workspace of an HTTP server with metrics.
 func (f *Folder) Served() server.Workspace {
-	return server.Workspace{Name: f.Name, Engine: f.Engine, Tools: f.Tools, Lacks: f.counts.Lacks}
+	return server.Workspace{Name: f.Name, Engine: f.Engine, Tools: f.Tools, Degraded: f.counts.Degraded}
 }
 
 // Mount adds the folder's pages and the API of its question tasks to s.

@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"cairn/internal/observe"
-	"cairn/internal/profile"
 	"cairn/internal/tracing"
 )
 
@@ -29,7 +28,7 @@ type Telemetry struct {
 	Log *slog.Logger
 
 	tracer   *tracing.Tracer // nil without a receiver
-	profiles *profile.Server // nil without an address
+	profiles *profileServer  // nil without an address
 	queries  bool
 }
 
@@ -43,10 +42,10 @@ func OpenTelemetry(ctx context.Context, o TelemetryOptions) (*Telemetry, error) 
 	}
 	var err error
 	if o.Pprof != "" {
-		if t.profiles, err = profile.Open(ctx, o.Pprof); err != nil {
+		if t.profiles, err = serveProfiles(ctx, o.Pprof); err != nil {
 			return nil, fmt.Errorf("--pprof: %w", err)
 		}
-		t.Log.Info("serving profiles", "url", "http://"+t.profiles.Addr().String()+"/debug/pprof/")
+		t.Log.Info("serving profiles", "url", "http://"+t.profiles.addr.String()+"/debug/pprof/")
 	}
 	if t.tracer, err = tracing.Open(ctx, tracing.Options{Endpoint: o.OTLP, Getenv: os.Getenv, Version: o.Version, Logger: t.Log}); err != nil {
 		t.Close()
@@ -78,7 +77,7 @@ func (t *Telemetry) Close() {
 		err = t.tracer.Close(ctx)
 	}
 	if t.profiles != nil {
-		err = errors.Join(err, t.profiles.Close())
+		err = errors.Join(err, t.profiles.close())
 	}
 	if err != nil {
 		t.Log.Warn("closing traces and profiles", "error", err)

@@ -1,6 +1,5 @@
-// Package metrics counts the work on requests for Prometheus: calls and
-// stages by their time, what is degraded and for how long, and how far each
-// index is behind its files.
+// Package metrics exports Prometheus metrics of a server. It observes calls,
+// stages and the state of indexes, and changes none of them.
 package metrics
 
 import (
@@ -16,13 +15,13 @@ import (
 	"cairn/internal/observe"
 )
 
-// buckets are seconds. They are close where searches are: a keyword search
-// takes two thousandths, a run of the indexer minutes.
+// buckets are upper bounds in seconds, dense around the time of a search: a
+// keyword search takes 2 ms, a run of the indexer minutes.
 var buckets = []float64{.0005, .001, .002, .003, .005, .0075, .01, .015, .02, .03, .045, .06, .1, .2, .5, 1, 2, 5, 30, 300}
 
-// Metrics are those of one process. What belongs to a workspace is kept apart
-// from all others, so that it can be told to those who may know of it. As a
-// listener it counts requests over HTTP.
+// Metrics are the metrics of one process. Each workspace has a registry of its
+// own, since a client sees only the workspaces it may use. As a listener,
+// Metrics counts HTTP requests.
 type Metrics struct {
 	observe.Silent
 	process  *prometheus.Registry
@@ -33,12 +32,12 @@ type Metrics struct {
 	workspaces []*Workspace
 }
 
-// New returns metrics that nothing has been counted in yet.
+// New returns empty metrics.
 func New() *Metrics {
 	m := &Metrics{
 		process: prometheus.NewRegistry(),
 		requests: newHistograms(prometheus.HistogramOpts{Name: "cairn_http_request_seconds", Buckets: buckets,
-			Help: "Time of requests over HTTP but for streams of events, by the pattern that answered."}, "route", "status"),
+			Help: "Time of HTTP requests except event streams, by route and status."}, "route", "status"),
 		now: time.Now,
 	}
 	m.process.MustRegister(m.requests.vec, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -52,27 +51,27 @@ func (m *Metrics) End(_ context.Context, c *observe.Call, o observe.Outcome, too
 	}
 }
 
-// Handler tells the metrics of the process and of those workspaces that
-// permits lets whoever asks know of.
+// Handler serves the metrics of the process and of the workspaces for which
+// permits returns true.
 func (m *Metrics) Handler(permits func(r *http.Request, workspace string) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		told := prometheus.Gatherers{m.process}
+		visible := prometheus.Gatherers{m.process}
 		m.mu.Lock()
 		for _, ws := range m.workspaces {
 			if permits(r, ws.name) {
-				told = append(told, ws.registry)
+				visible = append(visible, ws.registry)
 			}
 		}
 		m.mu.Unlock()
-		promhttp.HandlerFor(told, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+		promhttp.HandlerFor(visible, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	})
 }
 
-// histograms are the times of what two words name. Those of a pair are looked
-// up once and kept: the words are few, and looking up costs more than counting.
+// histograms are durations by two labels. It caches the histogram of each pair
+// of labels: there are few pairs, and a lookup costs more than an observation.
 type histograms struct {
-	vec  *prometheus.HistogramVec
-	kept sync.Map // [2]string -> prometheus.Observer
+	vec   *prometheus.HistogramVec
+	cache sync.Map // [2]string -> prometheus.Observer
 }
 
 func newHistograms(o prometheus.HistogramOpts, labels ...string) *histograms {
@@ -81,9 +80,9 @@ func newHistograms(o prometheus.HistogramOpts, labels ...string) *histograms {
 
 func (h *histograms) observe(first, second string, took time.Duration) {
 	key := [2]string{first, second}
-	kept, ok := h.kept.Load(key)
+	histogram, ok := h.cache.Load(key)
 	if !ok {
-		kept, _ = h.kept.LoadOrStore(key, h.vec.WithLabelValues(first, second))
+		histogram, _ = h.cache.LoadOrStore(key, h.vec.WithLabelValues(first, second))
 	}
-	kept.(prometheus.Observer).Observe(took.Seconds())
+	histogram.(prometheus.Observer).Observe(took.Seconds())
 }

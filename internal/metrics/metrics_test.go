@@ -13,12 +13,12 @@ import (
 	"cairn/internal/observe"
 )
 
-// clock is a time that a test moves.
+// clock is a time that a test advances.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-// scrape is the page as Prometheus reads it.
+// scrape returns the page that Prometheus reads.
 func scrape(t *testing.T, m *Metrics, permits func(*http.Request, string) bool) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -32,7 +32,7 @@ func scrape(t *testing.T, m *Metrics, permits func(*http.Request, string) bool) 
 
 func all(*http.Request, string) bool { return true }
 
-// wants checks that every line is on the page.
+// wants checks that the page contains every line.
 func wants(t *testing.T, page string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
@@ -66,7 +66,7 @@ func TestCounting(t *testing.T) {
 	observe.Cached(ctx, false)
 	observe.Cached(ctx, false)
 	w.Stage(ctx, observe.Embed, c.at, 8*time.Millisecond)
-	w.Stage(ctx, observe.Stages, c.at, time.Hour) // not one we know
+	w.Stage(ctx, observe.Stages, c.at, time.Hour) // unknown
 	route := &observe.Call{Method: "GET", Route: "GET /api/search"}
 	m.End(t.Context(), route, observe.Outcome{Status: observe.OK, Code: 200}, time.Millisecond)
 	m.End(t.Context(), route, observe.Outcome{Status: observe.OK, Code: 200, Stream: true}, time.Hour)
@@ -99,43 +99,43 @@ func TestCounting(t *testing.T) {
 	)
 }
 
-// TestDegraded: time without something is counted from the search that misses
-// it to the one that does not, and told in between.
+// TestDegraded: degraded time runs from the search that misses something to the
+// next one that does not, and scrapes in between include it.
 func TestDegraded(t *testing.T) {
 	m, c := testMetrics()
 	w := m.Workspace("a", func(context.Context) (Index, error) { return Index{}, nil })
-	w.Lacked(nil)
+	w.SetDegraded(nil)
 	c.at = c.at.Add(time.Hour)
 	if page := scrape(t, m, all); strings.Contains(page, "cairn_degraded_seconds_total{") {
-		t.Errorf("degraded time before anything was lacking:\n%s", page)
+		t.Errorf("degraded time before anything was missing:\n%s", page)
 	}
-	w.Lacked([]string{"vectors"})
+	w.SetDegraded([]string{"vectors"})
 	wants(t, scrape(t, m, all), `cairn_degraded{workspace="a"} 1`, `cairn_degraded_seconds_total{what="vectors",workspace="a"} 0`)
 	c.at = c.at.Add(40 * time.Second)
 	wants(t, scrape(t, m, all), `cairn_degraded_seconds_total{what="vectors",workspace="a"} 40`)
 	c.at = c.at.Add(20 * time.Second)
-	w.Lacked([]string{"vectors", "stale"})
-	if got := strings.Join(w.Lacks(), " "); got != "vectors stale" {
-		t.Errorf("lacks %q, want vectors and stale", got)
+	w.SetDegraded([]string{"vectors", "stale"})
+	if got := strings.Join(w.Degraded(), " "); got != "vectors stale" {
+		t.Errorf("degraded by %q, want vectors and stale", got)
 	}
 	c.at = c.at.Add(5 * time.Second)
-	w.Lacked(nil)
+	w.SetDegraded(nil)
 	c.at = c.at.Add(time.Hour)
 	wants(t, scrape(t, m, all), `cairn_degraded{workspace="a"} 0`,
 		`cairn_degraded_seconds_total{what="vectors",workspace="a"} 65`, `cairn_degraded_seconds_total{what="stale",workspace="a"} 5`)
 }
 
-// TestPermits: who may not know of a workspace is told nothing of it.
+// TestPermits: a client sees only the workspaces it may use.
 func TestPermits(t *testing.T) {
 	m, _ := testMetrics()
 	for _, name := range []string{"a", "b"} {
-		m.Workspace(name, func(context.Context) (Index, error) { return Index{}, nil }).Lacked([]string{"vectors"})
+		m.Workspace(name, func(context.Context) (Index, error) { return Index{}, nil }).SetDegraded([]string{"vectors"})
 	}
 	page := scrape(t, m, func(_ *http.Request, workspace string) bool { return workspace == "b" })
 	if strings.Contains(page, `workspace="a"`) || !strings.Contains(page, `workspace="b"`) || !strings.Contains(page, "go_goroutines") {
-		t.Errorf("metrics for who may know of b alone:\n%s", page)
+		t.Errorf("metrics for a client that may use b only:\n%s", page)
 	}
-	// Both together are one page in order.
+	// The metrics of both are on one page, in order.
 	if page := scrape(t, m, all); strings.Count(page, "# TYPE cairn_degraded gauge") != 1 || !strings.Contains(page, `workspace="a"`) {
 		t.Errorf("metrics of two workspaces:\n%s", page)
 	}
@@ -147,11 +147,11 @@ func TestUnknownIndex(t *testing.T) {
 	page := scrape(t, m, all)
 	wants(t, page, `cairn_index_known{workspace="a"} 0`, `cairn_index_ready{workspace="a"} 0`)
 	if strings.Contains(page, "cairn_index_files") {
-		t.Errorf("an index that cannot be asked has files:\n%s", page)
+		t.Errorf("an index without a known state has files:\n%s", page)
 	}
 }
 
-// TestAllocations: measuring happens on the way of every answer.
+// TestAllocations: every query is measured, so that must allocate little.
 func TestAllocations(t *testing.T) {
 	m, c := testMetrics()
 	w := m.Workspace("a", nil)
@@ -162,8 +162,8 @@ func TestAllocations(t *testing.T) {
 		w.Cached(ctx, true)
 		w.End(ctx, call, observe.Outcome{Status: observe.OK}, time.Millisecond)
 		m.End(ctx, route, observe.Outcome{Status: observe.OK}, time.Millisecond)
-		w.Lacked(nil)
-	}); n > 2 { // the pair of words on its way into the map of each histogram
+		w.SetDegraded(nil)
+	}); n > 2 { // the pair of labels, the key of the map of each histogram
 		t.Errorf("counting one search allocates %g times, want at most 2", n)
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"cairn/internal/observe"
 )
 
-// Workspace counts what is done in one workspace: it listens to its tools and
-// its stages.
+// Workspace counts the calls and stages of one workspace, as their listener.
 type Workspace struct {
 	observe.Silent
 	name     string
@@ -24,39 +23,39 @@ type Workspace struct {
 	hit, miss prometheus.Counter
 	index     func(context.Context) (Index, error)
 
-	mu    sync.Mutex
-	lacks []string           // what the last search lacked
-	since time.Time          // when that was counted
-	spent map[string]float64 // seconds without, by what was lacking
+	mu       sync.Mutex
+	degraded []string           // of the last search
+	since    time.Time          // until when spent is counted
+	spent    map[string]float64 // degraded seconds, by what was missing
 }
 
 // Index is the state of a workspace's index.
 type Index struct {
-	Ready              bool // it can be searched
+	Ready              bool // searchable
 	Files, Sections    int
-	Embedded, Pending  int       // chunks with a vector, and those still without
-	BuiltAt            time.Time // zero for never
-	KeywordSince       time.Time // of the oldest change that keyword search does not see; zero for none
-	VectorsSince       time.Time // the same for search by meaning
+	Embedded, Pending  int       // chunks with and without a vector
+	BuiltAt            time.Time // zero if never
+	KeywordSince       time.Time // of the oldest change missing in keyword search; zero for none
+	VectorsSince       time.Time // the same for semantic search
 	Indexing, Watching bool
 }
 
-// Workspace adds a workspace. index is asked whenever metrics are, for at most
-// indexWait.
+// Workspace adds a workspace. Each collection of the metrics calls index, for at
+// most indexWait.
 func (m *Metrics) Workspace(name string, index func(context.Context) (Index, error)) *Workspace {
 	labels := prometheus.Labels{"workspace": name}
 	w := &Workspace{
 		name: name, registry: prometheus.NewRegistry(), now: m.now, index: index, spent: map[string]float64{},
 		calls: newHistograms(prometheus.HistogramOpts{Name: "cairn_call_seconds", Buckets: buckets, ConstLabels: labels,
-			Help: "Time of calls of tools, over whichever way they came."}, "tool", "status"),
+			Help: "Time of tool calls over any transport."}, "tool", "status"),
 	}
 	stages := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cairn_stage_seconds", Buckets: buckets, ConstLabels: labels,
-		Help: "Time of the stages of searches and readings. The keyword leg runs beside embedding and the vector leg."}, []string{"stage"})
+		Help: "Time of the stages of searches and reads. The keyword leg runs concurrently with embedding and the vector leg."}, []string{"stage"})
 	for s := range observe.Stages {
 		w.stages[s] = stages.WithLabelValues(s.String())
 	}
 	cache := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cairn_query_cache_total", ConstLabels: labels,
-		Help: "Vectors of queries that were still in memory (hit) or had to be made (miss)."}, []string{"result"})
+		Help: "Query vectors found in the cache (hit) or computed (miss)."}, []string{"result"})
 	w.hit, w.miss = cache.WithLabelValues("hit"), cache.WithLabelValues("miss")
 	w.registry.MustRegister(w.calls.vec, stages, cache, w.state(labels))
 	m.mu.Lock()
@@ -88,32 +87,32 @@ func (w *Workspace) Cached(_ context.Context, hit bool) {
 	}
 }
 
-// Lacked is told after each search what it lacked, such as vectors. Until the
-// next one says otherwise that is taken to go on.
-func (w *Workspace) Lacked(lacks []string) {
+// SetDegraded records what a search was missing, such as vectors. It counts as
+// missing until the next call.
+func (w *Workspace) SetDegraded(missing []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(lacks) == 0 && len(w.lacks) == 0 {
+	if len(missing) == 0 && len(w.degraded) == 0 {
 		return
 	}
 	w.spend()
-	w.lacks = slices.Clone(lacks)
-	for _, what := range lacks {
-		w.spent[what] += 0 // so that it is told from then on
+	w.degraded = slices.Clone(missing)
+	for _, what := range missing {
+		w.spent[what] += 0 // export the counter from now on
 	}
 }
 
-// Lacks is what the last search lacked.
-func (w *Workspace) Lacks() []string {
+// Degraded returns what the last search was missing.
+func (w *Workspace) Degraded() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.lacks)
+	return slices.Clone(w.degraded)
 }
 
-// spend counts the time up to now. w.mu is held.
+// spend counts degraded time up to now. The caller holds w.mu.
 func (w *Workspace) spend() {
 	now := w.now()
-	for _, what := range w.lacks {
+	for _, what := range w.degraded {
 		w.spent[what] += now.Sub(w.since).Seconds()
 	}
 	w.since = now
@@ -122,7 +121,7 @@ func (w *Workspace) spend() {
 // indexWait bounds the wait for the state of an index.
 const indexWait = 2 * time.Second
 
-// state is a prometheus.Collector of what is asked for only when metrics are.
+// state is a prometheus.Collector that asks for the state at each collection.
 type state struct {
 	w                                                                      *Workspace
 	degraded, spent, known, ready, building, watching                      *prometheus.Desc
@@ -135,19 +134,19 @@ func (w *Workspace) state(labels prometheus.Labels) *state {
 	}
 	return &state{
 		w:             w,
-		degraded:      desc("degraded", "1 while searches lack something, such as vectors, as the last one found."),
-		spent:         desc("degraded_seconds_total", "Seconds in which searches lacked something.", "what"),
-		known:         desc("index_known", "0 when the state of the index could not be had; what follows is then missing."),
+		degraded:      desc("degraded", "1 if the last search was degraded, for example by missing vectors."),
+		spent:         desc("degraded_seconds_total", "Seconds of degraded search, by what was missing.", "what"),
+		known:         desc("index_known", "0 when the state of the index is not available; the other index metrics are then absent."),
 		ready:         desc("index_ready", "1 when the workspace can be searched."),
-		building:      desc("index_building", "1 while a run of the indexer goes on."),
-		watching:      desc("index_watching", "1 while changes of files are noticed."),
+		building:      desc("index_building", "1 while the indexer runs."),
+		watching:      desc("index_watching", "1 while the files are watched for changes."),
 		files:         desc("index_files", "Documents in the index."),
 		sections:      desc("index_sections", "Sections of the documents."),
-		embedded:      desc("index_embedded_chunks", "Chunks that have a vector."),
-		pending:       desc("index_pending_chunks", "Chunks that have no vector yet."),
-		built:         desc("index_built_timestamp_seconds", "When a run of the indexer was last complete."),
-		keywordBehind: desc("index_keyword_lag_seconds", "Seconds since the oldest change that keyword search does not see yet, 0 for none."),
-		vectorBehind:  desc("index_vector_lag_seconds", "Seconds since the oldest change that search by meaning does not see yet, 0 for none."),
+		embedded:      desc("index_embedded_chunks", "Chunks with a vector."),
+		pending:       desc("index_pending_chunks", "Chunks without a vector."),
+		built:         desc("index_built_timestamp_seconds", "Time of the last complete run of the indexer."),
+		keywordBehind: desc("index_keyword_lag_seconds", "Seconds since the oldest change missing in keyword search, 0 for none."),
+		vectorBehind:  desc("index_vector_lag_seconds", "Seconds since the oldest change missing in semantic search, 0 for none."),
 	}
 }
 
@@ -172,7 +171,7 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 	}
 	s.w.mu.Lock()
 	s.w.spend()
-	yes(s.degraded, len(s.w.lacks) > 0)
+	yes(s.degraded, len(s.w.degraded) > 0)
 	for what, seconds := range s.w.spent {
 		out <- prometheus.MustNewConstMetric(s.spent, prometheus.CounterValue, seconds, what)
 	}

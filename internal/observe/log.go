@@ -7,8 +7,8 @@ import (
 )
 
 // Log returns a listener that writes a line for each call: tools at info,
-// requests over HTTP at debug unless they are refused or fail. What was asked
-// is left out unless arguments is set.
+// HTTP requests at debug unless they are refused or fail. It logs the arguments
+// of calls only if arguments is set.
 func Log(to *slog.Logger, arguments bool) Listener { return logger{log: to, arguments: arguments} }
 
 type logger struct {
@@ -17,7 +17,7 @@ type logger struct {
 	arguments bool
 }
 
-// maxArguments bounds what is written of a call's arguments, in bytes.
+// maxArguments bounds the logged arguments of a call, in bytes.
 const maxArguments = 1024
 
 // End implements Listener.

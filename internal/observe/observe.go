@@ -1,7 +1,6 @@
-// Package observe tells whoever listens how the work on requests goes: which
-// calls there were, how long each took and its stages, and what came of it. It
-// knows none of its listeners, and where there are none it costs a look into
-// the context.
+// Package observe reports the progress of requests to listeners. It keeps no
+// counts, traces or logs itself; without a listener it costs one lookup in the
+// context.
 package observe
 
 import (
@@ -15,21 +14,21 @@ import (
 	"time"
 )
 
-// Stage is a part of the work on a search or a reading.
+// Stage is a timed step of a search or a read.
 type Stage uint8
 
 // The stages. The keyword leg runs at the same time as embedding and the vector
 // leg; all others follow one another.
 const (
-	Keyword Stage = iota // the keyword index is searched
-	Embed                // the model reads the query
-	Vectors              // the vector index is searched
-	Blend                // the legs become one ranking
-	Graph                // what is used together adjusts it
-	Page                 // the texts of results are read and shown
-	Fit                  // the token budget is spent on them
-	Read                 // a document is opened and cut
-	Stages               // how many stages there are
+	Keyword Stage = iota // search the keyword index
+	Embed                // embed the query
+	Vectors              // search the vector index
+	Blend                // merge the legs into one ranking
+	Graph                // adjust the ranking by co-usage
+	Page                 // read the texts of the results
+	Fit                  // fit the results into the token budget
+	Read                 // read a document or a part of one
+	Stages               // the number of stages
 )
 
 var stageNames = [Stages]string{"keyword", "embed", "vectors", "blend", "graph", "page", "fit", "read"}
@@ -41,64 +40,63 @@ func (s Stage) String() string {
 	return fmt.Sprintf("stage %d", uint8(s))
 }
 
-// Call is one use of a tool, or one request over HTTP.
+// Call is one call of a tool, or one HTTP request.
 type Call struct {
-	// ID tells calls apart; a tool's is that of the request it came with.
+	// ID names the call. A tool call that came over HTTP has the request's ID.
 	ID string
-	// Tool is the tool's name, "" for a request over HTTP.
+	// Tool is the tool's name, "" for an HTTP request.
 	Tool string
-	// Method and Route are those of a request over HTTP. Route is the pattern
-	// it was found under, "" until it has been, and for one that is refused before.
+	// Method and Route describe an HTTP request. Route is the pattern that
+	// matched it, "" before routing and for a request refused before routing.
 	Method, Route string
-	// Workspace is the name it is served under; "" where there is only one.
+	// Workspace is the name of the workspace; "" if there is only one.
 	Workspace string
-	// Arguments are a tool's. They hold what people look for: who listens must
-	// not tell them unless asked to.
+	// Arguments are the tool's. They hold users' queries: a listener must not
+	// record them unless the operator has asked for that.
 	Arguments json.RawMessage
-	// TraceParent and TraceState are as in W3C Trace Context, as they came.
+	// TraceParent and TraceState are the caller's headers of W3C Trace Context.
 	TraceParent, TraceState string
-	// TraceID is that of the trace the call is part of, once one is kept.
+	// TraceID names the trace that records the call, "" without one.
 	TraceID string
 }
 
-// Outcome is what became of a call.
+// Outcome is the result of a call.
 type Outcome struct {
 	// Status is one of the constants below.
 	Status string
-	// Code is the status of HTTP, or the code of a tool's failure; 0 for none.
+	// Code is the HTTP status, or the code of a tool's failure; 0 for none.
 	Code int
-	// Stream is set for an answer that was held open for events: how long says
-	// nothing of the work.
+	// Stream is set for a stream of events, whose duration does not measure work.
 	Stream bool
 }
 
 // The values of Outcome.Status.
 const (
 	OK        = "ok"
-	Refused   = "refused"   // the caller asked for what cannot be
-	Limited   = "limited"   // the caller asks too often
-	Cancelled = "cancelled" // the caller went away
-	Failed    = "failed"    // something is wrong here
+	Refused   = "refused"   // the request was invalid or not permitted
+	Limited   = "limited"   // the caller exceeded a rate or capacity limit
+	Cancelled = "cancelled" // the caller left
+	Failed    = "failed"    // the server failed
 )
 
-// Listener is told of the work on requests. Its methods are called by any
-// number of goroutines at the same time, on the way of the answer: they must be quick.
+// Listener receives events about calls. Its methods are called concurrently and
+// while a client waits for its answer, so they must not block.
 type Listener interface {
-	// Begin is told that a call begins, and returns the context it goes on
-	// with. c may be completed until End.
+	// Begin starts a call and returns the context to continue with. The caller
+	// may set further fields of c until End.
 	Begin(ctx context.Context, c *Call) context.Context
-	// End is told that it has ended; ctx comes from Begin.
+	// End ends a call; ctx comes from Begin.
 	End(ctx context.Context, c *Call, o Outcome, took time.Duration)
-	// Stage is told of a stage that has ended.
+	// Stage reports a stage that has ended.
 	Stage(ctx context.Context, s Stage, start time.Time, took time.Duration)
-	// Cached is told whether the vector of a query was still in memory.
+	// Cached reports whether the vector of a query was in the cache.
 	Cached(ctx context.Context, hit bool)
 }
 
-// Join returns a listener that tells all of them, in order; nil ones are left
-// out, and without any other it is nil.
+// Join returns a listener that passes each event to all given listeners, in
+// order. It skips nil listeners, and returns nil if none is left.
 func Join(all ...Listener) Listener {
-	var some several
+	var some joined
 	for _, l := range all {
 		if l != nil {
 			some = append(some, l)
@@ -113,34 +111,34 @@ func Join(all ...Listener) Listener {
 	return some
 }
 
-type several []Listener
+type joined []Listener
 
-func (s several) Begin(ctx context.Context, c *Call) context.Context {
+func (s joined) Begin(ctx context.Context, c *Call) context.Context {
 	for _, l := range s {
 		ctx = l.Begin(ctx, c)
 	}
 	return ctx
 }
 
-func (s several) End(ctx context.Context, c *Call, o Outcome, took time.Duration) {
+func (s joined) End(ctx context.Context, c *Call, o Outcome, took time.Duration) {
 	for _, l := range s {
 		l.End(ctx, c, o, took)
 	}
 }
 
-func (s several) Stage(ctx context.Context, stage Stage, start time.Time, took time.Duration) {
+func (s joined) Stage(ctx context.Context, stage Stage, start time.Time, took time.Duration) {
 	for _, l := range s {
 		l.Stage(ctx, stage, start, took)
 	}
 }
 
-func (s several) Cached(ctx context.Context, hit bool) {
+func (s joined) Cached(ctx context.Context, hit bool) {
 	for _, l := range s {
 		l.Cached(ctx, hit)
 	}
 }
 
-// Silent is a Listener that does nothing, for those that care for a part.
+// Silent is a Listener that does nothing, for embedding in listeners of some events.
 type Silent struct{}
 
 // Begin implements Listener.
@@ -157,16 +155,15 @@ func (Silent) Cached(context.Context, bool) {}
 
 type listenerKey struct{}
 
-// With has l told of the stages of what is done with the context, beside who
-// is told already. Nil changes nothing.
+// With adds l to the listeners carried by ctx. A nil l changes nothing.
 func With(ctx context.Context, l Listener) context.Context {
 	if l == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, listenerKey{}, Join(listening(ctx), l))
+	return context.WithValue(ctx, listenerKey{}, Join(listener(ctx), l))
 }
 
-func listening(ctx context.Context) Listener {
+func listener(ctx context.Context) Listener {
 	l, _ := ctx.Value(listenerKey{}).(Listener)
 	return l
 }
@@ -178,9 +175,9 @@ type Timer struct {
 	stage    Stage
 }
 
-// Begin starts a stage. Where nobody listens the clock is not looked at.
+// Begin starts a stage. It does not read the clock without a listener.
 func Begin(ctx context.Context, s Stage) Timer {
-	t := Timer{listener: listening(ctx), stage: s}
+	t := Timer{listener: listener(ctx), stage: s}
 	if t.listener != nil {
 		t.start = time.Now()
 	}
@@ -194,42 +191,42 @@ func (t Timer) End(ctx context.Context) {
 	}
 }
 
-// Cached tells whether the vector of a query was still in memory.
+// Cached reports whether the vector of a query was in the cache.
 func Cached(ctx context.Context, hit bool) {
-	if l := listening(ctx); l != nil {
+	if l := listener(ctx); l != nil {
 		l.Cached(ctx, hit)
 	}
 }
 
-// IDHeader is the header that names a request over HTTP, and its answer.
+// IDHeader is the header with the ID of an HTTP request and of its response.
 const IDHeader = "X-Request-Id"
 
 type idKey struct{}
 
-// WithID names the request that a context belongs to.
+// WithID returns a context that carries the ID of a request.
 func WithID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, idKey{}, id)
 }
 
-// ID is what WithID was given, else "".
+// ID returns the ID that WithID set, else "".
 func ID(ctx context.Context) string {
 	id, _ := ctx.Value(idKey{}).(string)
 	return id
 }
 
-// process tells the calls of one process from those of another in one log.
+// process distinguishes the calls of several processes that share a log.
 var (
 	process = strconv.FormatUint(rand.Uint64()|1<<63, 36)[:6]
 	calls   atomic.Uint64
 )
 
-// NewID names a call.
+// NewID returns a new ID for a call.
 func NewID() string { return process + "-" + strconv.FormatUint(calls.Add(1), 36) }
 
-// id is what another program may call a request without spoiling a log.
+// id matches IDs from other programs that are safe in a log.
 var id = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
 
-// IDOf is the ID a request came with, or a new one.
+// IDOf returns the ID given by the client if it is valid, else a new one.
 func IDOf(given string) string {
 	if id.MatchString(given) {
 		return given

@@ -11,55 +11,55 @@ import (
 	"time"
 )
 
-// notes writes down what it is told.
-type notes struct {
-	name string
-	told *[]string
+// recorder appends each event it receives to a list.
+type recorder struct {
+	name   string
+	events *[]string
 }
 
-func (n notes) say(format string, args ...any) {
-	*n.told = append(*n.told, n.name+" "+fmt.Sprintf(format, args...))
+func (r recorder) record(format string, args ...any) {
+	*r.events = append(*r.events, r.name+" "+fmt.Sprintf(format, args...))
 }
 
-func (n notes) Begin(ctx context.Context, c *Call) context.Context {
-	n.say("begin %s", c.Tool)
-	return context.WithValue(ctx, n, true)
+func (r recorder) Begin(ctx context.Context, c *Call) context.Context {
+	r.record("begin %s", c.Tool)
+	return context.WithValue(ctx, r, true)
 }
 
-func (n notes) End(ctx context.Context, c *Call, o Outcome, _ time.Duration) {
-	n.say("end %s %s %v", c.Tool, o.Status, ctx.Value(n))
+func (r recorder) End(ctx context.Context, c *Call, o Outcome, _ time.Duration) {
+	r.record("end %s %s %v", c.Tool, o.Status, ctx.Value(r))
 }
 
-func (n notes) Stage(_ context.Context, s Stage, start time.Time, took time.Duration) {
-	n.say("stage %s %v", s, !start.IsZero() && took >= 0)
+func (r recorder) Stage(_ context.Context, s Stage, start time.Time, took time.Duration) {
+	r.record("stage %s %v", s, !start.IsZero() && took >= 0)
 }
 
-func (n notes) Cached(_ context.Context, hit bool) { n.say("cached %v", hit) }
+func (r recorder) Cached(_ context.Context, hit bool) { r.record("cached %v", hit) }
 
 func TestListeners(t *testing.T) {
-	var told []string
-	a, b := notes{"a", &told}, notes{"b", &told}
+	var events []string
+	a, b := recorder{"a", &events}, recorder{"b", &events}
 	if Join() != nil || Join(nil, nil) != nil {
-		t.Error("joining nobody gives a listener")
+		t.Error("joining no listeners gives a listener")
 	}
 	both := Join(nil, a, b)
 	ctx := both.Begin(t.Context(), &Call{Tool: "x"})
 	both.End(ctx, &Call{Tool: "x"}, Outcome{Status: OK}, 0)
-	// Who listens to a part listens beside who listens to the whole.
+	// A listener to a part of a call adds to the listeners to the whole.
 	inner := With(With(t.Context(), a), b)
 	timer := Begin(inner, Embed)
 	Cached(inner, false)
 	timer.End(inner)
 	want := "a begin x|b begin x|a end x ok true|b end x ok true|a cached false|b cached false|a stage embed true|b stage embed true"
-	if got := strings.Join(told, "|"); got != want {
-		t.Errorf("told %s\nwant %s", got, want)
+	if got := strings.Join(events, "|"); got != want {
+		t.Errorf("events %s\nwant %s", got, want)
 	}
-	told = nil
+	events = nil
 	quiet := With(t.Context(), nil)
 	Begin(quiet, Keyword).End(quiet)
 	Cached(quiet, true)
-	if len(told) > 0 {
-		t.Errorf("told %v where nobody listens", told)
+	if len(events) > 0 {
+		t.Errorf("events %v without a listener", events)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestStageNames(t *testing.T) {
 		seen[s.String()] = true
 	}
 	if got := Stages.String(); got != "stage 8" {
-		t.Errorf("a stage that is none is called %q", got)
+		t.Errorf("an invalid stage is called %q", got)
 	}
 }
 
@@ -137,10 +137,10 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestCost: stages are measured on the way of every answer.
+// TestCost: every query measures its stages, so that must not allocate.
 func TestCost(t *testing.T) {
 	ctx := With(WithID(t.Context(), "x"), Silent{})
-	for name, ctx := range map[string]context.Context{"heard": ctx, "unheard": t.Context()} {
+	for name, ctx := range map[string]context.Context{"with a listener": ctx, "without": t.Context()} {
 		if n := testing.AllocsPerRun(100, func() {
 			timer := Begin(ctx, Embed)
 			Cached(ctx, true)
@@ -152,7 +152,7 @@ func TestCost(t *testing.T) {
 }
 
 func BenchmarkStage(b *testing.B) {
-	for name, ctx := range map[string]context.Context{"heard": With(b.Context(), Silent{}), "unheard": b.Context()} {
+	for name, ctx := range map[string]context.Context{"with a listener": With(b.Context(), Silent{}), "without": b.Context()} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -55,8 +55,8 @@ func measured(t *testing.T, m *metrics.Metrics, of ...Workspace) (all []Workspac
 			}
 			return IndexState(st), nil
 		})
-		seen := &tools.Observed{Engine: e, Listener: counted, Lacked: counted.Lacked}
-		w.Engine, w.Tools, w.Lacks = seen, tools.New(e, &tools.Options{Listener: counted, Lacked: counted.Lacked}), counted.Lacks
+		seen := &tools.Observed{Engine: e, Listener: counted, Lacked: counted.SetDegraded}
+		w.Engine, w.Tools, w.Degraded = seen, tools.New(e, &tools.Options{Listener: counted, Lacked: counted.SetDegraded}), counted.Degraded
 		all = append(all, w)
 	}
 	return all, engines
@@ -281,8 +281,8 @@ func BenchmarkSearch(b *testing.B) {
 					log = observe.Log(slog.New(slog.NewJSONHandler(io.Discard, nil)), false)
 				}
 				counts := m.Workspace("a", func(context.Context) (metrics.Index, error) { return metrics.Index{}, nil })
-				w.Tools = tools.New(w.Engine, &tools.Options{Listener: observe.Join(counts, log), Lacked: counts.Lacked})
-				w.Engine = &tools.Observed{Engine: w.Engine, Listener: counts, Lacked: counts.Lacked}
+				w.Tools = tools.New(w.Engine, &tools.Options{Listener: observe.Join(counts, log), Lacked: counts.SetDegraded})
+				w.Engine = &tools.Observed{Engine: w.Engine, Listener: counts, Lacked: counts.SetDegraded}
 				o.Metrics, o.Listener = m, observe.Join(m, log)
 			}
 			s, err := New([]Workspace{w}, o)

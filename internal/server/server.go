@@ -28,8 +28,8 @@ type Workspace struct {
 	Engine tools.Engine
 	// Tools are the tools on Engine.
 	Tools *tools.Server
-	// Lacks is what the last search lacked, such as vectors; nil is nothing.
-	Lacks func() []string
+	// Degraded returns what the last search was missing, such as vectors; nil means nothing.
+	Degraded func() []string
 }
 
 // name is what a workspace may be called: a part of a path that needs no escapes.
@@ -354,8 +354,8 @@ func (v *served) readiness(ctx context.Context) readiness {
 	}
 	out.State, out.Reason = st.State, st.Problem
 	out.Ready = answers(st)
-	if v.Lacks != nil {
-		out.Degraded = v.Lacks()
+	if v.Degraded != nil {
+		out.Degraded = v.Degraded()
 	}
 	return out
 }

@@ -1,12 +1,11 @@
-// Package token keeps the bearer tokens of a server: it makes them, lists them,
-// revokes them, and says whom a secret belongs to. It knows nothing of HTTP.
+// Package token stores the bearer tokens of a server. It knows nothing of HTTP.
 //
-// A token is "cairn_ID_SECRET": the ID names it, in lists and in the file; the
-// secret is 32 random bytes, of which only the SHA-256 is kept. A slow hash
-// would protect guessable passwords; 256 random bits are none.
+// A token is "cairn_ID_SECRET". The ID names it in lists and in the file. The
+// secret is 32 random bytes, and the file has only its SHA-256. A slow hash
+// protects guessable passwords; 256 random bits cannot be guessed.
 //
-// The file is JSON, {"version":1,"tokens":[...]}, replaced as a whole under a
-// lock. It lies outside every workspace, so that no repository brings its own.
+// The file is JSON, {"version":1,"tokens":[...]}, replaced atomically
+// under a lock. It is outside every workspace, so no repository can supply one.
 package token
 
 import (
@@ -33,7 +32,7 @@ import (
 	"cairn/internal/atomicfile"
 )
 
-// Scope is what a token permits.
+// Scope is the kind of access a token grants.
 type Scope string
 
 // The scopes. Write includes Read.
@@ -51,12 +50,12 @@ func ParseScope(s string) (Scope, error) {
 	return "", fmt.Errorf("unknown scope %q, want {read,write}", s)
 }
 
-// Token is what is known of a token; its secret is not.
+// Token describes a token, without its secret.
 type Token struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"` // for people; unique
 	Scope Scope  `json:"scope"`
-	// Workspaces are the names it is good for; none means all.
+	// Workspaces are the names of the workspaces it grants access to; none means all.
 	Workspaces []string  `json:"workspaces,omitempty"`
 	Created    time.Time `json:"created"`
 	Expires    time.Time `json:"expires,omitzero"` // zero: never
@@ -64,30 +63,30 @@ type Token struct {
 	Hash string `json:"hash"`
 }
 
-// MayWrite reports whether the token permits to change something.
+// MayWrite reports whether the token permits changes.
 func (t Token) MayWrite() bool { return t.Scope == Write }
 
-// Permits reports whether the token is good for a workspace.
+// Permits reports whether the token grants access to a workspace.
 func (t Token) Permits(workspace string) bool {
 	return len(t.Workspaces) == 0 || slices.Contains(t.Workspaces, workspace)
 }
 
 // Errors of the store.
 var (
-	// ErrUnknown is returned for a secret that belongs to no token, or no longer.
+	// ErrUnknown is returned for a secret that belongs to no valid token.
 	ErrUnknown = errors.New("unknown or expired token")
 	// ErrNotFound is returned for an ID or name that no token has.
 	ErrNotFound = errors.New("no such token; `cairn token list` shows them")
 )
 
-// Store is the file of the tokens. It is safe for concurrent use, by other
-// processes as well: a token that is revoked elsewhere is refused at its next use.
+// Store is a file of tokens. It is safe for concurrent use by several
+// processes: a token that another process revokes is refused at its next use.
 type Store struct {
 	path string
 	now  func() time.Time
 
 	mu     sync.Mutex
-	read   fs.FileInfo // of the file when tokens was read; nil when there was none
+	read   fs.FileInfo // of the file that tokens came from; nil without one
 	tokens []Token
 }
 
@@ -100,7 +99,7 @@ func Open(path string, now func() time.Time) *Store {
 	return &Store{path: path, now: now}
 }
 
-// Path is the file of the store.
+// Path returns the path of the file.
 func (s *Store) Path() string { return s.path }
 
 const (
@@ -115,8 +114,8 @@ const (
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$`)
 
-// New makes a token and returns it with its secret, which cannot be had again.
-// expires is how long it is good for; 0 is for ever.
+// New creates a token and returns it with its secret, which the store does not
+// keep. The token expires after expires; 0 means never.
 func (s *Store) New(ctx context.Context, name string, scope Scope, workspaces []string, expires time.Duration) (secret string, t Token, err error) {
 	if !nameRule.MatchString(name) {
 		return "", t, fmt.Errorf("%q cannot name a token, want 1 to 64 letters, digits, spaces and any of ._@-", name)
@@ -150,7 +149,7 @@ func (s *Store) New(ctx context.Context, name string, scope Scope, workspaces []
 	return secret, t, nil
 }
 
-// List returns the tokens in the order they were made, expired ones included.
+// List returns the tokens in order of creation, including expired ones.
 func (s *Store) List() ([]Token, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,22 +159,22 @@ func (s *Store) List() ([]Token, error) {
 	return slices.Clone(s.tokens), nil
 }
 
-// Revoke removes the token of that ID or name.
+// Revoke removes the token with that ID or name.
 func (s *Store) Revoke(ctx context.Context, idOrName string) (Token, error) {
-	var gone Token
+	var revoked Token
 	err := s.change(ctx, func(tokens []Token) ([]Token, error) {
 		i := slices.IndexFunc(tokens, func(t Token) bool { return t.ID == idOrName || t.Name == idOrName })
 		if i < 0 {
 			return nil, fmt.Errorf("%q: %w", idOrName, ErrNotFound)
 		}
-		gone = tokens[i]
+		revoked = tokens[i]
 		return slices.Delete(tokens, i, i+1), nil
 	})
-	return gone, err
+	return revoked, err
 }
 
-// Check returns the token a secret belongs to, or ErrUnknown. Its time does not
-// depend on how much of the secret is right.
+// Check returns the token that a secret belongs to, or ErrUnknown. Its time does
+// not depend on how many bytes of the secret match.
 func (s *Store) Check(secret string) (Token, error) {
 	s.mu.Lock()
 	err := s.load()
@@ -191,7 +190,7 @@ func (s *Store) Check(secret string) (Token, error) {
 	got := []byte(hash(text))
 	for _, t := range tokens {
 		if t.ID != id {
-			continue // which ids there are is no secret
+			continue // IDs are not secret
 		}
 		if subtle.ConstantTimeCompare(got, []byte(t.Hash)) != 1 || !t.Expires.IsZero() && !s.now().Before(t.Expires) {
 			return Token{}, ErrUnknown
@@ -220,7 +219,7 @@ type file struct {
 	Tokens  []Token `json:"tokens"`
 }
 
-// load reads the file unless it is the one that was read last. s.mu is held.
+// load reads the file unless it is unchanged. The caller holds s.mu.
 func (s *Store) load() error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -230,13 +229,13 @@ func (s *Store) load() error {
 	if err != nil {
 		return fmt.Errorf("reading the tokens: %w", err)
 	}
-	// Each change makes another file, so that this sees every one of them.
+	// Each change replaces the file, so this check sees every change.
 	if s.read != nil && os.SameFile(info, s.read) && info.ModTime().Equal(s.read.ModTime()) && info.Size() == s.read.Size() {
 		return nil
 	}
-	s.read, s.tokens = nil, nil // what is damaged permits nothing
+	s.read, s.tokens = nil, nil // a damaged file grants nothing
 	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("others may write %s, so its tokens cannot be trusted; chmod 600 it", s.path)
+		return fmt.Errorf("other users may write %s, so its tokens cannot be trusted; chmod 600 it", s.path)
 	}
 	if info.Size() > maxFile {
 		return fmt.Errorf("%s has %d bytes, want at most %d", s.path, info.Size(), maxFile)
@@ -256,20 +255,20 @@ func (s *Store) load() error {
 	return nil
 }
 
-// change replaces the tokens by what fn makes of them.
+// change replaces the tokens with the result of fn.
 func (s *Store) change(ctx context.Context, fn func([]Token) ([]Token, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dir := filepath.Dir(s.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making the folder of the tokens: %w", err)
+		return fmt.Errorf("creating the folder of the tokens: %w", err)
 	}
 	lock := flock.New(s.path + ".lock")
 	defer lock.Close()
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	if ok, err := lock.TryLockContext(wait, 10*time.Millisecond); !ok {
-		return fmt.Errorf("another process changes %s: %w", s.path, err)
+		return fmt.Errorf("another process is changing %s: %w", s.path, err)
 	}
 	if err := s.load(); err != nil {
 		return err
@@ -281,7 +280,7 @@ func (s *Store) change(ctx context.Context, fn func([]Token) ([]Token, error)) e
 	return write(s.path, file{version, tokens})
 }
 
-// write replaces a file as a whole.
+// write replaces the file atomically.
 func write(path string, f file) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {

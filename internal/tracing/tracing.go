@@ -1,6 +1,5 @@
-// Package tracing keeps OpenTelemetry traces of requests and their stages, and
-// sends them over OTLP to an endpoint that the user has named. It never tells
-// what was asked or found.
+// Package tracing sends OpenTelemetry traces of requests over OTLP. Traces never
+// contain queries or results.
 package tracing
 
 import (
@@ -29,25 +28,25 @@ type Options struct {
 	// Endpoint is the base URL of an OTLP receiver over HTTP, such as
 	// http://127.0.0.1:4318; traces go to its /v1/traces. "" leaves it to the
 	// environment: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT and
-	// OTEL_EXPORTER_OTLP_ENDPOINT. The further OTEL_ variables of the exporter
-	// and of sampling hold in either case.
+	// OTEL_EXPORTER_OTLP_ENDPOINT. The other OTEL_ variables of the exporter
+	// and of sampling apply in either case.
 	Endpoint string
 	// Getenv reads the environment, as os.Getenv does.
 	Getenv func(string) string
-	// Version is the server's.
+	// Version is the server's version.
 	Version string
-	// Logger receives what goes wrong on the way to the endpoint.
+	// Logger receives errors of sending.
 	Logger *slog.Logger
 }
 
-// Tracer is an observe.Listener that makes spans.
+// Tracer is an observe.Listener that records spans.
 type Tracer struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 }
 
-// Open starts tracing. Without an endpoint it returns nil and no error:
-// nothing is kept then. Close it at the end.
+// Open starts tracing. Without an endpoint it returns nil and no error. The
+// caller closes the Tracer.
 func Open(ctx context.Context, o Options) (*Tracer, error) {
 	target, err := endpoint(o)
 	if target == nil || err != nil {
@@ -57,12 +56,12 @@ func Open(ctx context.Context, o Options) (*Tracer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing traces: %w", err)
 	}
-	// The library tells of failed sending in no other way.
+	// The library reports errors of sending only here.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Logger.Warn("sending traces", "error", err) }))
 	return open(sdktrace.NewBatchSpanProcessor(exporter), o.Version), nil
 }
 
-// endpoint says where to send traces; nil is nowhere.
+// endpoint returns the options that name the endpoint, nil without one.
 func endpoint(o Options) ([]otlptracehttp.Option, error) {
 	if o.Endpoint == "" {
 		configured := o.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" || o.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != ""
@@ -73,7 +72,7 @@ func endpoint(o Options) ([]otlptracehttp.Option, error) {
 	}
 	u, err := url.Parse(o.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the endpoint of traces is %q, want a URL such as http://127.0.0.1:4318", o.Endpoint)
+		return nil, fmt.Errorf("the trace endpoint is %q, want a URL such as http://127.0.0.1:4318", o.Endpoint)
 	}
 	if !strings.HasSuffix(u.Path, "/v1/traces") {
 		u = u.JoinPath("v1", "traces")
@@ -87,24 +86,23 @@ func open(p sdktrace.SpanProcessor, version string) *Tracer {
 	return &Tracer{provider: provider, tracer: provider.Tracer("cairn")}
 }
 
-// Close sends what is left, until ctx ends.
+// Close sends the remaining spans, until ctx ends.
 func (t *Tracer) Close(ctx context.Context) error { return t.provider.Shutdown(ctx) }
 
 var propagator = propagation.TraceContext{}
 
-// Begin implements observe.Listener: it begins the span of a call, below the
-// caller's where the call says which that is, else below that of the request
-// it came with.
+// Begin implements observe.Listener: it starts the span of a call. Its parent is
+// the span named in the call's trace headers, else the span of the HTTP request.
 func (t *Tracer) Begin(ctx context.Context, c *observe.Call) context.Context {
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
 	if parent := propagator.Extract(context.Background(), propagation.MapCarrier{"traceparent": c.TraceParent, "tracestate": c.TraceState}); trace.SpanContextFromContext(parent).IsValid() {
 		remote := trace.SpanContextFromContext(parent)
-		around := trace.SpanFromContext(ctx)
-		if have, ok := around.(sdktrace.ReadOnlySpan); ok && same(have.Parent(), remote) {
-			options = nil // the request itself came with that parent
+		enclosing := trace.SpanFromContext(ctx)
+		if have, ok := enclosing.(sdktrace.ReadOnlySpan); ok && same(have.Parent(), remote) {
+			options = nil // the HTTP request has that parent already
 		} else {
-			if around.SpanContext().IsValid() {
-				options = append(options, trace.WithLinks(trace.Link{SpanContext: around.SpanContext()}))
+			if enclosing.SpanContext().IsValid() {
+				options = append(options, trace.WithLinks(trace.Link{SpanContext: enclosing.SpanContext()}))
 			}
 			ctx = trace.ContextWithRemoteSpanContext(ctx, remote)
 		}
@@ -151,7 +149,8 @@ func (t *Tracer) End(ctx context.Context, c *observe.Call, o observe.Outcome, _ 
 	span.End()
 }
 
-// spanName is the method and the pattern, which may name the method itself.
+// spanName returns the method followed by the route, whose pattern may include
+// the method.
 func spanName(c *observe.Call) string {
 	if strings.Contains(c.Route, " ") {
 		return c.Route

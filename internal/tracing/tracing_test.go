@@ -211,7 +211,7 @@ func TestOff(t *testing.T) {
 	}
 }
 
-// TestAwayReceiver: a receiver that is not there is told of, and ends nothing.
+// TestAwayReceiver: an unreachable receiver is logged and stops nothing else.
 func TestAwayReceiver(t *testing.T) {
 	receiver := httptest.NewServer(http.NotFoundHandler())
 	defer receiver.Close()

@@ -1,5 +1,4 @@
-// Package profile serves Go's profiles (pprof) to this machine.
-package profile
+package host
 
 import (
 	"context"
@@ -13,20 +12,20 @@ import (
 	"time"
 )
 
-// Server serves profiles until Close.
-type Server struct {
+// profileServer serves Go's profiles (pprof) to local clients until close.
+type profileServer struct {
 	server *http.Server
 	addr   net.Addr
-	ended  chan struct{}
+	done   chan struct{} // closed when server.Serve returns
 }
 
-// Open listens on addr, which has to be an address of loopback with a port; 0
-// takes a free one. A profile tells of memory and command lines: it is for who
-// is on the machine already.
-func Open(ctx context.Context, addr string) (*Server, error) {
+// serveProfiles listens on addr, a loopback address with a port; port 0 takes a
+// free one. Profiles reveal memory and command lines, so only users of this
+// machine may read them.
+func serveProfiles(ctx context.Context, addr string) (*profileServer, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !loopback(host) {
-		return nil, fmt.Errorf("profiles are served on this machine alone, and %q is no such address: want one like 127.0.0.1:6060", addr)
+		return nil, fmt.Errorf("profiles are served only on a loopback address, not on %q; want one like 127.0.0.1:6060", addr)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -38,35 +37,32 @@ func Open(ctx context.Context, addr string) (*Server, error) {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	s := &Server{addr: l.Addr(), ended: make(chan struct{}), server: &http.Server{Handler: local(mux), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}}
+	s := &profileServer{addr: l.Addr(), done: make(chan struct{}), server: &http.Server{Handler: local(mux), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}}
 	go func() {
-		defer close(s.ended)
-		_ = s.server.Serve(l) // ends with Close
+		defer close(s.done)
+		_ = s.server.Serve(l) // returns after close
 	}()
 	return s, nil
 }
 
-// Addr is where it listens.
-func (s *Server) Addr() net.Addr { return s.addr }
-
-// Close ends it, with the profiles that are being taken.
-func (s *Server) Close() error {
+// close stops the server and the profiles in progress.
+func (s *profileServer) close() error {
 	err := s.server.Close()
-	<-s.ended
+	<-s.done
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}
 	return err
 }
 
-// loopback reports whether a host is this machine's own name for itself.
-// Other names could come to mean another address.
+// loopback reports whether host names this machine. Other names may resolve to
+// another address later.
 func loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// local refuses pages of other sites, which a browser on this machine may show.
+// local refuses requests that a browser on this machine sends for other sites.
 func local(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -75,7 +71,7 @@ func local(h http.Handler) http.Handler {
 		}
 		site := r.Header.Get("Sec-Fetch-Site")
 		if !loopback(host) || r.Header.Get("Origin") != "" || site != "" && site != "none" && site != "same-origin" {
-			http.Error(w, "profiles are for this machine alone", http.StatusForbidden)
+			http.Error(w, "profiles are served only to this machine", http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)

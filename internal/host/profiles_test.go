@@ -1,4 +1,4 @@
-package profile
+package host
 
 import (
 	"io"
@@ -7,23 +7,23 @@ import (
 	"testing"
 )
 
-func TestOpen(t *testing.T) {
+func TestServeProfiles(t *testing.T) {
 	for _, bad := range []string{"", ":6060", "0.0.0.0:6060", "192.0.2.1:0", "[::]:0", "example.com:0", "127.0.0.1", "localhost.example.com:0", "127.0.0.1:x"} {
-		if s, err := Open(t.Context(), bad); err == nil {
-			s.Close()
+		if s, err := serveProfiles(t.Context(), bad); err == nil {
+			s.close()
 			t.Errorf("profiles are served on %q", bad)
 		} else if !strings.Contains(err.Error(), "want one like") && !strings.Contains(err.Error(), "choose another port") {
 			t.Errorf("%q: %v, which does not say what to do", bad, err)
 		}
 	}
-	s, err := Open(t.Context(), "127.0.0.1:0")
+	s, err := serveProfiles(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), s.Addr().String()); err == nil || !strings.Contains(err.Error(), "choose another port") {
+	if _, err := serveProfiles(t.Context(), s.addr.String()); err == nil || !strings.Contains(err.Error(), "choose another port") {
 		t.Errorf("a port that is taken: %v", err)
 	}
-	url := "http://" + s.Addr().String()
+	url := "http://" + s.addr.String()
 	ask := func(path string, header ...string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
 		if err != nil {
@@ -46,7 +46,7 @@ func TestOpen(t *testing.T) {
 		}
 		return got.StatusCode, string(text)
 	}
-	for path, want := range map[string]string{"/debug/pprof/": "goroutine", "/debug/pprof/heap?debug=1": "heap profile", "/debug/pprof/cmdline": "profile.test", "/debug/pprof/symbol": "num_symbols"} {
+	for path, want := range map[string]string{"/debug/pprof/": "goroutine", "/debug/pprof/heap?debug=1": "heap profile", "/debug/pprof/cmdline": "host.test", "/debug/pprof/symbol": "num_symbols"} {
 		if code, text := ask(path); code != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %.100s, want %s", path, code, text, want)
 		}
@@ -59,10 +59,10 @@ func TestOpen(t *testing.T) {
 	if code, _ := ask("/other"); code != http.StatusNotFound {
 		t.Errorf("/other: %d, want 404", code)
 	}
-	if err := s.Close(); err != nil {
+	if err := s.close(); err != nil {
 		t.Errorf("closing: %v", err)
 	}
-	if err := s.Close(); err != nil {
+	if err := s.close(); err != nil {
 		t.Errorf("closing twice: %v", err)
 	}
 }
