@@ -27,8 +27,8 @@ const (
 	commandWriters = 4
 )
 
-// writer creates and updates cards by one of the two ways. A refusal is told
-// apart from an answer; err is for what is neither.
+// writer creates and updates cards in one of the two ways. refused is the text of a
+// refusal; err is any other failure.
 type writer interface {
 	create(title string, deps []string) (id, refused string, err error)
 	update(id, key, value string) (refused string, err error)
@@ -111,7 +111,7 @@ func fieldValue(key, value string) any {
 	return value
 }
 
-// commandWriter runs `cairn card` anew each time.
+// commandWriter runs `cairn card` once for each call.
 type commandWriter struct{ cairn, root string }
 
 func (w commandWriter) run(result any, args ...string) (refused string, err error) {

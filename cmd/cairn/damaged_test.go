@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// TestDamagedIndex: an index that is damaged is answered without by who searches
-// and made anew by who indexes, with a line of ours about it on standard error and
-// none of a library's.
+// TestDamagedIndex damages an index: a search answers without it, an index run
+// rebuilds it, and standard error holds one line of cairn's and none of a library's.
 func TestDamagedIndex(t *testing.T) {
 	cairn, root := binary(t), t.TempDir()
 	if err := os.CopyFS(root, handbook()); err != nil {

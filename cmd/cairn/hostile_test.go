@@ -91,7 +91,7 @@ func TestClientStopsReading(t *testing.T) {
 	if err := s.out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // nobody reads these answers
+	for range 3 { // these answers are not read
 		fmt.Fprintln(s.in, `{"jsonrpc":"2.0","id":"b","method":"read_doc","params":{"path":"index.md"}}`)
 	}
 	s.wait()

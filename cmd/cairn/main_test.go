@@ -88,8 +88,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestUnwritableFolder: without the right to write, an index that is there is
-// searched and served, and one that cannot be made or read is told in words.
+// TestUnwritableFolder takes the right to write away: an existing index is searched
+// and served, and an index that cannot be built or read gives a clear error.
 func TestUnwritableFolder(t *testing.T) {
 	top, cairn := others(t)
 	root := filepath.Join(top, "handbook")

@@ -16,11 +16,11 @@ import (
 	"testing"
 )
 
-// TestServersLeaveNothing starts and ends 100 servers on standard input and
-// output beside one that owns the folder: by the end of their input, by a
-// signal, and, each third, by being killed. No process is left of any, no
-// socket, no temporary file, and the owner holds no descriptor more than after
-// the first few. The last one owns the folder itself.
+// TestServersLeaveNothing starts 100 servers on standard input and output while
+// another server owns the folder, and ends them by the end of their input, by a
+// signal, or by killing them. They leave no process, socket or temporary file, and
+// the owner holds no more descriptors than after the first few. The last one owns
+// the folder itself.
 func TestServersLeaveNothing(t *testing.T) {
 	starts := 100
 	if testing.Short() {
@@ -130,7 +130,7 @@ func (s *stdioSession) end(t *testing.T) {
 	s.alone(t)
 }
 
-// alone checks that nobody of the process's group has outlived it.
+// alone checks that no process of the group has outlived it.
 func (s *stdioSession) alone(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(-s.cmd.Process.Pid, 0); !errors.Is(err, syscall.ESRCH) {

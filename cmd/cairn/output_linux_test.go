@@ -95,7 +95,7 @@ func TestForeignTextOnATerminal(t *testing.T) {
 		screen, end := terminal(t)
 		seen := make(chan []byte)
 		go func() {
-			all, _ := io.ReadAll(screen) // it is told EIO when the other end is closed
+			all, _ := io.ReadAll(screen) // reading gives EIO when the other end is closed
 			seen <- all
 		}()
 		code := run(append([]string{"-C", root}, args...), strings.NewReader(""), end, end)

@@ -38,8 +38,8 @@ func TestScripts(t *testing.T) {
 				}
 			}
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
-			// The work folder lies in the system's folder for temporary files;
-			// a smaller one keeps the paths of sockets short.
+			// The work folder is in the system's folder for temporary files; a
+			// smaller one keeps the paths of sockets short.
 			env.Setenv("TMPDIR", filepath.Join(env.WorkDir, ".tmp"))
 			return os.CopyFS(filepath.Join(env.WorkDir, "handbook"), handbook())
 		},
@@ -207,8 +207,8 @@ func TestServerEnds(t *testing.T) {
 			}
 		}
 		took := time.Since(begin)
-		// A machine so busy that an answer takes longer than the server waits
-		// for it at the end of its input is told so, in an answer.
+		// On a machine so busy that an answer takes longer than the server waits for
+		// it at the end of its input, the answer says so.
 		late := !bySignal && took > time.Second && strings.Contains(lines.Text(), "cancelled")
 		if !late && !strings.Contains(lines.Text(), "rotate-a-token.md") {
 			t.Errorf("start %d: answer %.200q", i, lines.Text())

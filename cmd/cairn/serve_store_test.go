@@ -16,9 +16,9 @@ import (
 	"cairn/internal/store/qdrant/qdranttest"
 )
 
-// TestServeFromAStore runs two servers without files on one store, beside a writer
-// that watches the files: all give the same answers, also to misspelt words, and a
-// change is seen by both within two seconds. Nothing is written where the servers run.
+// TestServeFromAStore runs two servers without files on one store while a writer
+// watches the files. All give the same answers, also to misspelt words, and both
+// servers see a change within two seconds. Nothing is written where the servers run.
 func TestServeFromAStore(t *testing.T) {
 	store := qdranttest.New(t, nil)
 	address := "qdrant://" + store.Addr() + "/docs"

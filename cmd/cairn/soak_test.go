@@ -96,8 +96,8 @@ func TestSoak(t *testing.T) {
 		samples = append(samples, sample{residentKiB(t, proc, "RssAnon"), residentKiB(t, proc, "RssFile"), liveKiB(t, profiles), descriptors(t, proc)})
 	}
 	wg.Wait()
-	// What a sample holds beside the rest is what the requests of that moment
-	// have in hand, so the least of four is compared.
+	// A sample includes what the requests of that moment hold, so the least of four
+	// is compared.
 	least := func(samples []sample) sample {
 		low := samples[0]
 		for _, s := range samples {

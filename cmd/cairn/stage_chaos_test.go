@@ -512,7 +512,7 @@ func (s *services) start(t *testing.T, name string) {
 	}
 }
 
-// pair is the store the processes share, with its archive beside it.
+// pair is the store that the processes share, with its archive.
 type pair struct {
 	*redis.Store
 	archive *postgres.Store

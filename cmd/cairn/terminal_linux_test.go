@@ -25,7 +25,7 @@ func TestTerminalIsNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	end.Close()
-	// The terminal's reader is told EIO when the last process has closed it.
+	// Reading the terminal gives EIO when the last process has closed it.
 	out, _ := io.ReadAll(screen)
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("cairn version: %v", err)

@@ -13,7 +13,7 @@ import (
 	"cairn/internal/index"
 )
 
-// TestWatchCommand runs cairn watch as a process of its own beside a search.
+// TestWatchCommand runs cairn watch and a search as two processes.
 func TestWatchCommand(t *testing.T) {
 	cairn := binary(t)
 	root := t.TempDir()

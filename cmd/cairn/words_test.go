@@ -11,8 +11,8 @@ import (
 	"cairn/retriever"
 )
 
-// What is said names no function, no tool to someone who types, counts in
-// grammar, and says what to do.
+// TestWords checks messages: they name no function, name no tool to a person at the
+// terminal, count in correct grammar, and say what to do.
 func TestWords(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{"a.md": "# A\n\nalpha\n", "latin.md": "caf\xe9\n", "wide.md": "\xff\xfea\x00"} {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// File is a file that is being written beside the one it is to replace.
+// File is a file that is being written in the folder of the file it is to replace.
 type File struct {
 	*os.File
 	path string
@@ -66,8 +66,8 @@ func Write(path string, content []byte, mode fs.FileMode) error {
 	return f.Commit()
 }
 
-// RemoveLeftovers removes what processes that were killed had begun to write for
-// path. It is for those whose lock tells that nobody else is writing.
+// RemoveLeftovers removes the temporary files that killed processes left for path.
+// The caller holds a lock that keeps other writers out.
 func RemoveLeftovers(path string) {
 	dir := filepath.Dir(path)
 	left, _ := fs.Glob(os.DirFS(dir), "."+filepath.Base(path)+".*.tmp") // a leftover costs only space

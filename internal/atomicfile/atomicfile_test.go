@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// check compares a file, and what lies beside it, with what should be there.
+// check compares a file, and the other files of its folder, with what should be
+// there.
 func check(t *testing.T, path, want string, mode fs.FileMode) {
 	t.Helper()
 	got, err := os.ReadFile(path)

@@ -76,9 +76,9 @@ roots = ["/etc"]
 	}
 }
 
-// TestReservedKeysAreToldAndNoOther: a key either works or is told to have no
-// effect; config.txtar of cmd/cairn shows those of a search that work. The
-// tables of the task graph and of usage work as a whole.
+// TestReservedKeysAreToldAndNoOther checks that each key either works or is reported
+// to have no effect. config.txtar of cmd/cairn shows the keys of a search that work;
+// the tables of the task graph and of usage work as a whole.
 func TestReservedKeysAreToldAndNoOther(t *testing.T) {
 	working := []string{
 		"core.token_limit", "core.hash_algo", "parser.ignore_patterns", "parser.extensions", "mcp.search_limit", "mcp.rate_limit",

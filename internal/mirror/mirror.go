@@ -46,8 +46,8 @@ type Index struct {
 
 // Options are the knobs of New. Nil and the zero value mean the defaults.
 type Options struct {
-	// Rebuild has the first Sync fill new collections beside the old ones and
-	// then take their place.
+	// Rebuild has the first Sync fill new collections, which then take the place of
+	// the old ones.
 	Rebuild bool
 	// Waiting is called when another process holds the lease; nil logs it.
 	Waiting func(holder string)

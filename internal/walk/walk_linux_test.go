@@ -35,8 +35,8 @@ func TestUnreadable(t *testing.T) {
 	done := make(chan result)
 	go func() {
 		if os.Geteuid() == 0 {
-			// Root may read everything, so this thread acts as nobody. It is never
-			// unlocked and ends with the goroutine.
+			// Root may read everything, so this thread acts as the user "nobody". It
+			// is never unlocked and ends with the goroutine.
 			runtime.LockOSThread()
 			_ = syscall.Setfsuid(65534)
 		}

@@ -26,8 +26,8 @@ import (
 // patience is how long a test waits for what should take a fraction of a second.
 const patience = 30 * time.Second
 
-// view is what somebody knows of a folder who looks only at the paths he is
-// told of: it has to become the same as the folder.
+// view is a copy of a folder that only follows the reported paths: it has to become
+// the same as the folder.
 type view struct {
 	t    *testing.T
 	root string
@@ -216,8 +216,8 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// TestRandomChanges makes changes faster than they are told of, folders moved
-// into each other included.
+// TestRandomChanges makes changes faster than they are reported, with folders moved
+// into each other.
 func TestRandomChanges(t *testing.T) {
 	each(t, func(t *testing.T, o Options) {
 		v := watched(t, t.TempDir(), o)

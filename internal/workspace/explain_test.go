@@ -74,8 +74,8 @@ func (g *gated) EmbedDocuments(ctx context.Context, texts []string) ([][]float32
 	}
 }
 
-// TestLag: a change that keyword search sees and search by meaning does not is
-// told of, until both do.
+// TestLag checks that a change is reported as pending until both keyword search and
+// search by meaning see it.
 func TestLag(t *testing.T) {
 	sel := folder(t)
 	g := &gated{entered: make(chan struct{}, 100), let: make(chan struct{}, 100)}

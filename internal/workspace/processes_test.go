@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// own owns the folder and indexes it anew again and again until its input ends,
-// with an embedder that takes its time.
+// own owns the folder and indexes it again and again until its input ends, with a
+// slow embedder.
 func own(sel Selection, in *bufio.Scanner) error {
 	o := hashed()
 	o.Command = "cairn index"
@@ -224,7 +224,7 @@ func TestSearchersBesideAnIndexer(t *testing.T) {
 		if got := owner.line(t); got != "owning" {
 			t.Fatalf("owner: %s", got)
 		}
-		// Whoever indexes meanwhile is served or refused, and soon.
+		// An indexer meanwhile is served or refused, and soon.
 		indexer := start(t, "index", sel)
 		var last string
 		for indexer.out.Scan() {

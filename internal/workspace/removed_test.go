@@ -77,8 +77,8 @@ func TestRemovedIndexIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestRemovedFolder: a folder that is gone is said to be, by an error of its own
-// and to who watches; once it is there again, it is indexed.
+// TestRemovedFolder removes the folder: calls and watchers get an error of its own,
+// and once the folder is back it is indexed.
 func TestRemovedFolder(t *testing.T) {
 	sel := folder(t)
 	o := hashed()

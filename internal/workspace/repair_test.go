@@ -37,8 +37,9 @@ func noticing(lines *[]string, embedded *int) Options {
 	return o
 }
 
-// TestEmptyDocumentsFile: an index whose documents are an empty file is none to
-// who searches, and made anew by who indexes, whatever lies beside it.
+// TestEmptyDocumentsFile: an index whose documents are an empty file counts as
+// missing for a search, and an index run rebuilds it, whatever other files there
+// are.
 func TestEmptyDocumentsFile(t *testing.T) {
 	for _, access := range []Access{Reading, Owning} {
 		sel := indexedFolder(t)
@@ -82,8 +83,8 @@ var damages = []struct {
 	{"vectors: gone", "vectors", 5, func(t *testing.T, dir string) { remove(t, filepath.Join(dir, vectorFolder)) }},
 }
 
-// TestDamagedIndexDegrades: who may only read answers by the index that is whole
-// and says what is lacking; who owns the folder makes the other anew.
+// TestDamagedIndexDegrades damages a derived index: a reader answers from the other
+// one and says what is missing; an owner rebuilds it.
 func TestDamagedIndexDegrades(t *testing.T) {
 	for _, c := range damages {
 		sel := indexedFolder(t)
@@ -132,8 +133,8 @@ func TestDamagedIndexDegrades(t *testing.T) {
 	}
 }
 
-// TestDamagedDocumentsAreAnError: nothing can be made anew without the documents,
-// so the error says how to rebuild everything.
+// TestDamagedDocumentsAreAnError: without the documents nothing can be rebuilt from
+// them, so the error says how to rebuild everything.
 func TestDamagedDocumentsAreAnError(t *testing.T) {
 	sel := indexedFolder(t)
 	spoil(t, filepath.Join(sel.Root, ".cairn", "index"), documentsFile)

@@ -12,8 +12,8 @@ import (
 	"cairn/retriever"
 )
 
-// TestEmptyAnswersSayWhy: the reasons for which an answer is empty or poor are
-// told apart, each with what to do, and none in the words of the system.
+// TestEmptyAnswersSayWhy checks that each reason for an empty or poor answer has its
+// own message, with what to do, and without an operating system's error.
 func TestEmptyAnswersSayWhy(t *testing.T) {
 	type setup func(t *testing.T) (Selection, Options)
 	usual := func(r *IndexRequest) setup {

@@ -70,8 +70,8 @@ func folded(labels []string) []string {
 	return slices.Compact(out)
 }
 
-// underRunes is how many runes of a path's element are told apart by the index;
-// a prefix that ends deeper in an element is checked on what is returned.
+// underRunes is how many runes of a path element the index distinguishes; a prefix
+// that ends deeper in an element is checked on what is returned.
 const underRunes = 8
 
 // under returns the numbers by which a prefix of path finds it: one for each

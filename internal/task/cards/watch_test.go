@@ -20,7 +20,7 @@ func openWatched(t *testing.T) (s *Store, dir string) {
 		cards[fmt.Sprintf("t%05d", i)] = card(fmt.Sprintf("Title %05d", i), "")
 	}
 	s, dir = board(t, nil, cards)
-	for range 2 { // the first look does without: many processes take no second
+	for range 2 { // the first look does not watch: many processes take no second
 		if _, err := s.Board(); err != nil {
 			t.Fatal(err)
 		}

@@ -141,7 +141,7 @@ func TestCrash(t *testing.T) {
 	if len(left) != 2 {
 		t.Fatalf("the crash left %v, want two temporary files for the sweep", left)
 	}
-	// A later process takes away what is old enough to be nobody's.
+	// A later process removes what is so old that no process can be writing it.
 	old := time.Now().Add(-2 * time.Hour)
 	os.Chtimes(left[0], old, old)
 	next := open(t, dir, &Options{NoSync: true})
