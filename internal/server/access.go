@@ -15,15 +15,13 @@ import (
 	"cairn/tools"
 )
 
-// Everything that decides whether a request is answered at all, in this order:
-// the name it was sent to, the page it came from, the room there is, the token,
-// the workspace, the scope.
+// This file holds the checks that precede every answer, in this order: host
+// name, origin, capacity, token, workspace, scope.
 
-// hostAllowed reports whether a request was meant for this server by the name
-// it used. A page elsewhere can make a browser believe that its own name is
-// this machine's address (DNS rebinding), but not that an address is: so
-// addresses are taken where the server is on a network, and loopback names
-// where it is not. Further names are allowed by Options.Hosts.
+// hostAllowed reports whether the Host header names this server. A page of
+// another site can point its own name at this machine (DNS rebinding), but not an
+// address. So the server accepts addresses if it listens on a network, loopback
+// names if it does not, and the names in Options.Hosts.
 func (s *Server) hostAllowed(r *http.Request) bool {
 	host := hostname(r.Host)
 	if slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
@@ -36,7 +34,7 @@ func (s *Server) hostAllowed(r *http.Request) bool {
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// hostname is a Host header without its port and brackets.
+// hostname returns a Host header without port and brackets.
 func hostname(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		return h
@@ -44,9 +42,9 @@ func hostname(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// originAllowed reports whether a request comes from no page, or from one of
-// this server. Browsers name the page in Origin where it matters, and its
-// relation in Sec-Fetch-Site; following a link from elsewhere is allowed.
+// originAllowed reports whether a request comes from no page, or from a page of
+// this server. Browsers name the page in Origin and its relation to the server in
+// Sec-Fetch-Site. Following a link from another site is allowed.
 func originAllowed(r *http.Request) bool {
 	if origin := r.Header.Values("Origin"); len(origin) > 0 {
 		u, err := url.Parse(origin[0])
@@ -59,10 +57,11 @@ func originAllowed(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && !strings.Contains(r.URL.Path, "/api/")
 }
 
-// caller is who sent a request; without tokens everybody may do everything.
+// caller is the sender of a request. On a server without tokens every caller may
+// do everything.
 type caller struct {
 	token token.Token
-	known bool // a token was asked for and given
+	known bool // the server requires tokens, and the caller sent a valid one
 }
 
 func (c caller) permits(workspace string) bool { return !c.known || c.token.Permits(workspace) }
@@ -75,13 +74,13 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-// toolCaller tells the tools who sent a request.
+// toolCaller returns the sender of a request in the form the tools take.
 func toolCaller(r *http.Request) (tools.Caller, bool) {
 	c := callerOf(r.Context())
 	return tools.Caller{ID: c.token.ID, MayWrite: c.token.MayWrite()}, c.known
 }
 
-// identify finds the caller of a request, or answers 401.
+// identify returns the caller of a request, or answers 401.
 func (s *Server) identify(w http.ResponseWriter, r *http.Request) (caller, bool) {
 	if s.options.Tokens == nil {
 		return caller{}, true
@@ -103,15 +102,15 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (caller, bool)
 	}
 	w.Header().Add("WWW-Authenticate", challenge)
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		// A browser asks its user then, and the password is the token.
+		// The browser asks its user for a password, which is the token.
 		w.Header().Add("WWW-Authenticate", `Basic realm="cairn", charset="UTF-8"`)
 	}
 	writeError(w, http.StatusUnauthorized, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
 	return caller{}, false
 }
 
-// secretOf is the token a request carries: as a bearer token, or as the
-// password of basic authentication for browsers.
+// secretOf returns the token of a request: the bearer token, or the password of
+// basic authentication, which browsers send.
 func secretOf(r *http.Request) (string, bool) {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password, true
@@ -123,17 +122,17 @@ func secretOf(r *http.Request) (string, bool) {
 	return strings.TrimSpace(secret), true
 }
 
-// access says who may use what is mounted under a pattern.
+// access is the scope that a handler requires.
 type access int
 
 const (
-	// byMethod lets readers GET, HEAD and OPTIONS, and writers do the rest.
+	// byMethod requires read for GET, HEAD and OPTIONS, and write for other methods.
 	byMethod access = iota
-	// forReaders is for what changes nothing whatever the method, or checks by itself.
+	// forReaders requires read: the handler changes nothing, or checks itself.
 	forReaders
 )
 
-// scoped answers 403 where a request would change something and its caller may not.
+// scoped answers 403 if a request requires write and its caller may only read.
 func scoped(a access, h http.Handler) http.Handler {
 	if a == forReaders {
 		return h
@@ -152,7 +151,7 @@ func scoped(a access, h http.Handler) http.Handler {
 	})
 }
 
-// admitted runs the checks before routing; false when it has answered.
+// admitted checks host and origin; it returns false when it has answered.
 func (s *Server) admitted(w http.ResponseWriter, r *http.Request) bool {
 	why := ""
 	switch {

@@ -18,7 +18,7 @@ import (
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`
 
-// mcpCall is a tools/call without a session.
+// mcpCall is the body of a tools/call without a session.
 func mcpCall(tool, args string) (body string, header []string) {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, tool, args),
 		[]string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", tool, "Accept", "application/json, text/event-stream"}
@@ -26,7 +26,7 @@ func mcpCall(tool, args string) (body string, header []string) {
 
 // TestWorkspacesAndTokens asks every address of two workspaces with every kind
 // of token. Whatever the answer, it holds no text of a workspace that the
-// token is not for.
+// token has no access to.
 func TestWorkspacesAndTokens(t *testing.T) {
 	store := token.Open(filepath.Join(t.TempDir(), "tokens.json"), nil)
 	create := func(name string, scope token.Scope, workspaces ...string) string {
@@ -115,7 +115,7 @@ func TestWorkspacesAndTokens(t *testing.T) {
 		}
 	}
 	t.Logf("%d requests", asked)
-	// Health needs no token, and names nothing without one.
+	// Health checks need no token, and without one they reveal no names.
 	if r := ask(t, s, "GET", "/healthz", ""); r.StatusCode != 200 {
 		t.Errorf("/healthz: %d", r.StatusCode)
 	}
@@ -125,7 +125,7 @@ func TestWorkspacesAndTokens(t *testing.T) {
 	if got := body(t, ask(t, s, "GET", "/readyz", "", "Authorization", "Bearer "+secrets["read b"])); strings.Contains(got, `"a"`) || !strings.Contains(got, `"b"`) {
 		t.Errorf("/readyz with a token for b: %s", got)
 	}
-	// Browsers are asked for a password, which is the token.
+	// The server asks browsers for a password, which is the token.
 	r := ask(t, s, "GET", "/page", "", "Accept", "text/html")
 	if got := r.Header.Values("WWW-Authenticate"); len(got) != 2 || !strings.HasPrefix(got[1], "Basic") {
 		t.Errorf("a browser's challenge: %q, want Basic as well", got)
@@ -134,7 +134,7 @@ func TestWorkspacesAndTokens(t *testing.T) {
 	if r := ask(t, s, "GET", "/page", "", "Authorization", basic); r.StatusCode != 200 {
 		t.Errorf("a token as password: %d, want 200", r.StatusCode)
 	}
-	// A session of one token is closed to another, even of the same workspace.
+	// A session belongs to its token, even within the same workspace.
 	accept := []string{"Accept", "application/json, text/event-stream"}
 	r = ask(t, s, "POST", "/mcp", initialize, append(accept, "Authorization", "Bearer "+secrets["read a"])...)
 	session := append(accept, "Mcp-Session-Id", r.Header.Get("Mcp-Session-Id"))
@@ -148,7 +148,7 @@ func TestWorkspacesAndTokens(t *testing.T) {
 	if r := ask(t, s, "POST", "/w/b/mcp", ping, append(session, "Authorization", "Bearer "+secrets["read all"])...); r.StatusCode != 404 {
 		t.Errorf("a session of a in b: %d, want 404", r.StatusCode)
 	}
-	// A store that cannot be read lets nobody in.
+	// With an unreadable token store every request fails.
 	if err := os.WriteFile(store.Path(), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestHostAndOrigin(t *testing.T) {
 			t.Errorf("over a network %v, %s: %d, want %d", c.network, c.header, w.Code, c.want)
 		}
 	}
-	// A link from elsewhere may lead to a page, and not to the API.
+	// A link from another site may lead to a page, but not to the API.
 	s.Handle("a", "/page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
 	link := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
 	for path, want := range map[string]int{"/page": 200, "/api/status": 403} {
@@ -199,13 +199,14 @@ func TestHostAndOrigin(t *testing.T) {
 			t.Errorf("a link to %s: %d, want %d", path, r.StatusCode, want)
 		}
 	}
-	// There is no preflight.
+	// The server answers no preflight request.
 	if r := ask(t, s, "OPTIONS", "/api/search", "", "Origin", "http://evil.example", "Access-Control-Request-Method", "POST"); r.StatusCode != 403 || len(r.Header["Access-Control-Allow-Origin"]) > 0 {
 		t.Errorf("a preflight: %d %v, want 403", r.StatusCode, r.Header)
 	}
 }
 
-// TestRoom: one request beyond the bound is refused, and the place is free again.
+// TestRoom: the server refuses a request beyond MaxRequests, and accepts again
+// when one has ended.
 func TestRoom(t *testing.T) {
 	s := newServer(t, two(t)[:1], &Options{MaxRequests: 1})
 	began, release := make(chan struct{}), make(chan struct{})
@@ -232,7 +233,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestConnectionLimits: headers beyond their bound are refused by the listener.
+// TestConnectionLimits: the listener refuses headers that are too long.
 func TestConnectionLimits(t *testing.T) {
 	s := newServer(t, two(t)[:1], nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

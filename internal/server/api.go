@@ -19,14 +19,14 @@ import (
 const (
 	// maxAPIBody bounds the body of a request to the API in bytes.
 	maxAPIBody = 64 << 10
-	// apiTimeout bounds the work on one.
+	// apiTimeout bounds the time of a request to the API.
 	apiTimeout = 30 * time.Second
 )
 
-// apiTools are the tools that answer below /api, by the last part of their address.
+// apiTools are the tools that answer below /api, by the last part of the path.
 var apiTools = map[string]string{"search": "read_context", "read": "read_doc", "status": "status"}
 
-// api adds the addresses that answer as a tool does, without MCP around it.
+// api adds the paths that answer as a tool does, without MCP.
 func (v *served) api() {
 	for path, tool := range apiTools {
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { v.call(w, r, tool) })
@@ -38,8 +38,8 @@ func (v *served) api() {
 	}))
 }
 
-// call answers a request with a tool: its arguments are the body of a POST, or
-// the query of a GET.
+// call answers a request by calling a tool. The arguments are the body of a POST
+// or the query of a GET.
 func (v *served) call(w http.ResponseWriter, r *http.Request, tool string) {
 	args, err := arguments(w, r)
 	if err != nil {
@@ -60,7 +60,7 @@ func (v *served) call(w http.ResponseWriter, r *http.Request, tool string) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// statusOf translates the code of a failure.
+// statusOf returns the HTTP status for the code of a failure.
 func statusOf(f *tools.Failure) int {
 	switch f.Code {
 	case tools.CodeNotFound:
@@ -79,7 +79,7 @@ func statusOf(f *tools.Failure) int {
 	return http.StatusInternalServerError
 }
 
-// arguments are the arguments of a tool as a JSON object.
+// arguments returns the arguments of a request as a JSON object.
 func arguments(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 	if r.Method != http.MethodPost {
 		return fromQuery(r.URL.Query())
@@ -97,17 +97,17 @@ func arguments(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) 
 	return body, nil
 }
 
-// kinds are the arguments that are not strings when they come in a URL. The
-// tools say what is wrong with a name or a value.
+// kinds are the types of the arguments in a URL that are not strings. The tools
+// check names and values.
 var kinds = map[string]string{
 	"limit": "integer", "max_tokens": "integer", "explain": "boolean", "semantic": "boolean", "paths": "strings", "context": "strings",
 }
 
-// filters are arguments that stand below filters in the body.
+// filters are the arguments that a body has below filters.
 var filters = map[string]string{"tags": "strings", "priority": "string", "assignee": "string", "path_prefix": "string"}
 
-// fromQuery makes arguments of a URL's query: q is short for query, and the
-// filters stand beside the rest.
+// fromQuery converts the query of a URL to arguments. q is short for query, and
+// filters are on the same level as the other parameters.
 func fromQuery(values url.Values) (json.RawMessage, error) {
 	args, filter := map[string]any{}, map[string]any{}
 	for name, list := range values {
@@ -142,7 +142,8 @@ func fromQuery(values url.Values) (json.RawMessage, error) {
 	return json.Marshal(args)
 }
 
-// writeJSON answers with a value; what depends on the index must not be kept.
+// writeJSON answers with a value. Answers depend on the index, so no cache may
+// store them.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -158,7 +159,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a client that has gone away misses nothing
+	_, _ = w.Write(b.Bytes()) // the client may have left
 }
 
 func writeError(w http.ResponseWriter, status int, f *tools.Failure) {

@@ -1,7 +1,5 @@
-// Package server answers over HTTP for one or more workspaces, strictly apart:
-// MCP on one URL each, a small JSON API beside it, and what operators ask for.
-// It decides who may ask and how much; what is answered is the business of
-// tools, and pages are mounted from elsewhere (Handle).
+// Package server is the HTTP server of one or more isolated workspaces. Package
+// tools produces the answers; callers mount web pages with Handle.
 //
 // # Addresses
 //
@@ -11,7 +9,7 @@
 //	/api/status      the state of the index, as the tool status answers
 //	/api/openapi.json  the description of /api and of question tasks, OpenAPI 3.1
 //	/w/NAME/...      the same for the workspace of that name
-//	/healthz         the process answers
-//	/readyz          every workspace answers
-//	/metrics         what was done and how long it took, for Prometheus
+//	/healthz         whether the process answers
+//	/readyz          whether every workspace answers
+//	/metrics         counts and durations, for Prometheus
 package server

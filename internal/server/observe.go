@@ -11,13 +11,13 @@ import (
 	"cairn/internal/workspace"
 )
 
-// observed answers a request and tells of it.
+// observed answers a request and reports it to the listener.
 func (s *Server) observed(w http.ResponseWriter, r *http.Request) {
 	c := &observe.Call{
 		ID: observe.IDOf(r.Header.Get(observe.IDHeader)), Method: method(r.Method),
 		TraceParent: r.Header.Get("traceparent"), TraceState: r.Header.Get("tracestate"),
 	}
-	// Tools that are called in a session see the headers, not the context.
+	// Tools called in a session see the headers, not the context.
 	r.Header.Set(observe.IDHeader, c.ID)
 	w.Header().Set(observe.IDHeader, c.ID)
 	start := time.Now()
@@ -27,7 +27,8 @@ func (s *Server) observed(w http.ResponseWriter, r *http.Request) {
 	s.options.Listener.End(ctx, c, out.outcome(ctx, r), time.Since(start))
 }
 
-// method is one of those there are, so that nobody fills the metrics with others.
+// method returns a known method or OTHER, so that clients cannot add labels to
+// the metrics.
 func method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -38,7 +39,7 @@ func method(m string) string {
 
 type callKey struct{}
 
-// routed names the pattern that a request was found under.
+// routed records the pattern that matched a request.
 func routed(pattern, workspace string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(callKey{}).(*observe.Call); ok {
@@ -48,7 +49,7 @@ func routed(pattern, workspace string, h http.Handler) http.Handler {
 	})
 }
 
-// statusWriter remembers the status of an answer.
+// statusWriter records the status of an answer.
 type statusWriter struct {
 	http.ResponseWriter
 	code int
@@ -56,7 +57,7 @@ type statusWriter struct {
 
 // WriteHeader implements http.ResponseWriter.
 func (w *statusWriter) WriteHeader(code int) {
-	if w.code == 0 && code >= http.StatusOK { // not the informational ones before it
+	if w.code == 0 && code >= http.StatusOK { // not an informational status
 		w.code = code
 	}
 	w.ResponseWriter.WriteHeader(code)
@@ -70,7 +71,7 @@ func (w *statusWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Flush implements http.Flusher.
@@ -78,10 +79,10 @@ func (w *statusWriter) Flush() {
 	if w.code == 0 {
 		w.code = http.StatusOK
 	}
-	_ = http.NewResponseController(w.ResponseWriter).Flush() // what cannot is not asked
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // not every writer can flush
 }
 
-// outcome is what became of a request.
+// outcome returns the result of a request.
 func (w *statusWriter) outcome(ctx context.Context, r *http.Request) observe.Outcome {
 	o := observe.Outcome{Status: observe.OK, Code: w.code}
 	switch {
@@ -89,28 +90,28 @@ func (w *statusWriter) outcome(ctx context.Context, r *http.Request) observe.Out
 		o.Status = observe.Cancelled
 	case o.Code == http.StatusTooManyRequests, o.Code == http.StatusServiceUnavailable && w.Header().Get("Retry-After") != "":
 		o.Status = observe.Limited
-	case o.Code >= 500 && !strings.HasSuffix(r.URL.Path, "/readyz"): // 503 is its answer, not its failure
+	case o.Code >= 500 && !strings.HasSuffix(r.URL.Path, "/readyz"): // answers 503 when not ready
 		o.Status = observe.Failed
 	case o.Code >= 400 && o.Code < 500:
 		o.Status = observe.Refused
 	}
 	if o.Code == 0 {
-		o.Code = http.StatusOK // nothing was written
+		o.Code = http.StatusOK // the handler wrote nothing
 	}
 	o.Stream = r.Method == http.MethodGet && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
 	return o
 }
 
-// metrics tells them to everybody who may read; of workspaces, those that the
-// caller may use.
+// metrics serves the metrics of the process and of the workspaces that the caller
+// may use.
 func (s *Server) metrics() http.Handler {
 	return s.options.Metrics.Handler(func(r *http.Request, workspace string) bool { return callerOf(r.Context()).permits(workspace) })
 }
 
-// IndexState describes a workspace's index for its metrics.
+// IndexState converts the status of a workspace for its metrics.
 func IndexState(st *workspace.Status) metrics.Index {
 	x := metrics.Index{
-		Ready: answers(st), Files: st.Files, Sections: st.Sections, Embedded: st.Embedded, Pending: st.Pending,
+		Ready: searchable(st), Files: st.Files, Sections: st.Sections, Embedded: st.Embedded, Pending: st.Pending,
 		KeywordSince: st.KeywordSince, VectorsSince: st.VectorsSince, Indexing: st.State == "building", Watching: st.Watching != "",
 	}
 	if at, err := time.Parse(time.RFC3339, st.BuiltAt); err == nil {

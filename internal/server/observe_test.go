@@ -23,7 +23,7 @@ import (
 	"cairn/tools"
 )
 
-// lame is an engine that can be told what its searches lack and how they fail.
+// lame is an engine with settable failures and degradations.
 type lame struct {
 	tools.Engine
 	lacks []string
@@ -41,7 +41,7 @@ func (l *lame) Search(ctx context.Context, q retriever.Query) (*retriever.Answer
 	return a, err
 }
 
-// measured are workspaces whose work is counted, as a server's is.
+// measured returns workspaces with metrics, as a server opens them.
 func measured(t *testing.T, m *metrics.Metrics, of ...Workspace) (all []Workspace, engines map[string]*lame) {
 	t.Helper()
 	engines = map[string]*lame{}
@@ -62,7 +62,7 @@ func measured(t *testing.T, m *metrics.Metrics, of ...Workspace) (all []Workspac
 	return all, engines
 }
 
-// TestMetrics: what happens is seen at /metrics and /readyz.
+// TestMetrics: /metrics and /readyz reflect calls and degradations.
 func TestMetrics(t *testing.T) {
 	m := metrics.New()
 	all, engines := measured(t, m, two(t)...)
@@ -122,8 +122,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestWhoMayReadMetrics: the rule of all other addresses, and nothing of a
-// workspace that a token is not for.
+// TestWhoMayReadMetrics: /metrics requires a token, and leaves out workspaces that
+// the token has no access to.
 func TestWhoMayReadMetrics(t *testing.T) {
 	store := token.Open(filepath.Join(t.TempDir(), "tokens.json"), nil)
 	m := metrics.New()
@@ -157,7 +157,7 @@ func TestWhoMayReadMetrics(t *testing.T) {
 	}
 }
 
-// diary writes down how calls ended.
+// diary records how calls ended.
 type diary struct {
 	observe.Silent
 	mu    sync.Mutex
@@ -182,7 +182,8 @@ func (d *diary) read() []string {
 	return lines
 }
 
-// TestRequests: each request is told of once, beside the tool it calls, and both by one name.
+// TestRequests: the listener sees each request once and each tool call once, both
+// with the same ID.
 func TestRequests(t *testing.T) {
 	d := &diary{}
 	w := folder(t, "a", map[string]string{"a.md": "# Alpha\n"})
@@ -227,7 +228,7 @@ func TestRequests(t *testing.T) {
 	if id := r.Header.Get(observe.IDHeader); id == "" || id == "with a blank" || !strings.HasPrefix(d.read()[0], id+" ") {
 		t.Errorf("a request without a good name is called %q", id)
 	}
-	// MCP over a real connection: the name reaches the tool.
+	// MCP over a real connection: the ID reaches the tool.
 	web := httptest.NewServer(s)
 	defer web.Close()
 	text, header := mcpCall("status", `{}`)
@@ -248,7 +249,7 @@ func TestRequests(t *testing.T) {
 		t.Errorf("tools/call: %d %s", answer.StatusCode, got)
 	}
 	answer.Body.Close()
-	web.Close() // waits for what is going on
+	web.Close() // waits for requests in progress
 	if got, want := d.read(), []string{"r3 tool status a ok 0 false", "r3 POST /mcp a ok 200 false"}; !slices.Equal(got, want) {
 		t.Errorf("over MCP: %q, want %q", got, want)
 	}
@@ -266,8 +267,8 @@ func TestIndexState(t *testing.T) {
 	}
 }
 
-// BenchmarkSearch is what telling of a search costs, on an index so small that
-// the search itself costs as little as it ever does.
+// BenchmarkSearch measures the cost of observing a search, on an index so small
+// that the search itself is cheap.
 func BenchmarkSearch(b *testing.B) {
 	for _, c := range []struct {
 		name            string

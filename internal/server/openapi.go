@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// description is the OpenAPI document of everything beside MCP that programs
-// use, without what follows from the tools: the schemas of their arguments and
-// answers, by their names, and the address it is served at.
+// description is the OpenAPI document of the API and of question tasks. openAPI
+// adds the schemas of the tools and the address of the server.
 //
 //go:embed openapi.json
 var description []byte
@@ -27,8 +26,8 @@ func (v *served) describe() {
 	}))
 }
 
-// openAPI completes the description for requests below a prefix. Question
-// tasks are in it where they are mounted.
+// openAPI completes the description for requests below a prefix. It includes
+// question tasks if they are mounted.
 func (v *served) openAPI(prefix string) (map[string]any, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(description, &doc); err != nil {
@@ -42,7 +41,7 @@ func (v *served) openAPI(prefix string) (map[string]any, error) {
 	for _, tool := range apiTools {
 		input, output, ok := v.Tools.Schemas(tool)
 		if !ok {
-			// A server may offer other tools; the addresses of these answer 404 then.
+			// The server does not offer this tool, and its path answers 404.
 			input, output = json.RawMessage(`{"type":"object"}`), json.RawMessage(`{"type":"object"}`)
 		}
 		schemas[tool], schemas[tool+"_answer"] = input, output
@@ -58,5 +57,5 @@ func (v *served) openAPI(prefix string) (map[string]any, error) {
 	return doc, nil
 }
 
-// tasksPattern is where question tasks are mounted, see internal/stage/rest.
+// tasksPattern is the path of question tasks, see internal/stage/rest.
 const tasksPattern = "/tasks/"

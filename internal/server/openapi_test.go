@@ -45,8 +45,8 @@ func described(t *testing.T, s http.Handler, prefix string, header ...string) *o
 	return doc
 }
 
-// TestOpenAPI sends requests to every address that is described, and holds the
-// answers, whatever their status, to the description.
+// TestOpenAPI sends requests to every described path and validates the answers,
+// whatever their status, against the description.
 func TestOpenAPI(t *testing.T) {
 	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.FileBodyDecoder)
 	w := folder(t, "a", map[string]string{"a.md": "# Alpha\n\nThe aardvark sleeps.\n\n## Second\n\nMore.\n"})
@@ -91,8 +91,8 @@ func TestOpenAPI(t *testing.T) {
 		{"GET", "/api/openapi.json", "", 200},
 		{"GET", "/tasks/" + id + "/status", "", 200},
 		{"POST", "/tasks/" + id + "/abort", `{"reason":"enough"}`, 200},
-		{"GET", "/tasks/" + id + "/progress", "", 200}, // it has ended, so the events do
-		// What is refused is described as well.
+		{"GET", "/tasks/" + id + "/progress", "", 200}, // the task has ended, and the stream too
+		// The description includes errors.
 		{"GET", "/api/search", "", 400},
 		{"GET", "/api/search?q=a&limit=many", "", 400},
 		{"POST", "/api/search", `{"query":""}`, 400},
@@ -133,7 +133,7 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("%s takes %s and is described as taking %s", tool, input, raw.Components.Schemas[tool])
 		}
 	}
-	// Each argument of a tool can be given in a URL, under its own name.
+	// A URL can have every argument of a tool, under its own name.
 	for path, tool := range apiTools {
 		input, _, _ := w.Tools.Schemas(tool)
 		var schema struct {
@@ -163,7 +163,7 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("GET /api/%s is described with %v, and %s takes %v", path, have, tool, want)
 		}
 	}
-	// Without question tasks they are not described.
+	// The description leaves out question tasks that are not mounted.
 	if plain := described(t, newServer(t, two(t), nil), "/w/b"); plain.Paths.Len() != 4 {
 		t.Errorf("%d addresses without tasks, want 4", plain.Paths.Len())
 	}
@@ -178,15 +178,15 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	if err := json.Unmarshal(b, &y); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(x) == fmt.Sprint(y) // maps are printed in order
+	return fmt.Sprint(x) == fmt.Sprint(y) // fmt prints maps in order
 }
 
-// checker asks and holds to the description.
+// checker sends requests and validates the answers against the description.
 type checker struct {
 	t      *testing.T
 	s      http.Handler
 	router routers.Router
-	seen   map[string]bool // operations that were answered well
+	seen   map[string]bool // operations with a successful answer
 }
 
 func (c *checker) ask(method, path, text string, want int, authorization string) (answer string) {

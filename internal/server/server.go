@@ -20,19 +20,19 @@ import (
 	"cairn/tools"
 )
 
-// Workspace is a folder that is served under its name.
+// Workspace is a folder to serve.
 type Workspace struct {
-	// Name is what it is called in addresses, see ParseName.
+	// Name is its name in paths, see ParseName.
 	Name string
-	// Engine is the folder itself.
+	// Engine answers for the folder.
 	Engine tools.Engine
-	// Tools are the tools on Engine.
+	// Tools are the tools that use Engine.
 	Tools *tools.Server
 	// Degraded returns what the last search was missing, such as vectors; nil means nothing.
 	Degraded func() []string
 }
 
-// name is what a workspace may be called: a part of a path that needs no escapes.
+// name matches names of workspaces: parts of a path that need no escapes.
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // ParseName checks the name of a workspace.
@@ -43,47 +43,48 @@ func ParseName(s string) (string, error) {
 	return s, nil
 }
 
-// Options are the knobs of New. Nil and the zero value mean the defaults.
+// Options configure New. Nil and the zero value mean the defaults.
 type Options struct {
-	// Logger receives what goes wrong beside the answers; nil is silent.
+	// Logger receives errors that no answer reports; nil is silent.
 	Logger *slog.Logger
-	// Tokens are asked for with every request; nil lets everybody do everything.
+	// Tokens checks the token of every request; nil lets every caller do everything.
 	Tokens *token.Store
-	// Listener is told of requests; nil is nobody.
+	// Listener observes requests; nil means none.
 	Listener observe.Listener
-	// Metrics are told at /metrics; nil tells none.
+	// Metrics are served at /metrics; nil means none.
 	Metrics *metrics.Metrics
-	// Hosts are names the server is called by, beside loopback's, or beside
-	// addresses where it listens on a network.
+	// Hosts are the accepted host names, in addition to loopback names, or to
+	// addresses if the server listens on a network.
 	Hosts []string
-	// MaxRequests bounds the requests worked on at once; 0 is 256.
+	// MaxRequests bounds the concurrent requests; 0 means 256.
 	MaxRequests int
-	// Grace is how long requests may go on once the server is told to stop; 0 is a second.
+	// Grace bounds the time to finish requests at shutdown; 0 means 1 s.
 	Grace time.Duration
 }
 
-// Server answers over HTTP. It is safe for concurrent use once it serves.
+// Server is an HTTP server of workspaces. It is safe for concurrent use after the
+// calls of Handle.
 type Server struct {
 	options    Options
 	workspaces []*served
 	byName     map[string]*served
-	own        *http.ServeMux // what belongs to no workspace
-	working    chan struct{}  // one for each request worked on
+	own        *http.ServeMux // paths of no workspace
+	working    chan struct{}  // one element for each request in progress
 }
 
-// served is a workspace with what answers for it.
+// served is a workspace with its handlers.
 type served struct {
 	Workspace
 	mcp *tools.HTTP
-	// named answers below /w/NAME, bare at the root, for the first workspace
-	// only. They are apart so that no path of one workspace, whatever it is
-	// made of, falls through to what another one has mounted.
+	// named answers below /w/NAME. bare answers at the root and is nil except for
+	// the first workspace. Separate muxes ensure that no path of one workspace
+	// reaches a handler of another.
 	named, bare *http.ServeMux
 	mounted     []string // patterns of Handle
 }
 
-// New returns a server of workspaces. The first one is also served without its
-// name. Stop with Close when it was never served.
+// New returns a server of workspaces. It serves the first one also at the root.
+// The caller must call Serve or Close.
 func New(workspaces []Workspace, o *Options) (*Server, error) {
 	if len(workspaces) == 0 {
 		return nil, errors.New("no workspace to serve")
@@ -123,7 +124,7 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 	return s, nil
 }
 
-// routes are the addresses of the server itself.
+// routes adds the paths that belong to no workspace.
 func (s *Server) routes() {
 	add := func(pattern string, h http.Handler) { s.own.Handle(pattern, routed(pattern, "", h)) }
 	add("GET /healthz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }))
@@ -142,19 +143,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.observed(w, r)
 }
 
-// answer checks a request and hands it to whom it is for.
+// answer checks a request and passes it to its handler.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	if !s.admitted(w, r) {
 		return
 	}
-	// A stream is held open for hours and has bounds of its own.
+	// A stream stays open for hours and has its own limits.
 	if stream := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/mcp"); !stream {
 		select {
 		case s.working <- struct{}{}:
 			defer func() { <-s.working }()
 		default:
 			w.Header().Set("Retry-After", "1")
-			writeError(w, http.StatusServiceUnavailable, &tools.Failure{Code: tools.CodeRateLimit, Message: fmt.Sprintf("%d requests are being worked on already", cap(s.working))})
+			writeError(w, http.StatusServiceUnavailable, &tools.Failure{Code: tools.CodeRateLimit, Message: fmt.Sprintf("%d requests are in progress already", cap(s.working))})
 			return
 		}
 	}
@@ -162,7 +163,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		writeText(w, http.StatusNotFound, "no such address")
 		return
 	}
-	if r.URL.Path == "/healthz" { // for whoever watches over the process
+	if r.URL.Path == "/healthz" { // for monitors, which have no token
 		s.own.ServeHTTP(w, r)
 		return
 	}
@@ -184,40 +185,39 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	v, mux := s.workspaces[0], s.workspaces[0].bare
 	if rest, ok := strings.CutPrefix(r.URL.Path, "/w/"); ok {
 		name, _, _ := strings.Cut(rest, "/")
-		// Which workspaces there are is nobody's business who may not use them.
+		// Do not reveal the names of workspaces to callers without access.
 		if v = s.byName[name]; v == nil || !c.permits(name) {
 			noWorkspace(w, name)
 			return
 		}
 		mux = v.named
 	} else if !c.permits(v.Name) {
-		writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: "this token is for workspaces that have to be named: /w/NAME" + r.URL.Path})
+		writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: "this token requires the name of a workspace in the path: /w/NAME" + r.URL.Path})
 		return
 	}
 	mux.ServeHTTP(w, r)
 }
 
-// climbs reports whether a path, decoded, has a part "..": no client of good
-// will sends one, and what is mounted need not think of it.
+// climbs reports whether a decoded path has a part "..". The server refuses such
+// paths, so that mounted handlers never see them.
 func climbs(path string) bool { return slices.Contains(strings.Split(path, "/"), "..") }
 
 func noWorkspace(w http.ResponseWriter, name string) {
 	writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: fmt.Sprintf("no workspace %q is served here", name)})
 }
 
-// Handle adds a handler to a workspace: for pattern, as http.ServeMux takes it
-// but without a host, below /w/NAME and, for the first workspace, at the root
-// as well. Requests come without that prefix, which Prefix tells, and only from
-// those who may use the workspace. It is called before Serve. A pattern that
-// conflicts with another one is an error. Where tokens are asked for, one that may
-// only read is good for GET, HEAD and OPTIONS.
+// Handle mounts a handler below /w/NAME of a workspace and, for the first
+// workspace, at the root. pattern is a pattern of http.ServeMux without a host; one
+// that conflicts with another is an error. The handler sees paths without the
+// prefix, which Prefix returns, and only requests that the caller's token permits:
+// with the read scope GET, HEAD and OPTIONS. Handle must be called before Serve.
 func (s *Server) Handle(workspace, pattern string, h http.Handler) (err error) {
 	v := s.byName[workspace]
 	if v == nil {
 		return fmt.Errorf("no workspace %q is served here", workspace)
 	}
 	defer func() {
-		if bad := recover(); bad != nil { // the mux knows no other way
+		if bad := recover(); bad != nil { // ServeMux panics on a conflict
 			err = fmt.Errorf("mounting %q: %v", pattern, bad)
 		}
 	}()
@@ -228,14 +228,14 @@ func (s *Server) Handle(workspace, pattern string, h http.Handler) (err error) {
 
 type prefixKey struct{}
 
-// Prefix is what was taken off the path of a request to a mounted handler:
-// "/w/NAME", or "" at the root. Links of its answer begin with it.
+// Prefix returns the prefix stripped from the path of a request to a mounted
+// handler: "/w/NAME", or "" at the root. Links in its answer start with it.
 func Prefix(r *http.Request) string {
 	prefix, _ := r.Context().Value(prefixKey{}).(string)
 	return prefix
 }
 
-// handle mounts h below the workspace's name and, for the first one, at the root.
+// handle mounts h as Handle does.
 func (v *served) handle(pattern string, a access, h http.Handler) {
 	h = routed(pattern, v.Name, scoped(a, h))
 	method, path := "", pattern
@@ -259,9 +259,9 @@ const (
 	maxHeader     = 32 << 10 // bytes
 )
 
-// Serve answers on a listener until ctx ends, and then gives requests in flight
-// the time of Options.Grace. It closes the listener, the sessions and the
-// streams; the workspaces stay open.
+// Serve answers on a listener until ctx ends, and then waits up to Options.Grace
+// for requests in progress. It closes the listener, the sessions and the streams,
+// but not the workspaces.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	web := &http.Server{
 		Handler:           s,
@@ -281,11 +281,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Grace)
 	defer cancel()
-	// The streams would go on for ever, so they end first.
+	// Shutdown waits for streams, which do not end by themselves.
 	s.Close()
 	err := web.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.options.Logger.Warn("ending requests that took longer", "grace", s.options.Grace)
+		s.options.Logger.Warn("closing connections with unfinished requests", "grace", s.options.Grace)
 		err = web.Close()
 	}
 	<-ended // http.ErrServerClosed
@@ -301,7 +301,7 @@ func (s *Server) Close() {
 	wg.Wait()
 }
 
-// readiness is what /readyz says of a workspace.
+// readiness is the state of a workspace in the answer of /readyz.
 type readiness struct {
 	Name     string   `json:"name"`
 	Ready    bool     `json:"ready"`
@@ -310,17 +310,17 @@ type readiness struct {
 	Reason   string   `json:"reason,omitempty"`
 }
 
-// readyWait bounds the wait for one workspace's state.
+// readyWait bounds the wait for the states of all workspaces.
 const readyWait = 2 * time.Second
 
-// ready answers 200 when every workspace the caller may use can be searched,
+// ready answers 200 if every workspace that the caller may use can be searched,
 // else 503.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	all := s.allReady(r.Context(), callerOf(r.Context()))
 	writeJSON(w, readyCode(all), map[string]any{"ready": readyCode(all) == http.StatusOK, "workspaces": all})
 }
 
-// onlyReady answers who has no token: whether all is well, and no names.
+// onlyReady answers callers without a token, without the names of workspaces.
 func (s *Server) onlyReady(w http.ResponseWriter, r *http.Request) {
 	code := readyCode(s.allReady(r.Context(), caller{}))
 	writeJSON(w, code, map[string]any{"ready": code == http.StatusOK})
@@ -349,20 +349,20 @@ func (v *served) readiness(ctx context.Context) readiness {
 	out := readiness{Name: v.Name}
 	st, err := v.Engine.Status(ctx)
 	if err != nil {
-		out.State, out.Reason = "unknown", oneLine(err.Error())
+		out.State, out.Reason = "unknown", strings.Join(strings.Fields(err.Error()), " ")
 		return out
 	}
 	out.State, out.Reason = st.State, st.Problem
-	out.Ready = answers(st)
+	out.Ready = searchable(st)
 	if v.Degraded != nil {
 		out.Degraded = v.Degraded()
 	}
 	return out
 }
 
-// answers reports whether a workspace can be searched: at once by keyword,
-// while vectors are still being made.
-func answers(st *workspace.Status) bool {
+// searchable reports whether a workspace can be searched, if only by keyword
+// while the indexer still computes vectors.
+func searchable(st *workspace.Status) bool {
 	switch st.State {
 	case "ready", "partial":
 		return true
@@ -371,5 +371,3 @@ func answers(st *workspace.Status) bool {
 	}
 	return false
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -19,7 +19,7 @@ import (
 	"cairn/tools"
 )
 
-// folder opens a workspace of files, indexed.
+// folder opens an indexed workspace of files.
 func folder(t testing.TB, name string, files map[string]string) Workspace {
 	t.Helper()
 	root := t.TempDir()
@@ -57,7 +57,7 @@ func folder(t testing.TB, name string, files map[string]string) Workspace {
 	return Workspace{Name: name, Engine: w, Tools: tools.New(w, &tools.Options{Tasks: tasks})}
 }
 
-// two are the workspaces of most tests: each has a word the other has not.
+// two returns two workspaces, each with a word that the other does not have.
 func two(t *testing.T) []Workspace {
 	t.Helper()
 	return []Workspace{
@@ -76,8 +76,8 @@ func newServer(t *testing.T, workspaces []Workspace, o *Options) *Server {
 	return s
 }
 
-// ask sends a request straight to the handler, from this machine unless a
-// header says otherwise.
+// ask passes a request to the handler, from this machine unless a header says
+// otherwise.
 func ask(t *testing.T, h http.Handler, method, target, body string, header ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -161,8 +161,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestMounted: what is mounted in one workspace answers for no other, whatever
-// the path is made of.
+// TestMounted: no path reaches a handler mounted in another workspace.
 func TestMounted(t *testing.T) {
 	s := newServer(t, two(t), nil)
 	for _, name := range []string{"a", "b"} {
@@ -217,8 +216,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestServeStops: a server that is told to stop answers what it has begun, and
-// ends its streams.
+// TestServeStops: at shutdown the server finishes requests in progress and ends
+// its streams.
 func TestServeStops(t *testing.T) {
 	s := newServer(t, two(t)[:1], nil)
 	began, release := make(chan struct{}), make(chan struct{})
@@ -249,7 +248,7 @@ func TestServeStops(t *testing.T) {
 		slow <- string(text)
 	}()
 	<-began
-	// A stream of a session of the older revisions.
+	// A stream of a session, as in older revisions of MCP.
 	req, _ := http.NewRequest("POST", url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
@@ -282,7 +281,7 @@ func TestServeStops(t *testing.T) {
 	}
 }
 
-// TestAnswersAreJSON: the same value, whether by the API or by a tool.
+// TestAnswersAreJSON: the API returns the same value as the tool.
 func TestAnswersAreJSON(t *testing.T) {
 	w := two(t)[0]
 	s := newServer(t, []Workspace{w}, nil)

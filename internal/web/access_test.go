@@ -17,14 +17,14 @@ import (
 //go:embed testdata/audit.js
 var audit string
 
-// audited is what audit.js says of a page.
+// audited is the result of audit.js for a page.
 type audited struct {
-	Texts, Shapes, Controls int // that were measured
+	Texts, Shapes, Controls int // measured
 	Wrong                   []string
 }
 
-// TestAccessible holds every page to WCAG 2.2, AA, as far as a browser can tell,
-// in both colour schemes and at the width of a desk and of a phone.
+// TestAccessible checks every page for WCAG 2.2, AA, as far as a browser can, in
+// both colour schemes and at the widths of a desktop and a phone.
 func TestAccessible(t *testing.T) {
 	browser := chromium(t)
 	server := httptest.NewServer(notesAndEmpty(t))
@@ -48,7 +48,7 @@ func TestAccessible(t *testing.T) {
 					"/w/notes/doc?path=hostile.md",
 					"/w/notes/doc?path=untitled.md",
 					"/w/notes/doc?path=notes.txt",
-					"/w/notes/doc?path=othe.md", // is not there
+					"/w/notes/doc?path=othe.md", // does not exist
 					"/w/notes/tasks",
 					"/w/notes/tools?intent=read+a+file,+translate+it+and+send+it+by+mail",
 					"/w/notes/tools?around=mail:send_mail",
@@ -73,7 +73,7 @@ func TestAccessible(t *testing.T) {
 					measured.Shapes += a.Shapes
 					measured.Controls += a.Controls
 				}
-				// What the button for it chooses has the same colours.
+				// The theme button leads to the same colours.
 				var chosen bool
 				if err := chromedp.Run(tab, chromedp.Evaluate(`(() => {
 	const colours = () => [...document.styleSheets].flatMap(s => [...s.cssRules]).filter(r => r.selectorText === ":root").flatMap(r => [...r.style]).filter(name => name.startsWith("--")).map(name => getComputedStyle(document.documentElement).getPropertyValue(name)).join();
@@ -92,8 +92,8 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// axNode is a node of the accessibility tree, which is what a screen reader
-// is told. The package of the protocol refuses properties newer than itself.
+// axNode is a node of the accessibility tree, which screen readers use. The types
+// of chromedp refuse properties that are newer than chromedp.
 type axNode struct {
 	Ignored    bool    `json:"ignored"`
 	Role       axValue `json:"role"`
@@ -128,8 +128,8 @@ func tree(nodes *[]axNode) chromedp.Action {
 	})
 }
 
-// wrongNames says what has no name, and which headings and landmarks are
-// missing or there too often.
+// wrongNames lists the nodes without a name, and the headings and landmarks that
+// are missing or duplicate.
 func wrongNames(nodes []axNode) (wrong []string) {
 	roles := map[string]int{}
 	titles := 0

@@ -23,7 +23,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// notesAndEmpty are the pages of two workspaces, one of which has been in use.
+// notesAndEmpty serves two workspaces, one with contents and one empty.
 func notesAndEmpty(t *testing.T) *http.ServeMux {
 	t.Helper()
 	pages, _ := folder(t, taught)
@@ -34,7 +34,7 @@ func notesAndEmpty(t *testing.T) *http.ServeMux {
 	return mux
 }
 
-// newTab opens a tab of the browser until the test ends.
+// newTab opens a tab until the test ends.
 func newTab(t *testing.T, browser context.Context) context.Context {
 	t.Helper()
 	tab, closeTab := chromedp.NewContext(browser)
@@ -44,8 +44,8 @@ func newTab(t *testing.T, browser context.Context) context.Context {
 	return tab
 }
 
-// TestBrowser uses the pages in a real Chromium, at the width of a desk and of
-// a phone: nothing may be logged as an error, and nothing asked of another host.
+// TestBrowser uses the pages in a real Chromium, at the widths of a desktop and a
+// phone. The pages must log no error and send no request to another host.
 func TestBrowser(t *testing.T) {
 	browser := chromium(t)
 	mux := notesAndEmpty(t)
@@ -133,7 +133,7 @@ func TestBrowser(t *testing.T) {
 			if len(unnamed) > 0 {
 				t.Errorf("without a name: %q", unnamed)
 			}
-			// A page of one word says what this machine takes for any page.
+			// A page of one word measures what this machine takes for any page.
 			paint := func(path string) float64 {
 				best := math.Inf(1)
 				for range 5 {
@@ -159,7 +159,7 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// chromium starts a browser that ends with the test, and skips where none is.
+// chromium starts a browser until the test ends, and skips the test without one.
 func chromium(t *testing.T) context.Context {
 	t.Helper()
 	var program string
@@ -184,11 +184,11 @@ func chromium(t *testing.T) context.Context {
 	return browser
 }
 
-// poll waits until an expression is true. A page that goes away meanwhile takes
-// the question with it, and is asked again.
+// poll waits until an expression is true. It evaluates the expression again if
+// the page changes meanwhile.
 func poll(js string) chromedp.Action { return pollInto(js, nil) }
 
-// pollInto is poll, with the value.
+// pollInto is poll and stores the value.
 func pollInto(js string, value any) chromedp.Action {
 	gone := regexp.MustCompile(`Cannot find context|context was destroyed|target navigated`)
 	return chromedp.ActionFunc(func(ctx context.Context) error {

@@ -1,7 +1,7 @@
-// Package web is cairn's page in the browser: search as one types, a reader,
-// the task board and its graph, plans of tools, and the state of the index.
+// Package web serves the HTML pages of one workspace: search, the reader, the
+// task board, plans of tools and the state of the index. It checks no tokens.
 //
-// Pages are made on the server. What comes from files is escaped, Markdown is
-// sanitised after rendering, and a strict Content-Security-Policy lets the
-// browser load nothing but the embedded script and style sheet.
+// The server renders the pages. It escapes the contents of files and sanitises
+// rendered Markdown, and a strict Content-Security-Policy lets the browser load
+// only the embedded script and style sheet.
 package web

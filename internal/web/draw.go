@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// drawing is a directed acyclic graph with places for its boxes, in pixels:
-// layers from left to right, each box behind all it depends on.
+// drawing is a directed acyclic graph laid out in layers from left to right, each
+// box to the right of its dependencies. Coordinates are pixels.
 type drawing struct {
 	Width, Height int
 	Boxes         []box
@@ -29,27 +29,27 @@ const (
 	labelRunes          = 24
 )
 
-// draw places boxes by their longest path from a box that needs none. Arrows
-// that close a cycle, or lead nowhere, are left out.
+// draw lays out boxes by the length of the longest path from a box without
+// dependencies. It omits arrows of a cycle or with an unknown end.
 func draw(boxes []box, arrows []arrow) *drawing {
 	at := map[string]int{}
 	for i := range boxes {
 		at[boxes[i].ID] = i
 	}
-	waits := make([]int, len(boxes))
-	follow := make([][]int, len(boxes))
+	indegree := make([]int, len(boxes))
+	successors := make([][]int, len(boxes))
 	for _, a := range arrows {
 		from, ok1 := at[a.From]
 		to, ok2 := at[a.To]
 		if ok1 && ok2 {
-			follow[from] = append(follow[from], to)
-			waits[to]++
+			successors[from] = append(successors[from], to)
+			indegree[to]++
 		}
 	}
 	layer := make([]int, len(boxes))
 	placed := make([]bool, len(boxes))
 	var free []int
-	for i, n := range waits {
+	for i, n := range indegree {
 		if n == 0 {
 			free = append(free, i)
 		}
@@ -58,9 +58,9 @@ func draw(boxes []box, arrows []arrow) *drawing {
 		i := free[0]
 		free = free[1:]
 		placed[i] = true
-		for _, j := range follow[i] {
+		for _, j := range successors[i] {
 			layer[j] = max(layer[j], layer[i]+1)
-			if waits[j]--; waits[j] == 0 {
+			if indegree[j]--; indegree[j] == 0 {
 				free = append(free, j)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 type indexPage struct {
 	Status  *workspace.Status
 	Skipped []skipped
-	Plot    *plot
+	Latency *latencyChart
 }
 
 type skipped struct {
@@ -22,29 +22,29 @@ type skipped struct {
 	Files  int
 }
 
-// plot is the latencies of the last searches as a line.
-type plot struct {
+// latencyChart is a line chart of the latencies of the last searches.
+type latencyChart struct {
 	Points        string
 	Width, Height int
 	Searches      int
 	P50, P95, Max string
 }
 
-// index shows the state of the index and how fast searches were.
+// index shows the state of the index and the latencies of searches.
 func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
 	status, err := h.sources.Engine.Status(r.Context())
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	p := &indexPage{Status: status, Plot: plotOf(h.took.list())}
+	p := &indexPage{Status: status, Latency: newLatencyChart(h.took.list())}
 	for _, reason := range slices.Sorted(maps.Keys(status.Skipped)) {
 		p.Skipped = append(p.Skipped, skipped{reason, status.Skipped[reason]})
 	}
 	h.show(w, r, http.StatusOK, "index", "Index", "", p)
 }
 
-func plotOf(took []time.Duration) *plot {
+func newLatencyChart(took []time.Duration) *latencyChart {
 	if len(took) == 0 {
 		return nil
 	}
@@ -52,7 +52,7 @@ func plotOf(took []time.Duration) *plot {
 	at := func(q float64) string {
 		return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(100 * time.Microsecond).String()
 	}
-	p := &plot{Width: 480, Height: 96, Searches: len(took), P50: at(0.5), P95: at(0.95), Max: at(1)}
+	p := &latencyChart{Width: 480, Height: 96, Searches: len(took), P50: at(0.5), P95: at(0.95), Max: at(1)}
 	top := float64(sorted[len(sorted)-1])
 	var points []string
 	for i, d := range took {

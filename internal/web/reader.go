@@ -28,7 +28,7 @@ type docPage struct {
 	Path, Heading string // Heading is "" where HTML has the page's one h1
 	Outline       []heading
 	HTML          template.HTML
-	Plain         string // what is no Markdown
+	Plain         string // the text of a document that is not Markdown
 	Tokens        int
 	Next          string
 }
@@ -60,8 +60,8 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 
 var converter = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
-// sanitiser keeps what a document needs. Pictures are left out: no file but
-// the embedded ones is served, and none is fetched from elsewhere.
+// sanitiser keeps the elements that documents need. It drops images, as the
+// server has only its embedded files and the policy forbids other sources.
 var sanitiser = func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
 	p.AllowAttrs("id").OnElements("h1", "h2", "h3", "h4", "h5", "h6")
@@ -72,9 +72,9 @@ var sanitiser = func() *bluemonday.Policy {
 	return p
 }()
 
-// usable lets the keyboard reach what scrolls, and gives the boxes of task
-// lists names. In what the sanitiser returns no text looks like a tag.
-var usable = strings.NewReplacer(
+// accessible makes scrolling regions reachable by keyboard and labels the
+// checkboxes of task lists. Text in sanitised HTML cannot look like a tag.
+var accessible = strings.NewReplacer(
 	"<pre>", `<pre tabindex="0" role="group" aria-label="Code">`,
 	"<table>", `<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
 	"</table>", "</table></div>",
@@ -82,9 +82,9 @@ var usable = strings.NewReplacer(
 	`<input disabled="" type="checkbox">`, `<input disabled="" type="checkbox" aria-label="to do">`,
 )
 
-// render returns Markdown as sanitised HTML, with the anchors that searching
-// and reading use, its headings, and whether just one of them is of level 1,
-// as a page wants. Where several are, all go down a level, below the page's own.
+// render returns Markdown as sanitised HTML with the anchors of the index, its
+// headings, and whether exactly one heading has level 1. If several have, it
+// moves all headings down a level, below the title of the page.
 func render(prefix, name string, source []byte) (_ template.HTML, outline []heading, titled bool) {
 	ids := &anchors{used: map[string]int{}}
 	context := parser.NewContext(parser.WithIDs(ids))
@@ -93,7 +93,7 @@ func render(prefix, name string, source []byte) (_ template.HTML, outline []head
 	root := converter.Parser().Parse(text.NewReader(source), parser.WithContext(context))
 	var headings []*ast.Heading
 	titles := 0
-	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // our own function never fails
+	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function never fails
 		if !entering {
 			return ast.WalkContinue, nil
 		}
@@ -122,7 +122,7 @@ func render(prefix, name string, source []byte) (_ template.HTML, outline []head
 	if err := converter.Renderer().Render(&b, source, root); err != nil {
 		return template.HTML("<pre>" + template.HTMLEscapeString(string(source)) + "</pre>"), nil, false
 	}
-	return template.HTML(usable.Replace(string(sanitiser.SanitizeBytes(b.Bytes())))), outline, titles == 1
+	return template.HTML(accessible.Replace(string(sanitiser.SanitizeBytes(b.Bytes())))), outline, titles == 1
 }
 
 func plainText(n ast.Node, source []byte) string {
@@ -141,7 +141,8 @@ func plainText(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// link leads to another document of the folder through the reader.
+// link returns the destination of a link. Links to documents of the folder lead to
+// the reader.
 func link(prefix, from, to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" {
@@ -157,7 +158,7 @@ func link(prefix, from, to string) string {
 	return place(prefix, target, u.Fragment)
 }
 
-// anchors gives headings the ids GitHub would.
+// anchors gives headings the ids that GitHub gives them.
 type anchors struct{ used map[string]int }
 
 func (a *anchors) Generate(value []byte, _ ast.NodeKind) []byte {

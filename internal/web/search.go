@@ -15,26 +15,26 @@ import (
 	"cairn/retriever"
 )
 
-// results is how many documents a page of results holds.
+// results is the number of results per page.
 const results = 10
 
 type searchPage struct {
 	Query, Mode, Prefix, Tag string
 	Modes                    []string
 	Answer                   *retriever.Answer
-	Bars                     [][]bar // of each result
+	Scores                   [][]scorePart // of each result
 	Took                     string
 	Problem                  string
 	Terms                    map[string]bool
 }
 
-// bar is a part of a score, drawn 0 to 100 wide.
-type bar struct {
+// scorePart is a part of a score, drawn as a bar of width 0 to 100.
+type scorePart struct {
 	Name, Value string
 	Width       float64
 }
 
-// search is the first page: the form, and the answer to it.
+// search shows the search form and the results. It is the first page.
 func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 	form := r.URL.Query()
 	p := &searchPage{
@@ -59,7 +59,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 			p.Took = took.Round(100 * time.Microsecond).String()
 			p.Answer, p.Terms = answer, terms(p.Query)
 			for i := range answer.Results {
-				p.Bars = append(p.Bars, bars(answer.Results[i].Explain))
+				p.Scores = append(p.Scores, scoreParts(answer.Results[i].Explain))
 			}
 		}
 	}
@@ -70,21 +70,21 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, http.StatusOK, "search", title, "results", p)
 }
 
-// bars are the parts that add up to a score.
-func bars(e *retriever.Explanation) []bar {
+// scoreParts returns the parts that add up to a score, and the score.
+func scoreParts(e *retriever.Explanation) []scorePart {
 	if e == nil {
 		return nil
 	}
-	part := func(name string, v float64) bar {
-		return bar{name, percent(v), 100 * min(max(v, 0), 1)}
+	part := func(name string, v float64) scorePart {
+		return scorePart{name, percent(v), 100 * min(max(v, 0), 1)}
 	}
 	if e.Fusion == retriever.RRF {
-		return []bar{part("score", e.Score)}
+		return []scorePart{part("score", e.Score)}
 	}
-	return []bar{part("meaning", e.VectorWeight*e.Vector), part("words", e.KeywordWeight*e.Keyword), part("use", e.Graph), part("score", e.Score)}
+	return []scorePart{part("meaning", e.VectorWeight*e.Vector), part("words", e.KeywordWeight*e.Keyword), part("use", e.Graph), part("score", e.Score)}
 }
 
-// terms are what a query asks the keyword index for.
+// terms returns the terms that a query looks up in the keyword index.
 func terms(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, term := range keyword.QueryTerms(query.Parse(text)) {
@@ -93,7 +93,7 @@ func terms(text string) map[string]bool {
 	return all
 }
 
-// marked escapes a snippet and marks the words that hold one of terms.
+// marked escapes a snippet and marks the words that contain one of terms.
 func marked(snippet string, terms map[string]bool) template.HTML {
 	var b strings.Builder
 	rest := snippet
@@ -116,24 +116,24 @@ func marked(snippet string, terms map[string]bool) template.HTML {
 		b.WriteString(template.HTMLEscapeString(rest[:next]))
 		rest = rest[next:]
 	}
-	return template.HTML(b.String()) // every part of it was escaped
+	return template.HTML(b.String()) // every part is escaped
 }
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
 
-// latencies are those of the last searches.
+// latencies are the durations of the last searches.
 type latencies struct {
 	mu   sync.Mutex
 	last []time.Duration // oldest first
 }
 
-// kept is how many latencies are plotted.
-const kept = 120
+// maxLatencies bounds the latencies that the index page shows.
+const maxLatencies = 120
 
 func (l *latencies) add(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.last) == kept {
+	if len(l.last) == maxLatencies {
 		l.last = l.last[1:]
 	}
 	l.last = append(l.last, d)

@@ -7,13 +7,13 @@ import (
 	"cairn/internal/task/cards"
 )
 
-// maxDrawn is how many tasks or tools a graph shows.
+// maxDrawn bounds the tasks in a graph.
 const maxDrawn = 200
 
 type tasksPage struct {
 	Columns []column
 	Graph   *drawing
-	Left    int // tasks that are not drawn
+	Omitted int // tasks missing in the graph
 	Ready   map[string]bool
 }
 
@@ -22,7 +22,7 @@ type column struct {
 	Cards []*cards.Card
 }
 
-// tasks shows the board, and the graph of what is not done.
+// tasks shows the board and the graph of the unfinished tasks.
 func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 	if h.sources.Tasks == nil {
 		http.NotFound(w, r)
@@ -59,7 +59,7 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if len(boxes) == maxDrawn {
-			p.Left++
+			p.Omitted++
 			continue
 		}
 		class := "waiting"

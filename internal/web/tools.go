@@ -14,11 +14,11 @@ type toolsPage struct {
 	Suggestion *suggest.Suggestion
 	Graph      *drawing
 	Problem    string
-	Together   *together // nil where nothing is known, and in a fragment
+	CoUsage    *coUsage // nil without edges, and in a fragment
 	Around     string
 }
 
-// toolPage draws a plan for an intent, and what is used with what.
+// toolPage draws a plan for an intent, and the co-usage graph.
 func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 	if h.sources.Toolbox == nil {
 		http.NotFound(w, r)
@@ -34,7 +34,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 	p.Around = strings.TrimSpace(r.URL.Query().Get("around"))
 	if r.Header.Get("HX-Request") != "true" {
 		err := h.sources.Toolbox.Read(r.Context(), func(g *graphrank.Graph) error {
-			p.Together = used(g, p.Around, h.options.Prefix(r))
+			p.CoUsage = drawCoUsage(g, p.Around, h.options.Prefix(r))
 			return nil
 		})
 		if err != nil {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"cairn/internal/toolbox"
 	"embed"
 	"errors"
 	"fmt"
@@ -14,35 +13,36 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/toolbox"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 	"cairn/tools"
 )
 
-// Sources are what the pages show. They stay the caller's to close.
+// Sources are the contents of the pages. The caller closes them.
 type Sources struct {
-	// Name is what the workspace is called.
+	// Name is the name of the workspace.
 	Name string
 	// Engine is required.
 	Engine tools.Engine
-	// Tasks and Toolbox are left out of the pages when nil.
+	// Tasks and Toolbox may be nil; their pages are then not found.
 	Tasks   *workspace.Tasks
 	Toolbox *toolbox.Toolbox
 }
 
-// Options are the knobs of New. Nil and the zero value mean the defaults.
+// Options configure New. Nil and the zero value mean the defaults.
 type Options struct {
-	// Prefix is the path in front of a request's own, such as "/w/notes";
-	// links begin with it. Nil means none.
+	// Prefix returns the prefix of links in the answer to a request, such as
+	// "/w/notes". Nil means none.
 	Prefix func(*http.Request) string
-	// Logger receives what could not be shown; nil is silent.
+	// Logger receives errors; nil is silent.
 	Logger *slog.Logger
 }
 
 //go:embed templates assets
 var embedded embed.FS
 
-// Handler answers the pages of one workspace. It is safe for concurrent use.
+// Handler serves the pages of one workspace. It is safe for concurrent use.
 type Handler struct {
 	sources   Sources
 	options   Options
@@ -52,7 +52,8 @@ type Handler struct {
 	took      latencies
 }
 
-// New returns the pages of a workspace. It fails only where a template is broken.
+// New returns the handler of a workspace's pages. It fails only if a template is
+// invalid.
 func New(s Sources, o *Options) (*Handler, error) {
 	h := &Handler{sources: s, mux: http.NewServeMux()}
 	if o != nil {
@@ -89,10 +90,10 @@ func New(s Sources, o *Options) (*Handler, error) {
 	return h, nil
 }
 
-// Patterns are what a server mounts the Handler under, in no order.
+// Patterns returns the patterns under which to mount the Handler, in no order.
 func (h *Handler) Patterns() []string { return slices.Clone(h.patterns) }
 
-// policy lets a page load what this server embeds and nothing else.
+// policy lets a page load only the embedded files.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // ServeHTTP implements http.Handler.
@@ -107,14 +108,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// page is what every template gets.
+// page is the input of every template.
 type page struct {
 	Prefix, Workspace, Title, Section string
 	HasTasks, HasTools                bool
 	Data                              any
 }
 
-// show renders a page, or only its fragment where htmx asks for that.
+// show renders a page, or only its fragment if htmx asks for that.
 func (h *Handler) show(w http.ResponseWriter, r *http.Request, status int, section, title, fragment string, data any) {
 	p := page{
 		Prefix: h.options.Prefix(r), Workspace: h.sources.Name, Title: title, Section: section,
@@ -124,20 +125,20 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, status int, secti
 	if fragment != "" && r.Header.Get("HX-Request") == "true" && r.Header.Get("HX-History-Restore-Request") != "true" {
 		name = fragment
 	}
-	var b bytes.Buffer // an error must not follow half a page
+	var b bytes.Buffer // so that an error does not follow half a page
 	if err := h.templates.ExecuteTemplate(&b, name, p); err != nil {
-		h.options.Logger.Error("making a page", "page", name, "error", err)
-		http.Error(w, "this page could not be made; the server's log says why", http.StatusInternalServerError)
+		h.options.Logger.Error("rendering a page", "page", name, "error", err)
+		http.Error(w, "this page could not be rendered; the server's log says why", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Vary", "HX-Request")
 	w.WriteHeader(status)
-	_, _ = b.WriteTo(w) // a reader who left
+	_, _ = b.WriteTo(w) // the client may have left
 }
 
-// fail shows what went wrong and what to do.
+// fail shows an error, with its status and the nearest paths.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
 	var nearest []string
@@ -154,7 +155,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}{err.Error(), nearest})
 }
 
-// place is the address of a place in the reader, below the prefix.
+// place returns the link to a place in the reader.
 func place(prefix, path, anchor string) string {
 	out := prefix + "/doc?path=" + url.QueryEscape(path)
 	if anchor != "" {

@@ -22,7 +22,7 @@ import (
 	"cairn/models/minilm"
 )
 
-// hostile is a document that tries what a browser must not run.
+// hostile is a document with content that a browser must not run.
 const hostile = `---
 title: "<script>alert(1)</script>"
 ---
@@ -42,7 +42,7 @@ Rotate the <b>token</b> of ` + "`a<b`" + `. See [another](other.md#part-two), [o
 Again.
 `
 
-// kinds has what Markdown has, and headings that are called as parts of the page.
+// kinds has all kinds of Markdown, and headings with the names of parts of the page.
 const kinds = `---
 title: Every kind of thing
 tags: [kinds]
@@ -86,8 +86,7 @@ const catalogue = `[
 {"name": "<b>alert(1)</b>", "server": "bad", "description": "<img src=x onerror=alert(2)>"}
 ]`
 
-// taught fills a toolbox with tools, one of them hostile, and with what is used
-// together.
+// taught fills a toolbox with tools, one of them hostile, and with co-usage.
 func taught(t *testing.T, box *toolbox.Toolbox) {
 	t.Helper()
 	batch, err := catalog.Read(strings.NewReader(catalogue), "")
@@ -103,7 +102,7 @@ func taught(t *testing.T, box *toolbox.Toolbox) {
 	}
 }
 
-// folder makes a workspace with documents and cards, indexed, and its pages.
+// folder returns an indexed workspace with documents and cards, and its pages.
 func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler, string) {
 	t.Helper()
 	root := t.TempDir()
@@ -214,8 +213,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestFragment has htmx get the results alone, and a page restored from the
-// browser's history the whole.
+// TestFragment: htmx gets only the results, and a page restored from the
+// browser's history all of it.
 func TestFragment(t *testing.T) {
 	h, _ := folder(t)
 	if _, _, body := get(t, h, "/?q=revoke", "HX-Request", "true"); strings.Contains(body, "<html") || !strings.Contains(body, "<mark>") {
@@ -226,7 +225,7 @@ func TestFragment(t *testing.T) {
 	}
 }
 
-// TestHostile shows a hostile document in every page that can show it.
+// TestHostile: no page passes on the scripts of a hostile document.
 func TestHostile(t *testing.T) {
 	h, _ := folder(t)
 	bad := regexp.MustCompile(`(?i)<script>|<script [^>]*(alert|elsewhere)|\son[a-z]+\s*=|javascript:|<iframe|<style|elsewhere\.example|etc/passwd`)
@@ -252,7 +251,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestAnchors has the reader and the index agree on every anchor.
+// TestAnchors: the reader and the index agree on every anchor.
 func TestAnchors(t *testing.T) {
 	h, _ := folder(t)
 	_, _, body := get(t, h, "/?q=rotate&in=hostile")
@@ -289,9 +288,9 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestTogether shows what is used together, all of it and around one tool; a
-// fragment for the plan leaves it out.
-func TestTogether(t *testing.T) {
+// TestCoUsage: the page shows the co-usage of all tools or of one; the fragment
+// for a plan leaves it out.
+func TestCoUsage(t *testing.T) {
 	h, _ := folder(t, taught)
 	curves := func(body string) int { return strings.Count(body, `class="curve"`) }
 	_, _, all := get(t, h, "/tools")
@@ -319,18 +318,18 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestUsed: the heaviest relations come first, within the room there is, and
-// nothing lies outside or on something else.
-func TestUsed(t *testing.T) {
+// TestDrawCoUsage: the heaviest relations come first, within the limits, and
+// nothing is outside the drawing or overlaps.
+func TestDrawCoUsage(t *testing.T) {
 	var g graphrank.Graph
 	for i := range 100 {
 		g.Set(graphrank.Edge{From: fmt.Sprintf("t%d", i), To: fmt.Sprintf("t%d", i+1), Type: graphrank.Sequence, Source: graphrank.Inferred, Count: float64(i)})
 	}
 	g.Set(graphrank.Edge{From: "t0", To: "t50", Type: graphrank.Dependency, Source: graphrank.Observed, Count: 3})
 	g.Set(graphrank.Edge{From: "t0", To: "doc:a.md", Type: graphrank.Dependency, Source: graphrank.Observed, Count: 3})
-	u := used(&g, "", "")
-	if len(u.Nodes) != maxTogether || u.Left+len(u.Curves) != 101 || u.Rows[0] != (usedRow{"t0", "t50", "dependency, observed", "1.00", "3"}) || u.Rows[1].From != "t99" {
-		t.Errorf("%d nodes, %d curves, %d left, first %v", len(u.Nodes), len(u.Curves), u.Left, u.Rows[:2])
+	u := drawCoUsage(&g, "", "")
+	if len(u.Nodes) != maxNodes || u.Omitted+len(u.Curves) != 101 || u.Rows[0] != (relation{"t0", "t50", "dependency, observed", "1.00", "3"}) || u.Rows[1].From != "t99" {
+		t.Errorf("%d nodes, %d curves, %d left, first %v", len(u.Nodes), len(u.Curves), u.Omitted, u.Rows[:2])
 	}
 	for i, n := range u.Nodes {
 		if n.X-n.R < 0 || n.Y-n.R < 0 || n.X+n.R > u.Width || n.Y+n.R > u.Height || n.LY > u.Height || n.LY < labelHeight/2 {
@@ -342,7 +341,7 @@ func TestUsed(t *testing.T) {
 			}
 		}
 	}
-	if got := used(&graphrank.Graph{}, "", ""); got != nil {
+	if got := drawCoUsage(&graphrank.Graph{}, "", ""); got != nil {
 		t.Errorf("of nothing: %+v", got)
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"cairn/internal/usage"
 )
 
-// together is what is used with what: nodes on a circle, those that belong
-// together beside each other, and a curve for each edge, the wider the heavier.
-type together struct {
-	Around        string // the tool whose edges alone are shown; "" for all
+// coUsage draws the co-usage graph of tools: nodes on a circle, grouped by
+// community, and for each edge a curve whose width is proportional to its weight.
+type coUsage struct {
+	Around        string // show only the edges of this tool; "" means all
 	Width, Height int
 	Nodes         []node
 	Curves        []curve
-	Rows          []usedRow
-	Left          int // edges that are not drawn
+	Rows          []relation
+	Omitted       int // edges that are not drawn
 }
 
 type node struct {
@@ -35,25 +35,27 @@ type node struct {
 
 type curve struct{ D, Width, Title string }
 
-type usedRow struct {
+// relation is an edge as a row of the table.
+type relation struct {
 	From, To, Kind, Weight, Seen string
 }
 
 const (
-	maxTogether  = 32  // nodes of a circle: more labels than this touch
+	maxNodes     = 32  // more labels than this would touch
 	maxCurves    = 128 // edges
-	labelWidth   = 190 // pixels beside the circle
+	labelWidth   = 190 // pixels left and right of the circle
 	labelHeight  = 18
 	leastRadius  = 80
-	pixelsApart  = 22 // of two nodes on the circle
+	pixelsApart  = 22 // between neighbours on the circle
 	dotRadius    = 5
 	curveWidth   = 4.0 // of an edge of weight 1
 	curveBend    = 0.55
 	labelsAround = 12
 )
 
-// used draws the heaviest edges between tools, of one alone if around is not "".
-func used(g *graphrank.Graph, around, prefix string) *together {
+// drawCoUsage draws the heaviest edges between tools, or only those of around if
+// that is not "".
+func drawCoUsage(g *graphrank.Graph, around, prefix string) *coUsage {
 	var edges []graphrank.Edge
 	for e := range g.Edges() {
 		tool := !strings.HasPrefix(e.From, usage.DocumentPrefix) && !strings.HasPrefix(e.To, usage.DocumentPrefix)
@@ -64,7 +66,7 @@ func used(g *graphrank.Graph, around, prefix string) *together {
 	slices.SortFunc(edges, func(a, b graphrank.Edge) int {
 		return cmp.Or(cmp.Compare(b.Weight(), a.Weight()), cmp.Compare(b.Count, a.Count), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
-	t := &together{Around: around}
+	t := &coUsage{Around: around}
 	degree := map[string]int{}
 	var drawn []graphrank.Edge
 	for _, e := range edges {
@@ -74,8 +76,8 @@ func used(g *graphrank.Graph, around, prefix string) *together {
 				fresh++
 			}
 		}
-		if len(drawn) == maxCurves || len(degree)+fresh > maxTogether {
-			t.Left++
+		if len(drawn) == maxCurves || len(degree)+fresh > maxNodes {
+			t.Omitted++
 			continue
 		}
 		degree[e.From]++
@@ -90,7 +92,7 @@ func used(g *graphrank.Graph, around, prefix string) *together {
 		a, b := t.Nodes[at[e.From]], t.Nodes[at[e.To]]
 		cx, cy := float64(t.Width)/2, float64(t.Height)/2
 		mx, my := float64(a.X+b.X)/2, float64(a.Y+b.Y)/2
-		row := usedRow{e.From, e.To, e.Type.String() + ", " + e.Source.String(), fmt.Sprintf("%.2f", e.Weight()), fmt.Sprintf("%.3g", e.Count)}
+		row := relation{e.From, e.To, e.Type.String() + ", " + e.Source.String(), fmt.Sprintf("%.2f", e.Weight()), fmt.Sprintf("%.3g", e.Count)}
 		t.Rows = append(t.Rows, row)
 		t.Curves = append(t.Curves, curve{
 			D:     fmt.Sprintf("M%d %d Q%.0f %.0f %d %d", a.X, a.Y, mx+(cx-mx)*curveBend, my+(cy-my)*curveBend, b.X, b.Y),
@@ -101,8 +103,8 @@ func used(g *graphrank.Graph, around, prefix string) *together {
 	return t
 }
 
-// circle places the nodes and returns where each is in Nodes.
-func (t *together) circle(g *graphrank.Graph, degree map[string]int, prefix string) map[string]int {
+// circle places the nodes and returns the index of each in Nodes.
+func (t *coUsage) circle(g *graphrank.Graph, degree map[string]int, prefix string) map[string]int {
 	var order []string
 	for _, group := range g.Communities(1) {
 		for _, id := range group {
