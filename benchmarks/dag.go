@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cairn/benchmarks/agent"
+	"cairn/internal/config"
 	"cairn/internal/workspace"
 	"cairn/tools"
 )
@@ -302,11 +303,11 @@ type taskServer struct {
 }
 
 func serveTasks(ctx context.Context, dir string) (*taskServer, error) {
-	sel, err := workspace.Select(workspace.SelectOptions{Flag: dir})
+	sel, err := config.Select(config.SelectOptions{Flag: dir})
 	if err != nil {
 		return nil, err
 	}
-	cfg := workspace.DefaultConfig()
+	cfg := config.Default()
 	cfg.DAG.Enabled = true
 	w, err := workspace.Open(ctx, sel, cfg, workspace.Reading, workspace.Options{Command: "cairn bench dag"})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cairn/internal/config"
 	"cairn/internal/stage"
 	"cairn/internal/workspace"
 	"cairn/retriever"
@@ -99,7 +100,7 @@ func (b *stageBench) open(ctx context.Context, n int) (_ *workspace.Stages, queu
 			return nil, false, err
 		}
 	}
-	st, err := workspace.OpenStages(workspace.Selection{Root: b.dir}, so)
+	st, err := workspace.OpenStages(config.Selection{Root: b.dir}, so)
 	if err == nil {
 		b.opened = append(b.opened, st)
 	}

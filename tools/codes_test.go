@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/config"
 	"cairn/internal/task/files"
 	"cairn/internal/walk"
 	"cairn/internal/workspace"
@@ -153,9 +154,9 @@ func TestEveryCode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cfg := workspace.DefaultConfig()
+	cfg := config.Default()
 	cfg.DAG.Enabled = true
-	tasks, err := workspace.OpenTasks(workspace.Selection{Root: root}, cfg, &workspace.TaskOptions{NoSync: true, LockWait: time.Millisecond, Searcher: failingSearcher{}})
+	tasks, err := workspace.OpenTasks(config.Selection{Root: root}, cfg, &workspace.TaskOptions{NoSync: true, LockWait: time.Millisecond, Searcher: failingSearcher{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"cairn/internal/index"
 	"cairn/internal/mirror"
+	"cairn/internal/owner"
 	"cairn/internal/task/cards"
-	"cairn/internal/workspace"
 )
 
 // The codes of the tools' specification; the negative ones are JSON-RPC's.
@@ -60,14 +61,14 @@ func FailureOf(err error) *Failure {
 	if bad, ok := errors.AsType[*cards.Error](err); ok {
 		return &Failure{Code: bad.Code, Message: bad.Message, Data: bad.Data}
 	}
-	if lock, ok := errors.AsType[*workspace.LockError](err); ok {
+	if lock, ok := errors.AsType[*owner.LockError](err); ok {
 		data := map[string]any{"lock_file": lock.LockFile, "holder_pid": lock.Holder.PID, "suggestion": lock.Suggestion(), "detail": lock.Error()}
 		if !lock.Holder.StartedAt.IsZero() {
 			data["holder_started_at"] = lock.Holder.StartedAt.UTC().Format("2006-01-02T15:04:05Z")
 		}
 		return &Failure{Code: CodeLock, Message: "Lock Error", Data: data}
 	}
-	if _, ok := errors.AsType[*workspace.RebuildError](err); ok {
+	if _, ok := errors.AsType[*index.RebuildError](err); ok {
 		return &Failure{Code: CodeInternal, Message: err.Error(), Data: map[string]any{"suggestion": "Call the index tool with rebuild=true."}}
 	}
 	if f := readFailure(err); f != nil {

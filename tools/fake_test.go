@@ -4,7 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"cairn/internal/workspace"
+	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/job"
+	"cairn/internal/owner"
 	"cairn/retriever"
 )
 
@@ -12,7 +15,7 @@ import (
 // chosen by the path that is read.
 type fake struct {
 	search func(context.Context, retriever.Query) (*retriever.Answer, error) // nil: the one document
-	index  func(context.Context, workspace.IndexRequest, func(workspace.Progress)) (*workspace.IndexReport, error)
+	index  func(context.Context, index.IndexRequest, func(job.Progress)) (*index.IndexReport, error)
 }
 
 func (f *fake) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
@@ -50,9 +53,9 @@ func (f *fake) Read(_ context.Context, r retriever.ReadRequest) (*retriever.Read
 	case "../x.md":
 		return nil, &retriever.InvalidError{Field: "path", Reason: "it leads out of the workspace"}
 	case "docs/unusable.md":
-		return nil, &workspace.RebuildError{Reason: "the index was made with model a and this is b"}
+		return nil, &index.RebuildError{Reason: "the index was made with model a and this is b"}
 	case "docs/locked.md":
-		return nil, &workspace.LockError{LockFile: ".cairn/index/lock", Holder: workspace.Holder{PID: 12345, Command: "cairn index"}, Doing: "using"}
+		return nil, &owner.LockError{LockFile: ".cairn/index/lock", Holder: owner.Holder{PID: 12345, Command: "cairn index"}, Doing: "using"}
 	}
 	if r.ExpectedHash != "" && r.ExpectedHash != "a1b2" {
 		return nil, &retriever.StaleError{Path: r.Path, Expected: r.ExpectedHash, Actual: "a1b2"}
@@ -73,26 +76,26 @@ func (f *fake) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever
 	return all, nil
 }
 
-func (f *fake) Index(ctx context.Context, r workspace.IndexRequest, progress func(workspace.Progress)) (*workspace.IndexReport, error) {
+func (f *fake) Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error) {
 	if f.index != nil {
 		return f.index(ctx, r, progress)
 	}
 	if progress != nil {
-		progress(workspace.Progress{Phase: "scan", Done: 1, Total: 1})
-		progress(workspace.Progress{Phase: "vectors", Done: 2, Total: 2, Searchable: true})
+		progress(job.Progress{Phase: "scan", Done: 1, Total: 1})
+		progress(job.Progress{Phase: "vectors", Done: 2, Total: 2, Searchable: true})
 	}
-	return &workspace.IndexReport{Files: 1, Added: 1, Sections: 2, Chunks: 2, Embedded: 2}, nil
+	return &index.IndexReport{Files: 1, Added: 1, Sections: 2, Chunks: 2, Embedded: 2}, nil
 }
 
-func (f *fake) Status(context.Context) (*workspace.Status, error) {
-	return &workspace.Status{
+func (f *fake) Status(context.Context) (*index.Status, error) {
+	return &index.Status{
 		IndexState: retriever.IndexState{State: "ready", Files: 1, Sections: 2, Embedded: 2},
-		Model:      "model@123", Workspace: workspace.Selection{Root: "/w", Rule: workspace.RuleCurrent}, Skipped: map[string]int{"binary": 1},
+		Model:      "model@123", Workspace: config.Selection{Root: "/w", Rule: config.RuleCurrent}, Skipped: map[string]int{"binary": 1},
 	}, nil
 }
 
-func (f *fake) Documents(_ context.Context, r workspace.DocumentsRequest) (*workspace.Documents, error) {
-	out := &workspace.Documents{Documents: []workspace.DocumentEntry{}}
+func (f *fake) Documents(_ context.Context, r index.DocumentsRequest) (*index.Documents, error) {
+	out := &index.Documents{Documents: []index.DocumentEntry{}}
 	for _, path := range []string{"docs/auth.md", "docs/with space.md", "notes/a#b.md"} {
 		if !strings.HasPrefix(path, r.Prefix) || path <= r.After {
 			continue
@@ -101,7 +104,7 @@ func (f *fake) Documents(_ context.Context, r workspace.DocumentsRequest) (*work
 			out.More = true
 			break
 		}
-		out.Documents = append(out.Documents, workspace.DocumentEntry{Path: path, Title: "T", Bytes: 5, Outline: []workspace.HeadingEntry{{Level: 1, Heading: "Auth", Anchor: "auth", Line: 1}, {Level: 2, Heading: "Login Flow", Anchor: "login-flow", Line: 3}}})
+		out.Documents = append(out.Documents, index.DocumentEntry{Path: path, Title: "T", Bytes: 5, Outline: []index.HeadingEntry{{Level: 1, Heading: "Auth", Anchor: "auth", Line: 1}, {Level: 2, Heading: "Login Flow", Anchor: "login-flow", Line: 3}}})
 	}
 	return out, nil
 }

@@ -38,7 +38,7 @@ var groups = []Group{Core, Tasks, DAG, Docs, Catalog, Stages, All}
 // allTools are the tools that o has the means for, in the order of every list.
 // This is the table to which a new tool is added.
 func allTools(e Engine, o *Options) []tool {
-	list := []tool{index(e), readContext(e, o), readDoc(e), status(e)}
+	list := []tool{indexTool(e), readContext(e, o), readDoc(e), status(e)}
 	if t := o.Tasks; t != nil {
 		list = slices.Concat(list, cardTools(t), documentTaskTools(t), dagTools(t), documentTools(t))
 	}

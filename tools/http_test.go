@@ -14,6 +14,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/job"
 	"cairn/internal/workspace"
 )
 
@@ -153,7 +156,7 @@ func TestHTTPProgress(t *testing.T) {
 // TestHTTPCancel: a client that disconnects cancels its call.
 func TestHTTPCancel(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan error, 1)
-	e := &fake{index: func(ctx context.Context, _ workspace.IndexRequest, _ func(workspace.Progress)) (*workspace.IndexReport, error) {
+	e := &fake{index: func(ctx context.Context, _ index.IndexRequest, _ func(job.Progress)) (*index.IndexReport, error) {
 		close(began)
 		<-ctx.Done()
 		ended <- ctx.Err()
@@ -289,7 +292,7 @@ func TestHTTPChannel(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "plan.md"), []byte("# Plan\n\n## Tasks\n\n### A\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tasks, err := workspace.OpenTasks(workspace.Selection{Root: root}, workspace.DefaultConfig(), &workspace.TaskOptions{Person: true})
+	tasks, err := workspace.OpenTasks(config.Selection{Root: root}, config.Default(), &workspace.TaskOptions{Person: true})
 	if err != nil {
 		t.Fatal(err)
 	}

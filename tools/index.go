@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"cairn/internal/workspace"
+	"cairn/internal/index"
 )
 
 type indexArgs struct {
@@ -13,13 +13,13 @@ type indexArgs struct {
 }
 
 type indexAnswer struct {
-	Done   bool                   `json:"done"`             // the run ended within the wait
-	Report *workspace.IndexReport `json:"report,omitempty"` // present when Done
-	Status *workspace.Status      `json:"status"`
+	Done   bool               `json:"done"`             // the run ended within the wait
+	Report *index.IndexReport `json:"report,omitempty"` // present when Done
+	Status *index.Status      `json:"status"`
 }
 
-// index is the tool index.
-func index(e Engine) tool {
+// indexTool is the tool index.
+func indexTool(e Engine) tool {
 	return tool{
 		name: "index", title: "Build or refresh the index", groups: []Group{Core}, waits: true, additive: true,
 		description: `Build or refresh the search index of the workspace. Unchanged files cost nothing, so calling it again is cheap.
@@ -28,7 +28,7 @@ Reports progress to clients that ask for it. A run that takes longer than wait_s
 		handler: codeHandler(func(ctx context.Context, a indexArgs) (*indexAnswer, error) {
 			waiting, cancel := context.WithTimeout(ctx, time.Duration(a.WaitSeconds)*time.Second)
 			defer cancel()
-			report, err := e.Index(waiting, workspace.IndexRequest{Rebuild: a.Rebuild, Join: true}, progressOf(ctx))
+			report, err := e.Index(waiting, index.IndexRequest{Rebuild: a.Rebuild, Join: true}, progressOf(ctx))
 			if err != nil && (waiting.Err() == nil || ctx.Err() != nil) {
 				return nil, err
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/index"
 	"cairn/internal/toolbox"
-	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 
@@ -148,9 +148,9 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 }
 
 // completePath returns the paths that begin with prefix, then those that contain
-// it, of the first workspace.MaxDocuments.
+// it, of the first index.MaxDocuments.
 func (s *Server) completePath(ctx context.Context, prefix string) ([]string, error) {
-	begin, err := s.engine.Documents(ctx, workspace.DocumentsRequest{Prefix: prefix, Limit: maxCompletions + 1})
+	begin, err := s.engine.Documents(ctx, index.DocumentsRequest{Prefix: prefix, Limit: maxCompletions + 1})
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (s *Server) completePath(ctx context.Context, prefix string) ([]string, err
 	if len(values) > maxCompletions || prefix == "" {
 		return values, nil
 	}
-	all, err := s.engine.Documents(ctx, workspace.DocumentsRequest{Limit: workspace.MaxDocuments})
+	all, err := s.engine.Documents(ctx, index.DocumentsRequest{Limit: index.MaxDocuments})
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (s *Server) completeAnchor(ctx context.Context, path, prefix string) ([]str
 	if path == "" {
 		return nil, nil
 	}
-	list, err := s.engine.Documents(ctx, workspace.DocumentsRequest{Prefix: path, Limit: 1, Outline: true})
+	list, err := s.engine.Documents(ctx, index.DocumentsRequest{Prefix: path, Limit: 1, Outline: true})
 	if err != nil || len(list.Documents) == 0 || list.Documents[0].Path != path {
 		return nil, err
 	}

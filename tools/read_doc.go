@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"strings"
 
+	"cairn/internal/index"
 	"cairn/internal/usage"
-	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 
@@ -92,7 +92,7 @@ func readFailure(err error) *Failure {
 			"path": e.Path, "expected_hash": e.Expected, "actual_hash": e.Actual, "recovery": "Search or read again without expected_hash; the index tool refreshes the index.",
 		}}
 	}
-	if errors.Is(err, workspace.ErrNoIndex) {
+	if errors.Is(err, index.ErrNoIndex) {
 		return &Failure{Code: CodeNotFound, Message: "File Not Found", Data: map[string]any{"suggestion": err.Error()}}
 	}
 	return nil

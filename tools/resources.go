@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/workspace"
+	"cairn/internal/index"
 	"cairn/retriever"
 )
 
@@ -65,7 +65,7 @@ func (s *Server) listResources(ctx context.Context, req *mcp.ListResourcesReques
 	if ours {
 		list.Resources = []*mcp.Resource{}
 	}
-	page, err := s.engine.Documents(ctx, workspace.DocumentsRequest{After: after, Limit: resourcesPage})
+	page, err := s.engine.Documents(ctx, index.DocumentsRequest{After: after, Limit: resourcesPage})
 	if err != nil {
 		return nil, FailureOf(err).wire()
 	}
@@ -90,7 +90,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
 	reading, err := read(ctx, s.engine, retriever.ReadRequest{Path: path, Anchor: anchor})
-	if _, missing := errors.AsType[*retriever.NotFoundError](err); missing || errors.Is(err, workspace.ErrNoIndex) {
+	if _, missing := errors.AsType[*retriever.NotFoundError](err); missing || errors.Is(err, index.ErrNoIndex) {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Server) follow(ctx context.Context, server *mcp.Server) {
 	if s.options.Watch == nil {
 		return
 	}
-	err := s.options.Watch(ctx, func(e workspace.WatchEvent) {
+	err := s.options.Watch(ctx, func(e index.WatchEvent) {
 		for _, path := range e.Paths {
 			_ = server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: resourceURI(path, "")})
 		}

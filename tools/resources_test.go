@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/catalog"
+	"cairn/internal/index"
 	"cairn/internal/toolbox"
-	"cairn/internal/workspace"
 )
 
 func TestResourceURI(t *testing.T) {
@@ -97,8 +97,8 @@ type many struct {
 	n int
 }
 
-func (m *many) Documents(_ context.Context, r workspace.DocumentsRequest) (*workspace.Documents, error) {
-	out := &workspace.Documents{}
+func (m *many) Documents(_ context.Context, r index.DocumentsRequest) (*index.Documents, error) {
+	out := &index.Documents{}
 	for i := range m.n {
 		path := "d" + string(rune('0'+i/100)) + string(rune('0'+i/10%10)) + string(rune('0'+i%10)) + ".md"
 		if path <= r.After {
@@ -107,7 +107,7 @@ func (m *many) Documents(_ context.Context, r workspace.DocumentsRequest) (*work
 		if out.More = len(out.Documents) == r.Limit; out.More {
 			break
 		}
-		out.Documents = append(out.Documents, workspace.DocumentEntry{Path: path})
+		out.Documents = append(out.Documents, index.DocumentEntry{Path: path})
 	}
 	return out, nil
 }
@@ -115,10 +115,10 @@ func (m *many) Documents(_ context.Context, r workspace.DocumentsRequest) (*work
 // events is an engine whose changes the test triggers.
 type events struct {
 	fake
-	tell chan workspace.WatchEvent
+	tell chan index.WatchEvent
 }
 
-func (e *events) Watch(ctx context.Context, fn func(workspace.WatchEvent)) error {
+func (e *events) Watch(ctx context.Context, fn func(index.WatchEvent)) error {
 	for {
 		select {
 		case ev := <-e.tell:
@@ -132,7 +132,7 @@ func (e *events) Watch(ctx context.Context, fn func(workspace.WatchEvent)) error
 // TestChangesAreTold: a client hears that the list has changed, and that a document
 // it subscribed to has.
 func TestChangesAreTold(t *testing.T) {
-	e := &events{tell: make(chan workspace.WatchEvent)}
+	e := &events{tell: make(chan index.WatchEvent)}
 	_, server := startHTTP(t, e, &Options{Watch: e.Watch}, nil)
 	list, updated := make(chan struct{}, 8), make(chan string, 8)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, &mcp.ClientOptions{
@@ -149,7 +149,7 @@ func TestChangesAreTold(t *testing.T) {
 	if err := session.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "cairn://docs/auth.md"}); err != nil {
 		t.Fatal(err)
 	}
-	e.tell <- workspace.WatchEvent{Paths: []string{"docs/auth.md", "docs/other.md"}, Changed: 2}
+	e.tell <- index.WatchEvent{Paths: []string{"docs/auth.md", "docs/other.md"}, Changed: 2}
 	for range 2 {
 		select {
 		case <-list:
@@ -181,7 +181,7 @@ func TestChangesOverStdio(t *testing.T) {
 		{"a subscription", []string{request(1, "subscriptions/listen", `{`+meta+`,"notifications":{"resourcesListChanged":true}}`)}, 1, `"io.modelcontextprotocol/subscriptionId":1`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			e := &events{tell: make(chan workspace.WatchEvent)}
+			e := &events{tell: make(chan index.WatchEvent)}
 			s := newSession(t, e, &Options{Watch: e.Watch})
 			if len(c.begin) > 0 {
 				s.send(c.begin...)
@@ -190,7 +190,7 @@ func TestChangesOverStdio(t *testing.T) {
 				s.receive()
 			}
 			synctest.Wait()
-			e.tell <- workspace.WatchEvent{Paths: []string{"docs/auth.md"}, Changed: 1}
+			e.tell <- index.WatchEvent{Paths: []string{"docs/auth.md"}, Changed: 1}
 			if c.want != "" {
 				if line := s.receive(); !strings.Contains(line, c.want) {
 					t.Errorf("%s: %s, want %s", c.name, line, c.want)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/job"
 	"cairn/internal/observe"
 	"cairn/internal/task/taskgraph"
-	"cairn/internal/workspace"
 )
 
 // channelHeader names the tasks that the dag tools mean over HTTP when a request
@@ -168,13 +168,13 @@ func toolResult(value any, isError bool) (*mcp.CallToolResult, error) {
 
 // notifier returns the function that reports progress to the client; nil when the
 // client sent no token.
-func notifier(ctx context.Context, req *mcp.CallToolRequest) func(workspace.Progress) {
+func notifier(ctx context.Context, req *mcp.CallToolRequest) func(job.Progress) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return nil
 	}
 	step := 0.0 // grows with each notification, over all phases
-	return func(p workspace.Progress) {
+	return func(p job.Progress) {
 		step++
 		// An error means that the client has left.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: step, Message: p.String()})

@@ -8,6 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/index"
+	"cairn/internal/job"
 	"cairn/internal/observe"
 	"cairn/internal/toolbox"
 	"cairn/internal/workspace"
@@ -18,8 +20,8 @@ import (
 // Every method may be called concurrently.
 type Engine interface {
 	Library
-	Index(ctx context.Context, r workspace.IndexRequest, progress func(workspace.Progress)) (*workspace.IndexReport, error)
-	Status(ctx context.Context) (*workspace.Status, error)
+	Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error)
+	Status(ctx context.Context) (*index.Status, error)
 }
 
 // Library is the part of an Engine that searches, reads and lists documents.
@@ -27,7 +29,7 @@ type Library interface {
 	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
 	Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error)
 	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
-	Documents(ctx context.Context, r workspace.DocumentsRequest) (*workspace.Documents, error)
+	Documents(ctx context.Context, r index.DocumentsRequest) (*index.Documents, error)
 }
 
 // Options are the knobs of New. Nil and the zero value mean the defaults.
@@ -54,7 +56,7 @@ type Options struct {
 	Recorder *Recorder
 	// Watch calls fn after documents have changed, until ctx ends, so that clients
 	// hear of it; nil for a workspace that nothing watches.
-	Watch func(ctx context.Context, fn func(workspace.WatchEvent)) error
+	Watch func(ctx context.Context, fn func(index.WatchEvent)) error
 	// Listener hears of calls and of the stages of their work; nil is none.
 	Listener observe.Listener
 	// Lacked, when not nil, is called after each search that wanted vectors with

@@ -13,14 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"cairn/internal/index"
+	"cairn/internal/job"
 	"cairn/internal/store"
-	"cairn/internal/workspace"
 	"cairn/models/bpe"
 	"cairn/retriever"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func request(id int, method, params string) string {
@@ -246,7 +246,7 @@ func TestRateLimit(t *testing.T) {
 
 func TestIndexReturnsWhileARunGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &fake{index: func(ctx context.Context, _ workspace.IndexRequest, _ func(workspace.Progress)) (*workspace.IndexReport, error) {
+		e := &fake{index: func(ctx context.Context, _ index.IndexRequest, _ func(job.Progress)) (*index.IndexReport, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}}

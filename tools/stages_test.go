@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"cairn/internal/config"
 	"cairn/internal/workspace"
 )
 
@@ -16,7 +17,7 @@ func openStages(t *testing.T) *workspace.Stages {
 	t.Helper()
 	// The clock stands still: nothing times out, and every answer has the same time.
 	now := func() time.Time { return time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC) }
-	st, err := workspace.OpenStages(workspace.Selection{Root: t.TempDir()}, &workspace.StageOptions{Library: &fake{}, Now: now})
+	st, err := workspace.OpenStages(config.Selection{Root: t.TempDir()}, &workspace.StageOptions{Library: &fake{}, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"cairn/internal/config"
 	"cairn/internal/mirror"
 	"cairn/internal/testutil"
 	"cairn/internal/workspace"
@@ -27,7 +28,7 @@ func TestStoreIsAway(t *testing.T) {
 	if o.Store, err = mirror.ParseStore("qdrant://"+addr+"/docs", func(string) string { return "" }); err != nil {
 		t.Fatal(err)
 	}
-	w, err := workspace.Open(t.Context(), workspace.Selection{Root: t.TempDir()}, workspace.DefaultConfig(), workspace.Reading, o)
+	w, err := workspace.Open(t.Context(), config.Selection{Root: t.TempDir()}, config.Default(), workspace.Reading, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"cairn/internal/job"
 	"cairn/internal/stage"
 	"cairn/internal/workspace"
 	"cairn/retriever"
@@ -30,7 +31,7 @@ func awaitCaller(ctx context.Context, st *workspace.Stages, id string, seconds w
 	report := progressOf(ctx)
 	changed := func(s *stage.State) {
 		if report != nil {
-			report(workspace.Progress{Phase: string(s.Current), Done: len(s.Completed), Total: len(s.Plan)})
+			report(job.Progress{Phase: string(s.Current), Done: len(s.Completed), Total: len(s.Plan)})
 		}
 	}
 	s, err := st.Watch(waiting, id, changed, stage.NeedsCaller)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"cairn/internal/config"
 	"cairn/internal/workspace"
 	"cairn/models/bpe"
 )
@@ -21,13 +22,13 @@ import (
 // so that cards have an order that does not depend on their ids.
 func openTasks(t *testing.T, root string, dag bool) *workspace.Tasks {
 	t.Helper()
-	cfg := workspace.DefaultConfig()
+	cfg := config.Default()
 	cfg.DAG.Enabled = dag
 	var calls atomic.Int64
 	now := func() time.Time {
 		return time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC).Add(time.Duration(calls.Add(1)) * time.Second)
 	}
-	tasks, err := workspace.OpenTasks(workspace.Selection{Root: root}, cfg, &workspace.TaskOptions{NoSync: true, Now: now})
+	tasks, err := workspace.OpenTasks(config.Selection{Root: root}, cfg, &workspace.TaskOptions{NoSync: true, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

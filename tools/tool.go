@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"cairn/internal/job"
 	"cairn/internal/observe"
-	"cairn/internal/workspace"
 )
 
 // tool is one tool: how it is described and what it does.
@@ -81,12 +81,12 @@ func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer 
 type progressKey struct{}
 
 // withProgress returns a context whose call reports its progress to report.
-func withProgress(ctx context.Context, report func(workspace.Progress)) context.Context {
+func withProgress(ctx context.Context, report func(job.Progress)) context.Context {
 	return context.WithValue(ctx, progressKey{}, report)
 }
 
 // progressOf is where a call reports its progress; nil when its client did not ask for it.
-func progressOf(ctx context.Context) func(workspace.Progress) {
-	report, _ := ctx.Value(progressKey{}).(func(workspace.Progress))
+func progressOf(ctx context.Context) func(job.Progress) {
+	report, _ := ctx.Value(progressKey{}).(func(job.Progress))
 	return report
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/config"
 	"cairn/internal/server"
 	"cairn/internal/workspace"
 	"cairn/models"
@@ -43,12 +44,12 @@ func main() {
 
 // run serves dir until ctx ends.
 func run(ctx context.Context, dir string) (err error) {
-	sel, err := workspace.Select(workspace.SelectOptions{Flag: dir})
+	sel, err := config.Select(config.SelectOptions{Flag: dir})
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	w, err := workspace.Open(ctx, sel, workspace.DefaultConfig(), workspace.Owning, workspace.Options{
+	w, err := workspace.Open(ctx, sel, config.Default(), workspace.Owning, workspace.Options{
 		Command: "conformance", Description: minilm.Description(), Background: true, Watch: true, Logger: log,
 		Model: func() (models.Embedder, error) { return minilm.Open(nil) },
 	})

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cairn/internal/kv"
 	"cairn/internal/records"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func openDB(t testing.TB) *kv.DB {

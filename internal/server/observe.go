@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/index"
 	"cairn/internal/metrics"
 	"cairn/internal/observe"
-	"cairn/internal/workspace"
 )
 
 // observed answers a request and reports it to the listener.
@@ -109,7 +109,7 @@ func (s *Server) metrics() http.Handler {
 }
 
 // IndexState converts the status of a workspace for its metrics.
-func IndexState(st *workspace.Status) metrics.Index {
+func IndexState(st *index.Status) metrics.Index {
 	x := metrics.Index{
 		Ready: searchable(st), Files: st.Files, Sections: st.Sections, Embedded: st.Embedded, Pending: st.Pending,
 		KeywordSince: st.KeywordSince, VectorsSince: st.VectorsSince, Indexing: st.State == "building", Watching: st.Watching != "",

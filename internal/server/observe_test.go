@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/index"
 	"cairn/internal/metrics"
 	"cairn/internal/observe"
 	"cairn/internal/token"
-	"cairn/internal/workspace"
 	"cairn/retriever"
 	"cairn/tools"
 )
@@ -257,12 +257,12 @@ func TestRequests(t *testing.T) {
 
 func TestIndexState(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	st := &workspace.Status{IndexState: retriever.IndexState{State: "building", Files: 2, Sections: 3, Embedded: 4, Pending: 5, BuiltAt: "2026-11-21T12:00:00Z"}, Watching: "events", VectorsSince: at}
+	st := &index.Status{IndexState: retriever.IndexState{State: "building", Files: 2, Sections: 3, Embedded: 4, Pending: 5, BuiltAt: "2026-11-21T12:00:00Z"}, Watching: "events", VectorsSince: at}
 	want := metrics.Index{Ready: true, Files: 2, Sections: 3, Embedded: 4, Pending: 5, BuiltAt: at, VectorsSince: at, Indexing: true, Watching: true}
 	if got := IndexState(st); got != want {
 		t.Errorf("IndexState = %+v, want %+v", got, want)
 	}
-	if got := IndexState(&workspace.Status{IndexState: retriever.IndexState{State: "missing"}}); got != (metrics.Index{}) {
+	if got := IndexState(&index.Status{IndexState: retriever.IndexState{State: "missing"}}); got != (metrics.Index{}) {
 		t.Errorf("IndexState of none = %+v", got)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/index"
 	"cairn/internal/metrics"
 	"cairn/internal/observe"
 	"cairn/internal/token"
-	"cairn/internal/workspace"
 	"cairn/tools"
 )
 
@@ -362,7 +362,7 @@ func (v *served) readiness(ctx context.Context) readiness {
 
 // searchable reports whether a workspace can be searched, if only by keyword
 // while the indexer still computes vectors.
-func searchable(st *workspace.Status) bool {
+func searchable(st *index.Status) bool {
 	switch st.State {
 	case "ready", "partial":
 		return true

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/testutil"
 	"cairn/internal/workspace"
 	"cairn/models"
@@ -32,11 +34,11 @@ func folder(t testing.TB, name string, files map[string]string) Workspace {
 			t.Fatal(err)
 		}
 	}
-	cfg, err := workspace.LoadConfig(root, nil)
+	cfg, err := config.Load(root, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := workspace.Open(t.Context(), workspace.Selection{Root: root, Rule: workspace.RuleFlag}, cfg, workspace.Owning, workspace.Options{
+	w, err := workspace.Open(t.Context(), config.Selection{Root: root, Rule: config.RuleFlag}, cfg, workspace.Owning, workspace.Options{
 		Description: (&testutil.HashEmbedder{}).Description(), Command: "test",
 		Model: func() (models.Embedder, error) { return &testutil.HashEmbedder{}, nil },
 	})
@@ -51,7 +53,7 @@ func folder(t testing.TB, name string, files map[string]string) Workspace {
 		tasks.Close()
 		w.Close()
 	})
-	if _, err := w.Index(t.Context(), workspace.IndexRequest{}, nil); err != nil {
+	if _, err := w.Index(t.Context(), index.IndexRequest{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return Workspace{Name: name, Engine: w, Tools: tools.New(w, &tools.Options{Tasks: tasks})}

@@ -8,10 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cairn/internal/index"
 	"cairn/retriever"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // broken is a stream whose writes fail.

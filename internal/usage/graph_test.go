@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cairn/graphrank"
 	"cairn/internal/kv"
 	"cairn/internal/records"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

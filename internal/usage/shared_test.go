@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"cairn/graphrank"
-
 	"github.com/google/go-cmp/cmp"
+
+	"cairn/graphrank"
 )
 
 func intentsOf(t testing.TB, s *Store) []Intent {

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/workspace"
+	"cairn/internal/index"
 )
 
 type indexPage struct {
-	Status  *workspace.Status
+	Status  *index.Status
 	Skipped []skipped
 	Latency *latencyChart
 }

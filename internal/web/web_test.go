@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"cairn/internal/toolbox"
 	"fmt"
 	"math"
 	"net/http"
@@ -16,6 +15,10 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
+	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/job"
+	"cairn/internal/toolbox"
 	"cairn/internal/usage"
 	"cairn/internal/workspace"
 	"cairn/models"
@@ -124,11 +127,11 @@ func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler,
 			t.Fatal(err)
 		}
 	}
-	sel, err := workspace.Select(workspace.SelectOptions{Flag: root})
+	sel, err := config.Select(config.SelectOptions{Flag: root})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := workspace.DefaultConfig()
+	cfg := config.Default()
 	w, err := workspace.Open(t.Context(), sel, cfg, workspace.Owning, workspace.Options{
 		Model: func() (models.Embedder, error) { return minilm.Open(nil) }, Description: minilm.Description(), Command: "test",
 	})
@@ -136,7 +139,7 @@ func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	if _, err := w.Index(t.Context(), workspace.IndexRequest{}, func(workspace.Progress) {}); err != nil {
+	if _, err := w.Index(t.Context(), index.IndexRequest{}, func(job.Progress) {}); err != nil {
 		t.Fatal(err)
 	}
 	tasks, err := w.Tasks(nil)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/index"
 	"cairn/internal/store/qdrant/qdranttest"
 	"cairn/retriever"
 )
@@ -34,7 +35,7 @@ func TestCallsOfASearch(t *testing.T) {
 		write(t, filepath.Join(sel.Root, fmt.Sprintf("many/%03d.md", n)), fmt.Sprintf("# Session %d\n\nA backup asks for a token of session %d, the login flow of folder %d.\n", n, n, n%7))
 	}
 	writer := open(t, sel, Owning, o)
-	fill(t, writer, IndexRequest{})
+	fill(t, writer, index.IndexRequest{})
 	if err := writer.Close(); err != nil { // its own calls are not counted
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestCallsOfASearch(t *testing.T) {
 			q := retriever.Query{Text: text, Mode: mode}
 			search := func(q retriever.Query) error { _, err := w.Search(t.Context(), q); return err }
 			explain := func(q retriever.Query) error {
-				_, err := w.Explain(t.Context(), ExplainRequest{Query: q})
+				_, err := w.Explain(t.Context(), index.ExplainRequest{Query: q})
 				return err
 			}
 			ask("at first", w, q, search)
@@ -83,7 +84,7 @@ func BenchmarkSearchOfAStore(b *testing.B) {
 	for n := range 200 {
 		write(b, filepath.Join(sel.Root, fmt.Sprintf("many/%03d.md", n)), fmt.Sprintf("# Session %d\n\nA backup asks for a token of session %d, the login flow of folder %d.\n", n, n, n%7))
 	}
-	fill(b, open(b, sel, Owning, o), IndexRequest{})
+	fill(b, open(b, sel, Owning, o), index.IndexRequest{})
 	w := server(b, o)
 	for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
 		b.Run(fmt.Sprint(mode), func(b *testing.B) {

@@ -1,9 +1,6 @@
 package workspace
 
 import (
-	"cairn/internal/index"
-	"cairn/internal/owner"
-	"cairn/internal/toolbox"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/owner"
+	"cairn/internal/toolbox"
 )
 
 // CleanReport says what was, or would be, removed.
@@ -25,7 +27,7 @@ type CleanReport struct {
 // embeddings too. Cards,
 // configuration, imported tools and what was learnt from use stay. A folder in
 // use is a *LockError. With try nothing is removed.
-func Clean(ctx context.Context, sel Selection, command string, all, try bool) (*CleanReport, error) {
+func Clean(ctx context.Context, sel config.Selection, command string, all, try bool) (*CleanReport, error) {
 	r := &CleanReport{Workspace: sel.Root, Removed: []string{}}
 	dir := owner.IndexDir(sel.Root)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

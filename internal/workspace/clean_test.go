@@ -5,14 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/owner"
 )
 
 func TestClean(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
-	fill(t, w, IndexRequest{})
+	fill(t, w, index.IndexRequest{})
 	_, err := Clean(t.Context(), sel, "test", false, false)
-	if lock, ok := errors.AsType[*LockError](err); !ok || lock.Holder.PID != os.Getpid() {
+	if lock, ok := errors.AsType[*owner.LockError](err); !ok || lock.Holder.PID != os.Getpid() {
 		t.Errorf("cleaning a folder in use: %v, want a LockError", err)
 	}
 	w.Close()
@@ -37,10 +41,10 @@ func TestClean(t *testing.T) {
 	if r, err := Clean(t.Context(), sel, "test", true, false); err != nil || len(r.Removed) != 1 {
 		t.Errorf("cleaning all: %+v, %v", r, err)
 	}
-	if r, err := Clean(t.Context(), Selection{Root: t.TempDir()}, "test", true, false); err != nil || len(r.Removed) != 0 {
+	if r, err := Clean(t.Context(), config.Selection{Root: t.TempDir()}, "test", true, false); err != nil || len(r.Removed) != 0 {
 		t.Errorf("cleaning nothing: %+v, %v", r, err)
 	}
-	if report := fill(t, open(t, sel, Owning, hashed()), IndexRequest{}); report.Files != 3 {
+	if report := fill(t, open(t, sel, Owning, hashed()), index.IndexRequest{}); report.Files != 3 {
 		t.Errorf("indexing after cleaning: %+v", report)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/index"
 	"cairn/internal/store/qdrant/qdranttest"
 	"cairn/internal/testutil"
 	"cairn/retriever"
@@ -25,7 +26,7 @@ func TestOutageDuringQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	writer := open(t, sel, Owning, clustered(t, s.Addr(), "docs"))
-	fill(t, writer, IndexRequest{})
+	fill(t, writer, index.IndexRequest{})
 	const queries, stop, start = 1000, 200, 700
 	var outage []time.Duration
 	for i := range queries {
@@ -84,7 +85,7 @@ func TestTwoServersOneWriter(t *testing.T) {
 		return fmt.Sprintf("# Ledger\n\n## Balance\n\nThe ledger balance is number %d.\n\n## Proof\n\nThe ledger proof is number %d.\n%s", n, n, strings.Repeat("\nfiller", n%5))
 	}
 	write(t, filepath.Join(sel.Root, "ledger.md"), version(0))
-	fill(t, writer, IndexRequest{})
+	fill(t, writer, index.IndexRequest{})
 	known = append(known, time.Now())
 	done := make(chan struct{})
 	var asking sync.WaitGroup
@@ -144,7 +145,7 @@ func TestTwoServersOneWriter(t *testing.T) {
 	for begun := time.Now(); time.Since(begun) < long && !t.Failed(); {
 		edits++
 		write(t, filepath.Join(sel.Root, "ledger.md"), version(edits))
-		fill(t, writer, IndexRequest{})
+		fill(t, writer, index.IndexRequest{})
 		mu.Lock()
 		known = append(known, time.Now())
 		mu.Unlock()

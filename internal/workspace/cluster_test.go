@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/mirror"
 	"cairn/internal/store/qdrant"
 	"cairn/internal/store/qdrant/qdranttest"
@@ -34,7 +35,7 @@ func clustered(t testing.TB, addr, collection string) Options {
 func server(t testing.TB, o Options) *Workspace {
 	t.Helper()
 	o.Stateless = true
-	return open(t, Selection{Root: t.TempDir(), Rule: RuleFlag}, Owning, o)
+	return open(t, config.Selection{Root: t.TempDir(), Rule: config.RuleFlag}, Owning, o)
 }
 
 // found is what a search answers with, apart from scores and times.
@@ -56,14 +57,14 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()
 	sel, same := folder(t), folder(t)
 	flat := open(t, same, Owning, hashed())
-	fill(t, flat, IndexRequest{})
+	fill(t, flat, index.IndexRequest{})
 	o := clustered(t, addr, "docs")
 	one, two := server(t, o), server(t, o)
 	if a, err := one.Search(t.Context(), retriever.Query{Text: "login"}); err != nil || a.Reason != "not_indexed" {
 		t.Errorf("before the first run: %+v, %v, want not_indexed", a, err)
 	}
 	writer := open(t, sel, Owning, o)
-	if report := fill(t, writer, IndexRequest{}); report.Files != 3 || report.Pending != 0 {
+	if report := fill(t, writer, index.IndexRequest{}); report.Files != 3 || report.Pending != 0 {
 		t.Fatalf("Index = %+v, want 3 files and nothing pending", report)
 	}
 	compare := func(when string) {
@@ -91,8 +92,8 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fill(t, flat, IndexRequest{})
-	fill(t, writer, IndexRequest{})
+	fill(t, flat, index.IndexRequest{})
+	fill(t, writer, index.IndexRequest{})
 	compare("after an edit and a removal")
 	if _, err := one.Read(t.Context(), retriever.ReadRequest{Path: "docs/restore.md"}); err == nil {
 		t.Error("a document that was removed can still be read")
@@ -103,7 +104,7 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 	}()); !ok {
 		t.Error("a path that is nearly right is no *retriever.NotFoundError")
 	}
-	if _, err := one.Index(t.Context(), IndexRequest{}, nil); !errors.Is(err, errNoWriter) {
+	if _, err := one.Index(t.Context(), index.IndexRequest{}, nil); !errors.Is(err, errNoWriter) {
 		t.Errorf("indexing by a server without files: %v, want %v", err, errNoWriter)
 	}
 	// A server that has just begun; the others may remember for a moment what was.
@@ -112,7 +113,7 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 		t.Errorf("Status = %+v, %v, want 2 files and the store", s, err)
 	}
 	// Another run finds nothing to do, and a second process needs no embedding.
-	if report := fill(t, writer, IndexRequest{}); report.Added != 0 || report.Embedded != 0 {
+	if report := fill(t, writer, index.IndexRequest{}); report.Added != 0 || report.Embedded != 0 {
 		t.Errorf("a run without changes: %+v", report)
 	}
 }
@@ -122,7 +123,7 @@ func TestClusterRebuild(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()
 	sel, o := folder(t), clustered(t, addr, "docs")
 	writer := open(t, sel, Owning, o)
-	fill(t, writer, IndexRequest{})
+	fill(t, writer, index.IndexRequest{})
 	reader := server(t, o)
 	want := found(t, reader, "login flow")
 	done := make(chan struct{})
@@ -142,7 +143,7 @@ func TestClusterRebuild(t *testing.T) {
 		}
 	})
 	for range 3 {
-		fill(t, writer, IndexRequest{Rebuild: true})
+		fill(t, writer, index.IndexRequest{Rebuild: true})
 	}
 	close(done)
 	searching.Wait()
@@ -163,7 +164,7 @@ func TestClusterOutage(t *testing.T) {
 	s := qdranttest.New(t, nil)
 	sel, o := folder(t), clustered(t, s.Addr(), "docs")
 	writer := open(t, sel, Owning, o)
-	fill(t, writer, IndexRequest{})
+	fill(t, writer, index.IndexRequest{})
 	reader := server(t, o)
 	want := found(t, reader, "login flow")
 	s.Stop()
@@ -200,14 +201,14 @@ func TestSecondWriterWaits(t *testing.T) {
 	o := clustered(t, addr, "docs")
 	firstSel, secondSel := folder(t), folder(t)
 	one := open(t, firstSel, Owning, o)
-	fill(t, one, IndexRequest{})
+	fill(t, one, index.IndexRequest{})
 	write(t, filepath.Join(secondSel.Root, "new.md"), "# New\n\nWritten by the second.\n")
 	two := open(t, secondSel, Owning, o)
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	go func() {
-		_, err := two.Index(ctx, IndexRequest{}, nil)
+		_, err := two.Index(ctx, index.IndexRequest{}, nil)
 		ended <- err
 	}()
 	reader := server(t, o)
@@ -230,10 +231,10 @@ func TestSecondWriterWaits(t *testing.T) {
 func TestClusterOfAnotherModel(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()
 	o := clustered(t, addr, "docs")
-	fill(t, open(t, folder(t), Owning, o), IndexRequest{})
+	fill(t, open(t, folder(t), Owning, o), index.IndexRequest{})
 	o.Description.ID, o.Description.Dimension = "other@1", 7
 	o.Stateless = true
-	_, err := Open(t.Context(), Selection{Root: t.TempDir(), Rule: RuleFlag}, DefaultConfig(), Owning, o)
+	_, err := Open(t.Context(), config.Selection{Root: t.TempDir(), Rule: config.RuleFlag}, config.Default(), Owning, o)
 	if _, ok := errors.AsType[*qdrant.MismatchError](err); !ok || !strings.Contains(err.Error(), "other@1") {
 		t.Errorf("another model: %v, want a *qdrant.MismatchError", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"cairn/internal/index"
 	"cairn/internal/usage"
 	"cairn/retriever"
 )
@@ -14,7 +15,7 @@ import (
 func TestContextLiftsWhatWasUsedTogether(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
-	fill(t, w, IndexRequest{})
+	fill(t, w, index.IndexRequest{})
 	ask := func(inUse ...string) *retriever.Answer {
 		t.Helper()
 		a, err := w.Search(t.Context(), retriever.Query{Text: "login", Limit: 50, Explain: true, Context: inUse})

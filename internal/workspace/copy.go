@@ -8,6 +8,7 @@ import (
 	"cairn/indexer"
 	"cairn/internal/config"
 	"cairn/internal/index"
+	"cairn/internal/job"
 	"cairn/internal/mirror"
 	"cairn/internal/owner"
 	"cairn/models"
@@ -32,9 +33,9 @@ var errEmbeds = errors.New("the source has no vector for a chunk; complete it wi
 // CopyOut copies a folder's own index to a store. Documents that are there
 // already, in the same version, are not sent again, so an interrupted copy
 // continues. Nothing is embedded. progress may be nil.
-func CopyOut(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(Progress)) (*CopyReport, error) {
+func CopyOut(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(job.Progress)) (*CopyReport, error) {
 	if ok, err := index.Exists(owner.IndexDir(sel.Root)); err != nil || !ok {
-		return nil, errors.Join(err, ErrNoIndex)
+		return nil, errors.Join(err, index.ErrNoIndex)
 	}
 	return copyIndex(ctx, sel, s, o, progress, func(m *mirror.Mirror, _ *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
 		return m.Sync(ctx, tell("copy"))
@@ -43,7 +44,7 @@ func CopyOut(ctx context.Context, sel config.Selection, s *mirror.Store, o Optio
 
 // CopyIn copies a store to a folder's own index, as CopyOut does the other way.
 // It does not look at the folder's files.
-func CopyIn(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(Progress)) (*CopyReport, error) {
+func CopyIn(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(job.Progress)) (*CopyReport, error) {
 	return copyIndex(ctx, sel, s, o, progress, func(m *mirror.Mirror, to *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
 		start := time.Now()
 		report, err := m.Import(ctx, tell("copy"))
@@ -73,12 +74,12 @@ type refusing struct{ models.Embedder }
 func (refusing) EmbedDocuments(context.Context, []string) ([][]float32, error) { return nil, errEmbeds }
 
 // copyIndex runs fn as the owner of the folder's index, and verifies what it did.
-func copyIndex(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(Progress), fn func(*mirror.Mirror, *index.Stores, func(string) func(int, int)) (mirror.Report, error)) (*CopyReport, error) {
+func copyIndex(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(job.Progress), fn func(*mirror.Mirror, *index.Stores, func(string) func(int, int)) (mirror.Report, error)) (*CopyReport, error) {
 	start := time.Now()
 	tell := func(phase string) func(done, total int) {
 		return func(done, total int) {
 			if progress != nil {
-				progress(Progress{Phase: phase, Done: done, Total: total})
+				progress(job.Progress{Phase: phase, Done: done, Total: total})
 			}
 		}
 	}

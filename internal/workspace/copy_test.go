@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/job"
 	"cairn/internal/store/qdrant/qdranttest"
 	"cairn/internal/testutil"
 	"cairn/models"
@@ -26,11 +29,11 @@ func TestCopyThereAndBack(t *testing.T) {
 			o.Model = func() (models.Embedder, error) { return e, nil }
 			s := o.Store
 			o.Store = nil
-			if _, err := CopyOut(t.Context(), sel, s, o, nil); !errors.Is(err, ErrNoIndex) {
-				t.Errorf("copying an index that is not there: %v, want %v", err, ErrNoIndex)
+			if _, err := CopyOut(t.Context(), sel, s, o, nil); !errors.Is(err, index.ErrNoIndex) {
+				t.Errorf("copying an index that is not there: %v, want %v", err, index.ErrNoIndex)
 			}
 			owner := open(t, sel, Owning, o)
-			fill(t, owner, IndexRequest{})
+			fill(t, owner, index.IndexRequest{})
 			if _, err := CopyOut(t.Context(), sel, s, o, nil); err == nil {
 				t.Error("a copy went past the owner of the folder")
 			}
@@ -40,7 +43,7 @@ func TestCopyThereAndBack(t *testing.T) {
 			embedded := e.Embedded()
 			for range 2 {
 				ctx, cancel := context.WithCancel(t.Context())
-				_, err := CopyOut(ctx, sel, s, o, func(p Progress) {
+				_, err := CopyOut(ctx, sel, s, o, func(p job.Progress) {
 					if p.Phase == "copy" {
 						cancel()
 					}
@@ -59,7 +62,7 @@ func TestCopyThereAndBack(t *testing.T) {
 			if again, err := CopyOut(t.Context(), sel, s, o, nil); err != nil || again.Copied != 0 {
 				t.Errorf("once more: %+v, %v, want nothing copied", again, err)
 			}
-			back := Selection{Root: t.TempDir(), Rule: RuleFlag}
+			back := config.Selection{Root: t.TempDir(), Rule: config.RuleFlag}
 			in, err := CopyIn(t.Context(), back, s, o, nil)
 			if err != nil || in.Copied != in.Documents || in.Chunks != out.Chunks || in.Overlap < .98 {
 				t.Fatalf("the way back: %+v, %v", in, err)

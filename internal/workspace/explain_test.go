@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"cairn/internal/index"
 	"cairn/internal/testutil"
 	"cairn/models"
 	"cairn/retriever"
@@ -26,13 +27,13 @@ func TestExplain(t *testing.T) {
 	o := hashed()
 	o.Model = func() (models.Embedder, error) { return &kernelled{}, nil }
 	reader := open(t, sel, Reading, o)
-	ask := ExplainRequest{Query: retriever.Query{Text: "login flow", Limit: 2}, Candidates: 2}
-	if _, err := reader.Explain(t.Context(), ask); !errors.Is(err, ErrNoIndex) {
+	ask := index.ExplainRequest{Query: retriever.Query{Text: "login flow", Limit: 2}, Candidates: 2}
+	if _, err := reader.Explain(t.Context(), ask); !errors.Is(err, index.ErrNoIndex) {
 		t.Errorf("without an index: %v, want ErrNoIndex", err)
 	}
 	reader.Close()
 	owner := open(t, sel, Owning, o)
-	fill(t, owner, IndexRequest{})
+	fill(t, owner, index.IndexRequest{})
 	own, err := owner.Explain(t.Context(), ask)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func TestExplain(t *testing.T) {
 		cmpopts.IgnoreFields(retriever.Leg{}, "Took"), cmpopts.IgnoreUnexported(retriever.Result{}), cmpopts.EquateEmpty()); diff != "" || !asked.Embedding.Cached {
 		t.Errorf("through the owner, cached %v (-own +asked)\n%s", asked.Embedding.Cached, diff)
 	}
-	if _, err := other.Explain(t.Context(), ExplainRequest{}); err == nil {
+	if _, err := other.Explain(t.Context(), index.ExplainRequest{}); err == nil {
 		t.Error("no query is explained")
 	}
 }
@@ -84,7 +85,7 @@ func TestLag(t *testing.T) {
 	o.Watch = true
 	w := open(t, sel, Owning, o)
 	events := following(t, w)
-	until(t, events, "the first", func(WatchEvent) bool { return true })
+	until(t, events, "the first", func(index.WatchEvent) bool { return true })
 	<-g.entered
 	s, err := w.Status(t.Context())
 	if err != nil || !s.KeywordSince.IsZero() || s.VectorsSince.IsZero() || s.Pending == 0 {
@@ -94,7 +95,7 @@ func TestLag(t *testing.T) {
 	for range 10 {
 		g.let <- struct{}{}
 	}
-	until(t, events, "vectors", func(e WatchEvent) bool { return e.Vectors })
+	until(t, events, "vectors", func(e index.WatchEvent) bool { return e.Vectors })
 	if s, err = w.Status(t.Context()); err != nil || !s.KeywordSince.IsZero() || !s.VectorsSince.IsZero() || s.Pending != 0 {
 		t.Errorf("afterwards: behind since %v and %v, %v; want neither", s.KeywordSince, s.VectorsSince, err)
 	}
@@ -112,5 +113,5 @@ func TestLag(t *testing.T) {
 	for range 10 {
 		g.let <- struct{}{}
 	}
-	until(t, events, "vectors again", func(e WatchEvent) bool { return e.Vectors })
+	until(t, events, "vectors again", func(e index.WatchEvent) bool { return e.Vectors })
 }

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/owner"
 	"cairn/retriever"
 )
 
@@ -35,11 +38,11 @@ func signal(t *testing.T, p *process, s syscall.Signal) {
 }
 
 // indexedFolder is a folder with an index that no process has open.
-func indexedFolder(t *testing.T) Selection {
+func indexedFolder(t *testing.T) config.Selection {
 	t.Helper()
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
-	fill(t, w, IndexRequest{})
+	fill(t, w, index.IndexRequest{})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,18 +54,18 @@ func indexedFolder(t *testing.T) Selection {
 // owner is killed while it is stopped, and this process takes over.
 func TestOwnerThatHangs(t *testing.T) {
 	sel := indexedFolder(t)
-	owner := start(t, "hold", sel)
-	owner.line(t)
-	pid := owner.cmd.Process.Pid
+	holder := start(t, "hold", sel)
+	holder.line(t)
+	pid := holder.cmd.Process.Pid
 	w := open(t, sel, Owning, hashed())
 	if !answers(t, w) {
 		t.Fatal("no answer through the owner")
 	}
-	events := make(chan WatchEvent, 1024)
+	events := make(chan index.WatchEvent, 1024)
 	watching, unwatch := context.WithCancel(t.Context())
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
-		if err := w.Watch(watching, func(e WatchEvent) { events <- e }); !errors.Is(err, context.Canceled) {
+		if err := w.Watch(watching, func(e index.WatchEvent) { events <- e }); !errors.Is(err, context.Canceled) {
 			t.Errorf("Watch = %v", err)
 		}
 	})
@@ -70,13 +73,13 @@ func TestOwnerThatHangs(t *testing.T) {
 	defer unwatch()
 	<-events // watching has begun
 
-	signal(t, owner, syscall.SIGSTOP)
+	signal(t, holder, syscall.SIGSTOP)
 	refused := func(what string, call func() error) {
 		t.Helper()
 		begin := time.Now()
 		err := call()
 		took := time.Since(begin)
-		lock, ok := errors.AsType[*LockError](err)
+		lock, ok := errors.AsType[*owner.LockError](err)
 		if !ok || !lock.Silent || lock.Holder.PID != pid || !strings.Contains(err.Error(), fmt.Sprintf("kill -KILL %d", pid)) {
 			t.Errorf("%s = %v, want a silent *LockError of process %d", what, err, pid)
 		}
@@ -99,18 +102,18 @@ func TestOwnerThatHangs(t *testing.T) {
 			return err
 		},
 		"Explain": func() error {
-			_, err := w.Explain(t.Context(), ExplainRequest{Query: retriever.Query{Text: "login"}})
+			_, err := w.Explain(t.Context(), index.ExplainRequest{Query: retriever.Query{Text: "login"}})
 			return err
 		},
-		"Index":     func() error { _, err := w.Index(t.Context(), IndexRequest{}, nil); return err },
+		"Index":     func() error { _, err := w.Index(t.Context(), index.IndexRequest{}, nil); return err },
 		"Status":    func() error { _, err := w.Status(t.Context()); return err },
-		"Documents": func() error { _, err := w.Documents(t.Context(), DocumentsRequest{}); return err },
+		"Documents": func() error { _, err := w.Documents(t.Context(), index.DocumentsRequest{}); return err },
 		"Open to read": func() error {
-			_, err := Open(t.Context(), sel, DefaultConfig(), Reading, hashed())
+			_, err := Open(t.Context(), sel, config.Default(), Reading, hashed())
 			return err
 		},
 		"Open to own": func() error {
-			_, err := Open(t.Context(), sel, DefaultConfig(), Owning, hashed())
+			_, err := Open(t.Context(), sel, config.Default(), Owning, hashed())
 			return err
 		},
 	} {
@@ -122,24 +125,24 @@ func TestOwnerThatHangs(t *testing.T) {
 		}
 	}
 
-	signal(t, owner, syscall.SIGCONT)
+	signal(t, holder, syscall.SIGCONT)
 	eventually(t, "an answer of the owner that continues", func() bool { return answers(t, w) })
 	if s, err := w.Status(t.Context()); err != nil || s.Owner == nil || s.Owner.PID != pid || s.Degraded != nil || s.Problem != "" {
 		t.Errorf("Status after the owner continued = %+v, %v", s, err)
 	}
 	write(t, filepath.Join(sel.Root, "new.md"), "# New\n\nA walrus in the login flow.\n")
-	if report := fill(t, w, IndexRequest{Join: true}); report.Files != 4 {
+	if report := fill(t, w, index.IndexRequest{Join: true}); report.Files != 4 {
 		t.Errorf("Index after the owner continued = %+v, want 4 files", report)
 	}
 
-	signal(t, owner, syscall.SIGSTOP)
-	signal(t, owner, syscall.SIGKILL)
-	owner.cmd.Wait()
+	signal(t, holder, syscall.SIGSTOP)
+	signal(t, holder, syscall.SIGKILL)
+	holder.cmd.Wait()
 	eventually(t, "an answer after the owner was killed", func() bool { return answers(t, w) })
 	if s, err := w.Status(t.Context()); err != nil || s.Owner == nil || s.Owner.PID != os.Getpid() {
 		t.Errorf("Status after the owner was killed = %+v, %v, want this process as the owner", s, err)
 	}
-	if report := fill(t, w, IndexRequest{Join: true}); report.Files != 4 || report.Pending != 0 {
+	if report := fill(t, w, index.IndexRequest{Join: true}); report.Files != 4 || report.Pending != 0 {
 		t.Errorf("Index after taking over = %+v, want 4 files and nothing pending", report)
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/owner"
 	"cairn/internal/testutil"
 	"cairn/models"
 	"cairn/retriever"
@@ -26,12 +29,12 @@ import (
 const roleVariable = "CAIRN_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	roles := map[string]func(Selection, *bufio.Scanner) error{"own": own, "hold": hold, "search": searchMany, "index": indexOnce}
+	roles := map[string]func(config.Selection, *bufio.Scanner) error{"own": own, "hold": hold, "search": searchMany, "index": indexOnce}
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
 		os.Exit(m.Run())
 	}
-	sel := Selection{Root: os.Getenv("CAIRN_TEST_ROOT"), Rule: RuleFlag}
+	sel := config.Selection{Root: os.Getenv("CAIRN_TEST_ROOT"), Rule: config.RuleFlag}
 	if err := role(sel, bufio.NewScanner(os.Stdin)); err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
@@ -41,13 +44,13 @@ func TestMain(m *testing.M) {
 
 // own owns the folder and indexes it again and again until its input ends, with a
 // slow embedder.
-func own(sel Selection, in *bufio.Scanner) error {
+func own(sel config.Selection, in *bufio.Scanner) error {
 	o := hashed()
 	o.Command = "cairn index"
 	o.Model = func() (models.Embedder, error) {
 		return &testutil.HashEmbedder{Before: func(texts []string) error { time.Sleep(20 * time.Millisecond); return nil }}, nil
 	}
-	w, err := Open(context.Background(), sel, DefaultConfig(), Owning, o)
+	w, err := Open(context.Background(), sel, config.Default(), Owning, o)
 	if err != nil {
 		return err
 	}
@@ -56,7 +59,7 @@ func own(sel Selection, in *bufio.Scanner) error {
 	go func() {
 		defer close(ended)
 		for n := 0; ; n++ {
-			if _, err := w.Index(context.Background(), IndexRequest{Join: true}, nil); err != nil && !errors.Is(err, context.Canceled) {
+			if _, err := w.Index(context.Background(), index.IndexRequest{Join: true}, nil); err != nil && !errors.Is(err, context.Canceled) {
 				ended <- err
 				return
 			}
@@ -80,10 +83,10 @@ func own(sel Selection, in *bufio.Scanner) error {
 }
 
 // hold owns the indexed folder and answers for it until its input ends.
-func hold(sel Selection, in *bufio.Scanner) error {
+func hold(sel config.Selection, in *bufio.Scanner) error {
 	o := hashed()
 	o.Command = "cairn mcp"
-	w, err := Open(context.Background(), sel, DefaultConfig(), Owning, o)
+	w, err := Open(context.Background(), sel, config.Default(), Owning, o)
 	if err != nil {
 		return err
 	}
@@ -94,7 +97,7 @@ func hold(sel Selection, in *bufio.Scanner) error {
 
 // searchMany opens the folder, searches and closes it again, as `cairn search`
 // does, until its input ends. It prints the times in milliseconds.
-func searchMany(sel Selection, in *bufio.Scanner) error {
+func searchMany(sel config.Selection, in *bufio.Scanner) error {
 	done := make(chan struct{})
 	go func() { in.Scan(); close(done) }()
 	for {
@@ -104,7 +107,7 @@ func searchMany(sel Selection, in *bufio.Scanner) error {
 		default:
 		}
 		start := time.Now()
-		w, err := Open(context.Background(), sel, DefaultConfig(), Reading, hashed())
+		w, err := Open(context.Background(), sel, config.Default(), Reading, hashed())
 		if err != nil {
 			return err
 		}
@@ -123,17 +126,17 @@ func searchMany(sel Selection, in *bufio.Scanner) error {
 }
 
 // indexOnce indexes the folder and prints what came of it.
-func indexOnce(sel Selection, _ *bufio.Scanner) error {
+func indexOnce(sel config.Selection, _ *bufio.Scanner) error {
 	start := time.Now()
 	o := hashed()
 	o.Command = "cairn index"
-	w, err := Open(context.Background(), sel, DefaultConfig(), Owning, o)
+	w, err := Open(context.Background(), sel, config.Default(), Owning, o)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	_, err = w.Index(context.Background(), IndexRequest{}, nil)
-	lock, refused := errors.AsType[*LockError](err)
+	_, err = w.Index(context.Background(), index.IndexRequest{}, nil)
+	lock, refused := errors.AsType[*owner.LockError](err)
 	if err != nil && !refused {
 		return err
 	}
@@ -151,7 +154,7 @@ type process struct {
 	out  *bufio.Scanner
 }
 
-func start(t *testing.T, role string, sel Selection) *process {
+func start(t *testing.T, role string, sel config.Selection) *process {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -196,7 +199,7 @@ func TestSearchersBesideAnIndexer(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := open(t, sel, Owning, hashed())
-	fill(t, w, IndexRequest{})
+	fill(t, w, index.IndexRequest{})
 	w.Close()
 
 	var searchers []*process
@@ -220,8 +223,8 @@ func TestSearchersBesideAnIndexer(t *testing.T) {
 		})
 	}
 	for range 3 {
-		owner := start(t, "own", sel)
-		if got := owner.line(t); got != "owning" {
+		child := start(t, "own", sel)
+		if got := child.line(t); got != "owning" {
 			t.Fatalf("owner: %s", got)
 		}
 		// An indexer meanwhile is served or refused, and soon.
@@ -240,8 +243,8 @@ func TestSearchersBesideAnIndexer(t *testing.T) {
 				t.Fatal("no search for ten seconds")
 			}
 		}
-		owner.stop()
-		if err := owner.cmd.Wait(); err != nil {
+		child.stop()
+		if err := child.cmd.Wait(); err != nil {
 			t.Errorf("owner: %v", err)
 		}
 	}
@@ -270,20 +273,20 @@ func TestSearchersBesideAnIndexer(t *testing.T) {
 // behind that keeps others out.
 func TestKilledOwnerIsSucceeded(t *testing.T) {
 	sel := folder(t)
-	owner := start(t, "own", sel)
-	owner.line(t)
+	child := start(t, "own", sel)
+	child.line(t)
 	w := open(t, sel, Owning, hashed())
 	s, err := w.Status(t.Context())
-	if err != nil || s.Owner == nil || s.Owner.PID != owner.cmd.Process.Pid {
-		t.Fatalf("Status = %+v, %v, want process %d as the owner", s, err, owner.cmd.Process.Pid)
+	if err != nil || s.Owner == nil || s.Owner.PID != child.cmd.Process.Pid {
+		t.Fatalf("Status = %+v, %v, want process %d as the owner", s, err, child.cmd.Process.Pid)
 	}
 	// What the lock says is for people who look at the file.
-	var h Holder
-	if text, err := os.ReadFile(filepath.Join(w.dir, "lock")); err != nil || json.Unmarshal(text, &h) != nil || h.PID != owner.cmd.Process.Pid {
-		t.Errorf("the lock says %s, %v, want process %d", text, err, owner.cmd.Process.Pid)
+	var h owner.Holder
+	if text, err := os.ReadFile(filepath.Join(w.dir, "lock")); err != nil || json.Unmarshal(text, &h) != nil || h.PID != child.cmd.Process.Pid {
+		t.Errorf("the lock says %s, %v, want process %d", text, err, child.cmd.Process.Pid)
 	}
-	owner.cmd.Process.Kill()
-	owner.cmd.Wait()
+	child.cmd.Process.Kill()
+	child.cmd.Wait()
 	begin := time.Now()
 	s, err = w.Status(t.Context())
 	if err != nil || s.Owner == nil || s.Owner.PID != os.Getpid() {
@@ -292,7 +295,7 @@ func TestKilledOwnerIsSucceeded(t *testing.T) {
 	if took := time.Since(begin); took > 2*time.Second {
 		t.Errorf("taking over took %v, want at most 2 s", took)
 	}
-	if report := fill(t, w, IndexRequest{}); report.Pending != 0 || report.Files < 3 {
+	if report := fill(t, w, index.IndexRequest{}); report.Pending != 0 || report.Files < 3 {
 		t.Errorf("the run after = %+v, want it complete", report)
 	}
 }

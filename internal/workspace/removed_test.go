@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/retriever"
 )
 
@@ -43,7 +45,7 @@ func TestRemovedIndexIsMadeAgain(t *testing.T) {
 			o := hashed()
 			o.Watch, o.Background = watch, watch
 			w, asks := open(t, sel, Owning, o), open(t, sel, Owning, hashed())
-			fill(t, w, IndexRequest{Join: true})
+			fill(t, w, index.IndexRequest{Join: true})
 			if !answers(t, asks) {
 				t.Fatal("no answer through the owner")
 			}
@@ -51,7 +53,7 @@ func TestRemovedIndexIsMadeAgain(t *testing.T) {
 			if watch {
 				eventually(t, "indexed again by itself", func() bool { return answers(t, w) })
 			}
-			if report := fill(t, w, IndexRequest{Join: true}); report.Files != 3 || report.Pending != 0 {
+			if report := fill(t, w, index.IndexRequest{Join: true}); report.Files != 3 || report.Pending != 0 {
 				t.Errorf("%s, watch %v: Index after the removal = %+v, want 3 files", below, watch, report)
 			}
 			for name, each := range map[string]*Workspace{"the owner": w, "who asks it": asks} {
@@ -84,9 +86,9 @@ func TestRemovedFolder(t *testing.T) {
 	o := hashed()
 	o.Watch, o.Background = true, true
 	w := open(t, sel, Owning, o)
-	fill(t, w, IndexRequest{Join: true})
+	fill(t, w, index.IndexRequest{Join: true})
 	events := following(t, w)
-	until(t, events, "the first", func(WatchEvent) bool { return true })
+	until(t, events, "the first", func(index.WatchEvent) bool { return true })
 	aside := sel.Root + ".aside"
 	if err := os.Rename(sel.Root, aside); err != nil {
 		t.Fatal(err)
@@ -99,16 +101,16 @@ func TestRemovedFolder(t *testing.T) {
 	}
 	_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
 	missing("Search", err)
-	_, err = w.Index(t.Context(), IndexRequest{}, nil)
+	_, err = w.Index(t.Context(), index.IndexRequest{}, nil)
 	missing("Index", err)
 	_, err = w.Status(t.Context())
 	missing("Status", err)
-	_, err = Open(t.Context(), sel, DefaultConfig(), Reading, hashed())
+	_, err = Open(t.Context(), sel, config.Default(), Reading, hashed())
 	missing("Open", err)
 	if _, err := os.Stat(sel.Root); err == nil {
 		t.Error("the folder was made by who looked for it")
 	}
-	until(t, events, "that the folder is missing", func(e WatchEvent) bool { return e.Problem == (&FolderError{sel.Root}).Error() })
+	until(t, events, "that the folder is missing", func(e index.WatchEvent) bool { return e.Problem == (&FolderError{sel.Root}).Error() })
 	if err := os.CopyFS(sel.Root, os.DirFS(folder(t).Root)); err != nil {
 		t.Fatal(err)
 	}
@@ -122,10 +124,10 @@ func TestRemovedFolder(t *testing.T) {
 func TestCloseAfterRemoval(t *testing.T) {
 	sel := folder(t)
 	first := open(t, sel, Owning, hashed())
-	fill(t, first, IndexRequest{})
+	fill(t, first, index.IndexRequest{})
 	remove(t, first.dir)
 	second := open(t, sel, Owning, hashed())
-	fill(t, second, IndexRequest{})
+	fill(t, second, index.IndexRequest{})
 	if err := first.Close(); err != nil {
 		t.Errorf("Close = %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/internal/index"
 	"cairn/internal/testutil"
 	"cairn/models"
 	"cairn/retriever"
@@ -57,7 +58,7 @@ func TestEmptyDocumentsFile(t *testing.T) {
 		if err != nil || a.Index.State != "missing" || a.Reason != "not_indexed" {
 			t.Errorf("access %d: Search = %+v, %v, want not_indexed", access, a, err)
 		}
-		if report := fill(t, w, IndexRequest{}); report.Files != 2 || report.Pending != 0 || embedded != 0 {
+		if report := fill(t, w, index.IndexRequest{}); report.Files != 2 || report.Pending != 0 || embedded != 0 {
 			t.Errorf("access %d: Index = %+v, %d texts embedded, want 2 files, all vectors from the cache", access, report, embedded)
 		}
 		if !answers(t, w) {
@@ -76,9 +77,9 @@ var damages = []struct {
 	embedded       int
 	make           func(t *testing.T, dir string)
 }{
-	{"keywords: segments", KeywordsLacking, 0, func(t *testing.T, dir string) { spoil(t, dir, "keywords/*.zap") }},
-	{"keywords: list of segments", KeywordsLacking, 0, func(t *testing.T, dir string) { spoil(t, dir, "keywords/root.bolt") }},
-	{"keywords: gone", KeywordsLacking, 0, func(t *testing.T, dir string) { remove(t, filepath.Join(dir, keywordFolder)) }},
+	{"keywords: segments", index.KeywordsLacking, 0, func(t *testing.T, dir string) { spoil(t, dir, "keywords/*.zap") }},
+	{"keywords: list of segments", index.KeywordsLacking, 0, func(t *testing.T, dir string) { spoil(t, dir, "keywords/root.bolt") }},
+	{"keywords: gone", index.KeywordsLacking, 0, func(t *testing.T, dir string) { remove(t, filepath.Join(dir, keywordFolder)) }},
 	{"vectors", "vectors", 5, func(t *testing.T, dir string) { spoil(t, dir, "vectors/*") }},
 	{"vectors: gone", "vectors", 5, func(t *testing.T, dir string) { remove(t, filepath.Join(dir, vectorFolder)) }},
 }
@@ -121,7 +122,7 @@ func TestDamagedIndexDegrades(t *testing.T) {
 		if err != nil || len(a.Results) != 1 || a.Mode != retriever.Keyword || a.Hint != "" {
 			t.Errorf("%s: keyword search afterwards = %+v, %v", c.name, a, err)
 		}
-		if report := fill(t, w, IndexRequest{}); report.Unchanged != 3 || report.Pending != 0 || embedded != c.embedded {
+		if report := fill(t, w, index.IndexRequest{}); report.Unchanged != 3 || report.Pending != 0 || embedded != c.embedded {
 			t.Errorf("%s: Index = %+v, %d texts embedded, want nothing to do and %d", c.name, report, embedded, c.embedded)
 		}
 		if len(lines) != 1 || !strings.Contains(lines[0], "being rebuilt") {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/config"
 	"cairn/internal/kv"
 	"cairn/internal/owner"
 	"cairn/internal/stage"
@@ -58,7 +59,7 @@ type StageOptions struct {
 
 // OpenStages opens the question tasks of a folder and works on them until
 // Close. It creates nothing until there is a task.
-func OpenStages(sel Selection, o *StageOptions) (*Stages, error) {
+func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 	if o == nil {
 		o = &StageOptions{}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/testutil"
 	"cairn/models"
 	"cairn/retriever"
@@ -15,9 +17,9 @@ import (
 // TestEmptyAnswersSayWhy checks that each reason for an empty or poor answer has its
 // own message, with what to do, and without an operating system's error.
 func TestEmptyAnswersSayWhy(t *testing.T) {
-	type setup func(t *testing.T) (Selection, Options)
-	usual := func(r *IndexRequest) setup {
-		return func(t *testing.T) (Selection, Options) {
+	type setup func(t *testing.T) (config.Selection, Options)
+	usual := func(r *index.IndexRequest) setup {
+		return func(t *testing.T) (config.Selection, Options) {
 			sel := folder(t)
 			if r != nil {
 				w := open(t, sel, Owning, hashed())
@@ -28,29 +30,29 @@ func TestEmptyAnswersSayWhy(t *testing.T) {
 		}
 	}
 	empty := func(indexed bool) setup {
-		return func(t *testing.T) (Selection, Options) {
-			sel := Selection{Root: t.TempDir(), Rule: RuleCurrent}
+		return func(t *testing.T) (config.Selection, Options) {
+			sel := config.Selection{Root: t.TempDir(), Rule: config.RuleCurrent}
 			write(t, filepath.Join(sel.Root, "main.c"), "int main;")
 			if indexed {
 				w := open(t, sel, Owning, hashed())
-				fill(t, w, IndexRequest{})
+				fill(t, w, index.IndexRequest{})
 				w.Close()
 			}
 			return sel, hashed()
 		}
 	}
-	noModel := func(t *testing.T) (Selection, Options) {
-		sel, o := usual(&IndexRequest{})(t)
+	noModel := func(t *testing.T) (config.Selection, Options) {
+		sel, o := usual(&index.IndexRequest{})(t)
 		o.Model = func() (models.Embedder, error) { return nil, errors.New("the weights are damaged") }
 		return sel, o
 	}
-	interrupted := func(t *testing.T) (Selection, Options) {
+	interrupted := func(t *testing.T) (config.Selection, Options) {
 		sel := folder(t)
 		e := &testutil.HashEmbedder{Before: func([]string) error { return context.Canceled }}
 		o := hashed()
 		o.Model = func() (models.Embedder, error) { return e, nil }
 		w := open(t, sel, Owning, o)
-		if _, err := w.Index(t.Context(), IndexRequest{}, nil); err == nil {
+		if _, err := w.Index(t.Context(), index.IndexRequest{}, nil); err == nil {
 			t.Fatal("the run was to be interrupted")
 		}
 		w.Close()
@@ -67,11 +69,11 @@ func TestEmptyAnswersSayWhy(t *testing.T) {
 		{"never indexed", "login", "", usual(nil), "missing", "not_indexed", "", "the tool index", false},
 		{"the wrong folder, never indexed", "login", "", empty(false), "missing", "not_indexed", "", "the tool index", false},
 		{"the wrong folder, indexed", "login", "", empty(true), "ready", "empty_workspace", "", "tool status", false},
-		{"half indexed, nothing found", "walrus", "", usual(&IndexRequest{NoEmbed: true}), "partial", "indexing", "vectors", "tool index", false},
-		{"half indexed, found", "login", "", usual(&IndexRequest{NoEmbed: true}), "partial", "", "vectors", "", true},
+		{"half indexed, nothing found", "walrus", "", usual(&index.IndexRequest{NoEmbed: true}), "partial", "indexing", "vectors", "tool index", false},
+		{"half indexed, found", "login", "", usual(&index.IndexRequest{NoEmbed: true}), "partial", "", "vectors", "", true},
 		{"interrupted, found", "login", "", interrupted, "partial", "", "vectors", "", true},
 		{"without its model", "login", "", noModel, "ready", "", "vectors", "", true},
-		{"nothing matches", "zyzzyva", retriever.Keyword, usual(&IndexRequest{}), "ready", "no_match", "", "other or fewer words", false},
+		{"nothing matches", "zyzzyva", retriever.Keyword, usual(&index.IndexRequest{}), "ready", "no_match", "", "other or fewer words", false},
 	} {
 		for _, access := range []Access{Reading, Owning} {
 			sel, o := c.prepare(t)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/store/qdrant/qdranttest"
 	"cairn/internal/testutil"
 	"cairn/models"
@@ -28,7 +29,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 	alone := hashed()
 	alone.Model = func() (models.Embedder, error) { return e, nil }
 	owner := open(t, sel, Owning, alone)
-	fill(t, owner, IndexRequest{})
+	fill(t, owner, index.IndexRequest{})
 	if err := owner.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 	writer := open(t, sel, Owning, writing)
 	whole("the writer at once", writer)
 	watch("beside the writer", one, writer)
-	if report := fill(t, writer, IndexRequest{Join: true}); report.Embedded != 0 || report.Pending != 0 {
+	if report := fill(t, writer, index.IndexRequest{Join: true}); report.Embedded != 0 || report.Pending != 0 {
 		t.Errorf("the writer's run: %+v, want nothing embedded", report)
 	}
 	if err := writer.Close(); err != nil {
@@ -77,7 +78,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := open(t, elsewhere, Owning, o)
-	if report := fill(t, second, IndexRequest{}); report.Embedded != 0 || report.Pending != 0 {
+	if report := fill(t, second, index.IndexRequest{}); report.Embedded != 0 || report.Pending != 0 {
 		t.Errorf("a writer without an index: %+v, want nothing embedded", report)
 	}
 	watch("beside the second writer", one, second)

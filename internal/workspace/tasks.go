@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/config"
 	"cairn/internal/store"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/doctask"
@@ -51,7 +52,7 @@ type TaskOptions struct {
 
 // OpenTasks opens the tasks of a folder. It reads and creates nothing until it
 // is asked for something.
-func OpenTasks(sel Selection, cfg Config, o *TaskOptions) (*Tasks, error) {
+func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks, error) {
 	if o == nil {
 		o = &TaskOptions{}
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"cairn/internal/config"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/taskgraph"
 )
@@ -14,11 +15,11 @@ func TestDAGSettings(t *testing.T) {
 	root := t.TempDir()
 	stats := func(environ []string, o *TaskOptions) (enforced bool, message string) {
 		t.Helper()
-		cfg, err := LoadConfig(root, environ)
+		cfg, err := config.Load(root, environ)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tasks, err := OpenTasks(Selection{Root: root}, cfg, o)
+		tasks, err := OpenTasks(config.Selection{Root: root}, cfg, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func TestDAGSettings(t *testing.T) {
 // TestTasksMakeNothingByLooking: a folder without cards stays as it is.
 func TestTasksMakeNothingByLooking(t *testing.T) {
 	root := t.TempDir()
-	tasks, err := OpenTasks(Selection{Root: root}, DefaultConfig(), &TaskOptions{NoSync: true})
+	tasks, err := OpenTasks(config.Selection{Root: root}, config.Default(), &TaskOptions{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

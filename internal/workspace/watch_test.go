@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/testutil"
 	"cairn/models"
 	"cairn/retriever"
@@ -18,12 +20,12 @@ import (
 const patience = 60 * time.Second
 
 // following watches w and returns the channel of its events.
-func following(t *testing.T, w *Workspace) <-chan WatchEvent {
+func following(t *testing.T, w *Workspace) <-chan index.WatchEvent {
 	t.Helper()
-	events := make(chan WatchEvent, 1000)
+	events := make(chan index.WatchEvent, 1000)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- w.Watch(ctx, func(e WatchEvent) { events <- e }) }()
+	go func() { ended <- w.Watch(ctx, func(e index.WatchEvent) { events <- e }) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -34,7 +36,7 @@ func following(t *testing.T, w *Workspace) <-chan WatchEvent {
 }
 
 // until reads events up to one that ok accepts.
-func until(t *testing.T, events <-chan WatchEvent, what string, ok func(WatchEvent) bool) {
+func until(t *testing.T, events <-chan index.WatchEvent, what string, ok func(index.WatchEvent) bool) {
 	t.Helper()
 	late := time.After(patience)
 	for {
@@ -51,7 +53,7 @@ func until(t *testing.T, events <-chan WatchEvent, what string, ok func(WatchEve
 
 // finds searches until the results are as wanted, and between two searches
 // waits for an event.
-func finds(t *testing.T, w *Workspace, events <-chan WatchEvent, q retriever.Query, want ...string) {
+func finds(t *testing.T, w *Workspace, events <-chan index.WatchEvent, q retriever.Query, want ...string) {
 	t.Helper()
 	late := time.After(patience)
 	for {
@@ -85,12 +87,12 @@ func TestWatchedFolderIsUpToDate(t *testing.T) {
 		o.Watch, o.Background, o.Poll = true, true, poll
 		w := open(t, sel, Owning, o)
 		events := following(t, w)
-		until(t, events, "the first", func(e WatchEvent) bool { return (e.Polling != "") == poll })
-		fill(t, w, IndexRequest{Join: true})
+		until(t, events, "the first", func(e index.WatchEvent) bool { return (e.Polling != "") == poll })
+		fill(t, w, index.IndexRequest{Join: true})
 		at := func(name string) string { return filepath.Join(sel.Root, name) }
 		write(t, at("auth.md"), "# Auth\n\nNow about a zebra.\n")
 		finds(t, w, events, byKeyword("zebra"), "auth.md")
-		until(t, events, "vectors", func(e WatchEvent) bool { return e.Vectors })
+		until(t, events, "vectors", func(e index.WatchEvent) bool { return e.Vectors })
 		finds(t, w, events, retriever.Query{Text: "Now about a zebra", Mode: retriever.Semantic, Limit: 1}, "auth.md")
 		write(t, at("new/deep/okapi.md"), "# Okapi\n")
 		finds(t, w, events, byKeyword("okapi"), "new/deep/okapi.md")
@@ -108,7 +110,7 @@ func TestWatchedFolderIsUpToDate(t *testing.T) {
 		}
 		// A rebuild takes the stores from under the watcher.
 		write(t, at("more.md"), "# More\n\nquagga\n")
-		fill(t, w, IndexRequest{Rebuild: true, Join: true})
+		fill(t, w, index.IndexRequest{Rebuild: true, Join: true})
 		finds(t, w, events, byKeyword("quagga"), "more.md")
 		write(t, at("more.md"), "# More\n\ntapir\n")
 		finds(t, w, events, byKeyword("tapir"), "more.md")
@@ -120,7 +122,7 @@ func TestWatchedFolderIsUpToDate(t *testing.T) {
 func TestWatchThroughTheOwner(t *testing.T) {
 	sel := folder(t)
 	owner := open(t, sel, Owning, hashed()) // does not watch by itself
-	fill(t, owner, IndexRequest{})
+	fill(t, owner, index.IndexRequest{})
 	write(t, filepath.Join(sel.Root, "before.md"), "# Written before\n\nzebra\n")
 	w := open(t, sel, Owning, hashed())
 	events := following(t, w)
@@ -141,12 +143,12 @@ func TestWatchOfAnUnwritableFolder(t *testing.T) {
 	sel := folder(t)
 	// What is in the way of the index's folder cannot be removed by anybody.
 	write(t, filepath.Join(sel.Root, ".cairn"), "a file")
-	w, err := Open(t.Context(), sel, DefaultConfig(), Reading, hashed())
+	w, err := Open(t.Context(), sel, config.Default(), Reading, hashed())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := w.Watch(t.Context(), func(WatchEvent) {}); err == nil {
+	if err := w.Watch(t.Context(), func(index.WatchEvent) {}); err == nil {
 		t.Error("watching a folder without an index that cannot have one gives no error")
 	}
 }
@@ -175,7 +177,7 @@ func TestEditsDoNotWaitForVectors(t *testing.T) {
 	write(t, filepath.Join(sel.Root, "auth.md"), "# Auth\n\nzebra\n")
 	finds(t, w, events, byKeyword("zebra"), "auth.md")
 	close(hold)
-	until(t, events, "vectors", func(e WatchEvent) bool { return e.Vectors })
+	until(t, events, "vectors", func(e index.WatchEvent) bool { return e.Vectors })
 }
 
 func TestWatchProblemIsTold(t *testing.T) {
@@ -196,8 +198,8 @@ func TestWatchProblemIsTold(t *testing.T) {
 	}
 	w := open(t, sel, Owning, o)
 	events := following(t, w)
-	until(t, events, "the problem", func(e WatchEvent) bool { return e.Problem != "" })
-	until(t, events, "vectors after the problem", func(e WatchEvent) bool { return e.Vectors })
+	until(t, events, "the problem", func(e index.WatchEvent) bool { return e.Problem != "" })
+	until(t, events, "vectors after the problem", func(e index.WatchEvent) bool { return e.Vectors })
 	if s, err := w.Status(t.Context()); err != nil || s.Problem != "" {
 		t.Errorf("Status = %+v, %v, want no problem any more", s, err)
 	}

@@ -31,7 +31,9 @@ import (
 	"os"
 	"time"
 
+	"cairn/internal/config"
 	"cairn/internal/index"
+	"cairn/internal/job"
 	"cairn/internal/mirror"
 	"cairn/internal/owner"
 	"cairn/internal/toolbox"
@@ -95,8 +97,8 @@ type Options struct {
 // Workspace is a folder whose index is open in this process or in the one that owns
 // it. It is safe for concurrent use.
 type Workspace struct {
-	selection Selection
-	config    Config
+	selection config.Selection
+	config    config.Config
 	options   Options
 	access    Access
 	dir       string // of the index
@@ -108,7 +110,7 @@ type Workspace struct {
 }
 
 // Open opens the folder of sel. With Owning it creates the index's folder.
-func Open(ctx context.Context, sel Selection, cfg Config, access Access, o Options) (*Workspace, error) {
+func Open(ctx context.Context, sel config.Selection, cfg config.Config, access Access, o Options) (*Workspace, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -253,7 +255,7 @@ func (w *Workspace) Search(ctx context.Context, q retriever.Query) (*retriever.A
 }
 
 // Explain answers a query with its trace.
-func (w *Workspace) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
+func (w *Workspace) Explain(ctx context.Context, r index.ExplainRequest) (*retriever.Trace, error) {
 	if w.remote != nil {
 		return w.remote.Explain(ctx, r)
 	}
@@ -278,7 +280,7 @@ func (w *Workspace) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retr
 
 // Documents lists what is indexed, in the order of the paths. A folder without
 // an index has no documents.
-func (w *Workspace) Documents(ctx context.Context, r DocumentsRequest) (*Documents, error) {
+func (w *Workspace) Documents(ctx context.Context, r index.DocumentsRequest) (*index.Documents, error) {
 	if w.remote != nil {
 		return w.remote.Documents(ctx, r)
 	}
@@ -286,7 +288,7 @@ func (w *Workspace) Documents(ctx context.Context, r DocumentsRequest) (*Documen
 }
 
 // Status returns the state of the workspace.
-func (w *Workspace) Status(ctx context.Context) (*Status, error) {
+func (w *Workspace) Status(ctx context.Context) (*index.Status, error) {
 	if w.remote != nil {
 		return w.remote.Status(ctx)
 	}
@@ -302,7 +304,7 @@ func (w *Workspace) Status(ctx context.Context) (*Status, error) {
 // ctx ends first, until it is done or its process closes the workspace. progress may
 // be nil; it is called from the caller's goroutine. A run that another caller started
 // is a *LockError, unless r.Join.
-func (w *Workspace) Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+func (w *Workspace) Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error) {
 	if w.remote != nil {
 		return nil, errNoWriter
 	}
@@ -325,7 +327,7 @@ const watchAgain = time.Second
 // begun. When the owner ends, this process may become the owner; it then compares
 // the whole folder with the index, so that it misses nothing. Watch waits for a
 // folder that is removed meanwhile, and for an owner that stops answering.
-func (w *Workspace) Watch(ctx context.Context, fn func(WatchEvent)) error {
+func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error {
 	if w.remote != nil {
 		return errNoWriter
 	}
@@ -333,10 +335,10 @@ func (w *Workspace) Watch(ctx context.Context, fn func(WatchEvent)) error {
 	for {
 		err := w.folder.Create(ctx)
 		if err == nil {
-			_, err = index.WatchOp.Call(ctx, w.folder, struct{}{}, func(e WatchEvent) { begun, reported = true, false; fn(e) })
+			_, err = index.WatchOp.Call(ctx, w.folder, struct{}{}, func(e index.WatchEvent) { begun, reported = true, false; fn(e) })
 		}
 		_, removed := errors.AsType[*FolderError](err)
-		lock, _ := errors.AsType[*LockError](err)
+		lock, _ := errors.AsType[*owner.LockError](err)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -347,7 +349,7 @@ func (w *Workspace) Watch(ctx context.Context, fn func(WatchEvent)) error {
 		case !begun || !removed && (lock == nil || !lock.Silent):
 			return err
 		case !reported:
-			fn(WatchEvent{At: w.options.Now(), Problem: err.Error()})
+			fn(index.WatchEvent{At: w.options.Now(), Problem: err.Error()})
 			reported = true
 		}
 		select {
@@ -359,7 +361,7 @@ func (w *Workspace) Watch(ctx context.Context, fn func(WatchEvent)) error {
 }
 
 // Config is the folder's configuration.
-func (w *Workspace) Config() Config { return w.config }
+func (w *Workspace) Config() config.Config { return w.config }
 
 // Close ends the work of this process in the background and closes the stores. The
 // next run resumes what was not finished.

@@ -10,13 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/job"
+	"cairn/internal/owner"
 	"cairn/internal/testutil"
 	"cairn/models"
 	"cairn/retriever"
 )
 
 // folder makes a workspace of three documents.
-func folder(t testing.TB) Selection {
+func folder(t testing.TB) config.Selection {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -25,7 +29,7 @@ func folder(t testing.TB) Selection {
 	write(t, filepath.Join(root, "auth.md"), "# Auth\n\n## Login\n\nThe login flow asks for a token.\n\n## Logout\n\nEnds the session.\n")
 	write(t, filepath.Join(root, "docs/backup.md"), "# Backup\n\nCopy the folder every night.\n")
 	write(t, filepath.Join(root, "docs/restore.md"), "# Restore\n\nCopy it back.\n")
-	return Selection{Root: root, Rule: RuleFlag}
+	return config.Selection{Root: root, Rule: config.RuleFlag}
 }
 
 // hashed are options with an embedder that needs no model.
@@ -34,9 +38,9 @@ func hashed() Options {
 	return Options{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }, Command: "test"}
 }
 
-func open(t testing.TB, sel Selection, access Access, o Options) *Workspace {
+func open(t testing.TB, sel config.Selection, access Access, o Options) *Workspace {
 	t.Helper()
-	w, err := Open(t.Context(), sel, DefaultConfig(), access, o)
+	w, err := Open(t.Context(), sel, config.Default(), access, o)
 	if err != nil {
 		t.Fatalf("Open(%s): %v", sel.Root, err)
 	}
@@ -44,7 +48,7 @@ func open(t testing.TB, sel Selection, access Access, o Options) *Workspace {
 	return w
 }
 
-func fill(t testing.TB, w *Workspace, r IndexRequest) *IndexReport {
+func fill(t testing.TB, w *Workspace, r index.IndexRequest) *index.IndexReport {
 	t.Helper()
 	report, err := w.Index(t.Context(), r, nil)
 	if err != nil {
@@ -75,14 +79,14 @@ func TestReadingAMissingIndexCreatesNothing(t *testing.T) {
 	if s, err := w.Status(t.Context()); err != nil || s.State != "missing" || !cmp.Equal(s.Workspace, sel) {
 		t.Errorf("Status = %+v, %v, want missing", s, err)
 	}
-	if _, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md"}); !errors.Is(err, ErrNoIndex) {
+	if _, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md"}); !errors.Is(err, index.ErrNoIndex) {
 		t.Errorf("Read = %v, want ErrNoIndex", err)
 	}
 	if _, err := os.Stat(filepath.Join(sel.Root, ".cairn")); err == nil {
 		t.Error("reading made .cairn")
 	}
 	// The same workspace indexes when it is asked to.
-	if report := fill(t, w, IndexRequest{}); report.Files != 3 || report.Added != 3 || report.Pending != 0 {
+	if report := fill(t, w, index.IndexRequest{}); report.Files != 3 || report.Added != 3 || report.Pending != 0 {
 		t.Errorf("Index = %+v, want 3 files and nothing pending", report)
 	}
 	if got := first(t, w, "login flow"); got != "auth.md" {
@@ -93,7 +97,7 @@ func TestReadingAMissingIndexCreatesNothing(t *testing.T) {
 // TestFreshFolderIsNotStale: the files are milliseconds old when they are indexed.
 func TestFreshFolderIsNotStale(t *testing.T) {
 	w := open(t, folder(t), Owning, hashed())
-	fill(t, w, IndexRequest{})
+	fill(t, w, index.IndexRequest{})
 	a, err := w.Search(t.Context(), retriever.Query{Text: "copy login"})
 	if err != nil || len(a.Results) == 0 || len(a.Degraded) != 0 {
 		t.Fatalf("Search = %+v, %v, want results and nothing degraded", a, err)
@@ -109,14 +113,14 @@ func TestIndexSearchReadAgain(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
 	var phases []string
-	report, err := w.Index(t.Context(), IndexRequest{}, func(p Progress) { phases = append(phases, p.Phase) })
+	report, err := w.Index(t.Context(), index.IndexRequest{}, func(p job.Progress) { phases = append(phases, p.Phase) })
 	if err != nil || report.Files != 3 || report.Embedded == 0 {
 		t.Fatalf("Index = %+v, %v", report, err)
 	}
 	if len(phases) == 0 {
 		t.Error("no progress was told")
 	}
-	if again := fill(t, w, IndexRequest{}); again.Embedded != 0 || again.Added != 0 || again.Unchanged != 3 {
+	if again := fill(t, w, index.IndexRequest{}); again.Embedded != 0 || again.Added != 0 || again.Unchanged != 3 {
 		t.Errorf("the second run did %+v, want nothing", again)
 	}
 	w.Close()
@@ -141,8 +145,8 @@ func TestIndexSearchReadAgain(t *testing.T) {
 // has the stores.
 func TestSecondWorkspaceAsksTheOwner(t *testing.T) {
 	sel := folder(t)
-	owner := open(t, sel, Owning, hashed())
-	fill(t, owner, IndexRequest{})
+	holder := open(t, sel, Owning, hashed())
+	fill(t, holder, index.IndexRequest{})
 	for _, access := range []Access{Reading, Owning} {
 		w := open(t, sel, access, hashed())
 		if got := first(t, w, "login flow"); got != "auth.md" {
@@ -162,14 +166,14 @@ func TestSecondWorkspaceAsksTheOwner(t *testing.T) {
 		if err != nil || len(all.Documents) != 1 || len(all.Failed) != 1 {
 			t.Errorf("ReadAll = %+v, %v, want one document and one failure", all, err)
 		}
-		if report := fill(t, w, IndexRequest{}); report.Unchanged != 3 {
+		if report := fill(t, w, index.IndexRequest{}); report.Unchanged != 3 {
 			t.Errorf("Index through the owner = %+v, want 3 unchanged", report)
 		}
 	}
 	// When the owner goes away, the others open the folder themselves.
 	w := open(t, sel, Owning, hashed())
 	first(t, w, "login flow")
-	owner.Close()
+	holder.Close()
 	if got := first(t, w, "login flow"); got != "auth.md" {
 		t.Errorf("first result %s, want auth.md", got)
 	}
@@ -199,11 +203,11 @@ func TestOneRunAtATime(t *testing.T) {
 	o := hashed()
 	o.Model = func() (models.Embedder, error) { return e, nil }
 	o.Command, o.Background = "cairn index", true
-	owner := open(t, sel, Owning, o)
+	holder := open(t, sel, Owning, o)
 	<-e.entered
 	other := open(t, sel, Owning, hashed())
-	_, err := other.Index(t.Context(), IndexRequest{}, nil)
-	lock, ok := errors.AsType[*LockError](err)
+	_, err := other.Index(t.Context(), index.IndexRequest{}, nil)
+	lock, ok := errors.AsType[*owner.LockError](err)
 	if !ok || lock.Holder.PID != os.Getpid() || lock.Holder.Command != "cairn index" || lock.Doing != "indexing" {
 		t.Errorf("Index beside a run = %v, want a *LockError with its holder", err)
 	}
@@ -221,7 +225,7 @@ func TestOneRunAtATime(t *testing.T) {
 	searchable := make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		_, err := other.Index(ctx, IndexRequest{Join: true}, func(p Progress) {
+		_, err := other.Index(ctx, index.IndexRequest{Join: true}, func(p job.Progress) {
 			if p.Searchable {
 				close(searchable)
 			}
@@ -233,12 +237,12 @@ func TestOneRunAtATime(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("Index after its context ended = %v, want context.Canceled", err)
 	}
-	if s, err := owner.Status(t.Context()); err != nil || s.Progress == nil {
+	if s, err := holder.Status(t.Context()); err != nil || s.Progress == nil {
 		t.Error("the run ended with one who waited for it")
 	}
 	// The run ends with its owner, and the other takes over and completes it.
-	owner.Close()
-	if report := fill(t, other, IndexRequest{}); report.Pending != 0 || report.Files != 3 {
+	holder.Close()
+	if report := fill(t, other, index.IndexRequest{}); report.Pending != 0 || report.Files != 3 {
 		t.Errorf("the run after = %+v, want it complete", report)
 	}
 }
@@ -254,7 +258,7 @@ func (d *described) Description() models.Description { return d.d }
 func TestOtherChunksNeedARebuild(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
-	fill(t, w, IndexRequest{})
+	fill(t, w, index.IndexRequest{})
 	w.Close()
 
 	// The same model, but it is read to another length, as if the rules had changed.
@@ -263,11 +267,11 @@ func TestOtherChunksNeedARebuild(t *testing.T) {
 	for _, access := range []Access{Reading, Owning} {
 		w := open(t, sel, access, o)
 		_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
-		if _, ok := errors.AsType[*RebuildError](err); !ok || !strings.Contains(err.Error(), "max=256") || !strings.Contains(err.Error(), "max=128") || !strings.Contains(err.Error(), "cairn index --rebuild") {
+		if _, ok := errors.AsType[*index.RebuildError](err); !ok || !strings.Contains(err.Error(), "max=256") || !strings.Contains(err.Error(), "max=128") || !strings.Contains(err.Error(), "cairn index --rebuild") {
 			t.Errorf("Search = %v, want a *RebuildError with both rules and the command", err)
 		}
 		if access == Owning {
-			fill(t, w, IndexRequest{Rebuild: true})
+			fill(t, w, index.IndexRequest{Rebuild: true})
 			if got := first(t, w, "login flow"); got != "auth.md" {
 				t.Errorf("first result %s, want auth.md", got)
 			}
@@ -279,7 +283,7 @@ func TestOtherChunksNeedARebuild(t *testing.T) {
 func TestAnotherModelNeedsARebuild(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
-	fill(t, w, IndexRequest{})
+	fill(t, w, index.IndexRequest{})
 	w.Close()
 
 	e := &described{}
@@ -290,7 +294,7 @@ func TestAnotherModelNeedsARebuild(t *testing.T) {
 	o.Description, o.Model = e.d, func() (models.Embedder, error) { return e, nil }
 	check := func(what string, err error) {
 		t.Helper()
-		if _, ok := errors.AsType[*RebuildError](err); !ok || !strings.Contains(err.Error(), was) || !strings.Contains(err.Error(), e.d.ID) || !strings.Contains(err.Error(), "cairn index --rebuild") {
+		if _, ok := errors.AsType[*index.RebuildError](err); !ok || !strings.Contains(err.Error(), was) || !strings.Contains(err.Error(), e.d.ID) || !strings.Contains(err.Error(), "cairn index --rebuild") {
 			t.Errorf("%s = %v, want a *RebuildError with both models and the command", what, err)
 		}
 	}
@@ -305,12 +309,12 @@ func TestAnotherModelNeedsARebuild(t *testing.T) {
 	w = open(t, sel, Owning, o)
 	_, err = w.Search(t.Context(), retriever.Query{Text: "login"})
 	check("Search", err)
-	_, err = w.Index(t.Context(), IndexRequest{}, nil)
+	_, err = w.Index(t.Context(), index.IndexRequest{}, nil)
 	check("Index", err)
 	if s, err := w.Status(t.Context()); err != nil || !strings.Contains(s.Problem, was) {
 		t.Errorf("Status = %+v, %v, want the problem in it", s, err)
 	}
-	if report := fill(t, w, IndexRequest{Rebuild: true}); report.Files != 3 {
+	if report := fill(t, w, index.IndexRequest{Rebuild: true}); report.Files != 3 {
 		t.Errorf("rebuilding = %+v, want 3 files", report)
 	}
 	if got := first(t, w, "login flow"); got != "auth.md" {
@@ -320,7 +324,7 @@ func TestAnotherModelNeedsARebuild(t *testing.T) {
 	// A process that insists on its model does not ask an owner with another.
 	o = hashed()
 	o.ModelChosen = true
-	if _, err := Open(t.Context(), sel, DefaultConfig(), Reading, o); err == nil || !strings.Contains(err.Error(), e.d.ID) || !strings.Contains(err.Error(), was) {
+	if _, err := Open(t.Context(), sel, config.Default(), Reading, o); err == nil || !strings.Contains(err.Error(), e.d.ID) || !strings.Contains(err.Error(), was) {
 		t.Errorf("Open beside an owner with another model = %v, want an error with both", err)
 	}
 }
@@ -331,7 +335,7 @@ func TestModelThatDoesNotOpen(t *testing.T) {
 	broken := errors.New("model.onnx is corrupted")
 	o.Model = func() (models.Embedder, error) { return nil, broken }
 	w := open(t, sel, Owning, o)
-	if _, err := w.Index(t.Context(), IndexRequest{}, nil); !errors.Is(err, broken) {
+	if _, err := w.Index(t.Context(), index.IndexRequest{}, nil); !errors.Is(err, broken) {
 		t.Errorf("Index = %v, want the model's error", err)
 	}
 }
@@ -343,7 +347,7 @@ func TestLongPathsGetAShortSocket(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	w := open(t, sel, Owning, hashed())
-	fill(t, w, IndexRequest{})
+	fill(t, w, index.IndexRequest{})
 	other := open(t, sel, Reading, hashed())
 	if other.folder.Owns() {
 		t.Error("the second workspace owns the folder, want it to ask the owner")
@@ -369,9 +373,9 @@ func TestLongPathsGetAShortSocket(t *testing.T) {
 func TestFurtherRootsAreSearched(t *testing.T) {
 	sel, other := folder(t), folder(t)
 	write(t, filepath.Join(other.Root, "walrus.md"), "# Walrus\n\nThe walrus lives on ice.\n")
-	sel.Further = []Root{{Name: "zoo", Dir: other.Root}}
+	sel.Further = []config.Root{{Name: "zoo", Dir: other.Root}}
 	w := open(t, sel, Owning, hashed())
-	if report := fill(t, w, IndexRequest{}); report.Files != 7 {
+	if report := fill(t, w, index.IndexRequest{}); report.Files != 7 {
 		t.Errorf("Index = %+v, want 7 files", report)
 	}
 	if got := first(t, w, "walrus on ice"); got != "zoo/walrus.md" {
@@ -387,8 +391,8 @@ func TestWorkspacesAreApart(t *testing.T) {
 	a, b := folder(t), folder(t)
 	write(t, filepath.Join(b.Root, "walrus.md"), "# Walrus\n\nThe walrus lives on ice.\n")
 	wa, wb := open(t, a, Owning, hashed()), open(t, b, Owning, hashed())
-	fill(t, wa, IndexRequest{})
-	fill(t, wb, IndexRequest{})
+	fill(t, wa, index.IndexRequest{})
+	fill(t, wb, index.IndexRequest{})
 	if got := first(t, wb, "walrus"); got != "walrus.md" {
 		t.Errorf("first result %s, want walrus.md", got)
 	}

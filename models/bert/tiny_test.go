@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/models/wordpiece"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"cairn/models/wordpiece"
 )
 
 // A tinySpec says how to generate a BERT and how to write its graph.
