@@ -86,6 +86,7 @@ func TestNewRefuses(t *testing.T) {
 		"text":             {models.Description{Name: "x"}, []byte("no model at all, but some text"), Options{}},
 		"truncated":        {models.Description{Name: "x"}, file[:len(file)/2], Options{}},
 		"tiny heads":       {models.Description{Name: "x"}, second(tinySpec{37, 40, 32, 32, 8, 1, ""}.generate()), Options{}},
+		"relative":         {models.Description{Name: "x"}, second(tinySpec{37, 40, 64, 96, 2, 1, "relative"}.generate()), Options{}},
 		"small embedding":  {models.Description{Name: "x"}, second(tinySpec{20, 40, 32, 32, 1, 1, ""}.generate()), Options{}},
 	} {
 		t.Run(name, func(t *testing.T) {

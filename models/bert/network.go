@@ -106,7 +106,7 @@ func matchNetwork(m *matcher, output string, heads int) (*network, error) {
 		l, input, err := m.layer(in, n)
 		if err == errNoLayer {
 			n.embedNorm = post
-			if err := m.embeddings(in, n); err != nil {
+			if err := m.embeddings(in, n, 4); err != nil {
 				return nil, err
 			}
 			break

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -19,78 +20,120 @@ const (
 	typeDouble = 11
 )
 
+// elementSizes are the bytes an element takes in raw data.
+var elementSizes = map[int64]int{typeFloat: 4, typeUint8: 1, typeInt8: 1, typeInt32: 4, typeInt64: 8, typeDouble: 8}
+
 // maxElements bounds a tensor's element count, so that hostile dimensions
 // neither overflow an int nor ask for memory the file cannot fill.
 const maxElements = 1 << 31
 
-// A tensor is one constant of the graph. Its raw bytes alias the file.
+// A tensor is a constant of the graph. raw holds its elements in little-endian
+// order and aliases the file if the file holds them that way.
 type tensor struct {
 	name     string
-	typ      int32
-	dims     []int
+	typ      int64
+	dims     []int64
 	raw      []byte
-	floats   []byte // packed float_data
-	ints     []byte // packed int32_data
-	longs    []byte // packed int64_data
-	external bool
+	external int64 // 1 if the elements are in another file
 }
 
-// A node is one operation of the graph. Only the attributes an encoder uses
-// are kept: integers, floats, strings and the tensor of a Constant.
+// A node is an operation of the graph.
 type node struct {
-	op      string
-	inputs  []string
-	outputs []string
-	ints    map[string]int64
-	floats  map[string]float64
-	strings map[string]string
-	lists   map[string][]int64
-	value   *tensor
+	op         string
+	inputs     []string
+	outputs    []string
+	attributes map[string]*attribute
 }
 
-// A graph is an ONNX model's main graph, indexed the way the matcher walks
-// it: from a tensor's name to what produces it.
+// An attribute is a parameter of a node, of the kinds that encoders use.
+type attribute struct {
+	float  float64
+	int    int64
+	text   string
+	tensor *tensor
+}
+
+// A graph is an ONNX model's main graph. The producer of a tensor is the node
+// that has the tensor's name among its outputs.
 type graph struct {
 	size      int // bytes of the file
 	constants map[string]*tensor
 	producer  map[string]*node
 	outputs   []string
-	inputs    []string
 }
 
 var errTruncated = errors.New("truncated or corrupt protobuf")
 
-// fields calls f with every field of a protobuf message. For bytes fields val
-// is the content, for the others num is the number.
-func fields(b []byte, f func(field protowire.Number, typ protowire.Type, val []byte, num uint64) error) error {
+// decodeMessage reads the protobuf message b into targets, by field number, and skips
+// all other fields. A target is one of
+//
+//	*string, *[]byte          the last value of the field; bytes alias b
+//	*[]string                 every value
+//	*int64                    the last varint
+//	*[]int64                  every varint, packed or not
+//	*float64                  the last float
+//	func(field []byte) error  called with every value
+//
+// A *[]byte target also collects unpacked floats, as if they were packed. A
+// value whose wire type does not fit its target is skipped.
+func decodeMessage(b []byte, targets map[protowire.Number]any) error {
 	for len(b) > 0 {
 		field, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return errTruncated
 		}
 		b = b[n:]
-		var val []byte
-		var num uint64
-		switch typ {
-		case protowire.BytesType:
-			val, n = protowire.ConsumeBytes(b)
-		case protowire.VarintType:
-			num, n = protowire.ConsumeVarint(b)
-		case protowire.Fixed32Type:
-			var v uint32
-			v, n = protowire.ConsumeFixed32(b)
-			num = uint64(v)
-		case protowire.Fixed64Type:
-			num, n = protowire.ConsumeFixed64(b)
-		default:
-			n = protowire.ConsumeFieldValue(field, typ, b)
-		}
+		n = protowire.ConsumeFieldValue(field, typ, b)
 		if n < 0 {
 			return errTruncated
 		}
+		if target := targets[field]; target != nil {
+			if err := store(target, typ, b[:n]); err != nil {
+				return err
+			}
+		}
 		b = b[n:]
-		if err := f(field, typ, val, num); err != nil {
-			return err
+	}
+	return nil
+}
+
+// store sets target to a field's value, which is known to be well formed.
+func store(target any, typ protowire.Type, value []byte) error {
+	switch typ {
+	case protowire.BytesType:
+		content, _ := protowire.ConsumeBytes(value)
+		switch to := target.(type) {
+		case *string:
+			*to = string(content)
+		case *[]string:
+			*to = append(*to, string(content))
+		case *[]byte:
+			*to = content[:len(content):len(content)]
+		case *[]int64:
+			for len(content) > 0 {
+				v, n := protowire.ConsumeVarint(content)
+				if n < 0 {
+					return errTruncated
+				}
+				*to, content = append(*to, int64(v)), content[n:]
+			}
+		case func([]byte) error:
+			return to(content)
+		}
+	case protowire.VarintType:
+		v, _ := protowire.ConsumeVarint(value)
+		switch to := target.(type) {
+		case *int64:
+			*to = int64(v)
+		case *[]int64:
+			*to = append(*to, int64(v))
+		}
+	case protowire.Fixed32Type:
+		switch to := target.(type) {
+		case *float64:
+			*to = float64(math.Float32frombits(binary.LittleEndian.Uint32(value)))
+		case *[]byte:
+			*to = append(*to, value...)
 		}
 	}
 	return nil
@@ -99,312 +142,161 @@ func fields(b []byte, f func(field protowire.Number, typ protowire.Type, val []b
 // parseONNX reads the main graph of a ModelProto. The weights alias file.
 func parseONNX(file []byte) (*graph, error) {
 	var body []byte
-	err := fields(file, func(field protowire.Number, typ protowire.Type, val []byte, _ uint64) error {
-		if field == 7 && typ == protowire.BytesType {
-			body = val
-		}
-		return nil
-	})
-	if err != nil {
+	if err := decodeMessage(file, map[protowire.Number]any{7: &body}); err != nil {
 		return nil, err
 	}
 	if body == nil {
 		return nil, errors.New("no graph in the file")
 	}
 	g := &graph{size: len(file), constants: map[string]*tensor{}, producer: map[string]*node{}}
-	err = fields(body, func(field protowire.Number, typ protowire.Type, val []byte, _ uint64) error {
-		if typ != protowire.BytesType {
-			return nil
-		}
-		switch field {
-		case 1:
-			n, err := parseNode(val)
-			if err != nil {
-				return err
+	err := decodeMessage(body, map[protowire.Number]any{
+		1: g.addNode,
+		5: func(b []byte) error {
+			t, err := parseTensor(b)
+			if err == nil {
+				g.constants[t.name] = t
 			}
-			if n.op == "Constant" && n.value != nil && len(n.outputs) == 1 {
-				g.constants[n.outputs[0]] = n.value
-				return nil
-			}
-			for _, o := range n.outputs {
-				if o != "" {
-					g.producer[o] = n
-				}
-			}
-		case 5:
-			t, err := parseTensor(val)
-			if err != nil {
-				return err
-			}
-			g.constants[t.name] = t
-		case 11:
-			g.inputs = append(g.inputs, valueName(val))
-		case 12:
-			g.outputs = append(g.outputs, valueName(val))
-		}
-		return nil
+			return err
+		},
+		12: func(b []byte) error {
+			var name string
+			err := decodeMessage(b, map[protowire.Number]any{1: &name})
+			g.outputs = append(g.outputs, name)
+			return err
+		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
+	delete(g.constants, "") // an absent input has no name
+	return g, err
 }
 
-// valueName reads the name of a ValueInfoProto, "" when it has none.
-func valueName(b []byte) (name string) {
-	// An error leaves the name as read so far; an unknown name matches nothing.
-	_ = fields(b, func(field protowire.Number, typ protowire.Type, val []byte, _ uint64) error {
-		if field == 1 && typ == protowire.BytesType {
-			name = string(val)
-		}
-		return nil
-	})
-	return name
-}
-
-func parseNode(b []byte) (*node, error) {
-	n := &node{}
-	err := fields(b, func(field protowire.Number, typ protowire.Type, val []byte, _ uint64) error {
-		if typ != protowire.BytesType {
-			return nil
-		}
-		switch field {
-		case 1:
-			n.inputs = append(n.inputs, string(val))
-		case 2:
-			n.outputs = append(n.outputs, string(val))
-		case 4:
-			n.op = string(val)
-		case 5:
-			return n.parseAttribute(val)
-		}
-		return nil
-	})
-	return n, err
-}
-
-func (n *node) parseAttribute(b []byte) error {
-	var name string
-	var num uint64
-	var hasInt, hasFloat bool
-	var str []byte
-	var list []int64
-	var value *tensor
-	err := fields(b, func(field protowire.Number, typ protowire.Type, val []byte, v uint64) error {
-		switch {
-		case field == 1 && typ == protowire.BytesType:
-			name = string(val)
-		case field == 2 && typ == protowire.Fixed32Type:
-			num, hasFloat = v, true
-		case field == 3 && typ == protowire.VarintType:
-			num, hasInt = v, true
-		case field == 4 && typ == protowire.BytesType:
-			str = val
-		case field == 5 && typ == protowire.BytesType:
-			t, err := parseTensor(val)
-			if err != nil {
-				return err
-			}
-			value = t
-		case field == 8 && typ == protowire.VarintType:
-			list = append(list, int64(v))
-		case field == 8 && typ == protowire.BytesType:
-			for len(val) > 0 {
-				v, k := protowire.ConsumeVarint(val)
-				if k < 0 {
-					return errTruncated
-				}
-				list = append(list, int64(v))
-				val = val[k:]
-			}
-		}
-		return nil
-	})
+func (g *graph) addNode(b []byte) error {
+	n := &node{attributes: map[string]*attribute{}}
+	err := decodeMessage(b, map[protowire.Number]any{1: &n.inputs, 2: &n.outputs, 4: &n.op, 5: func(b []byte) error {
+		var name string
+		a := &attribute{}
+		err := decodeMessage(b, map[protowire.Number]any{1: &name, 2: &a.float, 3: &a.int, 4: &a.text, 5: func(b []byte) (err error) {
+			a.tensor, err = parseTensor(b)
+			return err
+		}})
+		n.attributes[name] = a
+		return err
+	}})
 	if err != nil {
 		return err
 	}
-	switch {
-	case value != nil && name == "value":
-		n.value = value
-	case list != nil:
-		if n.lists == nil {
-			n.lists = map[string][]int64{}
+	if a := n.attributes["value"]; n.op == "Constant" && a != nil && a.tensor != nil && len(n.outputs) == 1 {
+		g.constants[n.outputs[0]] = a.tensor
+		return nil
+	}
+	for _, o := range n.outputs {
+		if o != "" {
+			g.producer[o] = n
 		}
-		n.lists[name] = list
-	case hasFloat:
-		if n.floats == nil {
-			n.floats = map[string]float64{}
-		}
-		n.floats[name] = float64(math.Float32frombits(uint32(num)))
-	case hasInt:
-		if n.ints == nil {
-			n.ints = map[string]int64{}
-		}
-		n.ints[name] = int64(num)
-	case str != nil:
-		if n.strings == nil {
-			n.strings = map[string]string{}
-		}
-		n.strings[name] = string(str)
 	}
 	return nil
 }
 
 func parseTensor(b []byte) (*tensor, error) {
 	t := &tensor{}
-	err := fields(b, func(field protowire.Number, typ protowire.Type, val []byte, num uint64) error {
-		switch {
-		case field == 1 && typ == protowire.VarintType:
-			t.dims = append(t.dims, int(num))
-		case field == 1 && typ == protowire.BytesType:
-			for len(val) > 0 {
-				v, k := protowire.ConsumeVarint(val)
-				if k < 0 {
-					return errTruncated
-				}
-				t.dims = append(t.dims, int(v))
-				val = val[k:]
-			}
-		case field == 2 && typ == protowire.VarintType:
-			t.typ = int32(num)
-		case field == 4 && typ == protowire.BytesType:
-			t.floats = val[:len(val):len(val)]
-		case field == 4 && typ == protowire.Fixed32Type:
-			t.floats = binary.LittleEndian.AppendUint32(t.floats, uint32(num))
-		case field == 5 && typ == protowire.BytesType:
-			t.ints = val[:len(val):len(val)]
-		case field == 5 && typ == protowire.VarintType:
-			t.ints = protowire.AppendVarint(t.ints, num)
-		case field == 7 && typ == protowire.BytesType:
-			t.longs = val[:len(val):len(val)]
-		case field == 7 && typ == protowire.VarintType:
-			t.longs = protowire.AppendVarint(t.longs, num)
-		case field == 8 && typ == protowire.BytesType:
-			t.name = string(val)
-		case field == 9 && typ == protowire.BytesType:
-			t.raw = val
-		case field == 14 && num == 1:
-			t.external = true
-		}
-		return nil
+	var floats []byte
+	var ints, longs []int64
+	err := decodeMessage(b, map[protowire.Number]any{
+		1: &t.dims, 2: &t.typ, 4: &floats, 5: &ints, 7: &longs, 8: &t.name, 9: &t.raw, 14: &t.external,
 	})
 	if err != nil {
 		return nil, err
 	}
-	count := 1
+	count := int64(1)
 	for _, d := range t.dims {
 		if d < 0 || d > maxElements || (d > 0 && count > maxElements/d) {
 			return nil, fmt.Errorf("tensor %q: dimensions %v out of range", t.name, t.dims)
 		}
 		count *= d
 	}
+	if t.raw != nil {
+		return t, nil
+	}
+	switch t.typ {
+	case typeFloat:
+		t.raw = floats
+	case typeInt8, typeUint8:
+		for _, v := range ints {
+			t.raw = append(t.raw, byte(v))
+		}
+	case typeInt32:
+		for _, v := range ints {
+			t.raw = binary.LittleEndian.AppendUint32(t.raw, uint32(v))
+		}
+	case typeInt64:
+		for _, v := range longs {
+			t.raw = binary.LittleEndian.AppendUint64(t.raw, uint64(v))
+		}
+	}
 	return t, nil
 }
 
-// len returns the number of elements the dimensions promise.
+// len returns the number of elements that the dimensions give.
 func (t *tensor) len() int {
 	n := 1
 	for _, d := range t.dims {
-		n *= d
+		n *= int(d)
 	}
 	return n
 }
 
-// float32s returns the elements of a floating-point tensor as a new slice.
-func (t *tensor) float32s() ([]float32, error) {
-	switch t.typ {
-	case typeFloat:
-		b := t.raw
-		if b == nil {
-			b = t.floats
-		}
-		if t.external || len(b) != 4*t.len() {
-			return nil, t.sizeError(len(b), 4)
-		}
-		out := make([]float32, t.len())
-		for i := range out {
-			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
-		return out, nil
-	case typeDouble:
-		if t.external || t.raw == nil || len(t.raw) != 8*t.len() {
-			return nil, t.sizeError(len(t.raw), 8)
-		}
-		out := make([]float32, t.len())
-		for i := range out {
-			out[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(t.raw[8*i:])))
-		}
-		return out, nil
-	}
-	return nil, fmt.Errorf("tensor %q: element type %d, want float", t.name, t.typ)
-}
-
-func (t *tensor) sizeError(have, width int) error {
-	if t.external {
+// check returns an error unless the tensor holds all its elements and their
+// type is one of types.
+func (t *tensor) check(want string, types ...int64) error {
+	if t.external == 1 {
 		return fmt.Errorf("tensor %q: weights in an external file are not supported", t.name)
 	}
-	return fmt.Errorf("tensor %q: %d bytes, want %d for dimensions %v", t.name, have, t.len()*width, t.dims)
+	if !slices.Contains(types, t.typ) {
+		return fmt.Errorf("tensor %q: element type %d, want %s", t.name, t.typ, want)
+	}
+	if size := t.len() * elementSizes[t.typ]; len(t.raw) != size {
+		return fmt.Errorf("tensor %q: %d bytes, want %d for dimensions %v", t.name, len(t.raw), size, t.dims)
+	}
+	return nil
 }
 
-// bytes returns the elements of an 8-bit tensor; it may alias the file. What
-// is signed says the type.
+// float32s returns the elements of a floating-point tensor as a new slice.
+func (t *tensor) float32s() ([]float32, error) {
+	if err := t.check("float", typeFloat, typeDouble); err != nil {
+		return nil, err
+	}
+	out := make([]float32, t.len())
+	for i := range out {
+		if t.typ == typeFloat {
+			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.raw[4*i:]))
+		} else {
+			out[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(t.raw[8*i:])))
+		}
+	}
+	return out, nil
+}
+
+// bytes returns the elements of an 8-bit tensor, which may alias the file, and
+// whether they are signed.
 func (t *tensor) bytes() (b []byte, signed bool, err error) {
-	if t.typ != typeInt8 && t.typ != typeUint8 {
-		return nil, false, fmt.Errorf("tensor %q: element type %d, want 8-bit integers", t.name, t.typ)
-	}
-	signed = t.typ == typeInt8
-	if t.raw != nil || t.external || t.ints == nil {
-		if t.external || len(t.raw) != t.len() {
-			return nil, signed, t.sizeError(len(t.raw), 1)
-		}
-		return t.raw, signed, nil
-	}
-	out := make([]byte, 0, min(t.len(), len(t.ints)))
-	for rest := t.ints; len(rest) > 0; {
-		v, n := protowire.ConsumeVarint(rest)
-		if n < 0 {
-			return nil, signed, errTruncated
-		}
-		out = append(out, byte(v))
-		rest = rest[n:]
-	}
-	if len(out) != t.len() {
-		return nil, signed, t.sizeError(len(out), 1)
-	}
-	return out, signed, nil
+	err = t.check("8-bit integers", typeInt8, typeUint8)
+	return t.raw, t.typ == typeInt8, err
 }
 
-// integers returns the elements of an int32 or int64 tensor, of at most 64
-// elements: the engine only reads shapes and scalars this way.
+// integers returns the elements of an int32 or int64 tensor of at most 64
+// elements: a shape or a number.
 func (t *tensor) integers() ([]int64, bool) {
-	if t.external || t.len() > 64 {
+	if t.len() > 64 || t.check("integers", typeInt32, typeInt64) != nil {
 		return nil, false
 	}
-	var out []int64
-	switch {
-	case t.typ == typeInt64 && t.raw != nil && len(t.raw) == 8*t.len():
-		for i := 0; i < len(t.raw); i += 8 {
-			out = append(out, int64(binary.LittleEndian.Uint64(t.raw[i:])))
-		}
-	case t.typ == typeInt32 && t.raw != nil && len(t.raw) == 4*t.len():
-		for i := 0; i < len(t.raw); i += 4 {
-			out = append(out, int64(int32(binary.LittleEndian.Uint32(t.raw[i:]))))
-		}
-	case (t.typ == typeInt64 || t.typ == typeInt32) && t.raw == nil:
-		rest := t.longs
-		if t.typ == typeInt32 {
-			rest = t.ints
-		}
-		for len(rest) > 0 && len(out) < 64 {
-			v, n := protowire.ConsumeVarint(rest)
-			if n < 0 {
-				return nil, false
-			}
-			out = append(out, int64(v))
-			rest = rest[n:]
+	out := make([]int64, t.len())
+	for i := range out {
+		if t.typ == typeInt64 {
+			out[i] = int64(binary.LittleEndian.Uint64(t.raw[8*i:]))
+		} else {
+			out[i] = int64(int32(binary.LittleEndian.Uint32(t.raw[4*i:])))
 		}
 	}
-	return out, len(out) == t.len()
+	return out, true
 }
 
 // scalar returns the one element of a numeric tensor.

@@ -33,6 +33,7 @@ var tinySpecs = map[string]tinySpec{
 	"8-bit nodes":  {37, 40, 64, 96, 2, 1, "int8 qdq"},
 	"unsigned":     {37, 40, 64, 96, 2, 1, "int8 unsigned"},
 	"8-bit by DQM": {37, 40, 64, 96, 2, 1, "int8 dqm"},
+	"scaled apart": {37, 40, 64, 96, 2, 2, "sdpa"},
 }
 
 // A tiny is a generated BERT: its parameters by name, in float64 and, where
@@ -234,8 +235,18 @@ func (y *tiny) block(l int, h string) string {
 	q := split(y.linear(name("query"), h, y.hidden, y.hidden))
 	k := y.node("Transpose", split(y.linear(name("key"), h, y.hidden, y.hidden)))
 	v := split(y.linear(name("value"), h, y.hidden, y.hidden))
-	scores := y.node("Div", y.node("MatMul", q, k), y.scalar(math.Sqrt(float64(size))))
-	p := y.node("Softmax", y.node("Add", scores, "mask"))
+	var masked string
+	if y.has("sdpa") { // PyTorch's scaled_dot_product_attention scales both factors by a computed number
+		root := y.node("Sqrt", "scale")
+		masked = y.node("Where", "mask", y.node("MatMul", y.node("Mul", q, root), y.node("Mul", k, root)), "lowest")
+	} else {
+		scores := y.node("Div", y.node("MatMul", q, k), y.scalar(math.Sqrt(float64(size))))
+		if y.has("relative") { // relative positions, as in MPNet
+			scores = y.node("Add", scores, "relative")
+		}
+		masked = y.node("Add", scores, "mask")
+	}
+	p := y.node("Softmax", masked)
 	context := y.node("Reshape", y.node("Transpose", y.node("MatMul", p, v)), y.shape(0, 0, int64(y.hidden)))
 	a := y.norm(name("attention"), y.node("Add", y.linear(name("out"), context, y.hidden, y.hidden), h))
 	up := y.linear(name("up"), a, y.hidden, y.inner)
