@@ -53,7 +53,7 @@ go test ./...
 # exercise; the commands are tested as processes of their own.
 if [ -z "${FAST:-}" ] && command -v "$(go env CC)" >/dev/null; then
 	step test -race
-	packages='./indexer ./retriever ./internal/kv ./internal/store/docs ./internal/store/flat ./internal/usage ./internal/watch ./internal/stage ./internal/task/cards ./internal/toolsearch'
+	packages='./indexer ./retriever ./internal/kv ./internal/store/docs ./internal/store/flat ./internal/owner ./internal/index ./internal/toolbox ./internal/usage ./internal/watch ./internal/stage ./internal/task/cards ./internal/toolsearch'
 	[ -z "${FULL:-}" ] || packages='./tools/... ./indexer/... ./retriever/... ./internal/...'
 	CGO_ENABLED=1 go test -race $packages
 fi
