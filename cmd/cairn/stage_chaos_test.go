@@ -392,7 +392,7 @@ func checkLog(t *testing.T, s *stage.State, entries []stage.Entry) {
 			t.Errorf("task %s: transition %d comes at %d", s.ID, e.Version, i+1)
 		}
 		switch e.Action {
-		case stage.Completed, stage.Retried, stage.Gave, stage.Reinvoked, stage.Inserted:
+		case stage.Completed, stage.Retried, stage.GaveUp, stage.Reinvoked, stage.Inserted:
 			if ended[e.Run] {
 				t.Errorf("task %s: run %d of %s ends twice", s.ID, e.Run, e.Stage)
 			}

@@ -65,7 +65,7 @@ func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o
 	if o == nil {
 		o = &StageOptions{}
 	}
-	so := &workspace.StageOptions{Stages: o.Stages, Workers: o.Workers, Remote: o.Remote, Tend: o.Workers < 0, Logger: log}
+	so := &workspace.StageOptions{Stages: o.Stages, Workers: o.Workers, Remote: o.Remote, Maintain: o.Workers < 0, Logger: log}
 	model, err := Reasoner()
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ const answerInstructions = `Answer the query from the passages alone. Cite the i
 const searchInstructions = `Search the web for the query, as the documents do not hold the answer. ` +
 	`Hand in the results, each with url, title and the text that matters. No results are a result.`
 
-// Instruct returns the instructions of a delegated stage; "" for any other.
+// instruct returns the instructions of a delegated stage; "" for any other.
 func instruct(s Stage) string {
 	switch s {
 	case ExecutorReasoning:
@@ -56,8 +56,8 @@ func instruct(s Stage) string {
 }
 
 // NewBrief writes the brief of a task's current stage. budget is in tokens; 0
-// means DefaultBudget. Sections are read as they are now; one that has gone or
-// changed its name is left out. Without a library there are only snippets.
+// means DefaultBudget. It reads the current text of sections and
+// omits those that were removed or renamed. Without a library it has only snippets.
 func NewBrief(ctx context.Context, s *State, lib Library, budget int) (*Brief, error) {
 	if budget == 0 {
 		budget = DefaultBudget

@@ -1,7 +1,6 @@
-// Package stage is the stage machine of long-running question tasks: a pure
-// transition function over (state, event), and an engine that applies events to
-// a store and runs the stages. It knows no database, queue or protocol: those
-// are in the packages below it, and in cmd and tools.
+// Package stage runs long-running question tasks through their stages. A pure
+// function (Step) computes transitions; an Engine stores them and runs the stages.
+// Databases and queues are in the packages below it, protocols in rest and tools.
 //
 //	         claim             last stage complete
 //	waiting ───────▶ in_progress ───────▶ complete
@@ -12,7 +11,7 @@
 //	                   aborted              from waiting, too
 //
 // Every transition carries the version of the task it makes, every entry into a
-// stage a run number. A result names the run it belongs to, so a result that
-// comes late, twice or from a second worker is refused and changes nothing:
-// stages may be delivered more than once, and count once.
+// stage a run number. A result names its run, so the machine refuses a result that
+// is late, repeated or from a second worker: a stage may run more than once, but
+// only one result counts.
 package stage

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Work does one stage of a task. s belongs to it. An error is a failed attempt.
+// Work runs one stage of a task. It owns s. An error is a failed attempt.
 type Work func(ctx context.Context, s *State) (Result, error)
 
-// Options are the knobs of NewEngine. Nil and the zero value mean the defaults.
+// Options configure NewEngine. Nil and the zero value mean the defaults.
 type Options struct {
 	// Queue delivers jobs to workers; nil is a LocalQueue.
 	Queue Queue
 	// Work runs stages in this process; it does not run stages without an entry.
 	Work map[Stage]Work
-	// Rules are those of new tasks.
+	// Rules are the rules of new tasks.
 	Rules Rules
 	// Name identifies the worker in the log; "" is a random name.
 	Name string
@@ -38,7 +38,7 @@ type Engine struct {
 	options Options
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at each transition made here
+	changed chan struct{} // closed and replaced at each transition by this engine
 }
 
 // NewEngine returns an engine on a store, which the caller closes.
@@ -73,7 +73,7 @@ func NewID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Create makes a task. An empty id, and no rules, are filled in.
+// Create creates a task, with a new id if r has none, and the rules of the engine.
 func (e *Engine) Create(ctx context.Context, r Request) (*State, error) {
 	if r.ID == "" {
 		r.ID = NewID()
@@ -92,16 +92,7 @@ func (e *Engine) Create(ctx context.Context, r Request) (*State, error) {
 
 // Apply applies an event that happens now.
 func (e *Engine) Apply(ctx context.Context, id string, ev Event) (*State, error) {
-	if id == "" || len(id) > MaxID {
-		return nil, NotFound(id)
-	}
-	ev.At = e.options.Now()
-	s, fx, err := e.store.Update(ctx, id, func(s *State) (*State, *Effects, error) { return Step(s, ev) })
-	if err != nil {
-		return nil, err
-	}
-	e.after(ctx, fx)
-	return s, nil
+	return e.update(ctx, id, ev, false)
 }
 
 // Claim claims a waiting task.
@@ -112,13 +103,19 @@ func (e *Engine) Claim(ctx context.Context, id, worker string) (*State, error) {
 // Submit stores the result of a delegated stage. It refuses other stages, as they
 // check results from outside.
 func (e *Engine) Submit(ctx context.Context, id string, ev Event) (*State, error) {
+	return e.update(ctx, id, ev, true)
+}
+
+// update applies an event that happens now, to a delegated stage only if delegated
+// is set.
+func (e *Engine) update(ctx context.Context, id string, ev Event, delegated bool) (*State, error) {
 	if id == "" || len(id) > MaxID {
 		return nil, NotFound(id)
 	}
 	ev.At = e.options.Now()
 	s, fx, err := e.store.Update(ctx, id, func(s *State) (*State, *Effects, error) {
 		n, fx, err := Step(s, ev)
-		if err == nil && !s.Machine.Rules.delegates(ev.Stage) {
+		if err == nil && delegated && !s.Machine.Rules.delegates(ev.Stage) {
 			return nil, nil, refuse(CodeNotYours, "stage %s of task %s is done by cairn itself", ev.Stage, s.ID)
 		}
 		return n, fx, err
@@ -149,12 +146,12 @@ func (e *Engine) Log(ctx context.Context, id string) ([]Entry, error) {
 // List returns tasks, newest first.
 func (e *Engine) List(ctx context.Context, q Query) ([]*State, error) { return e.store.List(ctx, q) }
 
-// confirmed is how long after publishing a job to a durable queue it is published
-// again, in case the queue lost it.
-const confirmed = 120 * time.Second
+// republishAfter is how long after publishing a job to a durable queue the engine
+// publishes it again, in case the queue lost it.
+const republishAfter = 120 * time.Second
 
-// after does what follows from a transition that is stored. It may fail: what
-// is not sent is listed by the store as unsent.
+// after wakes the watchers after a stored transition and publishes its job. If
+// publishing fails, the store lists the job as unsent.
 func (e *Engine) after(ctx context.Context, fx *Effects) {
 	e.mu.Lock()
 	close(e.changed)
@@ -171,21 +168,21 @@ func (e *Engine) send(ctx context.Context, jobs ...Job) {
 	defer cancel()
 	err := e.options.Queue.Publish(ctx, jobs...)
 	if err == nil && e.options.Queue.Durable() {
-		err = e.store.Postpone(ctx, e.options.Now().Add(confirmed), jobs...)
+		err = e.store.Postpone(ctx, e.options.Now().Add(republishAfter), jobs...)
 	}
 	if err != nil {
 		e.options.Logger.Warn("sending jobs, which are sent again later", "jobs", len(jobs), "error", err)
 	}
 }
 
-// polled is how often Watch looks for transitions by other processes.
-const polled = 250 * time.Millisecond
+// pollInterval is how often Watch looks for transitions by other processes.
+const pollInterval = 250 * time.Millisecond
 
-// Watch calls fn with the task as it is and after each transition it sees, until
-// enough says so, or ctx ends. It sees the last state, not every one.
+// Watch calls fn with the current state of a task and with later states, until the
+// task or ctx ends, or enough returns true. It may skip intermediate states.
 func (e *Engine) Watch(ctx context.Context, id string, fn func(*State), enough func(*State) bool) (*State, error) {
 	var version int64 = -1
-	tick := time.NewTicker(polled)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		e.mu.Lock()
@@ -218,12 +215,12 @@ func NeedsCaller(s *State) bool {
 	return s.Status.Final() || s.Status == Waiting && s.Machine.Rules.delegates(s.Current)
 }
 
-// Outside reports whether a client runs the current stage of a task, claimed or
+// Delegated reports whether a client runs the current stage of a task, claimed or
 // not.
-func Outside(s *State) bool { return s.Machine.Rules.delegates(s.Current) }
+func Delegated(s *State) bool { return s.Machine.Rules.delegates(s.Current) }
 
 // Run runs stages, n at a time, until ctx ends; it ignores stages without Work. It
-// also does what Tend does.
+// also does the work of Maintain.
 func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
 	var mine []Stage
 	for _, s := range stages {
@@ -232,14 +229,14 @@ func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
 		}
 	}
 	var sweeper sync.WaitGroup
-	sweeper.Go(func() { e.Tend(ctx) })
+	sweeper.Go(func() { e.Maintain(ctx) })
 	defer sweeper.Wait()
 	return e.options.Queue.Consume(ctx, mine, n, e.do)
 }
 
-// beat is how often a worker reports that it still runs a job. After twice that
+// heartbeat is how often a worker reports that it still runs a job. After twice that
 // time without a report another worker may run the job as well.
-const beat = ResendAfter / 2
+const heartbeat = ResendAfter / 2
 
 // do runs one job. After an error the queue must deliver the job again.
 func (e *Engine) do(ctx context.Context, j Job) error {
@@ -268,8 +265,8 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 	}
 	deadline := s.Deadline()
 	ev := Event{ID: fmt.Sprint("end:", j.Run), Kind: Done, Stage: j.Stage}
-	limited, cancel := context.WithDeadline(ctx, e.real(deadline))
-	ev.Result, err = e.beating(limited, j, s, work)
+	limited, cancel := context.WithDeadline(ctx, e.systemTime(deadline))
+	ev.Result, err = e.workWithHeartbeat(limited, j, s, work)
 	cancel()
 	switch {
 	case ctx.Err() != nil:
@@ -285,15 +282,15 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 	return err
 }
 
-// real is the time by the system's clock at which the engine's shows t.
-func (e *Engine) real(t time.Time) time.Time { return time.Now().Add(t.Sub(e.options.Now())) }
+// systemTime converts a time of the engine's clock to the system's clock.
+func (e *Engine) systemTime(t time.Time) time.Time { return time.Now().Add(t.Sub(e.options.Now())) }
 
-// beating does the work and meanwhile postpones the next delivery of the job.
-func (e *Engine) beating(ctx context.Context, j Job, s *State, work Work) (Result, error) {
+// workWithHeartbeat runs work and meanwhile postpones the next delivery of the job.
+func (e *Engine) workWithHeartbeat(ctx context.Context, j Job, s *State, work Work) (Result, error) {
 	beats, stop := context.WithCancel(ctx)
-	var beating sync.WaitGroup
-	beating.Go(func() {
-		tick := time.NewTicker(beat)
+	var postponing sync.WaitGroup
+	postponing.Go(func() {
+		tick := time.NewTicker(heartbeat)
 		defer tick.Stop()
 		for {
 			select {
@@ -306,7 +303,7 @@ func (e *Engine) beating(ctx context.Context, j Job, s *State, work Work) (Resul
 			}
 		}
 	})
-	defer beating.Wait()
+	defer postponing.Wait()
 	defer stop()
 	return work(ctx, s)
 }
@@ -362,15 +359,15 @@ func (e *Engine) load(ctx context.Context, id string) (*State, error) {
 	}
 }
 
-// swept bounds what one sweep looks at.
-const swept = 1000
+// maxSwept bounds the tasks and the jobs of one sweep.
+const maxSwept = 1000
 
-// cleanEvery is how many sweeps there are to a cleaning.
+// cleanEvery is the number of sweeps per cleaning.
 const cleanEvery = 60
 
-// Tend ends tasks that have timed out, publishes unsent jobs and deletes old tasks,
+// Maintain ends tasks that have timed out, publishes unsent jobs and deletes old tasks,
 // until ctx ends.
-func (e *Engine) Tend(ctx context.Context) {
+func (e *Engine) Maintain(ctx context.Context) {
 	tick := time.NewTicker(e.options.Sweep)
 	defer tick.Stop()
 	for n := 0; ; n++ {
@@ -392,7 +389,7 @@ func (e *Engine) Tend(ctx context.Context) {
 // Sweep ends tasks that have timed out and publishes unsent jobs.
 func (e *Engine) Sweep(ctx context.Context) error {
 	now := e.options.Now()
-	due, err := e.store.Due(ctx, now, swept)
+	due, err := e.store.Due(ctx, now, maxSwept)
 	if err != nil {
 		return err
 	}
@@ -403,7 +400,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	jobs, err := e.store.Unsent(ctx, now, swept)
+	jobs, err := e.store.Unsent(ctx, now, maxSwept)
 	if err != nil || len(jobs) == 0 {
 		return err
 	}

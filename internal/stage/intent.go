@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Intent is what intent_analysis makes of a query, by rules alone.
+// Intent is the output of intent_analysis, which uses only rules.
 type Intent struct {
 	// Category is one of eight: people, how_to, troubleshooting, comparison,
 	// configuration, definition, status, general.
@@ -14,15 +14,15 @@ type Intent struct {
 	// Complexity is very_low, low, medium, high or very_high.
 	Complexity string `json:"complexity"`
 	Words      int    `json:"words"`
-	// Keywords are the words that carry meaning, in order, each once.
+	// Keywords are the distinct words that are not stop words, in order.
 	Keywords []string `json:"keywords"`
-	// Expansions are other names of some of them.
+	// Expansions are aliases of words in the query.
 	Expansions []string `json:"expansions"`
-	// SearchQuery is what is looked up, at most 200 characters.
+	// SearchQuery is the query for embedding_lookup, at most 200 characters.
 	SearchQuery string `json:"search_query"`
 }
 
-// categories, in the order they are tried. A word with a space is a phrase.
+// categories are tried in this order. A word with a space is a phrase.
 var categories = []struct {
 	name  string
 	words []string
@@ -36,23 +36,23 @@ var categories = []struct {
 	{"definition", []string{"what is", "what are", "define", "definition", "meaning", "mean", "explain", "overview", "stand for"}},
 }
 
-// indicators are words of queries that take more than one place to answer.
+// indicators are words of queries whose answer needs several sections.
 var indicators = []string{"compare", "difference", "versus", "vs", "why", "explain", "analyze", "analyse", "relationship", "impact", "between", "trade-off", "trade-offs", "tradeoff", "and", "all", "every", "multiple", "architecture", "strategy", "evaluate"}
 
-// aliases are short names with their long ones. Either brings the other.
+// aliases are pairs of a short and a long name. Each expands to the other.
 var aliases = [][2]string{
 	{"sre", "site reliability engineering"}, {"k8s", "kubernetes"}, {"db", "database"}, {"auth", "authentication"}, {"config", "configuration"},
 	{"env", "environment"}, {"repo", "repository"}, {"ci", "continuous integration"}, {"api", "interface"}, {"ops", "operations"}, {"prod", "production"},
 	{"vm", "virtual machine"}, {"docs", "documentation"}, {"admin", "administrator"}, {"perf", "performance"}, {"tls", "certificate"}, {"2fa", "two-factor authentication"},
 }
 
-// stop are words that carry no meaning of their own.
+// stop are stop words.
 var stop = strings.Fields("a an the and or of to in on at by for from with is are was were be been do does did can could should would will shall may might i me my we our you your he she it its they them their this that these those what which who whom whose when where why how there here not no if then than as about into over")
 
 // maxSearch is the longest query the retriever takes, in runes.
 const maxSearch = 200
 
-// Analyze reads the intent of a query by rules.
+// Analyze returns the intent of a query.
 func Analyze(query string) Intent {
 	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_'./", r)
@@ -110,8 +110,8 @@ func complexity(words, marks int) string {
 	return "very_high"
 }
 
-// searchQuery is the query with its expansions, or where it is too long as many
-// of its keywords as fit.
+// searchQuery returns the query with its expansions, or as many keywords as fit if
+// the query is too long.
 func searchQuery(query string, in Intent) string {
 	text := strings.Join(strings.Fields(query), " ")
 	more := in.Expansions

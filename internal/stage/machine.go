@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of what comes from outside.
+// The bounds of input.
 const (
 	MaxQuery  = 4000      // runes
 	MaxUser   = 200       // bytes
@@ -21,7 +21,7 @@ const (
 	MaxHits   = 50        // ids of a lookup
 )
 
-// Request asks for a task.
+// Request describes a new task.
 type Request struct {
 	ID       string // of the new task; must not be empty
 	UserID   string
@@ -32,7 +32,7 @@ type Request struct {
 	At       time.Time
 }
 
-// New makes a task and the effects of its creation.
+// New returns a new task and the effects of its creation.
 func New(r Request) (*State, *Effects, error) {
 	if err := checkID("task_id", r.ID); err != nil {
 		return nil, nil, err
@@ -79,58 +79,58 @@ func New(r Request) (*State, *Effects, error) {
 	return s, s.effects(Created, p[0], 1, Event{At: at}, template), nil
 }
 
-// Kind is what an event is about.
+// Kind is the kind of an event.
 type Kind string
 
 // The kinds of events.
 const (
-	Claim   Kind = "claim"   // somebody takes the current stage
-	Done    Kind = "done"    // the stage has its result
+	Claim   Kind = "claim"   // a worker or client claims the current stage
+	Done    Kind = "done"    // the stage has a result
 	Failure Kind = "failure" // the stage failed
-	Abort   Kind = "abort"   // somebody stops the task
+	Abort   Kind = "abort"   // a client stops the task
 	Tick    Kind = "tick"    // time has passed
 )
 
-// Event is something that happened to a task.
+// Event is the input of a transition.
 type Event struct {
-	// ID tells events apart; one that had its effect is refused from then on.
-	// "" is never refused for this reason.
+	// ID identifies the event. The machine refuses an event whose ID it has applied
+	// already, unless the ID is "".
 	ID    string
 	Kind  Kind
 	At    time.Time
 	Stage Stage // of Done and Failure; of Claim when not ""
-	// Run is the run that the event is about; 0 means the current one.
+	// Run is the run of the stage; 0 means the current one.
 	Run    int
 	Worker string
 	Result Result // of Done
 	Reason string // of Failure and Abort
 }
 
-// Result is what a stage put out.
+// Result is the result of a stage.
 type Result struct {
 	// Output is a JSON object; it becomes the task's context for the stage.
 	Output json.RawMessage
 	// Confidence is in [0, 1]. Moderation must have one.
 	Confidence *float64
-	// Blocked is moderation's no, whatever the confidence.
+	// Blocked is set when moderation refuses an answer whatever the confidence.
 	Blocked bool
-	// NeedsWebSearch is the executor's wish; it counts once a task.
+	// NeedsWebSearch is the executor's request for a web search, granted once a task.
 	NeedsWebSearch bool
 	Hits           []string  // of EmbeddingLookup
 	Response       *Response // of ResponsePackaging, which must have one
 }
 
-// Effects are what has to happen after a transition is stored.
+// Effects are the actions to take after storing a transition.
 type Effects struct {
 	Entry Entry
-	// Job is the stage to run now; nil when there is none or it goes on already.
+	// Job is the job to run now, nil without one.
 	Job *Job
-	// Ended is set when the task has become final.
+	// Ended is set when the task has ended.
 	Ended bool
 }
 
-// Step applies an event and returns the new state; s is not changed. An event
-// that does not fit is an *Error, and then there is no new state.
+// Step applies an event and returns the new state; it does not change s. It
+// returns an *Error if the event does not fit the state.
 func Step(s *State, e Event) (*State, *Effects, error) {
 	e.At = clock(e.At)
 	if err := admit(s, e); err != nil {
@@ -138,7 +138,7 @@ func Step(s *State, e Event) (*State, *Effects, error) {
 	}
 	n := s.clone()
 	if e.At.Before(n.UpdatedAt) {
-		e.At = n.UpdatedAt // clocks of several workers differ; a task's does not go back
+		e.At = n.UpdatedAt // the clocks of workers differ, but times of a task never decrease
 	}
 	n.UpdatedAt = e.At
 	n.Machine.Version++
@@ -165,8 +165,8 @@ func Step(s *State, e Event) (*State, *Effects, error) {
 }
 
 // Restore is the transition of an unfinished task whose active copy was lost. It
-// goes on as it is; only what the lost copy went on to counts no more, which
-// the new generation tells apart.
+// starts a new generation and changes nothing else. Archives ignore later records
+// of the lost copy by its generation.
 func Restore(s *State, at time.Time) (*State, *Effects) {
 	n := s.clone()
 	n.Machine.Version++
@@ -223,7 +223,7 @@ func admit(s *State, e Event) error {
 		}
 		return nil
 	}
-	// Who does a delegated stage may answer at once; all others take it first.
+	// The result of a delegated stage needs no claim; other stages require one.
 	if s.Status == Waiting && !m.Rules.delegates(s.Current) {
 		return refuse(CodeTransition, "task %s is waiting; claim it first", s.ID)
 	}
@@ -257,7 +257,7 @@ func (r *Result) check(s Stage) error {
 	return nil
 }
 
-// done is the effect of a result.
+// done applies the result of a stage.
 func (s *State) done(e Event) *Effects {
 	run, r := s.Machine.Run, e.Result
 	if len(r.Output) > 0 {
@@ -291,7 +291,7 @@ func (s *State) done(e Event) *Effects {
 	return s.effects(Completed, e.Stage, run, e, detail)
 }
 
-// sendBack has the executor try again after moderation said no.
+// sendBack returns the task to the executor after moderation refused the answer.
 func (s *State) sendBack(e Event) *Effects {
 	run := s.Machine.Run
 	detail := fmt.Sprintf("confidence %.3f, want %.2f", *e.Result.Confidence, Threshold)
@@ -300,7 +300,7 @@ func (s *State) sendBack(e Event) *Effects {
 	}
 	if s.Machine.Reinvoked == MaxReinvocations {
 		s.end(Failed, "moderation threshold not met")
-		return s.effects(Gave, e.Stage, run, e, detail)
+		return s.effects(GaveUp, e.Stage, run, e, detail)
 	}
 	s.Machine.Reinvoked++
 	s.Completed = slices.DeleteFunc(s.Completed, func(c Stage) bool { return c == ExecutorReasoning || c == Moderation })
@@ -308,7 +308,8 @@ func (s *State) sendBack(e Event) *Effects {
 	return s.effects(Reinvoked, e.Stage, run, e, detail)
 }
 
-// fail counts a failed attempt: the stage runs once more, then the task has failed.
+// fail counts a failed attempt. The stage runs again, or the task fails after
+// MaxAttempts.
 func (s *State) fail(e Event, reason string) *Effects {
 	at, run := s.Current, s.Machine.Run
 	if s.Machine.Attempts == nil {
@@ -317,13 +318,13 @@ func (s *State) fail(e Event, reason string) *Effects {
 	s.Machine.Attempts[at]++
 	if s.Machine.Attempts[at] >= MaxAttempts {
 		s.end(Failed, fmt.Sprintf("Stage '%s' failed: %s", at, reason))
-		return s.effects(Gave, at, run, e, reason)
+		return s.effects(GaveUp, at, run, e, reason)
 	}
 	s.enter(at, e.At)
 	return s.effects(Retried, at, run, e, reason)
 }
 
-// timeout is the effect of time: old is the state before.
+// timeout applies a Tick. old is the previous state.
 func (s *State) timeout(old *State, e Event) *Effects {
 	m := &old.Machine
 	if e.At.Before(old.StartedAt.Add(m.Rules.TaskTimeout)) {
@@ -331,10 +332,10 @@ func (s *State) timeout(old *State, e Event) *Effects {
 	}
 	reason := fmt.Sprintf("the task timed out after %v at %s", m.Rules.TaskTimeout, old.Current)
 	s.end(Failed, reason)
-	return s.effects(Gave, old.Current, m.Run, e, reason)
+	return s.effects(GaveUp, old.Current, m.Run, e, reason)
 }
 
-// enter begins a run of a stage.
+// enter starts a run of a stage.
 func (s *State) enter(next Stage, at time.Time) {
 	s.Current, s.Status = next, InProgress
 	s.Machine.Run++
@@ -352,8 +353,7 @@ func (s *State) end(status Status, reason string) {
 	}
 }
 
-// effects describes the transition that led to s. The run it was about is
-// over, or was only just claimed, when there is a job.
+// effects describes the transition that led to s.
 func (s *State) effects(a Action, about Stage, run int, e Event, detail string) *Effects {
 	fx := &Effects{Ended: s.Status.Final(), Entry: Entry{
 		TaskID: s.ID, Version: s.Machine.Version, At: e.At, Stage: about, Action: a, Status: s.Status,
@@ -365,7 +365,7 @@ func (s *State) effects(a Action, about Stage, run int, e Event, detail string) 
 	return fx
 }
 
-// progress is int((i+1)/n·100) of the current stage, 100 when complete.
+// progress returns floor((i+1)/n·100) for stage i of n, 100 when complete.
 func (s *State) progress() int {
 	if s.Status == Complete {
 		return 100
@@ -373,7 +373,7 @@ func (s *State) progress() int {
 	return (slices.Index(s.Plan, s.Current) + 1) * 100 / len(s.Plan)
 }
 
-// clone copies all that Step may change.
+// clone copies everything that Step may change.
 func (s *State) clone() *State {
 	n := *s
 	n.Plan = slices.Clone(s.Plan)
@@ -387,7 +387,7 @@ func (s *State) clone() *State {
 	return &n
 }
 
-// clock is the resolution of times in tasks: what every store keeps exactly.
+// clock truncates a time to milliseconds, which every store keeps exactly.
 func clock(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 func checkID(name, id string) error {
@@ -404,13 +404,13 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// plainWord reports whether s is text without control characters: it becomes
-// part of keys and lines of logs.
+// plainWord reports whether s is text without control characters, so that it is
+// safe in keys and logs.
 func plainWord(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }
 
-// validText drops what is not text, and zero bytes.
+// validText removes invalid UTF-8 and zero bytes.
 func validText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
 }

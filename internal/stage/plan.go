@@ -9,18 +9,18 @@ import (
 type Template struct {
 	Name string
 	Plan []Stage
-	// Seconds is the estimate the specification gives with it.
+	// Seconds is the estimated duration, from the specification.
 	Seconds int
 }
 
-// DefaultTemplate is used when neither a template nor a plan is given.
+// DefaultTemplate is the template of requests without template and plan.
 const DefaultTemplate = "standard_query"
 
-// Custom is the template's name of tasks that brought their own plan.
+// Custom is the template name of tasks with a plan of their own.
 const Custom = "custom"
 
-// Templates are the named plans. Two of them lack intent_analysis in the
-// implementation they come from; the specification says that every plan starts with it.
+// Templates are the named plans. Every plan starts with intent_analysis, as the
+// specification requires; its reference implementation omits that in two.
 var Templates = []Template{
 	{"standard_query", []Stage{IntentAnalysis, EmbeddingLookup, ExecutorReasoning, Moderation, ResponsePackaging}, 15},
 	{"simple_lookup", []Stage{IntentAnalysis, EmbeddingLookup, ResponsePackaging}, 5},
@@ -44,7 +44,7 @@ func plan(name string) ([]Stage, error) {
 	return nil, refuse(CodeTemplate, "unknown template %.80q, want {%s}", name, strings.Join(names, ","))
 }
 
-// checkPlan refuses plans the machine cannot run to an end with a response.
+// checkPlan refuses plans that cannot end with a response.
 func checkPlan(p []Stage) error {
 	if len(p) < 2 || p[0] != IntentAnalysis || p[len(p)-1] != ResponsePackaging {
 		return refuse(CodePlan, "a plan starts with %s and ends with %s", IntentAnalysis, ResponsePackaging)
@@ -57,7 +57,7 @@ func checkPlan(p []Stage) error {
 			return refuse(CodePlan, "stage %q is in the plan twice", s)
 		}
 	}
-	// What moderation sends back has to be able to change.
+	// Moderation sends the task back to the executor.
 	if m := slices.Index(p, Moderation); m >= 0 && !slices.Contains(p[:m], ExecutorReasoning) {
 		return refuse(CodePlan, "%s needs %s before it", Moderation, ExecutorReasoning)
 	}

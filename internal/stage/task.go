@@ -3,6 +3,7 @@ package stage
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -100,9 +101,9 @@ type Machine struct {
 	Searched  bool `json:"searched,omitempty"` // web_search has been inserted
 	// StageStarted is when the current run began; zero while waiting.
 	StageStarted time.Time `json:"stage_started,omitzero"`
-	Worker       string    `json:"worker,omitempty"` // who claimed the current run
-	// Applied are the ids of the events that had an effect. The machine has
-	// an end, so there are some dozens at most.
+	Worker       string    `json:"worker,omitempty"` // the worker that claimed the current run
+	// Applied are the ids of the events that had an effect. A task has
+	// a few dozen at most, as its transitions are bounded.
 	Applied []string `json:"applied,omitempty"`
 	// Generation counts how often the task was restored from an archive.
 	Generation int   `json:"generation,omitempty"`
@@ -124,7 +125,7 @@ const (
 	// Threshold is the confidence of moderation from which an answer passes.
 	Threshold = 0.7
 	// MaxReinvocations bounds how often moderation sends a task back. The
-	// specification has no bound; without one two stages could circle.
+	// specification has no bound; without one a task could cycle between two stages.
 	MaxReinvocations = 2
 	// MaxAttempts is the first try and one retry.
 	MaxAttempts = 2
@@ -194,15 +195,15 @@ const (
 	Started   Action = "start"    // claimed
 	Completed Action = "complete" // the stage; with the last one the task
 	Retried   Action = "retry"    // failed once, runs again
-	Gave      Action = "fail"     // the task failed
+	GaveUp    Action = "fail"     // the task failed
 	Reinvoked Action = "reinvoke" // moderation sent the task back
 	Inserted  Action = "insert"   // web_search was inserted
 	Stopped   Action = "abort"
 	Restored  Action = "restore" // from the archive; nothing about the task is new
 )
 
-// Encode is the JSON that stores keep of a State or an Entry. Unlike
-// json.Marshal it leaves <, > and & in the outputs of stages as they are.
+// Encode returns a State or an Entry as the JSON that stores keep. Unlike
+// json.Marshal it does not escape <, > and &.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -211,4 +212,13 @@ func Encode(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Decode parses the JSON of a State.
+func Decode(text []byte) (*State, error) {
+	st := &State{}
+	if err := json.Unmarshal(text, st); err != nil {
+		return nil, fmt.Errorf("reading a task: %w", err)
+	}
+	return st, nil
 }

@@ -119,7 +119,7 @@ func (s shelf) ReadAll(_ context.Context, r retriever.ReadRequest) (*retriever.R
 	return out, nil
 }
 
-// oracle answers what it is told to, in turn.
+// oracle returns the given answers in turn.
 type oracle struct {
 	says []func(*Brief) (*Answered, error)
 }
@@ -139,8 +139,8 @@ func says(answer string, citations ...string) func(*Brief) (*Answered, error) {
 	}
 }
 
-// TestWorks runs all stages in one piece, through an answer that moderation
-// sends back, and shows the reasons to whoever tries again.
+// TestWorks runs all stages. Moderation sends back the first answer, and the brief
+// of the second attempt has the reasons.
 func TestWorks(t *testing.T) {
 	var problems []string
 	o := &oracle{says: []func(*Brief) (*Answered, error){
@@ -201,7 +201,7 @@ func runAll(t *testing.T, template string, o WorkOptions) *State {
 	return s
 }
 
-// TestWebResults: what the web brings is bounded and checked.
+// TestWebResults: results of a web search are bounded and checked.
 func TestWebResults(t *testing.T) {
 	for name, w := range map[string]WebResults{
 		"too many": {Results: make([]WebResult, 21)}, "a script": {Results: []WebResult{{URL: "javascript:alert(1)"}}}, "a long URL": {Results: []WebResult{{URL: "https://" + strings.Repeat("x", 2000)}}},

@@ -73,7 +73,7 @@ func TestAccessible(t *testing.T) {
 					measured.Shapes += a.Shapes
 					measured.Controls += a.Controls
 				}
-				// The theme button leads to the same colours.
+				// A theme chosen with the button has the colours of the preferred one.
 				var chosen bool
 				if err := chromedp.Run(tab, chromedp.Evaluate(`(() => {
 	const colours = () => [...document.styleSheets].flatMap(s => [...s.cssRules]).filter(r => r.selectorText === ":root").flatMap(r => [...r.style]).filter(name => name.startsWith("--")).map(name => getComputedStyle(document.documentElement).getPropertyValue(name)).join();

@@ -49,8 +49,8 @@ type StageOptions struct {
 	Stages []stage.Stage
 	// Workers is how many stages are worked on at once; 0 is 2, less is none.
 	Workers int
-	// Tend looks after what is due also without working on anything.
-	Tend bool
+	// Maintain maintains the store even without workers, see stage.Engine.
+	Maintain bool
 	// Rules of new tasks; Delegated is filled in.
 	Rules  stage.Rules
 	Logger *slog.Logger
@@ -96,8 +96,8 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 				o.Logger.Error("working on stages", "error", err)
 			}
 		})
-	case o.Tend:
-		t.working.Go(func() { t.Engine.Tend(ctx) })
+	case o.Maintain:
+		t.working.Go(func() { t.Engine.Maintain(ctx) })
 	}
 	return t, nil
 }
@@ -113,7 +113,7 @@ func (t *Stages) Close() error {
 // Brief is what somebody outside needs for a task that waits for them; nil for
 // any other. budget is in tokens, 0 the default.
 func (t *Stages) Brief(ctx context.Context, s *stage.State, budget int) (*stage.Brief, error) {
-	if s.Status.Final() || !stage.Outside(s) {
+	if s.Status.Final() || !stage.Delegated(s) {
 		return nil, nil
 	}
 	return stage.NewBrief(ctx, s, t.library, budget)

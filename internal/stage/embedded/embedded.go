@@ -1,5 +1,4 @@
-// Package embedded keeps stage tasks in one file of buckets: active tasks, the
-// archive and the log. It needs no server.
+// Package embedded stores stage tasks in one local file, without a server.
 //
 // # Buckets
 //
@@ -9,7 +8,7 @@
 //	stage.recent   ^created:8 id -> user; all tasks, newest first
 //	stage.user     user 0 ^created:8 id -> nothing
 //	stage.due      deadline:8 id -> nothing
-//	stage.resend   id -> time:8 run:8; all jobs to do, few enough to be looked through
+//	stage.resend   id -> time:8 run:8; all open jobs, few enough to scan
 //	stage.expire   time:8 id -> nothing; ends of active copies
 //	stage.retire   time:8 id -> nothing; ends of archived copies
 //
@@ -33,7 +32,7 @@ import (
 	"cairn/internal/stage"
 )
 
-// DB is where the buckets lie; *kv.DB is one.
+// DB holds the buckets; *kv.DB is one.
 type DB interface {
 	View(func(*kv.Tx) error) error
 	Update(func(*kv.Tx) error) error
@@ -45,16 +44,16 @@ type Store struct {
 	close func() error
 
 	mu      sync.Mutex
-	pending []*write // wait for the commit that goes on
-	busy    bool
+	pending []*write // writes that wait for the current commit
+	busy    bool     // a commit is in progress
 }
 
-// Open returns the store in db. close is called by Close and may be nil.
+// Open returns the store in db. Close calls close, which may be nil.
 func Open(db DB, close func() error) *Store { return &Store{db: db, close: close} }
 
 var _ stage.Store = (*Store)(nil)
 
-// Close closes what the store was opened with.
+// Close calls the function given to Open.
 func (s *Store) Close() error {
 	if s.close == nil {
 		return nil
@@ -74,16 +73,16 @@ const (
 	retire  = "stage.retire"
 )
 
-// write is one change that waits for its commit.
+// write is one change to commit.
 type write struct {
 	fn   func(*kv.Tx) error
 	err  error
 	done chan struct{}
 }
 
-// update commits fn together with whatever else waits: a commit costs the same
-// for one change as for many. fn must not write before it has found that it
-// can, as what it has written would stay with the others' changes.
+// update commits fn together with all pending writes, as a commit costs the same
+// for one change as for many. fn must return its refusals before its first write,
+// since the other changes of the batch commit that write too.
 func (s *Store) update(ctx context.Context, fn func(*kv.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -93,7 +92,7 @@ func (s *Store) update(ctx context.Context, fn func(*kv.Tx) error) error {
 	s.pending = append(s.pending, w)
 	if s.busy {
 		s.mu.Unlock()
-		<-w.done // the commit is not given up half-way
+		<-w.done // a commit cannot be cancelled
 		return w.err
 	}
 	s.busy = true
@@ -113,8 +112,8 @@ func (s *Store) commit(batch []*write) {
 	err := s.db.Update(func(tx *kv.Tx) error {
 		for _, w := range batch {
 			w.err = w.fn(tx)
-			if wrong, ok := errors.AsType[*brokenError](w.err); ok {
-				return wrong // something may have been written: nobody's change counts
+			if partial, ok := errors.AsType[*partialWriteError](w.err); ok {
+				return partial // fn may have written: discard the whole batch
 			}
 		}
 		return nil
@@ -127,11 +126,11 @@ func (s *Store) commit(batch []*write) {
 	}
 }
 
-// brokenError is a failure in the midst of writing.
-type brokenError struct{ err error }
+// partialWriteError is an error after fn may have written.
+type partialWriteError struct{ err error }
 
-func (e *brokenError) Error() string { return e.err.Error() }
-func (e *brokenError) Unwrap() error { return e.err }
+func (e *partialWriteError) Error() string { return e.err.Error() }
+func (e *partialWriteError) Unwrap() error { return e.err }
 
 // Create implements stage.Store.
 func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
@@ -213,7 +212,7 @@ func (s *Store) List(_ context.Context, q stage.Query) ([]*stage.State, error) {
 func (s *Store) Due(_ context.Context, now time.Time, limit int) ([]string, error) {
 	var ids []string
 	err := s.db.View(func(tx *kv.Tx) error {
-		return until(tx, due, now, limit, func(k []byte) { ids = append(ids, string(k[8:])) })
+		return scanUntil(tx, due, now, limit, func(k []byte) { ids = append(ids, string(k[8:])) })
 	})
 	return ids, err
 }
@@ -268,7 +267,7 @@ func (s *Store) Postpone(ctx context.Context, at time.Time, jobs ...stage.Job) e
 				continue
 			}
 			if err := b.Put([]byte(j.TaskID), slices.Concat(number(uint64(at.UnixMilli())), number(uint64(j.Run)))); err != nil {
-				return &brokenError{err}
+				return &partialWriteError{err}
 			}
 		}
 		return nil
@@ -301,8 +300,8 @@ func (s *Store) Log(_ context.Context, id string) ([]stage.Entry, error) {
 	return entries, err
 }
 
-// cleaned bounds the tasks that one commit of Clean forgets.
-const cleaned = 500
+// maxCleaned bounds the tasks that one commit of Clean deletes.
+const maxCleaned = 500
 
 // Clean implements stage.Store.
 func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
@@ -311,8 +310,8 @@ func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 		var expired, retired [][]byte
 		err := s.db.View(func(tx *kv.Tx) error {
 			return errors.Join(
-				until(tx, expire, now, cleaned, func(k []byte) { expired = append(expired, bytes.Clone(k)) }),
-				until(tx, retire, now, cleaned, func(k []byte) { retired = append(retired, bytes.Clone(k)) }))
+				scanUntil(tx, expire, now, maxCleaned, func(k []byte) { expired = append(expired, bytes.Clone(k)) }),
+				scanUntil(tx, retire, now, maxCleaned, func(k []byte) { retired = append(retired, bytes.Clone(k)) }))
 		})
 		if err != nil || len(expired)+len(retired) == 0 {
 			return total, err
@@ -325,9 +324,9 @@ func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 			}
 			for _, k := range retired {
 				w.delete(retire, k)
-				w.forget(string(k[8:]))
+				w.deleteTask(string(k[8:]))
 			}
-			return w.broken()
+			return w.partial()
 		})
 		if err != nil {
 			return total, err
@@ -336,7 +335,7 @@ func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 	}
 }
 
-// load returns the task, nil without one.
+// load returns a task, nil if there is none.
 func load(tx *kv.Tx, id string) (*stage.State, error) {
 	for _, name := range []string{active, archive} {
 		b, err := tx.Bucket(name)
@@ -354,7 +353,7 @@ func load(tx *kv.Tx, id string) (*stage.State, error) {
 	return nil, nil
 }
 
-// put stores a state and all that follows from it. old is nil for a new task.
+// put stores a state, its log entry and its index entries. old is nil for a new task.
 func put(tx *kv.Tx, old, st *stage.State, fx *stage.Effects) error {
 	text, err := stage.Encode(st)
 	if err != nil {
@@ -382,10 +381,10 @@ func put(tx *kv.Tx, old, st *stage.State, fx *stage.Effects) error {
 			w.put(resend, []byte(st.ID), slices.Concat(number(uint64(st.UpdatedAt.Add(stage.ResendAfter).UnixMilli())), number(uint64(j.Run))))
 		}
 	}
-	return w.broken()
+	return w.partial()
 }
 
-// putEntry adds a line to a task's log.
+// putEntry appends an entry to a task's log.
 func putEntry(tx *kv.Tx, e stage.Entry) error {
 	text, err := stage.Encode(e)
 	if err != nil {
@@ -393,7 +392,7 @@ func putEntry(tx *kv.Tx, e stage.Entry) error {
 	}
 	w := &writer{tx: tx}
 	w.put(logged, append(append([]byte(e.TaskID), 0), number(uint64(e.Version))...), text)
-	return w.broken()
+	return w.partial()
 }
 
 // writer keeps the first error of several writes.
@@ -422,16 +421,16 @@ func (w *writer) delete(bucket string, key []byte) {
 	}
 }
 
-// broken is the first error, as one in the midst of writing.
-func (w *writer) broken() error {
+// partial returns the first error as a partialWriteError.
+func (w *writer) partial() error {
 	if w.err == nil {
 		return nil
 	}
-	return &brokenError{w.err}
+	return &partialWriteError{w.err}
 }
 
-// forget drops all there is of a task.
-func (w *writer) forget(id string) {
+// deleteTask deletes a task, its log and its index entries.
+func (w *writer) deleteTask(id string) {
 	st, err := load(w.tx, id)
 	if err != nil && w.err == nil {
 		w.err = err
@@ -457,8 +456,8 @@ func (w *writer) forget(id string) {
 	}
 }
 
-// until calls fn with the keys of a bucket of times up to now.
-func until(tx *kv.Tx, bucket string, now time.Time, limit int, fn func(key []byte)) error {
+// scanUntil calls fn with the keys of a bucket of times up to now.
+func scanUntil(tx *kv.Tx, bucket string, now time.Time, limit int, fn func(key []byte)) error {
 	b, err := tx.Bucket(bucket)
 	if err != nil {
 		return err

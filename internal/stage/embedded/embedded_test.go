@@ -35,8 +35,7 @@ func openFile(t testing.TB, path string) *kv.DB {
 	return db
 }
 
-// TestSharedCommit: of changes committed together, those that are refused leave
-// no trace and the others are stored.
+// TestSharedCommit: a batch stores its valid changes and nothing of refused ones.
 func TestSharedCommit(t *testing.T) {
 	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
 	var wg sync.WaitGroup
@@ -59,7 +58,7 @@ func TestSharedCommit(t *testing.T) {
 	}
 }
 
-// TestReopened: what was acknowledged is there for the next process.
+// TestReopened: acknowledged changes are present after reopening.
 func TestReopened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stage.db")
 	db := openFile(t, path)
@@ -74,7 +73,7 @@ func TestReopened(t *testing.T) {
 	stagetest.Same(t, "after opening again", got, st)
 }
 
-// TestDamaged: a task that cannot be read is an error with its name.
+// TestDamaged: the error for an unreadable task names the task.
 func TestDamaged(t *testing.T) {
 	db := openFile(t, filepath.Join(t.TempDir(), "stage.db"))
 	s := Open(db, nil)

@@ -13,7 +13,7 @@ import (
 	"cairn/internal/stage"
 )
 
-// plain are works that need nothing. Each run of a stage is counted.
+// plain are works without dependencies. They count each run of a stage.
 func plain(runs *sync.Map) map[stage.Stage]stage.Work {
 	works := map[stage.Stage]stage.Work{}
 	for _, name := range stage.Stages {
@@ -32,7 +32,7 @@ func plain(runs *sync.Map) map[stage.Stage]stage.Work {
 	return works
 }
 
-// start runs an engine's workers for the length of the test.
+// start runs an engine's workers until the test ends.
 func start(t *testing.T, e *stage.Engine, n int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -40,7 +40,7 @@ func start(t *testing.T, e *stage.Engine, n int) {
 	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// TestEngine: many tasks on several workers all come to their end, each run once.
+// TestEngine: many tasks on several workers all end, each stage run once.
 func TestEngine(t *testing.T) {
 	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
 	var runs sync.Map
@@ -69,10 +69,10 @@ func TestEngine(t *testing.T) {
 	})
 }
 
-// TestEngineTakesOver: what one process leaves undone, the next finds and does.
+// TestEngineTakesOver: a process runs the jobs that another left unfinished.
 func TestEngineTakesOver(t *testing.T) {
 	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
-	// Nobody works here, as in a process that dies between storing and sending.
+	// This engine runs no workers, like a process that dies before it publishes.
 	dead := stage.NewEngine(s, nil)
 	st, err := dead.Create(t.Context(), stage.Request{UserID: "u", Query: "q"})
 	if err != nil {
@@ -89,7 +89,7 @@ func TestEngineTakesOver(t *testing.T) {
 	}
 }
 
-// TestEngineEndsWhatIsDue: a task nobody can do ends at its time.
+// TestEngineEndsWhatIsDue: a task without a worker ends at its deadline.
 func TestEngineEndsWhatIsDue(t *testing.T) {
 	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
 	maker := stage.NewEngine(s, nil)
@@ -104,8 +104,8 @@ func TestEngineEndsWhatIsDue(t *testing.T) {
 	}
 }
 
-// TestEngineFailures: a work that fails, or panics with results that cannot be,
-// fails the task after one retry.
+// TestEngineFailures: a work that fails, or returns an invalid result, fails the
+// task after one retry.
 func TestEngineFailures(t *testing.T) {
 	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
 	var runs sync.Map
@@ -129,7 +129,7 @@ func TestEngineFailures(t *testing.T) {
 	}
 }
 
-// TestSubmit: outside only delegated stages are done.
+// TestSubmit: clients submit results of delegated stages only.
 func TestSubmit(t *testing.T) {
 	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
 	var runs sync.Map

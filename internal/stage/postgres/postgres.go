@@ -1,12 +1,10 @@
-// Package postgres keeps stage tasks in Postgres: as a store by itself, or as
-// the archive and audit log behind another one. It is the only importer of pgx
-// and goose. The tables are in migrations.
+// Package postgres stores stage tasks in Postgres, as a store or as the archive
+// behind another store. The tables are in migrations.
 package postgres
 
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +30,7 @@ var migrations embed.FS
 // Store is a stage.Store and a stage.Archive in Postgres.
 type Store struct {
 	pool   *pgxpool.Pool
-	server string // for errors: without user and password
+	server string // for errors, without user and password
 }
 
 var (
@@ -44,7 +42,7 @@ var (
 // processes may do so at once.
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
-	if err != nil { // which may quote the password
+	if err != nil { // err may quote the password
 		return nil, errors.New("the address of Postgres is not valid, want postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
 	config.ConnConfig.ConnectTimeout = 5 * time.Second
@@ -88,11 +86,11 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// patience is how long one call may take: a server that has stopped answering
-// counts as not reachable.
-const patience = 10 * time.Second
+// callLimit bounds one call. A server that does not answer within it counts as
+// unreachable.
+const callLimit = 10 * time.Second
 
-// fail names the server in errors of the connection, and leaves others alone.
+// fail adds the name of the server to an error, unless it is a *stage.Error.
 func (s *Store) fail(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -100,15 +98,15 @@ func (s *Store) fail(err error) error {
 	if _, ours := errors.AsType[*stage.Error](err); ours {
 		return err
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && !passing(e.Code) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && !transient(e.Code) {
 		return fmt.Errorf("%s: %w", s.server, err)
 	}
 	return stage.Unavailable(s.server, err)
 }
 
-// passing are the classes of errors that a server has while it starts, stops or
-// is short of something.
-func passing(code string) bool {
+// transient reports whether an SQLSTATE is in a class of errors that a server
+// returns while it starts, stops or lacks resources.
+func transient(code string) bool {
 	for _, class := range []string{"08", "53", "57", "40"} {
 		if strings.HasPrefix(code, class) {
 			return true
@@ -125,14 +123,14 @@ ON CONFLICT (task_id) DO UPDATE SET
   updated_at = excluded.updated_at, deadline = excluded.deadline, resend_at = excluded.resend_at, state = excluded.state
 WHERE (task_histories.generation, task_histories.version) < (excluded.generation, excluded.version)`
 
-// logRow comes after put, which has locked the task's row: nobody begins another
-// generation in between.
+// logRow runs after put in the same transaction. put has locked the task's row, so
+// no other process starts another generation in between.
 const logRow = `
 INSERT INTO task_stage_logs (task_id, version, ts, stage, action, status, detail, event_id, worker, run)
 SELECT $1, $2::bigint, $3::timestamptz, $4, $5, $6, $7, $8, $9, $10::integer
 WHERE NOT EXISTS (SELECT FROM task_histories WHERE task_id = $1 AND generation > $11) ON CONFLICT DO NOTHING`
 
-func queue(b *pgx.Batch, r stage.Record) error {
+func enqueue(b *pgx.Batch, r stage.Record) error {
 	st, e := r.State, r.Entry
 	text, err := stage.Encode(st)
 	if err != nil {
@@ -152,14 +150,14 @@ func queue(b *pgx.Batch, r stage.Record) error {
 
 // Record implements stage.Archive.
 func (s *Store) Record(ctx context.Context, all ...stage.Record) error {
-	// Several that record the same tasks take them in the same order.
+	// Lock rows in one order, so that concurrent calls cannot deadlock.
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b stage.Record) int { return strings.Compare(a.State.ID, b.State.ID) })
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	b := &pgx.Batch{} // one transaction
 	for _, r := range all {
-		if err := queue(b, r); err != nil {
+		if err := enqueue(b, r); err != nil {
 			return err
 		}
 	}
@@ -168,7 +166,7 @@ func (s *Store) Record(ctx context.Context, all ...stage.Record) error {
 
 // Resume implements stage.Archive.
 func (s *Store) Resume(ctx context.Context, at time.Time, ids ...string) ([]*stage.State, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	list := []*stage.State{}
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -184,7 +182,7 @@ func (s *Store) Resume(ctx context.Context, at time.Time, ids ...string) ([]*sta
 		for _, old := range found {
 			st, fx := stage.Restore(old, at)
 			list = append(list, st)
-			if err := queue(b, stage.Record{State: st, Entry: fx.Entry}); err != nil {
+			if err := enqueue(b, stage.Record{State: st, Entry: fx.Entry}); err != nil {
 				return err
 			}
 		}
@@ -198,14 +196,14 @@ func (s *Store) Resume(ctx context.Context, at time.Time, ids ...string) ([]*sta
 
 // Create implements stage.Store.
 func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	b := &pgx.Batch{}
-	if err := queue(b, stage.Record{State: st, Entry: fx.Entry}); err != nil {
+	if err := enqueue(b, stage.Record{State: st, Entry: fx.Entry}); err != nil {
 		return err
 	}
 	return s.fail(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// Of two that make the same id the second waits for the first, and puts no row.
+		// Of two transactions with the same id, the second waits and inserts no row.
 		results := tx.SendBatch(ctx, b)
 		tag, err := results.Exec()
 		if err := errors.Join(err, results.Close()); err != nil {
@@ -220,7 +218,7 @@ func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) 
 
 // Update implements stage.Store.
 func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *stage.State, fx *stage.Effects, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		old, err := scan(tx.QueryRow(ctx, `SELECT state FROM task_histories WHERE task_id = $1 FOR UPDATE`, id), id)
@@ -231,7 +229,7 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 			return err
 		}
 		b := &pgx.Batch{}
-		if err := queue(b, stage.Record{State: next, Entry: fx.Entry}); err != nil {
+		if err := enqueue(b, stage.Record{State: next, Entry: fx.Entry}); err != nil {
 			return err
 		}
 		return tx.SendBatch(ctx, b).Close()
@@ -251,20 +249,12 @@ func scan(row pgx.Row, id string) (*stage.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parse(text)
-}
-
-func parse(text string) (*stage.State, error) {
-	st := &stage.State{}
-	if err := json.Unmarshal([]byte(text), st); err != nil {
-		return nil, fmt.Errorf("reading a task: %w", err)
-	}
-	return st, nil
+	return stage.Decode([]byte(text))
 }
 
 // Load implements stage.Store.
 func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	st, err := scan(s.pool.QueryRow(ctx, `SELECT state FROM task_histories WHERE task_id = $1`, id), id)
 	return st, s.fail(err)
@@ -282,7 +272,7 @@ func (s *Store) Unfinished(ctx context.Context, after string, limit int) ([]*sta
 }
 
 func (s *Store) states(ctx context.Context, query string, args ...any) ([]*stage.State, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	rows, err := s.pool.Query(ctx, query, args...)
 	if err != nil {
@@ -297,12 +287,12 @@ func state(row pgx.CollectableRow) (*stage.State, error) {
 	if err := row.Scan(&text); err != nil {
 		return nil, err
 	}
-	return parse(text)
+	return stage.Decode([]byte(text))
 }
 
 // Due implements stage.Store.
 func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	rows, err := s.pool.Query(ctx, `SELECT task_id FROM task_histories WHERE deadline <= $1 ORDER BY deadline LIMIT $2`, now, limit)
 	if err != nil {
@@ -314,7 +304,7 @@ func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]string, er
 
 // Unsent implements stage.Store.
 func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) ([]stage.Job, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	rows, err := s.pool.Query(ctx, `SELECT task_id, current_stage, run FROM task_histories WHERE resend_at <= $1 ORDER BY resend_at LIMIT $2`, now, limit)
 	if err != nil {
@@ -329,7 +319,7 @@ func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) ([]stage.J
 
 // Postpone implements stage.Store.
 func (s *Store) Postpone(ctx context.Context, until time.Time, jobs ...stage.Job) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	b := &pgx.Batch{}
 	for _, j := range jobs {
@@ -340,7 +330,7 @@ func (s *Store) Postpone(ctx context.Context, until time.Time, jobs ...stage.Job
 
 // Log implements stage.Store.
 func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	rows, err := s.pool.Query(ctx, `SELECT task_id, version, ts, stage, action, status, detail, event_id, worker, run FROM task_stage_logs WHERE task_id = $1 ORDER BY version`, id)
 	if err != nil {
@@ -357,9 +347,10 @@ func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 	return entries, s.fail(err)
 }
 
-// Clean implements stage.Store. There is one copy only: it goes with KeepArchive.
+// Clean implements stage.Store. There is only one copy, which expires by
+// KeepArchive.
 func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	tag, err := s.pool.Exec(ctx, `DELETE FROM task_histories WHERE deadline IS NULL AND updated_at <= $1`, now.Add(-stage.KeepArchive))
 	return int(tag.RowsAffected()), s.fail(err)

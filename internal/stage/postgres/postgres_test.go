@@ -16,7 +16,7 @@ import (
 	"cairn/internal/stage/stagetest"
 )
 
-// database makes a database of its own on the server of CAIRN_TEST_POSTGRES,
+// database creates a database for the test on the server of CAIRN_TEST_POSTGRES
 // and returns its address.
 func database(t testing.TB) string {
 	t.Helper()
@@ -66,7 +66,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestRecord: records come late, twice and out of order, and the newest state stays.
+// TestRecord: the newest state wins over late, repeated and reordered records.
 func TestRecord(t *testing.T) {
 	s := open(t, database(t))
 	st, fx, err := stage.New(stage.Request{ID: "a", UserID: "u", Query: "q", At: time.Now()})
@@ -98,8 +98,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestResume: after a task was restored, records of the copy before it are passed
-// over, in the state and in the log; what has ended is not restored.
+// TestResume: after a task was restored, the archive ignores records of the
+// earlier copy. It does not restore ended tasks.
 func TestResume(t *testing.T) {
 	s := open(t, database(t))
 	ctx := t.Context()

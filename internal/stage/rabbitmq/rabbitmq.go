@@ -24,8 +24,8 @@ import (
 	"cairn/internal/stage"
 )
 
-// names are the queues of the stages. The specification has five; packaging
-// answers to mcp.responses there.
+// names are the queues of the stages. The specification has five of them;
+// packaging uses its mcp.responses.
 var names = map[stage.Stage]string{
 	stage.IntentAnalysis: "intent.task", stage.EmbeddingLookup: "embedding.task", stage.ExecutorReasoning: "executor.task",
 	stage.Moderation: "moderator.task", stage.WebSearch: "websearch.task", stage.ResponsePackaging: "mcp.responses",
@@ -34,10 +34,10 @@ var names = map[stage.Stage]string{
 const (
 	deadExchange = "cairn.dead"
 	deadQueue    = "dead.task"
-	// maxDeliveries is how often a job is tried before it is set aside.
+	// maxDeliveries bounds the attempts of a job before it goes to deadQueue.
 	maxDeliveries = 5
 	deliveries    = "x-cairn-deliveries"
-	maxDead       = 10_000 // jobs that are kept to be looked at, the newest
+	maxDead       = 10_000 // the newest dead jobs, kept for inspection
 )
 
 // The waits between attempts to connect.
@@ -46,9 +46,10 @@ const (
 	lastWait  = 5 * time.Second
 )
 
-// Options are the knobs of Open. Nil and the zero value mean the defaults.
+// Options configure Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// Prefix begins the names of the queues, so that several can share a server.
+	// Prefix starts the names of the queues, so that several deployments can share a
+	// server.
 	Prefix string
 	Logger *slog.Logger // nil is silent
 }
@@ -64,7 +65,7 @@ type Queue struct {
 	channel *amqp.Channel // for publishing, with confirms
 	closed  bool
 
-	apart atomic.Bool // the server counts deliveries of each consumer alone
+	perConsumer atomic.Bool // the server limits prefetch only per consumer
 }
 
 var _ stage.Queue = (*Queue)(nil)
@@ -72,7 +73,7 @@ var _ stage.Queue = (*Queue)(nil)
 // Open connects and declares the queues.
 func Open(ctx context.Context, url string, o *Options) (*Queue, error) {
 	at, err := amqp.ParseURI(url)
-	if err != nil { // which may quote the password
+	if err != nil { // err may quote the password
 		return nil, errors.New("the address of RabbitMQ is not valid, want amqp://USER:PASSWORD@HOST:PORT/")
 	}
 	q := &Queue{url: url, server: "RabbitMQ at " + net.JoinHostPort(at.Host, strconv.Itoa(at.Port)), log: slog.New(slog.DiscardHandler)}
@@ -90,8 +91,8 @@ func Open(ctx context.Context, url string, o *Options) (*Queue, error) {
 	return q, nil
 }
 
-// connect makes the connection and the channel for publishing, unless they are
-// there. q.mu is held.
+// connect opens the connection and the channel for publishing unless they are
+// open. The caller holds q.mu.
 func (q *Queue) connect(ctx context.Context) error {
 	if q.closed {
 		return errors.New("the queue is closed")
@@ -142,7 +143,7 @@ func (q *Queue) declare(ch *amqp.Channel) error {
 	return nil
 }
 
-// Publish implements stage.Queue: it returns when the server has confirmed.
+// Publish implements stage.Queue. It returns when the server has confirmed.
 func (q *Queue) Publish(ctx context.Context, jobs ...stage.Job) error {
 	q.mu.Lock()
 	if err := q.connect(ctx); err != nil {
@@ -159,7 +160,7 @@ func (q *Queue) Publish(ctx context.Context, jobs ...stage.Job) error {
 		waiting = append(waiting, c)
 	}
 	q.mu.Unlock()
-	for _, c := range waiting { // of a channel that closes they come as refused
+	for _, c := range waiting { // a closing channel reports them as not confirmed
 		ok, err := c.WaitContext(ctx)
 		if err != nil {
 			return err
@@ -190,7 +191,7 @@ func (q *Queue) publish(ctx context.Context, ch *amqp.Channel, j stage.Job, deli
 	return c, nil
 }
 
-// Consume implements stage.Queue. It goes on through lost connections.
+// Consume implements stage.Queue. It reconnects after a lost connection.
 func (q *Queue) Consume(ctx context.Context, stages []stage.Stage, n int, do func(context.Context, stage.Job) error) error {
 	for wait := firstWait; ctx.Err() == nil; {
 		began := time.Now()
@@ -201,7 +202,7 @@ func (q *Queue) Consume(ctx context.Context, stages []stage.Stage, n int, do fun
 		if time.Since(began) > lastWait {
 			wait = firstWait // it was connected for a while
 		}
-		q.log.Warn("the connection for jobs is lost, connecting again", "error", err, "after", wait)
+		q.log.Warn("lost the connection for jobs, reconnecting", "error", err, "after", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -211,7 +212,7 @@ func (q *Queue) Consume(ctx context.Context, stages []stage.Stage, n int, do fun
 	return ctx.Err()
 }
 
-// consume works until the channel or ctx ends, and waits for what was begun.
+// consume works until the channel or ctx ends, and waits for started jobs.
 func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do func(context.Context, stage.Job) error) error {
 	q.mu.Lock()
 	err := q.connect(ctx)
@@ -224,15 +225,15 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 	if err != nil {
 		return stage.Unavailable(q.server, err)
 	}
-	defer ch.Close() // what was not acknowledged is delivered again
+	defer ch.Close() // the server redelivers unacknowledged jobs
 	if err := ch.Confirm(false); err != nil {
 		return stage.Unavailable(q.server, err)
 	}
-	// All consumers together are given as many jobs as there are workers. Servers
-	// may forbid that, as it is to go some day: then it is one job a consumer.
-	if together := !q.apart.Load(); together {
+	// Prefetch one job per worker over all consumers of the channel. RabbitMQ has
+	// deprecated that and may forbid it; then prefetch one job per consumer.
+	if perChannel := !q.perConsumer.Load(); perChannel {
 		err = ch.Qos(n, 0, true)
-		q.apart.Store(err != nil && !errors.Is(err, amqp.ErrClosed))
+		q.perConsumer.Store(err != nil && !errors.Is(err, amqp.ErrClosed))
 	} else {
 		err = ch.Qos(1, 0, false)
 	}
@@ -283,43 +284,43 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 	}
 }
 
-// handle does one job. It is acknowledged when it is done, or when a copy of it
-// that counts one more delivery is safe.
+// handle runs one job. It acknowledges the job when it is done, or when the server
+// has confirmed a copy with the next delivery number.
 func (q *Queue) handle(ctx context.Context, ch *amqp.Channel, d amqp.Delivery, do func(context.Context, stage.Job) error) {
 	var j stage.Job
 	if json.Unmarshal(d.Body, &j) != nil || j.TaskID == "" {
-		q.settle(d.Reject(false)) // to the dead
+		q.logFailed(d.Reject(false)) // to deadQueue
 		return
 	}
 	err := do(ctx, j)
 	switch {
 	case err == nil:
-		q.settle(d.Ack(false))
+		q.logFailed(d.Ack(false))
 		return
 	case ctx.Err() != nil:
-		q.settle(d.Nack(false, true)) // another worker's now
+		q.logFailed(d.Nack(false, true)) // for another worker
 		return
 	}
 	seen, _ := d.Headers[deliveries].(int32)
 	q.log.Warn("a job failed", "task", j.TaskID, "stage", j.Stage, "delivery", seen, "error", err)
 	if seen >= maxDeliveries {
-		q.settle(d.Reject(false))
+		q.logFailed(d.Reject(false))
 		return
 	}
 	if c, err := q.publish(ctx, ch, j, seen+1); err == nil {
 		if ok, err := c.WaitContext(ctx); ok && err == nil {
-			q.settle(d.Ack(false))
+			q.logFailed(d.Ack(false))
 			return
 		}
 	}
-	q.settle(d.Nack(false, true))
+	q.logFailed(d.Nack(false, true))
 }
 
-// settle notes an acknowledgement that did not reach the server: the job comes
-// again, and is found to be done.
-func (q *Queue) settle(err error) {
+// logFailed logs an acknowledgement that did not reach the server, which then
+// delivers the job again. The engine recognizes that the job is done.
+func (q *Queue) logFailed(err error) {
 	if err != nil {
-		q.log.Warn("acknowledging a job, which comes again", "error", err)
+		q.log.Warn("acknowledging a job, which will be redelivered", "error", err)
 	}
 }
 

@@ -33,7 +33,7 @@ func open(t testing.TB, prefix string) *Queue {
 	return q
 }
 
-// fresh is a prefix that no queue has yet; its queues go with the test.
+// fresh returns an unused prefix; the test deletes its queues at the end.
 func fresh(t testing.TB) string {
 	prefix := fmt.Sprintf("test-%d.", time.Now().UnixNano())
 	q := open(t, prefix)
@@ -73,8 +73,8 @@ func take[T any](t *testing.T, from <-chan T) T {
 	}
 }
 
-// TestJobs: each job of each stage comes to some worker; those of a worker that
-// ends in the midst come to another.
+// TestJobs: each job of each stage reaches a worker; jobs of a worker that stops
+// reach another.
 func TestJobs(t *testing.T) {
 	prefix := fresh(t)
 	q := open(t, prefix)
@@ -108,11 +108,11 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestApart: a server that counts deliveries by consumer alone brings all jobs, too.
-func TestApart(t *testing.T) {
+// TestPerConsumer: a server that limits prefetch per consumer delivers all jobs.
+func TestPerConsumer(t *testing.T) {
 	prefix := fresh(t)
 	q := open(t, prefix)
-	q.apart.Store(true)
+	q.perConsumer.Store(true)
 	done := make(chan stage.Job, 100)
 	consume(t, q, 2, func(_ context.Context, j stage.Job) error { done <- j; return nil })
 	want := map[stage.Job]bool{}
@@ -126,13 +126,13 @@ func TestApart(t *testing.T) {
 	for len(want) > 0 {
 		delete(want, take(t, done))
 	}
-	if !q.apart.Load() {
+	if !q.perConsumer.Load() {
 		t.Error("it has asked for deliveries together")
 	}
 }
 
-// TestFailures: a job that fails comes again, up to a limit; then it, and what
-// is no job, is with the dead.
+// TestFailures: a failed job is redelivered up to a limit. Then it goes to
+// deadQueue, like a message that is not a job.
 func TestFailures(t *testing.T) {
 	prefix := fresh(t)
 	q := open(t, prefix)
@@ -154,7 +154,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestReconnects: the connection is cut under publisher and consumer, and both go on.
+// TestReconnects: publisher and consumer continue after the connection is cut.
 func TestReconnects(t *testing.T) {
 	prefix := fresh(t)
 	publisher, worker := open(t, prefix), open(t, prefix)

@@ -1,4 +1,4 @@
-// Package redis keeps active stage tasks in Redis and records every transition
+// Package redis stores active stage tasks in Redis and records every transition
 // in an archive, which outlives a Redis that loses its memory.
 //
 // # Keys
@@ -32,7 +32,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -314,7 +313,7 @@ func attempt(ctx context.Context, c redis.Conn, id string, fn stage.Change) erro
 	}
 	var old *stage.State
 	if values[0] != nil {
-		if old, err = parse(values[0]); err != nil {
+		if old, err = stage.Decode(values[0]); err != nil {
 			return err
 		}
 	}
@@ -327,14 +326,6 @@ func attempt(ctx context.Context, c redis.Conn, id string, fn stage.Change) erro
 		return err
 	}
 	return exec(ctx, c, b)
-}
-
-func parse(text []byte) (*stage.State, error) {
-	st := &stage.State{}
-	if err := json.Unmarshal(text, st); err != nil {
-		return nil, fmt.Errorf("reading a task: %w", err)
-	}
-	return st, nil
 }
 
 // transition returns the commands that store a transition from old, nil for a
@@ -413,7 +404,7 @@ func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
 	text, err := redis.Bytes(s.do(ctx, "GET", taskKey(id)))
 	switch {
 	case err == nil:
-		return parse(text)
+		return stage.Decode(text)
 	case errors.Is(err, redis.ErrNil):
 		return s.archive.Load(ctx, id)
 	}

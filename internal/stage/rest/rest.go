@@ -1,5 +1,5 @@
-// Package rest answers for question tasks over HTTP: creation, status, progress
-// as server-sent events, and abortion. Who may ask is the caller's business.
+// Package rest is the HTTP API of question tasks. It checks no tokens; the server
+// that mounts it does.
 package rest
 
 import (
@@ -15,14 +15,14 @@ import (
 // maxBody bounds a request; the longest query is 4000 characters.
 const maxBody = 64 << 10
 
-// Handler answers below /tasks:
+// Handler serves these paths:
 //
 //	POST /tasks/create         {user_id, query, template?, plan?} -> {task_id, status:"created", template, user_id}
 //	GET  /tasks/{id}/status    the task
-//	GET  /tasks/{id}/progress  the task after each transition, as events, to its end
+//	GET  /tasks/{id}/progress  the task after each transition until its end, as server-sent events
 //	POST /tasks/{id}/abort     {reason?} -> the task
 //
-// Failures are {success:false, error, code} with a status to match.
+// Failures are {success:false, error, code} with a matching status.
 func Handler(e *stage.Engine) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /tasks/create", func(w http.ResponseWriter, r *http.Request) { create(w, r, e) })
@@ -64,8 +64,8 @@ func create(w http.ResponseWriter, r *http.Request, e *stage.Engine) {
 	write(w, http.StatusCreated, map[string]string{"task_id": s.ID, "status": "created", "template": s.Template, "user_id": s.UserID})
 }
 
-// progress sends the task as it is and after each transition, until it has
-// ended or the client leaves.
+// progress streams the current state of a task and later states, until the task
+// ends or the client leaves.
 func progress(w http.ResponseWriter, r *http.Request, e *stage.Engine) {
 	s, err := e.Task(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -79,9 +79,9 @@ func progress(w http.ResponseWriter, r *http.Request, e *stage.Engine) {
 	_, err = e.Watch(r.Context(), s.ID, func(s *stage.State) {
 		text, err := stage.Encode(s.Task)
 		if err != nil {
-			return // unreachable: it was JSON before
+			return // unreachable: the store decoded it from JSON
 		}
-		// A client that has gone away ends the request's context.
+		// Errors of writing need no check: when the client leaves, the context ends.
 		fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", s.Machine.Version, s.Status, text)
 		_ = stream.Flush()
 	}, nil)
@@ -91,8 +91,8 @@ func progress(w http.ResponseWriter, r *http.Request, e *stage.Engine) {
 	}
 }
 
-// read decodes a request's body. Without one, when that is allowed, in stays
-// as it is.
+// read decodes the body of a request. It leaves in unchanged if the body is empty
+// and optional.
 func read(w http.ResponseWriter, r *http.Request, in any, optional bool) error {
 	body := http.MaxBytesReader(w, r.Body, maxBody)
 	dec := json.NewDecoder(body)

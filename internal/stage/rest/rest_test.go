@@ -16,7 +16,7 @@ import (
 	"cairn/internal/stage/embedded"
 )
 
-// serve answers over a store in a file, with workers for what needs no library.
+// serve serves a store in a file, with workers for the stages that need no library.
 func serve(t *testing.T) (*httptest.Server, *stage.Engine) {
 	db, err := kv.Open(filepath.Join(t.TempDir(), "stage.db"), nil)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package stagetest holds what every stage.Store must do, as one suite of
-// tests. It is for tests only.
+// Package stagetest is the conformance suite of stage.Store. It is for tests only.
 package stagetest
 
 import (
@@ -70,7 +69,7 @@ func Event(e stage.Event) stage.Change {
 	return func(s *stage.State) (*stage.State, *stage.Effects, error) { return stage.Step(s, e) }
 }
 
-// Next is an event that brings a task on.
+// Next returns an event that advances a task.
 func Next(s *stage.State, at time.Time) stage.Event {
 	e := stage.Event{ID: fmt.Sprint("done:", s.Machine.Run), Kind: stage.Done, Stage: s.Current, Run: s.Machine.Run, At: at}
 	switch {
@@ -102,7 +101,7 @@ func text(s *stage.State) string {
 	return string(b)
 }
 
-// keeps: a task goes its whole way, and another process sees each step.
+// keeps: another process sees each transition of a task.
 func keeps(t *testing.T, open func(*testing.T) stage.Store) {
 	s, other := open(t), open(t)
 	st := Make(t, s, stage.Request{ID: "abc123", At: now()})
@@ -135,7 +134,7 @@ func keeps(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// refuses: what is refused changes nothing.
+// refuses: a refused event changes nothing.
 func refuses(t *testing.T, open func(*testing.T) stage.Store) {
 	s := open(t)
 	ctx := t.Context()
@@ -220,7 +219,7 @@ func contends(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// creates: of several that want the same id one gets it.
+// creates: of several concurrent creations with the same id, one succeeds.
 func creates(t *testing.T, open func(*testing.T) stage.Store) {
 	stores := []stage.Store{open(t), open(t)}
 	var made atomic.Int32
@@ -246,7 +245,7 @@ func creates(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// timers: deadlines and jobs come up at their time.
+// timers: deadlines and jobs are listed at their time.
 func timers(t *testing.T, open func(*testing.T) stage.Store) {
 	s := open(t)
 	ctx := t.Context()
@@ -282,7 +281,7 @@ func timers(t *testing.T, open func(*testing.T) stage.Store) {
 	unsent(stage.ResendAfter+2*time.Second, busy)
 	unsent(31*time.Second, busy, idle)
 	st = Apply(t, s, "busy", Next(st, at.Add(5*time.Second)))
-	// The job of before is over; postponing it touches nothing.
+	// Postponing the previous job, which has ended, changes nothing.
 	if err := s.Postpone(ctx, at.Add(time.Hour), busy); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +290,7 @@ func timers(t *testing.T, open func(*testing.T) stage.Store) {
 	if got, err := s.Unsent(ctx, at.Add(time.Hour), 1); err != nil || len(got) != 1 {
 		t.Errorf("a limit of 1 gives %v, %v", got, err)
 	}
-	// A delegated stage is nobody's job.
+	// A delegated stage has no job.
 	st = Apply(t, s, "busy", Next(st, at.Add(6*time.Second)))
 	if st.Status != stage.Waiting {
 		t.Fatalf("the task is %s", st.Status)
@@ -334,7 +333,7 @@ func lists(t *testing.T, open func(*testing.T) stage.Store) {
 		}
 		got := strings.Join(ids, " ")
 		if c.q == (stage.Query{}) && len(ids) == 11 {
-			got = strings.Join(ids[:9], " ") // t0 and x have one time
+			got = strings.Join(ids[:9], " ") // t0 and x have the same time
 		}
 		if got != c.want {
 			t.Errorf("%+v lists %q, want %q", c.q, got, c.want)
@@ -342,7 +341,7 @@ func lists(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// cleans: what has ended can be read for a week, then it is gone.
+// cleans: an ended task is readable for a week and then deleted.
 func cleans(t *testing.T, open func(*testing.T) stage.Store) {
 	s := open(t)
 	ctx := t.Context()
@@ -383,7 +382,7 @@ func cleans(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// random: the store does what a map does, whatever happens.
+// random: under random events the store behaves as a map does.
 func random(t *testing.T, open func(*testing.T) stage.Store) {
 	s := open(t)
 	r := rand.New(rand.NewPCG(1, 2))
