@@ -242,10 +242,10 @@ func (s *service) openRecords(ctx context.Context) (err error) {
 	if s.catalog, err = catalog.Open(tools); err != nil {
 		return err
 	}
-	if s.usage, err = usage.Open(learnt, &usage.Options{HalfLife: s.o.HalfLife}); err != nil || s.dir == "" || s.mode == owner.Absent {
+	if s.usage, err = usage.Open(learnt, &usage.Options{HalfLife: s.o.HalfLife, Logger: s.o.Logger}); err != nil || s.dir == "" || s.mode == owner.Absent {
 		return err
 	}
-	return s.usage.FoldJournal(filepath.Join(s.dir, journalFile))
+	return s.usage.ImportJournal(filepath.Join(s.dir, journalFile))
 }
 
 // copyToEmpty copies records to a store that was never written.

@@ -7,21 +7,22 @@ import (
 	"cairn/graphrank"
 )
 
-// Changes are what was written since a generation.
+// Changes are the edges and intents written since a generation.
 type Changes struct {
 	Generation uint64
-	// Edges were observed; a later one replaces an earlier one of the same ends.
+	// Edges have their new counts; a later edge replaces an earlier one between
+	// the same nodes.
 	Edges []graphrank.Edge
-	// Intents were not remembered before.
+	// Intents are the new ones.
 	Intents []Intent
 }
 
-// maxHistory bounds the edges, intents and writes that are held for Since.
+// maxHistory bounds the edges, intents and writes that Since can return.
 const maxHistory = 4096
 
-// history holds the last writes.
+// history keeps the last writes.
 type history struct {
-	from   uint64 // all writes after this generation are held
+	from   uint64 // the history has all writes after this generation
 	size   int
 	writes []Changes
 }
@@ -34,10 +35,9 @@ func (h *history) add(c Changes) {
 	}
 }
 
-// Since returns what was written after a generation, for a caller that keeps a
-// copy of the graph and the memory. ok is false when that is not known: too much
-// was written, or something was removed or rewritten. The caller then copies
-// everything.
+// Since returns the changes after a generation, for a caller that keeps a copy of
+// the graph and the intents. ok is false when there were too many, or when a write
+// removed or rewrote a record. The caller then copies everything.
 func (s *Store) Since(generation uint64) (c Changes, ok bool, err error) {
 	if err := s.load(); err != nil {
 		return c, false, err
@@ -56,9 +56,9 @@ func (s *Store) Since(generation uint64) (c Changes, ok bool, err error) {
 	return c, true, nil
 }
 
-// Intents are all that is remembered, by text, then tools. The slice is shared:
+// Intents returns all intents, sorted by text, then tools. The slice is shared:
 // read only. It is the same slice until an intent is added, observed again or
-// forgotten.
+// removed.
 func (s *Store) Intents() ([]Intent, error) {
 	if err := s.load(); err != nil {
 		return nil, err

@@ -32,10 +32,10 @@ type Observation struct {
 	Weak bool
 }
 
-// weakLife is how long weak observations wait for the third.
+// weakLife is how long weak observations remain valid before the third.
 const weakLife = 30 * 24 * time.Hour
 
-// checkID refuses what cannot be a node.
+// checkID returns an error for an id that cannot be a node.
 func checkID(id string) error {
 	switch {
 	case id == "" || id == DocumentPrefix:
@@ -50,19 +50,19 @@ func checkID(id string) error {
 
 const edgeSize = 22
 
-// weakBit marks, in the byte of the source, an edge that does not count yet.
+// weakBit in the source byte marks a weak edge.
 const weakBit = 1 << 7
 
-// edge is an edge as it is stored.
+// edge is a stored edge.
 type edge struct {
 	count float64 // as of last
 	last  uint64  // Unix seconds of the last observation
-	// observations is how often it was observed, without decay: the third makes an
-	// edge observed although its count is a little below three by then.
+	// observations counts without decay: the third makes an edge observed although
+	// its decayed count is a little below three by then.
 	observations uint32
 	kind         graphrank.Type
 	source       graphrank.Source
-	weak         bool // not enough was observed of it yet: it is no part of the graph
+	weak         bool // has too few observations to be in the graph
 }
 
 func (e *edge) encode() []byte {
@@ -76,7 +76,7 @@ func (e *edge) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, e.observations)
 }
 
-// decodeEdge reads an edge; a nil value is a removed one.
+// decodeEdge decodes an edge. A nil value is a removed edge.
 func decodeEdge(key string, value []byte) (pair, *edge, error) {
 	from, to, ok := strings.Cut(key, "\x00")
 	p := pair{from, to}
@@ -97,7 +97,7 @@ func decodeEdge(key string, value []byte) (pair, *edge, error) {
 	return p, &e, nil
 }
 
-// at is an edge with its count as of now.
+// at returns an edge with its count as of now.
 func (s *Store) at(p pair, e edge, now time.Time) graphrank.Edge {
 	if e.source != graphrank.Template {
 		e.count *= graphrank.HalfLifeFactor(now.Sub(e.time()).Seconds(), s.o.HalfLife.Seconds())
@@ -107,7 +107,8 @@ func (s *Store) at(p pair, e edge, now time.Time) graphrank.Edge {
 
 func (e edge) time() time.Time { return time.Unix(int64(e.last), 0) }
 
-// alive reports whether decay has left enough of an edge.
+// alive reports whether the decayed count of an edge is at least
+// graphrank.MinCount. A weak edge also has to be younger than weakLife.
 func (s *Store) alive(e edge, now time.Time) bool {
 	if e.weak && now.Sub(e.time()) > weakLife {
 		return false
@@ -118,7 +119,7 @@ func (s *Store) alive(e edge, now time.Time) bool {
 // observe counts an observation of e as of now; an unknown or dead edge starts
 // from nothing. A weak observation does not change the type of an edge that counts.
 func (s *Store) observe(e edge, known bool, o Observation, now time.Time) edge {
-	var one graphrank.Graph // which defines how types, sources and counts change
+	var one graphrank.Graph // defines how types, sources and counts change
 	if known && s.alive(e, now) {
 		one.Set(s.at(pair{o.From, o.To}, e, now))
 		if o.Weak && !e.weak {
@@ -139,5 +140,5 @@ func (s *Store) observe(e edge, known bool, o Observation, now time.Time) edge {
 	return e
 }
 
-// unix is a time in whole seconds, 0 for what lies before 1970.
+// unix returns a time in whole seconds, 0 for times before 1970.
 func unix(t time.Time) uint64 { return uint64(max(t.Unix(), 0)) }

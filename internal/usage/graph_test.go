@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"path/filepath"
 	"slices"
@@ -449,7 +450,6 @@ func TestDamage(t *testing.T) {
 		"count": func(tx *kv.Tx) error {
 			return put(tx, edgesBucket, "a\x00b", string((&edge{count: math.NaN()}).encode()))
 		},
-		"intent":  func(tx *kv.Tx) error { return put(tx, intentsBucket, "key", "\xff") },
 		"version": func(tx *kv.Tx) error { return put(tx, metaBucket, "version", "\x09\x00\x00\x00\x00\x00\x00\x00") },
 	} {
 		db := openDB(t)
@@ -459,6 +459,31 @@ func TestDamage(t *testing.T) {
 		if _, err := Open(file(db), nil); err == nil {
 			t.Errorf("%s: opens", name)
 		}
+	}
+}
+
+// TestDamagedIntent checks that a store with a damaged intent opens, warns and can
+// be written.
+func TestDamagedIntent(t *testing.T) {
+	db := openDB(t)
+	learnt := trace(t, `{"intent":"read a file","calls":[{"tool":"a"},{"tool":"b"}]}`)
+	if err := open(t, db, nil).Learn(t.Context(), learnt); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(func(tx *kv.Tx) error { return put(tx, intentsBucket, "key", "\xff") }); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	s := open(t, db, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := s.Learn(t.Context(), learnt); err != nil {
+		t.Error(err)
+	}
+	intents, err := s.Intents()
+	if err != nil || len(intents) != 1 || intents[0].Count != 2 {
+		t.Errorf("intents %v, %v, want the undamaged one observed twice", intents, err)
+	}
+	if !strings.Contains(log.String(), errIntent.Error()) {
+		t.Errorf("log %q, want a warning", log.String())
 	}
 }
 

@@ -11,30 +11,30 @@ import (
 	"cairn/graphrank"
 )
 
-// weakMark ends the record of an intent that does not count yet.
+// weakMark ends the record of a weak intent.
 const weakMark = 1
 
-// Intent is something that was asked for and the tools that served it.
+// Intent is a request in words and the tools that served it.
 type Intent struct {
 	Text string
-	// Tools are ids in the order of use; one may stand twice.
+	// Tools are ids in the order of use; an id may occur twice.
 	Tools []string
 	// Edges are pairs of positions in Tools: the second needed the first's result.
 	Edges [][2]int
 	Last  time.Time // when it was last seen, to the second
 	Count int       // how often, at least 1
-	// Weak intents were inferred from what an agent looked at. They are counted, and
-	// remembered from the third time on.
+	// Weak intents were inferred from what an agent looked at. Intents returns them
+	// from the third observation on.
 	Weak bool
 }
 
-// sameUse reports whether two intents say the same of the order of their tools.
+// sameUse reports whether two intents have the same tools and edges.
 func (m *Intent) sameUse(o *Intent) bool {
 	return m.Text == o.Text && slices.Equal(m.Tools, o.Tools) && slices.Equal(m.Edges, o.Edges)
 }
 
-// again is m seen at now, after old, which known says there was. A weak observation does
-// not rewrite what was reported.
+// again returns m observed at now, after old if known is true. A weak observation
+// does not change a reported intent.
 func (m *Intent) again(old Intent, known bool, now time.Time) Intent {
 	next := *m
 	if !known || old.Weak && now.Sub(old.Last) > weakLife {
@@ -47,8 +47,8 @@ func (m *Intent) again(old Intent, known bool, now time.Time) Intent {
 	return next
 }
 
-// normal is the text that decides whether two intents are the same: lower
-// case, with blanks made one.
+// normal returns the form of a text that identifies an intent: in lower case, with
+// single spaces.
 func normal(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
 func (m *Intent) key() []byte {
@@ -97,7 +97,7 @@ func decodeIntent(b []byte) (m Intent, err error) {
 		b = b[n:]
 		return int(v)
 	}
-	size := func() int { // of what follows, which takes a byte each at least
+	size := func() int { // a length or count: each entry takes at least one byte
 		n := number()
 		if n > len(b) {
 			bad, b = true, nil

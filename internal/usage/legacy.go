@@ -13,10 +13,10 @@ import (
 	"cairn/graphrank"
 )
 
-// FoldJournal adds what the journal of format 2 at path holds, and removes it. A
-// missing file is no error. Where the records cannot be written the journal stays,
-// and the graph in memory has its contents.
-func (s *Store) FoldJournal(path string) error {
+// ImportJournal adds the journal of format 2 at path to the records, then removes
+// the file. A missing file is not an error. When the records cannot be written,
+// the journal remains and only the graph in memory includes it.
+func (s *Store) ImportJournal(path string) error {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -30,20 +30,20 @@ func (s *Store) FoldJournal(path string) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
-	fold := func(d *delta, _ time.Time) {
+	add := func(d *delta, _ time.Time) {
 		if epoch != s.meta[epochKey]+1 {
-			return // it was folded in, or never written
+			return // already imported, or never written
 		}
 		for _, c := range changes {
 			s.add(d, c.Change, c.at)
 		}
 		d.meta[epochKey] = epoch
 	}
-	if err := s.update(fold); err != nil {
+	if err := s.update(add); err != nil {
 		now, d := s.o.Now(), newDelta()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		fold(&d, now)
+		add(&d, now)
 		s.install(d, s.generation, now)
 		return nil
 	}
@@ -63,8 +63,8 @@ type timedChange struct {
 // readJournal reads a journal. It has the magic "cairnlog", version 1 (uint32), an
 // epoch (uint64) and the CRC-32C of these 20 bytes, then records: length (uint32),
 // CRC-32C (uint32) and payload, see readChange. All numbers are little-endian. The
-// first damaged record ends the file: it is what a killed process was writing.
-// Without a header the epoch is 0.
+// first damaged record ends the file: a killed process was writing it. Without a
+// header the epoch is 0.
 func readJournal(b []byte) (epoch uint64, changes []timedChange, err error) {
 	crc := func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 	u32 := binary.LittleEndian.Uint32

@@ -43,9 +43,9 @@ func journalOf(epoch uint64, changes ...timedChange) []byte {
 	return b
 }
 
-// TestFoldJournal: what an earlier version has left in its journal is added once,
+// TestImportJournal: what an earlier version has left in its journal is added once,
 // up to the record that a killed process was writing.
-func TestFoldJournal(t *testing.T) {
+func TestImportJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "usage.log")
 	c := &clock{start.Add(90 * day)}
 	observed := func(at time.Time, intent string) timedChange {
@@ -62,7 +62,7 @@ func TestFoldJournal(t *testing.T) {
 	} {
 		db := openDB(t)
 		s := open(t, db, &Options{Now: c.now})
-		if err := s.FoldJournal(path); err != nil {
+		if err := s.ImportJournal(path); err != nil {
 			t.Fatalf("without a journal: %v", err)
 		}
 		for range 2 {
@@ -74,7 +74,7 @@ func TestFoldJournal(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := s.FoldJournal(path); err != nil {
+			if err := s.ImportJournal(path); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
@@ -93,7 +93,7 @@ func TestFoldJournal(t *testing.T) {
 	if err := os.WriteFile(path, journalOf(1)[:20], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := open(t, openDB(t), nil).FoldJournal(path); err != nil {
+	if err := open(t, openDB(t), nil).ImportJournal(path); err != nil {
 		t.Errorf("a journal without a header: %v", err)
 	}
 }

@@ -11,38 +11,34 @@ import (
 
 // Bounds on what counts as one piece of work in a session.
 const (
-	// Window is how many uses one query is remembered with.
+	// Window bounds the uses stored for one query.
 	Window = 32
-	// Gap is the pause after which the next use has nothing to do with the last.
+	// Gap is the pause after which a use begins a new piece of work.
 	Gap = 30 * time.Minute
-	// maxNoted is how many relations and intents a piece of work may show.
-	maxNoted = 1024
+	// maxWeak bounds the weak relations, and the weak intents, of a piece of work.
+	maxWeak = 1024
 )
 
-// Session records one agent's session: what was used after what becomes
-// sequence edges, and what was used after a query becomes its memory when the
-// next query comes, or at Close. It is safe for concurrent use.
+// Session records one agent's session. Successive uses become sequence edges. The
+// uses after a query become its Intent at the next query or at Close. It is safe
+// for concurrent use.
 //
-// A document that is read was used; its edges are written at once. A tool
-// whose schema is fetched only may be: cairn does not see the call. That is
-// evidence of the kind a click is, which says that a result seemed worth a look
-// (Joachims, Optimizing search engines using clickthrough data, KDD 2002), and is
-// treated as such:
+// An agent that reads a document has used it: its edges are written at once. An
+// agent that fetches a tool's schema may call the tool, which cairn does not see.
+// A fetch is evidence like a click, which shows that a result seemed relevant
+// (Joachims, Optimizing search engines using clickthrough data, KDD 2002):
 //
-//   - It is weak: nothing comes of it before it was seen in three pieces of
-//     work. Within one piece of work, that is until a Gap, it counts once.
-//   - A tool is evidence for a query only if it was an answer to it.
-//   - Of two tools that one search found, neither follows the other: who looks
-//     at one result after another compares, and has a use for one of them
-//     (McAuley et al., Inferring networks of substitutable and complementary
+//   - It is weak: it counts from the third piece of work on. Within one piece of
+//     work, which a Gap ends, it is observed once.
+//   - A tool is evidence for a query only if the search returned it.
+//   - Two tools of one search do not follow each other: an agent that looks at
+//     several results compares them, to use one (McAuley et al., Inferring networks of substitutable and complementary
 //     products, KDD 2015: viewed together are substitutes, bought together
-//     complements). Tools of different searches, and of a plan, follow.
-//   - A plan is cairn's own, so making it is no evidence, or cairn would learn
-//     from itself (Chaney et al., How algorithmic confounding in recommendation
-//     systems increases homogeneity and decreases utility, RecSys 2018). Where
-//     both ends of one of its edges are fetched then, that edge was seen.
-//   - Reports of the agent are counted on their own, so what was inferred of the
-//     same tools is dropped.
+//     complements). Tools of different searches, and of a plan, do.
+//   - Making a plan is not evidence, or cairn would learn from itself (Chaney et al., How algorithmic confounding in recommendation
+//     systems increases homogeneity and decreases utility, RecSys 2018). An
+//     edge of the plan is observed when the agent fetches both its ends.
+//   - A report by the agent replaces what the Session inferred of the same tools.
 type Session struct {
 	add func(context.Context, Change) error
 	now func() time.Time
@@ -53,15 +49,15 @@ type Session struct {
 	last  string
 	at    time.Time
 
-	tools   search              // the last search of tools
-	held    []Observation       // weak ones, until the next search of tools, at most Window
-	found   map[string]int      // the search that found a tool, by number
-	fetched []string            // tools since the last search, at most Window
-	noted   map[[2]string]bool  // weak observations of this piece of work
-	asked   map[string]struct{} // keys of its weak intents
+	tools    search              // the last search of tools
+	pending  []Observation       // weak, until the next search for tools, at most Window
+	found    map[string]int      // tool -> number of the search that found it
+	fetched  []string            // tools since the last search, at most Window
+	observed map[[2]string]bool  // weak observations of this piece of work
+	intents  map[string]struct{} // keys of its weak intents
 }
 
-// search is a query for tools with what it found.
+// search is a search for tools or a plan.
 type search struct {
 	number int
 	query  string
@@ -69,7 +65,7 @@ type search struct {
 	plan   bool
 }
 
-// NewSession starts a recording that passes what it shows to add. now may be nil.
+// NewSession returns a session that passes its changes to add. now may be nil.
 func NewSession(add func(context.Context, Change) error, now func() time.Time) *Session {
 	if now == nil {
 		now = time.Now
@@ -77,11 +73,11 @@ func NewSession(add func(context.Context, Change) error, now func() time.Time) *
 	return &Session{add: add, now: now}
 }
 
-// NewSession starts a recording in the store.
+// NewSession returns a session that writes to the store.
 func (s *Store) NewSession() *Session { return NewSession(s.Add, s.o.Now) }
 
-// Query notes what documents are looked for, and remembers what the query before
-// it led to.
+// Query records a search for documents, and writes the uses after the query before
+// it.
 func (r *Session) Query(ctx context.Context, text string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,12 +91,12 @@ func (r *Session) Query(ctx context.Context, text string) error {
 	return err
 }
 
-// Used notes a successful use of a document under its DocumentID, and returns
-// when it is on disk. Failed calls are not noted.
+// Used records a successful use of a document by its DocumentID, and returns when
+// it is durable. Failed calls are not recorded.
 func (r *Session) Used(ctx context.Context, id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, err := r.note(ctx, id)
+	before, err := r.visit(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -111,22 +107,21 @@ func (r *Session) Used(ctx context.Context, id string) error {
 		return nil
 	}
 	if _, document := DocumentPath(before); !document {
-		r.hold(Observation{From: before, To: id, Type: graphrank.Sequence, Weak: true})
+		r.infer(Observation{From: before, To: id, Type: graphrank.Sequence, Weak: true})
 		return nil
 	}
 	return r.add(ctx, Change{Observations: []Observation{{From: before, To: id, Type: graphrank.Sequence}}})
 }
 
-// Searched notes that tools were looked for, and which were found, and writes what
-// was inferred since the search before.
+// Searched records a search for tools with its results, and writes what was
+// inferred since the search before.
 func (r *Session) Searched(ctx context.Context, query string, found []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.begin(ctx, search{query: query}, found)
 }
 
-// Planned notes that a plan was made for an intent, with its tools and its edges,
-// and writes what was inferred since the search before.
+// Planned records a plan for an intent, with its tools and its edges, and writes what was inferred since the search before.
 func (r *Session) Planned(ctx context.Context, intent string, tools []string, edges [][2]string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,12 +129,12 @@ func (r *Session) Planned(ctx context.Context, intent string, tools []string, ed
 }
 
 func (r *Session) begin(ctx context.Context, next search, found []string) error {
-	if err := r.arrive(ctx); err != nil {
+	if err := r.touch(ctx); err != nil {
 		return err
 	}
 	next.number = r.tools.number
 	if again := next.query != "" && normal(next.query) == normal(r.tools.query); !again || next.plan != r.tools.plan {
-		if err := r.settle(ctx); err != nil {
+		if err := r.writeInferred(ctx); err != nil {
 			return err
 		}
 		next.number++
@@ -150,7 +145,7 @@ func (r *Session) begin(ctx context.Context, next search, found []string) error 
 		next.query = ""
 	}
 	r.tools = next
-	if r.found == nil || len(r.found) > maxNoted {
+	if r.found == nil || len(r.found) > maxWeak {
 		r.found = map[string]int{}
 	}
 	for _, id := range found {
@@ -159,11 +154,11 @@ func (r *Session) begin(ctx context.Context, next search, found []string) error 
 	return nil
 }
 
-// Fetched notes that an agent fetched what it needs to call a tool.
+// Fetched records that an agent fetched the schema of a tool.
 func (r *Session) Fetched(ctx context.Context, id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, err := r.note(ctx, id)
+	before, err := r.visit(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -174,66 +169,66 @@ func (r *Session) Fetched(ctx context.Context, id string) error {
 	if hit && r.tools.plan {
 		for _, e := range r.tools.edges {
 			if (e[0] == id || e[1] == id) && slices.Contains(r.fetched, e[0]) && slices.Contains(r.fetched, e[1]) {
-				r.hold(Observation{From: e[0], To: e[1], Type: graphrank.Sequence, Weak: true})
+				r.infer(Observation{From: e[0], To: e[1], Type: graphrank.Sequence, Weak: true})
 			}
 		}
 	}
 	if before == "" || before == id || r.found[id] != 0 && r.found[before] == r.found[id] {
 		return nil
 	}
-	r.hold(Observation{From: before, To: id, Type: graphrank.Sequence, Weak: true})
+	r.infer(Observation{From: before, To: id, Type: graphrank.Sequence, Weak: true})
 	return nil
 }
 
-// Reported notes the tools that an agent reports as used, and drops what was
+// Reported records the tools that an agent reports as used, and drops what was
 // inferred of them.
 func (r *Session) Reported(ctx context.Context, ids []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.arrive(ctx); err != nil || len(ids) == 0 {
+	if err := r.touch(ctx); err != nil || len(ids) == 0 {
 		return err
 	}
 	reported := func(id string) bool { return slices.Contains(ids, id) }
-	r.held = slices.DeleteFunc(r.held, func(s Observation) bool { return reported(s.From) && reported(s.To) })
+	r.pending = slices.DeleteFunc(r.pending, func(s Observation) bool { return reported(s.From) && reported(s.To) })
 	if slices.ContainsFunc(r.fetched, reported) {
 		r.fetched = nil
 	}
 	r.last = ids[len(ids)-1]
-	return r.settle(ctx)
+	return r.writeInferred(ctx)
 }
 
-// Close remembers what the last query led to.
+// Close writes the uses after the last query and what was inferred.
 func (r *Session) Close(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.flush(ctx); err != nil {
 		return err
 	}
-	return r.settle(ctx)
+	return r.writeInferred(ctx)
 }
 
-// Idle reports whether nothing was noted for longer than a Gap.
+// Idle reports whether the last record is older than a Gap.
 func (r *Session) Idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.at.IsZero() && r.now().Sub(r.at) > Gap
 }
 
-// note makes id the last one noted and returns the one before it; "" is none in
-// this piece of work. r.mu is held.
-func (r *Session) note(ctx context.Context, id string) (before string, err error) {
+// visit makes id the last node and returns the one before it, "" at the start of a
+// piece of work. r.mu is held.
+func (r *Session) visit(ctx context.Context, id string) (before string, err error) {
 	if err := checkID(id); err != nil {
 		return "", err
 	}
-	if err := r.arrive(ctx); err != nil {
+	if err := r.touch(ctx); err != nil {
 		return "", err
 	}
 	before, r.last = r.last, id
 	return before, nil
 }
 
-// arrive notes the time, and begins a new piece of work after a pause. r.mu is held.
-func (r *Session) arrive(ctx context.Context) error {
+// touch records the time, and begins a new piece of work after a Gap. r.mu is held.
+func (r *Session) touch(ctx context.Context) error {
 	now := r.now()
 	pause := !r.at.IsZero() && now.Sub(r.at) > Gap
 	r.at = now
@@ -244,28 +239,28 @@ func (r *Session) arrive(ctx context.Context) error {
 	if err := r.flush(ctx); err != nil {
 		return err
 	}
-	err := r.settle(ctx)
-	r.tools, r.found, r.noted, r.asked = search{}, nil, nil, nil
+	err := r.writeInferred(ctx)
+	r.tools, r.found, r.observed, r.intents = search{}, nil, nil, nil
 	return err
 }
 
-// hold keeps a weak observation until the agent may have reported it. r.mu is held.
-func (r *Session) hold(s Observation) {
-	if len(r.held) < Window {
-		r.held = append(r.held, s)
+// infer adds a weak observation, which a report may replace. r.mu is held.
+func (r *Session) infer(s Observation) {
+	if len(r.pending) < Window {
+		r.pending = append(r.pending, s)
 	}
 }
 
-// settle writes the weak observations that are held, and what was fetched for the last
-// search of tools, each once for a piece of work. r.mu is held.
-func (r *Session) settle(ctx context.Context) error {
+// writeInferred writes the pending weak observations, and the tools fetched for the
+// last search as an intent, each once for a piece of work. r.mu is held.
+func (r *Session) writeInferred(ctx context.Context) error {
 	var c Change
-	if r.noted == nil {
-		r.noted, r.asked = map[[2]string]bool{}, map[string]struct{}{}
+	if r.observed == nil {
+		r.observed, r.intents = map[[2]string]bool{}, map[string]struct{}{}
 	}
-	for _, s := range r.held {
-		if pair := [2]string{s.From, s.To}; !r.noted[pair] && len(r.noted) < maxNoted {
-			r.noted[pair] = true
+	for _, s := range r.pending {
+		if pair := [2]string{s.From, s.To}; !r.observed[pair] && len(r.observed) < maxWeak {
+			r.observed[pair] = true
 			c.Observations = append(c.Observations, s)
 		}
 	}
@@ -273,20 +268,20 @@ func (r *Session) settle(ctx context.Context) error {
 	for _, id := range r.fetched {
 		t.Calls = append(t.Calls, Call{Tool: id})
 	}
-	r.held, r.fetched = nil, nil
+	r.pending, r.fetched = nil, nil
 	if m, ok := t.Memory(); ok {
 		m.Weak = true
 		key := string(m.key())
-		if _, already := r.asked[key]; !already && len(r.asked) < maxNoted {
-			r.asked[key] = struct{}{}
+		if _, already := r.intents[key]; !already && len(r.intents) < maxWeak {
+			r.intents[key] = struct{}{}
 			c.Intents = append(c.Intents, m)
 		}
 	}
 	return r.add(ctx, c)
 }
 
-// flush remembers the query with what was used since. Its edges were counted
-// as they were seen. r.mu is held.
+// flush writes the query with the uses since. Used has written their edges. r.mu is
+// held.
 func (r *Session) flush(ctx context.Context) error {
 	t := Trace{Intent: r.query, Calls: r.used}
 	r.query, r.used = "", nil

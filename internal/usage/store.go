@@ -1,17 +1,17 @@
-// Package usage counts which tools and documents are used together, and
-// remembers which tools served which intent. It ranks nothing: it gives callers
-// a graphrank.Graph and the list of intents.
+// Package usage counts which tools and documents are used together for which
+// intent. It does not rank: it gives callers a graphrank.Graph and the list of
+// intents.
 //
 // A tool's node is its catalogue id, a document's node "doc:" and its path
 // (DocumentID), so one graph serves both. The whole graph is in memory. Every
-// write is one transaction of a records.Store, which ends before the call
+// write is one transaction of a records.Store, which is durable before the call
 // returns; concurrent writes share one.
 //
 // # Decay
 //
 // Every edge is stored with its count and the time of its last observation;
-// between two times t1 and t2 a count shrinks by 2^(−(t2−t1)/half-life). The
-// shrinking is done when an edge is read, so nothing is rewritten as time passes.
+// between two times t1 and t2 a count shrinks by 2^(−(t2−t1)/half-life). A read
+// computes the decay, so no record is rewritten as time passes.
 // An edge below graphrank.MinCount is dead: it is not part of the graph, and
 // the first write of a day removes its record.
 //
@@ -23,17 +23,18 @@
 //	bucket "intents"  first 16 bytes of a SHA-256 of the normalised intent and its
 //	                  sorted tools -> see appendIntent
 //	bucket "usage"    "version" and "epoch" -> 8 bytes, little-endian: format version,
-//	                  number of the last journal that was folded in
+//	                  number of the last imported journal
 //
-// Version 2 had a journal next to the file, see FoldJournal, and kept counters in
-// bucket "usage". Version 1 had neither weak edges nor weak intents. Both are read
-// as they are.
+// Version 2 had a journal next to the file, see ImportJournal, and kept counters in
+// bucket "usage". Version 1 had neither weak edges nor weak intents. Open reads
+// both versions.
 package usage
 
 import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -76,9 +77,11 @@ type Options struct {
 	MaxIntents int
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Logger receives a warning for each damaged intent. Nil is silent.
+	Logger *slog.Logger
 }
 
-// FormatError is returned for records of another version, which are left as they are.
+// FormatError is returned for records of a later version. They are not changed.
 type FormatError struct{ Have, Want uint64 }
 
 func (e *FormatError) Error() string {
@@ -98,19 +101,20 @@ type Store struct {
 	pending []*pendingWrite
 	commit  sync.Mutex // held during a write
 
-	mu         sync.RWMutex // guards what follows
+	mu         sync.RWMutex // guards the fields below
 	generation uint64
 	meta       map[string]uint64 // of bucket "usage"
 	edges      map[pair]edge     // counts as of their last observation
 	intents    map[string]Intent // by key
 	graph      *graphrank.Graph  // of the edges that count; nil before the first load
-	aged       time.Time         // when graph was made of edges
+	decayed    time.Time         // the time of the counts in graph
 	swept      time.Time
-	listed     []Intent // what Intents returns; nil when it has to be made
+	listed     []Intent // the result of Intents; nil when a write has changed it
 	history    history
 }
 
-// Open loads the graph. The records stay the caller's to close.
+// Open loads the graph. A damaged intent is left out; a damaged edge is an
+// error. The records stay the caller's to close.
 func Open(r records.Store, o *Options) (*Store, error) {
 	s := &Store{records: r}
 	if o != nil {
@@ -125,11 +129,14 @@ func Open(r records.Store, o *Options) (*Store, error) {
 	if s.o.Now == nil {
 		s.o.Now = time.Now
 	}
+	if s.o.Logger == nil {
+		s.o.Logger = slog.New(slog.DiscardHandler)
+	}
 	return s, s.load()
 }
 
-// load brings memory up to date when other processes have written, or the counts
-// have aged.
+// load updates memory when other processes have written or the counts have
+// decayed for a day.
 func (s *Store) load() error {
 	s.mu.RLock()
 	generation := s.generation
@@ -144,11 +151,11 @@ func (s *Store) load() error {
 	return nil
 }
 
-// apply takes changes of the records into memory.
+// apply installs changes of the records in memory.
 func (s *Store) apply(c records.Changes) error {
 	now := s.o.Now()
 	s.mu.RLock()
-	current := s.graph != nil && c.Generation <= s.generation && now.Sub(s.aged) < refresh
+	current := s.graph != nil && c.Generation <= s.generation && now.Sub(s.decayed) < refresh
 	s.mu.RUnlock()
 	if current {
 		return nil
@@ -157,20 +164,20 @@ func (s *Store) apply(c records.Changes) error {
 	defer s.mu.Unlock()
 	if s.graph == nil || c.Generation > s.generation {
 		d := delta{whole: c.Whole || s.graph == nil}
-		if err := d.read(c.Records); err != nil {
+		if err := d.read(c.Records, s.o.Logger); err != nil {
 			return err
 		}
 		s.install(d, c.Generation, now)
 	}
-	if now.Sub(s.aged) >= refresh {
+	if now.Sub(s.decayed) >= refresh {
 		s.makeGraph(now)
 	}
 	return nil
 }
 
-// makeGraph makes the graph of the edges with their counts as of now. s.mu is held.
+// makeGraph builds the graph from the edges with their counts as of now. s.mu is held.
 func (s *Store) makeGraph(now time.Time) {
-	s.graph, s.aged = &graphrank.Graph{}, now
+	s.graph, s.decayed = &graphrank.Graph{}, now
 	for _, p := range slices.SortedFunc(maps.Keys(s.edges), comparePairs) {
 		if e := s.edges[p]; !e.weak && s.alive(e, now) {
 			s.graph.Set(s.at(p, e, now))
@@ -202,9 +209,9 @@ func (s *Store) Generation() (uint64, error) {
 	return s.generation, nil
 }
 
-// delta is what changes of the edges and intents: a nil value is removed.
+// delta is a change of edges and intents: a nil value removes its key.
 type delta struct {
-	whole   bool // nothing else remains
+	whole   bool // the delta replaces everything
 	edges   map[pair]*edge
 	intents map[string]*Intent
 	meta    map[string]uint64
@@ -214,8 +221,9 @@ func newDelta() delta {
 	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}, meta: map[string]uint64{}}
 }
 
-// read decodes records.
-func (d *delta) read(list []records.Record) error {
+// read decodes records. It removes a damaged intent from memory, with a warning;
+// its record remains.
+func (d *delta) read(list []records.Record, log *slog.Logger) error {
 	whole := d.whole
 	*d = newDelta()
 	d.whole = whole
@@ -232,7 +240,9 @@ func (d *delta) read(list []records.Record) error {
 		case r.Bucket == intentsBucket:
 			m, err := decodeIntent(r.Value)
 			if err != nil {
-				return err
+				log.Warn("reading an intent", "key", fmt.Sprintf("%x", r.Key), "error", err)
+				d.intents[r.Key] = nil
+				continue
 			}
 			d.intents[r.Key] = &m
 		case len(r.Value) == 8:
@@ -268,7 +278,7 @@ func (d *delta) list() []records.Record {
 	return list
 }
 
-// install makes a delta part of memory, as of a generation. s.mu is held.
+// install applies a delta to memory, as of a generation. s.mu is held.
 func (s *Store) install(d delta, generation uint64, now time.Time) {
 	var c Changes
 	rewritten := d.whole

@@ -21,28 +21,28 @@ const (
 	maxLine   = 1 << 20 // bytes
 )
 
-// Trace is what was done for one intent.
+// Trace is the calls made for one intent.
 type Trace struct {
-	// Intent is what was asked for; "" is not remembered, only counted.
+	// Intent is the request in words; the calls of "" are counted only.
 	Intent string `json:"intent,omitempty"`
 	// Calls are in the order they were made.
 	Calls []Call `json:"calls"`
 	// Edges are pairs of positions in Calls: the second needed the first's
-	// result. A pair of one position with itself says nothing.
+	// result. A pair of one position with itself has no effect.
 	Edges [][2]int `json:"edges,omitempty"`
 }
 
 // Call is one use of a tool, or of a document under its DocumentID.
 type Call struct {
 	Tool string `json:"tool"`
-	// Success is nil when it is not known, which counts as success.
+	// Success is nil when the outcome is unknown, which counts as success.
 	Success *bool `json:"success,omitempty"`
 }
 
 // OK reports whether the call counts.
 func (c Call) OK() bool { return c.Success == nil || *c.Success }
 
-// Check reports what is wrong with a trace.
+// Check returns an error for an invalid trace.
 func (t *Trace) Check() error {
 	switch {
 	case len(t.Calls) == 0:
@@ -69,9 +69,8 @@ func (t *Trace) Check() error {
 
 // Observations are the relations a trace shows, each once: its explicit edges as
 // dependencies or, in a trace without any, successful calls that follow each
-// other as a sequence. Where edges are given they say all there is to say about
-// the order: the calls beside them may be listed in any. Failed calls take no
-// part. The trace has passed Check.
+// other as a sequence. A trace with edges shows no sequence: its other calls may be
+// in any order. Failed calls do not count. The trace has passed Check.
 func (t *Trace) Observations() []Observation {
 	var observations []Observation
 	seen := map[[2]string]bool{}
@@ -99,8 +98,8 @@ func (t *Trace) Observations() []Observation {
 	return observations
 }
 
-// Memory is what a trace says of its intent: the successful tools, in order,
-// with the edges among them. ok is false when there is no intent or no tool.
+// Memory returns the intent of a trace with its successful tools, in order, and the
+// edges among them. ok is false when there is no intent or no tool.
 func (t *Trace) Memory() (m Intent, ok bool) {
 	m.Text = strings.TrimSpace(strings.ToValidUTF8(t.Intent, ""))
 	place := make([]int, len(t.Calls))
@@ -124,7 +123,7 @@ func (s *Store) Observe(ctx context.Context, observations ...Observation) error 
 	return s.Add(ctx, Change{Observations: observations})
 }
 
-// Learn counts what the traces show and remembers their intents, in one
+// Learn counts the observations of the traces and stores their intents in one
 // transaction: all of them or, on an error, none.
 func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
 	var c Change
@@ -140,7 +139,7 @@ func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
 	return s.write(ctx, c)
 }
 
-// LineError says which line of a file of traces is wrong.
+// LineError is an error in one line of a file of traces.
 type LineError struct {
 	Line int // from 1
 	Err  error
@@ -149,10 +148,9 @@ type LineError struct {
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 func (e *LineError) Unwrap() error { return e.Err }
 
-// ReadTraces reads one trace a line; empty lines do not count, unknown fields
-// are ignored. Lines that are no trace are returned as bad, in order, beside
-// the good ones: whether a file with some is learnt is the caller's to decide,
-// before anything is written. err is the reader's.
+// ReadTraces reads one trace a line. It ignores empty lines and unknown fields. bad
+// has the invalid lines in order; the caller decides whether to learn the rest. err
+// is the reader's.
 func ReadTraces(r io.Reader) (traces []Trace, bad []*LineError, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)

@@ -11,7 +11,7 @@ import (
 	"cairn/internal/records"
 )
 
-// Change is what one write adds.
+// Change is the observations and intents that one write adds.
 type Change struct {
 	Observations []Observation `json:"observations,omitempty"`
 	Intents      []Intent      `json:"intents,omitempty"`
@@ -26,7 +26,7 @@ type pendingWrite struct {
 	done   chan error
 }
 
-// Add counts the observations of a change, remembers its intents, and returns when
+// Add counts the observations of a change and stores its intents. It returns when
 // they are durable.
 func (s *Store) Add(ctx context.Context, c Change) error {
 	for _, observation := range c.Observations {
@@ -74,7 +74,7 @@ func (s *Store) write(ctx context.Context, c Change) error {
 	return <-w.done
 }
 
-// update stores what fn adds to a delta of what is known, in one transaction.
+// update stores the changes that fn adds to a delta, in one transaction.
 // s.commit is held.
 func (s *Store) update(fn func(d *delta, now time.Time)) error {
 	var d delta
@@ -102,14 +102,14 @@ func (s *Store) update(fn func(d *delta, now time.Time)) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if next > s.generation { // else nothing changed, or a reader has loaded it
+	if next > s.generation { // otherwise nothing changed, or a reader has loaded it
 		s.install(d, next, now)
 	}
 	return nil
 }
 
-// add counts the observations of a change and remembers its intents, over what is
-// known and what the delta has. s.mu is held for reading.
+// add adds the observations and intents of a change to the delta, starting from
+// the values in the delta or else in memory. s.mu is held for reading.
 func (s *Store) add(d *delta, c Change, now time.Time) {
 	for _, observation := range c.Observations {
 		if observation.From == observation.To {
@@ -153,7 +153,7 @@ func (s *Store) evict(d *delta) {
 	keys := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(all[a].Last.Compare(all[b].Last), cmp.Compare(a, b))
 	})
-	// Some room is made at once, so that not every write has to sort.
+	// Remove one in a hundred more, so that not every write has to sort.
 	for _, key := range keys[:min(len(keys), len(all)-s.o.MaxIntents+s.o.MaxIntents/100)] {
 		d.intents[key] = nil
 	}
@@ -177,7 +177,7 @@ func (s *Store) sweep(d *delta, now time.Time) {
 	}
 }
 
-// Forgotten counts what was removed.
+// Forgotten counts the removed edges and intents.
 type Forgotten struct {
 	Edges   int `json:"edges"`
 	Intents int `json:"intents"`
@@ -190,8 +190,8 @@ func (s *Store) ForgetNode(id string) (Forgotten, error) {
 }
 
 // ForgetBefore removes the edges and intents that were last observed before t.
-// What was observed since keeps its whole count: single observations are not kept
-// apart.
+// An edge that was observed since keeps its whole count: single observations are
+// not stored.
 func (s *Store) ForgetBefore(t time.Time) (Forgotten, error) {
 	return s.forget(func(_ pair, e edge) bool { return e.last < unix(t) },
 		func(m *Intent) bool { return m.Last.Before(t) })
@@ -203,19 +203,19 @@ func (s *Store) ForgetAll() (Forgotten, error) {
 }
 
 // forget removes the edges and intents for which the functions return true.
-func (s *Store) forget(forgotten func(pair, edge) bool, unlearnt func(*Intent) bool) (f Forgotten, err error) {
+func (s *Store) forget(matchEdge func(pair, edge) bool, matchIntent func(*Intent) bool) (f Forgotten, err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	err = s.update(func(d *delta, _ time.Time) {
 		f = Forgotten{}
 		for p, e := range s.edges {
-			if forgotten(p, e) {
+			if matchEdge(p, e) {
 				d.edges[p] = nil
 				f.Edges++
 			}
 		}
 		for key, m := range s.intents {
-			if unlearnt(&m) {
+			if matchIntent(&m) {
 				d.intents[key] = nil
 				f.Intents++
 			}
