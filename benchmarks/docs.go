@@ -14,10 +14,9 @@ import (
 	"time"
 
 	"cairn/indexer"
-	"cairn/internal/kv"
-	"cairn/internal/store/docs"
+	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/keyword"
 	"cairn/internal/usage"
 	"cairn/internal/walk"
 	"cairn/models"
@@ -41,9 +40,6 @@ type DocsOptions struct {
 	// Work is the folder in which the temporary workspace and its index are
 	// made; "" is the system's.
 	Work string
-	// Chunk and Retriever configure what is measured; nil means the defaults.
-	Chunk     *indexer.ChunkOptions
-	Retriever *retriever.Options
 	// MaxQueries, when positive, measures so many queries, evenly spread over
 	// the split.
 	MaxQueries int
@@ -92,8 +88,8 @@ type IndexReport struct {
 	PeakRSS int64   `json:"peak_rss_bytes"`
 }
 
-// Docs indexes a document retrieval set with the real indexer and stores and
-// runs the queries of one split with the real retriever. Every document is a
+// Docs indexes a document retrieval set with the indexer and stores of a
+// workspace and runs the queries of one split with its retriever. Every document is a
 // Markdown file named after its id, its title in the front matter. Queries are
 // not held to the length that tools accept. A ranking goes as deep as a
 // search does; near-duplicates keep the place their own score gives them.
@@ -175,8 +171,8 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 			w.close()
 		}
 	}()
-	source, index := filepath.Join(dir, "docs"), filepath.Join(dir, "index")
-	for _, d := range []string{source, index} {
+	source, indexed := filepath.Join(dir, "docs"), filepath.Join(dir, "index")
+	for _, d := range []string{source, indexed} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			return nil, err
 		}
@@ -188,64 +184,44 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 			return nil, err
 		}
 	}
-	files, err := walk.Open(walk.Root{Dir: source})
+	log := slog.New(slog.DiscardHandler)
+	stores, err := index.Open(config.Selection{Root: source}, indexed, o.Embedder.Description(), true, false, log)
 	if err != nil {
 		return nil, err
 	}
-	w.closers = append(w.closers, files.Close)
-	db, err := kv.Open(filepath.Join(index, "cairn.db"), nil)
-	if err != nil {
-		return nil, err
-	}
-	w.closers = append(w.closers, db.Close)
-	model := o.Embedder.Description()
-	documents, err := docs.Open(db, &docs.Options{Model: model})
-	if err != nil {
-		return nil, err
-	}
-	keywords, err := keyword.Open(filepath.Join(index, "text"), nil)
-	if err != nil {
-		return nil, err
-	}
-	w.closers = append(w.closers, keywords.Close)
-	vectors, err := flat.Open(filepath.Join(index, "vectors"), model.Dimension, model.ID, nil)
-	if err != nil {
-		return nil, err
-	}
-	w.closers = append(w.closers, vectors.Close)
-	var cache indexer.Cache
+	w.closers = append(w.closers, stores.Close)
 	if o.Cache != "" {
-		c, err := flat.Open(filepath.Join(o.Cache, url.PathEscape(model.ID)), model.Dimension, model.ID, &flat.Options{MaxCached: 4 << 20})
+		cache, err := openCache(o.Cache, o.Embedder.Description())
 		if err != nil {
 			return nil, err
 		}
-		cache, w.closers = c, append(w.closers, c.Close)
+		stores.Cache, w.closers = cache, append(w.closers, cache.Close)
 	}
 	start := time.Now()
-	x := indexer.New(indexer.Stores{Files: files, Docs: documents, Keyword: keywords, Vectors: vectors, Cache: cache}, o.Embedder,
-		&indexer.Options{Chunk: o.Chunk, Walk: &walk.Options{NoIgnoreFiles: true, Allow: []string{"**"}}})
+	x := indexer.New(indexer.Stores{Files: stores.Files, Docs: stores.Docs, Keyword: stores.Keyword, Vectors: stores.Vectors, Cache: stores.Cache}, o.Embedder,
+		&indexer.Options{Walk: &walk.Options{NoIgnoreFiles: true, Allow: []string{"**"}}})
 	if _, err := x.Run(ctx, o.Progress); err != nil {
 		return nil, err
 	}
 	w.report.Seconds = time.Since(start).Seconds()
-	if w.report.Bytes, err = folderSize(index); err != nil {
+	if w.report.Bytes, err = folderSize(indexed); err != nil {
 		return nil, err
 	}
-	options := retriever.Options{}
-	if o.Retriever != nil {
-		options = *o.Retriever
-	}
+	options := index.RetrieverOptions(config.Default(), log)
 	if o.Learn != "" {
-		if w.usage, err = w.learn(ctx, index, o); err != nil {
+		if w.usage, err = w.learn(ctx, indexed, o); err != nil {
 			return nil, err
 		}
-		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Read: w.usage.Read, Formula: w.formula, Log: slog.New(slog.DiscardHandler)}, retriever.CoUsageLimit
+		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Read: w.usage.Read, Formula: w.formula, Log: log}, retriever.CoUsageLimit
 	}
 	options.QueryCache = 1 // every query is embedded in every mode
-	w.retriever, err = retriever.New(retriever.Sources{
-		Documents: documents, Keyword: keywords, Vectors: vectors, Embedder: o.Embedder, Budget: o.Budget, Files: files,
-	}, &options)
+	w.retriever, err = retriever.New(stores.Sources(o.Embedder, o.Budget), options)
 	return w, err
+}
+
+// openCache opens the embeddings of a model that runs share.
+func openCache(folder string, d models.Description) (*flat.Store, error) {
+	return flat.Open(filepath.Join(folder, url.PathEscape(d.ID)), d.Dimension, d.ID, &flat.Options{MaxCached: 4 << 20})
 }
 
 // fileName makes a file name of an id that is not one of taken. It keeps the

@@ -3,7 +3,6 @@ package benchmarks
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -243,9 +242,8 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 			b.close()
 		}
 	}()
-	model := o.Embedder.Description()
 	if o.Cache != "" {
-		cache, err := flat.Open(filepath.Join(o.Cache, url.PathEscape(model.ID)), model.Dimension, model.ID, &flat.Options{MaxCached: 4 << 20})
+		cache, err := openCache(o.Cache, o.Embedder.Description())
 		if err != nil {
 			return nil, err
 		}
@@ -274,7 +272,8 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 		return nil, err
 	}
 	b.closers = append(b.closers, keywords.Close)
-	b.index, err = toolsearch.New(toolsearch.Stores{Keyword: keywords, Names: flat.Memory(model.Dimension), Texts: flat.Memory(model.Dimension)},
+	dimension := o.Embedder.Description().Dimension
+	b.index, err = toolsearch.New(toolsearch.Stores{Keyword: keywords, Names: flat.Memory(dimension), Texts: flat.Memory(dimension)},
 		&toolsearch.Options{Embedder: &cachedQueries{o.Embedder, b.cache}, Cache: b.cache})
 	if err != nil {
 		return nil, err

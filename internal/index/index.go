@@ -202,10 +202,9 @@ func (x *Index) openStores(write, fresh bool) error {
 	if x.o.ReadUsage != nil {
 		o.Reweigher, o.ReweighLimit = retriever.CoUsage{Read: x.o.ReadUsage, Log: x.o.Logger}, retriever.CoUsageLimit
 	}
-	r, err := retriever.New(retriever.Sources{
-		Documents: s.Docs, Keyword: s.keyword(), Vectors: s.Vectors, Legs: s.Legs, Embedder: x.model,
-		Budget: &bpe.Counter{}, Files: s.Files, Building: x.building,
-	}, o)
+	sources := s.Sources(x.model, &bpe.Counter{})
+	sources.Building = x.building
+	r, err := retriever.New(sources, o)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}

@@ -22,6 +22,7 @@ import (
 	"cairn/internal/store/keyword"
 	"cairn/internal/walk"
 	"cairn/models"
+	"cairn/retriever"
 )
 
 // The files in the index's folder.
@@ -172,6 +173,14 @@ func (s *Stores) keyword() store.Keyword {
 		return noKeywords{}
 	}
 	return s.Keyword
+}
+
+// Sources returns what a retriever reads of s, with the model of its queries and the
+// counter of its budgets.
+func (s *Stores) Sources(model models.Embedder, budget models.BudgetCounter) retriever.Sources {
+	return retriever.Sources{
+		Documents: s.Docs, Keyword: s.keyword(), Vectors: s.Vectors, Legs: s.Legs, Files: s.Files, Embedder: model, Budget: budget,
+	}
 }
 
 // MirrorTo prepares s.Mirror, which copies to a Qdrant store. open opens the model.
