@@ -28,7 +28,7 @@ func fresh(t *testing.T, template string, rules Rules) *State {
 	return s
 }
 
-// word turns the words of the tables below into events a second apart.
+// word converts a word of the tables below to an event, one second after the last.
 func word(w string, s *State, n int) Event {
 	e := Event{Kind: Done, Stage: s.Current, At: epoch.Add(time.Duration(n) * time.Second)}
 	kind, arg, _ := strings.Cut(w, ":")
@@ -146,7 +146,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestStageTimeout: a stage's time is a failed attempt, in a task that has time left.
+// TestStageTimeout: a stage that times out is a failed attempt of a task that has
+// time left.
 func TestStageTimeout(t *testing.T) {
 	s := fresh(t, "", Rules{StageTimeout: 10 * time.Second})
 	for i, w := range []string{"claim", "wait:11", "wait:21"} {
@@ -158,7 +159,7 @@ func TestStageTimeout(t *testing.T) {
 	if s.Status != Failed || *s.Error != "Stage 'intent_analysis' failed: timed out after 10s" {
 		t.Errorf("after two time-outs the task is %s, %v", s.Status, s.Error)
 	}
-	// A result that arrives when the time is up does not count any more.
+	// The machine refuses a result after the deadline.
 	s = fresh(t, "", Rules{StageTimeout: 10 * time.Second})
 	s, _, _ = Step(s, word("claim", s, 1))
 	if _, _, err := Step(s, word("ok", s, 11)); !errors.Is(err, Is(CodeLate)) {
@@ -166,7 +167,7 @@ func TestStageTimeout(t *testing.T) {
 	}
 }
 
-// TestReplay: an event counts once, also after the task has ended.
+// TestReplay: the machine applies an event once, even after the task has ended.
 func TestReplay(t *testing.T) {
 	s := fresh(t, "simple_lookup", Rules{})
 	for i, w := range []string{"claim", "ok", "ok", "ok"} {
@@ -186,8 +187,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestDelegated: at a stage that is done from outside the task waits, for an
-// answer or for somebody who takes it first.
+// TestDelegated: at a delegated stage the task waits for an answer or a claim.
 func TestDelegated(t *testing.T) {
 	s := fresh(t, "quick_answer", Rules{Delegated: []Stage{ExecutorReasoning, WebSearch}})
 	for i, w := range []string{"claim", "ok"} {
@@ -281,13 +281,13 @@ func sameJSON(t *testing.T, what string, got any, want string) {
 	}
 }
 
-// TestRestore: a restored task goes on where it was; only its generation is new.
+// TestRestore: restoring a task changes only its generation.
 func TestRestore(t *testing.T) {
 	s := fresh(t, "", Rules{})
 	for i, w := range []string{"claim", "ok"} {
 		s, _, _ = Step(s, word(w, s, i+1))
 	}
-	n, fx := Restore(s, epoch) // by a clock that is behind
+	n, fx := Restore(s, epoch) // with a clock that is behind
 	if n.Machine.Version != s.Machine.Version+1 || n.Machine.Generation != 1 || s.Machine.Generation != 0 || n.UpdatedAt != s.UpdatedAt || !n.Deadline().Equal(s.Deadline()) {
 		t.Errorf("restored: %+v", n.Machine)
 	}
@@ -300,7 +300,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestBadRequests: nothing is made from what makes no sense.
+// TestBadRequests: New refuses invalid requests.
 func TestBadRequests(t *testing.T) {
 	good := Request{ID: "a", UserID: "u", Query: "q"}
 	for name, c := range map[string]struct {
@@ -339,7 +339,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestBadResults: results that make no sense change nothing.
+// TestBadResults: invalid results change nothing.
 func TestBadResults(t *testing.T) {
 	s := fresh(t, "", Rules{})
 	s, _, _ = Step(s, word("claim", s, 1))
@@ -357,7 +357,7 @@ func TestBadResults(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, CodeParameter)
 		}
 	}
-	// Each stage has its own demands.
+	// Each stage has its own requirements.
 	for i, w := range []string{"ok", "ok", "ok"} {
 		s, _, _ = Step(s, word(w, s, i+2))
 	}
@@ -370,7 +370,7 @@ func TestBadResults(t *testing.T) {
 	}
 }
 
-// TestProperties plays random events and checks what always holds.
+// TestProperties applies random events and checks the invariants.
 func TestProperties(t *testing.T) {
 	words := strings.Fields("claim claim ok ok ok ok ok ok:.5 ok:.7 web blocked fail fail tick at:moderation run:1 run:3 wait:400 abort")
 	ends := map[Status]int{}
@@ -411,7 +411,7 @@ func TestProperties(t *testing.T) {
 			check(t, seed, next, fx)
 			s, log = next, append(log, fx.Entry)
 		}
-		// Whatever happened, time ends it.
+		// The task timeout ends it in any case.
 		if !s.Status.Final() {
 			var err error
 			if s, _, err = Step(s, Event{Kind: Tick, At: epoch.Add(DefaultTaskTimeout)}); err != nil || s.Status != Failed {
@@ -430,7 +430,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// check are the properties of one state.
+// check checks the invariants of one state.
 func check(t *testing.T, seed uint64, s *State, fx *Effects) {
 	t.Helper()
 	fail := func(what string) {

@@ -23,7 +23,7 @@ import (
 	"cairn/internal/observe"
 )
 
-// Options are the knobs of Open.
+// Options configure Open.
 type Options struct {
 	// Endpoint is the base URL of an OTLP receiver over HTTP, such as
 	// http://127.0.0.1:4318; traces go to its /v1/traces. "" leaves it to the

@@ -18,7 +18,7 @@ import (
 
 const key = "sk-very-secret"
 
-// endpoint is a server that answers as told and checks what it is sent.
+// endpoint is a server that returns given answers and checks the requests.
 func endpoint(t *testing.T, say func(w http.ResponseWriter, r *http.Request, prompt string)) *Client {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -48,7 +48,7 @@ import (
 	"cairn/internal/stage"
 )
 
-// Options are the knobs of Open. Nil and the zero value mean the defaults.
+// Options configure Open. Nil and the zero value mean the defaults.
 type Options struct {
 	// Logger receives errors of background work; nil is silent.
 	Logger *slog.Logger

@@ -80,7 +80,7 @@ func (s *Store) reconcile(ctx context.Context) error {
 		if err != nil {
 			return s.fail(err)
 		}
-		missing := lacking(found, ids)
+		missing := absent(found, ids)
 		if len(missing) == 0 {
 			return nil
 		}
@@ -89,8 +89,8 @@ func (s *Store) reconcile(ctx context.Context) error {
 	})
 }
 
-// lacking returns the ids whose value in found, the reply to MGET, is absent.
-func lacking(found []any, ids []string) (missing []string) {
+// absent returns the ids whose value in found, the reply to MGET, is absent.
+func absent(found []any, ids []string) (missing []string) {
 	for i, text := range found {
 		if text == nil {
 			missing = append(missing, ids[i])
@@ -163,7 +163,7 @@ func (s *Store) restore(ctx context.Context, token string, ids []string) (n int,
 		if err != nil {
 			return err
 		}
-		missing := lacking(found, ids)
+		missing := absent(found, ids)
 		if len(missing) == 0 {
 			return nil
 		}
