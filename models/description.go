@@ -14,8 +14,8 @@ import (
 const maxDescription = 1 << 16
 
 // ReadDescription reads the description of the model in folder dir from its
-// cairn.json, whose fields are those of Description, all optional. Without the
-// file, or without a name in it, Name is the folder's. An unknown field is an
+// cairn.json. All fields of Description are optional there. If the file or its
+// name is absent, Name is that of the folder. An unknown field is an
 // error, since a misspelt setting would give wrong vectors.
 func ReadDescription(dir string) (d Description, err error) {
 	path := filepath.Join(dir, "cairn.json")

@@ -7,9 +7,9 @@ import (
 )
 
 // WithID returns d with its ID set. digest is the SHA-256, in hex, over the
-// bytes of the weights followed by those of the tokenizer's file; the settings
-// that go in too are all other fields of d. Every engine derives the ID this
-// way, so that one index serves all of them.
+// bytes of the weights followed by those of the tokenizer's file. The ID also
+// covers all other fields of d. All engines derive it with this method, so that
+// they can share an index.
 func (d Description) WithID(digest string) Description {
 	settings := fmt.Sprintf("%s\n%q\n%d\n%d\n%q\n%q\n%q\n%g", digest,
 		d.Name, d.Dimension, d.MaxTokens, d.Pooling, d.QueryPrefix, d.DocumentPrefix, d.MinSimilarity)

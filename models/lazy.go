@@ -9,8 +9,9 @@ import (
 // ErrClosed is returned by every use of a Lazy after Close.
 var ErrClosed = errors.New("the model is closed")
 
-// Lazy is an Embedder that is opened at its first use. Its description is known
-// before. When the model cannot be opened, every use fails with the same error.
+// Lazy is an Embedder that opens its model at the first use. Its description is
+// available before. If the model cannot be opened, every use returns the same
+// error.
 // It is safe for concurrent use.
 type Lazy struct {
 	description Description
@@ -27,7 +28,7 @@ func NewLazy(d Description, load func() (Embedder, error)) *Lazy {
 	return &Lazy{description: d, load: load}
 }
 
-// Open returns the model itself.
+// Open opens the model, unless it is open, and returns it.
 func (l *Lazy) Open() (Embedder, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +71,7 @@ func (l *Lazy) Kernel() string {
 	return ""
 }
 
-// Tokenizer implements Embedder. Where the model cannot be opened, it counts no
+// Tokenizer implements Embedder. If the model cannot be opened, it counts no
 // tokens; callers that depend on counts call Open first.
 func (l *Lazy) Tokenizer() Tokenizer {
 	m, err := l.Open()

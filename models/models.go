@@ -1,6 +1,6 @@
-// Package models defines the interfaces of language models: sentence vectors
-// and token counts. The engines are the packages below it (bert, onnx), the
-// weights are in minilm, the tokenizer of answer budgets in bpe.
+// Package models defines the interfaces of language models. It does not run
+// them: the engines are the packages below it (bert, onnx), the shipped weights
+// are in minilm, and the tokenizer of answer budgets is in bpe.
 package models
 
 import (
@@ -40,7 +40,7 @@ type Description struct {
 // A cancelled ctx ends the call early with ctx.Err() and no vectors.
 type Embedder interface {
 	Description() Description
-	// EmbedDocuments returns one vector a text, in the order of texts. An
+	// EmbedDocuments returns a vector for each text, in the order of texts. An
 	// empty slice gives an empty slice. The vectors belong to the caller.
 	EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error)
 	// EmbedQuery returns the vector of one query.

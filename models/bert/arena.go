@@ -2,10 +2,10 @@ package bert
 
 import "unsafe"
 
-// An arena hands out the memory of packed weights, all of which a forward
-// pass reads from end to end, from few large pieces. Where the operating system
-// offers huge pages it backs them with such: a short query is bound by how fast
-// the weights come, and 4 KiB pages cost it a fifth to a quarter of its time.
+// An arena allocates the memory of packed weights from a few large pieces, in
+// huge pages if the operating system offers them. Each forward pass reads all
+// the weights, which takes most of the time of a short query; pages of 4 KiB
+// make it a fifth to a quarter slower.
 type arena struct{ free []byte }
 
 const (

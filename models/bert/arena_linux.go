@@ -2,5 +2,5 @@ package bert
 
 import "golang.org/x/sys/unix"
 
-// adviseHuge asks for huge pages. Without them everything works as before.
+// adviseHuge requests huge pages. They only affect speed.
 func adviseHuge(b []byte) { _ = unix.Madvise(b, unix.MADV_HUGEPAGE) }

@@ -24,7 +24,7 @@ func (m *model) attend(s *scratch, head, start, end int) {
 	}
 }
 
-// An intHead holds what attention in integers needs of one head and text.
+// An intHead holds the buffers for integer attention of one head and text.
 type intHead struct {
 	queries              []byte // [tokens][padded]
 	queryScale, queryMin []float32
@@ -37,7 +37,7 @@ type intHead struct {
 	zero                 []float32 // the scores' bias
 }
 
-// grow makes room for tokens tokens, a multiple of panelWidth.
+// grow makes room for a number of tokens, a multiple of panelWidth.
 func (h *intHead) grow(m *model, tokens int) {
 	h.queries, h.keyBytes, h.keys = alignedBytes(tokens*m.padded), alignedBytes(tokens*m.padded), alignedBytes(tokens*m.padded)
 	h.queryScale, h.queryMin = alignedFloats(tokens), alignedFloats(tokens)
@@ -48,8 +48,9 @@ func (h *intHead) grow(m *model, tokens int) {
 }
 
 // attendInt is attend with scores from bytes and probabilities and values in
-// words. Bytes are precise enough for scores, whose error the softmax takes as
-// a factor near 1; probabilities need more, or the many small ones vanish.
+// words. Bytes are precise enough for scores: the softmax turns their error
+// into a factor near 1. Probabilities need words, or the many small ones would
+// round to 0.
 func (m *model) attendInt(s *scratch, head, start, end int) {
 	k, h, n := m.kernel, &s.ints, end-start
 	ld := 3 * m.padded

@@ -1,9 +1,9 @@
-// Package bert runs BERT sentence encoders: it reads the weights of an ONNX
-// file, 8-bit as ONNX Runtime's dynamic quantisation writes them or float32,
-// and turns text into unit vectors with kernels for AVX-512 VNNI, AVX2 and
-// plain Go. It runs that one architecture (post-norm, exact gelu, absolute
-// positions, mean or first-token pooling) and refuses every other graph;
-// package onnx runs the rest.
+// Package bert runs BERT sentence encoders. It supports ONNX files with float32
+// weights, or with 8-bit weights as ONNX Runtime's dynamic quantisation writes
+// them, on kernels for AVX-512 VNNI, AVX2 or plain Go.
+//
+// It is not a general ONNX engine: it refuses every graph that is not post-norm
+// with exact gelu and absolute positions. Package onnx runs other models.
 package bert
 
 import (
@@ -20,25 +20,26 @@ import (
 
 // Options are the knobs of an Encoder. Nil and zero mean the defaults.
 type Options struct {
-	// Threads is how many texts are embedded at the same time, by default
+	// Threads is the number of texts embedded at the same time, by default
 	// runtime.GOMAXPROCS(0).
 	Threads int
-	// Kernel is "avx512vnni", "avx2" or "portable". The default is what the
-	// environment variable CAIRN_KERNEL names, else the fastest this machine
-	// runs. A kernel that is unknown or that the machine lacks is an error.
+	// Kernel is "avx512vnni", "avx2" or "portable". The default is the value of
+	// the environment variable CAIRN_KERNEL, or else the fastest kernel of this
+	// machine. A kernel that is unknown, or that the machine lacks, is an error.
 	Kernel string
 	// TokenizerJSON is the file the tokenizer was read from, for the model's ID.
 	TokenizerJSON []byte
 	// Digest is the SHA-256 over the weights followed by TokenizerJSON, in hex,
-	// where the caller already knows it. It spares hashing them.
+	// if the caller knows it. New then does not hash them.
 	Digest string
-	// Heads is the number of attention heads, for a graph that does not say.
+	// Heads is the number of attention heads. It is required if the graph does
+	// not contain it.
 	Heads int
-	// Positions, when given, are the sums of position and first token-type
-	// embedding, rows of the hidden size, in place of the file's own for as many
-	// positions; texts are cut there. Every text passes through them, so their
-	// rounding in an 8-bit file costs more accuracy than that of the words.
-	// Digest must cover them.
+	// Positions, if not nil, replaces the position embeddings of the file. Each
+	// row of the hidden size is the sum of a position embedding and that of the
+	// first token type. Texts are cut to that many tokens. Every text uses these
+	// embeddings, so rounding them to 8 bits costs more accuracy than rounding
+	// the words. Digest must cover them.
 	Positions []float32
 }
 
@@ -55,11 +56,11 @@ type Encoder struct {
 var _ models.Embedder = (*Encoder)(nil)
 
 // New returns the encoder of an ONNX file's bytes, its tokenizer and its
-// description. weights must not change afterwards: the word embeddings are
-// read from it. Of desc, Name is required; a zero Dimension is the model's
-// hidden size, zero MaxTokens the number of its positions, "" Pooling "mean";
-// ID is computed. A file that is no supported encoder, or a description that
-// does not fit it, is an error.
+// description. The caller must not change weights afterwards: the encoder reads
+// the word embeddings from it. desc must have a Name. Dimension defaults to the
+// model's hidden size, MaxTokens to the number of its positions, and Pooling to
+// "mean"; New computes ID. A file that is not a supported encoder, or a
+// description that does not fit it, is an error.
 func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts *Options) (*Encoder, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -115,7 +116,7 @@ func digestOf(weights []byte, opts *Options) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// complete fills in what the weights say and refuses what they contradict.
+// complete sets the defaults of d and returns an error if d contradicts m.
 func complete(d *models.Description, m *model) error {
 	if d.Dimension == 0 {
 		d.Dimension = m.hidden

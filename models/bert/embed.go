@@ -10,11 +10,11 @@ import (
 	"cairn/models"
 )
 
-// packTokens is how many tokens of short texts go through the layers
-// together, so that one reading of the weights serves several texts.
+// packTokens bounds the tokens of short texts that go through the layers
+// together, so that several texts share one pass over the weights.
 const packTokens = 128
 
-// A batch holds what one call of EmbedDocuments knows of its texts.
+// A batch holds the texts of one call of EmbedDocuments.
 type batch struct {
 	ids   []int32
 	texts []span // sorted by length, the longest first
@@ -143,8 +143,8 @@ func (b *batch) tokenize(ctx context.Context, e *Encoder, texts []string) error 
 }
 
 // plan sorts the texts by length, the longest first, so that the last to
-// finish are short, and groups short ones into packs of up to packTokens,
-// fewer where that would leave a thread idle.
+// finish are short. It groups short ones into packs of up to packTokens, or
+// fewer if a thread would be idle.
 func (b *batch) plan(threads int) {
 	slices.SortFunc(b.texts, func(x, y span) int {
 		return cmp.Or(cmp.Compare(y.end-y.start, x.end-x.start), cmp.Compare(x.index, y.index))

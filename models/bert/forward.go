@@ -3,9 +3,9 @@ package bert
 import "math"
 
 // rowsPerBlock is how many rows go through the attention output and the
-// feed-forward layers together: few enough that their inner activations stay
-// in the second-level cache, enough that streaming the weights from the third
-// is hidden behind the arithmetic.
+// feed-forward layers together. Their inner activations must fit the
+// second-level cache, and their arithmetic must take longer than reading the
+// weights from the third.
 const rowsPerBlock = 196
 
 // A scratch holds the buffers of one forward pass. Rows are tokens.
@@ -13,7 +13,7 @@ type scratch struct {
 	rows int // capacity
 
 	hidden  []float32 // [rows][hiddenPad]: the residual stream
-	q       []byte    // [rows][hiddenPad]: it, quantised
+	q       []byte    // [rows][hiddenPad]: hidden, quantised
 	qScale  []float32
 	qMin    []float32
 	context []float32 // [rows][contextPad]: the heads' results
@@ -36,7 +36,7 @@ type scratch struct {
 	head  headArgs
 }
 
-// contextPad leaves room behind a row for the padding of its last head.
+// contextPad is the length of a row with the padding of its last head.
 func (m *model) contextPad() int { return m.hiddenPad + m.padded }
 
 func (m *model) grow(s *scratch, rows int) {
@@ -63,10 +63,9 @@ func (m *model) grow(s *scratch, rows int) {
 	s.innerQ = alignedBytes(b * m.innerPad)
 }
 
-// forward embeds the texts packed one after the other in ids: text i is
-// ids[starts[i]:starts[i+1]]. The token states are left in s.hidden, rows of
-// hiddenPad. Every id must be below words.rows, every text at most longest
-// tokens.
+// forward computes the token states of the texts in ids, of which text i is
+// ids[starts[i]:starts[i+1]], into s.hidden, rows of hiddenPad. Every id must be
+// below words.rows, and no text may be longer than longest tokens.
 func (m *model) forward(s *scratch, ids []int32, starts []int) {
 	rows := len(ids)
 	m.grow(s, rows)
@@ -188,8 +187,8 @@ func (m *model) product32(s *scratch, x matrix, depth int, b, c matrix, rows int
 	}
 }
 
-// split cuts rows into tiles of at most most rows, evenly: it returns the
-// height of the first tiles and how many there are of that height.
+// split cuts rows evenly into tiles of at most most rows. It returns the height
+// of the first tiles and the number of tiles of that height.
 func split(rows, most int) (height, tiles int) {
 	n := (rows + most - 1) / most
 	if extra := rows % n; extra > 0 {
@@ -198,8 +197,8 @@ func split(rows, most int) (height, tiles int) {
 	return rows / n, n
 }
 
-// feed takes rows from row at of the heads' results through the output projection
-// and the feed-forward layers into the residual stream.
+// feed applies the output projection and the feed-forward layers to rows of the
+// heads' results, from row at, and adds to the residual stream.
 func (m *model) feed(s *scratch, b *block, at, rows int) {
 	context := matrix{s.context[at*m.contextPad():], m.contextPad()}
 	hidden := matrix{s.hidden[at*m.hiddenPad:], m.hiddenPad}

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// A kernel is one implementation of the engine's inner loops. Every function
-// computes a row on its own, with the same operations in the same order
-// however many rows share the call; that is why a text's vector depends
-// neither on its batch nor on the number of threads. Kernels differ from each
-// other in the last bits.
+// A kernel is an implementation of the engine's inner loops. Every function
+// computes each row with the same operations in the same order, regardless of
+// the number of rows in the call. Therefore a text's vector does not depend on
+// its batch or on the number of threads. Results of two kernels differ in the
+// last bits.
 type kernel struct {
 	name string
-	// cols is the number of columns in a panel of 8-bit weights, rows the most
-	// rows a tile takes; fcols and frows are the same for float32.
+	// cols is the number of columns in a panel of 8-bit weights, rows the
+	// largest number of rows in a tile. fcols and frows are the same for float32.
 	cols, rows   int
 	fcols, frows int
-	// group is the number of products added in 16 bits before they widen to
-	// 32; 1 where they widen at once. Packing makes sure they fit.
+	// group is the number of products added in 16 bits before they widen to 32,
+	// 1 if they widen at once. Packing ensures that the sums fit.
 	group int
 
 	// product8 multiplies tiles of 8-bit activations with one panel of weights.
@@ -37,9 +37,9 @@ type kernel struct {
 	// transpose writes panels of fcols columns: the keys of one head.
 	transpose func(*transposeArgs)
 
-	// The attention of 8-bit models in integers, where the kernel has it:
-	// scores are product8 of quantised queries with the panels packKeys makes,
-	// softmax16 and packValues make the words product16 multiplies.
+	// Attention of 8-bit models in integers, nil if the kernel lacks it. The
+	// scores are product8 of quantised queries and the panels of packKeys.
+	// product16 multiplies the words of softmax16 with those of packValues.
 	packKeys   func(*headArgs)
 	packValues func(*headArgs)
 	softmax16  func(*rowsArgs)
@@ -71,7 +71,7 @@ type product8 struct {
 }
 
 // product32 is a product of tiles*rows rows (lda bytes apart) with a panel of
-// fcols columns whose depth rows lie ldb bytes apart. For product16 rows and
+// fcols columns whose depth rows are ldb bytes apart. For product16 rows and
 // panel hold pairs of words, depth counts pairs, and column j of the result is
 // multiplied with scale[j].
 type product32 struct {
@@ -122,9 +122,10 @@ type transposeArgs struct {
 // head, n a multiple of 32.
 //
 // packKeys rounds each row to bytes of [-127, 127], row i times scale[i], and
-// makes them columns of product8's panels of 32: out holds them, sum the
-// column's sum of bytes times its scale. bytes is scratch of a row of n bytes
-// each; the rows that fill the last panel up, and their scales, must be zero.
+// writes them to out as columns of product8's panels of 32. sum receives the
+// sum of each column's bytes times its scale. bytes is scratch of n bytes for
+// each row. The rows that fill up the last panel, and their scales, must be
+// zero.
 //
 // packValues rounds each column to words, times a scale of its own, as
 // [n/32][rows/2][32][2]; a missing last row counts as zero. scale receives the
@@ -143,7 +144,7 @@ type headArgs struct {
 // KernelVariable names the environment variable that forces a kernel.
 const KernelVariable = "CAIRN_KERNEL"
 
-// Kernels returns the names of the kernels this machine runs, the fastest
+// Kernels returns the names of the kernels that this machine runs, the fastest
 // first. "portable" is always the last.
 func Kernels() []string {
 	var names []string
@@ -153,8 +154,8 @@ func Kernels() []string {
 	return names
 }
 
-// chooseKernel returns the kernel called name, by default the one the
-// environment names, by default the fastest.
+// chooseKernel returns the kernel called name. Without a name it is the one in
+// the environment variable, or else the fastest.
 func chooseKernel(name string) (*kernel, error) {
 	from := "kernel"
 	if name == "" {

@@ -6,15 +6,16 @@ import (
 	"slices"
 )
 
-// panelWidth is what columns are padded to: a multiple of every kernel's
-// panel, so that one layout of buffers serves all.
+// panelWidth is the multiple to which the number of columns is padded. It is a
+// multiple of every kernel's panel, so that all kernels share one layout of
+// buffers.
 const panelWidth = 32
 
 // A model is a network packed for a kernel. It is read-only after newModel.
 type model struct {
 	kernel               *kernel
 	hidden, inner, heads int
-	size, padded         int // a head's numbers, and with padding
+	size, padded         int // numbers of a head, without and with padding
 	eight                bool
 	integers             bool // attention in integers
 	hiddenPad, innerPad  int  // columns with padding
@@ -24,7 +25,7 @@ type model struct {
 	embedNorm            norm
 	blocks               []block
 	weights              arena // of the blocks' matrices
-	// rowFuncs are the kernel's where hidden and inner suit it, else plain Go.
+	// The kernel's functions, or plain Go if hidden or inner does not suit them.
 	gelu, quantize, norm func(*rowsArgs)
 }
 
@@ -70,7 +71,7 @@ func newModel(n *network, k *kernel) (*model, error) {
 	return m, nil
 }
 
-// setPositions replaces the position embeddings and with them the longest text.
+// setPositions replaces the position embeddings and sets longest to their number.
 func (m *model) setPositions(p []float32) error {
 	rows := len(p) / m.hidden
 	if rows < 2 || rows > m.longest || rows*m.hidden != len(p) {

@@ -6,15 +6,15 @@ import (
 	"math"
 )
 
-// A network is what a BERT encoder consists of, as read from the graph: the
-// weights still in the file's own form, the shapes checked against each other.
+// A network is a BERT encoder as read from the graph. The weights have the form
+// of the file; their shapes agree.
 type network struct {
 	words, positions, types table // types has no rows when the model has none
 	embedNorm               norm
 	layers                  []layer
 	hidden, inner, heads    int
-	// scale is what attention scores are multiplied by, 1/sqrt(hidden/heads)
-	// in every published BERT.
+	// scale is the factor of the attention scores, 1/sqrt(hidden/heads) in every
+	// published BERT.
 	scale float64
 }
 
@@ -37,8 +37,8 @@ type linear struct {
 	in, out    int
 	codes      []byte
 	signed     bool
-	zeros      []int32   // one, or one an output
-	scales     []float32 // one, or one an output
+	zeros      []int32   // one, or one for each output
+	scales     []float32 // one, or one for each output
 	floats     []float32
 	transposed bool
 	bias       []float32
@@ -76,9 +76,9 @@ func (t *table) add(dst []float32, r int) {
 	}
 }
 
-// readNetwork finds the encoder in the graph: it walks back from the last
-// layer normalisation to the embeddings and takes the weights it meets, so
-// that the names an exporter chose do not matter. heads, if positive,
+// readNetwork reads the encoder from the graph. It walks back from the last
+// layer normalisation to the embeddings and collects the weights on the path,
+// regardless of their names. heads, if positive,
 // overrides the number of heads in the graph.
 func readNetwork(g *graph, heads int) (*network, error) {
 	err := errors.New("the graph has no output")
@@ -87,7 +87,7 @@ func readNetwork(g *graph, heads int) (*network, error) {
 		if e == nil {
 			return n, nil
 		}
-		// The error of the token states' own output tells most.
+		// The error for the output of token states is the most useful.
 		if o == "last_hidden_state" || o == g.outputs[0] {
 			err = fmt.Errorf("output %q: %w", o, e)
 		}
@@ -115,8 +115,8 @@ func matchNetwork(m *matcher, output string, heads int) (*network, error) {
 			return nil, fmt.Errorf("%d layers from the end: %w", len(n.layers), err)
 		}
 		l.outputNorm = post
-		// Every weight takes a byte of the file or more: a graph that goes round
-		// in circles, or uses weights many times, must not fill the memory.
+		// Every weight takes at least a byte of the file. A graph with a cycle, or
+		// with shared weights, must not exhaust the memory.
 		for _, w := range []*linear{&l.query, &l.key, &l.value, &l.output, &l.up, &l.down} {
 			if weights += w.in * w.out; weights > m.size {
 				return nil, errors.New("layers share weights, which is not supported")
@@ -134,13 +134,13 @@ func matchNetwork(m *matcher, output string, heads int) (*network, error) {
 	return n, n.check()
 }
 
-// minHead is the smallest head size taken. Heads are padded to panelWidth, so
-// that smaller ones would take many times the file's memory; published BERTs
-// have 20 or more.
+// minHead is the smallest head size accepted. Heads are padded to panelWidth:
+// smaller ones would take many times the size of the file. Published BERTs have
+// heads of 20 or more.
 const minHead = 8
 
-// check holds the shapes against each other, so that no later step can index
-// outside a weight.
+// check returns an error if the shapes do not agree. Later steps rely on it for
+// every index into a weight.
 func (n *network) check() error {
 	if len(n.layers) == 0 {
 		return errors.New("no transformer layer found")

@@ -16,7 +16,7 @@ const (
 )
 
 // Open returns the encoder in folder dir, which holds model.onnx,
-// tokenizer.json and, where the defaults do not fit, cairn.json. All its
+// tokenizer.json and, if the defaults do not fit, cairn.json. All its
 // fields are optional; this one describes BAAI/bge-small-en-v1.5:
 //
 //	{
@@ -29,10 +29,10 @@ const (
 //	  "min_similarity": 0.5
 //	}
 //
-// Without it the name is the folder's, the dimension and the longest input
+// By default the name is that of the folder, the dimension and the longest input
 // are those of the weights, pooling is "mean", there are no prefixes, and
-// min_similarity is 0. An unknown field or a value that does not fit the
-// weights is an error.
+// min_similarity is 0. An unknown field, or a value that does not fit the
+// weights, is an error.
 func Open(dir string, opts *Options) (*Encoder, error) {
 	desc, err := models.ReadDescription(dir)
 	if err != nil {

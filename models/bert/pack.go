@@ -8,15 +8,16 @@ import (
 	"unsafe"
 )
 
-// A packed matrix holds the weights of one or several linear layers side by
-// side in the order and layout a kernel reads. Columns are grouped in panels;
+// A packed matrix holds the weights of one or more linear layers next to each
+// other, in the order and layout that a kernel reads. Columns are grouped in panels;
 // columns of padding have zero weights and zero bias.
 type packed struct {
 	depth   int // inputs, rounded up to a multiple of 16 for 8-bit weights
 	columns int // outputs with padding, a multiple of the panel's width
 	bias    []float32
 
-	// 8-bit: [panel][depth/4][cols][4], and a scale and weight sum a column.
+	// 8-bit: [panel][depth/4][cols][4], and for each column a scale and the sum
+	// of its weights.
 	codes       []int8
 	scale, sums []float32
 
@@ -47,8 +48,8 @@ func columnsOf(list []column, l *linear, start, end int, factor float32, width i
 // in the 16 bits that VPMADDUBSW and VPADDW add in.
 const maxPairSum = 32767 / 255
 
-// pack lays out columns for k in memory of a, in threads goroutines. All columns must have
-// the same depth, and all be 8-bit or all float32.
+// pack lays out columns for k in memory of a, in threads goroutines. All
+// columns must have the same depth, and be all 8-bit or all float32.
 func pack(a *arena, k *kernel, columns []column, threads int) (*packed, error) {
 	first := columns[0].from
 	p := &packed{depth: first.in, columns: len(columns), bias: alignedFloats(len(columns))}
@@ -127,9 +128,9 @@ func (l *linear) at(i, j int) float32 {
 	return l.floats[i*l.out+j]
 }
 
-// column8 writes the weights of output j, as integers in [-128, 127] times
-// the scale it returns, to buf. Codes that lie further from their zero point
-// than that are rounded to it again.
+// column8 writes the weights of output j to buf, as integers in [-128, 127] to
+// be multiplied by the scale it returns. If a code is further from its zero
+// point, the column is rounded to a coarser scale.
 func (l *linear) column8(buf []int32, j int) (scale float32, err error) {
 	zero, scale := l.zeros[0], l.scales[0]
 	if len(l.zeros) > 1 {
@@ -164,9 +165,9 @@ func (l *linear) column8(buf []int32, j int) (scale float32, err error) {
 	return scale * f, nil
 }
 
-// narrow rounds a column's weights to a coarser scale, if it must, so that no
-// group of products with bytes overflows 16 bits, and returns the factor the
-// scale grew by. A group holds 2*group weights: pairs at the same place of
+// narrow rounds a column's weights to a coarser scale if a group of products
+// with bytes could overflow 16 bits. It returns the factor by which the scale
+// grew. A group holds 2*group weights: pairs at the same place of
 // group successive quadruples, as product8 adds them.
 func narrow(w []int32, group int) float32 {
 	worst := worstGroup(w, group)

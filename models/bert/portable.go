@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// portable returns the kernel in plain Go, for machines without AVX2 and as
-// the one the others are compared with.
+// portable returns the kernel in plain Go. It serves machines without AVX2, and
+// tests compare the other kernels with it.
 func portable() *kernel {
 	return &kernel{
 		name: "portable",
@@ -28,8 +28,8 @@ func floats(p *float32, ld, i, n int) []float32 {
 }
 
 // product8Go keeps two columns in the halves of a 64-bit word, so that one
-// multiplication serves both. Weights are made non-negative by +128, which
-// the sum of the activations takes back. Halves cannot overflow: 255*255
+// multiplication serves both. Adding 128 makes the weights non-negative;
+// the sum of the activations corrects for it. Halves cannot overflow: 255*255
 // times a depth up to 2^16 stays under 2^32.
 func product8Go(p *product8) {
 	const cols = 4
@@ -62,7 +62,7 @@ func product8Go(p *product8) {
 func dots4(a, b []byte, w []uint32) (aLow, aHigh, bLow, bHigh uint64) {
 	for len(a) >= 4 && len(b) >= 4 && len(w) >= 4 {
 		// Word j holds four weights of column j: the bytes of two columns are
-		// set side by side, 32 bits apart.
+		// set 32 bits apart.
 		w01 := (uint64(w[0]) | uint64(w[1])<<32) ^ 0x8080808080808080
 		w23 := (uint64(w[2]) | uint64(w[3])<<32) ^ 0x8080808080808080
 		const mask = 0x000000ff000000ff

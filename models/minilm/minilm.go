@@ -1,8 +1,7 @@
-// Package minilm carries the sentence encoder that cairn ships:
+// Package minilm embeds the sentence encoder that cairn ships:
 // all-MiniLM-L6-v2, quantised to 8 bits, with its tokenizer and its position
-// embeddings as they were before they were rounded. SOURCE.md says
-// where the files come from. Open runs it on the native engine of package bert;
-// package onnx can run the same bytes.
+// embeddings before rounding. SOURCE.md documents the origin of the files. It is
+// not an engine: Open runs the model on package bert.
 package minilm
 
 import (
@@ -33,14 +32,14 @@ var (
 	sums string
 )
 
-// Weights returns the bytes of model.onnx, 23 MB. They must not be written to.
+// Weights returns the bytes of model.onnx, 23 MB. The caller must not write to them.
 func Weights() []byte { return weights }
 
-// TokenizerJSON returns the bytes of tokenizer.json. They must not be written to.
+// TokenizerJSON returns the bytes of tokenizer.json. The caller must not write to them.
 func TokenizerJSON() []byte { return tokenizer }
 
-// Positions returns the position embeddings with that of the first token type
-// added, 256 rows of 384 numbers, as bert.Options takes them.
+// Positions returns the position embeddings plus that of the first token type,
+// 256 rows of 384 numbers, for bert.Options.
 func Positions() []float32 {
 	p := make([]float32, len(positions)/4)
 	for i := range p {
@@ -52,7 +51,7 @@ func Positions() []float32 {
 // digests are SHA-256 sums of the embedded files.
 type digests struct{ weights, tokenizer, positions, all [sha256.Size]byte }
 
-// digest hashes the files once a process: it takes some 13 ms.
+// digest hashes the files once in a process, which takes about 13 ms.
 var digest = sync.OnceValue(func() (d digests) {
 	h := sha256.New()
 	h.Write(weights)
@@ -95,8 +94,8 @@ func verify(sums, file string, digest [sha256.Size]byte) error {
 	return fmt.Errorf("embedded model: SHA256SUMS does not list %s", file)
 }
 
-// Description says how the model wants to be used. Its ID is that of the
-// embedded bytes, verified or not.
+// Description describes the model. Its ID is that of the embedded bytes, even if
+// Verify refuses them.
 func Description() models.Description {
 	all := digest().all
 	return models.Description{
@@ -109,7 +108,7 @@ func Description() models.Description {
 }
 
 // Open verifies the embedded files and returns the native engine running them.
-// Of opts, TokenizerJSON, Digest, Heads and Positions are the model's own.
+// It ignores TokenizerJSON, Digest, Heads and Positions in opts.
 func Open(opts *bert.Options) (*bert.Encoder, error) {
 	if err := Verify(); err != nil {
 		return nil, err

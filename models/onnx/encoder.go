@@ -1,8 +1,7 @@
 // Package onnx runs ONNX sentence encoders with hugot: on its Go engine in a
-// plain build, on ONNX Runtime with the build tag ORT (see README.md). It serves
-// models that package bert does not support, and is the reference in bert's
-// tests. Its Go engine is about a hundred times slower than bert, so the shipped
-// model does not use it.
+// plain build, on ONNX Runtime with the build tag ORT (see README.md). It is for
+// models that package bert does not support, and not for the shipped model: the
+// Go engine is about a hundred times slower than bert.
 package onnx
 
 import (
@@ -16,13 +15,13 @@ import (
 	"cairn/models"
 )
 
-// Options are the knobs of both engines. Nil and zero mean the defaults.
+// Options configure both engines. Nil and zero mean the defaults.
 type Options struct {
 	// LibraryDir is the folder that holds libonnxruntime.so, by default
 	// /usr/lib. The Go engine ignores it.
 	LibraryDir string
 	// Threads bounds the threads of ONNX Runtime within one text, by default
-	// one a core. The Go engine uses GOMAXPROCS.
+	// one for each core. The Go engine uses GOMAXPROCS.
 	Threads int
 }
 
@@ -36,8 +35,8 @@ type Encoder struct {
 
 var _ models.Embedder = (*Encoder)(nil)
 
-// Open returns the sentence encoder in folder dir, which holds one ONNX file,
-// or several and one of them named model.onnx, tokenizer.json, and, where the
+// Open returns the sentence encoder in folder dir. The folder holds an ONNX file,
+// which must be named model.onnx if there are several, tokenizer.json and, if the
 // defaults do not fit, cairn.json (see models.ReadDescription). By default the
 // longest input is the smaller of 512 and max_position_embeddings in
 // config.json, pooling is "mean", there are no prefixes, and min_similarity
@@ -52,7 +51,7 @@ func Open(dir string, opts *Options) (*Encoder, error) {
 }
 
 // New returns the encoder of an ONNX file's bytes, its tokenizer.json and its
-// description, of which Name is required. The bytes pass through a private
+// description, which must have a Name. The bytes pass through a private
 // temporary folder, which New removes.
 func New(weights, tokenizerJSON []byte, desc models.Description, opts *Options) (e *Encoder, err error) {
 	dir, err := os.MkdirTemp("", "cairn-model-")

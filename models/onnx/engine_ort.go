@@ -18,13 +18,13 @@ import (
 // Engine runs the models in this build: "go" or "onnxruntime".
 const Engine = "onnxruntime"
 
-// runtime is ONNX Runtime, of which a process holds one: the options of the
-// model opened first hold for all that are open at the same time.
+// runtime is the process's single ONNX Runtime. The options of the model opened
+// first apply to all models that are open at the same time.
 var runtime struct {
 	sync.Mutex
 	session *hugot.Session
-	opened  int // models since the session began, to name them
-	users   int // models open now
+	opened  int // models opened since the session began, for their names
+	users   int // open models
 }
 
 // load loads the model in folder dir into the process's session.
@@ -46,8 +46,8 @@ func load(dir string, opts *Options) (*backends.BasePipeline, func() error, erro
 		}
 		r.session, r.opened = s, 0
 	}
-	// Hugot loads from inside the model's folder, which moves the whole process
-	// there for that time, and stays there when loading fails.
+	// Hugot changes the working folder of the process to the model's while it
+	// loads, and does not change it back if loading fails.
 	wd, err := os.Getwd()
 	if err != nil {
 		return nil, nil, errors.Join(err, leave())
@@ -75,7 +75,7 @@ func newPipeline(s *hugot.Session, dir, name string) (p *pipelines.FeatureExtrac
 	return hugot.NewPipeline(s, hugot.FeatureExtractionConfig{ModelPath: dir, Name: name, OnnxFilename: "model.onnx"})
 }
 
-// leave ends the session when no model uses it. The caller holds the lock.
+// leave destroys the session if no model uses it. The caller holds the lock.
 func leave() error {
 	if runtime.users > 0 {
 		return nil

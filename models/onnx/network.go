@@ -13,8 +13,8 @@ import (
 	"github.com/knights-analytics/hugot/backends"
 )
 
-// maxPositions is the longest input unless the model's description says more.
-// Encoders of sentences are trained on no more than this.
+// maxPositions is the default bound on the longest input. Sentence encoders are
+// trained on no more than this.
 const maxPositions = 512
 
 // network is a loaded graph with its tokenizer. It is safe for concurrent use.
@@ -33,7 +33,7 @@ func openNetwork(dir string, opts *Options) (n *network, err error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	// Hugot takes URLs too; an absolute path is never one.
+	// Hugot also accepts URLs; an absolute path is not one.
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func recoverInto(err *error) {
 	}
 }
 
-// checkOutputs refuses shapes that hugot cannot return.
+// checkOutputs returns an error for shapes that hugot cannot return.
 func checkOutputs(outputs []backends.InputOutputInfo) error {
 	if len(outputs) == 0 {
 		return errors.New("the model has no output")
@@ -94,8 +94,8 @@ func checkOutputs(outputs []backends.InputOutputInfo) error {
 	return nil
 }
 
-// digestOf hashes the weights, with the files of tensors kept outside, and then
-// the tokenizer.
+// digestOf hashes the weights, including external tensor files, and then the
+// tokenizer.
 func digestOf(weights string, tokenizer []byte) (string, error) {
 	files := []string{weights}
 	for _, suffix := range []string{"_data*", ".data*"} {

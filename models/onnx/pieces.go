@@ -56,7 +56,7 @@ func newPiecer(file []byte, model *backends.Model) (piecer, error) {
 	return h, nil
 }
 
-// bertPieces frames texts as [CLS] a [SEP].
+// bertPieces encodes texts as [CLS] a [SEP].
 type bertPieces struct{ tok *wordpiece.Tokenizer }
 
 func (p bertPieces) count(text string) int { return p.tok.Count(text) }
@@ -77,7 +77,7 @@ func unsigned(ids []int32) []uint32 {
 // hugotPieces uses a tokenizer of hugot.
 type hugotPieces struct {
 	tokenizer *backends.Tokenizer
-	special   int // special tokens of a single text
+	special   int // number of special tokens of a single text
 }
 
 func (p *hugotPieces) count(text string) int {

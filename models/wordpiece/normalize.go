@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// classes says what becomes of each code point; its head describes the format.
-// It is a table of its own, not Go's unicode package, because BERT's ids were
-// made with the Unicode data of one library, several versions old, and must not
-// change with the Go toolchain.
+// classes maps each code point to its class; its head describes the format. Go's
+// unicode package would not do: BERT's ids come from the Unicode data of one
+// library, several versions old, and must not change with the Go toolchain.
 //
 //go:embed classes.txt
 var classes string
@@ -22,12 +21,12 @@ const (
 	actKeep uint16 = iota
 	actDrop
 	actSpace
-	actAlone // the rune is a word of its own
+	actAlone // the rune is a separate word
 	actFold
 )
 
-// What to do with a byte, where it is not a lower-case letter or digit to be
-// taken as it stands. Those bytes are all above actMaybeAdded.
+// What to do with a byte. Any other value is the byte itself, as for lower-case
+// letters and digits; those are all above actMaybeAdded.
 const (
 	actMultiByte  byte = iota + byte(actFold) // part of a longer rune
 	actMaybeAdded                             // an added token may begin here
@@ -37,22 +36,22 @@ const pageSize = 256
 
 type page [pageSize]uint16
 
-// fold is what a rune becomes: UTF-8 text, a word of its own or not.
+// fold is the replacement of a rune: UTF-8 text, a separate word or not.
 type fold struct {
 	text  string
 	alone bool
 }
 
-// normalizer tells for every rune what the model's normaliser and pre-tokenizer
-// make of it: a table of pages, most of them shared.
+// normalizer maps every rune to the effect of the model's normaliser and
+// pre-tokenizer. It is a table of pages, most of them shared.
 type normalizer struct {
 	pages   [(utf8.MaxRune + 1) / pageSize]*page
 	folds   []fold
 	uncased bool
 }
 
-// newNormalizer expands classes.txt in half a millisecond. uncased says that
-// accents are stripped and letters lowered.
+// newNormalizer expands classes.txt in half a millisecond. If uncased is
+// set, it strips accents and lowers letters.
 func newNormalizer(uncased bool) (*normalizer, error) {
 	n := &normalizer{uncased: uncased}
 	uniform := map[uint16]*page{}
@@ -146,7 +145,7 @@ func hexRune(s string) (rune, error) {
 func (n *normalizer) act(r rune) uint16 { return n.pages[r/pageSize][r%pageSize] }
 
 // bytes returns the same for single bytes: one of the small actions, or the
-// byte that stands in a word for this one.
+// byte that replaces this one in a word.
 func (n *normalizer) bytes() (table [256]byte) {
 	for b := range table {
 		switch act := n.act(rune(b)); {

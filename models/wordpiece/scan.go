@@ -2,21 +2,21 @@ package wordpiece
 
 import "unicode/utf8"
 
-// scan is the state of one pass over a text. It lives on the caller's stack.
+// scan is the state of one pass over a text. It stays on the caller's stack.
 type scan struct {
 	dst  []int32
 	keep bool // append ids to dst; otherwise only count
-	room int  // pieces that may still come
+	room int  // number of further pieces allowed
 
-	// The word being gathered: its normalised bytes, how many runes they are,
-	// and the hash of the bytes as a whole vocabulary entry.
+	// The current word: its normalised bytes, their number of runes, and the
+	// hash of the bytes as a whole vocabulary entry.
 	word  [utf8.UTFMax * (maxWordRunes + 1)]byte
 	n     int
 	runes int
 	hash  uint64
 }
 
-// run splits text into words and those into pieces until the room is used up.
+// run splits text into words and words into pieces until no room is left.
 func (t *Tokenizer) run(s *scan, text string) {
 	s.hash = seedWhole
 	for i := 0; i < len(text) && s.room > 0; {
@@ -79,8 +79,8 @@ func (t *Tokenizer) run(s *scan, text string) {
 	t.flush(s)
 }
 
-// put adds one ASCII byte to the word. Of a word that is too long anyway only
-// the number of runes is kept.
+// put adds an ASCII byte to the word. It only counts the runes of a word that is
+// too long.
 func (s *scan) put(b byte) {
 	s.runes++
 	if s.runes > maxWordRunes {
@@ -114,9 +114,9 @@ func (s *scan) emit(id int32) {
 	}
 }
 
-// flush ends the word and emits its pieces: the word itself when the
-// vocabulary has it, else the longest entry it begins with, then the longest
-// continuation, and so on; one unknown piece when that does not come out.
+// flush ends the word and emits its pieces: the word itself if the vocabulary
+// has it, else the longest entry that it begins with, then the longest
+// continuation, and so on. A word without such a split is one unknown piece.
 func (t *Tokenizer) flush(s *scan) {
 	if s.runes == 0 {
 		return

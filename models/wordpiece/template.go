@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// postProcessor holds the special tokens that frame a single text.
+// postProcessor holds the special tokens before and after a single text.
 type postProcessor struct{ first, last string }
 
 // UnmarshalJSON reads both forms in which BERT models publish "[CLS] A [SEP]":

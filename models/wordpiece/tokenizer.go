@@ -1,11 +1,11 @@
-// Package wordpiece turns text into the word pieces of a BERT encoder, with the
-// ids that the Python library tokenizers gives for the same tokenizer.json.
-// Every byte cairn indexes passes through it twice, once counted for the size of
-// chunks and once encoded, so it allocates nothing per text beyond the ids.
+// Package wordpiece splits text into the word pieces of a BERT encoder, with the
+// ids that the Python library tokenizers gives for the same tokenizer.json. It
+// allocates only the ids: cairn counts the pieces of every byte it indexes, for
+// the size of chunks, and then encodes them.
 //
-// It reads exactly the pipeline of BERT models (BertNormalizer,
-// BertPreTokenizer, WordPiece, [CLS] text [SEP]) and refuses any other; it is
-// neither a general tokenizer nor a decoder.
+// It is not a general tokenizer and not a decoder: it refuses every pipeline
+// except that of BERT models (BertNormalizer, BertPreTokenizer, WordPiece, [CLS]
+// text [SEP]).
 package wordpiece
 
 import (
@@ -28,7 +28,7 @@ const maxID = 1<<24 - 1
 // concurrent use.
 type Tokenizer struct {
 	norm      *normalizer
-	ascii     [256]byte // what a byte does, see normalizer.bytes
+	ascii     [256]byte // see normalizer.bytes
 	added     []addedToken
 	words     vocabulary
 	cls, sep  int32
@@ -37,15 +37,15 @@ type Tokenizer struct {
 	size      int
 }
 
-// addedToken is a text that is recognised before anything else is done to the
-// input, such as "[MASK]".
+// addedToken is a text that is recognised before the input is normalised, such
+// as "[MASK]".
 type addedToken struct {
 	text string
 	id   int32
 }
 
-// file is the part of tokenizer.json that decides about ids. Truncation and
-// padding are left out on purpose: the caller says how long an input may be.
+// file is the part of tokenizer.json that determines the ids. It has no
+// truncation and padding because the caller bounds the length of an input.
 type file struct {
 	AddedTokens []struct {
 		ID         int32  `json:"id"`
@@ -74,8 +74,8 @@ type file struct {
 }
 
 // New reads the bytes of a tokenizer.json as HuggingFace publishes it. The
-// bytes are not kept. A file whose pipeline differs from BERT's in a way that
-// would change ids is an error that names the difference.
+// Tokenizer does not keep the bytes. If the pipeline differs from BERT's and
+// would give other ids, the error names the difference.
 func New(tokenizerJSON []byte) (*Tokenizer, error) {
 	var f file
 	if err := json.Unmarshal(tokenizerJSON, &f); err != nil {
@@ -131,7 +131,7 @@ func New(tokenizerJSON []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// special looks a whole token up, added tokens first.
+// special looks up a whole token, first among the added tokens.
 func (t *Tokenizer) special(text string) (int32, bool) {
 	for _, a := range t.added {
 		if a.text == text {
@@ -141,7 +141,8 @@ func (t *Tokenizer) special(text string) (int32, bool) {
 	return t.words.whole(text)
 }
 
-// check refuses what would give other ids than the file means.
+// check returns an error if this package would give other ids than the file
+// specifies.
 func (f *file) check() error {
 	n := f.Normalizer
 	switch {

@@ -17,15 +17,15 @@ type pieces struct {
 	maxID int32
 }
 
-// UnmarshalJSON reads {"token": id, ...}. A decoder into a Go map takes five
-// times as long, which every start of the process would pay.
+// UnmarshalJSON reads {"token": id, ...}. Decoding into a Go map would
+// take five times as long at every start of the process.
 func (p *pieces) UnmarshalJSON(b []byte) error {
 	p.text = make([]byte, 0, len(b)/2)
 	if len(b) == 0 || b[0] != '{' {
 		return errors.New("vocab is not an object")
 	}
 	// encoding/json has checked the syntax before it calls this method, so
-	// only the types of the values can surprise.
+	// only the types of the values can be wrong.
 	for i := 1; ; {
 		open := bytes.IndexByte(b[i:], '"')
 		if open < 0 {
@@ -67,8 +67,8 @@ func (p *pieces) UnmarshalJSON(b []byte) error {
 }
 
 // vocabulary finds a token by its bytes: open addressing with linear probing,
-// at most half full. Tokens with the continuation prefix are entered a second
-// time without it, under another seed.
+// at most half full. Tokens with the continuation prefix have a second entry
+// without it, under another seed.
 type vocabulary struct {
 	slots   []slot
 	shift   uint // slot index = hash >> shift
@@ -79,14 +79,14 @@ type vocabulary struct {
 // slot is one entry; size 0 marks a free one.
 type slot struct {
 	check uint32 // low half of the hash
-	start uint32 // where its bytes begin in text
+	start uint32 // offset of its bytes in text
 	size  uint32
 	id    int32
 }
 
 // The hash is Fowler-Noll-Vo's (xor, then multiply) with a 64-bit odd
 // multiplier, the golden ratio's, whose high bits are well mixed; the two seeds
-// tell a word's beginning from its continuation.
+// distinguish the beginning of a word from a continuation.
 const (
 	seedWhole     uint64 = 0x243F6A8885A308D3
 	seedContinued uint64 = 0x13198A2E03707344
@@ -116,8 +116,8 @@ func newVocabulary(p pieces, prefix string) vocabulary {
 	return v
 }
 
-// add enters text[start:end]; of two equal tokens the later one counts, as in
-// any JSON object.
+// add enters text[start:end]. It replaces an equal token, as a later key does in
+// a JSON object.
 func (v *vocabulary) add(seed uint64, start, end uint32, id int32) {
 	if start >= end {
 		return // an empty piece never matches
@@ -129,8 +129,8 @@ func (v *vocabulary) add(seed uint64, start, end uint32, id int32) {
 	v.longest = max(v.longest, len(token))
 }
 
-// slot returns the entry of token, or the free one where it belongs. The
-// table is never full, so the probe ends.
+// slot returns the entry of token, or the free slot for it. The table is never
+// full, so the probe ends.
 func (v *vocabulary) slot(h uint64, token []byte) *slot {
 	mask := uint64(len(v.slots) - 1)
 	for i := h >> v.shift; ; i++ {
@@ -156,8 +156,8 @@ func (v *vocabulary) whole(token string) (id int32, ok bool) {
 }
 
 // longestPrefix returns the longest entry under seed that word begins with and
-// its size in bytes; 0 when there is none. It tries every length upwards, with
-// the hash growing along, since a hash cannot shrink.
+// its size in bytes, 0 if there is none. It tries every length, the shortest
+// first, because the hash can only be extended.
 func (v *vocabulary) longestPrefix(seed uint64, word []byte) (id int32, size int) {
 	h := seed
 	for i, b := range word[:min(len(word), v.longest)] {

@@ -63,7 +63,7 @@ func packKeysVNNI() {
 	DECQ(count)
 	JNE(operand.LabelRef("key"))
 
-	// Keys i and i+16 of a panel lie n and 16*n bytes further.
+	// Key i of a panel is i*n bytes after the first.
 	out, sum := field(p, haOut), field(p, haSum)
 	MOVQ(p.Offset(haBytes), bytes)
 	MOVQ(p.Offset(haScale), scale)

@@ -16,8 +16,8 @@ const (
 	tileRows32AVX2 = 6
 )
 
-// ymm are the registers AVX2 has; an allocator that knows AVX-512 would hand
-// out 16 more.
+// ymm are the 16 registers of AVX2. The allocator of avo would also use the 16
+// that only AVX-512 has.
 var ymm = []reg.VecPhysical{
 	reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7,
 	reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
@@ -32,7 +32,8 @@ func avx2() {
 	normAVX2()
 }
 
-// repeated are constants of 32 bytes each, to be read as vectors.
+// repeated defines constants, each repeated to fill a vector of 32 bytes, and
+// returns the address of constant i.
 func repeated(name string, values ...float32) func(i int) operand.Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for i, v := range values {
@@ -131,8 +132,8 @@ func fold256(op func(...operand.Op), z, t reg.VecPhysical) {
 func softmaxAVX2() {
 	p := text("softmaxAVX2", "softmaxAVX2 is softmax; it overwrites each row up to a multiple of 8.")
 	n, tail := field(p, raN), GP64()
-	// Where in eight words of ones and eight of zeros the last vector's mask
-	// begins: 32 bytes less four for each of its scores.
+	// The mask of the last vector is a window on eight words of ones and eight
+	// of zeros. It begins 32 bytes after the start, less four for each score.
 	MOVQ(n, tail)
 	DECQ(tail)
 	ANDQ(operand.U8(7), tail)
@@ -184,7 +185,7 @@ func softmaxAVX2() {
 				VFMADD213PS(coefficient[k], v, t)
 			}
 			VFMADD213PS(one, v, t)
-			// Add the exponent to that of 2^f, which lies in [0.7, 1.42).
+			// Add the exponent to that of 2^f, which is in [0.7, 1.42).
 			VCVTPS2DQ(w, w)
 			VPSLLD(operand.U8(23), w, w)
 			VPADDD(w, t, t)
@@ -252,7 +253,7 @@ func quantizeAVX2() {
 		fold256(VMAXPS, high, t)
 		VSUBPS(least, high, step)
 		VMULPS(unit, step, step)
-		// 1/step where it is not zero: a constant row has step 0 and bytes 0.
+		// 1/step, or 0 if step is 0: a constant row has step 0 and bytes 0.
 		VXORPS(t, t, t)
 		VCMPPS(operand.U8(4), t, step, t)
 		VDIVPS(step, one, inverse)

@@ -33,7 +33,7 @@ func avx512() {
 	normAVX512()
 }
 
-// dispatch emits a body for every tile height and jumps to that of rows.
+// dispatch emits a body for every tile height and a jump to the one for rows.
 func dispatch(rows reg.GPVirtual, most int, body func(rows int)) {
 	for r := most; r >= 1; r-- {
 		CMPQ(rows, operand.U8(uint8(r)))
@@ -136,7 +136,7 @@ func fold512(op func(...operand.Op), z, t reg.VecPhysical) {
 	}
 }
 
-// eachRow loops over rows; body sees the row's address in x.
+// eachRow loops over rows; body receives the row's address in x.
 func eachRow(p operand.Mem, body func(x reg.GPVirtual)) {
 	x, ld, rows := field(p, raX), field(p, raLd), field(p, raRows)
 	Label("row")
@@ -184,8 +184,8 @@ func softmaxAVX512(name, doc string, words bool) {
 	ADDQ(operand.U8(15), n)
 	ANDQ(operand.I8(-16), n)
 	SHLQ(operand.U8(2), n)
-	// What lies past the scores counts as -1e30, whose exponential is 0; an
-	// infinity would leave NaN in the reduction of the argument.
+	// Entries past the scores count as -1e30, whose exponential is 0. An
+	// infinity would give NaN when the argument is reduced.
 	table := constants(name+"Table", append([]float32{-1e30, math.Log2E, 1, 32767}, exp2Coefficients...))
 	least, log2e, one := zmm[31], zmm[30], zmm[29]
 	VBROADCASTSS(table.Offset(0), least)
@@ -251,8 +251,8 @@ func softmaxAVX512(name, doc string, words bool) {
 	})
 }
 
-// geluLimit and geluCoefficients are those of package bert, where their
-// origin stands; a test there compares results.
+// geluLimit and geluCoefficients are those of package bert, which documents
+// their origin. A test there compares results.
 const geluLimit = 5
 
 var geluCoefficients = []float32{
@@ -327,7 +327,7 @@ func quantizeAVX512() {
 		fold512(VMAXPS, high, t)
 		VSUBPS(low0, high, step)
 		VMULPS(unit, step, step)
-		// 1/step where it is not zero: a constant row has step 0 and bytes 0.
+		// 1/step, or 0 if step is 0: a constant row has step 0 and bytes 0.
 		VPXORD(t, t, t)
 		VCMPPS(operand.U8(4), t, step, reg.K1)
 		VDIVPS_Z(step, one, reg.K1, inverse)

@@ -1,5 +1,5 @@
 // Command asm writes the assembly of package bert's kernels. It is a module of
-// its own, so that the assembler generator is no dependency of cairn:
+// its own, so that cairn does not depend on the assembler generator:
 //
 //	go run . -kernel avx512 -out ../avx512_amd64.s
 package main
@@ -29,8 +29,8 @@ func main() {
 	Generate()
 }
 
-// Offsets of the argument structures of package bert, whose fields are of
-// eight bytes each. A test there holds them to it.
+// Offsets of the argument structures of package bert, whose fields take eight
+// bytes each. A test there checks the offsets.
 const (
 	p8A, p8Lda, p8Scale, p8Min, p8W, p8Depth = 0, 8, 16, 24, 32, 40
 	p8Wscale, p8Wsum, p8Bias, p8C, p8Ldc     = 48, 56, 64, 72, 80
@@ -64,7 +64,7 @@ func field(p operand.Mem, offset int) reg.GPVirtual {
 	return r
 }
 
-// rowPointers addresses up to rows rows with a base register for every three.
+// rowPointers addresses rows with one base register for every three.
 type rowPointers struct {
 	base []reg.GPVirtual
 	ld   reg.GPVirtual
@@ -78,7 +78,7 @@ func newRowPointers(rows int, ld reg.GPVirtual) rowPointers {
 	return r
 }
 
-// start points the bases at the rows from a on.
+// start points the bases at the rows that begin at a.
 func (r rowPointers) start(a reg.GPVirtual) {
 	for i, b := range r.base {
 		if i == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// vectors says how product emits a tile: panels of two vectors of size bytes.
+// vectors describes the tile that product emits: panels of two vectors of size bytes.
 type vectors struct {
 	size      int
 	acc, b, v []reg.VecPhysical // results, a row of the panel, broadcasts
@@ -19,8 +19,8 @@ type vectors struct {
 	finish func(p operand.Mem, j int, acc reg.VecPhysical)
 }
 
-// product emits product32 or, for pairs of 16 bits, product16: both read four
-// bytes of a row a step.
+// product emits product32 or, for pairs of 16 bits, product16. Both read four
+// bytes of a row in each step.
 func product(p operand.Mem, most int, x vectors) {
 	size, acc, b, v := x.size, x.acc, x.b, x.v
 	dispatch(field(p, p32Rows), most, func(rows int) {
