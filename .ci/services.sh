@@ -7,7 +7,7 @@
 # their ports, so that one that was stopped can be started again on its data.
 set -uo pipefail
 
-# free_port is one that nobody listens on, below those that systems give out.
+# free_port prints an unused port below the range that systems assign.
 free_port() {
 	local port
 	while port=$((20000 + RANDOM % 12000)); answers "$port"; do :; done
@@ -98,7 +98,7 @@ stop() {
 }
 
 stop_redis() { stop redis TERM; }
-stop_postgres() { stop postgres INT; } # at once, whoever is connected
+stop_postgres() { stop postgres INT; } # at once, even with clients connected
 stop_rabbitmq() {
 	stop rabbitmq TERM group
 	stop epmd TERM
