@@ -60,7 +60,7 @@ var owners = map[string][]string{
 	"github.com/sahilm/fuzzy":                  {"internal/finder"},
 	"github.com/atotto/clipboard":              {"cmd/cairn"},
 	"golang.org/x/mod":                         {"internal/upgrade"},
-	"github.com/gofrs/flock":                   {"internal/owner", "internal/workspace", "internal/toolbox", "internal/token", "internal/task/files"}, // each locks its own file
+	"github.com/gofrs/flock":                   {"internal/owner", "internal/kv", "internal/token", "internal/task/files"}, // each locks its own file
 	"github.com/spf13/cobra":                   {"cmd/cairn", "internal/manual"},
 	"github.com/spf13/pflag":                   {"cmd/cairn", "internal/manual"}, // the flags of cobra
 	"github.com/schollz/progressbar/v3":        {"internal/term"},

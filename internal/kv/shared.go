@@ -1,12 +1,15 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // sharedTimeout is how long a transaction waits for those of other processes. A large
@@ -58,7 +61,12 @@ func (f *Shared) Update(fn func(*Tx) error) error {
 }
 
 func (f *Shared) with(o *Options, fn func(*DB) error) (err error) {
+	leave, err := f.turn(o)
+	if err != nil {
+		return err
+	}
 	db, err := Open(f.path, o)
+	leave()
 	if err != nil {
 		return err
 	}
@@ -68,6 +76,29 @@ func (f *Shared) with(o *Options, fn func(*DB) error) (err error) {
 		}
 	}()
 	return fn(db)
+}
+
+// turn waits until this process may open the file. A waiting writer holds the turn,
+// so that readers that come after it do not overtake it without end; leave gives the
+// turn back. A reader that cannot create the file of the turn opens without one.
+func (f *Shared) turn(o *Options) (leave func(), err error) {
+	lock := flock.New(f.path + ".turn")
+	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
+	defer cancel()
+	try := lock.TryLockContext
+	if o.ReadOnly {
+		try = lock.TryRLockContext
+	}
+	_, err = try(ctx, time.Millisecond)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, &LockedError{Path: f.path, Waited: o.Timeout}
+	case err != nil && o.ReadOnly:
+		return func() {}, nil
+	case err != nil:
+		return nil, fmt.Errorf("opening %s: %w", f.path, err)
+	}
+	return func() { _ = lock.Close() }, nil // the end of the process gives it back as well
 }
 
 // Close makes further transactions fail with ErrClosed.

@@ -19,11 +19,6 @@ type UsageEdge struct {
 	Count  float64 `json:"count"`
 }
 
-// NewUsageEdge returns an edge of the graph of use.
-func NewUsageEdge(e graphrank.Edge) UsageEdge {
-	return UsageEdge{From: e.From, To: e.To, Type: e.Type.String(), Source: e.Source.String(), Weight: e.Weight(), Count: e.Count}
-}
-
 // UsageGraph returns the edges as a graph. Its nodes are numbered in order of ID.
 func UsageGraph(edges []UsageEdge, title func(id string) string) *draw.Graph {
 	var ids []string
