@@ -9,18 +9,17 @@ import (
 
 // Constants of the size of a plan.
 const (
-	// smallest keeps a size that was never seen possible.
-	smallest = 1e-3
-	// gapShare weighs the gap between scores while the memory is not to be
-	// trusted.
+	// minProbability is that of a size that no past intent had.
+	minProbability = 1e-3
+	// gapShare weighs the gap between scores without trust in past intents.
 	gapShare = 2.5
 	// oddsSlope and evenOdds make log-odds of a score over the best: fitted by
 	// logistic regression on each half of 3,027 intents with a trusted memory
 	// (9.4 and .712, 9.0 and .716) and used on the other; see
 	// benchmarks/toolquality.md.
 	oddsSlope, evenOdds = 9.2, 0.71
-	// guessedIntents is how many past intents weigh as much as the guess by
-	// the parts of this one.
+	// guessedIntents is the number of past intents with the weight of the guess
+	// from the parts of this one.
 	guessedIntents = 20
 )
 
@@ -30,14 +29,14 @@ const (
 //	ln P(k) + trust·Σ odds(i ≤ k) + (1−trust)·2.5·(score(k) − score(k+1)) / score(1)
 //	odds(i) = 9.2·(score(i)/score(1) − 0.71)
 //
-// is largest. The memory's votes separate what is used from what is not, and
-// then a score says by itself how likely its tool is in the plan; without them
-// only the gaps between the scores tell. P is how many tools past intents took:
+// is largest. With votes of past intents, the scores of used and unused tools
+// differ, so a score alone tells how likely its tool is in the plan. Without votes
+// only the gaps between scores tell. P is the prior probability of a size:
 //
 //	P = 0.001 + (1 − trust/2)·all + trust/2·similar
 //
-// where all blends what all took with a guess by the parts of this intent that
-// counts as 20 of them, and similar weighs those that voted.
+// where all is the distribution over all past intents, with a guess from the parts
+// of this intent added as 20 of them, and similar that over the voters by weight.
 func choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) []toolsearch.Candidate {
 	cs := ownScores(r)
 	if len(cs) == 0 {
@@ -61,10 +60,10 @@ func choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) []toolsearch.
 	return cs[:size]
 }
 
-// sizes is P of choose, from 1 to limit; larger sizes count as limit.
+// sizes returns P of choose for 1 to limit; larger sizes count as limit.
 func sizes(r *toolsearch.Ranking, cs []toolsearch.Candidate, u *toolsearch.Usage, limit int) []float64 {
 	all, similar := make([]float64, limit+1), make([]float64, limit+1)
-	expected := asked(r, cs)
+	expected := distinctFirst(r, cs)
 	var guess float64
 	for k := 1; k <= limit; k++ {
 		all[k] = math.Exp(-math.Abs(float64(k - expected)))
@@ -87,16 +86,16 @@ func sizes(r *toolsearch.Ranking, cs []toolsearch.Candidate, u *toolsearch.Usage
 	}
 	prior := make([]float64, limit+1)
 	for k := range prior {
-		prior[k] = smallest + (1-r.Trust/2)*all[k]/total + r.Trust/2*similar[k]
+		prior[k] = minProbability + (1-r.Trust/2)*all[k]/total + r.Trust/2*similar[k]
 	}
 	return prior
 }
 
-// own is the score without what the tool gets for being needed by others: that
-// does not choose it, it comes along.
+// own returns the score without Closure: a tool that is only needed by others is
+// added as a prerequisite, not chosen.
 func own(c *toolsearch.Candidate) float64 { return c.Score - c.Closure }
 
-// ownScores orders the candidates by their own scores, those of them that have one.
+// ownScores returns the candidates with a positive own score, the best first.
 func ownScores(r *toolsearch.Ranking) []toolsearch.Candidate {
 	cs := slices.DeleteFunc(slices.Clone(r.Candidates), func(c toolsearch.Candidate) bool { return own(&c) <= 0 })
 	slices.SortStableFunc(cs, func(a, b toolsearch.Candidate) int {
@@ -111,12 +110,12 @@ func ownScores(r *toolsearch.Ranking) []toolsearch.Candidate {
 	return cs
 }
 
-// clearly is how near the best score of a part must be to that of the best
-// part for the part to ask for a tool of its own.
-const clearly = 0.7
+// minPartRatio is the least ratio of the best score for a part to the best score
+// for any part at which the part counts.
+const minPartRatio = 0.7
 
-// asked is how many different tools the parts of an intent put first.
-func asked(r *toolsearch.Ranking, cs []toolsearch.Candidate) int {
+// distinctFirst counts the different tools that are first for a part of the intent.
+func distinctFirst(r *toolsearch.Ranking, cs []toolsearch.Candidate) int {
 	if len(r.Parts) < 2 {
 		return 1
 	}
@@ -132,7 +131,7 @@ func asked(r *toolsearch.Ranking, cs []toolsearch.Candidate) int {
 	}
 	var different []int
 	for p, i := range first {
-		if i >= 0 && score[p] >= clearly*slices.Max(score) && !slices.Contains(different, i) {
+		if i >= 0 && score[p] >= minPartRatio*slices.Max(score) && !slices.Contains(different, i) {
 			different = append(different, i)
 		}
 	}

@@ -2,7 +2,7 @@ package suggest
 
 import "cairn/graphrank"
 
-// Mode says how far a suggestion may be acted upon.
+// Mode is what a client may do with a suggestion.
 type Mode string
 
 // The modes, by confidence.
@@ -12,14 +12,14 @@ const (
 	Speculative      Mode = "speculative"
 )
 
-// Thresholds of the modes, and the confidence below which a suggestion warns.
+// Thresholds of the modes, and the confidence below which Suggest warns.
 const (
 	suggestFrom   = 0.50
 	warnBelow     = 0.65
 	speculateFrom = 0.70
 )
 
-// unknownPath is the path strength where no path is known.
+// unknownPath is the path strength without a path.
 const unknownPath = 0.5
 
 // Confidence is a weighted sum times the evidence of the edges; the weights
@@ -37,13 +37,13 @@ type Confidence struct {
 	HybridWeight   float64 `json:"hybrid_weight"`
 	PageRankWeight float64 `json:"pagerank_weight"`
 	PathWeight     float64 `json:"path_weight"`
-	// Evidence is the mean grade of the edges, 1 where nothing is claimed: no
-	// edges. Edges says what they stand on.
+	// Evidence is the mean grade of the edges, 1 without edges. Edges counts them by
+	// grade.
 	Evidence float64    `json:"evidence"`
 	Edges    EdgeCounts `json:"edges"`
 }
 
-// EdgeCounts counts the edges of a plan by what they stand on.
+// EdgeCounts counts the edges of a plan by their evidence.
 type EdgeCounts struct {
 	Exact    int `json:"exact"`
 	Alias    int `json:"alias"`
@@ -53,8 +53,8 @@ type EdgeCounts struct {
 	Sequence int `json:"sequence"`
 }
 
-// confide computes a confidence from its parts, with the evidence of no edges.
-func confide(hybrid, pageRank, path, alpha float64) Confidence {
+// confidence computes a confidence from its parts, for a plan without edges.
+func confidence(hybrid, pageRank, path, alpha float64) Confidence {
 	f := (min(max(alpha, 0.5), 1) - 0.5) * 2
 	c := Confidence{Hybrid: hybrid, PageRank: pageRank, Path: path, Alpha: alpha,
 		HybridWeight: 0.55 + 0.30*f, PageRankWeight: 0.30 - 0.25*f, PathWeight: 0.15 - 0.05*f, Evidence: 1}
@@ -62,9 +62,9 @@ func confide(hybrid, pageRank, path, alpha float64) Confidence {
 	return c
 }
 
-// stand multiplies the confidence by what the edges stand on. Two tools may be
-// joined by several bindings: each is a claim of its own.
-func (c *Confidence) stand(edges []Edge) {
+// weighEvidence multiplies the confidence by the mean grade of the edges. Each of
+// several bindings between two tools counts.
+func (c *Confidence) weighEvidence(edges []Edge) {
 	var sum float64
 	for _, e := range edges {
 		sum += e.Grade
@@ -89,7 +89,6 @@ func (c *Confidence) stand(edges []Edge) {
 	c.Value *= c.Evidence
 }
 
-// modeOf is the mode of a confidence.
 func modeOf(confidence float64) Mode {
 	switch {
 	case confidence < suggestFrom:
@@ -100,7 +99,7 @@ func modeOf(confidence float64) Mode {
 	return Speculative
 }
 
-// Path is a way through the co-usage graph from one chosen tool to another.
+// Path is a path in the co-usage graph from one chosen tool to another.
 type Path struct {
 	From        string   `json:"from"`
 	To          string   `json:"to"`
@@ -110,11 +109,11 @@ type Path struct {
 	Confidence  float64  `json:"confidence"`
 }
 
-// maxHops bounds the paths looked at.
+// maxHops bounds the length of a Path.
 const maxHops = 3
 
-// paths finds the shortest ways between every two tools, the nearer direction
-// of each; of equals that of the given order.
+// paths returns the shortest path between every two tools in its shorter direction.
+// Ties go to the given order.
 func paths(g *graphrank.Graph, tools []string) []Path {
 	list := []Path{}
 	for i, to := range tools {

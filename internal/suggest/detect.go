@@ -9,35 +9,36 @@ import (
 	"cairn/internal/catalog"
 )
 
-// Binding says that an output of one tool is to serve as an input of another.
+// Binding passes an output of one tool to an input of another.
 type Binding struct {
 	From, To      int // positions in the list of tools
 	Output, Input catalog.Parameter
 	Grade         float64
-	// Ambiguous is set when several tools could supply the input equally well;
-	// then all of them are bound, the conservative reading.
+	// Ambiguous is set when several tools match the input equally well. All of them
+	// are bound.
 	Ambiguous bool
 }
 
-// DataPath is the binding in words, "output.content → input.jsonString".
+// DataPath formats the binding as "output.content → input.jsonString".
 func (b Binding) DataPath() string {
 	return fmt.Sprintf("output.%s → input.%s", b.Output.Path, b.Input.Path)
 }
 
-// near is how close two grades are to count as equally good.
-const near = 0.05
+// gradeTolerance is the difference up to which two grades count as equal.
+const gradeTolerance = 0.05
 
-// detect finds which tools feed which. supplied says that a tool's input needs
-// nobody: an argument was found in the intent; nil means none is supplied.
+// detect finds the bindings between tools. supplied reports whether the intent has
+// an argument for an input, which then has no binding; nil means never.
 //
-// For every input the tools with the best grade of Partial or more are bound.
-// An input for which there is none is bound by type alone, TypeOnly, if it is
-// required, not supplied and not settled by its schema, and the producer has
-// exactly one output of a compatible type. An optional input needs a grade of
-// Alias. A tool never feeds itself; a tool without outputs feeds nobody.
+// Every required input is bound to the tools with the best grade of at least
+// Partial, every optional input to those of at least Alias. A required input without
+// such a tool, and without a value in its schema, is bound by type alone, TypeOnly,
+// to producers with exactly one output of a compatible type. A tool is not bound to
+// itself.
 //
-// Two tools that would feed each other by type alone are not bound: the types
-// do not tell which comes first. The order is by consumer, input, producer.
+// A binding by type alone is dropped when there is one in the reverse direction: the
+// types do not tell which tool comes first. Bindings are sorted by consumer, input,
+// producer.
 func detect(tools []catalog.Tool, supplied func(tool int, input string) bool) []Binding {
 	var found []Binding
 	for to, consumer := range tools {
@@ -55,7 +56,7 @@ func detect(tools []catalog.Tool, supplied func(tool int, input string) bool) []
 	return found
 }
 
-// producers are the best tools to supply one input.
+// producers returns the bindings of one input.
 func producers(tools []catalog.Tool, to int, in catalog.Parameter) []Binding {
 	least := Alias
 	if in.Required {
@@ -72,7 +73,7 @@ func producers(tools []catalog.Tool, to int, in catalog.Parameter) []Binding {
 			if g := Grade(out, in); g > best.Grade {
 				best.Grade, best.Output = g, out
 			}
-			// A value inside another is not a second output of the producer's.
+			// A nested value is not a second output of the producer.
 			if !strings.Contains(out.Path, ".") && len(out.Types) > 0 && len(in.Types) > 0 && compatible(out.Types, in.Types) {
 				fits++
 				only = out
@@ -89,7 +90,7 @@ func producers(tools []catalog.Tool, to int, in catalog.Parameter) []Binding {
 		return ambiguous(typed)
 	}
 	top := slices.MaxFunc(named, func(a, b Binding) int { return cmp.Compare(a.Grade, b.Grade) }).Grade
-	return ambiguous(slices.DeleteFunc(named, func(b Binding) bool { return b.Grade < top-near }))
+	return ambiguous(slices.DeleteFunc(named, func(b Binding) bool { return b.Grade < top-gradeTolerance }))
 }
 
 func ambiguous(b []Binding) []Binding {
@@ -99,8 +100,8 @@ func ambiguous(b []Binding) []Binding {
 	return b
 }
 
-// dropMutual removes type-only bindings between tools that have nothing but
-// type-only bindings, in both directions.
+// dropMutual removes the bindings from one tool to another that are all by type
+// alone, when there is a binding in the reverse direction.
 func dropMutual(all []Binding) []Binding {
 	strongest := make(map[[2]int]float64)
 	for _, b := range all {

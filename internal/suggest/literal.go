@@ -9,11 +9,11 @@ import (
 	"cairn/internal/catalog"
 )
 
-// Kind says what a literal is.
+// Kind is the kind of a literal.
 type Kind string
 
-// The kinds of literals, in the order in which they are looked for: what one
-// has taken no later one sees.
+// The kinds of literals, in the order of the search. Literals do not overlap: the
+// earlier kind wins.
 const (
 	URL      Kind = "url"
 	Email    Kind = "email"
@@ -22,12 +22,12 @@ const (
 	Number   Kind = "number"
 )
 
-// Literal is a value that stands in an intent as it is to be passed.
+// Literal is a value in an intent that can be passed to a tool as it is.
 type Literal struct {
 	Kind  Kind
 	Text  string // without its quotes
 	Start int    // byte offset in the intent, of the quote if there is one
-	// Before is the word before it in lower case, if one stands there.
+	// Before is the word before it in lower case, "" without one.
 	Before string
 }
 
@@ -42,11 +42,11 @@ var literalPatterns = []struct {
 	{Number, regexp.MustCompile(`-?\d+(?:\.\d+)?`)},
 }
 
-// maxLiterals bounds what is taken out of one intent.
+// maxLiterals bounds the literals of one intent.
 const maxLiterals = 50
 
 // literalsOf finds the quoted strings, URLs, e-mail addresses, paths and numbers
-// of an intent, in the order in which they stand there.
+// of an intent, in their order.
 func literalsOf(intent string) []Literal {
 	taken := make([]bool, len(intent))
 	var found []Literal
@@ -71,8 +71,8 @@ func literalsOf(intent string) []Literal {
 	return found[:min(len(found), maxLiterals)]
 }
 
-// standsAlone reports whether a number is one: not a piece of a word, a date, a
-// time or a version.
+// standsAlone reports whether a number is not part of a word, a date, a time or a
+// version.
 func standsAlone(s string, start, end int) bool {
 	bad := func(c byte) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80 || strings.IndexByte("_:/-%", c) >= 0
@@ -94,20 +94,20 @@ func wordBefore(s string, at int) string {
 	return strings.ToLower(f[len(f)-1])
 }
 
-// hints are words of a parameter's name that ask for a kind of literal.
+// hints are words in the names of parameters that take a kind of literal.
 var hints = map[Kind][]string{
 	URL:      {"url", "uri", "link", "href", "website", "endpoint", "webpage"},
 	Email:    {"email", "mail", "recipient", "to", "cc", "bcc", "address", "attendees", "recipients"},
 	FilePath: {"path", "file", "filename", "filepath", "directory", "dir", "folder", "paths", "files", "source", "destination"},
 }
 
-// freeText are words of names of parameters that a quoted string may fill.
+// freeText are words in the names of parameters that take a quoted string.
 var freeText = []string{"content", "text", "message", "body", "title", "name", "subject", "query", "description", "comment", "keyword", "keywords", "term", "value", "label", "summary", "note"}
 
-// arguments assigns literals to the inputs of a tool where it is plain which is
-// meant: a literal whose kind the name of one parameter asks for, or that the
-// parameter's own word introduces ("limit 5", "title 'x'"). What could go to
-// two places goes to neither. A literal may serve several tools.
+// arguments assigns literals to the inputs of a tool: a literal whose kind the name
+// of one parameter takes, or that follows a word of the name ("limit 5",
+// "title 'x'"). A literal that fits two parameters is not assigned. Several tools may
+// use one literal.
 func arguments(t *catalog.Tool, literals []Literal) map[string]any {
 	args := map[string]any{}
 	for _, l := range literals {
@@ -134,8 +134,8 @@ func arguments(t *catalog.Tool, literals []Literal) map[string]any {
 	return args
 }
 
-// fit grades how plainly a literal is meant for a parameter: 3 by the word before
-// it, 2 by the kind that the name asks for, 0 not.
+// fit grades a literal for a parameter: 3 by the word before it, 2 by the kind that
+// the name takes, 0 otherwise.
 func (l Literal) fit(p *catalog.Parameter) int {
 	if l.value(p) == nil {
 		return 0
@@ -165,7 +165,7 @@ func (l Literal) fit(p *catalog.Parameter) int {
 	return 0
 }
 
-// value is the literal in a type that the parameter takes, nil when there is none.
+// value converts the literal to a type of the parameter, nil when it has none.
 func (l Literal) value(p *catalog.Parameter) any {
 	takes := func(t string) bool { return len(p.Types) == 0 || slices.Contains(p.Types, t) }
 	if l.Kind == Number {

@@ -10,14 +10,14 @@ import (
 
 // Grades of evidence that an output can serve as an input, larger is stronger.
 const (
-	Exact    = 1.00 // the same name, however it is cased
-	Alias    = 0.85 // the same words in other form or order, or an accepted synonym
-	Partial  = 0.70 // a telling word in common, or one name ends or starts with the other
-	TypeOnly = 0.40 // nothing but the type speaks for it
+	Exact    = 1.00 // the same name in any case
+	Alias    = 0.85 // the same words in another form or order, or an accepted synonym
+	Partial  = 0.70 // a distinctive word in common, or one name ends or starts with the other
+	TypeOnly = 0.40 // compatible types alone
 )
 
-// Grade is the evidence of two names and types alone: Exact, Alias, Partial or
-// 0. Incompatible types give 0 whatever the names.
+// Grade grades an output as the value of an input by name: Exact, Alias, Partial
+// or 0. It is 0 for incompatible types.
 func Grade(out, in catalog.Parameter) float64 {
 	if !compatible(out.Types, in.Types) {
 		return 0
@@ -25,10 +25,9 @@ func Grade(out, in catalog.Parameter) float64 {
 	return gradeNames(words(out.Name), words(in.Name))
 }
 
-// compatible reports whether a value of one of the types out is accepted where
-// one of the types in is asked for: equal types, an unknown type with any,
-// numbers and truth values written as strings, an integer as a number, an array
-// where an object is asked for.
+// compatible reports whether an input of the types in accepts a value of the types
+// out: equal types, an unknown type on either side, a number or boolean as a string,
+// an integer as a number, an array as an object.
 func compatible(out, in []string) bool {
 	if len(out) == 0 || len(in) == 0 {
 		return true
@@ -47,7 +46,7 @@ func compatible(out, in []string) bool {
 	return false
 }
 
-// synonyms are names that stand for each other between tools.
+// synonyms are names that tools use for the same value.
 var synonyms = map[string][]string{
 	"content": {"text", "data", "body", "payload", "json", "input"},
 	"text":    {"content", "data", "body", "message"},
@@ -58,8 +57,8 @@ var synonyms = map[string][]string{
 	"json":    {"content", "data", "body", "text"},
 }
 
-// common are words that say nothing of what a value is about: sharing one of
-// them alone is no evidence ("user id", "order id").
+// common are words that do not identify a value: two names that share only such a
+// word do not match ("user id", "order id").
 var common = []string{"id", "name", "type", "value", "data", "list", "number", "string", "info", "information", "status", "count", "code", "key", "date", "time", "new", "result", "object", "array", "int", "bool", "is", "of", "the", "to"}
 
 func gradeNames(out, in []string) float64 {
@@ -99,8 +98,8 @@ func sameWords(a, b []string) bool {
 	return slices.Equal(x, y)
 }
 
-// words takes a name apart at case changes, digits' ends and punctuation, in
-// lower case: "userID2", "user-id" and "user_id" all start with "user id".
+// words splits a name at case changes, ends of digits and punctuation, in lower
+// case: "userID2", "user-id" and "user_id" all start with "user id".
 func words(name string) []string {
 	var list []string
 	var word []rune
@@ -129,7 +128,7 @@ func words(name string) []string {
 	return list
 }
 
-// singular takes a plain English plural ending off.
+// singular removes a regular English plural ending.
 func singular(w string) string {
 	switch {
 	case len(w) > 4 && strings.HasSuffix(w, "ies"):

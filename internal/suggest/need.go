@@ -8,28 +8,28 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// maxProducers is how many tools may give what an input asks for and still be
-// taken for its source: what more give, such as a text or a count, says nothing.
+// maxProducers bounds the tools with an output that matches an input. When more
+// tools have one, such as a text or a count, none of them is a prerequisite.
 const maxProducers = 3
 
-// needed reports whether an input has to come from somewhere.
+// needed reports whether an input needs a value from the intent or another tool.
 func needed(p *catalog.Parameter) bool {
 	return p.Required && !p.Settled && !strings.Contains(p.Path, ".")
 }
 
-// step is a tool on its way into a plan.
+// step is a tool of a plan that is being built.
 type step struct {
 	tool catalog.Tool
 	args map[string]any
-	// chosen is the ranking's entry; nil for what was given or pulled in.
+	// chosen is the ranking's entry; nil for a given tool or a prerequisite.
 	chosen *toolsearch.Candidate
 	fit    float64 // in [0, 1]
 	why    string
 }
 
-// prerequisites adds what the steps need, until nothing is missing or the plan
-// is full: the tools they are declared to need, and for a required input that
-// no argument and no step supplies, the tool that gives it under that name.
+// prerequisites adds the tools that the steps need, until none is missing or the
+// plan is full: tools they are declared to need and, for a required input that no
+// argument and no step supplies, a tool with an output of that name.
 func prerequisites(x *toolsearch.Index, steps []step, literals []Literal) []step {
 	in := map[string]bool{}
 	for _, s := range steps {
@@ -51,8 +51,8 @@ func prerequisites(x *toolsearch.Index, steps []step, literals []Literal) []step
 			if !needed(in) || steps[i].args[in.Path] != nil || supplied(steps, i, in) || plainName(in.Name) {
 				continue
 			}
-			found := x.Givers(in.Name)
-			found = slices.DeleteFunc(slices.Clone(found), func(p string) bool { return p == id || !gives(x, p, in) })
+			found := x.Producers(in.Name)
+			found = slices.DeleteFunc(slices.Clone(found), func(p string) bool { return p == id || !produces(x, p, in) })
 			if len(found) > 0 && len(found) <= maxProducers {
 				add(nearest(found, steps[i].tool.Server), steps[i].fit, "gives "+in.Name+", which "+id+" requires")
 			}
@@ -61,7 +61,7 @@ func prerequisites(x *toolsearch.Index, steps []step, literals []Literal) []step
 	return steps
 }
 
-// supplied reports whether another step gives what an input asks for.
+// supplied reports whether another step has an output that matches an input.
 func supplied(steps []step, i int, in *catalog.Parameter) bool {
 	for j := range steps {
 		if j != i && slices.ContainsFunc(steps[j].tool.Gives, func(out catalog.Parameter) bool { return Grade(out, *in) >= Partial }) {
@@ -71,19 +71,20 @@ func supplied(steps []step, i int, in *catalog.Parameter) bool {
 	return false
 }
 
-func gives(x *toolsearch.Index, id string, in *catalog.Parameter) bool {
+// produces reports whether a tool has an output with exactly the name of an input.
+func produces(x *toolsearch.Index, id string, in *catalog.Parameter) bool {
 	t, ok := x.Tool(id)
 	return ok && slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool { return Grade(out, *in) == Exact })
 }
 
-// plainName reports whether a name says nothing of what the value is about, or
-// is what a person asks for: no tool is its source just by giving one too.
+// plainName reports whether a name has common words only, or is a word for free
+// text. An output with such a name does not make a tool a prerequisite.
 func plainName(name string) bool {
 	w := words(name)
 	return !slices.ContainsFunc(w, func(w string) bool { return !slices.Contains(common, w) }) || len(w) == 1 && slices.Contains(freeText, w[0])
 }
 
-// nearest prefers a tool of the same server.
+// nearest returns the first tool of the same server, else the first.
 func nearest(ids []string, server string) string {
 	if server != "" {
 		for _, id := range ids {

@@ -9,28 +9,29 @@ import (
 
 // Weights of the evidence that one tool comes before another.
 const (
-	localOrder    = 0.8  // similar intents had them in this order, over the reverse
-	localLink     = 0.5  // similar intents had the second wait for the first
-	observedOrder = 0.35 // all observed intents had them in this order
-	textOrder     = 1.3  // the intent speaks of the first earlier
-	dataOrder     = 0.3  // the first gives what the second requires
-	optionalOrder = 0.2  // the first gives what the second may take
+	localOrder    = 0.8  // net weight of similar intents with this order
+	localLink     = 0.5  // in similar intents the second waited for the first
+	observedOrder = 0.35 // the order in all observed intents
+	textOrder     = 1.3  // the intent mentions the first earlier
+	dataOrder     = 0.3  // the first has an output that the second requires
+	optionalOrder = 0.2  // the first has an output that the second accepts
 	declaredOrder = 100  // the second is declared to need the first
-	// farPair is what a pair counts that is not next to each other.
+	// farPair is the weight of a pair that is not adjacent.
 	farPair = 0.7
-	// partSharpness turns scores over the parts into a place in the intent.
+	// partSharpness is the temperature of the softmax in place.
 	partSharpness = 0.05
 )
 
-// evidence holds, for every two chosen tools, how much speaks for their order.
+// evidence is the evidence for the order of every two chosen tools.
 type evidence struct {
 	pair  [][]float64 // [i][j]: i before j
-	links [][]bool    // i and j were seen one after the other, in this order
+	links [][]bool    // j waited for i in a past intent
 	chain bool        // plans of similar intents ran one tool after the other
-	trust float64     // how far those plans are to be trusted, in [0, 1]
+	trust float64     // in those plans, in [0, 1]
 }
 
-// place is where in the intent a tool is asked for, 0 its beginning and 1 its end.
+// place estimates where an intent mentions a tool, from its scores for the parts: 0
+// is the beginning and 1 the end.
 func place(scores []float64) float64 {
 	if len(scores) < 2 {
 		return 0
@@ -45,7 +46,7 @@ func place(scores []float64) float64 {
 	return at / total / float64(len(scores)-1)
 }
 
-// learntOrder fills in what use and the intent's words say about the order.
+// learntOrder returns the evidence of past use and of the intent's text.
 func learntOrder(ids []string, places []float64, r *toolsearch.Ranking, u *toolsearch.Usage) *evidence {
 	n := len(ids)
 	e := &evidence{pair: make([][]float64, n), links: make([][]bool, n)}
@@ -87,12 +88,12 @@ func learntOrder(ids []string, places []float64, r *toolsearch.Ranking, u *tools
 	return e
 }
 
-// maxExact is how many tools are ordered by trying all orders.
+// maxExact is the most tools for which arrange tries all orders.
 const maxExact = 6
 
-// arrange is the order of n tools with the most evidence for it, pairs next to
-// each other counting in full. Up to six tools it is the best of all orders;
-// beyond, tools are moved one at a time while that helps. Ties keep the order given.
+// arrange returns the order with the most evidence, in which adjacent pairs count in
+// full. Up to maxExact tools it is the best of all orders. For more, arrange moves
+// one tool at a time while that helps. Ties keep the given order.
 func (e *evidence) arrange() []int {
 	order := make([]int, len(e.pair))
 	for i := range order {
@@ -149,7 +150,7 @@ func (e *evidence) permute(order []int, k int, best *[]int, bestValue *float64) 
 		return
 	}
 	for i := k; i < len(order); i++ {
-		// Rotate rather than swap: orders are tried in the order of the given one.
+		// A rotation, unlike a swap, tries the orders in lexical order.
 		tool := order[i]
 		copy(order[k+1:i+1], order[k:i])
 		order[k] = tool

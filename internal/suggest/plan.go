@@ -1,6 +1,5 @@
-// Package suggest plans which tools to use for an intent: it matches what tools
-// give with what others take, builds the graph of tasks, and says how far it is
-// to be trusted. It runs no tool.
+// Package suggest plans a graph of tool calls for an intent by matching the outputs
+// of tools with the inputs of others. It does not run tools.
 package suggest
 
 import (
@@ -12,8 +11,8 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// CycleError is a set of tools that wait for each other on evidence too good to
-// drop. Path holds tool ids and is closed: its first and last are the same.
+// CycleError reports tools that depend on each other by evidence stronger than
+// their types. Path has tool ids; its first and last are the same.
 type CycleError struct{ Path []string }
 
 func (e *CycleError) Error() string {
@@ -33,15 +32,15 @@ type Plan struct {
 	Steps    []Step // in an order in which they can run
 	Bindings []Binding
 	Layers   [][]string // step ids
-	// Dropped are bindings by type alone that would have closed a cycle.
+	// Dropped are the bindings by type alone that would have closed a cycle.
 	Dropped []Binding
 }
 
 // build arranges the tools by their bindings (From and To are positions in
-// tools), and by pairs of positions, the second of which waits for the first
-// whatever flows between them. Bindings by type alone give way where they would
-// close a cycle; a cycle on better evidence is a *CycleError. The same input gives
-// the same plan: ties keep the order of tools.
+// tools) and by after, pairs of positions, the second of which runs after the first.
+// It drops bindings by type alone that would close a cycle; a cycle on better
+// evidence is a *CycleError. The same input gives the same plan: ties keep the order
+// of tools.
 func build(tools []catalog.Tool, bindings []Binding, after [][2]int) (*Plan, error) {
 	p := &Plan{Bindings: slices.Clone(bindings)}
 	for {
@@ -87,8 +86,8 @@ func graph(n int, bindings []Binding, after [][2]int) (*taskdag.Graph, error) {
 	return taskdag.New(tasks)
 }
 
-// dropWeakest takes the type-only bindings of one edge of the cycle away, the
-// first edge that has no better ones; false when every edge has.
+// dropWeakest drops the bindings of the first edge of the cycle that has type-only
+// bindings alone. It returns false when the cycle has no such edge.
 func (p *Plan) dropWeakest(cycle []string, after [][2]int) bool {
 	for k := 1; k < len(cycle); k++ {
 		to, from := position(cycle[k-1]), position(cycle[k]) // the path follows dependencies
@@ -113,7 +112,7 @@ func (p *Plan) dropWeakest(cycle []string, after [][2]int) bool {
 func (p *Plan) arrange(tools []catalog.Tool, g *taskdag.Graph) error {
 	layers, err := g.Groups()
 	if err != nil {
-		return err // unreachable: Build has broken every cycle
+		return err // unreachable: build has removed every cycle
 	}
 	p.Layers = layers
 	for k, layer := range layers {

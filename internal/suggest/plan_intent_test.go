@@ -86,11 +86,11 @@ func toolsOf(s *Suggestion) (list []string) {
 
 // TestConfidence is golden vector 42, and the weights sum to 1 for every α.
 func TestConfidence(t *testing.T) {
-	if got := confide(.80, .10, .95, .75); math.Abs(got.Value-.69625) > 1e-12 {
+	if got := confidence(.80, .10, .95, .75); math.Abs(got.Value-.69625) > 1e-12 {
 		t.Errorf("confidence %v, want .69625", got)
 	}
 	for alpha, want := range map[float64][3]float64{.5: {.55, .30, .15}, .6: {.61, .25, .14}, .75: {.70, .175, .125}, .9: {.79, .10, .11}, 1: {.85, .05, .10}, .2: {.55, .30, .15}} {
-		c := confide(0, 0, 0, alpha)
+		c := confidence(0, 0, 0, alpha)
 		got := [3]float64{c.HybridWeight, c.PageRankWeight, c.PathWeight}
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-12 {

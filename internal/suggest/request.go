@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// DefaultMaxTools and MaxTools bound the tools that are chosen for an intent; what
-// they need comes beside.
+// DefaultMaxTools and MaxTools bound the tools that are chosen for an intent.
+// Prerequisites come on top.
 const (
 	DefaultMaxTools = 6
 	MaxTools        = 20
@@ -14,16 +14,16 @@ const (
 	maxSteps = 60
 )
 
-// Request is what a suggestion is made for.
+// Request is the argument of Suggest.
 type Request struct {
-	// Intent is what is wanted, in words. With Tools it may be empty.
+	// Intent is the task in words. With Tools it may be empty.
 	Intent string
 	// ContextTools are the IDs of tools in use; unknown ones do not count.
 	ContextTools []string
 	// MaxTools bounds the chosen tools, 1 to 20; 0 is DefaultMaxTools.
 	MaxTools int
-	// Tools, when given, are the IDs of the tools to arrange: nothing is chosen
-	// and nothing is added. A tool may be given twice.
+	// Tools, when given, are the IDs of the tools to arrange: Suggest neither chooses
+	// nor adds any. A tool may be given twice.
 	Tools []string
 }
 
@@ -85,15 +85,15 @@ type Node struct {
 type Edge struct {
 	From string `json:"from"` // tool id
 	To   string `json:"to"`
-	// DataPath is what flows, "output.content → input.jsonString"; empty where
-	// only the order is known.
+	// DataPath is the binding, "output.content → input.jsonString"; empty for an
+	// edge without data.
 	DataPath string `json:"dataPath"`
-	// Kind is "data" (by schema), "declared" (the tool says it needs the other)
+	// Kind is "data" (by schema), "declared" (the catalogue says so)
 	// or "sequence" (learnt from use).
 	Kind string `json:"kind"`
-	// Grade is the evidence: of a data edge Exact, Alias, Partial or TypeOnly; of
-	// a declared one 1; of a sequence how far the similar intents that ran one
-	// tool after the other are to be trusted, at least TypeOnly, at most 1.
+	// Grade is the evidence: Exact, Alias, Partial or TypeOnly for a data edge, 1 for
+	// a declared edge and, for a sequence, the trust in the similar intents that ran
+	// one tool after the other, at least TypeOnly and at most 1.
 	Grade     float64 `json:"grade"`
 	Ambiguous bool    `json:"ambiguous,omitempty"`
 	FromTask  string  `json:"from_task"`
@@ -108,15 +108,15 @@ type Task struct {
 	DependsOn []string       `json:"depends_on"`
 	Layer     int            `json:"layer"`
 	DataPaths []string       `json:"data_paths"` // into this task
-	// Confidence is how well the tool fits, in [0, 1]: 1 for a tool that was
-	// given, and for a prerequisite what it is for the tool that needs it.
+	// Confidence is how well the tool fits, in [0, 1]: 1 for a given tool; a
+	// prerequisite has that of the tool that needs it.
 	Confidence   float64  `json:"confidence"`
 	Rationale    string   `json:"rationale"`
 	Alternatives []Option `json:"alternatives"`
 	Dangerous    bool     `json:"dangerous"`
 }
 
-// Option is a tool that could take another's place.
+// Option is an alternative to a tool.
 type Option struct {
 	Tool  string  `json:"tool"`
 	Score float64 `json:"score"`
@@ -136,11 +136,11 @@ type Remembered struct {
 	Similarity float64  `json:"similarity"`
 }
 
-// dangerWords mark tools whose use cannot be taken back or costs.
+// dangerWords mark tools whose use is irreversible or costs money.
 var dangerWords = []string{"delete", "remove", "deploy", "payment", "send_email", "execute_shell", "drop", "truncate", "transfer", "admin"}
 
-// Dangerous reports whether a tool's name says that it does harm when used
-// wrongly. Names are compared without their separators: sendEmail is send_email.
+// Dangerous reports whether the name of a tool has one of dangerWords. Separators
+// do not count: sendEmail is send_email.
 func Dangerous(name string) bool {
 	flat := strings.Join(words(name), "")
 	for _, w := range dangerWords {

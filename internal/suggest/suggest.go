@@ -13,11 +13,10 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// Suggest plans which tools serve an intent, in which order, and what flows
-// between them. There is always an answer; its mode and warnings say how far it
-// is to be trusted. The plan is acyclic: of what would close a cycle the order
-// with the most evidence is kept, the rest is a warning. With Tools given nothing
-// is chosen, and a cycle of those tools is a *CycleError. It runs no tool.
+// Suggest plans the tools for an intent, their order and the data between them. The
+// mode and the warnings of the answer tell how reliable it is. The plan is acyclic:
+// it has the order with the most evidence, and a warning for each edge against it.
+// With Tools given Suggest chooses none, and a cycle of those tools is a *CycleError.
 func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion, error) {
 	if err := req.check(); err != nil {
 		return nil, err
@@ -46,11 +45,11 @@ type planner struct {
 	literals []Literal
 	ranking  *toolsearch.Ranking
 	steps    []step // in the order in which they are to run
-	picked   int    // how many of them were chosen or given
+	picked   int    // number of chosen or given tools
 	after    [][2]int
-	kinds    map[[2]int]string // of what only the order is known
+	kinds    map[[2]int]string // of the pairs in after
 	chain    bool              // similar plans ran one tool after the other
-	trust    float64           // in the sequences they teach
+	trust    float64           // in the sequences learnt from them
 	out      *Suggestion
 }
 
@@ -87,7 +86,7 @@ func (p *planner) given() error {
 	return nil
 }
 
-// chosen selects tools, adds what they need and brings them into order.
+// chosen selects tools, adds their prerequisites and orders them.
 func (p *planner) chosen(ctx context.Context) error {
 	limit := p.req.MaxTools
 	if limit == 0 {
@@ -124,8 +123,8 @@ func (p *planner) chosen(ctx context.Context) error {
 	return nil
 }
 
-// order brings the steps into the order with the most evidence and keeps the
-// edges that are known beside the data's.
+// order puts the steps into the order with the most evidence and records the
+// declared and sequence edges.
 func (p *planner) order(steps []step) {
 	ids := make([]string, len(steps))
 	tools := make([]catalog.Tool, len(steps))
@@ -188,7 +187,7 @@ func (p *planner) order(steps []step) {
 	slices.SortFunc(p.after, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 }
 
-// connect binds outputs to inputs and makes tasks and nodes of the steps.
+// connect binds outputs to inputs and makes the tasks and nodes.
 func (p *planner) connect() error {
 	tools := make([]catalog.Tool, len(p.steps))
 	for i := range p.steps {
@@ -196,11 +195,11 @@ func (p *planner) connect() error {
 	}
 	bindings := detect(tools, func(i int, input string) bool { return p.steps[i].args[input] != nil })
 	if len(p.req.Tools) == 0 {
-		// The order stands: what would run against it is left out.
+		// The order is fixed: drop the bindings against it.
 		bindings = slices.DeleteFunc(bindings, func(b Binding) bool {
 			if b.From < b.To {
-				// Where use has shown chains, a like name of an input that may be
-				// left out is not enough to tie steps that do not follow each other.
+				// When similar plans were chains, the name of an optional input is not
+				// enough evidence to connect steps that do not follow each other.
 				return p.chain && !b.Input.Required && p.steps[b.From].chosen != nil && p.steps[b.To].chosen != nil &&
 					p.kinds[[2]int{b.From, b.To}] == ""
 			}
@@ -257,8 +256,8 @@ func (p *planner) connect() error {
 	return nil
 }
 
-// edges makes edges of bindings and of what only the order is known of. at is
-// where in the plan each step is.
+// edges makes the edges of the bindings and of p.after. at has the place of each
+// step in the plan.
 func (p *planner) edges(plan *Plan, tools []catalog.Tool, at []int) {
 	withData := map[[2]int]bool{}
 	for _, b := range plan.Bindings {
@@ -284,11 +283,11 @@ func (p *planner) edges(plan *Plan, tools []catalog.Tool, at []int) {
 	})
 }
 
-// maxAlternatives bounds the tools named beside a task's own.
+// maxAlternatives bounds the alternatives of a task.
 const maxAlternatives = 3
 
-// alternatives are the best tools that are not in the plan and answer the same
-// part of the intent.
+// alternatives returns the best tools for the same part of the intent that are not
+// in the plan.
 func (p *planner) alternatives(c *toolsearch.Candidate) []Option {
 	list := []Option{}
 	for i := range p.ranking.Candidates {
@@ -303,8 +302,8 @@ func (p *planner) alternatives(c *toolsearch.Candidate) []Option {
 	return list
 }
 
-// fit is how well a tool was found to fit: its final score or what the memory
-// says of it, in [0, 1].
+// fit returns how well a tool fits the intent: the larger of its final score and
+// its vote by past intents, in [0, 1].
 func fit(c *toolsearch.Candidate) float64 {
 	if c == nil {
 		return 0
@@ -312,14 +311,14 @@ func fit(c *toolsearch.Candidate) float64 {
 	return min(1, max(c.Final, c.Memory))
 }
 
-// unserved is the share of the best score for a part that a chosen tool must
-// reach to serve it, and leastFit what any must reach.
+// A chosen tool serves a part when its score reaches minServed of the best score for
+// the part. No tool with a score below leastFit serves a part.
 const (
-	unserved = 0.6
-	leastFit = 0.25
+	minServed = 0.6
+	leastFit  = 0.25
 )
 
-// judge computes the confidence and says what is to be watched.
+// judge computes the confidence and the warnings.
 func (p *planner) judge() {
 	s := p.out
 	var hybrid, pageRank float64
@@ -339,7 +338,7 @@ func (p *planner) judge() {
 		for _, st := range p.steps {
 			ids = append(ids, st.tool.ID)
 		}
-		hybrid, ranked = float64(len(ids)), 0 // somebody chose them
+		hybrid, ranked = float64(len(ids)), 0 // the caller chose them
 	}
 	hybrid /= float64(max(1, len(ids)))
 	pageRank /= float64(max(1, ranked))
@@ -359,8 +358,8 @@ func (p *planner) judge() {
 		}
 		strength /= float64(len(s.Paths))
 	}
-	s.Parts = confide(hybrid, pageRank, strength, alpha)
-	s.Parts.stand(s.DAG.Edges)
+	s.Parts = confidence(hybrid, pageRank, strength, alpha)
+	s.Parts.weighEvidence(s.DAG.Edges)
 	if len(p.steps) == 0 {
 		s.Parts.Value = 0
 	}
@@ -437,7 +436,7 @@ func (p *planner) unmatched() {
 				chosen = max(chosen, st.chosen.PartScores()[n])
 			}
 		}
-		if best < leastFit || chosen < unserved*best {
+		if best < leastFit || chosen < minServed*best {
 			p.out.Unmatched = append(p.out.Unmatched, part.Text)
 		}
 	}
@@ -452,7 +451,7 @@ func dataEdges(edges []Edge) (n int) {
 	return n
 }
 
-// reason says in words why a tool was chosen.
+// reason explains why a tool was chosen.
 func reason(c *toolsearch.Candidate, r *toolsearch.Ranking) string {
 	why := fmt.Sprintf("fits the intent %.2f", c.Hybrid)
 	if c.PartNumber >= 0 {
@@ -462,7 +461,7 @@ func reason(c *toolsearch.Candidate, r *toolsearch.Ranking) string {
 		why += fmt.Sprintf(", used for similar intents (+%.2f)", c.Memory)
 	}
 	if c.Transition > 0 {
-		why += fmt.Sprintf(", used beside the other tools (+%.2f)", c.Transition)
+		why += fmt.Sprintf(", used with the other tools (+%.2f)", c.Transition)
 	}
 	if c.Graph > 0 {
 		why += fmt.Sprintf(", related by use %.2f", c.Graph)

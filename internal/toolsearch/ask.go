@@ -13,16 +13,16 @@ import (
 	"cairn/internal/store"
 )
 
-// depth and partDepth are how many hits each leg gives for an intent and for a
-// part of one.
+// depth and partDepth are the numbers of hits of each leg for an intent and for a
+// part.
 const (
 	depth     = 100
 	partDepth = 30
 )
 
-// asked is an intent on its way through the stores: the whole first, then its
+// intentQuery is the search for an intent. Its units are the whole intent, then its
 // parts when there are two or more.
-type asked struct {
+type intentQuery struct {
 	units    []unit
 	legs     Legs
 	tools    int
@@ -31,24 +31,24 @@ type asked struct {
 	chance   float64 // the model's MinSimilarity
 }
 
-// unit is one text that is asked, with what fixes the scores of every tool for it.
+// unit is one text of the query, with what the scores of all tools for it depend on.
 type unit struct {
 	vector       []float32
 	bm25         map[string]float64
-	names, texts map[string]float64 // cosines as far as they are known
+	names, texts map[string]float64 // known cosines
 	best         float64            // BM25
 	nearest      float64
 	evidence     float64
 	weight       float64 // of the keyword leg
 }
 
-func (q *asked) add(id string) { q.ids[id] = true }
+func (q *intentQuery) add(id string) { q.ids[id] = true }
 
-func (q *asked) wholeVector() []float32 { return q.units[0].vector }
+func (q *intentQuery) wholeVector() []float32 { return q.units[0].vector }
 
-// partVectors are those of the parts, nil without an embedder. An intent of one
-// part is that part.
-func (q *asked) partVectors() [][]float32 {
+// partVectors returns the vectors of the parts, nil without an embedder. An intent of
+// one part is that part.
+func (q *intentQuery) partVectors() [][]float32 {
 	var list [][]float32
 	units := q.units[1:]
 	if len(units) == 0 {
@@ -63,7 +63,7 @@ func (q *asked) partVectors() [][]float32 {
 }
 
 // ask runs both legs for the intent and its parts.
-func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs) (*asked, error) {
+func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs) (*intentQuery, error) {
 	texts := []string{intent}
 	if len(parts) > 1 {
 		for _, p := range parts {
@@ -71,7 +71,7 @@ func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs)
 		}
 	}
 	x.mu.RLock()
-	q := &asked{legs: legs, tools: len(x.tools), ids: map[string]bool{}, degraded: x.options.Embedder == nil || x.Missing() > 0}
+	q := &intentQuery{legs: legs, tools: len(x.tools), ids: map[string]bool{}, degraded: x.options.Embedder == nil || x.Missing() > 0}
 	x.mu.RUnlock()
 	if x.options.Embedder != nil {
 		q.chance = x.options.Embedder.Description().MinSimilarity
@@ -140,8 +140,8 @@ func (x *Index) askOne(ctx context.Context, text string, vector []float32, k int
 	return u, nil
 }
 
-// embedTexts returns a vector for each text, made at the same time; all nil
-// without an embedder and, with the error, when one cannot be made.
+// embedTexts embeds the texts in parallel. The vectors are all nil without an embedder
+// and after an error.
 func (x *Index) embedTexts(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	if x.options.Embedder == nil {
@@ -161,8 +161,8 @@ func (x *Index) embedTexts(ctx context.Context, texts []string) ([][]float32, er
 	return vectors, nil
 }
 
-// embed returns the vector of a text, from the cache where it is known. It is
-// shared: do not change it.
+// embed returns the vector of a text, from the cache if it is there. It is shared: do
+// not change it.
 func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
 	if v, ok := x.queries.Get(text); ok {
 		return v, nil
@@ -175,8 +175,8 @@ func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
 	return v, nil
 }
 
-// blend scores every tool that was found, and fixes what later ones are scored by.
-func (x *Index) blend(ctx context.Context, q *asked) ([]Candidate, error) {
+// blend scores every tool that was found, after it has calibrated the units.
+func (x *Index) blend(ctx context.Context, q *intentQuery) ([]Candidate, error) {
 	ids := make([]string, 0, len(q.ids))
 	for id := range q.ids {
 		ids = append(ids, id)
@@ -189,7 +189,7 @@ func (x *Index) blend(ctx context.Context, q *asked) ([]Candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		u.fix(legs, q)
+		u.calibrate(legs, q)
 	}
 	cs, err := x.score(ctx, q, ids)
 	for i := range cs {
@@ -198,8 +198,8 @@ func (x *Index) blend(ctx context.Context, q *asked) ([]Candidate, error) {
 	return cs, err
 }
 
-// score makes candidates of tools.
-func (x *Index) score(ctx context.Context, q *asked, ids []string) ([]Candidate, error) {
+// score returns the candidates of tools, with scores of calibrated units.
+func (x *Index) score(ctx context.Context, q *intentQuery, ids []string) ([]Candidate, error) {
 	cs := make([]Candidate, len(ids))
 	for i, id := range ids {
 		cs[i] = Candidate{ID: id, PartNumber: -1}
@@ -230,8 +230,8 @@ func (x *Index) score(ctx context.Context, q *asked, ids []string) ([]Candidate,
 	return cs, nil
 }
 
-// rawLegs looks up what the stores say of tools, asking for the cosines that
-// the searches did not give.
+// rawLegs returns the raw scores of tools. It gets the cosines that the searches did
+// not return from the stores.
 func (x *Index) rawLegs(ctx context.Context, u *unit, which Legs, ids []string) ([]Leg, error) {
 	legs := make([]Leg, len(ids))
 	for i, id := range ids {

@@ -1,9 +1,8 @@
-// Package toolsearch finds the tools that serve an intent, among thousands. It
-// blends keywords and vectors with a trust in the keywords that every query
-// earns anew, looks at the whole intent and at its parts, and adds, within
-// bounds and explained, what use has taught: the co-usage graph and the memory
-// of past intents. Without a graph and a memory its order is that of the
-// hybrid search alone.
+// Package toolsearch finds the tools that serve an intent. It plans nothing:
+// package suggest makes a graph of tasks from the tools it finds.
 //
-// It plans nothing: package suggest makes a graph of tasks of what is found.
+// Rank blends keywords and vectors, over the whole intent and over its parts, and
+// computes the weight of the keywords for each query. It adds bounded, explained
+// terms for past use: the co-usage graph and the memory of past intents. Without
+// past use, the order is that of the hybrid search.
 package toolsearch

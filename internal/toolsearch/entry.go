@@ -12,7 +12,7 @@ import (
 	"cairn/models"
 )
 
-// ownName is a tool's name without its server's.
+// ownName returns a tool's name without the name of its server.
 func ownName(t *catalog.Tool) string {
 	if name, ok := strings.CutPrefix(t.Name, t.Server+":"); ok && t.Server != "" {
 		return name
@@ -20,7 +20,7 @@ func ownName(t *catalog.Tool) string {
 	return t.Name
 }
 
-// nameText is what the vector of a name is made of.
+// nameText returns the text to embed for a name.
 func nameText(t *catalog.Tool) string {
 	if w := Words(ownName(t)); len(w) > 0 {
 		return strings.Join(w, " ")
@@ -28,8 +28,8 @@ func nameText(t *catalog.Tool) string {
 	return t.Name
 }
 
-// vectorText is what a tool's own vector is made of. Parameters are left out:
-// many tools share them, and they blur what tells the tools apart.
+// vectorText returns the text to embed for a tool. It has no parameters: many tools
+// share them, which makes the vectors less distinct.
 func vectorText(t *catalog.Tool) string {
 	if t.Description == "" {
 		return nameText(t)
@@ -37,9 +37,8 @@ func vectorText(t *catalog.Tool) string {
 	return nameText(t) + ". " + t.Description
 }
 
-// keywordEntry is what keywords are looked up in: the name's words with the
-// weight of a heading, the description, and the top level of what the tool
-// takes and gives.
+// keywordEntry returns the entry of the keyword index: the words of the name as the
+// title, the description, and the top level of inputs and outputs.
 func keywordEntry(t *catalog.Tool) store.KeywordEntry {
 	var body strings.Builder
 	body.WriteString(t.Description)
@@ -57,14 +56,14 @@ func keywordEntry(t *catalog.Tool) store.KeywordEntry {
 	return store.KeywordEntry{Chunk: t.ID, Title: nameText(t), Body: body.String()}
 }
 
-// digest tells whether what is indexed of a tool has changed.
+// digest identifies the indexed texts of a tool.
 func digest(t *catalog.Tool) string {
 	e := keywordEntry(t)
 	sum := sha256.Sum256([]byte(vectorText(t) + "\x00" + e.Title + "\x00" + e.Body))
 	return string(sum[:])
 }
 
-// Texts are what NewUsage embeds of traces: each intent and its parts.
+// Texts returns what NewUsage embeds of traces: each intent and its parts.
 func Texts(traces []Trace) []string {
 	list := make([]*Trace, len(traces))
 	for i := range traces {
@@ -84,7 +83,7 @@ func textsOf(traces []*Trace) []string {
 	return texts
 }
 
-// Unknown are the texts that the cache has no vector of, each once.
+// Unknown returns the texts without a vector in the cache, each once.
 func Unknown(texts []string, cache VectorCache) ([]string, error) {
 	texts = distinctTexts(texts)
 	keys := make([][32]byte, len(texts))
@@ -116,8 +115,8 @@ func distinctTexts(texts []string) []string {
 	return once
 }
 
-// EmbedTexts brings the vectors of texts into the cache. After an error some
-// are there. progress may be nil.
+// EmbedTexts adds the vectors of texts to the cache. After an error it has added some.
+// progress may be nil.
 func EmbedTexts(ctx context.Context, texts []string, e models.Embedder, cache VectorCache, progress func(Progress)) error {
 	done := 0
 	for batch := range slices.Chunk(texts, 2*vectorBatch) {
@@ -131,7 +130,7 @@ func EmbedTexts(ctx context.Context, texts []string, e models.Embedder, cache Ve
 	return nil
 }
 
-// embedAll embeds texts, those that the cache does not know.
+// embedAll returns the vectors of texts, from the cache where it has them.
 func embedAll(ctx context.Context, e models.Embedder, cache VectorCache, texts []string) ([][]float32, error) {
 	if cache == nil {
 		return e.EmbedDocuments(ctx, texts)
@@ -146,7 +145,7 @@ func embedAll(ctx context.Context, e models.Embedder, cache VectorCache, texts [
 	}
 	var wanted []string
 	var wantedKeys [][32]byte
-	at := map[[32]byte]int{} // key -> its place in wanted: texts may stand twice
+	at := map[[32]byte]int{} // key -> its place in wanted: a text may occur twice
 	for i, v := range vectors {
 		if _, twice := at[keys[i]]; v == nil && !twice {
 			at[keys[i]] = len(wanted)

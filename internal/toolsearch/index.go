@@ -20,25 +20,24 @@ import (
 	"cairn/models"
 )
 
-// Stores are the indexes an Index keeps its tools in. They may be in memory or
-// on disk; what they hold is derived from the catalogue. All are the caller's
-// to close.
+// Stores are the indexes of an Index, in memory or on disk. Their contents are
+// derived from the catalogue. The caller closes them.
 type Stores struct {
 	// Keyword holds names, descriptions and the parameters of both schemas.
 	Keyword store.Keyword
 	// Names holds the vectors of the names alone, Texts those of "name.
-	// description". A tool is as near as the nearer of the two, mostly: names
-	// tell tools apart that share a way of describing, descriptions those whose
-	// names say little. Both are nil without an embedder.
+	// description". The nearer vector has most of the weight: names distinguish
+	// tools with similar descriptions, descriptions those with vague names. Both are
+	// nil without an embedder.
 	Names, Texts store.Vectors
 }
 
 // PersistentKeyword is a keyword index that may have the tools of an earlier run.
-// Update enters tools between Begin and Finish.
+// The Index calls Update between Begin and Finish.
 type PersistentKeyword interface {
 	store.Keyword
 	// Begin announces the contents of the index, by a digest of all tools, and
-	// returns which of them it has. Nothing is entered into one that has all.
+	// returns which of them it has. The Index adds nothing to one that has all.
 	Begin(whole [32]byte, tools int) (Stored, error)
 	// Finish completes the index that Begin announced. After an error the next
 	// Begin returns StoredNothing.
@@ -68,13 +67,13 @@ type Options struct {
 	Embedder models.Embedder
 	// Cache keeps vectors of tools from run to run; nil keeps none.
 	Cache VectorCache
-	// Usage is what use has taught; nil is nothing.
+	// Usage is what past use has taught; nil is none.
 	Usage *Usage
-	// Logger hears of a vector leg that fails. Nil is silent.
+	// Logger receives a warning when the embedder fails. Nil is silent.
 	Logger *slog.Logger
 }
 
-// Index is the tools of a catalogue, searchable. It is safe for concurrent use.
+// Index searches the tools of a catalogue. It is safe for concurrent use.
 type Index struct {
 	stores  Stores
 	options Options
@@ -82,27 +81,27 @@ type Index struct {
 
 	embedding sync.Mutex // held by Embed
 	write     sync.Mutex // held while the stores change; guards digests
-	// digests tell what the stores hold of each tool, by ID.
-	digests map[string]string
-	entered bool // a PersistentKeyword was finished; guarded by write
+	// digests are those of the tools in the stores, by ID.
+	digests  map[string]string
+	finished bool // the last Update finished a PersistentKeyword; guarded by write
 
-	mu      sync.RWMutex
-	tools   []catalog.Tool      // sorted by ID
-	at      map[string]int      // ID -> position
-	needs   map[string][]string // ID -> IDs of the tools it is declared to need
-	givers  map[string][]string // name of an output, as giverKey has it -> IDs
-	without map[string]bool     // IDs of tools whose vectors have yet to be made
+	mu         sync.RWMutex
+	tools      []catalog.Tool      // sorted by ID
+	at         map[string]int      // ID -> position
+	needs      map[string][]string // ID -> IDs of the tools it is declared to need
+	producers  map[string][]string // producerKey of an output -> IDs
+	unembedded map[string]bool     // IDs of tools without vectors
 
-	// missing is the length of without. An index that WithUsage made shares it.
+	// missing is the length of unembedded, shared with the results of WithUsage.
 	missing *atomic.Int64
 }
 
-// queryCache is how many embedded intents and parts are kept, some 1.5 kB each.
+// queryCache is the number of cached vectors of intents and parts, some 1.5 kB each.
 const queryCache = 512
 
-// New returns an index without tools; Sync brings them in.
+// New returns an empty index; Sync adds the tools.
 func New(stores Stores, o *Options) (*Index, error) {
-	x := &Index{stores: stores, at: map[string]int{}, digests: map[string]string{}, without: map[string]bool{}, missing: new(atomic.Int64)}
+	x := &Index{stores: stores, at: map[string]int{}, digests: map[string]string{}, unembedded: map[string]bool{}, missing: new(atomic.Int64)}
 	if o != nil {
 		x.options = *o
 	}
@@ -120,23 +119,23 @@ func New(stores Stores, o *Options) (*Index, error) {
 	return x, err
 }
 
-// Progress is how far a Sync is, in tools.
+// Progress is the progress of a Sync, in tools.
 type Progress struct {
 	// Stage is "keywords" or "vectors".
 	Stage       string
 	Done, Total int
 }
 
-// keywordBatch, knownBatch and vectorBatch are how many tools are brought in at a
-// time: to be analysed, with vectors that the cache has, with vectors that have
-// to be made. Opening the cache costs a look at each of its entries.
+// keywordBatch, knownBatch and vectorBatch are the numbers of tools in a batch: of
+// the keyword index, of vectors in the cache, of vectors to compute. Opening the
+// cache costs a look at each of its entries.
 const (
 	keywordBatch = 8192
 	knownBatch   = 4096
 	vectorBatch  = 128
 )
 
-// Sync makes tools the whole of the index: Update, then Embed. progress may be nil.
+// Sync runs Update, then Embed. progress may be nil.
 func (x *Index) Sync(ctx context.Context, tools []catalog.Tool, progress func(Progress)) error {
 	if err := x.Update(ctx, tools, progress); err != nil {
 		return err
@@ -144,11 +143,10 @@ func (x *Index) Sync(ctx context.Context, tools []catalog.Tool, progress func(Pr
 	return x.Embed(ctx, progress)
 }
 
-// Update makes tools the whole of the index: what is gone leaves, what is new or
-// changed enters, what is as it was costs nothing. When it returns all are
-// findable by keyword, and by those vectors that the cache knows; Missing are
-// left to Embed. After an error the next Update does what is left. progress may
-// be nil.
+// Update makes tools the contents of the index: it removes other tools, and indexes
+// those that are new or changed. When it returns, searches find all tools by
+// keyword, and those with vectors in the cache by vector too; Embed makes the Missing
+// ones. After an error the next Update does the rest. progress may be nil.
 func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(Progress)) error {
 	x.write.Lock()
 	defer x.write.Unlock()
@@ -174,7 +172,7 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 		}
 	}
 	slices.Sort(stale)
-	if err := x.enterKeywords(ctx, tools, digests, changed, stale, progress); err != nil {
+	if err := x.updateKeywords(ctx, tools, digests, changed, stale, progress); err != nil {
 		return err
 	}
 	if x.options.Embedder != nil && len(stale) > 0 {
@@ -184,49 +182,49 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 			}
 		}
 	}
-	needs, givers := resolveNeeds(tools, at), indexGivers(tools)
+	needs, producers := resolveNeeds(tools, at), indexProducers(tools)
 	x.mu.Lock()
-	x.tools, x.at, x.needs, x.givers = tools, at, needs, givers
+	x.tools, x.at, x.needs, x.producers = tools, at, needs, producers
 	if x.options.Embedder != nil {
 		for _, id := range stale {
-			delete(x.without, id)
+			delete(x.unembedded, id)
 		}
 		for _, i := range changed {
-			x.without[tools[i].ID] = true
+			x.unembedded[tools[i].ID] = true
 		}
-		x.missing.Store(int64(len(x.without)))
+		x.missing.Store(int64(len(x.unembedded)))
 	}
 	x.mu.Unlock()
 	x.digests = digests
 	return x.fromCache(ctx, tools, changed)
 }
 
-// Missing is the number of tools that have no vectors yet.
+// Missing returns the number of tools without vectors.
 func (x *Index) Missing() int { return int(x.missing.Load()) }
 
-// enterKeywords brings the keyword index up to date.
-func (x *Index) enterKeywords(ctx context.Context, tools []catalog.Tool, digests map[string]string, changed []int, stale []string, progress func(Progress)) error {
+// updateKeywords updates the keyword index.
+func (x *Index) updateKeywords(ctx context.Context, tools []catalog.Tool, digests map[string]string, changed []int, stale []string, progress func(Progress)) error {
 	k, ok := x.stores.Keyword.(PersistentKeyword)
 	if !ok {
 		return x.syncKeywords(ctx, tools, changed, stale, progress)
 	}
-	if len(changed)+len(stale) == 0 && x.entered {
+	if len(changed)+len(stale) == 0 && x.finished {
 		return nil
 	}
-	x.entered = false
+	x.finished = false
 	whole := sha256.New()
 	for i := range tools {
 		whole.Write([]byte(tools[i].ID + "\x00" + digests[tools[i].ID]))
 	}
 	var err error
-	for range 2 { // an index that cannot be stored is in memory the second time
+	for range 2 { // the second time, an index that cannot be stored is in memory
 		var stored Stored
 		if stored, err = k.Begin([32]byte(whole.Sum(nil)), len(tools)); err != nil {
 			return err
 		}
 		switch stored {
 		case StoredAll:
-			x.entered = true
+			x.finished = true
 			return nil
 		case StoredNothing:
 			all := make([]int, len(tools))
@@ -244,7 +242,7 @@ func (x *Index) enterKeywords(ctx context.Context, tools []catalog.Tool, digests
 			break
 		}
 	}
-	x.entered = err == nil
+	x.finished = err == nil
 	return err
 }
 
@@ -265,7 +263,7 @@ func (x *Index) syncKeywords(ctx context.Context, tools []catalog.Tool, changed 
 	return nil
 }
 
-// fromCache gives the changed tools the vectors that the cache has. x.write is held.
+// fromCache stores the vectors of changed tools that the cache has. x.write is held.
 func (x *Index) fromCache(ctx context.Context, tools []catalog.Tool, changed []int) error {
 	if x.options.Embedder == nil || x.options.Cache == nil {
 		return nil
@@ -317,15 +315,14 @@ func (x *Index) put(ctx context.Context, ids []string, names, texts [][]float32)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, id := range ids {
-		delete(x.without, id)
+		delete(x.unembedded, id)
 	}
-	x.missing.Store(int64(len(x.without)))
+	x.missing.Store(int64(len(x.unembedded)))
 	return nil
 }
 
-// Embed makes the vectors that are missing. Searches and Updates go on beside
-// it. After an error, or when ctx ends, the next Embed does what is left.
-// progress may be nil.
+// Embed makes the missing vectors. Searches and Updates can run at the same time.
+// After an error, or when ctx ends, the next Embed does the rest. progress may be nil.
 func (x *Index) Embed(ctx context.Context, progress func(Progress)) error {
 	if x.options.Embedder == nil {
 		return nil
@@ -336,7 +333,7 @@ func (x *Index) Embed(ctx context.Context, progress func(Progress)) error {
 		progress = func(Progress) {}
 	}
 	for x.Missing() > 0 {
-		order := x.waiting()
+		order := x.toEmbed()
 		total, done := len(order), 0
 		for batch := range slices.Chunk(order, vectorBatch) {
 			if err := x.embedTools(ctx, batch); err != nil {
@@ -349,13 +346,13 @@ func (x *Index) Embed(ctx context.Context, progress func(Progress)) error {
 	return nil
 }
 
-// waiting are the tools without vectors. Short texts together and long texts
-// together pad the least.
-func (x *Index) waiting() []catalog.Tool {
+// toEmbed returns the tools without vectors by length, since a batch of texts of
+// like length needs the least padding.
+func (x *Index) toEmbed() []catalog.Tool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	list := make([]catalog.Tool, 0, len(x.without))
-	for id := range x.without {
+	list := make([]catalog.Tool, 0, len(x.unembedded))
+	for id := range x.unembedded {
 		list = append(list, x.tools[x.at[id]])
 	}
 	slices.SortFunc(list, func(a, b catalog.Tool) int {
@@ -364,8 +361,8 @@ func (x *Index) waiting() []catalog.Tool {
 	return list
 }
 
-// embedTools makes the vectors of a batch, and stores those of the tools that
-// did not change meanwhile.
+// embedTools makes the vectors of a batch, and stores those of tools that have not
+// changed in the meantime.
 func (x *Index) embedTools(ctx context.Context, batch []catalog.Tool) error {
 	texts := make([]string, 0, 2*len(batch))
 	for i := range batch {
@@ -390,7 +387,7 @@ func (x *Index) embedTools(ctx context.Context, batch []catalog.Tool) error {
 	return x.put(ctx, ids, names, own)
 }
 
-// Len is the number of tools.
+// Len returns the number of tools.
 func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -415,24 +412,24 @@ func (x *Index) Tools() []catalog.Tool {
 	return x.tools
 }
 
-// Usage is what use has taught, nil when nothing is kept.
+// Usage returns Options.Usage.
 func (x *Index) Usage() *Usage { return x.options.Usage }
 
-// Givers returns the tools that have an output of that name, however it is
-// cased, sorted by ID. It must not be changed.
-func (x *Index) Givers(name string) []string {
+// Producers returns the IDs of tools with an output of that name in any case, sorted.
+// The caller must not change them.
+func (x *Index) Producers(name string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.givers[giverKey(name)]
+	return x.producers[producerKey(name)]
 }
 
-func giverKey(name string) string { return strings.Join(Words(name), "") }
+func producerKey(name string) string { return strings.Join(Words(name), "") }
 
-func indexGivers(tools []catalog.Tool) map[string][]string {
+func indexProducers(tools []catalog.Tool) map[string][]string {
 	index := map[string][]string{}
 	for i := range tools {
 		for _, out := range tools[i].Gives {
-			k := giverKey(out.Name)
+			k := producerKey(out.Name)
 			if list := index[k]; len(list) == 0 || list[len(list)-1] != tools[i].ID {
 				index[k] = append(list, tools[i].ID)
 			}
@@ -441,7 +438,7 @@ func indexGivers(tools []catalog.Tool) map[string][]string {
 	return index
 }
 
-// maxClosure bounds the tools that one is found to need.
+// maxClosure bounds the result of Needs.
 const maxClosure = 64
 
 // Needs returns the tools that id is declared to need, directly or through
@@ -452,7 +449,7 @@ func (x *Index) Needs(id string) (ids []string, distances []int) {
 	return closure(x.needs, id)
 }
 
-// DirectNeeds returns the tools that id is itself declared to need.
+// DirectNeeds returns the tools that id is directly declared to need.
 func (x *Index) DirectNeeds(id string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -477,8 +474,8 @@ func closure(needs map[string][]string, id string) (ids []string, distances []in
 	return ids, distances
 }
 
-// resolveNeeds turns declared names into ids: an id as it is, or a name of the
-// same server, or a name that one tool alone has. What names no tool is left out.
+// resolveNeeds resolves declared names to ids: an id, else a name of the same server,
+// else a name that only one tool has. It ignores other names.
 func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 	byName := make(map[string][]string)
 	for _, t := range tools {
@@ -502,19 +499,18 @@ func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 	return needs
 }
 
-// WithUsage returns an index over the same tools and stores that has learnt
-// something else: for comparing, and for many users of one catalogue. It does
+// WithUsage returns an index over the same tools and stores with other usage. It does
 // not see later Syncs of x and must not be synced itself.
 func (x *Index) WithUsage(u *Usage) *Index {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	y := &Index{stores: x.stores, options: x.options, queries: x.queries, tools: x.tools, at: x.at, needs: x.needs, givers: x.givers, missing: x.missing}
+	y := &Index{stores: x.stores, options: x.options, queries: x.queries, tools: x.tools, at: x.at, needs: x.needs, producers: x.producers, missing: x.missing}
 	y.options.Usage = u
 	return y
 }
 
-// Uncached is x with another embedder and no embedded intents, for measuring
-// what an intent costs that was never asked. What holds of WithUsage holds of it.
+// Uncached returns x with another embedder and an empty cache of embedded intents, to
+// measure the cost of a new intent. The limits of WithUsage apply.
 func (x *Index) Uncached(e models.Embedder) (*Index, error) {
 	y := x.WithUsage(x.options.Usage)
 	y.options.Embedder = e

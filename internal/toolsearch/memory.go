@@ -18,17 +18,16 @@ import (
 	"cairn/models"
 )
 
-// Constants of the memory's vote: the k nearest past intents, weighted by a
-// power of their similarity, which blends cosine and keywords. The vote counts
-// in full when the nearest is at least as similar as sureSimilarity and not at
-// all at strangeSimilarity: intents of another world do not vote.
+// Constants of the vote: the nearest past intents vote, weighted by a power of their
+// similarity, which blends cosine and keywords. The vote counts in full when the
+// nearest has at least sureSimilarity, and not at all at strangeSimilarity.
 const (
 	voters            = 15
 	voteSharpness     = 8
 	cosineShare       = 0.6
 	strangeSimilarity = 0.35
 	sureSimilarity    = 0.65
-	// partVote is what the vote of the parts counts beside that of the whole.
+	// partVote is the weight of the parts' vote; that of the whole has 1.
 	partVote = 0.5
 )
 
@@ -41,7 +40,7 @@ type Trace struct {
 	Edges [][2]int `json:"edges,omitempty"`
 }
 
-// Neighbour is a past intent that is like the one asked.
+// Neighbour is a past intent similar to the query.
 type Neighbour struct {
 	Trace      *Trace  `json:"-"`
 	Intent     string  `json:"intent"`
@@ -50,7 +49,7 @@ type Neighbour struct {
 	Weight float64 `json:"weight"`
 }
 
-// memory holds traces, findable by likeness. Not safe for concurrent mutation.
+// memory finds traces by similarity. It is not safe for concurrent mutation.
 type memory struct {
 	traces  []*Trace
 	ids     []string       // of the traces in the indexes
@@ -60,7 +59,7 @@ type memory struct {
 	parts   *flat.Store // chunk "trace/part"
 }
 
-// recall is what the memory says to an intent.
+// recall is the vote of the memory for an intent.
 type recall struct {
 	neighbours []Neighbour // best first
 	trust      float64     // in [0, 1]
@@ -79,7 +78,7 @@ func newMemory(dimension int) (*memory, error) {
 	return m, nil
 }
 
-// learn adds traces. embed is nil without an embedder.
+// learn adds traces. e is nil without an embedder.
 func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, cache VectorCache) error {
 	entries := make([]store.KeywordEntry, len(traces))
 	var texts, ids []string // texts as Texts lists them
@@ -129,8 +128,8 @@ func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, 
 	return nil
 }
 
-// name makes ids of traces that the indexes do not have. They are made of what a
-// trace says, since ties are broken by them: when it was learnt must not matter.
+// name makes new ids of traces. An id breaks ties, so it is derived from the contents
+// of the trace and not from the time it was learnt.
 func (m *memory) name(traces []*Trace) []string {
 	ids := make([]string, len(traces))
 	taken := map[string]bool{}
@@ -148,14 +147,14 @@ func (m *memory) name(traces []*Trace) []string {
 
 func (m *memory) knows(id string) bool { _, ok := m.at[id]; return ok }
 
-// recall asks the memory. vectors are those of the intent and of its parts; nil
-// without an embedder.
+// recall computes the vote for an intent. vector and parts are the vectors of the
+// intent and of its parts; nil without an embedder.
 func (m *memory) recall(ctx context.Context, intent string, vector []float32, parts [][]float32) (recall, error) {
 	r := recall{votes: map[string]float64{}}
 	if len(m.traces) == 0 {
 		return r, ctx.Err()
 	}
-	if m.intents == nil { // it remembers by keywords, whatever the index has
+	if m.intents == nil { // the memory has keywords alone, even if the index has vectors
 		vector, parts = nil, nil
 	}
 	const depth = 4 * voters
@@ -198,7 +197,7 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		}
 		r.neighbours = append(r.neighbours, Neighbour{Trace: m.traces[n], Intent: m.traces[n].Intent, Similarity: s})
 	}
-	// Ties by what they say: their numbers tell when they came.
+	// Break ties by contents: numbers depend on the order of learning.
 	slices.SortFunc(r.neighbours, func(a, b Neighbour) int {
 		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), strings.Compare(a.Intent, b.Intent), slices.Compare(a.Trace.Tools, b.Trace.Tools))
 	})
@@ -235,8 +234,8 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 	return r, nil
 }
 
-// ideal is about what the query would score against itself: every term once in
-// a text of average length.
+// ideal approximates the score of the query against itself: every term once in a text
+// of average length.
 func (m *memory) ideal(q query.Query) (float64, error) {
 	stats, n, err := m.keyword.Stats(q)
 	if err != nil {
@@ -268,8 +267,8 @@ func (m *memory) complete(ctx context.Context, vector []float32, cosines map[int
 	return nil
 }
 
-// voteParts adds, for every tool, the best vote that the parts of past intents
-// give it for a part of this one.
+// voteParts adds, for every tool, the best vote by the parts of past intents for a
+// part of this one.
 func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[string]float64) error {
 	best := map[string]float64{}
 	for _, v := range parts {
@@ -304,13 +303,13 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 	return nil
 }
 
-// number reads the trace's number from a chunk of the memory.
+// number returns the position of the trace of a chunk.
 func (m *memory) number(chunk string) int {
 	id, _, _ := strings.Cut(chunk, "/")
 	return m.at[id]
 }
 
-// distinct are the elements of list, each once, in order.
+// distinct returns the elements of list, each once, in order.
 func distinct(list []string) []string {
 	var out []string
 	for _, s := range list {

@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// Part is a piece of an intent that may ask for a tool of its own, as byte
-// offsets into the intent, half-open.
+// Part is a piece of an intent that may need a tool of its own. Its byte offsets into
+// the intent are half-open.
 type Part struct {
 	Text       string `json:"text"`
 	Start, End int    `json:"-"`
 }
 
-// maxParts bounds the parts of an intent: each costs a search. The last one
-// holds what is left.
+// maxParts bounds the parts of an intent: each costs a search. The last one has the
+// rest.
 const maxParts = 8
 
-// minPartWords is the fewest words of a part; a shorter one belongs to the
+// minPartWords is the least number of words of a part; a shorter one is joined to the
 // part before it.
 const minPartWords = 3
 
@@ -128,7 +128,7 @@ func bare(w string) string {
 	return strings.ToLower(strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }))
 }
 
-// Words takes a name apart at punctuation and changes of case, in lower case:
+// Words splits a name at punctuation and changes of case, in lower case:
 // "listUserIDs", "list-user_ids" are both "list user ids".
 func Words(name string) []string {
 	var list []string
@@ -167,9 +167,8 @@ func pluralEnd(s string) bool {
 	return s[0] == 's' && !unicode.IsLower(next)
 }
 
-// plain takes the search operators out of an intent: quotes in it cite what a
-// tool is to be given, they demand nothing of its description, and a dash
-// excludes nothing.
+// plain removes the search operators from an intent: quotes in it cite arguments, not
+// phrases of a description, and a dash does not exclude a word.
 func plain(intent string) string {
 	var b strings.Builder
 	word := false

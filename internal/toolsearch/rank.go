@@ -10,30 +10,31 @@ import (
 	"cairn/graphrank"
 )
 
-// Bounds and weights of what is added to the hybrid search.
+// Bounds and weights of the terms added to the hybrid search.
 const (
-	// finalShare and pageRankShare make a rank of a final score and PageRank.
+	// finalShare and pageRankShare weigh the final score and PageRank.
 	finalShare, pageRankShare = 0.8, 0.2
-	// memoryWeight times the vote, at most 1.5, is what the memory may add.
+	// memoryWeight times the vote, at most 1.5, is the term of the memory.
 	memoryWeight = 0.8
-	// coldTransition and sureTransition weigh the tools used beside the first
-	// three: the more the memory is to be trusted, the less they are needed.
+	// coldTransition and sureTransition weigh the transitions without and with full
+	// trust in the memory.
 	coldTransition, sureTransition = 0.16, 0.04
-	// closureWeight, closureSharpness, closureRoots and closureDecay rank what
-	// the intended tool is declared to need: each of the best tools is the
-	// intended one with the probability softmax(score/sharpness), and a tool
-	// gets the probability that it is that or needed by it.
+	// closureWeight, closureSharpness, closureRoots and closureDecay rank the tools
+	// that the intended tool is declared to need: each of the best tools is the
+	// intended one with the probability softmax(score/sharpness), and a tool gets
+	// the probability that it is the intended one or needed by it.
 	closureWeight    = 1.6
 	closureSharpness = 0.045
 	closureRoots     = 10
 	closureDecay     = 0.02 // a step away
-	// ownContext is how many of its own first tools a suggestion relates to.
+	// ownContext is the number of first tools used as context by Terms.OwnContext,
+	// and as seeds of transitions.
 	ownContext = 3
 	// maxInjected bounds the neighbours that the graph may inject.
 	maxInjected = 50
 )
 
-// Legs says which legs of the hybrid search count.
+// Legs selects the legs of the hybrid search.
 type Legs uint8
 
 // The legs. Both is the default.
@@ -43,17 +44,17 @@ const (
 	SemanticOnly
 )
 
-// Terms say what Rank adds to the hybrid search. The zero value adds PageRank
+// Terms selects what Rank adds to the hybrid search. The zero value adds PageRank
 // and the memory, and graph relatedness when context tools are given.
 type Terms struct {
 	// Context are the tools in use, by ID. Unknown ones do not count.
 	Context []string
-	// OwnContext relates to the search's own first three tools as well when
-	// Context gives nothing.
+	// OwnContext uses the first three tools of the search as context when none of
+	// Context is in the graph.
 	OwnContext bool
-	// Transitions adds what is used beside the first three.
+	// Transitions adds the tools used in the same traces as the first three.
 	Transitions bool
-	// Closure adds what the first tools are declared to need.
+	// Closure adds the tools that the first tools are declared to need.
 	Closure bool
 	// NoGraph, NoPageRank and NoMemory leave a term out.
 	NoGraph, NoPageRank, NoMemory bool
@@ -61,7 +62,7 @@ type Terms struct {
 	Legs Legs
 }
 
-// Suggesting are the terms that a suggestion ranks by.
+// Suggesting returns the terms for a suggestion.
 func Suggesting(context []string) Terms {
 	return Terms{Context: context, OwnContext: true, Transitions: true, Closure: true}
 }
@@ -73,16 +74,16 @@ func Suggesting(context []string) Terms {
 //	Score  = 0.8·Final + 0.2·PageRank + Memory + Transition + Closure
 type Candidate struct {
 	ID string `json:"id"`
-	// Whole is the fit to the whole intent, Part that of the best of its parts.
+	// Whole is the fit to the whole intent, Part the fit to its best part.
 	Whole Leg  `json:"whole"`
 	Part  *Leg `json:"part,omitempty"`
-	// PartNumber is the part's position in Ranking.Parts; −1 without.
+	// PartNumber is the position of the best part in Ranking.Parts; −1 without parts.
 	PartNumber int     `json:"part_number"`
 	Hybrid     float64 `json:"hybrid"`
 	Alpha      float64 `json:"alpha"`
 	Graph      float64 `json:"graph"` // relatedness to the context, in [0, 1]
-	// Injected is the score the graph gives a tool inside a path between two
-	// others: the lesser of theirs times the confidence in the path.
+	// Injected is the score of a tool inside a path in the graph between two others:
+	// the lesser of their scores times the confidence in the path.
 	Injected   float64 `json:"injected,omitempty"`
 	Final      float64 `json:"final"`
 	PageRank   float64 `json:"pagerank"`
@@ -94,7 +95,7 @@ type Candidate struct {
 	partScores []float64
 }
 
-// Recompute returns the score that the components add up to.
+// Recompute returns the score computed from the components.
 func (c *Candidate) Recompute() float64 {
 	hybrid := c.Whole.recompute()
 	if c.Part != nil {
@@ -108,7 +109,7 @@ func (l *Leg) recompute() float64 {
 	return (1-l.KeywordWeight)*l.Vector + l.KeywordWeight*l.Keyword
 }
 
-// PartScores are the scores for each part of the intent, in their order; empty
+// PartScores returns the scores for the parts of the intent, in their order; empty
 // when it has fewer than two.
 func (c *Candidate) PartScores() []float64 { return c.partScores }
 
@@ -116,21 +117,22 @@ func (c *Candidate) PartScores() []float64 { return c.partScores }
 type Ranking struct {
 	Candidates []Candidate // best first, ties by hybrid score, then ID
 	Parts      []Part      // of the intent
-	// Neighbours are the past intents that voted, Trust in [0, 1] how far.
+	// Neighbours are the past intents that voted; Trust in [0, 1] is the trust in
+	// their votes.
 	Neighbours []Neighbour
 	Trust      float64
-	// Alpha is the hybrid search's share beside graph relatedness, 1 when no
-	// context tool is known; Edges is the size of the graph.
+	// Alpha is the share of the hybrid search in the blend with graph relatedness, 1
+	// without a known context tool. Edges is the size of the graph.
 	Alpha float64
 	Edges int
 	// Evidence is the keyword leg's for the whole intent; see Leg.
 	Evidence float64
-	// Degraded names legs that are missing, all or in part: "vectors".
+	// Degraded names the legs that are missing or incomplete: "vectors".
 	Degraded []string
 }
 
-// Rank orders the tools for an intent, at least the best 100 of each leg. An
-// intent without words ranks nothing.
+// Rank orders the tools for an intent, at least the best 100 of each leg. The ranking
+// of an intent without words is empty.
 func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, error) {
 	r := &Ranking{Parts: Parts(intent), Alpha: 1}
 	if len(r.Parts) == 0 || x.Len() == 0 {
@@ -211,7 +213,7 @@ func rescore(cs []Candidate) {
 	})
 }
 
-// known are those of ids that name a tool of the catalogue, each once, in order.
+// known returns the ids that are in the catalogue, each once, in order.
 func (x *Index) known(ids []string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -226,7 +228,7 @@ func (x *Index) known(ids []string) []string {
 	return out
 }
 
-// injections are the neighbours of the context in the graph, the nearest first.
+// injections returns the neighbours of the context in the graph, the nearest first.
 func (u *Usage) injections(using []string) []string {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
@@ -239,17 +241,15 @@ func (u *Usage) injections(using []string) []string {
 	return distinct(ids)
 }
 
-// pathHead is how many candidates, and pathHops how many edges, the search for
-// what lies between two tools looks at.
+// pathHead and pathHops bound the candidates, and the edges of a path, in interiors.
 const (
 	pathHead = 5
 	pathHops = 3
 )
 
-// relate adds the graph: relatedness to the context, and the tools inside the
-// paths between the context and the head. Context tools are not results of
-// their own search and leave it.
-func (x *Index) relate(ctx context.Context, q *asked, cs []Candidate, using []string, own bool, r *Ranking) ([]Candidate, error) {
+// relate adds the relatedness to the context, and the tools inside the paths between
+// the context and the first candidates. It removes the context tools.
+func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, using []string, own bool, r *Ranking) ([]Candidate, error) {
 	u := x.options.Usage
 	u.mu.RLock()
 	defer u.mu.RUnlock()
@@ -290,9 +290,9 @@ func (x *Index) relate(ctx context.Context, q *asked, cs []Candidate, using []st
 	return cs, nil
 }
 
-// interiors injects what lies on the shortest paths between the context and the
-// first candidates. u.mu is held.
-func (x *Index) interiors(ctx context.Context, q *asked, cs []Candidate, using []string) ([]Candidate, error) {
+// interiors injects the tools inside the shortest paths between the context and the
+// first candidates. Usage.mu is held.
+func (x *Index) interiors(ctx context.Context, q *intentQuery, cs []Candidate, using []string) ([]Candidate, error) {
 	g := x.options.Usage.graph
 	scores := make(map[string]float64, len(cs))
 	for i := range cs {
@@ -315,7 +315,7 @@ func (x *Index) interiors(ctx context.Context, q *asked, cs []Candidate, using [
 			if head.ID == c {
 				continue
 			}
-			// A context tool is in use: its end of the path is certain.
+			// The score of a context tool is 1.
 			score := min(1, scores[head.ID])
 			try(c, head.ID, score)
 			try(head.ID, c, score)
@@ -334,8 +334,8 @@ func (x *Index) interiors(ctx context.Context, q *asked, cs []Candidate, using [
 	return cs, err
 }
 
-// addTransitions adds what was used beside the first three.
-func (x *Index) addTransitions(ctx context.Context, q *asked, cs []Candidate, trust float64) ([]Candidate, error) {
+// addTransitions adds the tools used in the same traces as the first three.
+func (x *Index) addTransitions(ctx context.Context, q *intentQuery, cs []Candidate, trust float64) ([]Candidate, error) {
 	n := min(ownContext, len(cs))
 	if n == 0 || cs[0].Score <= 0 {
 		return cs, nil
@@ -357,9 +357,9 @@ func (x *Index) addTransitions(ctx context.Context, q *asked, cs []Candidate, tr
 	return cs, nil
 }
 
-// addClosure adds what the first tools are declared to need. Where none of them
-// needs anything it changes nothing.
-func (x *Index) addClosure(ctx context.Context, q *asked, cs []Candidate) ([]Candidate, error) {
+// addClosure adds the tools that the first tools are declared to need. It changes
+// nothing when they need none.
+func (x *Index) addClosure(ctx context.Context, q *intentQuery, cs []Candidate) ([]Candidate, error) {
 	sums := map[string]float64{}
 	roots := cs[:min(closureRoots, len(cs))]
 	any := false
@@ -390,8 +390,8 @@ func (x *Index) addClosure(ctx context.Context, q *asked, cs []Candidate) ([]Can
 	return cs, nil
 }
 
-// extendBy adds the tools of sums that are not among the candidates yet.
-func (x *Index) extendBy(ctx context.Context, q *asked, cs []Candidate, sums map[string]float64) ([]Candidate, error) {
+// extendBy adds the tools of sums that are not candidates.
+func (x *Index) extendBy(ctx context.Context, q *intentQuery, cs []Candidate, sums map[string]float64) ([]Candidate, error) {
 	have := make(map[string]bool, len(cs))
 	for i := range cs {
 		have[cs[i].ID] = true
@@ -405,8 +405,8 @@ func (x *Index) extendBy(ctx context.Context, q *asked, cs []Candidate, sums map
 	return x.extend(ctx, q, cs, missing)
 }
 
-// extend adds tools by ID, those of the catalogue.
-func (x *Index) extend(ctx context.Context, q *asked, cs []Candidate, ids []string) ([]Candidate, error) {
+// extend adds the tools with these IDs that are in the catalogue.
+func (x *Index) extend(ctx context.Context, q *intentQuery, cs []Candidate, ids []string) ([]Candidate, error) {
 	ids = x.known(ids)
 	if len(ids) == 0 {
 		return cs, nil

@@ -8,8 +8,7 @@ import (
 	"cairn/graphrank"
 )
 
-// heaviest are the edges that weigh most, the more often seen first among equals,
-// at most maxRelated.
+// heaviest returns the maxRelated edges of most weight. Ties go to the larger count.
 func heaviest(edges iter.Seq[graphrank.Edge]) []graphrank.Edge {
 	list := slices.SortedStableFunc(edges, func(a, b graphrank.Edge) int {
 		return cmp.Or(cmp.Compare(b.Weight(), a.Weight()), cmp.Compare(b.Count, a.Count))

@@ -2,27 +2,26 @@ package toolsearch
 
 import "math"
 
-// The trust in the keyword leg. Its evidence is the best BM25 score over
-// ln(1+N), which is about how many rare words of the query the best tool
-// holds: paraphrases have less than one, long intents that name things three
-// and more. Chosen on ten sets of intents together; what other values give is in
-// benchmarks/toolquality.md.
+// The weight of the keyword leg. Its evidence is the best BM25 score over ln(1+N),
+// about the number of rare words of the query in the best tool: below one for
+// paraphrases, three and more for long, specific intents. The constants were chosen
+// on ten sets of intents together; benchmarks/toolquality.md compares other values.
 const (
 	leastKeywordWeight = 0.05
 	mostKeywordWeight  = 0.45
 	littleEvidence     = 0.75
 	muchEvidence       = 2.25
-	// disagreement is the share of the weight that is lost when the nearest
-	// tool by vector holds no word of the query and there is little evidence.
+	// disagreement is the share of the weight that the leg loses when the nearest tool
+	// by vector has no word of the query and the evidence is little.
 	disagreement = 0.25
-	// lostWeight is what the keywords weigh at least when no tool is nearer by
-	// vector than chance, the model's MinSimilarity: it begins there and is full
-	// lostMargin below.
+	// lostWeight is the least weight of the keywords when the similarity of the
+	// nearest tool by vector is lostMargin below chance, the model's MinSimilarity.
+	// It falls to 0 at chance.
 	lostWeight = 0.20
 	lostMargin = 0.05
 	// fartherCosine is the share of the farther of a tool's two vectors.
 	fartherCosine = 0.15
-	// partWeight is what the best part of an intent counts beside the whole.
+	// partWeight is the weight of the best part of an intent; the whole has 1.
 	partWeight = 0.5
 )
 
@@ -45,9 +44,9 @@ type Leg struct {
 	Score   float64 `json:"score"`
 }
 
-// fix sets what every tool's score for the text depends on, given the raw legs
-// of those that were found.
-func (u *unit) fix(legs []Leg, q *asked) {
+// calibrate computes the best scores and the weight of the keyword leg from the raw
+// legs of the tools that were found.
+func (u *unit) calibrate(legs []Leg, q *intentQuery) {
 	for _, l := range legs {
 		u.best = max(u.best, l.BM25)
 	}
@@ -69,10 +68,10 @@ func (u *unit) fix(legs []Leg, q *asked) {
 	}
 }
 
-// weigh completes a leg whose raw scores are set.
+// weigh computes the score of a leg from its raw scores.
 func (u *unit) weigh(l *Leg) {
 	l.Keyword, l.Vector, l.KeywordWeight = u.keyword(l.BM25), l.nearness(), u.weight
-	if l.Imputed { // a keyword match is about as near as the retriever takes it to be
+	if l.Imputed { // the estimate that the retriever uses
 		l.Vector = u.nearest * (0.45 + 0.45*l.Keyword)
 	}
 	l.Score = l.recompute()
@@ -99,8 +98,8 @@ func keywordWeight(evidence, agreement float64) float64 {
 	return w * (1 - disagreement + disagreement*max(agreement, sure))
 }
 
-// join is the score over the whole intent and the best of its parts, of which
-// there may be none (part nil).
+// join returns the score over the whole intent and the best of its parts; part is nil
+// without parts.
 func join(whole Leg, part *Leg) float64 {
 	if part == nil {
 		return whole.Score

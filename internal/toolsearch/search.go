@@ -13,8 +13,7 @@ import (
 // ErrNoQuery is returned for a query without text, in the words of the contract.
 var ErrNoQuery = errors.New("Missing required parameter: 'query'")
 
-// DefaultLimit and MaxLimit are how many tools a search returns when nothing is
-// said, and at most.
+// DefaultLimit and MaxLimit are the default and the largest number of results.
 const (
 	DefaultLimit = 10
 	MaxLimit     = 50
@@ -26,26 +25,26 @@ const maxRelated = 2
 // relatedScore is the fixed score of a related tool.
 const relatedScore = 0.8
 
-// Query is what Search is asked.
+// Query is the argument of Search.
 type Query struct {
 	Text string
 	// Limit is how many tools are returned, 1 to MaxLimit; 0 is DefaultLimit.
 	Limit int
-	// ContextTools are the IDs of tools in use. Those that are not known count
-	// for nothing; none of them is a result.
+	// ContextTools are the IDs of tools in use. Unknown ones are ignored; none of
+	// them is a result.
 	ContextTools []string
-	// IncludeRelated adds what is often used before and after each tool.
+	// IncludeRelated adds the tools often used before and after each result.
 	IncludeRelated bool
 	// Explain adds every component of each score.
 	Explain bool
 }
 
-// Answer is what Search returns: the shape of search_tools.
+// Answer is the result of Search, in the format of search_tools.
 type Answer struct {
 	Tools   []Found `json:"tools"`
 	Meta    Meta    `json:"meta"`
 	Message string  `json:"message,omitempty"`
-	// Degraded names what the answer was made without: "vectors".
+	// Degraded names the legs that are missing or incomplete: "vectors".
 	Degraded []string `json:"degraded,omitempty"`
 	// Remembered are the past intents that voted, with explain.
 	Remembered []Neighbour `json:"remembered,omitempty"`
@@ -60,31 +59,29 @@ type Found struct {
 	SemanticScore float64         `json:"semantic_score"` // of the hybrid search, in [0, 1]
 	GraphScore    float64         `json:"graph_score"`    // relatedness to the context, in [0, 1]
 	FinalScore    float64         `json:"final_score"`    // their blend by alpha
-	// Score is what the tools are ordered by: the final score with PageRank
-	// and the memory of intents.
+	// Score orders the tools: the final score with PageRank and the memory of intents.
 	Score   float64    `json:"score"`
 	Related []Related  `json:"related_tools"`
 	Explain *Candidate `json:"explain,omitempty"`
 }
 
-// Related is a tool used near another.
+// Related is a tool used before or after another.
 type Related struct {
 	ID       string  `json:"tool_id"`
 	Relation string  `json:"relation"` // often_before or often_after
 	Score    float64 `json:"score"`
 }
 
-// Meta says how the search was made.
+// Meta describes the search.
 type Meta struct {
 	Query     string  `json:"query"`
 	Alpha     float64 `json:"alpha"`
 	EdgeCount int     `json:"edge_count"`
 }
 
-// Search returns the tools that fit a query. A tool is among them when it holds
-// a word of the query, is nearer by vector than chance (the model's
-// MinSimilarity), or use speaks for it. Nothing found is no error: the answer
-// has no tools and a message. Unknown context tools are ignored.
+// Search returns the tools that match a query: they have a word of it, are nearer by
+// vector than chance (the model's MinSimilarity), or have a score by past use. An
+// answer without tools has a message. Unknown context tools are ignored.
 func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return nil, ErrNoQuery
@@ -115,7 +112,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 		if len(a.Tools) == q.Limit {
 			break
 		}
-		if !c.speaks(least) {
+		if !c.matches(least) {
 			continue
 		}
 		t, ok := x.Tool(c.ID)
@@ -141,20 +138,21 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 	return a, nil
 }
 
-// speaks reports whether anything speaks for the tool.
-func (c *Candidate) speaks(least float64) bool {
+// matches reports whether a leg or past use supports the tool. least is the least
+// cosine.
+func (c *Candidate) matches(least float64) bool {
 	fits := func(l *Leg) bool { return l.BM25 > 0 || max(l.NameCosine, l.TextCosine) > least }
 	return fits(&c.Whole) || c.Part != nil && fits(c.Part) || c.Graph > 0 || c.Injected > 0 || c.Memory > 0
 }
 
-// EdgeCount is the number of edges of the co-usage graph.
+// EdgeCount returns the number of edges of the co-usage graph.
 func (u *Usage) EdgeCount() int {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
 	return u.graph.EdgeCount()
 }
 
-// related are the heaviest edges into and out of a tool.
+// related returns the tools of the heaviest edges into and out of a tool.
 func (u *Usage) related(id string) []Related {
 	u.mu.RLock()
 	defer u.mu.RUnlock()

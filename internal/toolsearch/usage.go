@@ -11,9 +11,9 @@ import (
 	"cairn/models"
 )
 
-// Usage is what use has taught: the co-usage graph, and past intents with the
-// tools that served them. It is safe for concurrent use. It stores nothing: its
-// owner keeps graph and traces, and gives them back to NewUsage.
+// Usage has the co-usage graph, and past intents with the tools that served them. It
+// is safe for concurrent use. It is in memory alone: the caller stores the graph and
+// the traces, and passes them to NewUsage.
 type Usage struct {
 	embedder models.Embedder
 	cache    VectorCache
@@ -23,24 +23,24 @@ type Usage struct {
 	mu      sync.RWMutex
 	graph   *graphrank.Graph
 	memory  *memory
-	uses    map[string]float64            // traces a tool is in
-	beside  map[string]map[string]float64 // traces two tools are in
+	uses    map[string]float64            // number of traces with a tool
+	coUses  map[string]map[string]float64 // number of traces with both tools
 	before  map[[2]string]float64         // traces in which the first comes before the second
 	linked  map[[2]string]float64         // traces in which the second waits for the first
-	sizes   []float64                     // remembered intents by how many tools they took
-	known   map[string]bool               // keys of the traces that were given, for Add
+	sizes   []float64                     // number of remembered intents by number of tools
+	known   map[string]bool               // keys of the traces added by Add
 	ranks   map[string]float64            // PageRank as of rankedAt edges
 	changes int                           // edges observed since
 }
 
-// rerankShare is how much of the graph may be new before PageRank is computed
-// again: it moves slowly, and a large graph takes a second.
+// rerankShare is the share of new edges above which PageRank is computed again: it
+// changes slowly, and a large graph takes a second.
 const rerankShare = 0.01
 
-// NewUsage returns what is known: a graph, which becomes the Usage's own (nil is
-// an empty one), and traces that are remembered without being observed in the
-// graph again. A nil embedder remembers by keywords alone; it and the cache
-// stay the caller's.
+// NewUsage returns a Usage with a graph, which the caller must not use afterwards (nil
+// is an empty one), and traces, which are not observed in the graph again. Without an
+// embedder it finds past intents by keywords alone. The caller closes the embedder
+// and the cache.
 func NewUsage(ctx context.Context, graph *graphrank.Graph, traces []Trace, e models.Embedder, cache VectorCache) (*Usage, error) {
 	if graph == nil {
 		graph = &graphrank.Graph{}
@@ -53,7 +53,7 @@ func NewUsage(ctx context.Context, graph *graphrank.Graph, traces []Trace, e mod
 	if err != nil {
 		return nil, err
 	}
-	u := &Usage{embedder: e, cache: cache, graph: graph, memory: m, uses: map[string]float64{}, beside: map[string]map[string]float64{},
+	u := &Usage{embedder: e, cache: cache, graph: graph, memory: m, uses: map[string]float64{}, coUses: map[string]map[string]float64{},
 		before: map[[2]string]float64{}, linked: map[[2]string]float64{}, known: map[string]bool{}}
 	if err := u.Add(ctx, nil, traces); err != nil {
 		return nil, err
@@ -61,11 +61,10 @@ func NewUsage(ctx context.Context, graph *graphrank.Graph, traces []Trace, e mod
 	return u, nil
 }
 
-// key tells whether a trace was given before.
+// key identifies a trace.
 func (t *Trace) key() string { return t.Intent + "\x00" + strings.Join(t.Tools, "\x00") }
 
-// CheckTrace refuses a trace that cannot be learnt: an edge that leads out of
-// its tools, or no tools.
+// CheckTrace returns an error for a trace without tools, or with an edge out of range.
 func CheckTrace(t Trace) error {
 	if len(t.Tools) == 0 || slices.Contains(t.Tools, "") {
 		return fmt.Errorf("a trace of intent %.40q without a tool's id", t.Intent)
@@ -79,9 +78,9 @@ func CheckTrace(t Trace) error {
 }
 
 // Learn remembers traces and observes them in the graph: a dependency for each
-// edge, and a sequence between neighbours where a trace has no edges. It
-// returns the edges as they are now, for the owner to keep. A bad trace is an
-// error, and nothing is learnt.
+// edge, and a sequence between neighbours where a trace has no edges. It returns the
+// changed edges for the caller to store. After an invalid trace, which is an error,
+// it has learnt none.
 func (u *Usage) Learn(ctx context.Context, traces []Trace) ([]graphrank.Edge, error) {
 	if err := u.remember(ctx, traces); err != nil {
 		return nil, err
@@ -109,10 +108,10 @@ func (u *Usage) Learn(ctx context.Context, traces []Trace) ([]graphrank.Edge, er
 	return edges, nil
 }
 
-// Add takes in what its owner has kept since NewUsage: edges as they are now, and
-// traces; those that were given before are left out. It costs what they cost, not what is
-// known. It does not matter how what is given is divided between NewUsage and
-// Add, but that PageRank may lag behind by one edge in a hundred.
+// Add adds what the caller has stored since NewUsage: edges with their new counts, and
+// traces, of which it ignores known ones. The cost depends on what is added alone. The
+// result is that of NewUsage with everything, but PageRank may lag behind by one edge
+// in a hundred.
 func (u *Usage) Add(ctx context.Context, edges []graphrank.Edge, traces []Trace) error {
 	u.adding.Lock()
 	defer u.adding.Unlock()
@@ -137,8 +136,8 @@ func (u *Usage) Add(ctx context.Context, edges []graphrank.Edge, traces []Trace)
 	return nil
 }
 
-// remember takes traces into the memory and the counts. Those without an intent
-// are counted only.
+// remember adds traces to the memory and the counts. Traces without an intent are
+// counted only.
 func (u *Usage) remember(ctx context.Context, traces []Trace) error {
 	var known []*Trace
 	for i := range traces {
@@ -151,7 +150,7 @@ func (u *Usage) remember(ctx context.Context, traces []Trace) error {
 		}
 	}
 	if u.embedder != nil && u.cache != nil && len(known) > 0 {
-		// The searches that go on do not wait for the model.
+		// Embed before the lock, so that searches do not wait for the model.
 		if err := EmbedTexts(ctx, textsOf(known), u.embedder, u.cache, nil); err != nil {
 			return err
 		}
@@ -181,10 +180,10 @@ func (u *Usage) count(t Trace) {
 		for _, b := range tools[i+1:] {
 			u.before[[2]string{a, b}]++
 			for _, pair := range [2][2]string{{a, b}, {b, a}} {
-				if u.beside[pair[0]] == nil {
-					u.beside[pair[0]] = map[string]float64{}
+				if u.coUses[pair[0]] == nil {
+					u.coUses[pair[0]] = map[string]float64{}
 				}
-				u.beside[pair[0]][pair[1]]++
+				u.coUses[pair[0]][pair[1]]++
 			}
 		}
 	}
@@ -193,15 +192,15 @@ func (u *Usage) count(t Trace) {
 	}
 }
 
-// Graph calls fn with the co-usage graph, which fn may read while it runs.
+// Graph calls fn with the co-usage graph, which fn must not keep.
 func (u *Usage) Graph(fn func(*graphrank.Graph)) {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
 	fn(u.graph)
 }
 
-// Order says how often a came before b in what was observed, less how often b
-// came before a, over both and one more: in (−1, 1).
+// Order returns (ab − ba) / (ab + ba + 1), where ab is the number of traces in which a
+// came before b, and ba the reverse.
 func (u *Usage) Order(a, b string) float64 {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
@@ -209,21 +208,21 @@ func (u *Usage) Order(a, b string) float64 {
 	return (f - r) / (f + r + 1)
 }
 
-// Linked is how many traces have b wait for a.
+// Linked returns the number of traces in which b waited for a.
 func (u *Usage) Linked(a, b string) float64 {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
 	return u.linked[[2]string{a, b}]
 }
 
-// Sizes returns how many remembered intents took 0, 1, 2… different tools.
+// Sizes returns the numbers of remembered intents with 0, 1, 2… different tools.
 func (u *Usage) Sizes() []float64 {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
 	return slices.Clone(u.sizes)
 }
 
-// pageRank returns the ranks, computed anew when the graph has changed enough.
+// pageRank returns the ranks, computed again when the graph has changed enough.
 func (u *Usage) pageRank() map[string]float64 {
 	u.mu.RLock()
 	ranks, stale := u.ranks, u.ranks == nil || float64(u.changes) > rerankShare*float64(u.graph.EdgeCount())
@@ -239,15 +238,15 @@ func (u *Usage) pageRank() map[string]float64 {
 	return u.ranks
 }
 
-// transitions are the tools used beside the seeds, each with the sum over the
-// seeds of weight·P(tool | seed), where P is the share of the seed's traces,
-// one more counted against it.
+// transitions returns the tools used in the same traces as the seeds, each with the
+// sum over the seeds of weight·P(tool | seed), where P is the number of traces with
+// both over the number with the seed plus one.
 func (u *Usage) transitions(seeds []string, weights []float64) map[string]float64 {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
 	sums := map[string]float64{}
 	for i, s := range seeds {
-		for t, n := range u.beside[s] {
+		for t, n := range u.coUses[s] {
 			sums[t] += weights[i] * n / (u.uses[s] + 1)
 		}
 	}
