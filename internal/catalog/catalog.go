@@ -13,8 +13,8 @@ import (
 	"cairn/internal/records"
 )
 
-// Buckets, version 1. A tool of two sources is stored twice; the catalogue shows
-// the one that was imported last.
+// Buckets, version 1. A tool of two sources is stored twice; the catalogue has the
+// one imported last.
 const (
 	toolsBucket   = "tools"   // id 0x00 source -> import number (8 bytes, big endian), record
 	sourcesBucket = "sources" // source -> import number (8 bytes, big endian)
@@ -26,8 +26,8 @@ func Buckets() []string { return []string{sourcesBucket, toolsBucket} }
 // maxSource bounds a source's name in bytes.
 const maxSource = 1000
 
-// Catalog is the tools of all imports. It is safe for concurrent use, and sees
-// what other processes write to a shared records.Store.
+// Catalog has the tools of all imports. It is safe for concurrent use. When processes
+// share a records.Store, it has their imports too.
 type Catalog struct {
 	records records.Store
 
@@ -35,7 +35,7 @@ type Catalog struct {
 	loaded *snapshot
 }
 
-// snapshot is the catalogue at one generation; it never changes.
+// snapshot is the catalogue at one generation. It is immutable.
 type snapshot struct {
 	generation uint64
 	stored     map[string]storedTool // by key
@@ -44,7 +44,7 @@ type snapshot struct {
 	byName     map[string][]int      // bare name -> positions
 }
 
-// storedTool is a tool as one source has it.
+// storedTool is a tool of one source.
 type storedTool struct {
 	number uint64 // of the import
 	tool   *Tool
@@ -57,7 +57,7 @@ func Open(r records.Store) (*Catalog, error) {
 	return c, err
 }
 
-// Diff is what an import changed, as sorted ids of that source's tools.
+// Diff has the changes of an import, as sorted ids of the source's tools.
 type Diff struct {
 	Added     []string `json:"added"`
 	Changed   []string `json:"changed"`
@@ -65,10 +65,9 @@ type Diff struct {
 	Unchanged int      `json:"unchanged"`
 }
 
-// Import makes the tools the whole of what a source gives: those it gave before
-// and gives no more leave it, and the catalogue unless another source has them
-// too. It is one transaction: after a crash it happened or did not. Tools come
-// from New; of two with one ID the later counts.
+// Import replaces the tools of a source. A tool that the source no longer has leaves
+// the catalogue unless another source has it. It is one transaction. The tools are
+// results of New; of two with one ID Import takes the later.
 func (c *Catalog) Import(source string, tools []Tool) (Diff, error) {
 	if source == "" || len(source) > maxSource || hasControl(source) {
 		return Diff{}, fmt.Errorf("source %.40q: want 1 to %d bytes of text", source, maxSource)
@@ -96,8 +95,8 @@ func (c *Catalog) Import(source string, tools []Tool) (Diff, error) {
 	return d, nil
 }
 
-// replace returns the records that make the tools the whole of a source, none if
-// it has exactly these.
+// replace returns the records that replace the tools of a source, none if it has
+// exactly these.
 func (s *snapshot) replace(source string, byID map[string]*Tool) (Diff, []records.Record) {
 	d := Diff{Added: []string{}, Changed: []string{}, Removed: []string{}}
 	number := uint64(1)
@@ -138,8 +137,8 @@ func (s *snapshot) replace(source string, byID map[string]*Tool) (Diff, []record
 	return d, append(list, records.Record{Bucket: sourcesBucket, Key: source, Value: stamp})
 }
 
-// Forget removes a source with the tools that only it gives, and returns their
-// ids. An unknown source is an error that names the known ones.
+// Forget removes a source and its tools, and returns their ids. Tools of other sources
+// stay in the catalogue. The error for an unknown source names the known ones.
 func (c *Catalog) Forget(source string) ([]string, error) {
 	known, err := c.Sources()
 	if err != nil {
@@ -152,7 +151,7 @@ func (c *Catalog) Forget(source string) ([]string, error) {
 	return d.Removed, err
 }
 
-// Sources are the names of what was imported, sorted.
+// Sources returns the names of the imported sources, sorted.
 func (c *Catalog) Sources() ([]string, error) {
 	s, err := c.snapshot()
 	if err != nil {
@@ -161,8 +160,8 @@ func (c *Catalog) Sources() ([]string, error) {
 	return append([]string{}, slices.Sorted(maps.Keys(s.sources))...), nil
 }
 
-// Generation grows with every import that changed something; 0 is a
-// catalogue into which nothing was ever imported.
+// Generation returns a number that grows with every import that changes the catalogue;
+// it is 0 before the first.
 func (c *Catalog) Generation() (uint64, error) {
 	s, err := c.snapshot()
 	if err != nil {
@@ -171,7 +170,7 @@ func (c *Catalog) Generation() (uint64, error) {
 	return s.generation, nil
 }
 
-// Tools are all tools, sorted by ID. The slice is shared: read only.
+// Tools returns all tools, sorted by ID. The slice is shared: read only.
 func (c *Catalog) Tools() ([]Tool, error) {
 	s, err := c.snapshot()
 	if err != nil {
@@ -180,19 +179,7 @@ func (c *Catalog) Tools() ([]Tool, error) {
 	return s.tools, nil
 }
 
-// Get returns the tool of an ID.
-func (c *Catalog) Get(id string) (Tool, bool, error) {
-	s, err := c.snapshot()
-	if err != nil {
-		return Tool{}, false, err
-	}
-	if i, ok := s.find(id); ok {
-		return s.tools[i], true, nil
-	}
-	return Tool{}, false, nil
-}
-
-// snapshot is the catalogue as it is now, read again when it has changed.
+// snapshot returns the current catalogue.
 func (c *Catalog) snapshot() (*snapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,8 +196,8 @@ func (c *Catalog) snapshot() (*snapshot, error) {
 	return c.loaded, nil
 }
 
-// apply returns the catalogue with changes. Of several sources of one id the one
-// with the highest import number counts.
+// apply returns the catalogue with changes. A tool of several sources is that of the
+// highest import number.
 func (s *snapshot) apply(c records.Changes) (*snapshot, error) {
 	if c.Generation == s.generation {
 		return s, nil
@@ -261,7 +248,7 @@ func (s *snapshot) find(id string) (int, bool) {
 	return slices.BinarySearchFunc(s.tools, id, func(t Tool, id string) int { return strings.Compare(t.ID, id) })
 }
 
-// bareName is the tool's name without its server's.
+// bareName returns a tool's name without the name of its server.
 func bareName(t *Tool) string { return strings.TrimPrefix(t.ID, t.Server+":") }
 
 func toolKey(id, source string) string { return id + "\x00" + source }

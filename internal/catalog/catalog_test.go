@@ -95,9 +95,9 @@ func TestImportIsADiff(t *testing.T) {
 			t.Errorf("step %d: tools %v, want %v", i, got, step.ids)
 		}
 	}
-	tool, ok, err := c.Get("fs:read")
-	if want := tools(t, "fs:read Reads from two.")[0]; !ok || err != nil || !cmp.Equal(tool, want) {
-		t.Errorf("fs:read after one source dropped it: %v, %v\n%s", ok, err, cmp.Diff(want, tool))
+	tool, err := c.Lookup("fs:read")
+	if want := tools(t, "fs:read Reads from two.")[0]; err != nil || !cmp.Equal(tool, want) {
+		t.Errorf("fs:read after one source dropped it: %v\n%s", err, cmp.Diff(want, tool))
 	}
 	removed, err := c.Forget("two")
 	if err != nil || !slices.Equal(removed, []string{"fs:read", "git:log"}) {
@@ -126,8 +126,8 @@ func TestNewestSourceWins(t *testing.T) {
 		if _, err := c.Import(step.source, list); err != nil {
 			t.Fatal(err)
 		}
-		if got, ok, err := c.Get("s:x"); !ok || err != nil || got.Description != step.want {
-			t.Errorf("after %v: %q, %v, %v, want %q", step, got.Description, ok, err, step.want)
+		if got, err := c.Lookup("s:x"); err != nil || got.Description != step.want {
+			t.Errorf("after %v: %q, %v, want %q", step, got.Description, err, step.want)
 		}
 	}
 }

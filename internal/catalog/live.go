@@ -20,15 +20,15 @@ type Page struct {
 
 // Lister is a connected MCP server. The client over the protocol's SDK is one.
 type Lister interface {
-	// Server is the name the server gives itself, "" when it gives none.
+	// Server is the server's own name, "" without one.
 	Server() string
 	// ListTools returns the page at a cursor, "" for the first.
 	ListTools(ctx context.Context, cursor string) (Page, error)
 }
 
-// FromServer lists the tools of a server, page by page. server replaces the name the
-// server gives itself, unless it is "". A server that repeats a cursor, or
-// goes on beyond the limits, is an error: what it said so far is not used.
+// FromServer lists the tools of a server, page by page. server replaces the server's
+// own name, unless it is "". A repeated cursor and a list beyond the limits are
+// errors.
 func FromServer(ctx context.Context, l Lister, server string) (*Batch, error) {
 	if server == "" {
 		server = oneLine(clean(l.Server(), MaxName))
@@ -54,7 +54,7 @@ func FromServer(ctx context.Context, l Lister, server string) (*Batch, error) {
 			if err := json.Unmarshal(raw, &d); err != nil {
 				return nil, fmt.Errorf("tool %d: %w", len(defs)+1, err)
 			}
-			d.Server = "" // a server speaks for itself only
+			d.Server = "" // a server lists its own tools only
 			defs = append(defs, d)
 		}
 		if page.Next == "" {

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// maxCandidates bounds the names an error of Lookup carries.
+// maxCandidates bounds the names in an error of Lookup.
 const maxCandidates = 8
 
-// UnknownError says that no tool has a name. Nearest are ids of similar name,
-// the nearest first; it may be empty.
+// UnknownError reports a name that no tool has. Nearest are the ids of tools with
+// similar names, the nearest first; it may be empty.
 type UnknownError struct {
 	Name    string
 	Nearest []string
-	// Empty is whether the catalogue has no tools at all.
+	// Empty is true when the catalogue has no tools.
 	Empty bool
 }
 
@@ -28,8 +28,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no tool %q in the catalogue; similar: %s", e.Name, strings.Join(e.Nearest, ", "))
 }
 
-// AmbiguousError says that several servers have a tool of a name. Candidates
-// are their ids, sorted.
+// AmbiguousError reports a name that tools of several servers have. Candidates are
+// their ids, sorted.
 type AmbiguousError struct {
 	Name       string
 	Candidates []string
@@ -44,9 +44,8 @@ func (e *AmbiguousError) Error() string {
 	return text
 }
 
-// Lookup finds a tool by its id or, where only one server has a tool of that
-// name, by its name alone. The error is *UnknownError or *AmbiguousError when
-// that finds none or several.
+// Lookup finds a tool by its id, or by its name alone if only one server has a tool of
+// that name. The error is *UnknownError for no tool and *AmbiguousError for several.
 func (c *Catalog) Lookup(name string) (Tool, error) {
 	s, err := c.snapshot()
 	if err != nil {
@@ -69,9 +68,9 @@ func (c *Catalog) Lookup(name string) (Tool, error) {
 	return Tool{}, e
 }
 
-// nearest are the ids whose names resemble name: the same but for case and
-// punctuation, then one part of the other, then at most a third of the
-// letters away.
+// nearest returns the ids of similar names: first those that differ in case and
+// punctuation alone, then those that contain the other, then those within an edit
+// distance of a third of the letters.
 func (s *snapshot) nearest(name string) []string {
 	_, bare, found := strings.Cut(name, ":")
 	if !found {
@@ -114,7 +113,7 @@ func (s *snapshot) nearest(name string) []string {
 	return ids
 }
 
-// letters are the letters and digits of s in lower case.
+// letters returns the letters and digits of s in lower case.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f {
@@ -124,7 +123,7 @@ func letters(s string) string {
 	}, strings.ToLower(s))
 }
 
-// distance is the number of bytes to insert, delete or replace to get from a to
+// distance returns the number of bytes to insert, delete or replace to get from a to
 // b. Levenshtein, Soviet Physics Doklady 10 (1966).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)

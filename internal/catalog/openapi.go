@@ -134,7 +134,7 @@ func (o *openAPI) tool(method, path string, shared []any, v any) (Tool, error) {
 
 // input joins path, query, header and cookie parameters with the body. An
 // object's properties join the parameters unless a name is taken; any other body
-// is the property "body". Of parameters with one name the last counts.
+// is the property "body". The last of several parameters with one name wins.
 func (o *openAPI) input(parameters []any, body any) (json.RawMessage, error) {
 	properties, required := map[string]any{}, map[string]bool{}
 	for _, v := range parameters {
@@ -211,7 +211,7 @@ func (o *openAPI) body(at any, root, properties map[string]any, required map[str
 	switch {
 	case object && free && combined:
 		branches := []any{s}
-		if !body.Required { // what one of two branches requires is not required
+		if !body.Required { // a property required by one branch alone is optional
 			branches = []any{map[string]any{"anyOf": []any{s, map[string]any{}}}}
 		}
 		root["allOf"] = branches
@@ -256,7 +256,7 @@ func (o *openAPI) output(responses map[string]any) (json.RawMessage, error) {
 		}
 		object := s.(map[string]any)
 		if !v.permits("object") {
-			// Tools answer with objects: a list or a plain value gets a name.
+			// Tools return objects: wrap a list or a plain value in one.
 			object = map[string]any{"type": "object", "properties": map[string]any{"result": s}, "required": []string{"result"}}
 		}
 		return o.close(maps.Clone(object))

@@ -15,8 +15,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// The parts of an OpenAPI document that a tool is made of. A schema or anything
-// that may be a reference stays decoded JSON; openAPI.get follows it.
+// The parts of an OpenAPI document that describe a tool. A schema, and anything that may
+// be a reference, remains decoded JSON; openAPI.get follows references.
 type (
 	operation struct {
 		ID          string `json:"operationId"`
@@ -54,7 +54,7 @@ func (s schema) permits(kind string) bool {
 }
 
 // decodeOpenAPI decodes a document in JSON or YAML and checks that every
-// reference leads to a place within it.
+// reference resolves within it.
 func decodeOpenAPI(text []byte) (map[string]any, error) {
 	if !bytes.HasPrefix(text, []byte("{")) {
 		file, err := parser.ParseBytes(text, 0)
@@ -135,7 +135,7 @@ func checkReferences(doc map[string]any, v any) error {
 	return nil
 }
 
-// pointer returns the place in a document that a reference leads to.
+// pointer returns the target of a reference in a document.
 func pointer(doc map[string]any, ref string) (any, error) {
 	path, local := strings.CutPrefix(ref, "#")
 	if !local {
@@ -168,7 +168,7 @@ func pointer(doc map[string]any, ref string) (any, error) {
 
 // get follows references from v and decodes what it finds into part.
 func (o *openAPI) get(v, part any) error {
-	for range 32 { // references may lead in a circle
+	for range 32 { // references may form a cycle
 		m, _ := v.(map[string]any)
 		ref, ok := m["$ref"].(string)
 		if !ok {

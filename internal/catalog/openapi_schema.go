@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Bounds on the schemas that come with one of an operation: those of large
-// descriptions reach each other, and parameters are read three levels deep.
+// Bounds on the definitions in one schema: in large descriptions schemas refer to each
+// other, and only parameters up to three levels deep are read.
 const (
 	maxDefinitions    = 64 << 10 // bytes
 	definitionsDepth  = 4        // references followed from the root
@@ -15,7 +15,7 @@ const (
 	definitionsPrefix = "#/$defs/"
 )
 
-// plain returns a copy of a schema as JSON Schema 2020-12; no schema is {}.
+// plain returns a copy of a schema as JSON Schema 2020-12; a missing schema is {}.
 func (o *openAPI) plain(schema any) (any, error) {
 	if schema == nil {
 		return map[string]any{}, nil
@@ -31,9 +31,9 @@ func (o *openAPI) plain(schema any) (any, error) {
 	return o.translate(v), nil
 }
 
-// translate rewrites a schema in place: references to components lead to
-// $defs, what only documentation needs goes, and of OpenAPI 3.0 nullable and
-// the truth values beside minimum and maximum become JSON Schema's.
+// translate rewrites a schema in place: it points references to components to $defs,
+// removes keywords that only document, and translates nullable and boolean exclusive
+// bounds of OpenAPI 3.0 to JSON Schema.
 func (o *openAPI) translate(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -89,9 +89,8 @@ func legacyKeywords(v map[string]any) {
 	}
 }
 
-// close adds the components a schema reaches as $defs and writes it. Beyond
-// the bounds a component is {}, which allows anything, so every reference
-// still leads somewhere.
+// close adds the components that a schema refers to as $defs and encodes it. Beyond
+// the bounds a component is {}, which allows anything, so every reference resolves.
 func (o *openAPI) close(root map[string]any) (json.RawMessage, error) {
 	defs := map[string]any{}
 	size := 0

@@ -15,22 +15,22 @@ import (
 const (
 	MaxDocument = 256 << 20 // bytes
 	MaxTools    = 200_000
-	maxWarnings = 100 // that are kept; the rest is counted
+	maxWarnings = 100 // kept warnings; the rest are counted
 )
 
-// wanted says what Read reads.
+// wanted describes the formats of Read.
 const wanted = "want an answer to tools/list, one tool a line, or OpenAPI 3"
 
 var errSwagger = errors.New("a Swagger 2 description: convert it to OpenAPI 3 first")
 
-// Batch is what one source gave.
+// Batch has the tools of one source.
 type Batch struct {
-	// Server is the name tools were given that brought none.
+	// Server is the server of tools that named none.
 	Server string
-	// Tools have distinct ids and keep the source's order.
+	// Tools have distinct ids and are in the source's order.
 	Tools []Tool
-	// Warnings speak of single tools: refused ones, ones that stand twice. There
-	// are at most a hundred, and a last one that counts the rest.
+	// Warnings are about single tools: refused ones and duplicates. There are at most
+	// a hundred, and a last one that counts the rest.
 	Warnings []string
 	// Refused counts the tools that could not be kept.
 	Refused int
@@ -38,7 +38,7 @@ type Batch struct {
 	more int // warnings beyond maxWarnings
 }
 
-// definition is a tool as sources write it.
+// definition is a tool in the format of a source.
 type definition struct {
 	Name        string          `json:"name"`
 	Server      string          `json:"server"`
@@ -111,9 +111,8 @@ func (d *definition) tool(server string) Tool {
 // Read reads a document that describes tools: an answer to tools/list (a bare
 // array, {"tools": […]} or the whole JSON-RPC response), one tool a line, or an
 // OpenAPI 3.0 or 3.1 description in JSON or YAML. server names the server of
-// tools that bring no such name; "" leaves them without one. A document that
-// cannot be read as a whole is an error that says where; a single tool that
-// cannot be kept is a warning.
+// tools without one; "" leaves them without. A document that cannot be read is an
+// error that says where; a single tool that cannot be kept is a warning.
 func Read(r io.Reader, server string) (*Batch, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxDocument+1))
 	if err != nil {

@@ -11,15 +11,14 @@ import (
 //	string   server, name, title, description
 //	string   input schema, output schema, annotations; empty means none
 //	list     tools it depends on
-//	string   what is wrong with a schema
+//	string   error of a schema
 //	list     flags: kind, evidence
 //	list     takes, then list gives: a byte (1 required, 2 settled), name,
 //	         path, list of types, description
 //
 // A string is its length in bytes as an unsigned varint, then the bytes; a
-// list its length as an unsigned varint, then its entries. Parameters are
-// stored because reading them out of a schema costs a hundred times what
-// reading them here does.
+// list its length as an unsigned varint, then its entries. Parameters are stored because
+// reading them from a schema takes a hundred times as long.
 const recordVersion = 1
 
 var errRecord = errors.New("a stored tool is damaged or of another version")
@@ -63,7 +62,7 @@ func appendTool(b []byte, t *Tool) []byte {
 	return b
 }
 
-// record reads what appendTool wrote. Strings share one copy of it.
+// record decodes the output of appendTool. Its strings share one copy.
 type record struct {
 	text string
 	bad  bool
@@ -137,7 +136,7 @@ func (r *record) parameters() []Parameter {
 	return list
 }
 
-// types is list with the common answers shared.
+// types returns a list of types; common lists are shared.
 func (r *record) types() []string {
 	if len(r.text) > 1 && r.text[0] == 1 {
 		for i, t := range single {

@@ -11,20 +11,20 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds on what is read out of one schema: real ones nest three deep; some,
-// such as those of Kubernetes, would unfold without end.
+// Bounds on one schema: most nest three levels deep; some, such as those of
+// Kubernetes, are recursive.
 const (
 	maxDepth      = 3
 	maxParameters = 400
 )
 
 // Parameters reads the properties of a JSON Schema of an object: those of the
-// root first, each with the ones nested in it. References within the document
-// are followed, allOf is joined, of anyOf and oneOf every branch counts and
-// a property is required only where all branches require it. The order is by
-// path. A property deeper than three levels is left out. A nested property is
-// required when it and everything around it is. The error is the schema's:
-// then what could be read without it is nothing.
+// root first, each with the ones nested in it. It follows references within the
+// document and joins allOf. It joins the branches of anyOf and oneOf too, but a
+// property is required only if all branches require it. The order is by path.
+// Properties deeper than three levels are left out. A nested property is required
+// when it and all properties around it are. After an error of the schema there are
+// no parameters.
 func Parameters(schema []byte) ([]Parameter, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
@@ -41,8 +41,8 @@ func Parameters(schema []byte) ([]Parameter, error) {
 	}
 	root, err := c.Compile(name)
 	if err != nil {
-		// The library's report is a tree over many lines; its last leaf says it,
-		// but where a choice of words is refused, the words say more.
+		// The library's report is a tree over many lines. Its last leaf is enough,
+		// except that a refused enumeration is clearer with its values.
 		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 		leaf := lines[len(lines)-1]
 		if i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "must be one of") }); i >= 0 {
@@ -55,8 +55,8 @@ func Parameters(schema []byte) ([]Parameter, error) {
 	return r.found, nil
 }
 
-// offline refuses every reference out of the document: a schema must not make
-// cairn open a file or a socket.
+// offline refuses every reference out of the document: compiling a schema must not
+// open a file or a socket.
 type offline struct{}
 
 func (offline) Load(url string) (any, error) {
@@ -65,7 +65,7 @@ func (offline) Load(url string) (any, error) {
 
 type reader struct{ found []Parameter }
 
-// shape is what a schema says once references and combinations are resolved.
+// shape is a schema with its references and combinations resolved.
 type shape struct {
 	types      map[string]bool // empty: any
 	properties map[string]*jsonschema.Schema
@@ -94,14 +94,14 @@ func (r *reader) object(s *jsonschema.Schema, prefix string, required bool, dept
 			r.object(o.properties[name], path+".", must, depth+1)
 		}
 		if p.items != nil {
-			// What an array holds is never required: it may be empty.
+			// A property of an element is not required: the array may be empty.
 			r.object(p.items, path+"[].", false, depth+1)
 		}
 	}
 }
 
-// resolve follows references and joins combinations, at most eight deep: that
-// ends schemas which contain themselves.
+// resolve follows references and joins combinations, at most eight deep, since a schema
+// may contain itself.
 func resolve(s *jsonschema.Schema, depth int) shape {
 	o := shape{types: map[string]bool{}, properties: map[string]*jsonschema.Schema{}, required: map[string]bool{}}
 	if s == nil || depth > 8 {
@@ -146,7 +146,7 @@ func resolve(s *jsonschema.Schema, depth int) shape {
 	return o
 }
 
-// and joins what also holds.
+// and adds the constraints of p.
 func (o *shape) and(p shape) {
 	maps.Copy(o.types, p.types)
 	for name, s := range p.properties {
@@ -164,8 +164,8 @@ func (o *shape) and(p shape) {
 	}
 }
 
-// or joins an alternative: any of the types will do, and only what both
-// require is required.
+// or adds the alternative p: it allows the types of both and requires what both
+// require.
 func (o *shape) or(p shape) {
 	maps.Copy(o.types, p.types)
 	for name, s := range p.properties {

@@ -1,11 +1,9 @@
-// Package catalog keeps tools as data: what they are called, what they say of
-// themselves, what they take and give. It imports them from MCP servers, from
-// tools/list documents, JSON lines and OpenAPI descriptions. It never runs one.
+// Package catalog stores descriptions of tools. It does not run tools.
 //
-// Everything in a catalogue is somebody else's text and is treated as such:
-// sizes are bounded, schemas are compiled without ever following a reference
-// out of the document, and a broken schema costs a tool its parameters, not
-// its place.
+// It imports them from MCP servers, tools/list documents, JSON lines and OpenAPI
+// descriptions. None of these is trusted: sizes are bounded, compiling a schema never
+// follows a reference out of the document, and a tool with a broken schema is kept
+// without parameters.
 package catalog
 
 import (
@@ -18,17 +16,17 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on what is accepted of one tool.
+// Limits on one tool.
 const (
 	MaxName        = 200       // runes, of a server's or a tool's name
 	MaxDescription = 64 << 10  // bytes; longer text is cut
 	MaxSchema      = 512 << 10 // bytes of one schema; a larger one counts as broken
 	MaxAnnotations = 64 << 10  // bytes; larger ones are left out
-	MaxDependsOn   = 1000      // tools one tool may name as those it needs
+	MaxDependsOn   = 1000      // tools that one tool may be declared to need
 )
 
-// DocumentServer may not be a server's name: in the graph of what is used
-// together the ids "doc:path" are documents.
+// DocumentServer is not allowed as a server's name: in the co-usage graph the ids
+// "doc:path" are documents.
 const DocumentServer = "doc"
 
 // Tool is one tool of a server.
@@ -39,28 +37,28 @@ type Tool struct {
 	Server string `json:"server,omitempty"`
 	Name   string `json:"name"`
 	Title  string `json:"title,omitempty"`
-	// Description is the tool's own text.
+	// Description is the text from the source.
 	Description string `json:"description,omitempty"`
-	// Input and Output are JSON Schemas as they came; nil when there is none.
+	// Input and Output are JSON Schemas as imported; nil when there is none.
 	Input  json.RawMessage `json:"inputSchema,omitempty"`
 	Output json.RawMessage `json:"outputSchema,omitempty"`
-	// Annotations are the server's hints, as they came.
+	// Annotations are the server's hints, as imported.
 	Annotations json.RawMessage `json:"annotations,omitempty"`
-	// DependsOn are tools this one is declared to need.
+	// DependsOn names the tools that this one is declared to need.
 	DependsOn []string `json:"dependsOn,omitempty"`
-	// SchemaError says what is wrong with a schema; the tool is kept.
+	// SchemaError is the error of a broken schema; the tool is kept.
 	SchemaError string `json:"schemaError,omitempty"`
-	// Flags are what looks hostile in the tool's texts; the tool is kept as it is.
+	// Flags are signs of hostile text; the tool is kept unchanged.
 	Flags []Flag `json:"flags,omitempty"`
-	// Takes and Gives are the parameters read out of the schemas.
+	// Takes and Gives are the parameters of the input and the output schema.
 	Takes []Parameter `json:"takes,omitempty"`
 	Gives []Parameter `json:"gives,omitempty"`
 }
 
 // Parameter is a property of a tool's input or output.
 type Parameter struct {
-	// Name is the property's own name, Path the way to it from the root,
-	// joined by dots; "[]" follows the name of an array that was entered.
+	// Name is the property's name, Path the names from the root to it, joined by
+	// dots; "[]" follows the name of an array on the path.
 	Name string `json:"name"`
 	Path string `json:"path"`
 	// Types are JSON types, sorted; empty means any.
@@ -80,9 +78,9 @@ func MakeID(server, name string) string {
 	return server + ":" + name
 }
 
-// New completes a tool whose names, texts and schemas are set: it checks the
-// names, cuts the texts, reads the schemas and sets the ID. The error is for a
-// tool that cannot be kept; a broken schema is noted in SchemaError.
+// New completes a tool with names, texts and schemas: it checks the names, truncates
+// the texts, reads the schemas and sets the ID. A broken schema is in SchemaError and
+// is not an error.
 func New(t Tool) (Tool, error) {
 	t.Name, t.Server = strings.TrimSpace(t.Name), strings.TrimSpace(t.Server)
 	switch {
@@ -115,7 +113,7 @@ func New(t Tool) (Tool, error) {
 	}
 	t.Input, t.Takes = read("input", t.Input)
 	t.Output, t.Gives = read("output", t.Output)
-	// A mark between the texts keeps phrases from forming across them.
+	// The separator prevents matches across texts.
 	texts := []string{t.Name, t.Title, t.Description}
 	for _, p := range slices.Concat(t.Takes, t.Gives) {
 		texts = append(texts, p.Name, p.Description)
@@ -136,8 +134,8 @@ func hasControl(s string) bool {
 	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }
 
-// clean makes s valid UTF-8 without control characters but for tabs and line
-// ends, of at most n bytes, cut at a rune.
+// clean makes s valid UTF-8 without control characters except tabs and line ends, of
+// at most n bytes, truncated at a rune.
 func clean(s string, n int) string {
 	s = strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD")
 	s = strings.Map(func(r rune) rune {

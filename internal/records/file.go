@@ -30,8 +30,8 @@ type File struct {
 
 var _ Store = (*File)(nil)
 
-// NewFile returns the store of the named buckets of a file, which stays the
-// caller's to close.
+// NewFile returns the store of the named buckets of a file. The caller closes the
+// file.
 func NewFile(db DB, buckets ...string) *File { return &File{db, buckets} }
 
 // Since implements Store.

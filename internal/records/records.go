@@ -1,6 +1,6 @@
-// Package records keeps small sets of records that are read whole at start and
-// written rarely, each write one transaction. It does not interpret a value and
-// answers no queries: its callers hold what they need in memory.
+// Package records stores small sets of records with a transaction for each write. It
+// neither interprets values nor answers queries: callers read all records at start and
+// keep what they need in memory.
 package records
 
 import (
@@ -20,8 +20,8 @@ type Record struct {
 type Changes struct {
 	// Generation counts the writes; 0 is a store that was never written.
 	Generation uint64
-	// Whole means that Records are all there are, because some were removed, or
-	// because the store does not know which have changed.
+	// Whole means that Records are all records of the store: some were removed, or the
+	// store does not know which have changed.
 	Whole bool
 	// Records are ordered by bucket and key.
 	Records []Record
@@ -30,8 +30,8 @@ type Changes struct {
 // Store is a set of records. Implementations are safe for concurrent use, in
 // one process and where they are shared between processes.
 type Store interface {
-	// Since returns what was written after a generation. A shared store may
-	// answer from what it knew a moment ago. Generation 0 gives all records.
+	// Since returns the records written after a generation. The result of a shared
+	// store may be slightly stale. Generation 0 returns all records.
 	Since(ctx context.Context, generation uint64) (Changes, error)
 	// Update runs write in a transaction that no other write overlaps, with the
 	// changes after a generation, and stores the records it returns. When Update
@@ -43,8 +43,8 @@ type Store interface {
 	Close() error
 }
 
-// Copy makes the records of one store those of another. An empty store is not
-// copied.
+// Copy replaces the records of one store with those of another. It does not copy an
+// empty store.
 func Copy(ctx context.Context, from, to Store) error {
 	all, err := from.Since(ctx, 0)
 	if err != nil || len(all.Records) == 0 {

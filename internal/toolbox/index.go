@@ -15,9 +15,9 @@ import (
 	"cairn/models"
 )
 
-// toolIndex is the searchable form of a toolbox, made when it is
-// first asked for, in memory but for the words of a large catalogue, and brought up to date when catalogue or usage have changed.
-// Vectors that no process has made before are made behind the answers.
+// toolIndex is the index of a toolbox. It is built for the first search, updated after
+// changes of the catalogue or the usage, and in memory, except for the keywords of a
+// large catalogue. Missing vectors are made in the background.
 type toolIndex struct {
 	mu           sync.Mutex
 	model        *models.Lazy // nil searches by keywords alone
@@ -26,24 +26,24 @@ type toolIndex struct {
 	vectors      toolsearch.VectorCache // nil without a model
 	closeVectors func() error
 	current      *toolsearch.Index // base with usage
-	learnt       *toolsearch.Usage // what current has learnt
-	added        int               // how often something was added to learnt
-	// catalogue and usage are the generations that current was made of.
+	learnt       *toolsearch.Usage // the usage of current
+	added        int               // number of additions to learnt
+	// catalogue and usage are the generations of current.
 	catalogue, usage uint64
-	// intents are the texts of past intents that current remembers by their
-	// words alone, since their vectors have yet to be made.
+	// intents are the texts of past intents without vectors, which current finds by
+	// keyword alone.
 	intents []string
-	// remade is set when the vectors of intents are there, for the next Index.
-	remade bool
-	making *job.Job[struct{}] // of vectors, the newest; nil before the first
-	closed bool
+	// rebuild is set when the vectors of intents have been made: the next Index
+	// rebuilds learnt.
+	rebuild bool
+	making  *job.Job[struct{}] // the newest job that makes vectors; nil before the first
+	closed  bool
 }
 
-// Index returns the tools of the catalogue, searchable, with what use has taught
-// by now. It does not wait for vectors: those that were made before, by any
-// process, are in it, the others are made in the background, and until they
-// are its answers come from keywords and say so. progress, which may be nil,
-// hears of the keywords. The index must not be changed.
+// Index returns the index of the current catalogue and usage. It has the vectors in the
+// cache and does not wait for the others, which are made in the background; until then
+// its answers come from keywords and are marked as degraded. progress may be nil; it
+// reports the keywords. The caller must not change the index.
 func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*toolsearch.Index, error) {
 	x := &s.index
 	x.mu.Lock()
@@ -54,8 +54,7 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 	if err := s.openIndex(); err != nil {
 		return nil, err
 	}
-	// The generation is read first: what is written in between is then seen
-	// by the next call.
+	// The generation is read first, so that the next call sees a write in between.
 	catalogue, err := s.catalog.Generation()
 	if err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 			return nil, err
 		}
 	}
-	if current == nil || x.usage != usage || x.remade {
+	if current == nil || x.usage != usage || x.rebuild {
 		if err := s.addLearnt(ctx, usage); err != nil {
 			return nil, err
 		}
@@ -87,21 +86,20 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 	return x.current, nil
 }
 
-// maxAdded is how often something is added to what was learnt before it is made
-// anew: every addition leaves a small piece of an index, and every search looks
-// into each.
+// maxAdded is the number of additions to learnt before it is rebuilt: every addition
+// leaves a small segment of an index, and every search reads each segment.
 const maxAdded = 256
 
-// addLearnt brings what use has taught up to date, as of a generation of it at least. x.mu is held.
+// addLearnt updates learnt to at least a generation of the usage. x.mu is held.
 func (s *service) addLearnt(ctx context.Context, usage uint64) error {
 	x := &s.index
-	if x.learnt != nil && !x.remade && x.added < maxAdded {
+	if x.learnt != nil && !x.rebuild && x.added < maxAdded {
 		since, ok, err := s.usage.Since(x.usage)
 		if err != nil {
 			return err
 		}
 		traces := tracesOf(since.Intents)
-		if ok && len(toolsearch.Texts(traces)) <= soon {
+		if ok && len(toolsearch.Texts(traces)) <= maxInline {
 			if len(traces) > 0 {
 				x.added++
 			}
@@ -112,10 +110,10 @@ func (s *service) addLearnt(ctx context.Context, usage uint64) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			// The model fails: what is made anew goes without it.
+			// The model fails: learnt is rebuilt without it.
 		}
 	}
-	x.current, x.remade = nil, false
+	x.current, x.rebuild = nil, false
 	learnt, err := s.learnt(ctx)
 	if err != nil {
 		return err
@@ -131,9 +129,9 @@ func report(progress func(job.Progress), p toolsearch.Progress) {
 }
 
 // WaitVectors waits until no vector of a tool or a past intent is missing, or ctx
-// ends. Index has been called before. progress may be nil; it is called from
-// this goroutine. The error is that of the model, or of ctx: the index answers
-// by keywords then.
+// ends. Index has been called before. progress may be nil; it is called from this
+// goroutine. The error is that of the model or of ctx; the index then answers by
+// keywords.
 func (s *service) WaitVectors(ctx context.Context, progress func(job.Progress)) error {
 	for {
 		x := &s.index
@@ -147,7 +145,7 @@ func (s *service) WaitVectors(ctx context.Context, progress func(job.Progress)) 
 		if _, err := making.Follow(ctx, progress); err != nil {
 			return err
 		}
-		// The intents' vectors enter with a new index.
+		// A new index has the vectors of the intents.
 		if _, err := s.Index(ctx, nil); err != nil {
 			return err
 		}
@@ -165,7 +163,7 @@ func (x *toolIndex) complete() bool {
 	return x.model == nil || x.base.Missing() == 0 && len(x.intents) == 0
 }
 
-// makeVectors starts a run unless nothing is missing or one goes on. x.mu is held.
+// makeVectors starts a job unless no vector is missing or a job runs. x.mu is held.
 func (s *service) makeVectors() {
 	x := &s.index
 	if x.closed || x.complete() || x.making != nil && x.making.Running() {
@@ -180,13 +178,13 @@ func (s *service) makeVectors() {
 		if err == nil {
 			x.mu.Lock()
 			defer x.mu.Unlock()
-			x.remade = true
+			x.rebuild = true
 		}
 		return struct{}{}, err
 	})
 }
 
-// open makes the empty index.
+// openIndex makes the empty index.
 func (s *service) openIndex() (err error) {
 	x := &s.index
 	if x.base != nil {
@@ -213,12 +211,12 @@ func (s *service) openIndex() (err error) {
 	return err
 }
 
-// soon is how many texts of past intents may be embedded while a caller
-// waits: what was learnt since the last time, some tens of milliseconds.
-const soon = 32
+// maxInline bounds the texts of past intents that are embedded while a caller waits,
+// which takes some tens of milliseconds.
+const maxInline = 32
 
-// learnt copies what use has taught: the store's graph may only be read
-// while the store is, and the index keeps its own. x.mu is held.
+// learnt builds a Usage with a copy of the graph, which the store may change. x.mu is
+// held.
 func (s *service) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	g := &graphrank.Graph{}
 	err := s.usage.Read(func(stored *graphrank.Graph) error {
@@ -247,19 +245,18 @@ func (s *service) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(unknown) > soon {
+	if len(unknown) > maxInline {
 		x.intents = unknown
 		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
 	}
 	learnt, err := toolsearch.NewUsage(ctx, g, traces, x.model, x.vectors)
-	if err != nil && ctx.Err() == nil { // the model does not open: words are left
+	if err != nil && ctx.Err() == nil { // the model does not open: use keywords alone
 		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
 	}
 	return learnt, err
 }
 
-// tracesOf are the intents that tools served: what was only read says nothing
-// about tools.
+// tracesOf returns the traces of intents with at least one tool.
 func tracesOf(intents []usage.Intent) []toolsearch.Trace {
 	var traces []toolsearch.Trace
 	for _, m := range intents {
@@ -280,7 +277,7 @@ func servedByTool(ids []string) bool {
 	return false
 }
 
-// close ends what goes on and closes what Index has opened.
+// close stops the job and closes what Index has opened.
 func (x *toolIndex) close() (err error) {
 	x.mu.Lock()
 	x.closed = true

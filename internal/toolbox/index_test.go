@@ -162,15 +162,15 @@ func TestManyIntentsDoNotDelay(t *testing.T) {
 	box, _ := withModel(t, t.TempDir(), e)
 	importTools(t, box, "s", `{"server":"fs","name":"read_file","description":"Reads a file"}`+"\n"+`{"server":"w","name":"forecast","description":"Weather of a city"}`)
 	var traces []usage.Trace
-	for i := range soon + 1 {
+	for i := range maxInline + 1 {
 		traces = append(traces, usage.Trace{Intent: fmt.Sprintf("umbrella number%d", i), Calls: []usage.Call{{Tool: "w:forecast"}}})
 	}
 	if _, err := box.Learn(t.Context(), traces...); err != nil {
 		t.Fatal(err)
 	}
 	searchTools(t, box, "warm up")
-	if len(box.local().index.intents) <= soon {
-		t.Fatalf("%d intents wait for vectors, want more than %d", len(box.local().index.intents), soon)
+	if len(box.local().index.intents) <= maxInline {
+		t.Fatalf("%d intents wait for vectors, want more than %d", len(box.local().index.intents), maxInline)
 	}
 	if a := searchTools(t, box, "umbrella number7"); len(a.Tools) == 0 || a.Tools[0].ID != "w:forecast" || len(a.Remembered) == 0 {
 		t.Errorf("by words alone: %+v", a)

@@ -15,10 +15,9 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// keywordsFolder holds the keyword index of a large catalogue, in a folder named by
-// the digest of its contents. A folder with that name is complete and is not written
-// again: it is built as buildFolder and renamed, so a process that is killed leaves
-// nothing that is read.
+// keywordsFolder has the keyword index of a large catalogue, in a folder named by the
+// digest of its contents. A folder with that name is complete and read-only: it is built
+// as buildFolder and renamed, so that no process reads what a killed process left.
 const (
 	keywordsFolder = "tool-keywords"
 	buildFolder    = "new"
@@ -27,8 +26,8 @@ const (
 // KeywordsDir is the folder of the keyword index below that of an index.
 func KeywordsDir(dir string) string { return filepath.Join(dir, keywordsFolder) }
 
-// minStored is the number of tools from which the index is stored. Fewer are indexed
-// in memory in less time than files are opened in.
+// minStored is the least number of tools for which the index is stored. Indexing fewer
+// in memory takes less time than opening files.
 const minStored = 2000
 
 // toolKeywords is the keyword index of a toolbox. It implements
@@ -41,7 +40,7 @@ type toolKeywords struct {
 	index  *keyword.Index // nil before the first Begin, and after Close
 	stored string         // folder of index; "" in memory
 
-	// What follows belongs to the update; there is one at a time.
+	// The fields below belong to the update; there is one at a time.
 	building *keyword.Index // nil unless an index is being built
 	target   string
 	failed   bool // the folder cannot be written: memory is used from now on
@@ -107,8 +106,7 @@ func (k *toolKeywords) abandon() {
 	k.building = nil
 }
 
-// use makes x answer, and closes the previous index when the last search on it has
-// ended.
+// use makes x the index, and closes the previous one when its last search has ended.
 func (k *toolKeywords) use(x *keyword.Index, folder string) error {
 	k.mu.Lock()
 	old := k.index
@@ -176,7 +174,7 @@ func (k *toolKeywords) rename(ctx context.Context) error {
 
 // sweep removes the indexes of earlier catalogues.
 func (k *toolKeywords) sweep() {
-	entries, _ := os.ReadDir(k.dir) // what cannot be listed stays until the next sweep
+	entries, _ := os.ReadDir(k.dir) // after an error they stay until the next sweep
 	for _, e := range entries {
 		if path := filepath.Join(k.dir, e.Name()); path != k.target {
 			_ = os.RemoveAll(path)

@@ -22,8 +22,8 @@ import (
 	"cairn/models"
 )
 
-// Files of a folder. Neither can be made again from the documents, so they survive
-// a rebuild of the index.
+// Files of a folder. They cannot be derived from the documents, so they survive a
+// rebuild of the index.
 const (
 	catalogFile = "catalog.db"
 	usageFile   = "usage.db"
@@ -78,14 +78,14 @@ type Listed struct {
 	Flags       []catalog.Flag `json:"flags,omitempty"`
 }
 
-// Stats counts what is known.
+// Stats counts the tools and the usage.
 type Stats struct {
 	Tools   int        `json:"tools"`
 	Sources []string   `json:"sources"`
 	Usage   UsageStats `json:"usage"`
 }
 
-// UsageStats counts what was learnt.
+// UsageStats counts the edges and intents.
 type UsageStats struct {
 	Nodes   int     `json:"nodes"`
 	Edges   int     `json:"edges"`
@@ -232,7 +232,7 @@ func (s *service) openRecords(ctx context.Context) (err error) {
 		}
 		own := []records.Store{tools, learnt}
 		tools, learnt = s.database.Store(s.o.Space+"/catalogue"), s.database.Store(s.o.Space+"/usage")
-		// The first server brings what its folder knows.
+		// The first server copies the records of its folder.
 		for i, shared := range []records.Store{tools, learnt} {
 			if err := copyToEmpty(ctx, own[i], shared); err != nil {
 				return err

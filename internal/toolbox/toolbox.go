@@ -1,11 +1,12 @@
-// Package toolbox is what a folder knows about tools: their catalogue, how they are
-// used, and the index that finds them. It ranks nothing: see toolsearch.
+// Package toolbox opens the tools of a folder. It does not rank them: see toolsearch.
+//
+// A toolbox has the catalogue, the usage graph and an index of the tools.
 //
 // One process owns the files; a Toolbox of another process asks the owner. The
 // catalogue and the usage graph are in two files next to the index of the
 // documents, with an owner of their own, so opening them does not open that index.
-// With Options.Postgres they are records there, which servers share; the rest is
-// derived.
+// With Options.Postgres they are records in that database, which servers share. The
+// index is derived from them.
 package toolbox
 
 import (
@@ -146,7 +147,7 @@ func (t *Toolbox) create(ctx context.Context) error {
 	return t.folder.Create(ctx)
 }
 
-// Import makes the tools the whole of what a source gives; see catalog.Import.
+// Import replaces the tools of a source; see catalog.Import.
 func (t *Toolbox) Import(ctx context.Context, source string, tools []catalog.Tool) (catalog.Diff, error) {
 	if err := t.create(ctx); err != nil {
 		return catalog.Diff{}, err
@@ -154,8 +155,7 @@ func (t *Toolbox) Import(ctx context.Context, source string, tools []catalog.Too
 	return value(opImport.Call(ctx, t.folder, importRequest{source, tools}, nil))
 }
 
-// RemoveSource removes a source with the tools that only it gives, and returns
-// their ids.
+// RemoveSource removes a source and its tools, and returns their ids.
 func (t *Toolbox) RemoveSource(ctx context.Context, source string) ([]string, error) {
 	return value(opRemove.Call(ctx, t.folder, source, nil))
 }
@@ -165,7 +165,7 @@ func (t *Toolbox) Tools(ctx context.Context, r ListRequest) (*List, error) {
 	return opList.Call(ctx, t.folder, r, nil)
 }
 
-// Stats counts what is known.
+// Stats counts the tools and the usage.
 func (t *Toolbox) Stats(ctx context.Context) (*Stats, error) {
 	return opStats.Call(ctx, t.folder, struct{}{}, nil)
 }
@@ -176,8 +176,8 @@ func (t *Toolbox) Lookup(ctx context.Context, name string) (catalog.Tool, error)
 	return value(opLookup.Call(ctx, t.folder, name, nil))
 }
 
-// Resolve turns names of tools into ids. Documents are ids already; what is not the
-// name of one tool stays as it is.
+// Resolve turns names of tools into ids. It returns ids of documents, and names that
+// are not of exactly one tool, unchanged.
 func (t *Toolbox) Resolve(ctx context.Context, names ...string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, ctx.Err()
@@ -185,7 +185,7 @@ func (t *Toolbox) Resolve(ctx context.Context, names ...string) ([]string, error
 	return value(opResolve.Call(ctx, t.folder, names, nil))
 }
 
-// Search finds tools with what is indexed by now; see toolsearch. progress may be nil.
+// Search finds tools without waiting for missing vectors; see toolsearch. progress may be nil.
 func (t *Toolbox) Search(ctx context.Context, q toolsearch.Query, progress func(job.Progress)) (*toolsearch.Answer, error) {
 	return opSearch.Call(ctx, t.folder, q, progress)
 }
@@ -220,8 +220,8 @@ func (t *Toolbox) Warm() {
 const maxWait = 24 * time.Hour
 
 // Learn resolves the names of tools in the traces to ids of the catalogue and
-// learns them, all or none. Names the catalogue does not know, or not one tool
-// of, are learnt as they are and returned, each once, in order of appearance.
+// learns them, all or none. It learns names that are not of exactly one tool as they
+// are, and returns them, each once, in order of appearance.
 func (t *Toolbox) Learn(ctx context.Context, traces ...usage.Trace) (unknown []string, err error) {
 	if err := t.create(ctx); err != nil {
 		return nil, err
