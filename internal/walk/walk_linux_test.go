@@ -35,7 +35,7 @@ func TestUnreadable(t *testing.T) {
 	done := make(chan result)
 	go func() {
 		if os.Geteuid() == 0 {
-			// Root may read everything, so this thread acts as the user "nobody". It
+			// Root may read everything, so this thread acts as user 65534. It
 			// is never unlocked and ends with the goroutine.
 			runtime.LockOSThread()
 			_ = syscall.Setfsuid(65534)
