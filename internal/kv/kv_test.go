@@ -249,6 +249,7 @@ func TestReaderProcesses(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() }) // after a failure it would read on
 		readers, outputs = append(readers, cmd), append(outputs, out)
 	}
 	for round := 1; round <= 100; round++ {

@@ -205,8 +205,8 @@ func TestToolVectorsWithoutAFile(t *testing.T) {
 	}
 }
 
-// TestUsageIsAddedTo: what is learnt between two searches is added to what the
-// index knows, and the answers are those of an index that is made anew.
+// TestUsageIsAddedTo checks that observations between two searches are added to the
+// index, with the answers of an index built from scratch.
 func TestUsageIsAddedTo(t *testing.T) {
 	root := t.TempDir()
 	box, _ := withModel(t, root, &testutil.HashEmbedder{})

@@ -146,7 +146,8 @@ func TestDecay(t *testing.T) {
 	if got := edges(t, s); len(got) != 1 {
 		t.Errorf("after 300 days: %v, want one edge", got)
 	}
-	// A dead edge begins anew, and the others are gone from the file.
+	// A dead edge starts again from nothing, and the others are removed from the
+	// file.
 	if err := s.Observe(t.Context(), Observation{From: "m", To: "n", Type: graphrank.Sequence}); err != nil {
 		t.Fatal(err)
 	}
