@@ -40,8 +40,8 @@ var Derived = []string{documentsFile, keywordFolder, keywordFolder + damagedSuff
 // that spares the next run the model.
 const Cache = vectorFolder
 
-// formerCaches are the files in which earlier versions kept embeddings.
-var formerCaches = []string{"embeddings", "embeddings.old", "embeddings.damaged"}
+// formerFiles are those of earlier versions: embeddings and locks.
+var formerFiles = []string{"embeddings", "embeddings.old", "embeddings.damaged", "gate", "documents.db.gate", "documents.db.lock"}
 
 // Stores are the open files of an index or, without files, stores of a server.
 type Stores struct {
@@ -152,7 +152,7 @@ func (s *Stores) openCache(vectors *flat.Store, dir string, log *slog.Logger) er
 			log.Info("reading whole vectors of the damaged file", "vectors", n, "error", err)
 		}
 	}
-	for _, name := range formerCaches {
+	for _, name := range formerFiles {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
