@@ -110,15 +110,7 @@ func (s *search) shortest(from, to, limit int) []string {
 		for _, d := range s.next[i] {
 			s.visited++
 			if d == to {
-				path := []string{s.g.tasks[to].ID}
-				for at := i; ; at = s.parent[at] {
-					path = append(path, s.g.tasks[at].ID)
-					if at == from {
-						break
-					}
-				}
-				slices.Reverse(path)
-				return path
+				return s.path(from, i, to)
 			}
 			if s.seen[d] != s.round && (s.removed == nil || !s.removed[d]) {
 				s.seen[d], s.depth[d], s.parent[d] = s.round, s.depth[i]+1, i
@@ -127,6 +119,17 @@ func (s *search) shortest(from, to, limit int) []string {
 		}
 	}
 	return nil
+}
+
+// path returns the IDs from one task to another, whose predecessor is last.
+func (s *search) path(from, last, to int) []string {
+	path := []string{s.g.tasks[to].ID, s.g.tasks[last].ID}
+	for at := last; at != from; {
+		at = s.parent[at]
+		path = append(path, s.g.tasks[at].ID)
+	}
+	slices.Reverse(path)
+	return path
 }
 
 // pruned is the part of a graph that is on cycles or between two cycles.

@@ -192,19 +192,25 @@ func worstGroup(w []int32, group int) int32 {
 	worst := int32(0)
 	for start := 0; start < len(w); start += 4 * group {
 		for pair := range 2 {
-			var up, down int32
-			for s := range group {
-				for b := range 2 {
-					if i := start + 4*s + 2*pair + b; i < len(w) {
-						up += max(w[i], 0)
-						down += max(-w[i], 0)
-					}
-				}
-			}
+			up, down := pairSums(w[start:], group, pair)
 			worst = max(worst, up, down)
 		}
 	}
 	return worst
+}
+
+// pairSums adds the positive and the negative weights of one pair in each of the
+// first group quadruples of w.
+func pairSums(w []int32, group, pair int) (up, down int32) {
+	for s := range group {
+		for b := range 2 {
+			if i := 4*s + 2*pair + b; i < len(w) {
+				up += max(w[i], 0)
+				down += max(-w[i], 0)
+			}
+		}
+	}
+	return up, down
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
