@@ -18,6 +18,7 @@ show() { # TITLE FILE...
 echo 'cairn is licensed under Apache-2.0, see LICENSE. It contains the following works of others.'
 show 'Go, its standard library and runtime' "$(go env GOROOT)/LICENSE"
 show 'all-MiniLM-L6-v2' models/minilm/LICENSE
+show 'cl100k_base, from tiktoken-go-loader' "$(go list -m -f '{{.Dir}}' github.com/pkoukk/tiktoken-go-loader)/LICENSE"
 show htmx internal/web/assets/htmx.LICENSE
 
 modules=$(for system in linux darwin windows; do
