@@ -89,7 +89,9 @@ func (f *Shared) turn(o *Options) (leave func(), err error) {
 	if o.ReadOnly {
 		try = lock.TryRLockContext
 	}
-	_, err = try(ctx, time.Millisecond)
+	if _, err = try(ctx, time.Millisecond); err != nil {
+		_ = lock.Close() // it may hold the file open without the lock
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, &LockedError{Path: f.path, Waited: o.Timeout}
