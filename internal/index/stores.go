@@ -266,10 +266,8 @@ func OpenError(err error, d models.Description) error {
 func removeIndex(dir string, d models.Description) error {
 	names := []string{documentsFile, keywordFolder}
 	vectors, err := flat.Open(filepath.Join(dir, vectorFolder), d.Dimension, d.ID, nil)
-	_, model := errors.AsType[*flat.ModelError](err)
-	_, dimension := errors.AsType[*flat.DimensionError](err)
 	switch {
-	case model || dimension:
+	case flat.OtherModel(err):
 		names = append(names, vectorFolder)
 	case err == nil:
 		if err := vectors.Close(); err != nil {

@@ -49,8 +49,8 @@ func openFile(dir string, d models.Description) (*flat.Store, error) {
 		_ = os.Remove(filepath.Join(dir, name)) // nothing reads them
 	}
 	c, err := flat.Open(path, d.Dimension, d.ID, nil)
-	if err == nil {
-		return c, nil
+	if !flat.Unusable(err) {
+		return c, err
 	}
 	if removeErr := os.RemoveAll(path); removeErr != nil {
 		return nil, errors.Join(err, removeErr)

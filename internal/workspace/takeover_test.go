@@ -64,7 +64,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 	writing.Background, writing.Watch = true, true
 	writer := open(t, sel, Owning, writing)
 	whole("the writer at once", writer)
-	watch("beside the writer", one, writer)
+	watch("while the writer runs", one, writer)
 	if report := fill(t, writer, index.IndexRequest{Join: true}); report.Embedded != 0 || report.Pending != 0 {
 		t.Errorf("the writer's run: %+v, want nothing embedded", report)
 	}
@@ -81,7 +81,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 	if report := fill(t, second, index.IndexRequest{}); report.Embedded != 0 || report.Pending != 0 {
 		t.Errorf("a writer without an index: %+v, want nothing embedded", report)
 	}
-	watch("beside the second writer", one, second)
+	watch("while the second writer runs", one, second)
 	if n := e.Embedded(); n != embedded {
 		t.Errorf("%d texts were embedded again", n-embedded)
 	}

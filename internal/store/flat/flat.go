@@ -79,6 +79,23 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s is damaged or not a vector file: %s", e.Path, e.Reason)
 }
 
+// Unusable reports whether err, of Open, says that the file holds nothing for the
+// wanted model: it is damaged, or of another format, model or dimension. Another
+// error, such as a missing permission, says nothing about the file.
+func Unusable(err error) bool {
+	_, corrupt := errors.AsType[*CorruptError](err)
+	_, format := errors.AsType[*FormatError](err)
+	return corrupt || format || OtherModel(err)
+}
+
+// OtherModel reports whether err, of Open, says that the vectors were made by
+// another model or have another dimension.
+func OtherModel(err error) bool {
+	_, model := errors.AsType[*ModelError](err)
+	_, dimension := errors.AsType[*DimensionError](err)
+	return model || dimension
+}
+
 // Store holds vectors of one dimension. It implements store.Vectors. A search
 // works on a snapshot and never waits for an Update.
 type Store struct {
