@@ -31,6 +31,7 @@ var imports = []struct{ name, allowed string }{
 	{"internal/query", ""},
 	{"internal/store/qdrant/qdranttest", ""},
 	{"internal/taskdag", ""},
+	{"internal/testutil/pgtest", ""},
 	{"internal/walk", ""},
 	{"models", ""},
 	{"models/wordpiece", ""},
@@ -141,7 +142,7 @@ var owners = map[string][]string{
 	"golang.org/x/sync":                        nil,
 	"golang.org/x/text":                        nil,
 	"github.com/gomodule/redigo":               {"internal/stage/redis"},
-	"github.com/jackc/pgx/v5":                  {"internal/stage/postgres", "internal/records/postgres"}, // tasks; records
+	"github.com/jackc/pgx/v5":                  {"internal/stage/postgres", "internal/records/postgres", "internal/testutil/pgtest"}, // tasks; records; their tests
 	"github.com/pressly/goose/v3":              {"internal/stage/postgres"},
 	"github.com/rabbitmq/amqp091-go":           {"internal/stage/rabbitmq"},
 	"golang.org/x/term":                        {"internal/term"},

@@ -1,12 +1,8 @@
 package postgres
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,44 +11,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
 	"cairn/internal/kv"
 	"cairn/internal/records"
+	"cairn/internal/testutil/pgtest"
 	"cairn/internal/usage"
 )
-
-// database makes a database of its own on the server of CAIRN_TEST_POSTGRES,
-// and returns its address.
-func database(t testing.TB) string {
-	t.Helper()
-	at := os.Getenv("CAIRN_TEST_POSTGRES")
-	if at == "" {
-		t.Skip("set CAIRN_TEST_POSTGRES to the address of a server that may be written to")
-	}
-	name := fmt.Sprintf("cairn_test_%d", time.Now().UnixNano())
-	c, err := pgx.Connect(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_, err := c.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)")
-		if err := errors.Join(err, c.Close(context.Background())); err != nil {
-			t.Error(err)
-		}
-	})
-	u, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
-}
 
 // open connects a server to a database.
 func open(t testing.TB, at string) *DB {
@@ -68,7 +34,7 @@ func open(t testing.TB, at string) *DB {
 // TestAsInAFile makes the same random writes through two servers and to a file:
 // both servers get the contents of the file, whole and from the last generation on.
 func TestAsInAFile(t *testing.T) {
-	at := database(t)
+	at := pgtest.Database(t)
 	db, err := kv.Open(filepath.Join(t.TempDir(), "records.db"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +105,7 @@ func trace(intent string, tools ...string) usage.Trace {
 // TestConcurrentLearners has servers learn at the same time: no count is lost, and
 // each sees the whole within two seconds.
 func TestConcurrentLearners(t *testing.T) {
-	at := database(t)
+	at := pgtest.Database(t)
 	const servers, each = 4, 25
 	var stores []*usage.Store
 	var wg sync.WaitGroup
@@ -209,7 +175,7 @@ func within(t *testing.T, problem func() string) {
 }
 
 func TestCatalogue(t *testing.T) {
-	at := database(t)
+	at := pgtest.Database(t)
 	var servers []*catalog.Catalog
 	for range 2 {
 		c, err := catalog.Open(open(t, at).Store("docs/catalogue"))
@@ -239,7 +205,7 @@ func TestCatalogue(t *testing.T) {
 // TestUnavailable: while the database is away a server answers from what it has
 // read, and its writes fail.
 func TestUnavailable(t *testing.T) {
-	db := open(t, database(t))
+	db := open(t, pgtest.Database(t))
 	s, err := usage.Open(db.Store("docs/usage"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +229,7 @@ func TestUnavailable(t *testing.T) {
 }
 
 func TestVectors(t *testing.T) {
-	at := database(t)
+	at := pgtest.Database(t)
 	one, two := open(t, at).Vectors("m", 2), open(t, at).Vectors("m", 2)
 	keys := [][32]byte{{1}, {2}}
 	for range 2 {

@@ -1,50 +1,16 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"cairn/internal/stage"
 	"cairn/internal/stage/stagetest"
+	"cairn/internal/testutil/pgtest"
 )
-
-// database creates a database for the test on the server of CAIRN_TEST_POSTGRES
-// and returns its address.
-func database(t testing.TB) string {
-	t.Helper()
-	at := os.Getenv("CAIRN_TEST_POSTGRES")
-	if at == "" {
-		t.Skip("set CAIRN_TEST_POSTGRES to the address of a server that may be written to")
-	}
-	name := fmt.Sprintf("cairn_test_%d", time.Now().UnixNano())
-	c, err := pgx.Connect(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_, err := c.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)")
-		if err := errors.Join(err, c.Close(context.Background())); err != nil {
-			t.Error(err)
-		}
-	})
-	u, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
-}
 
 func open(t testing.TB, at string) *Store {
 	t.Helper()
@@ -60,7 +26,7 @@ func TestStore(t *testing.T) {
 	at := map[string]string{}
 	stagetest.Store(t, func(t *testing.T) stage.Store {
 		if at[t.Name()] == "" {
-			at[t.Name()] = database(t)
+			at[t.Name()] = pgtest.Database(t)
 		}
 		return open(t, at[t.Name()])
 	})
@@ -68,7 +34,7 @@ func TestStore(t *testing.T) {
 
 // TestRecord: the newest state wins over late, repeated and reordered records.
 func TestRecord(t *testing.T) {
-	s := open(t, database(t))
+	s := open(t, pgtest.Database(t))
 	st, fx, err := stage.New(stage.Request{ID: "a", UserID: "u", Query: "q", At: time.Now()})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +67,7 @@ func TestRecord(t *testing.T) {
 // TestResume: after a task was restored, the archive ignores records of the
 // earlier copy. It does not restore ended tasks.
 func TestResume(t *testing.T) {
-	s := open(t, database(t))
+	s := open(t, pgtest.Database(t))
 	ctx := t.Context()
 	step := func(st *stage.State, worker string) stage.Record {
 		e := stagetest.Next(st, time.Now())
