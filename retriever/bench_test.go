@@ -19,7 +19,7 @@ func BenchmarkRanking(b *testing.B) {
 	}
 	for b.Loop() {
 		bl := blender{mode: Hybrid, fusion: Linear, vectorWeight: .7, keywordWeight: .3, minSimilarity: .3}
-		group(bl.blend(l))
+		group(bl.blend(&l))
 	}
 }
 

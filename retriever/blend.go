@@ -74,7 +74,7 @@ const (
 // blend returns the candidates in no particular order. A keyword hit always
 // is one; a chunk that only the vector leg found is one when its cosine is
 // above minSimilarity, or in any case in a semantic search.
-func (b *blender) blend(l legs) []candidate {
+func (b *blender) blend(l *legs) []candidate {
 	found := make(map[string]int, len(l.keyword)+len(l.vector))
 	out := make([]candidate, 0, len(l.keyword)+len(l.vector))
 	add := func(chunk string) *candidate {

@@ -3,8 +3,7 @@ package retriever
 import (
 	"context"
 	"fmt"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"cairn/internal/observe"
 	"cairn/internal/query"
@@ -14,7 +13,10 @@ import (
 // legs is what the two indexes answered. Either list may be empty.
 type legs struct {
 	mode            Mode // the one that ran
+	depth           int  // chunks that each leg was asked for
 	keyword, vector []store.Hit
+	embedding       []float32 // of the query; nil where there is none
+	failed          error     // why the vector leg has no hits
 	// cosines holds the cosine of every keyword hit; NaN where there is no
 	// vector. Nil when the search has no vector leg.
 	cosines []float64
@@ -23,107 +25,98 @@ type legs struct {
 	missing bool // vectors were wanted and are missing, all or in part
 }
 
-// legs runs the legs that the mode needs, both at the same time, for at most
-// depth chunks each. A vector leg that fails or holds nothing makes the search a
-// keyword search; a keyword leg that fails is an error.
-func (s *search) legs(ctx context.Context, depth int) (legs, error) {
-	l := legs{mode: s.Mode}
-	vector, vectorErr, err := s.ask(ctx, &l, depth)
-	if err != nil {
-		return l, err
+// ask runs the legs that mode needs, in one call or both at the same time, for at
+// most depth chunks each. A keyword leg that fails is an error.
+func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (*legs, error) {
+	l := &legs{mode: mode, depth: depth}
+	if s.sources.Legs != nil && mode != Keyword {
+		if l.embedding, l.failed = s.queryVector(ctx, embeddingText(q.Words)); l.embedding != nil {
+			return l, s.askTogether(ctx, l)
+		}
+		if mode == Semantic {
+			return l, ctx.Err()
+		}
+		mode = Keyword // there is no embedding
 	}
-	l.full = len(l.keyword) >= depth || len(l.vector) >= depth
-	s.trace.found(&l, depth, vectorErr)
+	var vectors sync.WaitGroup
+	defer vectors.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	embedded := make(chan []float32, 1)
+	if mode != Keyword {
+		vectors.Go(func() {
+			l.embedding, l.failed = s.queryVector(ctx, embeddingText(q.Words))
+			embedded <- l.embedding
+			if l.embedding != nil {
+				l.vector, l.failed = s.nearest(ctx, l.embedding, depth)
+			}
+		})
+	}
+	var err, cosineErr error
+	if mode != Semantic {
+		timer := observe.Begin(ctx, observe.Keyword)
+		l.keyword, err = s.sources.Keyword.Search(ctx, q, depth, s.Filter)
+		timer.End(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("searching keywords: %w", err)
+		}
+	}
+	if mode == Hybrid && len(l.keyword) > 0 {
+		// This processor may have nothing else to do while the other searches vectors.
+		if embedding := <-embedded; embedding != nil {
+			l.cosines, cosineErr = s.cosines(ctx, l.keyword, embedding)
+		}
+	}
+	vectors.Wait()
+	if l.failed == nil { // the store may have failed between the two requests
+		l.failed = cosineErr
+	}
+	return l, ctx.Err()
+}
+
+// complete makes of the answers of the indexes what the search blends. A vector leg
+// that failed or holds nothing makes the search a keyword search.
+func (s *search) complete(ctx context.Context, l *legs) error {
+	l.full = len(l.keyword) >= l.depth || len(l.vector) >= l.depth
+	s.trace.found(l)
 	if s.Mode != Keyword {
-		l.missing = vector == nil || s.pending
-		if vectorErr != nil || len(l.vector) == 0 && l.missing {
-			return l, s.keywordOnly(ctx, &l, depth, vectorErr)
+		l.missing = l.embedding == nil || s.pending
+		if l.failed != nil || len(l.vector) == 0 && l.missing {
+			return s.keywordOnly(ctx, l, l.failed)
 		}
 	}
 	if s.Mode != Semantic && len(l.keyword) == 0 {
-		if err := s.fuzzy(ctx, &l, depth); err != nil {
-			return l, err
+		if err := s.fuzzy(ctx, l); err != nil {
+			return err
 		}
 	}
 	if s.sources.Legs == nil {
-		if err := s.filterOperators(ctx, &l); err != nil {
-			return l, err
+		if err := s.filterOperators(ctx, l); err != nil {
+			return err
 		}
 	}
 	if s.Mode != Hybrid || len(l.keyword) == 0 || len(l.vector) == 0 {
 		l.cosines = nil
-		return l, nil
+		return nil
 	}
 	if l.fuzzy { // ask looked up those of the hits as typed, of which there were none
-		if l.cosines, err = s.cosines(ctx, l.keyword, vector); err != nil {
-			return l, s.keywordOnly(ctx, &l, depth, err)
+		var err error
+		if l.cosines, err = s.cosines(ctx, l.keyword, l.embedding); err != nil {
+			return s.keywordOnly(ctx, l, err)
 		}
 	}
-	return l, nil
-}
-
-// ask searches both indexes, in one call or concurrently. It returns the vector of
-// the query, nil where there is none, and apart from err the error of the vector
-// leg.
-func (s *search) ask(ctx context.Context, l *legs, depth int) (vector []float32, vectorErr, err error) {
-	if s.sources.Legs != nil && s.Mode != Keyword {
-		if vector, vectorErr = s.queryVector(ctx, embeddingText(s.parsed.Words)); vector != nil {
-			return vector, nil, s.askTogether(ctx, l, vector, depth)
-		}
-	}
-	var cosineErr error
-	embedded := make(chan []float32, 1)
-	g, gctx := errgroup.WithContext(ctx)
-	if s.Mode != Semantic {
-		g.Go(func() (err error) {
-			if l.keyword, err = s.keywords(gctx, s.parsed, depth); err != nil || s.Mode != Hybrid || len(l.keyword) == 0 {
-				return err
-			}
-			// This processor may have nothing else to do while the other searches vectors.
-			if v := <-embedded; v != nil {
-				l.cosines, cosineErr = s.cosines(gctx, l.keyword, v)
-			}
-			return nil // the vector leg reports why there is no vector
-		})
-	}
-	if s.Mode != Keyword {
-		g.Go(func() error {
-			vector, vectorErr = s.queryVector(gctx, embeddingText(s.parsed.Words))
-			embedded <- vector
-			if vector != nil {
-				l.vector, vectorErr = s.nearest(gctx, vector, depth)
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, nil, err
-	}
-	if vectorErr == nil { // the store may have failed between the two requests
-		vectorErr = cosineErr
-	}
-	return vector, vectorErr, ctx.Err()
+	return nil
 }
 
 // askTogether searches both indexes in one call.
-func (s *search) askTogether(ctx context.Context, l *legs, vector []float32, depth int) error {
+func (s *search) askTogether(ctx context.Context, l *legs) error {
 	defer observe.Begin(ctx, observe.Vectors).End(ctx)
-	hits, err := s.sources.Legs.SearchLegs(ctx, store.LegsQuery{Query: s.parsed, Keyword: s.Mode == Hybrid, Vector: vector, K: depth, Filter: s.Filter})
+	hits, err := s.sources.Legs.SearchLegs(ctx, store.LegsQuery{Query: s.parsed, Keyword: s.Mode == Hybrid, Vector: l.embedding, K: l.depth, Filter: s.Filter})
 	if err != nil {
 		return fmt.Errorf("searching keywords and vectors: %w", err)
 	}
 	l.keyword, l.vector, l.cosines = hits.Keyword, hits.Nearest, hits.Cosines
 	return nil
-}
-
-// keywords searches the keyword index.
-func (s *search) keywords(ctx context.Context, q query.Query, depth int) ([]store.Hit, error) {
-	defer observe.Begin(ctx, observe.Keyword).End(ctx)
-	hits, err := s.sources.Keyword.Search(ctx, q, depth, s.Filter)
-	if err != nil {
-		return nil, fmt.Errorf("searching keywords: %w", err)
-	}
-	return hits, nil
 }
 
 // nearest searches the vectors.
@@ -147,7 +140,7 @@ func (s *search) cosines(ctx context.Context, hits []store.Hit, vector []float32
 
 // keywordOnly turns l into the result of a keyword search, because there are no
 // vectors or, with an error, they cannot be searched.
-func (s *search) keywordOnly(ctx context.Context, l *legs, depth int, vectorErr error) (err error) {
+func (s *search) keywordOnly(ctx context.Context, l *legs, vectorErr error) error {
 	if vectorErr != nil {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -156,23 +149,27 @@ func (s *search) keywordOnly(ctx context.Context, l *legs, depth int, vectorErr 
 		s.log.Warn("vector leg failed, answering from keywords", "error", vectorErr)
 	}
 	if l.mode == Semantic {
-		if l.keyword, err = s.keywords(ctx, s.parsed, depth); err != nil {
+		found, err := s.ask(ctx, s.parsed, Keyword, l.depth)
+		if err != nil {
 			return err
 		}
+		l.keyword = found.keyword
 	}
 	l.mode, l.vector, l.cosines = Keyword, nil, nil
-	l.full = len(l.keyword) >= depth
+	l.full = len(l.keyword) >= l.depth
 	if len(l.keyword) == 0 {
-		return s.fuzzy(ctx, l, depth)
+		return s.fuzzy(ctx, l)
 	}
 	return nil
 }
 
 // fuzzy searches near spellings: no chunk holds a word of the query as typed.
-func (s *search) fuzzy(ctx context.Context, l *legs, depth int) (err error) {
-	if l.keyword, err = s.keywords(ctx, s.parsed.WithFuzzy(), depth); err != nil {
+func (s *search) fuzzy(ctx context.Context, l *legs) error {
+	found, err := s.ask(ctx, s.parsed.WithFuzzy(), Keyword, l.depth)
+	if err != nil {
 		return err
 	}
+	l.keyword = found.keyword
 	l.fuzzy = len(l.keyword) > 0
 	return nil
 }

@@ -41,7 +41,11 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 
 	depth := r.options.Depth
 	for {
-		ranking, err := s.rank(ctx, depth)
+		l, err := s.ask(ctx, s.parsed, s.Mode, depth)
+		if err != nil {
+			return nil, err
+		}
+		ranking, err := s.rank(ctx, l)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +91,11 @@ func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, err
 		depth = r.options.Depth
 	}
 	s := &search{Retriever: r, Query: q, parsed: query.Parse(q.Text), pending: counts.Vectors.Chunks > 0, trace: tracerOf(ctx)}
-	return s.rank(ctx, depth)
+	l, err := s.ask(ctx, s.parsed, s.Mode, depth)
+	if err != nil {
+		return nil, err
+	}
+	return s.rank(ctx, l)
 }
 
 // Present returns the first limit documents of a ranking as Search does.
@@ -97,11 +105,10 @@ func (r *Retriever) Present(ctx context.Context, q Query, ranking *Ranking, limi
 	return s.page(ctx, ranking, 0)
 }
 
-// rank asks both legs for depth chunks, blends them, groups the chunks into
-// documents and adds the bonus of the graph.
-func (s *search) rank(ctx context.Context, depth int) (*Ranking, error) {
-	l, err := s.legs(ctx, depth)
-	if err != nil {
+// rank completes and blends the legs, groups the chunks into documents and adds the
+// bonus of the graph.
+func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
+	if err := s.complete(ctx, l); err != nil {
 		return nil, err
 	}
 	timer := observe.Begin(ctx, observe.Blend)
@@ -109,7 +116,7 @@ func (s *search) rank(ctx context.Context, depth int) (*Ranking, error) {
 	candidates := b.blend(l)
 	ranking := &Ranking{Documents: group(candidates), Mode: l.mode, Fuzzy: l.fuzzy, full: l.full, query: s.parsed}
 	timer.End(ctx)
-	s.trace.blended(&b, &l, candidates, ranking)
+	s.trace.blended(&b, l, candidates, ranking)
 	if l.missing {
 		ranking.Degraded = append(ranking.Degraded, "vectors")
 	}

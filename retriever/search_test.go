@@ -37,7 +37,7 @@ func TestBlend(t *testing.T) {
 		}
 		b := blender{mode: Hybrid, fusion: Linear, vectorWeight: .7, keywordWeight: .3, minSimilarity: .3}
 		got := -1.0
-		for _, k := range b.blend(l) {
+		for _, k := range b.blend(&l) {
 			if k.path == "x" {
 				got = k.Score
 			}
@@ -63,7 +63,7 @@ func TestBlendRawScores(t *testing.T) {
 		"k":    .7*.1 + .3,
 		"new":  .7*(.8*(.45+.45*.5)) + .3*.5,
 	}
-	for _, c := range b.blend(l) {
+	for _, c := range b.blend(&l) {
 		if math.Abs(c.Score-want[c.path]) > 1e-12 {
 			t.Errorf("%s scores %g, want %g", c.path, c.Score, want[c.path])
 		}
@@ -93,7 +93,7 @@ func TestFusions(t *testing.T) {
 		{RSF, map[string]float64{"a": .3, "b": .7 * (.4 / .6), "c": .7}},
 	} {
 		b := blender{mode: Hybrid, fusion: f.fusion, vectorWeight: .7, keywordWeight: .3}
-		for _, c := range b.blend(l) {
+		for _, c := range b.blend(&l) {
 			if math.Abs(c.Score-f.want[c.path]) > 1e-12 {
 				t.Errorf("%s: %s scores %g, want %g", f.fusion, c.path, c.Score, f.want[c.path])
 			}

@@ -50,19 +50,19 @@ func (t *tracer) Cached(_ context.Context, hit bool) {
 }
 
 // found records what the legs returned.
-func (t *tracer) found(l *legs, depth int, err error) {
+func (t *tracer) found(l *legs) {
 	if t == nil {
 		return
 	}
 	// Each round replaces what the one before found.
 	t.trace.Dropped = Dropped{Rounds: t.trace.Dropped.Rounds + 1, Removed: []string{}, Duplicates: []string{}}
-	t.vectors, t.vectorErr = slices.Clone(l.vector), err
+	t.vectors, t.vectorErr = slices.Clone(l.vector), l.failed
 	t.trace.Keyword, t.trace.Vector = nil, nil
 	if l.mode != Semantic {
-		t.trace.Keyword = &Leg{Asked: depth}
+		t.trace.Keyword = &Leg{Asked: l.depth}
 	}
 	if l.mode != Keyword {
-		t.trace.Vector = &Leg{Asked: depth}
+		t.trace.Vector = &Leg{Asked: l.depth}
 	}
 }
 

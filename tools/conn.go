@@ -29,10 +29,6 @@ const (
 	lastWait = 50 * time.Millisecond
 )
 
-// directFunc answers a request whose method is a tool's name. ctx ends when the
-// client cancels the request.
-type directFunc func(ctx context.Context, params json.RawMessage) (result any, err error)
-
 // conn is a line-delimited JSON-RPC connection between the streams and the SDK.
 // It answers what the SDK would not: a line that is not JSON (the SDK ends the
 // session), a method that is a tool's name, unknown methods before initialize,
@@ -41,8 +37,9 @@ type directFunc func(ctx context.Context, params json.RawMessage) (result any, e
 //
 // Read is called by one goroutine; Write and Close by any number.
 type conn struct {
-	ctx    context.Context // ends the direct calls
-	direct func(method string) (directFunc, bool)
+	ctx     context.Context // ends the direct calls
+	server  *Server
+	session string // whose direct calls the limits count and the recorder records
 
 	open    context.Context // ends with Close
 	close   context.CancelFunc
@@ -79,8 +76,8 @@ type reply struct {
 
 // newConn starts reading lines. The goroutine that reads ends with the input
 // or after Close, as soon as the blocked read returns.
-func newConn(ctx context.Context, in io.Reader, out io.Writer, direct func(method string) (directFunc, bool)) *conn {
-	c := &conn{ctx: ctx, direct: direct, out: out, lines: make(chan line), slots: semaphore.NewWeighted(maxInFlight), pending: map[any]*pending{}}
+func newConn(ctx context.Context, in io.Reader, out io.Writer, server *Server, session string) *conn {
+	c := &conn{ctx: ctx, server: server, session: session, out: out, lines: make(chan line), slots: semaphore.NewWeighted(maxInFlight), pending: map[any]*pending{}}
 	c.open, c.close = context.WithCancel(ctx)
 	c.reading, c.stop = context.WithCancel(c.open)
 	go readLines(c.open, in, c.lines)
@@ -170,7 +167,7 @@ func (c *conn) accept(text []byte, to reply) {
 		c.queue = append(c.queue, &jsonrpc.Request{Method: method, Params: c.cancelDirect(m["params"])})
 	default:
 		// A tool's method does nothing but answer, and a notification has no answer.
-		if _, ok := c.direct(method); !ok {
+		if _, ok := c.server.find(method); !ok {
 			c.queue = append(c.queue, &jsonrpc.Request{Method: method, Params: m["params"]})
 		}
 	}
@@ -178,7 +175,7 @@ func (c *conn) accept(text []byte, to reply) {
 
 // acceptRequest registers a request and starts it, or queues it for the SDK.
 func (c *conn) acceptRequest(method string, params json.RawMessage, to reply, weight int64) {
-	call, isDirect := c.direct(method)
+	t, isDirect := c.server.find(method)
 	if !isDirect && !sdkMethods[method] {
 		c.refuse(to, jsonrpc.CodeMethodNotFound, "Method not found: %q", method)
 		return
@@ -206,14 +203,21 @@ func (c *conn) acceptRequest(method string, params json.RawMessage, to reply, we
 		return
 	}
 	c.calls.Go(func() {
-		resp := &jsonrpc.Response{ID: id}
-		result, err := call(ctx, params)
-		if err == nil {
-			resp.Result, err = marshal(result)
-		}
-		resp.Error = err
-		c.Write(ctx, resp)
+		answer, f := c.server.do(c.server.requestContext(ctx, c.session), c.session, t, call{args: params})
+		c.Write(ctx, directResponse(id, t, answer, f))
 	})
+}
+
+// directResponse is the response to a direct call of t.
+func directResponse(id jsonrpc.ID, t tool, answer any, f *Failure) *jsonrpc.Response {
+	if f != nil {
+		return &jsonrpc.Response{ID: id, Error: f.wire()}
+	}
+	if t.bare != nil {
+		answer = t.bare(answer)
+	}
+	result, err := marshal(answer)
+	return &jsonrpc.Response{ID: id, Result: result, Error: err}
 }
 
 // sdkID is the id that the SDK knows a request by: the text of the client's. The

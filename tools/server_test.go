@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -116,36 +115,6 @@ func TestPipelined(t *testing.T) {
 	if rest := s.close(); rest != "" {
 		t.Errorf("more answers than requests: %s", rest)
 	}
-}
-
-// TestPathOfACall counts the calls of this package from the transport to the engine.
-func TestPathOfACall(t *testing.T) {
-	var path []string
-	e := &fake{search: func(context.Context, retriever.Query) (*retriever.Answer, error) {
-		callers := make([]uintptr, 64)
-		frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
-		path = nil
-		for more := true; more; {
-			var f runtime.Frame
-			if f, more = frames.Next(); strings.HasPrefix(f.Function, "cairn/tools.") && !strings.HasSuffix(f.File, "_test.go") {
-				path = append(path, f.Function)
-			}
-		}
-		return &retriever.Answer{}, nil
-	}}
-	s := newSession(t, e, nil)
-	for i, line := range []string{
-		request(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`),
-		request(2, "read_context", `{"query":"a"}`),
-		request(3, "tools/call", `{"name":"read_context","arguments":{"query":"a"}}`),
-	} {
-		s.send(line)
-		s.receive()
-		if t.Logf("%d calls: %q", len(path), path); i > 0 && (len(path) == 0 || len(path) > 5) {
-			t.Errorf("%s takes %d calls, want at most 5:\n%s", line, len(path), strings.Join(path, "\n"))
-		}
-	}
-	s.close()
 }
 
 func TestEndOfInputFlushesAnswers(t *testing.T) {

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"time"
 
@@ -22,19 +21,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	defer restore()
 	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	c := newConn(calls, in, out, func(method string) (directFunc, bool) {
-		t, ok := s.find(method)
-		return func(ctx context.Context, params json.RawMessage) (any, error) {
-			answer, f := s.do(s.requestContext(ctx, session), session, t, call{args: params})
-			if f != nil {
-				return nil, f.wire()
-			}
-			if t.bare != nil {
-				answer = t.bare(answer)
-			}
-			return answer, nil
-		}, ok
-	})
+	c := newConn(calls, in, out, s, session)
 	defer c.Close()
 	sdk, stop := s.sdkServer(func(*mcp.CallToolRequest) string { return session }, func(mcp.Request) string { return session })
 	defer stop()

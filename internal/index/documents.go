@@ -56,12 +56,15 @@ func (x *Index) Documents(_ context.Context, r DocumentsRequest) (*Documents, er
 	if r.Limit < 1 || r.Limit > MaxDocuments {
 		return nil, fmt.Errorf("limit: %d, want 1 to %d", r.Limit, MaxDocuments)
 	}
-	return using(x, func(s *Stores) (*Documents, error) {
-		if s == nil {
-			return &Documents{Documents: []DocumentEntry{}}, nil
-		}
-		return listDocuments(s.Docs, r)
-	})
+	s, err := x.use()
+	if err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	if s == nil {
+		return &Documents{Documents: []DocumentEntry{}}, nil
+	}
+	return listDocuments(s.Docs, r)
 }
 
 func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {

@@ -279,23 +279,39 @@ func (x *Index) notice(what string, why error) {
 	x.o.Logger.Warn(what+"; it is being rebuilt", "reason", why)
 }
 
-// using calls fn while the stores stay open; with nil where there is no index.
-func using[T any](x *Index, fn func(*Stores) (*T, error)) (*T, error) {
+// use opens the stores where necessary and returns them, nil where there is no
+// index. Unless it fails, x.mu is held for reading: the caller unlocks it.
+func (x *Index) use() (*Stores, error) {
 	<-x.started
 	x.mu.RLock()
-	defer x.mu.RUnlock()
 	for !x.opened {
 		x.mu.RUnlock()
-		err := x.open(x.o.Write)
-		x.mu.RLock()
-		if err != nil {
+		if err := x.open(x.o.Write); err != nil {
 			return nil, err
 		}
+		x.mu.RLock()
 	}
 	if x.unusable != nil {
+		defer x.mu.RUnlock()
 		return nil, x.unusable
 	}
-	return fn(x.stores)
+	return x.stores, nil
+}
+
+// useFilled is use for calls that need an index: without one it fails with ErrNoIndex.
+func (x *Index) useFilled() (*Stores, error) {
+	s, err := x.use()
+	if err != nil {
+		return nil, err
+	}
+	ok, err := s.filled()
+	if err == nil && !ok {
+		err = ErrNoIndex
+	}
+	if err != nil {
+		x.mu.RUnlock()
+	}
+	return s, err
 }
 
 // Search answers a query. As many searches run at a time as there are processors, in
@@ -307,53 +323,53 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (*retriever.Answe
 		}
 		defer x.turns.Release(1)
 	}
-	return using(x, func(s *Stores) (*retriever.Answer, error) {
-		if ok, err := s.filled(); err != nil {
-			return nil, err
-		} else if !ok {
-			return &retriever.Answer{
-				Results: []retriever.Result{}, Mode: q.Mode, Index: retriever.IndexState{State: "missing"}, Degraded: []string{},
-				Reason: "not_indexed", Hint: "this folder has no index yet: call the tool index, or run `cairn index`",
-			}, nil
-		}
-		lacks := s.lacksKeywords()
-		if lacks && q.Mode == retriever.Keyword {
-			q.Mode = retriever.Semantic
-		}
-		a, err := x.retriever.Search(ctx, q)
-		if err == nil && lacks {
-			a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
-			a.Hint = s.keywordsHint()
-		}
-		return a, err
-	})
-}
-
-// reading is using for calls that need an index.
-func reading[T any](x *Index, fn func(*Stores) (*T, error)) (*T, error) {
-	return using(x, func(s *Stores) (*T, error) {
-		if ok, err := s.filled(); err != nil {
-			return nil, err
-		} else if !ok {
-			return nil, ErrNoIndex
-		}
-		return fn(s)
-	})
+	s, err := x.useFilled()
+	if errors.Is(err, ErrNoIndex) {
+		return &retriever.Answer{
+			Results: []retriever.Result{}, Mode: q.Mode, Index: retriever.IndexState{State: "missing"}, Degraded: []string{},
+			Reason: "not_indexed", Hint: "this folder has no index yet: call the tool index, or run `cairn index`",
+		}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	lacks := s.lacksKeywords()
+	if lacks && q.Mode == retriever.Keyword {
+		q.Mode = retriever.Semantic
+	}
+	a, err := x.retriever.Search(ctx, q)
+	if err == nil && lacks {
+		a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
+		a.Hint = s.keywordsHint()
+	}
+	return a, err
 }
 
 // Explain answers a query with its trace.
 func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
-	return reading(x, func(*Stores) (*retriever.Trace, error) { return x.retriever.Explain(ctx, r.Query, r.Candidates) })
+	if _, err := x.useFilled(); err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	return x.retriever.Explain(ctx, r.Query, r.Candidates)
 }
 
 // Read returns a document, a section or lines of one.
 func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
-	return reading(x, func(*Stores) (*retriever.Reading, error) { return x.retriever.Read(ctx, r) })
+	if _, err := x.useFilled(); err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	return x.retriever.Read(ctx, r)
 }
 
 // ReadAll returns several places at once.
 func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
-	return reading(x, func(*Stores) (*retriever.Readings, error) { return x.retriever.ReadAll(ctx, r) })
+	if _, err := x.useFilled(); err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	return x.retriever.ReadAll(ctx, r)
 }
 
 // Removed implements owner.Service: files of the open stores are missing.

@@ -31,21 +31,16 @@ const (
 
 // Serve registers the operations of x.
 func (x *Index) Serve(s *owner.Server) {
-	SearchOp.Handle(s, quietly(x.Search))
-	ExplainOp.Handle(s, quietly(x.Explain))
-	ReadOp.Handle(s, quietly(x.Read))
-	ReadAllOp.Handle(s, quietly(x.ReadAll))
-	StatusOp.Handle(s, func(ctx context.Context, _ none, _ func(none)) (*Status, error) { return x.Status(ctx) })
-	DocumentsOp.Handle(s, quietly(x.Documents))
+	SearchOp.Answer(s, x.Search)
+	ExplainOp.Answer(s, x.Explain)
+	ReadOp.Answer(s, x.Read)
+	ReadAllOp.Answer(s, x.ReadAll)
+	StatusOp.Answer(s, func(ctx context.Context, _ none) (*Status, error) { return x.Status(ctx) })
+	DocumentsOp.Answer(s, x.Documents)
 	IndexOp.Handle(s, x.Index)
 	WatchOp.Handle(s, func(ctx context.Context, _ none, ahead func(WatchEvent)) (*none, error) {
 		return &none{}, x.Watch(ctx, ahead)
 	})
-}
-
-// quietly makes a handler of a method that reports nothing before its result.
-func quietly[In, Out any](fn func(context.Context, In) (*Out, error)) func(context.Context, In, func(none)) (*Out, error) {
-	return func(ctx context.Context, in In, _ func(none)) (*Out, error) { return fn(ctx, in) }
 }
 
 // ErrorKinds are the error types of the operations whose evidence callers use.

@@ -10,7 +10,12 @@ import (
 
 // Status returns the state of the index.
 func (x *Index) Status(context.Context) (*Status, error) {
-	s, err := using(x, x.storesStatus)
+	var s *Status
+	stores, err := x.use()
+	if err == nil {
+		s, err = x.storesStatus(stores)
+		x.mu.RUnlock()
+	}
 	if rebuild, ok := errors.AsType[*RebuildError](err); ok {
 		s, err = x.status(retriever.IndexState{State: "unusable"}), nil
 		s.Problem = rebuild.Error()

@@ -165,6 +165,8 @@ func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead fu
 				f.drop(s)
 				return nil, f.refuse(s.client.owner.Holder)
 			}
+		} else if fn, ok := s.server.local[string(op)].(func(context.Context, In) (*Out, error)); ok {
+			out, err = fn(ctx, in)
 		} else {
 			out, err = s.server.local[string(op)].(func(context.Context, In, func(Line)) (*Out, error))(ctx, in, ahead)
 		}

@@ -95,6 +95,12 @@ func (op Op[In, Out, Line]) Handle(s *Server, fn func(ctx context.Context, in In
 	})
 }
 
+// Answer registers fn as the operation on s: one that reports nothing before its result.
+func (op Op[In, Out, Line]) Answer(s *Server, fn func(context.Context, In) (*Out, error)) {
+	op.Handle(s, func(ctx context.Context, in In, _ func(Line)) (*Out, error) { return fn(ctx, in) })
+	s.local[string(op)] = fn
+}
+
 // listener answers other processes. Requests are HTTP, so that one connection
 // carries many; answers are lines of JSON.
 type listener struct {
