@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cairn/internal/markdown"
+	"cairn/internal/secret"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/walk"
@@ -40,6 +41,8 @@ type Options struct {
 	Walk *walk.Options
 	// Markdown bounds parsing.
 	Markdown *markdown.Options
+	// Masks are the secrets that the index must not hold; nil masks nothing.
+	Masks *secret.Masks
 	// Chunk sets the size of chunks.
 	Chunk *ChunkOptions
 	// Parallel is the number of files read and parsed at a time; 0 is GOMAXPROCS.

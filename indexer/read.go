@@ -127,6 +127,7 @@ func (s *scanner) compare(o *outcome, data []byte) {
 		o.kind = touched
 		return
 	}
+	data, _ = s.x.options.Masks.Mask(data)
 	d := markdown.Parse(o.path, data, s.x.options.Markdown)
 	doc := store.Document{
 		Path: o.path, Title: d.Title, Hash: hex.EncodeToString(sum[:]),

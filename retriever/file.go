@@ -35,7 +35,8 @@ type parsedFile struct {
 	size    int64
 	modTime time.Time
 	young   bool   // changed less than fresh before it was read
-	hash    string // SHA-256, hex
+	hash    string // SHA-256 of the file, hex
+	masked  int    // number of secrets masked in text
 	text    []byte
 	body    int   // length of the byte order mark
 	lines   []int // offset of every line
@@ -76,8 +77,9 @@ func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 	if ok && old.hash == hash && old.size == info.Size() && old.modTime.Equal(info.ModTime()) {
 		return old, true, nil
 	}
+	text, masked := r.options.Masks.Mask(text)
 	f = &parsedFile{
-		path: name, size: info.Size(), modTime: info.ModTime(), young: time.Since(info.ModTime()) < fresh,
+		path: name, masked: masked, size: info.Size(), modTime: info.ModTime(), young: time.Since(info.ModTime()) < fresh,
 		hash: hash, text: text, lines: lineStarts(text), doc: markdown.Parse(name, text, nil),
 	}
 	if bytes.HasPrefix(text, []byte("\ufeff")) {

@@ -35,8 +35,8 @@ const (
 	MaxAnchor = 100 // runes
 )
 
-// Reading is the result of Read. Content is the text as it is on disk, without
-// the blank lines at both ends.
+// Reading is the result of Read. Content is the text as it is on disk, with secrets
+// masked, without the blank lines at both ends.
 type Reading struct {
 	Path    string `json:"path"`
 	Title   string `json:"title"`
@@ -51,6 +51,8 @@ type Reading struct {
 	// SectionHash that of the section's content, empty unless one was asked for.
 	Hash        string `json:"hash"`
 	SectionHash string `json:"section_hash,omitempty"`
+	// Masked is the number of secrets in the file that are masked.
+	Masked int `json:"masked,omitempty"`
 	// Cached is whether the parsed file was still in memory and unchanged.
 	Cached bool `json:"cached"`
 	// LineRange is null for a whole document.
@@ -198,7 +200,7 @@ func (r *Retriever) reading(f *parsedFile, e extent, cached bool) *Reading {
 	content := f.text[e.start:e.end]
 	out := &Reading{
 		Path: f.path, Title: f.doc.Title, Content: string(content), Tokens: len(content) / 4,
-		Hash: f.hash, SectionHash: e.hash, Cached: cached,
+		Hash: f.hash, SectionHash: e.hash, Masked: f.masked, Cached: cached,
 	}
 	if e.anchor != "" {
 		anchor := e.anchor

@@ -6,6 +6,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"cairn/internal/secret"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/walk"
@@ -61,6 +62,8 @@ type Options struct {
 	// Extensions are those Read opens, with their dot, in lower case. Nil
 	// means .md, .markdown, .mdx, .txt and .rst.
 	Extensions []string
+	// Masks are the secrets to mask in what Read returns; nil masks nothing.
+	Masks *secret.Masks
 	// Render returns the texts in which a client receives an answer or a reading;
 	// each of them keeps to the token budget. Nil means its JSON.
 	Render func(v any) []string

@@ -51,7 +51,7 @@ func TestSameAnswersFromAStore(t *testing.T) {
 		return o
 	}
 	out := options("false")
-	report, err := workspace.CopyOut(t.Context(), sel, out.Store, options(""), nil)
+	report, err := workspace.CopyOut(t.Context(), sel, config.Default(), out.Store, options(""), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

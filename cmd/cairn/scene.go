@@ -53,9 +53,9 @@ func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, limi
 	if err != nil {
 		return err
 	}
-	masks, err := scene.NewMasks(slices.Concat(cfg.Security.SecretPatterns, cfg.Security.ExtraPatterns)...)
+	masks, err := cfg.Security.Masks()
 	if err != nil {
-		return fmt.Errorf("configuration: security: %w; no text is printed with unmasked secrets", err)
+		return err
 	}
 	paths, err := t.Paths(ctx)
 	if err != nil {

@@ -62,7 +62,7 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	sel, _, err := a.choose()
+	sel, cfg, err := a.choose()
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	}
 	var report *workspace.CopyReport
 	err = a.withProgress(func(bar *term.Progress) (err error) {
-		report, err = run(ctx, sel, store, o, bar.Show)
+		report, err = run(ctx, sel, cfg, store, o, bar.Show)
 		return err
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"cairn/internal/secret"
 	"cairn/internal/walk"
 )
 
@@ -50,10 +51,11 @@ type Parser struct {
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
 }
 
-// Security holds patterns of secrets that a scene masks, in addition to the usual
-// ones. Files that look like secrets are left out of the index without it.
+// Security sets what is masked. Files that look like secrets are left out of the
+// index without it.
 type Security struct {
-	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets that cairn scene masks, in addition to the usual ones"`
+	Mask           bool     `toml:"mask" comment:"mask keys, tokens and passwords in the index, in searches and when documents are read; cairn scene always does"`
+	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets to mask, in addition to the usual ones"`
 	ExtraPatterns  []string `toml:"extra_patterns" comment:"further ones"`
 }
 
@@ -145,12 +147,13 @@ func (w Warning) String() string { return w.Where + ": " + w.What }
 // Default returns the settings of a folder without a configuration.
 func Default() Config {
 	return Config{
-		Core:    Core{TokenLimit: 32000, HashAlgo: "sha256"},
-		Parser:  Parser{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}},
-		MCP:     MCP{SearchLimit: 10, RateLimit: true},
-		Watcher: Watcher{Enabled: true, DebounceMS: 500},
-		Search:  Search{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
-		Budgets: Budgets{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
+		Core:     Core{TokenLimit: 32000, HashAlgo: "sha256"},
+		Parser:   Parser{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}},
+		Security: Security{Mask: true},
+		MCP:      MCP{SearchLimit: 10, RateLimit: true},
+		Watcher:  Watcher{Enabled: true, DebounceMS: 500},
+		Search:   Search{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
+		Budgets:  Budgets{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
 		DAG: DAG{Channel: "cards", EnforceStart: true, DefaultReady: 10, MaxReady: 100,
 			MaxInDegree: 10, MaxOutDegree: 10, MaxChain: 20, ReferenceDepth: 3},
 		Usage:    Usage{Record: true, HalfLifeDays: 90},
@@ -282,7 +285,24 @@ func (c *Config) check() error {
 			return fmt.Errorf("configuration: parser.ignore_patterns: %w", err)
 		}
 	}
+	if _, err := c.Security.Masks(); err != nil {
+		return fmt.Errorf("configuration: security: %w", err)
+	}
 	return nil
+}
+
+// Masks are the secrets to mask, the usual ones and those of the patterns.
+func (s *Security) Masks() (*secret.Masks, error) {
+	return secret.New(slices.Concat(s.SecretPatterns, s.ExtraPatterns)...)
+}
+
+// Masks are the secrets to mask in documents; nil without security.mask.
+func (c *Config) Masks() *secret.Masks {
+	if !c.Security.Mask {
+		return nil
+	}
+	masks, _ := c.Security.Masks() // check has compiled the patterns
+	return masks
 }
 
 // Walk are the options that select the files to index. Package walk always skips

@@ -58,7 +58,7 @@ roots = ["/etc"]
 	want.Core.TokenLimit = 16000
 	want.Author.Name = "Ann"
 	want.Search.SemanticWeight, want.Search.KeywordWeight = 0.6, 0.4
-	want.Security.ExtraPatterns = []string{"*.pem", "*.key"}
+	want.Security.ExtraPatterns = []string{"pem-[0-9]+", "key-[0-9]+"}
 	want.MCP.RateLimit = false
 	want.Warnings = []Warning{
 		{".cairn/config.toml:4", `unknown key "core.hash_algorithm"`},
@@ -69,7 +69,7 @@ roots = ["/etc"]
 	}
 	got, err := Load(root, []string{
 		"CAIRN_CORE__TOKEN_LIMIT=16000", "CUEDECK_CORE__TOKEN_LIMIT=1", "CUEDECK_SEARCH__SEMANTIC_WEIGHT=0.6", "CAIRN_SEARCH__KEYWORD_WEIGHT=.4",
-		"CAIRN_SECURITY__EXTRA_PATTERNS=*.pem, *.key", "CAIRN_MCP__RATE_LIMIT=false", "CAIRN_WORKSPACE=/x", "CAIRN_CORE__LIMIT=3", "HOME=/h",
+		"CAIRN_SECURITY__EXTRA_PATTERNS=pem-[0-9]+, key-[0-9]+", "CAIRN_MCP__RATE_LIMIT=false", "CAIRN_WORKSPACE=/x", "CAIRN_CORE__LIMIT=3", "HOME=/h",
 	})
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("Load: %v (-want +got):\n%s", err, cmp.Diff(want, got))
@@ -82,7 +82,7 @@ roots = ["/etc"]
 func TestReservedKeysAreToldAndNoOther(t *testing.T) {
 	working := []string{
 		"core.token_limit", "core.hash_algo", "parser.ignore_patterns", "parser.extensions", "mcp.search_limit", "mcp.rate_limit",
-		"watcher.enabled", "watcher.debounce_ms", "log.format", "log.level", "store.address", "security.secret_patterns", "security.extra_patterns",
+		"watcher.enabled", "watcher.debounce_ms", "log.format", "log.level", "store.address", "security.mask", "security.secret_patterns", "security.extra_patterns",
 		"search.semantic_weight", "search.keyword_weight", "search.embedding_cache_max_entries", "search.default_mode",
 	}
 	c := Config{}

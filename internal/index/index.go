@@ -217,7 +217,7 @@ func RetrieverOptions(c config.Config, log *slog.Logger) *retriever.Options {
 	return &retriever.Options{
 		VectorWeight: c.Search.SemanticWeight, KeywordWeight: c.Search.KeywordWeight,
 		QueryCache: c.Search.EmbeddingCacheMaxEntries, TokenLimit: c.Core.TokenLimit,
-		Extensions: c.Extensions(), Log: log,
+		Extensions: c.Extensions(), Masks: c.Masks(), Log: log,
 	}
 }
 
@@ -237,7 +237,7 @@ func (x *Index) findStores(write bool) (*Stores, error) {
 	} else if !ok {
 		return nil, ErrNoIndex
 	}
-	s, err := Open(x.o.Selection, x.o.Dir, x.o.Description, write, true, x.o.Logger)
+	s, err := Open(x.o.Selection, x.o.Dir, x.o.Config.Masks(), x.o.Description, write, true, x.o.Logger)
 	if err != nil {
 		return nil, err
 	}

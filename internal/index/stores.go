@@ -16,6 +16,7 @@ import (
 	"cairn/internal/config"
 	"cairn/internal/kv"
 	"cairn/internal/mirror"
+	"cairn/internal/secret"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
@@ -84,10 +85,10 @@ func Exists(dir string) (bool, error) {
 	return false, nil
 }
 
-// Open opens the index in dir of a folder, for a model. An index that exists but
+// Open opens the index in dir of a folder, for a model and masked secrets. An index that exists but
 // cannot be used as it is gives a *RebuildError, one that does not exist, unless it
 // is to be written, ErrNoIndex. With repair, the derived indexes may be unusable.
-func Open(sel config.Selection, dir string, d models.Description, write, repair bool, log *slog.Logger) (s *Stores, err error) {
+func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Description, write, repair bool, log *slog.Logger) (s *Stores, err error) {
 	s = &Stores{own: true, writable: write, paths: []string{filepath.Join(dir, documentsFile), filepath.Join(dir, keywordFolder), filepath.Join(dir, vectorFolder)}}
 	defer func() {
 		if err != nil {
@@ -104,7 +105,7 @@ func Open(sel config.Selection, dir string, d models.Description, write, repair 
 		return s, err
 	}
 	s.Closers = append(s.Closers, db.Close)
-	if s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil)}); err != nil {
+	if s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil) + " masks=" + masks.Rules()}); err != nil {
 		return s, err
 	}
 	damaged := func(err error) bool { return repair && unusable(err) }

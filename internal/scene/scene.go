@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cairn/internal/markdown"
+	"cairn/internal/secret"
 )
 
 // Source has the documents.
@@ -38,8 +39,8 @@ type Request struct {
 	TokenLimit int
 	// Count counts tokens.
 	Count func(text string) int
-	// Masks are the patterns of secrets; nil has the common ones.
-	Masks *Masks
+	// Masks are the patterns of secrets; nil masks nothing.
+	Masks *secret.Masks
 	// Now is the time of the scene.
 	Now time.Time
 }
@@ -115,7 +116,8 @@ func Build(s Source, r Request) *Scene {
 	}
 	out.Tokens = tokens
 	b.WriteString(footer(tokens, r.TokenLimit, included))
-	out.Text, out.Masked = r.Masks.Mask(b.String())
+	text, masked := r.Masks.Mask([]byte(b.String()))
+	out.Text, out.Masked = string(text), masked
 	return out
 }
 

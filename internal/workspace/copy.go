@@ -33,19 +33,19 @@ var errEmbeds = errors.New("the source has no vector for a chunk; complete it wi
 // CopyOut copies a folder's own index to a store. Documents that are there
 // already, in the same version, are not sent again, so an interrupted copy
 // continues. Nothing is embedded. progress may be nil.
-func CopyOut(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(job.Progress)) (*CopyReport, error) {
+func CopyOut(ctx context.Context, sel config.Selection, cfg config.Config, s *mirror.Store, o Options, progress func(job.Progress)) (*CopyReport, error) {
 	if ok, err := index.Exists(owner.IndexDir(sel.Root)); err != nil || !ok {
 		return nil, errors.Join(err, index.ErrNoIndex)
 	}
-	return copyIndex(ctx, sel, s, o, progress, func(m *mirror.Mirror, _ *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
+	return copyIndex(ctx, sel, cfg, s, o, progress, func(m *mirror.Mirror, _ *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
 		return m.Sync(ctx, tell("copy"))
 	})
 }
 
 // CopyIn copies a store to a folder's own index, as CopyOut does the other way.
 // It does not look at the folder's files.
-func CopyIn(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(job.Progress)) (*CopyReport, error) {
-	return copyIndex(ctx, sel, s, o, progress, func(m *mirror.Mirror, to *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
+func CopyIn(ctx context.Context, sel config.Selection, cfg config.Config, s *mirror.Store, o Options, progress func(job.Progress)) (*CopyReport, error) {
+	return copyIndex(ctx, sel, cfg, s, o, progress, func(m *mirror.Mirror, to *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
 		start := time.Now()
 		report, err := m.Import(ctx, tell("copy"))
 		if err != nil {
@@ -74,7 +74,7 @@ type refusing struct{ models.Embedder }
 func (refusing) EmbedDocuments(context.Context, []string) ([][]float32, error) { return nil, errEmbeds }
 
 // copyIndex runs fn as the owner of the folder's index, and verifies what it did.
-func copyIndex(ctx context.Context, sel config.Selection, s *mirror.Store, o Options, progress func(job.Progress), fn func(*mirror.Mirror, *index.Stores, func(string) func(int, int)) (mirror.Report, error)) (*CopyReport, error) {
+func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *mirror.Store, o Options, progress func(job.Progress), fn func(*mirror.Mirror, *index.Stores, func(string) func(int, int)) (mirror.Report, error)) (*CopyReport, error) {
 	start := time.Now()
 	tell := func(phase string) func(done, total int) {
 		return func(done, total int) {
@@ -92,7 +92,7 @@ func copyIndex(ctx context.Context, sel config.Selection, s *mirror.Store, o Opt
 		return nil, err
 	}
 	defer release()
-	stores, err := index.Open(sel, dir, o.Description, true, false, o.Logger)
+	stores, err := index.Open(sel, dir, cfg.Masks(), o.Description, true, false, o.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -29,12 +29,12 @@ func TestCopyThereAndBack(t *testing.T) {
 			o.Model = func() (models.Embedder, error) { return e, nil }
 			s := o.Store
 			o.Store = nil
-			if _, err := CopyOut(t.Context(), sel, s, o, nil); !errors.Is(err, index.ErrNoIndex) {
+			if _, err := CopyOut(t.Context(), sel, config.Default(), s, o, nil); !errors.Is(err, index.ErrNoIndex) {
 				t.Errorf("copying an index that is not there: %v, want %v", err, index.ErrNoIndex)
 			}
 			owner := open(t, sel, Owning, o)
 			fill(t, owner, index.IndexRequest{})
-			if _, err := CopyOut(t.Context(), sel, s, o, nil); err == nil {
+			if _, err := CopyOut(t.Context(), sel, config.Default(), s, o, nil); err == nil {
 				t.Error("a copy went past the owner of the folder")
 			}
 			if err := owner.Close(); err != nil {
@@ -43,7 +43,7 @@ func TestCopyThereAndBack(t *testing.T) {
 			embedded := e.Embedded()
 			for range 2 {
 				ctx, cancel := context.WithCancel(t.Context())
-				_, err := CopyOut(ctx, sel, s, o, func(p job.Progress) {
+				_, err := CopyOut(ctx, sel, config.Default(), s, o, func(p job.Progress) {
 					if p.Phase == "copy" {
 						cancel()
 					}
@@ -52,18 +52,18 @@ func TestCopyThereAndBack(t *testing.T) {
 					t.Fatalf("a copy that was cut short: %v", err)
 				}
 			}
-			out, err := CopyOut(t.Context(), sel, s, o, nil)
+			out, err := CopyOut(t.Context(), sel, config.Default(), s, o, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if out.Documents != 153 || out.Copied != out.Documents-2*64 || out.Probes != 100 || out.Overlap < .98 {
 				t.Errorf("the rest of the way there: %+v", out)
 			}
-			if again, err := CopyOut(t.Context(), sel, s, o, nil); err != nil || again.Copied != 0 {
+			if again, err := CopyOut(t.Context(), sel, config.Default(), s, o, nil); err != nil || again.Copied != 0 {
 				t.Errorf("once more: %+v, %v, want nothing copied", again, err)
 			}
 			back := config.Selection{Root: t.TempDir(), Rule: config.RuleFlag}
-			in, err := CopyIn(t.Context(), back, s, o, nil)
+			in, err := CopyIn(t.Context(), back, config.Default(), s, o, nil)
 			if err != nil || in.Copied != in.Documents || in.Chunks != out.Chunks || in.Overlap < .98 {
 				t.Fatalf("the way back: %+v, %v", in, err)
 			}

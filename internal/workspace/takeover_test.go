@@ -39,7 +39,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 	}
 	o := clustered(t, addr, "docs")
 	o.Model = alone.Model
-	if _, err := CopyOut(t.Context(), sel, o.Store, alone, nil); err != nil {
+	if _, err := CopyOut(t.Context(), sel, config.Default(), o.Store, alone, nil); err != nil {
 		t.Fatal(err)
 	}
 	one := server(t, o)

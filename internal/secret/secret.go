@@ -1,0 +1,99 @@
+// Package secret masks keys, tokens and passwords in text. It does not decide which
+// files may be read: see walk.
+package secret
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// Masks are patterns of secrets. A nil *Masks masks nothing.
+type Masks struct{ patterns []pattern }
+
+// pattern is one kind of secret.
+type pattern struct {
+	*regexp.Regexp
+	// literals are set for the common secrets: each match has one of them, so that
+	// most texts need not be searched. The groups of these patterns, at the beginning
+	// and the end, are not masked, so that a reader sees what kind of secret it was.
+	literals []string
+}
+
+// common are the secrets that are masked by default.
+var common = []pattern{
+	{regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)`), []string{"PRIVATE KEY-----"}},
+	{regexp.MustCompile(`\b(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`), []string{"eyJ"}}, // JSON web tokens
+	{regexp.MustCompile(`\b(sk-)[A-Za-z0-9_-]{20,}`), []string{"sk-"}},
+	{regexp.MustCompile(`\b(gh[pousr]_)[A-Za-z0-9]{36,}`), []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}},
+	{regexp.MustCompile(`\b(github_pat_)[A-Za-z0-9_]{22,}`), []string{"github_pat_"}},
+	{regexp.MustCompile(`\b(AKIA)[0-9A-Z]{16}\b`), []string{"AKIA"}},
+	{regexp.MustCompile(`\b(xox[baprs]-)[A-Za-z0-9-]{8,}`), []string{"xox"}},
+	{regexp.MustCompile(`\b([a-z][a-z0-9+.-]*://[^\s/:@"'<>]*:)[^\s/@"'<>]+(@)`), []string{"://"}}, // the password of a URL
+}
+
+// New returns Masks of the common secrets and of those that the patterns, regular
+// expressions in the syntax of package regexp, match.
+func New(patterns ...string) (*Masks, error) {
+	m := &Masks{patterns: common[:len(common):len(common)]}
+	for _, p := range patterns {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			return nil, fmt.Errorf("pattern of a secret %q: %w", p, err)
+		}
+		m.patterns = append(m.patterns, pattern{Regexp: re})
+	}
+	return m, nil
+}
+
+// Rules identifies the patterns: texts masked by Masks with equal Rules are equal.
+func (m *Masks) Rules() string {
+	if m == nil {
+		return "none"
+	}
+	sum := sha256.New()
+	for _, p := range m.patterns {
+		fmt.Fprintf(sum, "%q", p.String())
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:4])
+}
+
+// Mask returns text with three stars in the place of each secret, and the number of
+// secrets. It keeps the line ends of a secret, so that the numbers of lines stay as
+// they are. A text without secrets is returned as it is.
+func (m *Masks) Mask(text []byte) ([]byte, int) {
+	n := 0
+	if m == nil {
+		return text, 0
+	}
+	for _, p := range m.patterns {
+		if p.literals != nil && !slices.ContainsFunc(p.literals, func(l string) bool { return bytes.Contains(text, []byte(l)) }) {
+			continue
+		}
+		var masked []byte
+		end := 0 // of the last match
+		for _, at := range p.FindAllSubmatchIndex(text, -1) {
+			if at[0] == at[1] {
+				continue
+			}
+			n++
+			from, to := at[0], at[1]
+			if p.literals != nil {
+				from = at[3]
+				if len(at) > 4 {
+					to = at[4]
+				}
+			}
+			masked = append(append(masked, text[end:from]...), "***"...)
+			masked = append(masked, bytes.Repeat([]byte("\n"), bytes.Count(text[from:to], []byte("\n")))...)
+			end = to
+		}
+		if end > 0 {
+			text = append(masked, text[end:]...)
+		}
+	}
+	return text, n
+}
