@@ -6,14 +6,16 @@
 package kv
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -27,9 +29,16 @@ const DefaultTimeout = 1500 * time.Millisecond
 type Options struct {
 	// ReadOnly opens an existing file for View only.
 	ReadOnly bool
+	// Convert adds checksums to a file that an earlier version wrote without them.
+	// Otherwise such a file is used as it is.
+	Convert bool
+	// Snapshots keeps copies of the records next to the file: see Snapshot.
+	Snapshots bool
 	// Timeout bounds the wait of Open for another process that has the file open. 0
 	// means DefaultTimeout.
 	Timeout time.Duration
+
+	shared bool // opened for one transaction of a Shared
 }
 
 // ErrReadOnly is returned by Update on a database opened read-only.
@@ -67,6 +76,12 @@ type DB struct {
 
 	mu   sync.RWMutex // held for reading during a View or an Update
 	bolt *bbolt.DB    // nil after Close
+	file *os.File     // of bolt
+
+	plain        bool        // written by an earlier version, without checksums
+	changed      atomic.Bool // since the last snapshot
+	snapshotting sync.Mutex
+	broken       atomic.Pointer[string] // why bolt cannot be used, and its locks may be held
 }
 
 // Open opens the file at path, and unless read-only creates it with its
@@ -128,24 +143,38 @@ func (db *DB) open() (err error) {
 			},
 		})
 	}
+	if db.options.Snapshots && emptied(db.path) {
+		return &CorruptError{Path: db.path, Reason: "it is empty, its snapshot is not"}
+	}
 	bolt, err := db.openWithin(open)
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return &LockedError{Path: db.path, Waited: db.options.Timeout}
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
 		return &CorruptError{Path: db.path, Reason: err.Error()}
+	case isSystem(err): // such as a full disk, which says nothing about the file
+		return fmt.Errorf("opening %s: %w", db.path, err)
 	case err != nil:
 		if info, statErr := os.Stat(db.path); statErr == nil && info.Mode().IsRegular() && info.Size() < 2*int64(os.Getpagesize()) {
 			return &CorruptError{Path: db.path, Reason: err.Error()}
 		}
 		return fmt.Errorf("opening %s: %w", db.path, err)
 	}
-	if err := checkWhole(bolt, file, db.path); err != nil {
-		bolt.Close()
-		return err
+	db.bolt, db.file = bolt, file
+	if err = db.checkWhole(); err == nil && db.plain && db.options.Convert && !db.options.ReadOnly {
+		err = db.convert()
 	}
-	db.bolt = bolt
-	return nil
+	if err != nil {
+		_ = db.closeBolt() // it is damaged
+		db.bolt = nil
+	}
+	return err
+}
+
+// isSystem reports whether err is the operating system's.
+func isSystem(err error) bool {
+	_, ok := errors.AsType[syscall.Errno](err)
+	return ok
 }
 
 // retryEvery is the pause between two tries to open a file that another process has
@@ -162,34 +191,86 @@ func (db *DB) openWithin(open func() (*bbolt.DB, error)) (*bbolt.DB, error) {
 	}
 }
 
-// checkWhole compares the length the last commit claims with the file's, and
-// reads the root: a file cut short would fault later, inside a query.
-func checkWhole(bolt *bbolt.DB, file *os.File, path string) error {
-	return bolt.View(func(tx *bbolt.Tx) error {
-		info, err := file.Stat()
-		if err != nil {
-			return fmt.Errorf("opening %s: %w", path, err)
-		}
+// checkWhole compares the length the last commit claims with the file's, checks both
+// headers, and reads the root: a file cut short would fault later, inside a query, and
+// with one header damaged bbolt silently goes back to the commit before.
+func (db *DB) checkWhole() error {
+	info, err := db.file.Stat()
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", db.path, err)
+	}
+	return db.bolt.View(func(tx *bbolt.Tx) error {
 		if tx.Size() > info.Size() {
-			return &CorruptError{Path: path, Reason: fmt.Sprintf("%d bytes of %d are there", info.Size(), tx.Size())}
+			return &CorruptError{Path: db.path, Reason: fmt.Sprintf("%d bytes of %d are there", info.Size(), tx.Size())}
 		}
-		return tx.ForEach(func([]byte, *bbolt.Bucket) error { return nil })
+		if _, err := readHeader(db.file); err != nil {
+			return &CorruptError{Path: db.path, Reason: err.Error()}
+		}
+		db.plain = tx.Bucket([]byte(sumsBucket)) == nil
+		empty := true
+		err := tx.ForEach(func([]byte, *bbolt.Bucket) error { empty = false; return nil })
+		db.plain = db.plain && !empty
+		return err
 	})
 }
 
-// recoverCorrupt turns bbolt's assertions and faults on mapped memory that is
-// not there into an error. Any other panic goes on.
-func recoverCorrupt(path string, err *error) {
+// convert adds checksums to a file that has none.
+func (db *DB) convert() error {
+	return db.bolt.Update(func(tx *bbolt.Tx) error {
+		t := &Tx{tx: tx, write: true}
+		var names []string
+		if err := tx.ForEach(func(name []byte, _ *bbolt.Bucket) error { names = append(names, string(name)); return nil }); err != nil {
+			return err
+		}
+		for _, name := range names {
+			b, d := tx.Bucket([]byte(name)), t.digest(name)
+			d.changed = true
+			type record struct{ key, value []byte }
+			var records []record
+			if err := b.ForEach(func(k, v []byte) error { records = append(records, record{bytes.Clone(k), bytes.Clone(v)}); return nil }); err != nil {
+				return err
+			}
+			for _, r := range records {
+				if _, _, sealed := unseal(seed(name), r.key, r.value); sealed {
+					return &CorruptError{Path: db.path, Reason: "its checksums are missing"}
+				}
+				stored := seal(seed(name), r.key, r.value)
+				if err := b.Put(r.key, stored); err != nil {
+					return err
+				}
+				d.add(sumOf(stored))
+			}
+		}
+		db.plain = false
+		return t.writeDigests()
+	})
+}
+
+// damage is the panic with which a transaction ends that meets damage.
+type damage string
+
+// damaged turns every panic of bbolt, which the caller has called and nothing else,
+// into damage. It is deferred.
+func damaged() {
 	switch v := recover().(type) {
 	case nil:
-	case string:
-		if !strings.HasPrefix(v, "assertion failed") && !strings.Contains(v, "above high water mark") &&
-			!strings.HasPrefix(v, "invalid page type") && !strings.HasPrefix(v, "misplaced bucket header") {
-			panic(v)
-		}
-		*err = &CorruptError{Path: path, Reason: v}
+	case damage:
+		panic(v)
+	default:
+		panic(damage(fmt.Sprint(v)))
+	}
+}
+
+// report returns damage as a *CorruptError, as well as a fault on mapped memory that
+// is missing, which values may meet after they were handed out. Any other panic is a
+// caller's and goes on. It is deferred.
+func (db *DB) report(err *error) {
+	switch v := recover().(type) {
+	case nil:
+	case damage:
+		*err = &CorruptError{Path: db.path, Reason: string(v)}
 	case interface{ Addr() uintptr }:
-		*err = &CorruptError{Path: path, Reason: "a page is outside the file"}
+		*err = &CorruptError{Path: db.path, Reason: "a page is outside the file"}
 	default:
 		panic(v)
 	}
@@ -199,13 +280,20 @@ func recoverCorrupt(path string, err *error) {
 // out are valid until fn returns. Do not nest View or Update.
 func (db *DB) View(fn func(*Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer recoverCorrupt(db.path, &err)
 	db.mu.RLock()
 	defer db.mu.RUnlock()
-	if db.bolt == nil {
-		return ErrClosed
+	return db.view(fn)
+}
+
+// view is View with db.mu held.
+func (db *DB) view(fn func(*Tx) error) (err error) {
+	defer db.report(&err)
+	tx, err := db.begin(false)
+	if err != nil {
+		return err
 	}
-	return db.bolt.View(func(tx *bbolt.Tx) error { return fn(&Tx{tx: tx}) })
+	defer tx.Rollback() // of a reading transaction: it reads nothing and returns no error
+	return fn(&Tx{tx: tx, plain: db.plain})
 }
 
 // Update calls fn with a transaction that may write, one at a time. When fn
@@ -216,24 +304,63 @@ func (db *DB) Update(fn func(*Tx) error) (err error) {
 		return fmt.Errorf("writing %s: %w", db.path, ErrReadOnly)
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer recoverCorrupt(db.path, &err)
+	defer db.report(&err)
 	db.mu.RLock()
 	defer db.mu.RUnlock()
-	if db.bolt == nil {
-		return ErrClosed
-	}
-	tx, err := db.bolt.Begin(true)
+	tx, err := db.begin(true)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", db.path, err)
-	}
-	defer tx.Rollback() // after Commit it does nothing
-	if err := fn(&Tx{tx: tx, write: true}); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
+	defer db.rollback(tx) // after Commit it does nothing
+	t := &Tx{tx: tx, write: true, plain: db.plain}
+	if err := fn(t); err != nil {
+		return err
+	}
+	if err := commit(t); err != nil {
 		return fmt.Errorf("writing %s: %w", db.path, err)
 	}
+	db.changed.Store(true)
+	db.snapshotIfDue(snapshotEvery)
 	return nil
+}
+
+func (db *DB) begin(write bool) (*bbolt.Tx, error) {
+	if db.bolt == nil {
+		return nil, ErrClosed
+	}
+	if reason := db.broken.Load(); reason != nil {
+		return nil, &CorruptError{Path: db.path, Reason: *reason}
+	}
+	defer db.breaks()
+	tx, err := db.bolt.Begin(write)
+	if err != nil {
+		return nil, fmt.Errorf("opening a transaction of %s: %w", db.path, err)
+	}
+	return tx, nil
+}
+
+// rollback ends a writing transaction. It reads pages: one that is damaged makes
+// bbolt panic with its locks held, so that the file cannot be used any more.
+func (db *DB) rollback(tx *bbolt.Tx) {
+	defer db.breaks()
+	_ = tx.Rollback() // the error says that the transaction has ended
+}
+
+// breaks is damaged for calls that leave bbolt unusable. It is deferred.
+func (db *DB) breaks() {
+	if v := recover(); v != nil {
+		reason := fmt.Sprint(v)
+		db.broken.Store(&reason)
+		panic(damage(reason))
+	}
+}
+
+func commit(t *Tx) error {
+	defer damaged()
+	if err := t.writeDigests(); err != nil {
+		return err
+	}
+	return t.tx.Commit()
 }
 
 // Path returns the file's path as given to Open.
@@ -250,10 +377,25 @@ func (db *DB) Close() error {
 	if db.bolt == nil {
 		return nil
 	}
-	err := db.bolt.Close()
+	if db.options.shared {
+		db.snapshotIfDue(snapshotEvery)
+	} else {
+		db.snapshotIfDue(0)
+	}
+	err := db.closeBolt()
 	db.bolt = nil
 	if err != nil {
 		return fmt.Errorf("closing %s: %w", db.path, err)
 	}
 	return nil
+}
+
+// closeBolt closes the file. Of one that is broken the mapping remains, since bbolt
+// waits for its locks to remove it.
+func (db *DB) closeBolt() error {
+	if db.broken.Load() == nil {
+		return db.bolt.Close()
+	}
+	unlock(db.file)
+	return db.file.Close()
 }

@@ -20,17 +20,23 @@ const sharedTimeout = 20 * time.Second
 // transaction. It suits small data that is rarely asked for; every transaction costs
 // some 0.1 ms more. It is safe for concurrent use.
 type Shared struct {
-	path    string
-	prepare func() error // creates the folder
+	path      string
+	prepare   func() error    // creates the folder
+	recovered func(*Recovery) // hears of a recovery
 
-	mu     sync.RWMutex // held for writing during an Update
-	closed bool
+	mu      sync.RWMutex // held for writing during an Update
+	changed bool         // by this process
+	closed  bool
 }
 
 // NewShared returns the file at path, which the first Update creates in the folder
-// that prepare makes.
-func NewShared(path string, prepare func() error) *Shared {
-	return &Shared{path: path, prepare: prepare}
+// that prepare makes. A damaged file is recovered, see Recover: recovered, unless nil,
+// is called with the outcome. A transaction that meets the damage returns it.
+func NewShared(path string, prepare func() error, recovered func(*Recovery)) *Shared {
+	if recovered == nil {
+		recovered = func(*Recovery) {}
+	}
+	return &Shared{path: path, prepare: prepare, recovered: recovered}
 }
 
 // View calls fn as DB.View does, unless there is no file yet.
@@ -40,11 +46,28 @@ func (f *Shared) View(fn func(*Tx) error) error {
 	if f.closed {
 		return ErrClosed
 	}
-	// An empty file is one that another process is about to fill.
-	if info, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+	return f.view(func(db *DB) error { return db.View(fn) })
+}
+
+// view opens the file for reading, unless there is none yet.
+func (f *Shared) view(fn func(*DB) error) error {
+	// An empty file is one that another process is about to fill, or has lost its records.
+	info, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 && !emptied(f.path) {
 		return nil
 	}
-	return f.with(&Options{ReadOnly: true, Timeout: sharedTimeout}, func(db *DB) error { return db.View(fn) })
+	return f.with(&Options{ReadOnly: true}, fn)
+}
+
+// Verify is DB.Verify. A file that does not exist has no problems.
+func (f *Shared) Verify() (c Check, err error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	err = f.view(func(db *DB) error {
+		c, err = db.Verify()
+		return err
+	})
+	return c, err
 }
 
 // Update calls fn as DB.Update does.
@@ -57,10 +80,33 @@ func (f *Shared) Update(fn func(*Tx) error) error {
 	if err := f.prepare(); err != nil {
 		return err
 	}
-	return f.with(&Options{Timeout: sharedTimeout}, func(db *DB) error { return db.Update(fn) })
+	return f.with(&Options{}, func(db *DB) error {
+		err := db.Update(fn)
+		f.changed = f.changed || err == nil
+		return err
+	})
 }
 
-func (f *Shared) with(o *Options, fn func(*DB) error) (err error) {
+// with calls fn with the open file. It recovers a damaged one; what fn has seen of it
+// may be incomplete, so that the caller gets the error.
+func (f *Shared) with(o *Options, fn func(*DB) error) error {
+	o.Timeout, o.Snapshots, o.Convert, o.shared = sharedTimeout, true, true, true
+	ran := false
+	run := func(db *DB) error { ran = true; return fn(db) }
+	err := f.open(o, run)
+	if _, corrupt := errors.AsType[*CorruptError](err); !corrupt {
+		return err
+	}
+	if failed := f.recover(); failed != nil {
+		return errors.Join(err, failed)
+	}
+	if ran {
+		return fmt.Errorf("%w; it has been recovered, so try again", err)
+	}
+	return f.open(o, run)
+}
+
+func (f *Shared) open(o *Options, fn func(*DB) error) (err error) {
 	leave, err := f.turn(o)
 	if err != nil {
 		return err
@@ -76,6 +122,28 @@ func (f *Shared) with(o *Options, fn func(*DB) error) (err error) {
 		}
 	}()
 	return fn(db)
+}
+
+// recover replaces the file while no process has it open: the turn keeps others from
+// opening it, and the lock waits for those that have.
+func (f *Shared) recover() error {
+	leave, err := f.turn(&Options{Timeout: sharedTimeout})
+	if err != nil {
+		return err
+	}
+	defer leave()
+	lock := flock.New(f.path)
+	defer lock.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), sharedTimeout)
+	defer cancel()
+	if _, err := lock.TryLockContext(ctx, time.Millisecond); err != nil {
+		return fmt.Errorf("waiting for %s: %w", f.path, err)
+	}
+	r, err := Recover(f.path)
+	if err == nil && r != nil {
+		f.recovered(r)
+	}
+	return err
 }
 
 // turn waits until this process may open the file. A waiting writer holds the turn,
@@ -103,10 +171,21 @@ func (f *Shared) turn(o *Options) (leave func(), err error) {
 	return func() { _ = lock.Close() }, nil // the end of the process gives it back as well
 }
 
-// Close makes further transactions fail with ErrClosed.
+// Close makes further transactions fail with ErrClosed, and a snapshot of what this
+// process has changed.
 func (f *Shared) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
 	f.closed = true
-	return nil
+	if !f.changed {
+		return nil
+	}
+	return f.view(func(db *DB) error {
+		db.changed.Store(true)
+		db.snapshotIfDue(0)
+		return nil
+	})
 }

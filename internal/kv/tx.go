@@ -14,25 +14,34 @@ const MaxKey = bbolt.MaxKeySize
 type Tx struct {
 	tx    *bbolt.Tx
 	write bool
+	plain bool               // the values have no checksums
+	sums  map[string]*digest // of the buckets that this transaction has read or changed
 }
 
 // Bucket returns the bucket of that name. Update creates it when it is absent;
 // in View an absent bucket is an empty one.
-func (t *Tx) Bucket(name string) (*Bucket, error) {
+func (t *Tx) Bucket(name string) (_ *Bucket, err error) {
+	defer damaged()
 	b := t.tx.Bucket([]byte(name))
+	if b == nil && !t.plain && name != sumsBucket && t.digest(name).count > 0 {
+		panic(damage(fmt.Sprintf("the bucket %q is missing", name)))
+	}
 	if b == nil && t.write {
-		var err error
 		if b, err = t.tx.CreateBucket([]byte(name)); err != nil {
 			return nil, fmt.Errorf("creating bucket %q: %w", name, err)
 		}
 	}
-	return &Bucket{b: b}, nil
+	return &Bucket{tx: t, b: b, name: name, seed: seed(name)}, nil
 }
 
 // Bucket is a set of keys with values, ordered by the bytes of the key. Bytes
 // it returns belong to the file: read only, and valid until the transaction ends.
+// A read that meets damage ends the transaction, which returns a *CorruptError.
 type Bucket struct {
-	b *bbolt.Bucket
+	tx   *Tx
+	b    *bbolt.Bucket
+	name string
+	seed uint32 // of the checksums
 }
 
 // Get returns the value of key, nil when it is absent. An empty value is not nil.
@@ -40,7 +49,13 @@ func (b *Bucket) Get(key []byte) []byte {
 	if b.b == nil {
 		return nil
 	}
-	return b.b.Get(key)
+	defer damaged()
+	stored := b.b.Get(key)
+	if stored == nil {
+		return nil
+	}
+	value, _ := b.open(key, stored)
+	return value
 }
 
 // Put sets key, 1 to MaxKey bytes, to value, which must stay as it is until
@@ -49,7 +64,17 @@ func (b *Bucket) Put(key, value []byte) error {
 	if b.b == nil {
 		return ErrReadOnly
 	}
-	return b.b.Put(key, value)
+	defer damaged()
+	if b.tx.plain {
+		return b.b.Put(key, value)
+	}
+	stored := seal(b.seed, key, value)
+	before := b.b.Get(key)
+	if err := b.b.Put(key, stored); err != nil {
+		return err
+	}
+	b.replaced(before, stored)
+	return nil
 }
 
 // Delete removes key. An absent key is no error. In a View it is one.
@@ -57,7 +82,31 @@ func (b *Bucket) Delete(key []byte) error {
 	if b.b == nil {
 		return ErrReadOnly
 	}
-	return b.b.Delete(key)
+	defer damaged()
+	var before []byte
+	if !b.tx.plain {
+		before = b.b.Get(key)
+	}
+	if err := b.b.Delete(key); err != nil {
+		return err
+	}
+	b.replaced(before, nil)
+	return nil
+}
+
+// replaced counts a change of a stored value in the bucket's digest; nil is none.
+func (b *Bucket) replaced(before, after []byte) {
+	if before == nil && after == nil || b.tx.plain {
+		return
+	}
+	d := b.tx.digest(b.name)
+	d.changed = true
+	if before != nil {
+		d.remove(sumOf(before))
+	}
+	if after != nil {
+		d.add(sumOf(after))
+	}
 }
 
 // NextSequence returns 1, 2, 3, ... for each call on this bucket in an Update.
@@ -65,12 +114,24 @@ func (b *Bucket) NextSequence() (uint64, error) {
 	if b.b == nil {
 		return 0, ErrReadOnly
 	}
+	defer damaged()
 	return b.b.NextSequence()
 }
 
 // ForEach calls fn with every key in order until it returns false. fn must not
-// change the bucket.
-func (b *Bucket) ForEach(fn func(key, value []byte) bool) { b.Seek(nil, fn) }
+// change the bucket. When fn has seen all keys, they are known to be complete.
+func (b *Bucket) ForEach(fn func(key, value []byte) bool) {
+	var seen digest
+	whole := true
+	b.each(nil, func(key, value []byte, sum uint32) bool {
+		seen.add(sum)
+		whole = fn(key, value)
+		return whole
+	})
+	if want := b.tx.digest(b.name); whole && !b.tx.plain && !seen.equal(want) {
+		panic(damage(fmt.Sprintf("the bucket %q has %d records of %d, or others", b.name, seen.count, want.count)))
+	}
+}
 
 // Prefix calls fn with every key that begins with prefix, in order, until it
 // returns false. fn must not change the bucket.
@@ -81,13 +142,47 @@ func (b *Bucket) Prefix(prefix []byte, fn func(key, value []byte) bool) {
 // Seek calls fn with every key from the first that is not below start, in
 // order, until it returns false. fn must not change the bucket.
 func (b *Bucket) Seek(start []byte, fn func(key, value []byte) bool) {
+	b.each(start, func(key, value []byte, _ uint32) bool { return fn(key, value) })
+}
+
+// each is Seek with the checksums.
+func (b *Bucket) each(start []byte, fn func(key, value []byte, sum uint32) bool) {
 	if b.b == nil {
 		return
 	}
-	c := b.b.Cursor()
-	for k, v := c.Seek(start); k != nil; k, v = c.Next() {
-		if !fn(k, v) {
+	var c *bbolt.Cursor
+	for {
+		key, value, sum := b.next(&c, start)
+		if key == nil || !fn(key, value, sum) {
 			return
 		}
 	}
+}
+
+// next moves a cursor, which begins at start. A nil key is the end.
+func (b *Bucket) next(c **bbolt.Cursor, start []byte) (key, value []byte, sum uint32) {
+	defer damaged()
+	if *c == nil {
+		*c = b.b.Cursor()
+		key, value = (*c).Seek(start)
+	} else {
+		key, value = (*c).Next()
+	}
+	if key == nil {
+		return nil, nil, 0
+	}
+	value, sum = b.open(key, value)
+	return key, value, sum
+}
+
+// open returns the value and the checksum of a stored value.
+func (b *Bucket) open(key, stored []byte) ([]byte, uint32) {
+	if b.tx.plain {
+		return stored, 0
+	}
+	value, sum, ok := unseal(b.seed, key, stored)
+	if !ok {
+		panic(damage(fmt.Sprintf("the record %.80q of the bucket %q", key, b.name)))
+	}
+	return value, sum
 }

@@ -65,7 +65,11 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 	}
 	t := &Stages{library: o.Library, store: o.Store, queue: o.Queue}
 	if t.store == nil {
-		file := kv.NewShared(filepath.Join(owner.IndexDir(sel.Root), stageFile), func() error { return owner.MakeIndexDir(sel.Root) })
+		file := kv.NewShared(filepath.Join(owner.IndexDir(sel.Root), stageFile), func() error { return owner.MakeIndexDir(sel.Root) }, func(r *kv.Recovery) {
+			if o.Logger != nil {
+				o.Logger.Warn("the file of the question tasks was recovered", "recovery", r)
+			}
+		})
 		t.store = embedded.Open(file, file.Close)
 	}
 	if t.queue == nil {

@@ -1,0 +1,239 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// fill writes records of several sizes, a large one among them, and returns them.
+func fill(t *testing.T, db *DB) map[string]string {
+	t.Helper()
+	want := map[string]string{}
+	for i := range 400 {
+		want[fmt.Sprintf("b%d/key %04d", i%3, i)] = strings.Repeat(fmt.Sprint("value ", i, " "), i%40)
+	}
+	want["b0/large"] = strings.Repeat("large ", 5000)
+	for _, part := range []string{"b0", "b1", "b2"} { // several commits, so that pages are free
+		if err := db.Update(func(tx *Tx) error {
+			b, err := tx.Bucket(part)
+			if err != nil {
+				return err
+			}
+			for name, value := range want {
+				if key, ok := strings.CutPrefix(name, part+"/"); ok {
+					if err := b.Put([]byte(key), []byte(value)); err != nil {
+						return err
+					}
+				}
+			}
+			return b.Delete([]byte("absent"))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return want
+}
+
+// readAll reads every record.
+func readAll(db *DB) (map[string]string, error) {
+	got := map[string]string{}
+	err := db.View(func(tx *Tx) error {
+		for _, name := range []string{"b0", "b1", "b2"} {
+			b, err := tx.Bucket(name)
+			if err != nil {
+				return err
+			}
+			b.ForEach(func(key, value []byte) bool {
+				got[name+"/"+string(key)] = string(value)
+				return true
+			})
+		}
+		return nil
+	})
+	return got, err
+}
+
+func parsed(content []byte) (header, error) { return readHeader(bytes.NewReader(content)) }
+
+// faults are kinds of damage to the bytes of a file.
+var faults = []func(r *rand.Rand, b []byte) []byte{
+	func(r *rand.Rand, b []byte) []byte { b[r.IntN(len(b))] ^= 1 << r.IntN(8); return b },
+	func(r *rand.Rand, b []byte) []byte {
+		at := r.IntN(len(b) - 16)
+		for i := range 16 {
+			b[at+i] = byte(r.Uint32())
+		}
+		return b
+	},
+	func(r *rand.Rand, b []byte) []byte { clear(b[r.IntN(len(b)/4096)*4096:][:4096]); return b },
+	func(r *rand.Rand, b []byte) []byte { return b[:r.IntN(len(b))] },
+	func(_ *rand.Rand, b []byte) []byte { return append(b, strings.Repeat("garbage ", 700)...) },
+	func(*rand.Rand, []byte) []byte { return nil },
+}
+
+// TestDamageIsFoundAndRecovered damages a file in many ways. No read returns a wrong
+// or an incomplete result, or panics, and Recover brings every record back.
+func TestDamageIsFoundAndRecovered(t *testing.T) {
+	dir := t.TempDir()
+	whole := filepath.Join(dir, "whole.db")
+	db := open(t, whole, &Options{Snapshots: true})
+	want := fill(t, db)
+	if c, err := db.Verify(); err != nil || len(c.Problems) > 0 || c.Records != len(want) {
+		t.Fatalf("Verify of a whole file: %+v, %v", c, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, err := parsed(content); err != nil {
+		t.Fatal(err)
+	} else {
+		content = content[:h.pages*uint64(h.pageSize)] // the rest is not in use
+	}
+	snapshot, err := os.ReadFile(whole + ".snapshot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	found := 0
+	for n := range 600 {
+		path := filepath.Join(dir, fmt.Sprint(n, ".db"))
+		fault := n % len(faults)
+		if err := errors.Join(os.WriteFile(path, faults[fault](r, append([]byte(nil), content...)), 0o600), os.WriteFile(path+".snapshot", snapshot, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		db, err := Open(path, &Options{Snapshots: true, Convert: true})
+		var got map[string]string
+		if err == nil {
+			got, err = readAll(db)
+			if err == nil && !maps.Equal(got, want) {
+				t.Errorf("fault %d of kind %d: %d records of %d, or others, without an error", n, fault, len(got), len(want))
+			}
+			db.Close()
+		}
+		if err == nil {
+			continue
+		}
+		found++
+		if _, ok := errors.AsType[*CorruptError](err); !ok {
+			t.Errorf("fault %d of kind %d: %v, want a *CorruptError", n, fault, err)
+		}
+		if report, err := Recover(path); err != nil || report == nil || report.Incomplete {
+			t.Fatalf("fault %d of kind %d: recovering: %+v, %v", n, fault, report, err)
+		}
+		db = open(t, path, &Options{Snapshots: true})
+		if got, err := readAll(db); err != nil || !maps.Equal(got, want) {
+			t.Errorf("fault %d of kind %d: recovered %d records of %d, %v", n, fault, len(got), len(want), err)
+		}
+		db.Close()
+		os.Remove(path)
+		os.Remove(path + ".damaged")
+	}
+	t.Logf("%d of 600 faults were found, the others changed nothing", found)
+	if found < 300 {
+		t.Errorf("%d of 600 faults were found, want more", found)
+	}
+}
+
+// TestRecoverWithoutSnapshot loses no more than the records of a damaged page.
+func TestRecoverWithoutSnapshot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kv.db")
+	db := open(t, path, nil)
+	want := fill(t, db)
+	db.Close()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(content), "value 33 value 33")
+	content[at] ^= 1
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Recover(path)
+	if err != nil || r == nil || r.Records != len(want)-1 || !r.Incomplete {
+		t.Fatalf("Recover: %+v, %v, want all records but one", r, err)
+	}
+	delete(want, "b0/key 0033")
+	if got, err := readAll(open(t, path, nil)); err != nil || !maps.Equal(got, want) {
+		t.Errorf("recovered %d records of %d, %v", len(got), len(want), err)
+	}
+	if again, err := Recover(path); again != nil || err != nil {
+		t.Errorf("recovering a whole file: %+v, %v", again, err)
+	}
+}
+
+// TestPanicOfACallerGoesOn makes sure that a caller's own mistake is not taken for
+// damage.
+func TestPanicOfACallerGoesOn(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "kv.db"), nil)
+	defer func() {
+		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), "index out of range") {
+			t.Errorf("recovered %v, want the caller's panic", v)
+		}
+		put(t, db, "k", "the file is still usable")
+	}()
+	var none []int
+	_ = db.Update(func(*Tx) error { none[len(none)]++; return nil })
+}
+
+// TestFullDiskIsNoDamage reports an error of the system as it is.
+func TestFullDiskIsNoDamage(t *testing.T) {
+	for _, err := range []error{syscall.ENOSPC, fmt.Errorf("writing: %w", syscall.EDQUOT)} {
+		if !isSystem(err) {
+			t.Errorf("%v is taken for damage", err)
+		}
+	}
+	if isSystem(errors.New("unexpected EOF")) {
+		t.Error("a file that ends too early is not taken for damage")
+	}
+}
+
+// TestConvert adds checksums to a file that has none, once.
+func TestConvert(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kv.db")
+	db := open(t, path, nil)
+	put(t, db, "k", "old")
+	db.plain = true
+	if err := db.Update(func(tx *Tx) error { // as an earlier version wrote it
+		for _, name := range []string{sumsBucket, "b"} {
+			if err := tx.tx.DeleteBucket([]byte(name)); err != nil {
+				return err
+			}
+		}
+		b, err := tx.Bucket("b")
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte("k"), []byte("plain"))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	for range 2 {
+		db = open(t, path, &Options{ReadOnly: true})
+		if got := get(t, db, "k"); got != "plain" {
+			t.Errorf("reading %q, want plain", got)
+		}
+		db.Close()
+		db = open(t, path, &Options{Convert: true})
+		if got := get(t, db, "k"); got != "plain" || db.plain {
+			t.Errorf("converted to %q, plain %v", got, db.plain)
+		}
+		if c, err := db.Verify(); err != nil || len(c.Problems) > 0 || c.Records != 1 {
+			t.Errorf("Verify: %+v, %v", c, err)
+		}
+		db.Close()
+	}
+}
