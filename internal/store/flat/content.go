@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"cairn/internal/checksum"
 	"cairn/internal/store"
 )
 
@@ -84,14 +85,14 @@ func (c *contents) find(key contentKey) (n int, ok bool) {
 	return n, n >= 0
 }
 
-// refer counts a chunk of a vector and returns the vector's offset.
-func (c *contents) refer(n uint32) int64 {
+// refer counts a chunk of a vector and returns the vector's offset and checksum.
+func (c *contents) refer(n uint32) (at int64, sum uint32) {
 	v := &c.all[n]
 	if v.refs == 0 && v.key != (contentKey{}) {
 		c.cached--
 	}
 	v.refs++
-	return v.at
+	return v.at, v.sum
 }
 
 // release takes back one refer.
@@ -106,7 +107,7 @@ func (c *contents) release(n uint32) {
 // read returns the little-endian bytes of a vector, nil if it is damaged.
 func (s *Store) read(l *log, v *content) ([]byte, error) {
 	b := make([]byte, 4*s.dim)
-	if err := l.read(b, v.at); err != nil || checksum(b) != v.sum {
+	if err := l.read(b, v.at); err != nil || checksum.Of(b) != v.sum {
 		return nil, err
 	}
 	return b, nil
@@ -205,7 +206,7 @@ func (s *Store) place(l *log, r *record, keys []store.Key, vectors [][]float32) 
 		from := len(floats)
 		floats = appendFloats(floats, vectors[i])
 		r.keys = append(r.keys, key)
-		r.sums = append(r.sums, checksum(floats[from:]))
+		r.sums = append(r.sums, checksum.Of(floats[from:]))
 	}
 	if len(r.ids) > 0 {
 		r.vectors = numbers
@@ -237,7 +238,7 @@ func (s *Store) Salvage(dir string) (int, error) {
 	}
 	l, n := &log{file: f}, 0
 	for {
-		r, err := readRecordHeader(f, at, info.Size(), s.dim)
+		r, err := nextRecord(f, at, info.Size(), s.dim)
 		if err != nil || r == nil {
 			return n, err
 		}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"cairn/internal/checksum"
 	"cairn/internal/store"
 )
 
@@ -252,7 +253,7 @@ func TestFormat1IsConverted(t *testing.T) {
 	entries := []store.VectorEntry{{Chunk: "a#x.0", Path: "a", Vector: of("a")}, {Chunk: "b#x.0", Path: "b", Vector: of("b")}}
 	header := fileHeader(5, "model@1")
 	header[8] = 1
-	binary.LittleEndian.PutUint32(header[len(header)-4:], checksum(header[:len(header)-4]))
+	binary.LittleEndian.PutUint32(header[len(header)-4:], checksum.Of(header[:len(header)-4]))
 	r := newRecord(entries, nil)
 	var codes, floats []byte
 	for i := range entries {
@@ -277,10 +278,10 @@ func TestFormat1IsConverted(t *testing.T) {
 		h = binary.LittleEndian.AppendUint64(h, uint64(len(b)))
 	}
 	for _, b := range [][]byte{names, codes, floats} {
-		h = binary.LittleEndian.AppendUint32(h, checksum(b))
+		h = binary.LittleEndian.AppendUint32(h, checksum.Of(b))
 	}
 	h = append(h, make([]byte, 60-len(h))...)
-	h = binary.LittleEndian.AppendUint32(h, checksum(h))
+	h = binary.LittleEndian.AppendUint32(h, checksum.Of(h))
 	if err := os.WriteFile(filepath.Join(dir, fileName), slices.Concat(header, h, names, codes, floats), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -320,4 +321,48 @@ func TestContentsConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestDamagedHeaderInTheMiddle: a damaged header of a record is not taken for the end
+// of the file, and the records behind it are salvaged.
+func TestDamagedHeaderInTheMiddle(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	dir, next := t.TempDir(), t.TempDir()
+	s := open(t, dir, 4, nil)
+	var entries [3][]store.VectorEntry
+	var ends []int64
+	for i := range entries {
+		entries[i] = batch(rng, 3*i, 3, 4)
+		for k := range entries[i] {
+			entries[i][k].Key = store.Key{byte(i + 1), byte(k + 1)}
+		}
+		ends = append(ends, s.snap.Load().log.end)
+		update(t, s, entries[i], nil)
+	}
+	s.Close()
+	path := filepath.Join(dir, fileName)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[ends[1]+9] ^= 1
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []*Options{nil, {ReadOnly: true}} {
+		if _, err := Open(dir, 4, "model@1", o); !Unusable(err) {
+			t.Fatalf("Open: %v, want a *CorruptError", err)
+		}
+	}
+	s = open(t, next, 4, nil)
+	if n, err := s.Salvage(dir); n != 6 || err != nil {
+		t.Errorf("salvaged %d vectors, %v, want 6", n, err)
+	}
+	for _, i := range []int{0, 2} {
+		for _, e := range entries[i] {
+			if got, err := s.Get([]store.Key{e.Key}); err != nil || !slices.Equal(got[0], e.Vector) {
+				t.Errorf("vector %v: %v, %v", e.Key[:2], got, err)
+			}
+		}
+	}
 }

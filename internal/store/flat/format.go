@@ -1,13 +1,15 @@
 package flat
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 	"os"
+
+	"cairn/internal/checksum"
 )
 
 // The file, format 2. Numbers are little-endian, checksums CRC-32C; a string is
@@ -60,23 +62,21 @@ const (
 	keySize       = 16   // bytes of a key in the file
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
-
 func fileHeader(dim int, model string) []byte {
 	b := append([]byte(nil), fileMagic...)
 	b = binary.LittleEndian.AppendUint32(b, formatVersion)
 	b = binary.LittleEndian.AppendUint32(b, uint32(dim))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(model)))
 	b = append(b, model...)
-	return binary.LittleEndian.AppendUint32(b, checksum(b))
+	return binary.LittleEndian.AppendUint32(b, checksum.Of(b))
 }
 
 // log is an open file.
 type log struct {
 	file *os.File
 	end  int64 // behind the last whole record; the writer's, in readers as of their snapshot
+	// unchecked is set for a file of format 1, whose vectors have no checksums.
+	unchecked bool
 }
 
 func (l *log) read(b []byte, at int64) error {
@@ -113,7 +113,7 @@ func readFileHeader(f *os.File, dim int, model string) (version uint32, start in
 	}
 	body := whole[:len(whole)-4]
 	switch {
-	case binary.LittleEndian.Uint32(whole[len(body):]) != checksum(body):
+	case binary.LittleEndian.Uint32(whole[len(body):]) != checksum.Of(body):
 		return 0, 0, corrupt("its header is damaged")
 	case string(body[20:]) != model:
 		return 0, 0, &ModelError{Have: string(body[20:]), Want: model}
@@ -169,7 +169,7 @@ func (r *record) encode(codes, floats []byte) []byte {
 	}
 	r.entries, r.fresh = len(r.ids), len(r.keys)
 	r.names, r.codes, r.floats = int64(len(b)-headerSize), int64(len(codes)), int64(len(floats))
-	r.checksums = [3]uint32{checksum(b[headerSize:]), checksum(codes), checksum(floats)}
+	r.checksums = [3]uint32{checksum.Of(b[headerSize:]), checksum.Of(codes), checksum.Of(floats)}
 	b = append(append(b, codes...), floats...)
 	h := b[:0:headerSize]
 	h = binary.LittleEndian.AppendUint32(h, recordMagic)
@@ -181,7 +181,7 @@ func (r *record) encode(codes, floats []byte) []byte {
 	for _, sum := range r.checksums {
 		h = binary.LittleEndian.AppendUint32(h, sum)
 	}
-	binary.LittleEndian.PutUint32(b[60:], checksum(b[:60]))
+	binary.LittleEndian.PutUint32(b[60:], checksum.Of(b[:60]))
 	return b
 }
 
@@ -196,7 +196,7 @@ func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 		return nil, err
 	}
 	magic := binary.LittleEndian.Uint32(h)
-	if magic != recordMagic && magic != recordMagic1 || binary.LittleEndian.Uint32(h[60:]) != checksum(h[:60]) {
+	if magic != recordMagic && magic != recordMagic1 || binary.LittleEndian.Uint32(h[60:]) != checksum.Of(h[:60]) {
 		return nil, nil
 	}
 	r := &record{at: at, version: 2, entries: int(binary.LittleEndian.Uint32(h[4:])), fresh: int(binary.LittleEndian.Uint32(h[8:]))}
@@ -220,13 +220,41 @@ func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 	return r, nil
 }
 
+// nextRecord returns the first record from offset at on that has a whole header, nil
+// if there is none.
+func nextRecord(f io.ReaderAt, at, size int64, dim int) (*record, error) {
+	magic := binary.LittleEndian.AppendUint32(nil, recordMagic)
+	b := make([]byte, 1<<20)
+	for at < size {
+		n, err := f.ReadAt(b[:min(int64(len(b)), size-at)], at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		for from := 0; ; from++ {
+			i := bytes.Index(b[from:n], magic)
+			if i < 0 {
+				break
+			}
+			from += i
+			if r, err := readRecordHeader(f, at+int64(from), size, dim); r != nil || err != nil {
+				return r, err
+			}
+		}
+		if n < len(magic) {
+			break
+		}
+		at += int64(n - len(magic) + 1)
+	}
+	return nil, nil
+}
+
 // section reads n bytes at offset at; ok is whether they have the checksum.
 func section(f io.ReaderAt, at, n int64, want uint32) (b []byte, ok bool, err error) {
 	b = make([]byte, n)
 	if _, err := f.ReadAt(b, at); err != nil {
 		return nil, false, err
 	}
-	return b, checksum(b) == want, nil
+	return b, checksum.Of(b) == want, nil
 }
 
 // readNames reads the names of r. ok is false when they are damaged.
@@ -376,5 +404,3 @@ func (d *decoder) list() []string {
 	}
 	return l
 }
-
-func updateChecksum(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, b) }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/atomicfile"
+	"cairn/internal/checksum"
 )
 
 // create makes a file without vectors when there is none.
@@ -86,7 +87,7 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &log{file: f, end: start}
+	l := &log{file: f, end: start, unchecked: version == 1}
 	records, err := s.walk(f, start, info.Size())
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 }
 
 // walk finds the whole records from offset at on. Only the last one's vectors
-// are checked.
+// are checked. Damage before the last record is a *CorruptError.
 func (s *Store) walk(f *os.File, at, size int64) ([]*record, error) {
 	var records []*record
 	for {
@@ -130,23 +131,38 @@ func (s *Store) walk(f *os.File, at, size int64) ([]*record, error) {
 			return nil, err
 		}
 		if r == nil {
-			break
+			return s.lastWhole(f, records, at, size)
 		}
 		records = append(records, r)
 		at = r.end()
 	}
-	if n := len(records); n > 0 {
-		last := records[n-1]
-		ok, err := last.readNames(f)
-		if ok && err == nil {
-			ok, err = last.checkVectors(f)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			records = records[:n-1]
-		}
+}
+
+// lastWhole returns the records without the last one if a crash has torn it. The file
+// from offset at on has no whole header: either a crash has torn a record there, or
+// it is damaged and further records follow.
+func (s *Store) lastWhole(f *os.File, records []*record, at, size int64) ([]*record, error) {
+	next, err := nextRecord(f, at, size, s.dim)
+	if err != nil {
+		return nil, err
+	}
+	if next != nil {
+		return nil, &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d is damaged", at)}
+	}
+	n := len(records)
+	if n == 0 {
+		return nil, nil
+	}
+	last := records[n-1]
+	ok, err := last.readNames(f)
+	if ok && err == nil {
+		ok, err = last.checkVectors(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		records = records[:n-1]
 	}
 	return records, nil
 }
@@ -224,7 +240,7 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 		b.scale[slot%blockLen] = r.scales[i]
 		if c != nil {
 			b.vector[slot%blockLen] = r.vectors[i]
-			b.at[slot%blockLen] = c.refer(r.vectors[i])
+			b.at[slot%blockLen], b.sum[slot%blockLen] = c.refer(r.vectors[i])
 		}
 	}
 	return first, nil
@@ -248,7 +264,7 @@ func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, first int) 
 		if _, err := f.ReadAt(target, at); err != nil {
 			return err
 		}
-		crc = updateChecksum(crc, target)
+		crc = checksum.Add(crc, target)
 		if s.dim != s.stride {
 			for i := range n {
 				copy(codes[i*s.stride:], target[i*s.dim:][:s.dim])

@@ -2,11 +2,13 @@ package flat
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/maphash"
 	"math"
 	"sync/atomic"
 	"unsafe"
 
+	"cairn/internal/checksum"
 	"cairn/internal/store"
 )
 
@@ -22,6 +24,7 @@ type block struct {
 	vectors []float32
 	scale   [blockLen]float32
 	at      [blockLen]int64  // offset of the float32 vector in the file; vectors is nil then
+	sum     [blockLen]uint32 // its checksum
 	vector  [blockLen]uint32 // its index in contents; the writer's
 	doc     [blockLen]uint32
 	id      [blockLen]string
@@ -198,6 +201,9 @@ func (r *vectorReader) vector(slot int) ([]float32, error) {
 	}
 	if err := r.snap.log.read(r.bytes, b.at[i]); err != nil {
 		return nil, err
+	}
+	if !r.snap.log.unchecked && checksum.Of(r.bytes) != b.sum[i] {
+		return nil, &CorruptError{Path: r.snap.log.file.Name(), Reason: fmt.Sprintf("the vector at %d is damaged", b.at[i])}
 	}
 	if !littleEndian {
 		for j := range r.buffer {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"cairn/internal/checksum"
 	"cairn/internal/store"
 )
 
@@ -186,7 +187,7 @@ func (l *log) append(r *record, codes, floats []byte) (*log, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.file.Truncate(l.end))
 	}
-	return &log{file: l.file, end: r.end()}, nil
+	return &log{file: l.file, end: r.end(), unchecked: l.unchecked}, nil
 }
 
 // compact makes a snapshot, and on disk a file, without garbage. Searches under
@@ -263,7 +264,7 @@ func (c *compaction) write(r *record, codes []byte, vectors []uint32) error {
 			floats = append(floats, b...)
 			sum := v.sum
 			if v.key == (contentKey{}) {
-				sum = checksum(b) // format 1 had none
+				sum = checksum.Of(b) // format 1 had none
 			}
 			r.keys = append(r.keys, v.key)
 			r.sums = append(r.sums, sum)
