@@ -75,6 +75,7 @@ type Index struct {
 	open sync.RWMutex // held for reading while scorch is in use
 	done bool         // closed; guarded by open
 
+	checked checkedSegments
 	lengths lengthCache
 	decoded decodedCache
 }

@@ -85,6 +85,9 @@ func (x *Index) read(fn func(*scorch.IndexSnapshot) error) (err error) {
 		return err
 	}
 	defer snap.Close()
+	if err := x.checked.check(snap); err != nil {
+		return fmt.Errorf("searching keyword index %s: %w", x.dir, err)
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("searching keyword index %s: %w: %v", x.dir, ErrCorrupt, r)

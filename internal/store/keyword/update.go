@@ -35,6 +35,10 @@ func (x *Index) Update(ctx context.Context, entries []store.KeywordEntry, stale 
 		return fmt.Errorf("updating keyword index %s: opened read-only", x.dir)
 	}
 
+	if err := x.checkSegments(); err != nil { // merging would give damaged ones a new checksum
+		return fmt.Errorf("updating keyword index %s: %w", x.dir, err)
+	}
+
 	last := make(map[string]int, len(entries)) // chunk -> its last entry
 	for i, e := range entries {
 		if e.Chunk == "" {

@@ -1,0 +1,129 @@
+package keyword
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+)
+
+// A segment's file never changes. It ends with the CRC-32 (IEEE) of all before (4
+// bytes, big-endian), which scorch writes and never compares. checkedSegments compares
+// it before the first use of a segment.
+type checkedSegments struct {
+	mu   sync.Mutex
+	file map[string]bool // whole files of the current segments, by path
+}
+
+// check fails with ErrCorrupt for a damaged segment of snap. Segments in memory have no
+// file.
+func (c *checkedSegments) check(snap *scorch.IndexSnapshot) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if files := filesOf(snap); !c.all(files) {
+		next := make(map[string]bool, len(files))
+		for _, path := range files {
+			if !c.file[path] {
+				if _, err := checkFile(path); err != nil {
+					return err
+				}
+			}
+			next[path] = true
+		}
+		c.file = next
+	}
+	return nil
+}
+
+// checkSegments checks the current segments. x.open is held.
+func (x *Index) checkSegments() error {
+	snap, err := x.snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	return x.checked.check(snap)
+}
+
+func (c *checkedSegments) all(files []string) bool {
+	for _, path := range files {
+		if !c.file[path] {
+			return false
+		}
+	}
+	return true
+}
+
+func filesOf(snap *scorch.IndexSnapshot) []string {
+	var files []string
+	for _, s := range snap.Segments() {
+		if s, ok := s.Segment().(segment.PersistedSegment); ok {
+			files = append(files, s.Path())
+		}
+	}
+	return files
+}
+
+// checkFile compares the checksum of a segment's file and returns its size. A file that
+// was removed from under the index is not damaged.
+func checkFile(path string) (size int64, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	sum := crc32.NewIEEE()
+	last := make([]byte, crc32.Size)
+	if size = info.Size(); size < crc32.Size {
+		return size, fmt.Errorf("%w: %s is cut short", ErrCorrupt, filepath.Base(path))
+	}
+	if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.LimitReader(f, size-crc32.Size), make([]byte, 256<<10)); err != nil {
+		return size, err
+	}
+	if _, err := io.ReadFull(f, last); err != nil {
+		return size, err
+	}
+	if binary.BigEndian.Uint32(last) != sum.Sum32() {
+		return size, fmt.Errorf("%w: %s does not have its checksum", ErrCorrupt, filepath.Base(path))
+	}
+	return size, nil
+}
+
+// Verify reads all segments as of now, compares their checksums, and returns what is
+// damaged.
+func (x *Index) Verify(ctx context.Context) (bytes int64, problems []string, err error) {
+	x.open.RLock()
+	defer x.open.RUnlock()
+	snap, err := x.snapshot()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer snap.Close()
+	for _, path := range filesOf(snap) {
+		if err := ctx.Err(); err != nil {
+			return bytes, problems, err
+		}
+		size, err := checkFile(path)
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+		bytes += size
+	}
+	return bytes, problems, nil
+}
