@@ -209,7 +209,7 @@ func (s *snapshot) apply(c records.Changes) (*snapshot, error) {
 	}
 	for _, r := range c.Records {
 		if r.Value != nil && len(r.Value) < 8 {
-			return nil, errRecord
+			continue // as below
 		}
 		switch {
 		case r.Bucket == sourcesBucket && r.Value == nil:
@@ -221,7 +221,7 @@ func (s *snapshot) apply(c records.Changes) (*snapshot, error) {
 		default:
 			t, err := decodeTool(r.Value[8:])
 			if err != nil {
-				return nil, fmt.Errorf("tool %q: %w", strings.Split(r.Key, "\x00")[0], err)
+				continue // a damaged tool of an earlier version of the file: the next import replaces it
 			}
 			next.stored[r.Key] = storedTool{binary.BigEndian.Uint64(r.Value), &t}
 		}

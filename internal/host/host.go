@@ -89,9 +89,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	}
 	groups := o.Groups
 	if groups == nil {
-		if groups, err = defaultGroups(ctx, f.Toolbox); err != nil {
-			return nil, err
-		}
+		groups = defaultGroups(ctx, f.Toolbox, log)
 	}
 	w := o.Workspace
 	w.Background, w.Stateless, w.Watch = !o.NoIndex, o.NoIndex, !o.NoIndex && !o.NoWatch
@@ -136,17 +134,18 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	return f, nil
 }
 
-// defaultGroups returns the groups of tools that are offered by default.
-func defaultGroups(ctx context.Context, box *toolbox.Toolbox) ([]tools.Group, error) {
+// defaultGroups returns the groups of tools that are offered by default. Tools that
+// cannot be read, from damaged files that nothing can recover, are not offered: search
+// does not need them.
+func defaultGroups(ctx context.Context, box *toolbox.Toolbox, log *slog.Logger) []tools.Group {
 	groups := []tools.Group{tools.Core}
 	known, err := box.Stats(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if known.Tools > 0 {
+		log.Error("the tools of this folder cannot be used; `cairn verify --repair` may help", "error", err)
+	} else if known.Tools > 0 {
 		groups = append(groups, tools.Catalog)
 	}
-	return groups, nil
+	return groups
 }
 
 // observe sets Engine and the counts. It returns the listener of calls and what

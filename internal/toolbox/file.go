@@ -34,7 +34,7 @@ func (f *file) open(create bool) (*kv.DB, error) {
 	if _, err := os.Stat(f.path); !create && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	db, err := kv.Open(f.path, &kv.Options{ReadOnly: f.mode == owner.ReadOnly})
+	db, err := kv.Open(f.path, &kv.Options{ReadOnly: f.mode == owner.ReadOnly, Convert: true, Snapshots: true})
 	f.db = db
 	return db, err
 }

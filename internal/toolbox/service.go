@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
 	"cairn/internal/job"
+	"cairn/internal/kv"
 	"cairn/internal/owner"
 	"cairn/internal/records"
 	"cairn/internal/records/postgres"
@@ -124,6 +126,8 @@ type service struct {
 	dir  string
 	mode owner.Mode
 
+	damaged atomic.Bool // an operation has met damage
+
 	mu       sync.Mutex
 	opened   bool
 	closed   bool
@@ -203,6 +207,9 @@ func handle[In, Out, Line any](s *service, server *owner.Server, op owner.Op[In,
 			return nil, err
 		}
 		out, err := fn(ctx, in, ahead)
+		if _, corrupt := errors.AsType[*kv.CorruptError](err); corrupt {
+			s.damaged.Store(true)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -220,8 +227,28 @@ func (s *service) open(ctx context.Context) error {
 	if s.opened {
 		return s.err
 	}
-	s.opened, s.err = true, s.openRecords(ctx)
+	s.opened, s.err = true, s.openRecovered(ctx)
 	return s.err
+}
+
+// openRecovered opens the records, and recovers the files that are damaged.
+func (s *service) openRecovered(ctx context.Context) error {
+	for {
+		err := s.openRecords(ctx)
+		corrupt, ok := errors.AsType[*kv.CorruptError](err)
+		if !ok || s.mode != owner.Owned {
+			return err
+		}
+		for _, f := range s.files {
+			_ = f.close() // the damaged file is opened again
+		}
+		s.files = nil
+		r, failed := kv.Recover(corrupt.Path)
+		if failed != nil || r == nil {
+			return errors.Join(err, failed)
+		}
+		s.o.Logger.Warn("a file of the tools was recovered", "recovery", r)
+	}
 }
 
 func (s *service) openRecords(ctx context.Context) (err error) {
@@ -265,8 +292,9 @@ func (s *service) fileRecords(name string, buckets []string) records.Store {
 	return records.NewFile(f, buckets...)
 }
 
-// Removed implements owner.Service: the owner notices when the folder is removed.
-func (s *service) Removed() bool { return false }
+// Removed implements owner.Service: the owner notices when the folder is removed. After
+// damage the next call opens and recovers the files again.
+func (s *service) Removed() bool { return s.damaged.Load() }
 
 // Close ends what runs and closes the files.
 func (s *service) Close() error {

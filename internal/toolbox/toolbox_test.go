@@ -1,10 +1,12 @@
 package toolbox
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"cairn/graphrank"
 	"cairn/internal/catalog"
 	"cairn/internal/config"
+	"cairn/internal/owner"
 	"cairn/internal/usage"
 )
 
@@ -168,5 +171,49 @@ func TestUsageSettings(t *testing.T) {
 		if (err == nil) != ok || ok && cfg.Usage.Record {
 			t.Errorf("CAIRN_USAGE__HALF_LIFE_DAYS=%s: %+v, %v", value, cfg.Usage, err)
 		}
+	}
+}
+
+// TestDamagedFilesAreRecovered flips single bits of the files of the tools: a process
+// opens them, with nothing lost.
+func TestDamagedFilesAreRecovered(t *testing.T) {
+	root := t.TempDir()
+	box := openToolbox(t, root)
+	importTools(t, box, "list", `{"server":"fs","name":"read"}`+"\n"+`{"server":"fs","name":"write"}`)
+	if _, err := box.Learn(t.Context(), usage.Trace{Intent: "copy a file", Calls: []usage.Call{{Tool: "read"}, {Tool: "write"}}}); err != nil {
+		t.Fatal(err)
+	}
+	want := statsOf(t, box)
+	if want.Tools != 2 || want.Usage.Edges != 1 || want.Usage.Intents != 1 {
+		t.Fatalf("Stats: %+v", want)
+	}
+	box.Close()
+	for _, name := range []string{catalogFile, usageFile} {
+		path := filepath.Join(owner.IndexDir(root), name)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := len(bytes.TrimRight(content, "\x00"))
+		for _, damaged := range [][]byte{{}, []byte("x"), content[:used/2]} {
+			recovers(t, root, path, damaged, want)
+		}
+		for at := 5; at < used; at += used / 40 {
+			flipped := bytes.Clone(content)
+			flipped[at] ^= 0x10
+			recovers(t, root, path, flipped, want)
+		}
+	}
+}
+
+func recovers(t *testing.T, root, path string, damaged []byte, want Stats) {
+	t.Helper()
+	if err := os.WriteFile(path, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	box := openToolbox(t, root)
+	defer box.Close()
+	if got, err := box.Stats(t.Context()); err != nil || !reflect.DeepEqual(*got, want) {
+		t.Errorf("%s with %d bytes: %+v, %v, want %+v", filepath.Base(path), len(damaged), got, err, want)
 	}
 }

@@ -444,22 +444,36 @@ func TestWritersShareTransactions(t *testing.T) {
 	}
 }
 
-func TestDamage(t *testing.T) {
-	for name, break_ := range map[string]func(tx *kv.Tx) error{
+// TestDamagedEdge checks that a store with a damaged edge opens with the others.
+func TestDamagedEdge(t *testing.T) {
+	for name, damage := range map[string]func(tx *kv.Tx) error{
 		"edge":    func(tx *kv.Tx) error { return put(tx, edgesBucket, "a\x00b", "short") },
 		"no ends": func(tx *kv.Tx) error { return put(tx, edgesBucket, "ab", strings.Repeat("\x00", edgeSize)) },
 		"count": func(tx *kv.Tx) error {
 			return put(tx, edgesBucket, "a\x00b", string((&edge{count: math.NaN()}).encode()))
 		},
-		"version": func(tx *kv.Tx) error { return put(tx, metaBucket, "version", "\x09\x00\x00\x00\x00\x00\x00\x00") },
 	} {
 		db := openDB(t)
-		if err := db.Update(break_); err != nil {
+		if err := open(t, db, nil).Observe(t.Context(), Observation{From: "x", To: "y", Type: graphrank.Dependency}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(file(db), nil); err == nil {
-			t.Errorf("%s: opens", name)
+		if err := db.Update(damage); err != nil {
+			t.Fatal(err)
 		}
+		if got, want := edges(t, open(t, db, nil)), []string{"x>y dependency inferred 1"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestLaterVersion(t *testing.T) {
+	db := openDB(t)
+	err := db.Update(func(tx *kv.Tx) error { return put(tx, metaBucket, "version", "\x09\x00\x00\x00\x00\x00\x00\x00") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(file(db), nil); err == nil {
+		t.Error("a later version opens")
 	}
 }
 

@@ -5,12 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"time"
 
 	"cairn/graphrank"
+	"cairn/internal/checksum"
 )
 
 // ImportJournal adds the journal of format 2 at path to the records, then removes
@@ -26,7 +26,7 @@ func (s *Store) ImportJournal(path string) error {
 	}
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	epoch, changes, err := readJournal(b)
+	epoch, changes, damaged, err := readJournal(b)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
@@ -47,6 +47,10 @@ func (s *Store) ImportJournal(path string) error {
 		s.install(d, s.generation, now)
 		return nil
 	}
+	if damaged {
+		s.o.Logger.Warn("records of the usage journal are damaged; the others are imported", "kept", path+".damaged")
+		return os.Rename(path, path+".damaged")
+	}
 	err = os.Remove(path + ".lock")
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -63,28 +67,30 @@ type timedChange struct {
 // readJournal reads a journal. It has the magic "cairnlog", version 1 (uint32), an
 // epoch (uint64) and the CRC-32C of these 20 bytes, then records: length (uint32),
 // CRC-32C (uint32) and payload, see readChange. All numbers are little-endian. The
-// first damaged record ends the file: a killed process was writing it. Without a
-// header the epoch is 0.
-func readJournal(b []byte) (epoch uint64, changes []timedChange, err error) {
-	crc := func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+// last record may be torn, since a killed process was writing it; damaged reports
+// whether an earlier one is, which is left out. Without a header the epoch is 0.
+func readJournal(b []byte) (epoch uint64, changes []timedChange, damaged bool, err error) {
+	skipped := false
 	u32 := binary.LittleEndian.Uint32
-	if len(b) < 24 || !bytes.HasPrefix(b, []byte("cairnlog\x01\x00\x00\x00")) || u32(b[20:]) != crc(b[:20]) {
-		return 0, nil, nil
+	if len(b) < 24 || !bytes.HasPrefix(b, []byte("cairnlog\x01\x00\x00\x00")) || u32(b[20:]) != checksum.Of(b[:20]) {
+		return 0, nil, false, nil
 	}
 	epoch = binary.LittleEndian.Uint64(b[12:])
 	for b = b[24:]; len(b) >= 8; {
 		size := int(u32(b))
-		if size > len(b)-8 || u32(b[4:]) != crc(b[8:8+size]) {
-			break
+		if size == 0 || size > len(b)-8 || u32(b[4:]) != checksum.Of(b[8:8+size]) {
+			b, skipped = b[1:], true
+			continue
 		}
 		c, err := readChange(b[8 : 8+size])
 		if err != nil {
-			return 0, nil, err
+			return 0, nil, false, err
 		}
+		damaged = damaged || skipped // a torn end has no whole record behind it
 		changes = append(changes, c)
 		b = b[8+size:]
 	}
-	return epoch, changes, nil
+	return epoch, changes, damaged, nil
 }
 
 // readChange reads a record of the journal: its time (Unix seconds), the number of

@@ -90,6 +90,22 @@ func TestImportJournal(t *testing.T) {
 			}
 		}
 	}
+	// One flipped bit in the first record loses this record, not those behind it.
+	flipped := slices.Clone(journal)
+	flipped[40] ^= 1
+	if err := os.WriteFile(path, flipped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, openDB(t), &Options{Now: c.now})
+	if err := s.ImportJournal(path); err != nil {
+		t.Fatal(err)
+	}
+	if got := intentsOf(t, s); len(got) != 1 || got[0].Text != "two" {
+		t.Errorf("a flipped bit in the first record: intents %+v, want the second", got)
+	}
+	if _, err := os.Stat(path + ".damaged"); err != nil {
+		t.Errorf("the damaged journal is not kept: %v", err)
+	}
 	if err := os.WriteFile(path, journalOf(1)[:20], 0o600); err != nil {
 		t.Fatal(err)
 	}

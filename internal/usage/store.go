@@ -77,7 +77,7 @@ type Options struct {
 	MaxIntents int
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Logger receives a warning for each damaged intent. Nil is silent.
+	// Logger receives a warning for each damaged edge or intent. Nil is silent.
 	Logger *slog.Logger
 }
 
@@ -113,8 +113,8 @@ type Store struct {
 	history    history
 }
 
-// Open loads the graph. A damaged intent is left out; a damaged edge is an
-// error. The records stay the caller's to close.
+// Open loads the graph without damaged edges and intents. The records stay the
+// caller's to close.
 func Open(r records.Store, o *Options) (*Store, error) {
 	s := &Store{records: r}
 	if o != nil {
@@ -221,8 +221,8 @@ func newDelta() delta {
 	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}, meta: map[string]uint64{}}
 }
 
-// read decodes records. It removes a damaged intent from memory, with a warning;
-// its record remains.
+// read decodes records. It removes a damaged edge or intent from memory, with a
+// warning; its record remains.
 func (d *delta) read(list []records.Record, log *slog.Logger) error {
 	whole := d.whole
 	*d = newDelta()
@@ -232,7 +232,9 @@ func (d *delta) read(list []records.Record, log *slog.Logger) error {
 		case r.Bucket == edgesBucket:
 			p, e, err := decodeEdge(r.Key, r.Value)
 			if err != nil {
-				return err
+				log.Warn("reading an edge", "error", err)
+				d.edges[p] = nil
+				continue
 			}
 			d.edges[p] = e
 		case r.Bucket == intentsBucket && r.Value == nil:

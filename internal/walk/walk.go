@@ -156,7 +156,9 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 		} else {
 			w.prefix = r.Name + "/"
 		}
-		w.cairn, _ = w.cairn.with([]byte(strings.Join(o.Ignore, "\n")), "", "")
+		if set := parseRules([]byte(strings.Join(o.Ignore, "\n")), "", ""); set != nil {
+			w.cairn = append(w.cairn, set)
+		}
 		if !o.NoIgnoreFiles {
 			w.git = above(r.Dir)
 		}
@@ -218,7 +220,7 @@ type walker struct {
 	skip    map[string]bool
 	shadow  map[string]bool // names of the other roots, in the main root
 	// Rule sets that apply to the folder being read, outermost first.
-	git, cairn ruleSets
+	git, cairn []*ruleSet
 	ours       bool // inside of one of ourFolders
 }
 
@@ -243,14 +245,10 @@ func (w *walker) dir(root *os.Root, rel string, depth int) error {
 		git, cairn := len(w.git), len(w.cairn)
 		defer func() { w.git, w.cairn = w.git[:git], w.cairn[:cairn] }()
 		if !w.ours && (w.only != nil || has(entries, gitIgnore)) {
-			if err := w.readRules(&w.git, root, gitIgnore, rel); err != nil {
-				return err
-			}
+			w.git = appendRules(w.git, root, gitIgnore, rel)
 		}
 		if w.only != nil || has(entries, cairnIgnore) {
-			if err := w.readRules(&w.cairn, root, cairnIgnore, rel); err != nil {
-				return err
-			}
+			w.cairn = appendRules(w.cairn, root, cairnIgnore, rel)
 		}
 	}
 	// A folder sorts as its name with the slash its paths go on with.
@@ -383,13 +381,13 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 	if !isDir && !w.exts[strings.ToLower(path.Ext(name))] {
 		return Extension
 	}
-	if m := w.cairn.match(p, isDir); m != 0 {
+	if m := ignored(w.cairn, p, name, isDir); m != 0 {
 		if m > 0 {
 			return Ignored
 		}
 		return None
 	}
-	if !w.ours && !slices.Contains(ourFolders, p) && w.git.match(p, isDir) > 0 {
+	if !w.ours && !slices.Contains(ourFolders, p) && ignored(w.git, p, name, isDir) > 0 {
 		return Ignored
 	}
 	return None
@@ -479,48 +477,41 @@ func (w *walker) unreadable(p string, dir bool, err error) error {
 	return w.report(Entry{Path: w.prefix + p, Dir: dir, Reason: Unreadable, Err: err})
 }
 
-// readRules adds the rules of an ignore file of the folder root. One that cannot be
-// read, is a link or is too large has no rules.
-func (w *walker) readRules(sets *ruleSets, root *os.Root, name, rel string) error {
+// appendRules reads an ignore file of the folder root. One that cannot be read,
+// is a link or is too large has no rules.
+func appendRules(sets []*ruleSet, root *os.Root, name, rel string) []*ruleSet {
 	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	e := Entry{Path: w.prefix + rel + name, Size: info.Size()}
-	if e.Size > maxIgnoreFile {
-		e.Reason = TooLarge
-		return w.report(e)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
+		return sets
 	}
 	f, err := root.Open(name)
 	if err != nil {
-		return nil
+		return sets
 	}
 	defer f.Close()
 	src, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
 	if err != nil {
-		return nil
+		return sets
 	}
-	all, cut := sets.with(src, rel, "")
-	*sets = all
-	if cut {
-		e.Reason = ManyRules
-		return w.report(e)
+	if set := parseRules(src, rel, ""); set != nil {
+		return append(sets, set)
 	}
-	return nil
+	return sets
 }
 
 // above returns the rules that hold for a root from outside: info/exclude of
 // the git repository it is in and the .gitignore files from the repository's
 // top down to the folder before the root. Outermost first.
-func above(dir string) ruleSets {
-	var files []outerFile
+func above(dir string) []*ruleSet {
+	var sets []*ruleSet
 	up := ""
 	for at := dir; ; {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			if info.IsDir() {
-				files = append(files, outerFile{filepath.Join(at, ".git", "info", "exclude"), up})
+				sets = addFile(sets, filepath.Join(at, ".git", "info", "exclude"), up)
 			}
-			break
+			slices.Reverse(sets)
+			return sets
 		}
 		parent := filepath.Dir(at)
 		if parent == at {
@@ -528,20 +519,21 @@ func above(dir string) ruleSets {
 		}
 		up = filepath.Base(at) + "/" + up
 		at = parent
-		files = append(files, outerFile{filepath.Join(at, ".gitignore"), up})
+		sets = addFile(sets, filepath.Join(at, ".gitignore"), up)
 	}
-	var sets ruleSets
-	for _, f := range slices.Backward(files) {
-		info, err := os.Lstat(f.name)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
-			continue
-		}
-		if src, err := os.ReadFile(f.name); err == nil {
-			sets, _ = sets.with(src, "", f.up)
-		}
+}
+
+func addFile(sets []*ruleSet, name, up string) []*ruleSet {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
+		return sets
+	}
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return sets
+	}
+	if set := parseRules(src, "", up); set != nil {
+		sets = append(sets, set)
 	}
 	return sets
 }
-
-// outerFile is an ignore file above a root; up is the path from its folder to the root.
-type outerFile struct{ name, up string }
