@@ -83,6 +83,11 @@ func run(cairn string, files, edits, many int) error {
 		return err
 	}
 	defer os.RemoveAll(root)
+	private := root + "home"
+	defer os.RemoveAll(private)
+	if err := os.Setenv("CAIRN_HOME", private); err != nil {
+		return err
+	}
 	b := &bench{root: root, r: rand.New(rand.NewPCG(7, 7))}
 	for n := range files {
 		if err := write(b.file(n), b.text(n, "first")); err != nil {
@@ -192,7 +197,7 @@ func (b *bench) branches(many int) error {
 	// two changes, the last it lacks, and the last it has under another name.
 	changed, removed, renamed := b.file(many-3), b.file(many-2), b.file(many-1)
 	words := map[string]string{changed: b.mark(), removed: b.mark(), renamed: b.mark()}
-	if err := errors.Join(write(filepath.Join(b.root, ".gitignore"), ".cairn/\n"), write(removed, b.text(many-2, words[removed])),
+	if err := errors.Join(write(removed, b.text(many-2, words[removed])),
 		write(renamed, b.text(many-1, words[renamed])), git("init", "-q", "-b", "one"), git("add", "."),
 		git("commit", "-q", "-m", "one"), git("switch", "-q", "-c", "two")); err != nil {
 		return err

@@ -38,7 +38,7 @@ func (a *app) root() *cobra.Command {
 		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.doctorCommand(), a.toolsCommand(), a.suggestCommand(), a.askCommand(), a.planCommand(), a.embedCommand(),
 		a.mcpCommand(), a.serveCommand(), a.workerCommand(), a.tokenCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
 		a.watchCommand(), a.connectCommand(), a.openCommand(), a.sceneCommand(), a.listCommand(), a.graphCommand(),
-		a.configCommand(), a.cleanCommand(), a.upgradeCommand(), a.manCommand(),
+		a.configCommand(), a.trustCommand(), a.cleanCommand(), a.upgradeCommand(), a.manCommand(),
 	)
 	root.Long = `Cairn searches a folder of Markdown by meaning and by words.
 
@@ -46,7 +46,7 @@ The folder is the one named by -C, else CAIRN_WORKSPACE, else CUE_WORKSPACE, els
 the nearest parent with a .cairn or .cuedeck folder, else the current folder.`
 	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
 	root.PersistentFlags().StringVarP(&a.dir, "workspace", "C", "", "folder to work on")
-	root.PersistentFlags().StringVar(&a.store, "store", "", "where the index is: flat (in the folder), qdrant://HOST:6334/COLLECTION, or config (store.address in config.toml); also CAIRN_STORE")
+	root.PersistentFlags().StringVar(&a.store, "store", "", "where the index is: flat (of this user), qdrant://HOST:6334/COLLECTION, or config (store.address in config.toml); also CAIRN_STORE")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(flagError)
 	addExamples(root)

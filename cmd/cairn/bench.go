@@ -15,6 +15,7 @@ import (
 
 	"cairn/benchmarks"
 	"cairn/indexer"
+	"cairn/internal/home"
 	"cairn/internal/host"
 	"cairn/internal/job"
 	"cairn/internal/stage"
@@ -30,12 +31,20 @@ func (a *app) benchCommand() *cobra.Command {
 }
 
 // benchCommand returns a subcommand of bench, which prints what measure returns
-// even if it fails.
+// even if it fails. Indexes of the folders that it makes do not outlast it.
 func benchCommand[R interface {
 	comparable
 	fmt.Stringer
 }](a *app, use, short string, measure func(context.Context) (R, error)) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: a.command(func(ctx context.Context, _ []string) error {
+		private, err := os.MkdirTemp("", "cairn-bench")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(private)
+		if err := os.Setenv(home.Variable, private); err != nil {
+			return err
+		}
 		report, err := measure(ctx)
 		a.stderr.Replace("")
 		var none R

@@ -83,5 +83,8 @@ func (a *app) configSet(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if _, _, err := a.choose(); err != nil { // it prints why a value has no effect
+		return err
+	}
 	return a.printLine(map[string]any{"key": args[0], "config": path}, "%s is set in %s", args[0], path)
 }

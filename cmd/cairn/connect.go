@@ -66,7 +66,7 @@ func (a *app) connect(client, name string, print, force bool) error {
 			w.Printf("%s", c.Text(name, entry))
 		})
 	}
-	r, err := c.Write(path, name, entry, force)
+	r, err := c.Write(sel.Root, path, name, entry, force)
 	if _, ok := errors.AsType[*connect.UnsuitableError](err); ok {
 		a.stdout.Printf("%s", c.Text(name, entry))
 	}

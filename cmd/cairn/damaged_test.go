@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cairn/internal/testutil"
 )
 
 // TestDamagedIndex damages an index: a search answers without it, an index run
@@ -27,7 +29,7 @@ func TestDamagedIndex(t *testing.T) {
 		return stdout.String(), stderr.String()
 	}
 	run("index")
-	segments, err := filepath.Glob(filepath.Join(root, ".cairn/index/keywords/*.zap"))
+	segments, err := filepath.Glob(filepath.Join(testutil.Place(t, root).Index, "keywords/*.zap"))
 	if err != nil || len(segments) == 0 {
 		t.Fatalf("segments: %q, %v", segments, err)
 	}
@@ -48,7 +50,7 @@ func TestDamagedIndex(t *testing.T) {
 		t.Errorf("searching after indexing: %s", out)
 	}
 
-	if err := os.Truncate(filepath.Join(root, ".cairn/index/documents.db"), 0); err != nil {
+	if err := os.Truncate(filepath.Join(testutil.Place(t, root).Index, "documents.db"), 0); err != nil {
 		t.Fatal(err)
 	}
 	out, said = run("search", "--json", "rotate a token")

@@ -151,16 +151,13 @@ func TestHostilePlaces(t *testing.T) {
 	t.Logf("%d places, %d arguments, %d calls", len(hostilePlaces), len(hostileArguments), asked)
 }
 
-// snapshot is every file below a folder with its content, the index aside.
+// snapshot is every file below a folder with its content.
 func snapshot(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
-		}
-		if d.IsDir() && d.Name() == "index" {
-			return fs.SkipDir
 		}
 		if d.Type().IsRegular() {
 			text, err := os.ReadFile(path)

@@ -15,12 +15,15 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"cairn/internal/home"
+	"cairn/internal/testutil"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden output in testdata/*.txtar")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(testutil.Homed{M: m}, map[string]func(){
 		"cairn": main,
 	})
 }
@@ -45,6 +48,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"json":   jsonCommand,
+			"place":  placeCommand,
 			"exits":  exitsCommand,
 			"qdrant": qdrantCommand(t),
 		},
@@ -84,6 +88,18 @@ func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if (got == args[1]) == neg {
 		ts.Fatalf("%s is %q, want %q (negated: %v)", args[0], got, args[1], neg)
 	}
+}
+
+// placeCommand sets INDEX and RECORDS to the directories that "cairn status --json" has
+// just printed.
+func placeCommand(ts *testscript.TestScript, neg bool, args []string) {
+	var place home.Place
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &place))
+	if neg || len(args) > 0 || place.Index == "" || place.Records == "" {
+		ts.Fatalf("usage: place, after cairn status --json")
+	}
+	ts.Setenv("INDEX", place.Index)
+	ts.Setenv("RECORDS", place.Records)
 }
 
 // exitsCommand is "exits CODE COMMAND...": the command ends with that code.

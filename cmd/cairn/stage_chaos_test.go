@@ -31,6 +31,7 @@ import (
 	"cairn/internal/stage"
 	"cairn/internal/stage/postgres"
 	"cairn/internal/stage/redis"
+	"cairn/internal/testutil"
 	"cairn/internal/workspace"
 )
 
@@ -427,7 +428,7 @@ func (e engine) Load(ctx context.Context, id string) (*stage.State, error) { ret
 // checkFile holds the archive in the folder's file to the active copies.
 func (c *chaos) checkFile() {
 	t := c.t
-	db, err := kv.Open(filepath.Join(c.root, ".cairn", "index", "stages.db"), &kv.Options{ReadOnly: true})
+	db, err := kv.Open(filepath.Join(testutil.Place(t, c.root).Records, "stages.db"), &kv.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/home"
+	"cairn/internal/index"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
@@ -24,7 +26,11 @@ func (a *app) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(s, func(w *term.Writer) { w.Status(s) })
+			full := struct {
+				*index.Status
+				home.Place
+			}{s, w.Place()}
+			return a.print(full, func(w *term.Writer) { w.Status(s, full.Place) })
 		}),
 	}
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // chooseStore returns the store that --store or the environment names, nil for the
-// folder. A configuration is part of a folder that may come from elsewhere and must
-// not open a connection by itself, so its store is used only with "config".
+// folder's own index. With "config" it is that of the configuration, which has one only
+// if the user trusts the folder.
 func (a *app) chooseStore(cfg config.Config) (*mirror.Store, error) {
 	address := cmp.Or(a.store, os.Getenv("CAIRN_STORE"))
 	switch address {
@@ -24,7 +24,7 @@ func (a *app) chooseStore(cfg config.Config) (*mirror.Store, error) {
 		return nil, nil
 	case "config":
 		if address = cfg.Store.Address; address == "" {
-			return nil, badUsage("--store config: the configuration has no store.address; set it with: cairn config set store.address qdrant://HOST:6334/COLLECTION")
+			return nil, badUsage("--store config: the configuration has no store.address; set it with: cairn config set store.address qdrant://HOST:6334/COLLECTION, in a folder that you trust (see cairn trust)")
 		}
 	}
 	store, err := mirror.ParseStore(address, os.Getenv)
@@ -47,7 +47,7 @@ func (a *app) storeCommand() *cobra.Command {
 	copying.Flags().StringVar(&from, "from", "", "flat, or the address of a store")
 	copying.Flags().StringVar(&to, "to", "", "flat, or the address of a store")
 	a.addModel(copying)
-	return group("store", "Move an index between the folder and a Qdrant server", copying)
+	return group("store", "Move an index between this machine and a Qdrant server", copying)
 }
 
 func (a *app) copyStore(ctx context.Context, from, to string) error {

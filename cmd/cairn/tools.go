@@ -21,7 +21,7 @@ func (a *app) toolsCommand() *cobra.Command {
 Tools are imported from MCP servers, lists and OpenAPI descriptions. cairn runs none
 of them. It learns which tools serve which intent from traces and, from the third
 time on, from agents that work through ` + "`cairn mcp` and `cairn serve`" + `. All of it is
-kept in the folder's .cairn/index.`
+kept in your data directory, one place for each folder; cairn status prints it.`
 	return cmd
 }
 

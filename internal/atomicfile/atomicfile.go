@@ -1,5 +1,5 @@
-// Package atomicfile puts a new file in the place of an old one in one step: who
-// reads it, and who finds it after a crash, sees one or the other, whole.
+// Package atomicfile replaces a file in one step: a reader, and a process that finds it
+// after a crash, sees the old content or the new, whole.
 //
 // Libraries for this leave out the last step, to make the folder durable, without
 // which the old file can be back after a power failure.
@@ -7,7 +7,9 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -16,19 +18,35 @@ import (
 // File is a file that is being written in the folder of the file it is to replace.
 type File struct {
 	*os.File
-	path string
-	mode fs.FileMode
-	over bool // committed or discarded
+	root       *os.Root
+	owned      bool   // root is closed with the file
+	temp, name string // below root
+	mode       fs.FileMode
+	over       bool // committed or discarded
 }
 
 // Create begins a file that Commit gives the name path and the permissions mode.
 // Discard must follow in any case. Where path is a link, the link is replaced.
 func Create(path string, mode fs.FileMode) (*File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
-	return &File{File: f, path: path, mode: mode}, nil
+	f, err := create(root, filepath.Base(path), mode)
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	f.owned = true
+	return f, nil
+}
+
+func create(root *os.Root, name string, mode fs.FileMode) (*File, error) {
+	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d.tmp", filepath.Base(name), rand.Uint64()))
+	f, err := root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f, root: root, temp: temp, name: name, mode: mode}, nil
 }
 
 // Commit makes the content durable and puts it in place. On an error before the
@@ -37,11 +55,15 @@ func (f *File) Commit() error {
 	if err := errors.Join(f.Chmod(f.mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), f.path); err != nil {
+	if err := f.root.Rename(f.temp, f.name); err != nil {
 		return err
 	}
 	f.over = true
-	return SyncDir(filepath.Dir(f.path))
+	dir, err := f.root.Open(filepath.Dir(f.name))
+	if err == nil {
+		err = errors.Join(SyncOpenDir(dir), dir.Close())
+	}
+	return errors.Join(err, f.closeRoot())
 }
 
 // Discard removes what was written, unless it is in place.
@@ -49,13 +71,38 @@ func (f *File) Discard() {
 	if !f.over {
 		f.over = true
 		f.Close()
-		os.Remove(f.Name())
+		_ = f.root.Remove(f.temp)
+		_ = f.closeRoot()
 	}
+}
+
+func (f *File) closeRoot() error {
+	if !f.owned {
+		return nil
+	}
+	return f.root.Close()
 }
 
 // Write replaces the file at path by content.
 func Write(path string, content []byte, mode fs.FileMode) error {
 	f, err := Create(path, mode)
+	return write(f, err, content)
+}
+
+// WriteIn replaces the file name in root by content, and makes its folders. It does not
+// leave root by a link. The permissions of the old file stay; those of a new one are mode.
+func WriteIn(root *os.Root, name string, content []byte, mode fs.FileMode) error {
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
+		mode = info.Mode().Perm()
+	}
+	f, err := create(root, name, mode)
+	return write(f, err, content)
+}
+
+func write(f *File, err error, content []byte) error {
 	if err != nil {
 		return err
 	}
@@ -74,14 +121,6 @@ func RemoveLeftovers(path string) {
 	for _, name := range left {
 		os.Remove(filepath.Join(dir, name))
 	}
-}
-
-// Mode is the permissions of the file at path, or fresh when there is none.
-func Mode(path string, fresh fs.FileMode) fs.FileMode {
-	if info, err := os.Stat(path); err == nil {
-		return info.Mode().Perm()
-	}
-	return fresh
 }
 
 // SyncDir makes the names in a folder durable.

@@ -36,11 +36,31 @@ func TestWrite(t *testing.T) {
 		}
 		check(t, path, c.content, c.mode)
 	}
-	if got := Mode(path, 0o600); runtime.GOOS != "windows" && got != 0o755 {
-		t.Errorf("Mode = %v, want that of the file", got)
+}
+
+// TestWriteInStaysInside: a link out of the root is not followed, and permissions stay.
+func TestWriteInStaysInside(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := Mode(path+"x", 0o600); got != 0o600 {
-		t.Errorf("Mode without a file = %v, want the fresh one", got)
+	defer root.Close()
+	path := filepath.Join(dir, "a", "b.toml")
+	for _, mode := range []fs.FileMode{0o640, 0o600} {
+		if err := WriteIn(root, filepath.Join("a", "b.toml"), []byte("text"), mode); err != nil {
+			t.Fatal(err)
+		}
+		check(t, path, "text", 0o640)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "out")); err != nil {
+		t.Skip(err)
+	}
+	if err := WriteIn(root, filepath.Join("out", "b.toml"), nil, 0o600); err == nil {
+		t.Error("a link out of the root was followed")
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
+		t.Errorf("outside there is %v, %v", left, err)
 	}
 }
 

@@ -14,15 +14,16 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"cairn/internal/atomicfile"
+	"cairn/internal/home"
 	"cairn/internal/secret"
 	"cairn/internal/walk"
 )
 
 // Config is what a folder's config.toml can set. The zero value is not useful:
-// start from Default. A configuration belongs to the repository it speaks
-// about and is trusted no further: it cannot name folders outside the
-// workspace, run commands, choose a model file or, unless the user says so, open
-// a socket.
+// start from Default. A configuration belongs to the folder, which may come from
+// elsewhere: it cannot name folders outside, run commands or choose a model file, and
+// unless the user trusts the folder, it cannot open a connection or raise a limit.
 type Config struct {
 	Core     Core      `toml:"core"`
 	Parser   Parser    `toml:"parser"`
@@ -114,8 +115,7 @@ type Usage struct {
 }
 
 // Store names an index beyond this machine. It is used only by callers that ask for
-// it, with --store config: a repository must not have its reader's documents sent
-// where it likes.
+// it, with --store config, and only of a folder that the user trusts.
 type Store struct {
 	Address string `toml:"address" comment:"where --store config and CAIRN_STORE=config keep the index, such as qdrant://HOST:6334/COLLECTION"`
 }
@@ -168,13 +168,13 @@ func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
 // Load reads root/.cairn/config.toml, else root/.cuedeck/config.toml,
 // over the defaults, then lets environ (as os.Environ prints it) override:
 // CAIRN_CORE__TOKEN_LIMIT=8000 sets core.token_limit, and CUEDECK_ does the
-// same with less weight. No file is no error. Unknown keys are warnings; a
-// value that does not fit is an error that names its place.
+// same with less weight. No file is no error. Unknown keys are warnings, and so are
+// values that count only in a folder that the user trusts; a value that does not fit is
+// an error that names its place.
 func Load(root string, environ []string) (Config, error) {
 	cfg := Default()
 	for _, marker := range markers {
-		path := filepath.Join(root, marker, "config.toml")
-		source, err := os.ReadFile(path)
+		source, err := readFile(root, marker)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -184,6 +184,9 @@ func Load(root string, environ []string) (Config, error) {
 		if err := cfg.decode(marker+"/config.toml", source); err != nil {
 			return cfg, err
 		}
+		if !home.Trusted(root) {
+			cfg.restrict(marker + "/config.toml")
+		}
 		break
 	}
 	if err := cfg.override(environ); err != nil {
@@ -191,6 +194,69 @@ func Load(root string, environ []string) (Config, error) {
 	}
 	cfg.warnReserved()
 	return cfg, cfg.check()
+}
+
+// maxFile bounds the size of a configuration in bytes.
+const maxFile = 1 << 20
+
+// readFile returns the configuration in a marker of root, without following a link.
+func readFile(root, marker string) ([]byte, error) {
+	tree, err := walk.Open(walk.Root{Dir: root})
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	source, _, err := tree.ReadFile(marker+"/config.toml", maxFile)
+	return source, err
+}
+
+// Write makes the configuration of the folder root in .cairn or, where only that
+// exists, .cuedeck. Unless overwrite, an existing file is an fs.ErrExist. It returns the
+// path of the file.
+func Write(root string, c Config, overwrite bool) (path string, err error) {
+	text, err := toml.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	in := markers[0]
+	for _, m := range slices.Backward(markers) {
+		if info, err := r.Lstat(m); err == nil && info.IsDir() {
+			in = m
+		}
+	}
+	name := filepath.Join(in, "config.toml")
+	path = filepath.Join(root, name)
+	if _, err := r.Lstat(name); err == nil && !overwrite {
+		return path, fs.ErrExist
+	}
+	return path, atomicfile.WriteIn(r, name, text, 0o644)
+}
+
+// guarded are the settings that open a connection or raise a limit. The file of a folder
+// that the user does not trust can lower the limits, and nothing more.
+var guarded = []string{
+	"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries",
+	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "store.address",
+}
+
+// restrict gives the guarded settings their defaults where they exceed them, with a
+// warning. name is the file they come from.
+func (c *Config) restrict(name string) {
+	standard := Default()
+	for _, key := range guarded {
+		table, setting, _ := strings.Cut(key, ".")
+		have, most := c.field(table, setting), standard.field(table, setting)
+		if have.Equal(most) || have.CanInt() && have.Int() < most.Int() {
+			continue
+		}
+		have.Set(most)
+		c.Warnings = append(c.Warnings, Warning{name, key + " is ignored: it opens a connection or raises a limit, and you do not trust this folder; see cairn trust"})
+	}
 }
 
 // reserved are the tables whose keys are read and checked but have no effect in

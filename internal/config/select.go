@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/home"
 	"cairn/internal/walk"
 )
 
@@ -78,12 +79,20 @@ func (e *RefusedError) Error() string {
 		e.Dir, e.Rule, e.Why)
 }
 
+// ForeignError is returned for a workspace that no one named, above the working folder,
+// and that belongs to another user: its cards and settings would be the other user's.
+type ForeignError struct{ Root string }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s, the nearest parent with .cairn or .cuedeck, belongs to another user; name a folder with -C, or allow this one with `cairn trust %[1]s`", e.Root)
+}
+
 // Select chooses the workspace: the -C flag, else CAIRN_WORKSPACE, else
 // CUE_WORKSPACE, else the nearest parent of the working folder (itself
 // included) that holds .cairn or .cuedeck, else the working folder. CAIRN_ROOTS
-// adds further folders. A folder
-// that is named but does not exist is an error; a marker in a folder that
-// would be refused is passed over.
+// adds further folders. A folder that is named but does not exist is an error; a
+// marker in a folder that would be refused is passed over. A marker that is a link is
+// an error, and so is one of another user's that the user does not trust.
 func Select(o SelectOptions) (Selection, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -131,10 +140,10 @@ func (o SelectOptions) workspace(refuse refusal) (Selection, error) {
 	}
 	named, rule := o.named()
 	if named == "" {
-		if dir, rule = nearest(dir, refuse); rule == RuleCurrent {
-			if why := refuse.why(dir); why != "" {
-				return Selection{}, &RefusedError{Dir: dir, Why: why, Rule: rule}
-			}
+		if dir, rule, err = o.nearest(dir, refuse); err != nil {
+			return Selection{}, err
+		} else if why := refuse.why(dir); why != "" {
+			return Selection{}, &RefusedError{Dir: dir, Why: why, Rule: rule}
 		}
 		return Selection{Root: dir, Rule: rule}, nil
 	}
@@ -155,7 +164,8 @@ func (o SelectOptions) workspace(refuse refusal) (Selection, error) {
 	if why := refuse.why(root); why != "" {
 		return Selection{}, &RefusedError{Dir: root, Why: why, Rule: rule}
 	}
-	return Selection{Root: root, Rule: rule}, nil
+	_, err = marker(root)
+	return Selection{Root: root, Rule: rule}, err
 }
 
 func (o SelectOptions) withDefaults() (SelectOptions, error) {
@@ -190,17 +200,50 @@ func (o SelectOptions) named() (string, Rule) {
 }
 
 // nearest walks up from dir to the first folder that holds a marker.
-func nearest(dir string, r refusal) (string, Rule) {
+func (o SelectOptions) nearest(dir string, r refusal) (string, Rule, error) {
 	for at := dir; ; at = filepath.Dir(at) {
-		for _, m := range markers {
-			if info, err := os.Stat(filepath.Join(at, m)); err == nil && info.IsDir() && r.why(at) == "" {
-				return at, RuleParent
+		if r.why(at) == "" {
+			mark, err := marker(at)
+			if err != nil {
+				return "", "", err
+			}
+			if mark != nil {
+				return at, RuleParent, o.own(at, mark)
 			}
 		}
 		if at == filepath.Dir(at) {
-			return dir, RuleCurrent
+			return dir, RuleCurrent, nil
 		}
 	}
+}
+
+// marker returns the folder in dir that makes it a workspace; nil without one.
+func marker(dir string) (fs.FileInfo, error) {
+	for _, m := range markers {
+		info, err := os.Lstat(filepath.Join(dir, m))
+		switch {
+		case err != nil: // a folder that cannot be read holds no marker
+		case info.Mode()&fs.ModeSymlink != 0:
+			return nil, fmt.Errorf("%s is a link, which cairn does not follow: make it a folder, or remove it", filepath.Join(dir, m))
+		case info.IsDir():
+			return info, nil
+		}
+	}
+	return nil, nil
+}
+
+// own fails with a *ForeignError unless dir and the marker in it are the user's, or the
+// user trusts dir.
+func (o SelectOptions) own(dir string, mark fs.FileInfo) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	sudo := o.Env("SUDO_UID")
+	if (home.Foreign(info, sudo) || home.Foreign(mark, sudo)) && !home.Trusted(dir) {
+		return &ForeignError{dir}
+	}
+	return nil
 }
 
 // refusal knows which folders are never a workspace.

@@ -56,27 +56,29 @@ func (c Config) Setting(key string) (any, error) {
 // stays, comments too. A value that does not fit changes nothing. It returns
 // the path of the file.
 func Set(root, key, value string) (path string, err error) {
-	path = filepath.Join(root, markers[0], "config.toml")
+	in := markers[0]
 	var source []byte
 	for _, marker := range markers {
-		at := filepath.Join(root, marker, "config.toml")
-		text, err := os.ReadFile(at)
+		text, err := readFile(root, marker)
 		if err == nil {
-			path, source = at, text
+			in, source = marker, text
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
 	}
-	text, err := setIn(filepath.Base(filepath.Dir(path))+"/config.toml", source, key, value)
+	name := in + "/config.toml"
+	text, err := setIn(name, source, key, value)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	r, err := os.OpenRoot(root)
+	if err != nil {
 		return "", err
 	}
-	return path, atomicfile.Write(path, text, atomicfile.Mode(path, 0o644))
+	defer r.Close()
+	return filepath.Join(root, in, "config.toml"), atomicfile.WriteIn(r, name, text, 0o644)
 }
 
 // setIn returns source with one setting changed. name stands in messages.

@@ -137,7 +137,7 @@ func TestWrite(t *testing.T) {
 	if err := os.Symlink(real, path); err != nil {
 		t.Skip(err)
 	}
-	r, err := c.Write(path, "cairn", entry, false)
+	r, err := c.Write("", path, "cairn", entry, false)
 	if err != nil || !r.Changed || r.Path != real {
 		t.Fatalf("Write = %+v, %v", r, err)
 	}
@@ -154,17 +154,17 @@ func TestWrite(t *testing.T) {
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v, %v", info, err)
 	}
-	if r, err := c.Write(path, "cairn", entry, false); err != nil || r.Changed || r.Backup != "" {
+	if r, err := c.Write("", path, "cairn", entry, false); err != nil || r.Changed || r.Backup != "" {
 		t.Errorf("a second Write = %+v, %v, want nothing done", r, err)
 	}
-	r2, err := c.Write(path, "notes", entry, false)
+	r2, err := c.Write("", path, "notes", entry, false)
 	if err != nil || r2.Backup == r.Backup || !r2.Changed {
 		t.Errorf("another name: %+v, %v", r2, err)
 	}
 	if err := os.WriteFile(real, []byte("{ broken"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Write(path, "cairn", entry, true); err == nil {
+	if _, err := c.Write("", path, "cairn", entry, true); err == nil {
 		t.Error("a broken file was written over")
 	}
 	if text, err := os.ReadFile(real); err != nil || string(text) != "{ broken" {
@@ -174,7 +174,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("left over: %v, %v", left, err)
 	}
 	fresh := filepath.Join(dir, "new", "deep", "mcp.json")
-	if r, err := named(t, "cursor").Write(fresh, "cairn", entry, false); err != nil || !r.Changed || r.Backup != "" {
+	if r, err := named(t, "cursor").Write("", fresh, "cairn", entry, false); err != nil || !r.Changed || r.Backup != "" {
 		t.Errorf("a new file: %+v, %v", r, err)
 	}
 }

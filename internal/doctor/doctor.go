@@ -158,22 +158,14 @@ func (r *Report) repairConfig(root string) error {
 	if top == "" || has {
 		return nil
 	}
-	text, err := config.Default().TOML()
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(root, top, "config.toml")
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	_, err := config.Write(root, config.Default(), false)
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another process wrote one
 	} else if err != nil {
 		return err
 	}
-	if _, err := f.Write(text); err != nil {
-		return errors.Join(err, f.Close())
-	}
 	r.Repaired = append(r.Repaired, top+"/config.toml: written with the defaults")
-	return f.Close()
+	return nil
 }
 
 // folders finds cards in a folder that is not in use.
@@ -213,7 +205,7 @@ func (r *Report) index(s *index.Status, err error) {
 		if _, ok := errors.AsType[*owner.LockError](err); ok {
 			fix = "wait for the other process, or end it"
 		}
-		r.add(Finding{Check: "index", Kind: "unusable", Path: ".cairn/index", Message: strings.TrimSpace(err.Error()), Fix: fix, Error: true})
+		r.add(Finding{Check: "index", Kind: "unusable", Message: strings.TrimSpace(err.Error()), Fix: fix, Error: true})
 		return
 	}
 	switch s.State {
@@ -223,9 +215,9 @@ func (r *Report) index(s *index.Status, err error) {
 		r.add(Finding{Check: "index", Kind: "partial", Message: fmt.Sprintf("the index is incomplete: %d pieces have no vector", s.Pending), Fix: "run `cairn index`"})
 	}
 	if slices.Contains(s.Degraded, index.KeywordsLacking) {
-		r.add(Finding{Check: "index", Kind: "degraded", Path: ".cairn/index", Message: s.Problem, Fix: "run `cairn index`"})
+		r.add(Finding{Check: "index", Kind: "degraded", Message: s.Problem, Fix: "run `cairn index`"})
 	} else if len(s.Degraded) > 0 {
-		r.add(Finding{Check: "index", Kind: "degraded", Path: ".cairn/index", Message: s.Problem, Fix: "let the other process continue, or end it", Error: true})
+		r.add(Finding{Check: "index", Kind: "degraded", Message: s.Problem, Fix: "let the other process continue, or end it", Error: true})
 	} else if s.Problem != "" {
 		r.add(Finding{Check: "index", Kind: "failed", Message: "the last run failed: " + s.Problem, Fix: "run `cairn index` to see why", Error: true})
 	}

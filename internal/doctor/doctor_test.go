@@ -239,8 +239,8 @@ func TestIndex(t *testing.T) {
 		"partial": {index.Status{IndexState: retriever.IndexState{State: "partial", Pending: 3}}, nil, []string{"warning index partial"}},
 		"failed": {index.Status{IndexState: retriever.IndexState{State: "ready"}, Problem: "disk full", Skipped: map[string]int{"unreadable": 2}}, nil,
 			[]string{"error index failed", "warning index unreadable"}},
-		"damaged": {index.Status{}, &index.RebuildError{Reason: "damaged"}, []string{"error index unusable .cairn/index"}},
-		"locked":  {index.Status{}, &owner.LockError{}, []string{"error index unusable .cairn/index"}},
+		"damaged": {index.Status{}, &index.RebuildError{Reason: "damaged"}, []string{"error index unusable"}},
+		"locked":  {index.Status{}, &owner.LockError{}, []string{"error index unusable"}},
 	} {
 		r := check(t, sel, Options{Index: func(context.Context) (*index.Status, error) { return &c.status, c.err }})
 		if diff := cmp.Diff(c.want, found(r)); diff != "" {

@@ -93,7 +93,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	}
 	w := o.Workspace
 	w.Background, w.Stateless, w.Watch = !o.NoIndex, o.NoIndex, !o.NoIndex && !o.NoWatch
-	w.Warm, w.Serves, w.Logger, w.Toolbox = true, true, log, f.Toolbox
+	w.Warm, w.Logger, w.Toolbox = true, log, f.Toolbox
 	if f.Workspace, err = workspace.Open(ctx, sel, cfg, workspace.Owning, w); err != nil {
 		return nil, err
 	}

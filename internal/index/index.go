@@ -41,8 +41,6 @@ type Options struct {
 	// Write opens the index for writing at once, and makes it where it is missing.
 	// Otherwise that happens when Index or Watch is first called.
 	Write bool
-	// Unusable, unless nil, is the error of every call but Status, which names it.
-	Unusable error
 	// Description is the model's. Model opens it, once, when it is first needed.
 	Description models.Description
 	Model       func() (models.Embedder, error)
@@ -104,7 +102,7 @@ type Index struct {
 
 // New returns the index in o.Dir and starts the work that o asks for.
 func New(o Options) *Index {
-	x := &Index{o: o, model: models.NewLazy(o.Description, o.Model), unusable: o.Unusable, opened: o.Unusable != nil, started: make(chan struct{})}
+	x := &Index{o: o, model: models.NewLazy(o.Description, o.Model), started: make(chan struct{})}
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
 	if o.Remote == nil { // a server is mostly waited for
 		x.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
@@ -232,9 +230,7 @@ func (x *Index) findStores(write bool) (*Stores, error) {
 		} else if empty {
 			x.notice("the index holds nothing", fmt.Errorf("%s is empty", filepath.Join(x.o.Dir, documentsFile)))
 		}
-	} else if ok, err := Exists(x.o.Dir); err != nil {
-		return nil, err
-	} else if !ok {
+	} else if !Exists(x.o.Dir) {
 		return nil, ErrNoIndex
 	}
 	s, err := Open(x.o.Selection, x.o.Dir, x.o.Config.Masks(), x.o.Description, write, true, x.o.Logger)

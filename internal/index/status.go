@@ -19,9 +19,6 @@ func (x *Index) Status(context.Context) (*Status, error) {
 	if rebuild, ok := errors.AsType[*RebuildError](err); ok {
 		s, err = x.status(retriever.IndexState{State: "unusable"}), nil
 		s.Problem = rebuild.Error()
-	} else if err != nil && errors.Is(err, x.o.Unusable) {
-		s, err = x.status(retriever.IndexState{State: "missing"}), nil
-		s.Problem = x.o.Unusable.Error()
 	}
 	if err != nil {
 		return nil, err

@@ -41,9 +41,6 @@ var Derived = []string{documentsFile, keywordFolder, keywordFolder + damagedSuff
 // that spares the next run the model.
 const Cache = vectorFolder
 
-// formerFiles are those of earlier versions: embeddings and locks.
-var formerFiles = []string{"embeddings", "embeddings.old", "embeddings.damaged", "gate", "documents.db.gate", "documents.db.lock"}
-
 // Stores are the open files of an index or, without files, stores of a server.
 type Stores struct {
 	Docs  *docs.Store
@@ -71,18 +68,10 @@ type Stores struct {
 	repaired                 atomic.Bool
 }
 
-// Exists reports whether dir holds an index, which an empty file is not. It fails
-// for one that this user may not read.
-func Exists(dir string) (bool, error) {
-	f, err := os.Open(filepath.Join(dir, documentsFile))
-	switch {
-	case err == nil:
-		info, err := f.Stat()
-		return err == nil && info.Size() > 0, errors.Join(err, f.Close())
-	case errors.Is(err, fs.ErrPermission):
-		return false, fmt.Errorf("cannot read the index in %s: permission denied; it is another user's", dir)
-	}
-	return false, nil
+// Exists reports whether dir holds an index, which an empty file is not.
+func Exists(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, documentsFile))
+	return err == nil && info.Size() > 0
 }
 
 // Open opens the index in dir of a folder, for a model and masked secrets. An index that exists but
@@ -153,11 +142,6 @@ func (s *Stores) openCache(vectors *flat.Store, dir string, log *slog.Logger) er
 			log.Info("reading whole vectors of the damaged file", "vectors", n, "error", err)
 		}
 	}
-	for _, name := range formerFiles {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
 	counts, err := s.Docs.Counts()
 	if err != nil || counts.Chunks > 0 {
 		return err
@@ -208,10 +192,13 @@ func (s *Stores) filled() (bool, error) {
 	return meta.Format != 0, err
 }
 
-// removed reports whether files that are open are missing from the folder. Then
-// nothing may be written, since stores find files by their names, which may belong
-// to another process by now.
+// removed reports whether files that are open are missing, or the folder was removed or
+// replaced. Then nothing may be written, since stores find files by their names, which
+// may belong to another process by now.
 func (s *Stores) removed() bool {
+	if s.Files != nil && s.Files.Moved() {
+		return true
+	}
 	for _, path := range s.paths {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return true

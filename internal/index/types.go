@@ -78,7 +78,7 @@ const KeywordsLacking = "keywords"
 // ErrNoIndex is returned where an index is needed and there is none.
 var ErrNoIndex = errors.New("this folder has no index yet; run `cairn index`, or call the index tool")
 
-// ErrReadOnly is returned by Index and Watch when the process cannot write the index.
+// ErrReadOnly is returned by Index and Watch of an Index that is not the owner's.
 var ErrReadOnly = errors.New("opened for reading")
 
 // RebuildError is returned for an index that this binary cannot use as it is:

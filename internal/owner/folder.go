@@ -9,9 +9,6 @@
 // owner opens the files, so they need no locks of their own. The lock and the socket
 // come first; a Service opens its files when an operation first needs them.
 //
-// A process that cannot write a folder shares the lock with other such processes
-// and only reads.
-//
 // # Operations
 //
 // An operation is an Op: a name with the types of its argument, its result, and the
@@ -37,7 +34,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -45,14 +41,11 @@ import (
 
 // Options are what Open needs. Serve must be set.
 type Options struct {
-	// Dir holds the files, the lock and the socket. Make makes it.
+	// Dir holds the lock and the socket. Make makes it, before every attempt to own it.
 	Dir  string
 	Make func() error
 	// Lock and Socket are the names of the lock's file and the socket in Dir.
 	Lock, Socket string
-	// Create makes Dir where it is missing. Without it, the folder is Absent until
-	// another process makes it, or Folder.Create is called.
-	Create bool
 	// Takeover makes a client the owner soon after the owner ends, and an owner own a
 	// folder again soon after it was removed, without a call.
 	Takeover bool
@@ -82,13 +75,11 @@ type Folder struct {
 
 	mu      sync.Mutex
 	current *session // nil before the first call, and after an owner ended
-	create  bool
 	closed  bool
 	// refused is the owner that did not answer at refusedAt: calls that waited
 	// meanwhile, or follow at once, get the same error.
-	refused    *LockError
-	refusedAt  time.Time
-	unwritable error // why the folder is ReadOnly
+	refused   *LockError
+	refusedAt time.Time
 
 	stop       context.CancelFunc
 	supervisor sync.WaitGroup
@@ -100,8 +91,8 @@ type session struct {
 
 	server   *Server
 	service  Service
-	lock     *lock     // nil while Absent
-	listener *listener // nil unless Owned
+	lock     *lock
+	listener *listener
 }
 
 // ErrClosed is returned by every call after Close.
@@ -115,7 +106,7 @@ func Open(ctx context.Context, o Options) (*Folder, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	f := &Folder{o: o, create: o.Create}
+	f := &Folder{o: o}
 	if _, err := f.session(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -177,31 +168,11 @@ func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead fu
 	}
 }
 
-// Create makes the folder where it is missing: this process becomes its owner.
-func (f *Folder) Create(ctx context.Context) error {
-	f.mu.Lock()
-	f.create = true
-	s := f.current
-	f.mu.Unlock()
-	if s != nil && s.server != nil && s.server.Mode == Absent {
-		f.drop(s)
-	}
-	_, err := f.session(ctx)
-	return err
-}
-
 // Owns reports whether this process owns the folder.
 func (f *Folder) Owns() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.current != nil && f.current.client == nil && f.current.server.Mode == Owned
-}
-
-// Unwritable returns why this process cannot write the folder; nil when it can.
-func (f *Folder) Unwritable() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.unwritable
+	return f.current != nil && f.current.client == nil
 }
 
 // session returns the way into the folder, and finds one where there is none.
@@ -216,7 +187,7 @@ func (f *Folder) session(ctx context.Context) (*session, error) {
 	if f.closed {
 		return nil, ErrClosed
 	}
-	if s := f.current; s != nil && s.removed(f.o.Dir) {
+	if s := f.current; s != nil && s.removed() {
 		f.forget(s)
 	}
 	if f.current != nil {
@@ -235,19 +206,9 @@ func (f *Folder) session(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// removed reports whether s has to be given up because the folder dir was removed
-// or, while Absent, made.
-func (s *session) removed(dir string) bool {
-	switch {
-	case s.client != nil:
-		return false
-	case s.lock == nil:
-		_, err := os.Stat(dir)
-		return err == nil
-	case s.server.Mode == Owned && !s.lock.held():
-		return true
-	}
-	return s.service.Removed()
+// removed reports whether s has to be given up because the folder was removed.
+func (s *session) removed() bool {
+	return s.client == nil && (!s.lock.held() || s.service.Removed())
 }
 
 // close waits for answers in flight, closes the files and releases the lock.
@@ -256,14 +217,8 @@ func (s *session) close() error {
 		s.client.close()
 		return nil
 	}
-	if s.listener != nil {
-		s.listener.close()
-	}
-	err := s.service.Close()
-	if s.lock != nil {
-		err = errors.Join(err, s.lock.release())
-	}
-	return err
+	s.listener.close()
+	return errors.Join(s.service.Close(), s.lock.release())
 }
 
 // drop gives s up, unless another goroutine has done so.
@@ -311,7 +266,7 @@ func (f *Folder) supervise(ctx context.Context) {
 		}
 		f.mu.Lock()
 		s := f.current
-		if s != nil && (s.removed(f.o.Dir) || f.o.Takeover && s.client != nil && l.free()) {
+		if s != nil && (s.removed() || f.o.Takeover && s.client != nil && l.free()) {
 			f.forget(s)
 		}
 		again := f.current == nil && f.o.Takeover

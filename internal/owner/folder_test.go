@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"cairn/internal/home"
 )
 
 type evidence struct{ N int }
@@ -54,7 +56,7 @@ func openSum(t *testing.T, dir string, change func(*Options)) (*Folder, *sum) {
 	t.Helper()
 	s := &sum{}
 	o := Options{
-		Dir: dir, Make: func() error { return PrivateDir(dir) }, Lock: "lock", Socket: "sock", Create: true, Command: "test",
+		Dir: dir, Make: func() error { return home.Private(dir) }, Lock: "lock", Socket: "sock", Command: "test",
 		Errors: Kinds{"evidence": KindOf[*evidence]()},
 		Serve: func(server *Server) (Service, error) {
 			s.closed.Store(false)
@@ -129,29 +131,6 @@ func TestOwnersComeAndGo(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAbsentFolder: without Create nothing is made, until another folder or Create
-// makes it.
-func TestAbsentFolder(t *testing.T) {
-	for _, byAnother := range []bool{true, false} {
-		dir := filepath.Join(t.TempDir(), "d")
-		f, _ := openSum(t, dir, func(o *Options) { o.Create = false })
-		if _, err := addOp.Call(t.Context(), f, 1, nil); err != nil || f.Owns() {
-			t.Errorf("add = %v, owns %v", err, f.Owns())
-		}
-		if _, err := os.Stat(dir); err == nil {
-			t.Error("reading made the folder")
-		}
-		if byAnother {
-			other, _ := openSum(t, dir, nil)
-			if got, err := addOp.Call(t.Context(), f, 1, nil); err != nil || *got != 1 || f.Owns() || !other.Owns() {
-				t.Errorf("add after another made it = %v, %v", got, err)
-			}
-		} else if err := f.Create(t.Context()); err != nil || !f.Owns() {
-			t.Errorf("Create = %v, owns %v", err, f.Owns())
-		}
-	}
-}
-
 // TestRemovedFolder: an owner whose folder, or whose files, were removed starts again.
 func TestRemovedFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
@@ -172,7 +151,7 @@ func TestOwnerIsRefused(t *testing.T) {
 	openSum(t, dir, func(o *Options) { o.Identity = map[string]string{"model": "a"} })
 	refused := errors.New("refused")
 	_, err := Open(t.Context(), Options{
-		Dir: dir, Lock: "lock", Socket: "sock",
+		Dir: dir, Make: func() error { return nil }, Lock: "lock", Socket: "sock",
 		Accept: func(h Holder, identity map[string]string) error {
 			if h.Command != "test" || identity["model"] != "a" {
 				t.Errorf("accepting %+v, %v", h, identity)

@@ -83,15 +83,6 @@ func (l *lock) tryOwn(h Holder) (bool, error) {
 	return true, nil
 }
 
-// tryShare takes the lock together with other readers, for a process that cannot
-// write the folder. Where there is no lock file, there can be no owner.
-func (l *lock) tryShare() (bool, error) {
-	if _, err := os.Stat(l.path); errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	return l.file.TryRLock()
-}
-
 // free reports whether no process holds the lock. It does not take it.
 func (l *lock) free() bool {
 	ok, err := l.file.TryLock()

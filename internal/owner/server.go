@@ -13,21 +13,11 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"cairn/internal/home"
 )
 
-// Mode is how this process holds a folder.
-type Mode int
-
-const (
-	// Absent means that there is no folder, and that the caller has not asked to make one.
-	Absent Mode = iota
-	// ReadOnly means that this process cannot write the folder, which has no owner.
-	ReadOnly
-	// Owned means that this process is the owner.
-	Owned
-)
-
-// Service is what a process does with the files of a folder that it holds.
+// Service is what the owner does with the files of a folder.
 type Service interface {
 	// Removed reports whether files that are open were removed from the folder. They
 	// must not be written any more.
@@ -36,17 +26,12 @@ type Service interface {
 	Close() error
 }
 
-// Server runs the operations of a folder in this process: for this process and,
-// when it is the owner, for others.
+// Server runs the operations of a folder in its owner: for this process and others.
 type Server struct {
-	// Mode says what the operations may do with the files.
-	Mode Mode
 	// Holder is this process.
 	Holder Holder
-	// Denied is why the folder is ReadOnly.
-	Denied error
-	// Held reports whether this process still owns a folder that is Owned. It does
-	// not when the folder was removed.
+	// Held reports whether this process still owns the folder. It does not when the
+	// folder was removed.
 	Held func() bool
 
 	kinds Kinds
@@ -153,7 +138,7 @@ func (ln *listener) close() {
 // listen opens the socket at path for this user alone. The caller holds the lock,
 // so a socket that exists belongs to a process that ended.
 func listen(path string) (net.Listener, error) {
-	if err := PrivateDir(filepath.Dir(path)); err != nil {
+	if err := home.Private(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

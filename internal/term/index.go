@@ -6,18 +6,23 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/home"
 	"cairn/internal/index"
 	"cairn/internal/walk"
 )
 
-// Status writes the state of an index.
-func (o *Writer) Status(s *index.Status) {
+// Status writes the state of an index and where its files are.
+func (o *Writer) Status(s *index.Status, place home.Place) {
 	row := func(name, format string, args ...any) {
 		o.Printf("%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	row("workspace", "%s (%s)", s.Workspace.Root, s.Workspace.Rule)
 	if s.Store != "" {
 		row("store", "%s", s.Store)
+	}
+	if place.Index != "" {
+		row("index", "%s", place.Index)
+		row("records", "%s", place.Records)
 	}
 	row("state", "%s", s.State)
 	if s.Progress != nil {

@@ -10,11 +10,10 @@ import (
 	"cairn/internal/owner"
 )
 
-// file is a file of buckets in a folder that this process holds. It is opened when
-// it is first read, and created by the first write.
+// file is a file of buckets of a folder that this process owns. It is opened when it is
+// first read, and created by the first write.
 type file struct {
 	path string
-	mode owner.Mode
 
 	mu     sync.Mutex
 	db     *kv.DB // nil until it is open
@@ -28,13 +27,13 @@ func (f *file) open(create bool) (*kv.DB, error) {
 	if f.closed {
 		return nil, owner.ErrEnded
 	}
-	if f.db != nil || f.mode == owner.Absent {
+	if f.db != nil {
 		return f.db, nil
 	}
 	if _, err := os.Stat(f.path); !create && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	db, err := kv.Open(f.path, &kv.Options{ReadOnly: f.mode == owner.ReadOnly, Convert: true, Snapshots: true})
+	db, err := kv.Open(f.path, &kv.Options{Convert: true, Snapshots: true})
 	f.db = db
 	return db, err
 }
@@ -53,9 +52,6 @@ func (f *file) Update(fn func(*kv.Tx) error) error {
 	db, err := f.open(true)
 	if err != nil {
 		return err
-	}
-	if db == nil {
-		return kv.ErrReadOnly
 	}
 	return db.Update(fn)
 }

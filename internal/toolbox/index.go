@@ -192,8 +192,8 @@ func (s *service) openIndex() (err error) {
 	}
 	if x.keywords == nil {
 		dir := ""
-		if s.dir != "" && s.mode != owner.Absent {
-			dir = KeywordsDir(s.dir)
+		if s.place.Index != "" {
+			dir = KeywordsDir(s.place.Index)
 		}
 		x.keywords = newToolKeywords(dir)
 		x.keywords.least = cmp.Or(s.o.minStored, minStored)

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/internal/catalog"
+	"cairn/internal/home"
 	"cairn/internal/job"
-	"cairn/internal/owner"
 	"cairn/internal/testutil"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
@@ -193,7 +193,7 @@ func TestManyIntentsDoNotDelay(t *testing.T) {
 // long as the process, and nothing fails.
 func TestToolVectorsWithoutAFile(t *testing.T) {
 	d := (&testutil.HashEmbedder{}).Description()
-	v, _ := newService(Options{}, "", owner.Absent).openVectors(d)
+	v, _ := newService(Options{}, home.Place{}).openVectors(d)
 	key, vector := [32]byte{1}, make([]float32, testutil.HashDimension)
 	vector[3] = 1
 	if err := v.Put([][32]byte{key}, [][]float32{vector}); err != nil {
@@ -271,7 +271,7 @@ func TestUsageIsAddedTo(t *testing.T) {
 
 // newIndex is a service with the records of another, whose index it has yet to make.
 func newIndex(s *service) *service {
-	next := newService(s.o, s.dir, owner.Absent)
+	next := newService(s.o, home.Place{})
 	next.catalog, next.usage, next.opened = s.catalog, s.usage, true
 	next.index.vectors = s.index.vectors
 	return next

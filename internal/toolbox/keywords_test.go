@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cairn/internal/job"
+	"cairn/internal/testutil"
 	"cairn/internal/toolsearch"
 )
 
@@ -81,7 +82,7 @@ func TestToolKeywordsAreStored(t *testing.T) {
 	plain := openToolbox(t, root)
 	importTools(t, plain, "s", manyTools(300))
 	check(t, "a small catalogue", plain)
-	if _, err := os.Stat(KeywordsDir(filepath.Join(root, ".cairn", "index"))); err == nil {
+	if _, err := os.Stat(KeywordsDir(testutil.Place(t, root).Index)); err == nil {
 		t.Error("a small catalogue is stored on disk")
 	}
 	closeBox(t, plain)
@@ -240,7 +241,7 @@ const buildVariable = "CAIRN_TEST_BUILD"
 func TestMain(m *testing.M) {
 	root := os.Getenv(buildVariable)
 	if root == "" {
-		os.Exit(m.Run())
+		testutil.Main(m)
 	}
 	fmt.Println("error:", buildForever(root))
 	os.Exit(1)

@@ -13,6 +13,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
+	"cairn/internal/home"
 	"cairn/internal/job"
 	"cairn/internal/kv"
 	"cairn/internal/owner"
@@ -24,12 +25,10 @@ import (
 	"cairn/models"
 )
 
-// Files of a folder. They cannot be derived from the documents, so they survive a
-// rebuild of the index.
+// The records of a folder.
 const (
 	catalogFile = "catalog.db"
 	usageFile   = "usage.db"
-	journalFile = "usage.log" // of earlier versions
 )
 
 // The operations. A call that is repeated because the owner ended may count a trace
@@ -122,9 +121,8 @@ type graphChanges struct {
 // service runs the operations with the files of a folder. It opens them when one of
 // them first needs them.
 type service struct {
-	o    Options
-	dir  string
-	mode owner.Mode
+	o     Options
+	place home.Place // zero: everything is in memory
 
 	damaged atomic.Bool // an operation has met damage
 
@@ -139,8 +137,8 @@ type service struct {
 	index    toolIndex
 }
 
-func newService(o Options, dir string, mode owner.Mode) *service {
-	s := &service{o: o, dir: dir, mode: mode}
+func newService(o Options, place home.Place) *service {
+	s := &service{o: o, place: place}
 	if o.Model != nil {
 		s.index.model = models.NewLazy(o.Description, o.Model)
 	}
@@ -236,7 +234,7 @@ func (s *service) openRecovered(ctx context.Context) error {
 	for {
 		err := s.openRecords(ctx)
 		corrupt, ok := errors.AsType[*kv.CorruptError](err)
-		if !ok || s.mode != owner.Owned {
+		if !ok {
 			return err
 		}
 		for _, f := range s.files {
@@ -269,10 +267,8 @@ func (s *service) openRecords(ctx context.Context) (err error) {
 	if s.catalog, err = catalog.Open(tools); err != nil {
 		return err
 	}
-	if s.usage, err = usage.Open(learnt, &usage.Options{HalfLife: s.o.HalfLife, Logger: s.o.Logger}); err != nil || s.dir == "" || s.mode == owner.Absent {
-		return err
-	}
-	return s.usage.ImportJournal(filepath.Join(s.dir, journalFile))
+	s.usage, err = usage.Open(learnt, &usage.Options{HalfLife: s.o.HalfLife, Logger: s.o.Logger})
+	return err
 }
 
 // copyToEmpty copies records to a store that was never written.
@@ -287,7 +283,7 @@ func copyToEmpty(ctx context.Context, from, to records.Store) error {
 // fileRecords are the records of a file of the folder, which is opened when they are
 // first read.
 func (s *service) fileRecords(name string, buckets []string) records.Store {
-	f := &file{path: filepath.Join(s.dir, name), mode: s.mode}
+	f := &file{path: filepath.Join(s.place.Records, name)}
 	s.files = append(s.files, f)
 	return records.NewFile(f, buckets...)
 }

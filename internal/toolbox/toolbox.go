@@ -3,8 +3,8 @@
 // A toolbox has the catalogue, the usage graph and an index of the tools.
 //
 // One process owns the files; a Toolbox of another process asks the owner. The
-// catalogue and the usage graph are in two files next to the index of the
-// documents, with an owner of their own, so opening them does not open that index.
+// catalogue and the usage graph are in two files, which have another owner than the
+// index of the documents, so opening them does not open that index.
 // With Options.Postgres they are records in that database, which servers share. The
 // index is derived from them.
 package toolbox
@@ -19,6 +19,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
+	"cairn/internal/home"
 	"cairn/internal/job"
 	"cairn/internal/kv"
 	"cairn/internal/owner"
@@ -30,7 +31,7 @@ import (
 
 // Options are the knobs of Open. Zero values mean the defaults.
 type Options struct {
-	// Root is the workspace; "" keeps no files.
+	// Root is the workspace.
 	Root string
 	// HalfLife of counts; 0 means usage.DefaultHalfLife, negative no decay.
 	HalfLife time.Duration
@@ -73,24 +74,23 @@ const (
 	socketName = "tools.sock"
 )
 
-// Open opens the toolbox of a folder. It creates nothing until something is written.
+// Open opens the toolbox of a folder.
 func Open(ctx context.Context, o Options) (*Toolbox, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	t := &Toolbox{o: o}
-	dir := ""
-	if o.Root != "" {
-		dir = owner.IndexDir(o.Root)
+	place, err := home.Of(o.Root)
+	if err != nil {
+		return nil, err
 	}
 	var newest *service
 	t.local = func() *service { return newest }
-	var err error
 	t.folder, err = owner.Open(ctx, owner.Options{
-		Dir: dir, Make: func() error { return owner.MakeIndexDir(o.Root) }, Lock: lockName, Socket: socketName,
+		Dir: place.Index, Make: place.Make, Lock: lockName, Socket: socketName,
 		Takeover: o.Takeover, Command: o.Command, Identity: map[string]string{"model": o.Description.ID}, Accept: t.accept, Errors: wireErrors, Logger: o.Logger,
 		Serve: func(s *owner.Server) (owner.Service, error) {
-			newest = newService(o, dir, s.Mode)
+			newest = newService(o, place)
 			newest.register(s)
 			return newest, nil
 		},
@@ -139,19 +139,8 @@ func (t *Toolbox) Close() error {
 	return t.folder.Close()
 }
 
-// create makes the folder, which a write needs.
-func (t *Toolbox) create(ctx context.Context) error {
-	if t.o.Root == "" {
-		return nil
-	}
-	return t.folder.Create(ctx)
-}
-
 // Import replaces the tools of a source; see catalog.Import.
 func (t *Toolbox) Import(ctx context.Context, source string, tools []catalog.Tool) (catalog.Diff, error) {
-	if err := t.create(ctx); err != nil {
-		return catalog.Diff{}, err
-	}
 	return value(opImport.Call(ctx, t.folder, importRequest{source, tools}, nil))
 }
 
@@ -223,9 +212,6 @@ const maxWait = 24 * time.Hour
 // learns them, all or none. It learns names that are not of exactly one tool as they
 // are, and returns them, each once, in order of appearance.
 func (t *Toolbox) Learn(ctx context.Context, traces ...usage.Trace) (unknown []string, err error) {
-	if err := t.create(ctx); err != nil {
-		return nil, err
-	}
 	return value(opLearn.Call(ctx, t.folder, traces, nil))
 }
 
@@ -233,9 +219,6 @@ func (t *Toolbox) Learn(ctx context.Context, traces ...usage.Trace) (unknown []s
 func (t *Toolbox) Observe(ctx context.Context, c usage.Change) error {
 	if c.Empty() {
 		return nil
-	}
-	if err := t.create(ctx); err != nil {
-		return err
 	}
 	_, err := opObserve.Call(ctx, t.folder, c, nil)
 	return err

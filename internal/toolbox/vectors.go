@@ -8,7 +8,6 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"cairn/internal/owner"
 	"cairn/internal/store"
 	"cairn/internal/store/flat"
 	"cairn/internal/toolsearch"
@@ -18,20 +17,17 @@ import (
 // vectorsFolder keeps the vectors of tools and intents by their text.
 const vectorsFolder = "tool-vectors"
 
-// formerVectors are the files in which earlier versions kept them.
-var formerVectors = []string{"tool-embeddings", "tool-embeddings.old", "tool-embeddings.lock"}
-
 // maxMemoryVectors bounds a cache of vectors in memory to some 30 MB.
 const maxMemoryVectors = 20_000
 
-// openVectors opens the cache of a model's vectors: in the database, in a file of a
-// folder that this process owns, or else in memory.
+// openVectors opens the cache of a model's vectors: in the database, in a file, or
+// where that fails in memory.
 func (s *service) openVectors(d models.Description) (cache toolsearch.VectorCache, closeCache func() error) {
 	if s.database != nil {
 		return s.database.Vectors(d.ID, d.Dimension), nil
 	}
-	if s.mode == owner.Owned {
-		c, err := openFile(s.dir, d)
+	if s.place.Index != "" {
+		c, err := openFile(s.place.Index, d)
 		if err == nil {
 			return &fileVectors{c, s.o.Logger}, c.Close
 		}
@@ -45,9 +41,6 @@ func (s *service) openVectors(d models.Description) (cache toolsearch.VectorCach
 // replaced by an empty one.
 func openFile(dir string, d models.Description) (*flat.Store, error) {
 	path := filepath.Join(dir, vectorsFolder)
-	for _, name := range formerVectors {
-		_ = os.Remove(filepath.Join(dir, name)) // nothing reads them
-	}
 	c, err := flat.Open(path, d.Dimension, d.ID, nil)
 	if !flat.Unusable(err) {
 		return c, err

@@ -98,6 +98,18 @@ func (t *Tree) Close() error {
 	return errors.Join(errs...)
 }
 
+// Moved reports whether a root was removed, or another folder is in its place.
+func (t *Tree) Moved() bool {
+	for _, r := range t.roots {
+		there, err := os.Stat(r.Dir)
+		mine, mineErr := r.fs.Stat(".")
+		if errors.Is(err, fs.ErrNotExist) || err == nil && mineErr == nil && !os.SameFile(there, mine) {
+			return true
+		}
+	}
+	return false
+}
+
 // Roots returns the roots with their resolved folders, the main root first.
 func (t *Tree) Roots() []Root {
 	out := make([]Root, len(t.roots))

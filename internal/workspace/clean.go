@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"cairn/internal/config"
+	"cairn/internal/home"
 	"cairn/internal/index"
 	"cairn/internal/owner"
 	"cairn/internal/toolbox"
@@ -29,7 +30,11 @@ type CleanReport struct {
 // use is a *LockError. With try nothing is removed.
 func Clean(ctx context.Context, sel config.Selection, command string, all, try bool) (*CleanReport, error) {
 	r := &CleanReport{Workspace: sel.Root, Removed: []string{}}
-	dir := owner.IndexDir(sel.Root)
+	place, err := home.Of(sel.Root)
+	if err != nil {
+		return nil, err
+	}
+	dir := place.Index
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	} else if err != nil {

@@ -9,6 +9,7 @@ import (
 	"cairn/internal/config"
 	"cairn/internal/index"
 	"cairn/internal/owner"
+	"cairn/internal/testutil"
 )
 
 func TestClean(t *testing.T) {
@@ -20,7 +21,7 @@ func TestClean(t *testing.T) {
 		t.Errorf("cleaning a folder in use: %v, want a LockError", err)
 	}
 	w.Close()
-	dir := filepath.Join(sel.Root, ".cairn", "index")
+	dir := testutil.Place(t, sel.Root).Index
 	write(t, filepath.Join(dir, "other"), "what is not derived stays")
 	r, err := Clean(t.Context(), sel, "test", false, true)
 	if err != nil || r.Bytes == 0 || len(r.Removed) != 2 {

@@ -7,6 +7,7 @@ import (
 
 	"cairn/indexer"
 	"cairn/internal/config"
+	"cairn/internal/home"
 	"cairn/internal/index"
 	"cairn/internal/job"
 	"cairn/internal/mirror"
@@ -34,7 +35,7 @@ var errEmbeds = errors.New("the source has no vector for a chunk; complete it wi
 // already, in the same version, are not sent again, so an interrupted copy
 // continues. Nothing is embedded. progress may be nil.
 func CopyOut(ctx context.Context, sel config.Selection, cfg config.Config, s *mirror.Store, o Options, progress func(job.Progress)) (*CopyReport, error) {
-	if ok, err := index.Exists(owner.IndexDir(sel.Root)); err != nil || !ok {
+	if place, err := home.Of(sel.Root); err != nil || !index.Exists(place.Index) {
 		return nil, errors.Join(err, index.ErrNoIndex)
 	}
 	return copyIndex(ctx, sel, cfg, s, o, progress, func(m *mirror.Mirror, _ *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
@@ -83,16 +84,19 @@ func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *
 			}
 		}
 	}
-	if err := owner.MakeIndexDir(sel.Root); err != nil {
+	place, err := home.Of(sel.Root)
+	if err == nil {
+		err = place.Make()
+	}
+	if err != nil {
 		return nil, err
 	}
-	dir := owner.IndexDir(sel.Root)
-	release, err := owner.Lock(ctx, dir, index.LockFile, o.Command)
+	release, err := owner.Lock(ctx, place.Index, index.LockFile, o.Command)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	stores, err := index.Open(sel, dir, cfg.Masks(), o.Description, true, false, o.Logger)
+	stores, err := index.Open(sel, place.Index, cfg.Masks(), o.Description, true, false, o.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	roles := map[string]func(config.Selection, *bufio.Scanner) error{"own": own, "hold": hold, "search": searchMany, "index": indexOnce}
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
-		os.Exit(m.Run())
+		testutil.Main(m)
 	}
 	sel := config.Selection{Root: os.Getenv("CAIRN_TEST_ROOT"), Rule: config.RuleFlag}
 	if err := role(sel, bufio.NewScanner(os.Stdin)); err != nil {
@@ -282,7 +282,7 @@ func TestKilledOwnerIsSucceeded(t *testing.T) {
 	}
 	// What the lock says is for people who look at the file.
 	var h owner.Holder
-	if text, err := os.ReadFile(filepath.Join(w.dir, "lock")); err != nil || json.Unmarshal(text, &h) != nil || h.PID != child.cmd.Process.Pid {
+	if text, err := os.ReadFile(filepath.Join(w.place.Index, "lock")); err != nil || json.Unmarshal(text, &h) != nil || h.PID != child.cmd.Process.Pid {
 		t.Errorf("the lock says %s, %v, want process %d", text, err, child.cmd.Process.Pid)
 	}
 	child.cmd.Process.Kill()

@@ -10,6 +10,7 @@ import (
 
 	"cairn/internal/config"
 	"cairn/internal/index"
+	"cairn/internal/testutil"
 	"cairn/retriever"
 )
 
@@ -40,7 +41,7 @@ func answers(t *testing.T, w *Workspace) bool {
 // again at the next call of Index, or by itself; its clients see the new one.
 func TestRemovedIndexIsMadeAgain(t *testing.T) {
 	for _, watch := range []bool{false, true} {
-		for _, below := range []string{".cairn", ".cairn/index", ".cairn/index/" + documentsFile, ".cairn/index/" + keywordFolder, ".cairn/index/" + vectorFolder} {
+		for _, below := range []string{"", documentsFile, keywordFolder, vectorFolder} {
 			sel := folder(t)
 			o := hashed()
 			o.Watch, o.Background = watch, watch
@@ -49,7 +50,7 @@ func TestRemovedIndexIsMadeAgain(t *testing.T) {
 			if !answers(t, asks) {
 				t.Fatal("no answer through the owner")
 			}
-			remove(t, filepath.Join(sel.Root, below))
+			remove(t, filepath.Join(testutil.Place(t, sel.Root).Index, below))
 			if watch {
 				eventually(t, "indexed again by itself", func() bool { return answers(t, w) })
 			}
@@ -125,7 +126,7 @@ func TestCloseAfterRemoval(t *testing.T) {
 	sel := folder(t)
 	first := open(t, sel, Owning, hashed())
 	fill(t, first, index.IndexRequest{})
-	remove(t, first.dir)
+	remove(t, first.place.Index)
 	second := open(t, sel, Owning, hashed())
 	fill(t, second, index.IndexRequest{})
 	if err := first.Close(); err != nil {

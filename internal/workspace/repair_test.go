@@ -44,7 +44,7 @@ func noticing(lines *[]string, embedded *int) Options {
 func TestEmptyDocumentsFile(t *testing.T) {
 	for _, access := range []Access{Reading, Owning} {
 		sel := indexedFolder(t)
-		at := filepath.Join(sel.Root, ".cairn", "index", documentsFile)
+		at := filepath.Join(testutil.Place(t, sel.Root).Index, documentsFile)
 		if err := os.Truncate(at, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ var damages = []struct {
 func TestDamagedIndexDegrades(t *testing.T) {
 	for _, c := range damages {
 		sel := indexedFolder(t)
-		dir := filepath.Join(sel.Root, ".cairn", "index")
+		dir := testutil.Place(t, sel.Root).Index
 		c.make(t, dir)
 		w := open(t, sel, Reading, hashed())
 		for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
@@ -138,7 +138,7 @@ func TestDamagedIndexDegrades(t *testing.T) {
 // them, so the error says how to rebuild everything.
 func TestDamagedDocumentsAreAnError(t *testing.T) {
 	sel := indexedFolder(t)
-	spoil(t, filepath.Join(sel.Root, ".cairn", "index"), documentsFile)
+	spoil(t, testutil.Place(t, sel.Root).Index, documentsFile)
 	for _, access := range []Access{Reading, Owning} {
 		w := open(t, sel, access, hashed())
 		_, err := w.Search(t.Context(), retriever.Query{Text: "login"})

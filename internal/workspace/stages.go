@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"cairn/internal/config"
+	"cairn/internal/home"
 	"cairn/internal/kv"
-	"cairn/internal/owner"
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
 )
@@ -65,7 +65,11 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 	}
 	t := &Stages{library: o.Library, store: o.Store, queue: o.Queue}
 	if t.store == nil {
-		file := kv.NewShared(filepath.Join(owner.IndexDir(sel.Root), stageFile), func() error { return owner.MakeIndexDir(sel.Root) }, func(r *kv.Recovery) {
+		place, err := home.Of(sel.Root)
+		if err != nil {
+			return nil, err
+		}
+		file := kv.NewShared(filepath.Join(place.Records, stageFile), place.Make, func(r *kv.Recovery) {
 			if o.Logger != nil {
 				o.Logger.Warn("the file of the question tasks was recovered", "recovery", r)
 			}

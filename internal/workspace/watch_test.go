@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/config"
 	"cairn/internal/index"
 	"cairn/internal/testutil"
 	"cairn/models"
@@ -136,20 +135,6 @@ func TestWatchThroughTheOwner(t *testing.T) {
 	finds(t, w, events, byKeyword("quagga"), "later.md")
 	if s, err := w.Status(t.Context()); err != nil || s.Owner == nil || s.Watching != "events" {
 		t.Errorf("Status = %+v, %v, want this process to own and watch", s, err)
-	}
-}
-
-func TestWatchOfAnUnwritableFolder(t *testing.T) {
-	sel := folder(t)
-	// What is in the way of the index's folder cannot be removed by anybody.
-	write(t, filepath.Join(sel.Root, ".cairn"), "a file")
-	w, err := Open(t.Context(), sel, config.Default(), Reading, hashed())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	if err := w.Watch(t.Context(), func(index.WatchEvent) {}); err == nil {
-		t.Error("watching a folder without an index that cannot have one gives no error")
 	}
 }
 

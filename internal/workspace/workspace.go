@@ -3,16 +3,13 @@
 //
 // # Files
 //
-//	.cairn/config.toml       settings (else .cuedeck/config.toml)
-//	.cairn/.gitignore        keeps the index out of the repository
-//	.cairn/index/lock        names the process that owns the index, which locks it
-//	.cairn/index/sock        the owner's Unix socket
-//
-// The files of the stores are in .cairn/index as well.
+// The folder has what people write: cards, documents, workflows and
+// .cairn/config.toml. The index, its lock and the owner's socket are in the private
+// directories of the folder, see home.
 //
 // # A folder that is removed
 //
-// The owner closes its files when the folder, or the index in it, is removed. The
+// The owner closes its files when the folder, or its index, is removed. The
 // next call opens what is there then; where the folder is missing, it is a
 // *FolderError.
 //
@@ -32,6 +29,7 @@ import (
 	"time"
 
 	"cairn/internal/config"
+	"cairn/internal/home"
 	"cairn/internal/index"
 	"cairn/internal/job"
 	"cairn/internal/mirror"
@@ -45,9 +43,9 @@ import (
 type Access int
 
 const (
-	// Reading opens what is there and creates nothing.
+	// Reading opens what is there. Calls of Index and Watch still write.
 	Reading Access = iota
-	// Owning makes the index's folder where it is missing.
+	// Owning opens the index for writing, and makes it where it is missing.
 	Owning
 )
 
@@ -72,9 +70,6 @@ type Options struct {
 	Poll bool
 	// Warm loads the model at once instead of at its first use.
 	Warm bool
-	// Serves makes Open succeed where an index is missing and cannot be made, for a
-	// process that offers more than the index: every use returns the reason.
-	Serves bool
 	// Rebuild removes an index that cannot be opened as it is.
 	Rebuild bool
 	// Store, when not nil, is searched instead of the folder by a process that
@@ -101,7 +96,7 @@ type Workspace struct {
 	config    config.Config
 	options   Options
 	access    Access
-	dir       string // of the index
+	place     home.Place // zero with remote
 	ownTools  ownToolbox
 
 	// One of both is nil: remote searches Options.Store.
@@ -109,7 +104,7 @@ type Workspace struct {
 	remote *index.Index
 }
 
-// Open opens the folder of sel. With Owning it creates the index's folder.
+// Open opens the folder of sel.
 func Open(ctx context.Context, sel config.Selection, cfg config.Config, access Access, o Options) (*Workspace, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -117,7 +112,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Workspace{selection: sel, config: cfg, options: o, access: access, dir: owner.IndexDir(sel.Root)}
+	w := &Workspace{selection: sel, config: cfg, options: o, access: access}
 	if o.Store != nil && (o.Stateless || access == Reading) {
 		stores, err := w.remoteStores()
 		if err != nil {
@@ -129,32 +124,24 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 		return w, nil
 	}
 	var err error
+	if w.place, err = home.Of(sel.Root); err != nil {
+		return nil, err
+	}
 	w.folder, err = owner.Open(ctx, owner.Options{
-		Dir: w.dir, Make: w.makeDir, Lock: index.LockFile, Socket: index.Socket,
-		Create: access == Owning, Takeover: access == Owning && (o.Background || o.Watch), Command: o.Command,
+		Dir: w.place.Index, Make: w.place.Make, Lock: index.LockFile, Socket: index.Socket,
+		Takeover: access == Owning && (o.Background || o.Watch), Command: o.Command,
 		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress()}, Accept: w.accept, Errors: index.ErrorKinds, Serve: w.serve, Check: w.exists, Logger: o.Logger, Now: o.Now,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if unwritable := w.unwritable(); access == Owning && unwritable != nil {
-		if !unwritable.Indexed && !o.Serves {
-			return nil, errors.Join(unwritable, w.Close())
-		}
-		o.Logger.Warn("this process only reads the index", "reason", unwritable)
-	}
 	return w, nil
 }
 
-// serve opens the index for this process and, when it is the owner, for others.
+// serve opens the index in its owner.
 func (w *Workspace) serve(s *owner.Server) (owner.Service, error) {
 	o := w.indexOptions()
-	if s.Mode == owner.Owned {
-		o.Holder, o.Held, o.Write = &s.Holder, s.Held, w.access == Owning
-	}
-	if indexed, err := index.Exists(w.dir); s.Mode == owner.ReadOnly && w.access == Owning && (err != nil || !indexed) {
-		o.Unusable = &UnwritableError{Dir: w.dir, Err: s.Denied}
-	}
+	o.Holder, o.Held, o.Write = &s.Holder, s.Held, w.access == Owning
 	x := index.New(o)
 	x.Serve(s)
 	return x, nil
@@ -163,7 +150,7 @@ func (w *Workspace) serve(s *owner.Server) (owner.Service, error) {
 func (w *Workspace) indexOptions() index.Options {
 	o := w.options
 	return index.Options{
-		Selection: w.selection, Config: w.config, Dir: w.dir,
+		Selection: w.selection, Config: w.config, Dir: w.place.Index,
 		Description: o.Description, Model: o.Model, Warm: o.Warm,
 		Background: o.Background, Watch: o.Watch, Poll: o.Poll, Rebuild: o.Rebuild,
 		Store: o.Store, ReadUsage: w.readUsage,
@@ -191,9 +178,6 @@ func (w *Workspace) exists() error {
 	return nil
 }
 
-// makeDir makes the index's folder.
-func (w *Workspace) makeDir() error { return owner.MakeIndexDir(w.selection.Root) }
-
 // Keys of the owner's identity.
 const (
 	modelIdentity = "model"
@@ -217,33 +201,6 @@ func (w *Workspace) accept(h owner.Holder, identity map[string]string) error {
 		return fmt.Errorf("process %d (%s) owns this folder and uses model %s, not %s; stop it first", h.PID, h.Command, model, w.options.Description.ID)
 	}
 	return nil
-}
-
-// UnwritableError says that a folder's index cannot be made or changed, since
-// the file system or its permissions do not let this process write.
-type UnwritableError struct {
-	Dir     string // of the index
-	Err     error
-	Indexed bool // there is an index to search
-}
-
-func (e *UnwritableError) Error() string {
-	if !e.Indexed {
-		return fmt.Sprintf("cannot write the index in %s, and there is none to search: %v; make the folder writable, or copy it and choose the copy with -C", e.Dir, e.Err)
-	}
-	return fmt.Sprintf("cannot write the index in %s, so it can be searched at most: %v", e.Dir, e.Err)
-}
-
-func (e *UnwritableError) Unwrap() error { return e.Err }
-
-// unwritable returns why this process cannot write the index; nil when it can.
-func (w *Workspace) unwritable() *UnwritableError {
-	why := w.folder.Unwritable()
-	if why == nil {
-		return nil
-	}
-	ok, err := index.Exists(w.dir)
-	return &UnwritableError{Dir: w.dir, Err: why, Indexed: ok && err == nil}
 }
 
 // Search answers a query.
@@ -308,14 +265,7 @@ func (w *Workspace) Index(ctx context.Context, r index.IndexRequest, progress fu
 	if w.remote != nil {
 		return nil, errNoWriter
 	}
-	if err := w.folder.Create(ctx); err != nil {
-		return nil, err
-	}
-	report, err := index.IndexOp.Call(ctx, w.folder, r, progress)
-	if unwritable := w.unwritable(); unwritable != nil && errors.Is(err, index.ErrReadOnly) {
-		return nil, unwritable
-	}
-	return report, err
+	return index.IndexOp.Call(ctx, w.folder, r, progress)
 }
 
 // watchAgain is how long Watch waits before it tries again to follow a folder that
@@ -333,17 +283,12 @@ func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error 
 	}
 	begun, reported := false, false
 	for {
-		err := w.folder.Create(ctx)
-		if err == nil {
-			_, err = index.WatchOp.Call(ctx, w.folder, struct{}{}, func(e index.WatchEvent) { begun, reported = true, false; fn(e) })
-		}
+		_, err := index.WatchOp.Call(ctx, w.folder, struct{}{}, func(e index.WatchEvent) { begun, reported = true, false; fn(e) })
 		_, removed := errors.AsType[*FolderError](err)
 		lock, _ := errors.AsType[*owner.LockError](err)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, index.ErrReadOnly) && w.folder.Unwritable() != nil:
-			return w.unwritable()
 		case errors.Is(err, owner.ErrEnded):
 			continue
 		case !begun || !removed && (lock == nil || !lock.Silent):
@@ -359,6 +304,9 @@ func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error 
 		}
 	}
 }
+
+// Place is where the files of the index and the records are, zero where a store answers.
+func (w *Workspace) Place() home.Place { return w.place }
 
 // Config is the folder's configuration.
 func (w *Workspace) Config() config.Config { return w.config }

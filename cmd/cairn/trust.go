@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"cairn/internal/home"
+	"cairn/internal/term"
+)
+
+func (a *app) trustCommand() *cobra.Command {
+	var remove bool
+	cmd := &cobra.Command{
+		Use:   "trust [DIR]",
+		Short: "Trust the configuration of a folder, or list the trusted folders",
+		Long: `Trust the configuration of a folder, or list the trusted folders.
+
+A folder may come from elsewhere. Only where you trust it, its config.toml can open
+connections and raise limits, and it is found from below although it belongs to
+another user.`,
+		Example: `  cairn trust
+  cairn trust .
+  cairn trust --remove ~/notes`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.command(func(_ context.Context, args []string) error {
+			if len(args) > 0 {
+				return a.trust(args[0], !remove)
+			}
+			if remove {
+				return badUsage("--remove needs the folder to trust no more")
+			}
+			folders, err := home.TrustedFolders()
+			if err != nil {
+				return err
+			}
+			return a.print(map[string]any{"trusted": folders}, func(w *term.Writer) {
+				for _, folder := range folders {
+					w.Printf("%s\n", term.Plain(folder))
+				}
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&remove, "remove", false, "trust the folder no more")
+	return cmd
+}
+
+func (a *app) trust(dir string, trusted bool) error {
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	} else if trusted { // one that is missing can still be removed
+		return err
+	}
+	if err := home.Trust(root, trusted); err != nil {
+		return err
+	}
+	said := "trusted: %s"
+	if !trusted {
+		said = "no longer trusted: %s"
+	}
+	return a.printLine(map[string]any{"workspace": root, "trusted": trusted}, said, term.Plain(root))
+}

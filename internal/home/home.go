@@ -1,0 +1,203 @@
+// Package home names the private directories of the user in which cairn keeps its own
+// files of a folder. It does not open the files.
+//
+// No such file is inside the folder: a folder may come from elsewhere, and nothing that
+// it brings is taken for cairn's own. Each folder has two directories, named after it
+// and the hash of its path: one for what can be built again from the folder, in the
+// user's cache directory, and one for records that cannot, in the user's data directory.
+// CAIRN_HOME replaces both parents. All are open to the user alone.
+package home
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"cairn/internal/atomicfile"
+)
+
+// Variable is the environment variable that replaces the user's cache and data
+// directories, by the directories cache and data in it.
+const Variable = "CAIRN_HOME"
+
+// Place is the pair of private directories of one folder.
+type Place struct {
+	// Root is the folder: absolute, with links resolved.
+	Root string `json:"-"`
+	// Index holds what can be built again, the locks and the sockets.
+	Index string `json:"index_dir,omitempty"`
+	// Records holds what cannot: the catalogue of tools, usage and question tasks.
+	Records string `json:"records_dir,omitempty"`
+}
+
+// Of returns the place of a folder. It creates nothing.
+func Of(root string) (Place, error) {
+	caches, data, err := parents()
+	if err != nil {
+		return Place{}, err
+	}
+	name := nameOf(root)
+	return Place{Root: root, Index: filepath.Join(caches, name), Records: filepath.Join(data, name)}, nil
+}
+
+// parents returns the directories that hold those of all folders.
+func parents() (caches, data string, err error) {
+	if dir := os.Getenv(Variable); dir != "" {
+		if !filepath.IsAbs(dir) {
+			return "", "", fmt.Errorf("%s is %q, want an absolute path", Variable, dir)
+		}
+		return filepath.Join(dir, "cache"), filepath.Join(dir, "data"), nil
+	}
+	caches, err = os.UserCacheDir()
+	if err == nil {
+		data, err = userDataDir()
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("finding the directory of the index: %w; set %s to a directory for cairn's own files", err, Variable)
+	}
+	if runtime.GOOS == "windows" { // both are LocalAppData
+		return filepath.Join(caches, "cairn", "cache"), filepath.Join(data, "cairn", "data"), nil
+	}
+	return filepath.Join(caches, "cairn"), filepath.Join(data, "cairn"), nil
+}
+
+// userDataDir is to data what os.UserCacheDir is to caches.
+func userDataDir() (string, error) {
+	switch runtime.GOOS {
+	case "windows":
+		return os.UserCacheDir() // LocalAppData
+	case "darwin":
+		return os.UserConfigDir() // Application Support
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		if !filepath.IsAbs(dir) {
+			return "", errors.New("path in $XDG_DATA_HOME is relative")
+		}
+		return dir, nil
+	}
+	dir, err := os.UserHomeDir()
+	return filepath.Join(dir, ".local", "share"), err
+}
+
+// maxBase bounds the readable part of a directory's name in bytes.
+const maxBase = 32
+
+// nameOf is the name of a folder's directories: the base of its path, as far as it has
+// plain characters, and 64 bits of the hash of the path.
+func nameOf(root string) string {
+	base := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, filepath.Base(root))
+	sum := sha256.Sum256([]byte(root))
+	return fmt.Sprintf("%s-%x", base[:min(len(base), maxBase)], sum[:8])
+}
+
+// label names the folder in each of its directories.
+const label = "folder"
+
+// Make makes the directories of p and their parents. It fails where one of them is a
+// link, belongs to another user, can be written by others or is of another folder.
+func (p Place) Make() error {
+	for _, dir := range []string{p.Index, p.Records} {
+		err := Private(filepath.Dir(dir))
+		if err == nil {
+			err = Private(dir)
+		}
+		if err == nil {
+			err = p.claim(dir)
+		}
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			return fmt.Errorf("%w; set %s to a directory that cairn can write", err, Variable)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim labels dir as the folder's, unless it is.
+func (p Place) claim(dir string) error {
+	switch owner := labelOf(dir); owner {
+	case p.Root:
+		return nil
+	case "":
+		return atomicfile.Write(filepath.Join(dir, label), []byte(p.Root+"\n"), 0o600)
+	default:
+		return fmt.Errorf("%s belongs to the folder %s, not to %s; remove it if that folder is gone", dir, owner, p.Root)
+	}
+}
+
+// labelOf returns the folder that dir belongs to; "" when it is not labelled.
+func labelOf(dir string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, label)) // what cannot be read cannot be replaced either
+	return strings.TrimSuffix(string(text), "\n")
+}
+
+// Private makes sure that dir is a directory of this user, not a link, that no other
+// user can enter. Missing parents are made as well.
+func Private(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making %s: %w", dir, err)
+	}
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory: cairn keeps no private files behind a link", dir)
+	case runtime.GOOS == "windows":
+		return nil // the mode says nothing
+	case ownerOf(info) != os.Geteuid():
+		return fmt.Errorf("%s belongs to another user; set %s to a directory of your own", dir, Variable)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("%s can be written by other users; look at what is in it, then run `chmod go-rwx %[1]s`", dir)
+	case info.Mode().Perm()&0o055 != 0:
+		return os.Chmod(dir, 0o700)
+	}
+	return nil
+}
+
+// Foreign reports whether a file belongs to another user than this one, root, or the
+// user who runs this process by sudo, which sudoUID names as in SUDO_UID.
+func Foreign(info fs.FileInfo, sudoUID string) bool {
+	if runtime.GOOS == "windows" {
+		return false
+	}
+	owner, me := ownerOf(info), os.Geteuid()
+	return owner != 0 && owner != me && (me != 0 || fmt.Sprint(owner) != sudoUID)
+}
+
+// All returns the places that the labels in the private directories name.
+func All() ([]Place, error) {
+	caches, data, err := parents()
+	if err != nil {
+		return nil, err
+	}
+	var places []Place
+	known := map[string]bool{}
+	for _, parent := range []string{caches, data} {
+		entries, err := os.ReadDir(parent)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			root := labelOf(filepath.Join(parent, e.Name()))
+			if p, err := Of(root); err == nil && e.IsDir() && e.Name() == nameOf(root) && !known[root] {
+				known[root] = true
+				places = append(places, p)
+			}
+		}
+	}
+	return places, nil
+}

@@ -1,0 +1,137 @@
+package home
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func placeOf(t *testing.T, root string) Place {
+	t.Helper()
+	p, err := Of(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestPlacesOfAFolder(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the variables are those of Linux")
+	}
+	for _, variable := range []string{Variable, "XDG_CACHE_HOME", "XDG_DATA_HOME", "HOME"} {
+		t.Setenv(variable, "")
+	}
+	if _, err := Of("/srv/notes"); err == nil || !strings.Contains(err.Error(), Variable) {
+		t.Errorf("without a home: %v, want an error that names %s", err, Variable)
+	}
+	t.Setenv("HOME", "/home/me")
+	p := placeOf(t, "/srv/my notes")
+	if !strings.HasPrefix(p.Index, "/home/me/.cache/cairn/my-notes-") || !strings.HasPrefix(p.Records, "/home/me/.local/share/cairn/my-notes-") {
+		t.Errorf("places %+v", p)
+	}
+	if other := placeOf(t, "/srv/my_notes"); other.Index == p.Index {
+		t.Error("two folders have one place")
+	}
+	if long := placeOf(t, "/"+strings.Repeat("x", 300)); len(filepath.Base(long.Index)) > maxBase+17 {
+		t.Errorf("the name %s is long", long.Index)
+	}
+	t.Setenv("XDG_DATA_HOME", "/data")
+	if p := placeOf(t, "/srv/notes"); !strings.HasPrefix(p.Records, "/data/cairn/notes-") {
+		t.Errorf("with XDG_DATA_HOME: %+v", p)
+	}
+	t.Setenv(Variable, "/var/lib/cairn")
+	if p := placeOf(t, "/srv/notes"); !strings.HasPrefix(p.Index, "/var/lib/cairn/cache/notes-") || !strings.HasPrefix(p.Records, "/var/lib/cairn/data/notes-") {
+		t.Errorf("with %s: %+v", Variable, p)
+	}
+	t.Setenv(Variable, "relative")
+	if _, err := Of("/srv/notes"); err == nil {
+		t.Errorf("a relative %s is accepted", Variable)
+	}
+}
+
+// TestHostilePlaces: directories that others made, can write or have replaced by a link
+// are refused, and nothing is written through them.
+func TestHostilePlaces(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes and users of Unix")
+	}
+	for name, spoil := range map[string]func(dir string) error{
+		"a link":           func(dir string) error { return os.Symlink(t.TempDir(), dir) },
+		"a dangling link":  func(dir string) error { return os.Symlink(filepath.Join(t.TempDir(), "missing"), dir) },
+		"writable by all":  func(dir string) error { return os.Chmod(dir, 0o777) },
+		"another user's":   func(dir string) error { return os.Chown(dir, 65534, 65534) },
+		"a file":           func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
+		"another folder's": func(dir string) error { return os.WriteFile(filepath.Join(dir, label), []byte("/other\n"), 0o600) },
+	} {
+		for _, part := range []string{"cache", "data", "index", "records"} {
+			top := t.TempDir()
+			t.Setenv(Variable, top)
+			p := placeOf(t, "/srv/notes")
+			dir := map[string]string{"cache": filepath.Dir(p.Index), "data": filepath.Dir(p.Records), "index": p.Index, "records": p.Records}[part]
+			if name == "another folder's" && dir != p.Index && dir != p.Records || name == "another user's" && os.Geteuid() != 0 {
+				continue
+			}
+			if err := p.Make(); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(name, "link") || name == "a file" {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := spoil(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Make(); err == nil || !strings.Contains(err.Error(), dir) {
+				t.Errorf("%s is %s: %v, want an error that names it", part, name, err)
+			}
+		}
+	}
+}
+
+func TestMakeIsPrivate(t *testing.T) {
+	t.Setenv(Variable, filepath.Join(t.TempDir(), "not", "there"))
+	p := placeOf(t, "/srv/notes")
+	for range 2 {
+		if err := p.Make(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{p.Index, p.Records, filepath.Dir(p.Index), filepath.Dir(p.Records)} {
+		if info, err := os.Stat(dir); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v, want mode 0700", dir, info, err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(filepath.Dir(p.Index), "unlabelled"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := All(); err != nil || !slices.Equal(all, []Place{p}) {
+		t.Errorf("All = %+v, %v, want %+v", all, err, p)
+	}
+}
+
+func TestTrust(t *testing.T) {
+	t.Setenv(Variable, t.TempDir())
+	for _, step := range []struct {
+		root    string
+		trusted bool
+		want    []string
+	}{{"/b", true, []string{"/b"}}, {"/a c", true, []string{"/a c", "/b"}}, {"/b", true, []string{"/a c", "/b"}}, {"/b", false, []string{"/a c"}}} {
+		if err := Trust(step.root, step.trusted); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := TrustedFolders(); err != nil || !slices.Equal(got, step.want) {
+			t.Errorf("after %+v: %q, %v", step, got, err)
+		}
+	}
+	if !Trusted("/a c") || Trusted("/a") || Trusted("/b") {
+		t.Error("Trusted does not say what the list does")
+	}
+	if err := Trust("/x\n/etc", true); err == nil {
+		t.Error("a line break adds a line")
+	}
+}

@@ -1,0 +1,75 @@
+package home
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cairn/internal/atomicfile"
+)
+
+// trustFile lists the folders that the user trusts, one a line.
+func trustFile() (string, error) {
+	if dir := os.Getenv(Variable); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "trusted"), nil
+	}
+	dir, err := os.UserConfigDir()
+	return filepath.Join(dir, "cairn", "trusted"), err
+}
+
+// TrustedFolders returns the folders that the user trusts, in order of their paths.
+func TrustedFolders() ([]string, error) {
+	path, err := trustFile()
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	folders := []string{}
+	for line := range bytes.Lines(text) {
+		if folder := strings.TrimSuffix(string(line), "\n"); folder != "" {
+			folders = append(folders, folder)
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders), nil
+}
+
+// Trusted reports whether the user trusts a folder: with `cairn trust`, the only place
+// that says so. A list that cannot be read names none.
+func Trusted(root string) bool {
+	folders, err := TrustedFolders()
+	return err == nil && slices.Contains(folders, root)
+}
+
+// Trust adds a folder to the list, or removes it.
+func Trust(root string, trusted bool) error {
+	if strings.Contains(root, "\n") {
+		return fmt.Errorf("%q: a folder with a line break in its path cannot be listed", root)
+	}
+	folders, err := TrustedFolders()
+	if err != nil {
+		return err
+	}
+	folders = slices.DeleteFunc(folders, func(f string) bool { return f == root })
+	if trusted {
+		folders = append(folders, root)
+	}
+	path, err := trustFile()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	slices.Sort(folders)
+	text := strings.Join(append(folders, ""), "\n")
+	return atomicfile.Write(path, []byte(text), 0o600)
+}
