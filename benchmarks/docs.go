@@ -185,7 +185,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
-	stores, err := index.Open(config.Selection{Root: source}, indexed, nil, o.Embedder.Description(), true, false, log)
+	stores, err := index.Open(config.Selection{Root: source}, indexed, nil, o.Embedder.Description(), true, nil, log)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 					return fmt.Errorf("reading the documents found: %w", err)
 				}
 			}
-			d, err := readFound(reader, &ranking.Documents[i])
+			d, err := readFound(reader, &ranking.Documents[i], s.version)
 			if err != nil {
 				return err
 			}
@@ -97,13 +97,17 @@ type foundDocument struct {
 }
 
 // readFound reads a ranked document, or returns nil if it was removed or
-// changed since the index found it.
-func readFound(reader *docs.Reader, ranked *RankedDocument) (*foundDocument, error) {
+// changed since the index found it. It fails with a *docs.CorruptError when the document
+// is missing although the documents have had this version all along.
+func readFound(reader *docs.Reader, ranked *RankedDocument, version int) (*foundDocument, error) {
 	doc, err := reader.Document(ranked.Path)
 	if err != nil {
 		return nil, fmt.Errorf("reading a document found: %w", err)
 	}
 	if doc == nil {
+		if version > 0 && version == reader.Version() && !reader.IsPending(docs.Keyword, ranked.Path) && !reader.IsPending(docs.Vectors, ranked.Path) {
+			return nil, &docs.CorruptError{Path: ranked.Path, Reason: "it is missing"}
+		}
 		return nil, nil
 	}
 	d := &foundDocument{ranked: ranked, doc: doc, text: reader.Text(ranked.Path)}

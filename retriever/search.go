@@ -15,6 +15,7 @@ type search struct {
 	Query
 	parsed  query.Query // of Query.Text
 	pending bool        // some chunks have no vector yet
+	version int         // of the documents before the indexes were asked; 0 if it is not known
 	trace   *tracer     // nil unless the search is explained
 }
 
@@ -39,6 +40,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 	state := NewIndexState(meta, counts, building)
 	s := &search{Retriever: r, Query: q, parsed: query.Parse(q.Text), pending: state.Pending > 0, trace: tracerOf(ctx)}
 
+	if s.version, err = r.sources.Documents.Version(); err != nil {
+		return nil, fmt.Errorf("reading the state of the index: %w", err)
+	}
 	depth := r.options.Depth
 	for {
 		l, err := s.ask(ctx, s.parsed, s.Mode, depth)

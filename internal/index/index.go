@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -84,6 +85,10 @@ type Index struct {
 	stores    *Stores // nil when there is no index
 	retriever *retriever.Retriever
 	unusable  error // why the stores are not open
+	// damage is what is wrong with parts of the index. The owner removes a part that it
+	// rebuilds. met is damage of vectors that the last search has met.
+	damage Damage
+	met    atomic.Pointer[error]
 
 	// swap is held for reading by writes outside a run, and for writing to replace
 	// the stores; it is locked before mu.
@@ -102,7 +107,7 @@ type Index struct {
 
 // New returns the index in o.Dir and starts the work that o asks for.
 func New(o Options) *Index {
-	x := &Index{o: o, model: models.NewLazy(o.Description, o.Model), started: make(chan struct{})}
+	x := &Index{o: o, model: models.NewLazy(o.Description, o.Model), damage: Damage{}, started: make(chan struct{})}
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
 	if o.Remote == nil { // a server is mostly waited for
 		x.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
@@ -164,6 +169,10 @@ func (x *Index) open(write bool) error {
 		return err
 	}
 	err := x.openStores(write, false)
+	if rebuild, _ := errors.AsType[*RebuildError](err); rebuild != nil && rebuild.part == documentsFile {
+		x.damage[documentsFile] = errors.New(rebuild.Reason)
+		err = x.openStores(write, false)
+	}
 	if write && x.o.Rebuild {
 		if _, ok := errors.AsType[*RebuildError](err); ok {
 			err = x.replaceStores()
@@ -201,6 +210,9 @@ func (x *Index) openStores(write, fresh bool) error {
 		o.Reweigher, o.ReweighLimit = retriever.CoUsage{Read: x.o.ReadUsage, Log: x.o.Logger}, retriever.CoUsageLimit
 	}
 	sources := s.Sources(x.model, &bpe.Counter{})
+	if s.own && s.Vectors != nil {
+		sources.Vectors = noticing{s.Vectors, &x.met}
+	}
 	sources.Building = x.building
 	r, err := retriever.New(sources, o)
 	if err != nil {
@@ -224,24 +236,32 @@ func (x *Index) findStores(write bool) (*Stores, error) {
 	if x.o.Remote != nil {
 		return x.o.Remote, nil
 	}
+	damage := maps.Clone(x.damage)
 	if write {
-		if empty, err := removeEmpty(x.o.Dir, x.o.Description); err != nil {
+		if why, err := removeEmpty(x.o.Dir, x.o.Description, x.damage[documentsFile]); err != nil {
 			return nil, err
-		} else if empty {
-			x.notice("the index holds nothing", fmt.Errorf("%s is empty", filepath.Join(x.o.Dir, documentsFile)))
+		} else if why != nil {
+			x.notice("the documents of the index cannot be used", why)
 		}
-	} else if !Exists(x.o.Dir) {
+		clear(x.damage)
+	} else if x.damage[documentsFile] != nil || !Exists(x.o.Dir) {
 		return nil, ErrNoIndex
 	}
-	s, err := Open(x.o.Selection, x.o.Dir, x.o.Config.Masks(), x.o.Description, write, true, x.o.Logger)
+	s, err := Open(x.o.Selection, x.o.Dir, x.o.Config.Masks(), x.o.Description, write, damage, x.o.Logger)
 	if err != nil {
 		return nil, err
 	}
-	if write && s.textDamage != nil {
-		x.notice("the keyword index cannot be used", s.textDamage)
-	}
-	if write && s.vectorDamage != nil {
-		x.notice("the vectors cannot be used", s.vectorDamage)
+	for _, part := range []struct {
+		name, what string
+		damage     error
+	}{{keywordFolder, "the keyword index", s.textDamage}, {vectorFolder, "the vectors", s.vectorDamage}} {
+		switch {
+		case part.damage == nil:
+		case write:
+			x.notice(part.what+" cannot be used", part.damage)
+		default: // opening it again for writing might fail: scorch keeps a lock
+			x.damage[part.name] = part.damage
+		}
 	}
 	return s, nil
 }
@@ -319,12 +339,17 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (*retriever.Answe
 		}
 		defer x.turns.Release(1)
 	}
+	a, err := healing(x, func() (*retriever.Answer, error) { return x.search(ctx, q) })
+	if met := x.met.Swap(nil); met != nil {
+		x.heal(*met)
+	}
+	return a, err
+}
+
+func (x *Index) search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
 	s, err := x.useFilled()
 	if errors.Is(err, ErrNoIndex) {
-		return &retriever.Answer{
-			Results: []retriever.Result{}, Mode: q.Mode, Index: retriever.IndexState{State: "missing"}, Degraded: []string{},
-			Reason: "not_indexed", Hint: "this folder has no index yet: call the tool index, or run `cairn index`",
-		}, nil
+		return x.missing(q.Mode), nil
 	} else if err != nil {
 		return nil, err
 	}
@@ -341,8 +366,34 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (*retriever.Answe
 	return a, err
 }
 
+// missing is the answer where there is no index.
+func (x *Index) missing(mode retriever.Mode) *retriever.Answer {
+	a := &retriever.Answer{
+		Results: []retriever.Result{}, Mode: mode, Index: retriever.IndexState{State: "missing"}, Degraded: []string{},
+		Reason: "not_indexed", Hint: "this folder has no index yet: call the tool index, or run `cairn index`",
+	}
+	if problem := x.documentsProblem(); problem != "" {
+		a.Degraded, a.Hint = []string{DocumentsLacking}, problem
+	}
+	return a
+}
+
+// documentsProblem says what to do about documents that are damaged, "" if they are not.
+func (x *Index) documentsProblem() string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if why := x.damage[documentsFile]; why != nil {
+		return fmt.Sprintf("the index is damaged: %v; call the tool index, or run `cairn index`, to rebuild it", why)
+	}
+	return ""
+}
+
 // Explain answers a query with its trace.
 func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
+	return healing(x, func() (*retriever.Trace, error) { return x.explain(ctx, r) })
+}
+
+func (x *Index) explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
 	if _, err := x.useFilled(); err != nil {
 		return nil, err
 	}
@@ -352,6 +403,10 @@ func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace
 
 // Read returns a document, a section or lines of one.
 func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+	return healing(x, func() (*retriever.Reading, error) { return x.read(ctx, r) })
+}
+
+func (x *Index) read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
 	if _, err := x.useFilled(); err != nil {
 		return nil, err
 	}
@@ -361,6 +416,10 @@ func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.R
 
 // ReadAll returns several places at once.
 func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	return healing(x, func() (*retriever.Readings, error) { return x.readAll(ctx, r) })
+}
+
+func (x *Index) readAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
 	if _, err := x.useFilled(); err != nil {
 		return nil, err
 	}

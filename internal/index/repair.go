@@ -7,7 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
+	"cairn/indexer"
+	"cairn/internal/kv"
 	"cairn/internal/owner"
 	"cairn/internal/query"
 	"cairn/internal/store"
@@ -22,26 +25,55 @@ import (
 // builds it again. The next damaged one replaces it.
 const damagedSuffix = ".damaged"
 
-// unusable reports whether err, of opening a derived index, means that it has to
-// be built again from the documents.
-func unusable(err error) bool {
+// Damage is what is known to be wrong with parts of an index, by the name of the file or
+// folder.
+type Damage map[string]error
+
+// damagedPart returns the part of an index that err, of opening or using it, shows to be
+// damaged, "" for another error. All parts can be rebuilt: the documents from the files,
+// the others from the documents.
+func damagedPart(err error) string {
+	_, badFile := errors.AsType[*kv.CorruptError](err)
+	_, badDocument := errors.AsType[*docs.CorruptError](err)
+	format, _ := errors.AsType[*docs.FormatError](err)
 	_, badVectors := errors.AsType[*flat.CorruptError](err)
 	_, otherVectors := errors.AsType[*flat.FormatError](err)
-	return badVectors || otherVectors || errors.Is(err, keyword.ErrCorrupt) || errors.Is(err, keyword.ErrFormat) || errors.Is(err, fs.ErrNotExist)
+	diverged, _ := errors.AsType[*indexer.DivergedError](err)
+	switch {
+	case badFile, badDocument, format != nil && format.Have < format.Want:
+		return documentsFile
+	case errors.Is(err, keyword.ErrCorrupt), errors.Is(err, keyword.ErrFormat), diverged != nil && diverged.Kind == docs.Keyword:
+		return keywordFolder
+	case badVectors, otherVectors, diverged != nil:
+		return vectorFolder
+	}
+	return ""
 }
 
 // openDerived opens the derived index in folder name of dir. With write, it renames a
-// damaged one and opens an empty one in its place; a reader gets the zero T. damage
-// is what was wrong.
-func openDerived[T any](dir, name string, write bool, damaged func(error) bool, open func(path string) (T, error)) (x T, damage, err error) {
+// damaged one and opens an empty one in its place; a reader gets the zero T. Without
+// known damage in s, even none, a damaged index is an error.
+func openDerived[T interface {
+	Count() (int, error)
+	Close() error
+}](s *Stores, dir, name string, kind docs.Kind, open func(path string) (T, error)) (x T, damage, err error) {
 	path := filepath.Join(dir, name)
-	x, err = open(path)
-	if err == nil || !damaged(err) {
-		return x, nil, err
-	}
-	damage = err
 	var none T
-	if !write {
+	damage = s.known[name]
+	if damage == nil {
+		x, err = open(path)
+		if err == nil && s.known != nil {
+			if damage = s.countDamage(kind, x.Count); damage != nil {
+				err = x.Close()
+			}
+		} else if s.known != nil && (damagedPart(err) == name || errors.Is(err, fs.ErrNotExist)) {
+			damage, err = err, nil
+		}
+		if err != nil || damage == nil {
+			return x, nil, err
+		}
+	}
+	if !s.writable {
 		return none, damage, nil
 	}
 	if err := os.RemoveAll(path + damagedSuffix); err != nil {
@@ -54,45 +86,48 @@ func openDerived[T any](dir, name string, write bool, damaged func(error) bool, 
 	return x, damage, err
 }
 
-// removeEmpty removes an index whose file of documents is empty, as a full disk or a
-// power failure may leave it: the other files belong to no index. It reports whether
-// it did so.
-func removeEmpty(dir string, d models.Description) (bool, error) {
-	info, err := os.Stat(filepath.Join(dir, documentsFile))
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 0 {
-		return false, nil // opening it reports other errors
-	}
-	return true, removeIndex(dir, d)
-}
-
-// errEmpty is what is wrong with an index that should hold something.
-var errEmpty = errors.New("it is empty, the documents are not")
-
-// markDamaged marks the documents for the indexes that were damaged, and for those
-// that are empty though they should not be: they were removed, or a process ended
-// between renaming them and marking. A reader closes these.
-func (s *Stores) markDamaged() error {
+// countDamage compares the chunks that a derived index holds with those of the
+// documents: files were removed, lost what was written last, or are damaged. While
+// documents are pending, only an empty index is known to be wrong.
+func (s *Stores) countDamage(kind docs.Kind, count func() (int, error)) error {
 	counts, err := s.Docs.Counts()
-	if err != nil {
+	if err != nil || counts.Chunks == 0 && kind == docs.Vectors { // see openCache
 		return err
 	}
-	if s.Keyword != nil && s.textDamage == nil && counts.Chunks > counts.Keyword.Chunks {
-		if n, err := s.Keyword.Count(); err == nil && n == 0 {
-			s.textDamage = errEmpty
-		}
+	pending := counts.Keyword
+	if kind == docs.Vectors {
+		pending = counts.Vectors
 	}
-	if s.Vectors != nil && s.vectorDamage == nil && counts.Chunks > counts.Vectors.Chunks {
-		if n, err := s.Vectors.Count(); err == nil && n == 0 {
-			s.vectorDamage = errEmpty
-		}
+	n, err := count()
+	switch {
+	case err != nil:
+		return err
+	case pending.Files == 0 && n != counts.Chunks:
+		return fmt.Errorf("it holds %d pieces of text of %d", n, counts.Chunks)
+	case n == 0 && counts.Chunks > pending.Chunks:
+		return errors.New("it is empty, the documents are not")
 	}
+	return nil
+}
+
+// removeEmpty removes an index whose file of documents is empty, as a full disk or a
+// power failure may leave it, or damaged: the other files belong to no index. It returns
+// why it did so.
+func removeEmpty(dir string, d models.Description, damage error) (why, err error) {
+	path := filepath.Join(dir, documentsFile)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 0 && damage == nil {
+		return nil, nil // opening it reports other errors
+	}
+	if damage == nil {
+		damage = fmt.Errorf("%s is empty", path)
+	}
+	return damage, removeIndex(dir, d)
+}
+
+// markDamaged marks the documents for the indexes that were damaged.
+func (s *Stores) markDamaged() error {
 	if !s.writable {
-		if s.textDamage != nil {
-			s.Keyword = nil
-		}
-		if s.vectorDamage != nil {
-			s.Vectors = nil
-		}
 		return nil
 	}
 	ctx := context.Background()
@@ -129,6 +164,80 @@ func (s *Stores) keywordsHint() string {
 		return "the keyword index was damaged and is being rebuilt from the documents; meanwhile answers are found by meaning alone"
 	}
 	return "the keyword index is damaged, so answers are found by meaning alone: call the tool index, or run `cairn index`, to rebuild it"
+}
+
+// healing calls fn again, once, when it has met damage that could be set aside.
+func healing[T any](x *Index, fn func() (*T, error)) (*T, error) {
+	out, err := fn()
+	if err != nil && x.heal(err) {
+		return fn()
+	}
+	return out, err
+}
+
+// heal sets a damaged part aside and, in the owner, rebuilds it in the background. It
+// reports whether the caller should try again. A run in progress meets the damage itself.
+func (x *Index) heal(err error) bool {
+	if x.building() || !x.setAside(err) {
+		return false
+	}
+	switch {
+	case x.o.Holder == nil || !x.o.Write:
+	case damagedPart(err) != documentsFile:
+		x.background(x.repair, true)
+	case x.o.Background:
+		x.background(x.indexAll, true)
+	}
+	return true
+}
+
+// setAside closes the stores when err shows that a part of them is damaged. The next
+// use opens them without that part: the owner rebuilds it, a reader answers without it.
+// It reports whether a part was set aside.
+func (x *Index) setAside(err error) bool {
+	part := damagedPart(err)
+	if part == "" || x.o.Remote != nil {
+		return false
+	}
+	x.stopUpdates()
+	x.swap.Lock()
+	defer x.swap.Unlock()
+	x.updates, x.stopUpdates = context.WithCancel(context.Background())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.stores == nil || x.damage[part] != nil {
+		return false
+	}
+	x.damage[part] = err
+	x.o.Logger.Warn("a part of the index is damaged", "part", part, "error", err)
+	if err := x.closeStores(); err != nil {
+		x.o.Logger.Warn("closing a damaged index", "error", err)
+	}
+	return true
+}
+
+// noticing are vectors that report damage, which a search otherwise only logs.
+type noticing struct {
+	store.Vectors
+	met *atomic.Pointer[error]
+}
+
+func (v noticing) Search(ctx context.Context, query []float32, k int, f store.Filter) ([]store.Hit, error) {
+	hits, err := v.Vectors.Search(ctx, query, k, f)
+	v.note(err)
+	return hits, err
+}
+
+func (v noticing) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
+	scores, err := v.Vectors.Scores(ctx, query, chunks)
+	v.note(err)
+	return scores, err
+}
+
+func (v noticing) note(err error) {
+	if err != nil && damagedPart(err) != "" {
+		v.met.Store(&err)
+	}
 }
 
 // repair fills the damaged indexes, in a process that does not index by itself.

@@ -115,6 +115,15 @@ func (x *Index) index(ctx context.Context, r IndexRequest, progress func(Progres
 			return nil, err
 		}
 	}
+	report, err := x.fill(ctx, r, start, progress)
+	if err != nil && x.setAside(err) {
+		return x.fill(ctx, r, start, progress)
+	}
+	return report, err
+}
+
+// fill brings the index up to date with the files.
+func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progress func(Progress)) (*IndexReport, error) {
 	// The stores are not replaced during a run, so it need not hold x.mu.
 	ix, s, err := x.writer()
 	if err != nil {

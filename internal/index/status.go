@@ -23,6 +23,9 @@ func (x *Index) Status(context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
+	if problem := x.documentsProblem(); problem != "" {
+		s.Degraded, s.Problem = []string{DocumentsLacking}, problem
+	}
 	x.mu.RLock()
 	if x.o.Write || x.stores != nil && x.stores.writable {
 		s.Owner = x.o.Holder

@@ -57,7 +57,8 @@ type Stores struct {
 	// Closers are closed by Close, the last one first.
 	Closers []func() error
 
-	own      bool // the folder's own files
+	own      bool   // the folder's own files
+	known    Damage // as in Open
 	writable bool
 	paths    []string  // of the files that must exist while the stores are open
 	indexer  sync.Once // makes writer
@@ -74,11 +75,12 @@ func Exists(dir string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// Open opens the index in dir of a folder, for a model and masked secrets. An index that exists but
-// cannot be used as it is gives a *RebuildError, one that does not exist, unless it
-// is to be written, ErrNoIndex. With repair, the derived indexes may be unusable.
-func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Description, write, repair bool, log *slog.Logger) (s *Stores, err error) {
-	s = &Stores{own: true, writable: write, paths: []string{filepath.Join(dir, documentsFile), filepath.Join(dir, keywordFolder), filepath.Join(dir, vectorFolder)}}
+// Open opens the index in dir of a folder, for a model and masked secrets. An index that
+// exists but cannot be used as it is gives a *RebuildError, one that does not exist,
+// unless it is to be written, ErrNoIndex. Unless known is nil, the derived indexes may be
+// damaged: those in known are.
+func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Description, write bool, known Damage, log *slog.Logger) (s *Stores, err error) {
+	s = &Stores{own: true, writable: write, known: known, paths: []string{filepath.Join(dir, documentsFile), filepath.Join(dir, keywordFolder), filepath.Join(dir, vectorFolder)}}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -97,8 +99,7 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 	if s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil) + " masks=" + masks.Rules()}); err != nil {
 		return s, err
 	}
-	damaged := func(err error) bool { return repair && unusable(err) }
-	text, damage, err := openDerived(dir, keywordFolder, write, damaged, func(path string) (*keyword.Index, error) {
+	text, damage, err := openDerived(s, dir, keywordFolder, docs.Keyword, func(path string) (*keyword.Index, error) {
 		return keyword.Open(path, &keyword.Options{ReadOnly: !write})
 	})
 	if s.textDamage = damage; err != nil {
@@ -108,7 +109,7 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 		s.Keyword = text
 		s.Closers = append(s.Closers, text.Close)
 	}
-	vectors, damage, err := openDerived(dir, vectorFolder, write, damaged, func(path string) (*flat.Store, error) {
+	vectors, damage, err := openDerived(s, dir, vectorFolder, docs.Vectors, func(path string) (*flat.Store, error) {
 		return flat.Open(path, d.Dimension, d.ID, &flat.Options{ReadOnly: !write, Logger: log})
 	})
 	if s.vectorDamage = damage; err != nil {
@@ -118,10 +119,8 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 		s.Vectors = vectors
 		s.Closers = append(s.Closers, vectors.Close)
 	}
-	if repair {
-		if err = s.markDamaged(); err != nil {
-			return s, err
-		}
+	if err = s.markDamaged(); err != nil {
+		return s, err
 	}
 	if write {
 		if err = s.openCache(vectors, dir, log); err != nil {
@@ -236,15 +235,13 @@ func OpenError(err error, d models.Description) error {
 		reason = fmt.Sprintf("the vectors have format %d and this cairn reads format %d", e.Have, e.Want)
 	}
 	if reason != "" {
-		return &RebuildError{reason}
+		return &RebuildError{Reason: reason, part: damagedPart(err)}
 	}
 	if errors.Is(err, docs.ErrNoIndex) || errors.Is(err, fs.ErrNotExist) {
 		return ErrNoIndex
 	}
-	_, badDocs := errors.AsType[*kv.CorruptError](err)
-	_, badVectors := errors.AsType[*flat.CorruptError](err)
-	if badDocs || badVectors || errors.Is(err, keyword.ErrCorrupt) || errors.Is(err, keyword.ErrFormat) {
-		return &RebuildError{err.Error()}
+	if part := damagedPart(err); part != "" {
+		return &RebuildError{Reason: err.Error(), part: part}
 	}
 	return err
 }

@@ -75,6 +75,10 @@ type Status struct {
 // that is damaged and not complete again. Answers are found by meaning then.
 const KeywordsLacking = "keywords"
 
+// DocumentsLacking is what Answer.Degraded and Status.Degraded call documents that are
+// damaged and not indexed again. There are no answers then.
+const DocumentsLacking = "documents"
+
 // ErrNoIndex is returned where an index is needed and there is none.
 var ErrNoIndex = errors.New("this folder has no index yet; run `cairn index`, or call the index tool")
 
@@ -83,7 +87,11 @@ var ErrReadOnly = errors.New("opened for reading")
 
 // RebuildError is returned for an index that this binary cannot use as it is:
 // it was made in another format or with another model, or it is damaged.
-type RebuildError struct{ Reason string }
+type RebuildError struct {
+	Reason string
+
+	part string // that is damaged, or of an earlier format
+}
 
 func (e *RebuildError) Error() string {
 	return e.Reason + "; rebuild it with `cairn index --rebuild`"

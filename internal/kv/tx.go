@@ -18,6 +18,10 @@ type Tx struct {
 	sums  map[string]*digest // of the buckets that this transaction has read or changed
 }
 
+// ID is the number of the last commit that the transaction sees, in an Update that of
+// its own.
+func (t *Tx) ID() int { return t.tx.ID() }
+
 // Bucket returns the bucket of that name. Update creates it when it is absent;
 // in View an absent bucket is an empty one.
 func (t *Tx) Bucket(name string) (_ *Bucket, err error) {
@@ -55,6 +59,15 @@ func (b *Bucket) Get(key []byte) []byte {
 		return nil
 	}
 	value, _ := b.open(key, stored)
+	return value
+}
+
+// Need is Get for a key that another record promises: without it the file is damaged.
+func (b *Bucket) Need(key []byte) []byte {
+	value := b.Get(key)
+	if value == nil {
+		panic(damage(fmt.Sprintf("the record %.80q of the bucket %q is missing", key, b.name)))
+	}
 	return value
 }
 

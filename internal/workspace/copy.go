@@ -96,7 +96,7 @@ func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *
 		return nil, err
 	}
 	defer release()
-	stores, err := index.Open(sel, place.Index, cfg.Masks(), o.Description, true, false, o.Logger)
+	stores, err := index.Open(sel, place.Index, cfg.Masks(), o.Description, true, nil, o.Logger)
 	if err != nil {
 		return nil, err
 	}

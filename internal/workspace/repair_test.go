@@ -1,12 +1,16 @@
 package workspace
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"cairn/internal/config"
 	"cairn/internal/index"
 	"cairn/internal/testutil"
 	"cairn/models"
@@ -134,17 +138,99 @@ func TestDamagedIndexDegrades(t *testing.T) {
 	}
 }
 
-// TestDamagedDocumentsAreAnError: without the documents nothing can be rebuilt from
-// them, so the error says how to rebuild everything.
-func TestDamagedDocumentsAreAnError(t *testing.T) {
-	sel := indexedFolder(t)
-	spoil(t, testutil.Place(t, sel.Root).Index, documentsFile)
+// TestDamagedDocuments damages the documents: a search says that there is no index and
+// why, and an index run rebuilds it, with the vectors from the cache.
+func TestDamagedDocuments(t *testing.T) {
 	for _, access := range []Access{Reading, Owning} {
-		w := open(t, sel, access, hashed())
-		_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
-		if err == nil || !strings.Contains(err.Error(), documentsFile) || !strings.Contains(err.Error(), "cairn index --rebuild") {
-			t.Errorf("access %d: Search = %v, want an error with the file and what to do", access, err)
+		sel := indexedFolder(t)
+		spoil(t, testutil.Place(t, sel.Root).Index, documentsFile)
+		var lines []string
+		var embedded int
+		w := open(t, sel, access, noticing(&lines, &embedded))
+		a, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+		if access == Reading && (err != nil || a.Index.State != "missing" || !slices.Equal(a.Degraded, []string{index.DocumentsLacking}) || !strings.Contains(a.Hint, documentsFile)) {
+			t.Errorf("access %d: Search = %+v, %v, want no index and why", access, a, err)
+		}
+		s, err := w.Status(t.Context())
+		if err != nil || access == Reading && (!slices.Equal(s.Degraded, []string{index.DocumentsLacking}) || !strings.Contains(s.Problem, "cairn index")) {
+			t.Errorf("access %d: Status = %+v, %v, want what to do", access, s, err)
+		}
+		if report := fill(t, w, index.IndexRequest{}); report.Files != 3 || report.Pending != 0 || embedded != 0 {
+			t.Errorf("access %d: Index = %+v, %d texts embedded, want 3 files, all vectors from the cache", access, report, embedded)
+		}
+		if !answers(t, w) || len(lines) != 1 {
+			t.Errorf("access %d: no answer after indexing, or noticed %q", access, lines)
 		}
 		w.Close()
+	}
+}
+
+// TestDamageIsFoundWhileSearching flips bits of the parts of an index. No search is wrong:
+// it answers as before, or says what it lacks. An owner rebuilds what is damaged.
+func TestDamageIsFoundWhileSearching(t *testing.T) {
+	queries := []string{"login flow asks for a token", "restore a backup", "token"}
+	ask := func(w *Workspace, mode retriever.Mode) (answers []string, degraded bool) {
+		for _, text := range queries {
+			a, err := w.Search(t.Context(), retriever.Query{Text: text, Mode: mode})
+			if err != nil && strings.Contains(err.Error(), "damaged") { // while the indexer runs
+				return nil, true
+			}
+			if err != nil {
+				t.Fatalf("Search = %v", err)
+			}
+			degraded = degraded || len(a.Degraded) > 0 || a.Index.State != "ready"
+			answers = append(answers, fmt.Sprintf("%+v", a.Results))
+		}
+		return answers, degraded
+	}
+	sel := indexedFolder(t)
+	w := open(t, sel, Reading, hashed())
+	want, _ := ask(w, retriever.Hybrid)
+	w.Close()
+	dir := testutil.Place(t, sel.Root).Index
+	for _, pattern := range []string{documentsFile, "keywords/*.zap", "vectors/vectors.cairn"} {
+		names, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("no %s: %v", pattern, err)
+		}
+		content, err := os.ReadFile(names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := len(bytes.TrimRight(content, "\x00"))
+		for at := 11; at < used; at += used / 9 {
+			flipped := bytes.Clone(content)
+			flipped[at] ^= 0x20
+			damagedCopy := func() config.Selection { // for each process: scorch keeps a folder locked that it could not open
+				copied := sel
+				copied.Root = t.TempDir()
+				to := testutil.Place(t, copied.Root).Index
+				for from, to := range map[string]string{sel.Root: copied.Root, dir: to} {
+					if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := errors.Join(os.Remove(filepath.Join(to, "folder")), os.WriteFile(filepath.Join(to, strings.TrimPrefix(names[0], dir)), flipped, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				return copied
+			}
+			w := open(t, damagedCopy(), Reading, hashed())
+			if got, degraded := ask(w, retriever.Hybrid); !degraded && !slices.Equal(got, want) {
+				t.Errorf("%s, byte %d: a reader answers %q, want %q", pattern, at, got, want)
+			}
+			w.Close()
+			o := hashed()
+			o.Background = true
+			w = open(t, damagedCopy(), Owning, o)
+			eventually(t, fmt.Sprintf("%s, byte %d rebuilt", pattern, at), func() bool {
+				got, degraded := ask(w, retriever.Hybrid)
+				if !degraded && !slices.Equal(got, want) {
+					t.Errorf("%s, byte %d: the owner answers %q, want %q", pattern, at, got, want)
+				}
+				return !degraded
+			})
+			w.Close()
+		}
 	}
 }

@@ -7,7 +7,7 @@
 // and clears the marks it read (Done). After a crash at any point the marks still
 // exist, and repeating the work does no harm.
 //
-// # Buckets, format 2
+// # Buckets, format 3
 //
 // Numbers are little-endian; keys of all buckets but meta are paths.
 //
@@ -30,7 +30,7 @@
 // History: 1, the first; 2, chunks in meta, size and time of skipped files. The
 // ctimes came later within 2: older versions do not change the entries in changed,
 // which then match no file and cost one more read, and take a skipped file with a
-// ctime for one without a time.
+// ctime for one without a time; 3, checksums, see package kv.
 package docs
 
 import (
@@ -47,7 +47,7 @@ import (
 )
 
 // FormatVersion is the version of the buckets.
-const FormatVersion = 2
+const FormatVersion = 3
 
 // DefaultCache is how many decoded documents the cache keeps, some 5 kB each.
 const DefaultCache = 2048

@@ -13,8 +13,9 @@ import (
 // It must not be used after View returns, nor by several goroutines at once.
 type Reader struct {
 	buckets
-	store  *Store
-	loaded map[string]Loaded // of a remote store, by path; zero where there is none
+	store   *Store
+	version int
+	loaded  map[string]Loaded // of a remote store, by path; zero where there is none
 }
 
 // buckets are the buckets in one transaction.
@@ -48,7 +49,7 @@ func (s *Store) View(fn func(*Reader) error) error {
 		if err != nil {
 			return err
 		}
-		return fn(&Reader{buckets: b, store: s})
+		return fn(&Reader{buckets: b, store: s, version: tx.ID()})
 	})
 }
 
@@ -71,7 +72,7 @@ func (r *Reader) Document(path string) (*store.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := decodeDocument(path, &f, r.documents.Get([]byte(path)))
+	d, err := decodeDocument(path, &f, r.documents.Need([]byte(path)))
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,24 @@ func (r *Reader) Text(path string) []byte {
 	if r.store.source != nil {
 		return r.loaded[path].Text
 	}
-	return r.texts.Get([]byte(path))
+	if r.files.Get([]byte(path)) == nil {
+		return nil
+	}
+	return r.texts.Need([]byte(path))
+}
+
+// Version changes with every write; 0 where that is not known, as of a remote store.
+// The retriever takes a document that an index finds and this store lacks for damage
+// unless the version has changed meanwhile.
+func (r *Reader) Version() int { return r.version }
+
+// Version is Reader.Version in a transaction of its own.
+func (s *Store) Version() (version int, err error) {
+	err = s.View(func(r *Reader) error {
+		version = r.version
+		return nil
+	})
+	return version, err
 }
 
 // File is the record that a walk compares a file with.

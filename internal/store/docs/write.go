@@ -248,7 +248,7 @@ func (w *writer) remove(path string) (before bool, ids []string, err error) {
 	if err != nil {
 		return false, nil, err
 	}
-	d, err := decodeDocument(path, &f, w.documents.Get([]byte(path)))
+	d, err := decodeDocument(path, &f, w.documents.Need([]byte(path)))
 	if err != nil {
 		return false, nil, err
 	}
