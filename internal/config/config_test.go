@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cairn/internal/home"
+	"cairn/internal/walk"
 )
 
 func write(t *testing.T, path, content string) {
@@ -73,6 +77,67 @@ roots = ["/etc"]
 	})
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("Load: %v (-want +got):\n%s", err, cmp.Diff(want, got))
+	}
+}
+
+// TestFolderRaisesNoLimit: the file of a folder can lower limits. It raises none and names
+// no store unless the user trusts the folder; the environment may.
+func TestFolderRaisesNoLimit(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".cairn/config.toml"), `
+[core]
+token_limit = 64000
+[mcp]
+rate_limit = false
+[search]
+embedding_cache_max_entries = 10000000
+[dag]
+default_ready_tasks_limit = 1000
+max_ready_tasks_limit = 5
+reference_depth = 5
+[store]
+address = "qdrant://evil.example:6334/docs"
+`)
+	want := Default()
+	want.DAG.MaxReady = 5
+	want.Core.TokenLimit = 50000
+	for _, key := range []string{"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries", "dag.default_ready_tasks_limit", "dag.reference_depth", "store.address"} {
+		want.Warnings = append(want.Warnings, Warning{".cairn/config.toml", key + " is ignored: it opens a connection or raises a limit, and you do not trust this folder; see cairn trust"})
+	}
+	environ := []string{"CAIRN_CORE__TOKEN_LIMIT=50000"}
+	if got, err := Load(root, environ); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("Load: %v (-want +got):\n%s", err, cmp.Diff(want, got))
+	}
+	if err := home.Trust(root, true); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(root, nil)
+	if err != nil || got.Core.TokenLimit != 64000 || got.MCP.RateLimit || got.Search.EmbeddingCacheMaxEntries != 10000000 || got.DAG.ReferenceDepth != 5 || got.Store.Address == "" || got.Warnings != nil {
+		t.Errorf("of a trusted folder: %+v, %v", got, err)
+	}
+}
+
+// TestConfigIsAFile: a link, a pipe or a file without end in its place is an error, and
+// does not hold the command up.
+func TestConfigIsAFile(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "config.toml")
+	write(t, outside, "[core]\ntoken_limit = 7\n")
+	for _, target := range []string{outside, "/dev/zero", "missing"} {
+		root := t.TempDir()
+		if err := errors.Join(os.Mkdir(filepath.Join(root, ".cairn"), 0o755), os.Symlink(target, filepath.Join(root, ".cairn/config.toml"))); err != nil {
+			t.Skip(err)
+		}
+		if cfg, err := Load(root, nil); err == nil || cfg.Core.TokenLimit == 7 {
+			t.Errorf("a link to %s is followed: %v", target, err)
+		}
+		if _, err := Set(root, "core.token_limit", "8"); err == nil {
+			t.Errorf("Set wrote over a link to %s", target)
+		}
+	}
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".cairn/config.toml"), strings.Repeat("#", maxFile+1))
+	if _, err := Load(root, nil); !errors.Is(err, walk.ErrSize) {
+		t.Errorf("a file of more than %d bytes: %v, want %v", maxFile, err, walk.ErrSize)
 	}
 }
 

@@ -5,9 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cairn/internal/home"
 )
 
 // tree makes the folders the selection table walks about in and returns its
@@ -158,6 +161,60 @@ func TestSelect(t *testing.T) {
 		case c.want == "!" || c.want == "?":
 		case err != nil || got.Root != at(c.want) || got.Rule != c.rule:
 			t.Errorf("Select(%+v) = %v, %v, want %s by %s", c, got, err, at(c.want), c.rule)
+		}
+	}
+}
+
+// TestAnotherUsersParentIsNotTrusted: a marker above the working folder that another user
+// made is refused until the user trusts its folder; a named folder needs no trust.
+func TestAnotherUsersParentIsNotTrusted(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of another user")
+	}
+	top := tree(t)
+	at := func(p string) string { return filepath.Join(top, p) }
+	const other = 65534
+	if err := errors.Join(os.Chown(at("srv/wiki/.cairn"), other, other), os.Chown(at("tmp/job"), other, other)); err != nil {
+		t.Fatal(err)
+	}
+	choose := func(dir, flag, sudo string) (Selection, error) {
+		env := map[string]string{"SUDO_UID": sudo}
+		return Select(SelectOptions{Flag: flag, Dir: at(dir), Home: at("home/me"), Temp: at("tmp"), Env: func(k string) string { return env[k] }})
+	}
+	for _, dir := range []string{"srv/wiki/pages", "srv/wiki", "tmp/job/work"} {
+		_, err := choose(dir, "", "")
+		foreign, ok := errors.AsType[*ForeignError](err)
+		if !ok || !strings.Contains(err.Error(), "cairn trust "+foreign.Root) {
+			t.Fatalf("below another user's folder, in %s: %v, want a *ForeignError with the command", dir, err)
+		}
+		if _, err := choose(dir, "", "65534"); err != nil {
+			t.Errorf("for the user of sudo, in %s: %v", dir, err)
+		}
+		if _, err := choose("srv/plain", foreign.Root, ""); err != nil {
+			t.Errorf("named with -C: %v", err)
+		}
+		if err := home.Trust(foreign.Root, true); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := choose(dir, "", ""); err != nil || got.Root != foreign.Root {
+			t.Errorf("trusted, in %s: %v, %v", dir, got, err)
+		}
+		if err := home.Trust(foreign.Root, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMarkerThatIsALinkIsRefused(t *testing.T) {
+	top := tree(t)
+	proj := filepath.Join(top, "home/me/plain")
+	if err := os.Symlink("../proj/.cairn", filepath.Join(proj, ".cairn")); err != nil {
+		t.Skip(err)
+	}
+	for _, flag := range []string{"", proj} {
+		_, err := Select(SelectOptions{Flag: flag, Dir: proj, Home: filepath.Join(top, "home/me"), Temp: filepath.Join(top, "tmp"), Env: func(string) string { return "" }})
+		if err == nil || !strings.Contains(err.Error(), "is a link") {
+			t.Errorf("Select(-C %q) = %v, want an error about the link", flag, err)
 		}
 	}
 }
