@@ -61,15 +61,7 @@ func (s *scanner) read(e walk.Entry) outcome {
 	case err != nil:
 		o.kind, o.err = unreadable, err
 	default:
-		if o.reason = walk.Check(data); o.reason != walk.None {
-			o.kind = skipped
-			if info.modTime != 0 {
-				o.fileInfo = info
-			}
-			return o
-		}
-		o.fileInfo = info
-		s.compare(&o, data)
+		s.compare(&o, data, info)
 	}
 	return o
 }
@@ -119,20 +111,27 @@ func (s *scanner) settled(at time.Time) bool {
 	return age > racyTime || age < -racyTime
 }
 
-// compare decides whether the bytes are new, and parses them if they are.
-func (s *scanner) compare(o *outcome, data []byte) {
+// compare decides whether the bytes are new, and parses their text if they are.
+func (s *scanner) compare(o *outcome, data []byte, info fileInfo) {
 	sum := sha256.Sum256(data)
-	o.hash = sum
+	o.fileInfo, o.hash = info, sum
 	if f, ok := s.known[o.path]; ok && f.Hash == sum {
 		o.kind = touched
 		return
 	}
-	data, _ = s.x.options.Masks.Mask(data)
-	d := markdown.Parse(o.path, data, s.x.options.Markdown)
+	text, _ := markdown.TextOf(o.path, data, s.x.options.Masks)
+	if o.reason = walk.Check(text); o.reason != walk.None {
+		o.kind = skipped
+		if info.modTime == 0 {
+			o.fileInfo = fileInfo{}
+		}
+		return
+	}
+	d := markdown.Parse(o.path, text, s.x.options.Markdown)
 	doc := store.Document{
 		Path: o.path, Title: d.Title, Hash: hex.EncodeToString(sum[:]),
 		Size: o.size, ModTime: o.modTime, Labels: d.Labels, Sections: d.Sections,
 	}
-	s.x.chunker.Chunk(&doc, string(data))
-	o.kind, o.put = changed, &docs.Put{Document: doc, Text: data, ChangeTime: o.changeTime}
+	s.x.chunker.Chunk(&doc, string(text))
+	o.kind, o.put = changed, &docs.Put{Document: doc, Text: text, ChangeTime: o.changeTime}
 }

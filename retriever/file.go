@@ -65,19 +65,25 @@ func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 	if ok && !old.young && old.size == info.Size() && old.modTime.Equal(info.ModTime()) {
 		return old, true, nil
 	}
-	text, info, err := r.sources.Files.ReadFile(name, maxFile)
+	data, info, err := r.sources.Files.ReadFile(name, maxFile)
 	if err != nil {
 		return nil, false, r.unreadable(name, err)
+	}
+	hash, stored := info.Sys().(string) // see walk.Stored
+	if !stored {
+		sum := sha256.Sum256(data)
+		hash = hex.EncodeToString(sum[:])
+	}
+	if ok && old.hash == hash && old.size == info.Size() && old.modTime.Equal(info.ModTime()) {
+		return old, true, nil
+	}
+	text, masked := data, 0
+	if !stored {
+		text, masked = markdown.TextOf(name, data, r.options.Masks)
 	}
 	if !utf8.Valid(text) {
 		return nil, false, invalid("path", "%q is not UTF-8 text: convert it to UTF-8", name)
 	}
-	sum := sha256.Sum256(text)
-	hash := hex.EncodeToString(sum[:])
-	if ok && old.hash == hash && old.size == info.Size() && old.modTime.Equal(info.ModTime()) {
-		return old, true, nil
-	}
-	text, masked := r.options.Masks.Mask(text)
 	f = &parsedFile{
 		path: name, masked: masked, size: info.Size(), modTime: info.ModTime(), young: time.Since(info.ModTime()) < fresh,
 		hash: hash, text: text, lines: lineStarts(text), doc: markdown.Parse(name, text, nil),

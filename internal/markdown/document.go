@@ -2,12 +2,17 @@
 // document. It parses CommonMark, and with small documented scanners
 // reStructuredText, plain text and source files. It does not split sections into
 // chunks, read files or render documents.
+//
+// A file has two forms: its bytes, which decide its hash and size, and its text,
+// which TextOf makes of them. Parse takes the text, and every offset, line and chunk
+// counts in it.
 package markdown
 
 import (
 	"path"
 	"strings"
 
+	"cairn/internal/secret"
 	"cairn/internal/store"
 )
 
@@ -77,7 +82,16 @@ func FormatOf(name string) Format {
 	return Markdown
 }
 
-// Parse reads one document. name decides the format and the fallback title only.
+// TextOf returns the text of a file, the only form in which the indexer, the
+// retriever and the commands search, show and parse it, and the number of secrets
+// that masks replaced. A format that is not text in UTF-8 is converted here; the
+// caller checks the result, not data, with walk.Check. TextOf does not change data and
+// may return it.
+func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int) {
+	return masks.Mask(data)
+}
+
+// Parse reads the text of one document. name decides the format and the fallback title only.
 // Parse never fails: the offsets of the Document are within src for any input. It
 // neither changes nor keeps src.
 func Parse(name string, src []byte, o *Options) *Document {

@@ -92,7 +92,7 @@ func (s *Source) Load(paths []string) (map[string]docs.Loaded, error) {
 		return nil, err
 	}
 	for _, d := range found {
-		s.remember(d.Document.Path, d.Document.Size, d.Document.ModTime)
+		s.remember(d.Document.Path, d.Document.Hash, d.Document.Size, d.Document.ModTime)
 	}
 	return found, nil
 }
@@ -142,7 +142,7 @@ func (s *Source) Stat(name string) (fs.FileInfo, error) {
 	if !ok {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}
-	return s.remember(name, h.Size, h.ModTime), nil
+	return s.remember(name, h.Hash, h.Size, h.ModTime), nil
 }
 
 // Read implements walk.Stored.
@@ -155,11 +155,11 @@ func (s *Source) Read(name string) ([]byte, fs.FileInfo, error) {
 	if !ok {
 		return nil, nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	return d.Text, s.remember(name, d.Document.Size, d.Document.ModTime), nil
+	return d.Text, s.remember(name, d.Document.Hash, d.Document.Size, d.Document.ModTime), nil
 }
 
-func (s *Source) remember(name string, size, modTime int64) fileInfo {
-	info := fileInfo{path: name, size: size, modTime: modTime, seen: s.now()}
+func (s *Source) remember(name, hash string, size, modTime int64) fileInfo {
+	info := fileInfo{path: name, hash: hash, size: size, modTime: modTime, seen: s.now()}
 	s.stats.Add(name, info)
 	return info
 }
@@ -167,6 +167,7 @@ func (s *Source) remember(name string, size, modTime int64) fileInfo {
 // fileInfo is the fs.FileInfo of a document in a store.
 type fileInfo struct {
 	path    string
+	hash    string // of the file, hex
 	size    int64
 	modTime int64 // Unix nanoseconds
 	seen    time.Time
@@ -177,4 +178,4 @@ func (i fileInfo) Size() int64        { return i.size }
 func (i fileInfo) Mode() fs.FileMode  { return 0o444 }
 func (i fileInfo) ModTime() time.Time { return time.Unix(0, i.modTime) }
 func (i fileInfo) IsDir() bool        { return false }
-func (i fileInfo) Sys() any           { return nil }
+func (i fileInfo) Sys() any           { return i.hash }

@@ -6,7 +6,8 @@ import (
 )
 
 // Stored are files that a store holds instead of a folder. Paths are clean; the
-// error for a missing one wraps fs.ErrNotExist.
+// error for a missing one wraps fs.ErrNotExist. Read returns the text of a file, as
+// the indexer made it, and an info whose Sys is the hash of the file, a string.
 type Stored interface {
 	Stat(path string) (fs.FileInfo, error)
 	Read(path string) ([]byte, fs.FileInfo, error)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cairn/internal/config"
+	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/doctask"
@@ -120,10 +121,11 @@ func (k keywords) Documents(ctx context.Context, query, prefix string, limit int
 	return paths, nil
 }
 
-// Text returns the content of a file, such as a card.
+// Text returns the text of a file, such as a card, without masking secrets.
 func (t *Tasks) Text(path string) ([]byte, error) {
-	content, _, err := t.files.Read(path)
-	return content, err
+	data, _, err := t.files.Read(path)
+	text, _ := markdown.TextOf(path, data, nil)
+	return text, err
 }
 
 // Stat looks at a file or folder without following links.
