@@ -60,7 +60,7 @@ type Options struct {
 	// 0 means 32,000.
 	TokenLimit int
 	// Extensions are those Read opens, with their dot, in lower case. Nil
-	// means .md, .markdown, .mdx, .txt and .rst.
+	// means walk.Documents.
 	Extensions []string
 	// Masks are the secrets to mask in what Read returns; nil masks nothing.
 	Masks *secret.Masks
@@ -123,7 +123,7 @@ func New(s Sources, o *Options) (*Retriever, error) {
 		p.ReweighLimit = 0.05
 	}
 	if p.Extensions == nil {
-		p.Extensions = []string{".md", ".markdown", ".mdx", ".txt", ".rst"}
+		p.Extensions = walk.Documents
 	}
 	if p.Render == nil {
 		p.Render = renderJSON

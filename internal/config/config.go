@@ -380,7 +380,7 @@ func (c *Config) Walk() *walk.Options {
 // Extensions are the file name extensions of documents, in lower case, including
 // those of parser.extensions.
 func (c *Config) Extensions() []string {
-	exts := []string{".md", ".markdown", ".mdx", ".txt", ".rst"}
+	exts := slices.Clone(walk.Documents)
 	for _, ext := range c.Parser.Extensions {
 		exts = append(exts, strings.ToLower(ext))
 	}

@@ -23,8 +23,7 @@ const maxDepth = 128
 
 // Options say what to index. Nil and the zero value mean the defaults.
 type Options struct {
-	// Extensions that are indexed, with the dot, in any case. Nil means
-	// .md, .markdown, .mdx, .txt and .rst.
+	// Extensions that are indexed, with the dot, in any case. Nil means Documents.
 	Extensions []string
 	// SkipDirs are folder names not entered at any depth. Nil means
 	// node_modules, .git, target, dist and vendor.
@@ -42,11 +41,10 @@ type Options struct {
 	NoIgnoreFiles bool
 }
 
-// Defaults of Options.
-var (
-	defaultExtensions = []string{".md", ".markdown", ".mdx", ".txt", ".rst"}
-	defaultSkipDirs   = []string{"node_modules", ".git", "target", "dist", "vendor"}
-)
+// Documents are the extensions of files that are always indexed.
+var Documents = []string{".md", ".markdown", ".mdx", ".txt", ".rst"}
+
+var defaultSkipDirs = []string{"node_modules", ".git", "target", "dist", "vendor"}
 
 // ourFolders are entered although they are hidden, at the top of a root only;
 // .gitignore does not matter in them, since cards are searched although they
@@ -172,7 +170,7 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 // extensions are those that are indexed, in lower case.
 func (o *Options) extensions() map[string]bool {
 	exts := map[string]bool{}
-	for _, e := range orDefault(o.Extensions, defaultExtensions) {
+	for _, e := range orDefault(o.Extensions, Documents) {
 		exts[strings.ToLower(e)] = true
 	}
 	return exts
