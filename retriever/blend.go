@@ -26,16 +26,13 @@ const (
 // rrfK is the constant of RRF in its paper.
 const rrfK = 60
 
-// fuseRanks is weighted RRF scaled to [0, 1] for weights that sum to 1. Ranks
+// reciprocal is the value of a rank in RRF, scaled so that the first has 1. Ranks
 // count from 1; 0 is absent.
-func fuseRanks(vectorWeight, keywordWeight float64, vectorRank, keywordRank int) float64 {
-	part := func(w float64, rank int) float64 {
-		if rank == 0 {
-			return 0
-		}
-		return w / float64(rrfK+rank)
+func reciprocal(rank int) float64 {
+	if rank == 0 {
+		return 0
 	}
-	return (part(vectorWeight, vectorRank) + part(keywordWeight, keywordRank)) * (rrfK + 1)
+	return (rrfK + 1) / float64(rrfK+rank)
 }
 
 // candidate is a chunk that at least one leg found.

@@ -1,6 +1,6 @@
 package retriever
 
-// Explanation holds every component of a score; they add up:
+// Explanation holds every component of a score, the sum of its Parts:
 //
 //	Score = VectorWeight·Vector + KeywordWeight·Keyword + Graph
 //
@@ -9,7 +9,7 @@ package retriever
 // one chunk Score is the plain blend of the chunk. With fusion "rsf" the components are rescaled per leg;
 // with "rrf"
 //
-//	Score = (VectorWeight/(60+VectorRank) + KeywordWeight/(60+KeywordRank))·61 + Graph
+//	Score = VectorWeight·61/(60+VectorRank) + KeywordWeight·61/(60+KeywordRank) + Graph
 //
 // where a leg whose rank is 0 (absent) adds nothing.
 type Explanation struct {
@@ -37,10 +37,34 @@ type Explanation struct {
 	Embedded string `json:"embedded,omitempty"`
 }
 
-// Recompute returns the score that the components add up to.
-func (e *Explanation) Recompute() float64 {
+// Part is one signal's part of a score: Weight·Value.
+type Part struct {
+	Name          string // "vector", "keyword" or "graph"
+	Weight, Value float64
+	// Raw is what Value was made from, in Unit: "cosine" or "bm25". Unit is "" for a
+	// signal that is added as it is.
+	Unit string
+	Raw  float64
+}
+
+// Parts returns the parts of the score. A new signal is a field of Explanation and a
+// row here: ranking, explain and the pages take the parts as they are.
+func (e *Explanation) Parts() [3]Part {
+	vector, keyword := e.Vector, e.Keyword
 	if e.Fusion == RRF {
-		return fuseRanks(e.VectorWeight, e.KeywordWeight, e.VectorRank, e.KeywordRank) + e.Graph
+		vector, keyword = reciprocal(e.VectorRank), reciprocal(e.KeywordRank)
 	}
-	return e.VectorWeight*e.Vector + e.KeywordWeight*e.Keyword + e.Graph
+	return [...]Part{
+		{Name: "vector", Weight: e.VectorWeight, Value: vector, Unit: "cosine", Raw: e.Cosine},
+		{Name: "keyword", Weight: e.KeywordWeight, Value: keyword, Unit: "bm25", Raw: e.BM25},
+		{Name: "graph", Weight: 1, Value: e.Graph},
+	}
+}
+
+// Recompute returns the score that the parts add up to.
+func (e *Explanation) Recompute() (score float64) {
+	for _, p := range e.Parts() {
+		score += p.Weight * p.Value
+	}
+	return score
 }

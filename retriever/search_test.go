@@ -306,8 +306,18 @@ func TestExplainAddsUp(t *testing.T) {
 				t.Fatalf("%s: %d results", mode, len(a.Results))
 			}
 			for _, r := range a.Results {
-				if got := r.Explain.Recompute(); math.Abs(got-r.Score) > 1e-9 || r.Explain.Score != r.Score {
-					t.Errorf("%s %s: components of %s add up to %g, its score is %g: %+v", fusion, mode, r.Path, got, r.Score, r.Explain)
+				e := r.Explain
+				want := e.VectorWeight*e.Vector + e.KeywordWeight*e.Keyword + e.Graph
+				if e.Fusion == RRF { // a first rank stands for 1, an absent one, 0, for 0
+					want = e.VectorWeight*61/(60+float64(e.VectorRank))*min(1, float64(e.VectorRank)) +
+						e.KeywordWeight*61/(60+float64(e.KeywordRank))*min(1, float64(e.KeywordRank)) + e.Graph
+				}
+				sum := 0.0
+				for _, p := range e.Parts() {
+					sum += p.Weight * p.Value
+				}
+				if math.Abs(sum-want) > 1e-9 || math.Abs(want-r.Score) > 1e-9 || e.Score != r.Score {
+					t.Errorf("%s %s: the parts of %s add up to %g, want %g, its score is %g: %+v", fusion, mode, r.Path, sum, want, r.Score, e)
 				}
 				if r.Explain.Graph != .05 {
 					t.Errorf("bonus is %g, want it cut to .05", r.Explain.Graph)

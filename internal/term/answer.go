@@ -93,9 +93,21 @@ func (s style) result(b *strings.Builder, rank int, r *retriever.Result, m *mark
 		fmt.Fprintf(b, "    %s\n", s.paint(dim, Cut("nearly the same: "+strings.Join(r.Duplicates, ", "), s.width-4)))
 	}
 	if e := r.Explain; e != nil {
-		fmt.Fprintf(b, "    %s\n", s.paint(dim, fmt.Sprintf("%.3f = %.2f x vector %.3f (cosine %.3f) + %.2f x keyword %.3f (bm25 %.2f) + graph %.3f",
-			e.Score, e.VectorWeight, e.Vector, e.Cosine, e.KeywordWeight, e.Keyword, e.BM25, e.Graph)))
+		fmt.Fprintf(b, "    %s\n", s.paint(dim, sum(e)))
 	}
+}
+
+// sum writes a score as the sum of its parts.
+func sum(e *retriever.Explanation) string {
+	var parts []string
+	for _, p := range e.Parts() {
+		part := fmt.Sprintf("%s %.4f", p.Name, p.Value)
+		if p.Unit != "" {
+			part = fmt.Sprintf("%.2f x %s (%s %.3f)", p.Weight, part, p.Unit, p.Raw)
+		}
+		parts = append(parts, part)
+	}
+	return fmt.Sprintf("%.4f = %s", e.Score, strings.Join(parts, " + "))
 }
 
 // marker finds the words of a query in text.

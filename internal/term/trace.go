@@ -173,7 +173,7 @@ func (p *tracePrinter) results(a *retriever.Answer) {
 		}
 		p.line("%2d. %s", i+1, place)
 		if e := r.Explain; e != nil {
-			p.line("    %.4f = %.2f x %.4f vector + %.2f x %.4f keyword + %.4f graph", e.Score, e.VectorWeight, e.Vector, e.KeywordWeight, e.Keyword, e.Graph)
+			p.line("    %s", sum(e))
 		}
 	}
 	for _, note := range Notes(a) {

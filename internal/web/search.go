@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"html/template"
 	"net/http"
 	"slices"
@@ -78,10 +79,12 @@ func scoreParts(e *retriever.Explanation) []scorePart {
 	part := func(name string, v float64) scorePart {
 		return scorePart{name, percent(v), 100 * min(max(v, 0), 1)}
 	}
-	if e.Fusion == retriever.RRF {
-		return []scorePart{part("score", e.Score)}
+	names := map[string]string{"vector": "meaning", "keyword": "words", "graph": "use"}
+	var parts []scorePart
+	for _, p := range e.Parts() {
+		parts = append(parts, part(cmp.Or(names[p.Name], p.Name), p.Weight*p.Value))
 	}
-	return []scorePart{part("meaning", e.VectorWeight*e.Vector), part("words", e.KeywordWeight*e.Keyword), part("use", e.Graph), part("score", e.Score)}
+	return append(parts, part("score", e.Score))
 }
 
 // terms returns the terms that a query looks up in the keyword index.
