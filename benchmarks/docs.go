@@ -35,6 +35,8 @@ type DocsOptions struct {
 	// counts tokens of results; nil estimates them.
 	Embedder models.Embedder
 	Budget   models.BudgetCounter
+	// Config holds the settings of the retriever.
+	Config config.Config
 	// Cache is a folder that keeps embeddings from run to run; "" keeps none.
 	Cache string
 	// Work is the folder in which the temporary workspace and its index are
@@ -207,7 +209,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 	if w.report.Bytes, err = folderSize(indexed); err != nil {
 		return nil, err
 	}
-	options := index.RetrieverOptions(config.Default(), log)
+	options := index.RetrieverOptions(o.Config, log)
 	if o.Learn != "" {
 		if w.usage, err = w.learn(ctx, indexed, o); err != nil {
 			return nil, err

@@ -82,6 +82,20 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// TestHandbookSet: the bundled set holds the pages of the handbook as they are.
+func TestHandbookSet(t *testing.T) {
+	set, err := readBEIR("../examples/handbook.bench", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range set.documents {
+		page, err := os.ReadFile("../examples/handbook/" + d.ID + ".md")
+		if err != nil || string(page) != d.Text {
+			t.Errorf("%s in examples/handbook.bench/corpus.jsonl is not the page of examples/handbook (%v): copy it", d.ID, err)
+		}
+	}
+}
+
 // TestContext learns that b and c are used together: with b given, c is found
 // before a document that shares more words with the query.
 func TestContext(t *testing.T) {

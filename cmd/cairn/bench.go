@@ -15,6 +15,7 @@ import (
 
 	"cairn/benchmarks"
 	"cairn/indexer"
+	"cairn/internal/config"
 	"cairn/internal/home"
 	"cairn/internal/host"
 	"cairn/internal/job"
@@ -66,8 +67,9 @@ func (a *app) withModel(fn func(models.Embedder, *term.Progress) error) error {
 }
 
 func (a *app) benchDocsCommand() *cobra.Command {
-	var o benchmarks.DocsOptions
+	o := benchmarks.DocsOptions{Config: config.Default()}
 	var mode string
+	var settings []string
 	cmd := benchCommand(a, "docs --data DIR --split NAME", "Measure retrieval on a data set in the layout of BEIR", func(ctx context.Context) (report *benchmarks.DocsReport, err error) {
 		if mode != "all" {
 			m, err := retriever.ParseMode(mode)
@@ -75,6 +77,9 @@ func (a *app) benchDocsCommand() *cobra.Command {
 				return nil, err
 			}
 			o.Modes = []retriever.Mode{m}
+		}
+		if err := o.Config.Apply(settings...); err != nil {
+			return nil, badUsage("--set: %v", err)
 		}
 		err = a.withModel(func(model models.Embedder, bar *term.Progress) (err error) {
 			o.Embedder, o.Budget = model, &bpe.Counter{}
@@ -90,7 +95,10 @@ func (a *app) benchDocsCommand() *cobra.Command {
 		})
 		return report, err
 	})
+	cmd.Example = `  cairn bench docs --data examples/handbook.bench
+  cairn bench docs --data examples/handbook.bench --set search.semantic_weight=0.5 --set search.keyword_weight=0.5`
 	fs := cmd.Flags()
+	fs.StringArrayVar(&settings, "set", nil, "`table.key=value` of a setting of the search; may be repeated")
 	fs.StringVar(&o.Data, "data", "", "folder with corpus.jsonl, queries.jsonl and qrels/")
 	fs.StringVar(&o.Split, "split", "test", "name of the judgements in qrels/")
 	fs.StringVar(&mode, "mode", "all", "hybrid, keyword, semantic or all")

@@ -40,6 +40,11 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 			}
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", examples)
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			// The work folder is in the system's folder for temporary files; a
 			// smaller one keeps the paths of sockets short.

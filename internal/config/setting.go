@@ -50,6 +50,22 @@ func (c Config) Setting(key string) (any, error) {
 	return f.Interface(), nil
 }
 
+// Apply sets each of settings, "table.key=value", in c.
+func (c *Config) Apply(settings ...string) error {
+	for _, s := range settings {
+		key, value, _ := strings.Cut(s, "=")
+		table, name, _ := strings.Cut(key, ".")
+		field := c.field(table, name)
+		if !field.IsValid() {
+			return &UnknownKeyError{key}
+		}
+		if err := setField(field, value); err != nil {
+			return fmt.Errorf("%s: %w, not %q", key, err, value)
+		}
+	}
+	return c.check()
+}
+
 // Set changes one setting in the configuration of the folder root, which is
 // made if there is none: .cairn/config.toml, or .cuedeck/config.toml if only
 // that is there. A list is separated by commas. Everything else in the file
@@ -87,18 +103,11 @@ func setIn(name string, source []byte, key, value string) ([]byte, error) {
 	if err := want.decode(name, source); err != nil {
 		return nil, err
 	}
-	table, setting, _ := strings.Cut(key, ".")
-	field := want.field(table, setting)
-	if !field.IsValid() {
-		return nil, &UnknownKeyError{key}
-	}
-	if err := setField(field, value); err != nil {
-		return nil, fmt.Errorf("%s: %w, not %q", key, err, value)
-	}
-	if err := want.check(); err != nil {
+	if err := want.Apply(key + "=" + value); err != nil {
 		return nil, err
 	}
-	line, err := toml.Marshal(map[string]any{setting: field.Interface()})
+	table, setting, _ := strings.Cut(key, ".")
+	line, err := toml.Marshal(map[string]any{setting: want.field(table, setting).Interface()})
 	if err != nil {
 		return nil, err
 	}
