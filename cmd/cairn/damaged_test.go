@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,5 +58,84 @@ func TestDamagedIndex(t *testing.T) {
 	out, said = run("search", "--json", "rotate a token")
 	if !strings.Contains(out, "access/rotate-a-token.md") || strings.Count(said, "documents.db is empty; it is being rebuilt") != 1 {
 		t.Errorf("searching with an empty file of documents: %s\nstandard error: %s", out, said)
+	}
+}
+
+// TestVerify damages every file that cairn keeps: verify names it, verify --repair rebuilds
+// or recovers it, and then all answers are as they were.
+func TestVerify(t *testing.T) {
+	cairn, root := binary(t), t.TempDir()
+	if err := os.CopyFS(root, handbook()); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (string, int) {
+		t.Helper()
+		cmd := exec.Command(cairn, append(args, "-C", root)...)
+		out, err := cmd.Output()
+		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+			t.Fatal(err)
+		}
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	tools, traces := filepath.Join(t.TempDir(), "tools.json"), filepath.Join(t.TempDir(), "traces")
+	if err := errors.Join(
+		os.WriteFile(tools, []byte(`{"server":"fs","name":"read"}`+"\n"+`{"server":"fs","name":"write"}`), 0o600),
+		os.WriteFile(traces, []byte(`{"intent":"copy a file","calls":[{"tool":"read"},{"tool":"write"}]}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"index"}, {"tools", "import", "--source", "list", tools}, {"tools", "learn", traces}, {"ask", "why do tokens rotate?"}} {
+		if out, code := run(args...); code != 0 {
+			t.Fatalf("cairn %s: exit %d, %s", strings.Join(args, " "), code, out)
+		}
+	}
+	answers := func() string {
+		var all strings.Builder
+		for _, args := range [][]string{{"search", "rotate a token"}, {"tools", "list"}, {"tools", "graph"}} {
+			out, code := run(args...)
+			fmt.Fprintln(&all, code, out)
+		}
+		return all.String()
+	}
+	want := answers()
+	if out, code := run("verify"); code != 0 || strings.Contains(out, "DAMAGED") {
+		t.Fatalf("cairn verify of whole files: exit %d\n%s", code, out)
+	}
+	place := testutil.Place(t, root)
+	for _, file := range []struct{ pattern, text string }{
+		{filepath.Join(place.Index, "documents.db"), "openssl rand"}, {filepath.Join(place.Index, "keywords/*.zap"), ""}, {filepath.Join(place.Index, "vectors/vectors.cairn"), ""},
+		{filepath.Join(place.Records, "catalog.db"), "fs:write"}, {filepath.Join(place.Records, "usage.db"), "fs:write"}, {filepath.Join(place.Records, "stages.db"), "rotate?"},
+		{filepath.Join(place.Records, "usage.db.snapshot"), ""},
+	} {
+		names, err := filepath.Glob(file.pattern)
+		if err != nil || len(names) == 0 {
+			t.Errorf("no %s: %v", file.pattern, err)
+			continue
+		}
+		content, err := os.ReadFile(names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file.text == "" {
+			content[len(content)*2/3] ^= 1
+		} else { // everywhere, since some pages are free
+			content = bytes.ReplaceAll(content, []byte(file.text), []byte(strings.ToUpper(file.text)))
+		}
+		if err := os.WriteFile(names[0], content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file.pattern)
+		out, code := run("verify", "--json")
+		if recovered := strings.HasSuffix(name, ".db") && name != "documents.db"; code != 1 && !(recovered && strings.Contains(out, `"repaired":`)) {
+			t.Errorf("%s: verify exits %d: %s", name, code, out)
+		}
+		if out, code := run("verify", "--repair"); code != 0 || strings.Contains(out, "DAMAGED") {
+			t.Errorf("%s: verify --repair exits %d\n%s", name, code, out)
+		}
+		if out, code := run("verify"); code != 0 || strings.Contains(out, "DAMAGED") {
+			t.Errorf("%s: verify after the repair exits %d\n%s", name, code, out)
+		}
+		if got := answers(); got != want {
+			t.Errorf("%s: answers after the repair:\n%s\nwant\n%s", name, got, want)
+		}
 	}
 }

@@ -20,8 +20,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the folder and say how to repair what is wrong",
-		Long: `Check the folder: its configuration, its cards, the links between its documents
-and its index. The exit code is 1 if there is an error, 0 if there are none or
+		Long: `Check the folder: its configuration, its cards, the links between its documents,
+the files that cairn keeps of it (see cairn verify) and its index. The exit code is 1 if there is an error, 0 if there are none or
 only warnings. --repair makes the repairs that are obvious, and no other change.`,
 		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error { return a.doctor(ctx, repair) }),
@@ -35,22 +35,39 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 	if err != nil {
 		return err
 	}
-	r, err := doctor.Check(ctx, sel, doctor.Options{Repair: repair, Environ: os.Environ(), Index: func(ctx context.Context) (*index.Status, error) {
+	var w *workspace.Workspace
+	open := func(ctx context.Context) (err error) {
+		if w != nil {
+			return nil
+		}
 		cfg, err := config.Load(sel.Root, os.Environ())
 		if err != nil {
 			cfg = config.Default() // the error is a finding of its own
 		}
 		o := workspace.Options{Command: "cairn doctor"}
-		if err := a.model.Apply(&o); err != nil {
-			return nil, err
+		if err = a.model.Apply(&o); err == nil {
+			w, err = workspace.Open(ctx, sel, cfg, workspace.Reading, o)
 		}
-		w, err := workspace.Open(ctx, sel, cfg, workspace.Reading, o)
-		if err != nil {
-			return nil, err
-		}
-		status, err := w.Status(ctx)
-		return status, errors.Join(err, w.Close())
-	}})
+		return err
+	}
+	r, err := doctor.Check(ctx, sel, doctor.Options{
+		Repair: repair, Environ: os.Environ(),
+		Index: func(ctx context.Context) (*index.Status, error) {
+			if err := open(ctx); err != nil {
+				return nil, err
+			}
+			return w.Status(ctx)
+		},
+		Verify: func(ctx context.Context, repair bool) (*index.Verified, error) {
+			if err := open(ctx); err != nil {
+				return nil, err
+			}
+			return w.Verify(ctx, repair)
+		},
+	})
+	if w != nil {
+		err = errors.Join(err, w.Close())
+	}
 	if err != nil {
 		return err
 	}

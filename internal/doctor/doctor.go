@@ -22,7 +22,7 @@ import (
 
 // Finding is an error or a warning about one place.
 type Finding struct {
-	Check   string `json:"check"` // config, cards, links or index
+	Check   string `json:"check"` // config, cards, links, files or index
 	Kind    string `json:"kind"`
 	Path    string `json:"path,omitempty"` // workspace path
 	Line    int    `json:"line,omitempty"` // from 1; 0 for none
@@ -55,6 +55,8 @@ type Options struct {
 	Repair bool
 	// Index returns the state of the index; nil skips its check.
 	Index func(context.Context) (*index.Status, error)
+	// Verify compares the checksums of all files, see workspace.Verify; nil skips it.
+	Verify func(ctx context.Context, repair bool) (*index.Verified, error)
 	// Environ is the environment in the form of os.Environ.
 	Environ []string
 }
@@ -85,6 +87,9 @@ func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error
 	r.cards(t.Cards)
 	if err := r.links(ctx, t); err != nil {
 		return nil, fmt.Errorf("checking links: %w", err)
+	}
+	if o.Verify != nil {
+		r.files(o.Verify(ctx, o.Repair))
 	}
 	if o.Index != nil {
 		status, err := o.Index(ctx)
@@ -195,6 +200,23 @@ func (r *Report) cards(s *cards.Store) {
 	}
 	for _, p := range problems {
 		r.add(Finding{Check: "cards", Kind: p.Kind, Path: p.Path, Message: p.Message, Fix: p.Fix, Error: p.Error, Repairable: cards.Repairable(p.Kind)})
+	}
+}
+
+// files reports damaged files; err is why they cannot be read, which the check of the
+// index reports, too.
+func (r *Report) files(v *index.Verified, err error) {
+	if err != nil {
+		return
+	}
+	for _, f := range v.Files {
+		if f.Repaired != "" {
+			r.Repaired = append(r.Repaired, f.Name+": "+f.Repaired)
+			continue
+		}
+		for _, problem := range f.Problems {
+			r.add(Finding{Check: "files", Kind: "damaged", Path: f.Name, Message: problem, Fix: "run `cairn verify --repair`", Error: true, Repairable: true})
+		}
 	}
 }
 

@@ -178,12 +178,13 @@ func healing[T any](x *Index, fn func() (*T, error)) (*T, error) {
 // heal sets a damaged part aside and, in the owner, rebuilds it in the background. It
 // reports whether the caller should try again. A run in progress meets the damage itself.
 func (x *Index) heal(err error) bool {
-	if x.building() || !x.setAside(err) {
+	part := damagedPart(err)
+	if part == "" || x.building() || !x.setAside(Damage{part: err}) {
 		return false
 	}
 	switch {
 	case x.o.Holder == nil || !x.o.Write:
-	case damagedPart(err) != documentsFile:
+	case part != documentsFile:
 		x.background(x.repair, true)
 	case x.o.Background:
 		x.background(x.indexAll, true)
@@ -191,12 +192,11 @@ func (x *Index) heal(err error) bool {
 	return true
 }
 
-// setAside closes the stores when err shows that a part of them is damaged. The next
-// use opens them without that part: the owner rebuilds it, a reader answers without it.
-// It reports whether a part was set aside.
-func (x *Index) setAside(err error) bool {
-	part := damagedPart(err)
-	if part == "" || x.o.Remote != nil {
+// setAside closes the stores because parts of them are damaged. The next use opens them
+// without these: the owner rebuilds them, a reader answers without them. It reports
+// whether a part was set aside.
+func (x *Index) setAside(found Damage) bool {
+	if x.o.Remote != nil {
 		return false
 	}
 	x.stopUpdates()
@@ -205,15 +205,20 @@ func (x *Index) setAside(err error) bool {
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.stores == nil || x.damage[part] != nil {
-		return false
+	added := false
+	for part, err := range found {
+		if x.stores != nil && x.damage[part] == nil {
+			added = true
+			x.damage[part] = err
+			x.o.Logger.Warn("a part of the index is damaged", "part", part, "error", err)
+		}
 	}
-	x.damage[part] = err
-	x.o.Logger.Warn("a part of the index is damaged", "part", part, "error", err)
-	if err := x.closeStores(); err != nil {
-		x.o.Logger.Warn("closing a damaged index", "error", err)
+	if added {
+		if err := x.closeStores(); err != nil {
+			x.o.Logger.Warn("closing a damaged index", "error", err)
+		}
 	}
-	return true
+	return added
 }
 
 // noticing are vectors that report damage, which a search otherwise only logs.

@@ -116,7 +116,7 @@ func (x *Index) index(ctx context.Context, r IndexRequest, progress func(Progres
 		}
 	}
 	report, err := x.fill(ctx, r, start, progress)
-	if err != nil && x.setAside(err) {
+	if part := damagedPart(err); part != "" && x.setAside(Damage{part: err}) {
 		return x.fill(ctx, r, start, progress)
 	}
 	return report, err

@@ -26,6 +26,7 @@ const (
 	StatusOp    owner.Op[none, Status, none]                              = "status"
 	DocumentsOp owner.Op[DocumentsRequest, Documents, none]               = "documents"
 	IndexOp     owner.Op[IndexRequest, IndexReport, Progress]             = "index"
+	VerifyOp    owner.Op[VerifyRequest, Verified, none]                   = "verify"
 	WatchOp     owner.Op[none, none, WatchEvent]                          = "watch"
 )
 
@@ -38,6 +39,7 @@ func (x *Index) Serve(s *owner.Server) {
 	StatusOp.Answer(s, func(ctx context.Context, _ none) (*Status, error) { return x.Status(ctx) })
 	DocumentsOp.Answer(s, x.Documents)
 	IndexOp.Handle(s, x.Index)
+	VerifyOp.Answer(s, x.Verify)
 	WatchOp.Handle(s, func(ctx context.Context, _ none, ahead func(WatchEvent)) (*none, error) {
 		return &none{}, x.Watch(ctx, ahead)
 	})

@@ -129,7 +129,10 @@ func scanFile(f *os.File, plain bool, visit func(bucket string, key, value []byt
 		}
 		delete(s.found, name)
 	}
-	for name := range s.found {
+	for name, d := range s.found {
+		if d.count == 0 {
+			continue
+		}
 		s.problem("the bucket %q has no digest", name)
 	}
 	return s

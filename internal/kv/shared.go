@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"cairn/internal/checksum"
 )
 
 // sharedTimeout is how long a transaction waits for those of other processes. A large
@@ -60,14 +62,14 @@ func (f *Shared) view(fn func(*DB) error) error {
 }
 
 // Verify is DB.Verify. A file that does not exist has no problems.
-func (f *Shared) Verify() (c Check, err error) {
+func (f *Shared) Verify() (found checksum.File, err error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	err = f.view(func(db *DB) error {
-		c, err = db.Verify()
+		found, err = db.Verify()
 		return err
 	})
-	return c, err
+	return found, err
 }
 
 // Update calls fn as DB.Update does.
@@ -144,6 +146,17 @@ func (f *Shared) recover() error {
 		f.recovered(r)
 	}
 	return err
+}
+
+// Repair recovers the file if it is damaged, and removes damaged snapshots.
+func (f *Shared) Repair() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.recover(); err != nil {
+		return err
+	}
+	f.changed = true // so that there is a new snapshot
+	return RemoveDamagedSnapshots(f.path)
 }
 
 // turn waits until this process may open the file. A waiting writer holds the turn,

@@ -3,18 +3,15 @@ package kv
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+
+	"cairn/internal/checksum"
 )
 
-// Check is what Verify has read and found.
-type Check struct {
-	Records  int      `json:"records"`
-	Bytes    int64    `json:"bytes"`
-	Problems []string `json:"problems,omitempty"`
-}
-
 // Verify reads the whole file as of now and compares all checksums. The file of an
-// earlier version has none, so that only its pages are checked.
-func (db *DB) Verify() (c Check, err error) {
+// earlier version has none, so that only its pages are checked. A damaged snapshot is a
+// problem too.
+func (db *DB) Verify() (found checksum.File, err error) {
 	err = db.View(func(tx *Tx) error {
 		f, err := os.Open(db.path)
 		if err != nil {
@@ -26,8 +23,35 @@ func (db *DB) Verify() (c Check, err error) {
 		if len(s.problems) > 0 { // a commit may have written the header meanwhile
 			s = scanFile(f, db.plain, nil)
 		}
-		c = Check{Records: s.records, Bytes: s.size, Problems: s.problems}
+		found = checksum.File{Name: filepath.Base(db.path), Bytes: int64(s.header.pages) * s.header.pageSize, Records: s.records, Problems: s.problems}
 		return nil
 	})
-	return c, err
+	if db.options.Snapshots && err == nil {
+		found.Problems = append(found.Problems, damagedSnapshots(db.path)...)
+	}
+	return found, err
+}
+
+func damagedSnapshots(path string) (problems []string) {
+	for _, name := range snapshotFiles(path) {
+		if _, _, complete := readSnapshot(name); !complete {
+			if _, err := os.Stat(name); err == nil {
+				problems = append(problems, "the snapshot "+filepath.Base(name)+" is damaged")
+			}
+		}
+	}
+	return problems
+}
+
+// RemoveDamagedSnapshots removes those that Verify reports. The next change of the file
+// writes the newest again.
+func RemoveDamagedSnapshots(path string) error {
+	for _, name := range snapshotFiles(path) {
+		if _, _, complete := readSnapshot(name); !complete {
+			if err := os.RemoveAll(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

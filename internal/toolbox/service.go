@@ -13,12 +13,14 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
+	"cairn/internal/checksum"
 	"cairn/internal/home"
 	"cairn/internal/job"
 	"cairn/internal/kv"
 	"cairn/internal/owner"
 	"cairn/internal/records"
 	"cairn/internal/records/postgres"
+	"cairn/internal/store/keyword"
 	"cairn/internal/suggest"
 	"cairn/internal/toolsearch"
 	"cairn/internal/usage"
@@ -47,6 +49,7 @@ const (
 	opObserve owner.Op[usage.Change, struct{}, struct{}]                  = "tools/observe"
 	opForget  owner.Op[ForgetRequest, usage.Forgotten, struct{}]          = "tools/forget"
 	opIntents owner.Op[struct{}, []usage.Intent, struct{}]                = "tools/intents"
+	opVerify  owner.Op[bool, []checksum.File, struct{}]                   = "tools/verify"
 	opGraph   owner.Op[uint64, graphChanges, struct{}]                    = "tools/graph"
 )
 
@@ -135,6 +138,8 @@ type service struct {
 	database *postgres.DB // nil without one
 	files    []*file
 	index    toolIndex
+	// recovered are the files that were damaged when they were opened.
+	recovered []*kv.Recovery
 }
 
 func newService(o Options, place home.Place) *service {
@@ -193,6 +198,9 @@ func (s *service) register(server *owner.Server) {
 		return s.forget(r)
 	})
 	handle(s, server, opIntents, func(context.Context, struct{}, func(struct{})) ([]usage.Intent, error) { return s.usage.Intents() })
+	handle(s, server, opVerify, func(ctx context.Context, repair bool, _ func(struct{})) ([]checksum.File, error) {
+		return s.verify(ctx, repair)
+	})
 	handle(s, server, opGraph, func(_ context.Context, generation uint64, _ func(struct{})) (graphChanges, error) {
 		return s.changes(generation)
 	})
@@ -205,7 +213,7 @@ func handle[In, Out, Line any](s *service, server *owner.Server, op owner.Op[In,
 			return nil, err
 		}
 		out, err := fn(ctx, in, ahead)
-		if _, corrupt := errors.AsType[*kv.CorruptError](err); corrupt {
+		if _, corrupt := errors.AsType[*kv.CorruptError](err); corrupt || errors.Is(err, keyword.ErrCorrupt) {
 			s.damaged.Store(true)
 		}
 		if err != nil {
@@ -244,6 +252,11 @@ func (s *service) openRecovered(ctx context.Context) error {
 		r, failed := kv.Recover(corrupt.Path)
 		if failed != nil || r == nil {
 			return errors.Join(err, failed)
+		}
+		s.recovered = append(s.recovered, r)
+		if s.database != nil {
+			_ = s.database.Close() // openRecords opens it again
+			s.database = nil
 		}
 		s.o.Logger.Warn("a file of the tools was recovered", "recovery", r)
 	}

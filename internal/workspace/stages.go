@@ -69,7 +69,7 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 		if err != nil {
 			return nil, err
 		}
-		file := kv.NewShared(filepath.Join(place.Records, stageFile), place.Make, func(r *kv.Recovery) {
+		file := stagesOf(place, func(r *kv.Recovery) {
 			if o.Logger != nil {
 				o.Logger.Warn("the file of the question tasks was recovered", "recovery", r)
 			}
@@ -108,6 +108,11 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 		t.working.Go(func() { t.Engine.Maintain(ctx) })
 	}
 	return t, nil
+}
+
+// stagesOf is the file of a folder's question tasks. recovered hears of its recovery.
+func stagesOf(place home.Place, recovered func(*kv.Recovery)) *kv.Shared {
+	return kv.NewShared(filepath.Join(place.Records, stageFile), place.Make, recovered)
 }
 
 // Close stops the work, which others or the next process go on with, and

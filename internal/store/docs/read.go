@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
+	"cairn/internal/checksum"
 	"cairn/internal/kv"
 	"cairn/internal/store"
 )
@@ -196,6 +197,14 @@ func (r *Reader) Skipped() []Skipped {
 		return true
 	})
 	return skipped
+}
+
+// Verify reads the whole file and compares all checksums. A remote store has none.
+func (s *Store) Verify() (checksum.File, error) {
+	if s.source != nil {
+		return checksum.File{}, nil
+	}
+	return s.db.Verify()
 }
 
 // Document is Reader.Document in a transaction of its own.

@@ -186,15 +186,15 @@ func TestDamaged(t *testing.T) {
 		}
 		hits, err := s.Search(t.Context(), query, 9, store.Filter{})
 		_, corrupt := errors.AsType[*CorruptError](err)
-		switch _, problems, verifyErr := s.Verify(t.Context()); {
-		case corrupt && len(problems) > 0 && verifyErr == nil:
+		switch found, verifyErr := s.Verify(t.Context()); {
+		case corrupt && len(found.Problems) > 0 && verifyErr == nil:
 			refused++
 		case err != nil || verifyErr != nil:
 			t.Errorf("byte %d: %v, %v", i, err, verifyErr)
 		case int64(i) >= last && s.Dropped() > 0 && len(hits) == 3:
 		case !slices.Equal(hits, want):
 			t.Errorf("byte %d: %v, want %v", i, hits, want)
-		case len(problems) == 0:
+		case len(found.Problems) == 0:
 			t.Errorf("byte %d: nothing is found", i)
 		}
 		s.Close()

@@ -3,42 +3,51 @@ package flat
 import (
 	"context"
 	"fmt"
+
+	"cairn/internal/checksum"
 )
 
-// Verify reads the whole file as of now, compares all checksums, and returns what is
-// damaged. A store in memory has nothing to verify.
-func (s *Store) Verify(ctx context.Context) (bytes int64, problems []string, err error) {
+// Verify reads the whole file as of now and compares all checksums. A store in memory
+// has nothing to verify.
+func (s *Store) Verify(ctx context.Context) (found checksum.File, err error) {
+	found.Name = fileName
 	snap, err := s.snapshot(ctx)
 	if err != nil || snap.log == nil {
-		return 0, nil, err
+		return found, err
+	}
+	problem := func(format string, args ...any) {
+		found.Problems = append(found.Problems, fmt.Sprintf(format, args...))
 	}
 	f, end := snap.log.file, snap.log.end
+	found.Bytes, found.Records = end, snap.live
 	_, at, err := readFileHeader(f, s.dim, s.model)
 	if err != nil {
-		return end, []string{err.Error()}, nil
+		problem("%v", err)
+		return found, nil
 	}
 	for at < end {
 		if err := ctx.Err(); err != nil {
-			return at, problems, err
+			return found, err
 		}
 		r, err := readRecordHeader(f, at, end, s.dim)
 		if err != nil {
-			return at, problems, err
+			return found, err
 		}
 		if r == nil {
-			return end, append(problems, fmt.Sprintf("the record at %d is damaged", at)), nil
+			problem("the record at %d is damaged", at)
+			return found, nil
 		}
 		ok, err := r.readNames(f)
 		if ok && err == nil {
 			ok, err = r.checkVectors(f)
 		}
 		if err != nil {
-			return at, problems, err
+			return found, err
 		}
 		if !ok {
-			problems = append(problems, fmt.Sprintf("the record at %d is damaged", at))
+			problem("the record at %d is damaged", at)
 		}
 		at = r.end()
 	}
-	return end, problems, nil
+	return found, nil
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"cairn/internal/checksum"
 )
 
 // A segment's file never changes. It ends with the CRC-32 (IEEE) of all before (4
@@ -105,25 +107,26 @@ func checkFile(path string) (size int64, err error) {
 	return size, nil
 }
 
-// Verify reads all segments as of now, compares their checksums, and returns what is
-// damaged.
-func (x *Index) Verify(ctx context.Context) (bytes int64, problems []string, err error) {
+// Verify reads all segments as of now and compares their checksums.
+func (x *Index) Verify(ctx context.Context) (found checksum.File, err error) {
+	found.Name = filepath.Base(x.dir)
 	x.open.RLock()
 	defer x.open.RUnlock()
 	snap, err := x.snapshot()
 	if err != nil {
-		return 0, nil, err
+		return found, err
 	}
 	defer snap.Close()
 	for _, path := range filesOf(snap) {
 		if err := ctx.Err(); err != nil {
-			return bytes, problems, err
+			return found, err
 		}
 		size, err := checkFile(path)
 		if err != nil {
-			problems = append(problems, err.Error())
+			found.Problems = append(found.Problems, err.Error())
 		}
-		bytes += size
+		found.Bytes += size
+		found.Records++
 	}
-	return bytes, problems, nil
+	return found, nil
 }

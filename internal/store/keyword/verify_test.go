@@ -22,9 +22,8 @@ func TestDamagedSegment(t *testing.T) {
 	if err := x.Update(ctx, crashEntries(1), nil); err != nil {
 		t.Fatal(err)
 	}
-	size, problems, err := x.Verify(ctx)
-	if err != nil || len(problems) > 0 || size == 0 {
-		t.Fatalf("Verify of a whole index: %d bytes, %q, %v", size, problems, err)
+	if found, err := x.Verify(ctx); err != nil || len(found.Problems) > 0 || found.Bytes == 0 {
+		t.Fatalf("Verify of a whole index: %+v, %v", found, err)
 	}
 	x.Close()
 	segments, err := filepath.Glob(filepath.Join(dir, "*.zap"))
@@ -54,8 +53,8 @@ func TestDamagedSegment(t *testing.T) {
 			}
 			continue
 		}
-		if _, problems, err := x.Verify(ctx); err != nil || len(problems) != 1 {
-			t.Errorf("byte %d: Verify: %q, %v, want one problem", at, problems, err)
+		if found, err := x.Verify(ctx); err != nil || len(found.Problems) != 1 {
+			t.Errorf("byte %d: Verify: %+v, %v, want one problem", at, found, err)
 		}
 		if hits, err := x.Search(ctx, query.Parse("common"), 5, store.Filter{}); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("byte %d: %d hits, %v, want ErrCorrupt", at, len(hits), err)

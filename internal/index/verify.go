@@ -1,0 +1,119 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cairn/internal/checksum"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/flat"
+	"cairn/internal/store/keyword"
+)
+
+// VerifyRequest asks for a check of all files.
+type VerifyRequest struct {
+	// Repair rebuilds what is damaged.
+	Repair bool `json:"repair,omitempty"`
+}
+
+// Verified is what a check has found, by file.
+type Verified struct {
+	Files []checksum.File `json:"files"`
+}
+
+// Damaged reports whether a file has a problem that was not repaired.
+func (v *Verified) Damaged() bool {
+	for _, f := range v.Files {
+		if len(f.Problems) > 0 && f.Repaired == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Verify reads the whole index and compares all checksums.
+func (x *Index) Verify(ctx context.Context, r VerifyRequest) (*Verified, error) {
+	v, err := x.verify(ctx)
+	if err != nil || !r.Repair || !v.Damaged() {
+		return v, err
+	}
+	if x.building() { // the stores are not replaced meanwhile
+		if _, err := x.Index(ctx, IndexRequest{Join: true}, nil); err != nil && damagedPart(err) == "" {
+			return v, err
+		}
+	}
+	found := Damage{}
+	for _, f := range v.Files {
+		if len(f.Problems) > 0 {
+			found[f.Name] = errors.New(f.Problems[0])
+		}
+	}
+	x.setAside(found)
+	if _, err := x.Index(ctx, IndexRequest{Join: true}, nil); err != nil {
+		return v, fmt.Errorf("rebuilding what is damaged: %w", err)
+	}
+	for i := range v.Files {
+		if len(v.Files[i].Problems) > 0 {
+			v.Files[i].Repaired = "rebuilt"
+		}
+	}
+	return v, nil
+}
+
+// verify checks the parts of the index. Those that are damaged may not be open.
+func (x *Index) verify(ctx context.Context) (*Verified, error) {
+	s, err := x.use()
+	if err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	v := &Verified{Files: []checksum.File{}}
+	if why := x.damage[documentsFile]; why != nil {
+		v.Files = append(v.Files, checksum.File{Name: documentsFile, Problems: []string{why.Error()}})
+	}
+	if s == nil || !s.own {
+		return v, nil
+	}
+	for _, part := range []struct {
+		name  string
+		check func() (checksum.File, error)
+	}{
+		{documentsFile, s.Docs.Verify},
+		{keywordFolder, func() (checksum.File, error) {
+			return verifyDerived(ctx, s, docs.Keyword, s.Keyword, x.damage[keywordFolder])
+		}},
+		{vectorFolder, func() (checksum.File, error) {
+			return verifyDerived(ctx, s, docs.Vectors, s.Vectors, x.damage[vectorFolder])
+		}},
+	} {
+		f, err := part.check()
+		if damagedPart(err) != "" {
+			f.Problems, err = append(f.Problems, err.Error()), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.Name = part.name
+		v.Files = append(v.Files, f)
+	}
+	return v, nil
+}
+
+// verifyDerived checks a derived index, which is nil in a reader where it is damaged.
+func verifyDerived(ctx context.Context, s *Stores, kind docs.Kind, x any, known error) (f checksum.File, err error) {
+	switch x := x.(type) {
+	case *keyword.Index:
+		if f, err = x.Verify(ctx); err == nil {
+			known = s.countDamage(kind, x.Count)
+		}
+	case *flat.Store:
+		if f, err = x.Verify(ctx); err == nil {
+			known = s.countDamage(kind, x.Count)
+		}
+	}
+	if known != nil {
+		f.Problems = append(f.Problems, known.Error())
+	}
+	return f, err
+}
