@@ -23,6 +23,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden output in testdata/*.txtar")
 
 func TestMain(m *testing.M) {
+	if _, set := os.LookupEnv("CAIRN_AUTH"); !set {
+		os.Setenv("CAIRN_AUTH", "off") // other users may be able to log in to this machine
+	}
 	testscript.Main(testutil.Homed{M: m}, map[string]func(){
 		"cairn": main,
 	})
@@ -45,6 +48,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("EXAMPLES", examples)
+			env.Setenv("CAIRN_AUTH", "off")
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			// The work folder is in the system's folder for temporary files; a
 			// smaller one keeps the paths of sockets short.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,8 +41,9 @@ under its NAME at /w/NAME/mcp and /w/NAME/api, strictly separate from the others
 the first one also without its name. The folders are indexed in the background
 from the start; keyword search answers while the vectors are being made.
 
-On a loopback address every user of the machine may send requests. On any other
-address each request needs a token (` + "`cairn token new`" + `), unless --auth is off.`,
+Each request needs a token (` + "`cairn token new`" + `) unless --auth is off or the address
+is loopback and no other user can log in to this machine. Where others can, cairn
+writes a token for you to cairn/local.token in your configuration folder.`,
 		Example: `  cairn serve
   cairn serve -C ~/notes --addr 127.0.0.1:8080
   cairn serve notes=~/notes handbook=/srv/handbook
@@ -51,8 +55,8 @@ address each request needs a token (` + "`cairn token new`" + `), unless --auth 
 	fs := cmd.Flags()
 	f.add(fs)
 	fs.StringVar(&f.listen.Address, "addr", "127.0.0.1:7420", "address to listen on; port 0 chooses a free one")
-	f.listen.Auth = "auto"
-	fs.Var(choice{&f.listen.Auth, []string{"auto", "on", "off"}}, "auth", "require tokens: auto (except on loopback), on or off")
+	f.listen.Auth = cmp.Or(os.Getenv("CAIRN_AUTH"), "auto")
+	fs.Var(choice{&f.listen.Auth, []string{"auto", "on", "off"}}, "auth", "require tokens: auto (unless you alone can reach the address), on or off (also CAIRN_AUTH)")
 	fs.StringVar(&f.tokens, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
 	fs.StringSliceVar(&f.hosts, "allow-host", nil, "further host names of this server, such as behind a proxy")
 	fs.StringVar(&f.listen.Cert, "tls-cert", "", "PEM file with the certificate; serves https")
@@ -68,6 +72,8 @@ address each request needs a token (` + "`cairn token new`" + `), unless --auth 
 // check returns a usage error for flags that do not go together.
 func (f *serveFlags) check(folders int) error {
 	switch servers := f.servers.addresses(); {
+	case !slices.Contains([]string{"auto", "on", "off"}, f.listen.Auth):
+		return badUsage("CAIRN_AUTH is %q, want auto, on or off", f.listen.Auth)
 	case folders > 1 && servers != (host.StageServers{}):
 		return badUsage("--redis, --postgres and --amqp hold the question tasks of one folder; start a server for each folder")
 	case f.workers != -1 && (f.workers < 1 || f.workers > maxWorkers):

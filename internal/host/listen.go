@@ -13,9 +13,12 @@ import (
 // ListenOptions are the knobs of Listen.
 type ListenOptions struct {
 	Address   string
-	Auth      string // on, off, or auto: on unless the address is loopback
+	Auth      string // on, off, or auto: on unless this user alone can reach the address
 	Tokens    func() (*token.Store, error)
 	Cert, Key string // PEM files for TLS; "" for none
+	// Shared reports whether other users can log in to this machine, and so reach its
+	// loopback addresses; nil asks the system.
+	Shared func() bool
 }
 
 // Listen opens an address. It returns the tokens that requests need, nil if they
@@ -31,8 +34,20 @@ func Listen(ctx context.Context, o ListenOptions, log *slog.Logger) (_ net.Liste
 		}
 	}()
 	local := l.Addr().(*net.TCPAddr).IP.IsLoopback()
+	shared := o.Shared
+	if shared == nil {
+		shared = otherUsers
+	}
 	var tokens *token.Store
 	switch {
+	case o.Auth == "auto" && local && shared():
+		if tokens, err = o.Tokens(); err != nil {
+			return nil, nil, err
+		}
+		if _, err := tokens.Local(ctx); err != nil {
+			return nil, nil, err
+		}
+		log.Info("other users of this machine can reach the address, so each request needs a token; yours is in a file", "file", tokens.LocalPath())
 	case o.Auth == "on" || o.Auth == "auto" && !local:
 		if tokens, err = o.Tokens(); err != nil {
 			return nil, nil, err

@@ -149,6 +149,35 @@ func (s *Store) New(ctx context.Context, name string, scope Scope, workspaces []
 	return secret, t, nil
 }
 
+// localName is the name of the token that Local returns.
+const localName = "local"
+
+// LocalPath returns the path of the file with the secret of Local.
+func (s *Store) LocalPath() string { return filepath.Join(filepath.Dir(s.path), localName+".token") }
+
+// Local returns the secret of the token with which the user of this process calls
+// servers of their own. It creates the token, and the file LocalPath, which only this
+// user can read, when either is missing.
+func (s *Store) Local(ctx context.Context) (secret string, err error) {
+	text, err := os.ReadFile(s.LocalPath())
+	if err == nil {
+		if _, err := s.Check(strings.TrimSpace(string(text))); err == nil {
+			return strings.TrimSpace(string(text)), nil
+		}
+	}
+	if _, err := s.Revoke(ctx, localName); err != nil && !errors.Is(err, ErrNotFound) {
+		return "", err
+	}
+	secret, _, err = s.New(ctx, localName, Write, nil, 0)
+	if err != nil {
+		return "", err
+	}
+	if err := atomicfile.Write(s.LocalPath(), []byte(secret+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("writing the token: %w", err)
+	}
+	return secret, nil
+}
+
 // List returns the tokens in order of creation, including expired ones.
 func (s *Store) List() ([]Token, error) {
 	s.mu.Lock()

@@ -1,0 +1,51 @@
+package host
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// firstUser is the least user ID of a person, by the convention of Linux and the BSDs.
+const firstUser = 1000
+
+// otherUsers reports whether people other than the user of this process can log in to
+// this machine, as far as its own list of users says: those of a directory service are
+// not in it.
+func otherUsers() bool {
+	switch runtime.GOOS {
+	case "windows":
+		return false
+	case "darwin":
+		homes, _ := filepath.Glob("/Users/[^.]*")
+		self, _ := os.UserHomeDir()
+		for _, home := range homes {
+			if home != self && home != "/Users/Shared" {
+				return true
+			}
+		}
+		return false
+	}
+	text, err := os.ReadFile("/etc/passwd")
+	return err == nil && listsOthers(string(text), os.Getuid())
+}
+
+// listsOthers reports whether passwd lists a person other than self with a shell.
+func listsOthers(passwd string, self int) bool {
+	lines := bufio.NewScanner(strings.NewReader(passwd))
+	for lines.Scan() {
+		fields := strings.Split(lines.Text(), ":")
+		if len(fields) != 7 {
+			continue
+		}
+		uid, err := strconv.Atoi(fields[2])
+		shell := filepath.Base(fields[6])
+		if err == nil && uid >= firstUser && uid != self && shell != "nologin" && shell != "false" {
+			return true
+		}
+	}
+	return false
+}
