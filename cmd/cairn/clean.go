@@ -11,22 +11,22 @@ import (
 )
 
 func (a *app) cleanCommand() *cobra.Command {
-	var all, try bool
+	var all, try, orphans bool
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove the index; the next search makes it again",
 		Long: `Remove the index; the next search makes it again. Cards, configuration, imported
 tools and what was learnt from use stay, and so does the cache of embeddings
-unless --all is given.`,
+unless --all is given.
+
+With --orphans the indexes of all folders that do not exist any more are removed
+instead, with --all their imported tools and what was learnt there, too.`,
 		Example: `  cairn clean --dry-run
-  cairn clean --all`,
+  cairn clean --all
+  cairn clean --orphans`,
 		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error {
-			sel, err := a.selection()
-			if err != nil {
-				return err
-			}
-			r, err := workspace.Clean(ctx, sel, "cairn clean", all, try)
+			r, err := a.clean(ctx, orphans, all, try)
 			if err != nil {
 				return err
 			}
@@ -37,7 +37,19 @@ unless --all is given.`,
 			return a.printLine(r, "%s %s, %.1f MB", cmp.Or(strings.Join(r.Removed, ", "), "nothing"), did, float64(r.Bytes)/1e6)
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "remove the cache of embeddings, too")
+	cmd.Flags().BoolVar(&all, "all", false, "remove the cache of embeddings, too; with --orphans, the records")
+	cmd.Flags().BoolVar(&orphans, "orphans", false, "remove the indexes of folders that do not exist any more")
 	cmd.Flags().BoolVarP(&try, "dry-run", "d", false, "print what would be removed, and remove nothing")
 	return cmd
+}
+
+func (a *app) clean(ctx context.Context, orphans, all, try bool) (*workspace.CleanReport, error) {
+	if orphans {
+		return workspace.CleanOrphans(ctx, "cairn clean", all, try)
+	}
+	sel, err := a.selection()
+	if err != nil {
+		return nil, err
+	}
+	return workspace.Clean(ctx, sel, "cairn clean", all, try)
 }

@@ -30,6 +30,9 @@ func (a *app) index(ctx context.Context, req index.IndexRequest) error {
 		return err
 	}
 	defer w.Close()
+	if found, fix := workspace.Former(w.Place().Root); found != "" {
+		a.stderr.Warn("%s: %s", found, fix)
+	}
 	var report *index.IndexReport
 	err = a.withProgress(func(bar *term.Progress) (err error) {
 		report, err = w.Index(ctx, req, bar.Show)

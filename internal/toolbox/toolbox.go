@@ -68,9 +68,9 @@ type Toolbox struct {
 	local func() *service // the newest service of this process, for tests
 }
 
-// Names of the lock and the socket of the owner.
+// LockFile and socketName are the names of the lock and the socket of the owner.
 const (
-	lockName   = "tools.lock"
+	LockFile   = "tools.lock"
 	socketName = "tools.sock"
 )
 
@@ -87,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Toolbox, error) {
 	var newest *service
 	t.local = func() *service { return newest }
 	t.folder, err = owner.Open(ctx, owner.Options{
-		Dir: place.Index, Make: place.Make, Lock: lockName, Socket: socketName,
+		Dir: place.Index, Make: place.Make, Lock: LockFile, Socket: socketName,
 		Takeover: o.Takeover, Command: o.Command, Identity: map[string]string{"model": o.Description.ID}, Accept: t.accept, Errors: wireErrors, Logger: o.Logger,
 		Serve: func(s *owner.Server) (owner.Service, error) {
 			newest = newService(o, place)

@@ -18,16 +18,15 @@ import (
 
 // CleanReport says what was, or would be, removed.
 type CleanReport struct {
-	Workspace string   `json:"workspace"`
-	Removed   []string `json:"removed"` // below the folder of the index
+	Workspace string   `json:"workspace,omitempty"`
+	Removed   []string `json:"removed"` // in the directory of the index, or whole directories
 	Bytes     int64    `json:"bytes"`
 }
 
-// Clean removes the index of a folder, which the next run makes again: the
-// documents, both indexes and that of the tools' words, with all the cache of
-// embeddings too. Cards,
-// configuration, imported tools and what was learnt from use stay. A folder in
-// use is a *LockError. With try nothing is removed.
+// Clean removes the index of a folder, which the next run makes again: the documents,
+// both indexes and that of the tools' words, with all the cache of embeddings too.
+// Imported tools and what was learnt from use stay. A folder in use is a *LockError.
+// With try nothing is removed.
 func Clean(ctx context.Context, sel config.Selection, command string, all, try bool) (*CleanReport, error) {
 	r := &CleanReport{Workspace: sel.Root, Removed: []string{}}
 	place, err := home.Of(sel.Root)
@@ -50,23 +49,60 @@ func Clean(ctx context.Context, sel config.Selection, command string, all, try b
 		names = append(names, index.Cache)
 	}
 	for _, name := range names {
-		at := filepath.Join(dir, name)
-		size, err := sizeOf(at)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		if err := r.remove(filepath.Join(dir, name), name, try); err != nil {
+			return r, err
 		}
-		if err != nil {
-			return nil, err
-		}
-		if !try {
-			if err := os.RemoveAll(at); err != nil {
-				return r, fmt.Errorf("removing the index: %w", err)
-			}
-		}
-		r.Removed = append(r.Removed, name)
-		r.Bytes += size
 	}
 	return r, nil
+}
+
+// CleanOrphans removes the indexes of folders that do not exist any more, with all their
+// records too, unless a process still uses them. With try nothing is removed.
+func CleanOrphans(ctx context.Context, command string, all, try bool) (*CleanReport, error) {
+	places, err := home.All()
+	if err != nil {
+		return nil, err
+	}
+	r := &CleanReport{Removed: []string{}}
+	for _, p := range places {
+		if _, err := os.Stat(p.Root); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := p.Make(); err != nil { // the lock is in it
+			return r, err
+		}
+		release, err := owner.Lock(ctx, p.Index, index.LockFile, command)
+		if _, used := errors.AsType[*owner.LockError](err); used {
+			continue
+		} else if err != nil {
+			return r, err
+		}
+		err = r.remove(p.Index, p.Index, try)
+		if err == nil && all {
+			err = r.remove(p.Records, p.Records, try)
+		}
+		if err := errors.Join(err, release()); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// remove removes a file or folder under the name it has in the report.
+func (r *CleanReport) remove(path, name string, try bool) error {
+	size, err := sizeOf(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !try {
+		err = os.RemoveAll(path)
+	}
+	if err != nil {
+		return fmt.Errorf("removing the index: %w", err)
+	}
+	r.Removed = append(r.Removed, name)
+	r.Bytes += size
+	return nil
 }
 
 // sizeOf is the size in bytes of a file, or of all files below a folder.

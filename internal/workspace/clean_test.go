@@ -4,13 +4,49 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"cairn/internal/config"
+	"cairn/internal/home"
 	"cairn/internal/index"
 	"cairn/internal/owner"
 	"cairn/internal/testutil"
 )
+
+// TestCleanOrphans removes what is kept of folders that do not exist any more, and
+// nothing of others.
+func TestCleanOrphans(t *testing.T) {
+	t.Setenv(home.Variable, t.TempDir())
+	kept, gone := folder(t), folder(t)
+	for _, sel := range []config.Selection{kept, gone} {
+		w := open(t, sel, Owning, hashed())
+		fill(t, w, index.IndexRequest{})
+		learn(t, sel.Root, "list", "read", "write")
+		w.Close()
+	}
+	remove(t, gone.Root)
+	place, other := testutil.Place(t, gone.Root), testutil.Place(t, kept.Root)
+	for _, step := range []struct {
+		all, try bool
+		want     []string
+		left     map[string]bool
+	}{
+		{true, true, []string{place.Index, place.Records}, map[string]bool{place.Index: true, place.Records: true}},
+		{false, false, []string{place.Index}, map[string]bool{place.Index: false, place.Records: true}},
+		{true, false, []string{place.Index, place.Records}, map[string]bool{place.Index: false, place.Records: false, other.Index: true, other.Records: true}},
+	} {
+		r, err := CleanOrphans(t.Context(), "test", step.all, step.try)
+		if err != nil || !slices.Equal(r.Removed, step.want) || r.Bytes == 0 {
+			t.Errorf("all %v, try %v: %+v, %v, want %v", step.all, step.try, r, err, step.want)
+		}
+		for dir, want := range step.left {
+			if _, err := os.Stat(dir); (err == nil) != want {
+				t.Errorf("all %v, try %v: %s: %v, want it there: %v", step.all, step.try, dir, err, want)
+			}
+		}
+	}
+}
 
 func TestClean(t *testing.T) {
 	sel := folder(t)

@@ -73,6 +73,11 @@ const (
 	retire  = "stage.retire"
 )
 
+// Buckets are the buckets of a Store.
+func Buckets() []string {
+	return []string{active, archive, logged, recent, byUser, due, resend, expire, retire}
+}
+
 // write is one change to commit.
 type write struct {
 	fn   func(*kv.Tx) error
