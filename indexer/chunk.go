@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/models"
 )
@@ -122,14 +123,17 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 
 // bodyStart returns the offset at which the text below a section's heading
 // begins. A heading that is part of the text, such as a declaration in a source
-// file, belongs to the body.
+// file, belongs to the body. So does one that is too long to be kept as a heading.
 func bodyStart(s *store.Section, text string) int {
 	if s.Level == 0 {
 		return s.Start
 	}
-	at := s.Start
-	for n := 0; at < s.OwnEnd; n++ {
-		end := lineEnd(text, at, s.OwnEnd)
+	at, limit := s.Start, min(s.OwnEnd, s.Start+markdown.MaxHeading)
+	for n := 0; at < limit; n++ {
+		end := lineEnd(text, at, limit)
+		if end == limit && end < s.OwnEnd {
+			break
+		}
 		line := strings.TrimSpace(text[at:end])
 		switch {
 		case n == 0 && strings.HasPrefix(line, "#"):

@@ -40,10 +40,26 @@ func (c *Chunker) KeywordEntry(doc *store.Document, i, n int, text string) store
 		Chunk:  store.ChunkID(doc.Path, s.Anchor, n),
 		Path:   doc.Path,
 		Title:  doc.Title,
-		Trail:  s.Trail,
+		Trail:  innermost(s.Trail),
 		Body:   body,
 		Labels: doc.Labels,
 	}
+}
+
+// maxTrail bounds the bytes of headings that are indexed with each chunk, apart from
+// the title.
+const maxTrail = 320
+
+// innermost returns the end of a trail, at most maxTrail bytes and at least one
+// heading.
+func innermost(trail []string) []string {
+	size := 0
+	for i := len(trail) - 1; i >= 0; i-- {
+		if size += len(trail[i]); size > maxTrail && i < len(trail)-1 {
+			return trail[i+1:]
+		}
+	}
+	return trail
 }
 
 // leads reports whether chunk n of section i is the document's first.

@@ -96,14 +96,38 @@ func (x *Indexer) addKeywords(b *keywordBatch, r *docs.Reader, p *docs.PendingDo
 	if err != nil {
 		return err
 	}
+	searched := wordsEnd(text)
 	for i := range doc.Sections {
-		for n := range doc.Sections[i].Chunks {
+		for n, c := range doc.Sections[i].Chunks {
 			e := x.chunker.KeywordEntry(doc, i, n, text)
+			if c.Start >= searched {
+				e.Body = ""
+			}
 			b.size += len(e.Body)
 			b.entries = append(b.entries, e)
 		}
 	}
 	return nil
+}
+
+// maxTerms bounds the different words of a file in the keyword index: each takes some
+// eight microseconds. Ten megabytes of English have about 100,000.
+const maxTerms = 200_000
+
+// wordsEnd returns the offset up to which the words of a text are indexed.
+func wordsEnd(text string) int {
+	const step = 64 << 10
+	if len(text) <= maxTerms {
+		return len(text) // a word has at least a letter and a blank, or three bytes
+	}
+	var v store.Vocabulary
+	for at := 0; at < len(text); at += step {
+		if v.Distinct >= maxTerms {
+			return at
+		}
+		v.Add(text[at:min(at+step, len(text))])
+	}
+	return len(text)
 }
 
 // readDocument returns the document at path with its text. A store that has a

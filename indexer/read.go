@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"strings"
 	"time"
 
 	"cairn/internal/markdown"
@@ -32,7 +33,26 @@ type outcome struct {
 	hash   [sha256.Size]byte // of touched and changed
 	put    *docs.Put
 	reason walk.Reason
+	cut    string // why only a part of a changed file is indexed; "" when all is
 	err    error
+}
+
+// cutPrefix begins the reason of a file of which only a part is indexed.
+const cutPrefix = "indexed in part: "
+
+// cutOf returns why only a part of a parsed file is indexed.
+func cutOf(d *markdown.Document, text string) string {
+	var why []string
+	if d.Cut {
+		why = append(why, "too many headings")
+	}
+	if wordsEnd(text) < len(text) {
+		why = append(why, "too many different words")
+	}
+	if why == nil {
+		return ""
+	}
+	return cutPrefix + strings.Join(why, ", ")
 }
 
 // racyTime is how old a file's last change must be for its time to be trusted:
@@ -132,6 +152,8 @@ func (s *scanner) compare(o *outcome, data []byte, info fileInfo) {
 		Path: o.path, Title: d.Title, Hash: hex.EncodeToString(sum[:]),
 		Size: o.size, ModTime: o.modTime, Labels: d.Labels, Sections: d.Sections,
 	}
-	s.x.chunker.Chunk(&doc, string(text))
+	source := string(text)
+	s.x.chunker.Chunk(&doc, source)
+	o.cut = cutOf(d, source)
 	o.kind, o.put = changed, &docs.Put{Document: doc, Text: text, ChangeTime: o.changeTime}
 }

@@ -32,7 +32,7 @@ type scanner struct {
 	t     *report
 	m     *progressReporter
 	known map[string]docs.File
-	// passed are the files that the last run skipped for their content, by path.
+	// passed are the files that the last run skipped, or cut, for their content.
 	passed map[string]docs.Skipped
 
 	look    []walk.Entry    // new or changed files
@@ -117,7 +117,10 @@ func (x *Indexer) known(only *pathSet) (map[string]docs.File, error) {
 	return known, err
 }
 
-// passed returns the files that the last run skipped for their content.
+// isCut reports whether a file is indexed in part.
+func isCut(f docs.Skipped) bool { return strings.HasPrefix(f.Reason, cutPrefix) }
+
+// passed returns the files that the last run skipped, or cut, for their content.
 func (x *Indexer) passed() (map[string]docs.Skipped, error) {
 	skipped, err := x.stores.Docs.Skipped()
 	if err != nil {
@@ -125,7 +128,7 @@ func (x *Indexer) passed() (map[string]docs.Skipped, error) {
 	}
 	passed := map[string]docs.Skipped{}
 	for _, f := range skipped {
-		if f.ModTime != 0 {
+		if f.ModTime != 0 || isCut(f) {
 			passed[f.Path] = f
 		}
 	}
@@ -150,8 +153,7 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 		case p.ModTime != 0 && fileInfo{p.Size, p.ModTime, p.ChangeTime}.isAs(e):
 			s.skipAs(p)
 		case indexed && fileInfo{f.Size, f.ModTime, f.ChangeTime}.isAs(e):
-			s.seen[e.Path] = true
-			s.t.do(func(r *Report) { r.Unchanged++ })
+			s.unchanged(e.Path)
 		default:
 			s.look = append(s.look, e)
 		}
@@ -161,6 +163,15 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 		return s.x.stores.Files.Walk(ctx, s.x.options.Walk, visit)
 	}
 	return s.x.stores.Files.WalkPaths(ctx, s.x.options.Walk, slices.Sorted(maps.Keys(only.paths)), visit)
+}
+
+// unchanged records an indexed file with the same content.
+func (s *scanner) unchanged(path string) {
+	s.seen[path] = true
+	s.t.do(func(r *Report) { r.Unchanged++ })
+	if f, ok := s.passed[path]; ok && isCut(f) {
+		s.skipAs(f)
+	}
 }
 
 // keep records an unreadable path. The index keeps what it has of it, and the
@@ -243,9 +254,8 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 	}
 	switch o.kind {
 	case touched:
-		s.seen[o.path] = true
+		s.unchanged(o.path)
 		s.touched = append(s.touched, docs.Touched{Path: o.path, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime})
-		s.t.do(func(r *Report) { r.Unchanged++ })
 	case changed:
 		if err := o.put.Check(); err != nil {
 			// A parser error in one file must not stop the others.
@@ -255,6 +265,9 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 			}
 			s.skipAs(docs.Skipped{Path: o.path, Reason: "contradictory: " + reason})
 			break
+		}
+		if o.cut != "" {
+			s.skipAs(docs.Skipped{Path: o.path, Reason: o.cut})
 		}
 		s.seen[o.path] = true
 		s.puts = append(s.puts, *o.put)

@@ -11,11 +11,8 @@ import (
 // span is a half-open range of bytes of a file.
 type span struct{ start, end int }
 
-// unit is a piece of text that pack does not cut.
-type unit struct {
-	span
-	tokens int
-}
+// unit is a piece of text that pack does not cut. A file may have millions.
+type unit struct{ start, end, tokens int32 }
 
 // level is the kind of borders at which a span is divided. A piece that is still
 // too large is divided at the next level.
@@ -46,11 +43,18 @@ func (sp *splitter) cut(body span) []span {
 	sp.divide(body, paragraphs)
 	if n == 0 { // too long to have been counted
 		for _, u := range sp.units {
-			n += u.tokens
+			n += int(u.tokens)
 		}
 	}
 	return sp.pack(n, sp.c.options.OverlapTokens)
 }
+
+// A text of more than longSpan bytes may have millions of pieces. Those of less than
+// shortPiece bytes are joined then.
+const (
+	longSpan   = 1 << 20
+	shortPiece = 64
+)
 
 // bytesPerToken bounds the work on very long text: a span of more bytes than
 // this for each allowed token is too long without counting. Word pieces have four
@@ -70,20 +74,33 @@ func (sp *splitter) count(s span, limit int) (n int, fits bool) {
 // divide appends the units of s in order. A unit has at most room tokens, and
 // is larger than target only when it is a single sentence.
 func (sp *splitter) divide(s span, at level) {
-	split := [...]func(string, span) []span{splitParagraphs, splitLines, splitSentences}
+	split := [...]func(string, span, func(span)){splitParagraphs, splitLines, splitSentences}
 	for ; at < halves; at++ {
-		pieces := split[at](sp.text, s)
-		if len(pieces) < 2 {
-			continue
-		}
-		for _, p := range pieces {
+		var last span // not added yet: it may be the only one
+		pieces := 0
+		add := func(p span) {
 			if n, fits := sp.count(p, sp.target); fits {
-				sp.units = append(sp.units, unit{p, n})
+				sp.add(p, n)
 			} else {
 				sp.divide(p, at+1)
 			}
 		}
-		return
+		join := s.end-s.start > longSpan
+		split[at](sp.text, s, func(p span) {
+			if join && pieces > 0 && p.end-last.start < shortPiece {
+				last.end = p.end
+				return
+			}
+			if pieces > 0 {
+				add(last)
+			}
+			last = p
+			pieces++
+		})
+		if pieces > 1 {
+			add(last)
+			return
+		}
 	}
 	n, fits := sp.count(s, sp.room)
 	if !fits {
@@ -93,7 +110,11 @@ func (sp *splitter) divide(s span, at level) {
 			return
 		}
 	}
-	sp.units = append(sp.units, unit{s, n})
+	sp.add(s, n)
+}
+
+func (sp *splitter) add(s span, tokens int) {
+	sp.units = append(sp.units, unit{int32(s.start), int32(s.end), int32(tokens)})
 }
 
 // pack joins neighbouring units into chunks. total is the sum of their tokens,
@@ -106,22 +127,23 @@ func (sp *splitter) pack(total, overlap int) []span {
 	fresh := 0                                    // its first unit that is not repeated from the chunk before
 	even := total / left
 	for i, u := range sp.units {
-		if i > fresh && (size+u.tokens > sp.room || size+u.tokens/2 > even) {
+		tokens := int(u.tokens)
+		if i > fresh && (size+tokens > sp.room || size+tokens/2 > even) {
 			out = sp.emit(out, first, fresh, i)
 			for _, done := range sp.units[fresh:i] {
-				total -= done.tokens
+				total -= int(done.tokens)
 			}
 			left = max(1, left-1)
 			even = total / left
 			fresh = i
 			first, size = sp.overlap(first, i, overlap)
 			even += size
-			for first < i && size+u.tokens > sp.room {
-				size -= sp.units[first].tokens
+			for first < i && size+tokens > sp.room {
+				size -= int(sp.units[first].tokens)
 				first++
 			}
 		}
-		size += u.tokens
+		size += tokens
 	}
 	return sp.emit(out, first, fresh, len(sp.units))
 }
@@ -130,9 +152,9 @@ func (sp *splitter) pack(total, overlap int) []span {
 // together have at most limit tokens, and their size.
 func (sp *splitter) overlap(first, i, limit int) (from, size int) {
 	from = i
-	for limit > 0 && from > first+1 && size+sp.units[from-1].tokens <= limit {
+	for limit > 0 && from > first+1 && size+int(sp.units[from-1].tokens) <= limit {
 		from--
-		size += sp.units[from].tokens
+		size += int(sp.units[from].tokens)
 	}
 	return from, size
 }
@@ -145,7 +167,7 @@ func (sp *splitter) emit(out []span, first, fresh, end int) []span {
 	if first >= end {
 		return out
 	}
-	s := span{sp.units[first].start, sp.units[end-1].end}
+	s := span{int(sp.units[first].start), int(sp.units[end-1].end)}
 	if end-first == 1 {
 		return append(out, s)
 	}
@@ -161,12 +183,11 @@ func (sp *splitter) emit(out []span, first, fresh, end int) []span {
 
 // splitParagraphs divides s at blank lines and around fenced code, which keeps its
 // blank lines.
-func splitParagraphs(text string, s span) []span {
-	var out []span
+func splitParagraphs(text string, s span, yield func(span)) {
 	start := s.start
 	flush := func(end int) {
 		if p := trimBlank(text, span{start, end}); p.start < p.end {
-			out = append(out, p)
+			yield(p)
 		}
 		start = end
 	}
@@ -190,7 +211,6 @@ func splitParagraphs(text string, s span) []span {
 		at = end
 	}
 	flush(s.end)
-	return out
 }
 
 // fenceMark returns the run of three or more backquotes or tildes line begins
@@ -206,13 +226,12 @@ func fenceMark(line string) string {
 
 // splitLines divides a paragraph before every list entry and table row, and
 // fenced or indented code at every line.
-func splitLines(text string, s span) []span {
-	var out []span
+func splitLines(text string, s span, yield func(span)) {
 	code := fenceMark(strings.TrimSpace(text[s.start:lineEnd(text, s.start, s.end)])) != ""
 	start := s.start
 	flush := func(end int) {
 		if p := trimBlank(text, span{start, end}); p.start < p.end {
-			out = append(out, p)
+			yield(p)
 		}
 		start = end
 	}
@@ -225,7 +244,6 @@ func splitLines(text string, s span) []span {
 		at = end
 	}
 	flush(s.end)
-	return out
 }
 
 // beginsEntry reports whether a line begins a list entry, a table row or a
@@ -248,35 +266,31 @@ func beginsEntry(line string) bool {
 
 // splitSentences divides s after '.', '!' and '?' before white space and after
 // their full-width forms. Abbreviations divide too; packing joins them again.
-func splitSentences(text string, s span) []span {
-	var out []span
+func splitSentences(text string, s span, yield func(span)) {
 	start := s.start
+	flush := func(end int) {
+		if p := trimSpace(text, span{start, end}); p.start < p.end {
+			yield(p)
+		}
+		start = end
+	}
 	ended := false
 	for i, r := range text[s.start:s.end] {
 		at := s.start + i
 		switch {
 		case unicode.IsSpace(r):
 			if ended && at > start {
-				out = append(out, span{start, at})
-				start = at
+				flush(at)
 			}
 			ended = false
 		case r == '。' || r == '！' || r == '？':
-			out = append(out, trimSpace(text, span{start, at + utf8.RuneLen(r)}))
-			start = at + utf8.RuneLen(r)
+			flush(at + utf8.RuneLen(r))
 			ended = false
 		default:
 			ended = r == '.' || r == '!' || r == '?' || ended && (r == '"' || r == '\'' || r == ')' || r == '*' || r == '_')
 		}
 	}
-	out = append(out, span{start, s.end})
-	kept := out[:0]
-	for _, p := range out {
-		if p = trimSpace(text, p); p.start < p.end {
-			kept = append(kept, p)
-		}
-	}
-	return kept
+	flush(s.end)
 }
 
 // splitHalf divides s at the white space nearest to its middle, or, when it is
@@ -314,12 +328,11 @@ func splitHalf(text string, s span) []span {
 // line break included, at most end. A break is "\n", "\r\n" or a lone "\r", as
 // in package markdown.
 func lineEnd(text string, at, end int) int {
-	if n := strings.IndexByte(text[at:end], '\n'); n >= 0 {
-		end = at + n + 1
-	}
-	line := text[at:end]
-	if n := strings.IndexByte(line, '\r'); n >= 0 && line[n:] != "\r\n" {
-		return at + n + 1
+	for i := at; i < end; i++ {
+		switch {
+		case text[i] == '\n', text[i] == '\r' && (i+1 == end || text[i+1] != '\n'):
+			return i + 1
+		}
 	}
 	return end
 }

@@ -36,10 +36,16 @@ var newEngine = sync.OnceValue(func() engine {
 // Bounds that keep the time linear for hostile text: the parser searches open
 // brackets, earlier definitions and enclosing containers.
 const (
-	maxInlineHeading = 1 << 10 // bytes; a longer heading is read by PlainText
-	maxDefinitions   = 1 << 10 // lines of one paragraph searched for link definitions
-	maxContainers    = 64      // containers opened in one line; the rest is text
+	maxDefinitions = 1 << 10 // lines of one paragraph searched for link definitions
+	maxReferences  = 1 << 14 // lines of a document searched for them, each with a bracket
+	maxContainers  = 32      // containers opened in one line; the rest is text
 )
+
+// MaxHeading is the size in bytes to which a heading and a title are cut.
+const MaxHeading = 256
+
+// definitionsKey holds the number of lines searched for link definitions.
+var definitionsKey = parser.NewContextKey()
 
 // dropParagraphs is a paragraph transformer that collects link reference definitions
 // and then removes the paragraph from the tree, so that its inline content is not
@@ -47,7 +53,9 @@ const (
 type dropParagraphs struct{}
 
 func (dropParagraphs) Transform(p *ast.Paragraph, r text.Reader, pc parser.Context) {
-	if p.Lines().Len() <= maxDefinitions {
+	searched, _ := pc.Get(definitionsKey).(int)
+	if n := p.Lines().Len(); n <= maxDefinitions && searched < maxReferences && beginsDefinition(p, r.Source()) {
+		pc.Set(definitionsKey, searched+n)
 		parser.LinkReferenceParagraphTransformer.Transform(p, r, pc)
 	}
 	parent := p.Parent()
@@ -62,6 +70,14 @@ func (dropParagraphs) Transform(p *ast.Paragraph, r text.Reader, pc parser.Conte
 	parent.RemoveChild(parent, p)
 }
 
+func beginsDefinition(p *ast.Paragraph, src []byte) bool {
+	if p.Lines().Len() == 0 {
+		return false
+	}
+	first := p.Lines().At(0)
+	return bytes.HasPrefix(bytes.TrimLeft(first.Value(src), " "), []byte("["))
+}
+
 // parseBlocks finds the headings and HTML anchors of Markdown from offset body on. A
 // heading in a list item or block quote has an anchor, as on GitHub, but does not
 // start a section: the text after the list or quote does not belong to it.
@@ -69,50 +85,54 @@ func parseBlocks(src []byte, body int) outline {
 	src = limitNesting(src, body)
 	part := src[body:]
 	pc := parser.NewContext()
-	root := newEngine().blocks.Parse(text.NewReader(part), parser.WithContext(pc))
 	var out outline
 	var code []span
+	var raws [][]byte // of out.heads; their text may need definitions that follow
 	wantCode := mayHaveMarks(part)
-	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch n := n.(type) {
-		case *ast.Heading:
-			out.heads = append(out.heads, newHeading(n, part, body, pc))
-			return ast.WalkSkipChildren, nil
-		case *ast.CodeBlock, *ast.FencedCodeBlock:
-			if l := n.Lines(); wantCode && l.Len() > 0 {
-				code = append(code, span{l.At(0).Start, l.At(l.Len() - 1).Stop})
+	eachBlock(part, pc, func(n ast.Node, base int) bool {
+		if h, ok := n.(*ast.Heading); ok {
+			start := base + min(max(n.Pos(), 0), len(part)-base)
+			if !out.head(heading{
+				level:  h.Level,
+				start:  body + bytes.LastIndexByte(part[:start], '\n') + 1,
+				nested: n.Parent() == nil || n.Parent().Kind() != ast.KindDocument,
+			}) {
+				return false
 			}
-			return ast.WalkSkipChildren, nil
+			raws = append(raws, headingSource(n, part[base:]))
+		} else if l := n.Lines(); wantCode && l.Len() > 0 {
+			code = append(code, span{base + l.At(0).Start, base + l.At(l.Len()-1).Stop})
 		}
-		if n.Type() == ast.TypeInline {
-			return ast.WalkSkipChildren, nil
-		}
-		return ast.WalkContinue, nil
+		return true
 	})
+	for i, raw := range raws {
+		h := &out.heads[i]
+		raw, h.id = cutHeadingID(raw)
+		h.text, h.slug = headingText(raw, pc)
+	}
 	if wantCode {
-		out.marks = htmlMarks(part, body, code)
+		htmlMarks(&out, part, body, code)
 	}
 	return out
 }
 
-func newHeading(n *ast.Heading, part []byte, body int, pc parser.Context) heading {
-	start := min(max(n.Pos(), 0), len(part))
-	h := heading{
-		level:  n.Level,
-		start:  body + bytes.LastIndexByte(part[:start], '\n') + 1,
-		nested: n.Parent() == nil || n.Parent().Kind() != ast.KindDocument,
-	}
+// headingSource returns the beginning of a heading's own text in part.
+func headingSource(n ast.Node, part []byte) []byte {
 	lines := n.Lines()
-	if lines.Len() == 0 {
-		return h
+	switch lines.Len() {
+	case 0:
+		return nil
+	case 1:
+		line := lines.At(0)
+		raw := line.Value(part)
+		return raw[:runeStart(raw, MaxHeading)]
 	}
-	raw := lines.Value(part)
-	raw, h.id = cutHeadingID(raw)
-	h.text, h.slug = headingText(raw, pc)
-	return h
+	var raw []byte
+	for i := 0; i < lines.Len() && len(raw) <= MaxHeading; i++ {
+		line := lines.At(i)
+		raw = append(raw, line.Value(part)...)
+	}
+	return raw[:runeStart(raw, MaxHeading)]
 }
 
 // cutHeadingID removes a trailing "{#id}" of Hugo and kramdown from a heading;
@@ -137,10 +157,6 @@ func cutHeadingID(raw []byte) (rest []byte, id string) {
 // headingText returns the plain text of a heading for display, and for the slug: the
 // latter keeps outer blanks and omits images.
 func headingText(raw []byte, pc parser.Context) (plain, slug string) {
-	if len(raw) > maxInlineHeading {
-		plain = PlainText(raw)
-		return plain, plain
-	}
 	if !bytes.ContainsAny(raw, "*_[]<>&\\`!~\n") {
 		s := strings.ToValidUTF8(string(bytes.TrimSpace(raw)), "\ufffd")
 		return collapse(s), s

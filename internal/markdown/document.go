@@ -11,6 +11,7 @@ package markdown
 import (
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"cairn/internal/secret"
 	"cairn/internal/store"
@@ -37,6 +38,9 @@ type Document struct {
 	// rst labels, declarations of a group. It does not repeat section anchors. Nil
 	// if there are none.
 	Aliases map[string]int
+	// Cut is whether the file has more headings than are read; those beyond are text
+	// of the last section.
+	Cut bool
 }
 
 // Options are the limits of Parse. Nil and the zero value mean the defaults.
@@ -121,6 +125,7 @@ func Parse(name string, src []byte, o *Options) *Document {
 		from = d.FrontMatter.Start
 	}
 	d.build(src, text, from, out)
+	d.Cut = out.cut
 	if d.Title == "" && FormatOf(name) != Source {
 		for _, s := range d.Sections {
 			if s.Heading != "" {
@@ -132,7 +137,19 @@ func Parse(name string, src []byte, o *Options) *Document {
 	if d.Title == "" {
 		d.Title = path.Base(name)
 	}
+	d.Title = d.Title[:runeStart(d.Title, MaxHeading)]
 	return d
+}
+
+// runeStart returns the length of s, or the last start of a rune at or before limit.
+func runeStart[T string | []byte](s T, limit int) int {
+	if len(s) <= limit {
+		return len(s)
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return limit
 }
 
 const bom = "\ufeff"
@@ -176,6 +193,28 @@ func normalise(src []byte, body int) []byte {
 type outline struct {
 	heads []heading
 	marks []mark
+	cut   bool // the document has more headings than heads holds
+}
+
+// maxHeadings bounds the headings of a document, and its other names of places. What
+// follows the last heading is text of its section.
+const maxHeadings = 10_000
+
+// head adds a heading; it returns false if there are too many.
+func (o *outline) head(h heading) bool {
+	if len(o.heads) >= maxHeadings {
+		o.cut = true
+		return false
+	}
+	o.heads = append(o.heads, h)
+	return true
+}
+
+// mark adds another name of a place unless there are too many.
+func (o *outline) mark(m mark) {
+	if m.name != "" && len(m.name) <= MaxHeading && len(o.marks) < maxHeadings {
+		o.marks = append(o.marks, m)
+	}
 }
 
 // heading is a place that starts a section or, if nested, only has an anchor.

@@ -99,13 +99,18 @@ func (d *Document) readFrontMatter(src, text []byte, body int, o *Options) int {
 	}
 	d.FrontMatter = fm
 	if fm.Found() {
+		label := func(key string) string { v := fm.String(key); return v[:runeStart(v, MaxHeading)] }
+		tags := fm.Strings("tags")
+		for i, tag := range tags {
+			tags[i] = tag[:runeStart(tag, MaxHeading)]
+		}
 		d.Title = fm.String("title")
 		d.Labels = store.Labels{
 			Found:    true,
-			Tags:     fm.Strings("tags"),
-			Priority: fm.String("priority"),
-			Assignee: fm.String("assignee"),
-			Status:   fm.String("status"),
+			Tags:     tags[:min(len(tags), maxTags)],
+			Priority: label("priority"),
+			Assignee: label("assignee"),
+			Status:   label("status"),
 		}
 	}
 	return end
@@ -186,10 +191,17 @@ func parseYAML(block []byte) (fields map[string]any, err error) {
 // hardly any nesting.
 const (
 	maxYAMLLine  = 64 << 10 // bytes
+	maxYAMLLines = 2000     // the library takes time quadratic in the number of keys
 	maxYAMLDepth = 64       // brackets open at once, those in strings included
 )
 
+// maxTags bounds the tags of a document. Each of its chunks has them in the index.
+const maxTags = 256
+
 func checkYAML(block []byte) error {
+	if bytes.Count(block, []byte{'\n'}) > maxYAMLLines {
+		return fmt.Errorf("front matter: more than %d lines", maxYAMLLines)
+	}
 	depth, start := 0, 0
 	for i, c := range block {
 		switch c {

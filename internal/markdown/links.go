@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/parser"
 )
 
 // LinkKind is the syntax of a link.
@@ -100,19 +100,11 @@ func codeBlocks(src []byte) ([]byte, []span) {
 	from := d.readFrontMatter(src, norm, body, nil)
 	code := []span{{0, from}}
 	part := limitNesting(norm, from)[from:]
-	root := newEngine().blocks.Parse(text.NewReader(part))
-	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if n.Type() == ast.TypeInline {
-			return ast.WalkSkipChildren, nil
+	eachBlock(part, parser.NewContext(), func(n ast.Node, base int) bool {
+		if l := n.Lines(); n.Kind() != ast.KindHeading && l.Len() > 0 {
+			code = append(code, span{from + base + l.At(0).Start, from + base + l.At(l.Len()-1).Stop})
 		}
-		switch n.(type) {
-		case *ast.CodeBlock, *ast.FencedCodeBlock:
-			if l := n.Lines(); entering && l.Len() > 0 {
-				code = append(code, span{from + l.At(0).Start, from + l.At(l.Len()-1).Stop})
-			}
-			return ast.WalkSkipChildren, nil
-		}
-		return ast.WalkContinue, nil
+		return true
 	})
 	return norm, code
 }
@@ -141,13 +133,13 @@ func closeLink(src []byte, from, end int) (Link, int, bool) {
 	var after int
 	switch src[end+1] {
 	case '(':
-		target, after = destination(src, end+2, true)
+		target, after = linkTarget(src, end+2, true)
 	case ':':
 		if !atLineStart(src, from) || end == from+1 || src[from+1] == '^' {
 			return Link{}, 0, false
 		}
 		link.Kind = Definition
-		target, after = destination(src, end+2, false)
+		target, after = linkTarget(src, end+2, false)
 		if target == "" {
 			return Link{}, 0, false
 		}
@@ -169,10 +161,16 @@ func atLineStart(src []byte, at int) bool {
 	return len(bytes.Trim(line, " >\t")) == 0
 }
 
-// destination reads a link destination at i: in angle brackets, or up to the next
+// linkTarget returns what destination finds as text.
+func linkTarget(src []byte, i int, within bool) (target string, after int) {
+	at, after := destination(src, i, within)
+	return string(src[at.start:at.end]), after
+}
+
+// destination finds a link destination at i: in angle brackets, or up to the next
 // blank with balanced parentheses. within requires the ')' of an inline link, after
 // an optional title. after is -1 if there is no destination.
-func destination(src []byte, i int, within bool) (target string, after int) {
+func destination(src []byte, i int, within bool) (target span, after int) {
 	limit := min(len(src), i+maxTag)
 	skip := func() {
 		for i < limit && (src[i] == ' ' || src[i] == '\t' || src[i] == '\n') {
@@ -184,9 +182,9 @@ func destination(src []byte, i int, within bool) (target string, after int) {
 	if i < limit && src[i] == '<' {
 		n := bytes.IndexAny(src[i:limit], ">\n")
 		if n < 0 || src[i+n] != '>' {
-			return "", -1
+			return span{}, -1
 		}
-		target, i = string(src[i+1:i+n]), i+n+1
+		target, i = span{i + 1, i + n}, i+n+1
 	} else {
 		depth := 0
 	scan:
@@ -197,7 +195,9 @@ func destination(src []byte, i int, within bool) (target string, after int) {
 			case c <= ' ':
 				break scan
 			case c == '(':
-				depth++
+				if depth++; depth > maxParentheses {
+					return span{}, -1
+				}
 			case c == ')':
 				if depth == 0 && within {
 					break scan
@@ -207,7 +207,7 @@ func destination(src []byte, i int, within bool) (target string, after int) {
 			i++
 		}
 		i = min(i, limit)
-		target = string(src[from:i])
+		target = span{from, i}
 	}
 	if !within {
 		return target, i
@@ -220,16 +220,20 @@ func destination(src []byte, i int, within bool) (target string, after int) {
 		}
 		n := bytes.IndexByte(src[i+1:limit], quote)
 		if n < 0 {
-			return "", -1
+			return span{}, -1
 		}
 		i += n + 2
 		skip()
 	}
 	if i >= limit || src[i] != ')' {
-		return "", -1
+		return span{}, -1
 	}
 	return target, i + 1
 }
+
+// maxParentheses bounds how deep parentheses nest in a link destination, as in the
+// reference implementation of CommonMark.
+const maxParentheses = 32
 
 // Reference is an "@" reference to a document of the workspace: "@/path.md#slug",
 // "@/path" or "@#slug".

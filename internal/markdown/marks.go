@@ -16,11 +16,10 @@ func mayHaveMarks(src []byte) bool {
 			bytes.Contains(src, []byte("ID=")) || bytes.Contains(src, []byte("NAME=")))
 }
 
-// htmlMarks finds the id of every HTML tag and the name of every <a> outside code
+// htmlMarks adds the id of every HTML tag and the name of every <a> outside code
 // blocks, code spans and comments. Offsets in code are relative to part, offsets in
 // the result to the document.
-func htmlMarks(part []byte, body int, code []span) []mark {
-	var out []mark
+func htmlMarks(out *outline, part []byte, body int, code []span) {
 	for i := 0; i < len(part); {
 		if len(code) > 0 && i >= code[0].start {
 			i = max(i, code[0].end)
@@ -53,15 +52,12 @@ func htmlMarks(part []byte, body int, code []span) []mark {
 			}
 			for _, a := range attrs {
 				if a.name == "id" || a.name == "name" && name == "a" {
-					if a.value != "" {
-						out = append(out, mark{name: a.value, at: body + at, next: true, end: body + end})
-					}
+					out.mark(mark{name: a.value, at: body + at, next: true, end: body + end})
 				}
 			}
 			i = end
 		}
 	}
-	return out
 }
 
 // skipCodeSpan returns the offset behind the code span that begins with the backticks

@@ -26,7 +26,7 @@ func parseRST(src []byte, body int) outline {
 	for i := 0; i < len(lines); i++ {
 		line := lines[i].of(src)
 		if name, ok := rstLabel(line); ok {
-			out.marks = append(out.marks, mark{name: name, at: lines[i].start, next: true, end: lines[i].end})
+			out.mark(mark{name: name, at: lines[i].start, next: true, end: lines[i].end})
 			continue
 		}
 		title, style := i, ""
@@ -47,8 +47,11 @@ func parseRST(src []byte, body int) outline {
 			level = min(len(levels)+1, 6)
 			levels[style] = level
 		}
-		text := rstInline(string(bytes.TrimSpace(lines[title].of(src))))
-		out.heads = append(out.heads, heading{level: level, text: text, slug: text, start: lines[i].start})
+		raw := bytes.TrimSpace(lines[title].of(src))
+		text := rstInline(string(raw[:runeStart(raw, MaxHeading)]))
+		if !out.head(heading{level: level, text: text, slug: text, start: lines[i].start}) {
+			break
+		}
 		i = title + 1
 	}
 	return out
@@ -60,7 +63,7 @@ func (s span) of(src []byte) []byte {
 
 // splitLines returns the lines from body on, without their line breaks.
 func splitLines(src []byte, body int) []span {
-	var out []span
+	out := make([]span, 0, bytes.Count(src[body:], []byte{'\n'})+1)
 	for at := body; at < len(src); {
 		n := bytes.IndexByte(src[at:], '\n')
 		if n < 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"sort"
 
 	"cairn/internal/store"
@@ -199,13 +200,13 @@ func lastText(text []byte, start, end int) int {
 }
 
 // lineIndex holds the offset of every line break.
-type lineIndex []int
+type lineIndex []int32
 
 func newLineIndex(text []byte) lineIndex {
 	l := make(lineIndex, 0, bytes.Count(text, []byte{'\n'}))
 	for i, c := range text {
 		if c == '\n' {
-			l = append(l, i)
+			l = append(l, int32(i))
 		}
 	}
 	return l
@@ -213,5 +214,6 @@ func newLineIndex(text []byte) lineIndex {
 
 // of returns the line, from 1, of the byte at offset.
 func (l lineIndex) of(offset int) int {
-	return 1 + sort.SearchInts(l, offset)
+	n, _ := slices.BinarySearch(l, int32(offset))
+	return 1 + n
 }

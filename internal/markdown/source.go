@@ -98,7 +98,10 @@ func parseSource(name string, src []byte, body int) outline {
 			first--
 		}
 		floor = i + 1
-		out.heads = append(out.heads, heading{level: 1, text: id, id: id, start: lines[first].start})
+		id = id[:runeStart(id, MaxHeading)]
+		if !out.head(heading{level: 1, text: id, id: id, start: lines[first].start}) {
+			break
+		}
 	}
 	return out
 }
@@ -113,12 +116,19 @@ func hasLead(line []byte, lead []string) bool {
 	return false
 }
 
+// maxGo is how many bytes of a Go file are parsed: its tree takes some fifty times as
+// much. Longer files are generated.
+const maxGo = 1 << 20
+
 // parseGo finds the declarations of a Go file, as far as it parses. A method has the
 // heading Type.Name and its name as the anchor. A group of constants, variables or
 // types is one section named after its first; the other names are aliases.
 func parseGo(src []byte, body int) outline {
 	var out outline
 	fset := token.NewFileSet()
+	if len(src)-body > maxGo {
+		src, out.cut = src[:body+maxGo], true
+	}
 	file, _ := parser.ParseFile(fset, "", src[body:], parser.ParseComments|parser.SkipObjectResolution)
 	if file == nil {
 		return out // unreachable: the parser returns what it has of a source given as bytes
@@ -137,12 +147,11 @@ func parseGo(src []byte, body int) outline {
 		}
 		h.level = 1
 		if h.start = offset(pos); h.start <= last { // two on a line
-			out.marks = append(out.marks, mark{name: h.id, at: h.start})
+			out.mark(mark{name: h.id, at: h.start})
 			return false
 		}
 		last = h.start
-		out.heads = append(out.heads, h)
-		return true
+		return out.head(h)
 	}
 	for _, decl := range file.Decls {
 		switch decl := decl.(type) {
@@ -153,7 +162,7 @@ func parseGo(src []byte, body int) outline {
 				h.text = t + "." + name
 			}
 			if add(h, decl.Doc, decl.Pos()) && h.text != name {
-				out.marks = append(out.marks, mark{name: h.text, at: last})
+				out.mark(mark{name: h.text, at: last})
 			}
 		case *ast.GenDecl:
 			if decl.Tok == token.IMPORT {
@@ -164,7 +173,7 @@ func parseGo(src []byte, body int) outline {
 				continue
 			}
 			for _, n := range names[1:] {
-				out.marks = append(out.marks, mark{name: n, at: last})
+				out.mark(mark{name: n, at: last})
 			}
 		}
 	}

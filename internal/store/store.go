@@ -11,6 +11,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,6 +43,11 @@ type Labels struct {
 	Priority string
 	Assignee string
 	Status   string
+}
+
+// Equal reports whether the labels are the same.
+func (l Labels) Equal(o Labels) bool {
+	return l.Found == o.Found && l.Priority == o.Priority && l.Assignee == o.Assignee && l.Status == o.Status && slices.Equal(l.Tags, o.Tags)
 }
 
 // Section is a heading with the text below it. It has two extents: its own text

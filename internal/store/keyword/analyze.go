@@ -21,6 +21,10 @@ const maxTermBytes = 64
 // longer one is a URL or a table's border, not a name.
 const maxParts = 8
 
+// maxExpansion is how much longer the beginning of a text may become when the text is
+// normalised: some ligatures stand for four words, and a text of them alone is hostile.
+const maxExpansion = 4
+
 // maxCachedWords bounds the word cache of one analyzer, about 2 MB.
 const maxCachedWords = 1 << 15
 
@@ -95,7 +99,10 @@ func (a *analyzer) tokens(s string) []token {
 	if !ascii(s) {
 		// Compatibility composition makes full-width and half-width forms,
 		// ligatures and decomposed accents equal to the plain ones.
-		s = norm.NFKC.String(s)
+		head := s[:min(len(s), 256)]
+		if len(norm.NFKC.String(head)) <= maxExpansion*len(head) {
+			s = norm.NFKC.String(s)
+		}
 	}
 	for i := 0; i < len(s); {
 		r, size := decode(s, i)

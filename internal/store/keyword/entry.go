@@ -56,6 +56,7 @@ type entryTerms struct {
 	freqs  index.TokenFrequencies
 	length int
 	pos    int // where the next part begins
+	block  int // terms allocated at a time
 	tfs    []index.TokenFreq
 	locs   []index.TokenLocation
 }
@@ -64,7 +65,11 @@ func newEntryTerms(e store.KeywordEntry) *entryTerms {
 	a := analyzers.Get().(*analyzer)
 	defer analyzers.Put(a)
 	a.query = false
-	t := &entryTerms{freqs: make(index.TokenFrequencies, len(e.Body)/12+8)}
+	size := len(e.Title) + len(e.Body)
+	for _, h := range e.Trail {
+		size += len(h)
+	}
+	t := &entryTerms{freqs: make(index.TokenFrequencies, len(e.Body)/12+8), block: min(64, 4+size/8)}
 	t.add(a.tokens(e.Title), headingFreq, true)
 	prev := e.Title
 	for _, h := range e.Trail {
@@ -114,7 +119,7 @@ func (t *entryTerms) add(tokens []token, freq int, long bool) {
 			t.length++
 		}
 		if len(t.locs) == cap(t.locs) {
-			t.locs = make([]index.TokenLocation, 0, 64) // pointers into the old block stay valid
+			t.locs = make([]index.TokenLocation, 0, t.block) // pointers into the old block stay valid
 		}
 		t.locs = append(t.locs, index.TokenLocation{Position: end})
 		f.Locations = append(f.Locations, &t.locs[len(t.locs)-1])
@@ -126,7 +131,7 @@ func (t *entryTerms) freq(term string, n int) *index.TokenFreq {
 	f := t.freqs[term]
 	if f == nil {
 		if len(t.tfs) == cap(t.tfs) {
-			t.tfs = make([]index.TokenFreq, 0, 64)
+			t.tfs = make([]index.TokenFreq, 0, t.block)
 		}
 		t.tfs = append(t.tfs, index.TokenFreq{Term: []byte(term)})
 		f = &t.tfs[len(t.tfs)-1]
@@ -138,26 +143,35 @@ func (t *entryTerms) freq(term string, n int) *index.TokenFreq {
 
 // document is an entry as scorch indexes it. It implements index.Document.
 type document struct {
-	entry  store.KeywordEntry
-	fields []*field
+	entry      store.KeywordEntry
+	fields     []*field
+	fileFields []*field // those that all chunks of the file have
 }
 
-func newDocument(e store.KeywordEntry) *document {
+// newDocument returns the document of an entry. It shares the fields of the file with
+// before, the document of another chunk or nil, if that is of the same file.
+func newDocument(e store.KeywordEntry, before *document) *document {
 	d := &document{entry: e}
-	d.fields = append(d.fields,
-		&field{name: textField, entry: &d.entry, options: index.IndexField | index.IncludeTermVectors},
-		exactField(pathField, pathTerms(e.Path)))
-	if l := e.Labels; l.Found { // without front matter no label filter matches
+	d.fields = append(make([]*field, 0, 6), &field{name: textField, entry: &d.entry, options: index.IndexField | index.IncludeTermVectors})
+	l := e.Labels
+	if before != nil && before.entry.Path == e.Path && before.entry.Labels.Equal(l) {
+		d.fileFields = before.fileFields
+		d.fields = append(d.fields, d.fileFields...)
+		return d
+	}
+	d.fileFields = append(d.fileFields, exactField(pathField, pathTerms(e.Path)))
+	if l.Found { // without front matter no label filter matches
 		if len(l.Tags) > 0 {
-			d.fields = append(d.fields, exactField(tagField, foldAll(l.Tags...)))
+			d.fileFields = append(d.fileFields, exactField(tagField, foldAll(l.Tags...)))
 		}
 		if l.Priority != "" {
-			d.fields = append(d.fields, exactField(priorityField, foldAll(l.Priority)))
+			d.fileFields = append(d.fileFields, exactField(priorityField, foldAll(l.Priority)))
 		}
 		if l.Assignee != "" {
-			d.fields = append(d.fields, exactField(assigneeField, foldAll(l.Assignee)))
+			d.fileFields = append(d.fileFields, exactField(assigneeField, foldAll(l.Assignee)))
 		}
 	}
+	d.fields = append(d.fields, d.fileFields...)
 	return d
 }
 

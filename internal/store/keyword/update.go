@@ -10,11 +10,13 @@ import (
 	"cairn/internal/store"
 )
 
-// Scorch turns each batch into a segment. batchEntries bounds the memory of one
-// and is large enough that merging costs little. As building one uses a single
-// core, writers batches are built concurrently.
+// Scorch turns each batch into a segment, in memory of some 500 bytes a word and
+// 1,000 a term. The limits bound it, and are large enough that merging costs little. As
+// building one uses a single core, writers batches are built concurrently.
 const (
-	batchEntries = 8192
+	batchEntries = 2048
+	batchWords   = 1 << 16
+	batchTerms   = 1 << 14
 	writers      = 2
 )
 
@@ -46,43 +48,46 @@ func (x *Index) Update(ctx context.Context, entries []store.KeywordEntry, stale 
 		}
 		last[e.Chunk] = i
 	}
-	var batches []*index.Batch
-	b := index.NewBatch()
+	if len(entries)+len(stale) == 0 {
+		return ctx.Err()
+	}
+	x.generation++
+	g, running := errgroup.WithContext(ctx)
+	g.SetLimit(writers)
+	b, n := index.NewBatch(), 0
+	var v store.Vocabulary
+	flush := func() {
+		full := b
+		full.SetInternal(stateKey, x.state())
+		g.Go(func() error { return x.scorch.Batch(full) })
+		b, n = index.NewBatch(), 0
+		v.Reset()
+	}
 	for _, id := range stale {
 		if _, ok := last[id]; !ok {
 			b.Delete(id)
 		}
 	}
-	n := 0
+	var d *document
 	for i, e := range entries {
 		if last[e.Chunk] != i {
 			continue
 		}
-		if n == batchEntries {
-			batches = append(batches, b)
-			b, n = index.NewBatch(), 0
+		if n == batchEntries || v.Words >= batchWords || v.Distinct >= batchTerms {
+			flush()
 		}
-		b.Update(newDocument(e))
-		n++
-	}
-	if len(b.IndexOps) > 0 {
-		batches = append(batches, b)
-	}
-
-	if len(batches) == 0 {
-		return ctx.Err()
-	}
-
-	x.generation++
-	g, running := errgroup.WithContext(ctx)
-	g.SetLimit(writers)
-	for _, b := range batches {
 		if running.Err() != nil {
 			break
 		}
-		b.SetInternal(stateKey, x.state())
-		g.Go(func() error { return x.scorch.Batch(b) })
+		d = newDocument(e, d)
+		b.Update(d)
+		n++
+		v.Add(e.Body)
+		for _, h := range e.Trail {
+			v.Add(h)
+		}
 	}
+	flush()
 	if err := g.Wait(); err != nil {
 		return fmt.Errorf("updating keyword index %s: %w", x.dir, err)
 	}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// Vocabulary estimates how many terms a keyword index would hold of texts, without
+// analysing them. The zero value is empty.
+type Vocabulary struct {
+	// Words counts all words, Distinct the different ones. A character of a script
+	// without blanks counts as two words, as it is indexed alone and in pairs.
+	Words, Distinct int
+
+	seen []uint64 // a bit for each hash of a word
+}
+
+// seenBits is the logarithm of the number of bits of Vocabulary.seen: four million,
+// so that of half a million words some 6 % are not counted as distinct.
+const seenBits = 22
+
+// firstCJK is where the scripts begin that write words without blanks.
+const firstCJK = 0x2e80
+
+// Add counts the words of a text.
+func (v *Vocabulary) Add(text string) {
+	if v.seen == nil {
+		v.seen = make([]uint64, 1<<(seenBits-6))
+	}
+	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
+	h, before := uint64(offset), uint64(0)
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c < utf8.RuneSelf {
+			i++
+			if 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' {
+				h = (h ^ uint64(c|0x20)) * prime
+				continue
+			}
+			if h != offset {
+				v.count(h)
+			}
+			h, before = offset, 0
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+		switch {
+		case r >= firstCJK && unicode.IsLetter(r):
+			if h != offset {
+				v.count(h)
+				h = offset
+			}
+			one := (offset ^ uint64(r)) * prime
+			v.count(one)
+			v.count((one ^ before) * prime)
+			before = one
+		case unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r):
+			h = (h ^ uint64(r)) * prime
+		default:
+			if h != offset {
+				v.count(h)
+			}
+			h, before = offset, 0
+		}
+	}
+	if h != offset {
+		v.count(h)
+	}
+}
+
+func (v *Vocabulary) count(h uint64) {
+	v.Words++
+	h ^= h >> 32
+	at := h & (1<<seenBits - 1)
+	if bit := uint64(1) << (at % 64); v.seen[at/64]&bit == 0 {
+		v.seen[at/64] |= bit
+		v.Distinct++
+	}
+}
+
+// Reset empties v.
+func (v *Vocabulary) Reset() {
+	clear(v.seen)
+	v.Words, v.Distinct = 0, 0
+}
