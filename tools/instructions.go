@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -86,19 +87,32 @@ func (s *Server) cardState(context.Context) string {
 		len(list), by["todo"], by["active"], by["done"])
 }
 
-// namedDocuments is how many documents with tasks the instructions name.
+// namedDocuments is how many documents with tasks the instructions name. They name no
+// document whose path may be a sentence: instructions are not a place for text that a
+// folder brings.
 const namedDocuments = 3
+
+var plainPath = regexp.MustCompile(`^[\p{L}\p{N}_./-]{1,80}$`)
 
 func (s *Server) documentState(ctx context.Context) string {
 	found, err := s.options.Tasks.Documents.WithTasks(ctx)
 	if err != nil || len(found) == 0 {
 		return ""
 	}
-	names := strings.Join(found[:min(len(found), namedDocuments)], ", ")
-	if more := len(found) - namedDocuments; more > 0 {
+	var named []string
+	for _, path := range found {
+		if len(named) < namedDocuments && plainPath.MatchString(path) {
+			named = append(named, path)
+		}
+	}
+	names := strings.Join(named, ", ")
+	if more := len(found) - len(named); more > 0 && len(named) > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf(" %d documents have tasks: %s. `task` lists those of one, `start_task` begins one.", len(found), names)
+	if names != "" {
+		names = ": " + names
+	}
+	return fmt.Sprintf(" %d documents have tasks%s. `task` lists those of one, `start_task` begins one.", len(found), names)
 }
 
 func (s *Server) catalogState(ctx context.Context) string {

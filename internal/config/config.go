@@ -338,8 +338,8 @@ func (c *Config) check() error {
 			return fmt.Errorf("configuration: %s is %q, want {%s}", w.key, w.got, strings.Join(w.want, ","))
 		}
 	}
-	if c.Store.Address != "" && !strings.HasPrefix(c.Store.Address, "qdrant://") {
-		return fmt.Errorf("configuration: store.address is %q, want qdrant://HOST:PORT/COLLECTION", c.Store.Address)
+	if c.Store.Address != "" && !strings.HasPrefix(c.Store.Address, "qdrant://") && !strings.HasPrefix(c.Store.Address, "qdrants://") {
+		return fmt.Errorf("configuration: store.address is %q, want qdrant://HOST:PORT/COLLECTION, or qdrants:// for TLS", c.Store.Address)
 	}
 	for _, ext := range c.Parser.Extensions {
 		if !strings.HasPrefix(ext, ".") || strings.ContainsAny(ext, `/\`) {
