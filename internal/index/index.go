@@ -332,21 +332,15 @@ func (x *Index) useFilled() (*Stores, error) {
 
 // Search answers a query. As many searches run at a time as there are processors, in
 // the order of their arrival: more would share the processors, and all end later.
-func (x *Index) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Answer, err error) {
+	again := q
+	defer x.repaired(&err, func() { a, err = x.Search(ctx, again) })
 	if x.turns != nil {
 		if err := x.turns.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
 		defer x.turns.Release(1)
 	}
-	a, err := healing(x, func() (*retriever.Answer, error) { return x.search(ctx, q) })
-	if met := x.met.Swap(nil); met != nil {
-		x.heal(*met)
-	}
-	return a, err
-}
-
-func (x *Index) search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
 	s, err := x.useFilled()
 	if errors.Is(err, ErrNoIndex) {
 		return x.missing(q.Mode), nil
@@ -358,7 +352,7 @@ func (x *Index) search(ctx context.Context, q retriever.Query) (*retriever.Answe
 	if lacks && q.Mode == retriever.Keyword {
 		q.Mode = retriever.Semantic
 	}
-	a, err := x.retriever.Search(ctx, q)
+	a, err = x.retriever.Search(ctx, q)
 	if err == nil && lacks {
 		a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
 		a.Hint = s.keywordsHint()
@@ -389,11 +383,8 @@ func (x *Index) documentsProblem() string {
 }
 
 // Explain answers a query with its trace.
-func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
-	return healing(x, func() (*retriever.Trace, error) { return x.explain(ctx, r) })
-}
-
-func (x *Index) explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
+func (x *Index) Explain(ctx context.Context, r ExplainRequest) (t *retriever.Trace, err error) {
+	defer x.repaired(&err, func() { t, err = x.Explain(ctx, r) })
 	if _, err := x.useFilled(); err != nil {
 		return nil, err
 	}
@@ -402,11 +393,8 @@ func (x *Index) explain(ctx context.Context, r ExplainRequest) (*retriever.Trace
 }
 
 // Read returns a document, a section or lines of one.
-func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
-	return healing(x, func() (*retriever.Reading, error) { return x.read(ctx, r) })
-}
-
-func (x *Index) read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (out *retriever.Reading, err error) {
+	defer x.repaired(&err, func() { out, err = x.Read(ctx, r) })
 	if _, err := x.useFilled(); err != nil {
 		return nil, err
 	}
@@ -415,11 +403,8 @@ func (x *Index) read(ctx context.Context, r retriever.ReadRequest) (*retriever.R
 }
 
 // ReadAll returns several places at once.
-func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
-	return healing(x, func() (*retriever.Readings, error) { return x.readAll(ctx, r) })
-}
-
-func (x *Index) readAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (out *retriever.Readings, err error) {
+	defer x.repaired(&err, func() { out, err = x.ReadAll(ctx, r) })
 	if _, err := x.useFilled(); err != nil {
 		return nil, err
 	}

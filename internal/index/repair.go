@@ -166,13 +166,16 @@ func (s *Stores) keywordsHint() string {
 	return "the keyword index is damaged, so answers are found by meaning alone: call the tool index, or run `cairn index`, to rebuild it"
 }
 
-// healing calls fn again, once, when it has met damage that could be set aside.
-func healing[T any](x *Index, fn func() (*T, error)) (*T, error) {
-	out, err := fn()
-	if err != nil && x.heal(err) {
-		return fn()
+// repaired calls again when the operation that ends with err met damage that could be
+// set aside. Damage that the retriever answered without is set aside for the next one.
+// Each part is set aside once, so again is called once a part at most.
+func (x *Index) repaired(err *error, again func()) {
+	if met := x.met.Swap(nil); met != nil {
+		x.heal(*met)
 	}
-	return out, err
+	if *err != nil && x.heal(*err) {
+		again()
+	}
 }
 
 // heal sets a damaged part aside and, in the owner, rebuilds it in the background. It
