@@ -89,7 +89,7 @@ func (q Query) check(maxRunes int) (Query, error) {
 		return q, invalid("max_tokens", "%d, want at least %d", q.MaxTokens, MinBudget)
 	}
 	q.MaxTokens = min(q.MaxTokens, MaxBudget)
-	q.Filter.PathPrefix = strings.TrimPrefix(strings.TrimPrefix(q.Filter.PathPrefix, "./"), "/")
+	q.Filter = q.Filter.Normalised()
 	return q, nil
 }
 

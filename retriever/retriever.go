@@ -41,7 +41,9 @@ type Reweigher interface {
 	Bonus(q Query, paths []string) []float64
 }
 
-// Options are the knobs of New. Nil and the zero value mean the defaults.
+// Options are the knobs of New. Nil and the zero value mean the defaults. A signal
+// beyond the two legs, such as Reweigher, is off while its field is nil or zero, and
+// then leaves every score as it is.
 type Options struct {
 	// VectorWeight and KeywordWeight blend the legs: 0.70 and 0.30 when both are 0.
 	VectorWeight, KeywordWeight float64

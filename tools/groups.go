@@ -16,7 +16,9 @@ type Group string
 
 // The groups.
 const (
-	// Core is the main job: search, read, keep the tasks.
+	// Core is the main job: search, read, keep the tasks. It is offered by default and
+	// has to stay small (TestCoreBudget): a tool that only some folders need, such as
+	// one that edits documents, goes to Docs or another group.
 	Core Group = "core"
 	// Tasks are the task cards and the tasks in documents; it needs Options.Tasks.
 	Tasks Group = "tasks"

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -84,6 +85,35 @@ func playTasks(t *testing.T, ar *txtar.Archive) string {
 			return fileTime.ReplaceAllString(text, `"mtime":"$$mtime"`)
 		},
 	})
+}
+
+// TestManual: the table of groups in the manual names the tools of each group.
+func TestManual(t *testing.T) {
+	manual, err := os.ReadFile("../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile("`([a-z_]+)`")
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)`(?: \\(default\\))? \\| (.*) \\|$").FindAllStringSubmatch(string(manual), -1)[:len(groups)-1] {
+		group, err := ParseGroups(row[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var have, want []string
+		for _, m := range name.FindAllStringSubmatch(row[2], -1) {
+			have = append(have, m[1])
+		}
+		for _, tool := range everyTool() {
+			if tool.offeredBy(group) {
+				want = append(want, tool.name)
+			}
+		}
+		slices.Sort(have)
+		slices.Sort(want)
+		if !slices.Equal(have, want) {
+			t.Errorf("docs/agents.md lists %v for group %s, which has %v", have, row[1], want)
+		}
+	}
 }
 
 // TestCoreBudget: the tools offered by default stay small; every tool says when to

@@ -113,7 +113,16 @@ type Filter struct {
 	Tags       []string
 	Priority   string
 	Assignee   string
-	PathPrefix string // whole path elements or a prefix of one: "docs/" or "docs/au"
+	// PathPrefix is compared letter by letter, so it is a folder only with a slash at
+	// its end: "docs/" or, for docs/auth.md and docs/authors/, "docs/au".
+	PathPrefix string
+}
+
+// Normalised returns f with a PathPrefix as paths of documents begin, without "./" or
+// "/". The retriever calls it once, before every other use of a filter.
+func (f Filter) Normalised() Filter {
+	f.PathPrefix = strings.TrimPrefix(strings.TrimPrefix(f.PathPrefix, "./"), "/")
+	return f
 }
 
 // IsZero reports whether f matches every document.
