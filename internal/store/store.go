@@ -110,9 +110,9 @@ func SplitChunkID(id string) (path, anchor string, n int, ok bool) {
 // Filter narrows a search. The zero Filter matches every document. All conditions
 // must hold, and any one of Tags. All comparisons but the path's ignore case.
 type Filter struct {
-	Tags       []string
-	Priority   string
-	Assignee   string
+	Tags     []string
+	Priority string
+	Assignee string
 	// PathPrefix is compared letter by letter, so it is a folder only with a slash at
 	// its end: "docs/" or, for docs/auth.md and docs/authors/, "docs/au".
 	PathPrefix string
