@@ -137,6 +137,27 @@ func (s *snapshot) replace(source string, byID map[string]*Tool) (Diff, []record
 	return d, append(list, records.Record{Bucket: sourcesBucket, Key: source, Value: stamp})
 }
 
+// Sourced is a tool of one source.
+type Sourced struct {
+	Source string
+	Tool   Tool
+}
+
+// All returns the tools of all sources, by ID and source: also those that a tool of
+// another source hides.
+func (c *Catalog) All() ([]Sourced, error) {
+	s, err := c.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	var list []Sourced
+	for _, key := range slices.Sorted(maps.Keys(s.stored)) {
+		_, source := splitKey(key)
+		list = append(list, Sourced{source, *s.stored[key].tool})
+	}
+	return list, nil
+}
+
 // Forget removes a source and its tools, and returns their ids. Tools of other sources
 // stay in the catalogue. The error for an unknown source names the known ones.
 func (c *Catalog) Forget(source string) ([]string, error) {

@@ -50,6 +50,9 @@ type Options struct {
 	// Background starts a run of the indexer, Watch keeps the index up to date with
 	// the files, and Poll finds changes by walking even where the system reports them.
 	Background, Watch, Poll bool
+	// VerifyEvery is how often a process that indexes by itself verifies and repairs the
+	// index; 0 means once a day.
+	VerifyEvery time.Duration
 	// Rebuild removes an index that cannot be opened as it is.
 	Rebuild bool
 	// Store, unless nil, is kept up to date with the index by the process that writes it.
@@ -103,12 +106,16 @@ type Index struct {
 	// swap is held for writing.
 	updates     context.Context
 	stopUpdates context.CancelFunc
+	// life ends with Close.
+	life context.Context
+	end  context.CancelFunc
 }
 
 // New returns the index in o.Dir and starts the work that o asks for.
 func New(o Options) *Index {
 	x := &Index{o: o, model: models.NewLazy(o.Description, o.Model), damage: Damage{}, started: make(chan struct{})}
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
+	x.life, x.end = context.WithCancel(context.Background())
 	if o.Remote == nil { // a server is mostly waited for
 		x.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 	}
@@ -145,6 +152,7 @@ func (x *Index) start() {
 	switch {
 	case indexes:
 		x.background(x.indexAll, false)
+		x.warm.Go(x.verifyRegularly)
 	case usable && s != nil && (s.textDamage != nil || s.vectorDamage != nil):
 		x.background(x.repair, true)
 	}
@@ -438,6 +446,7 @@ func (x *Index) Close() error {
 		<-watcher.done
 	}
 	x.stopUpdates()
+	x.end()
 	x.warm.Wait()
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -1,9 +1,11 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"cairn/internal/checksum"
 	"cairn/internal/store/docs"
@@ -59,6 +61,32 @@ func (x *Index) Verify(ctx context.Context, r VerifyRequest) (*Verified, error) 
 		}
 	}
 	return v, nil
+}
+
+// verifyRegularly verifies the index at a low rate until Close.
+func (x *Index) verifyRegularly() {
+	tick := time.NewTicker(cmp.Or(x.o.VerifyEvery, 24*time.Hour))
+	defer tick.Stop()
+	for {
+		select {
+		case <-x.life.Done():
+			return
+		case <-tick.C:
+		}
+		v, err := x.Verify(x.life, VerifyRequest{Repair: true})
+		switch {
+		case x.life.Err() != nil:
+			return
+		case err != nil:
+			x.o.Logger.Error("verifying the index", "error", err)
+		default:
+			for _, f := range v.Files {
+				if len(f.Problems) > 0 {
+					x.o.Logger.Warn("a part of the index was damaged", "part", f.Name, "problems", f.Problems, "repaired", f.Repaired)
+				}
+			}
+		}
+	}
 }
 
 // verify checks the parts of the index. Those that are damaged may not be open.

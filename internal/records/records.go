@@ -50,13 +50,18 @@ func Copy(ctx context.Context, from, to Store) error {
 	if err != nil || len(all.Records) == 0 {
 		return err
 	}
+	return Replace(ctx, to, all.Records)
+}
+
+// Replace replaces the records of a store.
+func Replace(ctx context.Context, to Store, list []Record) error {
 	type name struct{ bucket, key string }
-	_, err = to.Update(ctx, 0, func(there Changes) ([]Record, error) {
+	_, err := to.Update(ctx, 0, func(there Changes) ([]Record, error) {
 		removed := map[name]bool{}
 		for _, r := range there.Records {
 			removed[name{r.Bucket, r.Key}] = true
 		}
-		next := slices.Clone(all.Records)
+		next := slices.Clone(list)
 		for _, r := range next {
 			delete(removed, name{r.Bucket, r.Key})
 		}

@@ -49,6 +49,10 @@ const (
 	opObserve owner.Op[usage.Change, struct{}, struct{}]                  = "tools/observe"
 	opForget  owner.Op[ForgetRequest, usage.Forgotten, struct{}]          = "tools/forget"
 	opIntents owner.Op[struct{}, []usage.Intent, struct{}]                = "tools/intents"
+	opBackup  owner.Op[struct{}, struct{}, Line]                          = "tools/backup"
+	opRestore owner.Op[[]Line, struct{}, struct{}]                        = "tools/restore"
+	opExport  owner.Op[struct{}, struct{}, Exported]                      = "tools/export"
+	opMerge   owner.Op[[]Exported, Merged, struct{}]                      = "tools/merge"
 	opVerify  owner.Op[bool, []checksum.File, struct{}]                   = "tools/verify"
 	opGraph   owner.Op[uint64, graphChanges, struct{}]                    = "tools/graph"
 )
@@ -135,7 +139,8 @@ type service struct {
 	err      error // of opening
 	catalog  *catalog.Catalog
 	usage    *usage.Store
-	database *postgres.DB // nil without one
+	database *postgres.DB             // nil without one
+	records  map[string]records.Store // by part
 	files    []*file
 	index    toolIndex
 	// recovered are the files that were damaged when they were opened.
@@ -198,6 +203,10 @@ func (s *service) register(server *owner.Server) {
 		return s.forget(r)
 	})
 	handle(s, server, opIntents, func(context.Context, struct{}, func(struct{})) ([]usage.Intent, error) { return s.usage.Intents() })
+	handle(s, server, opBackup, s.backup)
+	handle(s, server, opRestore, s.restore)
+	handle(s, server, opExport, s.export)
+	handle(s, server, opMerge, s.merge)
 	handle(s, server, opVerify, func(ctx context.Context, repair bool, _ func(struct{})) ([]checksum.File, error) {
 		return s.verify(ctx, repair)
 	})
@@ -277,6 +286,7 @@ func (s *service) openRecords(ctx context.Context) (err error) {
 			}
 		}
 	}
+	s.records = map[string]records.Store{catalogPart: tools, usagePart: learnt}
 	if s.catalog, err = catalog.Open(tools); err != nil {
 		return err
 	}

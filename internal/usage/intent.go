@@ -16,16 +16,16 @@ const weakMark = 1
 
 // Intent is a request in words and the tools that served it.
 type Intent struct {
-	Text string
+	Text string `json:"text"`
 	// Tools are ids in the order of use; an id may occur twice.
-	Tools []string
+	Tools []string `json:"tools"`
 	// Edges are pairs of positions in Tools: the second needed the first's result.
-	Edges [][2]int
-	Last  time.Time // when it was last seen, to the second
-	Count int       // how often, at least 1
+	Edges [][2]int  `json:"edges,omitempty"`
+	Last  time.Time `json:"last"`  // when it was last seen, to the second
+	Count int       `json:"count"` // how often, at least 1
 	// Weak intents were inferred from what an agent looked at. Intents returns them
 	// from the third observation on.
-	Weak bool
+	Weak bool `json:"weak,omitempty"`
 }
 
 // sameUse reports whether two intents have the same tools and edges.

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cairn/internal/atomicfile"
+	"cairn/internal/term"
+	"cairn/internal/toolbox"
+	"cairn/internal/workspace"
+)
+
+func (a *app) backupCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write what cannot be built again to a file",
+		Long: `Write what cannot be built again to FILE ("-" is standard output): the catalogue of
+tools, what was learnt from use, question tasks, and the files below .cairn. It works
+while a server runs. The index is not part of it: the documents are the folder's.`,
+		Example: `  cairn backup ~/backup/notes.cairn`,
+		Args:    cobra.ExactArgs(1),
+		RunE: a.command(func(ctx context.Context, args []string) error {
+			w, err := a.open(ctx, "backup", workspace.Reading, nil)
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			if args[0] == "-" {
+				_, err := w.Backup(ctx, a.stdout.Raw())
+				return err
+			}
+			f, err := atomicfile.Create(args[0], 0o600)
+			if err != nil {
+				return err
+			}
+			defer f.Discard()
+			r, err := w.Backup(ctx, f)
+			if err != nil {
+				return err
+			}
+			if err := f.Commit(); err != nil {
+				return err
+			}
+			return a.printLine(r, "wrote %s and %s to %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Plain(args[0]))
+		}),
+	}
+}
+
+func (a *app) restoreCommand() *cobra.Command {
+	var o workspace.RestoreOptions
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Replace the records of the folder with those of a backup",
+		Long: `Replace the records of the folder with those of a backup, and write the files below
+.cairn that are missing. Files that differ stay as they are without --overwrite. The
+index is built again by the next search.`,
+		Example: `  cairn restore ~/backup/notes.cairn`,
+		Args:    cobra.ExactArgs(1),
+		RunE: a.command(func(ctx context.Context, args []string) (err error) {
+			w, err := a.open(ctx, "restore", workspace.Reading, nil)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, w.Close()) }()
+			in, err := a.input(args[0])
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			r, err := w.Restore(ctx, in, o)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			for _, name := range r.Kept {
+				a.stderr.Warn("%s differs from the backup and is kept; --overwrite replaces it", term.Plain(name))
+			}
+			return a.printLine(r, "restored %s and %s; left out %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Count(r.Damaged, "damaged line"))
+		}),
+	}
+	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "leave damaged lines out, and restore the others")
+	cmd.Flags().BoolVar(&o.Overwrite, "overwrite", false, "replace files that differ from those of the backup")
+	return cmd
+}
+
+// input opens a file; "-" is standard input.
+func (a *app) input(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(a.stdin), nil
+	}
+	return os.Open(name)
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "export",
+		Short: "Print the tools and what was learnt from use as JSON lines",
+		Long: `Print the tools and what was learnt from use as JSON lines, one tool, edge or intent a
+line, for other programs and folders: see cairn import. A copy for restoring this
+folder is cairn backup.`,
+		Example: `  cairn export > tools-and-usage`,
+		Args:    cobra.NoArgs,
+		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+			out := json.NewEncoder(a.stdout)
+			var failed error
+			err := box.Export(ctx, func(x toolbox.Exported) {
+				if failed == nil {
+					failed = out.Encode(x)
+				}
+			})
+			return errors.Join(err, failed)
+		}),
+	}
+}
+
+func (a *app) importCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE",
+		Short: "Add the tools and the usage that cairn export has printed",
+		Long: `Add the tools and the usage that cairn export has printed ("-" is standard input).
+The tools of a source replace those that the catalogue has of it. An edge or an intent
+is replaced only by one that was observed later: importing twice changes nothing.`,
+		Example: `  cairn import -C ~/other tools-and-usage`,
+		Args:    cobra.ExactArgs(1),
+		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+			in, err := a.input(args[0])
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			list, err := readExported(in)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			m, err := box.Merge(ctx, list)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return a.printLine(m, "changed %s and %s of usage", term.Count(m.Tools, "tool"), term.Count(m.Usage, "record"))
+		}),
+	}
+}
+
+func readExported(in io.Reader) ([]toolbox.Exported, error) {
+	var list []toolbox.Exported
+	r := bufio.NewReader(in)
+	for n := 1; ; n++ {
+		text, err := r.ReadString('\n')
+		if line := strings.TrimSpace(text); line != "" {
+			var x toolbox.Exported
+			if bad := json.Unmarshal([]byte(line), &x); bad != nil {
+				return nil, fmt.Errorf("line %d: %w", n, bad)
+			}
+			list = append(list, x)
+		}
+		if errors.Is(err, io.EOF) {
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
