@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -236,6 +237,37 @@ func TestImports(t *testing.T) {
 			}
 		}
 		above[row.name] = true
+	}
+}
+
+// TestTestsHaveTheirOwnHome: the tests of a package that can open a workspace or read a
+// configuration run with a private CAIRN_HOME, not with the developer's.
+func TestTestsHaveTheirOwnHome(t *testing.T) {
+	pkgs := load(t)
+	imported := map[string][]string{}
+	for _, p := range pkgs {
+		imported[p.ImportPath] = p.Imports
+	}
+	for _, p := range pkgs {
+		reached := map[string]bool{}
+		for next := slices.Concat([]string{p.ImportPath}, p.TestImports, p.XTestImports); len(next) > 0; next = next[1:] {
+			if !reached[next[0]] {
+				reached[next[0]] = true
+				next = append(next, imported[next[0]]...)
+			}
+		}
+		dir := filepath.Join("../..", strings.TrimPrefix(p.ImportPath, "cairn/"))
+		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil || len(files) == 0 || !reached["cairn/internal/config"] && !reached["cairn/internal/toolbox"] {
+			continue
+		}
+		private := slices.ContainsFunc(files, func(name string) bool {
+			text, err := os.ReadFile(name)
+			return err == nil && (strings.Contains(string(text), "testutil.Main(m)") || strings.Contains(string(text), "testutil.Homed{"))
+		})
+		if !private {
+			t.Errorf("the tests of %s have no TestMain with testutil.Main", p.ImportPath)
+		}
 	}
 }
 

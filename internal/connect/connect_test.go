@@ -179,6 +179,34 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestWriteInAFolderFollowsNoLink: the file of a client in the workspace may be a link
+// that came with it.
+func TestWriteInAFolderFollowsNoLink(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "victim.json")
+	if err := os.WriteFile(outside, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{outside, filepath.Join(filepath.Dir(outside), "missing.json"), "other.json"} {
+		root := t.TempDir()
+		path := filepath.Join(root, ".mcp.json")
+		if err := errors.Join(os.WriteFile(filepath.Join(root, "other.json"), []byte("{}\n"), 0o600), os.Symlink(target, path)); err != nil {
+			t.Skip(err)
+		}
+		if r, err := named(t, "claude-code").Write(root, path, "cairn", entry, true); err == nil {
+			t.Errorf("a link to %s: %+v", target, r)
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("the link to %s was replaced: %v", target, err)
+		}
+	}
+	if text, err := os.ReadFile(outside); err != nil || string(text) != "{}\n" {
+		t.Errorf("the file outside is %q, %v", text, err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(outside)); len(left) != 1 {
+		t.Errorf("outside there is %v", left)
+	}
+}
+
 func TestPaths(t *testing.T) {
 	place := Place{Root: "/w", Home: "/h", OS: "linux", Env: func(string) string { return "" }}
 	env := func(key, value string) func(string) string {

@@ -39,7 +39,7 @@ func (c Client) Write(root, path, name string, e Entry, force bool) (*Result, er
 	var old []byte
 	switch info, err := dir.Lstat(file); {
 	case err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig):
-		return nil, &UnsuitableError{path, "it is not a file of reasonable size"}
+		return nil, &UnsuitableError{path, "it is a link, or not a file of reasonable size"}
 	case err == nil:
 		if old, err = dir.ReadFile(file); err != nil {
 			return nil, err
