@@ -59,7 +59,7 @@ var imports = []struct{ name, allowed string }{
 	{"internal/records/postgres", "internal/records"},
 	{"internal/store/docs", "internal/checksum internal/kv internal/store models"},
 	{"internal/store/flat", "internal/atomicfile internal/checksum internal/store"},
-	{"internal/store/keyword", "internal/checksum internal/query internal/store"},
+	{"internal/store/keyword", "internal/checksum internal/kv internal/query internal/store"},
 	{"internal/store/storetest", "internal/query internal/store"},
 	{"internal/usage", "graphrank internal/checksum internal/records"},
 	{"models/minilm", "models models/bert models/wordpiece"},

@@ -248,6 +248,8 @@ func (s *scan) leaf(what, bucket string, count int, content []byte, low, high []
 		switch isBucket := u32(0)&bucketFlag != 0; {
 		case isBucket && bucket == "" && len(value) >= 16:
 			s.bucket(string(key), value)
+		case isBucket && s.plain && len(value) >= 16: // another package's
+			s.bucket(bucket+"/"+string(key), value)
 		case isBucket || bucket == "":
 			s.problem("%s: a record is of no known kind", what)
 		default:

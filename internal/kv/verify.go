@@ -55,3 +55,17 @@ func RemoveDamagedSnapshots(path string) error {
 	}
 	return nil
 }
+
+// CheckPages reads all pages of a file of bbolt that another package keeps. It fails with
+// a *CorruptError for damage that would make bbolt panic or loop.
+func CheckPages(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if s := scanFile(f, true, nil); len(s.problems) > 0 {
+		return &CorruptError{Path: path, Reason: s.problems[0]}
+	}
+	return nil
+}

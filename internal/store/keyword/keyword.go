@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -112,7 +113,11 @@ func Memory() (*Index, error) {
 // open starts scorch. An error while it reads the folder means damage, except for
 // the lock and permissions; its decoders may panic on damaged bytes.
 func open(dir string, readOnly bool) (x *Index, err error) {
+	if err := checkRoot(dir); err != nil {
+		return nil, err
+	}
 	queue := index.NewAnalysisQueue(runtime.GOMAXPROCS(0))
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of segments that are cut short
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", ErrCorrupt, r)

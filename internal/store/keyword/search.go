@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -88,6 +89,7 @@ func (x *Index) read(fn func(*scorch.IndexSnapshot) error) (err error) {
 	if err := x.checked.check(snap); err != nil {
 		return fmt.Errorf("searching keyword index %s: %w", x.dir, err)
 	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("searching keyword index %s: %w: %v", x.dir, ErrCorrupt, r)

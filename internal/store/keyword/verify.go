@@ -16,6 +16,7 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 
 	"cairn/internal/checksum"
+	"cairn/internal/kv"
 )
 
 // A segment's file never changes. It ends with the CRC-32 (IEEE) of all before (4
@@ -44,6 +45,19 @@ func (c *checkedSegments) check(snap *scorch.IndexSnapshot) error {
 		c.file = next
 	}
 	return nil
+}
+
+// checkRoot checks the file in which scorch lists the segments, and which it reads in
+// goroutines of its own, where a damaged page would end the process.
+func checkRoot(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	err := kv.CheckPages(filepath.Join(dir, "root.bolt"))
+	if _, damaged := errors.AsType[*kv.CorruptError](err); damaged {
+		return fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	return nil // opening it reports other errors
 }
 
 // checkSegments checks the current segments. x.open is held.
