@@ -48,7 +48,7 @@ func (a *app) initialize(force bool) error {
 	}
 	cfg := config.Default()
 	cfg.DAG.Enabled = true // the default is for folders without cairn init
-	path, err := config.Write(sel.Root, cfg, force)
+	path, err := config.Write(sel.Root, ".cairn", cfg, force)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists already; `cairn init --force` overwrites it with the defaults", path)
 	} else if err != nil {

@@ -173,21 +173,17 @@ func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
 // an error that names its place.
 func Load(root string, environ []string) (Config, error) {
 	cfg := Default()
-	for _, marker := range markers {
-		source, err := readFile(root, marker)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return cfg, fmt.Errorf("reading the configuration: %w", err)
-		}
+	marker, source, err := find(root)
+	if err != nil {
+		return cfg, fmt.Errorf("reading the configuration: %w", err)
+	}
+	if source != nil {
 		if err := cfg.decode(marker+"/config.toml", source); err != nil {
 			return cfg, err
 		}
 		if !home.Trusted(root) {
 			cfg.restrict(marker + "/config.toml")
 		}
-		break
 	}
 	if err := cfg.override(environ); err != nil {
 		return cfg, err
@@ -199,42 +195,56 @@ func Load(root string, environ []string) (Config, error) {
 // maxFile bounds the size of a configuration in bytes.
 const maxFile = 1 << 20
 
-// readFile returns the configuration in a marker of root, without following a link.
-func readFile(root, marker string) ([]byte, error) {
+// find reads the configuration of the folder root, without following a link: the first in
+// a marker. Without one source is nil, and marker the first that is there, "" for none.
+func find(root string) (marker string, source []byte, err error) {
 	tree, err := walk.Open(walk.Root{Dir: root})
-	if err != nil {
-		return nil, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	} else if err != nil {
+		return "", nil, err
 	}
 	defer tree.Close()
-	source, _, err := tree.ReadFile(marker+"/config.toml", maxFile)
-	return source, err
+	for _, m := range markers {
+		source, _, err := tree.ReadFile(m+"/config.toml", maxFile)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return m, source, err
+		}
+		if info, err := tree.Stat(m); marker == "" && err == nil && info.IsDir() {
+			marker = m
+		}
+	}
+	return marker, nil, nil
 }
 
-// Write makes the configuration of the folder root in .cairn or, where only that
-// exists, .cuedeck. Unless overwrite, an existing file is an fs.ErrExist. It returns the
-// path of the file.
-func Write(root string, c Config, overwrite bool) (path string, err error) {
+// Find returns the marker of a folder, as find does, and whether it has a configuration.
+func Find(root string) (marker string, configured bool) {
+	marker, source, err := find(root)
+	return marker, source != nil || err != nil
+}
+
+// Write makes the configuration of the folder root in a marker, which is made as well.
+// Unless overwrite, an existing file is an fs.ErrExist. It returns the path of the file.
+func Write(root, marker string, c Config, overwrite bool) (path string, err error) {
 	text, err := toml.Marshal(c)
 	if err != nil {
 		return "", err
 	}
+	path = filepath.Join(root, marker, "config.toml")
+	return path, writeFile(root, marker, text, overwrite)
+}
+
+func writeFile(root, marker string, text []byte, overwrite bool) error {
 	r, err := os.OpenRoot(root)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer r.Close()
-	in := markers[0]
-	for _, m := range slices.Backward(markers) {
-		if info, err := r.Lstat(m); err == nil && info.IsDir() {
-			in = m
-		}
-	}
-	name := filepath.Join(in, "config.toml")
-	path = filepath.Join(root, name)
+	name := filepath.Join(marker, "config.toml")
 	if _, err := r.Lstat(name); err == nil && !overwrite {
-		return path, fs.ErrExist
+		return fs.ErrExist
 	}
-	return path, atomicfile.WriteIn(r, name, text, 0o644)
+	return atomicfile.WriteIn(r, name, text, 0o644)
 }
 
 // guarded are the settings that open a connection or raise a limit. The file of a folder

@@ -2,18 +2,14 @@ package config
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-
-	"cairn/internal/atomicfile"
 )
 
 // Keys are the names of all settings, such as "core.token_limit", in the order
@@ -72,29 +68,16 @@ func (c *Config) Apply(settings ...string) error {
 // stays, comments too. A value that does not fit changes nothing. It returns
 // the path of the file.
 func Set(root, key, value string) (path string, err error) {
-	in := markers[0]
-	var source []byte
-	for _, marker := range markers {
-		text, err := readFile(root, marker)
-		if err == nil {
-			in, source = marker, text
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-	}
-	name := in + "/config.toml"
-	text, err := setIn(name, source, key, value)
+	marker, source, err := find(root)
 	if err != nil {
 		return "", err
 	}
-	r, err := os.OpenRoot(root)
+	marker = cmp.Or(marker, markers[0])
+	text, err := setIn(marker+"/config.toml", source, key, value)
 	if err != nil {
 		return "", err
 	}
-	defer r.Close()
-	return filepath.Join(root, in, "config.toml"), atomicfile.WriteIn(r, name, text, 0o644)
+	return filepath.Join(root, marker, "config.toml"), writeFile(root, marker, text, true)
 }
 
 // setIn returns source with one setting changed. name stands in messages.

@@ -119,30 +119,10 @@ func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error
 
 func (r *Report) add(f Finding) { r.Findings = append(r.Findings, f) }
 
-// folders mark a workspace.
-var folders = []string{".cairn", ".cuedeck"}
-
-// configOf returns the folder of the configuration, and whether it has one. top is
-// "" for a folder that is not marked as a workspace.
-func configOf(root string) (top string, has bool) {
-	for _, f := range folders {
-		if info, err := os.Stat(filepath.Join(root, f)); err != nil || !info.IsDir() {
-			continue
-		}
-		if top == "" {
-			top = f
-		}
-		if _, err := os.Stat(filepath.Join(root, f, "config.toml")); err == nil {
-			return f, true
-		}
-	}
-	return top, false
-}
-
 // config checks the configuration and returns it, or the defaults if it cannot be
 // read.
 func (r *Report) config(root string, environ []string) config.Config {
-	top, has := configOf(root)
+	top, has := config.Find(root)
 	path := top + "/config.toml"
 	if top != "" && !has {
 		r.add(Finding{Check: "config", Kind: "no-config", Path: path, Message: "there is no configuration; the defaults are in effect",
@@ -155,18 +135,18 @@ func (r *Report) config(root string, environ []string) config.Config {
 		return config.Default()
 	}
 	for _, w := range cfg.Warnings {
-		r.add(Finding{Check: "config", Kind: "no-effect", Path: path, Message: w.String(), Fix: "remove it, or correct its name"})
+		r.add(Finding{Check: "config", Kind: "no-effect", Path: path, Message: w.String(), Fix: "remove or correct it; a limit or a store counts in a folder that you trust, see `cairn trust`"})
 	}
 	return cfg
 }
 
 // repairConfig writes the defaults if a workspace has no configuration.
 func (r *Report) repairConfig(root string) error {
-	top, has := configOf(root)
+	top, has := config.Find(root)
 	if top == "" || has {
 		return nil
 	}
-	_, err := config.Write(root, config.Default(), false)
+	_, err := config.Write(root, top, config.Default(), false)
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another process wrote one
 	} else if err != nil {

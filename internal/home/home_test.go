@@ -1,6 +1,7 @@
 package home
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -133,5 +134,20 @@ func TestTrust(t *testing.T) {
 	}
 	if err := Trust("/x\n/etc", true); err == nil {
 		t.Error("a line break adds a line")
+	}
+	path, err := trustFile()
+	if err != nil || runtime.GOOS == "windows" {
+		t.Skip(err)
+	}
+	for name, spoil := range map[string]func() error{
+		"writable by all": func() error { return os.Chmod(path, 0o666) },
+		"a link":          func() error { return errors.Join(os.Rename(path, path+".real"), os.Symlink(path+".real", path)) },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if Trusted("/a c") {
+			t.Errorf("a list that is %s is believed", name)
+		}
 	}
 }

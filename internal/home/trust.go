@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -28,11 +29,20 @@ func TrustedFolders() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	folders := []string{}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return folders, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || runtime.GOOS != "windows" && (ownerOf(info) != os.Geteuid() || info.Mode().Perm()&0o022 != 0):
+		return nil, fmt.Errorf("%s is not a file that you alone can write, so no folder is trusted", path)
+	}
 	text, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, err
 	}
-	folders := []string{}
 	for line := range bytes.Lines(text) {
 		if folder := strings.TrimSuffix(string(line), "\n"); folder != "" {
 			folders = append(folders, folder)
