@@ -69,44 +69,27 @@ func (s *Server) List(context.Context, *pb.ListCollectionsRequest) (*pb.ListColl
 	return &pb.ListCollectionsResponse{Collections: list}, nil
 }
 
-// CollectionExists implements pb.CollectionsServer. An alias counts.
-func (s *Server) CollectionExists(_ context.Context, r *pb.CollectionExistsRequest) (*pb.CollectionExistsResponse, error) {
-	_, err := s.resolve(r.CollectionName)
-	return &pb.CollectionExistsResponse{Result: &pb.CollectionExists{Exists: err == nil}}, nil
-}
-
-// UpdateAliases implements pb.CollectionsServer: all actions or none. An alias
-// that exists is moved.
+// UpdateAliases implements pb.CollectionsServer: all actions, which create aliases, or
+// none. An alias that exists is moved.
 func (s *Server) UpdateAliases(_ context.Context, r *pb.ChangeAliases) (*pb.CollectionOperationResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := maps.Clone(s.aliases)
 	for _, action := range r.Actions {
-		switch a := action.Action.(type) {
-		case *pb.AliasOperations_CreateAlias:
-			name, target := a.CreateAlias.AliasName, a.CreateAlias.CollectionName
-			if err := checkName(name); err != nil {
-				return nil, err
-			}
-			if _, ok := s.collections[name]; ok {
-				return nil, status.Errorf(codes.AlreadyExists, "Wrong input: Collection `%s` already exists!", name)
-			}
-			if _, ok := s.collections[target]; !ok {
-				return nil, missing(target)
-			}
-			next[name] = target
-		case *pb.AliasOperations_DeleteAlias:
-			delete(next, a.DeleteAlias.AliasName)
-		case *pb.AliasOperations_RenameAlias:
-			target, ok := next[a.RenameAlias.OldAliasName]
-			if !ok {
-				return nil, status.Errorf(codes.NotFound, "Not found: Alias %s does not exists!", a.RenameAlias.OldAliasName)
-			}
-			delete(next, a.RenameAlias.OldAliasName)
-			next[a.RenameAlias.NewAliasName] = target
-		default:
-			return nil, invalid("Malformed AliasOperations type")
+		a := action.GetCreateAlias()
+		if a == nil {
+			return nil, invalid("the stand-in knows no action %v", action)
 		}
+		if err := checkName(a.AliasName); err != nil {
+			return nil, err
+		}
+		if _, ok := s.collections[a.AliasName]; ok {
+			return nil, status.Errorf(codes.AlreadyExists, "Wrong input: Collection `%s` already exists!", a.AliasName)
+		}
+		if _, ok := s.collections[a.CollectionName]; !ok {
+			return nil, missing(a.CollectionName)
+		}
+		next[a.AliasName] = a.CollectionName
 	}
 	s.aliases = next
 	return &pb.CollectionOperationResponse{Result: true}, nil

@@ -6,124 +6,88 @@ import (
 	pb "github.com/qdrant/go-client/qdrant"
 )
 
-// checkFilter refuses what the engine would and, unless they are allowed,
-// conditions on fields without an index of the type they need.
-func (c *collection) checkFilter(f *pb.Filter) error {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.check(f)
-}
+// test reports whether a point passes a filter.
+type test func(*point) bool
 
-func (c *collection) check(f *pb.Filter) error {
+// matcher returns the test of a filter; all points pass without one. It refuses what
+// the engine would, conditions that cairn does not send, and conditions on fields without an
+// index of the type they need, as a server in strict mode does.
+func (c *collection) matcher(f *pb.Filter) (test, error) {
 	if f == nil {
-		return nil
+		return func(*point) bool { return true }, nil
 	}
 	if f.MinShould != nil {
-		return invalid("the fake knows no min_should")
+		return nil, invalid("the stand-in knows no min_should")
 	}
-	for _, cond := range slices.Concat(f.Must, f.Should, f.MustNot) {
-		switch k := cond.GetConditionOneOf().(type) {
-		case *pb.Condition_Filter:
-			if err := c.check(k.Filter); err != nil {
-				return err
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var must, should, mustNot []test
+	for _, group := range []struct {
+		of []*pb.Condition
+		to *[]test
+	}{{f.Must, &must}, {f.Should, &should}, {f.MustNot, &mustNot}} {
+		for _, cond := range group.of {
+			t, err := c.condition(cond)
+			if err != nil {
+				return nil, err
 			}
-		case *pb.Condition_HasId:
-			if _, err := idTexts(k.HasId.GetHasId()); err != nil {
-				return err
-			}
-		case *pb.Condition_HasVector:
-		case *pb.Condition_Field:
-			if k.Field.Key == "" {
-				return invalid("Validation error in body: [key: empty]")
-			}
-			want := pb.FieldType_FieldTypeKeyword
-			switch k.Field.GetMatch().GetMatchValue().(type) {
-			case *pb.Match_Integer, *pb.Match_Integers:
-				want = pb.FieldType_FieldTypeInteger
-			case *pb.Match_Keyword, *pb.Match_Keywords:
-			case nil:
-				if k.Field.Range == nil {
-					return invalid("the fake knows conditions by match and range, not %v", k.Field)
-				}
-				want = pb.FieldType_FieldTypeInteger
-			default:
-				return invalid("the fake matches keywords and integers, not %v", k.Field.Match)
-			}
-			if have, ok := c.indexes[k.Field.Key]; !c.server.options.UnindexedFilters && (!ok || have != want) {
-				return invalid("Bad request: Index required but not found for %q of one of the following types: [%s]. Help: Create an index for this key or use a different filter.", k.Field.Key, want)
-			}
-		default:
-			return invalid("the fake knows no condition %T", k)
+			*group.to = append(*group.to, t)
 		}
 	}
-	return nil
-}
-
-// matcher returns what a point must be to pass a filter that check has accepted;
-// all pass without one. A filter is read once: it may name as many points as there
-// are, and is asked about each.
-func matcher(f *pb.Filter) func(*point) bool {
-	if f == nil {
-		return func(*point) bool { return true }
-	}
-	conditions := func(of []*pb.Condition) (tests []func(*point) bool) {
-		for _, cond := range of {
-			tests = append(tests, condition(cond))
-		}
-		return tests
-	}
-	must, should, mustNot := conditions(f.Must), conditions(f.Should), conditions(f.MustNot)
 	return func(p *point) bool {
-		holds := func(test func(*point) bool) bool { return test(p) }
-		return !slices.ContainsFunc(must, func(test func(*point) bool) bool { return !test(p) }) &&
+		holds := func(t test) bool { return t(p) }
+		return !slices.ContainsFunc(must, func(t test) bool { return !t(p) }) &&
 			!slices.ContainsFunc(mustNot, holds) && (len(should) == 0 || slices.ContainsFunc(should, holds))
-	}
+	}, nil
 }
 
-func condition(cond *pb.Condition) func(*point) bool {
+func (c *collection) condition(cond *pb.Condition) (test, error) {
 	switch k := cond.GetConditionOneOf().(type) {
-	case *pb.Condition_Filter:
-		return matcher(k.Filter)
 	case *pb.Condition_HasId:
-		if ids, err := idTexts(k.HasId.GetHasId()); err == nil {
-			return func(p *point) bool { return ids[p.id] }
-		}
+		ids, err := idTexts(k.HasId.GetHasId())
+		return func(p *point) bool { return ids[p.id] }, err
 	case *pb.Condition_HasVector:
 		return func(p *point) bool {
 			_, dense := p.dense[k.HasVector.HasVector]
 			_, sparse := p.sparse[k.HasVector.HasVector]
 			return dense || sparse
-		}
+		}, nil
 	case *pb.Condition_Field:
+		var wanted []any
+		indexed := pb.FieldType_FieldTypeKeyword
+		switch m := k.Field.GetMatch().GetMatchValue().(type) {
+		case *pb.Match_Integer:
+			indexed, wanted = pb.FieldType_FieldTypeInteger, []any{m.Integer}
+		case *pb.Match_Keyword:
+			wanted = []any{m.Keyword}
+		case *pb.Match_Keywords:
+			for _, word := range m.Keywords.GetStrings() {
+				wanted = append(wanted, word)
+			}
+		default:
+			return nil, invalid("the stand-in matches keywords and integers, not %v", k.Field)
+		}
+		if have, ok := c.indexes[k.Field.Key]; !ok || have != indexed {
+			return nil, invalid("Bad request: Index required but not found for %q of one of the following types: [%s]. Help: Create an index for this key or use a different filter.", k.Field.Key, indexed)
+		}
 		return func(p *point) bool {
 			values := []*pb.Value{p.payload[k.Field.Key]}
 			if list := values[0].GetListValue(); list != nil {
 				values = list.Values
 			}
-			return slices.ContainsFunc(values, func(v *pb.Value) bool { return fieldHolds(v, k.Field) })
-		}
+			return slices.ContainsFunc(values, func(v *pb.Value) bool { return slices.Contains(wanted, scalar(v)) })
+		}, nil
 	}
-	return func(*point) bool { return false }
+	return nil, invalid("the stand-in knows no condition %v", cond)
 }
 
-// fieldHolds reports whether one value meets a condition. Values of another
-// type never do, without an error, as in the engine.
-func fieldHolds(v *pb.Value, f *pb.FieldCondition) bool {
-	text, isText := v.GetKind().(*pb.Value_StringValue)
-	number, isNumber := v.GetKind().(*pb.Value_IntegerValue)
-	switch m := f.GetMatch().GetMatchValue().(type) {
-	case *pb.Match_Keyword:
-		return isText && text.StringValue == m.Keyword
-	case *pb.Match_Keywords:
-		return isText && slices.Contains(m.Keywords.GetStrings(), text.StringValue)
-	case *pb.Match_Integer:
-		return isNumber && number.IntegerValue == m.Integer
-	case *pb.Match_Integers:
-		return isNumber && slices.Contains(m.Integers.GetIntegers(), number.IntegerValue)
+// scalar returns a string or an integer, nil for a value of another type.
+func scalar(v *pb.Value) any {
+	switch k := v.GetKind().(type) {
+	case *pb.Value_StringValue:
+		return k.StringValue
+	case *pb.Value_IntegerValue:
+		return k.IntegerValue
 	}
-	if !isNumber {
-		return false
-	}
-	x, r := float64(number.IntegerValue), f.Range
-	return (r.Gt == nil || x > *r.Gt) && (r.Gte == nil || x >= *r.Gte) && (r.Lt == nil || x < *r.Lt) && (r.Lte == nil || x <= *r.Lte)
+	return nil
 }

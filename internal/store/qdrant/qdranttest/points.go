@@ -45,33 +45,16 @@ func newCollection(r *pb.CreateCollection) (*collection, error) {
 		created: proto.Clone(r).(*pb.CreateCollection), dense: map[string]*pb.VectorParams{}, sparse: map[string]*pb.SparseVectorParams{},
 		points: map[string]*point{}, indexes: map[string]pb.FieldType{}, postings: map[string]map[uint32]map[string]float32{}, sparsely: map[string]int{},
 	}
-	if p := r.VectorsConfig.GetParams(); p != nil {
-		c.dense[""] = p
-	}
 	for name, p := range r.VectorsConfig.GetParamsMap().GetMap() {
 		c.dense[name] = p
 	}
 	for name, p := range r.SparseVectorsConfig.GetMap() {
-		if _, ok := c.dense[name]; ok {
-			return nil, invalid("Wrong input: Dense and sparse vector names must be unique - duplicate found with '%s'", name)
-		}
 		c.sparse[name] = p
 		c.postings[name] = map[uint32]map[string]float32{}
 	}
 	for name, p := range c.dense {
-		if p.Size < 1 || p.Size > 65536 {
-			return nil, invalid("Validation error in body: [vectors.size: value %d invalid, must be from 1 to 65536]", p.Size)
-		}
 		if p.Distance != pb.Distance_Cosine && p.Distance != pb.Distance_Dot {
-			return nil, invalid("the fake knows Cosine and Dot, not %s of %q", p.Distance, name)
-		}
-	}
-	if q := r.QuantizationConfig.GetScalar(); q != nil && q.Quantile != nil && (*q.Quantile < 0.5 || *q.Quantile > 1) {
-		return nil, invalid("Validation error in body: [quantization_config.scalar.quantile: value %v invalid, must be from 0.5 to 1.0]", *q.Quantile)
-	}
-	for _, n := range []*uint32{r.ShardNumber, r.ReplicationFactor, r.WriteConsistencyFactor} {
-		if n != nil && *n < 1 {
-			return nil, invalid("Validation error in body: [value 0 invalid, must be 1 or larger]")
+			return nil, invalid("the stand-in knows Cosine and Dot, not %s of %q", p.Distance, name)
 		}
 	}
 	return c, nil
@@ -111,16 +94,7 @@ func (c *collection) newPoint(p *pb.PointStruct) (*point, error) {
 		return nil, err
 	}
 	out := &point{id: id, pid: p.Id, payload: p.Payload, dense: map[string][]float32{}, sparse: map[string]map[uint32]float32{}, codes: map[string]*code{}}
-	named := map[string]*pb.Vector{}
-	switch v := p.GetVectors().GetVectorsOptions().(type) {
-	case *pb.Vectors_Vector:
-		named[""] = v.Vector
-	case *pb.Vectors_Vectors:
-		named = v.Vectors.GetVectors()
-	case nil:
-		return nil, invalid("Expected some vectors")
-	}
-	for name, v := range named {
+	for name, v := range p.GetVectors().GetVectors().GetVectors() {
 		switch data := v.GetVector().(type) {
 		case *pb.Vector_Dense:
 			params, ok := c.dense[name]
@@ -139,12 +113,7 @@ func (c *collection) newPoint(p *pb.PointStruct) (*point, error) {
 				return nil, err
 			}
 		default:
-			return nil, invalid("the fake takes vectors as dense or sparse, got %T", data)
-		}
-	}
-	for key, v := range p.Payload {
-		if v == nil || v.Kind == nil {
-			return nil, invalid("Malformed payload value of %q", key)
+			return nil, invalid("the stand-in takes vectors as dense or sparse, got %T", data)
 		}
 	}
 	return out, nil
@@ -193,10 +162,11 @@ func (s *Server) Upsert(_ context.Context, r *pb.UpsertPoints) (*pb.PointsOperat
 	if err != nil {
 		return nil, err
 	}
-	if len(r.Points) == 0 && r.UpdateFilter == nil {
+	if len(r.Points) == 0 {
 		return nil, invalid("Validation error in body: [points: Empty update request]")
 	}
-	if err := c.checkFilter(r.UpdateFilter); err != nil {
+	passes, err := c.matcher(r.UpdateFilter)
+	if err != nil {
 		return nil, err
 	}
 	return write(r.Wait, func() error {
@@ -207,7 +177,6 @@ func (s *Server) Upsert(_ context.Context, r *pb.UpsertPoints) (*pb.PointsOperat
 				return err
 			}
 		}
-		passes := matcher(r.UpdateFilter)
 		for piece := range slices.Chunk(points, chunkSize) {
 			c.mu.Lock()
 			for _, p := range piece {
@@ -298,31 +267,19 @@ func (s *Server) deletePoints(r *pb.DeletePoints) (*pb.PointsOperationResponse, 
 	if err != nil {
 		return nil, err
 	}
-	var ids map[string]bool
-	var filter *pb.Filter
-	switch sel := r.GetPoints().GetPointsSelectorOneOf().(type) {
-	case *pb.PointsSelector_Points:
-		if ids, err = idTexts(sel.Points.GetIds()); err != nil {
-			return nil, err
-		}
-	case *pb.PointsSelector_Filter:
-		if filter = sel.Filter; filter == nil {
-			return nil, invalid("PointsSelector is missing")
-		}
-		if err := c.checkFilter(filter); err != nil {
-			return nil, err
-		}
-	default:
-		return nil, invalid("PointsSelector is missing")
+	selected := r.GetPoints().GetPoints()
+	if selected == nil {
+		return nil, invalid("the stand-in deletes points by their ids")
+	}
+	ids, err := idTexts(selected.Ids)
+	if err != nil {
+		return nil, err
 	}
 	return write(r.Wait, func() error {
-		passes := matcher(filter)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for id, p := range c.points {
-			if ids[id] || filter != nil && passes(p) {
-				c.drop(id)
-			}
+		for id := range ids {
+			c.drop(id)
 		}
 		return nil
 	})
@@ -365,46 +322,36 @@ func (s *Server) getPoints(r *pb.GetPoints) (*pb.GetResponse, error) {
 	return out, nil
 }
 
-// Count implements pb.PointsServer. A count that is not exact is an estimate.
+// Count implements pb.PointsServer.
 func (s *Server) Count(_ context.Context, r *pb.CountPoints) (*pb.CountResponse, error) {
 	c, err := s.resolve(r.CollectionName)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkFilter(r.Filter); err != nil {
+	passes, err := c.matcher(r.Filter)
+	if err != nil {
 		return nil, err
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	n, passes := uint64(0), matcher(r.Filter)
+	n := uint64(0)
 	for _, p := range c.points {
 		if passes(p) {
 			n++
 		}
 	}
-	if r.Exact != nil && !*r.Exact && r.Filter != nil {
-		n += n/10 + 1
-	}
 	return &pb.CountResponse{Result: &pb.CountResult{Count: n}}, nil
 }
 
-// Scroll implements pb.PointsServer: points in the order of their ids, numbers first.
+// Scroll implements pb.PointsServer: points in the order of their ids.
 func (s *Server) Scroll(_ context.Context, r *pb.ScrollPoints) (*pb.ScrollResponse, error) {
 	c, err := s.resolve(r.CollectionName)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkFilter(r.Filter); err != nil {
+	passes, err := c.matcher(r.Filter)
+	if err != nil {
 		return nil, err
-	}
-	limit := 10
-	if r.Limit != nil {
-		if limit = int(*r.Limit); limit < 1 {
-			return nil, invalid("Validation error in body: [limit: value 0 invalid, must be 1 or larger]")
-		}
-	}
-	if r.OrderBy != nil {
-		return nil, invalid("the fake scrolls by id alone")
 	}
 	from := ""
 	if r.Offset != nil {
@@ -415,39 +362,21 @@ func (s *Server) Scroll(_ context.Context, r *pb.ScrollPoints) (*pb.ScrollRespon
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var found []*point
-	passes := matcher(r.Filter)
 	for _, p := range c.points {
-		if (from == "" || compareIDs(p.id, from) >= 0) && passes(p) {
+		if p.id >= from && passes(p) {
 			found = append(found, p)
 		}
 	}
-	slices.SortFunc(found, func(a, b *point) int { return compareIDs(a.id, b.id) })
+	slices.SortFunc(found, func(a, b *point) int { return strings.Compare(a.id, b.id) })
 	out := &pb.ScrollResponse{}
 	for i, p := range found {
-		if i == limit {
+		if i == int(r.GetLimit()) {
 			out.NextPageOffset = p.pid
 			break
 		}
 		out.Result = append(out.Result, p.retrieved(r.WithPayload, r.WithVectors))
 	}
 	return out, nil
-}
-
-func compareIDs(a, b string) int {
-	x, errA := strconv.ParseUint(a, 10, 64)
-	y, errB := strconv.ParseUint(b, 10, 64)
-	switch {
-	case errA == nil && errB == nil && x != y:
-		if x < y {
-			return -1
-		}
-		return 1
-	case errA == nil && errB != nil:
-		return -1
-	case errA != nil && errB == nil:
-		return 1
-	}
-	return strings.Compare(a, b)
 }
 
 func (p *point) retrieved(payload *pb.WithPayloadSelector, vectors *pb.WithVectorsSelector) *pb.RetrievedPoint {
@@ -474,19 +403,11 @@ func (p *point) selected(sel *pb.WithPayloadSelector) map[string]*pb.Value {
 }
 
 func (p *point) vectors(sel *pb.WithVectorsSelector) *pb.VectorsOutput {
-	enable := sel.GetEnable()
-	include := sel.GetInclude().GetNames()
-	if !enable && len(include) == 0 {
-		return nil
-	}
 	named := map[string]*pb.VectorOutput{}
-	for name, v := range p.dense {
-		if enable || slices.Contains(include, name) {
+	for _, name := range sel.GetInclude().GetNames() {
+		if v, ok := p.dense[name]; ok {
 			named[name] = &pb.VectorOutput{Vector: &pb.VectorOutput_Dense{Dense: &pb.DenseVector{Data: v}}}
-		}
-	}
-	for name, v := range p.sparse {
-		if enable || slices.Contains(include, name) {
+		} else if v, ok := p.sparse[name]; ok {
 			out := &pb.SparseVector{}
 			for index, weight := range v {
 				out.Indices, out.Values = append(out.Indices, index), append(out.Values, weight)
@@ -494,8 +415,8 @@ func (p *point) vectors(sel *pb.WithVectorsSelector) *pb.VectorsOutput {
 			named[name] = &pb.VectorOutput{Vector: &pb.VectorOutput_Sparse{Sparse: out}}
 		}
 	}
-	if v, ok := named[""]; ok && len(named) == 1 {
-		return &pb.VectorsOutput{VectorsOptions: &pb.VectorsOutput_Vector{Vector: v}}
+	if len(named) == 0 {
+		return nil
 	}
 	return &pb.VectorsOutput{VectorsOptions: &pb.VectorsOutput_Vectors{Vectors: &pb.NamedVectorsOutput{Vectors: named}}}
 }

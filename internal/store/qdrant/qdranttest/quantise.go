@@ -69,8 +69,6 @@ func (q *quantiser) code(v []float32) *code {
 	return out
 }
 
-func (q *quantiser) encodeQuery(v []float32) *code { return q.code(v) }
-
 // approximate is the inner product of two codes: with x = alpha*a + offset,
 // the sum of (alpha*a+offset)(alpha*b+offset).
 func (q *quantiser) approximate(a, b *code) float32 {

@@ -1,8 +1,10 @@
 package qdranttest
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
+	"iter"
 	"math"
 	"slices"
 
@@ -17,65 +19,49 @@ type scored struct {
 
 // request is what a query and a prefetch have in common.
 type request struct {
-	prefetch  []*pb.PrefetchQuery
-	query     *pb.Query
-	using     string
-	filter    *pb.Filter
-	params    *pb.SearchParams
-	threshold *float32
-	limit     *uint64
-	offset    uint64
-}
-
-// Query implements pb.PointsServer.
-func (s *Server) Query(ctx context.Context, r *pb.QueryPoints) (*pb.QueryResponse, error) {
-	c, err := s.resolve(r.CollectionName)
-	if err != nil {
-		return nil, err
-	}
-	hits, err := c.query(ctx, request{r.Prefetch, r.Query, r.GetUsing(), r.Filter, r.Params, r.ScoreThreshold, r.Limit, r.GetOffset()})
-	if err != nil {
-		return nil, err
-	}
-	out := &pb.QueryResponse{}
-	for _, h := range hits {
-		out.Result = append(out.Result, &pb.ScoredPoint{Id: h.pid, Payload: h.selected(r.WithPayload), Score: h.score, Vectors: h.vectors(r.WithVectors)})
-	}
-	return out, nil
+	prefetch []*pb.PrefetchQuery
+	query    *pb.Query
+	using    string
+	filter   *pb.Filter
+	params   *pb.SearchParams
+	limit    uint64
 }
 
 // QueryBatch implements pb.PointsServer: all queries or none.
 func (s *Server) QueryBatch(ctx context.Context, r *pb.QueryBatchPoints) (*pb.QueryBatchResponse, error) {
+	c, err := s.resolve(r.CollectionName)
+	if err != nil {
+		return nil, err
+	}
 	out := &pb.QueryBatchResponse{}
 	for _, q := range r.QueryPoints {
-		if q.CollectionName != r.CollectionName {
-			return nil, invalid("query of collection %q in a batch of %q", q.CollectionName, r.CollectionName)
+		if q.CollectionName != r.CollectionName || q.ScoreThreshold != nil || q.Offset != nil {
+			return nil, invalid("the stand-in knows no query such as %v", q)
 		}
-		found, err := s.Query(ctx, q)
+		hits, err := c.query(ctx, request{q.Prefetch, q.Query, q.GetUsing(), q.Filter, q.Params, q.GetLimit()})
 		if err != nil {
 			return nil, err
 		}
-		out.Result = append(out.Result, &pb.BatchResult{Result: found.Result})
+		found := &pb.BatchResult{}
+		for _, h := range hits {
+			found.Result = append(found.Result, &pb.ScoredPoint{Id: h.pid, Payload: h.selected(q.WithPayload), Score: h.score, Vectors: h.vectors(q.WithVectors)})
+		}
+		out.Result = append(out.Result, found)
 	}
 	return out, nil
 }
 
 func (c *collection) query(ctx context.Context, r request) ([]scored, error) {
-	if err := c.checkFilter(r.filter); err != nil {
+	passes, err := c.matcher(r.filter)
+	if err != nil {
 		return nil, err
 	}
-	limit := uint64(10)
-	if r.limit != nil {
-		if limit = *r.limit; limit < 1 {
-			return nil, invalid("Validation error in body: [limit: value 0 invalid, must be 1 or larger]")
-		}
-	}
-	if o := r.params.GetQuantization().GetOversampling(); r.params.GetQuantization().GetOversampling() != 0 && o < 1 {
-		return nil, invalid("Validation error in body: [params.quantization.oversampling: value %v invalid, must be 1.0 or larger]", o)
+	if r.limit < 1 || r.query.GetNearest() == nil {
+		return nil, invalid("the stand-in searches for a number of nearest points")
 	}
 	var lists [][]scored
 	for _, p := range r.prefetch {
-		list, err := c.query(ctx, request{p.Prefetch, p.Query, p.GetUsing(), p.Filter, p.Params, p.ScoreThreshold, p.Limit, 0})
+		list, err := c.query(ctx, request{p.Prefetch, p.Query, p.GetUsing(), p.Filter, p.Params, p.GetLimit()})
 		if err != nil {
 			return nil, err
 		}
@@ -83,28 +69,12 @@ func (c *collection) query(ctx context.Context, r request) ([]scored, error) {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	var hits []scored
-	var err error
-	switch q := r.query.GetVariant().(type) {
-	case *pb.Query_Nearest:
-		hits, err = c.nearest(ctx, q.Nearest, r, lists, int(limit+r.offset))
-	case *pb.Query_Fusion:
-		if q.Fusion != pb.Fusion_RRF || len(lists) == 0 {
-			return nil, invalid("the fake fuses prefetches by RRF")
-		}
-		hits = fuse(lists)
-	default:
-		return nil, invalid("the fake knows no query %T", q)
-	}
+	hits, err := c.nearest(ctx, r, passes, lists)
 	if err != nil {
 		return nil, err
 	}
-	if r.threshold != nil {
-		hits = slices.DeleteFunc(hits, func(h scored) bool { return h.score < *r.threshold })
-	}
 	order(hits)
-	hits = hits[min(len(hits), int(r.offset)):]
-	return hits[:min(len(hits), int(limit))], nil
+	return hits[:min(len(hits), int(r.limit))], nil
 }
 
 var seed = maphash.MakeSeed()
@@ -112,40 +82,12 @@ var seed = maphash.MakeSeed()
 // order sorts by score. Equal ones come as it happens, another way each run.
 func order(hits []scored) {
 	slices.SortFunc(hits, func(a, b scored) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		x, y := maphash.String(seed, a.id), maphash.String(seed, b.id)
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(maphash.String(seed, a.id), maphash.String(seed, b.id)))
 	})
 }
 
-func fuse(lists [][]scored) []scored {
-	sums := map[*point]float32{}
-	for _, list := range lists {
-		for i, h := range list {
-			sums[h.point] += 1 / float32(i+2) // k is 2, ranks count from 0
-		}
-	}
-	var hits []scored
-	for p, sum := range sums {
-		hits = append(hits, scored{p, sum})
-	}
-	return hits
-}
-
 // nearest scores the points of the prefetches, or all. c.mu is held.
-func (c *collection) nearest(ctx context.Context, in *pb.VectorInput, r request, lists [][]scored, limit int) ([]scored, error) {
-	passes := matcher(r.filter)
+func (c *collection) nearest(ctx context.Context, r request, passes test, lists [][]scored) ([]scored, error) {
 	candidates := func(yield func(*point) bool) {
 		if len(lists) == 0 {
 			for _, p := range c.points {
@@ -165,7 +107,7 @@ func (c *collection) nearest(ctx context.Context, in *pb.VectorInput, r request,
 			}
 		}
 	}
-	switch v := in.GetVariant().(type) {
+	switch v := r.query.GetNearest().GetVariant().(type) {
 	case *pb.VectorInput_Dense:
 		params, ok := c.dense[r.using]
 		if !ok {
@@ -174,7 +116,7 @@ func (c *collection) nearest(ctx context.Context, in *pb.VectorInput, r request,
 		if len(v.Dense.Data) != int(params.Size) {
 			return nil, invalid("Wrong input: Vector dimension error: expected dim: %d, got %d", params.Size, len(v.Dense.Data))
 		}
-		return c.nearestDense(ctx, normalised(v.Dense.Data, params.Distance), r, candidates, limit)
+		return c.nearestDense(ctx, normalised(v.Dense.Data, params.Distance), r, candidates)
 	case *pb.VectorInput_Sparse:
 		params, ok := c.sparse[r.using]
 		if !ok {
@@ -184,12 +126,12 @@ func (c *collection) nearest(ctx context.Context, in *pb.VectorInput, r request,
 		if err != nil {
 			return nil, err
 		}
-		return c.nearestSparse(q, params, r), nil
+		return c.nearestSparse(q, params, r.using, passes), nil
 	}
-	return nil, invalid("the fake takes vectors as queries, not %T", in.GetVariant())
+	return nil, invalid("the stand-in takes vectors as queries, not %v", r.query)
 }
 
-func (c *collection) nearestDense(ctx context.Context, q []float32, r request, candidates func(func(*point) bool), limit int) ([]scored, error) {
+func (c *collection) nearestDense(ctx context.Context, q []float32, r request, candidates iter.Seq[*point]) ([]scored, error) {
 	quantised := c.created.QuantizationConfig.GetScalar() != nil && !c.server.options.Unquantised
 	asked := r.params.GetQuantization()
 	if r.params.GetExact() || asked.GetIgnore() {
@@ -198,7 +140,7 @@ func (c *collection) nearestDense(ctx context.Context, q []float32, r request, c
 	var hits []scored
 	var query *code
 	if quantised {
-		query = c.encodeQuery(q)
+		query = c.code(q)
 	}
 	for p := range candidates {
 		v, ok := p.dense[r.using]
@@ -218,7 +160,7 @@ func (c *collection) nearestDense(ctx context.Context, q []float32, r request, c
 	// nothing said; then the head alone, enlarged by the oversampling.
 	if quantised && (asked.Rescore == nil || *asked.Rescore) {
 		order(hits)
-		head := int(math.Ceil(float64(limit) * max(1, asked.GetOversampling())))
+		head := int(math.Ceil(float64(r.limit) * max(1, asked.GetOversampling())))
 		hits = hits[:min(head, len(hits))]
 		for i := range hits {
 			hits[i].score = dot(q, hits[i].dense[r.using])
@@ -238,11 +180,11 @@ func dot(a, b []float32) float32 {
 // nearestSparse scores the points that share an index with q. With the IDF
 // modifier each weight of the query is multiplied by the engine's
 // ln((N-n+.5)/(n+.5)+1) over the points that have the vector.
-func (c *collection) nearestSparse(q map[uint32]float32, params *pb.SparseVectorParams, r request) []scored {
-	n := c.sparsely[r.using]
+func (c *collection) nearestSparse(q map[uint32]float32, params *pb.SparseVectorParams, using string, passes test) []scored {
+	n := c.sparsely[using]
 	sums := map[string]float32{}
 	for index, weight := range q {
-		list := c.postings[r.using][index]
+		list := c.postings[using][index]
 		if params.GetModifier() == pb.Modifier_Idf {
 			df := float32(len(list))
 			weight *= float32(math.Log(float64((float32(n)-df+0.5)/(df+0.5) + 1)))
@@ -252,7 +194,6 @@ func (c *collection) nearestSparse(q map[uint32]float32, params *pb.SparseVector
 		}
 	}
 	var hits []scored
-	passes := matcher(r.filter)
 	for id, sum := range sums {
 		if p := c.points[id]; passes(p) {
 			hits = append(hits, scored{p, sum})

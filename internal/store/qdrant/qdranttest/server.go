@@ -40,9 +40,6 @@ type Options struct {
 	// Unquantised leaves vectors as they are, as the engine does with segments
 	// below its indexing threshold.
 	Unquantised bool
-	// UnindexedFilters allows filters on fields without an index. The engine does so
-	// unless its strict mode forbids it.
-	UnindexedFilters bool
 	// Delay is how long every call takes beyond its work, as a network does.
 	Delay time.Duration
 	// Fault, when not nil, is asked before every call and can make it fail or wait.
@@ -175,15 +172,11 @@ func (s *Server) resolve(name string) (*collection, error) {
 	return nil, missing(name)
 }
 
-// unwaited is how long a write without wait takes to be seen.
-const unwaited = 50 * time.Millisecond
-
-// write runs fn as the engine does: at once and with its error when the caller
-// waits, else later, where an error is lost.
+// write runs fn for a caller that waits for it, as cairn always does: the engine
+// applies other writes later, and loses their errors.
 func write(wait *bool, fn func() error) (*pb.PointsOperationResponse, error) {
 	if wait == nil || !*wait {
-		time.AfterFunc(unwaited, func() { _ = fn() })
-		return &pb.PointsOperationResponse{Result: &pb.UpdateResult{Status: pb.UpdateStatus_Acknowledged}}, nil
+		return nil, invalid("cairn waits for its writes")
 	}
 	if err := fn(); err != nil {
 		return nil, err
