@@ -139,3 +139,41 @@ func TestVerify(t *testing.T) {
 		}
 	}
 }
+
+// TestServersStartWithDamagedRecords: damaged files of the tools, even one that nothing can
+// open, do not keep a server from starting and searching.
+func TestServersStartWithDamagedRecords(t *testing.T) {
+	cairn, root := binary(t), t.TempDir()
+	if err := os.CopyFS(root, handbook()); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cairn, "index", "-C", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	records := testutil.Place(t, root).Records
+	ask := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_context","arguments":{"query":"rotate a token"}}}` + "\n"
+	for name, damage := range map[string]func(path string) error{
+		"a byte":   func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
+		"a folder": func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
+	} {
+		for _, file := range []string{"usage.db", "catalog.db", "stages.db"} {
+			path := filepath.Join(records, file)
+			if err := errors.Join(os.RemoveAll(path), damage(path)); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(cairn, "mcp", "-C", root)
+			cmd.Stdin = strings.NewReader(ask)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil || !strings.Contains(string(out), "access/rotate-a-token.md") {
+				t.Errorf("%s instead of %s: %v\n%.400s\n%s", name, file, err, out, stderr.String())
+			}
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

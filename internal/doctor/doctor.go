@@ -193,11 +193,11 @@ func (r *Report) files(v *index.Verified, err error) {
 		return
 	}
 	for _, f := range v.Files {
-		if f.Repaired != "" {
-			r.Repaired = append(r.Repaired, f.Name+": "+f.Repaired)
-			continue
-		}
 		for _, problem := range f.Problems {
+			if f.Repaired != "" {
+				r.add(Finding{Check: "files", Kind: "recovered", Path: f.Name, Message: problem, Fix: f.Repaired})
+				continue
+			}
 			r.add(Finding{Check: "files", Kind: "damaged", Path: f.Name, Message: problem, Fix: "run `cairn verify --repair`", Error: true, Repairable: true})
 		}
 	}

@@ -67,7 +67,7 @@ type Status struct {
 	Degraded []string `json:"degraded,omitempty"`
 	// Problem is why the last run in the background failed.
 	Problem string `json:"problem,omitempty"`
-	// Warnings name configuration without effect.
+	// Warnings name configuration without effect, and records that were recovered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 

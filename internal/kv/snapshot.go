@@ -197,8 +197,8 @@ func (r *Recovery) String() string {
 	return s
 }
 
-// damagedSuffix is that of a damaged file that Recover has replaced.
-const damagedSuffix = ".damaged"
+// DamagedSuffix is that of a damaged file that Recover has replaced.
+const DamagedSuffix = ".damaged"
 
 // Recover replaces a damaged file, which is not open, by one with all records that it
 // still has, and those of its snapshots. Where nothing is wrong with the file it
@@ -226,7 +226,7 @@ func recoverFile(path string) (*Recovery, error) {
 	if len(s.problems) == 0 {
 		return nil, nil
 	}
-	r := &Recovery{Path: path, Damaged: path + damagedSuffix, Problems: s.problems}
+	r := &Recovery{Path: path, Damaged: path + DamagedSuffix, Problems: s.problems}
 	r.FromSnapshot, r.Incomplete = kept.fill(s, path)
 	r.Records = kept.count()
 	return r, kept.replace(path, r.Damaged)

@@ -2,7 +2,11 @@ package workspace
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 
+	"cairn/internal/checksum"
 	"cairn/internal/home"
 	"cairn/internal/index"
 	"cairn/internal/kv"
@@ -19,20 +23,42 @@ func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, e
 			return nil, err
 		}
 	}
-	box, err := w.toolbox()
-	if err != nil {
-		return nil, err
-	}
-	tools, err := box.Verify(ctx, repair)
-	if err != nil {
-		return nil, err
-	}
-	found.Files = append(found.Files, tools...)
 	place, err := home.Of(w.selection.Root)
 	if err != nil {
 		return nil, err
 	}
+	found.Files = append(found.Files, recoveredFiles(place)...)
+	box, err := w.toolbox()
+	if err == nil {
+		var tools []checksum.File
+		tools, err = box.Verify(ctx, repair)
+		found.Files = append(found.Files, tools...)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil { // files that nothing can open
+		found.Files = append(found.Files, checksum.File{Name: "tools", Problems: []string{err.Error()}})
+	}
 	return found, verifyStages(place, found, repair)
+}
+
+// recoveredFiles are the damaged files that were recovered and are kept.
+func recoveredFiles(place home.Place) (files []checksum.File) {
+	names, _ := filepath.Glob(filepath.Join(place.Records, "*.db"+kv.DamagedSuffix)) // the pattern is valid
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			continue
+		}
+		kept := filepath.Base(name)
+		files = append(files, checksum.File{
+			Name: kept, Bytes: info.Size(),
+			Problems: []string{strings.TrimSuffix(kept, kv.DamagedSuffix) + " was damaged, and its records were recovered"},
+			Repaired: "remove " + name + " if nothing is missed",
+		})
+	}
+	return files
 }
 
 // verifyStages adds the file of the question tasks, if there is one.

@@ -254,6 +254,9 @@ func (w *Workspace) Status(ctx context.Context) (*index.Status, error) {
 		return nil, err
 	}
 	s.Workspace = w.selection // the owner may have selected the folder by another rule
+	for _, f := range recoveredFiles(w.place) {
+		s.Warnings = append(s.Warnings, f.Problems[0]+"; "+f.Repaired)
+	}
 	return s, nil
 }
 
