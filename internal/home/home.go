@@ -36,11 +36,17 @@ type Place struct {
 	Records string `json:"records_dir,omitempty"`
 }
 
-// Of returns the place of a folder. It creates nothing.
+// Of returns the place of a folder. It creates nothing. A place within the folder is an
+// error, since the folder could bring it.
 func Of(root string) (Place, error) {
 	caches, data, err := parents()
 	if err != nil {
 		return Place{}, err
+	}
+	for _, dir := range []string{caches, data} {
+		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
+			return Place{}, fmt.Errorf("%s, for cairn's own files, is in the folder %s; set %s to a directory elsewhere", dir, root, Variable)
+		}
 	}
 	name := nameOf(root)
 	return Place{Root: root, Index: filepath.Join(caches, name), Records: filepath.Join(data, name)}, nil

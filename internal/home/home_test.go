@@ -48,6 +48,9 @@ func TestPlacesOfAFolder(t *testing.T) {
 	if p := placeOf(t, "/srv/notes"); !strings.HasPrefix(p.Index, "/var/lib/cairn/cache/notes-") || !strings.HasPrefix(p.Records, "/var/lib/cairn/data/notes-") {
 		t.Errorf("with %s: %+v", Variable, p)
 	}
+	if p, err := Of("/var/lib"); err == nil {
+		t.Errorf("places within the folder: %+v", p)
+	}
 	t.Setenv(Variable, "relative")
 	if _, err := Of("/srv/notes"); err == nil {
 		t.Errorf("a relative %s is accepted", Variable)
