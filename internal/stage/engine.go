@@ -295,6 +295,9 @@ func (e *Engine) workWithHeartbeat(ctx context.Context, j Job, s *State, work Wo
 		for {
 			select {
 			case <-tick.C:
+				if beats.Err() != nil {
+					return // the work ended while the last report was made
+				}
 				if err := e.store.Postpone(beats, e.options.Now().Add(ResendAfter), j); err != nil {
 					e.options.Logger.Warn("postponing a job", "task", j.TaskID, "error", err)
 				}
@@ -370,7 +373,7 @@ const cleanEvery = 60
 func (e *Engine) Maintain(ctx context.Context) {
 	tick := time.NewTicker(e.options.Sweep)
 	defer tick.Stop()
-	for n := 0; ; n++ {
+	for n := 0; ctx.Err() == nil; n++ {
 		err := e.Sweep(ctx)
 		if err == nil && n%cleanEvery == 0 {
 			_, err = e.store.Clean(ctx, e.options.Now())
