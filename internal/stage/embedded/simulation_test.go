@@ -158,7 +158,8 @@ func (p *simProcess) Update(ctx context.Context, id string, fn stage.Change) (st
 		})
 		return err
 	})
-	op.unknown = !reached
+	_, refused := errors.AsType[*stage.Error](err)
+	op.unknown = !reached || err != nil && !refused // such as the end of ctx
 	p.record(op, begin)
 	if err != nil {
 		return nil, nil, err
