@@ -145,7 +145,7 @@ func (r *DAGReport) measure(ctx context.Context, dir, board string, cards, calls
 			}
 		}
 		r.Operations = append(r.Operations, DAGOperation{Board: board, Cards: cards, Name: op.name, Calls: calls, Bytes: size,
-			Latency: Latency{Percentile(took, 50), Percentile(took, 95), Percentile(took, 99)}, Wanted: op.wanted})
+			Latency: percentiles(took), Wanted: op.wanted})
 	}
 	return s.close()
 }

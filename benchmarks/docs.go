@@ -3,7 +3,6 @@ package benchmarks
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"cairn/internal/store/flat"
 	"cairn/internal/usage"
 	"cairn/internal/walk"
+	"cairn/internal/workspace"
 	"cairn/models"
 	"cairn/retriever"
 )
@@ -206,7 +206,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 		return nil, err
 	}
 	w.report.Seconds = time.Since(start).Seconds()
-	if w.report.Bytes, err = folderSize(indexed); err != nil {
+	if w.report.Bytes, err = workspace.SizeOf(indexed); err != nil {
 		return nil, err
 	}
 	options := index.RetrieverOptions(o.Config, log)
@@ -277,22 +277,5 @@ func (w *bench) measure(ctx context.Context, queries []beirQuery, mode retriever
 		}
 		all = append(all, m)
 	}
-	return ModeReport{Mean(all), Latency{Percentile(latencies, 50), Percentile(latencies, 95), Percentile(latencies, 99)}}, nil
-}
-
-// folderSize is the sum of the sizes of all files below dir.
-func folderSize(dir string) (int64, error) {
-	var size int64
-	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		size += info.Size()
-		return nil
-	})
-	return size, err
+	return ModeReport{Mean(all), percentiles(latencies)}, nil
 }

@@ -35,14 +35,16 @@ func Measure(ranking []string, rel Relevance) Metrics {
 }
 
 // Mean returns the mean of each figure; zeros for no queries.
-func Mean(of []Metrics) Metrics {
-	var sum Metrics
+func Mean(of []Metrics) Metrics { return meanOf(of, (*Metrics).fields) }
+
+// meanOf returns the mean of each of the fields; zeros for none.
+func meanOf[M any](of []M, fields func(*M) []*float64) (sum M) {
 	for i := range of {
-		for j, f := range of[i].fields() {
-			*sum.fields()[j] += *f
+		for j, f := range fields(&of[i]) {
+			*fields(&sum)[j] += *f
 		}
 	}
-	for _, f := range sum.fields() {
+	for _, f := range fields(&sum) {
 		*f /= float64(max(1, len(of)))
 	}
 	return sum
@@ -139,6 +141,11 @@ func relevant(rel Relevance) int {
 		}
 	}
 	return n
+}
+
+// percentiles returns those of values in milliseconds, which it sorts.
+func percentiles(ms []float64) Latency {
+	return Latency{Percentile(ms, 50), Percentile(ms, 95), Percentile(ms, 99)}
 }
 
 // Percentile returns the smallest value that at least p percent of values are

@@ -206,7 +206,7 @@ func measureSet(ctx context.Context, set *toolSet, folds []fold, o *ToolsOptions
 		}
 	}
 	for row, list := range b.rows {
-		report.Retrieval[row] = meanTools(list)
+		report.Retrieval[row] = meanOf(list, (*ToolMetrics).fields)
 	}
 	report.Plan = b.plans.metrics()
 	report.Latency = ToolLatency{percentiles(b.searches), percentiles(b.suggestions)}
@@ -453,21 +453,4 @@ func AveragePrecisionAt(ranking []string, rel Relevance, k int) float64 {
 
 func (m *ToolMetrics) fields() []*float64 {
 	return []*float64{&m.NDCG10, &m.Recall5, &m.Comp5, &m.Hit1, &m.MRR, &m.MAP10}
-}
-
-func meanTools(of []ToolMetrics) ToolMetrics {
-	var sum ToolMetrics
-	for i := range of {
-		for j, f := range of[i].fields() {
-			*sum.fields()[j] += *f
-		}
-	}
-	for _, f := range sum.fields() {
-		*f /= float64(max(1, len(of)))
-	}
-	return sum
-}
-
-func percentiles(ms []float64) Latency {
-	return Latency{Percentile(ms, 50), Percentile(ms, 95), Percentile(ms, 99)}
 }

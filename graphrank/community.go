@@ -51,41 +51,6 @@ func (g *Graph) Communities(resolution float64) [][]string {
 	return groups
 }
 
-// Modularity is Q of a partition of the nodes at a resolution, in [−0.5, 1):
-// Q = Σ_C ( in_C/2m − γ·(Σ_C/2m)² ). Nodes named in no group count as alone.
-// Newman and Girvan, Phys. Rev. E 69, 026113 (2004).
-func (g *Graph) Modularity(groups [][]string, resolution float64) float64 {
-	ids, l := g.undirected()
-	if l.m == 0 {
-		return 0
-	}
-	group := make([]int, len(ids))
-	for i := range group {
-		group[i] = len(groups) + i
-	}
-	for c, members := range groups {
-		for _, id := range members {
-			if i, ok := slices.BinarySearch(ids, id); ok {
-				group[i] = c
-			}
-		}
-	}
-	inside, degree := make([]float64, len(groups)+len(ids)), make([]float64, len(groups)+len(ids))
-	for i := range ids {
-		degree[group[i]] += l.degree[i]
-		for _, e := range l.adjacent[i] {
-			if group[i] == group[e.to] {
-				inside[group[i]] += e.weight
-			}
-		}
-	}
-	var q float64
-	for c := range inside {
-		q += inside[c]/(2*l.m) - resolution*(degree[c]/(2*l.m))*(degree[c]/(2*l.m))
-	}
-	return q
-}
-
 type link struct {
 	to     int32
 	weight float64

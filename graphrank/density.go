@@ -21,15 +21,3 @@ func (g *Graph) Alpha() float64 {
 	}
 	return math.Max(0.5, 1-2*g.Density())
 }
-
-// Expansion is how many candidates a search takes for each result before the
-// graph re-weights them: 1.5 below a density of 0.01, 2 below 0.10, else 3.
-func (g *Graph) Expansion() float64 {
-	switch d := g.Density(); {
-	case d < 0.01:
-		return 1.5
-	case d < 0.10:
-		return 2
-	}
-	return 3
-}

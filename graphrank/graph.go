@@ -52,7 +52,7 @@ func (s Source) String() string { return sourceNames[s] }
 // ObservedAfter is the count from which an edge has the source Observed.
 const ObservedAfter = 3
 
-// MinCount is the count below which Decay drops an edge: one observation lasts a
+// MinCount is the count below which an edge that has decayed is dropped: one observation lasts a
 // little more than three half-lives.
 const MinCount = 0.1
 
@@ -201,30 +201,7 @@ func (g *Graph) Observe(from, to string, t Type) Edge {
 	return e
 }
 
-// Decay multiplies every count by factor, in (0, 1], drops the edges that fall
-// below MinCount and returns them. Templates, which have no count, do not decay.
-// An edge that was Observed stays so.
-func (g *Graph) Decay(factor float64) (dropped []Edge) {
-	if !(factor > 0 && factor < 1) {
-		return nil
-	}
-	for e := range g.Edges() {
-		if e.Source == Template {
-			continue
-		}
-		if e.Count *= factor; e.Count < MinCount {
-			dropped = append(dropped, e)
-			continue
-		}
-		g.Set(e)
-	}
-	for _, e := range dropped {
-		g.RemoveEdge(e.From, e.To)
-	}
-	return dropped
-}
-
-// HalfLifeFactor is the factor for Decay after elapsed, given the half-life in
+// HalfLifeFactor is what a count is multiplied by after elapsed, given the half-life in
 // the same unit: 2^(-elapsed/halfLife).
 func HalfLifeFactor(elapsed, halfLife float64) float64 {
 	if halfLife <= 0 || elapsed <= 0 {

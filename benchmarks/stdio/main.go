@@ -1,13 +1,10 @@
 // Command stdio measures what an agent waits for: it starts `cairn mcp` on an
-// indexed workspace, asks read_context with queries made from the folder's own
-// headings and sentences, opens the first hit of each with read_doc, and prints
+// indexed workspace, asks read_context with queries made from the folder's own lines
+// (benchmarks.SampleQueries), opens the first hit of each with read_doc, and prints
 // latencies as the client sees them, the time from process start to the first
 // answer, and the server's peak memory.
 //
 //	go run ./benchmarks/stdio -cairn ./cairn -C FOLDER [-queries 1000] [-mode hybrid]
-//
-// Half of the queries are headings with words of the text below them, half are
-// runs of eight words out of a paragraph; the choice depends on -seed alone.
 package main
 
 import (
@@ -15,11 +12,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +52,7 @@ func main() {
 }
 
 func run(cairn, dir, mode string, n, warm int, seed uint64) (*report, error) {
-	queries, err := sample(dir, n+warm, rand.New(rand.NewPCG(seed, 0)))
+	queries, err := benchmarks.SampleQueries(dir, n+warm, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -156,82 +150,6 @@ func (s *server) read(path, anchor string) (float64, error) {
 	}
 	var doc struct{ Content string }
 	return s.tool("read_doc", arguments, &doc)
-}
-
-// sample makes n different queries of at most 200 characters.
-func sample(dir string, n int, r *rand.Rand) ([]string, error) {
-	var files []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != dir:
-			return filepath.SkipDir
-		case strings.HasSuffix(path, ".md"):
-			files = append(files, path)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("no .md file below %s", dir)
-	}
-	seen := make(map[string]bool)
-	var queries []string
-	for tries := 0; len(queries) < n; tries++ {
-		if tries > 100*n {
-			return nil, fmt.Errorf("only %d different queries below %s, want %d", len(queries), dir, n)
-		}
-		text, err := os.ReadFile(files[r.IntN(len(files))])
-		if err != nil {
-			return nil, err
-		}
-		q := query(strings.Split(string(text), "\n"), r)
-		if len(strings.Fields(q)) >= 3 && !seen[q] {
-			seen[q] = true
-			queries = append(queries, q)
-		}
-	}
-	return queries, nil
-}
-
-func query(lines []string, r *rand.Rand) string {
-	at := r.IntN(len(lines))
-	var words []string
-	if r.IntN(2) == 0 { // the heading above, and words of the line
-		for k := at; k >= 0; k-- {
-			if strings.HasPrefix(lines[k], "#") {
-				words = plain(lines[k])
-				break
-			}
-		}
-		line := plain(lines[at])
-		for len(words) < 8 && len(line) > 0 {
-			k := r.IntN(len(line))
-			words = append(words, line[k])
-			line = slices.Delete(line, k, k+1)
-		}
-	} else {
-		words = plain(lines[at])
-		if len(words) > 8 {
-			k := r.IntN(len(words) - 7)
-			words = words[k : k+8]
-		}
-	}
-	q := strings.Join(words[:min(8, len(words))], " ")
-	if len(q) > 200 {
-		return ""
-	}
-	return q
-}
-
-// plain keeps a line's words of letters and digits.
-func plain(line string) []string {
-	return strings.FieldsFunc(line, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9')
-	})
 }
 
 func percentiles(v []float64) map[string]float64 {

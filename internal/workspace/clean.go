@@ -90,7 +90,7 @@ func CleanOrphans(ctx context.Context, command string, all, try bool) (*CleanRep
 
 // remove removes a file or folder under the name it has in the report.
 func (r *CleanReport) remove(path, name string, try bool) error {
-	size, err := sizeOf(path)
+	size, err := SizeOf(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -105,8 +105,8 @@ func (r *CleanReport) remove(path, name string, try bool) error {
 	return nil
 }
 
-// sizeOf is the size in bytes of a file, or of all files below a folder.
-func sizeOf(path string) (int64, error) {
+// SizeOf is the size in bytes of a file, or of all files below a folder.
+func SizeOf(path string) (int64, error) {
 	var n int64
 	err := filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
