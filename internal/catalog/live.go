@@ -9,7 +9,7 @@ import (
 // Limits on what a live server may say.
 const (
 	MaxPages     = 1000
-	MaxLiveBytes = 64 << 20 // of tool definitions, over all pages
+	MaxLiveBytes = 24 << 20 // of tool definitions, over all pages
 )
 
 // Page is one answer to tools/list.
@@ -58,7 +58,7 @@ func FromServer(ctx context.Context, l Lister, server string) (*Batch, error) {
 			defs = append(defs, d)
 		}
 		if page.Next == "" {
-			return newBatch(defs, server)
+			return newBatch(ctx, defs, server)
 		}
 		if seen[page.Next] {
 			return nil, fmt.Errorf("the server repeats the cursor %q", shorten(page.Next))

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,10 @@ import (
 )
 
 // maxOpenAPI bounds a description in bytes: the largest public one has about 12 MiB.
-const maxOpenAPI = 32 << 20
+const maxOpenAPI = 16 << 20
+
+// maxYAML bounds one in YAML: reading it takes some two hundred times its size.
+const maxYAML = 4 << 20
 
 // looksLikeOpenAPI reports whether YAML text has the key "openapi" at its top.
 func looksLikeOpenAPI(text []byte) bool {
@@ -78,7 +82,7 @@ func readOpenAPI(text []byte, server string) (*Batch, error) {
 			tools = append(tools, t)
 		}
 	}
-	return complete(tools, server)
+	return complete(context.Background(), tools, server)
 }
 
 // methods are the keys of operations, sorted.
@@ -97,9 +101,20 @@ func slug(title string) string {
 
 // openAPI turns operations of one document into tools.
 type openAPI struct {
-	doc     map[string]any
-	legacy  bool           // 3.0, whose schemas differ from JSON Schema
-	schemas map[string]any // components by name
+	doc         map[string]any
+	legacy      bool           // 3.0, whose schemas differ from JSON Schema
+	schemas     map[string]any // components by name
+	bodies      map[string]*bodySchema
+	schemasMade schemaSet
+}
+
+// bodySchema is the schema of a request's body.
+type bodySchema struct {
+	schema
+	required bool
+	combined bool
+	plain    any
+	plainOf  map[string]any // by property, if the schema is an object's
 }
 
 func (o *openAPI) tool(method, path string, shared []any, v any) (Tool, error) {
@@ -118,11 +133,16 @@ func (o *openAPI) tool(method, path string, shared []any, v any) (Tool, error) {
 		t.Description += "\nDeprecated."
 	}
 	var err error
-	if t.Input, err = o.input(append(shared[:len(shared):len(shared)], op.Parameters...), op.RequestBody); err != nil {
-		return t, err
-	}
-	if t.Output, err = o.output(op.Responses); err != nil {
-		return t, err
+	if o.schemasMade.made > maxSchemas {
+		t.SchemaError = fmt.Sprintf("the schemas of the tools before it take more than %d MiB, the limit of one import", maxSchemas>>20)
+	} else {
+		if t.Input, err = o.input(append(shared[:len(shared):len(shared)], op.Parameters...), op.RequestBody); err != nil {
+			return t, err
+		}
+		if t.Output, err = o.output(op.Responses); err != nil {
+			return t, err
+		}
+		t.Input, t.Output = o.schemasMade.shared(t.Input), o.schemasMade.shared(t.Output)
 	}
 	reads := method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions || method == http.MethodTrace
 	t.Annotations, err = json.Marshal(map[string]bool{
@@ -180,54 +200,91 @@ func (o *openAPI) input(parameters []any, body any) (json.RawMessage, error) {
 	return o.close(root)
 }
 
-// body adds the schema of a request's body.
-func (o *openAPI) body(at any, root, properties map[string]any, required map[string]bool) error {
+// bodyOf returns the schema of a request's body. Those that operations refer to are
+// made once.
+func (o *openAPI) bodyOf(at any) (*bodySchema, error) {
+	m, _ := at.(map[string]any)
+	ref, _ := m["$ref"].(string)
+	if b := o.bodies[ref]; b != nil && ref != "" {
+		return b, nil
+	}
 	var body requestBody
 	if err := o.get(at, &body); err != nil {
-		return err
+		return nil, err
 	}
-	content := contentSchema(body.Content)
-	s, err := o.plain(content)
+	content, _ := contentSchema(body.Content).(map[string]any)
+	if ref == "" {
+		if ref, _ = content["$ref"].(string); ref != "" {
+			ref = fmt.Sprint(body.Required, " ", ref)
+		}
+		if b := o.bodies[ref]; b != nil && ref != "" {
+			return b, nil
+		}
+	}
+	b := &bodySchema{required: body.Required}
+	var err error
+	if b.plain, err = o.plain(contentSchema(body.Content)); err != nil {
+		return nil, err
+	}
+	if content != nil {
+		if err := o.get(content, &b.schema); err != nil {
+			return nil, err
+		}
+	}
+	b.combined = len(b.AllOf)+len(b.AnyOf)+len(b.OneOf) > 0
+	b.plainOf = make(map[string]any, len(b.Properties))
+	for name, property := range b.Properties {
+		if b.plainOf[name], err = o.plain(property); err != nil {
+			return nil, err
+		}
+	}
+	if ref != "" {
+		if o.bodies == nil {
+			o.bodies = map[string]*bodySchema{}
+		}
+		o.bodies[ref] = b
+	}
+	return b, nil
+}
+
+// body adds the schema of a request's body.
+func (o *openAPI) body(at any, root, properties map[string]any, required map[string]bool) error {
+	b, err := o.bodyOf(at)
 	if err != nil {
 		return err
 	}
-	var v schema
-	if _, ok := content.(map[string]any); ok {
-		if err := o.get(content, &v); err != nil {
-			return err
-		}
-	}
-	list, _ := v.Type.([]any)
-	object := v.Type == nil || v.Type == "object" || len(list) == 1 && list[0] == "object"
+	list, _ := b.Type.([]any)
+	object := b.Type == nil || b.Type == "object" || len(list) == 1 && list[0] == "object"
 	free := func() bool {
-		for name := range v.Properties {
+		for name := range b.Properties {
 			if _, taken := properties[name]; taken {
 				return false
 			}
 		}
 		return true
 	}()
-	combined := len(v.AllOf)+len(v.AnyOf)+len(v.OneOf) > 0
 	switch {
-	case object && free && combined:
-		branches := []any{s}
-		if !body.Required { // a property required by one branch alone is optional
-			branches = []any{map[string]any{"anyOf": []any{s, map[string]any{}}}}
+	case object && free && b.combined:
+		branches := []any{b.plain}
+		if !b.required { // a property required by one branch alone is optional
+			branches = []any{map[string]any{"anyOf": []any{b.plain, map[string]any{}}}}
 		}
 		root["allOf"] = branches
-	case object && free && len(v.Properties) > 0:
-		for _, name := range slices.Sorted(maps.Keys(v.Properties)) {
-			if properties[name], err = o.plain(v.Properties[name]); err != nil {
-				return err
+	case object && free && len(b.Properties) > 0:
+		maps.Copy(properties, b.plainOf)
+		if b.required {
+			for _, name := range b.Required {
+				if _, ok := b.Properties[name]; ok {
+					required[name] = true
+				}
 			}
-			required[name] = body.Required && slices.Contains(v.Required, name)
 		}
 	default:
 		name := "body"
 		for properties[name] != nil {
 			name += "_"
 		}
-		properties[name], required[name] = s, body.Required
+		properties[name], required[name] = b.plain, b.required
 	}
 	return nil
 }

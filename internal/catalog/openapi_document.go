@@ -57,6 +57,9 @@ func (s schema) permits(kind string) bool {
 // reference resolves within it.
 func decodeOpenAPI(text []byte) (map[string]any, error) {
 	if !bytes.HasPrefix(text, []byte("{")) {
+		if len(text) > maxYAML {
+			return nil, fmt.Errorf("it is in YAML and larger than %d MiB; convert it to JSON", maxYAML>>20)
+		}
 		file, err := parser.ParseBytes(text, 0)
 		if err == nil {
 			e := expansion{sizes: map[string]int{}}

@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,9 +15,10 @@ import (
 
 // Limits on one import.
 const (
-	MaxDocument = 256 << 20 // bytes
+	MaxDocument = 24 << 20 // bytes
 	MaxTools    = 200_000
-	maxWarnings = 100 // kept warnings; the rest are counted
+	maxSchemas  = 32 << 20 // bytes of schemas made of one OpenAPI description
+	maxWarnings = 100      // kept warnings; the rest are counted
 )
 
 // wanted describes the formats of Read.
@@ -177,7 +180,7 @@ func readList(text []byte, server string) (*Batch, error) {
 			return nil, fmt.Errorf("tool %d of the list: %w", i+1, err)
 		}
 	}
-	return newBatch(defs, server)
+	return newBatch(context.Background(), defs, server)
 }
 
 func readLines(text []byte, server string) (*Batch, error) {
@@ -194,34 +197,77 @@ func readLines(text []byte, server string) (*Batch, error) {
 		}
 		defs = append(defs, d)
 	}
-	return newBatch(defs, server)
+	return newBatch(context.Background(), defs, server)
 }
 
-// newBatch completes the tools and keeps one of each id, the last.
-func newBatch(defs []definition, server string) (*Batch, error) {
+// schemaSet shares equal schemas.
+type schemaSet struct {
+	known map[[sha256.Size]byte]json.RawMessage
+	made  int // bytes of all, also of equal ones
+}
+
+func (s *schemaSet) shared(schema json.RawMessage) json.RawMessage {
+	if len(schema) == 0 {
+		return schema
+	}
+	s.made += len(schema)
+	key := sha256.Sum256(schema)
+	if same, ok := s.known[key]; ok {
+		return same
+	}
+	if s.known == nil {
+		s.known = map[[sha256.Size]byte]json.RawMessage{}
+	}
+	s.known[key] = schema
+	return schema
+}
+
+// schemaCache holds the parameters of schemas. It is safe for concurrent use.
+type schemaCache struct{ known sync.Map } // of the hash of a schema
+
+func (c *schemaCache) parameters(schema []byte) ([]Parameter, error) {
+	type result struct {
+		found []Parameter
+		err   error
+	}
+	key := sha256.Sum256(schema)
+	if r, ok := c.known.Load(key); ok {
+		return r.(result).found, r.(result).err
+	}
+	found, err := Parameters(schema)
+	c.known.Store(key, result{found, err})
+	return found, err
+}
+
+// newBatch completes the tools and keeps one of each id, the last. It ends early with ctx.
+func newBatch(ctx context.Context, defs []definition, server string) (*Batch, error) {
 	tools := make([]Tool, len(defs))
 	for i := range defs {
 		tools[i] = defs[i].tool(server)
 	}
-	return complete(tools, server)
+	return complete(ctx, tools, server)
 }
 
-func complete(tools []Tool, server string) (*Batch, error) {
+func complete(ctx context.Context, tools []Tool, server string) (*Batch, error) {
 	if len(tools) > MaxTools {
 		return nil, fmt.Errorf("%d tools, want at most %d in one import", len(tools), MaxTools)
 	}
 	errs := make([]error, len(tools))
-	// Compiling schemas is nearly all the work, and every tool's is its own.
+	// Compiling schemas is nearly all the work, and tools of one server have many in common.
 	var wg sync.WaitGroup
+	var known schemaCache
 	workers := min(runtime.GOMAXPROCS(0), len(tools))
 	for w := range workers {
 		wg.Go(func() {
-			for i := w; i < len(tools); i += workers {
-				tools[i], errs[i] = New(tools[i])
+			for i := w; i < len(tools) && ctx.Err() == nil; i += workers {
+				tools[i], errs[i] = newTool(tools[i], known.parameters)
 			}
 		})
 	}
 	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("reading the schemas: %w", err)
+	}
 	b := &Batch{Server: server}
 	last := make(map[string]int, len(tools))
 	for i := range tools {

@@ -278,7 +278,7 @@ func TestFromServer(t *testing.T) {
 	}{
 		"endless": {endless, "more than 1000 pages"},
 		"circle":  {pages{"s", map[string]Page{"": {nil, "x"}, "x": {nil, "x"}}}, "repeats the cursor"},
-		"large":   {pages{"s", map[string]Page{"": {big, ""}}}, "larger than 64 MiB"},
+		"large":   {pages{"s", map[string]Page{"": {big, ""}}}, "larger than 24 MiB"},
 		"fails":   {pages{"s", map[string]Page{"": {nil, "gone"}}}, `listing tools: no page "gone"`},
 		"no tool": {pages{"s", map[string]Page{"": {raw(`7`), ""}}}, "tool 1"},
 	} {

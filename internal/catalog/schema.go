@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ import (
 const (
 	maxDepth      = 3
 	maxParameters = 400
+	maxNesting    = 100     // of JSON values; compiling takes time quadratic in it
+	maxValues     = 6_000   // of JSON: a hundred times what the schemas of tools in use have
+	maxWork       = 200_000 // subschemas and properties looked at to resolve references
 )
 
 // Parameters reads the properties of a JSON Schema of an object: those of the
@@ -33,8 +37,12 @@ func Parameters(schema []byte) ([]Parameter, error) {
 	if _, ok := doc.(map[string]any); !ok {
 		return nil, errors.New("not a JSON object")
 	}
+	if n := values(doc, 0); n > maxValues {
+		return nil, fmt.Errorf("nested deeper than %d levels, or more than %d values", maxNesting, maxValues)
+	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(offline{})
+	c.UseRegexpEngine(checkPattern)
 	const name = "mem:///schema"
 	if err := c.AddResource(name, doc); err != nil {
 		return nil, err
@@ -52,7 +60,29 @@ func Parameters(schema []byte) ([]Parameter, error) {
 	}
 	var r reader
 	r.object(root, "", true, 0)
+	if r.work > maxWork {
+		return nil, fmt.Errorf("its references lead to more than %d subschemas", maxWork)
+	}
 	return r.found, nil
+}
+
+// values counts the values of v, more than maxValues if they nest too deep.
+func values(v any, depth int) int {
+	if depth > maxNesting {
+		return maxValues + 1
+	}
+	n := 1
+	switch v := v.(type) {
+	case []any:
+		for _, inner := range v {
+			n += values(inner, depth+1)
+		}
+	case map[string]any:
+		for _, inner := range v {
+			n += values(inner, depth+1)
+		}
+	}
+	return n
 }
 
 // offline refuses every reference out of the document: compiling a schema must not
@@ -63,7 +93,22 @@ func (offline) Load(url string) (any, error) {
 	return nil, fmt.Errorf("reference to %q leads out of the schema", url)
 }
 
-type reader struct{ found []Parameter }
+// checkPattern parses a regular expression. Compiling it may take a thousand times its
+// length, and nothing is matched.
+func checkPattern(pattern string) (jsonschema.Regexp, error) {
+	_, err := syntax.Parse(pattern, syntax.Perl)
+	return unmatched(pattern), err
+}
+
+type unmatched string
+
+func (u unmatched) MatchString(string) bool { return false }
+func (u unmatched) String() string          { return string(u) }
+
+type reader struct {
+	found []Parameter
+	work  int
+}
 
 // shape is a schema with its references and combinations resolved.
 type shape struct {
@@ -75,17 +120,21 @@ type shape struct {
 	text       string
 }
 
+func newShape() shape {
+	return shape{types: map[string]bool{}, properties: map[string]*jsonschema.Schema{}, required: map[string]bool{}}
+}
+
 // object adds the properties of s, below prefix.
 func (r *reader) object(s *jsonschema.Schema, prefix string, required bool, depth int) {
 	if depth >= maxDepth {
 		return
 	}
-	o := resolve(s, 0)
+	o := r.resolve(s, 0)
 	for _, name := range slices.Sorted(maps.Keys(o.properties)) {
 		if len(r.found) >= maxParameters {
 			return
 		}
-		p := resolve(o.properties[name], 0)
+		p := r.resolve(o.properties[name], 0)
 		must := required && o.required[name]
 		path := prefix + name
 		r.found = append(r.found, Parameter{Name: name, Path: path, Types: slices.Sorted(maps.Keys(p.types)),
@@ -100,13 +149,15 @@ func (r *reader) object(s *jsonschema.Schema, prefix string, required bool, dept
 	}
 }
 
-// resolve follows references and joins combinations, at most eight deep, since a schema
-// may contain itself.
-func resolve(s *jsonschema.Schema, depth int) shape {
-	o := shape{types: map[string]bool{}, properties: map[string]*jsonschema.Schema{}, required: map[string]bool{}}
-	if s == nil || depth > 8 {
-		return o
+// resolve follows references and joins combinations, at most eight deep and within
+// maxWork, since a schema may contain itself.
+func (r *reader) resolve(s *jsonschema.Schema, depth int) shape {
+	r.work++
+	if s == nil || depth > 8 || r.work > maxWork {
+		return shape{}
 	}
+	r.work += len(s.Properties) + len(s.Required)
+	o := newShape()
 	o.text = s.Description
 	o.settled = s.Default != nil || s.Const != nil || s.Enum != nil && len(s.Enum.Values) == 1
 	if s.Types != nil {
@@ -127,16 +178,21 @@ func resolve(s *jsonschema.Schema, depth int) shape {
 	}
 	for _, part := range append(slices.Clone(s.AllOf), s.Ref) {
 		if part != nil {
-			o.and(resolve(part, depth+1))
+			p := r.resolve(part, depth+1)
+			r.work += len(p.properties) + len(p.required)
+			o.and(p)
 		}
 	}
 	for _, branches := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
 		if len(branches) == 0 {
 			continue
 		}
-		either := resolve(branches[0], depth+1)
+		either := newShape()
+		either.and(r.resolve(branches[0], depth+1))
 		for _, b := range branches[1:] {
-			either.or(resolve(b, depth+1))
+			p := r.resolve(b, depth+1)
+			r.work += len(p.properties) + len(either.required)
+			either.or(p)
 		}
 		o.and(either)
 	}

@@ -79,9 +79,11 @@ func MakeID(server, name string) string {
 }
 
 // New completes a tool with names, texts and schemas: it checks the names, truncates
-// the texts, reads the schemas and sets the ID. A broken schema is in SchemaError and
-// is not an error.
-func New(t Tool) (Tool, error) {
+// the texts, reads the schemas and sets the ID. A broken schema is in SchemaError,
+// after what is there, and is not an error.
+func New(t Tool) (Tool, error) { return newTool(t, Parameters) }
+
+func newTool(t Tool, parameters func(schema []byte) ([]Parameter, error)) (Tool, error) {
 	t.Name, t.Server = strings.TrimSpace(t.Name), strings.TrimSpace(t.Server)
 	switch {
 	case t.Name == "":
@@ -97,6 +99,9 @@ func New(t Tool) (Tool, error) {
 	t.Title = clean(t.Title, MaxName)
 	t.Description = clean(t.Description, MaxDescription)
 	var problems []string
+	if t.SchemaError != "" {
+		problems = append(problems, t.SchemaError)
+	}
 	read := func(kind string, schema json.RawMessage) (json.RawMessage, []Parameter) {
 		if len(schema) == 0 || string(schema) == "null" {
 			return nil, nil
@@ -105,7 +110,7 @@ func New(t Tool) (Tool, error) {
 			problems = append(problems, fmt.Sprintf("%s schema: %d bytes, want at most %d", kind, len(schema), MaxSchema))
 			return nil, nil
 		}
-		params, err := Parameters(schema)
+		params, err := parameters(schema)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("%s schema: %v", kind, err))
 		}

@@ -24,9 +24,10 @@ import (
 // Timeout bounds an Import, from starting the server to its last page.
 const Timeout = 30 * time.Second
 
-// maxMessage bounds one message of a server in bytes, maxTotal all of them.
+// maxMessage bounds one message of a server in bytes, maxTotal all of them. A message
+// takes some twenty times its size while it is decoded.
 const (
-	maxMessage = catalog.MaxLiveBytes
+	maxMessage = 8 << 20
 	maxTotal   = 2 * catalog.MaxLiveBytes
 )
 

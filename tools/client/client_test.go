@@ -154,7 +154,7 @@ func TestServersThatDoNotAnswerAreEnded(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	l := &limit{ReadCloser: http.NoBody, left: 0}
-	if _, err := l.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "more than 128 MiB") {
+	if _, err := l.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "more than 48 MiB") {
 		t.Errorf("read beyond the limit: %v", err)
 	}
 }
