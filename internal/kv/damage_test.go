@@ -237,3 +237,35 @@ func TestConvert(t *testing.T) {
 		db.Close()
 	}
 }
+
+// FuzzScan reads any bytes as a file: it ends, and does not panic.
+func FuzzScan(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "kv.db")
+	db, err := Open(path, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := db.Update(func(tx *Tx) error {
+		b, err := tx.Bucket("b")
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte("key"), []byte("value"))
+	}); err != nil {
+		f.Fatal(err)
+	}
+	db.Close()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(content[:8*4096], 3*4096+20, byte(7))
+	f.Fuzz(func(t *testing.T, content []byte, at int, with byte) {
+		if len(content) > 0 {
+			content[uint(at)%uint(len(content))] ^= with
+		}
+		for _, plain := range []bool{false, true} {
+			scanPages(bytes.NewReader(content), int64(len(content)), plain, func(string, []byte, []byte) {})
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -146,7 +147,11 @@ func (db *DB) open() (err error) {
 	if db.options.Snapshots && emptied(db.path) {
 		return &CorruptError{Path: db.path, Reason: "it is empty, its snapshot is not"}
 	}
+	_, absent := os.Lstat(db.path)
 	bolt, err := db.openWithin(open)
+	if err != nil && errors.Is(absent, fs.ErrNotExist) && !errors.Is(err, bolterrors.ErrTimeout) {
+		_ = os.Remove(db.path) // as far as it was made, on a full disk
+	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return &LockedError{Path: db.path, Waited: db.options.Timeout}

@@ -101,14 +101,17 @@ func (s *scan) problem(format string, args ...any) {
 
 // scanFile reads all records that can be read, and calls visit with each.
 func scanFile(f *os.File, plain bool, visit func(bucket string, key, value []byte)) *scan {
-	s := &scan{r: f, plain: plain, seen: map[uint64]bool{}, found: map[string]*digest{}, digests: map[string]*digest{}, visit: visit}
 	info, err := f.Stat()
 	if err != nil {
-		s.problem("%v", err)
-		return s
+		return &scan{problems: []string{err.Error()}}
 	}
-	s.size = info.Size()
-	if s.header, err = readHeader(f); err != nil {
+	return scanPages(f, info.Size(), plain, visit)
+}
+
+func scanPages(r io.ReaderAt, size int64, plain bool, visit func(bucket string, key, value []byte)) *scan {
+	s := &scan{r: r, size: size, plain: plain, seen: map[uint64]bool{}, found: map[string]*digest{}, digests: map[string]*digest{}, visit: visit}
+	var err error
+	if s.header, err = readHeader(r); err != nil {
 		s.problem("%v", err)
 	}
 	if s.header.pageSize == 0 {

@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"syscall"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	index "github.com/blevesearch/bleve_index_api"
@@ -111,7 +112,7 @@ func Memory() (*Index, error) {
 }
 
 // open starts scorch. An error while it reads the folder means damage, except for
-// the lock and permissions; its decoders may panic on damaged bytes.
+// the lock, permissions and a full disk; its decoders may panic on damaged bytes.
 func open(dir string, readOnly bool) (x *Index, err error) {
 	if err := checkRoot(dir); err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func open(dir string, readOnly bool) (x *Index, err error) {
 		switch {
 		case err.Error() == "timeout": // bbolt's ErrTimeout; bbolt itself is the documents' store
 			return nil, ErrLocked
-		case errors.Is(err, fs.ErrPermission):
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOSPC):
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
