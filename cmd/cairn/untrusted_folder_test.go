@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,15 +32,21 @@ var hostileCommands = [][]string{
 	{"status"}, {"index", "--no-embed"}, {"search", "--mode", "keyword", "token"}, {"read", "notes.md"}, {"init"}, {"init", "--force"},
 	{"config", "set", "core.token_limit", "77"}, {"doctor"}, {"doctor", "--repair"}, {"card", "new", "Title"}, {"card", "edit", "aaa111", "--title", "Other"},
 	{"task", "complete", "/docs/plan.md", "first"}, {"tools", "learn", "LEARNT"}, {"connect", "claude-code", "--force"}, {"connect", "cursor"},
-	{"connect", "gemini"}, {"connect", "vscode"}, {"mcp", "--no-index"}, {"plan", "list"}, {"migrate"}, {"clean", "--all"},
+	{"connect", "gemini"}, {"connect", "vscode"}, {"mcp", "--no-index"}, {"plan", "list"}, {"backup", "-"}, {"restore", "--overwrite", "BACKUP"}, {"verify", "--repair"}, {"migrate"}, {"clean", "--all"},
 }
 
 // TestLinksOfARepositoryLeadNowhere: whatever link a folder brings, to a file, a folder or
 // to nothing, no command creates, truncates or changes a file outside the folder.
 func TestLinksOfARepositoryLeadNowhere(t *testing.T) {
-	learnt := filepath.Join(t.TempDir(), "learnt.jsonl")
-	if err := os.WriteFile(learnt, []byte(`{"intent":"copy","calls":[{"tool":"a"},{"tool":"b"}]}`+"\n"), 0o600); err != nil {
+	files := map[string]string{"LEARNT": filepath.Join(t.TempDir(), "learnt.jsonl"), "BACKUP": filepath.Join(t.TempDir(), "backup")}
+	if err := os.WriteFile(files["LEARNT"], []byte(`{"intent":"copy","calls":[{"tool":"a"},{"tool":"b"}]}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	clean := t.TempDir()
+	linkedFolder(t, clean, filepath.Join(clean, "clone"), "link", "victim.txt")
+	var said bytes.Buffer
+	if code := run([]string{"backup", files["BACKUP"], "-C", filepath.Join(clean, "clone")}, strings.NewReader(""), &said, &said); code != 0 {
+		t.Fatal(said.String())
 	}
 	links := hostileLinks
 	if testing.Short() {
@@ -57,8 +64,8 @@ func TestLinksOfARepositoryLeadNowhere(t *testing.T) {
 				before := linkedFolder(t, top, root, link, target)
 				for _, args := range hostileCommands {
 					args = slices.Clone(args)
-					if i := slices.Index(args, "LEARNT"); i >= 0 {
-						args[i] = learnt
+					for i, arg := range args {
+						args[i] = cmp.Or(files[arg], arg)
 					}
 					var said bytes.Buffer
 					stdin := `{"jsonrpc":"2.0","id":1,"method":"create_task","params":{"title":"t"}}` + "\n" +
