@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,21 +17,21 @@ func (a *app) migrateCommand() *cobra.Command {
 		Short: "Take over what an earlier version has kept in .cairn/index, and remove that",
 		Long: `Take over what an earlier version has kept in .cairn/index, and remove that: the
 imported tools, what was learnt from use, question tasks and embeddings. What this
-version has already stays, and the rest of the index is built again. Stop servers of
-the folder first. Remove .cairn/index instead if it came with the folder.`,
+version has already stays, and the rest of the index is built again. Remove
+.cairn/index instead if it came with the folder.`,
 		Example: "  cairn migrate",
 		Args:    cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error {
-			sel, err := a.selection()
+			w, err := a.open(ctx, "migrate", workspace.Reading, nil)
 			if err != nil {
 				return err
 			}
-			r, err := workspace.Migrate(ctx, sel, "cairn migrate")
-			if err != nil {
+			r, err := w.Migrate(ctx)
+			if err := errors.Join(err, w.Close()); err != nil {
 				return err
 			}
 			for _, line := range r.Damaged {
-				a.stderr.Warn("%s; its whole records are taken over, and .cairn/index is kept", line)
+				a.stderr.Warn("%s; .cairn/index is kept", line)
 			}
 			line := "nothing to take over"
 			if r.Found {

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"cairn/internal/config"
 	"cairn/internal/home"
 	"cairn/internal/index"
 	"cairn/internal/kv"
 	"cairn/internal/owner"
+	"cairn/internal/records"
 	"cairn/internal/stage/embedded"
 	"cairn/internal/toolbox"
 )
@@ -40,7 +40,7 @@ type MigrateReport struct {
 	Workspace string `json:"workspace"`
 	// Found is false where the folder has nothing of an earlier version.
 	Found bool `json:"found"`
-	// Records counts those of tools, usage and question tasks that the folder lacked.
+	// Records counts the tools, edges, intents and records of question tasks that are new.
 	Records int `json:"records"`
 	// Embeddings is set when the vectors were taken over.
 	Embeddings bool `json:"embeddings"`
@@ -49,13 +49,13 @@ type MigrateReport struct {
 }
 
 // Migrate takes over from the folder's .cairn/index, which an earlier version made, the
-// tools, the usage, the question tasks and the embeddings that are not in the folder's
-// private directories yet, and removes it. Everything else is built again. It follows no
-// link. A folder in use is a *owner.LockError. On any error, and where a file was damaged,
-// .cairn/index remains.
-func Migrate(ctx context.Context, sel config.Selection, command string) (*MigrateReport, error) {
-	r := &MigrateReport{Workspace: sel.Root}
-	root, err := os.OpenRoot(sel.Root)
+// tools, the usage, the question tasks and the embeddings that the folder lacks, and
+// removes it. Everything else is built again. It follows no link. A process of an earlier
+// version that uses the folder is a *owner.LockError. On any error, and where a file was
+// damaged, .cairn/index remains.
+func (w *Workspace) Migrate(ctx context.Context) (*MigrateReport, error) {
+	r := &MigrateReport{Workspace: w.selection.Root}
+	root, err := os.OpenRoot(w.selection.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Migrate(ctx context.Context, sel config.Selection, command string) (*Migrat
 		} else if err != nil {
 			return nil, err
 		} else if !info.IsDir() {
-			return nil, fmt.Errorf("%s is not a folder that cairn made; remove it", filepath.Join(sel.Root, dir))
+			return nil, fmt.Errorf("%s is not a folder that cairn made; remove it", filepath.Join(w.selection.Root, dir))
 		}
 	}
 	r.Found = true
@@ -76,33 +76,28 @@ func Migrate(ctx context.Context, sel config.Selection, command string) (*Migrat
 		return nil, err
 	}
 	defer former.Close()
-	place, err := home.Of(sel.Root)
+	for _, name := range []string{index.LockFile, toolbox.LockFile} {
+		if info, err := former.Lstat(name); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		release, err := owner.Lock(ctx, filepath.Join(w.selection.Root, formerDir), name, w.options.Command)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
+	place, err := home.Of(w.selection.Root)
 	if err == nil {
 		err = place.Make()
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{index.LockFile, toolbox.LockFile} {
-		dirs := []string{place.Index}
-		if info, err := former.Lstat(name); err == nil && info.Mode().IsRegular() {
-			dirs = append(dirs, filepath.Join(sel.Root, formerDir))
-		}
-		for _, dir := range dirs {
-			release, err := owner.Lock(ctx, dir, name, command)
-			if err != nil {
-				return nil, err
-			}
-			defer release()
-		}
-	}
-	if r.Records, err = adoptRecords(former, place, func(k *kv.Recovery) {
-		r.Damaged = append(r.Damaged, fmt.Sprintf("%s was damaged: %s", filepath.Base(k.Path), k.Problems[0]))
-	}); err != nil {
-		return nil, err
+	if err := w.adoptRecords(ctx, former, place, r); err != nil {
+		return nil, fmt.Errorf("taking over the records of an earlier version: %w", err)
 	}
 	if r.Embeddings, err = adoptVectors(former, place); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("taking over the embeddings of an earlier version: %w", err)
 	}
 	if r.Damaged != nil {
 		return r, nil
@@ -115,27 +110,53 @@ func Migrate(ctx context.Context, sel config.Selection, command string) (*Migrat
 	return r, root.RemoveAll(formerDir)
 }
 
-// adoptRecords adds what cannot be built again, and returns the number of records.
-func adoptRecords(former *os.Root, place home.Place, recovered func(*kv.Recovery)) (added int, err error) {
+// adoptRecords adds what cannot be built again to r.
+func (w *Workspace) adoptRecords(ctx context.Context, former *os.Root, place home.Place, r *MigrateReport) (err error) {
 	copies, err := os.MkdirTemp(place.Records, "migrate-")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(copies)) }()
-	for _, name := range append(slices.Clone(toolbox.Files), stageFile) {
+	for _, name := range append(slices.Clone(toolbox.FormerFiles), stageFile) {
 		if err := copyOut(former, name, filepath.Join(copies, name)); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	added, err = toolbox.Adopt(copies, place, recovered)
+	learnt, damaged, err := toolbox.Former(ctx, copies)
 	if err != nil {
-		return 0, fmt.Errorf("taking over the tools: %w", err)
+		return err
 	}
-	tasks, err := kv.Adopt(filepath.Join(copies, stageFile), filepath.Join(place.Records, stageFile), embedded.Buckets(), func(*kv.DB) error { return nil }, recovered)
+	r.Damaged = damaged
+	box, err := w.toolbox()
 	if err != nil {
-		return 0, fmt.Errorf("taking over the question tasks: %w", err)
+		return err
 	}
-	return added + tasks, nil
+	have, err := box.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	// A source that was imported since stays as it is.
+	learnt = slices.DeleteFunc(learnt, func(x toolbox.Exported) bool { return x.Tool != nil && slices.Contains(have.Sources, x.Source) })
+	merged, err := box.Merge(ctx, learnt)
+	if err != nil {
+		return err
+	}
+	file := stagesOf(home.Place{Records: copies}, func(k *kv.Recovery) { r.Damaged = append(r.Damaged, k.String()) })
+	tasks, err := records.NewFile(file, embedded.Buckets()...).Since(ctx, 0)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	r.Records = merged.Tools + merged.Usage
+	if len(tasks.Records) == 0 {
+		return nil
+	}
+	store, closeFile, err := w.questions()
+	if err != nil {
+		return err
+	}
+	added, err := records.Add(ctx, store, tasks.Records)
+	r.Records += added
+	return errors.Join(err, closeFile())
 }
 
 // adoptVectors copies the embeddings unless the folder has some. Opening the index

@@ -78,17 +78,23 @@ func TestMigrate(t *testing.T) {
 	}
 
 	w = open(t, sel, Reading, hashed())
-	_, err = Migrate(t.Context(), sel, "test")
-	if lock, ok := errors.AsType[*owner.LockError](err); !ok || lock.Holder.PID != os.Getpid() {
-		t.Errorf("migrating a folder in use: %v, want a *LockError", err)
+	held, err := owner.Lock(t.Context(), dir, index.LockFile, "an earlier cairn")
+	if err != nil {
+		t.Fatal(err)
 	}
-	w.Close()
-	r, err := Migrate(t.Context(), sel, "test")
+	_, err = w.Migrate(t.Context())
+	if lock, ok := errors.AsType[*owner.LockError](err); !ok || lock.Holder.Command != "an earlier cairn" {
+		t.Errorf("migrating what an earlier version uses: %v, want a *LockError", err)
+	}
+	if err := held(); err != nil {
+		t.Fatal(err)
+	}
+	serves := openToolbox(t, sel.Root) // a server does not have to be stopped
+	r, err := w.Migrate(t.Context())
 	if err != nil || !r.Found || r.Records < 5 || !r.Embeddings || r.Damaged != nil {
 		t.Fatalf("Migrate = %+v, %v", r, err)
 	}
-	box := openToolbox(t, sel.Root)
-	if s, err := box.Stats(t.Context()); err != nil || s.Tools != 2 || len(s.Sources) != 2 || s.Usage.Edges != 2 || s.Usage.Intents != 2 {
+	if s, err := serves.Stats(t.Context()); err != nil || s.Tools != 2 || len(s.Sources) != 2 || s.Usage.Edges != 2 || s.Usage.Intents != 2 {
 		t.Errorf("the tools are %+v, %v, want both, with both edges and intents", s, err)
 	}
 	if st, err = OpenStages(sel, &StageOptions{Workers: -1}); err != nil {
@@ -98,7 +104,7 @@ func TestMigrate(t *testing.T) {
 	if got, err := st.Task(t.Context(), task.ID); err != nil || got.ID != task.ID {
 		t.Errorf("the question task is %+v, %v", got, err)
 	}
-	if report := fill(t, open(t, sel, Owning, hashed()), index.IndexRequest{}); report.Files != 3 || report.Embedded != 0 || report.Cached == 0 {
+	if report := fill(t, w, index.IndexRequest{}); report.Files != 3 || report.Embedded != 0 || report.Cached == 0 {
 		t.Errorf("indexing embeds %+v, want all vectors taken over", report)
 	}
 	found, _ := Former(sel.Root)
@@ -108,7 +114,7 @@ func TestMigrate(t *testing.T) {
 	if text, err := os.ReadFile(outside); err != nil || string(text) != "precious" {
 		t.Errorf("the file outside has %q, %v", text, err)
 	}
-	if r, err := Migrate(t.Context(), sel, "test"); err != nil || r.Found {
+	if r, err := w.Migrate(t.Context()); err != nil || r.Found {
 		t.Errorf("a second time: %+v, %v", r, err)
 	}
 }
@@ -128,7 +134,8 @@ func TestMigrateKeepsWhatIsDamaged(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Migrate(t.Context(), sel, "test")
+	w := open(t, sel, Reading, hashed())
+	r, err := w.Migrate(t.Context())
 	if err != nil || len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0], "usage.db") {
 		t.Errorf("Migrate = %+v, %v, want the damage told", r, err)
 	}
