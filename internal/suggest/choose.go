@@ -81,7 +81,7 @@ func sizes(r *toolsearch.Ranking, cs []toolsearch.Candidate, u *toolsearch.Usage
 	}
 	for _, n := range r.Neighbours {
 		if n.Trace != nil {
-			similar[min(len(unique(n.Trace.Tools)), limit)] += n.Weight
+			similar[min(len(toolsearch.Distinct(n.Trace.Tools)), limit)] += n.Weight
 		}
 	}
 	prior := make([]float64, limit+1)
@@ -136,14 +136,4 @@ func distinctFirst(r *toolsearch.Ranking, cs []toolsearch.Candidate) int {
 		}
 	}
 	return max(1, len(different))
-}
-
-func unique(list []string) []string {
-	var out []string
-	for _, s := range list {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cairn/internal/catalog"
+	"cairn/internal/toolsearch"
 )
 
 // Kind is the kind of a literal.
@@ -140,7 +141,7 @@ func (l Literal) fit(p *catalog.Parameter) int {
 	if l.value(p) == nil {
 		return 0
 	}
-	name := words(p.Name)
+	name := toolsearch.Words(p.Name)
 	if l.Before != "" && slices.ContainsFunc(name, func(w string) bool { return singular(w) == singular(l.Before) && w != "to" }) {
 		return 3
 	}

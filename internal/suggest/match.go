@@ -3,9 +3,9 @@ package suggest
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"cairn/internal/catalog"
+	"cairn/internal/toolsearch"
 )
 
 // Grades of evidence that an output can serve as an input, larger is stronger.
@@ -22,7 +22,7 @@ func Grade(out, in catalog.Parameter) float64 {
 	if !compatible(out.Types, in.Types) {
 		return 0
 	}
-	return gradeNames(words(out.Name), words(in.Name))
+	return gradeNames(toolsearch.Words(out.Name), toolsearch.Words(in.Name))
 }
 
 // compatible reports whether an input of the types in accepts a value of the types
@@ -96,36 +96,6 @@ func sameWords(a, b []string) bool {
 		slices.Sort(l)
 	}
 	return slices.Equal(x, y)
-}
-
-// words splits a name at case changes, ends of digits and punctuation, in lower
-// case: "userID2", "user-id" and "user_id" all start with "user id".
-func words(name string) []string {
-	var list []string
-	var word []rune
-	flush := func() {
-		if len(word) > 0 {
-			list = append(list, strings.ToLower(string(word)))
-			word = word[:0]
-		}
-	}
-	runes := []rune(name)
-	for i, r := range runes {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			flush()
-			continue
-		}
-		if i > 0 && unicode.IsUpper(r) {
-			lowerBefore := unicode.IsLower(runes[i-1]) || unicode.IsDigit(runes[i-1])
-			lowerAfter := i+1 < len(runes) && unicode.IsLower(runes[i+1])
-			if lowerBefore || unicode.IsUpper(runes[i-1]) && lowerAfter {
-				flush()
-			}
-		}
-		word = append(word, r)
-	}
-	flush()
-	return list
 }
 
 // singular removes a regular English plural ending.

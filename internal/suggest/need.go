@@ -80,7 +80,7 @@ func produces(x *toolsearch.Index, id string, in *catalog.Parameter) bool {
 // plainName reports whether a name has common words only, or is a word for free
 // text. An output with such a name does not make a tool a prerequisite.
 func plainName(name string) bool {
-	w := words(name)
+	w := toolsearch.Words(name)
 	return !slices.ContainsFunc(w, func(w string) bool { return !slices.Contains(common, w) }) || len(w) == 1 && slices.Contains(freeText, w[0])
 }
 

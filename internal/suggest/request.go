@@ -3,6 +3,8 @@ package suggest
 import (
 	"fmt"
 	"strings"
+
+	"cairn/internal/toolsearch"
 )
 
 // DefaultMaxTools and MaxTools bound the tools that are chosen for an intent.
@@ -142,7 +144,7 @@ var dangerWords = []string{"delete", "remove", "deploy", "payment", "send_email"
 // Dangerous reports whether the name of a tool has one of dangerWords. Separators
 // do not count: sendEmail is send_email.
 func Dangerous(name string) bool {
-	flat := strings.Join(words(name), "")
+	flat := strings.Join(toolsearch.Words(name), "")
 	for _, w := range dangerWords {
 		if strings.Contains(flat, strings.ReplaceAll(w, "_", "")) {
 			return true

@@ -348,7 +348,7 @@ func (p *planner) judge() {
 			if g.EdgeCount() > 0 {
 				alpha = g.Alpha()
 			}
-			s.Paths = paths(g, unique(ids))
+			s.Paths = paths(g, toolsearch.Distinct(ids))
 		})
 	}
 	if len(s.Paths) > 0 {
@@ -372,7 +372,7 @@ func (p *planner) judge() {
 		}
 	}
 	if len(dangerous) > 0 {
-		p.warn("dangerous by name, confirm before running: %s", strings.Join(unique(dangerous), ", "))
+		p.warn("dangerous by name, confirm before running: %s", strings.Join(toolsearch.Distinct(dangerous), ", "))
 		if s.Mode == Speculative {
 			s.Mode = Advised
 		}
@@ -399,7 +399,7 @@ func (p *planner) judge() {
 	}
 	for _, n := range p.ranking.Neighbours[:min(3, len(p.ranking.Neighbours))] {
 		if n.Trace != nil {
-			s.Remembered = append(s.Remembered, Remembered{n.Intent, unique(n.Trace.Tools), n.Similarity})
+			s.Remembered = append(s.Remembered, Remembered{n.Intent, toolsearch.Distinct(n.Trace.Tools), n.Similarity})
 		}
 	}
 	if len(p.steps) > 0 {

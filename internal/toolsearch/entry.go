@@ -85,7 +85,7 @@ func textsOf(traces []*Trace) []string {
 
 // Unknown returns the texts without a vector in the cache, each once.
 func Unknown(texts []string, cache VectorCache) ([]string, error) {
-	texts = distinctTexts(texts)
+	texts = Distinct(texts)
 	keys := make([][32]byte, len(texts))
 	for i, t := range texts {
 		keys[i] = sha256.Sum256([]byte(t))
@@ -103,7 +103,8 @@ func Unknown(texts []string, cache VectorCache) ([]string, error) {
 	return unknown, nil
 }
 
-func distinctTexts(texts []string) []string {
+// Distinct returns each of texts once, in the order of their first places.
+func Distinct(texts []string) []string {
 	seen := make(map[string]bool, len(texts))
 	var once []string
 	for _, t := range texts {

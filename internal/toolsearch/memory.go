@@ -219,7 +219,7 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 	for i := range r.neighbours {
 		n := &r.neighbours[i]
 		n.Weight /= sum
-		for _, t := range distinct(n.Trace.Tools) {
+		for _, t := range Distinct(n.Trace.Tools) {
 			r.votes[t] += n.Weight
 		}
 	}
@@ -287,7 +287,7 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 			seen[n] = true
 			w := math.Pow(clip(h.Score), voteSharpness)
 			sum += w
-			for _, t := range distinct(m.traces[n].Tools) {
+			for _, t := range Distinct(m.traces[n].Tools) {
 				own[t] += w
 			}
 		}
@@ -307,15 +307,4 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 func (m *memory) number(chunk string) int {
 	id, _, _ := strings.Cut(chunk, "/")
 	return m.at[id]
-}
-
-// distinct returns the elements of list, each once, in order.
-func distinct(list []string) []string {
-	var out []string
-	for _, s := range list {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out
 }

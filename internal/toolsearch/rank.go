@@ -238,7 +238,7 @@ func (u *Usage) injections(using []string) []string {
 			ids = append(ids, s.ID)
 		}
 	}
-	return distinct(ids)
+	return Distinct(ids)
 }
 
 // pathHead and pathHops bound the candidates, and the edges of a path, in interiors.

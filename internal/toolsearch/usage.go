@@ -164,7 +164,7 @@ func (u *Usage) remember(ctx context.Context, traces []Trace) error {
 		u.count(t)
 	}
 	for _, t := range known {
-		n := len(distinct(t.Tools))
+		n := len(Distinct(t.Tools))
 		for len(u.sizes) <= n {
 			u.sizes = append(u.sizes, 0)
 		}
@@ -174,7 +174,7 @@ func (u *Usage) remember(ctx context.Context, traces []Trace) error {
 }
 
 func (u *Usage) count(t Trace) {
-	tools := distinct(t.Tools)
+	tools := Distinct(t.Tools)
 	for i, a := range tools {
 		u.uses[a]++
 		for _, b := range tools[i+1:] {
