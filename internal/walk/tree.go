@@ -200,7 +200,7 @@ var (
 	ErrSymlink = errors.New("symbolic links are not followed")
 	ErrSpecial = errors.New("not a regular file")
 	ErrSize    = errors.New("file too large")
-	ErrChanged = errors.New("file changed while it was opened")
+	ErrChanged = errors.New("file is replaced again and again while it is opened")
 )
 
 // ReadFile reads a file by its workspace path, which is cleaned first. It reads
@@ -216,6 +216,19 @@ func (t *Tree) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 	if t.stored != nil {
 		return t.readStored(p, limit)
 	}
+	for n := 1; ; n++ {
+		data, info, err := t.readFile(p, limit)
+		if !errors.Is(err, ErrChanged) || n == readAttempts {
+			return data, info, err
+		}
+	}
+}
+
+// readAttempts bounds how often ReadFile reads a file that a writer replaces meanwhile.
+const readAttempts = 10
+
+// readFile is one attempt of ReadFile.
+func (t *Tree) readFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 	root, rel, err := t.locate(p)
 	if err != nil {
 		return nil, nil, err
@@ -241,8 +254,7 @@ func (t *Tree) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 		return wrap(err)
 	}
 	if !os.SameFile(before, info) {
-		// A link or another file took its place. A writer's rename does that,
-		// too; the caller sees the new file the next time.
+		// A link or another file took its place. A writer's rename does that, too.
 		return wrap(ErrChanged)
 	}
 	if info.Size() > limit {
