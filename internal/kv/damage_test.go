@@ -269,3 +269,43 @@ func FuzzScan(f *testing.F) {
 		}
 	})
 }
+
+// TestSharedFindsMissingRecords flips a bit of a key, so that looking for it finds nothing:
+// the first transaction of a process notices and recovers the file.
+func TestSharedFindsMissingRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kv.db")
+	shared := NewShared(path, func() error { return nil }, nil)
+	if err := shared.Update(func(tx *Tx) error {
+		b, err := tx.Bucket("b")
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte("a long key"), []byte("value"))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.Close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(content, []byte("a long key"), []byte("a lone key")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var report *Recovery
+	shared = NewShared(path, func() error { return nil }, func(r *Recovery) { report = r })
+	defer shared.Close()
+	got := ""
+	if err := shared.View(func(tx *Tx) error {
+		b, err := tx.Bucket("b")
+		if err != nil {
+			return err
+		}
+		got = string(b.Get([]byte("a long key")))
+		return nil
+	}); err != nil || got != "value" || report == nil {
+		t.Errorf("reading %q, %v, recovery %v, want the value and a recovery", got, err, report)
+	}
+}

@@ -1,6 +1,10 @@
 // Package kv keeps named buckets of ordered keys in one file, on bbolt, whose only
 // importer it is. It does not order writes across files.
 //
+// Every value has a checksum, and every bucket a digest of its records: damage that a
+// transaction meets ends it with a *CorruptError. Recover makes a whole file from what is
+// left of a damaged one and from its snapshots.
+//
 // One process has a file open for writing, or any number for reading: bbolt locks it
 // for as long as it is open. Shared is for files that many processes write.
 package kv

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -25,6 +26,8 @@ type Shared struct {
 	path      string
 	prepare   func() error    // creates the folder
 	recovered func(*Recovery) // hears of a recovery
+
+	checked atomic.Int64 // when this process last read the whole file, Unix nanoseconds
 
 	mu      sync.RWMutex // held for writing during an Update
 	changed bool         // by this process
@@ -123,8 +126,22 @@ func (f *Shared) open(o *Options, fn func(*DB) error) (err error) {
 			err = fmt.Errorf("closing after a transaction: %w", closeErr)
 		}
 	}()
+	if now := time.Now().UnixNano(); now-f.checked.Load() > int64(checkEvery) {
+		found, err := db.check()
+		if err == nil && len(found.Problems) > 0 {
+			err = &CorruptError{Path: f.path, Reason: found.Problems[0]}
+		}
+		if err != nil {
+			return err
+		}
+		f.checked.Store(now)
+	}
 	return fn(db)
 }
+
+// checkEvery is how often a process reads the whole file to find missing records, which a
+// transaction that looks for a few does not notice.
+const checkEvery = 10 * time.Minute
 
 // recover replaces the file while no process has it open: the turn keeps others from
 // opening it, and the lock waits for those that have.

@@ -11,7 +11,16 @@ import (
 // Verify reads the whole file as of now and compares all checksums. The file of an
 // earlier version has none, so that only its pages are checked. A damaged snapshot is a
 // problem too.
-func (db *DB) Verify() (found checksum.File, err error) {
+func (db *DB) Verify() (checksum.File, error) {
+	found, err := db.check()
+	if db.options.Snapshots && err == nil {
+		found.Problems = append(found.Problems, damagedSnapshots(db.path)...)
+	}
+	return found, err
+}
+
+// check is Verify without the snapshots.
+func (db *DB) check() (found checksum.File, err error) {
 	err = db.View(func(tx *Tx) error {
 		f, err := os.Open(db.path)
 		if err != nil {
@@ -26,9 +35,6 @@ func (db *DB) Verify() (found checksum.File, err error) {
 		found = checksum.File{Name: filepath.Base(db.path), Bytes: int64(s.header.pages) * s.header.pageSize, Records: s.records, Problems: s.problems}
 		return nil
 	})
-	if db.options.Snapshots && err == nil {
-		found.Problems = append(found.Problems, damagedSnapshots(db.path)...)
-	}
 	return found, err
 }
 

@@ -1,11 +1,13 @@
 package docs
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -445,5 +447,48 @@ func TestDamagedValue(t *testing.T) {
 				t.Errorf("byte %d = %d: %v, %v, want a document or *CorruptError", n, b, d, err)
 			}
 		}
+	}
+}
+
+// TestDamagedText flips a bit of a stored text, and of the key of a file: reading the text
+// and listing the files fail instead of returning something else.
+func TestDamagedText(t *testing.T) {
+	for name, read := range map[string]func(s *Store) error{
+		"The login flow": func(s *Store) error { _, _, err := s.Text("auth.md"); return err },
+		"auth.md":        func(s *Store) error { _, err := s.Files(); return err },
+	} {
+		path := filepath.Join(t.TempDir(), "documents.db")
+		db, err := kv.Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(db, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := "# Auth\n\nThe login flow asks for a token.\n"
+		if err := s.Put(t.Context(), []Put{{Document: store.Document{Path: "auth.md", Hash: strings.Repeat("0", 64), Size: int64(len(text))}, Text: []byte(text)}}); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flipped := []byte(name)
+		flipped[2] ^= 1
+		if err := os.WriteFile(path, bytes.ReplaceAll(content, []byte(name), flipped), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if db, err = kv.Open(path, nil); err != nil {
+			t.Fatal(err)
+		}
+		if s, err = Open(db, nil); err == nil {
+			err = read(s)
+		}
+		if _, corrupt := errors.AsType[*kv.CorruptError](err); !corrupt {
+			t.Errorf("%q: %v, want a *kv.CorruptError", name, err)
+		}
+		db.Close()
 	}
 }

@@ -166,13 +166,18 @@ func (r *Reader) Files(prefix string, fn func(File) bool) error {
 		return r.store.source.Files(prefix, fn)
 	}
 	var err error
-	r.files.Prefix([]byte(prefix), func(k, v []byte) bool {
+	each := func(k, v []byte) bool {
 		var f File
 		if f, err = r.newFile(string(k), v); err != nil {
 			return false
 		}
 		return fn(f)
-	})
+	}
+	if prefix == "" {
+		r.files.ForEach(each) // it notices missing files
+	} else {
+		r.files.Prefix([]byte(prefix), each)
+	}
 	return err
 }
 
