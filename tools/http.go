@@ -8,13 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/internal/quota"
 )
 
 // Caller is the authenticated sender of a request.
@@ -32,7 +36,8 @@ type HTTPOptions struct {
 	Caller func(*http.Request) (Caller, bool)
 	// MaxBody bounds a request's body in bytes; 0 is 4 MiB.
 	MaxBody int64
-	// MaxSessions bounds the sessions of the revisions that have them; 0 is 256.
+	// MaxSessions bounds the sessions of the revisions that have them; 0 is 256. One
+	// client may have half of them.
 	MaxSessions int
 	// MaxStreams bounds the streams held open for notifications; 0 is 128.
 	MaxStreams int
@@ -50,6 +55,8 @@ type HTTP struct {
 	stateless http.Handler
 	stateful  http.Handler
 	streams   chan struct{} // one for each stream that is open
+	messages  *quota.Quota  // that are being worked on, or whose answers are not read
+	sessions  *openSessions
 
 	closing context.Context // ends the streams
 	close   context.CancelFunc
@@ -75,6 +82,8 @@ func (s *Server) HTTP(o *HTTPOptions) *HTTP {
 	h.streams = make(chan struct{}, cmp.Or(h.options.MaxStreams, 128))
 	h.closing, h.close = context.WithCancel(context.Background())
 	h.sdk, h.stop = s.sdkServer(httpClient, httpSession)
+	h.messages = quota.New(maxInFlight/2, 2*maxInFlight)
+	h.sessions = &openSessions{sdk: h.sdk, each: max(1, h.options.MaxSessions/2), all: h.options.MaxSessions, now: s.options.Now, byID: map[string]*openSession{}}
 	handler := func(stateless bool) http.Handler {
 		// The server that mounts this checks Host and Origin of all addresses.
 		return h.authenticated(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.sdk }, &mcp.StreamableHTTPOptions{
@@ -107,26 +116,32 @@ type envelope struct {
 // ServeHTTP implements http.Handler.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	messages, ok := h.peek(w, r)
-	if !ok {
+	if !ok || !h.permitted(w, r, messages) {
 		return
 	}
-	if !h.permitted(w, r, messages) {
-		return
+	client := h.clientOf(r)
+	if n := len(messages); n > 0 {
+		if !h.messages.Take(client, n) {
+			tooMany(w, "1", "too many messages are in progress")
+			return
+		}
+		defer h.messages.Return(client, n)
 	}
-	begins := slices.ContainsFunc(messages, func(m envelope) bool { return m.Method == "initialize" })
+	begins := hasMethod(messages, "initialize")
 	stateful := hasSession(r, begins)
-	if begins && stateful && r.Header.Get("Mcp-Session-Id") == "" && h.sessions() >= h.options.MaxSessions {
-		w.Header().Set("Retry-After", "60")
-		http.Error(w, fmt.Sprintf("too many sessions: %d are open; end one, or speak revision %s, which has none", h.options.MaxSessions, firstStateless), http.StatusServiceUnavailable)
-		return
+	if stateful {
+		if begins && r.Header.Get("Mcp-Session-Id") == "" && !h.sessions.begin(client) {
+			tooMany(w, "60", "too many sessions: end one, or speak revision %s, which has none", firstStateless)
+			return
+		}
+		defer h.sessions.enter(w, r, client)()
 	}
-	if r.Method == http.MethodGet || slices.ContainsFunc(messages, func(m envelope) bool { return m.Method == "subscriptions/listen" }) {
+	if r.Method == http.MethodGet || hasMethod(messages, "subscriptions/listen") {
 		select {
 		case h.streams <- struct{}{}:
 			defer func() { <-h.streams }()
 		default:
-			w.Header().Set("Retry-After", "60")
-			http.Error(w, fmt.Sprintf("too many streams: %d are open", cap(h.streams)), http.StatusServiceUnavailable)
+			tooMany(w, "60", "too many streams: %d are open", cap(h.streams))
 			return
 		}
 		h.wg.Add(1)
@@ -137,11 +152,52 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(ctx)
 	}
 	if stateful {
-		h.stateful.ServeHTTP(w, r)
+		h.stateful.ServeHTTP(coded{w}, r)
 	} else {
-		h.stateless.ServeHTTP(w, r)
+		h.stateless.ServeHTTP(coded{w}, r)
 	}
 }
+
+func tooMany(w http.ResponseWriter, retry, format string, args ...any) {
+	w.Header().Set("Retry-After", retry)
+	http.Error(w, fmt.Sprintf(format, args...), http.StatusServiceUnavailable)
+}
+
+// clientOf names the client of a request for the limits.
+func (h *HTTP) clientOf(r *http.Request) string {
+	if caller, known := h.options.Caller(r); known {
+		return "token " + caller.ID
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	return "address " + host
+}
+
+// coded gives a code to the errors that the SDK sends without one: they are about the
+// order of requests. It writes an answer in one piece.
+type coded struct{ http.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (c coded) Write(b []byte) (int, error) {
+	const without = `"error":{"code":0,`
+	at := bytes.Index(b, []byte(without))
+	if at < 0 || bytes.Contains(b[:at], []byte(`"result"`)) {
+		return c.ResponseWriter.Write(b)
+	}
+	with := slices.Concat(b[:at], fmt.Appendf(nil, `"error":{"code":%d,`, jsonrpc.CodeInvalidRequest), b[at+len(without):])
+	if _, err := c.ResponseWriter.Write(with); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Unwrap supports http.ResponseController.
+func (c coded) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (c coded) Flush() { _ = http.NewResponseController(c.ResponseWriter).Flush() } // not every writer can flush
 
 // hasSession reports whether a request belongs to a revision with sessions.
 // Requests of 2026-07-28 name their revision in a header. Before, initialize came
@@ -174,8 +230,17 @@ func (h *HTTP) peek(w http.ResponseWriter, r *http.Request) ([]envelope, bool) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if text := bytes.TrimSpace(body); len(text) > 0 && text[0] == '[' {
-		var many []envelope
-		_ = json.Unmarshal(text, &many)
+		var parts []json.RawMessage
+		if json.Unmarshal(text, &parts) == nil && (len(parts) == 0 || len(parts) > maxBatch) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"Invalid Request: a batch holds 1 to %d messages"}}`, jsonrpc.CodeInvalidRequest, maxBatch)
+			return nil, false
+		}
+		many := make([]envelope, len(parts))
+		for i, part := range parts {
+			_ = json.Unmarshal(part, &many[i])
+		}
 		return many, true
 	}
 	var one envelope
@@ -198,14 +263,6 @@ func (h *HTTP) permitted(w http.ResponseWriter, r *http.Request, messages []enve
 		}
 	}
 	return true
-}
-
-func (h *HTTP) sessions() int {
-	n := 0
-	for range h.sdk.Sessions() {
-		n++
-	}
-	return n
 }
 
 // scopeWrite is the scope of callers that may write.

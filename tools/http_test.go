@@ -232,7 +232,7 @@ func TestHTTPSessionBelongsToItsCaller(t *testing.T) {
 }
 
 func TestHTTPBounds(t *testing.T) {
-	h, server := startHTTP(t, &fake{}, nil, &HTTPOptions{MaxBody: 1000, MaxSessions: 2, MaxStreams: 1})
+	h, server := startHTTP(t, &fake{}, nil, &HTTPOptions{MaxBody: 1000, MaxSessions: 4, MaxStreams: 1})
 	if status, answer, _ := post(t, server.URL, `{"x":"`+strings.Repeat("y", 1000)+`"}`); status != 413 {
 		t.Errorf("a long body: %d %s, want 413", status, answer)
 	}
@@ -268,6 +268,84 @@ func TestHTTPBounds(t *testing.T) {
 	h.Close() // ends the stream, or the read below waits for ever
 	if rest, err := io.ReadAll(first.Body); err != nil || strings.Contains(string(rest), "data: {") {
 		t.Errorf("the stream ended with %q, %v", rest, err)
+	}
+}
+
+// A batch over HTTP is bounded as on stdio: 20,000 calls in one POST with unread
+// answers took 300 MB.
+func TestHTTPBatchIsBounded(t *testing.T) {
+	h, server := startHTTP(t, &fake{}, nil, nil)
+	batch := func(n int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(request(1, "ping", `{}`)+",", n), ",") + "]"
+	}
+	for n, want := range map[int]int{0: 400, maxBatch + 1: 400, 20_000: 400} {
+		status, answer, _ := post(t, server.URL, batch(n))
+		if status != want || !strings.Contains(answer, `"code":-32600`) {
+			t.Errorf("a batch of %d: %d %.200s, want %d with code -32600", n, status, answer, want)
+		}
+	}
+	const client = "address 127.0.0.1"
+	if !h.messages.Take(client, maxInFlight/2) {
+		t.Fatal("no room for messages")
+	}
+	if status, answer, header := post(t, server.URL, request(1, "ping", `{}`)); status != 503 || header.Get("Retry-After") == "" {
+		t.Errorf("beyond the messages of a client: %d %s, want 503", status, answer)
+	}
+	if status, answer, _ := post(t, server.URL, request(1, "tools/list", `{}`), "X-Caller", "writer"); status == 503 {
+		t.Errorf("another client meanwhile: %d %s", status, answer)
+	}
+	h.messages.Return(client, maxInFlight/2)
+}
+
+// One client's initialize in a loop does not lock others out: it gets half of the
+// sessions, and idle ones give way.
+func TestHTTPSessionsOfOneClient(t *testing.T) {
+	now := time.Now()
+	_, server := startHTTP(t, &fake{}, &Options{Now: func() time.Time { return now }}, &HTTPOptions{MaxSessions: 4})
+	begin := func(caller string) (int, string) {
+		status, _, header := post(t, server.URL, request(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`), "X-Caller", caller)
+		return status, header.Get("Mcp-Session-Id")
+	}
+	var ids []string
+	for i, want := range []int{200, 200, 503} {
+		status, id := begin("a")
+		if ids = append(ids, id); status != want {
+			t.Errorf("session %d of one client: %d, want %d", i+1, status, want)
+		}
+	}
+	for i, caller := range []string{"b", "c"} {
+		if status, _ := begin(caller); status != 200 {
+			t.Errorf("client %s after %d others: %d, want 200", caller, i+1, status)
+		}
+	}
+	if status, _ := begin("d"); status != 503 {
+		t.Errorf("a session more than there may be: %d, want 503", status)
+	}
+	now = now.Add(idleSession)
+	if status, answer, _ := post(t, server.URL, request(2, "ping", `{}`), "Mcp-Session-Id", ids[1], "X-Caller", "a"); status != 200 {
+		t.Errorf("ping: %d %s", status, answer)
+	}
+	if status, _ := begin("d"); status != 200 {
+		t.Errorf("when sessions are idle: %d, want 200", status)
+	}
+	if status, answer, _ := post(t, server.URL, request(2, "ping", `{}`), "Mcp-Session-Id", ids[1], "X-Caller", "a"); status != 200 {
+		t.Errorf("the session in use ended: %d %s", status, answer)
+	}
+}
+
+// A request before the session is initialized is answered by the SDK without a code.
+func TestHTTPErrorsHaveACode(t *testing.T) {
+	_, server := startHTTP(t, &fake{}, nil, nil)
+	_, _, header := post(t, server.URL, request(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
+	for _, method := range []string{"tools/list", "no/such"} {
+		_, answer, _ := post(t, server.URL, request(2, method, `{}`), "Mcp-Session-Id", header.Get("Mcp-Session-Id"))
+		if strings.Contains(answer, `"code":0`) {
+			t.Errorf("%s: %s", method, answer)
+		}
+	}
+	w := httptest.NewRecorder()
+	if n, err := (coded{w}).Write([]byte(`data: {"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"m"}}`)); n != 63 || err != nil || !strings.Contains(w.Body.String(), `"code":-32600`) {
+		t.Errorf("an error without a code: %d, %v, %s", n, err, w.Body)
 	}
 }
 

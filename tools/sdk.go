@@ -116,6 +116,7 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 		if req.Extra != nil {
 			ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
 			c.id = req.Extra.Header.Get(observe.IDHeader)
+			c.token, c.remote = req.Extra.Header.Get(observe.TokenHeader), req.Extra.Header.Get(observe.RemoteHeader)
 		}
 		c.parent, c.state = traceOf(req)
 		f := allowed(req, t)

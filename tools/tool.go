@@ -31,6 +31,7 @@ type call struct {
 	// id is that of the request, and parent and state are its trace context, where
 	// they do not come with the context of the call.
 	id, parent, state string
+	token, remote     string // of the caller over HTTP
 }
 
 // find returns the tool of that name.
@@ -46,7 +47,7 @@ func (s *Server) find(name string) (tool, bool) {
 // do runs one call within the limits of a client and reports it to the listener.
 func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer any, f *Failure) {
 	if l := s.options.Listener; l != nil {
-		o := &observe.Call{ID: observe.ID(ctx), Tool: t.name, Workspace: s.options.Workspace, Arguments: c.args, TraceParent: c.parent, TraceState: c.state}
+		o := &observe.Call{ID: observe.ID(ctx), Tool: t.name, Workspace: s.options.Workspace, Arguments: c.args, TraceParent: c.parent, TraceState: c.state, Token: c.token, Remote: c.remote}
 		if o.ID == "" {
 			o.ID = observe.IDOf(c.id)
 		}

@@ -121,7 +121,7 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	for _, folder := range folders {
 		served = append(served, folder.Served())
 	}
-	s, err := server.New(served, &server.Options{Logger: t.Log, Tokens: tokens, Hosts: f.hosts, Metrics: m, Listener: t.Calls(m)})
+	s, err := server.New(served, &server.Options{Logger: t.Log, Tokens: tokens, Hosts: f.hosts, Metrics: m, Listener: t.Calls(m), NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off"})
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ var imports = []struct{ name, allowed string }{
 	{"internal/job", ""},
 	{"internal/manual", ""},
 	{"internal/observe", ""},
+	{"internal/quota", ""},
 	{"internal/query", ""},
 	{"internal/secret", ""},
 	{"internal/store/qdrant/qdranttest", ""},
@@ -87,9 +88,9 @@ var imports = []struct{ name, allowed string }{
 	{"internal/toolbox", "graphrank internal/atomicfile internal/catalog internal/checksum internal/home internal/job internal/kv internal/owner internal/query internal/records internal/records/postgres internal/store internal/store/flat internal/store/keyword internal/suggest internal/toolsearch internal/usage models"},
 	{"internal/workspace", "graphrank indexer internal/checksum internal/config internal/home internal/index internal/job internal/kv internal/markdown internal/mirror internal/owner internal/records internal/stage internal/stage/embedded internal/store internal/store/docs internal/task/cards internal/task/doctask internal/task/files internal/task/taskgraph internal/toolbox internal/walk models retriever"},
 	{"internal/doctor", "internal/config internal/index internal/markdown internal/owner internal/task/cards internal/walk internal/workspace"},
-	{"tools", "graphrank internal/catalog internal/index internal/job internal/mirror internal/observe internal/owner internal/stage internal/store internal/suggest internal/task/cards internal/task/doctask internal/task/taskgraph internal/toolbox internal/toolsearch internal/usage internal/workspace retriever"},
+	{"tools", "graphrank internal/catalog internal/index internal/job internal/mirror internal/observe internal/owner internal/quota internal/stage internal/store internal/suggest internal/task/cards internal/task/doctask internal/task/taskgraph internal/toolbox internal/toolsearch internal/usage internal/workspace retriever"},
 	{"benchmarks", "benchmarks/agent graphrank indexer internal/catalog internal/config internal/index internal/kv internal/records internal/stage internal/store internal/store/flat internal/store/keyword internal/suggest internal/toolsearch internal/usage internal/walk internal/workspace models retriever tools"},
-	{"internal/server", "internal/index internal/metrics internal/observe internal/token tools"},
+	{"internal/server", "internal/index internal/metrics internal/observe internal/quota internal/token tools"},
 	{"internal/term", "graphrank internal/catalog internal/doctor internal/draw internal/home internal/index internal/job internal/query internal/scene internal/stage internal/store internal/store/keyword internal/suggest internal/task/cards internal/task/doctask internal/task/taskgraph internal/task/workflow internal/token internal/toolsearch internal/walk retriever"},
 	{"internal/web", "graphrank internal/index internal/markdown internal/query internal/store internal/store/keyword internal/suggest internal/task/cards internal/toolbox internal/usage internal/workspace retriever tools"},
 	{"benchmarks/conformance", "internal/config internal/server internal/workspace models models/minilm tools"},
@@ -145,6 +146,7 @@ var owners = map[string][]string{
 	"github.com/hashicorp/golang-lru/v2":       nil,                  // a cache, used wherever one is
 	"golang.org/x/sys":                         nil,                  // the operating system and the processor
 	"golang.org/x/sync":                        nil,
+	"golang.org/x/time":                        {"internal/server"},
 	"golang.org/x/text":                        nil,
 	"github.com/gomodule/redigo":               {"internal/stage/redis"},
 	"github.com/jackc/pgx/v5":                  {"internal/stage/postgres", "internal/records/postgres", "internal/testutil/pgtest"}, // tasks; records; their tests

@@ -35,7 +35,7 @@ func (l logger) End(ctx context.Context, c *Call, o Outcome, took time.Duration)
 	if !l.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 9)
+	attrs := make([]slog.Attr, 0, 11)
 	attrs = append(attrs, slog.String("id", c.ID))
 	if c.Tool != "" {
 		attrs = append(attrs, slog.String("tool", c.Tool))
@@ -52,6 +52,12 @@ func (l logger) End(ctx context.Context, c *Call, o Outcome, took time.Duration)
 	attrs = append(attrs, slog.Float64("took_ms", float64(took.Microseconds())/1000))
 	if c.TraceID != "" {
 		attrs = append(attrs, slog.String("trace", c.TraceID))
+	}
+	if c.Token != "" {
+		attrs = append(attrs, slog.String("token", c.Token))
+	}
+	if c.Remote != "" {
+		attrs = append(attrs, slog.String("remote", c.Remote))
 	}
 	if l.arguments && len(c.Arguments) > 0 {
 		attrs = append(attrs, slog.String("arguments", string(c.Arguments[:min(len(c.Arguments), maxArguments)])))

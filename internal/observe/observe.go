@@ -51,6 +51,9 @@ type Call struct {
 	Method, Route string
 	// Workspace is the name of the workspace; "" if there is only one.
 	Workspace string
+	// Token is the name of the caller's token, Remote the caller's address; "" without
+	// one.
+	Token, Remote string
 	// Arguments are the tool's. They hold users' queries: a listener must not
 	// record them unless the operator has asked for that.
 	Arguments json.RawMessage
@@ -200,6 +203,13 @@ func Cached(ctx context.Context, hit bool) {
 
 // IDHeader is the header with the ID of an HTTP request and of its response.
 const IDHeader = "X-Request-Id"
+
+// The headers in which a server passes the caller to tools that see the headers of a
+// request and not its context. It replaces those that a client sent.
+const (
+	TokenHeader  = "X-Cairn-Token-Name"
+	RemoteHeader = "X-Cairn-Remote"
+)
 
 type idKey struct{}
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -205,31 +206,106 @@ func TestHostAndOrigin(t *testing.T) {
 	}
 }
 
-// TestRoom: the server refuses a request beyond MaxRequests, and accepts again
-// when one has ended.
-func TestRoom(t *testing.T) {
-	s := newServer(t, two(t)[:1], &Options{MaxRequests: 1})
+// One client may have a quarter of the requests in progress, and monitors are answered
+// however many there are. 256 slow requests of one token gave everybody 503.
+func TestOneClientDoesNotLockOthersOut(t *testing.T) {
+	s := newServer(t, two(t)[:1], &Options{MaxRequests: 8})
 	began, release := make(chan struct{}), make(chan struct{})
 	s.Handle("a", "/slow", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		close(began)
+		began <- struct{}{}
 		<-release
 	}))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	request := func(path, address string) int {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest("GET", "/slow", nil)
-		r.Host = "localhost"
+		r := httptest.NewRequest("GET", path, nil)
+		r.Host, r.RemoteAddr = "localhost", address+":1"
 		s.ServeHTTP(w, r)
-	}()
-	<-began
-	if r := ask(t, s, "GET", "/healthz", ""); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
-		t.Errorf("beyond the bound: %d, want 503 with Retry-After", r.StatusCode)
+		if w.Code == 503 && w.Header().Get("Retry-After") == "" {
+			t.Errorf("%s from %s: 503 without Retry-After", path, address)
+		}
+		return w.Code
+	}
+	var slow sync.WaitGroup
+	occupy := func(address string) {
+		slow.Go(func() { request("/slow", address) })
+		<-began
+	}
+	occupy("10.0.0.1")
+	occupy("10.0.0.1")
+	for path, want := range map[string]int{"/slow": 503, "/api/status": 503, "/healthz": 200, "/readyz": 200} {
+		if got := request(path, "10.0.0.1"); got != want {
+			t.Errorf("%s of a client at its limit: %d, want %d", path, got, want)
+		}
+	}
+	for _, address := range []string{"10.0.0.2", "10.0.0.3", "10.0.0.4"} {
+		occupy(address)
+		occupy(address)
+	}
+	for path, want := range map[string]int{"/api/status": 503, "/healthz": 200, "/readyz": 200} {
+		if got := request(path, "10.0.0.5"); got != want {
+			t.Errorf("%s while all room is taken: %d, want %d", path, got, want)
+		}
 	}
 	close(release)
-	<-done
+	slow.Wait()
+	if got := request("/api/status", "10.0.0.1"); got != 200 {
+		t.Errorf("after that: %d, want 200", got)
+	}
+}
+
+func TestAPIIsLimitedInRate(t *testing.T) {
+	s := newServer(t, two(t)[:1], nil)
+	refused := 0
+	for range 2 * apiRate.burst {
+		if r := ask(t, s, "GET", "/api/status", ""); r.StatusCode == 429 && r.Header.Get("Retry-After") != "" {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Errorf("%d calls in one go: none refused", 2*apiRate.burst)
+	}
 	if r := ask(t, s, "GET", "/healthz", ""); r.StatusCode != 200 {
-		t.Errorf("after that: %d, want 200", r.StatusCode)
+		t.Errorf("/healthz meanwhile: %d, want 200", r.StatusCode)
+	}
+}
+
+// A client that does not read its answer loses the connection: each write has a
+// deadline, and a long wait between two writes has none.
+func TestWritesHaveADeadline(t *testing.T) {
+	var w deadlines
+	timed := newTimedWriter(&w)
+	timed.WriteHeader(200)
+	_, _ = timed.Write([]byte("a"))
+	timed.Flush()
+	if w.set != 4 {
+		t.Errorf("the deadline was set %d times, want once for the request and for each of three writes", w.set)
+	}
+}
+
+type deadlines struct {
+	httptest.ResponseRecorder
+	set int
+}
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	if left := time.Until(at); left > 0 && left <= writeTimeout {
+		d.set++
+	}
+	return nil
+}
+
+func TestHeadersOfEveryAnswer(t *testing.T) {
+	s := newServer(t, two(t)[:1], nil)
+	for _, path := range []string{"/healthz", "/api/status", "/nothing"} {
+		r := ask(t, s, "GET", path, "")
+		if got := r.Header.Get("Cross-Origin-Resource-Policy"); got != "same-origin" || r.Header.Get("Strict-Transport-Security") != "" {
+			t.Errorf("%s: CORP %q, HSTS %q, want same-origin and none without TLS", path, got, r.Header.Get("Strict-Transport-Security"))
+		}
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", "https://localhost/healthz", nil)
+	if s.ServeHTTP(w, r); w.Header().Get("Strict-Transport-Security") == "" {
+		t.Error("no HSTS over TLS")
 	}
 }
 

@@ -46,6 +46,8 @@ func (v *served) call(w http.ResponseWriter, r *http.Request, tool string) {
 		status := http.StatusBadRequest
 		if _, long := errors.AsType[*http.MaxBytesError](err); long {
 			status = http.StatusRequestEntityTooLarge
+		} else if errors.Is(err, errMediaType) {
+			status = http.StatusUnsupportedMediaType
 		}
 		writeError(w, status, &tools.Failure{Code: tools.CodeInvalidParams, Message: "Invalid params: " + err.Error()})
 		return
@@ -79,13 +81,15 @@ func statusOf(f *tools.Failure) int {
 	return http.StatusInternalServerError
 }
 
+var errMediaType = errors.New("the body has to be application/json")
+
 // arguments returns the arguments of a request as a JSON object.
 func arguments(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 	if r.Method != http.MethodPost {
 		return fromQuery(r.URL.Query())
 	}
 	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(media) != "application/json" {
-		return nil, fmt.Errorf("the body is %q, want application/json", r.Header.Get("Content-Type"))
+		return nil, fmt.Errorf("%w, not %q", errMediaType, r.Header.Get("Content-Type"))
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAPIBody))
 	if err != nil {

@@ -16,9 +16,12 @@ func (s *Server) observed(w http.ResponseWriter, r *http.Request) {
 	c := &observe.Call{
 		ID: observe.IDOf(r.Header.Get(observe.IDHeader)), Method: method(r.Method),
 		TraceParent: r.Header.Get("traceparent"), TraceState: r.Header.Get("tracestate"),
+		Remote: r.RemoteAddr,
 	}
 	// Tools called in a session see the headers, not the context.
 	r.Header.Set(observe.IDHeader, c.ID)
+	r.Header.Set(observe.RemoteHeader, c.Remote)
+	r.Header.Del(observe.TokenHeader)
 	w.Header().Set(observe.IDHeader, c.ID)
 	start := time.Now()
 	ctx := s.options.Listener.Begin(observe.WithID(r.Context(), c.ID), c)
@@ -38,6 +41,14 @@ func method(m string) string {
 }
 
 type callKey struct{}
+
+// identified records the token of a request.
+func identified(r *http.Request, by caller) {
+	if c, ok := r.Context().Value(callKey{}).(*observe.Call); ok {
+		c.Token = by.token.Name
+		r.Header.Set(observe.TokenHeader, c.Token)
+	}
+}
 
 // routed records the pattern that matched a request.
 func routed(pattern, workspace string, h http.Handler) http.Handler {

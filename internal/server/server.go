@@ -56,8 +56,11 @@ type Options struct {
 	// Hosts are the accepted host names, in addition to loopback names, or to
 	// addresses if the server listens on a network.
 	Hosts []string
-	// MaxRequests bounds the concurrent requests; 0 means 256.
+	// MaxRequests bounds the concurrent requests; 0 means 256. One client may have a
+	// quarter of them.
 	MaxRequests int
+	// NoRateLimit turns the limits on the calls of the API off.
+	NoRateLimit bool
 	// Grace bounds the time to finish requests at shutdown; 0 means 1 s.
 	Grace time.Duration
 }
@@ -69,7 +72,7 @@ type Server struct {
 	workspaces []*served
 	byName     map[string]*served
 	own        *http.ServeMux // paths of no workspace
-	working    chan struct{}  // one element for each request in progress
+	limits     *limits
 }
 
 // served is a workspace with its handlers.
@@ -102,7 +105,7 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 	if s.options.MaxRequests == 0 {
 		s.options.MaxRequests = 256
 	}
-	s.working = make(chan struct{}, s.options.MaxRequests)
+	s.limits = newLimits(&s.options)
 	for _, w := range workspaces {
 		if _, err := ParseName(w.Name); err != nil {
 			return nil, err
@@ -136,6 +139,11 @@ func (s *Server) routes() {
 
 // ServeHTTP implements http.Handler: it answers every request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w = newTimedWriter(w)
+	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+	if r.TLS != nil {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+	}
 	if s.options.Listener == nil {
 		s.answer(w, r)
 		return
@@ -148,22 +156,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	if !s.admitted(w, r) {
 		return
 	}
-	// A stream stays open for hours and has its own limits.
-	if stream := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/mcp"); !stream {
-		select {
-		case s.working <- struct{}{}:
-			defer func() { <-s.working }()
-		default:
-			w.Header().Set("Retry-After", "1")
-			writeError(w, http.StatusServiceUnavailable, &tools.Failure{Code: tools.CodeRateLimit, Message: fmt.Sprintf("%d requests are in progress already", cap(s.working))})
-			return
-		}
-	}
 	if climbs(r.URL.Path) {
 		writeText(w, http.StatusNotFound, "no such address")
 		return
 	}
-	if r.URL.Path == "/healthz" { // for monitors, which have no token
+	// Monitors ask for the health without a token, and however many requests there are.
+	if r.URL.Path == "/healthz" {
 		s.own.ServeHTTP(w, r)
 		return
 	}
@@ -177,7 +175,19 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	identified(r, c)
 	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
+	if r.URL.Path != "/readyz" {
+		client := clientOf(r, c)
+		leave, ok := s.limits.enter(w, r, client)
+		if !ok {
+			return
+		}
+		defer leave()
+		if !s.limits.allow(w, r, client) {
+			return
+		}
+	}
 	if _, pattern := s.own.Handler(r); pattern != "" {
 		s.own.ServeHTTP(w, r)
 		return

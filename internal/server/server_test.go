@@ -149,8 +149,8 @@ func TestAPI(t *testing.T) {
 			t.Errorf("%s %.60s %.60s: %d %.300s, want %d with %s", c.method, c.target, c.body, r.StatusCode, got, c.status, c.want)
 		}
 	}
-	if r := ask(t, s, "POST", "/api/search", `query=x`, "Content-Type", "application/x-www-form-urlencoded"); r.StatusCode != 400 {
-		t.Errorf("a form: %d, want 400", r.StatusCode)
+	if r := ask(t, s, "POST", "/api/search", `query=x`, "Content-Type", "application/x-www-form-urlencoded"); r.StatusCode != 415 {
+		t.Errorf("a form: %d, want 415", r.StatusCode)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"cairn/internal/stage"
 )
@@ -46,6 +47,10 @@ func Handler(e *stage.Engine) http.Handler {
 }
 
 func create(w http.ResponseWriter, r *http.Request, e *stage.Engine) {
+	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(media) != "application/json" {
+		write(w, http.StatusUnsupportedMediaType, failure(&stage.Error{Code: stage.CodeParameter, Message: "the body has to be application/json"}))
+		return
+	}
 	var in struct {
 		UserID   string        `json:"user_id"`
 		Query    string        `json:"query"`

@@ -39,6 +39,9 @@ func ask(t *testing.T, method, url, body string) (int, map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if body != "" || strings.HasSuffix(url, "/create") {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +98,9 @@ func TestWay(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	srv, e := serve(t)
+	if resp, err := http.Post(srv.URL+"/tasks/create", "text/plain", strings.NewReader(`{"user_id":"u","query":"q"}`)); err != nil || resp.StatusCode != 415 {
+		t.Errorf("plain text: %v, %v, want 415", resp, err)
+	}
 	for _, c := range []struct {
 		method, path, body string
 		status             int

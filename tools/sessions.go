@@ -1,0 +1,111 @@
+package tools
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// openSessions are the sessions of an HTTP server by their client, so that one client
+// cannot hold them all. It is safe for concurrent use.
+type openSessions struct {
+	sdk       *mcp.Server
+	each, all int
+	now       func() time.Time
+
+	mu   sync.Mutex
+	byID map[string]*openSession
+}
+
+type openSession struct {
+	client string
+	busy   int // requests in progress
+	used   time.Time
+}
+
+// idleSession is how long no request of a session may have come before another one
+// takes its place.
+const idleSession = 10 * time.Second
+
+// begin makes room for one more session of a client. It ends the one that was idle for
+// the longest, of this client if it has too many, and returns false if none is idle.
+func (o *openSessions) begin(client string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	live := map[string]*mcp.ServerSession{}
+	for s := range o.sdk.Sessions() {
+		live[s.ID()] = s
+	}
+	own, oldest, oldestOwn := 0, "", ""
+	for id, s := range o.byID {
+		if live[id] == nil {
+			delete(o.byID, id)
+			continue
+		}
+		if s.client == client {
+			own++
+		}
+		if s.busy > 0 || o.now().Sub(s.used) < idleSession {
+			continue
+		}
+		if oldest == "" || s.used.Before(o.byID[oldest].used) {
+			oldest = id
+		}
+		if s.client == client && (oldestOwn == "" || s.used.Before(o.byID[oldestOwn].used)) {
+			oldestOwn = id
+		}
+	}
+	end := ""
+	switch {
+	case own >= o.each:
+		end = oldestOwn
+	case len(live) >= o.all:
+		end = oldest
+	default:
+		return true
+	}
+	if end == "" {
+		return false
+	}
+	delete(o.byID, end)
+	_ = live[end].Close() // its client notices, and begins another
+	return true
+}
+
+// enter counts a request of a session, the one it begins included. leave ends it.
+func (o *openSessions) enter(w http.ResponseWriter, r *http.Request, client string) (leave func()) {
+	id := r.Header.Get("Mcp-Session-Id")
+	o.count(id, client, 1)
+	return func() {
+		if id != "" {
+			o.count(id, client, -1)
+		} else {
+			o.count(w.Header().Get("Mcp-Session-Id"), client, 0)
+		}
+	}
+}
+
+func (o *openSessions) count(id, client string, busy int) {
+	if id == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := o.byID[id]
+	if s == nil && busy == 0 {
+		s = &openSession{client: client}
+		o.byID[id] = s
+	}
+	if s != nil {
+		s.busy += busy
+		s.used = o.now()
+	}
+}
+
+// hasMethod reports whether a message has the method.
+func hasMethod(messages []envelope, method string) bool {
+	return slices.ContainsFunc(messages, func(m envelope) bool { return m.Method == method })
+}
