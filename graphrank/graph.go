@@ -86,11 +86,10 @@ type Graph struct {
 	out   [][]half // sorted by id of the other end
 	in    [][]half
 	edges int
-	dead  int // positions left by removed nodes: out and in are empty, the id is ""
 }
 
 // Len is the number of nodes.
-func (g *Graph) Len() int { return len(g.ids) - g.dead }
+func (g *Graph) Len() int { return len(g.ids) }
 
 // EdgeCount is the number of edges.
 func (g *Graph) EdgeCount() int { return g.edges }
@@ -100,12 +99,7 @@ func (g *Graph) Has(id string) bool { _, ok := g.index[id]; return ok }
 
 // Nodes are all ids, sorted.
 func (g *Graph) Nodes() []string {
-	ids := make([]string, 0, g.Len())
-	for _, id := range g.ids {
-		if id != "" {
-			ids = append(ids, id)
-		}
-	}
+	ids := slices.Clone(g.ids)
 	slices.Sort(ids)
 	return ids
 }
@@ -208,39 +202,6 @@ func HalfLifeFactor(elapsed, halfLife float64) float64 {
 		return 1
 	}
 	return math.Exp2(-elapsed / halfLife)
-}
-
-// RemoveEdge removes one edge. It ignores an unknown one.
-func (g *Graph) RemoveEdge(from, to string) {
-	f, ok1 := g.index[from]
-	t, ok2 := g.index[to]
-	if !ok1 || !ok2 {
-		return
-	}
-	if i, ok := g.find(g.out[f], t); ok {
-		g.out[f] = slices.Delete(g.out[f], i, i+1)
-		g.edges--
-	}
-	if i, ok := g.find(g.in[t], f); ok {
-		g.in[t] = slices.Delete(g.in[t], i, i+1)
-	}
-}
-
-// Remove removes a node with all its edges. It ignores an unknown one.
-func (g *Graph) Remove(id string) {
-	n, ok := g.index[id]
-	if !ok {
-		return
-	}
-	for _, h := range slices.Clone(g.out[n]) {
-		g.RemoveEdge(id, g.ids[h.node])
-	}
-	for _, h := range slices.Clone(g.in[n]) {
-		g.RemoveEdge(g.ids[h.node], id)
-	}
-	delete(g.index, id)
-	g.ids[n] = ""
-	g.dead++
 }
 
 // Edges yields every edge, sorted by From, then To.

@@ -95,11 +95,6 @@ func (e *Engine) Apply(ctx context.Context, id string, ev Event) (*State, error)
 	return e.update(ctx, id, ev, false)
 }
 
-// Claim claims a waiting task.
-func (e *Engine) Claim(ctx context.Context, id, worker string) (*State, error) {
-	return e.Apply(ctx, id, Event{Kind: Claim, Worker: worker})
-}
-
 // Submit stores the result of a delegated stage. It refuses other stages, as they
 // check results from outside.
 func (e *Engine) Submit(ctx context.Context, id string, ev Event) (*State, error) {

@@ -95,20 +95,6 @@ type Candidate struct {
 	partScores []float64
 }
 
-// Recompute returns the score computed from the components.
-func (c *Candidate) Recompute() float64 {
-	hybrid := c.Whole.recompute()
-	if c.Part != nil {
-		hybrid = (hybrid + partWeight*c.Part.recompute()) / (1 + partWeight)
-	}
-	final := max(c.Alpha*hybrid+(1-c.Alpha)*c.Graph, c.Injected)
-	return finalShare*final + pageRankShare*c.PageRank + c.Memory + c.Transition + c.Closure
-}
-
-func (l *Leg) recompute() float64 {
-	return (1-l.KeywordWeight)*l.Vector + l.KeywordWeight*l.Keyword
-}
-
 // PartScores returns the scores for the parts of the intent, in their order; empty
 // when it has fewer than two.
 func (c *Candidate) PartScores() []float64 { return c.partScores }
@@ -125,8 +111,6 @@ type Ranking struct {
 	// without a known context tool. Edges is the size of the graph.
 	Alpha float64
 	Edges int
-	// Evidence is the keyword leg's for the whole intent; see Leg.
-	Evidence float64
 	// Degraded names the legs that are missing or incomplete: "vectors".
 	Degraded []string
 }
@@ -169,7 +153,6 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 	if err != nil {
 		return nil, err
 	}
-	r.Evidence = q.units[0].evidence
 	if u != nil {
 		if !t.NoGraph {
 			candidates, err = x.relate(ctx, q, candidates, using, t.OwnContext, r)

@@ -113,3 +113,7 @@ func clip(v float64) float64 {
 	}
 	return min(v, 1)
 }
+
+func (l *Leg) recompute() float64 {
+	return (1-l.KeywordWeight)*l.Vector + l.KeywordWeight*l.Keyword
+}

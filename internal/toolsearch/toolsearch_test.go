@@ -323,7 +323,7 @@ func TestInjection(t *testing.T) {
 	}
 	for _, f := range a.Tools {
 		if f.ID == "s:npm_install" {
-			if e := f.Explain; e.Injected <= 0 || math.Abs(e.Recompute()-f.Score) > 1e-9 {
+			if e := f.Explain; e.Injected <= 0 || math.Abs(e.recompute()-f.Score) > 1e-9 {
 				t.Errorf("%+v", e)
 			}
 			want := []Related{{"s:git_clone", "often_before", .8}, {"s:deploy", "often_after", .8}}
@@ -468,7 +468,7 @@ func TestExplainAddsUp(t *testing.T) {
 			}
 			for i, c := range got.Candidates {
 				n++
-				if d := math.Abs(c.Recompute() - c.Score); !(d <= 1e-9) || c.Memory > 1.2+1e-9 || c.Transition > .48+1e-9 || c.Graph > 1 {
+				if d := math.Abs(c.recompute() - c.Score); !(d <= 1e-9) || c.Memory > 1.2+1e-9 || c.Transition > .48+1e-9 || c.Graph > 1 {
 					t.Fatalf("seed %d: off by %g: %+v", seed, d, c)
 				}
 				if _, ok := x.Tool(c.ID); !ok || i > 0 && got.Candidates[i-1].Score < c.Score {
@@ -484,4 +484,14 @@ func TestExplainAddsUp(t *testing.T) {
 	if n < 1000 {
 		t.Errorf("%d hits, want at least 1000", n)
 	}
+}
+
+// recompute returns the score computed from the components.
+func (c *Candidate) recompute() float64 {
+	hybrid := c.Whole.recompute()
+	if c.Part != nil {
+		hybrid = (hybrid + partWeight*c.Part.recompute()) / (1 + partWeight)
+	}
+	final := max(c.Alpha*hybrid+(1-c.Alpha)*c.Graph, c.Injected)
+	return finalShare*final + pageRankShare*c.PageRank + c.Memory + c.Transition + c.Closure
 }

@@ -78,7 +78,7 @@ func TestEngineTakesOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st, err = dead.Claim(t.Context(), st.ID, "dead"); err != nil || st.Status != stage.InProgress {
+	if st, err = dead.Apply(t.Context(), st.ID, stage.Event{Kind: stage.Claim, Worker: "dead"}); err != nil || st.Status != stage.InProgress {
 		t.Fatal(err)
 	}
 	var runs sync.Map
@@ -157,7 +157,7 @@ func TestSubmit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := idle.Claim(t.Context(), st.ID, "me"); err != nil {
+	if _, err := idle.Apply(t.Context(), st.ID, stage.Event{Kind: stage.Claim, Worker: "me"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := idle.Submit(t.Context(), st.ID, stage.Event{Kind: stage.Done, Stage: stage.IntentAnalysis}); !errors.Is(err, stage.Is(stage.CodeNotYours)) {

@@ -110,9 +110,6 @@ func Dial(t Target, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// Target is where the store is.
-func (c *Client) Target() Target { return c.target }
-
 // Close ends the connection.
 func (c *Client) Close() error {
 	c.breaker.close()

@@ -279,16 +279,6 @@ func (d *Documents) List(ctx context.Context, prefix string, fn func(DocumentHea
 	return nil
 }
 
-// Paths returns the paths below prefix, sorted.
-func (d *Documents) Paths(ctx context.Context, prefix string) (paths []string, err error) {
-	err = d.List(ctx, prefix, func(h DocumentHead) bool {
-		paths = append(paths, h.Path)
-		return true
-	})
-	slices.Sort(paths)
-	return paths, err
-}
-
 // scroll calls fn with every point that a request finds, until it returns false.
 func (c *Client) scroll(ctx context.Context, request *pb.ScrollPoints, fn func(*pb.RetrievedPoint) bool) error {
 	page := proto.CloneOf(request)

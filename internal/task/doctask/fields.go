@@ -97,7 +97,6 @@ var fieldFormats = []*regexp.Regexp{
 type field struct {
 	value      string
 	start, end int // offsets of the value in the document
-	line       line
 }
 
 // fieldOf finds a field by its exact name. ok is false if it is absent or empty in
@@ -109,7 +108,7 @@ func fieldOf(lines []line, name string) (f field, ok bool) {
 			if m == nil || l.text[m[2]:m[3]] != name || m[4] == m[5] {
 				continue
 			}
-			return field{strings.ReplaceAll(l.text[m[4]:m[5]], `\_`, "_"), l.start + m[4], l.start + m[5], l}, true
+			return field{strings.ReplaceAll(l.text[m[4]:m[5]], `\_`, "_"), l.start + m[4], l.start + m[5]}, true
 		}
 	}
 	return field{}, false
@@ -121,7 +120,7 @@ func emptyField(lines []line, name string) (f field, ok bool) {
 		for _, l := range lines {
 			if m := format.FindStringSubmatchIndex(l.text); m != nil && l.text[m[2]:m[3]] == name && m[4] == m[5] {
 				end := l.start + len(strings.TrimRight(l.text, " \t"))
-				return field{"", end, l.end, l}, true
+				return field{"", end, l.end}, true
 			}
 		}
 	}
