@@ -1,11 +1,11 @@
 // Package home names the private directories of the user in which cairn keeps its own
 // files of a folder. It does not open the files.
 //
-// No such file is inside the folder: a folder may come from elsewhere, and nothing that
-// it brings is taken for cairn's own. Each folder has two directories, named after it
-// and the hash of its path: one for what can be built again from the folder, in the
-// user's cache directory, and one for records that cannot, in the user's data directory.
-// CAIRN_HOME replaces both parents. All are open to the user alone.
+// They are never inside the folder, which may come from elsewhere: cairn uses no index
+// that came with a folder. Each folder has two directories, named after it and the hash
+// of its path: one in the user's cache directory for what can be built again from the
+// folder, and one in the user's data directory for records that cannot. CAIRN_HOME
+// replaces both parents. Only the user can enter these directories.
 package home
 
 import (
