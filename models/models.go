@@ -5,6 +5,8 @@ package models
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 )
 
@@ -31,6 +33,28 @@ type Description struct {
 	// MinSimilarity is the cosine at or below which a document without any
 	// matching keyword is not an answer. It depends on the model's range.
 	MinSimilarity float64 `json:"min_similarity"`
+}
+
+// Complete sets the defaults of d, of which longest is that of MaxTokens, and refuses
+// values that no model can have.
+func (d *Description) Complete(longest int) error {
+	if d.MaxTokens == 0 {
+		d.MaxTokens = longest
+	}
+	if d.Pooling == "" {
+		d.Pooling = "mean"
+	}
+	switch {
+	case d.Name == "":
+		return errors.New("the name is empty")
+	case d.MaxTokens < 2:
+		return fmt.Errorf("max_tokens %d, want 2 to the %d positions of the model", d.MaxTokens, longest)
+	case d.Pooling != "mean" && d.Pooling != "cls":
+		return fmt.Errorf("unknown pooling %q, want {mean,cls}", d.Pooling)
+	case !(d.MinSimilarity >= -1 && d.MinSimilarity <= 1):
+		return fmt.Errorf("min_similarity %v, want -1 to 1", d.MinSimilarity)
+	}
+	return nil
 }
 
 // Embedder turns text into unit vectors of Description().Dimension float32s.

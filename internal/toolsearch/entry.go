@@ -86,13 +86,9 @@ func textsOf(traces []*Trace) []string {
 // Unknown returns the texts without a vector in the cache, each once.
 func Unknown(texts []string, cache VectorCache) ([]string, error) {
 	texts = Distinct(texts)
-	keys := make([][32]byte, len(texts))
-	for i, t := range texts {
-		keys[i] = sha256.Sum256([]byte(t))
-	}
-	vectors, err := cache.Get(keys)
+	_, vectors, err := lookUp(texts, cache)
 	if err != nil {
-		return nil, fmt.Errorf("reading known vectors: %w", err)
+		return nil, err
 	}
 	var unknown []string
 	for i, v := range vectors {
@@ -131,18 +127,25 @@ func EmbedTexts(ctx context.Context, texts []string, e models.Embedder, cache Ve
 	return nil
 }
 
+// lookUp returns the keys of texts in a cache, and the vectors that it has.
+func lookUp(texts []string, cache VectorCache) (keys [][32]byte, vectors [][]float32, err error) {
+	for _, t := range texts {
+		keys = append(keys, sha256.Sum256([]byte(t)))
+	}
+	if vectors, err = cache.Get(keys); err != nil {
+		return nil, nil, fmt.Errorf("reading known vectors: %w", err)
+	}
+	return keys, vectors, nil
+}
+
 // embedAll returns the vectors of texts, from the cache where it has them.
 func embedAll(ctx context.Context, e models.Embedder, cache VectorCache, texts []string) ([][]float32, error) {
 	if cache == nil {
 		return e.EmbedDocuments(ctx, texts)
 	}
-	keys := make([][32]byte, len(texts))
-	for i, t := range texts {
-		keys[i] = sha256.Sum256([]byte(t))
-	}
-	vectors, err := cache.Get(keys)
+	keys, vectors, err := lookUp(texts, cache)
 	if err != nil {
-		return nil, fmt.Errorf("reading known vectors: %w", err)
+		return nil, err
 	}
 	var wanted []string
 	var wantedKeys [][32]byte

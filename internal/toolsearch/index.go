@@ -269,13 +269,13 @@ func (x *Index) fromCache(ctx context.Context, tools []catalog.Tool, changed []i
 		return nil
 	}
 	for batch := range slices.Chunk(changed, knownBatch) {
-		keys := make([][32]byte, 0, 2*len(batch))
+		both := make([]string, 0, 2*len(batch))
 		for _, i := range batch {
-			keys = append(keys, sha256.Sum256([]byte(nameText(&tools[i]))), sha256.Sum256([]byte(vectorText(&tools[i]))))
+			both = append(both, nameText(&tools[i]), vectorText(&tools[i]))
 		}
-		vectors, err := x.options.Cache.Get(keys)
+		_, vectors, err := lookUp(both, x.options.Cache)
 		if err != nil {
-			return fmt.Errorf("reading known vectors: %w", err)
+			return err
 		}
 		var ids []string
 		var names, texts [][]float32

@@ -9,7 +9,6 @@ package bert
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -121,23 +120,11 @@ func complete(d *models.Description, m *model) error {
 	if d.Dimension == 0 {
 		d.Dimension = m.hidden
 	}
-	if d.MaxTokens == 0 {
-		d.MaxTokens = m.longest
-	}
-	if d.Pooling == "" {
-		d.Pooling = "mean"
-	}
-	switch {
-	case d.Name == "":
-		return errors.New("the name is empty")
-	case d.Dimension != m.hidden:
+	if d.Dimension != m.hidden {
 		return fmt.Errorf("dimension %d, the weights have %d", d.Dimension, m.hidden)
-	case d.MaxTokens < 2 || d.MaxTokens > m.longest:
-		return fmt.Errorf("max_tokens %d, want 2 to the %d positions of the weights", d.MaxTokens, m.longest)
-	case d.Pooling != "mean" && d.Pooling != "cls":
-		return fmt.Errorf("unknown pooling %q, want {mean,cls}", d.Pooling)
-	case !(d.MinSimilarity >= -1 && d.MinSimilarity <= 1):
-		return fmt.Errorf("min_similarity %v, want -1 to 1", d.MinSimilarity)
 	}
-	return nil
+	if d.MaxTokens > m.longest {
+		return fmt.Errorf("max_tokens %d, want 2 to the %d positions of the model", d.MaxTokens, m.longest)
+	}
+	return d.Complete(m.longest)
 }

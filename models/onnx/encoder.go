@@ -82,21 +82,8 @@ func open(dir string, desc models.Description, opts *Options) (*Encoder, error) 
 // complete fills in the description from the model and reports contradictions.
 func (e *Encoder) complete() error {
 	d := &e.description
-	if d.MaxTokens == 0 {
-		d.MaxTokens = e.network.longest
-	}
-	if d.Pooling == "" {
-		d.Pooling = "mean"
-	}
-	switch {
-	case d.Name == "":
-		return errors.New("describing model: the name is empty")
-	case d.MaxTokens < 2:
-		return fmt.Errorf("describing model: max_tokens %d, want 2 or more", d.MaxTokens)
-	case d.Pooling != "mean" && d.Pooling != "cls":
-		return fmt.Errorf("describing model: unknown pooling %q, want {mean,cls}", d.Pooling)
-	case !(d.MinSimilarity >= -1 && d.MinSimilarity <= 1):
-		return fmt.Errorf("describing model: min_similarity %v, want -1 to 1", d.MinSimilarity)
+	if err := d.Complete(e.network.longest); err != nil {
+		return fmt.Errorf("describing model: %w", err)
 	}
 	v, err := e.embed("")
 	if err != nil {
