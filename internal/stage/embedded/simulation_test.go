@@ -26,15 +26,15 @@ import (
 // long, jobs that are lost, delivered twice or late, stages that fail or take too long.
 // A virtual clock makes a run of hours take milliseconds, and everything random follows
 // from the seed: a failing one is repeated with CAIRN_SEED. CAIRN_SEEDS is how many
-// seeds to run.
+// seeds to run, from CAIRN_SEED or 1.
 func TestSimulation(t *testing.T) {
 	first, seeds := uint64(1), uint64(50)
-	if text := os.Getenv("CAIRN_SEEDS"); text != "" {
-		seeds, _ = strconv.ParseUint(text, 10, 64)
-	}
 	if text := os.Getenv("CAIRN_SEED"); text != "" {
 		first, _ = strconv.ParseUint(text, 10, 64)
 		seeds = 1
+	}
+	if text := os.Getenv("CAIRN_SEEDS"); text != "" {
+		seeds, _ = strconv.ParseUint(text, 10, 64)
 	}
 	db := openFile(t, filepath.Join(t.TempDir(), "stage.db"))
 	ended := map[stage.Status]int{}
