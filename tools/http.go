@@ -27,6 +27,8 @@ type Caller struct {
 	ID string
 	// MayWrite is whether the caller may call tools that change something.
 	MayWrite bool
+	// MayAdminister is whether the caller may rebuild the index.
+	MayAdminister bool
 }
 
 // HTTPOptions are the knobs of HTTP. Nil and the zero value mean the defaults.
@@ -265,8 +267,11 @@ func (h *HTTP) permitted(w http.ResponseWriter, r *http.Request, messages []enve
 	return true
 }
 
-// scopeWrite is the scope of callers that may write.
-const scopeWrite = "write"
+// Scopes of callers.
+const (
+	scopeWrite = "write"
+	scopeAdmin = "admin"
+)
 
 // authenticated passes the caller to the SDK, which binds sessions to callers and
 // passes their scopes to the tools.
@@ -278,7 +283,10 @@ func (h *HTTP) authenticated(next http.Handler) http.Handler {
 		}
 		info := &auth.TokenInfo{UserID: caller.ID}
 		if caller.MayWrite {
-			info.Scopes = []string{scopeWrite}
+			info.Scopes = append(info.Scopes, scopeWrite)
+		}
+		if caller.MayAdminister {
+			info.Scopes = append(info.Scopes, scopeAdmin)
 		}
 		return info, nil
 	}
@@ -298,10 +306,17 @@ func (h *HTTP) authenticated(next http.Handler) http.Handler {
 
 // allowed reports whether the caller of a request may use a tool.
 func allowed(req *mcp.CallToolRequest, t tool) *Failure {
-	if t.readOnly || req.Extra == nil || req.Extra.TokenInfo == nil || slices.Contains(req.Extra.TokenInfo.Scopes, scopeWrite) {
+	if t.readOnly || req.Extra == nil || req.Extra.TokenInfo == nil {
 		return nil
 	}
-	return invalid("%s changes something and this token may only read", t.name)
+	scopes := req.Extra.TokenInfo.Scopes
+	switch {
+	case !slices.Contains(scopes, scopeWrite):
+		return invalid("%s changes something and this token may only read", t.name)
+	case t.administers != nil && t.administers(req.Params.Arguments) && !slices.Contains(scopes, scopeAdmin):
+		return invalid("this call of %s needs a token with the scope admin", t.name)
+	}
+	return nil
 }
 
 // httpClient names the client whose calls the limits count: the session, else the

@@ -21,7 +21,7 @@ import (
 )
 
 // startHTTP serves the fake engine. The header X-Caller names the caller of a
-// request, which may write when the name begins with "w".
+// request, which may write when the name begins with "w", and administer with "a".
 func startHTTP(t *testing.T, e Engine, o *Options, h *HTTPOptions) (*HTTP, *httptest.Server) {
 	t.Helper()
 	if h == nil {
@@ -29,7 +29,8 @@ func startHTTP(t *testing.T, e Engine, o *Options, h *HTTPOptions) (*HTTP, *http
 	}
 	h.Caller = func(r *http.Request) (Caller, bool) {
 		id := r.Header.Get("X-Caller")
-		return Caller{ID: id, MayWrite: strings.HasPrefix(id, "w")}, id != ""
+		admin := strings.HasPrefix(id, "a")
+		return Caller{ID: id, MayWrite: admin || strings.HasPrefix(id, "w"), MayAdminister: admin}, id != ""
 	}
 	handler := New(e, o).HTTP(h)
 	server := httptest.NewServer(handler)
@@ -204,6 +205,12 @@ func TestHTTPScopes(t *testing.T) {
 		status, answer, header := post(t, server.URL, call, headers(c.caller)...)
 		if status != c.want || (c.want == 403) != strings.Contains(header.Get("WWW-Authenticate"), "insufficient_scope") {
 			t.Errorf("index by %q: %d %s, want %d", c.caller, status, answer, c.want)
+		}
+	}
+	rebuild := request(1, "tools/call", `{"name":"index","arguments":{"rebuild":true},`+meta2026+`}`)
+	for caller, refused := range map[string]bool{"": false, "writer": true, "admin": false} {
+		if status, answer, _ := post(t, server.URL, rebuild, headers(caller)...); status != 200 || strings.Contains(answer, "scope admin") != refused {
+			t.Errorf("a rebuild by %q: %d %s, refused should be %v", caller, status, answer, refused)
 		}
 	}
 	if status, answer, _ := post(t, server.URL, "["+call+"]", "X-Caller", "reader"); status != 403 {

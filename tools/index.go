@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"cairn/internal/index"
@@ -22,6 +23,10 @@ type indexAnswer struct {
 func indexTool(e Engine) tool {
 	return tool{
 		name: "index", title: "Build or refresh the index", groups: []Group{Core}, waits: true, additive: true,
+		administers: func(raw json.RawMessage) bool {
+			var a indexArgs
+			return decode(raw, &a) == nil && a.Rebuild
+		},
 		description: `Build or refresh the search index of the workspace. Unchanged files cost nothing, so calling it again is cheap.
 Use it when read_context says "not_indexed", or after many files changed. Not needed before every search: the server indexes by itself when it starts.
 Reports progress to clients that ask for it. A run that takes longer than wait_seconds goes on in the background: the answer then has done=false, and the status tool tells how far it is. Keyword search works while vectors are still being made.`,

@@ -19,6 +19,9 @@ type tool struct {
 	notIdempotent            bool // a repeated call has a further effect
 	rate                     rate // zero: unlimited
 	waits                    bool // mostly waits, so it does not count as running
+	// administers reports whether a call with these arguments needs the scope admin; nil
+	// means that none does.
+	administers func(json.RawMessage) bool
 	handler
 	// bare makes the result of the method of the tool's name from the structured
 	// answer; nil leaves it as it is.

@@ -53,7 +53,7 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 			return a.tokenNew(ctx, *file, args[0], scope, workspaces, expires)
 		}),
 	}
-	cmd.Flags().StringVar(&scope, "scope", "read", "what it permits: read, or write, which includes read")
+	cmd.Flags().StringVar(&scope, "scope", "read", "what it permits: read; write, which includes read; or admin, which may also rebuild the index")
 	cmd.Flags().StringSliceVar(&workspaces, "for", nil, "names of the workspaces it permits (default: all)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "time until it expires, such as 720h (default: never)")
 	return cmd

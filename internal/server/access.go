@@ -77,7 +77,7 @@ func callerOf(ctx context.Context) caller {
 // toolCaller returns the sender of a request in the form the tools take.
 func toolCaller(r *http.Request) (tools.Caller, bool) {
 	c := callerOf(r.Context())
-	return tools.Caller{ID: c.token.ID, MayWrite: c.token.MayWrite()}, c.known
+	return tools.Caller{ID: c.token.ID, MayWrite: c.token.MayWrite(), MayAdminister: c.token.MayAdminister()}, c.known
 }
 
 // identify returns the caller of a request, or answers 401.

@@ -35,19 +35,20 @@ import (
 // Scope is the kind of access a token grants.
 type Scope string
 
-// The scopes. Write includes Read.
+// The scopes. Each includes those before it.
 const (
 	Read  Scope = "read"
-	Write Scope = "write"
+	Write Scope = "write" // change cards, tasks and what is learnt
+	Admin Scope = "admin" // discard the index and rebuild it
 )
 
 // ParseScope reads a scope.
 func ParseScope(s string) (Scope, error) {
 	switch Scope(s) {
-	case Read, Write:
+	case Read, Write, Admin:
 		return Scope(s), nil
 	}
-	return "", fmt.Errorf("unknown scope %q, want {read,write}", s)
+	return "", fmt.Errorf("unknown scope %q, want {read,write,admin}", s)
 }
 
 // Token describes a token, without its secret.
@@ -64,7 +65,10 @@ type Token struct {
 }
 
 // MayWrite reports whether the token permits changes.
-func (t Token) MayWrite() bool { return t.Scope == Write }
+func (t Token) MayWrite() bool { return t.Scope == Write || t.Scope == Admin }
+
+// MayAdminister reports whether the token permits what the other callers would notice.
+func (t Token) MayAdminister() bool { return t.Scope == Admin }
 
 // Permits reports whether the token grants access to a workspace.
 func (t Token) Permits(workspace string) bool {
@@ -168,7 +172,7 @@ func (s *Store) Local(ctx context.Context) (secret string, err error) {
 	if _, err := s.Revoke(ctx, localName); err != nil && !errors.Is(err, ErrNotFound) {
 		return "", err
 	}
-	secret, _, err = s.New(ctx, localName, Write, nil, 0)
+	secret, _, err = s.New(ctx, localName, Admin, nil, 0)
 	if err != nil {
 		return "", err
 	}

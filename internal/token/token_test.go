@@ -78,7 +78,7 @@ func TestNewRefuses(t *testing.T) {
 		name    string
 		scope   Scope
 		expires time.Duration
-	}{{"", Read, 0}, {" x", Read, 0}, {"a\nb", Read, 0}, {"a", "admin", 0}, {"a", "", 0}, {"a", Read, -1}} {
+	}{{"", Read, 0}, {" x", Read, 0}, {"a\nb", Read, 0}, {"a", "root", 0}, {"a", "", 0}, {"a", Read, -1}} {
 		if _, _, err := s.New(t.Context(), c.name, c.scope, nil, c.expires); err == nil {
 			t.Errorf("New(%q, %q, %v): no error", c.name, c.scope, c.expires)
 		}
