@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,6 +38,7 @@ func TestCrashChild(t *testing.T) {
 	}
 	var mu sync.Mutex
 	o := crashOptions
+	o.Attempts = filepath.Join(index, "attempts")
 	o.Reached = func(point string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -100,6 +102,57 @@ func child(t *testing.T, root, index, at string, steps int) (completed bool) {
 		t.Fatalf("the child ended by itself with %v: %s", err, strings.Join(said, "\n"))
 	}
 	return false
+}
+
+// A file whose indexing ended the process twice is set aside until it changes; it took
+// down each process that opened the folder. The others are indexed.
+func TestFileThatEndsTheProcessIsSetAside(t *testing.T) {
+	for _, point := range []string{"keywords read", ""} {
+		root, index := t.TempDir(), t.TempDir()
+		large := strings.Repeat("word ", minAttempted)
+		write(t, root, "large.md", large)
+		write(t, root, "small.md", "# small")
+		for range 2 {
+			if point == "keywords read" && child(t, root, index, point, 0) {
+				t.Fatalf("the child came past %q", point)
+			}
+		}
+		skipped := func() (reasons []string, files int) {
+			if !child(t, root, index, "", 0) {
+				t.Fatal("the child was killed")
+			}
+			s, closeAll, err := open(root, index, &testutil.HashEmbedder{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closeAll()
+			list, err := s.Docs.Skipped()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range list {
+				reasons = append(reasons, f.Path+": "+f.Reason)
+			}
+			counts, err := s.Docs.Counts()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return reasons, counts.Files
+		}
+		want := []string{"large.md: " + setAside}
+		if point != "keywords read" {
+			want = nil
+		}
+		for range 2 { // the second run reads it from the list
+			if got, files := skipped(); !slices.Equal(got, want) || files != 2-len(want) {
+				t.Errorf("ended at %q: skipped %q with %d files, want %q", point, got, files, want)
+			}
+		}
+		write(t, root, "large.md", large+"changed")
+		if got, files := skipped(); len(got) > 0 || files != 2 {
+			t.Errorf("after a change: skipped %q with %d files, want both indexed", got, files)
+		}
+	}
 }
 
 // checkInterrupted opens an index as a crash left it: whatever is not marked as

@@ -45,6 +45,9 @@ type Options struct {
 	Masks *secret.Masks
 	// Chunk sets the size of chunks.
 	Chunk *ChunkOptions
+	// Attempts is a file that names the documents in work, for the next process to set
+	// those aside that end it; "" is none.
+	Attempts string
 	// Parallel is the number of files read and parsed at a time; 0 is GOMAXPROCS.
 	Parallel int
 	// BatchTexts is the most texts that the encoder gets at a time; 0 is 128 for
@@ -67,6 +70,7 @@ type Indexer struct {
 	embedder models.Embedder
 	options  Options
 	chunker  *Chunker
+	attempts *attempts
 
 	// One lock for each phase: files can be refreshed while vectors are made.
 	scanning, keywords, vectors sync.Mutex
@@ -90,6 +94,7 @@ func New(s Stores, e models.Embedder, o *Options) *Indexer {
 	if x.options.WindowChunks <= 0 {
 		x.options.WindowChunks = 4096
 	}
+	x.attempts = openAttempts(x.options.Attempts)
 	x.chunker = NewChunker(e.Description(), e.Tokenizer(), x.options.Chunk)
 	return x
 }

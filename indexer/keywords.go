@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"cairn/internal/store"
@@ -41,8 +42,12 @@ func (x *Indexer) updateKeywords(ctx context.Context, progress func(Progress)) e
 			return nil
 		}
 		after = b.marks[len(b.marks)-1].Path
+		if err := x.attempts.begin(b.large...); err != nil {
+			return fmt.Errorf("recording the files in work: %w", err)
+		}
 		x.reached("keywords read")
-		if err := x.stores.Keyword.Update(ctx, b.entries, b.stale); err != nil {
+		err = x.stores.Keyword.Update(ctx, b.entries, b.stale)
+		if err := errors.Join(err, x.attempts.end(err == nil, b.large...)); err != nil {
 			return fmt.Errorf("updating the keyword index: %w", err)
 		}
 		x.reached("keywords updated")
@@ -59,11 +64,13 @@ type keywordBatch struct {
 	marks   []docs.Mark
 	entries []store.KeywordEntry
 	stale   []string
-	size    int // bytes of text
+	large   []string // paths of the documents that are recorded as attempts
+	size    int      // bytes of text
 }
 
-// keywordBatch reads pending documents above after until a batch is full.
-// Document, text and mark belong to one transaction.
+// keywordBatch reads pending documents above after until a batch is full. A document
+// that may have ended the last process is a batch of its own. Document, text and mark
+// belong to one transaction.
 func (x *Indexer) keywordBatch(after string) (b keywordBatch, err error) {
 	err = x.stores.Docs.View(func(r *docs.Reader) error {
 		for {
@@ -72,11 +79,15 @@ func (x *Indexer) keywordBatch(after string) (b keywordBatch, err error) {
 				return err
 			}
 			for _, p := range pending {
+				suspect := x.attempts.count(p.Path) > 0
+				if suspect && len(b.marks) > 0 {
+					return nil
+				}
 				after = p.Path
 				if err := x.addKeywords(&b, r, &p); err != nil {
 					return err
 				}
-				if len(b.entries) >= keywordEntries || b.size >= keywordBytes {
+				if suspect || len(b.entries) >= keywordEntries || b.size >= keywordBytes {
 					return nil
 				}
 			}
@@ -95,6 +106,9 @@ func (x *Indexer) addKeywords(b *keywordBatch, r *docs.Reader, p *docs.PendingDo
 	doc, text, err := readDocument(r, p.Path)
 	if err != nil {
 		return err
+	}
+	if len(text) >= minAttempted {
+		b.large = append(b.large, p.Path)
 	}
 	searched := wordsEnd(text)
 	for i := range doc.Sections {

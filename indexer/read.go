@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"time"
@@ -65,8 +66,23 @@ const racyTime = 50 * time.Millisecond
 // that the index holds one of its states, without a time.
 const readAttempts = 3
 
-// read reads one file that the walk found new or changed.
+// read reads one file that the walk found new or changed, and records that as an
+// attempt. A panic leaves the record.
 func (s *scanner) read(e walk.Entry) outcome {
+	if e.Size < minAttempted {
+		return s.readFile(e)
+	}
+	if err := s.x.attempts.begin(e.Path); err != nil {
+		return outcome{kind: unreadable, path: e.Path, err: fmt.Errorf("recording the attempt: %w", err)}
+	}
+	o := s.readFile(e)
+	if err := s.x.attempts.end(true, e.Path); err != nil {
+		return outcome{kind: unreadable, path: e.Path, err: fmt.Errorf("recording the attempt: %w", err)}
+	}
+	return o
+}
+
+func (s *scanner) readFile(e walk.Entry) outcome {
 	o := outcome{path: e.Path}
 	data, info, err := s.readSettled(e.Path)
 	switch {

@@ -41,6 +41,7 @@ type scanner struct {
 	skipped []docs.Skipped
 	touched []docs.Touched
 	young   []youngFile
+	aside   []string // files that are set aside in this run
 	puts    []docs.Put
 	size    int // bytes of puts
 }
@@ -87,7 +88,10 @@ func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(Progres
 	if err := x.stores.Docs.Touch(ctx, s.touched); err != nil {
 		return fmt.Errorf("recording file times: %w", err)
 	}
-	return s.recordSkipped(ctx, only)
+	if err := s.recordSkipped(ctx, only); err != nil {
+		return err
+	}
+	return x.attempts.end(true, s.aside...)
 }
 
 // known returns the stored files in the set.
@@ -150,6 +154,9 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 			s.keep(e.Path, e.Err)
 		case e.Reason != walk.None:
 			s.skip(e.Path, e.Reason)
+		case s.x.attempts.count(e.Path) >= maxAttempts:
+			s.aside = append(s.aside, e.Path)
+			s.skipAs(docs.Skipped{Path: e.Path, Reason: setAside, Size: e.Size, ModTime: e.ModTime, ChangeTime: e.ChangeTime})
 		case p.ModTime != 0 && fileInfo{p.Size, p.ModTime, p.ChangeTime}.isAs(e):
 			s.skipAs(p)
 		case indexed && fileInfo{f.Size, f.ModTime, f.ChangeTime}.isAs(e):
@@ -209,8 +216,22 @@ func (s *scanner) skipAs(f docs.Skipped) {
 }
 
 // readAll reads the files in look on all processors, at most some megabytes ahead
-// of the document store, and stores the documents.
+// of the document store, and stores the documents. It reads those that may have ended
+// the last process first, one at a time.
 func (s *scanner) readAll(ctx context.Context) error {
+	var suspects []walk.Entry
+	s.look = slices.DeleteFunc(s.look, func(e walk.Entry) bool {
+		suspect := s.x.attempts.count(e.Path) > 0
+		if suspect {
+			suspects = append(suspects, e)
+		}
+		return suspect
+	})
+	for _, e := range suspects {
+		if err := s.collect(ctx, s.read(e)); err != nil {
+			return err
+		}
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	outcomes := make(chan outcome, s.x.options.Parallel)
 	var next, running atomic.Int64

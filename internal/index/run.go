@@ -190,7 +190,7 @@ func (x *Index) writer() (*indexer.Indexer, *Stores, error) {
 		check := func() error { return x.checkHeld(s) }
 		s.writer = indexer.New(indexer.Stores{
 			Files: s.Files, Docs: s.Docs, Keyword: heldKeyword{s.keyword(), check}, Vectors: heldVectors{s.Vectors, check}, Cache: s.Cache,
-		}, model, &indexer.Options{Walk: x.o.Config.Walk(), Masks: x.o.Config.Masks()})
+		}, model, &indexer.Options{Walk: x.o.Config.Walk(), Masks: x.o.Config.Masks(), Attempts: filepath.Join(x.o.Dir, attemptsFile)})
 	})
 	return s.writer, s, nil
 }

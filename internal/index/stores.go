@@ -31,11 +31,12 @@ const (
 	documentsFile = "documents.db"
 	keywordFolder = "keywords"
 	vectorFolder  = "vectors"
+	attemptsFile  = "attempts" // the documents in work
 )
 
 // Derived are the files and folders in the index's folder that the next run builds
 // again.
-var Derived = []string{documentsFile, keywordFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
+var Derived = []string{documentsFile, attemptsFile, keywordFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
 
 // Cache is the folder of the vectors. Without chunks it is the cache of embeddings
 // that spares the next run the model.
@@ -249,7 +250,7 @@ func OpenError(err error, d models.Description) error {
 // removeIndex removes the index but for the vectors, which Open clears. It removes
 // those of another model than d.
 func removeIndex(dir string, d models.Description) error {
-	names := []string{documentsFile, keywordFolder}
+	names := []string{documentsFile, keywordFolder, attemptsFile}
 	vectors, err := flat.Open(filepath.Join(dir, vectorFolder), d.Dimension, d.ID, nil)
 	switch {
 	case flat.OtherModel(err):
