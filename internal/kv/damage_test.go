@@ -309,3 +309,32 @@ func TestSharedFindsMissingRecords(t *testing.T) {
 		t.Errorf("reading %q, %v, recovery %v, want the value and a recovery", got, err, report)
 	}
 }
+
+// TestMissingChecksums renames the bucket of the digests: the file is damaged, not one of
+// an earlier version.
+func TestMissingChecksums(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kv.db")
+	db := open(t, path, nil)
+	want := fill(t, db)
+	db.Close()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(content, []byte(sumsBucket), []byte("checksumt")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []*Options{nil, {ReadOnly: true}, {Convert: true}} {
+		if _, err := Open(path, o); err == nil {
+			t.Errorf("%+v: the file opens", o)
+		} else if _, corrupt := errors.AsType[*CorruptError](err); !corrupt {
+			t.Errorf("%+v: %v, want a *CorruptError", o, err)
+		}
+	}
+	if _, err := Recover(path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readAll(open(t, path, nil)); err != nil || !maps.Equal(got, want) {
+		t.Errorf("recovered %d records of %d, %v", len(got), len(want), err)
+	}
+}

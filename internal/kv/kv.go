@@ -217,7 +217,17 @@ func (db *DB) checkWhole() error {
 		}
 		db.plain = tx.Bucket([]byte(sumsBucket)) == nil
 		empty := true
-		err := tx.ForEach(func([]byte, *bbolt.Bucket) error { empty = false; return nil })
+		err := tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
+			empty = false
+			if !db.plain {
+				return nil
+			}
+			key, value := b.Cursor().First()
+			if _, _, sealed := unseal(seed(string(name)), key, value); sealed {
+				return &CorruptError{Path: db.path, Reason: "its checksums are missing"}
+			}
+			return nil
+		})
 		db.plain = db.plain && !empty
 		return err
 	})
@@ -240,9 +250,6 @@ func (db *DB) convert() error {
 				return err
 			}
 			for _, r := range records {
-				if _, _, sealed := unseal(seed(name), r.key, r.value); sealed {
-					return &CorruptError{Path: db.path, Reason: "its checksums are missing"}
-				}
 				stored := seal(seed(name), r.key, r.value)
 				if err := b.Put(r.key, stored); err != nil {
 					return err
