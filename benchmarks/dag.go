@@ -205,7 +205,7 @@ func boardCalls(dir string, n int) []dagCall {
 func chainCalls(dir string, n int) []dagCall {
 	first, last := cardID(0), cardID(n-1)
 	edge := fmt.Sprintf(`{"dependentTaskId":%q,"dependencyTaskId":%q}`, first, last)
-	closed := func(i int) error { // a new title each time, lest the answer be remembered
+	closed := func(i int) error { // a new title each time, so that no answer is cached
 		return os.WriteFile(cardPath(dir, first), cardText(fmt.Sprintf("closed by hand %d", i), "todo", "low", []string{last}), 0o644)
 	}
 	return []dagCall{

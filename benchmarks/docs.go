@@ -42,7 +42,7 @@ type DocsOptions struct {
 	// Work is the folder in which the temporary workspace and its index are
 	// made; "" is the system's.
 	Work string
-	// MaxQueries, when positive, measures so many queries, evenly spread over
+	// MaxQueries, when positive, is how many queries are measured, evenly spread over
 	// the split.
 	MaxQueries int
 	// Learn, when not "", names a split whose queries are learnt as sessions,

@@ -44,16 +44,16 @@ type StageReport struct {
 	// while all workers were at work.
 	Create Latency `json:"create_ms"`
 	Status Latency `json:"status_ms"`
-	// IdleCreate and IdleStatus are the same before anybody works.
+	// IdleCreate and IdleStatus are the same before the workers start.
 	IdleCreate Latency `json:"idle_create_ms"`
 	IdleStatus Latency `json:"idle_status_ms"`
 }
 
-// idleTasks are those created before anybody works.
+// idleTasks are those created before the workers start.
 const idleTasks = 200
 
 // Stage measures the machine of question tasks and its store: tasks of the
-// standard plan are created as fast as they are taken in, while workers do their
+// standard plan are created as fast as the store accepts them, while workers do their
 // stages. Looking up and reasoning answer at once with something fixed, so that
 // neither the index nor a model is measured; everything else is real. Each task
 // has to end complete, with every stage counted once.

@@ -34,7 +34,7 @@ type ToolsOptions struct {
 	Embedder models.Embedder
 	// Cache is a folder that keeps embeddings from run to run; "" keeps none.
 	Cache string
-	// MaxTasks, when positive, measures so many tasks of each fold, evenly spread.
+	// MaxTasks, when positive, is how many tasks of each fold are measured, evenly spread.
 	MaxTasks int
 	// Rows names the retrieval rows to measure; nil means all of ToolRows.
 	Rows []string

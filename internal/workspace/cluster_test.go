@@ -87,7 +87,7 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 	}
 	compare("at first")
 	for _, s := range []config.Selection{sel, same} {
-		write(t, filepath.Join(s.Root, "auth.md"), "# Auth\n\n## Entering\n\nThe login flow asks for nothing, and no token.\n")
+		write(t, filepath.Join(s.Root, "auth.md"), "# Auth\n\n## Entering\n\nThe login flow asks for nothing, and no token.\n\n## Secret\n\nghp_"+strings.Repeat("a1B2", 9)+"\n")
 		if err := os.Remove(filepath.Join(s.Root, "docs/restore.md")); err != nil {
 			t.Fatal(err)
 		}

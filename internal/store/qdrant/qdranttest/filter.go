@@ -17,7 +17,7 @@ func (c *collection) matcher(f *pb.Filter) (test, error) {
 		return func(*point) bool { return true }, nil
 	}
 	if f.MinShould != nil {
-		return nil, invalid("the stand-in knows no min_should")
+		return nil, invalid("the fake knows no min_should")
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -65,7 +65,7 @@ func (c *collection) condition(cond *pb.Condition) (test, error) {
 				wanted = append(wanted, word)
 			}
 		default:
-			return nil, invalid("the stand-in matches keywords and integers, not %v", k.Field)
+			return nil, invalid("the fake matches keywords and integers, not %v", k.Field)
 		}
 		if have, ok := c.indexes[k.Field.Key]; !ok || have != indexed {
 			return nil, invalid("Bad request: Index required but not found for %q of one of the following types: [%s]. Help: Create an index for this key or use a different filter.", k.Field.Key, indexed)
@@ -78,7 +78,7 @@ func (c *collection) condition(cond *pb.Condition) (test, error) {
 			return slices.ContainsFunc(values, func(v *pb.Value) bool { return slices.Contains(wanted, scalar(v)) })
 		}, nil
 	}
-	return nil, invalid("the stand-in knows no condition %v", cond)
+	return nil, invalid("the fake knows no condition %v", cond)
 }
 
 // scalar returns a string or an integer, nil for a value of another type.

@@ -54,7 +54,7 @@ func newCollection(r *pb.CreateCollection) (*collection, error) {
 	}
 	for name, p := range c.dense {
 		if p.Distance != pb.Distance_Cosine && p.Distance != pb.Distance_Dot {
-			return nil, invalid("the stand-in knows Cosine and Dot, not %s of %q", p.Distance, name)
+			return nil, invalid("the fake knows Cosine and Dot, not %s of %q", p.Distance, name)
 		}
 	}
 	return c, nil
@@ -113,7 +113,7 @@ func (c *collection) newPoint(p *pb.PointStruct) (*point, error) {
 				return nil, err
 			}
 		default:
-			return nil, invalid("the stand-in takes vectors as dense or sparse, got %T", data)
+			return nil, invalid("the fake takes vectors as dense or sparse, got %T", data)
 		}
 	}
 	return out, nil
@@ -269,7 +269,7 @@ func (s *Server) deletePoints(r *pb.DeletePoints) (*pb.PointsOperationResponse, 
 	}
 	selected := r.GetPoints().GetPoints()
 	if selected == nil {
-		return nil, invalid("the stand-in deletes points by their ids")
+		return nil, invalid("the fake deletes points by their ids")
 	}
 	ids, err := idTexts(selected.Ids)
 	if err != nil {

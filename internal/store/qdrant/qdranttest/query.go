@@ -36,7 +36,7 @@ func (s *Server) QueryBatch(ctx context.Context, r *pb.QueryBatchPoints) (*pb.Qu
 	out := &pb.QueryBatchResponse{}
 	for _, q := range r.QueryPoints {
 		if q.CollectionName != r.CollectionName || q.ScoreThreshold != nil || q.Offset != nil {
-			return nil, invalid("the stand-in knows no query such as %v", q)
+			return nil, invalid("the fake knows no query such as %v", q)
 		}
 		hits, err := c.query(ctx, request{q.Prefetch, q.Query, q.GetUsing(), q.Filter, q.Params, q.GetLimit()})
 		if err != nil {
@@ -57,7 +57,7 @@ func (c *collection) query(ctx context.Context, r request) ([]scored, error) {
 		return nil, err
 	}
 	if r.limit < 1 || r.query.GetNearest() == nil {
-		return nil, invalid("the stand-in searches for a number of nearest points")
+		return nil, invalid("the fake searches for a number of nearest points")
 	}
 	var lists [][]scored
 	for _, p := range r.prefetch {
@@ -128,7 +128,7 @@ func (c *collection) nearest(ctx context.Context, r request, passes test, lists 
 		}
 		return c.nearestSparse(q, params, r.using, passes), nil
 	}
-	return nil, invalid("the stand-in takes vectors as queries, not %v", r.query)
+	return nil, invalid("the fake takes vectors as queries, not %v", r.query)
 }
 
 func (c *collection) nearestDense(ctx context.Context, q []float32, r request, candidates iter.Seq[*point]) ([]scored, error) {
