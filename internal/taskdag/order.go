@@ -3,7 +3,7 @@ package taskdag
 // OrderOptions choose what Order lists. The zero value lists all but completed tasks.
 type OrderOptions struct {
 	IncludeCompleted bool
-	ReadyOnly        bool // leave out every task that cannot start now
+	ReadyOnly        bool // leave out every other task that cannot start now
 }
 
 // Order lists the tasks so that each comes after all its dependencies: level by
@@ -17,10 +17,13 @@ func (g *Graph) Order(o OrderOptions) ([]string, error) {
 	var order []string
 	for _, level := range levels {
 		for _, i := range level {
-			if g.tasks[i].State == Completed && !o.IncludeCompleted || o.ReadyOnly && !g.ready(i) {
-				continue
+			listed := !o.ReadyOnly || g.ready(i)
+			if g.tasks[i].State == Completed {
+				listed = o.IncludeCompleted
 			}
-			order = append(order, g.tasks[i].ID)
+			if listed {
+				order = append(order, g.tasks[i].ID)
+			}
 		}
 	}
 	return order, nil

@@ -147,23 +147,11 @@ type OrderAnswer struct {
 func (t *Tools) Order(ctx context.Context, r OrderRequest) *OrderAnswer {
 	a := &OrderAnswer{ExecutionOrder: []string{}}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
-		all, err := b.graph.Order(taskdag.OrderOptions{IncludeCompleted: true})
+		order, err := b.graph.Order(taskdag.OrderOptions{IncludeCompleted: r.IncludeCompleted, ReadyOnly: r.IncludeBlocked != nil && !*r.IncludeBlocked})
 		if err != nil {
 			return err
 		}
-		blocked, ready := r.IncludeBlocked == nil || *r.IncludeBlocked, map[string]bool{}
-		for _, id := range b.graph.Ready(0) {
-			ready[id] = true
-		}
-		for _, id := range all {
-			keep := blocked || ready[id]
-			if b.byID[id].Done() {
-				keep = r.IncludeCompleted
-			}
-			if keep {
-				a.ExecutionOrder = append(a.ExecutionOrder, id)
-			}
-		}
+		a.ExecutionOrder = append(a.ExecutionOrder, order...)
 		a.Count = len(a.ExecutionOrder)
 		a.Message = fmt.Sprintf("Execution order contains %d tasks", a.Count)
 		if r.Details {
