@@ -59,7 +59,8 @@ func (t *Tree) choose(paths []string) (func(root string) *chosen, error) {
 // therein; "" is the root itself.
 func (t *Tree) split(clean string) (root, rel string) {
 	first, rest, _ := strings.Cut(clean, "/")
-	for _, r := range t.roots[min(1, len(t.roots)):] {
+	roots := t.opened()
+	for _, r := range roots[min(1, len(roots)):] {
 		if r.Name == first {
 			return r.Name, rest
 		}

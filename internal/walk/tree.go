@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -25,8 +26,10 @@ type Root struct {
 
 // Tree is the opened roots of one workspace. It is safe for concurrent use.
 type Tree struct {
-	roots  []opened // sorted by name, the main root first
-	stored Stored   // instead of roots; see Virtual
+	mu     sync.RWMutex
+	roots  []opened   // sorted by name, the main root first
+	former []*os.Root // that Reopen has replaced
+	stored Stored     // instead of roots; see Virtual
 }
 
 type opened struct {
@@ -90,17 +93,50 @@ func (t *Tree) abort(err error) error {
 
 // Close closes the roots.
 func (t *Tree) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var errs []error
 	for _, r := range t.roots {
 		errs = append(errs, r.fs.Close())
 	}
-	t.roots = nil
+	for _, r := range t.former {
+		errs = append(errs, r.Close())
+	}
+	t.roots, t.former = nil, nil
 	return errors.Join(errs...)
+}
+
+// opened returns the roots as they are open now.
+func (t *Tree) opened() []opened {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.roots
+}
+
+// Reopen opens the roots that were removed and made again: the Tree would go on with
+// the removed folders. Calls that are under way keep to those until they return.
+func (t *Tree) Reopen() {
+	if !t.Moved() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	roots := slices.Clone(t.roots)
+	for i, r := range roots {
+		if info, err := os.Lstat(r.Dir); err != nil || !info.IsDir() {
+			continue // still missing, or a link now
+		}
+		if f, err := os.OpenRoot(r.Dir); err == nil {
+			roots[i].fs = f
+			t.former = append(t.former, r.fs)
+		}
+	}
+	t.roots = roots
 }
 
 // Moved reports whether a root was removed, or another folder is in its place.
 func (t *Tree) Moved() bool {
-	for _, r := range t.roots {
+	for _, r := range t.opened() {
 		there, err := os.Stat(r.Dir)
 		mine, mineErr := r.fs.Stat(".")
 		if errors.Is(err, fs.ErrNotExist) || err == nil && mineErr == nil && !os.SameFile(there, mine) {
@@ -112,8 +148,9 @@ func (t *Tree) Moved() bool {
 
 // Roots returns the roots with their resolved folders, the main root first.
 func (t *Tree) Roots() []Root {
-	out := make([]Root, len(t.roots))
-	for i, r := range t.roots {
+	roots := t.opened()
+	out := make([]Root, len(roots))
+	for i, r := range roots {
 		out[i] = r.Root
 	}
 	return out
@@ -125,16 +162,17 @@ func (t *Tree) locate(p string) (*os.Root, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if len(t.roots) == 0 {
+	roots := t.opened()
+	if len(roots) == 0 {
 		return nil, "", fs.ErrClosed
 	}
 	first, rest, ok := strings.Cut(clean, "/")
-	for _, r := range t.roots[1:] {
+	for _, r := range roots[1:] {
 		if ok && r.Name == first {
 			return r.fs, rest, nil
 		}
 	}
-	return t.roots[0].fs, clean, nil
+	return roots[0].fs, clean, nil
 }
 
 // Dir returns the folder in the file system that holds a workspace path, and

@@ -131,10 +131,11 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 			return err
 		}
 	}
-	if len(t.roots) == 0 {
+	roots := t.opened()
+	if len(roots) == 0 {
 		return fs.ErrClosed
 	}
-	for i, r := range t.roots {
+	for i, r := range roots {
 		w := walker{ctx: ctx, o: o, visit: visit, folder: folder, dirOf: r.Dir, only: only(r.Name), maxSize: o.MaxSize, skip: map[string]bool{}}
 		if w.only != nil && len(w.only.names) == 0 {
 			continue // nothing of this root
@@ -148,7 +149,7 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 		}
 		if i == 0 {
 			w.shadow = map[string]bool{}
-			for _, other := range t.roots[1:] {
+			for _, other := range roots[1:] {
 				w.shadow[other.Name] = true
 			}
 		} else {

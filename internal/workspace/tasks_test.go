@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -69,5 +70,44 @@ func TestTasksMakeNothingByLooking(t *testing.T) {
 	}
 	if made, _ := filepath.Glob(filepath.Join(root, ".cairn/cards/*.md")); len(made) != 1 {
 		t.Errorf("cards in the folder: %v, want one", made)
+	}
+}
+
+// TestTasksFollowAFolderMadeAgain: task tools work on the folder that has the name now.
+func TestTasksFollowAFolderMadeAgain(t *testing.T) {
+	sel := config.Selection{Root: filepath.Join(t.TempDir(), "work"), Rule: config.RuleFlag}
+	var tasks *Tasks
+	for n := range 3 {
+		if err := os.MkdirAll(sel.Root, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			var err error
+			if tasks, err = OpenTasks(sel, config.Default(), &TaskOptions{NoSync: true}); err != nil {
+				t.Fatal(err)
+			}
+			defer tasks.Close()
+		}
+		made, err := tasks.Cards.Create(t.Context(), cards.CreateRequest{Title: "Write"})
+		if err != nil {
+			t.Fatalf("folder %d: %v", n, err)
+		}
+		list, err := tasks.Cards.List(cards.ListRequest{})
+		if err != nil || len(list) != 1 {
+			t.Errorf("folder %d has %d cards, %v, want the one that was made in it", n, len(list), err)
+		}
+		if _, err := os.Stat(filepath.Join(sel.Root, ".cairn", "cards", made.ID+".md")); err != nil {
+			t.Errorf("folder %d: %v", n, err)
+		}
+		document := filepath.Join(sel.Root, "plan.md")
+		if err := os.WriteFile(document, []byte("# Plan\n\n## Tasks\n\n### First\n* Status: pending\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := tasks.Documents.WithTasks(t.Context()); err != nil || len(found) != 1 {
+			t.Errorf("folder %d has documents with tasks %v, %v, want plan.md", n, found, err)
+		}
+		if err := os.RemoveAll(sel.Root); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -73,6 +73,13 @@ func New(tree *walk.Tree, o *Options) *Tree {
 	return t
 }
 
+// Stat looks at a file or folder without following links, in the folder that has the
+// workspace's name now: every task tool begins with it.
+func (t *Tree) Stat(p string) (fs.FileInfo, error) {
+	t.Reopen()
+	return t.Tree.Stat(p)
+}
+
 // Stamp identifies the state of a file when it was read.
 type Stamp struct {
 	Size, ModTime int64 // bytes; Unix nanoseconds
@@ -81,6 +88,7 @@ type Stamp struct {
 
 // Read reads a file with its stamp; the errors are those of walk.Tree.ReadFile.
 func (t *Tree) Read(p string) ([]byte, Stamp, error) {
+	t.Reopen()
 	content, info, err := t.ReadFile(p, 0)
 	if err != nil {
 		return nil, Stamp{}, err
@@ -97,6 +105,7 @@ type Writer struct {
 // Lock waits until no other process writes in the workspace. The caller unlocks
 // the Writer. The error is a *LockError, ctx's, or the file system's.
 func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
+	t.Reopen()
 	dir := t.Roots()[0].Dir
 	start := time.Now()
 	wait, cancel := context.WithTimeout(ctx, t.o.LockWait)
