@@ -292,7 +292,9 @@ func TestFaults(t *testing.T) {
 			o := f.try(t, path, content)
 			name := filepath.Base(path)
 			if dir := filepath.Base(filepath.Dir(path)); dir == keywordFolder {
-				name = dir + "/*" + filepath.Ext(path)
+				if name = dir + "/*" + filepath.Ext(path); filepath.Ext(path) == "" {
+					name = dir + "/" + filepath.Base(path)
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
