@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/microcosm-cc/bluemonday"
@@ -14,6 +15,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
@@ -58,7 +60,39 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, http.StatusOK, "doc", reading.Title, "", p)
 }
 
-var converter = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+var converter = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(shownHTML{}, 100))))
+
+// shownHTML renders HTML as text. Agents get all of a document, so people have to see
+// all of it: what is in a comment, and what follows a <script> without an end.
+type shownHTML struct{}
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (shownHTML) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindHTMLBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		block := n.(*ast.HTMLBlock)
+		raw := block.Lines().Value(source)
+		if block.HasClosure() {
+			raw = append(raw, block.ClosureLine.Value(source)...)
+		}
+		_, err := fmt.Fprintf(w, "<pre><code>%s</code></pre>\n", template.HTMLEscapeString(string(raw)))
+		return ast.WalkContinue, err
+	})
+	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		raw := n.(*ast.RawHTML).Segments.Value(source)
+		if !entering || simpleTag.Match(raw) {
+			return ast.WalkSkipChildren, nil
+		}
+		_, err := fmt.Fprintf(w, "<code>%s</code>", template.HTMLEscapeString(string(raw)))
+		return ast.WalkSkipChildren, err
+	})
+}
+
+// simpleTag matches a tag without attributes, which hides nothing.
+var simpleTag = regexp.MustCompile(`^</?[a-zA-Z][a-zA-Z0-9-]*\s*/?>$`)
 
 // sanitiser keeps the elements that documents need. It drops images, as the
 // server has only its embedded files and the policy forbids other sources.
