@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/invisible"
 	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
@@ -169,9 +170,11 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 		Score: d.ranked.Score, Snippet: marked.snippet(doc.Path, section.Heading, d.text[chunk.Start:chunk.End]),
 		More: d.more(), Stale: s.stale(doc),
 	}
+	result.Flags = invisible.Find(result.Snippet)
 	if s.MaxTokens > 0 {
 		result.whole = string(markdown.TrimBlankLines(d.text[section.Start:section.OwnEnd]))
 		result.part = strings.TrimSpace(string(d.text[chunk.Start:chunk.End]))
+		result.Flags = invisible.Find(result.whole)
 	}
 	if s.Query.Explain {
 		e := d.ranked.Explanation

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"cairn/internal/invisible"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 )
@@ -118,6 +119,8 @@ type Result struct {
 	Snippet       string   `json:"snippet"`
 	// Content is the section's own text, only within a token budget.
 	Content string `json:"content,omitempty"`
+	// Flags are signs that Snippet or Content hides something from people.
+	Flags []invisible.Flag `json:"flags,omitempty"`
 	// Stale is set when the file on disk is no longer the one indexed.
 	Stale bool `json:"stale,omitempty"`
 	// More are further sections of the same document that matched, best first.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"cairn/internal/invisible"
 	"cairn/internal/markdown"
 	"cairn/internal/observe"
 )
@@ -51,6 +52,8 @@ type Reading struct {
 	// SectionHash that of the section's content, empty unless one was asked for.
 	Hash        string `json:"hash"`
 	SectionHash string `json:"section_hash,omitempty"`
+	// Flags are signs that Content hides something from people.
+	Flags []invisible.Flag `json:"flags,omitempty"`
 	// Masked is the number of secrets in the file that are masked.
 	Masked int `json:"masked,omitempty"`
 	// Cached is whether the parsed file was still in memory and unchanged.
@@ -202,6 +205,7 @@ func (r *Retriever) reading(f *parsedFile, e extent, cached bool) *Reading {
 		Path: f.path, Title: f.doc.Title, Content: string(content), Tokens: len(content) / 4,
 		Hash: f.hash, SectionHash: e.hash, Masked: f.masked, Cached: cached,
 	}
+	out.Flags = invisible.Find(out.Content)
 	if e.anchor != "" {
 		anchor := e.anchor
 		out.Anchor = &anchor

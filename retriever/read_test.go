@@ -111,6 +111,24 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// Characters that show nothing, or change the direction of text, are flagged in what
+// agents read and find, as in the descriptions of tools.
+func TestInvisibleCharactersAreFlagged(t *testing.T) {
+	f := open(t, map[string]string{"a.md": "# Zebra\n\nplain\U000e0041\U000e0042 text\n", "b.md": "# Plain\n\ntext\n"}, nil)
+	if got := read(t, f, ReadRequest{Path: "a.md"}).Flags; len(got) != 1 || got[0].Kind != "hidden" {
+		t.Errorf("reading: flags %v, want hidden", got)
+	}
+	if got := read(t, f, ReadRequest{Path: "b.md"}).Flags; len(got) > 0 {
+		t.Errorf("reading plain text: flags %v, want none", got)
+	}
+	for _, budget := range []int{0, 1000} {
+		a, err := f.Search(t.Context(), Query{Text: "zebra", Mode: Keyword, MaxTokens: budget})
+		if err != nil || len(a.Results) == 0 || len(a.Results[0].Flags) != 1 {
+			t.Errorf("searching with budget %d: %+v, %v, want a flag", budget, a, err)
+		}
+	}
+}
+
 func TestReadCache(t *testing.T) {
 	f := open(t, map[string]string{"a.md": "# A\n\nfirst\n", "empty.md": ""}, nil)
 	first := read(t, f, ReadRequest{Path: "a.md"})

@@ -126,4 +126,7 @@ func (a *app) printReading(r *retriever.Reading) {
 	if r.Content != "" {
 		io.WriteString(a.stdout, r.Content+"\n")
 	}
+	if len(r.Flags) > 0 {
+		a.stderr.Warn("%s holds characters that show nothing or change the direction of text: %s", r.Path, term.Flags(r.Flags))
+	}
 }

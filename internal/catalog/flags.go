@@ -1,22 +1,18 @@
 package catalog
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"cairn/internal/invisible"
 )
 
 // Flag is a sign that a tool's text was written for the model that reads it
-// rather than for the person who chose it.
-type Flag struct {
-	// Kind is "instructions", "zero-width", "bidi" or "hidden".
-	Kind string `json:"kind"`
-	// Evidence is what was found: at most 80 characters, invisible ones written
-	// as their code points.
-	Evidence string `json:"evidence"`
-}
+// rather than for the person who chose it. Kind is "instructions" or a kind of
+// invisible.Find.
+type Flag = invisible.Flag
 
 // attacks are phrasings of known attacks by tool description: orders to drop
 // other orders, to hide something from the user, forged turns of a
@@ -50,13 +46,13 @@ var attacks = []struct {
 func Scan(text string) []Flag {
 	var flags []Flag
 	visible := strings.Map(func(r rune) rune {
-		if invisible(r) != "" {
+		if invisible.Kind(r) != "" {
 			return -1
 		}
 		return r
 	}, text)
 	if len(visible) != len(text) {
-		flags = invisibles(text)
+		flags = invisible.Find(text)
 	}
 	lower := strings.ToLower(oneLine(visible))
 	for _, a := range attacks {
@@ -70,36 +66,6 @@ func Scan(text string) []Flag {
 	}
 	slices.SortFunc(flags, func(a, b Flag) int { return strings.Compare(a.Kind, b.Kind) })
 	return flags
-}
-
-// invisibles finds the first invisible character of each kind. The joiner
-// within an emoji and a mark at the very start are what they were made for.
-func invisibles(text string) []Flag {
-	var flags []Flag
-	before := rune(-1)
-	for _, r := range text {
-		kind := invisible(r)
-		innocent := r == '\u200d' && before > 0x2000 || r == '\ufeff' && before < 0
-		before = r
-		if kind == "" || innocent || slices.ContainsFunc(flags, func(f Flag) bool { return f.Kind == kind }) {
-			continue
-		}
-		flags = append(flags, Flag{Kind: kind, Evidence: fmt.Sprintf("%U", r)})
-	}
-	return flags
-}
-
-// invisible is the kind of a character that shows nothing, "" for others.
-func invisible(r rune) string {
-	switch {
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x61c:
-		return "bidi" // Unicode Standard Annex 9: embeddings, overrides, isolates, marks
-	case r >= 0x200b && r <= 0x200d, r == 0x2060, r == 0xfeff, r == 0xad, r == 0x180e, r >= 0x2061 && r <= 0x2064:
-		return "zero-width"
-	case r >= 0xe0000 && r <= 0xe007f: // tags: a hidden copy of ASCII
-		return "hidden"
-	}
-	return ""
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

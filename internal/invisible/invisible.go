@@ -1,0 +1,50 @@
+// Package invisible finds characters that show nothing or change the direction of
+// text, with which a text tells a model something else than a person. It removes none.
+package invisible
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Flag is a sign that a text hides something.
+type Flag struct {
+	// Kind is one of Kind.
+	Kind string `json:"kind"`
+	// Evidence is what was found: at most 80 characters, invisible ones written
+	// as their code points.
+	Evidence string `json:"evidence"`
+}
+
+// Find returns a Flag for the first character of each kind. It accepts a joiner within
+// an emoji and a byte order mark at the very start, which hide nothing there.
+func Find(text string) []Flag {
+	var flags []Flag
+	before := rune(-1)
+	for _, r := range text {
+		kind := Kind(r)
+		innocent := r == '\u200d' && before > 0x2000 || r == '\ufeff' && before < 0
+		before = r
+		if kind == "" || innocent || slices.ContainsFunc(flags, func(f Flag) bool { return f.Kind == kind }) {
+			continue
+		}
+		flags = append(flags, Flag{Kind: kind, Evidence: fmt.Sprintf("%U", r)})
+	}
+	return flags
+}
+
+// Kind returns the kind of a character that shows nothing: "bidi", "zero-width" or
+// "hidden"; "" for all others.
+func Kind(r rune) string {
+	switch {
+	case r < 0xad:
+		return ""
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x61c:
+		return "bidi" // Unicode Standard Annex 9: embeddings, overrides, isolates, marks
+	case r >= 0x200b && r <= 0x200d, r == 0x2060, r == 0xfeff, r == 0xad, r == 0x180e, r >= 0x2061 && r <= 0x2064:
+		return "zero-width"
+	case r >= 0xe0000 && r <= 0xe007f: // tags: a hidden copy of ASCII
+		return "hidden"
+	}
+	return ""
+}
