@@ -37,18 +37,6 @@ func signal(t *testing.T, p *process, s syscall.Signal) {
 	}
 }
 
-// indexedFolder is a folder with an index that no process has open.
-func indexedFolder(t *testing.T) config.Selection {
-	t.Helper()
-	sel := folder(t)
-	w := open(t, sel, Owning, hashed())
-	fill(t, w, index.IndexRequest{})
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return sel
-}
-
 // TestOwnerThatHangs: when the owner is stopped, every call fails at once with an
 // error that names it, and everything works again when the owner continues. Then the
 // owner is killed while it is stopped, and this process takes over.

@@ -401,3 +401,15 @@ func TestWorkspacesAreApart(t *testing.T) {
 		t.Errorf("Search = %+v, %v, want nothing of the other folder", answer, err)
 	}
 }
+
+// indexedFolder is a folder with an index that no process has open.
+func indexedFolder(t *testing.T) config.Selection {
+	t.Helper()
+	sel := folder(t)
+	w := open(t, sel, Owning, hashed())
+	fill(t, w, index.IndexRequest{})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return sel
+}
