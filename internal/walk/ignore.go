@@ -3,50 +3,62 @@ package walk
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
+	"slices"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ruleSet holds the rules of one .gitignore or .cairnignore file.
+// ruleSet holds the rules of one .gitignore or .cairnignore file. It is not safe for
+// concurrent use.
 type ruleSet struct {
 	dir   string // the folder of the file, relative to the root the walk began in, "" or ending in "/"
 	up    string // for a file above the root: the path from its folder to the root, ending in "/"
-	rules []rule
+	rules automaton
 }
 
 // rule is one pattern. Git documents the format in gitignore(5).
 type rule struct {
 	negate  bool
 	dirOnly bool
-	base    bool   // matched against the last element only
-	glob    string // in doublestar's syntax
-	kind    globKind
+	glob    []token
 }
 
-type globKind uint8
-
 const (
-	general globKind = iota // doublestar decides
-	literal                 // glob is the name
-	suffix                  // glob is what follows a leading asterisk
+	// maxIgnoreFile is the size in bytes beyond which an ignore file is not read.
+	maxIgnoreFile = 1 << 20
+	// maxStates bounds the states of all rules that apply to one folder, about one for
+	// each of their characters, and so the time that one path takes. The ignore files of
+	// large repositories have less than 20,000.
+	maxStates = 1 << 16
 )
 
-// maxIgnoreFile is the size in bytes beyond which an ignore file is not read.
-const maxIgnoreFile = 1 << 20
+// ruleSets are the rule sets that apply to one folder, outermost first.
+type ruleSets []*ruleSet
 
-func parseRules(src []byte, dir, up string) *ruleSet {
+// with returns the sets and the rules of one more file. cut reports that it has more
+// rules than there are states for; those beyond have no effect.
+func (all ruleSets) with(src []byte, dir, up string) (_ ruleSets, cut bool) {
+	room := maxStates
+	for _, set := range all {
+		room -= len(set.rules.classes)
+	}
 	set := &ruleSet{dir: dir, up: up}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	for line := range bytes.SplitSeq(src, []byte("\n")) {
-		if r, ok := parseRule(string(bytes.TrimSuffix(line, []byte("\r")))); ok {
-			set.rules = append(set.rules, r)
+		r, ok := parseRule(string(bytes.TrimSuffix(line, []byte("\r"))))
+		if !ok {
+			continue
 		}
+		if len(set.rules.classes)+1+len(r.glob) > room {
+			cut = true
+			break
+		}
+		set.rules.add(r)
 	}
-	if len(set.rules) == 0 {
-		return nil
+	if len(set.rules.classes) > 0 {
+		all = append(all, set)
 	}
-	return set
+	return all, cut
 }
 
 // CheckPattern reports why a line would have no effect in an ignore file; nil
@@ -58,8 +70,7 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-func parseRule(line string) (rule, bool) {
-	var r rule
+func parseRule(line string) (r rule, ok bool) {
 	line = trimTrailingBlanks(line)
 	if line == "" || line[0] == '#' {
 		return r, false
@@ -72,23 +83,11 @@ func parseRule(line string) (rule, bool) {
 		r.dirOnly = true
 		line = line[:len(line)-1]
 	}
-	if line == "" {
-		return r, false
+	if !strings.Contains(line, "/") { // a name, at any depth
+		line = "**/" + line
 	}
-	r.base = !strings.Contains(line, "/")
-	line = strings.TrimPrefix(line, "/")
-	switch {
-	case !strings.ContainsAny(line, `*?[\`):
-		r.kind, r.glob = literal, line
-	case r.base && line[0] == '*' && !strings.ContainsAny(line[1:], `*?[\`):
-		r.kind, r.glob = suffix, line[1:]
-	default:
-		r.glob = toDoublestar(line)
-		if !doublestar.ValidatePattern(r.glob) {
-			return r, false // git, too, matches nothing with an unclosed bracket
-		}
-	}
-	return r, true
+	r.glob, ok = parseGlob(strings.TrimPrefix(line, "/"))
+	return r, ok && len(r.glob) > 0 && line != "**/"
 }
 
 // trimTrailingBlanks removes blanks at the end that no backslash quotes.
@@ -106,104 +105,145 @@ func trimTrailingBlanks(line string) string {
 	return line
 }
 
-// toDoublestar translates what the two syntaxes write differently: braces are
-// literal in gitignore, and "x/**" does not match x itself.
-func toDoublestar(glob string) string {
-	var b strings.Builder
-	for i := 0; i < len(glob); i++ {
-		switch c := glob[i]; c {
-		case '\\':
-			b.WriteByte(c)
-			if i++; i < len(glob) {
-				b.WriteByte(glob[i])
-			}
-		case '{', '}':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case '[':
-			class, n := bracket(glob[i:])
-			b.WriteString(class)
-			i += n - 1
-		default:
-			b.WriteByte(c)
-		}
-	}
-	out := b.String()
-	if strings.HasSuffix(out, "/**") {
-		out += "/*"
-	}
-	return out
+// automaton is the nondeterministic automaton of a list of rules. It is simulated with
+// one bit for each state (Shift-And: Baeza-Yates and Gonnet, "A New Approach to Text
+// Searching", CACM 1992), so that a path costs its length times the words, whatever the
+// rules are. A state is entered from the one before it by a character of its class. The
+// states of a rule follow each other; the last one accepts.
+type automaton struct {
+	classes []class // by state
+	words   []word  // sets of states, 64 a word
+	now     []uint64
+	ascii   [128][]uint64     // states by the character that enters them, made when needed
+	other   map[rune][]uint64 // for all other characters
 }
 
-var posixClasses = strings.NewReplacer(
-	"[:alnum:]", "a-zA-Z0-9", "[:alpha:]", "a-zA-Z", "[:digit:]", "0-9", "[:lower:]", "a-z", "[:upper:]", "A-Z",
-	"[:xdigit:]", "0-9a-fA-F", "[:space:]", " \t\n\r\f\v", "[:blank:]", " \t", "[:punct:]", `!-/:-@\[-`+"`{-~",
-)
+// word is a part of several sets of states.
+type word struct {
+	start uint64 // active before the first character
+	stay  uint64 // stays active over any character but a slash
+	deep  uint64 // stays active over a slash
+	skip  uint64 // activates the next state as well when it is entered
+	last  uint64 // of a rule
+	// For the last states: of a rule that only matches folders, and of one that begins with "!".
+	dirOnly, negate uint64
+}
 
-// bracket translates the character class glob begins with and returns its
-// length. A "]" that comes first is a member, as in POSIX.
-func bracket(glob string) (string, int) {
-	i := 1
-	if i < len(glob) && (glob[i] == '!' || glob[i] == '^') {
-		i++
+// maxOther bounds the characters outside of ASCII whose states are kept.
+const maxOther = 256
+
+// state adds a state and returns its word and bit.
+func (a *automaton) state(c class) (w int, bit uint64) {
+	n := len(a.classes)
+	a.classes = append(a.classes, c)
+	if n%64 == 0 {
+		a.words = append(a.words, word{})
+		a.now = append(a.now, 0)
 	}
-	head := glob[:i]
-	first := i
-	for ; i < len(glob); i++ {
-		switch {
-		case glob[i] == '\\':
-			i++
-		case strings.HasPrefix(glob[i:], "[:"):
-			if n := strings.Index(glob[i:], ":]"); n > 0 {
-				i += n + 1
+	return n / 64, 1 << (n % 64)
+}
+
+func (a *automaton) add(r rule) {
+	w, bit := a.state(class{never: true})
+	a.words[w].start |= bit
+	for i, t := range r.glob {
+		switch t.op {
+		case oneOf:
+			w, bit = a.state(t.class)
+		case star:
+			a.words[w].stay |= bit
+		case folders:
+			a.words[w].stay |= bit
+			a.words[w].deep |= bit
+			a.words[w].skip |= bit
+			w, bit = a.state(class{one: '/'})
+			if i == 0 {
+				a.words[w].start |= bit
 			}
-		case glob[i] == ']' && i > first:
-			inner := posixClasses.Replace(glob[first:i])
-			if inner[0] == ']' {
-				inner = `\` + inner
-			}
-			return head + inner + "]", i + 1
+		case rest:
+			w, bit = a.state(class{set: true, negate: true})
+			a.words[w].stay |= bit
+			a.words[w].deep |= bit
 		}
 	}
-	return "[", 1 // unclosed: not a valid pattern
+	k := &a.words[w]
+	k.last |= bit
+	if r.dirOnly {
+		k.dirOnly |= bit
+	}
+	if r.negate {
+		k.negate |= bit
+	}
+}
+
+// into returns the states that character r enters.
+func (a *automaton) into(r rune) []uint64 {
+	if r < rune(len(a.ascii)) && a.ascii[r] != nil {
+		return a.ascii[r]
+	} else if in, ok := a.other[r]; ok {
+		return in
+	}
+	in := make([]uint64, len(a.words))
+	for i := range a.classes {
+		if a.classes[i].has(r) {
+			in[i/64] |= 1 << (i % 64)
+		}
+	}
+	if r < rune(len(a.ascii)) {
+		a.ascii[r] = in
+		return in
+	}
+	if a.other == nil || len(a.other) >= maxOther {
+		a.other = map[rune][]uint64{}
+	}
+	a.other[r] = in
+	return in
 }
 
 // match returns what the last rule that fits says: ignore (1), keep (-1), or
-// nothing (0). path is relative to the root.
-func (s *ruleSet) match(path, name string, isDir bool) int {
-	rel := s.up + path[len(s.dir):]
-	for i := len(s.rules) - 1; i >= 0; i-- {
-		r := &s.rules[i]
-		if r.dirOnly && !isDir {
+// nothing (0).
+func (a *automaton) match(path string, isDir bool) int {
+	for w := range a.words {
+		a.now[w] = a.words[w].start
+	}
+	for _, r := range path {
+		in := a.into(r)
+		var carry, jump uint64 // from the word before
+		for w := range a.words {
+			k, active := &a.words[w], a.now[w]
+			entered := (active<<1 | carry) & in[w]
+			carry = active >> 63
+			stay := k.stay
+			if r == '/' {
+				stay = k.deep
+			}
+			skipped := entered & k.skip
+			a.now[w] = entered | skipped<<1 | jump | active&stay
+			jump = skipped >> 63
+		}
+	}
+	for w := len(a.words) - 1; w >= 0; w-- {
+		k := &a.words[w]
+		hits := a.now[w] & k.last
+		if !isDir {
+			hits &^= k.dirOnly
+		}
+		if hits == 0 {
 			continue
 		}
-		subject := rel
-		if r.base {
-			subject = name
+		if k.negate>>(bits.Len64(hits)-1)&1 == 1 {
+			return -1
 		}
-		var hit bool
-		switch r.kind {
-		case literal:
-			hit = subject == r.glob
-		case suffix:
-			hit = strings.HasSuffix(subject, r.glob)
-		default:
-			hit = doublestar.MatchUnvalidated(r.glob, subject)
-		}
-		if hit {
-			if r.negate {
-				return -1
-			}
-			return 1
-		}
+		return 1
 	}
 	return 0
 }
 
-// ignored asks the rule sets from the innermost out; the first answer holds.
-func ignored(sets []*ruleSet, path, name string, isDir bool) int {
-	for i := len(sets) - 1; i >= 0; i-- {
-		if m := sets[i].match(path, name, isDir); m != 0 {
+// match asks the sets from the innermost out; the first answer holds. path is relative
+// to the root.
+func (all ruleSets) match(path string, isDir bool) int {
+	for _, s := range slices.Backward(all) {
+		if m := s.rules.match(s.up+path[len(s.dir):], isDir); m != 0 {
 			return m
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestCheckPattern(t *testing.T) {
@@ -66,12 +68,8 @@ func TestRules(t *testing.T) {
 		{"/", "a", true, 0},
 		{"*", "a", true, 1},
 	} {
-		set := parseRules([]byte(c.rules), "", "")
-		got := 0
-		if set != nil {
-			got = set.match(c.path, filepath.Base(c.path), c.dir)
-		}
-		if got != c.want {
+		sets, _ := ruleSets(nil).with([]byte(c.rules), "", "")
+		if got := sets.match(c.path, c.dir); got != c.want {
 			t.Errorf("rules %q on %q: got %d, want %d", c.rules, c.path, got, c.want)
 		}
 	}
@@ -143,7 +141,7 @@ func TestRulesAgainstGit(t *testing.T) {
 			}
 		}
 		grow(".", 0)
-		sets := map[string]*ruleSet{}
+		rules := map[string]string{}
 		for i, at := range dirs {
 			if i > 0 && rng.IntN(4) > 0 {
 				continue
@@ -155,20 +153,15 @@ func TestRulesAgainstGit(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, at, ".gitignore"), []byte(src.String()), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			rel := ""
-			if at != "." {
-				rel = at + "/"
-			}
-			sets[at] = parseRules([]byte(src.String()), rel, "")
+			rules[at] = src.String()
 		}
 		// What a walk asks: each file and folder whose folder is not ignored.
 		var ask bytes.Buffer
 		mine := map[string]bool{}
-		var visit func(at string, stack []*ruleSet)
-		visit = func(at string, stack []*ruleSet) {
-			if s := sets[at]; s != nil {
-				stack = append(stack[:len(stack):len(stack)], s)
-			}
+		var visit func(at string, stack ruleSets)
+		visit = func(at string, stack ruleSets) {
+			rel := strings.TrimPrefix(at+"/", "./")
+			stack, _ = stack[:len(stack):len(stack)].with([]byte(rules[at]), rel, "")
 			entries, err := os.ReadDir(filepath.Join(dir, at))
 			if err != nil {
 				t.Fatal(err)
@@ -178,7 +171,7 @@ func TestRulesAgainstGit(t *testing.T) {
 					continue
 				}
 				p := filepath.Join(at, e.Name())
-				out := ignored(stack, p, e.Name(), e.IsDir()) > 0
+				out := stack.match(p, e.IsDir()) > 0
 				mine[p] = out
 				ask.WriteString(p + "\x00")
 				if e.IsDir() && !out {
@@ -197,17 +190,74 @@ func TestRulesAgainstGit(t *testing.T) {
 				hits++
 			}
 			if got != theirs[p] {
-				var rules strings.Builder
+				var all strings.Builder
 				for _, at := range dirs {
-					if src, err := os.ReadFile(filepath.Join(dir, at, ".gitignore")); err == nil && (at == "." || strings.HasPrefix(p, at+"/")) {
-						fmt.Fprintf(&rules, "%s: %q\n", at, src)
+					if at == "." || strings.HasPrefix(p, at+"/") {
+						fmt.Fprintf(&all, "%s: %q\n", at, rules[at])
 					}
 				}
-				t.Errorf("round %d: %q ignored: got %v, git says %v; rules\n%s", round, p, got, theirs[p], rules.String())
+				t.Errorf("round %d: %q ignored: got %v, git says %v; rules\n%s", round, p, got, theirs[p], all.String())
 			}
 		}
 	}
 	if hits < asked/20 || hits > asked*19/20 {
 		t.Errorf("%d of %d ignored: the rules are too one-sided to show anything", hits, asked)
+	}
+}
+
+// A repository's ignore file is untrusted: matching must cost the length of the path
+// and of the rules, whatever they are, and a walk must not read more rules than it has
+// states for.
+func TestHostileIgnoreFileCostsNoMoreThanAnHonestOne(t *testing.T) {
+	hostile := strings.Repeat("**/a*a*/**/a*a*a*a*z\n", 45_000)
+	honest := strings.Repeat("docs/old/2019-01-01\n", 47_000)
+	steps := func(rules string) int {
+		sets, cut := ruleSets(nil).with([]byte(rules), "", "")
+		if !cut {
+			t.Error("945 KB of rules were read to the end")
+		}
+		if got := sets.match(strings.Repeat("a", 200)+"/"+strings.Repeat("a", 200), false); got != 0 {
+			t.Errorf("match: got %d, want 0", got)
+		}
+		n := 0
+		for _, s := range sets {
+			n += len(s.rules.words)
+		}
+		return n
+	}
+	if a, b := steps(hostile), steps(honest); a > 2*b || a > maxStates/64 {
+		t.Errorf("a step of the hostile rules takes %d words, of the honest ones %d, want at most %d", a, b, maxStates/64)
+	}
+
+	dir := t.TempDir()
+	write(t, dir, map[string]string{".gitignore": "x.md\n" + hostile, "x.md": "x", "y.md": "y", "deep/.cairnignore": strings.Repeat("b", maxIgnoreFile+1)})
+	got := map[string]Reason{}
+	if err := open(t, Root{"", dir}).Walk(t.Context(), nil, func(e Entry) error {
+		if _, told := got[e.Path]; !told {
+			got[e.Path] = e.Reason
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Reason{".gitignore": ManyRules, "deep/.cairnignore": TooLarge, "x.md": Ignored, "y.md": None}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the walk (-want +got):\n%s", diff)
+	}
+}
+
+// Rules of a folder and of those above it share the states.
+func TestRulesOfNestedFoldersShareTheStates(t *testing.T) {
+	var sets ruleSets
+	cut := false
+	for range 128 {
+		sets, cut = sets.with([]byte(strings.Repeat("a*b*c*d*e*f*g*h*\n", 1000)), "", "")
+	}
+	states := 0
+	for _, s := range sets {
+		states += len(s.rules.classes)
+	}
+	if !cut || states > maxStates {
+		t.Errorf("128 files of rules have %d states, want at most %d", states, maxStates)
 	}
 }

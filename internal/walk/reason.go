@@ -26,6 +26,7 @@ const (
 	TooDeep           // more than 128 folders deep
 	Unreadable        // permission denied or another error: see Entry.Err
 	Shadowed          // a folder with the name of another root
+	ManyRules         // an ignore file with more rules than are read
 )
 
 var reasonText = [...]string{
@@ -44,6 +45,7 @@ var reasonText = [...]string{
 	TooDeep:    "too deep",
 	Unreadable: "unreadable",
 	Shadowed:   "shadowed by another root",
+	ManyRules:  "ignore file with too many rules, of which the first count",
 }
 
 // String returns the reason in words.

@@ -155,9 +155,7 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 		} else {
 			w.prefix = r.Name + "/"
 		}
-		if set := parseRules([]byte(strings.Join(o.Ignore, "\n")), "", ""); set != nil {
-			w.cairn = append(w.cairn, set)
-		}
+		w.cairn, _ = w.cairn.with([]byte(strings.Join(o.Ignore, "\n")), "", "")
 		if !o.NoIgnoreFiles {
 			w.git = above(r.Dir)
 		}
@@ -219,7 +217,7 @@ type walker struct {
 	skip    map[string]bool
 	shadow  map[string]bool // names of the other roots, in the main root
 	// Rule sets that apply to the folder being read, outermost first.
-	git, cairn []*ruleSet
+	git, cairn ruleSets
 	ours       bool // inside of one of ourFolders
 }
 
@@ -244,10 +242,14 @@ func (w *walker) dir(root *os.Root, rel string, depth int) error {
 		git, cairn := len(w.git), len(w.cairn)
 		defer func() { w.git, w.cairn = w.git[:git], w.cairn[:cairn] }()
 		if !w.ours && (w.only != nil || has(entries, gitIgnore)) {
-			w.git = appendRules(w.git, root, gitIgnore, rel)
+			if err := w.readRules(&w.git, root, gitIgnore, rel); err != nil {
+				return err
+			}
 		}
 		if w.only != nil || has(entries, cairnIgnore) {
-			w.cairn = appendRules(w.cairn, root, cairnIgnore, rel)
+			if err := w.readRules(&w.cairn, root, cairnIgnore, rel); err != nil {
+				return err
+			}
 		}
 	}
 	// A folder sorts as its name with the slash its paths go on with.
@@ -380,13 +382,13 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 	if !isDir && !w.exts[strings.ToLower(path.Ext(name))] {
 		return Extension
 	}
-	if m := ignored(w.cairn, p, name, isDir); m != 0 {
+	if m := w.cairn.match(p, isDir); m != 0 {
 		if m > 0 {
 			return Ignored
 		}
 		return None
 	}
-	if !w.ours && !slices.Contains(ourFolders, p) && ignored(w.git, p, name, isDir) > 0 {
+	if !w.ours && !slices.Contains(ourFolders, p) && w.git.match(p, isDir) > 0 {
 		return Ignored
 	}
 	return None
@@ -476,41 +478,48 @@ func (w *walker) unreadable(p string, dir bool, err error) error {
 	return w.report(Entry{Path: w.prefix + p, Dir: dir, Reason: Unreadable, Err: err})
 }
 
-// appendRules reads an ignore file of the folder root. One that cannot be read,
-// is a link or is too large has no rules.
-func appendRules(sets []*ruleSet, root *os.Root, name, rel string) []*ruleSet {
+// readRules adds the rules of an ignore file of the folder root. One that cannot be
+// read, is a link or is too large has no rules.
+func (w *walker) readRules(sets *ruleSets, root *os.Root, name, rel string) error {
 	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
-		return sets
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	e := Entry{Path: w.prefix + rel + name, Size: info.Size()}
+	if e.Size > maxIgnoreFile {
+		e.Reason = TooLarge
+		return w.report(e)
 	}
 	f, err := root.Open(name)
 	if err != nil {
-		return sets
+		return nil
 	}
 	defer f.Close()
 	src, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
 	if err != nil {
-		return sets
+		return nil
 	}
-	if set := parseRules(src, rel, ""); set != nil {
-		return append(sets, set)
+	all, cut := sets.with(src, rel, "")
+	*sets = all
+	if cut {
+		e.Reason = ManyRules
+		return w.report(e)
 	}
-	return sets
+	return nil
 }
 
 // above returns the rules that hold for a root from outside: info/exclude of
 // the git repository it is in and the .gitignore files from the repository's
 // top down to the folder before the root. Outermost first.
-func above(dir string) []*ruleSet {
-	var sets []*ruleSet
+func above(dir string) ruleSets {
+	var files []outerFile
 	up := ""
 	for at := dir; ; {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			if info.IsDir() {
-				sets = addFile(sets, filepath.Join(at, ".git", "info", "exclude"), up)
+				files = append(files, outerFile{filepath.Join(at, ".git", "info", "exclude"), up})
 			}
-			slices.Reverse(sets)
-			return sets
+			break
 		}
 		parent := filepath.Dir(at)
 		if parent == at {
@@ -518,21 +527,20 @@ func above(dir string) []*ruleSet {
 		}
 		up = filepath.Base(at) + "/" + up
 		at = parent
-		sets = addFile(sets, filepath.Join(at, ".gitignore"), up)
+		files = append(files, outerFile{filepath.Join(at, ".gitignore"), up})
 	}
-}
-
-func addFile(sets []*ruleSet, name, up string) []*ruleSet {
-	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
-		return sets
-	}
-	src, err := os.ReadFile(name)
-	if err != nil {
-		return sets
-	}
-	if set := parseRules(src, "", up); set != nil {
-		sets = append(sets, set)
+	var sets ruleSets
+	for _, f := range slices.Backward(files) {
+		info, err := os.Lstat(f.name)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
+			continue
+		}
+		if src, err := os.ReadFile(f.name); err == nil {
+			sets, _ = sets.with(src, "", f.up)
+		}
 	}
 	return sets
 }
+
+// outerFile is an ignore file above a root; up is the path from its folder to the root.
+type outerFile struct{ name, up string }

@@ -1,0 +1,145 @@
+package walk
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// token is a part of a glob.
+type token struct {
+	op    op
+	class class // of oneOf
+}
+
+type op uint8
+
+const (
+	oneOf   op = iota // one character of the class
+	star              // "*": any characters but slashes
+	folders           // "**/": any folders, or none
+	rest              // "**" at the end: everything below
+)
+
+// class is a set of characters. No set contains the slash.
+type class struct {
+	one    rune // the only character, unless it is a set
+	set    bool
+	negate bool
+	ranges []rune // of a set: pairs of the first and the last
+	never  bool   // the empty class
+}
+
+func (c *class) has(r rune) bool {
+	if !c.set {
+		return r == c.one && !c.never
+	}
+	if r == '/' {
+		return false
+	}
+	for i := 0; i < len(c.ranges); i += 2 {
+		if c.ranges[i] <= r && r <= c.ranges[i+1] {
+			return !c.negate
+		}
+	}
+	return c.negate
+}
+
+// parseGlob reads a pattern of gitignore(5), relative to its folder. It returns false
+// for one that git never matches.
+func parseGlob(glob string) (out []token, ok bool) {
+	for i := 0; i < len(glob); {
+		switch glob[i] {
+		case '*':
+			end := i + len(glob[i:]) - len(strings.TrimLeft(glob[i:], "*"))
+			whole := end > i+1 && (i == 0 || glob[i-1] == '/')
+			switch {
+			case whole && end == len(glob):
+				out = append(out, token{op: rest})
+			case whole && glob[end] == '/':
+				if len(out) == 0 || out[len(out)-1].op != folders {
+					out = append(out, token{op: folders})
+				}
+				end++
+			default:
+				out = append(out, token{op: star})
+			}
+			i = end
+		case '?':
+			out = append(out, token{class: class{set: true, negate: true}})
+			i++
+		case '[':
+			c, n := bracket(glob[i:])
+			if n == 0 {
+				return nil, false
+			}
+			out = append(out, token{class: c})
+			i += n
+		default:
+			r, n := quoted(glob[i:])
+			if n == 0 {
+				return nil, false
+			}
+			out = append(out, token{class: class{one: r}})
+			i += n
+		}
+	}
+	return out, true
+}
+
+// quoted returns the character that s begins with, which a backslash may precede, and
+// its length; 0 for a backslash alone.
+func quoted(s string) (rune, int) {
+	quote := 0
+	if s[0] == '\\' {
+		quote = 1
+	}
+	r, n := utf8.DecodeRuneInString(s[quote:])
+	if n == 0 {
+		return 0, 0
+	}
+	return r, quote + n
+}
+
+// posixClasses are pairs as in class.ranges.
+var posixClasses = map[string]string{
+	"alnum": "azAZ09", "alpha": "azAZ", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f", "digit": "09", "graph": "!~",
+	"lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZ", "xdigit": "09afAF",
+}
+
+// bracket reads the character class s begins with and returns its length; 0 for one
+// that is not closed. A "]" that comes first is a member, as in POSIX.
+func bracket(s string) (c class, n int) {
+	c.set = true
+	i := 1
+	if i < len(s) && (s[i] == '!' || s[i] == '^') {
+		c.negate = true
+		i++
+	}
+	for first := i; i < len(s); {
+		if s[i] == ']' && i > first {
+			return c, i + 1
+		}
+		if rest, ok := strings.CutPrefix(s[i:], "[:"); ok {
+			name, _, closed := strings.Cut(rest, ":]")
+			if pairs, known := posixClasses[name]; closed && known {
+				c.ranges = append(c.ranges, []rune(pairs)...)
+				i += len("[:") + len(name) + len(":]")
+				continue
+			}
+		}
+		low, n := quoted(s[i:])
+		if n == 0 {
+			return c, 0
+		}
+		i += n
+		high := low
+		if len(s) > i+1 && s[i] == '-' && s[i+1] != ']' {
+			if high, n = quoted(s[i+1:]); n == 0 {
+				return c, 0
+			}
+			i += 1 + n
+		}
+		c.ranges = append(c.ranges, low, high)
+	}
+	return c, 0
+}
