@@ -10,9 +10,10 @@ import (
 
 // poller compares one walk with the next.
 type poller struct {
-	w    *Watcher
-	seen map[string]state // by path
-	cost time.Duration    // of the newest walk
+	w       *Watcher
+	seen    map[string]state // by path
+	removed []string         // that the newest walk was the first to miss
+	cost    time.Duration    // of the newest walk
 }
 
 // state is by what a file is known to be the same.
@@ -53,7 +54,9 @@ func (p *poller) run(ctx context.Context, tell chan<- change) error {
 func (p *poller) pause() time.Duration { return max(p.w.options.PollEvery, pollShare*p.cost) }
 
 // look walks the workspace and returns the paths that differ from the walk
-// before. A file that cannot be looked at is as it was.
+// before. A file that cannot be looked at is as it was. A path that is missing is
+// returned twice, by two walks: a reader, which looks later than the walk, may have
+// found it made again, and before the next walk it may have been removed again.
 func (p *poller) look(ctx context.Context) (changed []string, err error) {
 	begin := time.Now()
 	seen := make(map[string]state, len(p.seen))
@@ -74,6 +77,12 @@ func (p *poller) look(ctx context.Context) (changed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, path := range p.removed {
+		if _, ok := seen[path]; !ok {
+			changed = append(changed, path)
+		}
+	}
+	p.removed = nil
 	for path, before := range p.seen {
 		if _, ok := seen[path]; ok {
 			continue
@@ -83,6 +92,7 @@ func (p *poller) look(ctx context.Context) (changed []string, err error) {
 			continue
 		}
 		changed = append(changed, path)
+		p.removed = append(p.removed, path)
 	}
 	p.seen, p.cost = seen, time.Since(begin)
 	return changed, nil

@@ -513,3 +513,30 @@ func TestPollerSeesKeptTime(t *testing.T) {
 		t.Errorf("look() = %q, %v, want a.md", changed, err)
 	}
 }
+
+// TestPollerReportsARemovalTwice: a reader that looks after the walk may find the file
+// made again; if it is removed again before the next walk, the reader has to look again.
+func TestPollerReportsARemovalTwice(t *testing.T) {
+	v := watched(t, t.TempDir(), Options{Poll: true, PollEvery: time.Hour})
+	p, err := openPoller(t.Context(), v.w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(want ...string) {
+		t.Helper()
+		if got, err := p.look(t.Context()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("the walk finds %q, %v, want %q", got, err, want)
+		}
+	}
+	v.write("a.md", "one")
+	look("a.md")
+	v.do(os.Remove(filepath.Join(v.root, "a.md")))
+	look("a.md")
+	v.write("a.md", "two")
+	v.do(os.Remove(filepath.Join(v.root, "a.md")))
+	look("a.md")
+	look()
+	v.write("a.md", "three")
+	look("a.md")
+	look()
+}
