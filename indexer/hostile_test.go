@@ -18,6 +18,7 @@ import (
 
 	"cairn/internal/query"
 	"cairn/internal/store"
+	"cairn/internal/testutil"
 	"cairn/internal/walk"
 )
 
@@ -208,6 +209,9 @@ func indexOne(t *testing.T, d hostileDocument, n int) usage {
 // A document of any shape costs its size times a constant, and that is a multiple of
 // what prose costs. Of 400,000 headings one took 12 KB each, and ended the process.
 func TestHostileDocumentsAreLinear(t *testing.T) {
+	if testutil.Race {
+		t.Skip("the race detector changes what things cost")
+	}
 	const size = 32 << 10
 	prose := indexOne(t, hostileDocuments[0], 4*size)
 	for _, d := range hostileDocuments {
