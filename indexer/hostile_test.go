@@ -220,7 +220,7 @@ func TestHostileDocumentsAreLinear(t *testing.T) {
 		if large.alloc > 6*small.alloc+8<<20 {
 			t.Errorf("%s: %.0f MB for four times the size of one that takes %.0f MB", d.name, large.alloc/1e6, small.alloc/1e6)
 		}
-		if large.seconds > 8*small.seconds+prose.seconds {
+		if large.seconds > 8*small.seconds+prose.seconds+1 { // the second is for a busy machine
 			t.Errorf("%s: %.2f s for four times the size of one that takes %.2f s", d.name, large.seconds, small.seconds)
 		}
 		if large.alloc > 40*prose.alloc {
