@@ -73,6 +73,9 @@ func (m *Masks) Mask(text []byte) ([]byte, int) {
 		if p.literals != nil && !slices.ContainsFunc(p.literals, func(l string) bool { return bytes.Contains(text, []byte(l)) }) {
 			continue
 		}
+		if slices.Contains(p.literals, "://") && !hasUser(text) {
+			continue
+		}
 		var masked []byte
 		end := 0 // of the last match
 		for _, at := range p.FindAllSubmatchIndex(text, -1) {
@@ -96,4 +99,23 @@ func (m *Masks) Mask(text []byte) ([]byte, int) {
 		}
 	}
 	return text, n
+}
+
+// hasUser reports whether a URL in text has a part before its host: most texts have
+// URLs, and few of those have one.
+func hasUser(text []byte) bool {
+	for {
+		_, rest, ok := bytes.Cut(text, []byte("://"))
+		if !ok {
+			return false
+		}
+		host := rest
+		if end := bytes.IndexAny(rest, " \t\r\n/'\"<>"); end >= 0 {
+			host = rest[:end]
+		}
+		if bytes.IndexByte(host, '@') >= 0 {
+			return true
+		}
+		text = rest
+	}
 }
