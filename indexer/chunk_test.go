@@ -246,7 +246,7 @@ func FuzzChunk(f *testing.F) {
 	f.Add("```\n\n\n~~~\n\u3000x\n", 33)
 	f.Fuzz(func(t *testing.T, text string, size int) {
 		if !utf8.ValidString(text) {
-			t.Skip()
+			t.Skip("documents are UTF-8")
 		}
 		c := hashChunker(&ChunkOptions{MaxTokens: size})
 		doc := parsed("a.md", text)

@@ -17,22 +17,23 @@ type Masks struct{ patterns []pattern }
 // pattern is one kind of secret.
 type pattern struct {
 	*regexp.Regexp
-	// literals are set for the common secrets: each match has one of them, so that
-	// most texts need not be searched. The groups of these patterns, at the beginning
-	// and the end, are not masked, so that a reader sees what kind of secret it was.
-	literals []string
+	// may is set for the common secrets: it reports quickly whether a text can have a
+	// match, so that most texts need not be searched. The groups of these patterns, at
+	// the beginning and the end, are not masked, so that a reader sees what kind of
+	// secret it was.
+	may func(text []byte) bool
 }
 
 // common are the secrets that are masked by default.
 var common = []pattern{
-	{regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)`), []string{"PRIVATE KEY-----"}},
-	{regexp.MustCompile(`\b(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`), []string{"eyJ"}}, // JSON web tokens
-	{regexp.MustCompile(`\b(sk-)[A-Za-z0-9_-]{20,}`), []string{"sk-"}},
-	{regexp.MustCompile(`\b(gh[pousr]_)[A-Za-z0-9]{36,}`), []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}},
-	{regexp.MustCompile(`\b(github_pat_)[A-Za-z0-9_]{22,}`), []string{"github_pat_"}},
-	{regexp.MustCompile(`\b(AKIA)[0-9A-Z]{16}\b`), []string{"AKIA"}},
-	{regexp.MustCompile(`\b(xox[baprs]-)[A-Za-z0-9-]{8,}`), []string{"xox"}},
-	{regexp.MustCompile(`\b([a-z][a-z0-9+.-]*://[^\s/:@"'<>]*:)[^\s/@"'<>]+(@)`), []string{"://"}}, // the password of a URL
+	{regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)`), contains("PRIVATE KEY-----")},
+	{regexp.MustCompile(`\b(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`), contains("eyJ")}, // JSON web tokens
+	{regexp.MustCompile(`\b(sk-)[A-Za-z0-9_-]{20,}`), contains("sk-")},
+	{regexp.MustCompile(`\b(gh[pousr]_)[A-Za-z0-9]{36,}`), contains("ghp_", "gho_", "ghu_", "ghs_", "ghr_")},
+	{regexp.MustCompile(`\b(github_pat_)[A-Za-z0-9_]{22,}`), contains("github_pat_")},
+	{regexp.MustCompile(`\b(AKIA)[0-9A-Z]{16}\b`), contains("AKIA")},
+	{regexp.MustCompile(`\b(xox[baprs]-)[A-Za-z0-9-]{8,}`), contains("xox")},
+	{regexp.MustCompile(`\b([a-z][a-z0-9+.-]*://[^\s/:@"'<>]*:)[^\s/@"'<>]+(@)`), hasUser}, // the password of a URL
 }
 
 // New returns Masks of the common secrets and of those that the patterns, regular
@@ -70,10 +71,7 @@ func (m *Masks) Mask(text []byte) ([]byte, int) {
 		return text, 0
 	}
 	for _, p := range m.patterns {
-		if p.literals != nil && !slices.ContainsFunc(p.literals, func(l string) bool { return bytes.Contains(text, []byte(l)) }) {
-			continue
-		}
-		if slices.Contains(p.literals, "://") && !hasUser(text) {
+		if p.may != nil && !p.may(text) {
 			continue
 		}
 		var masked []byte
@@ -84,7 +82,7 @@ func (m *Masks) Mask(text []byte) ([]byte, int) {
 			}
 			n++
 			from, to := at[0], at[1]
-			if p.literals != nil {
+			if p.may != nil {
 				from = at[3]
 				if len(at) > 4 {
 					to = at[4]
@@ -99,6 +97,13 @@ func (m *Masks) Mask(text []byte) ([]byte, int) {
 		}
 	}
 	return text, n
+}
+
+// contains returns a function that reports whether a text has one of the literals.
+func contains(literals ...string) func(text []byte) bool {
+	return func(text []byte) bool {
+		return slices.ContainsFunc(literals, func(l string) bool { return bytes.Contains(text, []byte(l)) })
+	}
 }
 
 // hasUser reports whether a URL in text has a part before its host: most texts have

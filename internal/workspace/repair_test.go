@@ -115,10 +115,10 @@ func TestDamagedIndexDegrades(t *testing.T) {
 		var embedded int
 		o := noticing(&lines, &embedded) // neither Background nor Watch
 		w = open(t, sel, Owning, o)
-		eventually(t, c.name+" made anew", func() bool {
+		eventually(t, c.name+" rebuilt", func() bool {
 			a, err := w.Search(t.Context(), retriever.Query{Text: "login flow"})
 			if err != nil || len(a.Results) == 0 {
-				t.Fatalf("%s: Search while it is made anew = %+v, %v", c.name, a, err)
+				t.Fatalf("%s: Search during the rebuild = %+v, %v", c.name, a, err)
 			}
 			return len(a.Degraded) == 0 && a.Index.State == "ready"
 		})
