@@ -129,7 +129,7 @@ var owners = map[string][]string{
 	"charm.land/bubbletea/v2":                  {"internal/finder"},
 	"github.com/charmbracelet/x/ansi":          {"internal/finder"},
 	"github.com/sahilm/fuzzy":                  {"internal/finder"},
-	"github.com/anishathalye/porcupine":        {"internal/stage/embedded", "internal/task/cards", "internal/toolbox"}, // in tests: checks histories
+	"github.com/anishathalye/porcupine":        {"internal/stage/embedded", "internal/task/cards", "internal/testutil", "internal/toolbox"}, // in tests: checks histories
 	"github.com/atotto/clipboard":              {"cmd/cairn"},
 	"golang.org/x/mod":                         {"internal/upgrade"},
 	"github.com/gofrs/flock":                   {"internal/owner", "internal/kv", "internal/token", "internal/task/files"}, // each locks its own file

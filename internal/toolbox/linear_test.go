@@ -9,6 +9,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"cairn/graphrank"
+	"cairn/internal/testutil"
 	"cairn/internal/usage"
 )
 
@@ -21,15 +22,8 @@ type counted struct {
 
 // counts is the specification: the count of an edge is the number of observations.
 var counts = porcupine.Model{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		edges := make([][]porcupine.Operation, len(edgesToCount))
-		for _, op := range history {
-			edge := op.Input.(counted).edge
-			edges[edge] = append(edges[edge], op)
-		}
-		return edges
-	},
-	Init: func() any { return 0.0 },
+	Partition: testutil.PartitionBy(func(op counted) int { return op.edge }),
+	Init:      func() any { return 0.0 },
 	Step: func(state, input, _ any) (bool, any) {
 		if op := input.(counted); !op.adds {
 			return op.count == state.(float64), state

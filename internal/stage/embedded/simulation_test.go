@@ -19,6 +19,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"cairn/internal/stage"
+	"cairn/internal/testutil"
 )
 
 // TestSimulation runs question tasks under faults: processes that are killed and
@@ -423,19 +424,8 @@ func (s *simulation) checkLog(t *testing.T, st *stage.State) {
 // versions is the specification of a store: each task has a version, which a creation
 // sets to 1 and an update that is not refused raises by 1.
 var versions = (&porcupine.NondeterministicModel{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		tasks := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			task := op.Input.(simOp).task
-			tasks[task] = append(tasks[task], op)
-		}
-		var out [][]porcupine.Operation
-		for _, operations := range tasks {
-			out = append(out, operations)
-		}
-		return out
-	},
-	Init: func() []any { return []any{int64(0)} },
+	Partition: testutil.PartitionBy(func(op simOp) string { return op.task }),
+	Init:      func() []any { return []any{int64(0)} },
 	Step: func(state, input, _ any) []any {
 		version, op := state.(int64), input.(simOp)
 		switch {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/anishathalye/porcupine"
+
+	"cairn/internal/testutil"
 )
 
 // register is a read or a write of the assignee of one card.
@@ -20,19 +22,8 @@ type register struct {
 
 // assignees is the specification: a card has the assignee that was last written.
 var assignees = porcupine.Model{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		cards := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			id := op.Input.(register).id
-			cards[id] = append(cards[id], op)
-		}
-		var out [][]porcupine.Operation
-		for _, operations := range cards {
-			out = append(out, operations)
-		}
-		return out
-	},
-	Init: func() any { return "" },
+	Partition: testutil.PartitionBy(func(op register) string { return op.id }),
+	Init:      func() any { return "" },
 	Step: func(state, input, _ any) (bool, any) {
 		if op := input.(register); op.write {
 			return true, op.value
