@@ -395,12 +395,7 @@ func (s *scanner) recordSkipped(ctx context.Context, only *pathSet) error {
 }
 
 func (s *scanner) isKept(path string) bool {
-	return slices.ContainsFunc(s.kept, func(k string) bool { return within(path, k) })
-}
-
-// within reports whether path is dir or below it.
-func within(path, dir string) bool {
-	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
+	return slices.ContainsFunc(s.kept, func(k string) bool { return walk.Under(path, k) })
 }
 
 // pathSet is a set of files and folders. Nil covers everything.

@@ -127,7 +127,7 @@ func (r *Retriever) permitted(name string) error {
 			return invalid("path", "%q is hidden and not indexed", name)
 		}
 		for _, s := range reader.Skipped() {
-			if name == s.Path || strings.HasPrefix(name, s.Path+"/") {
+			if walk.Under(name, s.Path) {
 				return invalid("path", "%q is not indexed: %s", name, walk.Told(s.Reason))
 			}
 		}

@@ -105,3 +105,8 @@ func hasStream(p string) bool {
 func notAlnum(r rune) bool {
 	return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
+
+// Under reports whether a clean workspace path is dir or below it.
+func Under(path, dir string) bool {
+	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
+}

@@ -86,7 +86,7 @@ func (e *events) forget(path string) (known bool) {
 		return false // and so is nothing below it
 	}
 	for p, dir := range e.watched {
-		if p == path || strings.HasPrefix(p, path+"/") {
+		if walk.Under(p, path) {
 			delete(e.watched, p)
 			// An error says that the system has forgotten it already.
 			_ = e.notify.Remove(dir)

@@ -2,7 +2,7 @@ package watch
 
 import (
 	"context"
-	"strings"
+	"slices"
 	"time"
 
 	"cairn/internal/walk"
@@ -100,10 +100,5 @@ func (p *poller) look(ctx context.Context) (changed []string, err error) {
 
 // within reports whether path is one of places or below it.
 func within(path string, places []string) bool {
-	for _, c := range places {
-		if path == c || strings.HasPrefix(path, c+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(places, func(place string) bool { return walk.Under(path, place) })
 }
