@@ -66,12 +66,15 @@ func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, budget
 	if whole := fits(e.end); whole != nil {
 		return whole, nil
 	}
-	last := func(borders []int) *Reading {
-		n := sort.Search(len(borders), func(i int) bool { return fits(borders[i]) == nil })
-		if n == 0 {
-			return nil
-		}
-		return fits(borders[n-1])
+	last := func(borders []int) (part *Reading) {
+		sort.Search(len(borders), func(i int) bool {
+			longer := fits(borders[i])
+			if longer != nil {
+				part = longer
+			}
+			return longer == nil
+		})
+		return part
 	}
 	var sections []int
 	for i := range f.doc.Sections {

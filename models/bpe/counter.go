@@ -12,9 +12,11 @@ package bpe
 
 import (
 	_ "embed"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/pkoukk/tiktoken-go"
 
 	"cairn/models"
@@ -29,14 +31,16 @@ var vocabulary string
 const (
 	vocabularySize = 100_256
 	longest        = 1024 // bytes of a word that are merged together
+	maxMerged      = 8192 // words whose count is kept
 )
 
 // Counter counts cl100k_base tokens. It is safe for concurrent use; the zero
 // value is ready. The first call loads the vocabulary.
 type Counter struct {
-	once  sync.Once
-	ranks map[string]int
-	merge *tiktoken.Tiktoken
+	once   sync.Once
+	ranks  map[string]int
+	merge  *tiktoken.Tiktoken
+	merged *lru.Cache[string, int] // counts of words that are several tokens
 }
 
 var _ models.BudgetCounter = (*Counter)(nil)
@@ -52,18 +56,17 @@ func (c *Counter) CountTokens(text string) int {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
-	n, merged := 0, map[string]int{}
+	n := 0
 	for text != "" {
 		size := nextPiece(text)
-		n += c.count(text[:size], merged)
+		n += c.count(text[:size])
 		text = text[size:]
 	}
 	return n
 }
 
-// count returns the number of tokens of a word. merged holds the counts of earlier
-// words of the text that are several tokens.
-func (c *Counter) count(word string, merged map[string]int) int {
+// count returns the number of tokens of a word.
+func (c *Counter) count(word string) int {
 	n := 0
 	for word != "" {
 		size := len(word)
@@ -77,10 +80,10 @@ func (c *Counter) count(word string, merged map[string]int) int {
 			n++
 			continue
 		}
-		tokens, ok := merged[part]
+		tokens, ok := c.merged.Get(part)
 		if !ok {
 			tokens = len(c.merge.EncodeOrdinary(part))
-			merged[part] = tokens
+			c.merged.Add(strings.Clone(part), tokens)
 		}
 		n += tokens
 	}
@@ -95,6 +98,10 @@ func (c *Counter) load() {
 		panic(err) // unreachable: the expression is valid
 	}
 	c.merge = tiktoken.NewTiktoken(core, nil, nil)
+	c.merged, err = lru.New[string, int](maxMerged)
+	if err != nil {
+		panic(err) // unreachable: the size is positive
+	}
 	for rest := vocabulary; rest != ""; {
 		end := 1 + int(rest[0])
 		c.ranks[rest[1:end]] = len(c.ranks)
