@@ -19,9 +19,17 @@ import (
 // import takes seconds.
 const sharedTimeout = 20 * time.Second
 
-// Shared is a file that many processes read and write: each has it open only during a
-// transaction. It suits small data that is rarely asked for; every transaction costs
-// some 0.1 ms more. It is safe for concurrent use.
+const (
+	// linger is how long a file that was written stays open for the next transaction.
+	linger = 20 * time.Millisecond
+	// maxOpen is how long it stays open while transactions follow each other: another
+	// process that waits then has its turn.
+	maxOpen = 100 * time.Millisecond
+)
+
+// Shared is a file that many processes read and write: each has it open only while
+// transactions follow each other. It suits small data that is rarely asked for; a
+// lonely transaction costs some 0.1 ms more. It is safe for concurrent use.
 type Shared struct {
 	path      string
 	prepare   func() error    // creates the folder
@@ -29,9 +37,20 @@ type Shared struct {
 
 	checked atomic.Int64 // when this process last read the whole file, Unix nanoseconds
 
-	mu      sync.RWMutex // held for writing during an Update
-	changed bool         // by this process
+	mu      sync.Mutex
+	freed   *sync.Cond // signals that opened has become nil
+	opened  *handle
+	changed bool // by this process
 	closed  bool
+}
+
+// handle is the open file. Shared.mu guards it.
+type handle struct {
+	db      *DB
+	users   int  // transactions that run
+	retired bool // no further transaction may begin
+	since   time.Time
+	closer  *time.Timer // closes it when it is no longer used; nil while it is used
 }
 
 // NewShared returns the file at path, which the first Update creates in the folder
@@ -41,34 +60,19 @@ func NewShared(path string, prepare func() error, recovered func(*Recovery)) *Sh
 	if recovered == nil {
 		recovered = func(*Recovery) {}
 	}
-	return &Shared{path: path, prepare: prepare, recovered: recovered}
+	f := &Shared{path: path, prepare: prepare, recovered: recovered}
+	f.freed = sync.NewCond(&f.mu)
+	return f
 }
 
 // View calls fn as DB.View does, unless there is no file yet.
 func (f *Shared) View(fn func(*Tx) error) error {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if f.closed {
-		return ErrClosed
-	}
-	return f.view(func(db *DB) error { return db.View(fn) })
-}
-
-// view opens the file for reading, unless there is none yet.
-func (f *Shared) view(fn func(*DB) error) error {
-	// An empty file is one that another process is about to fill, or has lost its records.
-	info, err := os.Stat(f.path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 && !emptied(f.path) {
-		return nil
-	}
-	return f.with(&Options{ReadOnly: true}, fn)
+	return f.with(false, func(db *DB) error { return db.View(fn) })
 }
 
 // Verify is DB.Verify. A file that does not exist has no problems.
 func (f *Shared) Verify() (found checksum.File, err error) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	err = f.view(func(db *DB) error {
+	err = f.with(false, func(db *DB) error {
 		found, err = db.Verify()
 		return err
 	})
@@ -77,66 +81,178 @@ func (f *Shared) Verify() (found checksum.File, err error) {
 
 // Update calls fn as DB.Update does.
 func (f *Shared) Update(fn func(*Tx) error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return ErrClosed
-	}
-	if err := f.prepare(); err != nil {
-		return err
-	}
-	return f.with(&Options{}, func(db *DB) error {
+	return f.with(true, func(db *DB) error {
 		err := db.Update(fn)
-		f.changed = f.changed || err == nil
+		if err == nil {
+			f.mu.Lock()
+			f.changed = true
+			f.mu.Unlock()
+		}
 		return err
 	})
 }
 
-// with calls fn with the open file. It recovers a damaged one; what fn has seen of it
-// may be incomplete, so that the caller gets the error.
-func (f *Shared) with(o *Options, fn func(*DB) error) error {
-	o.Timeout, o.Snapshots, o.Convert, o.shared = sharedTimeout, true, true, true
-	ran := false
-	run := func(db *DB) error { ran = true; return fn(db) }
-	err := f.open(o, run)
+// with calls fn with the open file; not for reading where there is none. It recovers a
+// damaged one; what fn has seen of it may be incomplete, so that the caller gets the
+// error.
+func (f *Shared) with(write bool, fn func(*DB) error) error {
+	h, err := f.acquire(write)
+	if h != nil {
+		err = f.use(h, fn)
+	}
 	if _, corrupt := errors.AsType[*CorruptError](err); !corrupt {
 		return err
 	}
 	if failed := f.recover(); failed != nil {
 		return errors.Join(err, failed)
 	}
-	if ran {
+	if h != nil {
 		return fmt.Errorf("%w; it has been recovered, so try again", err)
 	}
-	return f.open(o, run)
+	if h, err = f.acquire(write); h == nil {
+		return err
+	}
+	return f.use(h, fn)
 }
 
-func (f *Shared) open(o *Options, fn func(*DB) error) (err error) {
+// use calls fn with a handle and releases it.
+func (f *Shared) use(h *handle, fn func(*DB) error) (err error) {
+	ended := false
+	defer func() { err = errors.Join(err, f.release(h, !ended || err != nil)) }()
+	err = fn(h.db)
+	ended = true
+	return err
+}
+
+// acquire returns the open file, which it opens if need be; nil for reading where
+// there is no file.
+func (f *Shared) acquire(write bool) (*handle, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for h := f.opened; h != nil && !f.closed; h = f.opened {
+		if h.serves(write, f.path) {
+			if h.closer != nil {
+				h.closer.Stop()
+				h.closer = nil
+			}
+			h.users++
+			return h, nil
+		}
+		if err := f.retire(h); err != nil {
+			return nil, err
+		}
+	}
+	if f.closed {
+		return nil, ErrClosed
+	}
+	// An empty file is one that another process is about to fill, or has lost its records.
+	info, err := os.Stat(f.path)
+	if !write && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 && !emptied(f.path)) {
+		return nil, nil
+	}
+	if write {
+		if err := f.prepare(); err != nil {
+			return nil, err
+		}
+	}
+	db, err := f.open(!write)
+	if err != nil {
+		return nil, err
+	}
+	f.opened = &handle{db: db, users: 1, since: time.Now()}
+	return f.opened, nil
+}
+
+// serves reports whether another transaction may begin: not after the file at path was
+// replaced.
+func (h *handle) serves(write bool, path string) bool {
+	if h.retired || write && h.db.options.ReadOnly || time.Since(h.since) >= maxOpen {
+		return false
+	}
+	own, err := h.db.file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(path)
+	return err == nil && os.SameFile(own, now)
+}
+
+// retire closes a handle when its last transaction has ended.
+func (f *Shared) retire(h *handle) error {
+	h.retired = true
+	if h.users == 0 {
+		return f.free(h)
+	}
+	for f.opened == h {
+		f.freed.Wait()
+	}
+	return nil
+}
+
+// release ends the use of a handle. The file stays open a moment for the next
+// transaction if this process writes it; not after a failure.
+func (f *Shared) release(h *handle, failed bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h.users--
+	h.retired = h.retired || failed || f.closed || h.db.options.ReadOnly
+	switch {
+	case h.users > 0:
+		return nil
+	case h.retired || time.Since(h.since) >= maxOpen:
+		return f.free(h)
+	}
+	var closer *time.Timer
+	closer = time.AfterFunc(linger, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if h.closer == closer {
+			_ = f.free(h) // its transactions were committed
+		}
+	})
+	h.closer = closer
+	return nil
+}
+
+// free closes a handle without users. f.mu is held.
+func (f *Shared) free(h *handle) error {
+	if h.closer != nil {
+		h.closer.Stop()
+		h.closer = nil
+	}
+	f.opened = nil
+	f.freed.Broadcast()
+	if err := h.db.Close(); err != nil {
+		return fmt.Errorf("closing after a transaction: %w", err)
+	}
+	return nil
+}
+
+// open opens the file when it is this process's turn, and checks it now and then.
+func (f *Shared) open(readOnly bool) (*DB, error) {
+	o := &Options{ReadOnly: readOnly, Timeout: sharedTimeout, Snapshots: true, Convert: true, shared: true}
 	leave, err := f.turn(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	db, err := Open(f.path, o)
 	leave()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() {
-		if closeErr := db.Close(); err == nil && closeErr != nil {
-			err = fmt.Errorf("closing after a transaction: %w", closeErr)
-		}
-	}()
-	if now := time.Now().UnixNano(); now-f.checked.Load() > int64(checkEvery) {
-		found, err := db.check()
-		if err == nil && len(found.Problems) > 0 {
-			err = &CorruptError{Path: f.path, Reason: found.Problems[0]}
-		}
-		if err != nil {
-			return err
-		}
-		f.checked.Store(now)
+	now := time.Now().UnixNano()
+	if now-f.checked.Load() <= int64(checkEvery) {
+		return db, nil
 	}
-	return fn(db)
+	found, err := db.check()
+	if err == nil && len(found.Problems) > 0 {
+		err = &CorruptError{Path: f.path, Reason: found.Problems[0]}
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	f.checked.Store(now)
+	return db, nil
 }
 
 // checkEvery is how often a process reads the whole file to find missing records, which a
@@ -146,6 +262,12 @@ const checkEvery = 10 * time.Minute
 // recover replaces the file while no process has it open: the turn keeps others from
 // opening it, and the lock waits for those that have.
 func (f *Shared) recover() error {
+	f.mu.Lock()
+	h := f.opened
+	if h != nil {
+		_ = f.retire(h) // it is damaged
+	}
+	f.mu.Unlock()
 	leave, err := f.turn(&Options{Timeout: sharedTimeout})
 	if err != nil {
 		return err
@@ -167,12 +289,12 @@ func (f *Shared) recover() error {
 
 // Repair recovers the file if it is damaged, and removes damaged snapshots.
 func (f *Shared) Repair() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if err := f.recover(); err != nil {
 		return err
 	}
+	f.mu.Lock()
 	f.changed = true // so that there is a new snapshot
+	f.mu.Unlock()
 	return RemoveDamagedSnapshots(f.path)
 }
 
@@ -210,12 +332,22 @@ func (f *Shared) Close() error {
 		return nil
 	}
 	f.closed = true
+	if h := f.opened; h != nil {
+		if err := f.retire(h); err != nil {
+			return err
+		}
+	}
 	if !f.changed {
 		return nil
 	}
-	return f.view(func(db *DB) error {
-		db.changed.Store(true)
-		db.snapshotIfDue(0)
+	db, err := f.open(true)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	})
+	}
+	if err != nil {
+		return err
+	}
+	db.changed.Store(true)
+	db.snapshotIfDue(0)
+	return db.Close()
 }
