@@ -33,6 +33,8 @@ type NotFoundError struct {
 	Anchors []string
 	// Nearest are similar paths or anchors, nearest first.
 	Nearest []string
+	// same is the only document that Path means, see walk.Alike; empty for none.
+	same string
 }
 
 func (e *NotFoundError) Error() string {

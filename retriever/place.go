@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -27,6 +28,7 @@ func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool
 	// A file whose name contains "#" or ":" is rare, but goes first. exists does
 	// not search near names for a file that is missing.
 	asked := spec
+	spec = strings.TrimPrefix(spec, "/") // absolute from the workspace's folder
 	if !r.exists(spec) {
 		if i := strings.LastIndexByte(spec, '#'); i > 0 {
 			spec, rest.anchor = spec[:i], spec[i+1:]
@@ -43,6 +45,9 @@ func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool
 		}
 	}
 	f, cached, err = r.open(spec)
+	if e, ok := errors.AsType[*NotFoundError](err); ok && e.same != "" {
+		f, cached, err = r.open(e.same)
+	}
 	return f, rest, cached, err
 }
 
@@ -146,6 +151,12 @@ func (r *Retriever) missingFile(name string) error {
 	if err != nil {
 		return fmt.Errorf("looking for names like %q: %w", name, err)
 	}
+	for _, card := range walk.Cards(name) { // it may be too young for the index
+		if r.exists(card) {
+			paths = append(paths, card)
+		}
+	}
+	e.same, _ = walk.Alike(paths, name)
 	e.Nearest = markdown.Nearest(paths, name, suggestions)
 	return e
 }

@@ -87,12 +87,13 @@ func TestReadRefuses(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(f.dir, ".hidden.md"), []byte("# h\n"), 0o644))
 	must(t, os.Mkdir(filepath.Join(f.dir, "folder.md"), 0o755))
 	for _, c := range []struct{ path, anchor, want string }{
-		{"", "", "invalid"}, {".", "", "invalid"}, {"/etc/x.md", "", "invalid"}, {"../x.md", "", "invalid"},
+		{"", "", "invalid"}, {".", "", "invalid"}, {"//docs/auth.md", "", "invalid"}, {"/../x.md", "", "invalid"}, {"../x.md", "", "invalid"},
 		{"docs/../../x.md", "", "invalid"}, {`docs\auth.md`, "", "invalid"}, {"docs/auth.md\x00", "", "invalid"},
 		{"link.md", "", "invalid"}, {"key.pem", "", "invalid"}, {"latin.md", "", "invalid"}, {"folder.md", "", "invalid"},
 		{"docs/auth.md:9", "", "invalid"}, {"docs/auth.md:2-1", "", "invalid"}, {"docs/auth.md:0-1", "", "invalid"},
 		{"docs/auth.md", strings.Repeat("x", 101), "invalid"}, {"docs/auth.md:1-2", "login-flow", "invalid"},
 		{" docs/auth.md", "", "invalid"}, {".hidden.md", "", "invalid"},
+		{outside, "", ""}, {"/etc/passwd", "", ""},
 		{"docs/aut.md", "", "docs/auth.md"}, {"docs/auth.md#login-flwo", "", "login-flow"}, {"docs/auth.md", "Tokn check", "token-check"},
 	} {
 		_, err := f.Read(context.Background(), ReadRequest{Path: c.path, Anchor: c.anchor})
@@ -103,11 +104,30 @@ func TestReadRefuses(t *testing.T) {
 			if !errors.As(err, &bad) {
 				t.Errorf("Read(%q, %q) = %v, want an InvalidError", c.path, c.anchor, err)
 			}
+		case c.want == "" && errors.As(err, &missing):
 		case !errors.As(err, &missing) || len(missing.Nearest) == 0 || missing.Nearest[0] != c.want:
 			t.Errorf("Read(%q, %q) = %v, want a NotFoundError that offers %s", c.path, c.anchor, err, c.want)
 		case missing.Anchor != "" && !slices.Equal(missing.Anchors, []string{"login-flow", "token-check"}):
 			t.Errorf("available anchors are %v", missing.Anchors)
 		}
+	}
+}
+
+// TestReadFolds: a path may begin with a slash, be in any case, or be the short one of a card.
+func TestReadFolds(t *testing.T) {
+	f := open(t, map[string]string{"docs/api.md": "# API\n\n## Keys\n\nx\n", ".cairn/cards/abc123.md": "---\ntitle: C\n---\n# C\n"}, nil)
+	for spec, want := range map[string]string{
+		"/docs/api.md": "docs/api.md", "/docs/api.md#keys": "docs/api.md", "/docs/api.md:1-2": "docs/api.md", "Docs/API.md": "docs/api.md",
+		"cards/abc123.md": ".cairn/cards/abc123.md", "/cards/ABC123.md": ".cairn/cards/abc123.md", "/.cairn/cards/abc123.md": ".cairn/cards/abc123.md",
+	} {
+		if got := read(t, f, ReadRequest{Path: spec}); got.Path != want {
+			t.Errorf("Read(%q) is of %s, want %s", spec, got.Path, want)
+		}
+	}
+	// A card that is too young for the index.
+	must(t, os.WriteFile(filepath.Join(f.dir, ".cairn/cards/def456.md"), []byte("---\ntitle: D\n---\n"), 0o644))
+	if got := read(t, f, ReadRequest{Path: "cards/def456.md"}); got.Path != ".cairn/cards/def456.md" {
+		t.Errorf("a new card: %s", got.Path)
 	}
 }
 

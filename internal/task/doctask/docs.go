@@ -128,8 +128,10 @@ func (d *Docs) open(address string) (*document, error) {
 	}
 	doc, err := d.load(path)
 	if e, ok := err.(*Error); ok && e.Code == DocumentNotFound {
-		// In the same folder.
-		names, _ := d.list(context.Background(), path[:strings.LastIndexByte(path, '/')+1])
+		names, _ := d.list(context.Background(), "")
+		if same, ok := walk.Alike(names, path); ok {
+			return d.load(same)
+		}
 		if near := markdown.Nearest(names, path, 1); len(near) > 0 {
 			e.Context["suggestion"] = "Did you mean '/" + near[0] + "'?"
 		}
@@ -212,7 +214,7 @@ func (d *document) parseSlug(text, empty string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			if path != d.path {
+			if !strings.EqualFold(path, d.path) {
 				return "", refuse(InvalidAddress, evidence{"address": clip(text), "document": d.address()}, "%s is in another document than %s", clip(text), d.address())
 			}
 		}
@@ -302,13 +304,11 @@ func (d *document) sectionNotFound(slug string) error {
 // edit changes a document under the lock. change receives the document on disk
 // and returns its new source.
 func (d *Docs) edit(ctx context.Context, address string, pre Precondition, change func(*document) ([]byte, error)) (*document, error) {
-	path, err := parseAddress(address)
+	named, err := d.open(address)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.open(address); err != nil { // its errors have suggestions
-		return nil, err
-	}
+	path := named.path
 	var after *document
 	_, err = d.files.Edit(ctx, path, func(src []byte, was files.Stamp) ([]byte, error) {
 		doc := newDocument(path, src, was)
