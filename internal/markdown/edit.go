@@ -21,7 +21,7 @@ var ErrNoFrontMatter = errors.New("no front matter")
 // FieldEdit sets or removes one top-level key of front matter.
 type FieldEdit struct {
 	Key string
-	// Value is a string, a []string, a time.Time (written in UTC to the second),
+	// Value is a string, a []string, a time.Time (written in UTC),
 	// or nil to remove the key.
 	Value any
 }
@@ -136,7 +136,7 @@ func written(value any) any {
 		}
 		return list
 	case time.Time:
-		return v.UTC().Format(time.RFC3339)
+		return v.UTC().Format(time.RFC3339Nano)
 	}
 	return value
 }
@@ -362,7 +362,7 @@ func render(value any, quote byte) (string, error) {
 	case string:
 		return renderScalar(v, quote, false)
 	case time.Time:
-		return v.UTC().Format(time.RFC3339), nil
+		return v.UTC().Format(time.RFC3339Nano), nil
 	case []string:
 		parts := make([]string, len(v))
 		for i, s := range v {

@@ -17,23 +17,37 @@ type Board struct {
 	Cards    []*Card
 	unusable []Problem // files that are no cards, by path
 	byID     map[string]*Card
+	byFolded func() map[string]*Card // by ID in lower case
 	graph    func() (*taskdag.Graph, error)
 }
 
-// Card returns the card with the given ID.
+// Card returns the card with the given ID, in any case if there is none of exactly
+// that one.
 func (b *Board) Card(id string) (*Card, bool) {
-	c, ok := b.byID[id]
+	if c, ok := b.byID[id]; ok {
+		return c, true
+	}
+	c, ok := b.byFolded()[strings.ToLower(id)]
 	return c, ok
 }
 
 // Graph returns the graph of all cards, archived ones included, built once.
 func (b *Board) Graph() (*taskdag.Graph, error) { return b.graph() }
 
-// Tasks returns the tasks of all cards, in their order.
+// Tasks returns the tasks of all cards, in their order. They depend on the IDs as the
+// cards have them, whatever the case in which they are written.
 func (b *Board) Tasks() []task.Task {
 	tasks := make([]task.Task, len(b.Cards))
 	for i, c := range b.Cards {
 		tasks[i] = c.Task
+		for k, id := range c.DependsOn {
+			if named, ok := b.Card(id); ok && named.ID != id {
+				if &tasks[i].DependsOn[0] == &c.DependsOn[0] {
+					tasks[i].DependsOn = slices.Clone(c.DependsOn)
+				}
+				tasks[i].DependsOn[k] = named.ID
+			}
+		}
 	}
 	return tasks
 }
@@ -63,6 +77,13 @@ func (b *Board) with(names []string, entries map[string]*entry) *Board {
 	}
 	slices.SortFunc(next.Cards, byCreation)
 	slices.SortFunc(next.unusable, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	next.byFolded = sync.OnceValue(func() map[string]*Card {
+		all := make(map[string]*Card, len(next.Cards))
+		for _, c := range slices.Backward(next.Cards) { // the first of two wins
+			all[strings.ToLower(c.ID)] = c
+		}
+		return all
+	})
 	next.graph = sync.OnceValues(func() (*taskdag.Graph, error) { return taskdag.New(task.Nodes(next.Tasks())) })
 	return next
 }

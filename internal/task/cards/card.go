@@ -4,6 +4,7 @@
 package cards
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -36,6 +37,10 @@ type Card struct {
 var priorities = []string{"low", "medium", "high", "critical"}
 
 const defaultPriority = "medium"
+
+// prioritySynonyms maps the priorities of other systems.
+var prioritySynonyms = map[string]string{"urgent": "critical", "blocker": "critical", "highest": "critical", "p0": "critical", "major": "high", "p1": "high",
+	"normal": "medium", "p2": "medium", "minor": "low", "lowest": "low", "p3": "low", "trivial": "low"}
 
 // largeCard is the size in bytes from which a card is reported as too large.
 const largeCard = 1 << 20
@@ -89,10 +94,9 @@ func parse(id, path string, content []byte, info fs.FileInfo) (c *Card, unusable
 		}
 	}
 	if p := fm.String("priority"); p != "" {
-		if rank(p) == 0 {
-			note(OddPriority, "unknown priority %q counts as medium", p)
-		} else {
-			c.Priority = strings.ToLower(p)
+		if c.Priority = strings.ToLower(p); rank(p) == 0 {
+			c.Priority = cmp.Or(prioritySynonyms[c.Priority], defaultPriority)
+			note(OddPriority, "unknown priority %q counts as %s", p, c.Priority)
 		}
 	}
 	c.Assignee = fm.String("assignee")

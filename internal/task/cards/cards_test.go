@@ -438,6 +438,7 @@ func TestList(t *testing.T) {
 		{ListRequest{Status: "done"}, "aaaaa1"},
 		{ListRequest{Status: "archived"}, "aaaaa4"},
 		{ListRequest{Assignee: "dev"}, "aaaaa3"},
+		{ListRequest{Assignee: "@DEV"}, "aaaaa2"},
 		{ListRequest{Tags: []string{"AUTH", "nope"}}, "aaaaa2 aaaaa5"},
 		{ListRequest{Priority: "High"}, "aaaaa3 aaaaa2"},
 		{ListRequest{Priority: "medium", Tags: []string{"ui"}}, ""},
@@ -469,6 +470,93 @@ func TestList(t *testing.T) {
 	empty := openStore(t, t.TempDir(), nil)
 	if list, err := empty.List(ListRequest{}); err != nil || len(list) != 0 || list == nil {
 		t.Errorf("no workspace folder: %v, %v, want an empty list", list, err)
+	}
+}
+
+// TestCreationOrderWithinASecond: three cards made in one second are ready in the
+// order in which they were made.
+func TestCreationOrderWithinASecond(t *testing.T) {
+	s, dir := board(t, nil, nil)
+	now := today
+	s.now = func() time.Time { now = now.Add(20 * time.Microsecond); return now }
+	var want []string
+	for i := range 20 {
+		a, err := s.Create(t.Context(), CreateRequest{Title: fmt.Sprintf("Card %d", i)})
+		if err != nil || a.Metadata.Created != "2026-01-15T12:00:00Z" {
+			t.Fatal(a, err)
+		}
+		want = append(want, a.ID)
+	}
+	for _, s := range []*Store{s, openStore(t, dir, nil)} {
+		b, err := s.Board()
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.Ready(0); !slices.Equal(got, want) {
+			t.Errorf("ready %v, want the order of creation %v", got, want)
+		}
+	}
+}
+
+// TestIDsFold: an ID is found in any case, in requests and in other cards.
+func TestIDsFold(t *testing.T) {
+	s, dir := board(t, nil, map[string]string{
+		"abc123": card("One", "status: todo\n"), "def456": card("Two", "depends_on: [ABC123]\n"), "Auth-Plan": card("Three", ""), "auth-plan2": card("Four", ""),
+	})
+	if a, err := s.Dependencies(DependenciesRequest{ID: "DEF456"}); err != nil || a.TaskID != "def456" || a.Count != 1 || a.Tasks[0].ID != "abc123" {
+		t.Errorf("dependencies: %+v, %v", a, err)
+	}
+	if a, err := s.Validate(ValidateRequest{ID: "Def456"}); err != nil || a.TaskID != "def456" || len(a.Missing) > 0 {
+		t.Errorf("validate: %+v, %v", a, err)
+	}
+	if a, err := s.Update(t.Context(), update("ABC123", `{"status":"done","depends_on":["auth-PLAN"]}`)); err != nil || a.ID != "abc123" {
+		t.Errorf("update: %+v, %v", a, err)
+	}
+	if text := read(t, dir, "abc123"); !strings.Contains(text, "depends_on: [Auth-Plan]") {
+		t.Errorf("the dependency is written\n%s", text)
+	}
+	a, err := s.Create(t.Context(), CreateRequest{Title: "New", DependsOn: []string{"Abc123", "abc123"}})
+	if err != nil || !slices.Equal(a.Metadata.DependsOn, []string{"abc123"}) {
+		t.Errorf("create: %+v, %v", a, err)
+	}
+	if _, err := s.Update(t.Context(), update("nope99", `{"status":"done"}`)); code(err) != CodeNotFound {
+		t.Errorf("an unknown id: %v", err)
+	}
+	if p, err := s.Path("AUTH-PLAN"); err != nil || p != ".cairn/cards/Auth-Plan.md" {
+		t.Errorf("path %s, %v", p, err)
+	}
+}
+
+// TestPrioritySynonyms: a card counts as what its repair writes.
+func TestPrioritySynonyms(t *testing.T) {
+	s, _ := board(t, nil, map[string]string{"aaaaa1": card("A", "priority: urgent\n"), "aaaaa2": card("B", "priority: sometime\n")})
+	counted := func() (all []string) {
+		list, err := s.List(ListRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			all = append(all, c.ID+" "+c.Priority)
+		}
+		return all
+	}
+	want := []string{"aaaaa1 critical", "aaaaa2 medium"}
+	if got := counted(); !slices.Equal(got, want) {
+		t.Errorf("before the repair %v, want %v", got, want)
+	}
+	problems, _ := s.Check()
+	if len(problems) != 2 || problems[0].Message != `unknown priority "urgent" counts as critical` {
+		t.Errorf("problems %+v", problems)
+	}
+	if _, err := s.Repair(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := counted(); !slices.Equal(got, want) {
+		t.Errorf("after the repair %v, want %v", got, want)
 	}
 }
 

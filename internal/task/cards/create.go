@@ -72,12 +72,14 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 		return nil, fileError(folder, err)
 	}
 	defer w.Unlock()
+	r.DependsOn = s.resolveAll(r.DependsOn)
 	for _, id := range r.DependsOn {
 		if err := s.exists(folder, id); err != nil {
 			return nil, err
 		}
 	}
-	now := s.now().UTC().Truncate(time.Second)
+	// The fraction orders cards that are made within one second.
+	now := s.now().UTC().Truncate(time.Microsecond)
 	text, err := newCard(r, now)
 	if err != nil {
 		return nil, invalid("%s", err)

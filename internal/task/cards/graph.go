@@ -41,9 +41,11 @@ func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := b.byID[r.ID]; !ok {
+	own, ok := b.Card(r.ID)
+	if !ok {
 		return nil, s.notFound(r.ID)
 	}
+	r.ID = own.ID
 	g, err := b.Graph()
 	if err != nil {
 		return nil, err
@@ -99,14 +101,17 @@ func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 		if err := checkID("id", r.ID); err != nil {
 			return nil, err
 		}
-		if _, ok := b.byID[r.ID]; !ok {
+		c, ok := b.Card(r.ID)
+		if !ok {
 			return nil, s.notFound(r.ID)
 		}
+		r.ID, a.TaskID = c.ID, c.ID
 		a.Message = "Task dependencies are valid"
-		tasks = tasks[:0]
+		upstream := map[string]bool{}
 		for _, id := range g.Upstream(r.ID) {
-			tasks = append(tasks, b.byID[id].Task)
+			upstream[id] = true
 		}
+		tasks = slices.DeleteFunc(tasks, func(t task.Task) bool { return !upstream[t.ID] })
 		if g, err = taskdag.New(task.Nodes(tasks)); err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 // an absent filter matches every card.
 type ListRequest struct {
 	Status   string   `json:"status,omitempty" schema:"enum=todo|active|done|archived"`          // todo, active, done or archived
-	Assignee string   `json:"assignee,omitempty"`                                                // exactly as written
+	Assignee string   `json:"assignee,omitempty"`                                                // in any case
 	Tags     []string `json:"tags,omitempty" jsonschema:"Any of these"`                          // any of them, without regard to case
 	Priority string   `json:"priority,omitempty" schema:"enum=low|medium|high|critical"`         // in any case
 	Created  string   `json:"created,omitempty" jsonschema:"Such as '2024-01-01', '<3d', '>2w'"` // see parseDateFilter
@@ -90,7 +90,7 @@ func (s *Store) filter(r ListRequest) (func(*Card) bool, error) {
 	return func(c *Card) bool {
 		switch {
 		case r.Status != "" && c.Status.CardWord() != r.Status,
-			r.Assignee != "" && c.Assignee != r.Assignee,
+			r.Assignee != "" && !strings.EqualFold(c.Assignee, r.Assignee),
 			r.Priority != "" && !strings.EqualFold(c.Priority, r.Priority),
 			created != nil && !created.match(c.Created),
 			len(r.Tags) > 0 && !anyTag(c.Tags, r.Tags):

@@ -24,7 +24,7 @@ func Repairable(kind string) bool { return repairable[kind] }
 // Repair removes the problems of cards that have one obvious repair and describes
 // each repair in a line. It makes a missing front matter or title from the first
 // heading and removes an ID that contradicts the file name. An unknown status
-// becomes todo, an unknown priority medium unless it is a known synonym, a time
+// becomes todo, an unknown priority the one that it counts as, a time
 // RFC 3339, or now if it is unreadable. Nothing else in the files changes, and a
 // second repair finds nothing to do.
 func (s *Store) Repair(ctx context.Context) (done []string, err error) {
@@ -57,10 +57,6 @@ func (s *Store) Repair(ctx context.Context) (done []string, err error) {
 	}
 	return done, nil
 }
-
-// prioritySynonyms maps the priorities of other systems.
-var prioritySynonyms = map[string]string{"urgent": "critical", "blocker": "critical", "highest": "critical", "p0": "critical", "major": "high", "p1": "high",
-	"normal": "medium", "p2": "medium", "minor": "low", "lowest": "low", "p3": "low", "trivial": "low"}
 
 // repaired returns a card's text after its repair, and what was repaired.
 func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err error) {
@@ -108,11 +104,7 @@ func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err 
 		case OddStatus:
 			set("status", "todo", "status %q is todo now", fm.String("status"))
 		case OddPriority:
-			better := prioritySynonyms[strings.ToLower(fm.String("priority"))]
-			if better == "" {
-				better = defaultPriority
-			}
-			set("priority", better, "priority %q is %s now", fm.String("priority"), better)
+			set("priority", c.Priority, "priority %q is %s now", fm.String("priority"), c.Priority)
 		case OddDate:
 			key, _, _ := strings.Cut(problem.Message, " ")
 			at := anyTime(fm.String(key))

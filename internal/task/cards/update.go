@@ -59,6 +59,10 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 	if err != nil {
 		return nil, err
 	}
+	r.ID = s.resolve(r.ID)
+	if depends, ok := ch.lists["depends_on"]; ok {
+		ch.lists["depends_on"] = s.resolveAll(depends)
+	}
 	p := path.Join(folder, r.ID+".md")
 	w, err := s.files.Lock(ctx)
 	if err != nil {
@@ -277,7 +281,7 @@ func (s *Store) checkStart(id string, depends []string) error {
 	}
 	var waiting []string
 	for _, d := range depends {
-		if c, ok := b.byID[d]; !ok || !c.Done() {
+		if c, ok := b.Card(d); !ok || !c.Done() {
 			waiting = append(waiting, d)
 		}
 	}
