@@ -59,6 +59,9 @@ func (t Task) Done() bool {
 	return t.Status == Completed || t.Status == Archived && (t.ArchivedFrom == Completed || t.ArchivedFrom == Archived)
 }
 
+// Over reports whether no work is left: the task is done or cancelled.
+func (t Task) Over() bool { return t.Done() || t.Node().State == taskdag.Cancelled }
+
 // Node converts the task for taskdag. An archived task counts as completed if it
 // was completed or its earlier status is unknown, since people mostly archive
 // finished work; otherwise it counts as cancelled.

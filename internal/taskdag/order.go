@@ -1,6 +1,7 @@
 package taskdag
 
-// OrderOptions choose what Order lists. The zero value lists all but completed tasks.
+// OrderOptions choose what Order lists. The zero value lists all but completed tasks;
+// cancelled tasks are no work and never listed.
 type OrderOptions struct {
 	IncludeCompleted bool
 	ReadyOnly        bool // leave out every other task that cannot start now
@@ -18,8 +19,11 @@ func (g *Graph) Order(o OrderOptions) ([]string, error) {
 	for _, level := range levels {
 		for _, i := range level {
 			listed := !o.ReadyOnly || g.ready(i)
-			if g.tasks[i].State == Completed {
+			switch g.tasks[i].State {
+			case Completed:
 				listed = o.IncludeCompleted
+			case Cancelled:
+				listed = false
 			}
 			if listed {
 				order = append(order, g.tasks[i].ID)
@@ -33,7 +37,7 @@ func (g *Graph) Order(o OrderOptions) ([]string, error) {
 // on each other: group k holds the tasks whose longest chain of unfinished
 // dependencies has k tasks.
 func (g *Graph) Groups() ([][]string, error) {
-	levels, err := g.levels(func(i int) bool { return g.tasks[i].State != Completed })
+	levels, err := g.levels(g.unfinished)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +46,11 @@ func (g *Graph) Groups() ([][]string, error) {
 		groups[k] = g.ids(level)
 	}
 	return groups, nil
+}
+
+// unfinished reports whether a task is work that remains.
+func (g *Graph) unfinished(i int) bool {
+	return g.tasks[i].State != Completed && g.tasks[i].State != Cancelled
 }
 
 // levels groups the tasks to keep by the longest distance from a root among them.

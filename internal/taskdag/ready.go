@@ -58,6 +58,12 @@ func (g *Graph) Ready(limit int) []string {
 	return ready
 }
 
+// IsReady reports whether the task of that id can start.
+func (g *Graph) IsReady(id string) bool {
+	i, ok := g.index[id]
+	return ok && g.ready(i)
+}
+
 func (g *Graph) ready(i int) bool {
 	if g.tasks[i].State != Pending || len(g.missing[i]) > 0 {
 		return false

@@ -2,8 +2,8 @@ package taskdag
 
 import "slices"
 
-// CriticalPath returns the longest chain of tasks, completed ones included; of
-// several, the first in the order of Order. Isolated tasks give a path of one task,
+// CriticalPath returns the longest chain of tasks, completed ones included and
+// cancelled ones left out; of several, the first in the order of Order. Isolated tasks give a path of one task,
 // an empty graph an empty path.
 func (g *Graph) CriticalPath() ([]string, error) {
 	path, err := g.longest(func(int) float64 { return 1 })
@@ -20,9 +20,12 @@ func (g *Graph) longest(cost func(int) float64) ([]int, error) {
 	end := -1
 	for _, level := range levels {
 		for _, i := range level {
+			if g.tasks[i].State == Cancelled {
+				continue
+			}
 			before[i] = -1
 			for _, d := range g.deps[i] {
-				if before[i] < 0 || length[d] > length[before[i]] {
+				if g.tasks[d].State != Cancelled && (before[i] < 0 || length[d] > length[before[i]]) {
 					before[i] = d
 				}
 			}
@@ -61,7 +64,7 @@ const DefaultEstimate = 1
 // tasks can run at once. total is the hours until all tasks are done. The timings
 // have the order of Order.
 func (g *Graph) Schedule() (timings []Timing, total float64, err error) {
-	keep := func(i int) bool { return g.tasks[i].State != Completed }
+	keep := g.unfinished
 	levels, err := g.levels(keep)
 	if err != nil {
 		return nil, 0, err

@@ -87,6 +87,28 @@ func TestReadyStates(t *testing.T) {
 	}
 }
 
+// TestCancelledIsNoWork: cancelled tasks are in no wave, order, path or schedule.
+func TestCancelledIsNoWork(t *testing.T) {
+	g := mustNew(t, with(task("a"), Cancelled), task("b", "a"), task("c", "b"), with(task("d", "c"), Cancelled))
+	if got, err := g.Groups(); err != nil || !cmp.Equal(got, [][]string{{"b"}, {"c"}}) {
+		t.Errorf("groups %v, %v", got, err)
+	}
+	for _, o := range []OrderOptions{{}, {IncludeCompleted: true}} {
+		if got, err := g.Order(o); err != nil || !cmp.Equal(got, []string{"b", "c"}) {
+			t.Errorf("order %v, %v", got, err)
+		}
+	}
+	if got, err := g.CriticalPath(); err != nil || !cmp.Equal(got, []string{"b", "c"}) {
+		t.Errorf("critical path %v, %v", got, err)
+	}
+	if got, total, err := g.Schedule(); err != nil || len(got) != 2 || total != 2 {
+		t.Errorf("schedule %v, %g, %v", got, total, err)
+	}
+	if got := g.Ready(0); got != nil {
+		t.Errorf("ready %v: its dependency was cancelled", got)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for name, tasks := range map[string][]Task{
 		"two of one id": {task("a"), task("a")}, "no id": {task("")},
@@ -202,7 +224,13 @@ func TestProperties(t *testing.T) {
 		state := func(id string) State { task, _ := g.Task(id); return task.State }
 
 		order, err := g.Order(OrderOptions{IncludeCompleted: true})
-		if err != nil || len(order) != n || g.Cycle() != nil {
+		cancelled := 0
+		for _, task := range tasks {
+			if task.State == Cancelled {
+				cancelled++
+			}
+		}
+		if err != nil || len(order) != n-cancelled || g.Cycle() != nil {
 			t.Fatalf("seed %d: order %v, %v", seed, order, err)
 		}
 		for k, id := range order {
@@ -237,8 +265,8 @@ func TestProperties(t *testing.T) {
 		for k, group := range groups {
 			placed += len(group)
 			for _, id := range group {
-				if state(id) == Completed {
-					t.Errorf("seed %d: completed %s in a group", seed, id)
+				if state(id) == Completed || state(id) == Cancelled {
+					t.Errorf("seed %d: finished %s in a group", seed, id)
 				}
 				latest := -1
 				for _, d := range g.Dependencies(id) {
@@ -253,8 +281,8 @@ func TestProperties(t *testing.T) {
 				}
 			}
 		}
-		if placed != n-stats.Completed {
-			t.Errorf("seed %d: %d tasks in groups, want %d", seed, placed, n-stats.Completed)
+		if want := n - stats.Completed - cancelled; placed != want {
+			t.Errorf("seed %d: %d tasks in groups, want %d", seed, placed, want)
 		}
 		// Any way back along a chain must be refused, with a closed walk as proof.
 		for k := 1; k < len(path); k++ {

@@ -54,17 +54,37 @@ func newBoard(tasks []task.Task) (*board, error) {
 func (b *board) leverage() map[string]float64 {
 	var g graphrank.Graph
 	for _, t := range b.tasks {
-		if t.Done() {
+		if t.Over() {
 			continue
 		}
 		g.AddNode(t.ID)
 		for _, d := range b.graph.Dependencies(t.ID) {
-			if !b.byID[d].Done() {
+			if !b.byID[d].Over() {
 				g.Set(graphrank.Edge{From: t.ID, To: d, Type: graphrank.Dependency, Source: graphrank.Observed, Count: 1})
 			}
 		}
 	}
 	return g.PageRank(nil)
+}
+
+// id returns the ID of the task that a request names: its ID, else its ID or title
+// in any case. An unknown name stays as it is, without "#" before it.
+func (b *board) id(name string) string {
+	name = strings.TrimPrefix(strings.TrimSpace(name), "#")
+	if _, ok := b.byID[name]; ok {
+		return name
+	}
+	for _, t := range b.tasks {
+		if strings.EqualFold(t.ID, name) {
+			return t.ID
+		}
+	}
+	for _, t := range b.tasks {
+		if name != "" && strings.EqualFold(t.Title, name) {
+			return t.ID
+		}
+	}
+	return name
 }
 
 // Detail describes one task of an answer. Times are hours from now if every
@@ -118,7 +138,7 @@ func (b *board) detail(id string, unblocks bool) Detail {
 	if timing, ok := b.schedule().timings[id]; ok {
 		d.Estimate, d.EarliestStart, d.LatestStart, d.Slack = &timing.Estimate, &timing.Earliest, &timing.Latest, &timing.Slack
 	}
-	if !t.Done() {
+	if !t.Over() {
 		if unblocks {
 			n := b.graph.Downstream(id)
 			d.Unblocks = &n
@@ -142,8 +162,8 @@ func (b *board) blocker(bl taskdag.Blocker, unblocks bool) Detail {
 func (b *board) reason(t task.Task, blockers []taskdag.Blocker) string {
 	node := t.Node()
 	switch {
-	case node.State == taskdag.Completed:
-		return "completed"
+	case t.Over():
+		return t.GraphWord()
 	case len(blockers) > 0:
 		words := make([]string, len(blockers))
 		for i, bl := range blockers {

@@ -5,7 +5,6 @@ package taskgraph
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 	"cairn/internal/task"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/doctask"
-	"cairn/internal/taskdag"
 )
 
 // CardsChannel is the name of the board of cards.
@@ -110,10 +108,10 @@ func (t *Tools) load(ctx context.Context, channel string) (*board, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, internal(err)
 	}
-	if channel == CardsChannel {
+	if strings.EqualFold(channel, CardsChannel) {
 		return t.loadCards()
 	}
-	if !strings.HasPrefix(channel, "/") || !strings.HasSuffix(channel, ".md") {
+	if !strings.HasSuffix(channel, ".md") {
 		return nil, &Failure{Message: noDAG}
 	}
 	tasks, hash, ok, err := t.docs.Tasks(channel)
@@ -123,7 +121,7 @@ func (t *Tools) load(ctx context.Context, channel string) (*board, error) {
 	if !ok {
 		return nil, &Failure{Message: noDAG}
 	}
-	key := channel + "\x00" + hash
+	key := strings.TrimPrefix(channel, "/") + "\x00" + hash
 	if b, ok := t.boards.Get(key); ok {
 		return b, nil
 	}
@@ -151,32 +149,10 @@ func (t *Tools) loadCards() (*board, error) {
 	return b, nil
 }
 
-// BlockedError is returned for a task that may not start yet.
-type BlockedError struct {
-	ID       string
-	Blockers []taskdag.Blocker
-}
-
-func (e *BlockedError) Error() string {
-	ids := make([]string, len(e.Blockers))
-	for i, b := range e.Blockers {
-		ids[i] = b.ID
-	}
-	return fmt.Sprintf("Task %s blocked by incomplete dependencies: %s", e.ID, strings.Join(ids, ", "))
-}
-
-// CheckStart returns a *BlockedError for a task whose dependencies are not
-// completed (DAG_ENFORCE_ON_STATUS_CHANGE), nil for any other and for an unknown
-// task.
-func (t *Tools) CheckStart(ctx context.Context, channel, id string) error {
-	b, err := t.load(ctx, channel)
-	if err != nil {
-		return err
-	}
-	if blockers, _ := b.graph.Blockers(id); len(blockers) > 0 {
-		return &BlockedError{id, blockers}
-	}
-	return nil
+// Check returns why a channel has no tasks to answer for, nil if it has.
+func (t *Tools) Check(ctx context.Context, channel string) error {
+	_, err := t.load(ctx, channel)
+	return err
 }
 
 // Draw returns the graph of a channel in one of task.Formats.
@@ -197,7 +173,7 @@ func (t *Tools) Leverage(ctx context.Context, channel string, limit int) ([]Deta
 	}
 	var ids []string
 	for _, t := range b.tasks {
-		if !t.Done() {
+		if !t.Over() {
 			ids = append(ids, t.ID)
 		}
 	}

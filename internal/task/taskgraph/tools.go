@@ -107,7 +107,7 @@ type ValidateAnswer struct {
 func (t *Tools) Validate(ctx context.Context, r ValidateRequest) *ValidateAnswer {
 	a := &ValidateAnswer{IsValid: !t.o.Enabled} // a disabled check forbids nothing
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
-		dependent, dependency := taskID(r.DependentTaskID), taskID(r.DependencyTaskID)
+		dependent, dependency := b.id(r.DependentTaskID), b.id(r.DependencyTaskID)
 		for _, id := range []struct{ name, value string }{{"dependentTaskId", dependent}, {"dependencyTaskId", dependency}} {
 			if id.value == "" {
 				return &Failure{Message: id.name + " must be a non-empty string"}
@@ -122,9 +122,6 @@ func (t *Tools) Validate(ctx context.Context, r ValidateRequest) *ValidateAnswer
 	})
 	return a
 }
-
-// taskID trims an ID; a slug may begin with "#".
-func taskID(id string) string { return strings.TrimPrefix(strings.TrimSpace(id), "#") }
 
 // OrderRequest holds the arguments of dag_get_execution_order.
 type OrderRequest struct {
@@ -180,11 +177,12 @@ type BlockingAnswer struct {
 }
 
 // Blocking answers dag_get_blocking_tasks: the direct dependencies that are not
-// completed, missing ones included. IsReady reports that there are none.
+// completed, missing ones included. IsReady reports that the task can start.
 func (t *Tools) Blocking(ctx context.Context, r BlockingRequest) *BlockingAnswer {
-	id := taskID(r.TaskID)
-	a := &BlockingAnswer{TaskID: id, BlockingTasks: []string{}}
+	a := &BlockingAnswer{TaskID: strings.TrimPrefix(strings.TrimSpace(r.TaskID), "#"), BlockingTasks: []string{}}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
+		a.TaskID = b.id(r.TaskID)
+		id := a.TaskID
 		if id == "" {
 			return &Failure{Message: "taskId must be a non-empty string"}
 		}
@@ -192,9 +190,18 @@ func (t *Tools) Blocking(ctx context.Context, r BlockingRequest) *BlockingAnswer
 		if !ok {
 			return &Failure{Message: "Task not found: " + id, Code: CodeMissing}
 		}
-		a.IsReady, a.Message = true, "Task has no blockers and is ready to execute"
-		if len(blockers) > 0 {
-			a.IsReady, a.Message = false, fmt.Sprintf("Task is blocked by %d incomplete dependencies", len(blockers))
+		a.IsReady, a.Message = b.graph.IsReady(id), "Task has no blockers and is ready to execute"
+		status := strings.ReplaceAll(b.byID[id].GraphWord(), "_", " ")
+		switch {
+		case b.byID[id].Over():
+			a.Message = "Task is " + status
+		case len(blockers) > 0:
+			a.Message = fmt.Sprintf("Task is blocked by %d incomplete dependencies", len(blockers))
+			if status != "pending" && status != "assigned" && status != "blocked" {
+				a.Message = fmt.Sprintf("Task is %s and has %d incomplete dependencies", status, len(blockers))
+			}
+		case !a.IsReady:
+			a.Message = "Task has no blockers and is " + status
 		}
 		var stuck []string // blockers that waiting does not remove
 		for _, bl := range blockers {
