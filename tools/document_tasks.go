@@ -1,13 +1,6 @@
 package tools
 
-import (
-	"context"
-	"errors"
-
-	"cairn/internal/task/doctask"
-	"cairn/internal/task/taskgraph"
-	"cairn/internal/workspace"
-)
+import "cairn/internal/workspace"
 
 // documentTaskTools work on the tasks that documents list below a heading Tasks.
 func documentTaskTools(t *workspace.Tasks) []tool {
@@ -22,17 +15,7 @@ Use it to look before working. Not to start: start_task adds the workflow and th
 			name: "start_task", title: "Start a task of a document", groups: []Group{Tasks}, readOnly: true,
 			description: `Return one task of a document with everything needed to work on it: its workflow, the document's main workflow, the text of what it refers to. The status stays as it is.
 Use it once, when starting or resuming. Not for looking around: use view_task.`,
-			handler: documentHandler(func(ctx context.Context, r doctask.StartTaskRequest) (*doctask.StartTaskAnswer, error) {
-				a, err := t.Documents.StartTask(ctx, r)
-				if err != nil || !t.Enforce {
-					return a, err
-				}
-				// start_task changes nothing that could be refused, so a blocked task is a warning.
-				if blocked, ok := errors.AsType[*taskgraph.BlockedError](t.Graph.CheckStart(ctx, a.Document, a.Task.Slug)); ok {
-					a.Warnings = append(a.Warnings, blocked.Error())
-				}
-				return a, nil
-			}),
+			handler: documentHandler(t.Documents.StartTask),
 		},
 		{
 			name: "complete_task", title: "Complete a task of a document", groups: []Group{Tasks}, additive: true,

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
 	"cairn/internal/task/doctask"
-	"cairn/internal/task/taskgraph"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
@@ -71,9 +69,6 @@ func (a *app) taskStartCommand() *cobra.Command {
 			v, err := t.Documents.StartTask(ctx, doctask.StartTaskRequest{Document: args[0], Task: args[1]})
 			if err != nil {
 				return err
-			}
-			if blocked, ok := errors.AsType[*taskgraph.BlockedError](t.Graph.CheckStart(ctx, v.Document, v.Task.Slug)); ok {
-				v.Warnings = append(v.Warnings, blocked.Error())
 			}
 			return a.print(v, func(w *term.Writer) {
 				w.TaskToWork(&v.Task)

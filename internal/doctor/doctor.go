@@ -17,12 +17,13 @@ import (
 	"cairn/internal/index"
 	"cairn/internal/owner"
 	"cairn/internal/task/cards"
+	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
 )
 
 // Finding is an error or a warning about one place.
 type Finding struct {
-	Check   string `json:"check"` // config, cards, links, files or index
+	Check   string `json:"check"` // config, cards, tasks, links, files or index
 	Kind    string `json:"kind"`
 	Path    string `json:"path,omitempty"` // workspace path
 	Line    int    `json:"line,omitempty"` // from 1; 0 for none
@@ -85,6 +86,10 @@ func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error
 	}
 	r.folders(sel.Root)
 	r.cards(t.Cards)
+	r.channel(ctx, t, cfg)
+	if err := r.documentTasks(ctx, t); err != nil {
+		return nil, fmt.Errorf("checking the tasks in documents: %w", err)
+	}
 	if err := r.links(ctx, t); err != nil {
 		return nil, fmt.Errorf("checking links: %w", err)
 	}
@@ -184,6 +189,27 @@ func (r *Report) cards(s *cards.Store) {
 	for _, p := range problems {
 		r.add(Finding{Check: "cards", Kind: p.Kind, Path: p.Path, Message: p.Message, Fix: p.Fix, Error: p.Error, Repairable: cards.Repairable(p.Kind)})
 	}
+}
+
+// channel finds a dag.channel without tasks.
+func (r *Report) channel(ctx context.Context, t *workspace.Tasks, cfg config.Config) {
+	if slices.Contains([]string{"", "-", taskgraph.CardsChannel}, cfg.DAG.Channel) {
+		return
+	}
+	if err := t.Graph.Check(ctx, cfg.DAG.Channel); err != nil {
+		top, _ := config.Find(r.Workspace)
+		r.add(Finding{Check: "config", Kind: "no-channel", Path: top + "/config.toml", Message: fmt.Sprintf("dag.channel is %q: %s", cfg.DAG.Channel, err),
+			Fix: "name a document with a heading Tasks, such as /plans/a.md, or remove it for the cards", Error: true})
+	}
+}
+
+// documentTasks checks the tasks in documents.
+func (r *Report) documentTasks(ctx context.Context, t *workspace.Tasks) error {
+	problems, err := t.Documents.Check(ctx)
+	for _, p := range problems {
+		r.add(Finding{Check: "tasks", Kind: p.Kind, Path: p.Path, Line: p.Line, Message: p.Message, Fix: p.Fix, Error: p.Error})
+	}
+	return err
 }
 
 // files reports damaged files; err is why they cannot be read, which the check of the

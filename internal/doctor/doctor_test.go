@@ -212,6 +212,8 @@ func TestConfig(t *testing.T) {
 			[]string{"error config bad-config .cuedeck/config.toml"}},
 		"unknown key": {map[string]string{".cairn/config.toml": "[core]\ntoken_limits = 5\n"}, nil, []string{"warning config no-effect .cairn/config.toml"}},
 		"environment": {map[string]string{".cairn/config.toml": ""}, []string{"TASK_DAG_ENABLED=perhaps"}, []string{"error config bad-config .cairn/config.toml"}},
+		"no channel":  {map[string]string{".cairn/config.toml": "[dag]\nchannel = \"plans/none.md\"\n"}, nil, []string{"error config no-channel .cairn/config.toml"}},
+		"a channel":   {map[string]string{".cairn/config.toml": "[dag]\nchannel = \"plans/a.md\"\n", "plans/a.md": "# A\n## Tasks\n### One\n"}, nil, nil},
 		"two folders": {map[string]string{".cairn/config.toml": "", ".cuedeck/cards/aaaaaa.md": "---\ntitle: A\n---\n", ".cairn/cards/bbbbbb.md": "---\ntitle: B\n---\n"}, nil,
 			[]string{"error cards two-folders"}},
 		"a file for a folder": {map[string]string{".cairn/config.toml": "", ".cairn/cards": ""}, nil, []string{"error cards unreadable"}},
@@ -224,6 +226,23 @@ func TestConfig(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestDocumentTasks: dependencies that are no task are named with their line.
+func TestDocumentTasks(t *testing.T) {
+	sel := folder(t, map[string]string{
+		".cairn/config.toml": "",
+		"plan.md":            "# Plan\n## Tasks\n### One\n- Dependencies: None.\n### Two\n- Status: perhaps\n- Dependencies: One, [Three](#three)\n",
+	})
+	r := check(t, sel, Options{})
+	var got []string
+	for _, f := range r.Findings {
+		got = append(got, fmt.Sprintf("%v %s %s %s:%d", f.Error, f.Check, f.Kind, f.Path, f.Line))
+	}
+	want := []string{"true tasks missing-dependency plan.md:7", "true links broken-anchor plan.md:7", "false tasks status plan.md:6"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 }
 

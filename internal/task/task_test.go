@@ -26,6 +26,13 @@ func TestWords(t *testing.T) {
 		{"closed", Completed, true, "done", "completed"},
 		{"failed", Failed, true, "todo", "failed"},
 		{"cancelled", Cancelled, true, "archived", "cancelled"},
+		{"done ✅", Completed, true, "done", "completed"},
+		{"✅ Done", Completed, true, "done", "completed"},
+		{"**In Progress** (Ann)", InProgress, true, "active", "in_progress"},
+		{"not started", Pending, true, "todo", "pending"},
+		{"❌", Failed, true, "todo", "failed"},
+		{"?", Pending, false, "todo", "pending"},
+		{"not done", Pending, false, "todo", "pending"},
 		{"review", Pending, false, "todo", "pending"},
 	} {
 		s, known := Parse(c.word)

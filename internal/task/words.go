@@ -5,31 +5,49 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // synonyms maps the words that people write, in lower case with "_" for blanks
 // and hyphens.
 var synonyms = map[string]Status{
-	"pending": Pending, "todo": Pending, "to_do": Pending, "open": Pending, "backlog": Pending, "new": Pending,
+	"pending": Pending, "todo": Pending, "to_do": Pending, "open": Pending, "backlog": Pending, "new": Pending, "not_started": Pending, "planned": Pending,
 	"waiting":     Waiting,
-	"in_progress": InProgress, "active": InProgress, "doing": InProgress, "wip": InProgress, "started": InProgress,
+	"in_progress": InProgress, "active": InProgress, "doing": InProgress, "wip": InProgress, "started": InProgress, "ongoing": InProgress,
 	"blocked":   Blocked,
-	"completed": Completed, "complete": Completed, "done": Completed, "closed": Completed,
+	"completed": Completed, "complete": Completed, "done": Completed, "closed": Completed, "finished": Completed,
 	"failed":    Failed,
 	"cancelled": Cancelled, "canceled": Cancelled, "aborted": Cancelled,
 	"archived": Archived,
 }
 
-// Parse reads a status in any vocabulary and any case. known is false for an
-// unknown word, which counts as Pending; an empty word is Pending and known.
+// symbols maps the signs that stand for a status without a word.
+var symbols = map[string]Status{"✅": Completed, "✔": Completed, "☑": Completed, "❌": Failed, "🚫": Blocked, "🚧": InProgress, "🔄": InProgress}
+
+// Parse reads a status in any vocabulary and any case. Marks around the word, such as
+// emphasis or an emoji, and a remark behind it do not count: "done ✅",
+// "**In progress** (Ann)". known is false for an unknown word, which counts as
+// Pending; an empty word is Pending and known.
 func Parse(word string) (s Status, known bool) {
 	word = strings.ToLower(strings.TrimSpace(word))
 	if word == "" {
 		return Pending, true
 	}
-	s, known = synonyms[strings.NewReplacer(" ", "_", "-", "_").Replace(word)]
+	from := strings.IndexFunc(word, isLetter)
+	if from < 0 {
+		s, known = symbols[strings.Trim(word, " \ufe0f")]
+		return s, known
+	}
+	word = word[from:]
+	if end := strings.IndexFunc(word, func(r rune) bool { return !isLetter(r) && r != ' ' && r != '-' && r != '_' }); end >= 0 {
+		word = word[:end]
+	}
+	word, _, _ = strings.Cut(word, " - ")
+	s, known = synonyms[strings.NewReplacer(" ", "_", "-", "_").Replace(strings.Trim(word, " -_"))]
 	return s, known
 }
+
+func isLetter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // CardWord returns the status in the vocabulary of cards: todo, active, done or archived.
 func (s Status) CardWord() string {

@@ -66,7 +66,10 @@ func TestGolden30Status(t *testing.T) {
 		{"~~~~\n* Status: code\n~~~\n* Status: code\n~~~~\n", "pending"},
 		{"- ```\n  * Status: code\n  ```\n", "pending"},
 		{"#### Child\n* Status: of the child", "pending"},
-		{"Status: plain", "pending"},
+		{"Status: plain", "plain"},
+		{"+ Status: x", "x"},
+		{"**Status**: x", "x"},
+		{"Status: plain\n+ Status: plus\n**Status**: bold", "bold"},
 		{"* Sub-Status: x", "pending"},
 	} {
 		d, _ := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n### T\n" + c.text + "\n"})

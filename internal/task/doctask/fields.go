@@ -3,6 +3,7 @@ package doctask
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -10,30 +11,33 @@ import (
 type line struct {
 	start, end int // offsets into the document, without the line break
 	text       string
+	code       bool // in fenced code or an HTML comment: neither a field nor a check box
 }
 
-// ownLines returns the lines of section i's own text below its heading, without
-// fenced code.
+// ownLines returns the lines of section i's own text below its heading.
 func (d *document) ownLines(i int) []line {
 	s := d.md.Sections[i]
 	at := d.bodyStart(i)
 	var lines []line
-	fence := ""
+	fence, comment := "", false
 	for at < s.OwnEnd {
 		end, next := lineEnd(d.src, at, s.OwnEnd)
-		text := string(d.src[at:end])
-		mark := fenceMark(text)
+		l := line{start: at, end: end, text: string(d.src[at:end])}
+		mark := fenceMark(l.text)
 		switch {
-		case fence == "" && mark != "":
-			fence = mark
 		case fence != "":
+			l.code = true
 			// A closing fence has only the same character, at least as often.
-			if strings.HasPrefix(mark, fence) && strings.Trim(strings.TrimSpace(text), fence[:1]) == "" {
+			if strings.HasPrefix(mark, fence) && strings.Trim(strings.TrimSpace(l.text), fence[:1]) == "" {
 				fence = ""
 			}
-		default:
-			lines = append(lines, line{at, end, text})
+		case comment || strings.HasPrefix(strings.TrimLeft(l.text, " "), "<!--"):
+			l.code = true
+			comment = !strings.Contains(l.text, "-->")
+		case mark != "":
+			fence, l.code = mark, true
 		}
+		lines = append(lines, l)
 		at = next
 	}
 	return lines
@@ -86,12 +90,25 @@ func (d *document) bodyStart(i int) int {
 }
 
 // fieldFormats are the ways to write a field, by precedence: "* Status: x",
-// "- Status: x" and "**Status:** x", also in a list item.
-var fieldFormats = []*regexp.Regexp{
-	regexp.MustCompile(`^[ \t]*\*[ \t]*([A-Za-z][A-Za-z-]*):[ \t]*(.*?)[ \t]*$`),
-	regexp.MustCompile(`^[ \t]*-[ \t]*([A-Za-z][A-Za-z-]*):[ \t]*(.*?)[ \t]*$`),
-	regexp.MustCompile(`^[ \t]*(?:[-*+][ \t]+)?\*\*([A-Za-z][A-Za-z-]*):\*\*[ \t]*(.*?)[ \t]*$`),
-}
+// "- Status: x", "**Status:** x" or "**Status**: x", also in a list item,
+// "+ Status: x" and "Status: x". A mark for a line break is not part of the value.
+var fieldFormats = func() (all []*regexp.Regexp) {
+	const name, value = `([A-Za-z](?:[A-Za-z -]*[A-Za-z])?)`, `[ \t]*(.*?)[ \t]*(?:\\|<br ?/?>)?[ \t]*$`
+	for _, format := range []string{
+		`^[ \t]*\*[ \t]*` + name + `:`,
+		`^[ \t]*-[ \t]*` + name + `:`,
+		`^[ \t]*(?:[-*+][ \t]+)?(?:\*\*|__)` + name + `(?::(?:\*\*|__)|(?:\*\*|__)[ \t]*:)`,
+		`^[ \t]*\+[ \t]*` + name + `:`,
+		`^[ \t]*` + name + `:`,
+	} {
+		all = append(all, regexp.MustCompile(format+value))
+	}
+	return all
+}()
+
+// proseFields are the words that begin ordinary sentences: without a mark before
+// them they are no field.
+var proseFields = []string{"Note", "Completed"}
 
 // field is the value of a field and its place.
 type field struct {
@@ -102,26 +119,29 @@ type field struct {
 // fieldOf finds a field by its exact name. ok is false if it is absent or empty in
 // every format.
 func fieldOf(lines []line, name string) (f field, ok bool) {
-	for _, format := range fieldFormats {
-		for _, l := range lines {
-			m := format.FindStringSubmatchIndex(l.text)
-			if m == nil || l.text[m[2]:m[3]] != name || m[4] == m[5] {
-				continue
-			}
-			return field{strings.ReplaceAll(l.text[m[4]:m[5]], `\_`, "_"), l.start + m[4], l.start + m[5]}, true
-		}
-	}
-	return field{}, false
+	return findField(lines, name, func(value string) bool { return value != "" })
 }
 
 // emptyField finds a line that names a field without a value.
 func emptyField(lines []line, name string) (f field, ok bool) {
-	for _, format := range fieldFormats {
+	return findField(lines, name, func(value string) bool { return value == "" })
+}
+
+func findField(lines []line, name string, want func(value string) bool) (field, bool) {
+	formats := fieldFormats
+	if slices.Contains(proseFields, name) {
+		formats = formats[:len(formats)-1]
+	}
+	for _, format := range formats {
 		for _, l := range lines {
-			if m := format.FindStringSubmatchIndex(l.text); m != nil && l.text[m[2]:m[3]] == name && m[4] == m[5] {
-				end := l.start + len(strings.TrimRight(l.text, " \t"))
-				return field{"", end, l.end}, true
+			if l.code {
+				continue
 			}
+			m := format.FindStringSubmatchIndex(l.text)
+			if m == nil || l.text[m[2]:m[3]] != name || !want(l.text[m[4]:m[5]]) {
+				continue
+			}
+			return field{strings.ReplaceAll(l.text[m[4]:m[5]], `\_`, "_"), l.start + m[4], l.start + m[5]}, true
 		}
 	}
 	return field{}, false
@@ -134,7 +154,7 @@ var linkLine = regexp.MustCompile(`^[ \t]*(?:[-*+][ \t]+)?→[ \t]*(.+?)[ \t]*$`
 func link(lines []line) (text, document string) {
 	for _, l := range lines {
 		m := linkLine.FindStringSubmatch(l.text)
-		if m == nil {
+		if m == nil || l.code {
 			continue
 		}
 		if ref, ok := strings.CutPrefix(m[1], "@"); ok {

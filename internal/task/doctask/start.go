@@ -3,6 +3,8 @@ package doctask
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -22,7 +24,8 @@ type StartTaskRequest struct {
 type StartTaskAnswer struct {
 	Document string     `json:"document"`
 	Task     TaskToWork `json:"task"`
-	// Warnings lists the named workflows that cannot be used.
+	// Warnings lists the dependencies that are not completed and the named workflows
+	// that cannot be used.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -63,12 +66,28 @@ func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAns
 		}
 		a.Task.MainWorkflow = w
 	}
+	if waiting := doc.waiting(all, t); len(waiting) > 0 {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("Task %s blocked by incomplete dependencies: %s", t.slug, strings.Join(waiting, ", ")))
+	}
 	return a, ctx.Err()
+}
+
+// waiting returns the dependencies of a task that are not completed.
+func (d *document) waiting(all []found, t found) []string {
+	var ids []string
+	for _, dep := range d.dependencies(all, t) {
+		if !slices.ContainsFunc(all, func(o found) bool {
+			return o.slug == dep.id && (task.Task{Status: o.model(), ArchivedFrom: task.Archived}).Done()
+		}) {
+			ids = append(ids, dep.id)
+		}
+	}
+	return ids
 }
 
 // toWork returns a task with its own workflow and its references.
 func (d *Docs) toWork(ctx context.Context, doc *document, t found) (TaskToWork, []string) {
-	content := doc.text(doc.md.Sections[t.section])
+	content := doc.content(t)
 	w := TaskToWork{Slug: t.slug, Title: t.title, Content: content, Status: t.status, FullPath: fullPath(doc, t)}
 	var warnings []string
 	if name := t.field("Workflow"); name != "" {
@@ -164,7 +183,7 @@ func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*Comple
 		CompletedTask: CompletedTask{t.slug, t.title, t.field("Note"), t.field("Completed")},
 		DocumentInfo:  info(after), Timestamp: now.Format(time.RFC3339),
 	}
-	if next, ok := nextTask(listed(all), t.section); ok {
+	if next, ok := nextTask(listed(all), t.start); ok {
 		work, warnings := d.toWork(ctx, after, next)
 		a.NextTask, a.Warnings = &work, warnings
 	}
@@ -184,51 +203,58 @@ func info(doc *document) DocumentInfo {
 	return DocumentInfo{strings.TrimSuffix(name, ".md"), doc.md.Title, namespace(doc.address())}
 }
 
-// nextTask returns the first task after a section that is pending or in progress.
+// nextTask returns the first task that begins after an offset and is pending or in
+// progress.
 func nextTask(all []found, behind int) (found, bool) {
 	for _, t := range all {
-		if s := t.model(); t.section > behind && (s == task.Pending || s == task.Waiting || s == task.InProgress) {
+		if s := t.model(); t.start > behind && (s == task.Pending || s == task.Waiting || s == task.InProgress) {
 			return t, true
 		}
 	}
 	return found{}, false
 }
 
-// complete writes a task's completion into the document.
+// complete writes a task's completion into the document: where its status was read,
+// and below its own text.
 func (d *document) complete(t found, date, note string) ([]byte, error) {
 	_, dated := fieldOf(t.lines, "Completed")
 	if t.model() == task.Completed && dated {
 		return d.src, nil
 	}
-	eol := d.eol()
-	var lines string
+	var lines []string
 	if !dated {
-		lines = "- Completed: " + date
+		lines = append(lines, "- Completed: "+date)
 	}
 	if _, noted := fieldOf(t.lines, "Note"); note != "" && !noted {
-		if lines != "" {
-			lines += eol
-		}
-		lines += "- Note: " + note
+		lines = append(lines, "- Note: "+note)
 	}
 	out := d.src
-	if lines != "" {
-		out = d.appendOwn(t.section, lines)
+	if added := strings.Join(lines, d.eol()); added != "" && t.box != nil {
+		out = splice(out, t.box.textEnd, t.box.textEnd, d.eol()+d.inBox(t.box, added))
+	} else if added != "" {
+		out = d.appendOwn(t.section, added)
 	}
-	// The status precedes what was appended, so its offsets still hold.
+	// What follows precedes what was appended, so its offsets still hold.
 	f, ok := fieldOf(t.lines, "Status")
 	if !ok {
 		f, ok = emptyField(t.lines, "Status")
 	}
 	switch {
 	case ok && f.value == "":
-		return splice(out, f.start, f.end, " "+done), nil
-	case ok && t.model() == task.Completed:
-		return out, nil
-	case ok:
-		return splice(out, f.start, f.end, done), nil
+		out = splice(out, f.start, f.end, " "+done)
+	case ok && t.model() != task.Completed:
+		out = splice(out, f.start, f.end, done)
 	}
-	at := d.bodyStart(t.section)
+	if t.box != nil {
+		if !t.box.checked {
+			out = splice(out, t.box.mark, t.box.mark+1, "x")
+		}
+		return out, nil
+	}
+	if ok {
+		return out, nil
+	}
+	eol, at := d.eol(), d.bodyStart(t.section)
 	line := "**Status:** " + done + eol
 	if at > 0 && out[at-1] != '\n' && out[at-1] != '\r' {
 		line = eol + line

@@ -98,12 +98,19 @@ func (d *Docs) createTask(ctx context.Context, r TaskRequest) (*TaskAnswer, erro
 		}
 		all, top, _ := doc.tasks()
 		op := Operation{Section: doc.md.Sections[top].Anchor, Operation: AppendChild, Title: r.Title, Content: r.Content}
+		after := -1
 		if r.Task != "" {
 			t, err := doc.pick(all, r.Task)
 			if err != nil {
 				return nil, "", err
 			}
 			op.Section, op.Operation = t.slug, InsertAfter
+			after = slices.IndexFunc(all, func(o found) bool { return o.start == t.start })
+		} else if !slices.ContainsFunc(all, func(t found) bool { return t.box == nil }) {
+			after = lastOuter(all)
+		}
+		if after >= 0 && all[after].box != nil {
+			return doc.insertBox(all, after, r.Title, r.Content)
 		}
 		made, result, err := doc.apply(op)
 		return made, result.NewSection, err
@@ -129,6 +136,9 @@ func (d *Docs) editTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error)
 		t, err := doc.openTask(r.Task)
 		if err != nil {
 			return nil, "", err
+		}
+		if t.box != nil {
+			return doc.editBox(t, r.Content)
 		}
 		made, _, err := doc.apply(Operation{Section: t.slug, Operation: Replace, Content: r.Content})
 		return made, t.slug, err

@@ -1,24 +1,31 @@
 package doctask
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
 	"strings"
 
+	"cairn/internal/markdown"
 	"cairn/internal/task"
 )
 
-// found is one task of a document.
+// found is one task of a document: a heading, or a check box.
 type found struct {
-	section int
+	section int       // its heading, or the section that holds its check box
+	box     *checkBox // nil for a heading
+	start   int       // offset of its first line
 	slug    string
 	title   string
-	depth   int    // heading level
+	depth   int    // heading level; a check box is one level below what holds it
 	parent  string // slug of the task it is nested in
-	lines   []line
+	lines   []line // its own text, without that of nested tasks
 	status  string // as written; "pending" when there is none
 	written bool   // whether a status is written
+	// step is set for the check boxes of a task that has a status of its own: the
+	// parts of its work, not tasks to list.
+	step bool
 }
 
 // tasksSection returns the first heading whose slug or text is "tasks".
@@ -33,25 +40,69 @@ func (d *document) tasksSection() (int, bool) {
 
 const defaultStatus = "pending"
 
-// tasks returns the headings at any depth below the tasks section, in document
-// order. ok is false if there is no tasks section.
+// tasks returns the headings at any depth below the tasks section and the check
+// boxes in it, in document order. ok is false if there is no tasks section.
 func (d *document) tasks() (list []found, top int, ok bool) {
 	top, ok = d.tasksSection()
 	if !ok {
 		return nil, 0, false
 	}
-	for i := top + 1; i < len(d.md.Sections) && d.md.Sections[i].Start < d.md.Sections[top].End; i++ {
+	taken := make(map[string]bool, len(d.md.Sections))
+	for _, s := range d.md.Sections {
+		taken[s.Anchor] = true
+	}
+	for i := top; i < len(d.md.Sections) && d.md.Sections[i].Start < d.md.Sections[top].End; i++ {
 		s := d.md.Sections[i]
-		t := found{section: i, slug: s.Anchor, title: s.Heading, depth: s.Level, lines: d.ownLines(i), status: defaultStatus}
-		if s.Parent > top {
-			t.parent = d.md.Sections[s.Parent].Anchor
+		inside, outside := boxes(d.ownLines(i))
+		t := found{section: i, start: s.Start, depth: s.Level, lines: outside, status: defaultStatus}
+		if i > top {
+			t.slug, t.title = s.Anchor, s.Heading
+			if s.Parent > top {
+				t.parent = d.md.Sections[s.Parent].Anchor
+			}
+			if f, ok := fieldOf(t.lines, "Status"); ok {
+				t.status, t.written = f.value, true
+			} else if len(inside) > 0 && !slices.ContainsFunc(inside, func(b checkBox) bool { return !b.checked }) {
+				t.status = done
+			}
+			list = append(list, t)
 		}
-		if f, ok := fieldOf(t.lines, "Status"); ok {
-			t.status, t.written = f.value, true
-		}
-		list = append(list, t)
+		list = append(list, boxTasks(inside, t, taken)...)
 	}
 	return list, top, true
+}
+
+// boxTasks returns the check boxes in the text of a heading as tasks.
+func boxTasks(all []checkBox, heading found, taken map[string]bool) []found {
+	list := make([]found, 0, len(all))
+	made := make([]found, len(all))
+	for i := range all {
+		b := &all[i]
+		t := found{section: heading.section, box: b, start: b.start, slug: boxSlug(b.title, taken), title: b.title, depth: heading.depth + 1,
+			parent: heading.slug, lines: b.lines, status: defaultStatus, written: true, step: heading.written}
+		if b.parent >= 0 {
+			t.parent, t.depth = made[b.parent].slug, made[b.parent].depth+1
+		}
+		if b.checked {
+			t.status = done
+		}
+		if f, ok := fieldOf(t.lines, "Status"); ok {
+			t.status = f.value
+		}
+		made[i] = t
+		if t.slug != "" {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// content returns a task as written, with what is nested in it.
+func (d *document) content(t found) string {
+	if t.box != nil {
+		return string(d.src[t.box.start:t.box.end])
+	}
+	return d.text(d.md.Sections[t.section])
 }
 
 func (t found) field(name string) string {
@@ -67,9 +118,10 @@ func (t found) model() task.Status {
 
 // listed returns the tasks to list: those directly below the tasks section and the
 // nested ones with a status. A nested heading without a status is part of its task.
-func listed(all []found) []found {
-	return slices.DeleteFunc(slices.Clone(all), func(t found) bool { return t.parent != "" && !t.written })
-}
+func listed(all []found) []found { return slices.DeleteFunc(slices.Clone(all), found.part) }
+
+// part reports whether t is only a part of the task that it is nested in.
+func (t found) part() bool { return t.step || t.parent != "" && !t.written }
 
 // mainWorkflow returns the main workflow of the first task, which applies to all.
 func mainWorkflow(all []found) string {
@@ -112,13 +164,10 @@ func (d *document) pick(all []found, text string) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	i, ok := d.find(slug)
-	if ok {
-		for _, t := range all {
-			if t.section == i {
-				return t, nil
-			}
-		}
+	if t, ok := d.named(all, slug); ok {
+		return t, nil
+	}
+	if _, ok := d.find(slug); ok {
 		top, _ := d.tasksSection()
 		return found{}, refuse(NotATask, evidence{"taskSlug": slug, "tasksSection": d.md.Sections[top].Anchor, "document": d.address()},
 			"Section %s is not a task (not under tasks section)", slug)
@@ -128,9 +177,29 @@ func (d *document) pick(all []found, text string) (found, error) {
 		"Task not found: %s. Available tasks: %s", slug, strings.Join(names, ", "))
 }
 
+// named returns the task of a slug or title: the heading that it leads to, else the
+// check box.
+func (d *document) named(all []found, slug string) (found, bool) {
+	if i, ok := d.find(slug); ok {
+		for _, t := range all {
+			if t.section == i && t.box == nil {
+				return t, true
+			}
+		}
+		return found{}, false
+	}
+	want := markdown.Slug(slug[strings.LastIndexByte(slug, '/')+1:])
+	for _, t := range all {
+		if t.box != nil && want != "" && (t.slug == want || markdown.Slug(t.title) == want) {
+			return t, true
+		}
+	}
+	return found{}, false
+}
+
 // Tasks returns a document's tasks with their slugs as IDs, and the document's
-// hash. A nested task without a status counts only if it has dependencies. ok is
-// false if the document does not exist or has no tasks section.
+// hash. A part of a task counts only if it has dependencies or a task depends on
+// it. ok is false if the document does not exist or has no tasks section.
 func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, err error) {
 	doc, err := d.open(address)
 	if e, is := err.(*Error); is && (e.Code == DocumentNotFound || e.Code == InvalidAddress) {
@@ -143,37 +212,22 @@ func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, e
 	if !ok {
 		return nil, "", false, nil
 	}
-	for _, t := range all {
-		depends := doc.dependencies(t)
-		if t.parent != "" && !t.written && len(depends) == 0 {
+	needed := map[string]bool{}
+	depends := make([][]string, len(all))
+	for i, t := range all {
+		for _, dep := range doc.dependencies(all, t) {
+			depends[i] = append(depends[i], dep.id)
+			needed[dep.id] = true
+		}
+	}
+	for i, t := range all {
+		if t.part() && len(depends[i]) == 0 && !needed[t.slug] {
 			continue
 		}
-		estimate, _ := task.ParseEstimate(t.field("Estimate"))
-		tasks = append(tasks, task.Task{ID: t.slug, Title: t.title, Status: t.model(), ArchivedFrom: task.Archived, Assignee: t.field("Assignee"), DependsOn: depends, Estimate: estimate})
+		estimate, _ := task.ParseEstimate(cmp.Or(t.field("Estimate"), t.field("Estimated Time")))
+		tasks = append(tasks, task.Task{ID: t.slug, Title: t.title, Status: t.model(), ArchivedFrom: task.Archived, Assignee: t.field("Assignee"), DependsOn: depends[i], Estimate: estimate})
 	}
 	return tasks, doc.hash(), true, nil
-}
-
-// dependencies reads the field Dependencies: slugs with or without "#", separated
-// by commas, semicolons or blanks; "none" and "-" mean no dependencies.
-func (d *document) dependencies(t found) []string {
-	var out []string
-	for _, word := range strings.FieldsFunc(t.field("Dependencies"), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == ';' }) {
-		word = strings.Trim(word, "`[]()")
-		if word == "" || word == "-" || strings.EqualFold(word, "none") {
-			continue
-		}
-		slug, err := d.parseSlug(strings.TrimPrefix(word, "@"), EmptyTaskSlug)
-		if err != nil {
-			slug = word // of another document: not a task of this one
-		} else if i, ok := d.find(slug); ok {
-			slug = d.md.Sections[i].Anchor
-		}
-		if !slices.Contains(out, slug) {
-			out = append(out, slug)
-		}
-	}
-	return out
 }
 
 // tasksHeading matches the heading of the tasks section in most documents.

@@ -116,7 +116,7 @@ func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer
 			continue
 		}
 		seen[t.slug] = true
-		content := doc.text(doc.md.Sections[t.section])
+		content := doc.content(t)
 		linked, document := link(t.lines)
 		v := TaskData{Slug: t.slug, Title: t.title, Content: content, Depth: t.depth, FullPath: fullPath(doc, t), Status: t.status,
 			WordCount: len(strings.Fields(content)), Parent: t.parent, LinkedDocument: document, WorkflowName: t.field("Workflow"), MainWorkflowName: main}

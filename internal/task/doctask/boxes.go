@@ -1,0 +1,206 @@
+package doctask
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"cairn/internal/markdown"
+)
+
+// checkBox is an item of a task list, "- [ ] title" or "1. [x] title", with the
+// lines indented below it.
+type checkBox struct {
+	title      string
+	mark       int // offset of the character between the brackets
+	start, end int // the item with its nested items, without the last line break
+	textEnd    int // where the lines before the first nested box end
+	checked    bool
+	bullet     string // marker and blanks after it, as written
+	indent     string // blanks before the marker
+	width      int    // columns of indent
+	parent     int    // index of the box that it is nested in, -1 for none
+	lines      []line // below the title, without those of nested boxes
+}
+
+var (
+	boxLine  = regexp.MustCompile(`^([ \t]*)((?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[([ xX])\][ \t]+(\S.*?)[ \t]*$`)
+	itemLine = regexp.MustCompile(`^[ \t]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)`)
+)
+
+// boxes returns the check boxes in lines, and the lines outside of them.
+func boxes(lines []line) (all []checkBox, outside []line) {
+	var open []int             // the boxes that the line may belong to, outermost first
+	list, code := false, false // whether the line before is in a list, and in code
+	for _, l := range lines {
+		blank := strings.TrimSpace(l.text) == ""
+		width := columns(l.text)
+		if !blank && !(l.code && code) { // the lines of code may have any indentation
+			for len(open) > 0 && width <= all[open[len(open)-1]].width {
+				open = open[:len(open)-1]
+			}
+			list = width > 0 && list || itemLine.MatchString(l.text)
+		}
+		code = l.code
+		parent := -1
+		if len(open) > 0 {
+			parent = open[len(open)-1]
+		}
+		if m := boxLine.FindStringSubmatchIndex(l.text); m != nil && !l.code && (width < 4 || list) {
+			open = append(open, len(all))
+			all = append(all, checkBox{
+				title: l.text[m[8]:m[9]], mark: l.start + m[6], checked: l.text[m[6]] != ' ', start: l.start, end: l.end, textEnd: l.end,
+				indent: l.text[:m[3]], bullet: l.text[m[4]:m[5]], width: width, parent: parent,
+			})
+			for _, k := range open {
+				all[k].end = l.end
+			}
+			continue
+		}
+		if parent < 0 {
+			outside = append(outside, l)
+			continue
+		}
+		b := &all[parent]
+		b.lines = append(b.lines, l)
+		if blank {
+			continue
+		}
+		if parent == len(all)-1 { // no box is nested in it so far
+			b.textEnd = l.end
+		}
+		for _, k := range open {
+			all[k].end = l.end
+		}
+	}
+	return all, outside
+}
+
+// columns returns the width of a line's indentation; a tab leads to the next
+// multiple of four.
+func columns(text string) int {
+	n := 0
+	for _, c := range text {
+		switch c {
+		case ' ':
+			n++
+		case '\t':
+			n += 4 - n%4
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// maxBoxSlug bounds the slug of a check box, whose title may be a paragraph.
+const maxBoxSlug = 80 // characters
+
+// boxSlug returns the slug of a title that no section or box of taken has, and adds
+// it there; "" for a title without letters and digits.
+func boxSlug(title string, taken map[string]bool) string {
+	slug := markdown.Slug(title)
+	if utf8.RuneCountInString(slug) > maxBoxSlug {
+		slug = string([]rune(slug)[:maxBoxSlug])
+		if at := strings.LastIndexByte(slug, '-'); at > 0 {
+			slug = slug[:at]
+		}
+	}
+	first := strings.Trim(slug, "-")
+	slug = first
+	for n := 1; taken[slug]; n++ {
+		slug = first + "-" + strconv.Itoa(n)
+	}
+	taken[slug] = first != ""
+	return slug
+}
+
+// inBox returns text as lines of a box, indented below its title.
+func (d *document) inBox(b *checkBox, text string) string {
+	indent := b.indent + strings.Repeat(" ", len(b.bullet))
+	out := strings.Split(d.lines(text), d.eol())
+	for i, l := range out {
+		if strings.TrimSpace(l) != "" {
+			out[i] = indent + l
+		}
+	}
+	return strings.Join(out, d.eol())
+}
+
+// lastOuter returns the index of the last check box that is not nested in another,
+// -1 for none.
+func lastOuter(all []found) int {
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].box != nil && all[i].box.parent < 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// insertBox adds a check box behind that of task at of all, and returns its slug.
+func (d *document) insertBox(all []found, at int, title, content string) (*document, string, error) {
+	title, err := checkTitle(title)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := checkContent(content); err != nil {
+		return nil, "", err
+	}
+	b := all[at].box
+	text := d.eol() + b.indent + b.bullet + "[ ] " + title
+	if body := d.inBox(b, content); strings.TrimSpace(body) != "" {
+		text += d.eol() + body
+	}
+	next := at + 1
+	for next < len(all) && all[next].start < b.end {
+		next++
+	}
+	after, err := d.checkTasks(splice(d.src, b.end, b.end, text), next, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	now, _, _ := after.tasks()
+	if next >= len(now) || now[next].title != title {
+		return nil, "", refuse(InvalidTitle, evidence{"title": clip(title)}, "Title does not make a check box here: %s", clip(title))
+	}
+	return after, now[next].slug, nil
+}
+
+// editBox replaces the text below a check box; those nested in it stay.
+func (d *document) editBox(t found, content string) (*document, string, error) {
+	if err := checkContent(content); err != nil {
+		return nil, "", err
+	}
+	b := t.box
+	end, _ := lineEnd(d.src, b.start, b.textEnd)
+	text := d.eol() + d.inBox(b, content)
+	all, _, _ := d.tasks()
+	at := slices.IndexFunc(all, func(o found) bool { return o.start == t.start }) + 1
+	after, err := d.checkTasks(splice(d.src, end, b.textEnd, text), at, 0)
+	return after, t.slug, err
+}
+
+// checkTasks parses the result of an edit of check boxes and checks it: the
+// sections are the same, and all tasks but those in the first `fresh` places from
+// `at` on, which replace `replaced` tasks.
+func (d *document) checkTasks(src []byte, at, replaced int) (*document, error) {
+	after, err := d.checkShape(src, len(d.md.Sections), len(d.md.Sections), 0)
+	if err != nil {
+		return nil, err
+	}
+	before, _, _ := d.tasks()
+	now, _, _ := after.tasks()
+	same := func(x, y found) bool {
+		return x.title == y.title && x.depth == y.depth && x.written == y.written && (!x.written || x.status == y.status)
+	}
+	behind := len(before) - at - replaced
+	if len(after.md.Sections) != len(d.md.Sections) || len(now) < at+behind ||
+		!slices.EqualFunc(before[:at], now[:at], same) || !slices.EqualFunc(before[at+replaced:], now[len(now)-behind:], same) {
+		return nil, refuse(InvalidSectionContent, evidence{"document": d.address()},
+			"Content would change other tasks of %s: it holds code that is not closed", d.address())
+	}
+	return after, nil
+}

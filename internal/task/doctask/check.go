@@ -1,0 +1,96 @@
+package doctask
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"cairn/internal/markdown"
+	"cairn/internal/task"
+	"cairn/internal/taskdag"
+)
+
+// Problem describes something wrong with a task of a document and how to fix it.
+type Problem struct {
+	Path    string // of the workspace
+	Line    int    // from 1
+	Kind    string
+	Message string
+	Fix     string
+	Error   bool // the task can never start
+}
+
+// The kinds of problems.
+const (
+	MissingTask  = "missing-dependency"
+	CycleOfTasks = "cycle"
+	OddStatus    = "status"
+)
+
+// Check returns the problems of the tasks in all documents by path and line, for
+// `cairn doctor`. It changes nothing.
+func (d *Docs) Check(ctx context.Context) ([]Problem, error) {
+	addresses, err := d.WithTasks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var problems []Problem
+	for _, address := range addresses {
+		doc, err := d.open(address)
+		if err != nil {
+			continue // removed meanwhile
+		}
+		problems = append(problems, doc.check()...)
+		tasks, _, ok, err := d.Tasks(address)
+		if err != nil || !ok {
+			continue
+		}
+		g, err := taskdag.New(task.Nodes(tasks))
+		if err != nil {
+			return nil, err // unreachable: slugs are distinct
+		}
+		if cycle := g.Cycle(); cycle != nil {
+			all, _, _ := doc.tasks()
+			first, _ := doc.named(all, cycle.Path[0])
+			problems = append(problems, Problem{doc.path, doc.line(first.start), CycleOfTasks, cycle.Error(), "remove one of these dependencies", true})
+		}
+	}
+	return problems, nil
+}
+
+// check returns the dependencies that are no task of the document, and the unknown
+// statuses.
+func (d *document) check() []Problem {
+	all, _, _ := d.tasks()
+	var names []string
+	for _, t := range all {
+		names = append(names, t.slug)
+	}
+	var problems []Problem
+	for _, t := range all {
+		if f, ok := fieldOf(t.lines, "Status"); ok {
+			if _, known := task.Parse(f.value); !known {
+				problems = append(problems, Problem{d.path, d.line(f.start), OddStatus, fmt.Sprintf("task %s: unknown status %q counts as pending", t.slug, clip(f.value)),
+					"set the status to pending, in_progress, completed or blocked", false})
+			}
+		}
+		for _, dep := range d.dependencies(all, t) {
+			if dep.found {
+				continue
+			}
+			fix := "name a task of this document by its heading, slug or a link, or write none"
+			if near := markdown.Nearest(names, markdown.Slug(dep.id), 1); len(near) > 0 {
+				fix = "did you mean #" + near[0] + "?"
+			}
+			problems = append(problems, Problem{d.path, d.line(dep.offset), MissingTask, fmt.Sprintf("task %s depends on %q, which is no task of this document", t.slug, clip(dep.id)), fix, true})
+		}
+	}
+	return problems
+}
+
+// line returns the number of the line that holds an offset, from 1.
+func (d *document) line(offset int) int {
+	head := d.src[:offset]
+	lines := 1 + bytes.Count(head, []byte("\n")) + bytes.Count(head, []byte("\r")) - bytes.Count(head, []byte("\r\n"))
+	return lines
+}
