@@ -27,9 +27,8 @@ type Root struct {
 // Tree is the opened roots of one workspace. It is safe for concurrent use.
 type Tree struct {
 	mu     sync.RWMutex
-	roots  []opened   // sorted by name, the main root first
-	former []*os.Root // that Reopen has replaced
-	stored Stored     // instead of roots; see Virtual
+	roots  []opened // sorted by name, the main root first
+	stored Stored   // instead of roots; see Virtual
 }
 
 type opened struct {
@@ -99,10 +98,7 @@ func (t *Tree) Close() error {
 	for _, r := range t.roots {
 		errs = append(errs, r.fs.Close())
 	}
-	for _, r := range t.former {
-		errs = append(errs, r.Close())
-	}
-	t.roots, t.former = nil, nil
+	t.roots = nil
 	return errors.Join(errs...)
 }
 
@@ -114,7 +110,8 @@ func (t *Tree) opened() []opened {
 }
 
 // Reopen opens the roots that were removed and made again: the Tree would go on with
-// the removed folders. Calls that are under way keep to those until they return.
+// the removed folders. Calls that are under way keep to those; the garbage collector
+// closes them.
 func (t *Tree) Reopen() {
 	if !t.Moved() {
 		return
@@ -128,7 +125,6 @@ func (t *Tree) Reopen() {
 		}
 		if f, err := os.OpenRoot(r.Dir); err == nil {
 			roots[i].fs = f
-			t.former = append(t.former, r.fs)
 		}
 	}
 	t.roots = roots
