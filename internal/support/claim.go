@@ -1,0 +1,210 @@
+package support
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cairn/internal/store/keyword"
+)
+
+// claim is a sentence of an answer, compared with a text.
+type claim struct {
+	text      string
+	terms     map[string]bool // without those of the question, if others remain
+	numbers   map[string]bool
+	names     []string
+	negations int
+	negated   map[string]bool
+
+	windows []int   // of the text that share most terms, best first
+	near    float64 // share of the terms in the best window
+	all     float64 // share of the terms in the whole text
+	nearest int     // the sentence that shares most terms, -1 without one
+	cosine  float64 // with the nearest unit
+}
+
+func newClaim(s string, asked map[string]bool) *claim {
+	c := &claim{text: s, terms: termsOf(s), numbers: numbersOf(s), names: namesOf(s), nearest: -1}
+	c.negations, c.negated = negations(s)
+	own := maps.Clone(c.terms)
+	maps.DeleteFunc(own, func(t string, _ bool) bool { return asked[t] })
+	if len(own) > 0 {
+		c.terms = own
+		c.names = slices.DeleteFunc(c.names, func(n string) bool { return within(n, asked) })
+	}
+	return c
+}
+
+// share returns the share of the claim's terms that are in terms.
+func (c *claim) share(terms map[string]bool) float64 {
+	n := 0
+	for t := range c.terms {
+		if terms[t] {
+			n++
+		}
+	}
+	return float64(n) / float64(len(c.terms))
+}
+
+// align finds the part of the text that the claim is about. Until an encoder says
+// better, the cosine is estimated from the shared terms.
+func (c *claim) align(t *text) {
+	shares := make([]float64, len(t.windows))
+	c.windows = make([]int, len(t.windows))
+	for i, w := range t.windows {
+		shares[i], c.windows[i] = c.share(w.terms), i
+	}
+	slices.SortStableFunc(c.windows, func(a, b int) int { return cmp.Compare(shares[b], shares[a]) })
+	c.windows = c.windows[:min(perClaim, len(c.windows))]
+	if len(c.windows) == 0 {
+		return
+	}
+	c.near, c.all = shares[c.windows[0]], c.share(t.terms)
+	best := -1.0
+	for _, w := range c.windows {
+		for i := t.windows[w].from; i < t.windows[w].to; i++ {
+			if share := c.share(t.sentences[i].terms); share > best {
+				best, c.nearest = share, i
+			}
+		}
+	}
+	c.cosine = .3 + .5*c.near
+}
+
+// judge estimates the support of the claim.
+func (c *claim) judge(t *text) Sentence {
+	f, problems := c.features(t)
+	s := Sentence{Text: c.text, Support: f.probability(), Problems: problems}
+	if s.Supported = s.Support >= Threshold; !s.Supported && len(problems) == 0 {
+		s.Problems = []string{"the text does not say so"}
+	}
+	return s
+}
+
+// features returns what speaks for and against the claim, and the latter in words.
+func (c *claim) features(t *text) (f features, problems []string) {
+	f = features{bias: 1, cosine: c.cosine, near: c.near, all: c.all}
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	for _, n := range slices.Sorted(maps.Keys(c.numbers)) {
+		if !t.numbers[n] {
+			f.number = 1
+			problem("the number %s is not in the text", n)
+		} else if !slices.ContainsFunc(c.windows[:min(2, len(c.windows))], func(w int) bool { return t.windows[w].numbers[n] }) {
+			f.numberNear = 1
+		}
+	}
+	missing := 0
+	for _, n := range c.names {
+		if !within(n, t.terms) {
+			missing++
+			problem("%s is not in the text", clip(n, 100))
+		}
+	}
+	if len(c.names) > 0 {
+		f.name = float64(missing) / float64(len(c.names))
+	}
+	if c.nearest >= 0 {
+		f.negated, f.parity = c.against(&t.sentences[c.nearest])
+		if f.negated > 0 {
+			problem("the text says the opposite: %s", clip(t.sentences[c.nearest].text, 200))
+		}
+	}
+	return f, problems
+}
+
+// against compares negations: negated is 1 if one of both negates a term that the other
+// states, parity is 1 if one has an odd number of negations and the other has not.
+func (c *claim) against(s *sentence) (negated, parity float64) {
+	for t := range c.negated {
+		if s.terms[t] && !s.negated[t] {
+			negated = 1
+		}
+	}
+	for t := range s.negated {
+		if c.terms[t] && !c.negated[t] {
+			negated = 1
+		}
+	}
+	if c.negations%2 != s.negations%2 {
+		parity = 1
+	}
+	return negated, parity
+}
+
+// negation matches a word that negates what follows.
+var negation = regexp.MustCompile(`^(?:not?|never|none|nor|neither|nothing|without|cannot|unable|\w+n['’]t)$`)
+
+// negations counts the negations of a text and returns the terms that they negate: the
+// next content word of each.
+func negations(s string) (n int, negated map[string]bool) {
+	negated = map[string]bool{}
+	open := false
+	for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'’-_", r)
+	}) {
+		if negation.MatchString(w) {
+			n++
+			open = true
+			continue
+		}
+		if !open || auxiliary[w] {
+			continue
+		}
+		if terms := keyword.Analyze(w); len(terms) > 0 {
+			negated[terms[0]] = true
+			open = false
+		}
+	}
+	return n, negated
+}
+
+// auxiliary are words between a negation and what it negates.
+var auxiliary = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq("be been being have has had do does did can could will would shall should may might must only just also yet always ever any the a an to") {
+		m[w] = true
+	}
+	return m
+}()
+
+// namesOf returns the words of a text that look like names: with a capital letter,
+// unless they begin it, or with marks or digits inside.
+func namesOf(s string) (names []string) {
+	for i, w := range strings.Fields(s) {
+		w = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if utf8.RuneCountInString(w) < 2 || !strings.ContainsFunc(w, unicode.IsLetter) {
+			continue
+		}
+		first, size := utf8.DecodeRuneInString(w)
+		inner := w[size:]
+		if unicode.IsUpper(first) && i > 0 || strings.ContainsFunc(inner, unicode.IsUpper) || strings.ContainsAny(inner, "_./:=") {
+			names = append(names, w)
+		}
+	}
+	return names
+}
+
+// within reports whether terms have every part of a name.
+func within(name string, terms map[string]bool) bool {
+	parts := keyword.Analyze(name)
+	for _, p := range parts {
+		if !terms[p] {
+			return false
+		}
+	}
+	return true
+}
+
+// clip cuts text to n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
