@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,13 +12,25 @@ import (
 
 	"cairn/internal/config"
 	"cairn/internal/workspace"
+	"cairn/retriever"
 )
+
+// team is a library whose every section names the members of a team.
+type team struct{ fake }
+
+func (l *team) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	all, err := l.fake.ReadAll(ctx, r)
+	for i := range all.Documents {
+		all.Documents[i].Content = "# Auth\n\nAnn and Bob are the members."
+	}
+	return all, err
+}
 
 func openStages(t *testing.T) *workspace.Stages {
 	t.Helper()
 	// The clock stands still: nothing times out, and every answer has the same time.
 	now := func() time.Time { return time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC) }
-	st, err := workspace.OpenStages(config.Selection{Root: t.TempDir()}, &workspace.StageOptions{Library: &fake{}, Now: now})
+	st, err := workspace.OpenStages(config.Selection{Root: t.TempDir()}, &workspace.StageOptions{Library: &team{}, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

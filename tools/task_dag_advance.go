@@ -30,7 +30,7 @@ func stageAdvance(st *workspace.Stages) tool {
 	return tool{
 		name: "task_dag_advance", title: "Hand in the result of a stage", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
 		description: `Hand in the result of the stage that a question task waits for, or claim the task so that no other worker takes it.
-Use it after a brief: for executor_reasoning output is {"answer","citations":[ids of passages]}, for web_search {"results":[{"url","title","text"}]}. Not for stages cairn does itself. A result that is late, repeated or of another stage is refused and changes nothing.`,
+Use it after a brief: for executor_reasoning output is {"answer","citations":[ids of passages]}, or {"not_found":true} when the passages do not have the answer, for web_search {"results":[{"url","title","text"}]}. Not for stages cairn does itself. A result that is late, repeated or of another stage is refused and changes nothing.`,
 		handler: stageHandler(func(ctx context.Context, a advanceArgs) (*stageAnswer, error) {
 			if err := checkBudget(a.Budget); err != nil {
 				return nil, err
@@ -69,37 +69,27 @@ func (a *advanceArgs) apply(ctx context.Context, st *workspace.Stages) (*stage.S
 		}
 		return st.Submit(ctx, a.TaskID, e)
 	}
-	// How the answer is decoded depends on the task.
-	s, err := st.Task(ctx, a.TaskID)
-	if err != nil {
-		return nil, err
-	}
-	if e.Result, err = a.result(s); err != nil {
-		return nil, err
-	}
-	return st.Submit(ctx, a.TaskID, e)
-}
-
-// result decodes the output of a delegated stage.
-func (a *advanceArgs) result(s *stage.State) (stage.Result, error) {
 	out := bytes.TrimSpace(a.Output)
 	switch a.Stage {
 	case stage.ExecutorReasoning:
-		var d stage.Draft
-		if err := decode(out, &d); err != nil {
-			return stage.Result{}, err
+		answered := stage.Answered{Confidence: a.Confidence, NeedsWebSearch: a.NeedsWeb, By: a.Worker}
+		if err := decode(out, &answered.Draft); err != nil {
+			return nil, err
 		}
-		answered := stage.Answered{Draft: d, Confidence: a.Confidence, NeedsWebSearch: a.NeedsWeb, By: a.Worker}
-		return answered.Result(s)
+		return st.Answer(ctx, a.TaskID, &answered, e)
 	case stage.WebSearch:
 		var w stage.WebResults
 		if err := decode(out, &w); err != nil {
-			return stage.Result{}, err
+			return nil, err
 		}
 		r, err := w.Result()
-		r.Confidence, r.NeedsWebSearch = a.Confidence, a.NeedsWeb
-		return r, err
+		if err != nil {
+			return nil, err
+		}
+		e.Result = r
+	default:
+		e.Result.Output = out // the machine refuses it and says why
 	}
-	// The machine refuses it and says why.
-	return stage.Result{Output: out, Confidence: a.Confidence, NeedsWebSearch: a.NeedsWeb}, nil
+	e.Result.Confidence, e.Result.NeedsWebSearch = a.Confidence, a.NeedsWeb
+	return st.Submit(ctx, a.TaskID, e)
 }

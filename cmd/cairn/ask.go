@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,18 +24,20 @@ func (a *app) askCommand() *cobra.Command {
 		Use:   "ask [flags] QUESTION",
 		Short: "Answer a question from the folder, with sources",
 		Long: `Answer a question from the folder, with sources. Cairn searches for passages, a
-language model answers from them, and cairn checks its citations.
+language model answers from them, and cairn checks the answer against the passages that
+it cites. "It is not in these documents" is an answer.
 
 The model is served by an OpenAI-compatible endpoint:
 
   CAIRN_LLM_URL      such as http://127.0.0.1:11434/v1
   CAIRN_LLM_MODEL    such as qwen3
   CAIRN_LLM_API_KEY  the key of the endpoint, if it needs one (default: OPENAI_API_KEY)
-  CAIRN_LLM_JUDGE    "1": the model also judges its answers
 
-Without an endpoint the brief is printed, for a person or agent to answer.`,
+Without an endpoint the brief is printed: a person answers with cairn plan answer, an
+agent with task_dag_advance.`,
 		Example: `  cairn ask "who do I call at night?"
-  cairn ask --template simple_lookup "rotate a token"`,
+  cairn ask --template simple_lookup "rotate a token"
+  cairn ask "who leads the team?" && echo "Ann does [1]." | cairn plan answer ID`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.command(func(ctx context.Context, args []string) error {
 			return a.ask(ctx, stage.Request{UserID: user, Query: args[0], Template: template}, budget)
@@ -47,6 +50,10 @@ Without an endpoint the brief is printed, for a person or agent to answer.`,
 	a.addModel(cmd)
 	return cmd
 }
+
+// askWebWait is how long a task of cairn ask waits for a client that searches the web:
+// one that is at work on the folder takes it at once.
+const askWebWait = 5 * time.Second
 
 func (a *app) ask(ctx context.Context, r stage.Request, budget int) error {
 	w, err := a.open(ctx, "ask", workspace.Owning, nil)
@@ -67,7 +74,7 @@ func (a *app) ask(ctx context.Context, r stage.Request, budget int) error {
 			return err
 		}
 	}
-	st, err := host.OpenStages(ctx, w, a.logger(slog.LevelWarn), nil)
+	st, err := host.OpenStages(ctx, w, a.logger(slog.LevelWarn), &host.StageOptions{WebWait: askWebWait})
 	if err != nil {
 		return err
 	}
@@ -76,7 +83,19 @@ func (a *app) ask(ctx context.Context, r stage.Request, budget int) error {
 	if err != nil {
 		return stageError(err)
 	}
-	if s, err = st.Watch(ctx, s.ID, nil, stage.NeedsCaller); err != nil {
+	return a.awaitAnswer(ctx, st, s, budget)
+}
+
+// awaitAnswer waits until a task has ended or needs an answer, and prints the response or
+// the brief. A web search that waits for a client is skipped after a while, so it waits
+// for that, too.
+func (a *app) awaitAnswer(ctx context.Context, st *workspace.Stages, s *stage.State, budget int) error {
+	s, err := st.Watch(ctx, s.ID, func(s *stage.State) {
+		if s.Status == stage.Waiting && s.Current == stage.WebSearch && stage.Delegated(s) {
+			a.stderr.Printf("waiting up to %v for a client that searches the web\n", s.Machine.Rules.WebWait)
+		}
+	}, func(s *stage.State) bool { return stage.NeedsCaller(s) && s.Current != stage.WebSearch })
+	if err != nil {
 		return err
 	}
 	b, err := st.Brief(ctx, s, budget)

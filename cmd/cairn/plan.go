@@ -13,9 +13,9 @@ import (
 )
 
 func (a *app) planCommand() *cobra.Command {
-	cmd := group("plan", "Show question tasks and stop them", a.planListCommand(), a.planShowCommand(), a.planWatchCommand(), a.planAbortCommand())
-	cmd.Long = `Show question tasks and stop them. cairn ask creates them, and agents do with
-task_dag_create.`
+	cmd := group("plan", "Show question tasks, answer and stop them", a.planListCommand(), a.planShowCommand(), a.planWatchCommand(), a.planAnswerCommand(), a.planAbortCommand())
+	cmd.Long = `Show question tasks, answer and stop them. cairn ask creates them, and agents do
+with task_dag_create.`
 	a.servers.add(cmd.PersistentFlags())
 	return cmd
 }

@@ -61,7 +61,7 @@ writes a token for you to cairn/local.token in your configuration folder.`,
 	fs.StringSliceVar(&f.hosts, "allow-host", nil, "further host names of this server, such as behind a proxy")
 	fs.StringVar(&f.listen.Cert, "tls-cert", "", "PEM file with the certificate; serves https")
 	fs.StringVar(&f.listen.Key, "tls-key", "", "PEM file with the key of the certificate")
-	fs.IntVar(&f.workers, "workers", 2, "stages of question tasks worked on at once; -1 for none, with cairn worker elsewhere")
+	fs.IntVar(&f.workers, "workers", 2, "stages of question tasks worked on at once; 0 for none, with cairn worker elsewhere")
 	fs.BoolVar(&f.remote, "remote-reasoning", false, "leave executor_reasoning to a cairn worker with a language model, not to the calling agent")
 	f.servers.add(fs)
 	f.servers.addQueue(fs)
@@ -76,10 +76,10 @@ func (f *serveFlags) check(folders int) error {
 		return badUsage("CAIRN_AUTH is %q, want auto, on or off", f.listen.Auth)
 	case folders > 1 && servers != (host.StageServers{}):
 		return badUsage("--redis, --postgres and --amqp hold the question tasks of one folder; start a server for each folder")
-	case f.workers != -1 && (f.workers < 1 || f.workers > maxWorkers):
-		return badUsage("--workers is %d, want 1 to %d, or -1 for none", f.workers, maxWorkers)
-	case f.workers == -1 && servers.AMQP == "":
-		return badUsage("--workers -1 leaves stages to cairn worker, which needs --amqp")
+	case f.workers < -1 || f.workers > maxWorkers:
+		return badUsage("--workers is %d, want 0 to %d", f.workers, maxWorkers)
+	case f.workers < 1 && servers.AMQP == "":
+		return badUsage("--workers 0 leaves stages to cairn worker, which needs --amqp")
 	}
 	if (f.listen.Cert == "") != (f.listen.Key == "") {
 		return badUsage("give both --tls-cert and --tls-key, or neither")
@@ -148,7 +148,7 @@ func (a *app) openFolders(ctx context.Context, places []place, f *serveFlags, t 
 	for _, p := range places {
 		folder, err := a.at(p).host(ctx, "cairn serve", p.name, &f.hostFlags, func(o *host.Options) {
 			o.Telemetry, o.Metrics = t, m
-			o.Stages = &host.StageOptions{Workers: f.workers, Remote: f.remote, Servers: f.servers.addresses()}
+			o.Stages = &host.StageOptions{Workers: cmp.Or(f.workers, -1), Remote: f.remote, Servers: f.servers.addresses()}
 			if o.Workspace.Store != nil {
 				o.Toolbox.Postgres = o.Stages.Servers.Postgres
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/config"
 	"cairn/internal/host"
 	"cairn/internal/stage"
 	"cairn/internal/workspace"
@@ -33,19 +34,23 @@ machine sees the arguments of its processes.
 embedding_lookup searches the folder, which must be the server's or a copy of it.
 executor_reasoning needs a language model (see cairn ask --help), and a server
 started with --remote-reasoning.`,
-		Example: `  cairn serve -C ~/notes --workers -1 --postgres postgres://localhost/cairn --redis redis://localhost --amqp amqp://localhost
+		Example: `  cairn serve -C ~/notes --workers 0 --postgres postgres://localhost/cairn --redis redis://localhost --amqp amqp://localhost
   cairn worker -C ~/notes --postgres postgres://localhost/cairn --redis redis://localhost --amqp amqp://localhost
   cairn worker --stages intent_analysis,moderation,response_packaging`,
 		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) (err error) {
-			if o.Stages, err = parseStages(names); err != nil {
+			_, cfg, err := a.choose()
+			if err != nil {
+				return err
+			}
+			if o.Stages, err = parseStages(names, cfg); err != nil {
 				return err
 			}
 			o.Servers = servers.addresses()
 			if err := servers.check(); err != nil {
 				return err
 			}
-			return a.work(ctx, o, t)
+			return a.work(ctx, o, cfg.Log, t)
 		}),
 	}
 	fs := cmd.Flags()
@@ -62,14 +67,21 @@ started with --remote-reasoning.`,
 const maxWorkers = 256
 
 // parseStages parses the names of stages; no names mean all that are possible here.
-func parseStages(names []string) ([]stage.Stage, error) {
+func parseStages(names []string, cfg config.Config) ([]stage.Stage, error) {
 	model, err := host.Reasoner()
+	if err != nil {
+		return nil, err
+	}
+	web, err := host.WebSearch(cfg)
 	if err != nil {
 		return nil, err
 	}
 	can := []stage.Stage{stage.IntentAnalysis, stage.EmbeddingLookup, stage.Moderation, stage.ResponsePackaging}
 	if model != nil {
 		can = append(can, stage.ExecutorReasoning)
+	}
+	if web != nil {
+		can = append(can, stage.WebSearch)
 	}
 	if len(names) == 0 {
 		return can, nil
@@ -82,7 +94,7 @@ func parseStages(names []string) ([]stage.Stage, error) {
 		case s == stage.ExecutorReasoning:
 			return nil, badUsage("%s needs a language model; set CAIRN_LLM_URL and CAIRN_LLM_MODEL", s)
 		case s == stage.WebSearch:
-			return nil, badUsage("%s is done by the calling agent, with task_dag_advance", s)
+			return nil, badUsage("%s needs a search engine; set CAIRN_WEB_SEARCH", s)
 		default:
 			return nil, badUsage("unknown stage %q, want some of {%s}", n, joinStages(can))
 		}
@@ -99,15 +111,11 @@ func joinStages(list []stage.Stage) string {
 	return strings.Join(names, ",")
 }
 
-func (a *app) work(ctx context.Context, o host.StageOptions, f telemetryFlags) (err error) {
+func (a *app) work(ctx context.Context, o host.StageOptions, log config.Log, f telemetryFlags) (err error) {
 	if o.Servers.AMQP == "" {
 		return badUsage("a worker gets its stages from RabbitMQ: give --amqp or set CAIRN_AMQP; without it cairn serve works on them itself")
 	}
-	_, cfg, err := a.choose()
-	if err != nil {
-		return err
-	}
-	t, err := a.telemetry(ctx, f, cfg.Log, slog.LevelInfo)
+	t, err := a.telemetry(ctx, f, log, slog.LevelInfo)
 	if err != nil {
 		return err
 	}

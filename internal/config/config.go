@@ -25,19 +25,20 @@ import (
 // elsewhere: it cannot name folders outside, run commands or choose a model file, and
 // unless the user trusts the folder, it cannot open a connection or raise a limit.
 type Config struct {
-	Core     Core      `toml:"core"`
-	Parser   Parser    `toml:"parser"`
-	Security Security  `toml:"security"`
-	MCP      MCP       `toml:"mcp"`
-	Author   Author    `toml:"author"`
-	Watcher  Watcher   `toml:"watcher"`
-	Search   Search    `toml:"search"`
-	Budgets  Budgets   `toml:"budgets"`
-	DAG      DAG       `toml:"dag"`
-	Usage    Usage     `toml:"usage"`
-	Store    Store     `toml:"store"`
-	Log      Log       `toml:"log"`
-	Warnings []Warning `toml:"-"` // unknown keys, in the order of the file, then reserved ones
+	Core      Core      `toml:"core"`
+	Parser    Parser    `toml:"parser"`
+	Security  Security  `toml:"security"`
+	MCP       MCP       `toml:"mcp"`
+	Author    Author    `toml:"author"`
+	Watcher   Watcher   `toml:"watcher"`
+	Search    Search    `toml:"search"`
+	Budgets   Budgets   `toml:"budgets"`
+	DAG       DAG       `toml:"dag"`
+	Usage     Usage     `toml:"usage"`
+	Store     Store     `toml:"store"`
+	Questions Questions `toml:"questions"`
+	Log       Log       `toml:"log"`
+	Warnings  []Warning `toml:"-"` // unknown keys, in the order of the file, then reserved ones
 }
 
 // Core holds the limits every tool keeps to.
@@ -118,6 +119,11 @@ type Usage struct {
 // it, with --store config, and only of a folder that the user trusts.
 type Store struct {
 	Address string `toml:"address" comment:"where --store config and CAIRN_STORE=config keep the index, such as qdrant://HOST:6334/COLLECTION"`
+}
+
+// Questions sets how question tasks are answered.
+type Questions struct {
+	WebSearch string `toml:"web_search" comment:"search engine that answers with JSON, such as https://search.example.com/search?q={query}&format=json; none if empty"`
 }
 
 // Log sets what servers write to standard error. Whether they write what
@@ -251,7 +257,7 @@ func writeFile(root, marker string, text []byte, overwrite bool) error {
 // that the user does not trust can lower the limits, and nothing more.
 var guarded = []string{
 	"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries",
-	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "store.address",
+	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "store.address", "questions.web_search",
 }
 
 // restrict gives the guarded settings their defaults where they exceed them, with a
@@ -350,6 +356,9 @@ func (c *Config) check() error {
 	}
 	if c.Store.Address != "" && !strings.HasPrefix(c.Store.Address, "qdrant://") && !strings.HasPrefix(c.Store.Address, "qdrants://") {
 		return fmt.Errorf("configuration: store.address is %q, want qdrant://HOST:PORT/COLLECTION, or qdrants:// for TLS", c.Store.Address)
+	}
+	if web := c.Questions.WebSearch; web != "" && (!strings.HasPrefix(web, "https://") && !strings.HasPrefix(web, "http://") || !strings.Contains(web, "{query}")) {
+		return fmt.Errorf("configuration: questions.web_search is %q, want an address with {query}, such as https://search.example.com/search?q={query}&format=json", web)
 	}
 	for _, ext := range c.Parser.Extensions {
 		if !strings.HasPrefix(ext, ".") || strings.ContainsAny(ext, `/\`) {

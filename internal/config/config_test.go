@@ -147,7 +147,7 @@ func TestConfigIsAFile(t *testing.T) {
 func TestReservedKeysAreToldAndNoOther(t *testing.T) {
 	working := []string{
 		"core.token_limit", "core.hash_algo", "parser.ignore_patterns", "parser.extensions", "mcp.search_limit", "mcp.rate_limit",
-		"watcher.enabled", "watcher.debounce_ms", "log.format", "log.level", "store.address", "security.mask", "security.secret_patterns", "security.extra_patterns",
+		"watcher.enabled", "watcher.debounce_ms", "log.format", "log.level", "store.address", "questions.web_search", "security.mask", "security.secret_patterns", "security.extra_patterns",
 		"search.semantic_weight", "search.keyword_weight", "search.embedding_cache_max_entries", "search.default_mode",
 	}
 	c := Config{}

@@ -3,14 +3,18 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
+	"cairn/internal/config"
 	"cairn/internal/stage"
 	"cairn/internal/stage/openai"
 	"cairn/internal/stage/postgres"
 	"cairn/internal/stage/rabbitmq"
 	"cairn/internal/stage/redis"
+	"cairn/internal/stage/websearch"
 	"cairn/internal/workspace"
 )
 
@@ -53,12 +57,27 @@ type StageOptions struct {
 	Workers int           // 0 for the default, -1 for none
 	Remote  bool          // workers elsewhere do executor_reasoning
 	Servers StageServers
+	// WebWait is how long web_search waits for a client; 0 means the default.
+	WebWait time.Duration
 }
 
 // Reasoner returns the language model of the environment, nil if there is none. A
 // folder's configuration cannot name one, because it must not send the folder's
 // text anywhere.
 func Reasoner() (*openai.Client, error) { return openai.FromEnv(os.Getenv) }
+
+// WebSearch returns the search engine of CAIRN_WEB_SEARCH, which may be a command, or of
+// the configuration, which cannot; nil if there is none.
+func WebSearch(cfg config.Config) (*websearch.Client, error) {
+	if spec := os.Getenv("CAIRN_WEB_SEARCH"); spec != "" {
+		web, err := websearch.New(spec)
+		if err != nil {
+			return nil, fmt.Errorf("CAIRN_WEB_SEARCH: %w", err)
+		}
+		return web, nil
+	}
+	return websearch.New(cfg.Questions.WebSearch)
+}
 
 // OpenStages opens the question tasks of a workspace. Nil options mean the defaults.
 func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o *StageOptions) (*workspace.Stages, error) {
@@ -71,11 +90,16 @@ func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o
 		return nil, err
 	}
 	if model != nil { // a nil *Client in an interface would not be nil
-		so.Reasoner = model
-		if os.Getenv("CAIRN_LLM_JUDGE") == "1" {
-			so.Judge = model
-		}
+		so.Reasoner, so.Judge = model, model
 	}
+	web, err := WebSearch(w.Config())
+	if err != nil {
+		return nil, err
+	}
+	if web != nil {
+		so.Web = web
+	}
+	so.Rules.WebWait = o.WebWait
 	if so.Store, so.Queue, err = o.Servers.Open(ctx, log); err != nil {
 		return nil, err
 	}

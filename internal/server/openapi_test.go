@@ -19,6 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 
+	"cairn/internal/stage"
 	"cairn/internal/stage/rest"
 	"cairn/internal/token"
 	"cairn/internal/workspace"
@@ -76,10 +77,17 @@ func TestOpenAPI(t *testing.T) {
 	c := checker{t: t, s: s, router: router, seen: map[string]bool{}}
 	made := c.ask("POST", "/tasks/create", `{"user_id":"ann","query":"who sleeps?"}`, 201, writer)
 	id := regexp.MustCompile(`"task_id":"([^"]+)"`).FindStringSubmatch(made)[1]
+	if _, err := stages.Create(t.Context(), stage.Request{ID: "asked", UserID: "ann", Query: "who sleeps?", Plan: []stage.Stage{stage.IntentAnalysis, stage.ExecutorReasoning, stage.ResponsePackaging}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stages.Watch(t.Context(), "asked", nil, stage.NeedsCaller); err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range []struct {
 		method, path, body string
 		status             int
 	}{
+		{"POST", "/tasks/asked/answer", `{"answer":"The aardvark sleeps."}`, 200},
 		{"GET", "/api/search?q=aardvark&limit=2&mode=keyword&explain=true&tags=x&tags=y&path_prefix=a&context=a.md&max_tokens=300", "", 200},
 		{"GET", "/api/search?query=aardvark", "", 200},
 		{"POST", "/api/search", `{"query":"aardvark","filters":{"path_prefix":"a"},"max_tokens":400}`, 200},
@@ -90,6 +98,9 @@ func TestOpenAPI(t *testing.T) {
 		{"POST", "/api/status", `{}`, 200},
 		{"GET", "/api/openapi.json", "", 200},
 		{"GET", "/tasks/" + id + "/status", "", 200},
+		{"POST", "/tasks/" + id + "/answer", `{"answer":"nobody","run":99}`, 409},
+		{"POST", "/tasks/none/answer", `{"not_found":true}`, 404},
+		{"POST", "/tasks/" + id + "/answer", `{"answer":""}`, 400},
 		{"POST", "/tasks/" + id + "/abort", `{"reason":"enough"}`, 200},
 		{"GET", "/tasks/" + id + "/progress", "", 200}, // the task has ended, and the stream too
 		// The description includes errors.

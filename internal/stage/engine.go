@@ -101,6 +101,20 @@ func (e *Engine) Submit(ctx context.Context, id string, ev Event) (*State, error
 	return e.update(ctx, id, ev, true)
 }
 
+// Answer hands in the answer of a client to executor_reasoning. ev may have an ID, a
+// Run and a Worker.
+func (e *Engine) Answer(ctx context.Context, id string, a *Answered, ev Event) (*State, error) {
+	s, err := e.Task(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	ev.Kind, ev.Stage = Done, ExecutorReasoning
+	if ev.Result, err = a.Result(s); err != nil {
+		return nil, err
+	}
+	return e.Submit(ctx, id, ev)
+}
+
 // update applies an event that happens now, to a delegated stage only if delegated
 // is set.
 func (e *Engine) update(ctx context.Context, id string, ev Event, delegated bool) (*State, error) {
@@ -173,10 +187,11 @@ func (e *Engine) send(ctx context.Context, jobs ...Job) {
 // pollInterval is how often Watch looks for transitions by other processes.
 const pollInterval = 250 * time.Millisecond
 
-// Watch calls fn with the current state of a task and with later states, until the
-// task or ctx ends, or enough returns true. It may skip intermediate states.
+// Watch calls fn with the state of a task after each transition, from its creation on,
+// until the task or ctx ends, or enough returns true. Those before the current one are
+// replayed from the log, see Replay.
 func (e *Engine) Watch(ctx context.Context, id string, fn func(*State), enough func(*State) bool) (*State, error) {
-	var version int64 = -1
+	var version int64
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
@@ -187,12 +202,12 @@ func (e *Engine) Watch(ctx context.Context, id string, fn func(*State), enough f
 		if err != nil {
 			return nil, err
 		}
-		if s.Machine.Version != version {
-			version = s.Machine.Version
-			if fn != nil {
-				fn(s)
+		if s.Machine.Version != version && fn != nil {
+			if err := e.follow(ctx, s, version, fn); err != nil {
+				return nil, err
 			}
 		}
+		version = s.Machine.Version
 		if s.Status.Final() || enough != nil && enough(s) {
 			return s, nil
 		}
@@ -203,6 +218,24 @@ func (e *Engine) Watch(ctx context.Context, id string, fn func(*State), enough f
 			return s, ctx.Err()
 		}
 	}
+}
+
+// follow calls fn with the states of a task after a version, up to s.
+func (e *Engine) follow(ctx context.Context, s *State, version int64, fn func(*State)) error {
+	if s.Machine.Version == version+1 {
+		fn(s)
+		return nil
+	}
+	log, err := e.store.Log(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	for _, n := range Replay(s, log) {
+		if n.Machine.Version > version {
+			fn(n)
+		}
+	}
+	return nil
 }
 
 // NeedsCaller reports whether a task waits for a client or has ended.

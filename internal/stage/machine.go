@@ -270,7 +270,7 @@ func (s *State) done(e Event) *Effects {
 	if r.NeedsWebSearch && !s.Machine.Searched && !slices.Contains(s.Plan, WebSearch) {
 		s.Machine.Searched = true
 		s.Plan = slices.Insert(s.Plan, slices.Index(s.Plan, ExecutorReasoning), WebSearch)
-		s.enter(WebSearch, e.At)
+		s.enter(WebSearch)
 		return s.effects(Inserted, e.Stage, run, e, string(WebSearch))
 	}
 	if e.Stage == Moderation && (r.Blocked || *r.Confidence < Threshold) {
@@ -287,7 +287,7 @@ func (s *State) done(e Event) *Effects {
 		s.end(Complete, "")
 		return s.effects(Completed, e.Stage, run, e, detail)
 	}
-	s.enter(s.Plan[at+1], e.At)
+	s.enter(s.Plan[at+1])
 	return s.effects(Completed, e.Stage, run, e, detail)
 }
 
@@ -304,7 +304,7 @@ func (s *State) sendBack(e Event) *Effects {
 	}
 	s.Machine.Reinvoked++
 	s.Completed = slices.DeleteFunc(s.Completed, func(c Stage) bool { return c == ExecutorReasoning || c == Moderation })
-	s.enter(ExecutorReasoning, e.At)
+	s.enter(ExecutorReasoning)
 	return s.effects(Reinvoked, e.Stage, run, e, detail)
 }
 
@@ -317,17 +317,23 @@ func (s *State) fail(e Event, reason string) *Effects {
 	}
 	s.Machine.Attempts[at]++
 	if s.Machine.Attempts[at] >= MaxAttempts {
+		if at == WebSearch {
+			return s.skip(e, reason)
+		}
 		s.end(Failed, fmt.Sprintf("Stage '%s' failed: %s", at, reason))
 		return s.effects(GaveUp, at, run, e, reason)
 	}
-	s.enter(at, e.At)
+	s.enter(at)
 	return s.effects(Retried, at, run, e, reason)
 }
 
 // timeout applies a Tick. old is the previous state.
 func (s *State) timeout(old *State, e Event) *Effects {
 	m := &old.Machine
-	if e.At.Before(old.StartedAt.Add(m.Rules.TaskTimeout)) {
+	switch inTime := e.At.Before(old.StartedAt.Add(m.Rules.TaskTimeout)); {
+	case inTime && old.Status == Waiting:
+		return s.skip(e, fmt.Sprintf("no client took it within %v", m.Rules.WebWait))
+	case inTime:
 		return s.fail(e, fmt.Sprintf("timed out after %v", m.Rules.StageTimeout))
 	}
 	reason := fmt.Sprintf("the task timed out after %v at %s", m.Rules.TaskTimeout, old.Current)
@@ -335,14 +341,20 @@ func (s *State) timeout(old *State, e Event) *Effects {
 	return s.effects(GaveUp, old.Current, m.Run, e, reason)
 }
 
-// enter starts a run of a stage.
-func (s *State) enter(next Stage, at time.Time) {
-	s.Current, s.Status = next, InProgress
+// skip goes on without the results of web_search.
+func (s *State) skip(e Event, reason string) *Effects {
+	at, run := s.Current, s.Machine.Run
+	s.Context[at], _ = Encode(WebResults{Results: []WebResult{}, Skipped: reason}) // a struct of strings
+	s.Completed = append(s.Completed, at)
+	s.enter(s.Plan[slices.Index(s.Plan, at)+1])
+	return s.effects(Skipped, at, run, e, reason)
+}
+
+// enter starts a run of a stage, which waits until it is claimed.
+func (s *State) enter(next Stage) {
+	s.Current, s.Status = next, Waiting
 	s.Machine.Run++
-	s.Machine.StageStarted, s.Machine.Worker = at, ""
-	if s.Machine.Rules.delegates(next) {
-		s.Status, s.Machine.StageStarted = Waiting, time.Time{}
-	}
+	s.Machine.StageStarted, s.Machine.Worker = time.Time{}, ""
 }
 
 // end makes the task final. An empty reason leaves the error null.

@@ -67,6 +67,16 @@ func word(w string, s *State, n int) Event {
 	return e
 }
 
+// step applies a word.
+func step(t *testing.T, s *State, w string, n int) *State {
+	t.Helper()
+	next, _, err := Step(s, word(w, s, n))
+	if err != nil {
+		t.Fatalf("%s at %s: %v", w, s.Current, err)
+	}
+	return next
+}
+
 // TestGolden: the vectors of the specification, and around them. The last word
 // may be refused.
 func TestGolden(t *testing.T) {
@@ -81,21 +91,23 @@ func TestGolden(t *testing.T) {
 		{"49 to the end", "", "claim ok ok ok ok ok", Complete, ResponsePackaging, "intent_analysis,embedding_lookup,executor_reasoning,moderation,response_packaging", "", ""},
 		{"simple lookup", "simple_lookup", "claim ok ok ok", Complete, ResponsePackaging, "intent_analysis,embedding_lookup,response_packaging", "", ""},
 		{"quick answer", "quick_answer", "claim ok ok ok ok", Complete, ResponsePackaging, "intent_analysis,embedding_lookup,executor_reasoning,response_packaging", "", ""},
-		{"web before the lookup", "web_enhanced", "claim ok ok", InProgress, EmbeddingLookup, "intent_analysis,web_search", "", ""},
-		{"web after the lookup", "complex_research", "claim ok ok ok", InProgress, ExecutorReasoning, "intent_analysis,embedding_lookup,web_search", "", ""},
-		{"50 fails once", "", "claim ok fail", InProgress, EmbeddingLookup, "intent_analysis", "", ""},
-		{"50 fails once, goes on", "", "claim ok fail ok", InProgress, ExecutorReasoning, "intent_analysis,embedding_lookup", "", ""},
+		{"web before the lookup", "web_enhanced", "claim ok ok", Waiting, EmbeddingLookup, "intent_analysis,web_search", "", ""},
+		{"web after the lookup", "complex_research", "claim ok ok ok", Waiting, ExecutorReasoning, "intent_analysis,embedding_lookup,web_search", "", ""},
+		{"50 fails once", "", "claim ok fail", Waiting, EmbeddingLookup, "intent_analysis", "", ""},
+		{"50 fails once, goes on", "", "claim ok fail ok", Waiting, ExecutorReasoning, "intent_analysis,embedding_lookup", "", ""},
 		{"50 fails twice", "", "claim ok fail fail", Failed, EmbeddingLookup, "intent_analysis", "", "Stage 'embedding_lookup' failed: it broke"},
-		{"each stage has its retry", "", "claim fail ok fail ok fail ok", InProgress, Moderation, "intent_analysis,embedding_lookup,executor_reasoning", "", ""},
-		{"51 moderation at .69", "", "claim ok ok ok ok:.69", InProgress, ExecutorReasoning, "intent_analysis,embedding_lookup", "", ""},
-		{"51 moderation at .70", "", "claim ok ok ok ok:.70", InProgress, ResponsePackaging, "intent_analysis,embedding_lookup,executor_reasoning,moderation", "", ""},
-		{"moderation blocks whatever the confidence", "", "claim ok ok ok blocked", InProgress, ExecutorReasoning, "intent_analysis,embedding_lookup", "", ""},
-		{"moderation sends back twice", "", "claim ok ok ok ok:.1 ok ok:.1 ok ok", InProgress, ResponsePackaging, "intent_analysis,embedding_lookup,executor_reasoning,moderation", "", ""},
+		{"each stage has its retry", "", "claim fail ok fail ok fail ok", Waiting, Moderation, "intent_analysis,embedding_lookup,executor_reasoning", "", ""},
+		{"51 moderation at .69", "", "claim ok ok ok ok:.69", Waiting, ExecutorReasoning, "intent_analysis,embedding_lookup", "", ""},
+		{"51 moderation at .70", "", "claim ok ok ok ok:.70", Waiting, ResponsePackaging, "intent_analysis,embedding_lookup,executor_reasoning,moderation", "", ""},
+		{"moderation blocks whatever the confidence", "", "claim ok ok ok blocked", Waiting, ExecutorReasoning, "intent_analysis,embedding_lookup", "", ""},
+		{"moderation sends back twice", "", "claim ok ok ok ok:.1 ok ok:.1 ok ok", Waiting, ResponsePackaging, "intent_analysis,embedding_lookup,executor_reasoning,moderation", "", ""},
 		{"moderation gives up", "", "claim ok ok ok ok:.1 ok ok:.1 ok ok:.1", Failed, Moderation, "intent_analysis,embedding_lookup,executor_reasoning", "", "moderation threshold not met"},
-		{"sent back is not a failed attempt", "", "claim ok ok fail ok ok:.1 fail", InProgress, ExecutorReasoning, "intent_analysis,embedding_lookup", "", ""},
-		{"52 the executor wants the web", "", "claim ok ok web", InProgress, WebSearch, "intent_analysis,embedding_lookup", "", ""},
-		{"52 once", "", "claim ok ok web ok web", InProgress, Moderation, "intent_analysis,embedding_lookup,web_search,executor_reasoning", "", ""},
-		{"52 not when the plan has it", "complex_research", "claim ok ok ok web", InProgress, Moderation, "intent_analysis,embedding_lookup,web_search,executor_reasoning", "", ""},
+		{"sent back is not a failed attempt", "", "claim ok ok fail ok ok:.1 fail", Waiting, ExecutorReasoning, "intent_analysis,embedding_lookup", "", ""},
+		{"52 the executor wants the web", "", "claim ok ok web", Waiting, WebSearch, "intent_analysis,embedding_lookup", "", ""},
+		{"52 once", "", "claim ok ok web ok web", Waiting, Moderation, "intent_analysis,embedding_lookup,web_search,executor_reasoning", "", ""},
+		{"52 not when the plan has it", "complex_research", "claim ok ok ok web", Waiting, Moderation, "intent_analysis,embedding_lookup,web_search,executor_reasoning", "", ""},
+		{"no client takes the web search", "", "claim ok ok web wait:60", Waiting, ExecutorReasoning, "intent_analysis,embedding_lookup,web_search", "", ""},
+		{"the web search fails twice", "", "claim ok ok web fail fail", Waiting, ExecutorReasoning, "intent_analysis,embedding_lookup,web_search", "", ""},
 		{"53 abort, then a late result", "", "claim abort ok", Aborted, IntentAnalysis, "", CodeTransition, ""},
 		{"abort while waiting", "", "abort", Aborted, IntentAnalysis, "", "", ""},
 		{"abort twice", "", "abort abort", Aborted, IntentAnalysis, "", CodeTransition, ""},
@@ -107,7 +119,7 @@ func TestGolden(t *testing.T) {
 		{"a run that is over", "", "claim fail run:1", InProgress, IntentAnalysis, "", CodeLate, ""},
 		{"a run that is to come", "", "claim run:2", InProgress, IntentAnalysis, "", CodeLate, ""},
 		{"nothing is due", "", "claim tick", InProgress, IntentAnalysis, "", CodeNotDue, ""},
-		{"a stage times out", "", "claim wait:301", InProgress, IntentAnalysis, "", "", ""},
+		{"a stage times out", "", "claim wait:301", Waiting, IntentAnalysis, "", "", ""},
 		{"a second before", "", "claim wait:300", InProgress, IntentAnalysis, "", CodeNotDue, ""},
 		{"a stage times out twice, which is the task's time as well", "", "claim wait:301 wait:600", Failed, IntentAnalysis, "", "", "the task timed out after 10m0s at intent_analysis"},
 		{"nobody takes it", "", "wait:600", Failed, IntentAnalysis, "", "", "the task timed out after 10m0s at intent_analysis"},
@@ -116,6 +128,9 @@ func TestGolden(t *testing.T) {
 			s := fresh(t, c.template, Rules{})
 			words := strings.Fields(c.events)
 			for i, w := range words {
+				if i > 1 && s.Status == Waiting && w != "claim" && !strings.HasPrefix(w, "wait:") {
+					s = step(t, s, "claim", i) // every stage is claimed
+				}
 				before, _ := json.Marshal(s)
 				n, fx, err := Step(s, word(w, s, i+1))
 				if after, _ := json.Marshal(s); string(after) != string(before) {
@@ -150,11 +165,8 @@ func TestGolden(t *testing.T) {
 // time left.
 func TestStageTimeout(t *testing.T) {
 	s := fresh(t, "", Rules{StageTimeout: 10 * time.Second})
-	for i, w := range []string{"claim", "wait:11", "wait:21"} {
-		var err error
-		if s, _, err = Step(s, word(w, s, i+1)); err != nil {
-			t.Fatalf("%s: %v", w, err)
-		}
+	for i, w := range []string{"claim", "wait:11", "claim", "wait:22"} {
+		s = step(t, s, w, i+1)
 	}
 	if s.Status != Failed || *s.Error != "Stage 'intent_analysis' failed: timed out after 10s" {
 		t.Errorf("after two time-outs the task is %s, %v", s.Status, s.Error)
@@ -170,7 +182,7 @@ func TestStageTimeout(t *testing.T) {
 // TestReplay: the machine applies an event once, even after the task has ended.
 func TestReplay(t *testing.T) {
 	s := fresh(t, "simple_lookup", Rules{})
-	for i, w := range []string{"claim", "ok", "ok", "ok"} {
+	for i, w := range strings.Fields("claim ok claim ok claim ok") {
 		e := word(w, s, i+1)
 		e.ID = fmt.Sprint("event-", i)
 		n, _, err := Step(s, e)
@@ -190,15 +202,15 @@ func TestReplay(t *testing.T) {
 // TestDelegated: at a delegated stage the task waits for an answer or a claim.
 func TestDelegated(t *testing.T) {
 	s := fresh(t, "quick_answer", Rules{Delegated: []Stage{ExecutorReasoning, WebSearch}})
-	for i, w := range []string{"claim", "ok"} {
-		s, _, _ = Step(s, word(w, s, i+1))
+	for i, w := range []string{"claim", "ok", "claim"} {
+		s = step(t, s, w, i+1)
 	}
 	s, fx, err := Step(s, word("ok", s, 3))
 	if err != nil || s.Status != Waiting || s.Current != ExecutorReasoning || fx.Job != nil {
 		t.Fatalf("after the lookup the task is %s at %s with job %v, %v; want it to wait", s.Status, s.Current, fx.Job, err)
 	}
 	answered, fx, err := Step(s, word("ok", s, 4))
-	if err != nil || answered.Current != ResponsePackaging || answered.Status != InProgress || fx.Job == nil {
+	if err != nil || answered.Current != ResponsePackaging || answered.Status != Waiting || fx.Job == nil {
 		t.Errorf("answered: %v at %v, %v", answered.Status, answered.Current, err)
 	}
 	claim := word("claim", s, 4)
@@ -237,7 +249,7 @@ func TestExample(t *testing.T) {
 	}{
 		{Event{Kind: Claim}, `"status":"in_progress"`, 20},
 		{Event{Kind: Done, Stage: IntentAnalysis, Result: Result{Output: json.RawMessage(`{"category":"people"}`)}},
-			`"current_stage":"embedding_lookup","completed_stages":["intent_analysis"],"context":{"intent_analysis":{"category":"people"}}`, 40},
+			`"status":"waiting","current_stage":"embedding_lookup","completed_stages":["intent_analysis"],"context":{"intent_analysis":{"category":"people"}}`, 40},
 		{Event{Kind: Done, Stage: EmbeddingLookup, Result: Result{Hits: []string{"doc:1", "doc:2"}}},
 			`"current_stage":"executor_reasoning","completed_stages":["intent_analysis","embedding_lookup"],"vector_hits":["doc:1","doc:2"]`, 60},
 		{Event{Kind: Done, Stage: ExecutorReasoning, Result: Result{Output: json.RawMessage(`{"answer":"Ann and Bob"}`), Confidence: new(.8)}},
@@ -253,6 +265,11 @@ func TestExample(t *testing.T) {
 	}
 	for i, step := range steps {
 		step.e.At = epoch.Add(time.Duration(i+1) * 1500 * time.Millisecond)
+		if i > 1 { // every stage is claimed
+			if s, _, err = Step(s, Event{Kind: Claim, At: step.e.At}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if s, _, err = Step(s, step.e); err != nil {
 			t.Fatal(err)
 		}
@@ -284,8 +301,8 @@ func sameJSON(t *testing.T, what string, got any, want string) {
 // TestRestore: restoring a task changes only its generation.
 func TestRestore(t *testing.T) {
 	s := fresh(t, "", Rules{})
-	for i, w := range []string{"claim", "ok"} {
-		s, _, _ = Step(s, word(w, s, i+1))
+	for i, w := range []string{"claim", "ok", "claim"} {
+		s = step(t, s, w, i+1)
 	}
 	n, fx := Restore(s, epoch) // with a clock that is behind
 	if n.Machine.Version != s.Machine.Version+1 || n.Machine.Generation != 1 || s.Machine.Generation != 0 || n.UpdatedAt != s.UpdatedAt || !n.Deadline().Equal(s.Deadline()) {
@@ -358,13 +375,13 @@ func TestBadResults(t *testing.T) {
 		}
 	}
 	// Each stage has its own requirements.
-	for i, w := range []string{"ok", "ok", "ok"} {
-		s, _, _ = Step(s, word(w, s, i+2))
+	for i, w := range []string{"ok", "claim", "ok", "claim", "ok", "claim"} {
+		s = step(t, s, w, i+2)
 	}
 	if _, _, err := Step(s, Event{Kind: Done, Stage: Moderation, At: epoch}); !errors.Is(err, Is(CodeParameter)) {
 		t.Errorf("moderation without confidence: %v", err)
 	}
-	s, _, _ = Step(s, word("ok", s, 6))
+	s = step(t, step(t, s, "ok", 9), "claim", 9)
 	if _, _, err := Step(s, Event{Kind: Done, Stage: ResponsePackaging, At: epoch}); !errors.Is(err, Is(CodeParameter)) {
 		t.Errorf("packaging without a response: %v", err)
 	}
@@ -381,7 +398,8 @@ func TestProperties(t *testing.T) {
 			rules.Delegated = []Stage{ExecutorReasoning, WebSearch}
 		}
 		s := fresh(t, Templates[r.IntN(len(Templates))].Name, rules)
-		var log []Entry
+		log := []Entry{{Version: 1, Action: Created, Status: Waiting, At: epoch, Stage: s.Current}}
+		states := []*State{s}
 		for n := 1; n < 80; n++ {
 			w := words[r.IntN(len(words))]
 			if w == "abort" && r.IntN(6) > 0 {
@@ -409,7 +427,14 @@ func TestProperties(t *testing.T) {
 				t.Fatalf("seed %d: deadline %v", seed, next.Deadline())
 			}
 			check(t, seed, next, fx)
-			s, log = next, append(log, fx.Entry)
+			s, log, states = next, append(log, fx.Entry), append(states, next)
+		}
+		for i, got := range Replay(s, log) {
+			want := states[i]
+			if got.Machine.Version != want.Machine.Version || got.Status != want.Status || got.Current != want.Current || got.Progress != want.Progress ||
+				!slices.Equal(got.Plan, want.Plan) || !slices.Equal(got.Completed, want.Completed) || !got.UpdatedAt.Equal(want.UpdatedAt) {
+				t.Fatalf("seed %d: version %d is replayed as %+v, want %+v", seed, want.Machine.Version, got.Task, want.Task)
+			}
 		}
 		// The task timeout ends it in any case.
 		if !s.Status.Final() {

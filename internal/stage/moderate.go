@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"cairn/internal/support"
 )
 
 // Draft is an answer with its citations, as the executor submits it.
@@ -12,6 +14,9 @@ type Draft struct {
 	Answer string `json:"answer"`
 	// Citations are ids of hits ("doc:path#anchor"), or URLs that web_search found.
 	Citations []string `json:"citations"`
+	// NotFound says that the passages do not have the answer. Such a draft needs no
+	// citation.
+	NotFound bool `json:"not_found,omitempty"`
 }
 
 // Verdict is the result of moderation.
@@ -28,6 +33,8 @@ type Verdict struct {
 	Spam     float64  `json:"spam_score"`
 	Toxicity float64  `json:"toxicity_score"`
 	Quality  float64  `json:"quality_score"`
+	// Support compares the answer with what it cites; nil without citations.
+	Support *support.Report `json:"support,omitempty"`
 }
 
 // The limits from which a score counts against a draft.
@@ -72,8 +79,8 @@ func Moderate(d Draft, allowed []string) Verdict {
 	if strings.TrimSpace(d.Answer) == "" {
 		block("empty", "there is no answer")
 	}
-	if len(allowed) > 0 && len(d.Citations) == 0 {
-		block("no_sources", "the answer cites no source")
+	if len(allowed) > 0 && len(d.Citations) == 0 && !d.absent() {
+		block("no_sources", "the answer cites no source; if the passages do not have it, say so with not_found")
 	}
 	for _, c := range d.Citations {
 		if !slices.Contains(allowed, citation(c)) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"cairn/internal/support"
 )
 
 // Stage names one step of a task.
@@ -29,7 +31,7 @@ type Status string
 
 // The statuses. The last three are final.
 const (
-	Waiting    Status = "waiting" // for a client to claim the current stage
+	Waiting    Status = "waiting" // for a worker or client to claim the current stage
 	InProgress Status = "in_progress"
 	Complete   Status = "complete"
 	Failed     Status = "failed"
@@ -67,9 +69,13 @@ type Task struct {
 
 // Response is the final message.
 type Response struct {
-	Answer     string   `json:"answer"`
-	Sources    []Source `json:"sources"`
-	Confidence float64  `json:"confidence"` // in [0, 1]
+	Answer  string   `json:"answer"`
+	Sources []Source `json:"sources"`
+	// NotFound is set when the answer is that the documents do not have one.
+	NotFound   bool    `json:"not_found,omitempty"`
+	Confidence float64 `json:"confidence"` // in [0, 1]: that the answer is right
+	// Support says for each sentence whether the sources support it; nil without sources.
+	Support *support.Report `json:"support,omitempty"`
 	// How describes the steps that led to the answer, one line a step.
 	How []string `json:"how"`
 }
@@ -114,7 +120,10 @@ type Machine struct {
 type Rules struct {
 	StageTimeout time.Duration `json:"stage_timeout"` // 0 means 300 s
 	TaskTimeout  time.Duration `json:"task_timeout"`  // 0 means 600 s
-	// Clients run delegated stages: the task waits when it enters one.
+	// WebWait is how long web_search waits to be claimed before it is skipped; 0
+	// means 30 s.
+	WebWait time.Duration `json:"web_wait,omitempty"`
+	// Clients run delegated stages, workers the others.
 	Delegated []Stage `json:"delegated,omitempty"`
 }
 
@@ -122,6 +131,9 @@ type Rules struct {
 const (
 	DefaultStageTimeout = 300 * time.Second
 	DefaultTaskTimeout  = 600 * time.Second
+	// DefaultWebWait leaves most of the task's time for the answer; not of the
+	// specification.
+	DefaultWebWait = 30 * time.Second
 	// Threshold is the confidence of moderation from which an answer passes.
 	Threshold = 0.7
 	// MaxReinvocations bounds how often moderation sends a task back. The
@@ -137,6 +149,9 @@ func (r Rules) withDefaults() Rules {
 	}
 	if r.TaskTimeout <= 0 {
 		r.TaskTimeout = DefaultTaskTimeout
+	}
+	if r.WebWait <= 0 {
+		r.WebWait = DefaultWebWait
 	}
 	return r
 }
@@ -159,15 +174,22 @@ func (s *State) Job() (j Job, ok bool) {
 	return Job{TaskID: s.ID, Stage: s.Current, Run: s.Machine.Run}, true
 }
 
-// Deadline is when the task or its current stage times out, whichever is
-// first; zero when it has ended.
+// Deadline is when the task or its current stage times out or is skipped, whichever
+// is first; zero when it has ended.
 func (s *State) Deadline() time.Time {
 	if s.Status.Final() {
 		return time.Time{}
 	}
 	end := s.StartedAt.Add(s.Machine.Rules.TaskTimeout)
-	if stage := s.Machine.StageStarted; !stage.IsZero() && stage.Add(s.Machine.Rules.StageTimeout).Before(end) {
-		return stage.Add(s.Machine.Rules.StageTimeout)
+	stage := s.Machine.StageStarted.Add(s.Machine.Rules.StageTimeout)
+	switch {
+	case s.Status == Waiting && s.Current == WebSearch && s.Machine.Rules.WebWait > 0:
+		stage = s.UpdatedAt.Add(s.Machine.Rules.WebWait)
+	case s.Machine.StageStarted.IsZero():
+		return end
+	}
+	if stage.Before(end) {
+		return stage
 	}
 	return end
 }
@@ -198,6 +220,7 @@ const (
 	GaveUp    Action = "fail"     // the task failed
 	Reinvoked Action = "reinvoke" // moderation sent the task back
 	Inserted  Action = "insert"   // web_search was inserted
+	Skipped   Action = "skip"     // web_search was left out
 	Stopped   Action = "abort"
 	Restored  Action = "restore" // from the archive; nothing about the task is new
 )

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/support"
 	"cairn/retriever"
 )
 
@@ -30,6 +31,11 @@ type Judge interface {
 	Judge(ctx context.Context, b *Brief, d Draft) (confidence float64, problem string, err error)
 }
 
+// WebSearcher searches beyond the documents.
+type WebSearcher interface {
+	SearchWeb(ctx context.Context, query string) (*WebResults, error)
+}
+
 // Answered is the answer of a Reasoner.
 type Answered struct {
 	Draft
@@ -44,15 +50,18 @@ type WorkOptions struct {
 	Library  Library
 	Reasoner Reasoner
 	Judge    Judge // optional
-	Hits     int   // sections a lookup returns; 0 means 8
-	Budget   int   // tokens of passages in a brief; 0 means DefaultBudget
+	Web      WebSearcher
+	// Encoder compares answers with what they cite; without one only words count.
+	Encoder support.Encoder
+	Hits    int // sections a lookup returns; 0 means 8
+	Budget  int // tokens of passages in a brief; 0 means DefaultBudget
 }
 
 // Works returns the stages that o has the means for.
 func Works(o WorkOptions) map[Stage]Work {
 	w := map[Stage]Work{
 		IntentAnalysis:    analyze,
-		ResponsePackaging: packageResponse,
+		ResponsePackaging: func(ctx context.Context, s *State) (Result, error) { return packageResponse(ctx, s, o) },
 		Moderation:        func(ctx context.Context, s *State) (Result, error) { return moderate(ctx, s, o) },
 	}
 	if o.Library != nil {
@@ -60,6 +69,15 @@ func Works(o WorkOptions) map[Stage]Work {
 	}
 	if o.Reasoner != nil {
 		w[ExecutorReasoning] = func(ctx context.Context, s *State) (Result, error) { return reason(ctx, s, o) }
+	}
+	if o.Web != nil {
+		w[WebSearch] = func(ctx context.Context, s *State) (Result, error) {
+			found, err := o.Web.SearchWeb(ctx, s.Query)
+			if err != nil {
+				return Result{}, err
+			}
+			return found.Result()
+		}
 	}
 	return w
 }
@@ -141,18 +159,22 @@ func (a *Answered) Result(s *State) (Result, error) {
 		return Result{}, refuse(CodeParameter, "answer: %d bytes, want at most %d", len(a.Answer), maxAnswerText)
 	case len(a.Citations) > maxCitations:
 		return Result{}, refuse(CodeParameter, "citations: %d, want at most %d", len(a.Citations), maxCitations)
-	case strings.TrimSpace(a.Answer) == "" && !a.NeedsWebSearch:
+	case strings.TrimSpace(a.Answer) == "" && !a.NeedsWebSearch && !a.NotFound:
 		return Result{}, refuse(CodeParameter, "answer: missing or blank")
 	}
 	// What moderation and packaging see is in the form of hits.
 	d := *a
 	d.Answer = validText(a.Answer)
+	if d.NotFound && strings.TrimSpace(d.Answer) == "" {
+		d.Answer = absenceText
+	}
 	d.Citations = []string{}
 	for _, c := range a.Citations {
 		if c = citation(validText(clip(c, 2000))); !slices.Contains(d.Citations, c) {
 			d.Citations = append(d.Citations, c)
 		}
 	}
+	d.NotFound = d.absent()
 	if d.Confidence == nil {
 		var found Lookup
 		fromContext(s, EmbeddingLookup, &found)
@@ -177,6 +199,7 @@ type WebResult struct {
 // WebResults are the output of web_search.
 type WebResults struct {
 	Results []WebResult `json:"results"`
+	Skipped string      `json:"skipped,omitempty"` // why there was no search
 }
 
 // The bounds of the results of web_search.
@@ -217,24 +240,43 @@ func moderate(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 		return Result{}, errors.New("there is no answer to moderate")
 	}
 	v := Moderate(d, citable(s))
-	if o.Judge != nil && v.Approved { // the rules have not refused it
-		b, err := NewBrief(ctx, s, o.Library, o.Budget)
+	if v.Approved && len(d.Citations) > 0 && !d.NotFound {
+		r, err := checkSupport(ctx, s, d, o)
 		if err != nil {
 			return Result{}, err
 		}
-		c, problem, err := o.Judge.Judge(ctx, b, d)
-		if err != nil {
-			return Result{}, fmt.Errorf("judging: %w", err)
-		}
-		if c < v.Confidence {
-			v.Confidence = c
-			v.Flags = append(v.Flags, "judge")
-		}
-		if v.Approved = v.Confidence >= Threshold; !v.Approved && problem != "" {
-			v.Problems = append(v.Problems, clip(problem, MaxDetail))
+		v.supported(r, s.Machine.Reinvoked)
+	}
+	if o.Judge != nil && v.Approved { // the rules have not refused it
+		if err := judge(ctx, s, d, o, &v); err != nil {
+			return Result{}, err
 		}
 	}
 	return output(v, Result{Confidence: &v.Confidence, Blocked: v.Blocked})
+}
+
+// judge adds the opinion of a language model to a verdict.
+func judge(ctx context.Context, s *State, d Draft, o WorkOptions, v *Verdict) error {
+	b, err := NewBrief(ctx, s, o.Library, o.Budget)
+	if err != nil {
+		return err
+	}
+	c, problem, err := o.Judge.Judge(ctx, b, d)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil { // the rules and the comparison with the sources stand
+		v.Flags = append(v.Flags, "judge_failed")
+		return nil
+	}
+	if c < v.Confidence {
+		v.Confidence = c
+		v.Flags = append(v.Flags, "judge")
+	}
+	if v.Approved = v.Confidence >= Threshold; !v.Approved && problem != "" {
+		v.Problems = append(v.Problems, clip(problem, MaxDetail))
+	}
+	return nil
 }
 
 // The confidences of stages that a plan omits.
@@ -243,7 +285,7 @@ const (
 	defaultSafety     = 1.0
 )
 
-func packageResponse(_ context.Context, s *State) (Result, error) {
+func packageResponse(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 	var in Intent
 	var found Lookup
 	var answer Answered
@@ -258,7 +300,11 @@ func packageResponse(_ context.Context, s *State) (Result, error) {
 	}
 	var web WebResults
 	if fromContext(s, WebSearch, &web) {
-		how("web search: %d results", len(web.Results))
+		if web.Skipped != "" {
+			how("web search: skipped, %s", web.Skipped)
+		} else {
+			how("web search: %d results", len(web.Results))
+		}
 	}
 	confidence := defaultConfidence
 	if fromContext(s, ExecutorReasoning, &answer) {
@@ -271,9 +317,10 @@ func packageResponse(_ context.Context, s *State) (Result, error) {
 			by = "the calling agent"
 		}
 		how("answered by %s, confidence %.2f, %d citations", by, confidence, len(answer.Citations))
-		r.Sources = sources(answer.Citations, found.Hits, web.Results)
+		r.Sources, r.NotFound = sources(answer.Citations, found.Hits, web.Results), answer.NotFound
 	} else {
 		r.Answer, r.Sources = extract(found)
+		r.NotFound = len(r.Sources) == 0
 		how("no reasoning in the plan: the sections found, in their own words")
 	}
 	if s.Machine.Reinvoked > 0 {
@@ -281,8 +328,17 @@ func packageResponse(_ context.Context, s *State) (Result, error) {
 	}
 	if fromContext(s, Moderation, &verdict) {
 		how("moderation: confidence %.2f", verdict.Confidence)
+	} else if len(answer.Citations) > 0 && !answer.NotFound {
+		var err error
+		if verdict.Support, err = checkSupport(ctx, s, answer.Draft, o); err != nil {
+			return Result{}, err
+		}
 	}
 	r.Confidence = min(confidence, verdict.Confidence)
+	if r.Support = verdict.Support; r.Support != nil {
+		how("support: %.2f, %d of %d sentences", r.Support.Support, len(r.Support.Sentences)-len(r.Support.Unsupported()), len(r.Support.Sentences))
+		r.Confidence = min(r.Confidence, r.Support.Support)
+	}
 	return Result{Response: r, Confidence: &r.Confidence}, nil
 }
 

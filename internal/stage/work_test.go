@@ -64,6 +64,8 @@ func TestModerate(t *testing.T) {
 		{"cites what was not found", fine, []string{"doc:a.md#b", "doc:secret.md"}, 1, false},
 		{"cites another site", fine, []string{"https://example.org/"}, 1, false},
 		{"empty", "  ", []string{"doc:a.md#b"}, .8, false},
+		{"says that it is not there", "It is not in these documents.", nil, 1, true},
+		{"says so with a flag alone", "Ist nicht dabei.", nil, 1, false},
 		{"another script", "アンとボブがチームのメンバーです。", []string{"doc:a.md#b"}, 1, true},
 	} {
 		v := Moderate(Draft{Answer: c.answer, Citations: c.citations}, []string{"doc:a.md#b", "https://example.com/x"})
@@ -73,6 +75,50 @@ func TestModerate(t *testing.T) {
 	}
 	if v := Moderate(Draft{Answer: fine}, nil); !v.Approved {
 		t.Errorf("with nothing to cite: %+v", v)
+	}
+}
+
+// TestNotFound: that the answer is not in the documents is an answer. It needs no source
+// and is not sent back.
+func TestNotFound(t *testing.T) {
+	for name, a := range map[string]Answered{
+		"in words":      {Draft: Draft{Answer: "It is not in these documents."}},
+		"by the flag":   {Draft: Draft{Answer: "Das steht nirgends.", NotFound: true}},
+		"flag, no text": {Draft: Draft{NotFound: true}},
+	} {
+		o := &oracle{says: []func(*Brief) (*Answered, error){func(*Brief) (*Answered, error) { return &a, nil }}}
+		s := runAll(t, "", WorkOptions{Library: shelf{}, Reasoner: o})
+		if s.Status != Complete || s.Machine.Reinvoked != 0 || !s.Response.NotFound || s.Response.Answer == "" || len(s.Response.Sources) != 0 {
+			t.Errorf("%s: the task is %s, sent back %d times, %+v", name, s.Status, s.Machine.Reinvoked, s.Response)
+		}
+	}
+}
+
+// TestAbsence: which answers without a source say that there is none.
+func TestAbsence(t *testing.T) {
+	for answer, want := range map[string]bool{
+		"It is not in these documents.":                                  true,
+		"This isn't explicitly stated in the passages.":                  true,
+		"The documents do not say who founded the company.":              true,
+		"They don't mention it.":                                         true,
+		"There is no information about this.":                            true,
+		"No section of the handbook covers Mongolia.":                    true,
+		"I could not find the answer.":                                   true,
+		"Not found":                                                      true,
+		"Do not give the token to anybody.":                              false,
+		"There is no way to undo it.":                                    false,
+		"The file is not encrypted.":                                     false,
+		"Bananas are yellow.":                                            false,
+		"It is not there. " + strings.Repeat("Bananas are yellow. ", 20): false,
+		"The old token is deleted after the new one works everywhere.":   false,
+		"Nothing happens.":                                               false,
+	} {
+		if got := (&Draft{Answer: answer}).absent(); got != want {
+			t.Errorf("%q: %v, want %v", answer, got, want)
+		}
+	}
+	if (&Draft{Answer: "It is not here.", Citations: []string{"doc:a.md"}}).absent() {
+		t.Error("an answer with a source counts as one that has none")
 	}
 }
 

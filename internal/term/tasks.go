@@ -150,7 +150,19 @@ func (o *Writer) Response(r *stage.Response) {
 		}
 		o.Printf("%s\n", line)
 	}
-	o.Printf("\nconfidence %.2f\n", r.Confidence)
+	if r.Support != nil {
+		for _, s := range r.Support.Unsupported() {
+			o.Printf("\nunsupported: %s\n", Cut(OneLine(s.Text), o.tableWidth()))
+			for _, p := range s.Problems {
+				o.Printf("  %s\n", Cut(OneLine(p), o.tableWidth()))
+			}
+		}
+	}
+	what := ""
+	if r.NotFound {
+		what = " that it is not in these documents"
+	}
+	o.Printf("\nconfidence %.2f%s\n", r.Confidence, what)
 	for _, line := range r.How {
 		o.Printf("  %s\n", Plain(line))
 	}
@@ -167,6 +179,9 @@ func (o *Writer) Brief(b *stage.Brief) {
 	}
 	for _, id := range b.Omitted {
 		o.Printf("\n--- %s  (left out: beyond --max-tokens)\n", Plain(id))
+	}
+	if b.Stage == stage.ExecutorReasoning {
+		o.Printf("\nTo answer: cairn plan answer %s\n", Plain(b.TaskID))
 	}
 }
 

@@ -74,6 +74,12 @@ func New(w io.Writer) *Writer {
 // IsTerminal reports whether a person sees the output.
 func (o *Writer) IsTerminal() bool { return o.tty }
 
+// FromTerminal reports whether a person types the input.
+func FromTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // Raw returns the stream itself, for a program that cairn starts.
 func (o *Writer) Raw() io.Writer { return o.w }
 

@@ -13,6 +13,8 @@ import (
 	"cairn/internal/kv"
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
+	"cairn/internal/support"
+	"cairn/models"
 )
 
 // stageFile survives a rebuild of the index: it cannot be made again.
@@ -39,6 +41,11 @@ type StageOptions struct {
 	// agent, unless Remote. Judge is a second opinion in moderation.
 	Reasoner stage.Reasoner
 	Judge    stage.Judge
+	// Web searches the web; without it web_search waits for the calling agent and is
+	// skipped after Rules.WebWait.
+	Web stage.WebSearcher
+	// Encoder compares answers with what they cite.
+	Encoder support.Encoder
 	// Store and Queue are servers' instead of the folder's file and this
 	// process's memory. They are closed by Close.
 	Store stage.Store
@@ -80,13 +87,15 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 		t.queue = stage.NewLocalQueue()
 	}
 	rules := o.Rules
-	rules.Delegated = []stage.Stage{stage.WebSearch}
+	if o.Web == nil {
+		rules.Delegated = append(rules.Delegated, stage.WebSearch)
+	}
 	if o.Reasoner == nil && !o.Remote {
 		rules.Delegated = append(rules.Delegated, stage.ExecutorReasoning)
 	}
 	t.Engine = stage.NewEngine(t.store, &stage.Options{
 		Queue: t.queue, Rules: rules, Now: o.Now, Logger: o.Logger,
-		Work: stage.Works(stage.WorkOptions{Library: o.Library, Reasoner: o.Reasoner, Judge: o.Judge}),
+		Work: stage.Works(stage.WorkOptions{Library: o.Library, Reasoner: o.Reasoner, Judge: o.Judge, Web: o.Web, Encoder: o.Encoder}),
 	})
 	stages, n := o.Stages, o.Workers
 	if stages == nil {
@@ -141,6 +150,9 @@ func (w *Workspace) Stages(o *StageOptions) (*Stages, error) {
 	}
 	if with.Library == nil {
 		with.Library = w
+	}
+	if with.Encoder == nil {
+		with.Encoder = models.NewLazy(w.options.Description, w.options.Model)
 	}
 	return OpenStages(w.selection, &with)
 }

@@ -21,6 +21,7 @@ const maxBody = 64 << 10
 //	POST /tasks/create         {user_id, query, template?, plan?} -> {task_id, status:"created", template, user_id}
 //	GET  /tasks/{id}/status    the task
 //	GET  /tasks/{id}/progress  the task after each transition until its end, as server-sent events
+//	POST /tasks/{id}/answer    {answer, citations?, not_found?, needs_web_search?, confidence?, worker?, run?, event_id?} -> the task
 //	POST /tasks/{id}/abort     {reason?} -> the task
 //
 // Failures are {success:false, error, code} with a matching status.
@@ -32,6 +33,23 @@ func Handler(e *stage.Engine) http.Handler {
 		answer(w, http.StatusOK, s, err)
 	})
 	mux.HandleFunc("GET /tasks/{id}/progress", func(w http.ResponseWriter, r *http.Request) { progress(w, r, e) })
+	mux.HandleFunc("POST /tasks/{id}/answer", func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			stage.Draft
+			NeedsWebSearch bool     `json:"needs_web_search"`
+			Confidence     *float64 `json:"confidence"`
+			Worker         string   `json:"worker"`
+			Run            int      `json:"run"`
+			EventID        string   `json:"event_id"`
+		}
+		if err := read(w, r, &in, false); err != nil {
+			fail(w, err)
+			return
+		}
+		a := stage.Answered{Draft: in.Draft, Confidence: in.Confidence, NeedsWebSearch: in.NeedsWebSearch, By: in.Worker}
+		s, err := e.Answer(r.Context(), r.PathValue("id"), &a, stage.Event{ID: in.EventID, Run: in.Run, Worker: in.Worker})
+		answer(w, http.StatusOK, s, err)
+	})
 	mux.HandleFunc("POST /tasks/{id}/abort", func(w http.ResponseWriter, r *http.Request) {
 		var in struct {
 			Reason string `json:"reason"`

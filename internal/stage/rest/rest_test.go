@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cairn/internal/kv"
 	"cairn/internal/stage"
@@ -96,6 +97,58 @@ func TestWay(t *testing.T) {
 	}
 }
 
+// TestAnswer: a person answers over HTTP, and the stream has every transition.
+func TestAnswer(t *testing.T) {
+	srv, _ := serve(t)
+	_, made := ask(t, "POST", srv.URL+"/tasks/create", `{"user_id":"u","query":"What is the capital of Mongolia?","plan":["intent_analysis","executor_reasoning","moderation","response_packaging"]}`)
+	id, _ := made["task_id"].(string)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, s := ask(t, "GET", srv.URL+"/tasks/"+id+"/status", "")
+		if s["status"] == "waiting" && s["current_stage"] == "executor_reasoning" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the task does not wait for an answer: %v", s)
+		}
+	}
+	if code, s := ask(t, "POST", srv.URL+"/tasks/"+id+"/answer", `{"answer":"It is not in these documents.","run":1}`); code != 409 || s["code"] != "LATE_RESULT" {
+		t.Errorf("an answer to another run: %d %v", code, s)
+	}
+	if code, s := ask(t, "POST", srv.URL+"/tasks/"+id+"/answer", `{"answer":" "}`); code != 400 || s["code"] != "INVALID_PARAMETER" {
+		t.Errorf("a blank answer: %d %v", code, s)
+	}
+	if code, s := ask(t, "POST", srv.URL+"/tasks/"+id+"/answer", `{"answer":"It is not in these documents.","confidence":0.9}`); code != 200 || s["task_id"] != id {
+		t.Fatalf("answering: %d %v", code, s)
+	}
+	resp, err := http.Get(srv.URL + "/tasks/" + id + "/progress")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var ids, names []string
+	last := ""
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		field, value, _ := strings.Cut(lines.Text(), ": ")
+		switch field {
+		case "id":
+			ids = append(ids, value)
+		case "event":
+			names = append(names, value)
+		case "data":
+			last = value
+		}
+	}
+	if got := strings.Join(ids, " "); got != "1 2 3 4 5 6 7 8" {
+		t.Errorf("the stream has the transitions %s", got)
+	}
+	if got := strings.Join(names, " "); got != "waiting in_progress waiting waiting in_progress waiting in_progress complete" {
+		t.Errorf("their statuses are %s", got)
+	}
+	if !strings.Contains(last, `"not_found":true`) {
+		t.Errorf("the last event is %s", last)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	srv, e := serve(t)
 	if resp, err := http.Post(srv.URL+"/tasks/create", "text/plain", strings.NewReader(`{"user_id":"u","query":"q"}`)); err != nil || resp.StatusCode != 415 {
@@ -118,6 +171,8 @@ func TestRefused(t *testing.T) {
 		{"GET", "/tasks/nobody/status", ``, 404, "TASK_NOT_FOUND"},
 		{"GET", "/tasks/nobody/progress", ``, 404, "TASK_NOT_FOUND"},
 		{"POST", "/tasks/nobody/abort", `{}`, 404, "TASK_NOT_FOUND"},
+		{"POST", "/tasks/nobody/answer", `{"answer":"a"}`, 404, "TASK_NOT_FOUND"},
+		{"POST", "/tasks/nobody/answer", `{"reply":"a"}`, 400, "INVALID_PARAMETER"},
 		{"POST", "/tasks/nobody/abort", `[]`, 400, "INVALID_PARAMETER"},
 	} {
 		status, v := ask(t, c.method, srv.URL+c.path, c.body)

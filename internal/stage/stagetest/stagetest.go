@@ -129,7 +129,7 @@ func keeps(t *testing.T, open func(*testing.T) stage.Store) {
 		}
 		actions = append(actions, string(e.Action))
 	}
-	if got := strings.Join(actions, " "); got != "create start complete complete complete complete complete" {
+	if got := strings.Join(actions, " "); got != "create"+strings.Repeat(" start complete", 5) {
 		t.Errorf("the log says %s", got)
 	}
 }
@@ -214,8 +214,8 @@ func contends(t *testing.T, open func(*testing.T) stage.Store) {
 			t.Fatalf("%d of 8 workers advance the task at %s", counted.Load(), st.Current)
 		}
 	}
-	if entries, err := stores[0].Log(t.Context(), "a"); err != nil || len(entries) != 7 {
-		t.Errorf("the log has %d entries, %v, want 7", len(entries), err)
+	if entries, err := stores[0].Log(t.Context(), "a"); err != nil || len(entries) != 11 {
+		t.Errorf("the log has %d entries, %v, want 11", len(entries), err)
 	}
 }
 
@@ -291,7 +291,9 @@ func timers(t *testing.T, open func(*testing.T) stage.Store) {
 		t.Errorf("a limit of 1 gives %v, %v", got, err)
 	}
 	// A delegated stage has no job.
-	st = Apply(t, s, "busy", Next(st, at.Add(6*time.Second)))
+	for range 2 {
+		st = Apply(t, s, "busy", Next(st, at.Add(6*time.Second)))
+	}
 	if st.Status != stage.Waiting {
 		t.Fatalf("the task is %s", st.Status)
 	}

@@ -1,0 +1,59 @@
+package stage
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Replay returns the task after each transition of its log, the last as it is. Of the
+// outputs, earlier ones have those that no later transition has replaced, as the others
+// are lost.
+func Replay(s *State, log []Entry) []*State {
+	made := map[Stage]int64{} // the versions that made the outputs
+	for _, e := range log {
+		switch e.Action {
+		case Completed, Reinvoked, Inserted, Skipped, GaveUp:
+			made[e.Stage] = e.Version
+		}
+	}
+	at := State{Task: s.Task}
+	at.Plan, at.Current, at.Completed = s.TemplatePlan, s.TemplatePlan[0], []Stage{}
+	at.Response, at.Error = nil, nil
+	var all []*State
+	for _, e := range log {
+		if e.Version >= s.Machine.Version {
+			break
+		}
+		at.follow(e)
+		n := at
+		n.Machine.Version = e.Version
+		n.Context, n.VectorHits = map[Stage]json.RawMessage{}, []string{}
+		for stage, version := range made {
+			if output, ok := s.Context[stage]; ok && version <= e.Version {
+				n.Context[stage] = output
+			}
+		}
+		if version, ok := made[EmbeddingLookup]; ok && version <= e.Version {
+			n.VectorHits = s.VectorHits
+		}
+		all = append(all, &n)
+	}
+	return append(all, s)
+}
+
+// follow makes the transition of an entry in what the log tells about a task that goes on.
+func (s *State) follow(e Entry) {
+	s.Status, s.UpdatedAt = e.Status, e.At
+	switch e.Action {
+	case Completed, Skipped:
+		s.Completed = append(slices.Clone(s.Completed), e.Stage)
+		s.Current = s.Plan[slices.Index(s.Plan, e.Stage)+1]
+	case Inserted:
+		s.Plan = slices.Insert(slices.Clone(s.Plan), slices.Index(s.Plan, ExecutorReasoning), WebSearch)
+		s.Current = WebSearch
+	case Reinvoked:
+		s.Completed = slices.DeleteFunc(slices.Clone(s.Completed), func(c Stage) bool { return c == ExecutorReasoning || c == Moderation })
+		s.Current = ExecutorReasoning
+	}
+	s.Progress = s.progress()
+}

@@ -1,0 +1,176 @@
+// Package websearch does the stage web_search of question tasks with a search engine: one
+// that answers HTTP requests with JSON, such as SearXNG, or a command that prints it. Its
+// results are data of strangers: they are bounded, and quoted like passages.
+package websearch
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strings"
+	"time"
+
+	"cairn/internal/stage"
+)
+
+// The bounds of a search.
+const (
+	timeout    = 20 * time.Second
+	maxBody    = 2 << 20 // bytes of an answer
+	maxResults = 8
+)
+
+// Placeholder stands for the query in an address.
+const Placeholder = "{query}"
+
+// Client is a stage.WebSearcher. It is safe for concurrent use.
+type Client struct {
+	client  http.Client
+	address string   // with the Placeholder; "" for a command
+	host    string   // of the address, for errors
+	command []string // takes the query as its last argument
+}
+
+// New returns a client of a search engine: an address such as
+// https://search.example.com/search?q={query}&format=json, or a command with its
+// arguments, separated by blanks. It sends and starts nothing. nil for "".
+func New(spec string) (*Client, error) {
+	if spec = strings.TrimSpace(spec); spec == "" {
+		return nil, nil
+	}
+	if !strings.Contains(spec, "://") {
+		return &Client{command: strings.Fields(spec)}, nil
+	}
+	host, err := CheckAddress(spec)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{address: spec, host: host}
+	c.client.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return errors.New("the search engine redirects; configure the final address")
+	}
+	return c, nil
+}
+
+// CheckAddress returns the host of the address of a search engine.
+func CheckAddress(address string) (host string, err error) {
+	u, err := url.Parse(strings.ReplaceAll(address, Placeholder, "q"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !strings.Contains(address, Placeholder) {
+		return "", errors.New("want the address of a search engine with {query}, such as https://search.example.com/search?q={query}&format=json")
+	}
+	return u.Host, nil
+}
+
+// SearchWeb implements stage.WebSearcher.
+func (c *Client) SearchWeb(ctx context.Context, query string) (*stage.WebResults, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	fetch := c.get
+	if c.command != nil {
+		fetch = c.run
+	}
+	text, err := fetch(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	results, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("searching the web with %s: %w", c.name(), err)
+	}
+	return results, nil
+}
+
+// name names the search engine without its keys.
+func (c *Client) name() string {
+	if c.command != nil {
+		return c.command[0]
+	}
+	return c.host
+}
+
+func (c *Client) get(ctx context.Context, query string) ([]byte, error) {
+	address := strings.ReplaceAll(c.address, Placeholder, url.QueryEscape(query))
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("searching the web with %s: the address is not valid", c.host)
+	}
+	r.Header.Set("Accept", "application/json")
+	resp, err := c.client.Do(r)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err // the address may hold a key
+	}
+	if err != nil {
+		return nil, fmt.Errorf("searching the web with %s: %w", c.host, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("searching the web with %s: %s", c.host, resp.Status)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	if err != nil {
+		return nil, fmt.Errorf("searching the web with %s: %w", c.host, err)
+	}
+	return text, nil
+}
+
+func (c *Client) run(ctx context.Context, query string) ([]byte, error) {
+	// A query that begins with a dash would be an option.
+	query = strings.TrimLeft(query, "- \t")
+	cmd := exec.CommandContext(ctx, c.command[0], append(c.command[1:len(c.command):len(c.command)], query)...)
+	cmd.WaitDelay = time.Second
+	out := &limited{}
+	cmd.Stdout = out
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("searching the web with %s: %w", c.command[0], err)
+	}
+	return out.Bytes(), nil
+}
+
+// limited is a buffer that takes at most maxBody bytes.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxBody {
+		return 0, fmt.Errorf("more than %d bytes of results", maxBody)
+	}
+	return l.Buffer.Write(p)
+}
+
+// found is a result in the words of several search engines.
+type found struct {
+	URL, Link                           string
+	Title                               string
+	Text, Content, Snippet, Description string
+}
+
+// parse reads the results: a list, or an object with it in "results", "items" or
+// "web.results".
+func parse(text []byte) (*stage.WebResults, error) {
+	var in struct {
+		Results, Items []found
+		Web            struct{ Results []found }
+	}
+	err := json.Unmarshal(text, &in)
+	list := append(append(in.Results, in.Items...), in.Web.Results...)
+	if err != nil {
+		if json.Unmarshal(text, &list) != nil {
+			return nil, errors.New("the answer is not the JSON of results")
+		}
+	}
+	w := &stage.WebResults{Results: []stage.WebResult{}}
+	for _, f := range list {
+		address := cmp.Or(f.URL, f.Link)
+		if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") || len(w.Results) == maxResults {
+			continue
+		}
+		w.Results = append(w.Results, stage.WebResult{URL: address, Title: f.Title, Text: cmp.Or(f.Text, f.Content, f.Snippet, f.Description)})
+	}
+	return w, nil
+}
