@@ -19,7 +19,8 @@ func (a *app) configCommand() *cobra.Command {
 config.toml, overridden by the environment (CAIRN_CORE__TOKEN_LIMIT=8000).`,
 		Example: `  cairn config
   cairn config get core.token_limit
-  cairn config set parser.extensions .go,.py`,
+  cairn config set parser.extensions .go,.py
+  cairn config set security.extra_patterns '["id-[0-9]{6,8}"]'`,
 		Args: cobra.NoArgs,
 		RunE: a.command(a.configShow),
 	}
@@ -79,12 +80,17 @@ func (a *app) configSet(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	path, err := config.Set(sel.Root, args[0], args[1])
+	set, err := config.Set(sel.Root, args[0], args[1])
 	if err != nil {
 		return err
 	}
 	if _, _, err := a.choose(); err != nil { // it prints why a value has no effect
 		return err
 	}
-	return a.printLine(map[string]any{"key": args[0], "config": path}, "%s is set in %s", args[0], path)
+	done := map[string]any{"key": args[0], "config": set.Path}
+	if set.Other == "" {
+		return a.printLine(done, "%s is set in %s", args[0], set.Path)
+	}
+	done["also"] = map[string]string{set.Other: set.OtherValue}
+	return a.printLine(done, "%s is set in %s, and %s to %s, because the two add up to 1", args[0], set.Path, set.Other, set.OtherValue)
 }

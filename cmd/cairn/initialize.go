@@ -7,10 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/atomicfile"
 	"cairn/internal/config"
+	"cairn/internal/term"
 )
 
 func (a *app) initCommand() *cobra.Command {
@@ -18,8 +22,11 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Create .cairn with cards, docs and config.toml in the folder",
-		Args:  cobra.NoArgs,
-		RunE:  a.command(func(context.Context, []string) error { return a.initialize(force) }),
+		Long: `Create .cairn with cards, docs and config.toml in the folder, and name the scene's
+file in .gitignore. The values of an existing .cuedeck/config.toml are carried over:
+cairn reads only the file in .cairn afterwards.`,
+		Args: cobra.NoArgs,
+		RunE: a.command(func(context.Context, []string) error { return a.initialize(force) }),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite an existing config.toml")
 	return cmd
@@ -46,13 +53,43 @@ func (a *app) initialize(force bool) error {
 			return err
 		}
 	}
-	cfg := config.Default()
-	cfg.DAG.Enabled = true // the default is for folders without cairn init
+	cfg, carried, err := config.Initial(sel.Root)
+	if err != nil {
+		return err
+	}
 	path, err := config.Write(sel.Root, ".cairn", cfg, force)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists already; `cairn init --force` overwrites it with the defaults", path)
 	} else if err != nil {
 		return err
 	}
-	return a.printLine(map[string]any{"workspace": sel.Root, "config": path}, "made %s; next: cairn index", filepath.Dir(path))
+	if err := ignoreScene(root); err != nil {
+		return err
+	}
+	return a.print(map[string]any{"workspace": sel.Root, "config": path, "carried_over": append([]string{}, carried...)}, func(w *term.Writer) {
+		w.Printf("made %s; next: cairn index\n", filepath.Dir(path))
+		if len(carried) > 0 {
+			w.Printf("carried over from .cuedeck/config.toml, which has no effect any more: %s\n", strings.Join(carried, ", "))
+		}
+		for _, warning := range cfg.Warnings {
+			a.stderr.Warn("not carried over: %s", warning)
+		}
+	})
+}
+
+// ignoreScene names the file of the scene in the folder's .gitignore.
+func ignoreScene(root *os.Root) error {
+	const line = ".cairn/" + sceneFile
+	old, err := root.ReadFile(".gitignore")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if slices.Contains(strings.Fields(string(old)), line) {
+		return nil
+	}
+	text := string(old)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return atomicfile.WriteIn(root, ".gitignore", []byte(text+line+"\n"), 0o644)
 }

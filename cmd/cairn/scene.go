@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +14,8 @@ import (
 	"github.com/atotto/clipboard"
 	"github.com/spf13/cobra"
 
+	"cairn/internal/atomicfile"
+	"cairn/internal/config"
 	"cairn/internal/scene"
 	"cairn/internal/task"
 	"cairn/internal/term"
@@ -19,12 +24,18 @@ import (
 	"cairn/models/bpe"
 )
 
-// maxScene bounds the tokens of a scene.
-const maxScene = 128_000
+// sceneFile is the name of the last scene in the folder's marker.
+const sceneFile = "SCENE.md"
+
+// sceneFlags are the flags of cairn scene.
+type sceneFlags struct {
+	limit             int
+	budget            string
+	dry, list, noCopy bool
+}
 
 func (a *app) sceneCommand() *cobra.Command {
-	var limit int
-	var try, noCopy bool
+	var f sceneFlags
 	cmd := &cobra.Command{
 		Use:   "scene [PATH...]",
 		Short: "Collect the documents of the current work as one text to paste",
@@ -34,77 +45,54 @@ nearest first, up to a number of tokens. PATHs are further documents in use.
 Documents changed today weigh twice. Secrets are masked.
 
 On a terminal with a clipboard the text goes to the clipboard, else to standard
-output.`,
+output. It is written to SCENE.md in .cairn (or .cuedeck) as well.`,
 		Example: `  cairn scene --dry-run
+  cairn scene --budget bugfix
   cairn scene --token-limit 8000 > scene.md
-  cairn scene docs/auth.md`,
+  cairn scene --list docs/auth.md`,
 	}
 	cmd.RunE = a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
-		return a.scene(ctx, t, args, limit, try, !noCopy)
+		return a.scene(ctx, t, args, f)
 	})
-	intVar(cmd.Flags(), &limit, "token-limit", 0, 1, maxScene, "most tokens of the text (default: core.token_limit)")
-	cmd.Flags().BoolVarP(&try, "dry-run", "d", false, "list the documents with their weights and tokens instead")
-	cmd.Flags().BoolVar(&noCopy, "no-copy", false, "do not use the clipboard")
+	intVar(cmd.Flags(), &f.limit, "token-limit", 0, 1, config.MaxScene, "most tokens of the text (default: core.token_limit)")
+	cmd.Flags().StringVar(&f.budget, "budget", "", "most tokens by the kind of work: feature, bugfix, refactor or review (budgets.* in config.toml)")
+	cmd.Flags().BoolVarP(&f.dry, "dry-run", "d", false, "print the text, and touch neither the clipboard nor SCENE.md")
+	cmd.Flags().BoolVar(&f.list, "list", false, "list the documents with their weights and tokens instead")
+	cmd.Flags().BoolVar(&f.noCopy, "no-copy", false, "do not use the clipboard")
+	cmd.MarkFlagsMutuallyExclusive("token-limit", "budget")
 	return cmd
 }
 
-func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, limit int, try, copying bool) error {
-	_, cfg, err := a.choose()
+func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, f sceneFlags) error {
+	sel, cfg, err := a.choose()
 	if err != nil {
 		return err
 	}
-	masks, err := cfg.Security.Masks()
+	limit := cmp.Or(f.limit, min(cfg.Core.TokenLimit, config.MaxScene))
+	if f.budget != "" {
+		var ok bool
+		if limit, ok = cfg.Budgets.Of(f.budget); !ok {
+			return badUsage("--budget is %q, want {feature,bugfix,refactor,review}", f.budget)
+		}
+	}
+	s, err := buildScene(ctx, t, cfg, args, limit)
 	if err != nil {
 		return err
 	}
-	paths, err := t.Paths(ctx)
-	if err != nil {
-		return err
-	}
-	board, err := t.Cards.Board()
-	if err != nil {
-		return err
-	}
-	r := scene.Request{TokenLimit: limit, Count: (&bpe.Counter{}).CountTokens, Masks: masks, Now: time.Now()}
-	if limit == 0 {
-		r.TokenLimit = min(cfg.Core.TokenLimit, maxScene)
-	}
-	for _, c := range board.Cards {
-		if c.Status == task.InProgress {
-			r.Cards = append(r.Cards, c.Path)
-		}
-	}
-	for _, p := range args {
-		clean, err := walk.Clean(strings.TrimPrefix(p, "/"))
-		if err != nil {
-			return badUsage("%w", err)
-		}
-		if !slices.Contains(paths, clean) {
-			return fmt.Errorf("%s is not among the documents of this folder; `cairn open` finds what is", clean)
-		}
-		r.Working = append(r.Working, clean)
-	}
-	for _, p := range paths {
-		if dir := path.Dir(p); dir == ".cairn/docs" || dir == ".cuedeck/docs" {
-			r.Global = append(r.Global, p)
-		}
-	}
-	s := scene.Build(&sceneSource{t, paths}, r)
 	if len(s.Items) == 0 {
 		a.stderr.Printf("there is no active card: set one active with `cairn card edit ID --status active`, or name documents\n")
 	}
-	return a.printScene(s, try, copying)
-}
-
-// printScene prints a scene, or its list of documents if dry. With copying, the
-// text goes to the clipboard of a terminal that has one.
-func (a *app) printScene(s *scene.Scene, dry, copying bool) error {
-	if dry {
+	if f.list {
 		s.Text = ""
 		return a.print(s, func(w *term.Writer) { w.Scene(s) })
 	}
+	if !f.dry {
+		if err := a.writeScene(sel.Root, s); err != nil {
+			return err
+		}
+	}
 	return a.print(s, func(w *term.Writer) {
-		if w.IsTerminal() && copying && clipboard.WriteAll(s.Text) == nil {
+		if w.IsTerminal() && !f.dry && !f.noCopy && clipboard.WriteAll(s.Text) == nil {
 			w.Scene(s)
 			a.stderr.Printf("the text is in the clipboard\n")
 			return
@@ -114,6 +102,64 @@ func (a *app) printScene(s *scene.Scene, dry, copying bool) error {
 			a.stderr.Printf("%s masked\n", term.Count(s.Masked, "secret"))
 		}
 	})
+}
+
+// buildScene collects the scene of the active cards and of the documents that args
+// name, with at most limit tokens.
+func buildScene(ctx context.Context, t *workspace.Tasks, cfg config.Config, args []string, limit int) (*scene.Scene, error) {
+	masks, err := cfg.Security.Masks()
+	if err != nil {
+		return nil, err
+	}
+	paths, err := t.Paths(ctx)
+	if err != nil {
+		return nil, err
+	}
+	board, err := t.Cards.Board()
+	if err != nil {
+		return nil, err
+	}
+	r := scene.Request{TokenLimit: limit, Count: (&bpe.Counter{}).CountTokens, Masks: masks, Now: time.Now()}
+	for _, c := range board.Cards {
+		if c.Status == task.InProgress {
+			r.Cards = append(r.Cards, c.Path)
+		}
+	}
+	for _, p := range args {
+		clean, err := walk.Clean(strings.TrimPrefix(p, "/"))
+		if err != nil {
+			return nil, badUsage("%w", err)
+		}
+		if !slices.Contains(paths, clean) {
+			return nil, fmt.Errorf("%s is not among the documents of this folder; `cairn open` finds what is", clean)
+		}
+		r.Working = append(r.Working, clean)
+	}
+	for _, p := range paths {
+		if dir := path.Dir(p); dir == ".cairn/docs" || dir == ".cuedeck/docs" {
+			r.Global = append(r.Global, p)
+		}
+	}
+	return scene.Build(&sceneSource{t, paths}, r), nil
+}
+
+// writeScene writes the text of a scene to SCENE.md in the folder's marker, without
+// following a link. A folder without a marker gets none: it would become a workspace.
+func (a *app) writeScene(root string, s *scene.Scene) error {
+	marker, _ := config.Find(root)
+	if marker == "" {
+		a.stderr.Printf("%s is not written: the folder has no .cairn; `cairn init` makes it\n", sceneFile)
+		return nil
+	}
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := atomicfile.WriteIn(dir, filepath.Join(marker, sceneFile), []byte(s.Text), 0o644); err != nil {
+		return fmt.Errorf("writing %s: %w", sceneFile, err)
+	}
+	return nil
 }
 
 // sceneSource reads documents through the folder's tasks, which need no index.

@@ -4,15 +4,17 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/atotto/clipboard"
 	"github.com/spf13/cobra"
 
+	"cairn/internal/config"
 	"cairn/internal/index"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
 
 func (a *app) watchCommand() *cobra.Command {
-	var poll bool
+	var poll, scene bool
 	var t telemetryFlags
 	cmd := &cobra.Command{
 		Use:   "watch",
@@ -21,19 +23,24 @@ func (a *app) watchCommand() *cobra.Command {
 
 cairn mcp and cairn serve do the same; this command is for a folder that neither of
 them serves, or to see which changes are noticed. Where the system does not report
-changes, as on network file systems, the folder is walked at intervals.`,
+changes, as on network file systems, the folder is walked at intervals.
+
+With --scene the clipboard and SCENE.md always hold the scene of the current work, as
+cairn scene collects it.`,
 		Example: `  cairn watch
+  cairn watch --scene
   cairn watch -C ~/notes --json`,
 		Args: cobra.NoArgs,
-		RunE: a.command(func(ctx context.Context, _ []string) error { return a.watch(ctx, poll, t) }),
+		RunE: a.command(func(ctx context.Context, _ []string) error { return a.watch(ctx, poll, scene, t) }),
 	}
 	cmd.Flags().BoolVar(&poll, "poll", false, "look for changes by walking, even if the system reports them")
+	cmd.Flags().BoolVar(&scene, "scene", false, "after each change, put the scene into the clipboard and SCENE.md")
 	t.add(cmd.Flags())
 	a.addModel(cmd)
 	return cmd
 }
 
-func (a *app) watch(ctx context.Context, poll bool, f telemetryFlags) error {
+func (a *app) watch(ctx context.Context, poll, scene bool, f telemetryFlags) error {
 	sel, cfg, err := a.choose()
 	if err != nil {
 		return err
@@ -51,18 +58,31 @@ func (a *app) watch(ctx context.Context, poll bool, f telemetryFlags) error {
 	}
 	defer w.Close()
 	first := true
+	refresh := func() {}
+	if scene {
+		t, err := w.Tasks(nil)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		refresh = func() { a.refreshScene(ctx, sel.Root, t, cfg) }
+	}
 	err = w.Watch(ctx, func(e index.WatchEvent) {
+		if first || e.Changed+e.Removed > 0 {
+			refresh()
+		}
+		begins := first
+		first = false
 		if a.json {
 			_ = a.stdout.JSON(e) // a signal ends the command when its reader leaves
 			return
 		}
-		if first {
+		if begins {
 			how := ""
 			if e.Polling != "" {
 				how = " by walking it: " + e.Polling
 			}
 			a.stderr.Printf("watching %s%s\n", sel.Root, term.Plain(how))
-			first = false
 		}
 		if line := term.EventLine(e); line != "" {
 			a.stdout.Printf("%s\n", line)
@@ -72,4 +92,21 @@ func (a *app) watch(ctx context.Context, poll bool, f telemetryFlags) error {
 		return nil // interrupted as intended
 	}
 	return err
+}
+
+// refreshScene puts the scene of the current work into the clipboard and SCENE.md.
+func (a *app) refreshScene(ctx context.Context, root string, t *workspace.Tasks, cfg config.Config) {
+	s, err := buildScene(ctx, t, cfg, nil, min(cfg.Core.TokenLimit, config.MaxScene))
+	if err == nil {
+		err = a.writeScene(root, s)
+	}
+	if err != nil {
+		a.stderr.Warn("the scene is as before: %v", err)
+		return
+	}
+	where := sceneFile
+	if clipboard.WriteAll(s.Text) == nil {
+		where += " and the clipboard"
+	}
+	a.stderr.Printf("the scene of %d tokens is in %s\n", s.Tokens, where)
 }

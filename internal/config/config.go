@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,13 +39,14 @@ type Config struct {
 	Store     Store     `toml:"store"`
 	Questions Questions `toml:"questions"`
 	Log       Log       `toml:"log"`
-	Warnings  []Warning `toml:"-"` // unknown keys, in the order of the file, then reserved ones
+	Warnings  []Warning `toml:"-"` // what has no effect: of the file in its order, then of the environment
+	// FromEnvironment are the keys that the environment set, in that order.
+	FromEnvironment []string `toml:"-"`
 }
 
 // Core holds the limits every tool keeps to.
 type Core struct {
-	TokenLimit int    `toml:"token_limit" comment:"most tokens a read_doc answers with when the caller sets no budget"`
-	HashAlgo   string `toml:"hash_algo" comment:"only sha256"`
+	TokenLimit int `toml:"token_limit" comment:"most tokens of an answer when the caller sets no budget"`
 }
 
 // Parser says which files are documents and which headings are anchors.
@@ -63,15 +65,19 @@ type Security struct {
 
 // MCP sets the tool server.
 type MCP struct {
-	SearchLimit int  `toml:"search_limit" comment:"results of cairn search when --limit is not given; the tool's own default is 5"`
-	RateLimit   bool `toml:"rate_limit" comment:"refuse calls beyond the published limits"`
+	SearchLimit int      `toml:"search_limit" comment:"results of cairn search when --limit is not given; the tool's own default is 5"`
+	RateLimit   bool     `toml:"rate_limit" comment:"refuse calls beyond the published limits"`
+	Tools       []string `toml:"tools" comment:"tools that agents see: groups of auto, core, tasks, dag, docs, tools, stages, all, or names; auto is by what the folder has"`
 }
 
-// Author names the writer of documents; reserved.
+// Author names the person who works in the folder.
 type Author struct {
-	Name  string `toml:"name" comment:"reserved"`
-	Email string `toml:"email" comment:"reserved"`
+	Name  string `toml:"name" comment:"assignee of new cards that name none"`
+	Email string `toml:"email" comment:"the same, without a name"`
 }
+
+// Assignee is the assignee of new cards that name none; "" is none.
+func (a Author) Assignee() string { return cmp.Or(a.Name, a.Email) }
 
 // Watcher sets how changes on disk are noticed.
 type Watcher struct {
@@ -87,12 +93,21 @@ type Search struct {
 	DefaultMode              string  `toml:"default_mode" comment:"hybrid, semantic or keyword"`
 }
 
-// Budgets holds token budgets by kind of work; reserved.
+// Budgets holds the tokens of a scene by kind of work.
 type Budgets struct {
-	Feature  int `toml:"feature" comment:"reserved"`
-	Bugfix   int `toml:"bugfix" comment:"reserved"`
-	Refactor int `toml:"refactor" comment:"reserved"`
-	Review   int `toml:"review" comment:"reserved"`
+	Feature  int `toml:"feature" comment:"tokens of cairn scene --budget feature, and so on"`
+	Bugfix   int `toml:"bugfix"`
+	Refactor int `toml:"refactor"`
+	Review   int `toml:"review"`
+}
+
+// Of returns the budget of a kind of work; false for an unknown kind.
+func (b Budgets) Of(kind string) (tokens int, ok bool) {
+	f := byTag(reflect.ValueOf(b), kind)
+	if !f.IsValid() {
+		return 0, false
+	}
+	return int(f.Int()), true
 }
 
 // DAG sets what follows from the dependencies of tasks. Each key has a
@@ -153,10 +168,10 @@ func (w Warning) String() string { return w.Where + ": " + w.What }
 // Default returns the settings of a folder without a configuration.
 func Default() Config {
 	return Config{
-		Core:     Core{TokenLimit: 32000, HashAlgo: "sha256"},
+		Core:     Core{TokenLimit: 32000},
 		Parser:   Parser{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}},
 		Security: Security{Mask: true},
-		MCP:      MCP{SearchLimit: 10, RateLimit: true},
+		MCP:      MCP{SearchLimit: 10, RateLimit: true, Tools: []string{"auto"}},
 		Watcher:  Watcher{Enabled: true, DebounceMS: 500},
 		Search:   Search{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
 		Budgets:  Budgets{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
@@ -175,8 +190,9 @@ func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
 // over the defaults, then lets environ (as os.Environ prints it) override:
 // CAIRN_CORE__TOKEN_LIMIT=8000 sets core.token_limit, and CUEDECK_ does the
 // same with less weight. No file is no error. Unknown keys are warnings, and so are
-// values that count only in a folder that the user trusts; a value that does not fit is
-// an error that names its place.
+// values that count only in a folder that the user trusts. A value of the file that
+// does not fit is an error that names its place; one of the environment is a warning,
+// see assign.
 func Load(root string, environ []string) (Config, error) {
 	cfg := Default()
 	marker, source, err := find(root)
@@ -194,7 +210,6 @@ func Load(root string, environ []string) (Config, error) {
 	if err := cfg.override(environ); err != nil {
 		return cfg, err
 	}
-	cfg.warnReserved()
 	return cfg, cfg.check()
 }
 
@@ -227,6 +242,41 @@ func find(root string) (marker string, source []byte, err error) {
 func Find(root string) (marker string, configured bool) {
 	marker, source, err := find(root)
 	return marker, source != nil || err != nil
+}
+
+// Initial returns the configuration that cairn init writes in the folder root: the
+// defaults with the values of .cuedeck/config.toml, and the keys of those that differ
+// from the defaults. The task graph is enabled unless that file says otherwise.
+func Initial(root string) (c Config, carried []string, err error) {
+	c = Default()
+	c.DAG.Enabled = true // the default is for folders without cairn init
+	before := c
+	tree, err := walk.Open(walk.Root{Dir: root})
+	if err != nil {
+		return c, nil, err
+	}
+	defer tree.Close()
+	const name = ".cuedeck/config.toml"
+	source, _, err := tree.ReadFile(name, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil, nil
+	}
+	if err == nil {
+		err = c.decode(name, source)
+	}
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return c, nil, err
+	}
+	for _, key := range c.Keys() {
+		was, _ := before.Setting(key)
+		if now, _ := c.Setting(key); !reflect.DeepEqual(was, now) { // the keys are those of Keys
+			carried = append(carried, key)
+		}
+	}
+	return c, carried, nil
 }
 
 // Write makes the configuration of the folder root in a marker, which is made as well.
@@ -275,23 +325,8 @@ func (c *Config) restrict(name string) {
 	}
 }
 
-// reserved are the tables whose keys are read and checked but have no effect in
-// this version.
-var reserved = []string{"author", "budgets"}
-
-// warnReserved adds a warning for each reserved key that differs from its default.
-func (c *Config) warnReserved() {
-	standard := Default()
-	for _, table := range reserved {
-		have, want := byTag(reflect.ValueOf(c).Elem(), table), byTag(reflect.ValueOf(&standard).Elem(), table)
-		for i := range have.NumField() {
-			if !have.Field(i).Equal(want.Field(i)) {
-				key := table + "." + have.Type().Field(i).Tag.Get("toml")
-				c.Warnings = append(c.Warnings, Warning{"configuration", key + " is reserved and has no effect in this version"})
-			}
-		}
-	}
-}
+// withoutEffect are keys of earlier versions that are read and ignored.
+var withoutEffect = []string{"core.hash_algo"}
 
 // decode reads TOML over c. name stands in messages.
 func (c *Config) decode(name string, source []byte) error {
@@ -299,7 +334,9 @@ func (c *Config) decode(name string, source []byte) error {
 	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		for _, e := range missing.Errors {
 			line, _ := e.Position()
-			c.Warnings = append(c.Warnings, Warning{fmt.Sprintf("%s:%d", name, line), fmt.Sprintf("unknown key %q", strings.Join(e.Key(), "."))})
+			if key := strings.Join(e.Key(), "."); !slices.Contains(withoutEffect, key) {
+				c.Warnings = append(c.Warnings, Warning{fmt.Sprintf("%s:%d", name, line), fmt.Sprintf("unknown key %q", key)})
+			}
 		}
 		err = toml.Unmarshal(source, c)
 	}
@@ -309,69 +346,6 @@ func (c *Config) decode(name string, source []byte) error {
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-// check refuses values outside their range.
-func (c *Config) check() error {
-	for _, r := range []struct {
-		key       string
-		got       float64
-		low, high float64
-	}{
-		{"core.token_limit", float64(c.Core.TokenLimit), 1, 10_000_000},
-		{"mcp.search_limit", float64(c.MCP.SearchLimit), 1, 50},
-		{"watcher.debounce_ms", float64(c.Watcher.DebounceMS), 0, 60_000},
-		{"search.semantic_weight", c.Search.SemanticWeight, 0, 1},
-		{"search.keyword_weight", c.Search.KeywordWeight, 0, 1},
-		{"search.embedding_cache_max_entries", float64(c.Search.EmbeddingCacheMaxEntries), 1, 1e7},
-		{"dag.default_ready_tasks_limit", float64(c.DAG.DefaultReady), 1, 1e6},
-		{"dag.max_ready_tasks_limit", float64(c.DAG.MaxReady), 1, 1e6},
-		{"dag.max_in_degree_warning", float64(c.DAG.MaxInDegree), 1, 1e6},
-		{"dag.max_out_degree_warning", float64(c.DAG.MaxOutDegree), 1, 1e6},
-		{"dag.max_chain_length_warning", float64(c.DAG.MaxChain), 1, 1e6},
-		{"dag.reference_depth", float64(c.DAG.ReferenceDepth), 1, 5},
-		{"usage.half_life_days", float64(c.Usage.HalfLifeDays), 0, 36_500},
-	} {
-		if !(r.got >= r.low && r.got <= r.high) {
-			return fmt.Errorf("configuration: %s is %g, want %g to %g", r.key, r.got, r.low, r.high)
-		}
-	}
-	if sum := c.Search.SemanticWeight + c.Search.KeywordWeight; sum < 0.999 || sum > 1.001 {
-		return fmt.Errorf("configuration: search.semantic_weight and search.keyword_weight add up to %g, want 1", sum)
-	}
-	for _, w := range []struct {
-		key, got string
-		want     []string
-	}{
-		{"core.hash_algo", c.Core.HashAlgo, []string{"sha256"}},
-		{"search.default_mode", c.Search.DefaultMode, []string{"hybrid", "keyword", "semantic"}},
-		{"log.format", c.Log.Format, []string{"text", "json"}},
-		{"log.level", c.Log.Level, []string{"auto", "debug", "info", "warn", "error"}},
-	} {
-		if !slices.Contains(w.want, w.got) {
-			return fmt.Errorf("configuration: %s is %q, want {%s}", w.key, w.got, strings.Join(w.want, ","))
-		}
-	}
-	if c.Store.Address != "" && !strings.HasPrefix(c.Store.Address, "qdrant://") && !strings.HasPrefix(c.Store.Address, "qdrants://") {
-		return fmt.Errorf("configuration: store.address is %q, want qdrant://HOST:PORT/COLLECTION, or qdrants:// for TLS", c.Store.Address)
-	}
-	if web := c.Questions.WebSearch; web != "" && (!strings.HasPrefix(web, "https://") && !strings.HasPrefix(web, "http://") || !strings.Contains(web, "{query}")) {
-		return fmt.Errorf("configuration: questions.web_search is %q, want an address with {query}, such as https://search.example.com/search?q={query}&format=json", web)
-	}
-	for _, ext := range c.Parser.Extensions {
-		if !strings.HasPrefix(ext, ".") || strings.ContainsAny(ext, `/\`) {
-			return fmt.Errorf("configuration: parser.extensions holds %q, want a dot and letters, such as \".go\"", ext)
-		}
-	}
-	for _, pattern := range c.Parser.IgnorePatterns {
-		if err := walk.CheckPattern(pattern); err != nil {
-			return fmt.Errorf("configuration: parser.ignore_patterns: %w", err)
-		}
-	}
-	if _, err := c.Security.Masks(); err != nil {
-		return fmt.Errorf("configuration: security: %w", err)
 	}
 	return nil
 }

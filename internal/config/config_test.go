@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -69,8 +68,8 @@ roots = ["/etc"]
 		{".cairn/config.toml:9", `unknown key "plugins"`},
 		{".cairn/config.toml:12", `unknown key "workspace"`},
 		{"CAIRN_CORE__LIMIT", `unknown key "core.limit"`},
-		{"configuration", "author.name is reserved and has no effect in this version"},
 	}
+	want.FromEnvironment = []string{"core.token_limit", "search.semantic_weight", "core.token_limit", "search.keyword_weight", "security.extra_patterns", "mcp.rate_limit"}
 	got, err := Load(root, []string{
 		"CAIRN_CORE__TOKEN_LIMIT=16000", "CUEDECK_CORE__TOKEN_LIMIT=1", "CUEDECK_SEARCH__SEMANTIC_WEIGHT=0.6", "CAIRN_SEARCH__KEYWORD_WEIGHT=.4",
 		"CAIRN_SECURITY__EXTRA_PATTERNS=pem-[0-9]+, key-[0-9]+", "CAIRN_MCP__RATE_LIMIT=false", "CAIRN_WORKSPACE=/x", "CAIRN_CORE__LIMIT=3", "HOME=/h",
@@ -104,6 +103,7 @@ address = "qdrant://evil.example:6334/docs"
 	for _, key := range []string{"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries", "dag.default_ready_tasks_limit", "dag.reference_depth", "store.address"} {
 		want.Warnings = append(want.Warnings, Warning{".cairn/config.toml", key + " is ignored: it opens a connection or raises a limit, and you do not trust this folder; see cairn trust"})
 	}
+	want.FromEnvironment = []string{"core.token_limit"}
 	environ := []string{"CAIRN_CORE__TOKEN_LIMIT=50000"}
 	if got, err := Load(root, environ); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("Load: %v (-want +got):\n%s", err, cmp.Diff(want, got))
@@ -141,53 +141,20 @@ func TestConfigIsAFile(t *testing.T) {
 	}
 }
 
-// TestReservedKeysAreToldAndNoOther checks that each key either works or is reported
-// to have no effect. config.txtar of cmd/cairn shows the keys of a search that work;
-// the tables of the task graph and of usage work as a whole.
-func TestReservedKeysAreToldAndNoOther(t *testing.T) {
-	working := []string{
-		"core.token_limit", "core.hash_algo", "parser.ignore_patterns", "parser.extensions", "mcp.search_limit", "mcp.rate_limit",
-		"watcher.enabled", "watcher.debounce_ms", "log.format", "log.level", "store.address", "questions.web_search", "security.mask", "security.secret_patterns", "security.extra_patterns",
-		"search.semantic_weight", "search.keyword_weight", "search.embedding_cache_max_entries", "search.default_mode",
-	}
-	c := Config{}
-	c.warnReserved()
-	told := map[string]bool{}
-	for _, w := range c.Warnings {
-		key, _, _ := strings.Cut(w.What, " ")
-		told[key] = true
-	}
-	empty := map[string]bool{ // their default is the zero value
-		"author.name": true, "author.email": true,
-	}
-	tables := reflect.TypeFor[Config]()
-	for i := range tables.NumField() {
-		table := tables.Field(i)
-		if table.Type.Kind() != reflect.Struct {
-			continue
-		}
-		for j := range table.Type.NumField() {
-			key := table.Tag.Get("toml") + "." + table.Type.Field(j).Tag.Get("toml")
-			if works := slices.Contains(working, key) || table.Name == "DAG" || table.Name == "Usage"; works == (told[key] || empty[key]) {
-				t.Errorf("%s: working %v, told as reserved %v, want one of them", key, works, told[key])
-			}
-		}
-	}
-}
-
 func TestLoadConfigRefuses(t *testing.T) {
 	for _, c := range []struct{ toml, env, want string }{
 		{toml: "[core]\ntoken_limit = \"many\"\n", want: "config.toml:2:"},
 		{toml: "[core\n", want: "config.toml:1:"},
 		{toml: "[core]\ntoken_limit = 0\n", want: "core.token_limit is 0"},
-		{toml: "[core]\nhash_algo = \"md5\"\n", want: `core.hash_algo is "md5"`},
 		{toml: "[search]\nsemantic_weight = 0.9\n", want: "add up to"},
 		{toml: "[search]\nsemantic_weight = nan\n", want: "search.semantic_weight is NaN"},
 		{toml: "[search]\ndefault_mode = \"fuzzy\"\n", want: "search.default_mode"},
 		{toml: "[parser]\nextensions = [\"../x\"]\n", want: "parser.extensions"},
 		{toml: "[parser]\nignore_patterns = [\"docs/[a\"]\n", want: "parser.ignore_patterns: ignore pattern"},
 		{toml: "[search]\nembedding_cache_max_entries = 0\n", want: "search.embedding_cache_max_entries is 0, want 1 to 1e+07"},
-		{env: "CAIRN_CORE__TOKEN_LIMIT=lots", want: "CAIRN_CORE__TOKEN_LIMIT"},
+		{toml: "[author]\nname = \"Ann\\nBob\"\n", want: "author.name"},
+		{toml: "[budgets]\nbugfix = 0\n", want: "budgets.bugfix is 0, want 1 to 128000"},
+		{env: "CAIRN_SECURITY__EXTRA_PATTERNS=*.pem", want: "CAIRN_SECURITY__EXTRA_PATTERNS"},
 		{env: "CAIRN_USAGE__RECORD=perhaps", want: "want true or false"},
 	} {
 		root := t.TempDir()
@@ -199,13 +166,51 @@ func TestLoadConfigRefuses(t *testing.T) {
 	}
 }
 
-func TestDAGVariablesAreChecked(t *testing.T) {
+// TestBadEnvironment: a bad value of the environment is a warning, and what was set
+// before it holds.
+func TestBadEnvironment(t *testing.T) {
 	root := t.TempDir()
-	for _, bad := range []string{"TASK_DAG_ENABLED=yes", "DAG_MAX_READY_TASKS_LIMIT=many", "REFERENCE_EXTRACTION_DEPTH=6"} {
-		name, _, _ := strings.Cut(bad, "=")
-		key := dagVariables[name]
-		if _, err := Load(root, []string{bad}); err == nil || !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), key) {
-			t.Errorf("%s: error %v, want one that names it", bad, err)
+	write(t, filepath.Join(root, ".cairn/config.toml"), "[mcp]\nsearch_limit = 7\n")
+	for bad, want := range map[string]string{
+		"TASK_DAG_ENABLED=yes":                  `TASK_DAG_ENABLED: "yes": want true or false; false is used`,
+		"DAG_MAX_READY_TASKS_LIMIT=many":        `DAG_MAX_READY_TASKS_LIMIT: "many": want a whole number; 100 is used`,
+		"REFERENCE_EXTRACTION_DEPTH=6":          "REFERENCE_EXTRACTION_DEPTH: 6 is outside 1 to 5; 5 is used",
+		"REFERENCE_EXTRACTION_DEPTH=0":          "REFERENCE_EXTRACTION_DEPTH: 0 is outside 1 to 5; 1 is used",
+		"REFERENCE_EXTRACTION_DEPTH=abc":        `REFERENCE_EXTRACTION_DEPTH: "abc": want a whole number; 3 is used`,
+		"CAIRN_CORE__TOKEN_LIMIT=lots":          `CAIRN_CORE__TOKEN_LIMIT: "lots": want a whole number; 32000 is used`,
+		"CAIRN_MCP__SEARCH_LIMIT=51":            `CAIRN_MCP__SEARCH_LIMIT: "51": configuration: mcp.search_limit is 51, want 1 to 50; 7 is used`,
+		"CUEDECK_SEARCH__DEFAULT_MODE=fuzzy":    `CUEDECK_SEARCH__DEFAULT_MODE: "fuzzy": configuration: search.default_mode is "fuzzy", want {hybrid,keyword,semantic}; hybrid is used`,
+		"CAIRN_SEARCH__SEMANTIC_WEIGHT=0.5":     "environment: configuration: search.semantic_weight and search.keyword_weight add up to 0.8, want 1; 0.7 and 0.3 are used",
+		"CAIRN_PARSER__EXTENSIONS=[\".go\", 1]": `CAIRN_PARSER__EXTENSIONS: "[\".go\", 1]": configuration: parser.extensions holds "[\".go\"", want a dot and letters, such as ".go"; [] is used`,
+	} {
+		cfg, err := Load(root, []string{bad})
+		if err != nil || len(cfg.Warnings) != 1 || cfg.Warnings[0].String() != want {
+			t.Errorf("%s: %v, warnings %v, want %s", bad, err, cfg.Warnings, want)
 		}
+		if depth, clamped := map[string]int{"REFERENCE_EXTRACTION_DEPTH=6": 5, "REFERENCE_EXTRACTION_DEPTH=0": 1}[bad]; clamped && cfg.DAG.ReferenceDepth != depth {
+			t.Errorf("%s: the depth is %d, want %d", bad, cfg.DAG.ReferenceDepth, depth)
+		}
+	}
+}
+
+// TestInitialConfig: what cairn init writes has the values of .cuedeck/config.toml.
+func TestInitialConfig(t *testing.T) {
+	root := t.TempDir()
+	cfg, carried, err := Initial(root)
+	if err != nil || carried != nil || !cfg.DAG.Enabled {
+		t.Errorf("without a file: %+v, %v, %v", cfg, carried, err)
+	}
+	path := filepath.Join(root, ".cuedeck/config.toml")
+	write(t, path, "[core]\ntoken_limit = 777\n[dag]\nenabled = false\n[cache]\nenabled = true\n")
+	cfg, carried, err = Initial(root)
+	if err != nil || cfg.Core.TokenLimit != 777 || cfg.DAG.Enabled || !slices.Equal(carried, []string{"core.token_limit", "dag.enabled"}) {
+		t.Errorf("with one: %+v, %v, %v", cfg, carried, err)
+	}
+	if want := []Warning{{".cuedeck/config.toml:5", `unknown key "cache"`}}; !slices.Equal(cfg.Warnings, want) {
+		t.Errorf("warnings %v, want %v", cfg.Warnings, want)
+	}
+	write(t, path, "[core]\ntoken_limit = 0\n")
+	if _, _, err := Initial(root); err == nil {
+		t.Error("a value that does not fit is carried over")
 	}
 }

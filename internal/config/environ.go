@@ -3,8 +3,11 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // dagVariables are the names the settings of the task graph are known by elsewhere.
@@ -15,48 +18,73 @@ var dagVariables = map[string]string{
 	"DAG_MAX_CHAIN_LENGTH_WARNING": "max_chain_length_warning", "REFERENCE_EXTRACTION_DEPTH": "reference_depth",
 }
 
-// overrideDAG applies dagVariables; empty ones count as not set.
-func (c *Config) overrideDAG(environ []string) error {
-	for _, pair := range environ {
-		name, value, _ := strings.Cut(pair, "=")
-		key, ok := dagVariables[name]
-		if !ok || value == "" {
-			continue
-		}
-		if err := setField(c.field("dag", key), value); err != nil {
-			return fmt.Errorf("environment variable %s=%q: %w", name, value, err)
-		}
-	}
-	return nil
-}
-
-// override applies dagVariables, then CUEDECK_ and then CAIRN_ variables of the form
-// PREFIX_TABLE__KEY=value; lists are separated by commas. Variables without
+// override applies dagVariables, of which empty ones count as not set, then CUEDECK_
+// and then CAIRN_ variables of the form PREFIX_TABLE__KEY=value. Variables without
 // "__" belong to other purposes and are left alone.
 func (c *Config) override(environ []string) error {
-	if err := c.overrideDAG(environ); err != nil {
-		return err
+	weights := c.Search
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if key, ok := dagVariables[name]; ok && value != "" {
+			if err := c.assign(name, "dag", key, value); err != nil {
+				return err
+			}
+		}
 	}
 	for _, prefix := range []string{"CUEDECK_", "CAIRN_"} {
 		for _, pair := range environ {
 			name, value, _ := strings.Cut(pair, "=")
-			rest, ok := strings.CutPrefix(name, prefix)
-			if !ok {
-				continue
-			}
+			rest, _ := strings.CutPrefix(name, prefix)
 			table, key, ok := strings.Cut(strings.ToLower(rest), "__")
-			if !ok {
+			if !ok || rest == name {
 				continue
 			}
-			field := c.field(table, key)
-			if !field.IsValid() {
-				c.Warnings = append(c.Warnings, Warning{name, fmt.Sprintf("unknown key %q", table+"."+key)})
-				continue
-			}
-			if err := setField(field, value); err != nil {
-				return fmt.Errorf("environment variable %s=%q: %w", name, value, err)
+			if err := c.assign(name, table, key, value); err != nil {
+				return err
 			}
 		}
+	}
+	given := func(key string) bool { return slices.Contains(c.FromEnvironment, key) }
+	if err := c.checkWeights(); err != nil && (given("search.semantic_weight") || given("search.keyword_weight")) {
+		c.Search.SemanticWeight, c.Search.KeywordWeight = weights.SemanticWeight, weights.KeywordWeight
+		c.Warnings = append(c.Warnings, Warning{"environment", fmt.Sprintf("%v; %g and %g are used", err, weights.SemanticWeight, weights.KeywordWeight)})
+	}
+	return nil
+}
+
+// withholding are the settings that keep something out of the index, of answers or of
+// the records. A bad value of the environment for one of them is an error: without it
+// cairn would show or keep what the user wanted withheld.
+var withholding = []string{"parser.ignore_patterns", "security.mask", "security.secret_patterns", "security.extra_patterns", "usage.record"}
+
+// assign sets a setting to the value of a variable of the environment. A value that
+// does not fit changes nothing and is a warning, except for withholding settings: a
+// command must not fail because of a variable that it does not use.
+func (c *Config) assign(variable, table, name, value string) error {
+	key := table + "." + name
+	field := c.field(table, name)
+	if !field.IsValid() {
+		c.Warnings = append(c.Warnings, Warning{variable, fmt.Sprintf("unknown key %q", key)})
+		return nil
+	}
+	before := reflect.ValueOf(field.Interface())
+	err := setField(field, value)
+	if n := c.DAG.ReferenceDepth; err == nil && key == "dag.reference_depth" {
+		if c.DAG.ReferenceDepth = min(max(n, 1), 5); c.DAG.ReferenceDepth != n {
+			c.Warnings = append(c.Warnings, Warning{variable, fmt.Sprintf("%d is outside 1 to 5; %d is used", n, c.DAG.ReferenceDepth)})
+		}
+	}
+	if err == nil {
+		err = c.checkSetting(key)
+	}
+	switch {
+	case err == nil:
+		c.FromEnvironment = append(c.FromEnvironment, key)
+	case slices.Contains(withholding, key):
+		return fmt.Errorf("environment variable %s=%q: %w", variable, value, err)
+	default:
+		field.Set(before)
+		c.Warnings = append(c.Warnings, Warning{variable, fmt.Sprintf("%q: %v; %v is used", value, err, before)})
 	}
 	return nil
 }
@@ -102,10 +130,7 @@ func setField(field reflect.Value, value string) error {
 		}
 		field.SetFloat(f)
 	case reflect.Slice:
-		parts := []string{}
-		if value != "" {
-			parts = strings.Split(value, ",")
-		}
+		parts := listOf(value)
 		list := reflect.MakeSlice(field.Type(), len(parts), len(parts))
 		for i, part := range parts {
 			if err := setField(list.Index(i), strings.TrimSpace(part)); err != nil {
@@ -117,4 +142,17 @@ func setField(field reflect.Value, value string) error {
 		return fmt.Errorf("a table cannot be set")
 	}
 	return nil
+}
+
+// listOf reads a list: an array of strings as TOML and JSON write it, or parts
+// separated by commas.
+func listOf(value string) []string {
+	if value == "" {
+		return []string{}
+	}
+	var array struct{ List []string }
+	if text := strings.TrimSpace(value); strings.HasPrefix(text, "[") && !strings.Contains(text, "\n") && toml.Unmarshal([]byte("list = "+text), &array) == nil {
+		return append([]string{}, array.List...)
+	}
+	return strings.Split(value, ",")
 }

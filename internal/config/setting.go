@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -62,46 +64,74 @@ func (c *Config) Apply(settings ...string) error {
 	return c.check()
 }
 
-// Set changes one setting in the configuration of the folder root, which is
-// made if there is none: .cairn/config.toml, or .cuedeck/config.toml if only
-// that is there. A list is separated by commas. Everything else in the file
-// stays, comments too. A value that does not fit changes nothing. It returns
-// the path of the file.
-func Set(root, key, value string) (path string, err error) {
-	marker, source, err := find(root)
-	if err != nil {
-		return "", err
-	}
-	marker = cmp.Or(marker, markers[0])
-	text, err := setIn(marker+"/config.toml", source, key, value)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(root, marker, "config.toml"), writeFile(root, marker, text, true)
+// Change is what Set changed.
+type Change struct {
+	Path string // of the file
+	// Other is the key that had to change too, and its value; "" for none.
+	Other, OtherValue string
 }
 
-// setIn returns source with one setting changed. name stands in messages.
-func setIn(name string, source []byte, key, value string) ([]byte, error) {
+// Set changes one setting in the configuration of the folder root, which is
+// made if there is none: .cairn/config.toml, or .cuedeck/config.toml if only
+// that is there. A list is separated by commas, or an array as in TOML. The weight of
+// one leg of the search sets that of the other, since they add up to 1. Everything
+// else in the file stays, comments too. A value that does not fit changes nothing.
+func Set(root, key, value string) (*Change, error) {
+	marker, source, err := find(root)
+	if err != nil {
+		return nil, err
+	}
+	marker = cmp.Or(marker, markers[0])
+	change := &Change{Path: filepath.Join(root, marker, "config.toml")}
+	settings := []string{key + "=" + value}
+	if change.Other, change.OtherValue = otherWeight(key, value); change.Other != "" {
+		settings = append(settings, change.Other+"="+change.OtherValue)
+	}
+	text, err := setIn(marker+"/config.toml", source, settings...)
+	if err != nil {
+		return nil, err
+	}
+	return change, writeFile(root, marker, text, true)
+}
+
+// otherWeight returns the weight that goes with a weight of the search; "" for any
+// other key, and for a value that is none.
+func otherWeight(key, value string) (other, weight string) {
+	other = map[string]string{"search.semantic_weight": "search.keyword_weight", "search.keyword_weight": "search.semantic_weight"}[key]
+	w, err := strconv.ParseFloat(value, 64)
+	if other == "" || err != nil || !(w >= 0 && w <= 1) {
+		return "", ""
+	}
+	return other, strconv.FormatFloat(math.Round((1-w)*1e9)/1e9, 'f', -1, 64)
+}
+
+// setIn returns source with settings, "table.key=value", changed. name stands in
+// messages.
+func setIn(name string, source []byte, settings ...string) ([]byte, error) {
 	want := Default()
 	if err := want.decode(name, source); err != nil {
 		return nil, err
 	}
-	if err := want.Apply(key + "=" + value); err != nil {
+	if err := want.Apply(settings...); err != nil {
 		return nil, err
 	}
-	table, setting, _ := strings.Cut(key, ".")
-	line, err := toml.Marshal(map[string]any{setting: want.field(table, setting).Interface()})
-	if err != nil {
-		return nil, err
+	text := source
+	for _, s := range settings {
+		key, _, _ := strings.Cut(s, "=")
+		table, setting, _ := strings.Cut(key, ".")
+		line, err := toml.Marshal(map[string]any{setting: want.field(table, setting).Interface()})
+		if err != nil {
+			return nil, err
+		}
+		text = setLine(text, table, setting, bytes.TrimSpace(line))
 	}
-	text := setLine(source, table, setting, bytes.TrimSpace(line))
 	// A value over several lines, or a table written in another way, is seen by
 	// what the file means now.
 	have := Default()
-	err = have.decode(name, text)
+	err := have.decode(name, text)
 	have.Warnings, want.Warnings = nil, nil
 	if err != nil || !reflect.DeepEqual(have, want) {
-		return nil, fmt.Errorf("%s is written in a way that only a person can change: set %s in [%s] by hand", name, line, table)
+		return nil, fmt.Errorf("%s is written in a way that only a person can change: set %s by hand", name, strings.Join(settings, " and "))
 	}
 	return text, nil
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,10 +18,13 @@ func TestSetIn(t *testing.T) {
 		{"a new key of a table", "[core]\nhash_algo = 'sha256'\n\n[mcp]\nsearch_limit = 7\n", "core.token_limit", "9", "[core]\nhash_algo = 'sha256'\ntoken_limit = 9\n\n[mcp]\nsearch_limit = 7\n"},
 		{"a new table", "[core]\ntoken_limit = 9", "watcher.enabled", "false", "[core]\ntoken_limit = 9\n\n[watcher]\nenabled = false\n"},
 		{"a list", "[parser]\n", "parser.extensions", ".go, .py", "[parser]\nextensions = ['.go', '.py']\n"},
+		{"an array", "", "security.extra_patterns", `["foo", 'a{1,3}']`, "[security]\nextra_patterns = ['foo', 'a{1,3}']\n"},
+		{"no array", "", "security.extra_patterns", "[a-z]{6}", "[security]\nextra_patterns = ['[a-z]{6}']\n"},
+		{"an empty array", "", "security.extra_patterns", "[]", "[security]\nextra_patterns = []\n"},
 		{"a key of the same name elsewhere", "[watcher]\nenabled = true\n[dag]\nenabled = true\n", "dag.enabled", "false", "[watcher]\nenabled = true\n[dag]\nenabled = false\n"},
 		{"no end of line", "[mcp]", "mcp.rate_limit", "false", "[mcp]\nrate_limit = false\n"},
 	} {
-		got, err := setIn("config.toml", []byte(c.source), c.key, c.value)
+		got, err := setIn("config.toml", []byte(c.source), c.key+"="+c.value)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, cmp.Diff(c.want, string(got)))
 		}
@@ -30,12 +34,11 @@ func TestSetIn(t *testing.T) {
 		{"", "core", "1", "unknown setting"},
 		{"", "core.token_limit", "many", "core.token_limit: want a whole number"},
 		{"", "core.token_limit", "0", "core.token_limit is 0"},
-		{"", "search.semantic_weight", "0.5", "add up to"},
 		{"[core", "core.token_limit", "9", "config.toml:1"},
 		{"[parser]\nextensions = [\n  '.go',\n]\n", "parser.extensions", ".py", "by hand"},
 		{"core = {token_limit = 4}\n", "core.token_limit", "9", "by hand"},
 	} {
-		got, err := setIn("config.toml", []byte(c.source), c.key, c.value)
+		got, err := setIn("config.toml", []byte(c.source), c.key+"="+c.value)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("setting %s to %s in %q: %q, %v, want an error with %q", c.key, c.value, c.source, got, err, c.want)
 		}
@@ -58,8 +61,35 @@ func TestSettings(t *testing.T) {
 	}
 	root := t.TempDir()
 	write(t, filepath.Join(root, ".cuedeck/config.toml"), "# theirs\n")
-	path, err := Set(root, "core.token_limit", "77")
-	if text, _ := os.ReadFile(path); err != nil || !strings.HasSuffix(filepath.ToSlash(path), ".cuedeck/config.toml") || string(text) != "# theirs\n\n[core]\ntoken_limit = 77\n" {
-		t.Errorf("Set: %s, %v: %q", path, err, text)
+	set, err := Set(root, "core.token_limit", "77")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(set.Path); !strings.HasSuffix(filepath.ToSlash(set.Path), ".cuedeck/config.toml") || string(text) != "# theirs\n\n[core]\ntoken_limit = 77\n" {
+		t.Errorf("Set: %+v: %q", set, text)
+	}
+}
+
+// TestSetWeights: the weights of the search are set as a pair.
+func TestSetWeights(t *testing.T) {
+	root := t.TempDir()
+	for _, c := range []struct{ key, value, other, want string }{
+		{"search.semantic_weight", "0.5", "search.keyword_weight", "0.5"},
+		{"search.semantic_weight", "0.9", "search.keyword_weight", "0.1"},
+		{"search.keyword_weight", "1", "search.semantic_weight", "0"},
+	} {
+		set, err := Set(root, c.key, c.value)
+		if err != nil || set.Other != c.other || set.OtherValue != c.want {
+			t.Errorf("Set(%s, %s) = %+v, %v, want %s %s", c.key, c.value, set, err, c.other, c.want)
+		}
+		cfg, err := Load(root, nil)
+		if value, _ := cfg.Setting(c.key); err != nil || fmt.Sprint(value) != c.value {
+			t.Errorf("then %s is %v, %v", c.key, value, err)
+		}
+	}
+	for _, bad := range []string{"1.5", "much", "-0.1", "NaN"} {
+		if _, err := Set(root, "search.semantic_weight", bad); err == nil {
+			t.Errorf("search.semantic_weight can be %s", bad)
+		}
 	}
 }

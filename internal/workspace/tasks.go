@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cairn/internal/config"
+	"cairn/internal/fit"
 	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/task/cards"
@@ -15,6 +16,7 @@ import (
 	"cairn/internal/task/files"
 	"cairn/internal/task/taskgraph"
 	"cairn/internal/walk"
+	"cairn/models/bpe"
 	"cairn/retriever"
 )
 
@@ -26,6 +28,10 @@ type Tasks struct {
 	Cards     *cards.Store
 	Documents *doctask.Docs
 	Graph     *taskgraph.Tools
+	// Budget bounds an answer to an agent whose request sets no budget.
+	Budget fit.Budget
+	// GraphEnabled is whether the configuration lets Graph answer agents.
+	GraphEnabled bool
 	// Enforce is whether a task may start only when its dependencies are done.
 	Enforce bool
 
@@ -62,9 +68,12 @@ func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks,
 		return nil, err
 	}
 	f := files.New(tree, &files.Options{NoSync: o.NoSync, LockWait: o.LockWait})
-	t := &Tasks{tree: tree, files: f, walk: cfg.Walk(), Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
-	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce})
-	t.Documents = doctask.New(f, &doctask.Options{Depth: cfg.DAG.ReferenceDepth, Now: o.Now, Searcher: o.Searcher, Walk: t.walk})
+	t := &Tasks{tree: tree, files: f, walk: cfg.Walk(), GraphEnabled: cfg.DAG.Enabled, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
+	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce, Assignee: cfg.Author.Assignee()})
+	if !o.Person {
+		t.Budget = fit.Budget{Tokens: cfg.Core.TokenLimit, Count: (&bpe.Counter{}).CountTokens}
+	}
+	t.Documents = doctask.New(f, &doctask.Options{Depth: cfg.DAG.ReferenceDepth, Budget: t.Budget, Now: o.Now, Searcher: o.Searcher, Walk: t.walk})
 	t.Graph = taskgraph.New(t.Cards, t.Documents, taskgraph.Options{
 		Enabled: cfg.DAG.Enabled || o.Person, DefaultChannel: cmp.Or(o.Channel, cfg.DAG.Channel),
 		DefaultReady: cfg.DAG.DefaultReady, MaxReady: cfg.DAG.MaxReady,

@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -60,6 +61,7 @@ type Metadata struct {
 
 // Create answers create_task. It checks everything before it writes the file.
 func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, error) {
+	r.Assignee = cmp.Or(r.Assignee, s.assignee)
 	if err := checkCreate(&r); err != nil {
 		return nil, err
 	}

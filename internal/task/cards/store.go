@@ -33,15 +33,18 @@ type Options struct {
 	// EnforceStart refuses to set a card active while its dependencies are not
 	// done (DAG_ENFORCE_ON_STATUS_CHANGE).
 	EnforceStart bool
+	// Assignee is that of new cards that name none; "" is none.
+	Assignee string
 }
 
 // Store is the cards of one workspace. It checks the files before every answer,
 // so hand edits count at once, and parses only what changed. It is safe for
 // concurrent use, in any number of processes.
 type Store struct {
-	files   *files.Tree
-	now     func() time.Time
-	enforce bool
+	files    *files.Tree
+	now      func() time.Time
+	enforce  bool
+	assignee string
 
 	mu      sync.Mutex
 	folder  string            // workspace path of the folder that the rest describes
@@ -70,7 +73,7 @@ const (
 func New(tree *files.Tree, o *Options) *Store {
 	s := &Store{files: tree, now: time.Now}
 	if o != nil {
-		s.enforce = o.EnforceStart
+		s.enforce, s.assignee = o.EnforceStart, o.Assignee
 		if o.Now != nil {
 			s.now = o.Now
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/fit"
 	"cairn/internal/markdown"
 	"cairn/internal/walk"
 )
@@ -17,7 +18,8 @@ type BrowseRequest struct {
 	Query          string `json:"query,omitempty"`
 	IncludeRelated bool   `json:"include_related,omitempty" schema:"default=false" jsonschema:"Add documents that these link to"`
 	LinkDepth      *int   `json:"link_depth,omitempty" schema:"default=2,min=1,max=6"` // 1 to 6, default 2
-	Limit          *int   `json:"limit,omitempty" schema:"default=10,min=1,max=50"`    // 1 to 50, default 10
+	Count          *int   `json:"limit,omitempty" schema:"default=10,min=1,max=50"`    // 1 to 50, default 10
+	Limit
 }
 
 // BrowseAnswer is the answer of browse_documents.
@@ -109,11 +111,15 @@ func parseFolder(folder, code string) (string, error) {
 // Browse answers browse_documents: what a folder holds, or a document's
 // outline, or with a query the documents below that match it best.
 func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, error) {
-	limit, err := between("limit", r.Limit, 1, 50, 10)
+	limit, err := between("limit", r.Count, 1, 50, 10)
 	if err != nil {
 		return nil, err
 	}
 	depth, err := between("link_depth", r.LinkDepth, 1, 6, 2)
+	if err != nil {
+		return nil, err
+	}
+	budget, err := d.budget(r.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +142,27 @@ func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, erro
 	if r.IncludeRelated {
 		a.Related = d.related(a.Documents, depth)
 	}
-	return a, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return a, shorten(budget, a, a.parts())
+}
+
+// parts are the lists of the answer; one that is cut sets Truncated.
+func (a *BrowseAnswer) parts() []fit.Part {
+	truncated, cut := a.Truncated, [4]int{}
+	parts := []fit.Part{list(&a.Folders, &cut[0]), list(&a.Documents, &cut[1]), list(&a.Related, &cut[2])}
+	if len(a.Documents) == 1 { // an outline
+		parts[1] = list(&a.Documents[0].Sections, &cut[3])
+	}
+	for i := range parts {
+		keep := parts[i].Keep
+		parts[i].Keep = func(n int) {
+			keep(n)
+			a.Truncated = truncated || cut != [4]int{}
+		}
+	}
+	return parts
 }
 
 func (d *Docs) browseDocument(a *BrowseAnswer, address string) error {

@@ -15,6 +15,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/text/unicode/norm"
 
+	"cairn/internal/fit"
 	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/task/files"
@@ -31,14 +32,14 @@ type Searcher interface {
 
 // Options of New. Nil and the zero value mean the defaults.
 type Options struct {
-	Depth      int              // REFERENCE_EXTRACTION_DEPTH, 1 to 5; 0 means 3, others are clamped
-	MaxNodes   int              // referenced documents in one answer; 0 means 1,000
-	Timeout    time.Duration    // for following references; 0 means 30 s
-	MaxContent int              // bytes of referenced text in one answer; 0 means 1 MiB
-	CacheSize  int              // parsed documents kept; 0 means 1,000
-	Now        func() time.Time // nil means time.Now
-	Searcher   Searcher         // nil means that queries read every document
-	Walk       *walk.Options    // the files to browse and search; nil means the defaults
+	Depth     int              // REFERENCE_EXTRACTION_DEPTH, 1 to 5; 0 means 3, others are clamped
+	MaxNodes  int              // referenced documents in one answer; 0 means 1,000
+	Timeout   time.Duration    // for following references; 0 means 30 s
+	Budget    fit.Budget       // of an answer whose request sets none
+	CacheSize int              // parsed documents kept; 0 means 1,000
+	Now       func() time.Time // nil means time.Now
+	Searcher  Searcher         // nil means that queries read every document
+	Walk      *walk.Options    // the files to browse and search; nil means the defaults
 }
 
 // Docs are the documents of one workspace. It is safe for concurrent use.
@@ -64,9 +65,6 @@ func New(tree *files.Tree, o *Options) *Docs {
 	}
 	if d.o.Timeout <= 0 {
 		d.o.Timeout = 30 * time.Second
-	}
-	if d.o.MaxContent <= 0 {
-		d.o.MaxContent = 1 << 20
 	}
 	if d.o.CacheSize <= 0 {
 		d.o.CacheSize = 1000

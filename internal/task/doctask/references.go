@@ -16,10 +16,13 @@ type LoadedDocument struct {
 	Namespace string            `json:"namespace"`
 	Children  []*LoadedDocument `json:"children"`
 	Missing   bool              `json:"missing,omitempty"` // there is no such document or section
-	// Omitted reports that the answer was full; view_section returns the text.
-	Omitted bool `json:"content_omitted,omitempty"`
+	// Omitted reports that the answer was full, and Rest where read_doc continues.
+	Omitted bool   `json:"content_omitted,omitempty"`
+	Rest    string `json:"content_rest,omitempty"`
 
-	refs []string // as written in its text
+	refs    []string // as written in its text
+	place   place    // of Content
+	dropped bool     // from the answer
 }
 
 // ReferencedDocument is a LoadedDocument without its text.
@@ -30,18 +33,18 @@ type ReferencedDocument struct {
 	Missing    bool     `json:"missing,omitempty"`
 }
 
-// budget bounds what references cost in one answer.
-type budget struct {
-	nodes, bytes int
-	truncated    bool
+// follower bounds the references of one answer.
+type follower struct {
+	nodes     int
+	truncated bool
 }
 
-func (d *Docs) newBudget() *budget { return &budget{nodes: d.o.MaxNodes, bytes: d.o.MaxContent} }
+func (d *Docs) newFollower() *follower { return &follower{nodes: d.o.MaxNodes} }
 
 // follow loads what a text of a document refers to, directly or through others.
 // Breadth first, it loads each place once, at its least depth. It stops at the
 // depth, number of documents and time of the options.
-func (d *Docs) follow(ctx context.Context, doc *document, text []byte, b *budget) []*LoadedDocument {
+func (d *Docs) follow(ctx context.Context, doc *document, text []byte, f *follower) []*LoadedDocument {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
 	seen := map[string]bool{}
@@ -67,11 +70,11 @@ func (d *Docs) follow(ctx context.Context, doc *document, text []byte, b *budget
 				continue
 			}
 			seen[name] = true
-			if b.nodes == 0 || ctx.Err() != nil {
-				b.truncated = true
+			if f.nodes == 0 || ctx.Err() != nil {
+				f.truncated = true
 				return root.Children
 			}
-			b.nodes--
+			f.nodes--
 			n := &LoadedDocument{Path: name, Depth: s.at.Depth + 1, Namespace: namespace(name), Children: []*LoadedDocument{}, refs: []string{}}
 			s.at.Children = append(s.at.Children, n)
 			target, ok := d.place(s.doc, path, slug, n)
@@ -103,7 +106,9 @@ func (d *Docs) place(from *document, path, slug string, n *LoadedDocument) (doc 
 		}
 	}
 	if slug == "" {
-		n.Title, n.Content = doc.md.Title, strings.TrimSpace(string(doc.src[doc.md.FrontMatter.End:]))
+		text := strings.TrimSpace(string(doc.src[doc.md.FrontMatter.End:]))
+		n.Title, n.Content = doc.md.Title, text
+		n.place = doc.at(doc.md.FrontMatter.End + strings.Index(string(doc.src[doc.md.FrontMatter.End:]), text))
 		return doc, true
 	}
 	slug, err := doc.parseSlug(slug, InvalidSlug)
@@ -112,7 +117,7 @@ func (d *Docs) place(from *document, path, slug string, n *LoadedDocument) (doc 
 	}
 	i, ok := doc.find(slug)
 	if ok {
-		n.Title, n.Content = doc.md.Sections[i].Heading, doc.text(doc.md.Sections[i])
+		n.Title, n.Content, n.place = doc.md.Sections[i].Heading, doc.text(doc.md.Sections[i]), doc.at(doc.md.Sections[i].Start)
 	}
 	return doc, ok
 }
@@ -125,17 +130,6 @@ func flat(docs []*LoadedDocument) []ReferencedDocument {
 		out = append(out, flat(n.Children)...)
 	}
 	return out
-}
-
-// trim omits the texts that exceed the budget.
-func (b *budget) trim(docs []*LoadedDocument) {
-	for _, n := range docs {
-		if len(n.Content) > b.bytes {
-			n.Content, n.Omitted = "", true
-		}
-		b.bytes -= len(n.Content)
-		b.trim(n.Children)
-	}
 }
 
 // namespace returns the folder of a document without slashes at its ends.

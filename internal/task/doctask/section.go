@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/fit"
 	"cairn/internal/markdown"
 )
 
@@ -263,6 +264,7 @@ func (d *document) prependOwn(i int, body string) []byte {
 type ViewSectionRequest struct {
 	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Section  Slugs  `json:"section" jsonschema:"Anchors, such as '#overview' or 'setup/config'"`
+	Limit
 }
 
 // ViewSectionAnswer is the answer of view_section. A write takes Hash or Mtime as its
@@ -280,11 +282,13 @@ type SectionData struct {
 	Slug                string    `json:"slug"`
 	Title               string    `json:"title"`
 	Content             string    `json:"content"`
+	Rest                string    `json:"content_rest,omitempty"` // where read_doc continues
 	Depth               int       `json:"depth"`
 	FullPath            string    `json:"full_path"`
 	Parent              string    `json:"parent,omitempty"`
 	WordCount           int       `json:"word_count"`
 	Links               []string  `json:"links"` // targets of links and references, each once
+	LinksOmitted        int       `json:"links_omitted,omitempty"`
 	HierarchicalContext *evidence `json:"hierarchical_context"`
 }
 
@@ -306,10 +310,15 @@ func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectio
 	if err := r.Section.check("section", TooManySections); err != nil {
 		return nil, err
 	}
+	budget, err := d.budget(r.Limit)
+	if err != nil {
+		return nil, err
+	}
 	doc, err := d.open(r.Document)
 	if err != nil {
 		return nil, err
 	}
+	var places []place
 	a := &ViewSectionAnswer{Document: doc.address(), Sections: []SectionData{}, Hash: doc.hash(), Mtime: doc.mtime()}
 	a.Summary.HierarchicalStats.Namespaces = []string{}
 	seen := map[int]bool{}
@@ -345,12 +354,17 @@ func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectio
 			stats.FlatSections++
 			stats.MaxDepth = max(stats.MaxDepth, 1)
 		}
-		a.Sections = append(a.Sections, v)
+		a.Sections, places = append(a.Sections, v), append(places, doc.at(s.Start))
 		a.Summary.TotalSections++
 		a.Summary.TotalWords += v.WordCount
 		a.Summary.HasContent = a.Summary.HasContent || v.WordCount > 0
 	}
-	return a, nil
+	var texts, links []fit.Part
+	for i := range a.Sections {
+		s := &a.Sections[i]
+		texts, links = append(texts, places[i].text(&s.Content, &s.Rest)), append(links, list(&s.Links, &s.LinksOmitted))
+	}
+	return a, shorten(budget, a, append(texts, links...))
 }
 
 // targets returns the targets of a text's links and references, in order, each once.

@@ -18,6 +18,7 @@ import (
 type StartTaskRequest struct {
 	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Task     string `json:"task"`
+	Limit
 }
 
 // StartTaskAnswer is the answer of start_task.
@@ -34,17 +35,24 @@ type TaskToWork struct {
 	Slug                string             `json:"slug"`
 	Title               string             `json:"title"`
 	Content             string             `json:"content"`
+	Rest                string             `json:"content_rest,omitempty"` // where read_doc continues
 	Status              string             `json:"status"`
 	FullPath            string             `json:"full_path"`
 	Workflow            *workflow.Workflow `json:"workflow,omitempty"`
 	MainWorkflow        *workflow.Workflow `json:"main_workflow,omitempty"`
 	ReferencedDocuments []*LoadedDocument  `json:"referenced_documents,omitempty"`
 	ReferencesTruncated bool               `json:"references_truncated,omitempty"`
+
+	place place // of Content
 }
 
 // StartTask answers start_task: the task, its workflow, the main workflow of the
 // document and the text of everything it refers to. It does not change the status.
 func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAnswer, error) {
+	budget, err := d.budget(r.Limit)
+	if err != nil {
+		return nil, err
+	}
 	doc, err := d.open(r.Document)
 	if err != nil {
 		return nil, err
@@ -69,7 +77,10 @@ func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAns
 	if waiting := doc.waiting(all, t); len(waiting) > 0 {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("Task %s blocked by incomplete dependencies: %s", t.slug, strings.Join(waiting, ", ")))
 	}
-	return a, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return a, shorten(budget, a, a.Task.parts())
 }
 
 // waiting returns the dependencies of a task that are not completed.
@@ -88,7 +99,7 @@ func (d *document) waiting(all []found, t found) []string {
 // toWork returns a task with its own workflow and its references.
 func (d *Docs) toWork(ctx context.Context, doc *document, t found) (TaskToWork, []string) {
 	content := doc.content(t)
-	w := TaskToWork{Slug: t.slug, Title: t.title, Content: content, Status: t.status, FullPath: fullPath(doc, t)}
+	w := TaskToWork{place: doc.at(t.start), Slug: t.slug, Title: t.title, Content: content, Status: t.status, FullPath: fullPath(doc, t)}
 	var warnings []string
 	if name := t.field("Workflow"); name != "" {
 		var err error
@@ -96,10 +107,9 @@ func (d *Docs) toWork(ctx context.Context, doc *document, t found) (TaskToWork, 
 			warnings = append(warnings, warning(name, err))
 		}
 	}
-	b := d.newBudget()
-	w.ReferencedDocuments = d.follow(ctx, doc, []byte(content), b)
-	b.trim(w.ReferencedDocuments)
-	w.ReferencesTruncated = b.truncated
+	f := d.newFollower()
+	w.ReferencedDocuments = d.follow(ctx, doc, []byte(content), f)
+	w.ReferencesTruncated = f.truncated
 	return w, warnings
 }
 
@@ -117,6 +127,7 @@ type CompleteTaskRequest struct {
 	Task     string `json:"task"`
 	Note     string `json:"note,omitempty" schema:"max=1000"`
 	Precondition
+	Limit
 }
 
 // CompleteTaskAnswer is the answer of complete_task.
@@ -157,6 +168,10 @@ func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*Comple
 	if err != nil {
 		return nil, err
 	}
+	budget, err := d.budget(r.Limit)
+	if err != nil {
+		return nil, err
+	}
 	now := d.o.Now().UTC()
 	date := now.Format(time.DateOnly)
 	var slug string
@@ -186,6 +201,9 @@ func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*Comple
 	if next, ok := nextTask(listed(all), t.start); ok {
 		work, warnings := d.toWork(ctx, after, next)
 		a.NextTask, a.Warnings = &work, warnings
+		if err := shorten(budget, a, work.parts()); err != nil { // the task is completed all the same
+			a.NextTask, a.Warnings = nil, []string{"the next task, " + next.slug + ", does not fit into max_tokens"}
+		}
 	}
 	return a, nil
 }

@@ -3,6 +3,7 @@ package doctask
 import (
 	"cmp"
 	"context"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -233,14 +234,28 @@ func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, e
 // tasksHeading matches the heading of the tasks section in most documents.
 var tasksHeading = regexp.MustCompile(`(?mi)^#{1,6}[ \t]+tasks[ \t#]*\r?$`)
 
+// HaveTasks reports whether a document has a tasks section.
+func (d *Docs) HaveTasks(ctx context.Context) (bool, error) {
+	found, err := d.withTasks(ctx, 1)
+	return len(found) > 0, err
+}
+
 // WithTasks returns the addresses of the documents with a tasks section, by path.
 func (d *Docs) WithTasks(ctx context.Context) ([]string, error) {
+	return d.withTasks(ctx, math.MaxInt)
+}
+
+// withTasks returns the first limit of them.
+func (d *Docs) withTasks(ctx context.Context, limit int) ([]string, error) {
 	all, err := d.list(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	var found []string
 	for _, path := range all {
+		if len(found) == limit {
+			break
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

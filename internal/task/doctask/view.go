@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+
+	"cairn/internal/fit"
 )
 
 // Slugs is one or several slugs: in JSON a string, an array of strings, or an array
@@ -52,6 +54,7 @@ func (s Slugs) check(what, tooMany string) error {
 type ViewTaskRequest struct {
 	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Task     Slugs  `json:"task" jsonschema:"Slugs below the heading Tasks, such as '#setup'"`
+	Limit
 }
 
 // ViewTaskAnswer is the answer of view_task.
@@ -65,7 +68,8 @@ type ViewTaskAnswer struct {
 type TaskData struct {
 	Slug                string               `json:"slug"`
 	Title               string               `json:"title"`
-	Content             string               `json:"content"` // as written, with subtasks
+	Content             string               `json:"content"`                // as written, with subtasks
+	Rest                string               `json:"content_rest,omitempty"` // where read_doc continues
 	Depth               int                  `json:"depth"`
 	FullPath            string               `json:"full_path"`
 	Status              string               `json:"status"` // as written; "pending" if there is none
@@ -78,6 +82,8 @@ type TaskData struct {
 	MainWorkflowName    string               `json:"main_workflow_name,omitempty"`
 	// ReferencesTruncated reports that not all references are listed.
 	ReferencesTruncated bool `json:"references_truncated,omitempty"`
+
+	place place // of Content
 }
 
 // TaskSummary counts the tasks viewed.
@@ -96,6 +102,10 @@ func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer
 	if err := r.Task.check("task", TooManyTasks); err != nil {
 		return nil, err
 	}
+	budget, err := d.budget(r.Limit)
+	if err != nil {
+		return nil, err
+	}
 	doc, err := d.open(r.Document)
 	if err != nil {
 		return nil, err
@@ -105,7 +115,7 @@ func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer
 		return nil, err
 	}
 	a := &ViewTaskAnswer{Document: doc.address(), Tasks: []TaskData{}, Summary: TaskSummary{ByStatus: map[string]int{}}}
-	main, b := mainWorkflow(all), d.newBudget()
+	main, f := mainWorkflow(all), d.newFollower()
 	seen := map[string]bool{}
 	for _, text := range r.Task {
 		t, err := doc.pick(all, text)
@@ -118,11 +128,11 @@ func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer
 		seen[t.slug] = true
 		content := doc.content(t)
 		linked, document := link(t.lines)
-		v := TaskData{Slug: t.slug, Title: t.title, Content: content, Depth: t.depth, FullPath: fullPath(doc, t), Status: t.status,
+		v := TaskData{place: doc.at(t.start), Slug: t.slug, Title: t.title, Content: content, Depth: t.depth, FullPath: fullPath(doc, t), Status: t.status,
 			WordCount: len(strings.Fields(content)), Parent: t.parent, LinkedDocument: document, WorkflowName: t.field("Workflow"), MainWorkflowName: main}
 		v.HasWorkflow = v.WorkflowName != ""
-		v.ReferencedDocuments = flat(d.follow(ctx, doc, []byte(content), b))
-		v.ReferencesTruncated = b.truncated
+		v.ReferencedDocuments = flat(d.follow(ctx, doc, []byte(content), f))
+		v.ReferencesTruncated = f.truncated
 		a.Tasks = append(a.Tasks, v)
 		s := &a.Summary
 		s.TotalTasks++
@@ -132,7 +142,27 @@ func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer
 		s.TasksWithWorkflows += count(v.HasWorkflow)
 		s.TasksWithMainWorkflow += count(main != "")
 	}
-	return a, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return a, shorten(budget, a, a.parts())
+}
+
+// parts are the tasks' lists of references and their texts.
+func (a *ViewTaskAnswer) parts() []fit.Part {
+	var lists, texts []fit.Part
+	for i := range a.Tasks {
+		t := &a.Tasks[i]
+		refs, truncated := t.ReferencedDocuments, t.ReferencesTruncated
+		lists = append(lists, fit.Part{
+			Half:  true,
+			Units: len(refs),
+			Unit:  func(i int) any { return refs[i] },
+			Keep:  func(n int) { t.ReferencedDocuments, t.ReferencesTruncated = refs[:n:n], truncated || n < len(refs) },
+		})
+		texts = append(texts, t.place.text(&t.Content, &t.Rest))
+	}
+	return append(lists, texts...)
 }
 
 func fullPath(doc *document, t found) string { return doc.address() + "#" + t.slug + " (task)" }

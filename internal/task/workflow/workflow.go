@@ -36,6 +36,9 @@ type Workflow struct {
 	Content     string   `json:"content"`
 	WhenToUse   []string `json:"whenToUse"`
 	Tags        []string `json:"tags,omitempty"`
+	// Rest is where the rest of a content is that does not fit into an answer.
+	Rest string `json:"content_rest,omitempty"`
+	Path string `json:"-"` // of its file
 }
 
 // ErrUnknown is returned for a name without a file.
@@ -125,7 +128,7 @@ func parse(name, p string, text []byte) (*Workflow, error) {
 	if body == "" {
 		return nil, fmt.Errorf("workflow %s has no text", p)
 	}
-	w := &Workflow{Name: name, Title: fm.String("title"), Description: fm.String("description"), Content: body, Tags: fm.Strings("tags"), WhenToUse: []string{}}
+	w := &Workflow{Name: name, Title: fm.String("title"), Description: fm.String("description"), Content: body, Path: p, Tags: fm.Strings("tags"), WhenToUse: []string{}}
 	if one, ok := fm.Fields["whenToUse"].(string); ok {
 		if one != "" {
 			w.WhenToUse = []string{one}

@@ -1,0 +1,138 @@
+package doctask
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"cairn/internal/fit"
+	"cairn/internal/task/workflow"
+)
+
+// Limit bounds the tokens of an answer. Texts that do not fit are cut between lines,
+// and a field content_rest says where read_doc finds the rest.
+type Limit struct {
+	MaxTokens *int `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Largest answer"` // nil is Options.Budget
+}
+
+// minTokens is the least max_tokens.
+const minTokens = 200
+
+// budget returns the budget of a request.
+func (d *Docs) budget(l Limit) (fit.Budget, error) {
+	b := d.o.Budget
+	if l.MaxTokens == nil || b.Count == nil {
+		return b, nil
+	}
+	if b.Tokens = *l.MaxTokens; b.Tokens < minTokens {
+		return b, refuse(InvalidParameter, evidence{"parameter": "max_tokens", "value": b.Tokens, "min": minTokens}, "Parameter max_tokens is %d, want at least %d", b.Tokens, minTokens)
+	}
+	return b, nil
+}
+
+// shorten makes an answer keep to a budget.
+func shorten(b fit.Budget, answer any, parts []fit.Part) error {
+	err := b.Fit(answer, parts)
+	if small, ok := errors.AsType[*fit.TooSmallError](err); ok {
+		return refuse(ResourceExhausted, evidence{"parameter": "max_tokens", "value": small.Limit, "need": small.Need}, "%s", small)
+	}
+	return err
+}
+
+// place is where a text of an answer begins.
+type place struct {
+	path string
+	line int
+}
+
+// at returns the place of an offset of the document.
+func (d *document) at(offset int) place {
+	return place{d.path, 1 + bytes.Count(d.src[:offset], []byte("\n"))}
+}
+
+// text is the part of a text that begins at p. rest becomes what read_doc reads to
+// continue.
+func (p place) text(text, rest *string) fit.Part {
+	end := p.line + bytes.Count([]byte(*text), []byte("\n"))
+	return fit.Lines(text, func(kept int) {
+		if *rest = ""; kept != fit.All {
+			*rest = fmt.Sprintf("%s:%d-%d", p.path, p.line+kept, end)
+		}
+	})
+}
+
+// list is the part of a list. cut becomes the number of entries left out.
+func list[E any](all *[]E, cut *int) fit.Part {
+	whole := *all
+	return fit.Part{
+		Units: len(whole),
+		Unit:  func(i int) any { return whole[i] },
+		Keep:  func(n int) { *all, *cut = whole[:n:n], len(whole)-n },
+	}
+}
+
+// parts are the parts of a task to work on, the most important first.
+func (t *TaskToWork) parts() []fit.Part {
+	parts := []fit.Part{t.place.text(&t.Content, &t.Rest)}
+	for _, w := range []*workflow.Workflow{t.Workflow, t.MainWorkflow} {
+		if w != nil {
+			parts = append(parts, fit.Lines(&w.Content, func(kept int) {
+				if w.Rest = ""; kept != fit.All {
+					w.Rest = w.Path
+				}
+			}))
+		}
+	}
+	nodes := preorder(nil, t.ReferencedDocuments)
+	parts = append(parts, t.nodes(nodes))
+	for _, n := range nodes {
+		text := n.place.text(&n.Content, &n.Rest)
+		keep := text.Keep
+		text.Keep = func(k int) {
+			keep(k)
+			n.Omitted = k == 0 && text.Units > 0
+		}
+		text.Absent = func() bool { return n.dropped }
+		if n.Content != "" {
+			parts = append(parts, text)
+		}
+	}
+	return parts
+}
+
+// preorder appends the documents, each before what it refers to.
+func preorder(list, docs []*LoadedDocument) []*LoadedDocument {
+	for _, n := range docs {
+		list = preorder(append(list, n), n.Children)
+	}
+	return list
+}
+
+// nodes is the part that the documents are without their texts.
+func (t *TaskToWork) nodes(nodes []*LoadedDocument) fit.Part {
+	top, truncated := t.ReferencedDocuments, t.ReferencesTruncated
+	children := map[*LoadedDocument][]*LoadedDocument{}
+	for _, n := range nodes {
+		children[n] = n.Children
+	}
+	kept := func(list []*LoadedDocument) []*LoadedDocument {
+		return slices.DeleteFunc(slices.Clone(list), func(n *LoadedDocument) bool { return n.dropped })
+	}
+	return fit.Part{
+		Half:  true, // the rest is for their texts
+		Units: len(nodes),
+		Unit: func(i int) any {
+			return &LoadedDocument{Path: nodes[i].Path, Title: nodes[i].Title, Namespace: nodes[i].Namespace, Omitted: true, Rest: nodes[i].Path, Children: []*LoadedDocument{}}
+		},
+		Keep: func(n int) {
+			for i, node := range nodes {
+				node.dropped = i >= n
+			}
+			for _, node := range nodes {
+				node.Children = append([]*LoadedDocument{}, kept(children[node])...)
+			}
+			t.ReferencedDocuments, t.ReferencesTruncated = kept(top), truncated || n < len(nodes)
+		},
+	}
+}
