@@ -9,6 +9,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/catalog"
+	"cairn/internal/fit"
 	"cairn/internal/toolbox"
 	"cairn/models/bpe"
 )
@@ -190,5 +191,47 @@ func TestRecorder(t *testing.T) {
 	tool, _ := late.find("read_context")
 	if _, f := late.do(late.requestContext(t.Context(), "late"), "late", tool, call{args: json.RawMessage(`{"query":"after"}`)}); f != nil {
 		t.Errorf("a search after Close: %v", f)
+	}
+}
+
+// TestGetToolBudget: a tool with a description of a megabyte and a thousand arguments is
+// answered in part, the required arguments first.
+func TestGetToolBudget(t *testing.T) {
+	properties := map[string]any{}
+	for i := range 1000 {
+		properties[fmt.Sprintf("field%d", i)] = map[string]string{"type": "string", "description": strings.Repeat("what it is ", 20)}
+	}
+	line, err := json.Marshal(map[string]any{"server": "big", "name": "tool", "description": strings.Repeat("It does something.\n", 50_000),
+		"inputSchema": map[string]any{"type": "object", "properties": properties, "required": []string{"field999"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := catalog.Read(strings.NewReader(string(line)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, counter := openBox(t), &bpe.Counter{}
+	if _, err := box.Import(t.Context(), "big", batch.Tools); err != nil {
+		t.Fatal(err)
+	}
+	s := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Budget: fit.Budget{Tokens: 2000, Count: counter.CountTokens}})
+	get, _ := s.find("get_tool")
+	for args, most := range map[string]int{`{"name":"big:tool"}`: 2000, `{"name":"big:tool","max_tokens":500}`: 500} {
+		answer, f := s.do(t.Context(), "t", get, call{args: json.RawMessage(args)})
+		if f != nil {
+			t.Fatal(f)
+		}
+		text, err := marshal(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := counter.CountTokens(string(text)); n > most || n < most*3/4 {
+			t.Errorf("%s: %d tokens, want nearly %d", args, n, most)
+		}
+		for _, want := range []string{`"field999"`, `"omitted":{"description":`, `"input_schema":9`} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: no %s in %.200s", args, want, text)
+			}
+		}
 	}
 }

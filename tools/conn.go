@@ -177,7 +177,11 @@ func (c *conn) accept(text []byte, to reply) {
 func (c *conn) acceptRequest(method string, params json.RawMessage, to reply, weight int64) {
 	t, isDirect := c.server.find(method)
 	if !isDirect && !sdkMethods[method] {
-		c.refuse(to, jsonrpc.CodeMethodNotFound, "Method not found: %q", method)
+		if how := c.server.turnOn(method); how != "" {
+			c.refuse(to, jsonrpc.CodeMethodNotFound, "Method not found: %s", how)
+		} else {
+			c.refuse(to, jsonrpc.CodeMethodNotFound, "Method not found: %q", method)
+		}
 		return
 	}
 	id, err := jsonrpc.MakeID(sdkID(to.id))
@@ -203,7 +207,11 @@ func (c *conn) acceptRequest(method string, params json.RawMessage, to reply, we
 		return
 	}
 	c.calls.Go(func() {
-		answer, f := c.server.do(c.server.requestContext(ctx, c.session), c.session, t, call{args: params})
+		t, params, f := c.server.unwrap(t, params)
+		var answer any
+		if f == nil {
+			answer, f = c.server.do(c.server.requestContext(ctx, c.session), c.session, t, call{args: params})
+		}
 		c.Write(ctx, directResponse(id, t, answer, f))
 	})
 }

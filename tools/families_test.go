@@ -105,7 +105,7 @@ func TestInstructionsTellWhatThereIs(t *testing.T) {
 		}
 	}
 	o := &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true), Toolbox: openBox(t)}
-	got := New(&fake{}, o).contents(t.Context())
+	got := New(&fake{}, o).describe(t.Context(), true)
 	known, err := o.Toolbox.Tools(t.Context(), toolbox.ListRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestInstructionsTellWhatThereIs(t *testing.T) {
 		}
 	}
 	o.Groups = []Group{Docs}
-	if got := New(&fake{}, o).contents(t.Context()); got != "" {
+	if got := New(&fake{}, o).describe(t.Context(), true); got != "" {
 		t.Errorf("without tools for it the instructions say %q", got)
 	}
 }

@@ -9,16 +9,13 @@ import (
 	"cairn/internal/workspace"
 )
 
-// Group names tools that are offered together, or one tool by its name. An agent
-// chooses well among a dozen tools and badly among thirty, so a server offers
-// what its folder needs.
+// Group names tools that are offered together, or one tool by its name. Auto chooses
+// by the contents of the folder.
 type Group string
 
 // The groups.
 const (
-	// Core is the main job: search, read, keep the tasks. It is offered by default and
-	// has to stay small (TestCoreBudget): a tool that only some folders need, such as
-	// one that edits documents, goes to Docs or another group.
+	// Core is the main job: search, read, keep the tasks.
 	Core Group = "core"
 	// Tasks are the task cards and the tasks in documents; it needs Options.Tasks.
 	Tasks Group = "tasks"
@@ -45,12 +42,18 @@ func allTools(e Engine, o *Options) []tool {
 		list = slices.Concat(list, cardTools(t), documentTaskTools(t), dagTools(t), documentTools(t))
 	}
 	if box := o.Toolbox; box != nil {
-		list = append(list, searchTools(box), suggestDAG(box), getTool(box), relatedTools(box), recordUsage(box))
+		list = append(list, searchTools(box), suggestDAG(box), getTool(box, o), relatedTools(box), recordUsage(box))
 	}
 	if st := o.Stages; st != nil {
 		list = append(list, stageCreate(st), stageGet(st), stageAdvance(st), stageAbort(st), stageList(st))
 	}
 	return list
+}
+
+// callable reports whether clients may call the tool: with Auto every tool, listed or
+// not, and else those that were chosen.
+func (t *tool) callable(chosen []Group) bool {
+	return slices.Contains(chosen, Auto) || t.offeredBy(chosen)
 }
 
 // offeredBy reports whether the tool belongs to one of the chosen groups, or is chosen by name.
@@ -68,9 +71,9 @@ func ParseGroups(list string) ([]Group, error) {
 		if g == "tools" {
 			g = Catalog
 		}
-		known := slices.Contains(groups, g) || slices.ContainsFunc(everyTool(), func(t tool) bool { return t.name == string(g) })
+		known := g == Auto || slices.Contains(groups, g) || slices.ContainsFunc(everyTool(), func(t tool) bool { return t.name == string(g) })
 		if !known {
-			return nil, fmt.Errorf("unknown group of tools %q, want {core,tasks,dag,docs,tools,stages,all} or names of tools", name)
+			return nil, fmt.Errorf("unknown group of tools %q, want {auto,core,tasks,dag,docs,tools,stages,all} or names of tools", name)
 		}
 		chosen = append(chosen, g)
 	}

@@ -111,7 +111,8 @@ func (h *HTTP) Close() {
 type envelope struct {
 	Method string `json:"method"`
 	Params struct {
-		Name string `json:"name"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
 	} `json:"params"`
 }
 
@@ -258,7 +259,11 @@ func (h *HTTP) permitted(w http.ResponseWriter, r *http.Request, messages []enve
 		return true
 	}
 	for _, m := range messages {
-		if t, ok := h.server.find(m.Params.Name); m.Method == "tools/call" && ok && !t.readOnly {
+		t, ok := h.server.find(m.Params.Name)
+		if ok {
+			t, _, _ = h.server.unwrap(t, m.Params.Arguments)
+		}
+		if m.Method == "tools/call" && ok && !t.readOnly {
 			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="write"`)
 			http.Error(w, fmt.Sprintf("%s changes something and this token may only read; make one with `cairn token new --scope write`", t.name), http.StatusForbidden)
 			return false
@@ -305,7 +310,7 @@ func (h *HTTP) authenticated(next http.Handler) http.Handler {
 }
 
 // allowed reports whether the caller of a request may use a tool.
-func allowed(req *mcp.CallToolRequest, t tool) *Failure {
+func allowed(req *mcp.CallToolRequest, t tool, args json.RawMessage) *Failure {
 	if t.readOnly || req.Extra == nil || req.Extra.TokenInfo == nil {
 		return nil
 	}
@@ -313,7 +318,7 @@ func allowed(req *mcp.CallToolRequest, t tool) *Failure {
 	switch {
 	case !slices.Contains(scopes, scopeWrite):
 		return invalid("%s changes something and this token may only read", t.name)
-	case t.administers != nil && t.administers(req.Params.Arguments) && !slices.Contains(scopes, scopeAdmin):
+	case t.administers != nil && t.administers(args) && !slices.Contains(scopes, scopeAdmin):
 		return invalid("this call of %s needs a token with the scope admin", t.name)
 	}
 	return nil

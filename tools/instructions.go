@@ -20,7 +20,7 @@ const instructionsWait = 150 * time.Millisecond
 
 // instructions returns the instructions for a client that starts: how to use the
 // tools, and the state of the index at that moment.
-func (s *Server) instructions(ctx context.Context) string {
+func (s *Server) instructions(ctx context.Context, list *listing) string {
 	ctx, cancel := context.WithTimeout(ctx, instructionsWait)
 	defer cancel()
 	st, err := s.engine.Status(ctx)
@@ -40,21 +40,25 @@ func (s *Server) instructions(ctx context.Context) string {
 	default:
 		fmt.Fprintf(&b, "Its index is ready: %d files, %d sections.", st.Files, st.Sections)
 	}
-	b.WriteString(s.contents(ctx))
+	if s.auto() {
+		b.WriteString(" Tools that your list lacks are called through `more_tools`.")
+	}
+	b.WriteString(s.describe(ctx, list.haveTasks(ctx)))
 	return b.String()
 }
 
-// contents describes what the workspace has besides documents, as far as tools for
-// it are offered. It leaves out what takes longer to count than ctx allows.
-func (s *Server) contents(ctx context.Context) string {
+// describe says what the workspace has besides documents, as far as tools for it can
+// be called. It leaves out what takes longer to count than ctx allows. tasks is whether
+// a document has tasks.
+func (s *Server) describe(ctx context.Context, tasks bool) string {
 	kinds := []struct {
-		tool  string // that has to be offered
+		tool  string // that clients have to be able to call
 		count func(context.Context) string
 	}{{"list_tasks", s.cardState}, {"view_task", s.documentState}, {"search_tools", s.catalogState}}
 	counted := make([]chan string, len(kinds))
 	for i, k := range kinds {
 		counted[i] = make(chan string, 1)
-		if _, offered := s.find(k.tool); !offered {
+		if _, ok := s.find(k.tool); !ok || k.tool == "view_task" && !tasks {
 			counted[i] <- ""
 			continue
 		}

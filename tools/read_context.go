@@ -20,7 +20,7 @@ type readContextArgs struct {
 	} `json:"filters,omitempty"`
 	Context   []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use"`
 	Cursor    string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`
-	MaxTokens *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include the sections' text, within this many tokens in all"`
+	MaxTokens *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include the text, within this many tokens in all"`
 	Explain   bool     `json:"explain,omitempty" schema:"default=false" jsonschema:"Add every component of each score"`
 }
 
@@ -57,8 +57,8 @@ func readContext(e Engine, o *Options) tool {
 		name: "read_context", title: "Search documents", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 10, Burst: 15},
 		description: `Search the workspace's documents by meaning and by words. Returns ranked documents, each with its best section: path, heading trail, anchor, line range, snippet, score.
 Use it first, with a question or keywords, to find where something is written. Not for opening a known file: use read_doc.
-Set max_tokens to get the text of the sections in the same call, within that budget. mode "keyword" for exact names and error messages, "semantic" when the wording is unknown; "hybrid" (default) blends both, 70/30. context names documents and tools in use: what was used with them before ranks higher.
-An empty answer says why in "reason" ("no_match", "not_indexed", "indexing", "empty_workspace") and what to do in "hint".`,
+max_tokens adds the text of the sections. mode "keyword" is for exact names and error messages, "semantic" for unknown wording; "hybrid" blends both. What was used with context before ranks higher.
+An empty answer says why in "reason" and what to do in "hint".`,
 		handler: codeHandler(func(ctx context.Context, a readContextArgs) (*retriever.Answer, error) {
 			q, err := a.query(o.DefaultMode)
 			if err != nil {

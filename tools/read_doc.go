@@ -18,7 +18,7 @@ type readDocArgs struct {
 	Paths        []string `json:"paths,omitempty" schema:"min=1,max=10" jsonschema:"Instead of path: several places"`
 	MaxTokens    *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Largest answer"`
 	Next         string   `json:"next,omitempty" jsonschema:"next of the previous part"`
-	ExpectedHash string   `json:"expected_hash,omitempty" jsonschema:"Fail with code 1006 if the file or section has another hash by now"`
+	ExpectedHash string   `json:"expected_hash,omitempty" jsonschema:"Fail with 1006 if the file or section has another hash now"`
 }
 
 // readDoc is the tool read_doc.
@@ -26,8 +26,8 @@ func readDoc(e Engine) tool {
 	t := tool{
 		name: "read_doc", title: "Read a document or section", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 30, Burst: 50},
 		description: `Read a document, one section of it, or a range of lines, exactly as it is on disk.
-Use it after read_context, with a result's path and anchor; the answer links the neighbouring sections. Not for finding things: use read_context. For several places pass paths (up to 10) in one call instead of a loop.
-path is "docs/a.md", "docs/a.md#anchor" or "docs/a.md:10-40". With max_tokens a long document comes in parts: call again with next. A path that does not exist is answered with the nearest names.`,
+Use it after read_context, with a result's path and anchor; the answer links the neighbouring sections. Not for finding things: use read_context. Pass paths for up to 10 places instead of calling it in a loop.
+path is "docs/a.md", "docs/a.md#anchor" or "docs/a.md:10-40". With max_tokens a long document comes in parts: call again with next.`,
 		handler: codeHandler(func(ctx context.Context, a readDocArgs) (any, error) {
 			// Question tasks name what they found "doc:path#anchor".
 			a.Path = strings.TrimPrefix(a.Path, usage.DocumentPrefix)

@@ -37,8 +37,8 @@ func recordUsage(box *toolbox.Toolbox) tool {
 	return tool{
 		name: "record_usage", title: "Record what was used", groups: []Group{Catalog}, additive: true, notIdempotent: true,
 		description: `Record which tools served an intent, to improve later searches and suggestions.
-Use it once a piece of work is done, with the calls in order, failed ones included (success false). Not needed for documents read through cairn: cairn records those itself and, as a hint, which tools you fetched.
-edges are pairs [i,j] of positions in calls: call j needed the result of call i. A tool is named by its id, or by its name where only one server has it; a document is "doc:" and its path. Names that are not in the catalogue are recorded as they are and listed in "unknown".`,
+Use it once a piece of work is done, with the calls in order, failed ones included. Not needed for documents read through cairn: it records those itself.
+edges are pairs [i,j] of positions in calls: call j needed the result of call i. A document is "doc:" and its path. Names that are not in the catalogue are listed in "unknown".`,
 		handler: codeHandler(func(ctx context.Context, a recordUsageArgs) (*recordAnswer, error) {
 			trace := usage.Trace{Intent: a.Intent}
 			for _, c := range a.Calls {

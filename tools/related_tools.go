@@ -44,7 +44,7 @@ func relatedTools(box *toolbox.Toolbox) tool {
 		name: "related_tools", title: "What is used with a tool", groups: []Group{Catalog}, readOnly: true,
 		description: `List the tools (and documents) most used together with one, learnt from recorded work.
 Use it to see what usually comes before or after a tool, or what it needs. Not for finding a tool by what it does.
-relation says what each is to the tool: "needed" (its result goes into the tool), "needs_this" (takes the tool's result), "often_before", "often_after", "related" (they share neighbours). Empty when nothing was recorded.`,
+relation: "needed" gives the tool what it takes, "needs_this" takes what it gives, "often_before", "often_after", "related" by neighbours.`,
 		handler: codeHandler(func(ctx context.Context, a relatedToolsArgs) (*relatedAnswer, error) {
 			return related(ctx, box, a.Tool, int(a.Limit), a.Documents)
 		}),

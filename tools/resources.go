@@ -99,9 +99,9 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdown, Text: reading.Content}}}, nil
 }
 
-// follow notifies clients of changes until ctx ends: that the list of resources
-// has changed, and which of the resources they subscribed to.
-func (s *Server) follow(ctx context.Context, server *mcp.Server) {
+// follow notifies clients of changes until ctx ends: that the list of resources or
+// of tools has changed, and which of the resources they subscribed to.
+func (s *Server) follow(ctx context.Context, server *mcp.Server, list *listing, notify func()) {
 	if s.options.Watch == nil {
 		return
 	}
@@ -111,6 +111,9 @@ func (s *Server) follow(ctx context.Context, server *mcp.Server) {
 		}
 		if e.Changed+e.Removed > 0 {
 			s.addResources(server)
+			if s.auto() && list.changed(ctx, e.Paths) {
+				notify()
+			}
 		}
 	})
 	if err != nil && ctx.Err() == nil {

@@ -140,6 +140,25 @@ func answerSchema(answers []reflect.Type) *jsonschema.Schema {
 	return s
 }
 
+// listedFields bounds the fields of listedSchema.
+const listedFields = 5
+
+// listedSchema is the schema of answers in lists of tools, which models pay for: the
+// first fields that a successful answer always has. OpenAPI has the whole of
+// answerSchema.
+func listedSchema(answers []reflect.Type) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
+	for _, f := range reflect.VisibleFields(answers[0]) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.Anonymous && options == "" && name != "" && name != "-" && len(s.Properties) < listedFields {
+			field := shallow(f.Type)
+			s.Properties[name] = &jsonschema.Schema{Type: field.Type, Types: field.Types}
+			s.PropertyOrder = append(s.PropertyOrder, name)
+		}
+	}
+	return s
+}
+
 // shallow is the type of a Go value in JSON, and of its items, and no more.
 func shallow(t reflect.Type) *jsonschema.Schema {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/job"
@@ -25,7 +26,7 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	watching := s.options.Watch != nil
 	o := &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{
-			Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Completions: &mcp.CompletionCapabilities{},
+			Tools: &mcp.ToolCapabilities{ListChanged: watching && s.auto()}, Prompts: &mcp.PromptCapabilities{}, Completions: &mcp.CompletionCapabilities{},
 			Resources: &mcp.ResourceCapabilities{ListChanged: watching, Subscribe: watching},
 		},
 		CompletionHandler: s.complete,
@@ -42,14 +43,22 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	server := mcp.NewServer(&mcp.Implementation{Name: "cairn", Title: "cairn", Version: s.options.Version}, o)
 	s.addResources(server)
 	s.addPrompts(server)
+	list := s.newListing()
 	for _, t := range s.tools {
-		server.AddTool(t.definition(), s.toolHandler(t, client))
+		server.AddTool(unlisted(t), s.toolHandler(t, client))
 	}
-	server.AddReceivingMiddleware(s.middleware(session))
+	server.AddReceivingMiddleware(s.middleware(session, list))
 	server.AddSendingMiddleware(withoutListChanges)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { s.follow(ctx, server) })
+	notify := func() { server.AddTool(unlisted(s.tools[0]), s.toolHandler(s.tools[0], client)) } // the SDK notifies of what is added, even again
+	wg.Go(func() {
+		list.scan(ctx)
+		if list.changed(ctx, nil) {
+			notify()
+		}
+	})
+	wg.Go(func() { s.follow(ctx, server, list, notify) })
 	end := register(server)
 	return server, func() {
 		cancel()
@@ -58,25 +67,41 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	}
 }
 
+// unlisted is a tool as the SDK needs it to pass calls on; listing has its definition.
+func unlisted(t tool) *mcp.Tool {
+	return &mcp.Tool{Name: t.name, InputSchema: json.RawMessage(`{"type":"object"}`)}
+}
+
 // middleware prepares the context of every request, and adds to the SDK's answers:
-// the documents to the list of resources, and the instructions, which describe the
-// state of the index at that moment.
-func (s *Server) middleware(session func(mcp.Request) string) mcp.Middleware {
+// the tools to list now, the documents to the list of resources, and the instructions,
+// which describe the state of the index at that moment.
+func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			ctx = s.requestContext(ctx, session(req))
-			if list, ok := req.(*mcp.ListResourcesRequest); ok && method == "resources/list" {
-				return s.listResources(ctx, list, next)
+			switch r := req.(type) {
+			case *mcp.ListResourcesRequest:
+				return s.listResources(ctx, r, next)
+			case *mcp.CallToolRequest:
+				if _, ok := s.find(r.Params.Name); !ok {
+					if how := s.turnOn(r.Params.Name); how != "" {
+						return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool: " + how}
+					}
+				}
 			}
 			result, err := next(ctx, method, req)
 			switch r := result.(type) {
+			case *mcp.ListToolsResult:
+				if r != nil {
+					r.Tools = list.tools(ctx)
+				}
 			case *mcp.InitializeResult:
 				if r != nil {
-					r.Instructions = s.instructions(ctx)
+					r.Instructions = s.instructions(ctx, list)
 				}
 			case *mcp.DiscoverResult:
 				if r != nil {
-					r.Instructions = s.instructions(ctx)
+					r.Instructions = s.instructions(ctx, list)
 				}
 			}
 			return result, err
@@ -119,7 +144,11 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 			c.token, c.remote = req.Extra.Header.Get(observe.TokenHeader), req.Extra.Header.Get(observe.RemoteHeader)
 		}
 		c.parent, c.state = traceOf(req)
-		f := allowed(req, t)
+		t, args, f := s.unwrap(t, c.args)
+		c.args = args
+		if f == nil {
+			f = allowed(req, t, args)
+		}
 		var answer any
 		if f == nil {
 			answer, f = s.do(ctx, client(req), t, c)
@@ -131,26 +160,30 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 	}
 }
 
-// cacheable sets how long a client may keep an answer: tools, prompts and
-// templates change only with the binary, documents at any moment, and the
-// description of the server holds the state of the index.
+// cacheable sets how long a client may keep an answer: prompts and templates change
+// only with the binary, documents at any moment, the tools with the contents of the
+// folder, and the description of the server holds the state of the index.
 func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	c.TTLMs, c.CacheScope = int(time.Hour/time.Millisecond), "private"
 	switch req.(type) {
 	case *mcp.ListResourcesRequest, *mcp.ReadResourceRequest:
 		c.TTLMs = 0
-	case *mcp.ServerRequest[*mcp.DiscoverParams]:
+	case *mcp.ServerRequest[*mcp.DiscoverParams], *mcp.ListToolsRequest:
 		c.TTLMs = int(time.Minute / time.Millisecond)
 	}
 }
 
 // definition describes the tool in tools/list.
 func (t tool) definition() *mcp.Tool {
-	no, destroys := false, !t.readOnly && !t.additive
+	no, destroys := false, !t.additive
+	a := &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.notIdempotent, OpenWorldHint: &no}
+	if !t.readOnly {
+		a.DestructiveHint = &destroys
+	}
 	return &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description,
-		InputSchema: schemaJSON(argumentSchema(t.args)), OutputSchema: schemaJSON(answerSchema(t.answers)),
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.notIdempotent, DestructiveHint: &destroys, OpenWorldHint: &no},
+		InputSchema: schemaJSON(argumentSchema(t.args)), OutputSchema: schemaJSON(listedSchema(t.answers)),
+		Annotations: a,
 	}
 }
 

@@ -23,7 +23,7 @@ func searchTools(box *toolbox.Toolbox) tool {
 		name: "search_tools", title: "Find tools", groups: []Group{Catalog}, readOnly: true,
 		description: `Find tools of the catalogue by what they do, in words.
 Use it before work that needs a tool you do not know by name. Not for a tool whose name you have (get_tool), nor for a plan of several (suggest_dag). It runs none.
-context_tools are tools already in use: what is used together with them ranks higher. When nothing matches, the answer has no tools and a message.`,
+What is used together with context_tools ranks higher.`,
 		handler: codeHandler(func(ctx context.Context, a searchToolsArgs) (*toolsearch.Answer, error) {
 			if !hasText(a.Query) {
 				return nil, invalid("Missing required parameter: 'query'")

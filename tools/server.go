@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/fit"
 	"cairn/internal/index"
 	"cairn/internal/job"
 	"cairn/internal/observe"
@@ -42,8 +43,11 @@ type Options struct {
 	NoRateLimit bool
 	// DefaultMode is the mode of read_context when none is given; "" is hybrid.
 	DefaultMode retriever.Mode
-	// Groups are the tools to offer; nil is Core.
+	// Groups are the tools to offer; nil is Core. Clients can call no others, unless
+	// Auto is among the groups.
 	Groups []Group
+	// Budget bounds an answer of get_tool that sets no max_tokens; Tasks has its own.
+	Budget fit.Budget
 	// Toolbox is what the tools of Catalog work on; nil leaves them out.
 	Toolbox *toolbox.Toolbox
 	// Tasks is what the tools of Tasks and DAG work on, and those of Docs that do
@@ -77,7 +81,7 @@ type Options struct {
 type Server struct {
 	engine  Engine
 	options Options
-	tools   []tool
+	tools   []tool // that clients can call; offered returns those to list
 	limits  *limiter
 	// running bounds the calls that run at once, over all sessions: more would not
 	// finish sooner, only hold memory.
@@ -109,6 +113,9 @@ func New(engine Engine, o *Options) *Server {
 		s.options.Groups = []Group{Core}
 	}
 	s.limits = newLimiter(s.options.Now)
-	s.tools = slices.DeleteFunc(allTools(engine, &s.options), func(t tool) bool { return !t.offeredBy(s.options.Groups) })
+	s.tools = slices.DeleteFunc(allTools(engine, &s.options), func(t tool) bool { return !t.callable(s.options.Groups) })
+	if s.auto() {
+		s.tools = append(s.tools, s.more(s.tools))
+	}
 	return s
 }

@@ -94,7 +94,7 @@ func TestManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := regexp.MustCompile("`([a-z_]+)`")
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)`(?: \\(default\\))? \\| (.*) \\|$").FindAllStringSubmatch(string(manual), -1)[:len(groups)-1] {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\| (.*) \\|$").FindAllStringSubmatch(string(manual), -1)[:len(groups)-1] {
 		group, err := ParseGroups(row[1])
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestCoreBudget(t *testing.T) {
 		if !strings.Contains(tool.description, "Use it ") || !strings.Contains(tool.description, "Not ") {
 			t.Errorf("%s does not say when to use it and when not: %q", tool.name, tool.description)
 		}
-		if d := tool.definition().Annotations; d.ReadOnlyHint && (*d.DestructiveHint || !d.IdempotentHint) {
+		if d := tool.definition().Annotations; d.ReadOnlyHint && (d.DestructiveHint != nil || !d.IdempotentHint) {
 			t.Errorf("%s only reads, and yet destroys or counts", tool.name)
 		}
 	}

@@ -112,11 +112,17 @@ type session struct {
 
 func newSession(t *testing.T, e Engine, o *Options) *session {
 	t.Helper()
+	return startSession(t, New(e, o))
+}
+
+// startSession starts a session with a server.
+func startSession(t *testing.T, server *Server) *session {
+	t.Helper()
 	inRead, inWrite := io.Pipe()
 	outRead, outWrite := io.Pipe()
 	s := &session{t: t, in: inWrite, out: bufio.NewReader(outRead), done: make(chan error, 1)}
 	go func() {
-		err := New(e, o).ServeStdio(t.Context(), inRead, outWrite)
+		err := server.ServeStdio(t.Context(), inRead, outWrite)
 		outWrite.Close()
 		s.done <- err
 	}()

@@ -25,7 +25,7 @@ type hostFlags struct {
 }
 
 func (f *hostFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {core,tasks,dag,docs,tools,stages,all}, or names of tools (default: core, and tools if some were imported)")
+	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {auto,core,tasks,dag,docs,tools,stages,all}, or names of tools (default: mcp.tools, which is auto: what the folder has use for)")
 	fs.BoolVar(&f.noRecord, "no-record", false, "do not observe which documents are read and which tools are fetched after a search (also usage.record = false)")
 	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit the calls per minute (also CAIRN_RATE_LIMIT=off)")
 	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start, and do not watch")

@@ -108,12 +108,13 @@ type Entry struct {
 	Args    []string `json:"args" toml:"args"`
 }
 
-// Entry returns the entry that starts command on the workspace in root.
-func (c Client) Entry(command, root string) Entry {
+// Entry returns the entry that starts command on the workspace in root, with further
+// arguments.
+func (c Client) Entry(command, root string, further ...string) Entry {
 	if c.folder != "" {
 		root = c.folder
 	}
-	e := Entry{Command: command, Args: []string{"mcp", "-C", root}}
+	e := Entry{Command: command, Args: append([]string{"mcp", "-C", root}, further...)}
 	if c.typed {
 		e.Type = "stdio"
 	}

@@ -5,10 +5,12 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,8 +42,7 @@ type Options struct {
 	Workspace workspace.Options
 	// Toolbox says where the tools are; Open sets the rest.
 	Toolbox toolbox.Options
-	// Groups are the groups of tools to offer; nil is the default: core, and
-	// catalog if tools were imported.
+	// Groups are the groups of tools to offer; nil is what the configuration says.
 	Groups []tools.Group
 	// Channel is the default channel of the graph tools; "" is the configuration's.
 	Channel string
@@ -89,7 +90,9 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	}
 	groups := o.Groups
 	if groups == nil {
-		groups = defaultGroups(ctx, f.Toolbox, log)
+		if groups, err = configuredGroups(cfg); err != nil {
+			return nil, err
+		}
 	}
 	w := o.Workspace
 	w.Background, w.Stateless, w.Watch = !o.NoIndex, o.NoIndex, !o.NoIndex && !o.NoWatch
@@ -97,9 +100,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	if f.Workspace, err = workspace.Open(ctx, sel, cfg, workspace.Owning, w); err != nil {
 		return nil, err
 	}
-	if slices.Contains(groups, tools.Catalog) {
-		f.Toolbox.Warm()
-	}
+	warmToolbox(ctx, f.Toolbox, groups, log)
 	if f.Tasks, err = f.Workspace.Tasks(&workspace.TaskOptions{Channel: o.Channel}); err != nil {
 		return nil, err
 	}
@@ -122,6 +123,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 		NoRateLimit: o.NoRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
 		DefaultMode: retriever.Mode(cfg.Search.DefaultMode),
 		Groups:      groups,
+		Budget:      f.Tasks.Budget,
 		Watch:       watch,
 		Toolbox:     f.Toolbox,
 		Tasks:       f.Tasks,
@@ -134,18 +136,33 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	return f, nil
 }
 
-// defaultGroups returns the groups of tools that are offered by default. Tools that
-// cannot be read, from damaged files that nothing can recover, are not offered: search
-// does not need them.
-func defaultGroups(ctx context.Context, box *toolbox.Toolbox, log *slog.Logger) []tools.Group {
-	groups := []tools.Group{tools.Core}
+// configuredGroups returns the groups of mcp.tools. The environment can enable the task
+// graph, and that offers its tools: the file, which cairn init writes, does not lengthen
+// the list that every agent gets.
+func configuredGroups(cfg config.Config) ([]tools.Group, error) {
+	if len(cfg.MCP.Tools) == 0 {
+		cfg.MCP.Tools = []string{string(tools.Auto)}
+	}
+	groups, err := tools.ParseGroups(strings.Join(cfg.MCP.Tools, ","))
+	if err != nil {
+		return nil, fmt.Errorf("configuration: mcp.tools: %w", err)
+	}
+	if cfg.DAG.Enabled && slices.Contains(cfg.FromEnvironment, "dag.enabled") {
+		groups = append(groups, tools.DAG)
+	}
+	return groups, nil
+}
+
+// warmToolbox prepares the search of tools where tools were imported and are offered.
+// Tools that cannot be read, from damaged files that nothing can recover, are not
+// offered: search does not need them.
+func warmToolbox(ctx context.Context, box *toolbox.Toolbox, groups []tools.Group, log *slog.Logger) {
 	known, err := box.Stats(ctx)
 	if err != nil {
 		log.Error("the tools of this folder cannot be used; `cairn verify --repair` may help", "error", err)
-	} else if known.Tools > 0 {
-		groups = append(groups, tools.Catalog)
+	} else if known.Tools > 0 && (slices.Contains(groups, tools.Auto) || tools.Offers(groups, tools.Catalog)) {
+		box.Warm()
 	}
-	return groups
 }
 
 // observe sets Engine and the counts. It returns the listener of calls and what

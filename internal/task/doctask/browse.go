@@ -151,9 +151,9 @@ func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, erro
 // parts are the lists of the answer; one that is cut sets Truncated.
 func (a *BrowseAnswer) parts() []fit.Part {
 	truncated, cut := a.Truncated, [4]int{}
-	parts := []fit.Part{list(&a.Folders, &cut[0]), list(&a.Documents, &cut[1]), list(&a.Related, &cut[2])}
+	parts := []fit.Part{shortened(&a.Folders, &cut[0]), shortened(&a.Documents, &cut[1]), shortened(&a.Related, &cut[2])}
 	if len(a.Documents) == 1 { // an outline
-		parts[1] = list(&a.Documents[0].Sections, &cut[3])
+		parts[1] = shortened(&a.Documents[0].Sections, &cut[3])
 	}
 	for i := range parts {
 		keep := parts[i].Keep

@@ -62,8 +62,8 @@ func (p place) text(text, rest *string) fit.Part {
 	})
 }
 
-// list is the part of a list. cut becomes the number of entries left out.
-func list[E any](all *[]E, cut *int) fit.Part {
+// shortened is the part of a list. cut becomes the number of entries left out.
+func shortened[E any](all *[]E, cut *int) fit.Part {
 	whole := *all
 	return fit.Part{
 		Units: len(whole),

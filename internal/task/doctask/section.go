@@ -362,7 +362,7 @@ func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectio
 	var texts, links []fit.Part
 	for i := range a.Sections {
 		s := &a.Sections[i]
-		texts, links = append(texts, places[i].text(&s.Content, &s.Rest)), append(links, list(&s.Links, &s.LinksOmitted))
+		texts, links = append(texts, places[i].text(&s.Content, &s.Rest)), append(links, shortened(&s.Links, &s.LinksOmitted))
 	}
 	return a, shorten(budget, a, append(texts, links...))
 }

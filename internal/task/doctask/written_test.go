@@ -231,7 +231,7 @@ func TestDependenciesAsPeopleWriteThem(t *testing.T) {
 
 func TestStartWarnsOfUnfinishedDependencies(t *testing.T) {
 	d, _ := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n### One\n### Two\n- Status: done ✅\n### Three\n- Dependencies: One, Two, Ghost\n"})
-	a, err := d.StartTask(context.Background(), StartTaskRequest{"/a.md", "three"})
+	a, err := d.StartTask(context.Background(), StartTaskRequest{Document: "/a.md", Task: "three"})
 	if err != nil || !slices.Equal(a.Warnings, []string{"Task three blocked by incomplete dependencies: one, Ghost"}) {
 		t.Errorf("%+v, %v", a, err)
 	}

@@ -1,0 +1,88 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// moreTools is the name of the tool that calls those that the list leaves out.
+const moreTools = "more_tools"
+
+type moreArgs struct {
+	Action    string          `json:"action,omitempty" jsonschema:"Tool to call; none lists them"`
+	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"Its arguments. Without those it needs, the tool is described instead."`
+}
+
+// describedTool is a tool that more_tools can call.
+type describedTool struct {
+	Action      string          `json:"action"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+type moreAnswer struct {
+	Tools []describedTool `json:"tools"`
+}
+
+// more is the tool more_tools, which calls the hidden ones.
+func (s *Server) more(hidden []tool) tool {
+	var b strings.Builder
+	for i, t := range hidden {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(t.name)
+	}
+	t := tool{
+		name: moreTools, title: "Further tools", groups: []Group{Auto}, notIdempotent: true,
+		description: fmt.Sprintf(`Call a tool that is not in your list, by its name as action: %s.
+Use it when one of these serves better; without arguments it shows what a tool takes. Not for tools in your list.`, b.String()),
+		handler: codeHandler(func(_ context.Context, a moreArgs) (*moreAnswer, error) {
+			answer := &moreAnswer{Tools: []describedTool{}}
+			for _, t := range hidden {
+				if a.Action == "" || a.Action == t.name {
+					answer.Tools = append(answer.Tools, t.describe())
+				}
+			}
+			return answer, nil
+		}),
+	}
+	return t
+}
+
+func (t tool) describe() describedTool {
+	return describedTool{t.name, t.description, schemaJSON(argumentSchema(t.args))}
+}
+
+// unwrap returns the tool and the arguments of a call: those that more_tools names, for
+// a call of it, so that limits and permissions are those of the tool that runs.
+func (s *Server) unwrap(t tool, raw json.RawMessage) (tool, json.RawMessage, *Failure) {
+	if t.name != moreTools {
+		return t, raw, nil
+	}
+	var a moreArgs
+	if err := decode(raw, &a); err != nil {
+		return t, raw, FailureOf(err)
+	}
+	if a.Action == "" {
+		return t, raw, nil
+	}
+	inner, ok := s.find(a.Action)
+	if !ok || a.Action == moreTools {
+		f := invalid("action: no tool %q", a.Action)
+		if how := s.turnOn(a.Action); how != "" {
+			f = invalid("action: %s", how)
+		}
+		return t, raw, f
+	}
+	if len(a.Arguments) == 0 && len(argumentSchema(inner.args).Required) > 0 {
+		t.readOnly, t.rate = true, rate{}
+		t.call = func(context.Context, json.RawMessage) (any, error) {
+			return &moreAnswer{Tools: []describedTool{inner.describe()}}, nil
+		}
+		return t, raw, nil
+	}
+	return inner, a.Arguments, nil
+}

@@ -1,0 +1,196 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Auto offers what the folder needs and leaves the rest to more_tools. A model
+// chooses well among a dozen tools, and each definition costs it tokens in every
+// conversation (TestAutoBudget).
+const Auto Group = "auto"
+
+// maxOffered bounds the tools that Auto offers.
+const maxOffered = 11
+
+// contents is what Auto looks at.
+type contents struct {
+	cards     bool // the folder has task cards
+	documents bool // a document has tasks
+	catalogue bool // tools were imported
+	graph     bool // dag.enabled
+}
+
+// wanted returns the names of the tools to offer for c, the most important first.
+func (c contents) wanted() []string {
+	names := []string{"read_context", "read_doc", "list_tasks", "create_task", "update_task"}
+	var later []string
+	add := func(yes bool, first, then []string) {
+		if yes {
+			names, later = append(names, first...), append(later, then...)
+		}
+	}
+	add(c.cards, []string{"get_task_dependencies", "validate_task_graph"}, nil)
+	add(c.documents, []string{"view_task"}, []string{"start_task", "complete_task"})
+	add(c.catalogue, []string{"search_tools", "suggest_dag"}, []string{"get_tool", "record_usage", "related_tools"})
+	add(true, nil, []string{"index", "status"})
+	add(c.graph, nil, []string{"dag_get_ready_tasks", "dag_get_blocking_tasks", "dag_get_execution_order", "dag_validate_dependency"})
+	return append(names, later...)
+}
+
+// contents looks at the folder. documents is whether a document has tasks.
+func (s *Server) contents(ctx context.Context, documents bool) contents {
+	c := contents{documents: documents}
+	if t := s.options.Tasks; t != nil {
+		board, err := t.Cards.Board()
+		c.cards, c.graph = err == nil && len(board.Cards) > 0, t.GraphEnabled
+	}
+	if box := s.options.Toolbox; box != nil {
+		known, err := box.Stats(ctx)
+		c.catalogue = err == nil && known.Tools > 0
+	}
+	return c
+}
+
+// offered returns the tools to list for a folder with contents c.
+func (s *Server) offered(c contents) []tool {
+	if !s.auto() {
+		return slices.Clone(s.tools)
+	}
+	chosen := map[string]bool{}
+	for _, t := range s.tools {
+		if t.name != moreTools && t.offeredBy(s.options.Groups) {
+			chosen[t.name] = true
+		}
+	}
+	most := max(maxOffered-1, len(chosen)) // one place for more_tools
+	for _, name := range c.wanted() {
+		if _, ok := s.find(name); ok && len(chosen) < most {
+			chosen[name] = true
+		}
+	}
+	var list, hidden []tool
+	for _, t := range s.tools {
+		switch {
+		case chosen[t.name]:
+			list = append(list, t)
+		case t.name != moreTools:
+			hidden = append(hidden, t)
+		}
+	}
+	if len(hidden) > 0 {
+		list = append(list, s.more(hidden))
+	}
+	return list
+}
+
+func (s *Server) auto() bool { return slices.Contains(s.options.Groups, Auto) }
+
+// turnOn says how to turn on a tool that exists and is not offered; "" for a name
+// that is no tool's.
+func (s *Server) turnOn(name string) string {
+	all := everyTool()
+	i := slices.IndexFunc(all, func(t tool) bool { return t.name == name })
+	if i < 0 {
+		return ""
+	}
+	var groups []string
+	for _, g := range append(slices.Clone(s.options.Groups), all[i].groups[0]) {
+		if g == Catalog {
+			g = "tools"
+		}
+		groups = append(groups, string(g))
+	}
+	list := strings.Join(groups, ",")
+	return fmt.Sprintf("%s is not offered here: start cairn with `--tools %s`, or run `cairn config set mcp.tools %s` and start it again", name, list, list)
+}
+
+// listing is what one transport lists: it follows the contents of the folder.
+type listing struct {
+	server    *Server
+	scanned   chan struct{} // closed once the documents have been looked at
+	until     time.Time     // when lists stop waiting for that
+	documents atomic.Bool   // a document has tasks
+
+	mu     sync.Mutex
+	listed []string // the last list; nil before the first
+}
+
+// scanWait bounds how long the first list waits for the look at the documents, which
+// starts with the server. Clients are notified when that finds tasks later.
+const scanWait = 50 * time.Millisecond
+
+func (s *Server) newListing() *listing {
+	return &listing{server: s, scanned: make(chan struct{}), until: time.Now().Add(scanWait)}
+}
+
+// scan looks for a document with tasks.
+func (l *listing) scan(ctx context.Context) {
+	defer close(l.scanned)
+	if t := l.server.options.Tasks; t != nil && l.server.auto() {
+		found, err := t.Documents.HaveTasks(ctx)
+		l.documents.Store(err == nil && found)
+	}
+}
+
+// haveTasks reports whether a document has tasks, as far as that is known in time.
+func (l *listing) haveTasks(ctx context.Context) bool {
+	timer := time.NewTimer(time.Until(l.until))
+	defer timer.Stop()
+	select {
+	case <-l.scanned:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return l.documents.Load()
+}
+
+// tools returns the definitions of the tools to list now.
+func (l *listing) tools(ctx context.Context) []*mcp.Tool {
+	list := l.server.offered(l.server.contents(ctx, l.haveTasks(ctx)))
+	slices.SortFunc(list, func(x, y tool) int { return strings.Compare(x.name, y.name) })
+	definitions := make([]*mcp.Tool, len(list))
+	for i, t := range list {
+		definitions[i] = t.definition()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.listed = names(list)
+	return definitions
+}
+
+// changed reports whether the list differs from the last that a client has seen.
+// paths are documents that have changed.
+func (l *listing) changed(ctx context.Context, paths []string) bool {
+	if t := l.server.options.Tasks; t != nil && !l.documents.Load() {
+		for _, p := range paths {
+			if _, _, has, err := t.Documents.Tasks("/" + p); err == nil && has {
+				l.documents.Store(true)
+			}
+		}
+	}
+	now := names(l.server.offered(l.server.contents(ctx, l.documents.Load())))
+	slices.Sort(now)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	changed := l.listed != nil && !slices.Equal(now, l.listed)
+	if changed {
+		l.listed = now
+	}
+	return changed
+}
+
+func names(list []tool) []string {
+	var all []string
+	for _, t := range list {
+		all = append(all, t.name)
+	}
+	return all
+}
