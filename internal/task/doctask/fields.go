@@ -122,9 +122,16 @@ func fieldOf(lines []line, name string) (f field, ok bool) {
 	return findField(lines, name, func(value string) bool { return value != "" })
 }
 
-// emptyField finds a line that names a field without a value.
+// emptyField finds a line that names a field without a value. The place of the value
+// takes in the blanks behind the name.
 func emptyField(lines []line, name string) (f field, ok bool) {
-	return findField(lines, name, func(value string) bool { return value == "" })
+	f, ok = findField(lines, name, func(value string) bool { return value == "" })
+	for _, l := range lines {
+		if ok && l.start <= f.start && f.start <= l.end {
+			f.start = l.start + len(strings.TrimRight(l.text[:f.start-l.start], " \t"))
+		}
+	}
+	return f, ok
 }
 
 func findField(lines []line, name string, want func(value string) bool) (field, bool) {

@@ -45,7 +45,7 @@ func (d *document) lines(text string) string {
 // otherwise as a new paragraph.
 func (d *document) appendOwn(i int, text string) []byte {
 	s := d.md.Sections[i]
-	at := d.textEnd(s.Start, s.OwnEnd)
+	at, _ := lineEnd(d.src, d.textEnd(s.Start, s.OwnEnd), s.OwnEnd) // blanks at its end stay there
 	gap := d.eol()
 	last := string(d.src[bytes.LastIndexAny(d.src[:at], "\r\n")+1 : at])
 	if !isItem(last) || !isItem(text) {

@@ -64,6 +64,7 @@ func TestStatusesAsPeopleWriteThem(t *testing.T) {
 		{"**Status:** todo\\\nmore", "todo", task.Pending, "**Status:** completed\\\nmore"},
 		{"**Status:** todo  \nmore", "todo", task.Pending, "**Status:** completed  \nmore"},
 		{"**Status**:", "pending", task.Pending, "**Status**: completed"},
+		{"- Status:  ", "pending", task.Pending, "- Status: completed"},
 		{"<!--\n- Status: a | b\n-->\n- Status: todo", "todo", task.Pending, "<!--\n- Status: a | b\n-->\n- Status: completed"},
 	} {
 		for _, eol := range []string{"\n", "\r\n"} {
