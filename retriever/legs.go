@@ -3,6 +3,7 @@ package retriever
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"cairn/internal/observe"
@@ -56,6 +57,11 @@ func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (
 	if mode != Semantic {
 		timer := observe.Begin(ctx, observe.Keyword)
 		l.keyword, err = s.sources.Keyword.Search(ctx, q, depth, s.Filter)
+		if err == nil && l.few() && !q.Fuzzy {
+			var longer []store.Hit
+			longer, err = s.sources.Keyword.Search(ctx, q.WithPrefixes(), depth, s.Filter)
+			l.addBelow(longer)
+		}
 		timer.End(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("searching keywords: %w", err)
@@ -116,7 +122,16 @@ func (s *search) askTogether(ctx context.Context, l *legs) error {
 		return fmt.Errorf("searching keywords and vectors: %w", err)
 	}
 	l.keyword, l.vector, l.cosines = hits.Keyword, hits.Nearest, hits.Cosines
-	return nil
+	if !l.few() {
+		return nil
+	}
+	longer, err := s.sources.Keyword.Search(ctx, s.parsed.WithPrefixes(), l.depth, s.Filter)
+	if err != nil {
+		return fmt.Errorf("searching longer words: %w", err)
+	}
+	cosines, err := s.cosines(ctx, l.addBelow(longer), l.embedding)
+	l.cosines = append(l.cosines, cosines...)
+	return err
 }
 
 // nearest searches the vectors.
@@ -163,7 +178,8 @@ func (s *search) keywordOnly(ctx context.Context, l *legs, vectorErr error) erro
 	return nil
 }
 
-// fuzzy searches near spellings: no chunk holds a word of the query as typed.
+// fuzzy searches longer words or near spellings: no chunk holds a word of the query as
+// typed.
 func (s *search) fuzzy(ctx context.Context, l *legs) error {
 	found, err := s.ask(ctx, s.parsed.WithFuzzy(), Keyword, l.depth)
 	if err != nil {
@@ -172,6 +188,45 @@ func (s *search) fuzzy(ctx context.Context, l *legs) error {
 	l.keyword = found.keyword
 	l.fuzzy = len(l.keyword) > 0
 	return nil
+}
+
+const (
+	// fewDocuments is how many documents with words of the query are enough.
+	fewDocuments = 10
+	// belowExact is the best score of a chunk that only has longer words, by the least
+	// score of one that has words as typed.
+	belowExact = 0.99
+)
+
+// few reports whether some chunks were found by keyword, and of fewer than
+// fewDocuments documents: then words that begin with those of the query count too.
+func (l *legs) few() bool {
+	documents := map[string]bool{}
+	for _, h := range l.keyword {
+		path, _, _, _ := store.SplitChunkID(h.Chunk)
+		if documents[path] = true; len(documents) == fewDocuments {
+			return false
+		}
+	}
+	return len(l.keyword) > 0 && len(l.keyword) < l.depth
+}
+
+// addBelow adds the hits of longer words below those of the words as typed, and
+// returns those that are new.
+func (l *legs) addBelow(longer []store.Hit) []store.Hit {
+	had := map[string]bool{}
+	for _, h := range l.keyword {
+		had[h.Chunk] = true
+	}
+	fresh := slices.DeleteFunc(longer, func(h store.Hit) bool { return had[h.Chunk] })
+	if len(fresh) > 0 {
+		scale := belowExact * l.keyword[len(l.keyword)-1].Score / fresh[0].Score
+		for i := range fresh {
+			fresh[i].Score *= scale
+		}
+	}
+	l.keyword = append(l.keyword, fresh...)
+	return fresh
 }
 
 // filterOperators takes the chunks out of the vector leg that lack a required

@@ -297,6 +297,34 @@ func TestTypos(t *testing.T) {
 	}
 }
 
+// TestPrefixes: where few documents hold a word, longer words that begin with it are
+// found as well, below those that hold the word itself.
+func TestPrefixes(t *testing.T) {
+	files := map[string]string{
+		"auth.md":       "# Notes\n\n" + strings.Repeat("Some other words about the weather of the day. ", 20) + "The auth is here.\n",
+		"docs/guide.md": "# Authentication guide\n\nAuthentication, authenticate, authenticated, authorization and authors.\n",
+		"recipes.md":    "# Recipes\n\nFlour and water.\n",
+	}
+	f := open(t, files, nil)
+	for query, want := range map[string][]string{
+		"auth": {"auth.md", "docs/guide.md"}, "authen": {"docs/guide.md"}, "AUTH flour": {"recipes.md", "auth.md", "docs/guide.md"}, "au": nil,
+		"auth -guide": {"auth.md"},
+	} {
+		if got := paths(f.search(Query{Text: query, Mode: Keyword})); !slices.Equal(got, want) {
+			t.Errorf("keyword search for %q finds %v, want %v", query, got, want)
+		}
+	}
+	if got := paths(f.search(Query{Text: "auth", Mode: Hybrid})); !slices.Contains(got, "docs/guide.md") {
+		t.Errorf("hybrid search finds %v", got)
+	}
+	for i := range fewDocuments {
+		files[fmt.Sprintf("more%d.md", i)] = "# More\n\nauth\n"
+	}
+	if got := paths(open(t, files, nil).search(Query{Text: "auth", Mode: Keyword, Limit: 50})); slices.Contains(got, "docs/guide.md") || len(got) != fewDocuments+1 {
+		t.Errorf("with enough documents that hold the word the search finds %v", got)
+	}
+}
+
 func TestExplainAddsUp(t *testing.T) {
 	for _, fusion := range []Fusion{Linear, RRF, RSF} {
 		f := open(t, numbered(40), &Options{Fusion: fusion, Reweigher: bonus(.9)}, "d/03.md", "d/04.md")

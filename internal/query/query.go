@@ -22,8 +22,11 @@ type Query struct {
 	// excluded unless the index holds it with its dash: then it is a command's
 	// flag, and one of the words.
 	Dashed []string
-	// Fuzzy also accepts terms one or two edits away, by length. It is slow and
-	// meant for queries that matched nothing.
+	// Prefixes also accepts terms that begin with one of at least three letters:
+	// "authentication" for "auth". It is meant for queries that matched little.
+	Prefixes bool
+	// Fuzzy accepts such terms if there are some for every term, else those one or two
+	// edits away, by length. It is slow and meant for queries that matched nothing.
 	Fuzzy bool
 }
 
@@ -85,6 +88,12 @@ func Parse(text string) Query {
 
 // Restricts reports whether a text that holds all words may still not match.
 func (q Query) Restricts() bool { return len(q.Phrases)+len(q.Excluded)+len(q.Dashed) > 0 }
+
+// WithPrefixes returns q with Prefixes set.
+func (q Query) WithPrefixes() Query {
+	q.Prefixes = true
+	return q
+}
 
 // WithFuzzy returns q with Fuzzy set.
 func (q Query) WithFuzzy() Query {

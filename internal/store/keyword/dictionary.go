@@ -79,18 +79,37 @@ func (d *Dictionary) near(term string) ([]spelling, error) {
 	return append(near[:min(len(near), 1+maxSpellings)], a.stops()...), nil
 }
 
-// Near replaces terms by near spellings, as a fuzzy search of Index does. idfs
+// longer returns term itself and the terms that begin with it and were added first, as
+// if they were one edit away.
+func (d *Dictionary) longer(term string) []spelling {
+	found := []spelling{{weightedTerm: weightedTerm{term: term}}}
+	if !expandable(term) {
+		return found
+	}
+	first, _ := utf8.DecodeRuneInString(term)
+	for t := range strings.SplitSeq(d.beginning(first), "\n") {
+		if t != term && strings.HasPrefix(t, term) && len(found) <= maxLonger {
+			found = append(found, spelling{weightedTerm: weightedTerm{term: t}, edits: 1})
+		}
+	}
+	return found
+}
+
+// Near replaces terms by those that q accepts for them, as a search of Index does. idfs
 // returns the inverse document frequencies of those terms that the store holds, by
 // which it multiplies weights.
 func (q Query) Near(d *Dictionary, idfs func(terms []string) (map[string]float64, error)) (Query, error) {
-	similar := make([][]spelling, len(q.terms))
+	longer, near := make([][]spelling, len(q.terms)), make([][]spelling, len(q.terms))
 	all := make(map[string]bool)
 	for i, w := range q.terms {
-		var err error
-		if similar[i], err = d.near(w.term); err != nil {
-			return q, err
+		longer[i] = d.longer(w.term)
+		if q.width == spellings {
+			var err error
+			if near[i], err = d.near(w.term); err != nil {
+				return q, err
+			}
 		}
-		for _, s := range similar[i] {
+		for _, s := range slices.Concat(longer[i], near[i]) {
 			if s.idf == 0 {
 				all[s.term] = true
 			}
@@ -100,11 +119,20 @@ func (q Query) Near(d *Dictionary, idfs func(terms []string) (map[string]float64
 	if err != nil {
 		return q, err
 	}
-	for i := range similar {
-		for j, s := range similar[i] {
-			similar[i][j].idf = max(s.idf, held[s.term])
+	known := func(some []spelling) []spelling {
+		for j, s := range some {
+			some[j].idf = max(s.idf, held[s.term])
 		}
-		similar[i] = slices.DeleteFunc(similar[i], func(s spelling) bool { return s.idf <= 0 })
+		return slices.DeleteFunc(some, func(s spelling) bool { return s.idf <= 0 })
+	}
+	similar := longer
+	for i := range similar {
+		similar[i] = known(longer[i])
+	}
+	if q.width == spellings && !haveOthers(similar) {
+		for i := range similar {
+			similar[i] = known(near[i])
+		}
 	}
 	out := q
 	out.terms = nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -12,6 +13,25 @@ import (
 
 	"cairn/internal/query"
 )
+
+// width is which terms answer for a term of a query.
+type width uint8
+
+const (
+	exact     width = iota
+	prefixes        // also those that begin with it
+	spellings       // those if every term of the query has some, else near spellings
+)
+
+func widthOf(q query.Query) width {
+	switch {
+	case q.Fuzzy:
+		return spellings
+	case q.Prefixes:
+		return prefixes
+	}
+	return exact
+}
 
 // Bounds of a fuzzy search: shorter terms have too many neighbours, and among
 // many neighbours the near and common ones are the likely ones.
@@ -68,16 +88,27 @@ func replacements(words []queryTerm, similar [][]spelling) []spelling {
 }
 
 // nearTerms replaces the terms of a query by indexed terms that are near.
-func nearTerms(snap *scorch.IndexSnapshot, words []queryTerm, docs uint64) ([]weightedTerm, error) {
-	similar := make([][]spelling, len(words))
-	for i, w := range words {
-		var err error
-		if similar[i], err = neighbours(snap, w.term, docs); err != nil {
+func nearTerms(snap *scorch.IndexSnapshot, q Query, docs uint64) ([]weightedTerm, error) {
+	similar := make([][]spelling, len(q.terms))
+	for i, word := range q.terms {
+		longer, err := beginning(snap, word.term)
+		if err == nil {
+			similar[i], err = spelled(snap, word.term, longer, docs)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
+	if q.width == spellings && !haveOthers(similar) {
+		for i, word := range q.terms {
+			var err error
+			if similar[i], err = neighbours(snap, word.term, docs); err != nil {
+				return nil, err
+			}
+		}
+	}
 	var terms []weightedTerm
-	for _, s := range replacements(words, similar) {
+	for _, s := range replacements(q.terms, similar) {
 		terms = append(terms, s.weightedTerm)
 	}
 	return terms, nil
@@ -117,6 +148,76 @@ func neighbours(snap *scorch.IndexSnapshot, term string, docs uint64) (near []sp
 			}
 		}
 	}
+}
+
+const (
+	// maxBeginning is how many terms that begin with one of a query are compared, and
+	// maxLonger how many of them are looked up.
+	maxBeginning = 1024
+	maxLonger    = 128
+)
+
+// expandable reports whether terms that begin with term may answer for it.
+func expandable(term string) bool {
+	r, _ := utf8.DecodeRuneInString(term)
+	return utf8.RuneCountInString(term) >= fuzzyMinRunes && unicode.IsLetter(r) && Spellable(term)
+}
+
+// beginning returns the commonest of the first maxBeginning terms that begin with
+// term, without term itself.
+func beginning(snap *scorch.IndexSnapshot, term string) ([]string, error) {
+	if !expandable(term) {
+		return nil, nil
+	}
+	dict, err := snap.FieldDictPrefix(textField, []byte(term))
+	if err != nil {
+		return nil, err
+	}
+	defer dict.Close()
+	type counted struct {
+		term  string
+		count uint64
+	}
+	var found []counted
+	for range maxBeginning {
+		e, err := dict.Next()
+		if err != nil {
+			return nil, err
+		}
+		if e == nil {
+			break
+		}
+		if e.Term != term && Spellable(e.Term) {
+			found = append(found, counted{e.Term, e.Count})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b counted) int { return cmp.Compare(b.count, a.count) })
+	var terms []string
+	for _, f := range found[:min(len(found), maxLonger)] {
+		terms = append(terms, f.term)
+	}
+	return terms, nil
+}
+
+// spelled looks a term up, and longer ones as if they were one edit away.
+func spelled(snap *scorch.IndexSnapshot, term string, longer []string, docs uint64) (near []spelling, err error) {
+	for i, one := range append([]string{term}, longer...) {
+		t, err := lookUp(snap, one)
+		if err != nil {
+			return nil, err
+		}
+		if t.freq > 0 {
+			near = append(near, spelling{t, min(i, 1), idf(docs, t.freq)})
+		}
+	}
+	return near, nil
+}
+
+// haveOthers reports whether every list holds another term than the one typed.
+func haveOthers(similar [][]spelling) bool {
+	return !slices.ContainsFunc(similar, func(near []spelling) bool {
+		return !slices.ContainsFunc(near, func(s spelling) bool { return s.edits > 0 })
+	})
 }
 
 // Spellable reports whether a misspelt word may match term. It is false for stop

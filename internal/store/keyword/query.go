@@ -17,6 +17,7 @@ type Query struct {
 	phrases  []phrase     // required
 	excluded []phrase     // forbidden
 	dashed   []dashedWord // terms or exclusions: see Resolve
+	width    width        // which other terms answer for terms
 }
 
 // queryTerm is a term of a query with its weighted count.
@@ -42,7 +43,7 @@ func NewQuery(q query.Query) Query {
 	a := analyzers.Get().(*analyzer)
 	defer analyzers.Put(a)
 	a.query = true
-	out := Query{terms: scoredTerms(a.tokens(q.Words))}
+	out := Query{terms: scoredTerms(a.tokens(q.Words)), width: widthOf(q)}
 	if len(out.terms) == 0 {
 		return out
 	}

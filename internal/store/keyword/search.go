@@ -24,7 +24,7 @@ func (x *Index) Search(ctx context.Context, q query.Query, k int, f store.Filter
 		return nil, ctx.Err()
 	}
 	err = x.read(func(snap *scorch.IndexSnapshot) error {
-		hits, err = x.search(ctx, snap, analysed, q.Fuzzy, k, f)
+		hits, err = x.search(ctx, snap, analysed, k, f)
 		return err
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func (x *Index) read(fn func(*scorch.IndexSnapshot) error) (err error) {
 	return nil
 }
 
-func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query, fuzzy bool, k int, f store.Filter) ([]store.Hit, error) {
+func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query, k int, f store.Filter) ([]store.Hit, error) {
 	docs, err := snap.DocCount()
 	if err != nil || docs == 0 {
 		return nil, err
@@ -109,11 +109,10 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query,
 	if q, err = resolve(snap, q); err != nil {
 		return nil, err
 	}
-	weigh := exactTerms
-	if fuzzy {
-		weigh = nearTerms
+	terms, err := exactTerms(snap, q.terms, docs)
+	if q.width != exact && err == nil {
+		terms, err = nearTerms(snap, q, docs)
 	}
-	terms, err := weigh(snap, q.terms, docs)
 	if err != nil {
 		return nil, err
 	}

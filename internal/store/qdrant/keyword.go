@@ -60,7 +60,7 @@ func (x *Keyword) search(ctx context.Context, q query.Query, k int, f store.Filt
 		return nil, err
 	}
 	question, err := x.resolve(ctx, q)
-	if err == nil && q.Fuzzy {
+	if err == nil && (q.Fuzzy || q.Prefixes) {
 		var dictionary *keyword.Dictionary
 		if dictionary, err = x.terms.dictionary(ctx); err == nil {
 			question, err = question.Near(dictionary, func(terms []string) (map[string]float64, error) { return x.rarities(ctx, terms) })

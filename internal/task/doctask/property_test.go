@@ -17,7 +17,9 @@ import (
 func randomTasks(r *rand.Rand) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	var b strings.Builder
-	words := func() string { return pick("Parser", "lexer", "the *first* part", "Ünïcode", "API & docs", "Set up: DB", "done", "`x`") }
+	words := func() string {
+		return pick("Parser", "lexer", "the *first* part", "Ünïcode", "API & docs", "Set up: DB", "done", "`x`")
+	}
 	status := func() string {
 		return pick("todo", "in_progress", "done", "done ✅", "✅", "**blocked**", "in\\_progress", "x (y)", "", "completed  ", "doing\\")
 	}
