@@ -372,8 +372,8 @@ func (s *service) stats() (st Stats, err error) {
 
 // resolve turns a tool's name into its id.
 func (s *service) resolve(name string) (id string, found bool, err error) {
-	if strings.HasPrefix(name, usage.DocumentPrefix) {
-		return name, true, nil
+	if path, ok := usage.DocumentPath(name); ok {
+		return usage.DocumentID(strings.TrimPrefix(path, "/")), true, nil
 	}
 	tool, err := s.catalog.Lookup(name)
 	_, missing := errors.AsType[*catalog.UnknownError](err)

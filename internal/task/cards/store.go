@@ -97,9 +97,6 @@ func versionOf(info fs.FileInfo) version {
 	return version{info.Size(), info.ModTime().UnixNano(), walk.ChangeTime(info)}
 }
 
-// racyWindow covers the coarsest time stamps of file systems in use except FAT.
-const racyWindow = 50 * time.Millisecond
-
 // cardsFolder returns the workspace path of the folder in use.
 func (s *Store) cardsFolder() (string, error) {
 	info, err := s.files.Stat(CueDeckFolder)
@@ -307,8 +304,7 @@ func (s *Store) load(dir, name string) *entry {
 		return refuse(Unreadable, err.Error())
 	}
 	e.version = versionOf(info)
-	age := time.Since(time.Unix(0, cmp.Or(e.version.changeTime, e.version.modTime)))
-	e.racy = age < racyWindow && age > -time.Hour
+	e.racy = files.Racy(cmp.Or(e.version.changeTime, e.version.modTime))
 	_, fileNames := walk.Inode(info)
 	e.linked = fileNames > 1
 	if reason := walk.Check(content); reason != walk.None {

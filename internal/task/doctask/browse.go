@@ -95,7 +95,32 @@ func (d *Docs) list(ctx context.Context, prefix string) ([]string, error) {
 	return paths, nil
 }
 
-// parseFolder turns "/docs" into "docs/", and "/" into "".
+// folder turns "/docs" into "docs/", and "/" into "". A folder that does not exist as
+// written is found in any case, if there is one alone.
+func (d *Docs) folder(ctx context.Context, folder, code string) (string, error) {
+	prefix, err := parseFolder(folder, code)
+	if err != nil || prefix == "" {
+		return prefix, err
+	}
+	if _, err := d.files.Stat(strings.TrimSuffix(prefix, "/")); err == nil {
+		return prefix, nil
+	}
+	all, err := d.list(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	var folders []string
+	for _, p := range all {
+		if len(p) > len(prefix) && strings.EqualFold(p[:len(prefix)], prefix) {
+			folders = append(folders, p[:len(prefix)])
+		}
+	}
+	if same, ok := walk.Alike(folders, prefix); ok {
+		return same, nil
+	}
+	return prefix, nil
+}
+
 func parseFolder(folder, code string) (string, error) {
 	trimmed := strings.Trim(folder, "/")
 	if trimmed == "" {
@@ -126,7 +151,7 @@ func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, erro
 	a := &BrowseAnswer{Path: "/", Folders: []FolderLine{}, Documents: []DocumentLine{}}
 	if strings.HasSuffix(r.Path, ".md") {
 		err = d.browseDocument(a, r.Path)
-	} else if prefix, bad := parseFolder(r.Path, InvalidAddress); bad != nil {
+	} else if prefix, bad := d.folder(ctx, r.Path, InvalidAddress); bad != nil {
 		err = bad
 	} else {
 		a.Path = "/" + strings.TrimSuffix(prefix, "/")

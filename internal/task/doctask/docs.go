@@ -94,9 +94,6 @@ func newDocument(path string, src []byte, stamp files.Stamp) *document {
 	return &document{path: path, src: src, md: markdown.Parse(path, src, nil), stamp: stamp}
 }
 
-// racyWindow covers the coarsest time stamps of file systems in use but FAT.
-const racyWindow = 50 * time.Millisecond
-
 // load returns a document by its workspace path, from the cache if the file still
 // has the same size and time.
 func (d *Docs) load(path string) (*document, error) {
@@ -112,8 +109,7 @@ func (d *Docs) load(path string) (*document, error) {
 		return nil, fileError("/"+path, err)
 	}
 	doc := newDocument(path, src, stamp)
-	age := time.Since(time.Unix(0, stamp.ModTime))
-	doc.racy = age < racyWindow && age > -time.Hour
+	doc.racy = files.Racy(stamp.ModTime)
 	d.cache.Add(path, doc)
 	return doc, nil
 }

@@ -90,7 +90,7 @@ func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAns
 		}
 		return res.MatchCount > 0
 	}
-	prefix, one, err := d.scope(r)
+	prefix, one, err := d.scope(ctx, r)
 	switch {
 	case err != nil:
 		return nil, err
@@ -208,9 +208,9 @@ func matcher(r SearchRequest) (func(line string) int, error) {
 }
 
 // scope returns the folder or the one document to search.
-func (d *Docs) scope(r SearchRequest) (prefix, one string, err error) {
+func (d *Docs) scope(ctx context.Context, r SearchRequest) (prefix, one string, err error) {
 	if !strings.HasSuffix(r.Scope, ".md") {
-		prefix, err = parseFolder(r.Scope, InvalidScope)
+		prefix, err = d.folder(ctx, r.Scope, InvalidScope)
 		return prefix, "", err
 	}
 	doc, err := d.open(r.Scope)

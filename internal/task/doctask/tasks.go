@@ -24,8 +24,8 @@ type found struct {
 	lines   []line // its own text, without that of nested tasks
 	status  string // as written; "pending" when there is none
 	written bool   // whether a status is written
-	// step is set for the check boxes of a task that has a status of its own: the
-	// parts of its work, not tasks to list.
+	// step is set for the check boxes of a heading with a status or dependencies of its
+	// own: the parts of its work, not tasks to list.
 	step bool
 }
 
@@ -68,19 +68,20 @@ func (d *document) tasks() (list []found, top int, ok bool) {
 			}
 			list = append(list, t)
 		}
-		list = append(list, boxTasks(inside, t, taken)...)
+		_, depends := fieldOf(t.lines, "Dependencies")
+		list = append(list, boxTasks(inside, t, t.written || depends, taken)...)
 	}
 	return list, top, true
 }
 
-// boxTasks returns the check boxes in the text of a heading as tasks.
-func boxTasks(all []checkBox, heading found, taken map[string]bool) []found {
+// boxTasks returns the check boxes in the text of a heading as tasks, or as its steps.
+func boxTasks(all []checkBox, heading found, steps bool, taken map[string]bool) []found {
 	list := make([]found, 0, len(all))
 	made := make([]found, len(all))
 	for i := range all {
 		b := &all[i]
 		t := found{section: heading.section, box: b, start: b.start, slug: boxSlug(b.title, taken), title: b.title, depth: heading.depth + 1,
-			parent: heading.slug, lines: b.lines, status: defaultStatus, written: true, step: heading.written}
+			parent: heading.slug, lines: b.lines, status: defaultStatus, written: true, step: steps}
 		if b.parent >= 0 {
 			t.parent, t.depth = made[b.parent].slug, made[b.parent].depth+1
 		}

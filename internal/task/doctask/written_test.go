@@ -113,13 +113,17 @@ Text between.
 ### Release
 - Status: todo
 - [ ] a step
+
+### Tell
+- Dependencies: Release
+- [ ] by mail
 `
 
 // TestCheckBoxesAreTasks: they are listed, viewed, completed and edited like headings.
 func TestCheckBoxesAreTasks(t *testing.T) {
 	d, dir := docs(t, nil, map[string]string{"a.md": boxed})
 	if got, want := list(t, d, "/a.md"), "write-the-parser pending, write-the-parser/read-the-grammar completed, write-the-parser/write-the-lexer in_progress, "+
-		"set-up-the-repository completed, write-the-parser-1 pending, phase-2 completed, phase-2/measure completed, phase-2/publish completed, release todo"; got != want {
+		"set-up-the-repository completed, write-the-parser-1 pending, phase-2 completed, phase-2/measure completed, phase-2/publish completed, release todo, tell pending"; got != want {
 		t.Errorf("tasks\n%s, want\n%s", got, want)
 	}
 	v := view(t, d, "/a.md", "#write-the-lexer", "Write the parser", "a-step").Tasks
@@ -137,7 +141,7 @@ func TestCheckBoxesAreTasks(t *testing.T) {
 	for _, n := range tasks {
 		nodes = append(nodes, n.ID+" "+strings.Join(n.DependsOn, " "))
 	}
-	if want := []string{"write-the-parser ", "read-the-grammar ", "write-the-lexer ", "set-up-the-repository ", "write-the-parser-1 set-up-the-repository", "phase-2 ", "measure ", "publish ", "release "}; !slices.Equal(nodes, want) {
+	if want := []string{"write-the-parser ", "read-the-grammar ", "write-the-lexer ", "set-up-the-repository ", "write-the-parser-1 set-up-the-repository", "phase-2 ", "measure ", "publish ", "release ", "tell release"}; !slices.Equal(nodes, want) {
 		t.Errorf("nodes %q, want %q", nodes, want)
 	}
 
@@ -267,6 +271,12 @@ func TestAddressesFold(t *testing.T) {
 		if got := view(t, d, c[0], c[1]).Tasks[0].FullPath; got != c[2] {
 			t.Errorf("%s %s is %s, want %s", c[0], c[1], got, c[2])
 		}
+	}
+	if a, err := d.Browse(context.Background(), BrowseRequest{Path: "PLANS"}); err != nil || a.Path != "/plans" || a.Total != 1 {
+		t.Errorf("browsing a folder in another case: %+v, %v", a, err)
+	}
+	if a, err := d.SearchDocuments(context.Background(), SearchRequest{Query: "task-B", Scope: "/Plans"}); err != nil || a.TotalMatches != 1 {
+		t.Errorf("searching a folder in another case: %+v, %v", a, err)
 	}
 	complete(t, d, "/PLANS/ab.md", "Task-B")
 	if got := view(t, d, "/plans/Ab.md", "task-b").Tasks[0].Status; got != "completed" {

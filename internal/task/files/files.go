@@ -86,6 +86,16 @@ type Stamp struct {
 	Hash          [sha256.Size]byte
 }
 
+// racyWindow covers the coarsest time stamps of file systems in use except FAT.
+const racyWindow = 50 * time.Millisecond
+
+// Racy reports whether a file that was changed at a time, in Unix nanoseconds, may
+// change again without a new time.
+func Racy(changed int64) bool {
+	age := time.Since(time.Unix(0, changed))
+	return age < racyWindow && age > -time.Hour
+}
+
 // Read reads a file with its stamp; the errors are those of walk.Tree.ReadFile.
 func (t *Tree) Read(p string) ([]byte, Stamp, error) {
 	t.Reopen()
