@@ -178,7 +178,7 @@ func (d *document) insertSection(i int, op Operation) (after *document, r Operat
 		return nil, r, err
 	}
 	text := d.heading(level, title, op.Content)
-	at, offset := d.subtreeEnd(i), d.textEnd(s.Start, s.End)
+	at, offset := d.subtreeEnd(i), d.lastLineEnd(s.Start, s.End)
 	if op.Operation == InsertBefore {
 		at, offset, text = i, s.Start, text+d.eol()
 	}

@@ -33,6 +33,13 @@ func (d *document) textEnd(from, to int) int {
 	return from + len(bytes.TrimRight(d.src[from:to], " \t\r\n"))
 }
 
+// lastLineEnd returns the offset behind the last line of src[from:to] that is not
+// blank, whose own blanks stay where they are.
+func (d *document) lastLineEnd(from, to int) int {
+	end, _ := lineEnd(d.src, d.textEnd(from, to), to)
+	return end
+}
+
 // lines returns text with the document's line endings and without blank lines at
 // both ends.
 func (d *document) lines(text string) string {
@@ -45,7 +52,7 @@ func (d *document) lines(text string) string {
 // otherwise as a new paragraph.
 func (d *document) appendOwn(i int, text string) []byte {
 	s := d.md.Sections[i]
-	at, _ := lineEnd(d.src, d.textEnd(s.Start, s.OwnEnd), s.OwnEnd) // blanks at its end stay there
+	at := d.lastLineEnd(s.Start, s.OwnEnd)
 	gap := d.eol()
 	last := string(d.src[bytes.LastIndexAny(d.src[:at], "\r\n")+1 : at])
 	if !isItem(last) || !isItem(text) {

@@ -96,25 +96,31 @@ func (d *Docs) createTask(ctx context.Context, r TaskRequest) (*TaskAnswer, erro
 		if err != nil {
 			return nil, "", err
 		}
-		all, top, _ := doc.tasks()
-		op := Operation{Section: doc.md.Sections[top].Anchor, Operation: AppendChild, Title: r.Title, Content: r.Content}
-		after := -1
-		if r.Task != "" {
-			t, err := doc.pick(all, r.Task)
-			if err != nil {
-				return nil, "", err
-			}
-			op.Section, op.Operation = t.slug, InsertAfter
-			after = slices.IndexFunc(all, func(o found) bool { return o.start == t.start })
-		} else if !slices.ContainsFunc(all, func(t found) bool { return t.box == nil }) {
-			after = lastOuter(all)
-		}
-		if after >= 0 && all[after].box != nil {
-			return doc.insertBox(all, after, r.Title, r.Content)
-		}
-		made, result, err := doc.apply(op)
-		return made, result.NewSection, err
+		return doc.addTask(r.Task, r.Title, r.Content)
 	})
+}
+
+// addTask adds a task behind another, or without one as the last, and returns its slug.
+// It is a check box behind a check box, or where all tasks are.
+func (d *document) addTask(behind, title, content string) (*document, string, error) {
+	all, top, _ := d.tasks()
+	op := Operation{Section: d.md.Sections[top].Anchor, Operation: AppendChild, Title: title, Content: content}
+	at := -1
+	if behind != "" {
+		t, err := d.pick(all, behind)
+		if err != nil {
+			return nil, "", err
+		}
+		op.Section, op.Operation = t.slug, InsertAfter
+		at = slices.IndexFunc(all, func(o found) bool { return o.start == t.start })
+	} else if !slices.ContainsFunc(all, func(t found) bool { return t.box == nil }) {
+		at = lastOuter(all)
+	}
+	if at >= 0 && all[at].box != nil {
+		return d.insertBox(all, at, title, content)
+	}
+	made, result, err := d.apply(op)
+	return made, result.NewSection, err
 }
 
 // withTasks is the document with a tasks section at its end if it has none.
@@ -137,12 +143,17 @@ func (d *Docs) editTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error)
 		if err != nil {
 			return nil, "", err
 		}
-		if t.box != nil {
-			return doc.editBox(t, r.Content)
-		}
-		made, _, err := doc.apply(Operation{Section: t.slug, Operation: Replace, Content: r.Content})
-		return made, t.slug, err
+		return doc.rewrite(t, r.Content)
 	})
+}
+
+// rewrite replaces a task's own text, and returns its slug.
+func (d *document) rewrite(t found, content string) (*document, string, error) {
+	if t.box != nil {
+		return d.editBox(t, content)
+	}
+	made, _, err := d.apply(Operation{Section: t.slug, Operation: Replace, Content: content})
+	return made, t.slug, err
 }
 
 // editTasks writes what change makes of the document. change returns the slug of
