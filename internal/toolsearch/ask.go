@@ -272,3 +272,49 @@ func (x *Index) rawLegs(ctx context.Context, u *unit, which Legs, ids []string) 
 	}
 	return legs, nil
 }
+
+// nearTo is a fitter: the part of the vectors in Candidate.Hybrid.
+func (x *Index) nearTo(ctx context.Context, units [][]float32, ids []string) (fits []float64, best float64, err error) {
+	if len(units) == 0 {
+		return make([]float64, len(ids)), 0, nil
+	}
+	all := slices.Clone(ids)
+	for _, leg := range []store.Vectors{x.stores.Names, x.stores.Texts} {
+		hits, err := leg.Search(ctx, units[0], nearest, store.Filter{})
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, h := range hits {
+			all = append(all, h.Chunk)
+		}
+	}
+	whole, part := make([]float64, len(all)), make([]float64, len(all))
+	for n, vector := range units {
+		names, err := x.stores.Names.Scores(ctx, vector, all)
+		if err != nil {
+			return nil, 0, err
+		}
+		texts, err := x.stores.Texts.Scores(ctx, vector, all)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i := range all {
+			l := Leg{NameCosine: names[i], TextCosine: texts[i]}
+			if n == 0 {
+				whole[i] = l.nearness()
+			} else {
+				part[i] = max(part[i], l.nearness())
+			}
+		}
+	}
+	for i := range all {
+		if len(units) > 1 {
+			whole[i] = (whole[i] + partWeight*part[i]) / (1 + partWeight)
+		}
+		best = max(best, whole[i])
+	}
+	return whole[:len(ids)], best, nil
+}
+
+// nearest is the number of tools by each vector of which one is the best for an intent.
+const nearest = 3

@@ -90,6 +90,7 @@ type Index struct {
 	at         map[string]int      // ID -> position
 	needs      map[string][]string // ID -> IDs of the tools it is declared to need
 	producers  map[string][]string // producerKey of an output -> IDs
+	givers     map[string][]string // entity -> IDs
 	unembedded map[string]bool     // IDs of tools without vectors
 
 	// missing is the length of unembedded, shared with the results of WithUsage.
@@ -182,9 +183,9 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 			}
 		}
 	}
-	needs, producers := resolveNeeds(tools, at), indexProducers(tools)
+	needs, producers, givers := resolveNeeds(tools, at), indexProducers(tools), indexGivers(tools)
 	x.mu.Lock()
-	x.tools, x.at, x.needs, x.producers = tools, at, needs, producers
+	x.tools, x.at, x.needs, x.producers, x.givers = tools, at, needs, producers, givers
 	if x.options.Embedder != nil {
 		for _, id := range stale {
 			delete(x.unembedded, id)
@@ -504,7 +505,7 @@ func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 func (x *Index) WithUsage(u *Usage) *Index {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	y := &Index{stores: x.stores, options: x.options, queries: x.queries, tools: x.tools, at: x.at, needs: x.needs, producers: x.producers, missing: x.missing}
+	y := &Index{stores: x.stores, options: x.options, queries: x.queries, tools: x.tools, at: x.at, needs: x.needs, producers: x.producers, givers: x.givers, missing: x.missing}
 	y.options.Usage = u
 	return y
 }

@@ -29,7 +29,22 @@ const (
 	sureSimilarity    = 0.65
 	// partVote is the weight of the parts' vote; that of the whole has 1.
 	partVote = 0.5
+	// A vote counts in full when a third of the other votes name the same tool, or the
+	// remembered intent is sameSimilarity above sureSimilarity; alone it counts
+	// leastShare. It falls by 1/e for each aloneTolerance, and with full support or
+	// similarity for each supportTolerance more, by which the tool fits the new
+	// intent worse than its own: a catalogue's sibling tools are near each other's
+	// intents. benchmarks/toolquality.md compares other values.
+	leastShare       = 0.10
+	enoughSupport    = 3
+	sameSimilarity   = 0.25
+	aloneTolerance   = 0.01
+	supportTolerance = 0.50
 )
+
+// fitter returns how near tools are to an intent, given the vectors of the whole and
+// of its parts, and how near the nearest of all tools is; 0 for a tool without vectors.
+type fitter func(ctx context.Context, units [][]float32, tools []string) ([]float64, float64, error)
 
 // Trace is an intent and the tools that served it, in order.
 type Trace struct {
@@ -47,12 +62,15 @@ type Neighbour struct {
 	Similarity float64 `json:"similarity"`
 	// Weight is its share of the vote; those of all neighbours sum to 1.
 	Weight float64 `json:"weight"`
+
+	number int // of the trace in the memory
 }
 
 // memory finds traces by similarity. It is not safe for concurrent mutation.
 type memory struct {
 	traces  []*Trace
 	ids     []string       // of the traces in the indexes
+	sizes   []int          // their numbers of parts in the store parts
 	at      map[string]int // id -> position
 	keyword *keyword.Index
 	intents *flat.Store
@@ -84,12 +102,14 @@ func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, 
 	var texts, ids []string // texts as Texts lists them
 	var isPart []bool
 	names := m.name(traces)
+	sizes := make([]int, len(traces))
 	for n, t := range traces {
 		id := names[n]
 		entries[n] = store.KeywordEntry{Chunk: id, Body: plain(t.Intent)}
 		texts, ids, isPart = append(texts, t.Intent), append(ids, id), append(isPart, false)
 		for i, p := range Parts(t.Intent) {
 			texts, ids, isPart = append(texts, p.Text), append(ids, id+"/"+strconv.Itoa(i)), append(isPart, true)
+			sizes[n] = i + 1
 		}
 	}
 	var whole, parts []store.VectorEntry
@@ -124,7 +144,7 @@ func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, 
 	for n, id := range names {
 		m.at[id] = len(m.traces) + n
 	}
-	m.traces, m.ids = append(m.traces, traces...), append(m.ids, names...)
+	m.traces, m.ids, m.sizes = append(m.traces, traces...), append(m.ids, names...), append(m.sizes, sizes...)
 	return nil
 }
 
@@ -148,8 +168,9 @@ func (m *memory) name(traces []*Trace) []string {
 func (m *memory) knows(id string) bool { _, ok := m.at[id]; return ok }
 
 // recall computes the vote for an intent. vector and parts are the vectors of the
-// intent and of its parts; nil without an embedder.
-func (m *memory) recall(ctx context.Context, intent string, vector []float32, parts [][]float32) (recall, error) {
+// intent and of its parts; nil without an embedder. A remembered tool votes by how
+// well it fits the intent compared with its own.
+func (m *memory) recall(ctx context.Context, intent string, vector []float32, parts [][]float32, fit fitter) (recall, error) {
 	r := recall{votes: map[string]float64{}}
 	if len(m.traces) == 0 {
 		return r, ctx.Err()
@@ -195,7 +216,7 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		if vector != nil {
 			s = cosineShare*c + (1-cosineShare)*ratios[n]
 		}
-		r.neighbours = append(r.neighbours, Neighbour{Trace: m.traces[n], Intent: m.traces[n].Intent, Similarity: s})
+		r.neighbours = append(r.neighbours, Neighbour{Trace: m.traces[n], Intent: m.traces[n].Intent, Similarity: s, number: n})
 	}
 	// Break ties by contents: numbers depend on the order of learning.
 	slices.SortFunc(r.neighbours, func(a, b Neighbour) int {
@@ -215,16 +236,26 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		r.neighbours = nil
 		return r, nil
 	}
+	e := &election{memory: m, fit: fit, known: map[int]map[string]float64{}}
+	if vector != nil {
+		if e.units = [][]float32{vector}; len(parts) > 1 {
+			e.units = append(e.units, parts...)
+		}
+	}
 	r.trust = clip((r.neighbours[0].Similarity - strangeSimilarity) / (sureSimilarity - strangeSimilarity))
+	var raw []vote
 	for i := range r.neighbours {
 		n := &r.neighbours[i]
 		n.Weight /= sum
-		for _, t := range Distinct(n.Trace.Tools) {
-			r.votes[t] += n.Weight
-		}
+		raw = append(raw, vote{n.number, n.Similarity, n.Weight})
 	}
+	kept, err := e.votes(ctx, raw, r.votes)
+	if err != nil {
+		return r, err
+	}
+	r.trust *= kept
 	if len(parts) > 0 {
-		if err := m.voteParts(ctx, parts, r.votes); err != nil {
+		if err := m.voteParts(ctx, parts, r.votes, e); err != nil {
 			return r, err
 		}
 	}
@@ -269,7 +300,7 @@ func (m *memory) complete(ctx context.Context, vector []float32, cosines map[int
 
 // voteParts adds, for every tool, the best vote by the parts of past intents for a
 // part of this one.
-func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[string]float64) error {
+func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[string]float64, e *election) error {
 	best := map[string]float64{}
 	for _, v := range parts {
 		hits, err := m.parts.Search(ctx, v, 4*voters, store.Filter{})
@@ -277,7 +308,7 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 			return err
 		}
 		seen := map[int]bool{}
-		own := map[string]float64{}
+		var raw []vote
 		var sum float64
 		for _, h := range hits {
 			n := m.number(h.Chunk)
@@ -287,14 +318,20 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 			seen[n] = true
 			w := math.Pow(clip(h.Score), voteSharpness)
 			sum += w
-			for _, t := range Distinct(m.traces[n].Tools) {
-				own[t] += w
-			}
+			raw = append(raw, vote{n, h.Score, w})
+		}
+		if sum == 0 {
+			continue
+		}
+		for i := range raw {
+			raw[i].weight /= sum
+		}
+		own := map[string]float64{}
+		if _, err := e.votes(ctx, raw, own); err != nil {
+			return err
 		}
 		for t, w := range own {
-			if sum > 0 {
-				best[t] = max(best[t], w/sum)
-			}
+			best[t] = max(best[t], w)
 		}
 	}
 	for t, w := range best {
@@ -307,4 +344,98 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 func (m *memory) number(chunk string) int {
 	id, _, _ := strings.Cut(chunk, "/")
 	return m.at[id]
+}
+
+// election weighs the votes of remembered tools for a new intent.
+type election struct {
+	memory *memory
+	fit    fitter
+	units  [][]float32                // vectors of the new intent and its parts; none without an embedder
+	known  map[int]map[string]float64 // by trace
+}
+
+// of returns, for each tool of a trace, how much further it falls short of the best tool
+// for the new intent than it did for its own, 0 at least.
+func (e *election) of(ctx context.Context, trace int) (map[string]float64, error) {
+	if known, ok := e.known[trace]; ok {
+		return known, nil
+	}
+	m := e.memory
+	tools := Distinct(m.traces[trace].Tools)
+	list := make(map[string]float64, len(tools))
+	for _, t := range tools {
+		list[t] = 0
+	}
+	e.known[trace] = list
+	if len(e.units) == 0 || e.fit == nil {
+		return list, nil
+	}
+	own, err := m.unitsOf(ctx, trace)
+	if err != nil {
+		return nil, err
+	}
+	then, ownBest, err := e.fit(ctx, own, tools)
+	if err != nil {
+		return nil, err
+	}
+	now, best, err := e.fit(ctx, e.units, tools)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range tools {
+		list[t] = max(0, (best-now[i])-(ownBest-then[i]))
+	}
+	return list, nil
+}
+
+// vote is a trace with its weight.
+type vote struct {
+	trace      int
+	similarity float64
+	weight     float64
+}
+
+// votes adds the votes of traces whose weights sum to 1 to into, and returns the
+// share of them that was kept.
+func (e *election) votes(ctx context.Context, raw []vote, into map[string]float64) (kept float64, err error) {
+	support := map[string]float64{}
+	for _, v := range raw {
+		for _, t := range Distinct(e.memory.traces[v.trace].Tools) {
+			support[t] += v.weight
+		}
+	}
+	for _, v := range raw {
+		short, err := e.of(ctx, v.trace)
+		if err != nil {
+			return 0, err
+		}
+		most := 0.0
+		for t, d := range short {
+			others := 0.0
+			if v.weight < 0.999 {
+				others = (support[t] - v.weight) / (1 - v.weight)
+			}
+			same := clip((v.similarity - sureSimilarity) / sameSimilarity)
+			sure := leastShare + (1-leastShare)*max(min(1, enoughSupport*others), same)
+			share := sure * math.Exp(-d/(aloneTolerance+supportTolerance*max(others, same)))
+			into[t] += v.weight * share
+			most = max(most, share)
+		}
+		kept += v.weight * most
+	}
+	return kept, nil
+}
+
+// unitsOf returns the vectors of a remembered intent and of its parts.
+func (m *memory) unitsOf(ctx context.Context, trace int) ([][]float32, error) {
+	units, err := m.intents.Vectors(ctx, m.ids[trace:trace+1])
+	if n := m.sizes[trace]; err == nil && n > 1 {
+		ids := make([]string, n)
+		for i := range ids {
+			ids[i] = m.ids[trace] + "/" + strconv.Itoa(i)
+		}
+		parts, err := m.parts.Vectors(ctx, ids)
+		return append(units, parts...), err
+	}
+	return units, err
 }

@@ -1,6 +1,7 @@
 package toolsearch
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,6 +13,15 @@ import (
 type Part struct {
 	Text       string `json:"text"`
 	Start, End int    `json:"-"`
+	// After are the positions of the parts that the intent says run before this one,
+	// and Says the words that say so, such as "then".
+	After []int  `json:"-"`
+	Says  string `json:"-"`
+	// Refers is the word that refers to the result of an earlier part, such as "it";
+	// "" without one.
+	Refers string `json:"-"`
+	// Led is set when the part begins with a verb, after words such as "please".
+	Led bool `json:"-"`
 }
 
 // maxParts bounds the parts of an intent: each costs a search. The last one has the
@@ -19,83 +29,232 @@ type Part struct {
 const maxParts = 8
 
 // minPartWords is the least number of words of a part; a shorter one is joined to the
-// part before it.
-const minPartWords = 3
+// part before it. A part that begins with a verb may have minLedWords.
+const (
+	minPartWords = 3
+	minLedWords  = 2
+)
 
-// joiners are words that begin a new part after a comma, and are not part of it.
-var joiners = []string{"and", "then", "also", "afterwards", "finally", "next", "before", "after", "while", "but"}
-
-// Parts splits an intent at the ends of sentences, at line breaks, before "and"
-// and "then", and at commas that a joining word follows. An intent that cannot
-// be split is one part; the empty intent has none.
+// Parts splits an intent at the ends of sentences, at line breaks and the numbers of
+// a list, before "and" and "then", at commas that a joining word or a verb follows,
+// and before "after", "before" and "once" where a verb follows. Quoted text is not
+// split. An intent that cannot be split is one part; the empty intent has none.
 func Parts(intent string) []Part {
-	words := fields(intent)
-	var parts []Part
+	s := splitter{intent: intent, words: fields(intent)}
+	s.quoted = quotedWords(intent, s.words)
 	start := 0 // the first word of the part
-	flush := func(end int) {
-		first := start
-		if end-first > 3 && bare(words[first].text) == "as" && bare(words[first+1].text) == "well" {
-			first += 3
+	for i := 1; i < len(s.words); i++ {
+		if s.splits(i) {
+			s.flush(start, i)
+			start = i
 		}
-		for first < end && slices.Contains(joiners, bare(words[first].text)) {
+	}
+	if len(s.words) > 0 {
+		s.flush(start, len(s.words))
+	}
+	return s.finish()
+}
+
+// splitter collects the parts of one intent.
+type splitter struct {
+	intent string
+	words  []field
+	quoted []bool // of words
+	parts  []clause
+	then   string // of a clause without further words
+}
+
+// clause is a part with what its first words say about its order.
+type clause struct {
+	Part
+	words  int
+	opens  bool   // it begins a sentence
+	then   string // "then": it runs after the part before it
+	marker string // "after", "once" or "before": it is a subordinate clause
+}
+
+// flush adds the words from start up to end as a part, or to the part before.
+func (s *splitter) flush(start, end int) {
+	c := clause{opens: start == 0 || s.endsSentence(start), then: s.then}
+	s.then = ""
+	first := start
+	if end-first > 3 && s.word(first) == "as" && s.word(first+1) == "well" {
+		first += 3
+	}
+	for ; first < end; first++ {
+		w := s.word(first)
+		switch {
+		case listNumber(s.words[first].text):
+			c.then = s.words[first].text
+		case slices.Contains(orderWords, w):
+			c.then = w
+		case w == "after" && first+1 < end && (s.word(first+1) == "that" || s.word(first+1) == "this"):
+			c.then = "after " + s.word(first+1)
 			first++
-		}
-		start = end
-		if first == end {
-			return
-		}
-		p := Part{Start: words[first].at, End: words[end-1].at + len(words[end-1].text)}
-		short := end-first < minPartWords
-		if n := len(parts); n > 0 && (short || n == maxParts || parts[n-1].short(words)) {
-			parts[n-1].End = p.End
-			return
-		}
-		parts = append(parts, p)
-	}
-	for i := 1; i < len(words); i++ {
-		if splits(intent, words, i) {
-			flush(i)
+		case w == "after" || w == "before" || w == "once":
+			c.marker = w
+		case w == "" || slices.Contains(joiners, w):
+		default:
+			goto begun
 		}
 	}
-	if len(words) > 0 {
-		flush(len(words))
+begun:
+	if first == end {
+		s.then = c.then // "Finally, send it" splits at the comma
+		return
 	}
+	last := &s.words[end-1]
+	c.Start, c.End, c.words = s.words[first].at, last.at+len(last.text), end-first
+	c.Led = s.led(first, end)
+	for i := first; i < end && c.Refers == ""; i++ {
+		if w := s.word(i); i > first && !s.quoted[i] && slices.Contains(references, w) {
+			c.Refers = w
+		}
+	}
+	if n := len(s.parts); n > 0 && (c.short() || n == maxParts || s.parts[n-1].short()) {
+		p := &s.parts[n-1]
+		p.End, p.words = c.End, p.words+c.words
+		return
+	}
+	s.parts = append(s.parts, c)
+}
+
+// short reports whether a clause has too few words to be a part.
+func (c *clause) short() bool {
+	return c.words < minLedWords || c.words < minPartWords && !c.Led
+}
+
+// finish resolves the order that the clauses state.
+func (s *splitter) finish() []Part {
+	for i := range s.parts {
+		c := &s.parts[i]
+		c.Text = strings.TrimRight(s.intent[c.Start:c.End], ".,;:!?—– ")
+		c.End = c.Start + len(c.Text)
+	}
+	s.parts = slices.DeleteFunc(s.parts, func(c clause) bool { return c.Text == "" })
+	follows := func(later, earlier int, says string) {
+		s.parts[later].After, s.parts[later].Says = append(s.parts[later].After, earlier), says
+	}
+	for i := range s.parts {
+		c := &s.parts[i]
+		main := i - 1 // of a subordinate clause
+		if c.opens && i+1 < len(s.parts) {
+			main = i + 1
+		}
+		switch {
+		case main < 0:
+		case c.marker == "before":
+			follows(i, main, "before")
+		case c.marker != "":
+			follows(main, i, c.marker)
+		case c.then != "" && i > 0:
+			follows(i, i-1, c.then)
+		}
+	}
+	parts := make([]Part, len(s.parts))
 	for i := range parts {
-		p := &parts[i]
-		p.Text = strings.TrimRight(intent[p.Start:p.End], ".,;!? ")
-		p.End = p.Start + len(p.Text)
+		parts[i] = s.parts[i].Part
 	}
-	return slices.DeleteFunc(parts, func(p Part) bool { return p.Text == "" })
+	return parts
 }
-
-// short reports whether a part has too few words to stand alone.
-func (p Part) short(words []field) bool {
-	n := 0
-	for _, w := range words {
-		if w.at >= p.Start && w.at < p.End {
-			n++
-		}
-	}
-	return n < minPartWords
-}
-
-// abbreviations end in a dot that ends no sentence.
-var abbreviations = map[string]bool{"no.": true, "st.": true, "mr.": true, "mrs.": true, "ms.": true, "dr.": true, "vs.": true, "e.g.": true, "i.e.": true, "etc.": true, "approx.": true}
 
 // splits reports whether a part begins with word i.
-func splits(intent string, words []field, i int) bool {
-	before := words[i-1].text
-	word := bare(words[i].text)
-	gap := intent[words[i-1].at+len(before) : words[i].at]
-	last := before[len(before)-1]
-	if word == "as" && i+2 < len(words) && bare(words[i+1].text) == "well" && bare(words[i+2].text) == "as" {
-		return true
-	}
-	if abbreviations[strings.ToLower(before)] && !strings.ContainsRune(gap, '\n') {
+func (s *splitter) splits(i int) bool {
+	if s.quoted[i] && s.quoted[i-1] {
 		return false
 	}
-	return last == '.' || last == '!' || last == '?' || last == ';' || strings.ContainsRune(gap, '\n') ||
-		word == "and" || word == "then" || last == ',' && slices.Contains(joiners, word)
+	word, before := s.word(i), s.words[i-1].text
+	if s.endsSentence(i) || listNumber(s.words[i].text) {
+		return true
+	}
+	if word == "as" && i+2 < len(s.words) && s.word(i+1) == "well" && s.word(i+2) == "as" {
+		return true
+	}
+	comma := strings.HasSuffix(before, ",") || before == "-" || strings.HasSuffix(before, "—") || strings.HasSuffix(before, "–") || strings.HasSuffix(before, ":")
+	switch word {
+	case "and", "&":
+		return true
+	case "then":
+		return !slices.Contains([]string{"until", "by", "since", "from", "and"}, s.word(i-1))
+	case "after", "before", "once":
+		return s.led(i+1, len(s.words)) || comma && i+1 < len(s.words) && slices.Contains([]string{"that", "this"}, s.word(i+1))
+	}
+	return comma && (slices.Contains(joiners, word) || slices.Contains(orderWords, word) || s.led(i, len(s.words)))
+}
+
+// endsSentence reports whether a sentence or a line ends before word i.
+func (s *splitter) endsSentence(i int) bool {
+	before := s.words[i-1].text
+	gap := s.intent[s.words[i-1].at+len(before) : s.words[i].at]
+	if strings.ContainsRune(gap, '\n') {
+		return true
+	}
+	if abbreviations[strings.ToLower(before)] || listNumber(before) {
+		return false
+	}
+	return strings.ContainsRune(".!?;", rune(before[len(before)-1]))
+}
+
+// led reports whether the words from i up to end begin with a verb, after words such
+// as "please", "also" and "I want to".
+func (s *splitter) led(i, end int) bool {
+	for i < end && slices.Contains(fillers, s.word(i)) {
+		i++
+	}
+	if i >= end || s.quoted[i] {
+		return false
+	}
+	verb, sure := verbOf(s.word(i))
+	if !verb || sure {
+		return verb
+	}
+	return i+1 < end && (s.quoted[i+1] || slices.Contains(determiners, s.word(i+1)))
+}
+
+func (s *splitter) word(i int) string { return bare(s.words[i].text) }
+
+// listNumber reports whether a word is the number of an entry of a list: "1.", "(2)".
+func listNumber(w string) bool { return listNumbers.MatchString(w) }
+
+var listNumbers = regexp.MustCompile(`^(?:\d{1,2}[.)]|\(\d{1,2}\))$`)
+
+// quotedWords reports for each word whether it is in quotes.
+func quotedWords(s string, words []field) []bool {
+	in := make([]bool, len(words))
+	for i := 0; i < len(words); i++ {
+		w := words[i].text
+		quote, size := utf8.DecodeRuneInString(w)
+		closing, ok := map[rune]string{'"': `"`, '“': "”", '`': "`", '\'': "'", '‘': "’"}[quote]
+		if !ok {
+			continue
+		}
+		rest := s[words[i].at+size:]
+		if line := strings.IndexByte(rest, '\n'); line >= 0 {
+			rest = rest[:line]
+		}
+		n := strings.Index(rest, closing)
+		for n >= 0 && closing == "'" && n+1 < len(rest) && alphanumeric(rest[n+1]) { // an apostrophe
+			next := strings.Index(rest[n+1:], closing)
+			if next < 0 {
+				n = -1
+				break
+			}
+			n += 1 + next
+		}
+		if n < 0 {
+			continue
+		}
+		end := words[i].at + size + n
+		for ; i < len(words) && words[i].at <= end; i++ {
+			in[i] = true
+		}
+		i--
+	}
+	return in
+}
+
+func alphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
 // field is a word between blanks with its byte offset.
@@ -126,61 +285,4 @@ func fields(s string) []field {
 // bare is a word in lower case without the punctuation around it.
 func bare(w string) string {
 	return strings.ToLower(strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }))
-}
-
-// Words splits a name at punctuation and changes of case, in lower case:
-// "listUserIDs", "list-user_ids" are both "list user ids".
-func Words(name string) []string {
-	var list []string
-	start := 0
-	flush := func(end int) {
-		if end > start {
-			list = append(list, strings.ToLower(name[start:end]))
-		}
-	}
-	var last rune
-	for i, r := range name {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			flush(i)
-			start = i + utf8.RuneLen(r)
-			if r == utf8.RuneError {
-				_, size := utf8.DecodeRuneInString(name[i:])
-				start = i + size
-			}
-		case unicode.IsUpper(r) && (unicode.IsLower(last) || unicode.IsDigit(last)):
-			flush(i)
-			start = i
-		case unicode.IsLower(r) && unicode.IsUpper(last) && i-utf8.RuneLen(last) > start && !pluralEnd(name[i:]):
-			flush(i - utf8.RuneLen(last)) // HTTPServer is http server; but userIDs is user ids
-			start = i - utf8.RuneLen(last)
-		}
-		last = r
-	}
-	flush(len(name))
-	return list
-}
-
-// pluralEnd reports whether s, which follows an acronym, is only its plural s.
-func pluralEnd(s string) bool {
-	next, _ := utf8.DecodeRuneInString(s[1:])
-	return s[0] == 's' && !unicode.IsLower(next)
-}
-
-// plain removes the search operators from an intent: quotes in it cite arguments, not
-// phrases of a description, and a dash does not exclude a word.
-func plain(intent string) string {
-	var b strings.Builder
-	word := false
-	for _, r := range intent {
-		switch {
-		case r == '"' || r == '“' || r == '”':
-			r = ' '
-		case r == '-' && !word:
-			continue
-		}
-		word = !unicode.IsSpace(r)
-		b.WriteRune(r)
-	}
-	return b.String()
 }

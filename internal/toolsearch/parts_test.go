@@ -1,6 +1,7 @@
 package toolsearch
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,14 @@ func TestParts(t *testing.T) {
 		{"salt and pepper", []string{"salt and pepper"}}, // too short to split
 		{"read the config file\nprint its first line", []string{"read the config file", "print its first line"}},
 		{"version 1.2.3 of it all", []string{"version 1.2.3 of it all"}},
+		{"fork a repository, create a branch and push files", []string{"fork a repository", "create a branch", "push files"}},
+		{"fork a repository, then create a branch, then push some files", []string{"fork a repository", "create a branch", "push some files"}},
+		{"1. fork a repository\n2) create a branch", []string{"fork a repository", "create a branch"}},
+		{"search, add to cart, then checkout the cart", []string{"search, add to cart", "checkout the cart"}},
+		{"create the file after creating the folder", []string{"create the file", "creating the folder"}},
+		{"meet me after the lunch on Friday", []string{"meet me after the lunch on Friday"}},
+		{"write 'list a, then delete b and c' to a file", []string{"write 'list a, then delete b and c' to a file"}},
+		{"set the title, name and order number", []string{"set the title, name and order number"}},
 	} {
 		var got []string
 		for _, p := range Parts(c.intent) {
@@ -33,6 +42,37 @@ func TestParts(t *testing.T) {
 	}
 	if n := len(Parts(strings.Repeat("do this one thing. ", 40))); n != maxParts {
 		t.Errorf("%d parts, want %d", n, maxParts)
+	}
+}
+
+// TestPartsStateOrder: what an intent says of the order of its parts, as
+// "later>earlier word".
+func TestPartsStateOrder(t *testing.T) {
+	for intent, want := range map[string]string{
+		"fork a repository, then create a branch, then push some files":  "1>0 then, 2>1 then",
+		"fork a repository, create a branch and push files":              "",
+		"after creating a branch, push the files":                        "1>0 after",
+		"push the files after creating a branch":                         "0>1 after",
+		"run the tests before deploying the app":                         "1>0 before",
+		"before deploying the app, run the tests":                        "0>1 before",
+		"1. fork a repository\n2. create a branch\n3. push files":        "1>0 2., 2>1 3.",
+		"Find a hotel in Rome. Finally, send the address to Ann":         "1>0 finally",
+		"list the open issues and after that close the oldest one":       "1>0 after that",
+		"once creating the build is done, send a mail. Then log out now": "1>0 once, 2>1 then",
+	} {
+		var got []string
+		for n, p := range Parts(intent) {
+			for _, earlier := range p.After {
+				got = append(got, fmt.Sprintf("%d>%d %s", n, earlier, p.Says))
+			}
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%q: %q, want %q", intent, got, want)
+		}
+	}
+	parts := Parts("read config.json and open an issue about it")
+	if len(parts) != 2 || parts[1].Refers != "it" {
+		t.Errorf("%+v, want a second part that refers to the first", parts)
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 
 // Bounds and weights of the terms added to the hybrid search.
 const (
-	// finalShare and pageRankShare weigh the final score and PageRank.
-	finalShare, pageRankShare = 0.8, 0.2
+	// FinalShare and pageRankShare weigh the final score and PageRank.
+	FinalShare    = 0.8
+	pageRankShare = 0.2
 	// memoryWeight times the vote, at most 1.5, is the term of the memory.
 	memoryWeight = 0.8
 	// coldTransition and sureTransition weigh the transitions without and with full
@@ -132,8 +133,12 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 	u := x.options.Usage
 	var memory recall
 	if u != nil && !t.NoMemory {
+		var fit fitter
+		if x.stores.Names != nil {
+			fit = x.nearTo
+		}
 		u.mu.RLock()
-		memory, err = u.memory.recall(ctx, intent, q.wholeVector(), q.partVectors())
+		memory, err = u.memory.recall(ctx, intent, q.wholeVector(), q.partVectors(), fit)
 		u.mu.RUnlock()
 		if err != nil {
 			return nil, fmt.Errorf("asking the memory of intents: %w", err)
@@ -164,9 +169,10 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 		if !t.NoPageRank {
 			ranks = u.pageRank()
 		}
+		mature := u.maturity()
 		for i := range candidates {
 			c := &candidates[i]
-			c.PageRank, c.Memory = ranks[c.ID], memoryWeight*memory.votes[c.ID]
+			c.PageRank, c.Memory = mature*ranks[c.ID], memoryWeight*memory.votes[c.ID]
 		}
 	}
 	rescore(candidates)
@@ -189,7 +195,7 @@ func rescore(cs []Candidate) {
 	for i := range cs {
 		c := &cs[i]
 		c.Final = max(c.Alpha*c.Hybrid+(1-c.Alpha)*c.Graph, c.Injected)
-		c.Score = finalShare*c.Final + pageRankShare*c.PageRank + c.Memory + c.Transition + c.Closure
+		c.Score = FinalShare*c.Final + pageRankShare*c.PageRank + c.Memory + c.Transition + c.Closure
 	}
 	slices.SortFunc(cs, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Hybrid, a.Hybrid), cmp.Compare(a.ID, b.ID))
@@ -261,6 +267,9 @@ func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, usin
 		}
 	}
 	r.Alpha = u.graph.Alpha()
+	if !given { // nothing vouches for the first tools of the search but the search
+		r.Alpha = 1 - (1-r.Alpha)*u.mature()
+	}
 	for i := range cs {
 		c := &cs[i]
 		c.Alpha = r.Alpha
@@ -332,7 +341,7 @@ func (x *Index) addTransitions(ctx context.Context, q *intentQuery, cs []Candida
 	if err != nil {
 		return nil, err
 	}
-	w := coldTransition*(1-trust) + sureTransition*trust
+	w := (coldTransition*(1-trust) + sureTransition*trust) * x.options.Usage.maturity()
 	for i := range cs {
 		cs[i].Transition = w * sums[cs[i].ID]
 	}

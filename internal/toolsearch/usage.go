@@ -222,6 +222,31 @@ func (u *Usage) Sizes() []float64 {
 	return slices.Clone(u.sizes)
 }
 
+// fewUses is the number of uses of a tool that tell as much as the prior that it is
+// used like any other.
+const fewUses = 5
+
+// maturity returns how much was learnt, in [0, 1): the mean number of uses of a used
+// tool over that number plus fewUses.
+func (u *Usage) maturity() float64 {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	return u.mature()
+}
+
+// mature is maturity for a caller that holds mu.
+func (u *Usage) mature() float64 {
+	if len(u.uses) == 0 {
+		return 0
+	}
+	var sum float64
+	for _, n := range u.uses {
+		sum += n
+	}
+	mean := sum / float64(len(u.uses))
+	return mean / (mean + fewUses)
+}
+
 // pageRank returns the ranks, computed again when the graph has changed enough.
 func (u *Usage) pageRank() map[string]float64 {
 	u.mu.RLock()

@@ -1,0 +1,146 @@
+package toolsearch
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"cairn/internal/catalog"
+)
+
+// Purpose is what a tool does, as far as its name tells: "list_pull_requests" lists
+// the entity "pull request".
+type Purpose struct {
+	Actions Actions
+	Verb    string   // in its base form; "" when the name has none
+	Entity  []string // singular words; empty when the name is a verb alone
+}
+
+// PurposeOf reads the name of a tool: the verb is its first or last word, the
+// entity the other words up to a preposition.
+func PurposeOf(t *catalog.Tool) Purpose {
+	name := t.Name[strings.LastIndexByte(t.Name, ':')+1:]
+	words := Words(name)
+	p := Purpose{Actions: ActionsOf(name)}
+	for _, at := range []int{0, len(words) - 1} {
+		if at < 0 || at >= len(words) {
+			break
+		}
+		v, ok := verbForms[words[at]]
+		if ok || actionWords[words[at]] != 0 {
+			p.Verb = cmp.Or(v, words[at])
+			words = slices.Delete(words, at, at+1)
+			break
+		}
+	}
+	for _, w := range words {
+		if len(p.Entity) > 0 && slices.Contains(prepositions, w) {
+			break
+		}
+		if !slices.Contains(prepositions, w) && w != "tool" && w != "api" {
+			p.Entity = append(p.Entity, Singular(w))
+		}
+	}
+	return p
+}
+
+// prepositions end the entity in a name: "get_pet_by_id", "list_files_in_folder".
+var prepositions = []string{"by", "for", "in", "from", "of", "to", "with", "via", "at", "on", "using", "and", "all", "my", "new"}
+
+// Of an entity that exists, readers return its identifier; makers return that of
+// the one they make. A lookup by name comes first: a plan prefers it.
+var (
+	readers = []string{"search", "find", "list", "lookup", "query", "browse", "get", "fetch", "retrieve", "read", "view", "show", "check", "describe", "select", "track"}
+	makers  = []string{"create", "add", "make", "insert", "register", "fork", "upload", "book", "reserve", "schedule", "post", "open", "start", "generate", "place", "submit", "clone", "initiate", "request"}
+)
+
+// Reads reports whether the tool returns existing entities, Makes whether it
+// returns a new one.
+func (p Purpose) Reads() bool { return slices.Contains(readers, p.Verb) }
+
+// Makes reports whether the tool returns a new entity.
+func (p Purpose) Makes() bool { return slices.Contains(makers, p.Verb) }
+
+// Preference orders the tools that return an entity, the first best: readers, by how
+// little they have to know of it, before makers.
+func (p Purpose) Preference() int {
+	if i := slices.Index(readers, p.Verb); i >= 0 {
+		return i
+	}
+	return len(readers)
+}
+
+// GivesEntity reports whether the tool, by its name, returns entities of that name: it reads
+// or makes them, and the last words of its entity are those of the name.
+func (p Purpose) GivesEntity(entity []string) bool {
+	n := len(p.Entity) - len(entity)
+	return (p.Reads() || p.Makes()) && len(entity) > 0 && n >= 0 && slices.Equal(p.Entity[n:], entity)
+}
+
+// identifiers are words at the end of the name of an input that takes an
+// identifier of an entity.
+var identifiers = []string{"id", "ids", "number", "no", "key", "uuid", "guid", "identifier", "slug", "handle", "sha"}
+
+// abbreviated entities.
+var abbreviated = map[string][]string{"pull": {"pull", "request"}, "pr": {"pull", "request"}, "repo": {"repository"}, "org": {"organization"}, "db": {"database"}, "doc": {"document"}, "dir": {"directory"}, "msg": {"message"}, "proj": {"project"}}
+
+// EntityOf returns the entity that an input takes an identifier of: "issue" for
+// "issue_number". A bare "id" is that of the tool's own entity. nil for other inputs.
+func EntityOf(p *catalog.Parameter, of Purpose) []string {
+	words := Words(p.Name)
+	if len(words) == 0 || !slices.Contains(identifiers, words[len(words)-1]) {
+		return nil
+	}
+	words = words[:len(words)-1]
+	if len(words) == 0 {
+		if of.Makes() {
+			return nil // the identifier of what it is to make
+		}
+		return of.Entity
+	}
+	if long, ok := abbreviated[words[len(words)-1]]; ok {
+		words = append(words[:len(words)-1:len(words)-1], long...)
+	}
+	entity := make([]string, len(words))
+	for i, w := range words {
+		entity[i] = Singular(w)
+	}
+	return entity
+}
+
+// Singular removes a regular English plural ending.
+func Singular(w string) string {
+	switch {
+	case len(w) > 4 && strings.HasSuffix(w, "ies"):
+		return w[:len(w)-3] + "y"
+	case len(w) > 4 && (strings.HasSuffix(w, "sses") || strings.HasSuffix(w, "xes") || strings.HasSuffix(w, "ches")):
+		return w[:len(w)-2]
+	case len(w) > 3 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us"):
+		return w[:len(w)-1]
+	}
+	return w
+}
+
+// Givers returns the IDs of the tools that GivesEntity, sorted. The caller must not
+// change them.
+func (x *Index) Givers(entity []string) []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.givers[strings.Join(entity, " ")]
+}
+
+// indexGivers indexes the tools that read or make an entity by each end of its name.
+func indexGivers(tools []catalog.Tool) map[string][]string {
+	index := map[string][]string{}
+	for i := range tools {
+		p := PurposeOf(&tools[i])
+		if !p.Reads() && !p.Makes() {
+			continue
+		}
+		for n := range p.Entity {
+			name := strings.Join(p.Entity[n:], " ")
+			index[name] = append(index[name], tools[i].ID)
+		}
+	}
+	return index
+}

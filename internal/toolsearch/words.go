@@ -1,0 +1,201 @@
+package toolsearch
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// joiners are words that begin a new part after a comma, and are not part of it.
+var joiners = []string{"and", "also", "while", "but", "plus", "first", "firstly"}
+
+// orderWords begin a part that runs after the one before it.
+var orderWords = []string{"then", "afterwards", "afterward", "finally", "lastly", "next", "subsequently", "thereafter"}
+
+// references are words for the result of an earlier part.
+var references = []string{"it", "its", "them", "their", "that", "this", "these", "those", "result", "results", "output", "same"}
+
+// fillers may come before the verb of a part.
+var fillers = []string{"please", "also", "immediately", "additionally", "kindly", "just", "i", "we", "you", "want", "need", "would", "like", "will", "shall",
+	"to", "help", "me", "us", "could", "can", "should", "must", "i'd", "i'll", "let", "let's", "lets", "wish", "hope", "you'd", "once", "finally", "then", "and", "afterwards", "subsequently"}
+
+// determiners follow a verb rather than a noun.
+var determiners = []string{"a", "an", "the", "my", "your", "our", "his", "her", "its", "their", "it", "them", "this", "that", "these", "those", "all", "any",
+	"each", "every", "some", "me", "us", "for", "with", "in", "on", "from", "to", "at", "by", "if", "whether", "how", "what", "which", "who", "as", "into", "about", "new", "one", "two"}
+
+// verbs are what tools are asked to do. Of those in nounVerbs the next word tells
+// whether a noun is meant.
+var (
+	verbs = strings.Fields(`accept activate adapt add adjust aggregate allocate analyse analyze announce append apply approve archive arrange ask assess assign attach
+authenticate authorize block browse build calculate call cancel capture change check checkout choose claim classify clean clear click clone close collect combine commit
+compare compile complete compose compress compute configure confirm connect consult convert copy count crawl create crop decode decrypt define delete deliver deploy
+describe detect determine diagnose disable discard display dispatch divide download draft draw edit email enable encode encrypt enroll ensure enter estimate evaluate
+examine execute explain export extract fetch fill filter find fix follow forecast fork format forward gather generate get give grant group help hide identify implement import
+increase index initialize initiate inquire insert inspect install integrate invite invoke join keep launch list load locate lock log login lookup make manage map mark measure
+merge message migrate modify monitor move multiply mute navigate notify obtain open optimize order organize parse pause pay perform pick pin place plan play post predict
+prepare print process provision publish pull purchase push put query read rebook receive recommend record recover redeploy reduce refresh refund register reject release reload
+remind remove rename render renew rent reopen repair repeat replace reply report request reschedule reserve reset resize resolve respond restart restore resume retrieve
+retry return reverse review revoke rewrite roll rotate run save scale scan schedule scrape search select sell send set share show sign simulate solve sort split stage
+start stop store stream submit subscribe subtract suggest sum summarise summarize swap switch sync synchronize tag take tell terminate test toggle track train transcribe transfer
+transform translate trigger trim turn type unblock undo unlock unpin unsubscribe update upgrade upload use validate verify view visit visualize wait warn watch withdraw write zip book`)
+	nounVerbs = strings.Fields(`address block book call change check claim comment copy count display draft email estimate file forecast format fork group index issue
+label link list log map mark measure message order plan post process purchase query record release repair report request reserve return review schedule search share sign
+sort store stream tag test track trigger type update upgrade use view visit watch zip`)
+)
+
+var verbForms = makeVerbForms()
+
+// makeVerbForms maps each verb and its form in -ing to the verb.
+func makeVerbForms() map[string]string {
+	forms := make(map[string]string, 3*len(verbs))
+	for _, v := range verbs {
+		forms[v] = v
+		stem := strings.TrimSuffix(v, "e")
+		forms[stem+"ing"] = v
+		if n := len(v); n > 2 && strings.IndexByte("bdgmnprt", v[n-1]) >= 0 && strings.IndexByte("aeiou", v[n-2]) >= 0 && strings.IndexByte("aeiou", v[n-3]) < 0 {
+			forms[v+v[n-1:]+"ing"] = v // getting
+		}
+	}
+	return forms
+}
+
+// verbOf reports whether w is a verb in its base form or in -ing; sure is false when
+// it may as well be a noun.
+func verbOf(w string) (verb, sure bool) {
+	v, ok := verbForms[w]
+	return ok, ok && (v != w || !slices.Contains(nounVerbs, v))
+}
+
+// Actions are the kinds of what tools do; a word may stand for several.
+type Actions uint16
+
+// The kinds of actions.
+const (
+	Making   Actions = 1 << iota // of something new
+	Writing                      // of contents
+	Booking                      // of something for a time, or buying it
+	Changing                     // what exists
+	Removing
+	Reading // or finding
+	Sending // to people
+	Paying
+	Entering // a system
+	Computing
+)
+
+var actionWords = makeActionWords(map[Actions]string{
+	Making:    "create add make new generate compose draft open insert register initiate start launch publish build produce plan arrange set fork clone upload post import install",
+	Writing:   "write append record save store",
+	Booking:   "book reserve order rent purchase buy reservation schedule appointment place apply request",
+	Changing:  "change modify update edit adjust reschedule rename replace alter amend move shift convert switch upgrade correct revise modification postpone set",
+	Removing:  "delete remove cancel drop clear erase discard cancelling cancellation withdraw terminate revoke uninstall",
+	Reading:   "get list search find query check look view show inquire enquire see read fetch retrieve lookup browse track know tell confirm verify status display provide describe recommend inquiry info availability count download",
+	Sending:   "send notify email mail message share forward invite remind notification invitation",
+	Paying:    "pay transfer remit repay refund remittance payment repayment recharge deposit",
+	Entering:  "login authenticate",
+	Computing: "calculate compute convert exchange",
+})
+
+func makeActionWords(kinds map[Actions]string) map[string]Actions {
+	words := map[string]Actions{}
+	for kind, list := range kinds {
+		for w := range strings.FieldsSeq(list) {
+			words[w] |= kind
+			words[strings.TrimSuffix(w, "e")+"ing"] |= kind
+		}
+	}
+	return words
+}
+
+// ActionsOf returns the kinds of action that a name of a tool has: of its first
+// word, else its last, else any other.
+func ActionsOf(name string) Actions {
+	words := Words(name)
+	if n := len(words); n > 1 {
+		words[1], words[n-1] = words[n-1], words[1]
+	}
+	for _, w := range words {
+		if a := actionWords[w]; a != 0 {
+			return a
+		}
+	}
+	return 0
+}
+
+// AskedActions returns the kinds of action that a part of an intent asks for by its
+// first word, or its second, after words such as "please".
+func AskedActions(text string) Actions {
+	first := true
+	for _, f := range fields(text) {
+		w := bare(f.text)
+		if slices.Contains(fillers, w) {
+			continue
+		}
+		if a := actionWords[w]; a != 0 || !first {
+			return a
+		}
+		first = false
+	}
+	return 0
+}
+
+// abbreviations end in a dot that ends no sentence.
+var abbreviations = map[string]bool{"no.": true, "st.": true, "mr.": true, "mrs.": true, "ms.": true, "dr.": true, "vs.": true, "e.g.": true, "i.e.": true, "etc.": true, "approx.": true}
+
+// Words splits a name at punctuation and changes of case, in lower case:
+// "listUserIDs", "list-user_ids" are both "list user ids".
+func Words(name string) []string {
+	var list []string
+	start := 0
+	flush := func(end int) {
+		if end > start {
+			list = append(list, strings.ToLower(name[start:end]))
+		}
+	}
+	var last rune
+	for i, r := range name {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			flush(i)
+			start = i + utf8.RuneLen(r)
+			if r == utf8.RuneError {
+				_, size := utf8.DecodeRuneInString(name[i:])
+				start = i + size
+			}
+		case unicode.IsUpper(r) && (unicode.IsLower(last) || unicode.IsDigit(last)):
+			flush(i)
+			start = i
+		case unicode.IsLower(r) && unicode.IsUpper(last) && i-utf8.RuneLen(last) > start && !pluralEnd(name[i:]):
+			flush(i - utf8.RuneLen(last)) // HTTPServer is http server; but userIDs is user ids
+			start = i - utf8.RuneLen(last)
+		}
+		last = r
+	}
+	flush(len(name))
+	return list
+}
+
+// pluralEnd reports whether s, which follows an acronym, is only its plural s.
+func pluralEnd(s string) bool {
+	next, _ := utf8.DecodeRuneInString(s[1:])
+	return s[0] == 's' && !unicode.IsLower(next)
+}
+
+// plain removes the search operators from an intent: quotes in it cite arguments, not
+// phrases of a description, and a dash does not exclude a word.
+func plain(intent string) string {
+	var b strings.Builder
+	word := false
+	for _, r := range intent {
+		switch {
+		case r == '"' || r == '“' || r == '”':
+			r = ' '
+		case r == '-' && !word:
+			continue
+		}
+		word = !unicode.IsSpace(r)
+		b.WriteRune(r)
+	}
+	return b.String()
+}
