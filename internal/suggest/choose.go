@@ -3,7 +3,9 @@ package suggest
 import (
 	"math"
 	"slices"
+	"strings"
 
+	"cairn/internal/catalog"
 	"cairn/internal/toolsearch"
 )
 
@@ -58,6 +60,120 @@ func choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) []toolsearch.
 		}
 	}
 	return cs[:size]
+}
+
+// Weights of the score of a tool for a part of an intent when no past intents tell.
+const (
+	// agreement is for a tool whose action is the one that the part asks for, and
+	// the loss of one with another.
+	agreement = 0.10
+	// mentioned is for each of the first maxMentioned inputs of a tool that the intent
+	// names.
+	mentioned    = 0.03
+	maxMentioned = 3
+	// leastPart is the least score of the best tool for a part, over that of the best
+	// tool for any part, at which the part has a tool.
+	leastPart = 0.6
+	// considered bounds the candidates.
+	considered = 25
+	// trusted is the trust in past intents from which they choose.
+	trusted = 0.5
+)
+
+// chooseParts picks the best tool for each part of the intent, at most limit tools, by
+//
+//	part + whole + 0.1·(1 for the action asked for, −1 for another) + 0.03·(inputs the intent mentions)
+//
+// and what use says.
+func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
+	cs := ownScores(r)
+	cs = cs[:min(considered, len(cs))]
+	if len(cs) == 0 {
+		return nil
+	}
+	parts := r.Parts
+	if len(parts) == 1 {
+		parts = []toolsearch.Part{{Text: p.req.Intent}}
+	}
+	base := make([]float64, len(cs))
+	actions := make([]toolsearch.Actions, len(cs))
+	words := wordSet(p.req.Intent)
+	for i := range cs {
+		c := &cs[i]
+		base[i] = c.Whole.Score + own(c) - toolsearch.FinalShare*c.Hybrid
+		if t, ok := p.index.Tool(c.ID); ok {
+			actions[i] = toolsearch.PurposeOf(&t).Actions
+			base[i] += mentioned * float64(min(maxMentioned, mentions(&t, words)))
+		}
+	}
+	type pick struct {
+		candidate int
+		score     float64
+	}
+	best := make([]pick, len(parts))
+	top := 0.0
+	for n := range parts {
+		asked := toolsearch.AskedActions(parts[n].Text)
+		for i := range cs {
+			s := base[i] + cs[i].Whole.Score
+			if scores := cs[i].PartScores(); n < len(scores) {
+				s = base[i] + scores[n]
+			}
+			switch {
+			case asked == 0 || actions[i] == 0:
+			case asked&actions[i] != 0:
+				s += agreement
+			default:
+				s -= agreement
+			}
+			if i == 0 || s > best[n].score {
+				best[n] = pick{i, s}
+			}
+		}
+		top = max(top, best[n].score)
+	}
+	var picks []toolsearch.Candidate
+	for n, b := range best {
+		c := cs[b.candidate]
+		if b.score < leastPart*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == c.ID }) {
+			continue
+		}
+		if len(best) > 1 {
+			c.PartNumber = n
+		}
+		picks = append(picks, c)
+	}
+	return picks
+}
+
+// wordSet returns the singular words of a text.
+func wordSet(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range toolsearch.Words(text) {
+		set[toolsearch.Singular(w)] = true
+	}
+	return set
+}
+
+// mentions counts the inputs of a tool of whose names the words have all but the
+// common ones.
+func mentions(t *catalog.Tool, words map[string]bool) (n int) {
+	for i := range t.Takes {
+		if strings.Contains(t.Takes[i].Path, ".") {
+			continue
+		}
+		distinct, all := false, true
+		for _, w := range toolsearch.Words(t.Takes[i].Name) {
+			if slices.Contains(common, w) {
+				continue
+			}
+			distinct, all = true, all && words[toolsearch.Singular(w)]
+		}
+		if distinct && all {
+			n++
+		}
+	}
+	return n
 }
 
 // sizes returns P of choose for 1 to limit; larger sizes count as limit.

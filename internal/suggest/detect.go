@@ -24,6 +24,19 @@ func (b Binding) DataPath() string {
 	return fmt.Sprintf("output.%s → input.%s", b.Output.Path, b.Input.Path)
 }
 
+// reason explains the grade.
+func (b Binding) reason() string {
+	switch {
+	case b.Grade >= Exact:
+		return "the output has the name of the input"
+	case b.Grade >= Alias:
+		return "the names of output and input mean the same"
+	case b.Grade >= Partial:
+		return "the names of output and input share a word"
+	}
+	return "only the types of output and input agree"
+}
+
 // gradeTolerance is the difference up to which two grades count as equal.
 const gradeTolerance = 0.05
 

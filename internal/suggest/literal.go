@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
@@ -107,19 +108,26 @@ var freeText = []string{"content", "text", "message", "body", "title", "name", "
 
 // arguments assigns literals to the inputs of a tool: a literal whose kind the name
 // of one parameter takes, or that follows a word of the name ("limit 5",
-// "title 'x'"). A literal that fits two parameters is not assigned. Several tools may
-// use one literal.
+// "title 'x'"). An array takes every literal that fits it best. A literal that fits two
+// parameters is not assigned. Several tools may use one literal.
 func arguments(t *catalog.Tool, literals []Literal) map[string]any {
 	args := map[string]any{}
+	arrays := map[string]bool{}
 	for _, l := range literals {
 		var fits []*catalog.Parameter
 		best := 0
 		for i := range t.Takes {
 			p := &t.Takes[i]
-			if strings.Contains(p.Path, ".") || args[p.Path] != nil {
+			if strings.Contains(p.Path, ".") || args[p.Path] != nil && !arrays[p.Path] {
 				continue
 			}
-			if g := l.fit(p); g > best {
+			g := l.fit(p)
+			if l.inArray(p) && g == 0 {
+				if g = l.fit(element(t, p)); g > 0 {
+					arrays[p.Path] = true
+				}
+			}
+			if g > best {
 				best, fits = g, []*catalog.Parameter{p}
 			} else if g == best && g > 0 {
 				fits = append(fits, p)
@@ -128,11 +136,40 @@ func arguments(t *catalog.Tool, literals []Literal) map[string]any {
 		if len(fits) > 1 {
 			fits = slices.DeleteFunc(fits, func(p *catalog.Parameter) bool { return !p.Required })
 		}
-		if len(fits) == 1 {
-			args[fits[0].Path] = l.value(fits[0])
+		if len(fits) != 1 {
+			continue
 		}
+		p := fits[0]
+		if !arrays[p.Path] {
+			args[p.Path] = l.value(p)
+			continue
+		}
+		list, _ := args[p.Path].([]any)
+		args[p.Path] = append(list, l.value(element(t, p)))
 	}
 	return args
+}
+
+// inArray reports whether a literal may be an element of a parameter's value alone.
+func (l Literal) inArray(p *catalog.Parameter) bool {
+	return slices.Contains(p.Types, "array") && !slices.Contains(p.Types, "string")
+}
+
+// element returns a parameter of array type as one of the type of its elements,
+// strings where the schema does not say.
+func element(t *catalog.Tool, p *catalog.Parameter) *catalog.Parameter {
+	var schema struct {
+		Properties map[string]struct {
+			Items struct{ Type string }
+		}
+	}
+	e := *p
+	e.Types = []string{"string"}
+	_ = json.Unmarshal(t.Input, &schema) // it reads what has the expected form
+	if items := schema.Properties[p.Name].Items.Type; items != "" {
+		e.Types = []string{items}
+	}
+	return &e
 }
 
 // fit grades a literal for a parameter: 3 by the word before it, 2 by the kind that
@@ -142,7 +179,7 @@ func (l Literal) fit(p *catalog.Parameter) int {
 		return 0
 	}
 	name := toolsearch.Words(p.Name)
-	if l.Before != "" && slices.ContainsFunc(name, func(w string) bool { return singular(w) == singular(l.Before) && w != "to" }) {
+	if l.Before != "" && slices.ContainsFunc(name, func(w string) bool { return toolsearch.Singular(w) == toolsearch.Singular(l.Before) && w != "to" }) {
 		return 3
 	}
 	wants := func(list []string) bool {

@@ -91,22 +91,9 @@ func sameWords(a, b []string) bool {
 	x, y := slices.Clone(a), slices.Clone(b)
 	for _, l := range [][]string{x, y} {
 		for i, w := range l {
-			l[i] = singular(w)
+			l[i] = toolsearch.Singular(w)
 		}
 		slices.Sort(l)
 	}
 	return slices.Equal(x, y)
-}
-
-// singular removes a regular English plural ending.
-func singular(w string) string {
-	switch {
-	case len(w) > 4 && strings.HasSuffix(w, "ies"):
-		return w[:len(w)-3] + "y"
-	case len(w) > 4 && (strings.HasSuffix(w, "sses") || strings.HasSuffix(w, "xes") || strings.HasSuffix(w, "ches")):
-		return w[:len(w)-2]
-	case len(w) > 3 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us"):
-		return w[:len(w)-1]
-	}
-	return w
 }

@@ -22,43 +22,169 @@ type step struct {
 	tool catalog.Tool
 	args map[string]any
 	// chosen is the ranking's entry; nil for a given tool or a prerequisite.
-	chosen *toolsearch.Candidate
-	fit    float64 // in [0, 1]
-	why    string
+	chosen  *toolsearch.Candidate
+	part    int // of the intent; -1 for none
+	purpose toolsearch.Purpose
+	fit     float64 // in [0, 1]
+	why     string
+	needs   int // the step that this one was added for; -1 for none
+}
+
+// step makes a step that was not chosen.
+func (p *planner) step(t catalog.Tool, fit float64, why string) step {
+	return step{tool: t, args: arguments(&t, p.literals), part: -1, needs: -1, purpose: toolsearch.PurposeOf(&t), fit: fit, why: why}
 }
 
 // prerequisites adds the tools that the steps need, until none is missing or the
 // plan is full: tools they are declared to need and, for a required input that no
-// argument and no step supplies, a tool with an output of that name.
-func prerequisites(x *toolsearch.Index, steps []step, literals []Literal) []step {
+// argument and no step supplies, a tool with an output of that name, a tool that makes
+// it of what another step gives, or a tool that by its name gives the entity
+// that the input identifies.
+func (p *planner) prerequisites(steps []step) []step {
 	in := map[string]bool{}
 	for _, s := range steps {
 		in[s.tool.ID] = true
 	}
-	add := func(id string, fit float64, why string) {
-		if t, ok := x.Tool(id); ok && !in[id] && len(steps) < maxSteps {
+	add := func(id string, needs int, why string) {
+		if t, ok := p.index.Tool(id); ok && !in[id] && len(steps) < maxSteps {
 			in[id] = true
-			steps = append(steps, step{tool: t, args: arguments(&t, literals), fit: fit, why: why})
+			st := p.step(t, steps[needs].fit, why)
+			st.needs = needs
+			steps = append(steps, st)
 		}
 	}
 	for i := 0; i < len(steps); i++ {
 		id := steps[i].tool.ID
-		for _, n := range x.DirectNeeds(id) {
-			add(n, steps[i].fit, "declared to be needed by "+id)
+		for _, n := range p.index.DirectNeeds(id) {
+			add(n, i, "declared to be needed by "+id)
 		}
-		for p := range steps[i].tool.Takes {
-			in := &steps[i].tool.Takes[p]
-			if !needed(in) || steps[i].args[in.Path] != nil || supplied(steps, i, in) || plainName(in.Name) {
+		for n := range steps[i].tool.Takes {
+			in := &steps[i].tool.Takes[n]
+			if !needed(in) || steps[i].args[in.Path] != nil || supplied(steps, i, in) {
 				continue
 			}
-			found := x.Producers(in.Name)
-			found = slices.DeleteFunc(slices.Clone(found), func(p string) bool { return p == id || !produces(x, p, in) })
-			if len(found) > 0 && len(found) <= maxProducers {
-				add(nearest(found, steps[i].tool.Server), steps[i].fit, "gives "+in.Name+", which "+id+" requires")
+			if producer := p.producer(&steps[i], in); producer != "" {
+				add(producer, i, "gives "+in.Name+", which "+id+" requires")
+			} else if converter := p.converter(steps, i, in); converter != "" {
+				add(converter, i, "makes "+in.Name+", which "+id+" requires, of what another tool gives")
+			} else if entity := toolsearch.EntityOf(in, steps[i].purpose); entity != nil {
+				if giver := p.giver(steps, i, entity, p.index.Len()); giver != "" {
+					add(giver, i, "by its name gives the "+strings.Join(entity, " ")+" that "+id+" requires as "+in.Name)
+				}
+			}
+		}
+		if entity := p.acted(&steps[i]); entity != nil {
+			if giver := p.giver(steps, i, entity, considered); giver != "" {
+				add(giver, i, "by its name finds the "+strings.Join(entity, " ")+" that "+id+" is to act on")
 			}
 		}
 	}
 	return steps
+}
+
+// acted returns the entity that a chosen tool changes, removes or books, or the first
+// whose identifier it takes, where its schema does not say what it requires; nil for
+// other tools.
+func (p *planner) acted(st *step) []string {
+	if st.chosen == nil || slices.ContainsFunc(st.tool.Takes, func(in catalog.Parameter) bool { return in.Required }) ||
+		st.purpose.Actions&(toolsearch.Changing|toolsearch.Removing|toolsearch.Booking) == 0 {
+		return nil
+	}
+	return st.purpose.Entity
+}
+
+// producer returns a tool with an output of the name of an input, "" for none.
+func (p *planner) producer(st *step, in *catalog.Parameter) string {
+	if plainName(in.Name) {
+		return ""
+	}
+	found := slices.DeleteFunc(slices.Clone(p.index.Producers(in.Name)), func(id string) bool { return id == st.tool.ID || !produces(p.index, id, in) })
+	if len(found) == 0 || len(found) > maxProducers {
+		return ""
+	}
+	return nearest(found, st.tool.Server)
+}
+
+// maxConverters bounds the best tools for the intent that may be converters.
+const maxConverters = 10
+
+// converter returns a tool among the best for the intent that requires what a
+// chosen step gives, and gives a value of the type of the input, where no step gives
+// one: "read a.json and open an issue about it" needs the parser in between. "" for
+// none.
+func (p *planner) converter(steps []step, i int, in *catalog.Parameter) string {
+	gives := func(t *catalog.Tool, in *catalog.Parameter) bool {
+		return slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool {
+			return !strings.Contains(out.Path, ".") && len(out.Types) > 0 && len(in.Types) > 0 && compatible(out.Types, in.Types)
+		})
+	}
+	if slices.ContainsFunc(steps, func(s step) bool { return gives(&s.tool, in) }) {
+		return ""
+	}
+	for n := range p.ranking.Candidates[:min(maxConverters, len(p.ranking.Candidates))] {
+		c := &p.ranking.Candidates[n]
+		t, ok := p.index.Tool(c.ID)
+		if !ok || fit(c) < leastFit && c.Whole.BM25 == 0 || !gives(&t, in) || slices.ContainsFunc(steps, func(s step) bool { return s.tool.ID == c.ID }) {
+			continue
+		}
+		for j := range steps {
+			if j != i && slices.ContainsFunc(t.Takes, func(x catalog.Parameter) bool {
+				return needed(&x) && gives(&steps[j].tool, &x)
+			}) {
+				return c.ID
+			}
+		}
+	}
+	return ""
+}
+
+// giver returns the tool of the same server that, by its name, gives an entity to a
+// chosen step, among so many best tools for the intent: one with most words of the
+// step's own entity, then one that reads it rather than makes it, then the better
+// for the intent. "" for none, and when a step gives it.
+func (p *planner) giver(steps []step, i int, entity []string, among int) string {
+	st := &steps[i]
+	if st.chosen == nil {
+		return ""
+	}
+	for j := range steps {
+		if j != i && steps[j].tool.Server == st.tool.Server && steps[j].purpose.GivesEntity(entity) {
+			return ""
+		}
+	}
+	rank := map[string]int{}
+	for n := range p.ranking.Candidates {
+		rank[p.ranking.Candidates[n].ID] = n + 1
+	}
+	var id string
+	var best [4]int
+	for _, other := range p.index.Givers(entity) {
+		t, ok := p.index.Tool(other)
+		at := rank[other]
+		if !ok || t.Server != st.tool.Server || other == st.tool.ID || among < p.index.Len() && (at == 0 || at > among) {
+			continue
+		}
+		purpose := toolsearch.PurposeOf(&t)
+		if slices.ContainsFunc(t.Takes, func(x catalog.Parameter) bool {
+			return needed(&x) && slices.Equal(toolsearch.EntityOf(&x, purpose), entity)
+		}) || among < p.index.Len() && (!purpose.Reads() || len(purpose.Entity) != len(entity)) {
+			continue // it needs the identifier itself, or is too far a guess
+		}
+		if at == 0 {
+			at = len(p.ranking.Candidates) + 1
+		}
+		shared := 0
+		for _, w := range purpose.Entity {
+			if slices.Contains(st.purpose.Entity, w) {
+				shared++
+			}
+		}
+		order := [4]int{-shared, purpose.Preference(), at, len(purpose.Entity)}
+		if id == "" || slices.Compare(order[:], best[:]) < 0 {
+			id, best = other, order
+		}
+	}
+	return id
 }
 
 // supplied reports whether another step has an output that matches an input.

@@ -1,9 +1,11 @@
 package suggest
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
+	"cairn/internal/catalog"
 	"cairn/internal/toolsearch"
 )
 
@@ -15,12 +17,131 @@ const (
 	textOrder     = 1.3  // the intent mentions the first earlier
 	dataOrder     = 0.3  // the first has an output that the second requires
 	optionalOrder = 0.2  // the first has an output that the second accepts
+	neededOrder   = 0.4  // the first was added because the second needs it
+	typeOrder     = 0.05 // the first has an output of the type that the second requires
+	statedOrder   = 60   // the intent says that the second runs after the first
 	declaredOrder = 100  // the second is declared to need the first
 	// farPair is the weight of a pair that is not adjacent.
 	farPair = 0.7
 	// partSharpness is the temperature of the softmax in place.
 	partSharpness = 0.05
 )
+
+// order puts the steps into the order with the most evidence and records the
+// declared and sequence edges.
+func (p *planner) order(steps []step) {
+	ids := make([]string, len(steps))
+	tools := make([]catalog.Tool, len(steps))
+	var places []float64
+	for i := range steps {
+		ids[i], tools[i] = steps[i].tool.ID, steps[i].tool
+		at := 0.0
+		if steps[i].chosen != nil {
+			at = place(steps[i].chosen.PartScores())
+		} else if n := steps[i].needs; n >= 0 {
+			at = places[n] // right before the step that needs it
+		}
+		places = append(places, at)
+	}
+	e := learntOrder(ids, places, p.ranking, p.index.Usage())
+	for _, b := range detect(tools, func(i int, input string) bool { return steps[i].args[input] != nil }) {
+		switch {
+		case b.Grade == TypeOnly:
+			e.pair[b.From][b.To] += typeOrder
+		case b.Input.Required:
+			e.pair[b.From][b.To] += dataOrder * b.Grade
+		default:
+			e.pair[b.From][b.To] += optionalOrder * b.Grade
+		}
+	}
+	declared := map[[2]int]bool{}
+	for i := range steps {
+		for _, n := range p.index.DirectNeeds(ids[i]) {
+			if j := slices.Index(ids, n); j >= 0 {
+				declared[[2]int{j, i}] = true
+				e.pair[j][i] += declaredOrder
+			}
+		}
+	}
+	for i := range steps {
+		if n := steps[i].needs; n >= 0 {
+			e.pair[i][n] += neededOrder
+		}
+	}
+	stated := p.stated(steps)
+	for pair := range stated {
+		e.pair[pair[0]][pair[1]] += statedOrder
+	}
+	order := e.arrange()
+	p.chain, p.trust = e.chain, max(TypeOnly, e.trust)
+	place := make([]int, len(order))
+	lastPicked := -1
+	for at, i := range order {
+		place[i] = at
+		p.steps = append(p.steps, steps[i])
+		if steps[i].chosen == nil {
+			continue
+		}
+		if lastPicked >= 0 && (e.chain || e.links[lastPicked][i] || e.links[i][lastPicked]) {
+			p.links.add(place[lastPicked], at, link{kind: LearntEdge, grade: p.trust, reason: "similar past intents ran them one after the other"})
+		}
+		lastPicked = i
+	}
+	for i := range steps {
+		if n := steps[i].needs; n >= 0 && place[i] < place[n] {
+			p.links.add(place[i], place[n], link{kind: InferredEdge, grade: InferredData, reason: steps[i].why})
+		}
+	}
+	for pair, k := range stated {
+		if from, to := place[pair[0]], place[pair[1]]; from < to {
+			p.links.add(from, to, k)
+		}
+	}
+	for pair := range declared {
+		from, to := place[pair[0]], place[pair[1]]
+		if from < to {
+			p.links.add(from, to, declaredLink)
+		} else if !declared[[2]int{pair[1], pair[0]}] || from > to && pair[0] < pair[1] {
+			p.warn("%s is declared to need %s and the reverse, directly or through others; it runs first", ids[pair[1]], ids[pair[0]])
+		}
+	}
+	slices.Sort(p.out.Warnings)
+}
+
+// stated returns the links that the intent states between steps: a part says "then",
+// or refers to an earlier result.
+func (p *planner) stated(steps []step) links {
+	found := links{}
+	if p.ranking == nil {
+		return found
+	}
+	for i := range steps {
+		if steps[i].chosen == nil || steps[i].part < 0 {
+			continue
+		}
+		part := &p.ranking.Parts[steps[i].part]
+		for _, earlier := range part.After {
+			for j := range steps {
+				if steps[j].chosen != nil && steps[j].part == earlier {
+					found.add(j, i, link{kind: StatedEdge, grade: StatedOrder, reason: fmt.Sprintf("the intent says %q", part.Says)})
+				}
+			}
+		}
+		if part.Refers == "" || len(part.After) > 0 {
+			continue
+		}
+		last := -1
+		for j := range steps {
+			if steps[j].chosen != nil && steps[j].part >= 0 && steps[j].part < steps[i].part && (last < 0 || steps[j].part >= steps[last].part) {
+				last = j
+			}
+		}
+		if last >= 0 {
+			found.add(last, i, link{kind: StatedEdge, grade: StatedOrder, reason: fmt.Sprintf("%q refers to an earlier result", part.Refers)})
+		}
+	}
+	return found
+}
 
 // evidence is the evidence for the order of every two chosen tools.
 type evidence struct {

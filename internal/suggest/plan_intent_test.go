@@ -218,6 +218,8 @@ func TestArguments(t *testing.T) {
 		{"a: source:string destination:string", "copy /a/b to /c/d", map[string]any{}},
 		{"a: data:object", `put "x"`, map[string]any{}},
 		{"a: price:number", "price 2.50", map[string]any{"price": 2.5}},
+		{"a: to:array subject:string?", "email it to ann@example.com", map[string]any{"to": []any{"ann@example.com"}}},
+		{"a: to:array", "email it to ann@example.com and bob@example.com", map[string]any{"to": []any{"ann@example.com", "bob@example.com"}}},
 	} {
 		made := tool(t, c.spec)
 		if got := arguments(&made, literalsOf(c.intent)); !cmp.Equal(got, c.want) {
@@ -232,7 +234,7 @@ func TestSuggest(t *testing.T) {
 	if got := toolsOf(s); !slices.Equal(got, []string{"crm:find_customer", "crm:list_orders"}) {
 		t.Fatalf("tools %v, want the orders and, for the id they require, the customer", got)
 	}
-	edge := Edge{From: "crm:find_customer", To: "crm:list_orders", DataPath: "output.customerId → input.customerId", Kind: "data", Grade: 1, FromTask: "task_0", ToTask: "task_1"}
+	edge := Edge{From: "crm:find_customer", To: "crm:list_orders", DataPath: "output.customerId → input.customerId", Kind: "data", Grade: 1, Reason: "the output has the name of the input", FromTask: "task_0", ToTask: "task_1"}
 	if !cmp.Equal(s.DAG.Edges, []Edge{edge}) {
 		t.Errorf("edges %+v", s.DAG.Edges)
 	}
@@ -423,6 +425,12 @@ func checkPlan(t *testing.T, name string, x *toolsearch.Index, s *Suggestion) {
 			}
 		}
 		for path, v := range task.Arguments {
+			if list, ok := v.([]any); ok {
+				if v = list[0]; !slices.ContainsFunc(made.Takes, func(p catalog.Parameter) bool { return p.Path == path && slices.Contains(p.Types, "array") }) {
+					t.Fatalf("%s: a list for %s of %s", name, path, task.Tool)
+				}
+				continue
+			}
 			i := slices.IndexFunc(made.Takes, func(p catalog.Parameter) bool { return p.Path == path })
 			if _, isText := v.(string); i < 0 || isText && !compatible([]string{"string"}, made.Takes[i].Types) || !isText && !compatible([]string{"integer"}, made.Takes[i].Types) {
 				t.Fatalf("%s: argument %s = %v of %s", name, path, v, task.Tool)
@@ -439,8 +447,8 @@ func checkPlan(t *testing.T, name string, x *toolsearch.Index, s *Suggestion) {
 		t.Fatalf("%s: edges are not in the order in which they run: %+v", name, s.DAG.Edges)
 	}
 	for _, e := range s.DAG.Edges {
-		if e.Grade < TypeOnly || e.Grade > 1 {
-			t.Fatalf("%s: grade of %+v", name, e)
+		if e.Grade < TypeOnly != (e.Kind == TextEdge) || e.Grade > 1 || e.Reason == "" {
+			t.Fatalf("%s: grade or reason of %+v", name, e)
 		}
 		from, ok1 := at[e.FromTask]
 		to, ok2 := at[e.ToTask]

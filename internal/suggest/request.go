@@ -87,19 +87,22 @@ type Node struct {
 type Edge struct {
 	From string `json:"from"` // tool id
 	To   string `json:"to"`
-	// DataPath is the binding, "output.content → input.jsonString"; empty for an
-	// edge without data.
+	// DataPath is the binding, "output.content → input.jsonString" by schema and
+	// "issue → input.issue_number" by inference; empty for an edge without data.
 	DataPath string `json:"dataPath"`
-	// Kind is "data" (by schema), "declared" (the catalogue says so)
-	// or "sequence" (learnt from use).
+	// Kind is DataEdge, DeclaredEdge, LearntEdge, StatedEdge, InferredEdge or TextEdge.
 	Kind string `json:"kind"`
 	// Grade is the evidence: Exact, Alias, Partial or TypeOnly for a data edge, 1 for
-	// a declared edge and, for a sequence, the trust in the similar intents that ran
-	// one tool after the other, at least TypeOnly and at most 1.
-	Grade     float64 `json:"grade"`
-	Ambiguous bool    `json:"ambiguous,omitempty"`
-	FromTask  string  `json:"from_task"`
-	ToTask    string  `json:"to_task"`
+	// a declared edge, StatedOrder, InferredData or TextOrder for edges of these
+	// kinds and, for a learnt one, the trust in the similar intents that ran one tool
+	// after the other or the weight in the co-usage graph, at least TypeOnly and at
+	// most 1.
+	Grade float64 `json:"grade"`
+	// Reason explains the edge in words.
+	Reason    string `json:"reason"`
+	Ambiguous bool   `json:"ambiguous,omitempty"`
+	FromTask  string `json:"from_task"`
+	ToTask    string `json:"to_task"`
 }
 
 // Task is one step of the plan.

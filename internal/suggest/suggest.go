@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"cairn/graphrank"
-	"cairn/internal/catalog"
 	"cairn/internal/toolsearch"
 )
 
@@ -21,7 +19,7 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	p := &planner{index: x, req: req, literals: literalsOf(req.Intent), out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
+	p := &planner{index: x, req: req, literals: literalsOf(req.Intent), links: links{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
 		DAG: DAG{Nodes: []Node{}, Edges: []Edge{}}, Tasks: []Task{}, Paths: []Path{}, Unmatched: []string{}, Missing: []Missing{},
 		Warnings: []string{}, Remembered: []Remembered{}, Alternative: []Option{}}}
 	if len(req.Tools) > 0 {
@@ -46,10 +44,9 @@ type planner struct {
 	ranking  *toolsearch.Ranking
 	steps    []step // in the order in which they are to run
 	picked   int    // number of chosen or given tools
-	after    [][2]int
-	kinds    map[[2]int]string // of the pairs in after
-	chain    bool              // similar plans ran one tool after the other
-	trust    float64           // in the sequences learnt from them
+	links    links
+	chain    bool    // similar plans ran one tool after the other
+	trust    float64 // in the sequences learnt from them
 	out      *Suggestion
 }
 
@@ -66,23 +63,22 @@ func (p *planner) given() error {
 			e.IDs = append(e.IDs, id)
 			continue
 		}
-		p.steps = append(p.steps, step{tool: t, args: arguments(&t, p.literals), fit: 1, why: "given"})
+		p.steps = append(p.steps, p.step(t, 1, "given"))
 	}
 	if len(e.IDs) > 0 {
 		return e
 	}
 	p.picked = len(p.steps)
-	p.kinds = map[[2]int]string{}
 	for i := range p.steps {
 		for _, n := range p.index.DirectNeeds(p.steps[i].tool.ID) {
 			for j := range p.steps {
 				if p.steps[j].tool.ID == n {
-					p.after = append(p.after, [2]int{j, i})
-					p.kinds[[2]int{j, i}] = "declared"
+					p.links.add(j, i, declaredLink)
 				}
 			}
 		}
 	}
+	p.learntLinks()
 	return nil
 }
 
@@ -100,14 +96,21 @@ func (p *planner) chosen(ctx context.Context) error {
 	for _, d := range r.Degraded {
 		p.warn("made without all %s: they are still being computed or there is no model", d)
 	}
-	picks := choose(r, p.index.Usage(), limit)
+	var picks []toolsearch.Candidate
+	if r.Trust >= trusted {
+		picks = choose(r, p.index.Usage(), limit)
+	} else {
+		picks = p.chooseParts(r, limit)
+	}
 	var steps []step
 	for i := range picks {
 		t, ok := p.index.Tool(picks[i].ID)
 		if !ok {
 			continue // the catalogue changed meanwhile
 		}
-		steps = append(steps, step{tool: t, args: arguments(&t, p.literals), chosen: &picks[i], fit: fit(&picks[i]), why: reason(&picks[i], r)})
+		st := p.step(t, fit(&picks[i]), reason(&picks[i], r))
+		st.chosen, st.part = &picks[i], picks[i].PartNumber
+		steps = append(steps, st)
 	}
 	p.picked = len(steps)
 	if len(steps) == 0 {
@@ -118,98 +121,20 @@ func (p *planner) chosen(ctx context.Context) error {
 		}
 		return nil
 	}
-	steps = prerequisites(p.index, steps, p.literals)
-	p.order(steps)
+	p.order(p.prerequisites(steps))
 	return nil
-}
-
-// order puts the steps into the order with the most evidence and records the
-// declared and sequence edges.
-func (p *planner) order(steps []step) {
-	ids := make([]string, len(steps))
-	tools := make([]catalog.Tool, len(steps))
-	var places []float64
-	for i := range steps {
-		ids[i], tools[i] = steps[i].tool.ID, steps[i].tool
-		at := 0.0
-		if steps[i].chosen != nil {
-			at = place(steps[i].chosen.PartScores())
-		}
-		places = append(places, at)
-	}
-	e := learntOrder(ids, places, p.ranking, p.index.Usage())
-	for _, b := range detect(tools, func(i int, input string) bool { return steps[i].args[input] != nil }) {
-		switch {
-		case b.Grade == TypeOnly:
-		case b.Input.Required:
-			e.pair[b.From][b.To] += dataOrder * b.Grade
-		default:
-			e.pair[b.From][b.To] += optionalOrder * b.Grade
-		}
-	}
-	declared := map[[2]int]bool{}
-	for i := range steps {
-		for _, n := range p.index.DirectNeeds(ids[i]) {
-			if j := slices.Index(ids, n); j >= 0 {
-				declared[[2]int{j, i}] = true
-				e.pair[j][i] += declaredOrder
-			}
-		}
-	}
-	order := e.arrange()
-	p.chain, p.trust = e.chain, max(TypeOnly, e.trust)
-	p.kinds = map[[2]int]string{}
-	place := make([]int, len(order))
-	lastPicked := -1
-	for at, i := range order {
-		place[i] = at
-		p.steps = append(p.steps, steps[i])
-		if steps[i].chosen == nil {
-			continue
-		}
-		if lastPicked >= 0 && (e.chain || e.links[lastPicked][i] || e.links[i][lastPicked]) {
-			p.kinds[[2]int{place[lastPicked], at}] = "sequence"
-		}
-		lastPicked = i
-	}
-	for pair := range declared {
-		from, to := place[pair[0]], place[pair[1]]
-		if from < to {
-			p.kinds[[2]int{from, to}] = "declared"
-		} else if !declared[[2]int{pair[1], pair[0]}] || from > to && pair[0] < pair[1] {
-			p.warn("%s is declared to need %s and the reverse, directly or through others; it runs first", ids[pair[1]], ids[pair[0]])
-		}
-	}
-	slices.Sort(p.out.Warnings)
-	for pair := range p.kinds {
-		p.after = append(p.after, pair)
-	}
-	slices.SortFunc(p.after, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 }
 
 // connect binds outputs to inputs and makes the tasks and nodes.
 func (p *planner) connect() error {
-	tools := make([]catalog.Tool, len(p.steps))
-	for i := range p.steps {
-		tools[i] = p.steps[i].tool
-	}
-	bindings := detect(tools, func(i int, input string) bool { return p.steps[i].args[input] != nil })
+	tools := p.tools()
+	bindings := detect(tools, p.supplied)
 	if len(p.req.Tools) == 0 {
-		// The order is fixed: drop the bindings against it.
-		bindings = slices.DeleteFunc(bindings, func(b Binding) bool {
-			if b.From < b.To {
-				// When similar plans were chains, the name of an optional input is not
-				// enough evidence to connect steps that do not follow each other.
-				return p.chain && !b.Input.Required && p.steps[b.From].chosen != nil && p.steps[b.To].chosen != nil &&
-					p.kinds[[2]int{b.From, b.To}] == ""
-			}
-			if b.Grade >= Alias {
-				p.warn("%s of %s could also come from %s, which runs later", b.Input.Path, tools[b.To].ID, tools[b.From].ID)
-			}
-			return true
-		})
+		bindings = p.forward(bindings)
+		p.inferLinks(bindings)
+		p.textLinks(bindings)
 	}
-	plan, err := build(tools, bindings, p.after)
+	plan, err := build(tools, bindings, p.links.pairs())
 	if err != nil {
 		return err
 	}
@@ -241,7 +166,7 @@ func (p *planner) connect() error {
 		p.out.DAG.Nodes = append(p.out.DAG.Nodes, node)
 		for n := range st.tool.Takes {
 			in := &st.tool.Takes[n]
-			bound := slices.ContainsFunc(plan.Bindings, func(b Binding) bool { return b.To == i && b.Input.Path == in.Path })
+			bound := slices.ContainsFunc(plan.Bindings, func(b Binding) bool { return b.To == i && b.Input.Path == in.Path }) || p.links.feeds(i, in.Path)
 			if needed(in) && st.args[in.Path] == nil && !bound {
 				p.out.Missing = append(p.out.Missing, Missing{s.ID, s.Tool, in.Path})
 			}
@@ -254,33 +179,6 @@ func (p *planner) connect() error {
 		p.warn("%s is not bound to %s: only the types agree, and it would close a cycle", tools[b.From].ID+"."+b.Output.Path, tools[b.To].ID+"."+b.Input.Path)
 	}
 	return nil
-}
-
-// edges makes the edges of the bindings and of p.after. at has the place of each
-// step in the plan.
-func (p *planner) edges(plan *Plan, tools []catalog.Tool, at []int) {
-	withData := map[[2]int]bool{}
-	for _, b := range plan.Bindings {
-		pair := [2]int{b.From, b.To}
-		withData[pair] = true
-		p.out.DAG.Edges = append(p.out.DAG.Edges, Edge{From: tools[b.From].ID, To: tools[b.To].ID, DataPath: b.DataPath(), Kind: "data",
-			Grade: b.Grade, Ambiguous: b.Ambiguous, FromTask: stepID(b.From), ToTask: stepID(b.To)})
-	}
-	for _, pair := range p.after {
-		if withData[pair] {
-			continue
-		}
-		grade := Exact
-		if p.kinds[pair] == "sequence" {
-			grade = p.trust
-		}
-		p.out.DAG.Edges = append(p.out.DAG.Edges, Edge{From: tools[pair[0]].ID, To: tools[pair[1]].ID, Kind: p.kinds[pair], Grade: grade,
-			FromTask: stepID(pair[0]), ToTask: stepID(pair[1])})
-	}
-	slices.SortStableFunc(p.out.DAG.Edges, func(a, b Edge) int {
-		place := func(task string) int { return at[position(task)] }
-		return cmp.Or(place(a.FromTask)-place(b.FromTask), place(a.ToTask)-place(b.ToTask), cmp.Compare(a.DataPath, b.DataPath))
-	})
 }
 
 // maxAlternatives bounds the alternatives of a task.
