@@ -1,6 +1,10 @@
 package benchmarks
 
-import "cairn/internal/suggest"
+import (
+	"slices"
+
+	"cairn/internal/suggest"
+)
 
 // F1 is the harmonic mean of precision and recall of what was predicted, as
 // GNN4TaskPlan computes it for nodes and links of one plan (Wu et al., "Can
@@ -33,8 +37,18 @@ type PlanMetrics struct {
 	// tasks that have links, as in GNN4TaskPlan, which leaves single tools out.
 	NodeF1 float64 `json:"node_f1"`
 	LinkF1 float64 `json:"link_f1"`
+	// LinkF1All is over all tasks whose links are known. A task without links counts
+	// 1 for a plan without links, else 0.
+	LinkF1All float64 `json:"link_f1_all"`
+	// Invented is the mean number of links in the plans of tasks without links, and
+	// Claimed of those that stand on more than the order of the text.
+	Invented float64 `json:"invented_links"`
+	Claimed  float64 `json:"invented_links_claimed"`
 	// Exact is the share of plans whose tools are those called, no more and no less.
 	Exact float64 `json:"exact"`
+	// Whole is the share of exact plans in which each tool also runs after those it
+	// waits for.
+	Whole float64 `json:"whole"`
 	// Hallucinated is the share of planned tools that the catalogue lacks.
 	Hallucinated float64 `json:"hallucinated"`
 	// SupportBindings is the share of links for which the schemas say what flows.
@@ -45,33 +59,49 @@ type PlanMetrics struct {
 
 // planSums adds up what PlanMetrics are the means of.
 type planSums struct {
-	nodeF1, linkF1, exact       float64
-	tasks, linked, nodes, alien int
-	links, supported            int
+	nodeF1, linkF1, linkF1All, exact, whole float64
+	tasks, linked, known, nodes, alien      int
+	links, supported                        int
+	single, invented, claimed               int // tasks without links, and links of their plans
+	judged                                  []judgement
 }
 
-// add compares one plan. known says whether the catalogue has a tool.
+// judgement is a plan's confidence, and whether its tools were right.
+type judgement struct {
+	confidence float64
+	right      bool
+}
+
+// add compares one plan. known says whether the catalogue has a tool. An alternative
+// to a tool counts as that tool.
 func (s *planSums) add(plan *suggest.Suggestion, task *toolTask, known func(id string) bool) {
+	name := task.accepted(plan)
 	var nodes []string
-	seen := map[string]bool{}
+	layers := map[string]int{} // of the first use
 	for _, n := range plan.DAG.Nodes {
 		s.nodes++
 		if !known(n.ToolID) {
 			s.alien++
 		}
-		if !seen[n.ToolID] {
-			seen[n.ToolID] = true
-			nodes = append(nodes, n.ToolID)
+		if id := name(n.ToolID); !slices.Contains(nodes, id) {
+			nodes = append(nodes, id)
+		}
+	}
+	for _, t := range plan.Tasks {
+		if _, ok := layers[name(t.Tool)]; !ok {
+			layers[name(t.Tool)] = t.Layer
 		}
 	}
 	flows := map[[2]string]bool{}
+	claimed := map[[2]string]bool{}
 	var links [][2]string
 	for _, e := range plan.DAG.Edges {
-		l := [2]string{e.From, e.To}
+		l := [2]string{name(e.From), name(e.To)}
 		if _, ok := flows[l]; !ok {
 			links = append(links, l)
 		}
-		flows[l] = flows[l] || e.DataPath != ""
+		flows[l] = flows[l] || e.DataPath != "" && e.Kind != "inferred"
+		claimed[l] = claimed[l] || e.Kind != "text"
 	}
 	for _, l := range links {
 		s.links++
@@ -80,30 +110,46 @@ func (s *planSums) add(plan *suggest.Suggestion, task *toolTask, known func(id s
 		}
 	}
 	s.tasks++
-	f := F1(nodes, task.calls)
-	s.nodeF1 += f
-	if len(nodes) == len(task.relevant) {
-		all := 1.0
-		for _, n := range nodes {
-			if _, ok := task.relevant[n]; !ok {
-				all = 0
-			}
-		}
-		s.exact += all
-	}
-	if len(task.edges) == 0 {
-		return
-	}
+	s.nodeF1 += F1(nodes, task.required(nodes))
+	exact := task.exact(nodes)
+	s.judged = append(s.judged, judgement{plan.Confidence, exact})
 	want := make([][2]string, len(task.edges))
+	ordered := true
 	for i, e := range task.edges {
 		want[i] = [2]string{task.calls[e[0]], task.calls[e[1]]}
+		ordered = ordered && (want[i][0] == want[i][1] || layers[want[i][0]] < layers[want[i][1]])
 	}
-	s.linked++
-	s.linkF1 += F1(links, want)
+	if exact {
+		s.exact++
+		if ordered {
+			s.whole++
+		}
+	}
+	if task.unlinked {
+		return
+	}
+	s.known++
+	f := F1(links, want)
+	if len(want) == 0 {
+		if s.single++; len(links) == 0 {
+			f = 1
+		}
+		for _, l := range links {
+			if s.invented++; claimed[l] {
+				s.claimed++
+			}
+		}
+	} else {
+		s.linked++
+		s.linkF1 += f
+	}
+	s.linkF1All += f
 }
 
 func (s *planSums) metrics() PlanMetrics {
 	over := func(v float64, n int) float64 { return v / float64(max(1, n)) }
-	return PlanMetrics{NodeF1: over(s.nodeF1, s.tasks), LinkF1: over(s.linkF1, s.linked), Exact: over(s.exact, s.tasks),
+	return PlanMetrics{NodeF1: over(s.nodeF1, s.tasks), LinkF1: over(s.linkF1, s.linked), LinkF1All: over(s.linkF1All, s.known),
+		Invented: over(float64(s.invented), s.single), Claimed: over(float64(s.claimed), s.single),
+		Exact: over(s.exact, s.tasks), Whole: over(s.whole, s.tasks),
 		Hallucinated: over(float64(s.alien), s.nodes), SupportBindings: over(float64(s.supported), s.links), Size: over(float64(s.nodes), s.tasks)}
 }

@@ -96,9 +96,15 @@ func (r *ToolsReport) write(b *strings.Builder) {
 			fmt.Fprintf(b, "%-14s %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f\n", row, m.NDCG10, m.Recall5, m.Comp5, m.Hit1, m.MRR, m.MAP10)
 		}
 	}
-	p := r.Plan
-	fmt.Fprintf(b, "plans: node F1 %.4f, link F1 %.4f, exact %.4f, not in the catalogue %.4f, links with data %.4f, %.2f tools\n",
-		p.NodeF1, p.LinkF1, p.Exact, p.Hallucinated, p.SupportBindings, p.Size)
+	r.Plan.write(b, "plans", r.Calibration)
+	if r.Cold != nil {
+		r.Cold.write(b, "plans with nothing learnt", r.ColdCalibration)
+	}
 	fmt.Fprintf(b, "latency in ms: search p50 %.2f p95 %.2f, suggestion p50 %.2f p95 %.2f\n",
 		r.Latency.Search.P50, r.Latency.Search.P95, r.Latency.Suggest.P50, r.Latency.Suggest.P95)
+}
+
+func (p *PlanMetrics) write(b *strings.Builder, name string, c *Calibration) {
+	fmt.Fprintf(b, "%s: node F1 %.4f, link F1 %.4f (%.4f over all tasks, %.2f links invented, %.2f claimed), exact %.4f, whole %.4f, not in the catalogue %.4f, links with data %.4f, %.2f tools, calibration error %.4f\n",
+		name, p.NodeF1, p.LinkF1, p.LinkF1All, p.Invented, p.Claimed, p.Exact, p.Whole, p.Hallucinated, p.SupportBindings, p.Size, c.ECE)
 }

@@ -94,8 +94,14 @@ type ToolsReport struct {
 	Folds     int                    `json:"folds"`
 	Retrieval map[string]ToolMetrics `json:"retrieval"`
 	Plan      PlanMetrics            `json:"plan"`
-	Latency   ToolLatency            `json:"latency_ms"`
-	Index     ToolIndexReport        `json:"index"`
+	// Calibration is that of the confidence of these plans.
+	Calibration *Calibration `json:"calibration"`
+	// Cold is Plan, and ColdCalibration its calibration, with nothing learnt; nil when
+	// nothing was learnt for Plan either.
+	Cold            *PlanMetrics    `json:"plan_cold,omitempty"`
+	ColdCalibration *Calibration    `json:"calibration_cold,omitempty"`
+	Latency         ToolLatency     `json:"latency_ms"`
+	Index           ToolIndexReport `json:"index"`
 	// Among is the same among the distractors, nil without; its Tools count
 	// them, and its retrieval has the rows of distractorRows and one in which
 	// namesakes stand aside.
@@ -208,7 +214,11 @@ func measureSet(ctx context.Context, set *toolSet, folds []fold, o *ToolsOptions
 	for row, list := range b.rows {
 		report.Retrieval[row] = meanOf(list, (*ToolMetrics).fields)
 	}
-	report.Plan = b.plans.metrics()
+	report.Plan, report.Calibration = b.plans.metrics(), calibrate(b.plans.judged)
+	if b.cold.tasks > 0 {
+		cold := b.cold.metrics()
+		report.Cold, report.ColdCalibration = &cold, calibrate(b.cold.judged)
+	}
 	report.Latency = ToolLatency{percentiles(b.searches), percentiles(b.suggestions)}
 	report.Index.PeakRSS = peakRSS()
 	return report, nil
@@ -223,7 +233,7 @@ type toolBench struct {
 	namesakes   map[string]bool // ids of distractors
 	done, total int             // tasks
 	rows        map[string][]ToolMetrics
-	plans       planSums
+	plans, cold planSums
 	searches    []float64
 	suggestions []float64
 	closers     []func() error
@@ -329,7 +339,7 @@ func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error 
 	if err != nil {
 		return err
 	}
-	index := b.index.WithUsage(usage)
+	index, cold := b.index.WithUsage(usage), b.index.WithUsage(nil)
 	rows := o.Rows
 	if rows == nil {
 		rows = ToolRows
@@ -356,6 +366,12 @@ func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error 
 			return fmt.Errorf("task %s: %w", t.id, err)
 		}
 		b.plans.add(plan, t, known)
+		if len(f.learn) > 0 {
+			if plan, err = suggest.Suggest(ctx, cold, suggest.Request{Intent: t.intent}); err != nil {
+				return fmt.Errorf("task %s: %w", t.id, err)
+			}
+			b.cold.add(plan, t, known)
+		}
 		b.done++
 		o.Progress("measure", b.done, b.total)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"cairn/internal/catalog"
+	"cairn/internal/suggest"
 	"cairn/internal/toolsearch"
 )
 
@@ -19,11 +20,42 @@ type toolTask struct {
 	calls             []string // ids of tools; a name that no tool has as it is
 	relevant          Relevance
 	edges             [][2]int // positions in calls
+	unlinked          bool     // the set does not say which edges there are
+	// stands names, for each accepted alternative, the call it may stand for.
+	stands   map[string]string
+	optional map[string]bool // calls that a plan may leave out
 }
 
-// trace is the task as use would have taught it.
+// accepted returns the function that maps the tools of a plan to those of the task:
+// an alternative to that of the call it stands for, unless the plan has both.
+func (t *toolTask) accepted(plan *suggest.Suggestion) func(id string) string {
+	in := map[string]bool{}
+	for _, n := range plan.DAG.Nodes {
+		in[n.ToolID] = true
+	}
+	return func(id string) string {
+		if call, ok := t.stands[id]; ok && !in[call] {
+			return call
+		}
+		return id
+	}
+}
+
+// required returns the calls without the optional ones that nodes lack.
+func (t *toolTask) required(nodes []string) []string {
+	return slices.DeleteFunc(slices.Clone(t.calls), func(id string) bool { return t.optional[id] && !slices.Contains(nodes, id) })
+}
+
+// exact reports whether nodes, each once, are the tools called.
+func (t *toolTask) exact(nodes []string) bool {
+	want := toolsearch.Distinct(t.required(nodes))
+	return len(nodes) == len(want) && !slices.ContainsFunc(nodes, func(id string) bool { return !slices.Contains(want, id) })
+}
+
+// trace is the task as use would have taught it: without the optional calls, which are
+// other answers. A task with such calls has no edges.
 func (t *toolTask) trace() toolsearch.Trace {
-	return toolsearch.Trace{Intent: t.intent, Tools: t.calls, Edges: t.edges}
+	return toolsearch.Trace{Intent: t.intent, Tools: t.required(nil), Edges: t.edges}
 }
 
 // toolSet is a folder with tools.jsonl and tasks.jsonl.
@@ -67,8 +99,9 @@ func readToolSet(dir string) (*toolSet, error) {
 		var raw struct {
 			ID, Split, Intent string
 			Calls             []struct {
-				Tool      string
-				Relevance *int
+				Tool         string
+				Alternatives []string
+				Relevance    *int
 			}
 			Edges [][2]int
 		}
@@ -78,11 +111,29 @@ func readToolSet(dir string) (*toolSet, error) {
 		if strings.TrimSpace(raw.Intent) == "" || len(raw.Calls) == 0 {
 			return errors.New("a task without an intent or calls")
 		}
-		t := toolTask{id: raw.ID, split: raw.Split, intent: raw.Intent, edges: raw.Edges, relevant: Relevance{}}
+		t := toolTask{id: raw.ID, split: raw.Split, intent: raw.Intent, edges: raw.Edges, unlinked: raw.Edges == nil, relevant: Relevance{},
+			stands: map[string]string{}, optional: map[string]bool{}}
+		best := 0
 		for _, c := range raw.Calls {
-			id, ok := ids[c.Tool]
-			if !ok {
-				id = c.Tool
+			if c.Relevance != nil {
+				best = max(best, *c.Relevance)
+			}
+		}
+		idOf := func(name string) string {
+			if id, ok := ids[name]; ok {
+				return id
+			}
+			return name
+		}
+		for _, c := range raw.Calls {
+			id := idOf(c.Tool)
+			for _, other := range c.Alternatives {
+				t.stands[idOf(other)] = id
+				t.relevant[idOf(other)] = max(t.relevant[idOf(other)], 1)
+			}
+			// A judgement below the best one is another tool that may do it.
+			if c.Relevance != nil && *c.Relevance < best && len(raw.Edges) == 0 {
+				t.optional[id] = true
 			}
 			grade := 1
 			if c.Relevance != nil {
