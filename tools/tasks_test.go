@@ -197,3 +197,37 @@ func TestTaskRateLimits(t *testing.T) {
 	}
 	s.close()
 }
+
+// TestLargeReference: a task that refers to a page of a megabyte is answered within the
+// token limit of the configuration, and within max_tokens.
+func TestLargeReference(t *testing.T) {
+	root, counter := t.TempDir(), &bpe.Counter{}
+	for name, text := range map[string]string{
+		"page.md": "# Page\n\n" + strings.Repeat("A sentence of a page that is far too long.\n", 25_000),
+		"plan.md": "# Plan\n\n## Tasks\n\n### Read it\n\nSee @/page.md\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New(&fake{}, &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true)})
+	start, _ := s.find("start_task")
+	for args, most := range map[string]int{
+		`{"document":"/plan.md","task":"read-it"}`: config.Default().Core.TokenLimit, `{"document":"/plan.md","task":"read-it","max_tokens":1000}`: 1000,
+	} {
+		answer, f := s.do(t.Context(), "t", start, call{args: json.RawMessage(args)})
+		if f != nil {
+			t.Fatal(f)
+		}
+		text, err := marshal(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := counter.CountTokens(string(text)); n > most || n < most*9/10 {
+			t.Errorf("%s: %d tokens, want nearly %d", args, n, most)
+		}
+		if !regexp.MustCompile(`"content_rest":"page.md:[0-9]+-25002"`).Match(text) {
+			t.Errorf("%s: the answer does not say where the rest is: ...%s", args, text[len(text)-300:])
+		}
+	}
+}

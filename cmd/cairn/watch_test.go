@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,4 +64,55 @@ func TestWatchCommand(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("after a signal: %v", err)
 	}
+}
+
+// TestWatchScene: the clipboard and SCENE.md hold the scene from the start, and again
+// after a card has changed.
+func TestWatchScene(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the clipboard is a program only there")
+	}
+	cairn := binary(t)
+	root, bin := t.TempDir(), t.TempDir()
+	clipboard := filepath.Join(bin, "clipboard")
+	program := "#!/bin/sh\ncat > " + clipboard + ".new && mv " + clipboard + ".new " + clipboard + "\n"
+	card := filepath.Join(root, ".cairn", "cards", "aaa111.md")
+	for name, text := range map[string]string{
+		filepath.Join(bin, "xclip"): program, card: "---\ntitle: Build it\nstatus: active\n---\nFirst words.\n",
+		filepath.Join(root, "a.md"): "# A\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), cairn, "watch", "--scene", "-C", root)
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	lines := bufio.NewScanner(out)
+	wait := func(want string) {
+		t.Helper()
+		for lines.Scan() {
+			if !strings.Contains(lines.Text(), "SCENE.md and the clipboard") {
+				continue
+			}
+			held, _ := os.ReadFile(clipboard)
+			written, _ := os.ReadFile(filepath.Join(root, ".cairn", "SCENE.md"))
+			if strings.Contains(string(held), want) && strings.Contains(string(written), want) {
+				return
+			}
+		}
+		t.Fatalf("the command ended before the scene had %q", want)
+	}
+	wait("First words.")
+	if err := os.WriteFile(card, []byte("---\ntitle: Build it\nstatus: active\n---\nSecond words.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wait("Second words.")
 }
