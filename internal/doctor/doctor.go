@@ -187,7 +187,7 @@ func (r *Report) cards(s *cards.Store) {
 		return
 	}
 	for _, p := range problems {
-		r.add(Finding{Check: "cards", Kind: p.Kind, Path: p.Path, Message: p.Message, Fix: p.Fix, Error: p.Error, Repairable: cards.Repairable(p.Kind)})
+		r.add(Finding{Check: "cards", Kind: p.Kind, Path: p.Path, Line: p.Line, Message: p.Message, Fix: p.Fix, Error: p.Error, Repairable: cards.Repairable(p.Kind)})
 	}
 }
 

@@ -98,7 +98,7 @@ func TestBrokenCards(t *testing.T) {
 	r := check(t, sel, Options{})
 	want := []string{
 		"error cards unreadable Odd Na.md", "error cards bad-yaml badyml.md", "error cards unreadable binary.md", "error cards bad-yaml colons.md",
-		"error cards missing-dependency dangle.md", "error cards no-front-matter empty0.md", "error cards no-front-matter endles.md",
+		"error cards missing-dependency dangle.md:4", "error cards no-front-matter empty0.md", "error cards no-front-matter endles.md",
 		"error cards unreadable latin1.md", "error cards unreadable linked.md", "error cards no-front-matter nofmat.md", "error cards cycle ringaa.md",
 		"error cards duplicate-id twinaa.md", "error cards duplicate-id twinbb.md",
 		"warning cards large bigbig.md", "warning cards no-title notitl.md", "warning cards priority prioty.md", "warning cards other-id twinaa.md",

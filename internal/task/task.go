@@ -4,6 +4,8 @@
 package task
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"cairn/internal/taskdag"
@@ -57,6 +59,22 @@ type Task struct {
 // archived and not known to have been unfinished.
 func (t Task) Done() bool {
 	return t.Status == Completed || t.Status == Archived && (t.ArchivedFrom == Completed || t.ArchivedFrom == Archived)
+}
+
+// Unfinished returns the dependencies that are unknown to of or not done.
+func Unfinished(dependsOn []string, of func(id string) (Task, bool)) []string {
+	var ids []string
+	for _, id := range dependsOn {
+		if t, ok := of(id); !ok || !t.Done() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// BlockedMessage says that a task waits for others.
+func BlockedMessage(id string, waiting []string) string {
+	return fmt.Sprintf("Task %s blocked by incomplete dependencies: %s", id, strings.Join(waiting, ", "))
 }
 
 // Over reports whether no work is left: the task is done or cancelled.

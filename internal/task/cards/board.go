@@ -18,6 +18,7 @@ type Board struct {
 	unusable []Problem // files that are no cards, by path
 	byID     map[string]*Card
 	byFolded func() map[string]*Card // by ID in lower case
+	byTitle  func() map[string]*Card // by title in lower case; nil for a title of several
 	graph    func() (*taskdag.Graph, error)
 }
 
@@ -31,17 +32,26 @@ func (b *Board) Card(id string) (*Card, bool) {
 	return c, ok
 }
 
+// dependency returns the card that depends_on names by ID or title.
+func (b *Board) dependency(name string) (*Card, bool) {
+	if c, ok := b.Card(name); ok {
+		return c, true
+	}
+	c := b.byTitle()[strings.ToLower(name)]
+	return c, c != nil
+}
+
 // Graph returns the graph of all cards, archived ones included, built once.
 func (b *Board) Graph() (*taskdag.Graph, error) { return b.graph() }
 
 // Tasks returns the tasks of all cards, in their order. They depend on the IDs as the
-// cards have them, whatever the case in which they are written.
+// cards have them, also where they are written in another case or as titles.
 func (b *Board) Tasks() []task.Task {
 	tasks := make([]task.Task, len(b.Cards))
 	for i, c := range b.Cards {
 		tasks[i] = c.Task
 		for k, id := range c.DependsOn {
-			if named, ok := b.Card(id); ok && named.ID != id {
+			if named, ok := b.dependency(id); ok && named.ID != id {
 				if &tasks[i].DependsOn[0] == &c.DependsOn[0] {
 					tasks[i].DependsOn = slices.Clone(c.DependsOn)
 				}
@@ -81,6 +91,17 @@ func (b *Board) with(names []string, entries map[string]*entry) *Board {
 		all := make(map[string]*Card, len(next.Cards))
 		for _, c := range slices.Backward(next.Cards) { // the first of two wins
 			all[strings.ToLower(c.ID)] = c
+		}
+		return all
+	})
+	next.byTitle = sync.OnceValue(func() map[string]*Card {
+		all := make(map[string]*Card, len(next.Cards))
+		for _, c := range next.Cards {
+			title := strings.ToLower(c.Title)
+			if _, taken := all[title]; taken {
+				c = nil
+			}
+			all[title] = c
 		}
 		return all
 	})

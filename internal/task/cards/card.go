@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +33,8 @@ type Card struct {
 	ModTime                  time.Time // of the file
 	// Problems lists what is wrong with the file, in the order of the keys.
 	Problems []Problem
+
+	dependsLine int // of depends_on, from 1; 0 for none
 }
 
 // priorities from the least to the most urgent.
@@ -53,20 +57,20 @@ var idPattern = regexp.MustCompile(`^[a-z0-9]{6}$`)
 var stemPattern = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
 
 // parse reads a card. unusable explains why the file is not a card.
-func parse(id, path string, content []byte, info fs.FileInfo) (c *Card, unusable *Problem) {
+func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable *Problem) {
 	fm := markdown.ReadFrontMatter(content)
 	switch {
 	case fm.Err != nil:
-		p := newProblem(path, id, BadYAML, fm.Err.Error())
+		p := newProblem(file, id, BadYAML, fm.Err.Error())
 		return nil, &p
 	case !fm.Found():
-		p := newProblem(path, id, NoFrontMatter, "no front matter")
+		p := newProblem(file, id, NoFrontMatter, "no front matter")
 		return nil, &p
 	}
-	c = &Card{Path: path, Priority: defaultPriority, ModTime: info.ModTime()}
+	c = &Card{Path: file, Priority: defaultPriority, ModTime: info.ModTime()}
 	c.ID = id
 	note := func(kind, format string, args ...any) {
-		c.Problems = append(c.Problems, newProblem(path, id, kind, fmt.Sprintf(format, args...)))
+		c.Problems = append(c.Problems, newProblem(file, id, kind, fmt.Sprintf(format, args...)))
 	}
 	if n := len(content); n > largeCard {
 		note(Large, "the card has %.1f MB", float64(n)/1e6)
@@ -101,7 +105,9 @@ func parse(id, path string, content []byte, info fs.FileInfo) (c *Card, unusable
 	}
 	c.Assignee = fm.String("assignee")
 	c.Tags = unique(fm.Strings("tags"))
-	c.DependsOn = unique(fm.Strings("depends_on"))
+	if c.DependsOn = dependencies(fm.Strings("depends_on")); len(c.DependsOn) > 0 {
+		c.dependsLine = keyLine(content[:fm.End], "depends_on")
+	}
 	c.Notes = fm.String("notes")
 	var err error
 	if c.Estimate, err = task.ParseEstimate(fm.String("estimate")); err != nil {
@@ -118,6 +124,30 @@ func parse(id, path string, content []byte, info fs.FileInfo) (c *Card, unusable
 		}
 	}
 	return c, nil
+}
+
+// dependencies returns what depends_on names. The name of a card's file is its ID, with
+// its folder or without, and "none" is no card.
+func dependencies(names []string) []string {
+	names = slices.DeleteFunc(names, func(n string) bool { return strings.EqualFold(strings.TrimRight(n, "."), "none") || n == "-" })
+	for i, n := range names {
+		if name, ok := strings.CutSuffix(n, ".md"); ok {
+			names[i] = path.Base(name)
+		}
+	}
+	return unique(names)
+}
+
+// keyLine returns the line of a top-level key of front matter, from 1; 0 for none.
+func keyLine(head []byte, key string) int {
+	n := 0
+	for line := range strings.Lines(string(head)) {
+		n++
+		if rest, ok := strings.CutPrefix(strings.Trim(line, " \"'"), key); ok && strings.HasPrefix(strings.TrimLeft(rest, " \"'"), ":") {
+			return n
+		}
+	}
+	return 0
 }
 
 // firstHeading returns the text of the first heading line near the top.

@@ -531,6 +531,23 @@ func TestIDsFold(t *testing.T) {
 	}
 }
 
+// TestDependenciesAsPeopleWriteThem: cards written by hand name others by title or file,
+// or none.
+func TestDependenciesAsPeopleWriteThem(t *testing.T) {
+	s, _ := board(t, nil, map[string]string{
+		"abc123": card("Write the Parser", ""), "def456": card("Two", "depends_on: [write the parser, .cairn/cards/GHI789.md]\n"),
+		"ghi789": card("Three", "depends_on: none\n"), "jkl012": card("Four", "tags: [x]\ndepends_on:\n  - None.\n  - No such card\n"),
+	})
+	if a, err := s.Dependencies(DependenciesRequest{ID: "def456"}); err != nil || a.Count != 2 || a.Tasks[0].ID != "abc123" || a.Tasks[1].ID != "ghi789" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	problems, err := s.Check()
+	problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Kind != MissingTask })
+	if err != nil || len(problems) != 1 || problems[0].Message != "depends on No such card, which has no card" || problems[0].Line != 4 {
+		t.Errorf("%+v, %v", problems, err)
+	}
+}
+
 // TestPrioritySynonyms: a card counts as what its repair writes.
 func TestPrioritySynonyms(t *testing.T) {
 	s, _ := board(t, nil, map[string]string{"aaaaa1": card("A", "priority: urgent\n"), "aaaaa2": card("B", "priority: sometime\n")})

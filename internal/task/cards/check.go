@@ -14,6 +14,7 @@ import (
 // Problem is an Error may be missing from answers; the others are warnings.
 type Problem struct {
 	Path    string `json:"path"`
+	Line    int    `json:"line,omitempty"` // from 1; 0 for none
 	ID      string `json:"id"`
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
@@ -86,7 +87,9 @@ func (s *Store) Check() ([]Problem, error) {
 		problems = append(problems, c.Problems...)
 		add := func(kind, format string, args ...any) { problems = append(problems, c.problem(kind, format, args...)) }
 		for _, m := range g.Missing(c.ID) {
-			add(MissingTask, "depends on %s, which has no card", m)
+			p := c.problem(MissingTask, "depends on %s, which has no card", m)
+			p.Line = c.dependsLine
+			problems = append(problems, p)
 		}
 		if c.Status == task.InProgress {
 			if c.Assignee == "" {

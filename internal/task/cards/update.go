@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/markdown"
+	"cairn/internal/task"
 )
 
 // UpdateRequest holds the arguments of update_task. Updates holds the keys status,
@@ -279,15 +280,16 @@ func (s *Store) checkStart(id string, depends []string) error {
 	if err != nil {
 		return err
 	}
-	var waiting []string
-	for _, d := range depends {
-		if c, ok := b.Card(d); !ok || !c.Done() {
-			waiting = append(waiting, d)
+	waiting := task.Unfinished(depends, func(id string) (task.Task, bool) {
+		c, ok := b.dependency(id)
+		if !ok {
+			return task.Task{}, false
 		}
-	}
+		return c.Task, true
+	})
 	if len(waiting) == 0 {
 		return nil
 	}
-	return &Error{Code: CodeValidation, Message: fmt.Sprintf("Task %s blocked by incomplete dependencies: %s", id, strings.Join(waiting, ", ")),
+	return &Error{Code: CodeValidation, Message: task.BlockedMessage(id, waiting),
 		Data: map[string]any{"kind": "INVALID_STATUS_TRANSITION", "id": id, "blocking_tasks": waiting, "suggestion": "Finish these first"}}
 }

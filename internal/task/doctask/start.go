@@ -3,7 +3,6 @@ package doctask
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +74,7 @@ func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAns
 		a.Task.MainWorkflow = w
 	}
 	if waiting := doc.waiting(all, t); len(waiting) > 0 {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("Task %s blocked by incomplete dependencies: %s", t.slug, strings.Join(waiting, ", ")))
+		a.Warnings = append(a.Warnings, task.BlockedMessage(t.slug, waiting))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -87,13 +86,15 @@ func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAns
 func (d *document) waiting(all []found, t found) []string {
 	var ids []string
 	for _, dep := range d.dependencies(all, t) {
-		if !slices.ContainsFunc(all, func(o found) bool {
-			return o.slug == dep.id && (task.Task{Status: o.model(), ArchivedFrom: task.Archived}).Done()
-		}) {
-			ids = append(ids, dep.id)
-		}
+		ids = append(ids, dep.id)
 	}
-	return ids
+	return task.Unfinished(ids, func(id string) (task.Task, bool) {
+		i := slices.IndexFunc(all, func(o found) bool { return o.slug == id })
+		if i < 0 {
+			return task.Task{}, false
+		}
+		return all[i].task(nil), true
+	})
 }
 
 // toWork returns a task with its own workflow and its references.

@@ -118,6 +118,12 @@ func (t found) model() task.Status {
 	return s
 }
 
+// task returns t in the common model.
+func (t found) task(dependsOn []string) task.Task {
+	estimate, _ := task.ParseEstimate(cmp.Or(t.field("Estimate"), t.field("Estimated Time")))
+	return task.Task{ID: t.slug, Title: t.title, Status: t.model(), ArchivedFrom: task.Archived, Assignee: t.field("Assignee"), DependsOn: dependsOn, Estimate: estimate}
+}
+
 // listed returns the tasks to list: those directly below the tasks section and the
 // nested ones with a status. A nested heading without a status is part of its task.
 func listed(all []found) []found { return slices.DeleteFunc(slices.Clone(all), found.part) }
@@ -226,8 +232,7 @@ func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, e
 		if t.part() && len(depends[i]) == 0 && !needed[t.slug] {
 			continue
 		}
-		estimate, _ := task.ParseEstimate(cmp.Or(t.field("Estimate"), t.field("Estimated Time")))
-		tasks = append(tasks, task.Task{ID: t.slug, Title: t.title, Status: t.model(), ArchivedFrom: task.Archived, Assignee: t.field("Assignee"), DependsOn: depends[i], Estimate: estimate})
+		tasks = append(tasks, t.task(depends[i]))
 	}
 	return tasks, doc.hash(), true, nil
 }
