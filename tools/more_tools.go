@@ -62,6 +62,7 @@ func (s *Server) unwrap(t tool, raw json.RawMessage) (tool, json.RawMessage, *Fa
 	if t.name != moreTools {
 		return t, raw, nil
 	}
+	t.readOnly = true // to list and to describe tools changes nothing
 	var a moreArgs
 	if err := decode(raw, &a); err != nil {
 		return t, raw, FailureOf(err)
@@ -78,7 +79,6 @@ func (s *Server) unwrap(t tool, raw json.RawMessage) (tool, json.RawMessage, *Fa
 		return t, raw, f
 	}
 	if len(a.Arguments) == 0 && len(argumentSchema(inner.args).Required) > 0 {
-		t.readOnly, t.rate = true, rate{}
 		t.call = func(context.Context, json.RawMessage) (any, error) {
 			return &moreAnswer{Tools: []describedTool{inner.describe()}}, nil
 		}

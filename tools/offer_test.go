@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"cairn/models/bpe"
 )
 
@@ -35,14 +37,16 @@ func TestAutoBudget(t *testing.T) {
 	s, counter := auto(t, nil), &bpe.Counter{}
 	for i := range 16 {
 		c := contents{cards: i&1 > 0, documents: i&2 > 0, catalogue: i&4 > 0, graph: i&8 > 0}
-		list, tokens := s.offered(c), 0
+		list := s.offered(c)
+		var definitions []*mcp.Tool
 		for _, tool := range list {
-			text, err := marshal(tool.definition())
-			if err != nil {
-				t.Fatal(err)
-			}
-			tokens += counter.CountTokens(string(text))
+			definitions = append(definitions, tool.definition())
 		}
+		text, err := marshal(&mcp.ListToolsResult{Tools: definitions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens := counter.CountTokens(string(text))
 		t.Logf("%+v: %d tools of %d tokens: %v", c, len(list), tokens, names(list))
 		if len(list) >= 12 || tokens > 3000 {
 			t.Errorf("%+v offers %d tools of %d tokens, want fewer than 12 of at most 3000", c, len(list), tokens)
@@ -147,6 +151,21 @@ func TestMoreToolsKeepsLimits(t *testing.T) {
 	}
 	if refused != 10 {
 		t.Errorf("%d of 40 calls are refused, want 10", refused)
+	}
+}
+
+// TestMoreToolsKeepsScopes: what reads through more_tools is allowed to callers that may
+// only read, and what writes is not.
+func TestMoreToolsKeepsScopes(t *testing.T) {
+	server := auto(t, nil)
+	tool, _ := server.find(moreTools)
+	for args, reads := range map[string]bool{
+		`{}`: true, `{"action":"section"}`: true, `{"action":"dag_get_stats"}`: true, `{"action":"nothing"}`: true,
+		`{"action":"section","arguments":{}}`: false, `{"action":"index"}`: false,
+	} {
+		if inner, _, _ := server.unwrap(tool, json.RawMessage(args)); inner.readOnly != reads {
+			t.Errorf("%s calls %s, which only reads: %v, want %v", args, inner.name, inner.readOnly, reads)
+		}
 	}
 }
 
