@@ -20,7 +20,8 @@ import (
 // supportKinds are the kinds of pairs: an answer with the text that it is from, with
 // another text of the same set, with a number changed, with a negation added or removed,
 // and with a text of another set.
-var supportKinds = []string{"supported", "swapped", "number changed", "negated", "foreign"}
+// In addition, a name of the answer becomes one of another answer.
+var supportKinds = []string{"supported", "swapped", "number changed", "negated", "foreign", "name changed"}
 
 // supportPair is an answer with the text that it cites.
 type supportPair struct {
@@ -239,6 +240,9 @@ func makePairs(all []statement, tuned bool, n int, seed uint64) []supportPair {
 				p.Sources, ok = other.sources, near(from) != near(set)
 			case "number changed":
 				p.Answer, ok = changeNumber(s.answer, r)
+			case "name changed":
+				other := bySet[set][r.IntN(len(bySet[set]))]
+				p.Answer, ok = changeName(s, other.answer, r)
 			case "negated":
 				p.Answer, ok = negate(s.answer, r)
 			}
@@ -270,6 +274,26 @@ func changeNumber(s string, r *rand.Rand) (string, bool) {
 	}
 	other := []int{n + 1 + r.IntN(9), n * 10, n*2 + 1, max(0, n-1)}[r.IntN(4)]
 	return s[:place[0]] + fmt.Sprint(other) + s[place[1]:], other != n
+}
+
+// properName matches a word with a capital letter inside a sentence.
+var properName = regexp.MustCompile(`[a-z,] ([A-Z][A-Za-z]{2,})\b`)
+
+// changeName replaces one name of a statement by a name of another answer that the
+// statement's text does not have.
+func changeName(s statement, other string, r *rand.Rand) (string, bool) {
+	at, names := properName.FindAllStringSubmatchIndex(s.answer, -1), properName.FindAllStringSubmatch(other, -1)
+	if len(at) == 0 || len(names) == 0 {
+		return s.answer, false
+	}
+	name := names[r.IntN(len(names))][1]
+	for _, source := range s.sources {
+		if strings.Contains(strings.ToLower(source.Heading+source.Text+s.question), strings.ToLower(name)) {
+			return s.answer, false
+		}
+	}
+	place := at[r.IntN(len(at))]
+	return s.answer[:place[2]] + name + s.answer[place[3]:], true
 }
 
 var (

@@ -60,6 +60,9 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 				a.HasMore = true
 				return nil
 			}
+			if len(kept) < coveredDocuments && offset == 0 {
+				s.covered = max(s.covered, marked.share(d))
+			}
 			if kept = append(kept, print); len(kept) > offset {
 				a.Results = append(a.Results, s.result(d, marked))
 			}

@@ -198,8 +198,11 @@ type Answer struct {
 	Degraded []string `json:"degraded"`
 	// Reason explains an empty answer: "no_match", "not_indexed", "indexing", "empty_workspace".
 	Reason string `json:"reason,omitempty"`
-	// Hint names the tool to call next.
+	// Hint names the tool to call next, or says that nothing relevant was found.
 	Hint string `json:"hint,omitempty"`
+	// Answerable is the estimated probability that the documents have what the query
+	// asks for, on the first page of a complete index.
+	Answerable *float64 `json:"answerable,omitempty"`
 	// Omitted lists the hits that did not fit the token budget.
 	Omitted []Omitted `json:"omitted,omitempty"`
 	// Fuzzy is set when nothing matched the words as typed and near spellings were used.

@@ -17,6 +17,8 @@ type search struct {
 	pending bool        // some chunks have no vector yet
 	version int         // of the documents before the indexes were asked; 0 if it is not known
 	trace   *tracer     // nil unless the search is explained
+	// covered is the largest share of the query's terms in a passage of the first page.
+	covered float64
 }
 
 // Search answers one query with a page of documents, each represented by the
@@ -69,6 +71,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 			answer.NextCursor = &next
 		}
 		answer.explainEmpty()
+		if from.offset == 0 && state.State == "ready" {
+			answer.weigh(s, ranking)
+		}
 		if q.MaxTokens > 0 {
 			timer := observe.Begin(ctx, observe.Fit)
 			s.fit(answer)

@@ -58,7 +58,7 @@ func readContext(e Engine, o *Options) tool {
 		description: `Search the workspace's documents by meaning and by words. Returns ranked documents, each with its best section: path, heading trail, anchor, line range, snippet, score.
 Use it first, with a question or keywords, to find where something is written. Not for opening a known file: use read_doc.
 max_tokens adds the text of the sections. mode "keyword" is for exact names and error messages, "semantic" for unknown wording; "hybrid" blends both. What was used with context before ranks higher.
-An empty answer says why in "reason" and what to do in "hint".`,
+An empty answer says why in "reason" and what to do in "hint". "answerable" estimates whether the documents have an answer.`,
 		handler: codeHandler(func(ctx context.Context, a readContextArgs) (*retriever.Answer, error) {
 			q, err := a.query(o.DefaultMode)
 			if err != nil {

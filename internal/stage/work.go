@@ -39,7 +39,9 @@ type WebSearcher interface {
 // Answered is the answer of a Reasoner.
 type Answered struct {
 	Draft
-	Confidence     *float64 `json:"confidence,omitempty"` // nil: by ExecutorConfidence
+	// Confidence is by ExecutorConfidence when nil, or for an answer that was not found by
+	// the evidence of the lookup.
+	Confidence     *float64 `json:"confidence,omitempty"`
 	NeedsWebSearch bool     `json:"needs_web_search,omitempty"`
 	By             string   `json:"by,omitempty"` // the author, such as the model's name
 }
@@ -103,6 +105,10 @@ type Lookup struct {
 	Hits     []Hit    `json:"hits"`
 	Degraded []string `json:"degraded"`
 	Reason   string   `json:"reason,omitempty"` // the reason for no hits
+	// Answerable is the estimated probability that the documents have an answer;
+	// Unlikely is set when it is low.
+	Answerable *float64 `json:"answerable,omitempty"`
+	Unlikely   bool     `json:"unlikely,omitempty"`
 }
 
 // defaultHits suits a brief: later hits seldom fit its budget.
@@ -121,7 +127,7 @@ func lookup(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("searching: %w", err)
 	}
-	out := Lookup{Query: in.SearchQuery, Mode: string(a.Mode), Degraded: a.Degraded, Reason: a.Reason, Hits: []Hit{}}
+	out := Lookup{Query: in.SearchQuery, Mode: string(a.Mode), Degraded: a.Degraded, Reason: a.Reason, Hits: []Hit{}, Answerable: a.Answerable, Unlikely: a.Unlikely()}
 	if a.Reason == "not_indexed" {
 		return Result{}, errors.New("this folder has no index yet; run `cairn index`, or call the index tool")
 	}
@@ -178,6 +184,10 @@ func (a *Answered) Result(s *State) (Result, error) {
 	if d.Confidence == nil {
 		var found Lookup
 		fromContext(s, EmbeddingLookup, &found)
+		if d.NotFound && found.Answerable != nil {
+			d.Confidence = new(1 - *found.Answerable)
+			return output(d, Result{Confidence: d.Confidence, NeedsWebSearch: d.NeedsWebSearch})
+		}
 		var relevances []float64
 		for _, h := range found.Hits {
 			if slices.Contains(d.Citations, h.ID) {
@@ -277,105 +287,6 @@ func judge(ctx context.Context, s *State, d Draft, o WorkOptions, v *Verdict) er
 		v.Problems = append(v.Problems, clip(problem, MaxDetail))
 	}
 	return nil
-}
-
-// The confidences of stages that a plan omits.
-const (
-	defaultConfidence = .8
-	defaultSafety     = 1.0
-)
-
-func packageResponse(ctx context.Context, s *State, o WorkOptions) (Result, error) {
-	var in Intent
-	var found Lookup
-	var answer Answered
-	verdict := Verdict{Confidence: defaultSafety}
-	r := &Response{Sources: []Source{}, How: []string{}}
-	how := func(format string, args ...any) { r.How = append(r.How, fmt.Sprintf(format, args...)) }
-	if fromContext(s, IntentAnalysis, &in) {
-		how("intent: %s, complexity %s", in.Category, in.Complexity)
-	}
-	if fromContext(s, EmbeddingLookup, &found) {
-		how("lookup: %d sections, %s", len(found.Hits), found.Mode)
-	}
-	var web WebResults
-	if fromContext(s, WebSearch, &web) {
-		if web.Skipped != "" {
-			how("web search: skipped, %s", web.Skipped)
-		} else {
-			how("web search: %d results", len(web.Results))
-		}
-	}
-	confidence := defaultConfidence
-	if fromContext(s, ExecutorReasoning, &answer) {
-		if answer.Confidence != nil {
-			confidence = *answer.Confidence
-		}
-		r.Answer = answer.Answer
-		by := answer.By
-		if by == "" {
-			by = "the calling agent"
-		}
-		how("answered by %s, confidence %.2f, %d citations", by, confidence, len(answer.Citations))
-		r.Sources, r.NotFound = sources(answer.Citations, found.Hits, web.Results), answer.NotFound
-	} else {
-		r.Answer, r.Sources = extract(found)
-		r.NotFound = len(r.Sources) == 0
-		how("no reasoning in the plan: the sections found, in their own words")
-	}
-	if s.Machine.Reinvoked > 0 {
-		how("sent back by moderation %d times", s.Machine.Reinvoked)
-	}
-	if fromContext(s, Moderation, &verdict) {
-		how("moderation: confidence %.2f", verdict.Confidence)
-	} else if len(answer.Citations) > 0 && !answer.NotFound {
-		var err error
-		if verdict.Support, err = checkSupport(ctx, s, answer.Draft, o); err != nil {
-			return Result{}, err
-		}
-	}
-	r.Confidence = min(confidence, verdict.Confidence)
-	if r.Support = verdict.Support; r.Support != nil {
-		how("support: %.2f, %d of %d sentences", r.Support.Support, len(r.Support.Sentences)-len(r.Support.Unsupported()), len(r.Support.Sentences))
-		r.Confidence = min(r.Confidence, r.Support.Support)
-	}
-	return Result{Response: r, Confidence: &r.Confidence}, nil
-}
-
-// sources are the citations that exist, each with its place.
-func sources(citations []string, hits []Hit, web []WebResult) []Source {
-	list := []Source{}
-	for _, c := range citations {
-		for _, h := range hits {
-			if h.ID == c {
-				list = append(list, Source{ID: h.ID, Path: h.Path, Anchor: h.Anchor, Title: strings.Join(h.Headings, " > ")})
-			}
-		}
-		for _, w := range web {
-			if w.URL == c {
-				list = append(list, Source{ID: w.URL, Title: w.Title})
-			}
-		}
-	}
-	return list
-}
-
-// extracted bounds the sections that make up an answer without reasoning.
-const extracted = 3
-
-// extract answers with the sections found.
-func extract(found Lookup) (string, []Source) {
-	hits := found.Hits[:min(extracted, len(found.Hits))]
-	if len(hits) == 0 {
-		return "Nothing was found about this.", []Source{}
-	}
-	var b strings.Builder
-	list := []Source{}
-	for _, h := range hits {
-		fmt.Fprintf(&b, "%s (%s): %s\n", strings.Join(h.Headings, " > "), strings.TrimPrefix(h.ID, hitPrefix), strings.Join(strings.Fields(h.Snippet), " "))
-		list = append(list, Source{ID: h.ID, Path: h.Path, Anchor: h.Anchor, Title: strings.Join(h.Headings, " > ")})
-	}
-	return strings.TrimSuffix(b.String(), "\n"), list
 }
 
 // output puts v into r as its output.

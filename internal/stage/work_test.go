@@ -94,6 +94,44 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
+// TestConfidence: the confidence follows from what the lookup and the sources say.
+func TestConfidence(t *testing.T) {
+	found := says("Ann and Bob are members.", "doc:team.md#members")
+	foreign := says("Bananas are yellow.", "doc:team.md#members")
+	missing := func(*Brief) (*Answered, error) {
+		return &Answered{Draft: Draft{Answer: "It is not in these documents."}}, nil
+	}
+	for _, c := range []struct {
+		name, template string
+		answerable     float64
+		says           func(*Brief) (*Answered, error)
+		low, high      float64
+		notFound       bool
+	}{
+		{"found without reasoning", "simple_lookup", .97, nil, .97, .97, false},
+		{"not there, without reasoning", "simple_lookup", .04, nil, .96, .96, true},
+		{"supported", "", .97, found, .6, .8, false},
+		{"supported, but nothing seems to be there", "", .04, found, .04, .04, false},
+		{"not found, and nothing seems to be there", "", .04, missing, .96, .96, true},
+		{"not found, although it seems to be there", "", .97, missing, .02, .04, true},
+		{"unsupported", "", .97, foreign, 0, .2, false},
+		{"unsupported and not moderated", "quick_answer", .97, foreign, 0, .2, false},
+	} {
+		o := &oracle{}
+		for range 3 {
+			o.says = append(o.says, c.says)
+		}
+		s := runAll(t, c.template, WorkOptions{Library: shelf{answerable: c.answerable}, Reasoner: o})
+		if s.Status != Complete {
+			t.Errorf("%s: the task is %s, %v", c.name, s.Status, *s.Error)
+			continue
+		}
+		if r := s.Response; r.Confidence < c.low-1e-9 || r.Confidence > c.high+1e-9 || r.NotFound != c.notFound {
+			t.Errorf("%s: confidence %v, not found %v, want %v to %v, %v", c.name, r.Confidence, r.NotFound, c.low, c.high, c.notFound)
+		}
+	}
+}
+
 // TestAbsence: which answers without a source say that there is none.
 func TestAbsence(t *testing.T) {
 	for answer, want := range map[string]bool{
@@ -144,16 +182,23 @@ func TestExecutorConfidence(t *testing.T) {
 	}
 }
 
-// shelf is a library of one section.
-type shelf struct{ err error }
+// shelf is a library of one section. answerable is the estimate of its searches, 0 for none.
+type shelf struct {
+	err        error
+	answerable float64
+}
 
 func (s shelf) Search(_ context.Context, q retriever.Query) (*retriever.Answer, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	return &retriever.Answer{Mode: retriever.Hybrid, Degraded: []string{}, Results: []retriever.Result{
+	a := &retriever.Answer{Mode: retriever.Hybrid, Degraded: []string{}, Results: []retriever.Result{
 		{Path: "team.md", Anchor: "members", Headings: []string{"Team", "Members"}, Score: .5, Snippet: "Ann and Bob"},
-	}}, nil
+	}}
+	if s.answerable > 0 {
+		a.Answerable = &s.answerable
+	}
+	return a, nil
 }
 
 func (s shelf) ReadAll(_ context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
@@ -211,7 +256,7 @@ func TestWorks(t *testing.T) {
 		t.Errorf("the response is %+v", r)
 	}
 	s = runAll(t, "simple_lookup", WorkOptions{Library: shelf{}})
-	if s.Status != Complete || s.Response.Answer != "Team > Members (team.md#members): Ann and Bob" || s.Response.Confidence != .8 {
+	if s.Status != Complete || s.Response.Answer != "Team > Members (team.md#members): Ann and Bob" || s.Response.Confidence != .5 {
 		t.Errorf("without reasoning the response is %+v", s.Response)
 	}
 	s = runAll(t, "", WorkOptions{Library: shelf{err: errors.New("disk on fire")}})

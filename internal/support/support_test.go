@@ -31,10 +31,12 @@ func TestCheck(t *testing.T) {
 		{"The old token is kept for 14 days after the new one works everywhere.", true, ""},
 		{"Ann Miller signs the gateway's requests.", true, ""},
 		{"Two clients do not share one token.", true, ""},
+		{"Do not share one token between two clients [1][doc:access/Rotate-99.md#what-not-to-do].", true, ""},
 		{"Bananas are yellow.", false, "the text does not say so"},
 		{"asdf qwer zxcv uiop", false, "the text does not say so"},
 		{"Peter Pan and Captain Hook.", false, "Captain is not in the text"},
 		{"The old token is kept for 30 days after the new one works everywhere.", false, "the number 30 is not in the text"},
+		{"Every request of the gateway is signed by Bob Stone.", false, "Bob is not in the text"},
 		{"Share one token between two clients.", false, "the text says the opposite: Do not share one token"},
 	} {
 		r, err := Check(t.Context(), e, "What about tokens?", c.answer, []Source{{"Tokens", rotation}})

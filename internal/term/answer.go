@@ -48,7 +48,7 @@ func Notes(a *retriever.Answer) []string {
 			notes = append(notes, "incomplete: "+d)
 		}
 	}
-	if a.Hint != "" && len(a.Results) == 0 {
+	if a.Hint != "" && (len(a.Results) == 0 || a.Unlikely()) {
 		notes = append(notes, commandNames.Replace(a.Hint))
 	}
 	if len(a.Omitted) > 0 {
