@@ -17,7 +17,8 @@ import (
 // conversation (TestAutoBudget).
 const Auto Group = "auto"
 
-// maxOffered bounds the tools that Auto offers.
+// maxOffered bounds the tools that Auto offers. Groups that are chosen with it come on
+// top.
 const maxOffered = 11
 
 // contents is what Auto looks at.
@@ -70,10 +71,11 @@ func (s *Server) offered(c contents) []tool {
 			chosen[t.name] = true
 		}
 	}
-	most := max(maxOffered-1, len(chosen)) // one place for more_tools
+	offered := 1 // more_tools
 	for _, name := range c.wanted() {
-		if _, ok := s.find(name); ok && len(chosen) < most {
+		if _, ok := s.find(name); ok && !chosen[name] && offered < maxOffered {
 			chosen[name] = true
+			offered++
 		}
 	}
 	var list, hidden []tool

@@ -81,8 +81,10 @@ func TestExplicitToolsAreAdded(t *testing.T) {
 			t.Errorf("auto,dag offers %v, without %s", got, tool.name)
 		}
 	}
-	if !slices.Contains(got, "read_context") || !slices.Contains(got, moreTools) {
-		t.Errorf("auto,dag offers %v, want read_context and %s too", got, moreTools)
+	for _, want := range []string{"read_context", "read_doc", "list_tasks", "create_task", "update_task", "index", "status", moreTools} {
+		if !slices.Contains(got, want) {
+			t.Errorf("auto,dag offers %v, without %s", got, want)
+		}
 	}
 }
 
