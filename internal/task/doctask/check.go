@@ -62,10 +62,7 @@ func (d *Docs) Check(ctx context.Context) ([]Problem, error) {
 // statuses.
 func (d *document) check() []Problem {
 	all, _, _ := d.tasks()
-	var names []string
-	for _, t := range all {
-		names = append(names, t.slug)
-	}
+	slugs, names := slugs(all, len(all)), d.names(all)
 	var problems []Problem
 	for _, t := range all {
 		if f, ok := fieldOf(t.lines, "Status"); ok {
@@ -74,13 +71,15 @@ func (d *document) check() []Problem {
 					"set the status to pending, in_progress, completed or blocked", false})
 			}
 		}
-		for _, dep := range d.dependencies(all, t) {
+		for _, dep := range names.dependencies(t) {
 			if dep.found {
 				continue
 			}
 			fix := "name a task of this document by its heading, slug or a link, or write none"
-			if near := markdown.Nearest(names, markdown.Slug(dep.id), 1); len(near) > 0 {
-				fix = "did you mean #" + near[0] + "?"
+			if len(problems) < maxNamed { // each looks at all tasks
+				if near := markdown.Nearest(slugs, markdown.Slug(dep.id), 1); len(near) > 0 {
+					fix = "did you mean #" + near[0] + "?"
+				}
 			}
 			problems = append(problems, Problem{d.path, d.line(dep.offset), MissingTask, fmt.Sprintf("task %s depends on %q, which is no task of this document", t.slug, clip(dep.id)), fix, true})
 		}

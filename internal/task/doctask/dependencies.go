@@ -4,10 +4,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"cairn/internal/markdown"
 )
+
+// maxDependencies bounds those of one task, as for cards.
+const maxDependencies = 1000
 
 // dependency is one entry of a task's field Dependencies.
 type dependency struct {
@@ -32,13 +34,15 @@ var (
 // dependencies reads the field Dependencies of a task: slugs, titles and links,
 // separated by commas, semicolons or "and", slugs also by blanks, or one in each
 // item of a list below the field. "None" and "-" mean no dependencies.
-func (d *document) dependencies(all []found, t found) []dependency {
+func (n *taskNames) dependencies(t found) []dependency {
 	var out []dependency
+	seen := map[string]bool{}
 	for _, v := range dependencyValues(t.lines) {
-		for _, dep := range d.entries(all, v.value) {
-			if slices.ContainsFunc(out, func(o dependency) bool { return o.id == dep.id }) {
+		for _, dep := range n.entries(v.value) {
+			if seen[dep.id] || len(out) == maxDependencies {
 				continue
 			}
+			seen[dep.id] = true
 			dep.offset = v.start
 			out = append(out, dep)
 		}
@@ -73,35 +77,36 @@ func dependencyValues(lines []line) []field {
 }
 
 // entries reads one value of the field.
-func (d *document) entries(all []found, value string) []dependency {
+func (n *taskNames) entries(value string) []dependency {
 	if noDependencies.MatchString(value) {
 		return nil
 	}
-	if dep := d.entry(all, value); dep.found {
+	if dep := n.entry(value); dep.found {
 		return []dependency{dep}
 	}
 	var out []dependency
 	parts := splitEntries(value)
+	parts = parts[:min(len(parts), maxDependencies)]
 	for i := 0; i < len(parts); i++ {
 		part := strings.TrimSpace(parts[i])
 		if part == "" || noDependencies.MatchString(part) {
 			continue
 		}
-		if dep, n := d.joined(all, parts[i:]); n > 0 {
+		if dep, took := n.joined(parts[i:]); took > 0 {
 			out = append(out, dep)
-			i += n - 1
+			i += took - 1
 			continue
 		}
-		if deps, ok := d.several(all, strings.Split(strings.ReplaceAll(part, " & ", " and "), " and ")); ok {
+		if deps, ok := n.several(strings.Split(strings.ReplaceAll(part, " & ", " and "), " and ")); ok {
 			out = append(out, deps...)
 			continue
 		}
 		words := slices.DeleteFunc(nameOrLink.FindAllString(part, -1), func(w string) bool { return w == "-" || strings.EqualFold(w, "none") })
-		if deps, ok := d.several(all, words); ok || slices.ContainsFunc(deps, func(d dependency) bool { return d.found }) {
+		if deps, ok := n.several(words); ok || slices.ContainsFunc(deps, func(d dependency) bool { return d.found }) {
 			out = append(out, deps...)
 			continue
 		}
-		out = append(out, d.entry(all, strings.Join(words, " "))) // a title that is not there
+		out = append(out, n.entry(strings.Join(words, " "))) // a title that is not there
 	}
 	return out
 }
@@ -109,12 +114,12 @@ func (d *document) entries(all []found, value string) []dependency {
 // maxCommas bounds the commas in a title that the field names among others.
 const maxCommas = 3
 
-// joined reads the entry that the first n parts make together, the fewest that are a
-// task: a title may hold commas. n is 0 for none.
-func (d *document) joined(all []found, parts []string) (dep dependency, n int) {
-	for n := 1; n <= min(len(parts), 1+maxCommas); n++ {
-		if dep := d.entry(all, strings.Join(parts[:n], ",")); dep.found {
-			return dep, n
+// joined reads the entry that the first parts make together, the fewest that are a
+// task: a title may hold commas. took counts them, 0 for none.
+func (n *taskNames) joined(parts []string) (dep dependency, took int) {
+	for took := 1; took <= min(len(parts), 1+maxCommas); took++ {
+		if dep := n.entry(strings.Join(parts[:took], ",")); dep.found {
+			return dep, took
 		}
 	}
 	return dependency{}, 0
@@ -135,10 +140,10 @@ func splitEntries(value string) []string {
 }
 
 // several reads entries; ok is whether each is a task.
-func (d *document) several(all []found, entries []string) (deps []dependency, ok bool) {
+func (n *taskNames) several(entries []string) (deps []dependency, ok bool) {
 	ok = len(entries) > 0
 	for _, e := range entries {
-		dep := d.entry(all, e)
+		dep := n.entry(e)
 		ok = ok && dep.found
 		deps = append(deps, dep)
 	}
@@ -146,7 +151,7 @@ func (d *document) several(all []found, entries []string) (deps []dependency, ok
 }
 
 // entry looks up one name: a slug, a title or its number, or a link to a heading.
-func (d *document) entry(all []found, text string) dependency {
+func (n *taskNames) entry(text string) dependency {
 	name := strings.Trim(strings.TrimRight(strings.TrimSpace(text), "."), "`*\"")
 	names := []string{name, qualifier.ReplaceAllString(name, "")}
 	if m := inlineLink.FindStringSubmatch(name); m != nil {
@@ -155,46 +160,73 @@ func (d *document) entry(all []found, text string) dependency {
 		inner, _, _ := strings.Cut(strings.Trim(name, "[]()"), "|") // of a wiki link
 		names = []string{inner}
 	}
-	for _, n := range names {
-		if i := slices.IndexFunc(all, func(t found) bool { return n != "" && strings.EqualFold(t.title, n) }); i >= 0 {
-			return dependency{id: all[i].slug, found: true}
-		}
-		slug, err := d.parseSlug(strings.TrimPrefix(n, "@"), EmptyTaskSlug)
-		if err != nil {
-			continue
-		}
-		if t, ok := d.named(all, slug); ok {
-			return dependency{id: t.slug, found: true}
-		}
-	}
-	for _, n := range names {
-		if t, ok := begun(all, n); ok {
-			return dependency{id: t.slug, found: true}
+	for _, name := range names {
+		if i, ok := n.find(name); ok {
+			return dependency{id: n.all[i].slug, found: true}
 		}
 	}
 	return dependency{id: strings.TrimPrefix(names[0], "#")}
 }
 
-// begun returns the only task whose title begins with a name and a punctuation mark,
-// as "Task 1" begins "Task 1: set up", or with a number, as 1.2 does.
-func begun(all []found, name string) (t found, ok bool) {
-	if markdown.Slug(name) == "" {
-		return found{}, false
+// taskNames finds the tasks of a document by what other tasks call them.
+type taskNames struct {
+	doc  *document
+	all  []found
+	full map[string]int // by slug, title in lower case or as a slug, and "parent/slug"
+	// begun has the tasks by the beginning of their titles up to a punctuation mark, as
+	// "task 1" of "Task 1: set up", and by a number that begins them; -1 for several.
+	begun map[string]int
+}
+
+// beginnings matches the beginning of a title, and a number that begins it.
+var beginnings = regexp.MustCompile(`^(?:([0-9][0-9.]*)\b.*|(.*?)[ \t]*(?:[:.)–—]|[ \t]-[ \t]).*)$`)
+
+func (d *document) names(all []found) *taskNames {
+	n := &taskNames{doc: d, all: all, full: make(map[string]int, 3*len(all)), begun: map[string]int{}}
+	for _, key := range []func(found) string{
+		func(t found) string { return strings.ToLower(t.slug) },
+		func(t found) string { return strings.ToLower(t.title) },
+		func(t found) string { return markdown.Slug(t.title) },
+		func(t found) string { return markdown.CueDeckSlug(t.title) },
+		func(t found) string { return t.parent + "/" + markdown.Slug(t.title) },
+	} {
+		for i, t := range all {
+			if _, taken := n.full[key(t)]; !taken {
+				n.full[key(t)] = i
+			}
+		}
 	}
-	number := strings.IndexFunc(name, func(r rune) bool { return !unicode.IsDigit(r) && r != '.' }) < 0
-	for _, c := range all {
-		if len(c.title) <= len(name) || !strings.EqualFold(c.title[:len(name)], name) {
+	delete(n.full, "")
+	for i, t := range all {
+		m := beginnings.FindStringSubmatch(strings.ToLower(t.title))
+		if m == nil {
 			continue
 		}
-		rest := c.title[len(name):]
-		trimmed := strings.TrimLeft(rest, " ")
-		if strings.IndexAny(trimmed, ":.)–—-") != 0 && !(number && trimmed != rest) || strings.HasPrefix(rest, "-") {
-			continue
+		key := strings.TrimRight(m[1]+m[2], ".")
+		if _, several := n.begun[key]; several {
+			i = -1
 		}
-		if ok {
-			return found{}, false
-		}
-		t, ok = c, true
+		n.begun[key] = i
 	}
-	return t, ok
+	delete(n.begun, "")
+	return n
+}
+
+// find returns the index of the task that a name means.
+func (n *taskNames) find(name string) (int, bool) {
+	lower := strings.ToLower(name)
+	if i, ok := n.full[lower]; ok {
+		return i, true
+	}
+	if slug, err := n.doc.parseSlug(strings.TrimPrefix(name, "@"), EmptyTaskSlug); err == nil {
+		parts := strings.Split(slug, "/")
+		for i, p := range parts {
+			parts[i] = markdown.Slug(p)
+		}
+		if i, ok := n.full[strings.Join(parts[max(0, len(parts)-2):], "/")]; ok {
+			return i, true
+		}
+	}
+	i, ok := n.begun[lower]
+	return i, ok && i >= 0
 }

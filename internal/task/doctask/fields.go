@@ -141,7 +141,7 @@ func findField(lines []line, name string, want func(value string) bool) (field, 
 	}
 	for _, format := range formats {
 		for _, l := range lines {
-			if l.code {
+			if l.code || !strings.Contains(l.text, name) { // which is faster than a format
 				continue
 			}
 			m := format.FindStringSubmatchIndex(l.text)

@@ -85,7 +85,7 @@ func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAns
 // waiting returns the dependencies of a task that are not completed.
 func (d *document) waiting(all []found, t found) []string {
 	var ids []string
-	for _, dep := range d.dependencies(all, t) {
+	for _, dep := range d.names(all).dependencies(t) {
 		ids = append(ids, dep.id)
 	}
 	return task.Unfinished(ids, func(id string) (task.Task, bool) {

@@ -220,10 +220,10 @@ func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, e
 	if !ok {
 		return nil, "", false, nil
 	}
-	needed := map[string]bool{}
+	needed, names := map[string]bool{}, doc.names(all)
 	depends := make([][]string, len(all))
 	for i, t := range all {
-		for _, dep := range doc.dependencies(all, t) {
+		for _, dep := range names.dependencies(t) {
 			depends[i] = append(depends[i], dep.id)
 			needed[dep.id] = true
 		}

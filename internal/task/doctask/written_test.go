@@ -2,11 +2,13 @@ package doctask
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cairn/internal/task"
 )
@@ -222,7 +224,7 @@ func TestDependenciesAsPeopleWriteThem(t *testing.T) {
 		}
 		all, _, _ := doc.tasks()
 		var got []string
-		for _, dep := range doc.dependencies(all, all[0]) {
+		for _, dep := range doc.names(all).dependencies(all[0]) {
 			if !dep.found {
 				dep.id = "!" + dep.id
 			}
@@ -231,6 +233,30 @@ func TestDependenciesAsPeopleWriteThem(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%q: %q, want %q", c.text, got, c.want)
 		}
+	}
+}
+
+// TestLargeTaskDocuments: documents with thousands of tasks and of dependencies that lead
+// nowhere are read in time that grows with their size.
+func TestLargeTaskDocuments(t *testing.T) {
+	const n = 2000
+	var headings, boxes strings.Builder
+	headings.WriteString("# A\n## Tasks\n")
+	boxes.WriteString("# B\n## Tasks\n")
+	for i := range n {
+		fmt.Fprintf(&headings, "### Task %d: x\n- Dependencies: Task %d, no such %d, a/b%d and ghost %d\n", i, i-1, i, i, i)
+		fmt.Fprintf(&boxes, "- [ ] Task %d\n  - Dependencies: %s\n", i, strings.Repeat("nothing, ", 50))
+	}
+	headings.WriteString("### Last\n- Dependencies: " + strings.Repeat("x, ", 1_000_000) + "\n")
+	d, _ := docs(t, nil, map[string]string{"a.md": headings.String(), "b.md": boxes.String()})
+	start := time.Now()
+	for _, doc := range []string{"/a.md", "/b.md"} {
+		if tasks, _, ok, err := d.Tasks(doc); err != nil || !ok || len(tasks) < n {
+			t.Errorf("%s: %d tasks, %v", doc, len(tasks), err)
+		}
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("took %v", took)
 	}
 }
 

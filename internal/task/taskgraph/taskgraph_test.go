@@ -247,6 +247,41 @@ func TestGolden25And26Readiness(t *testing.T) {
 	}
 }
 
+// TestPrintedValidation is the specification's example of dag_validate_dependency, its
+// IDs as written, for a document with the heading "### task-B".
+func TestPrintedValidation(t *testing.T) {
+	d, dir := open(t, on, "a:")
+	os.WriteFile(filepath.Join(dir, "ready.md"), []byte("# Plan\n## Tasks\n### task-A\n### task-B\n### task-C\n- Dependencies: Task-B\n"), 0o644)
+	if got := text(d.Validate(ctx, ValidateRequest{ChannelID: "ready.md", DependentTaskID: "task-B", DependencyTaskID: "task-A"})); got !=
+		`{"success":true,"isValid":true,"message":"Dependency is valid and does not create a cycle"}` {
+		t.Error(got)
+	}
+	if a := d.Validate(ctx, ValidateRequest{ChannelID: "/ready.md", DependentTaskID: "Task-B", DependencyTaskID: "#task-C"}); a.IsValid || !slices.Equal(a.CyclePath, []string{"task-b", "task-c", "task-b"}) {
+		t.Error(text(a))
+	}
+}
+
+// TestCancelledCards: a card archived before it was done blocks its dependent, and is
+// no work in any answer.
+func TestCancelledCards(t *testing.T) {
+	d, _ := open(t, on, "old: status=archived archived_from=todo", "new: old", "last: new")
+	if a := d.Groups(ctx, GroupsRequest{}); !slices.EqualFunc(a.ParallelGroups, [][]string{{"new"}, {"last"}}, slices.Equal) || a.TotalTasks != 2 {
+		t.Error(text(a))
+	}
+	if a := d.Order(ctx, OrderRequest{IncludeCompleted: true}); !slices.Equal(a.ExecutionOrder, []string{"new", "last"}) {
+		t.Error(text(a))
+	}
+	if a := d.Blocking(ctx, BlockingRequest{TaskID: "new"}); a.IsReady || !slices.Equal(a.BlockingTasks, []string{"old"}) {
+		t.Error(text(a))
+	}
+	if a := d.Blocking(ctx, BlockingRequest{TaskID: "old"}); a.IsReady || a.Message != "Task is cancelled" {
+		t.Error(text(a))
+	}
+	if list, err := d.Leverage(ctx, "", 0); err != nil || len(list) != 2 {
+		t.Errorf("leverage: %+v, %v", list, err)
+	}
+}
+
 func TestStoredCycle(t *testing.T) {
 	d, _ := open(t, on, "a: c", "b: a", "c: b", "free:", "e: a")
 	for name, got := range map[string]string{
