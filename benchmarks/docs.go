@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"cairn/indexer"
 	"cairn/internal/config"
 	"cairn/internal/index"
-	"cairn/internal/store/flat"
 	"cairn/internal/usage"
 	"cairn/internal/walk"
 	"cairn/internal/workspace"
@@ -45,6 +43,10 @@ type DocsOptions struct {
 	// MaxQueries, when positive, is how many queries are measured, evenly spread over
 	// the split.
 	MaxQueries int
+	// Budgets are token budgets to measure answers within, by hybrid searches with
+	// Limit results, 0 for the default. They need Budget.
+	Budgets []int
+	Limit   int
 	// Learn, when not "", names a split whose queries are learnt as sessions,
 	// each of which reads its relevant documents in a random order. Queries of
 	// Split with two or more relevant documents are then measured with each of
@@ -65,6 +67,7 @@ type DocsReport struct {
 	Queries   int                           `json:"queries"`
 	Modes     map[retriever.Mode]ModeReport `json:"modes"`
 	Index     IndexReport                   `json:"index"`
+	Budgets   []BudgetReport                `json:"budgets,omitempty"`
 	Context   *ContextReport                `json:"context,omitempty"`
 }
 
@@ -132,6 +135,9 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 		if report.Modes[mode], err = w.measure(ctx, set.queries, mode, o.Each); err != nil {
 			return nil, err
 		}
+	}
+	if report.Budgets, err = w.measureBudgets(ctx, set.queries, &o); err != nil {
+		return nil, err
 	}
 	if o.Learn != "" {
 		heldOut := set.queries
@@ -219,11 +225,6 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 	options.QueryCache = 1 // every query is embedded in every mode
 	w.retriever, err = retriever.New(stores.Sources(o.Embedder, o.Budget), options)
 	return w, err
-}
-
-// openCache opens the embeddings of a model that runs share.
-func openCache(folder string, d models.Description) (*flat.Store, error) {
-	return flat.Open(filepath.Join(folder, url.PathEscape(d.ID)), d.Dimension, d.ID, &flat.Options{MaxCached: 4 << 20})
 }
 
 // fileName makes a file name of an id that is not one of taken. It keeps the

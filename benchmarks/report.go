@@ -17,6 +17,12 @@ func (r *DocsReport) String() string {
 			fmt.Fprintf(&b, "\n%-9s %8.4f %8.4f %8.4f %8.4f %10.2f %10.2f", mode, m.NDCG10, m.MRR, m.Hit5, m.Recall100, m.Latency.P50, m.Latency.P95)
 		}
 	}
+	if len(r.Budgets) > 0 {
+		fmt.Fprintf(&b, "\n%8s %8s %14s %8s %8s %8s", "budget", "recall", "ceiling", "results", "text", "answer")
+	}
+	for _, g := range r.Budgets {
+		fmt.Fprintf(&b, "\n%8d %8.4f %8.4f (@%2d) %8.1f %8.0f %8.0f", g.Tokens, g.Recall, g.Ceiling, g.Hits, g.Results, g.Text, g.Answer)
+	}
 	if c := r.Context; c != nil {
 		fmt.Fprintf(&b, "\none document in use: ndcg@10 of the others %.4f, without %.4f (%d queries, %d pairs, %d better, %d worse)", c.With, c.Without, c.Queries, c.Pairs, c.Better, c.Worse)
 		for _, f := range c.Formulas {

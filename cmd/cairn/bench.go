@@ -105,6 +105,8 @@ func (a *app) benchDocsCommand() *cobra.Command {
 	fs.StringVar(&o.Cache, "cache", "", "folder that keeps embeddings from run to run")
 	fs.StringVar(&o.Learn, "learn", "", "learn the queries of this split as sessions, and measure what one document in use adds for the others; with the split measured, every second query is learnt")
 	intVar(fs, &o.MaxQueries, "queries", 0, 1, noBound, "measure only this many queries, evenly spread")
+	fs.IntSliceVar(&o.Budgets, "budgets", nil, "also measure how often answers within these token budgets hold text of a relevant document, such as 500,1000,2000,4000")
+	intVar(fs, &o.Limit, "limit", 0, 1, retriever.MaxLimit, "results of the searches within --budgets")
 	_ = cmd.MarkFlagRequired("data")
 	a.addModel(cmd)
 	return cmd
