@@ -135,7 +135,7 @@ var owners = map[string][]string{
 	"github.com/anishathalye/porcupine":        {"internal/stage/embedded", "internal/task/cards", "internal/testutil", "internal/toolbox"}, // in tests: checks histories
 	"github.com/atotto/clipboard":              {"cmd/cairn"},
 	"golang.org/x/mod":                         {"internal/upgrade"},
-	"github.com/gofrs/flock":                   {"internal/owner", "internal/kv", "internal/token", "internal/task/files"}, // each locks its own file
+	"github.com/gofrs/flock":                   {"internal/owner", "internal/kv", "internal/token", "internal/task/files", "benchmarks"}, // each locks its own file
 	"github.com/spf13/cobra":                   {"cmd/cairn", "internal/manual"},
 	"github.com/spf13/pflag":                   {"cmd/cairn", "internal/manual"}, // the flags of cobra
 	"github.com/schollz/progressbar/v3":        {"internal/term"},
