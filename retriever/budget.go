@@ -3,6 +3,13 @@ package retriever
 import (
 	"encoding/json"
 	"fmt"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cairn/internal/invisible"
+	"cairn/internal/store"
 )
 
 // renderJSON renders v as a client receives it in structured content.
@@ -27,64 +34,232 @@ func (r *Retriever) cost(v any) int {
 // comma.
 func (r *Retriever) omittedCost(o Omitted) int { return r.cost(&o) + 1 }
 
-// fit spends the budget in rank order: each hit gets its whole own text if that
-// fits into the rest of the budget, else its best chunk, else it is omitted and
-// only named. Hits after an omitted one may still fit. The final rendering of
-// the answer is what keeps to the budget.
+// A hit that is given text within a budget gets passageTokens of it first: what a
+// chunk takes, more or less. An answer is meant for as many hits as have room for that,
+// but for two at least.
+const passageTokens = 200
+
+// budgetLimit is how many hits a search within a budget asks for unless the caller
+// says so: more than there is room for, since short ones are among them.
+func budgetLimit(tokens int) int { return min(max(DefaultLimit, 2*tokens/passageTokens), MaxLimit) }
+
+// candidateText is the text around the best chunk of a hit: its section with the
+// subsections, or as much of it as could fit into the budget.
+type candidateText struct {
+	text   string
+	line   int  // of its first byte in the file
+	own    span // the section without its subsections
+	chunk  span
+	given  span // what the answer holds; empty for nothing
+	tokens int  // of what it holds
+}
+
+// span is a range of bytes.
+type span struct{ from, to int }
+
+// newCandidateText copies the text of a section around a chunk for a budget of tokens.
+func newCandidateText(s *store.Section, c store.Chunk, text []byte, tokens int) *candidateText {
+	const most = 16 // bytes of a token, but for long runs of one character
+	start, end := max(s.Start, c.Start-most*tokens), min(s.End, c.End+most*tokens)
+	for start > s.Start && text[start-1] != '\n' {
+		start--
+	}
+	for end < s.End && !utf8.RuneStart(text[end]) {
+		end++
+	}
+	start, end = trimmed(text, start, end)
+	within := func(from, to int) span {
+		if from, to = max(from, start), min(to, end); from >= to {
+			return span{}
+		}
+		from, to = trimmed(text, from, to)
+		return span{from - start, to - start}
+	}
+	return &candidateText{
+		text: string(text[start:end]), line: passage(s, store.Chunk{Start: start, End: start}, text).Start,
+		own: within(s.Start, s.OwnEnd), chunk: within(c.Start, c.End),
+	}
+}
+
+// fit gives the hits of an answer their text, in rank order and in rounds: a passage for
+// each hit that the budget is meant for, their sections, passages of further hits, their
+// subsections, and as much of the rest as there is room for. Hits without text are
+// omitted. MaxTokens bounds the text; MaxBudget bounds the answer as a whole.
 func (s *search) fit(a *Answer) {
-	r := s.Retriever
-	results := a.Results
-	a.Results = []Result{}
-	left := s.MaxTokens - r.cost(a)
-	for i := range results {
-		result := results[i]
-		whole, part := result.whole, result.part
-		result.whole, result.part = "", ""
-		// Keep room to name every later hit that may have to be omitted.
-		reserve := 0
-		for j := i + 1; j < len(results); j++ {
-			reserve += r.omittedCost(Omitted{place(results[j].Path, results[j].Anchor), 99_999})
-		}
-		reserve = min(reserve, left/2)
-		fits := false
-		for _, content := range []string{whole, part} {
-			if content == "" || len(content) > 64*left {
-				continue
-			}
-			result.Content = content
-			if cost := r.cost(&result) + 2; cost <= left-reserve {
-				left -= cost
-				fits = true
-				s.trace.fitted(&result, content == whole, cost)
-				break
-			}
-		}
-		if fits {
-			a.Results = append(a.Results, result)
+	a.dropRepeated()
+	hits := make([]*candidateText, len(a.Results))
+	for i := range a.Results {
+		hits[i] = a.Results[i].candidate
+	}
+	f := fitter{count: s.sources.Budget.CountTokens, left: s.MaxTokens}
+	meant := min(max(2, s.MaxTokens/passageTokens), len(hits))
+	for _, h := range hits[:meant] {
+		f.start(h, s.MaxTokens/meant)
+	}
+	for _, h := range hits[:meant] {
+		f.widen(h, h.chunk)
+		f.widen(h, h.own)
+	}
+	for _, h := range hits[meant:] {
+		f.start(h, passageTokens)
+	}
+	for _, h := range hits {
+		f.widen(h, h.own)
+	}
+	for _, h := range hits {
+		f.widen(h, span{0, len(h.text)})
+	}
+	for _, h := range hits {
+		f.extend(h)
+	}
+	s.keep(a, s.MaxTokens-f.left)
+	for len(a.Results) > 1 && s.cost(a) > MaxBudget {
+		last := &a.Results[len(a.Results)-1]
+		a.Budget.Text -= last.candidate.tokens
+		a.omit(last)
+		a.Results = a.Results[:len(a.Results)-1]
+	}
+	a.Budget.Envelope = s.cost(a) - a.Budget.Text
+}
+
+// dropRepeated names a hit whose chunk says what that of a better one says among the
+// duplicates of that one.
+func (a *Answer) dropRepeated() {
+	first := map[string]int{}
+	kept := a.Results[:0]
+	for _, r := range a.Results {
+		h := r.candidate
+		words := strings.Join(strings.FieldsFunc(h.text[h.chunk.from:h.chunk.to], func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }), " ")
+		if i, ok := first[words]; ok {
+			kept[i].Duplicates = append(kept[i].Duplicates, place(r.Path, r.Anchor))
 			continue
 		}
-		omitted := Omitted{Path: place(result.Path, result.Anchor), Tokens: r.sources.Budget.CountTokens(whole)}
-		if cost := r.omittedCost(omitted); cost <= left {
-			left -= cost
-			a.Omitted = append(a.Omitted, omitted)
+		first[words] = len(kept)
+		kept = append(kept, r)
+	}
+	a.Results = kept
+}
+
+// keep removes the hits without text, and of the others what text makes superfluous.
+func (s *search) keep(a *Answer, used int) {
+	a.Budget = &Spent{Tokens: s.MaxTokens, Text: used}
+	results := a.Results
+	a.Results = []Result{}
+	for i := range results {
+		r := &results[i]
+		h := r.candidate
+		if h.given.to == 0 {
+			a.omit(r)
+			continue
 		}
+		r.Content = h.text[h.given.from:h.given.to]
+		start := h.line + lineBreaks([]byte(h.text[:h.given.from]))
+		r.Passage = Lines{start, start + lineBreaks([]byte(r.Content))}
+		r.Flags = invisible.Find(r.Content)
+		r.Hash, r.SectionHash = r.Hash[:min(ShortHash, len(r.Hash))], r.SectionHash[:min(ShortHash, len(r.SectionHash))]
+		r.Snippet, r.Anchors, r.More = "", []string{}, nil
+		s.trace.fitted(r, h.given == h.own || h.given == span{0, len(h.text)}, h.tokens)
+		a.Results = append(a.Results, *r)
 	}
 	if len(a.Results) == 0 && len(results) > 0 && a.Hint == "" {
 		a.Hint = fmt.Sprintf("no hit fits into %d tokens: read the omitted ones with read_doc, or allow more", s.MaxTokens)
 	}
-	// The rendering of the whole may cost more than the sum of its parts.
-	for r.cost(a) > s.MaxTokens {
-		switch {
-		case len(a.Omitted) > 0 && (len(a.Results) == 0 || len(a.Omitted) > len(a.Results)):
-			a.Omitted = a.Omitted[:len(a.Omitted)-1]
-		case len(a.Results) > 0:
-			last := a.Results[len(a.Results)-1]
-			a.Results = a.Results[:len(a.Results)-1]
-			a.Omitted = append(a.Omitted, Omitted{Path: place(last.Path, last.Anchor), Tokens: r.sources.Budget.CountTokens(last.Content)})
-		case a.Hint != "":
-			a.Hint = ""
-		default:
+}
+
+// maxOmitted is how many omitted hits are named.
+const maxOmitted = 3
+
+// omit counts a hit that has no place in the answer.
+func (a *Answer) omit(r *Result) {
+	a.OmittedCount++
+	if len(a.Omitted) < maxOmitted {
+		a.Omitted = append(a.Omitted, Omitted{Path: place(r.Path, r.Anchor), Tokens: r.SectionTokens})
+	}
+}
+
+// fitter spends a budget.
+type fitter struct {
+	count func(string) int
+	left  int // tokens
+}
+
+// start gives a hit the beginning of its chunk, at most limit tokens.
+func (f *fitter) start(h *candidateText, limit int) {
+	limit = min(limit, f.left)
+	if f.take(h, h.chunk, limit) {
+		return
+	}
+	text := h.text[h.chunk.from:h.chunk.to]
+	for _, borders := range [][]int{lineEnds(text), wordEnds(text)} {
+		n := sort.Search(len(borders), func(i int) bool { return f.count(text[:borders[i]]) > limit })
+		if n > 0 && f.take(h, span{h.chunk.from, h.chunk.from + borders[n-1]}, limit) {
 			return
 		}
 	}
+}
+
+// widen gives a hit that has text a wider range if that fits.
+func (f *fitter) widen(h *candidateText, to span) {
+	if h.given.to > 0 && (to.from < h.given.from || to.to > h.given.to) && to.from <= h.given.from && to.to >= h.given.to {
+		f.take(h, to, f.left+h.tokens)
+	}
+}
+
+// extend gives a hit that has text as many of the lines that follow as fit, then of
+// those before.
+func (f *fitter) extend(h *candidateText) {
+	const least = 16 // tokens worth the work
+	if h.given.to == 0 || f.left < least {
+		return
+	}
+	room := f.left + h.tokens
+	after := lineEnds(h.text[h.given.to:])
+	n := sort.Search(len(after), func(i int) bool { return f.count(h.text[h.given.from:h.given.to+after[i]]) > room })
+	if n > 0 {
+		f.take(h, span{h.given.from, h.given.to + after[n-1]}, room)
+	}
+	if h.given.to < len(h.text) || f.left < least {
+		return
+	}
+	room = f.left + h.tokens
+	before := append([]int{0}, lineEnds(h.text[:h.given.from])...)
+	n = sort.Search(len(before), func(i int) bool { return f.count(h.text[before[i]:h.given.to]) <= room })
+	if n < len(before) {
+		f.take(h, span{before[n], h.given.to}, room)
+	}
+}
+
+// take gives a hit a range in place of what it has, unless that is more than room.
+func (f *fitter) take(h *candidateText, to span, room int) bool {
+	to.to = to.from + len(strings.TrimRight(h.text[to.from:to.to], "\r\n"))
+	if to.to <= to.from || to.to-to.from > 128*room { // no token is longer than 128 bytes
+		return false
+	}
+	n := f.count(h.text[to.from:to.to])
+	if n > room {
+		return false
+	}
+	f.left -= n - h.tokens
+	h.given, h.tokens = to, n
+	return true
+}
+
+// lineEnds returns the offsets behind the lines of text, the last line's included.
+func lineEnds(text string) (ends []int) {
+	at := 0
+	for line := range strings.Lines(text) {
+		at += len(line)
+		ends = append(ends, at)
+	}
+	return ends
+}
+
+// wordEnds returns the offsets behind the words of text.
+func wordEnds(text string) (ends []int) {
+	for i, r := range text {
+		if i > 0 && unicode.IsSpace(r) {
+			ends = append(ends, i)
+		}
+	}
+	return ends
 }

@@ -3,6 +3,7 @@ package retriever
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,61 +11,109 @@ import (
 	"cairn/models/bpe"
 )
 
-// TestBudgetIsKept is the property over all budgets: no answer is larger than
-// asked for, and every hit is a result or omitted while there is room to say so.
+// TestBudgetIsKept is the property over all budgets: the texts of an answer take no more
+// tokens than asked for, what stands around them is small, and every hit is a result or
+// omitted.
 func TestBudgetIsKept(t *testing.T) {
-	files := map[string]string{}
-	r := rand.New(rand.NewPCG(5, 6))
-	for i := range 60 {
-		files[fmt.Sprintf("part/doc%02d.md", i)] = testutil.Markdown(r, 200+r.IntN(9000))
-	}
-	f := open(t, files, nil)
+	f := open(t, randomFiles(60), nil)
 	count := (&bpe.Counter{}).CountTokens
-	for budget := MinBudget; budget <= 20_000; budget += 1 + budget/9 {
+	for budget := MinBudget; budget <= MaxBudget; budget += 1 + budget/9 {
 		for _, query := range []string{"token budget", "network policy of the cluster", "検索"} {
-			a := f.search(Query{Text: query, Limit: 12, MaxTokens: budget, Explain: budget%2 == 0})
-			if n := count(renderJSON(a)[0]); n > budget {
-				t.Errorf("%q: %d tokens, budget %d", query, n, budget)
-			}
+			a := f.search(Query{Text: query, Limit: 12, MaxTokens: budget})
+			text := 0
 			for i, result := range a.Results {
 				if result.Content == "" {
 					t.Errorf("%q with budget %d: result %d has no text", query, budget, i)
 				}
+				text += count(result.Content)
 			}
-			if budget >= 1500 && len(a.Results)+len(a.Omitted) != min(12, a.TotalCount) {
-				t.Errorf("%q with budget %d: %d results and %d omitted of %d", query, budget, len(a.Results), len(a.Omitted), a.TotalCount)
+			if text > budget || text != a.Budget.Text {
+				t.Errorf("%q with budget %d: %d tokens of text, reported as %d", query, budget, text, a.Budget.Text)
+			}
+			if whole := count(renderJSON(a)[0]); whole > MaxBudget+20 || whole > text+200+160*len(a.Results) {
+				t.Errorf("%q with budget %d: %d tokens, %d of them text of %d hits", query, budget, whole, text, len(a.Results))
+			}
+			if len(a.Results)+a.OmittedCount != min(12, a.TotalCount) || len(a.Omitted) > 3 {
+				t.Errorf("%q with budget %d: %d results and %d omitted of %d", query, budget, len(a.Results), a.OmittedCount, a.TotalCount)
 			}
 		}
 	}
 }
 
-// TestBudgetOrder: the first hit comes whole if it can, in part if it cannot,
-// and a short one after it still gets in.
-func TestBudgetOrder(t *testing.T) {
-	long := "# Needle\n\n" + strings.Repeat("The needle is in this heap of hay. ", 150) + "\n"
-	f := open(t, map[string]string{"long.md": long, "short.md": "# Hay\n\nA needle in hay.\n"}, nil)
-	for _, c := range []struct {
-		budget       int
-		longContent  string // "whole", "part" or ""
-		shortPresent bool
-	}{{5000, "whole", true}, {1000, "part", true}, {300, "", true}} {
-		a := f.search(Query{Text: "needle heap", MaxTokens: c.budget})
-		got, short := "", false
-		for _, r := range a.Results {
-			switch {
-			case r.Path == "short.md":
-				short = true
-			case len(r.Content) > 5000:
-				got = "whole"
-			case strings.HasPrefix(strings.TrimSpace(long), r.Content) || strings.Contains(long, r.Content):
-				got = "part"
+func randomFiles(n int) map[string]string {
+	files := map[string]string{}
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range n {
+		files[fmt.Sprintf("part/doc%02d.md", i)] = testutil.Markdown(r, 200+r.IntN(9000))
+	}
+	return files
+}
+
+// TestBudgetIsSpent: an answer leaves little of the budget while there is text of the
+// hits, and a larger limit does not lose hits.
+func TestBudgetIsSpent(t *testing.T) {
+	f := open(t, randomFiles(60), nil)
+	for _, budget := range []int{500, 1000, 3000} {
+		var first []string
+		for _, limit := range []int{0, 10, 50} {
+			a := f.search(Query{Text: "network policy of the cluster", Limit: limit, MaxTokens: budget})
+			if a.Budget.Text < budget*9/10 {
+				t.Errorf("budget %d, limit %d: %d tokens of text", budget, limit, a.Budget.Text)
+			}
+			var paths []string
+			for _, r := range a.Results[:min(budget/200, 10, len(a.Results))] {
+				paths = append(paths, r.Path)
+			}
+			if first == nil {
+				first = paths
+			} else if !slices.Equal(paths, first) {
+				t.Errorf("budget %d, limit %d: %v, with another limit %v", budget, limit, paths, first)
 			}
 		}
-		if got != c.longContent || short != c.shortPresent {
-			t.Errorf("budget %d: long.md is %q, short.md there: %v; want %q and %v; omitted %v", c.budget, got, short, c.longContent, c.shortPresent, a.Omitted)
+	}
+}
+
+// TestBudgetOrder: the first hit has its whole section if that and a passage of
+// the second fit, else a part.
+func TestBudgetOrder(t *testing.T) {
+	long := "# Needle\n\n" + strings.Repeat("The needle is in this heap of hay.\n", 150)
+	f := open(t, map[string]string{"long.md": long, "short.md": "# Hay\n\nA needle in hay.\n"}, nil)
+	for _, c := range []struct {
+		budget      int
+		longContent string // "whole" or "part"
+	}{{5000, "whole"}, {1000, "part"}, {300, "part"}} {
+		a := f.search(Query{Text: "needle heap", MaxTokens: c.budget})
+		if len(a.Results) != 2 || a.Results[0].Path != "long.md" || a.Results[1].Path != "short.md" {
+			t.Fatalf("budget %d: %+v", c.budget, a.Results)
 		}
-		if c.longContent == "" && (len(a.Omitted) != 1 || a.Omitted[0].Path != "long.md#needle" || a.Omitted[0].Tokens < 1000) {
-			t.Errorf("budget %d: omitted %+v", c.budget, a.Omitted)
+		r := a.Results[0]
+		got := "part"
+		if r.Content == strings.TrimSpace(long) {
+			got = "whole"
 		}
+		if got != c.longContent || !strings.Contains(long, r.Content) {
+			t.Errorf("budget %d: long.md is %q, want %q:\n%s", c.budget, got, c.longContent, r.Content)
+		}
+		lines := strings.Split(long, "\n")[r.Passage.Start-1 : r.Passage.End]
+		if strings.Join(lines, "\n") != r.Content {
+			t.Errorf("budget %d: lines %+v are not those of the text", c.budget, r.Passage)
+		}
+	}
+}
+
+// TestBudgetSkipsWhatRepeats: a passage that two long sections share is given once.
+func TestBudgetSkipsWhatRepeats(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	shared := "## Rotating keys\n\n" + strings.Repeat("Rotate the signing keys every ninety days and keep the old ones. ", 12) + "\n\n"
+	f := open(t, map[string]string{
+		"a.md": "# Handbook\n\n" + shared + testutil.Sentence(r, 2000) + "\n",
+		"b.md": "# Copy\n\n" + strings.ReplaceAll(shared, "Rotate", "*Rotate*") + testutil.Sentence(r, 2000) + "\n",
+	}, nil)
+	a := f.search(Query{Text: "rotate signing keys", MaxTokens: 500})
+	if len(a.Results) != 1 || len(a.Results[0].Duplicates) != 1 || a.OmittedCount != 0 {
+		t.Errorf("%d results, %d omitted: %+v", len(a.Results), a.OmittedCount, a.Results)
+	}
+	if all := f.search(Query{Text: "rotate signing keys"}); len(all.Results) != 2 {
+		t.Errorf("without a budget: %d results, want both", len(all.Results))
 	}
 }

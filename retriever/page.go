@@ -175,9 +175,7 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 	}
 	result.Flags = invisible.Find(result.Snippet)
 	if s.MaxTokens > 0 {
-		result.whole = string(markdown.TrimBlankLines(d.text[section.Start:section.OwnEnd]))
-		result.part = strings.TrimSpace(string(d.text[chunk.Start:chunk.End]))
-		result.Flags = invisible.Find(result.whole)
+		result.candidate = newCandidateText(section, chunk, d.text, s.MaxTokens)
 	}
 	if s.Query.Explain {
 		e := d.ranked.Explanation

@@ -37,7 +37,8 @@ type Query struct {
 	Text string `json:"query"`
 	// Mode is Hybrid when empty.
 	Mode Mode `json:"mode,omitempty"`
-	// Limit is the most results to return, 1 to 50; 0 means 5.
+	// Limit is the most results to return, 1 to 50; 0 means 5, and with MaxTokens as
+	// many as have room.
 	Limit int `json:"limit,omitempty"`
 	// Cursor continues an earlier answer (Answer.NextCursor).
 	Cursor string `json:"cursor,omitempty"`
@@ -46,9 +47,9 @@ type Query struct {
 	// Context are documents (their paths) and tools (their ids) in use, at most
 	// MaxContext: documents that were used together with them may rank higher.
 	Context []string `json:"context,omitempty"`
-	// MaxTokens, when not 0, asks for the text of the hits within a budget of
-	// that many tokens (tiktoken) for the whole answer, at least MinBudget. More
-	// than MaxBudget counts as MaxBudget.
+	// MaxTokens, when not 0, asks for the text of the hits, at most that many tokens
+	// (tiktoken) of it and at least MinBudget. More than MaxBudget counts as MaxBudget,
+	// which no answer exceeds as a whole.
 	MaxTokens int `json:"max_tokens,omitempty"`
 	// Explain adds every component of every score.
 	Explain bool `json:"explain,omitempty"`
@@ -78,6 +79,8 @@ func (q Query) check(maxRunes int) (Query, error) {
 		return q, err
 	}
 	switch {
+	case q.Limit == 0 && q.MaxTokens > 0:
+		q.Limit = budgetLimit(q.MaxTokens)
 	case q.Limit == 0:
 		q.Limit = DefaultLimit
 	case q.Limit < 1 || q.Limit > MaxLimit:
@@ -117,7 +120,8 @@ type Result struct {
 	SectionTokens int      `json:"section_tokens"` // tiktoken
 	Score         float64  `json:"score"`          // in [0, 1]
 	Snippet       string   `json:"snippet"`
-	// Content is the section's own text, only within a token budget.
+	// Content is text of the section, only within a token budget. Passage has its
+	// lines then, Snippet, Anchors and More are empty, and hashes have ShortHash digits.
 	Content string `json:"content,omitempty"`
 	// Flags are signs that Snippet or Content hides something from people.
 	Flags []invisible.Flag `json:"flags,omitempty"`
@@ -130,9 +134,7 @@ type Result struct {
 	// Explain is present when the query asked for it.
 	Explain *Explanation `json:"explain,omitempty"`
 
-	// whole and part are the own text and its best chunk, until fit has chosen
-	// one of them.
-	whole, part string
+	candidate *candidateText // what Content is chosen from, only within a token budget
 }
 
 // SectionRef points at a section of the result's document.
@@ -149,6 +151,17 @@ type Omitted struct {
 	Path   string `json:"path"`
 	Tokens int    `json:"tokens"`
 }
+
+// Spent says how a token budget was spent. Counts are tokens (tiktoken).
+type Spent struct {
+	Tokens   int `json:"tokens"`   // as asked for
+	Text     int `json:"text"`     // of the hits
+	Envelope int `json:"envelope"` // of all else in the answer
+}
+
+// ShortHash is the number of hexadecimal digits of the hashes within a token budget.
+// ReadRequest takes them as the expected hash.
+const ShortHash = 12
 
 // IndexState describes the index that an answer was made from.
 type IndexState struct {
@@ -203,8 +216,12 @@ type Answer struct {
 	// Answerable is the estimated probability that the documents have what the query
 	// asks for, on the first page of a complete index.
 	Answerable *float64 `json:"answerable,omitempty"`
-	// Omitted lists the hits that did not fit the token budget.
-	Omitted []Omitted `json:"omitted,omitempty"`
+	// Budget says how a token budget was spent.
+	Budget *Spent `json:"budget,omitempty"`
+	// OmittedCount is the number of hits that have no text within the token budget;
+	// Omitted lists the first three.
+	OmittedCount int       `json:"omitted_count,omitempty"`
+	Omitted      []Omitted `json:"omitted,omitempty"`
 	// Fuzzy is set when nothing matched the words as typed and near spellings were used.
 	Fuzzy bool `json:"fuzzy,omitempty"`
 }

@@ -103,7 +103,7 @@ func (r *Retriever) Read(ctx context.Context, q ReadRequest) (*Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.ExpectedHash != "" && !strings.EqualFold(q.ExpectedHash, f.hash) && !strings.EqualFold(q.ExpectedHash, e.hash) {
+	if q.ExpectedHash != "" && !hasHash(f.hash, q.ExpectedHash) && !hasHash(e.hash, q.ExpectedHash) {
 		actual := f.hash
 		if e.hash != "" && e.hash != f.hash {
 			actual = e.hash
@@ -124,6 +124,11 @@ func (r *Retriever) Read(ctx context.Context, q ReadRequest) (*Reading, error) {
 		return reading, nil
 	}
 	return r.fitReading(f, e, reading, q.MaxTokens)
+}
+
+// hasHash reports whether expected is a hash, or the ShortHash or more first digits of it.
+func hasHash(hash, expected string) bool {
+	return len(expected) >= ShortHash && strings.HasPrefix(hash, strings.ToLower(expected))
 }
 
 // Readings is the result of ReadAll, each list in the order of the request.

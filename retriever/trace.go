@@ -140,7 +140,7 @@ type BudgetUse struct {
 type ResultUse struct {
 	Place  string `json:"place"`
 	Tokens int    `json:"tokens"`
-	Whole  bool   `json:"whole"` // the whole section, else its best chunk
+	Whole  bool   `json:"whole"` // the section, else a part of it
 }
 
 // Step is a stage of observe, in milliseconds since the search began.
@@ -240,7 +240,7 @@ func (r *Retriever) finish(t *tracer, q Query, embedded string) {
 		e := t.scores[a.Results[i].Path]
 		a.Results[i].Explain = &e
 	}
-	trace.Dropped.Beyond = max(0, a.TotalCount-len(a.Results)-len(a.Omitted)-len(trace.Dropped.Duplicates))
+	trace.Dropped.Beyond = max(0, a.TotalCount-len(a.Results)-a.OmittedCount-len(trace.Dropped.Duplicates))
 	if q.MaxTokens > 0 {
 		trace.Budget = &BudgetUse{MaxTokens: min(q.MaxTokens, MaxBudget), Parts: []ResultUse{}, Omitted: append([]Omitted{}, a.Omitted...)}
 		for i := range a.Results { // fit may have taken out some that it had let in

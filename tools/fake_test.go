@@ -25,7 +25,7 @@ func (f *fake) Search(ctx context.Context, q retriever.Query) (*retriever.Answer
 	if strings.TrimSpace(q.Text) == "" || len([]rune(q.Text)) > retriever.MaxQuery {
 		return nil, &retriever.InvalidError{Field: "query", Reason: "out of range"}
 	}
-	if q.Limit < 1 || q.Limit > retriever.MaxLimit {
+	if q.Limit < 0 || q.Limit > retriever.MaxLimit {
 		return nil, &retriever.InvalidError{Field: "limit", Reason: "out of range"}
 	}
 	if _, err := retriever.ParseMode(string(q.Mode)); err != nil {

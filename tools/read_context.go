@@ -9,7 +9,7 @@ import (
 
 type readContextArgs struct {
 	Query    string  `json:"query" schema:"min=1,max=200" jsonschema:"Question or keywords, such as 'auth flow'. \"Quoted phrases\" are required, -words excluded."`
-	Limit    whole   `json:"limit,omitempty" schema:"default=5,min=1,max=50"`
+	Limit    *whole  `json:"limit,omitempty" schema:"min=1,max=50" jsonschema:"Default 5, more with max_tokens"`
 	Mode     *string `json:"mode,omitempty" schema:"enum=keyword|semantic|hybrid,default=hybrid"`
 	Semantic bool    `json:"semantic,omitempty" schema:"default=false" jsonschema:"DEPRECATED: use mode='semantic'."`
 	Filters  *struct {
@@ -20,14 +20,14 @@ type readContextArgs struct {
 	} `json:"filters,omitempty"`
 	Context   []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use"`
 	Cursor    string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`
-	MaxTokens *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include the text, within this many tokens in all"`
+	MaxTokens *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include the text, at most this many tokens of it"`
 	Explain   bool     `json:"explain,omitempty" schema:"default=false" jsonschema:"Add every component of each score"`
 }
 
 // query is the query that the arguments ask for; the retriever checks it. mode
 // wins over the deprecated semantic, which wins over the default.
 func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, error) {
-	q := retriever.Query{Text: a.Query, Mode: defaultMode, Limit: int(a.Limit), Cursor: a.Cursor, Explain: a.Explain, Context: a.Context}
+	q := retriever.Query{Text: a.Query, Mode: defaultMode, Cursor: a.Cursor, Explain: a.Explain, Context: a.Context}
 	switch {
 	case a.Mode != nil:
 		if q.Mode = retriever.Mode(*a.Mode); q.Mode == "" {
@@ -35,6 +35,11 @@ func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, er
 		}
 	case a.Semantic:
 		q.Mode = retriever.Semantic
+	}
+	if a.Limit != nil {
+		if q.Limit = int(*a.Limit); q.Limit == 0 {
+			return q, invalid("limit: 0, want 1 to %d", retriever.MaxLimit)
+		}
 	}
 	if a.MaxTokens != nil {
 		q.MaxTokens = int(*a.MaxTokens)

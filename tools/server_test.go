@@ -33,15 +33,15 @@ func TestParseReadContext(t *testing.T) {
 		want retriever.Query
 		bad  string // part of the message
 	}{
-		{args: `{"query":"auth flow"}`, want: retriever.Query{Text: "auth flow", Mode: "hybrid", Limit: 5}},
-		{args: `{"query":"a","mode":"keyword","semantic":true}`, want: retriever.Query{Text: "a", Mode: "keyword", Limit: 5}},
-		{args: `{"query":"a","semantic":true}`, want: retriever.Query{Text: "a", Mode: "semantic", Limit: 5}},
-		{args: `{"query":"a","semantic":false,"mode":null,"filters":null,"limit":null}`, want: retriever.Query{Text: "a", Mode: "hybrid", Limit: 5}},
+		{args: `{"query":"auth flow"}`, want: retriever.Query{Text: "auth flow", Mode: "hybrid"}},
+		{args: `{"query":"a","mode":"keyword","semantic":true}`, want: retriever.Query{Text: "a", Mode: "keyword"}},
+		{args: `{"query":"a","semantic":true}`, want: retriever.Query{Text: "a", Mode: "semantic"}},
+		{args: `{"query":"a","semantic":false,"mode":null,"filters":null,"limit":null}`, want: retriever.Query{Text: "a", Mode: "hybrid"}},
 		{args: `{"query":"a","limit":50.0}`, want: retriever.Query{Text: "a", Mode: "hybrid", Limit: 50}},
-		{args: `{"query":"` + long + `"}`, want: retriever.Query{Text: long, Mode: "hybrid", Limit: 5}},
+		{args: `{"query":"` + long + `"}`, want: retriever.Query{Text: long, Mode: "hybrid"}},
 		{args: `{"query":"a","filters":{"tags":["AUTH","x"],"priority":"HIGH","assignee":"@me","path_prefix":"docs/"}}`,
-			want: retriever.Query{Text: "a", Mode: "hybrid", Limit: 5, Filter: store.Filter{Tags: []string{"AUTH", "x"}, Priority: "HIGH", Assignee: "@me", PathPrefix: "docs/"}}},
-		{args: `{"query":"a","cursor":"abc","max_tokens":900,"explain":true}`, want: retriever.Query{Text: "a", Mode: "hybrid", Limit: 5, Cursor: "abc", MaxTokens: 900, Explain: true}},
+			want: retriever.Query{Text: "a", Mode: "hybrid", Filter: store.Filter{Tags: []string{"AUTH", "x"}, Priority: "HIGH", Assignee: "@me", PathPrefix: "docs/"}}},
+		{args: `{"query":"a","cursor":"abc","max_tokens":900,"explain":true}`, want: retriever.Query{Text: "a", Mode: "hybrid", Cursor: "abc", MaxTokens: 900, Explain: true}},
 		{args: `{"query":"a","limit":0}`, bad: "limit: 0"},
 		{args: `{"query":"a","limit":"5"}`, bad: "limit: got string, want integer"},
 		{args: `{"query":"a","limit":2.5}`, bad: "want integer"},

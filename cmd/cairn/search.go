@@ -56,7 +56,7 @@ func (a *app) searchCommand() *cobra.Command {
 func (f *searchFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.mode, "mode", "", "hybrid, keyword or semantic (default: search.default_mode, hybrid)")
-	intVar(fs, &f.limit, "limit", 0, 1, retriever.MaxLimit, "most results, 1 to 50 (default: mcp.search_limit, 10)")
+	intVar(fs, &f.limit, "limit", 0, 1, retriever.MaxLimit, "most results, 1 to 50 (default: mcp.search_limit, 10; with --max-tokens as many as have room)")
 	intVar(fs, &f.maxTokens, "max-tokens", 0, retriever.MinBudget, noBound, "include the text of the sections, within this many tokens")
 	fs.StringSliceVar(&f.context, "context", nil, "documents and tools in use; what was used with them ranks higher")
 	fs.StringVar(&f.pathPart, "path", "", "only documents below this path")
@@ -79,8 +79,12 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 // query returns the query for text, with the defaults of the configuration.
 func (f *searchFlags) query(text string, cfg config.Config) (retriever.Query, error) {
 	mode, err := retriever.ParseMode(cmp.Or(f.mode, cfg.Search.DefaultMode))
+	limit := f.limit
+	if limit == 0 && f.maxTokens == 0 {
+		limit = cfg.MCP.SearchLimit
+	}
 	return retriever.Query{
-		Text: text, Mode: mode, Limit: cmp.Or(f.limit, cfg.MCP.SearchLimit), Cursor: f.cursor, MaxTokens: f.maxTokens, Explain: f.explain, Context: f.context,
+		Text: text, Mode: mode, Limit: limit, Cursor: f.cursor, MaxTokens: f.maxTokens, Explain: f.explain, Context: f.context,
 		Filter: store.Filter{Tags: f.tags, Priority: f.priority, Assignee: f.assignee, PathPrefix: f.pathPart},
 	}, err
 }

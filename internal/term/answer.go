@@ -51,8 +51,8 @@ func Notes(a *retriever.Answer) []string {
 	if a.Hint != "" && (len(a.Results) == 0 || a.Unlikely()) {
 		notes = append(notes, commandNames.Replace(a.Hint))
 	}
-	if len(a.Omitted) > 0 {
-		notes = append(notes, fmt.Sprintf("%d more did not fit the token budget", len(a.Omitted)))
+	if a.OmittedCount > 0 {
+		notes = append(notes, fmt.Sprintf("%d more did not fit the token budget", a.OmittedCount))
 	}
 	if a.HasMore && a.NextCursor != nil {
 		notes = append(notes, fmt.Sprintf("%s in all; next page: --cursor %s", Count(a.TotalCount, "document"), *a.NextCursor))
@@ -69,7 +69,11 @@ func (s style) result(b *strings.Builder, rank int, r *retriever.Result, m *mark
 	if r.Anchor != "" {
 		place += "#" + r.Anchor
 	}
-	tail := fmt.Sprintf("lines %d-%d  %.3f", r.LineRange.Start, r.LineRange.End, r.Score)
+	lines := r.LineRange
+	if r.Content != "" {
+		lines = r.Passage
+	}
+	tail := fmt.Sprintf("lines %d-%d  %.3f", lines.Start, lines.End, r.Score)
 	head := fmt.Sprintf("%2d. ", rank)
 	gap := "\n    " // a place is never cut, so that it can be copied
 	if n := s.width - utf8.RuneCountInString(head+place+tail); n >= 2 {
@@ -88,6 +92,13 @@ func (s style) result(b *strings.Builder, rank int, r *retriever.Result, m *mark
 	}
 	for _, line := range m.lines(r, s.width-6) {
 		fmt.Fprintf(b, "    %s %s\n", s.paint(dim, "|"), m.mark(s, Cut(line, s.width-6)))
+	}
+	if len(r.More) > 0 {
+		var more []string
+		for _, ref := range r.More {
+			more = append(more, "#"+ref.Anchor)
+		}
+		fmt.Fprintf(b, "    %s\n", s.paint(dim, Cut("also: "+strings.Join(more, ", "), s.width-4)))
 	}
 	if len(r.Duplicates) > 0 {
 		fmt.Fprintf(b, "    %s\n", s.paint(dim, Cut("nearly the same: "+strings.Join(r.Duplicates, ", "), s.width-4)))

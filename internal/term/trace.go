@@ -152,7 +152,7 @@ func (p *tracePrinter) dropped(t *retriever.Trace) {
 func (p *tracePrinter) budget(s *retriever.BudgetUse) {
 	p.head("Budget", "%d tokens", s.MaxTokens)
 	for _, part := range s.Parts {
-		what := "best chunk"
+		what := "part"
 		if part.Whole {
 			what = "section"
 		}
