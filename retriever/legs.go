@@ -194,8 +194,9 @@ const (
 	// fewDocuments is how many documents with words of the query are enough.
 	fewDocuments = 10
 	// belowExact is the best score of a chunk that only has longer words, by the least
-	// score of one that has words as typed.
-	belowExact = 0.99
+	// score of one that has words as typed: in a hybrid search they are the weaker
+	// evidence, as a term one edit away is in a fuzzy search.
+	belowExact = 0.5
 )
 
 // few reports whether some chunks were found by keyword, and of fewer than
