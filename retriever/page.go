@@ -25,6 +25,7 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 		Degraded: append([]string{}, ranking.Degraded...), Fuzzy: ranking.Fuzzy,
 	}
 	marked := newTerms(s.parsed)
+	s.shown, s.covered = 0, 0
 	var kept []fingerprint
 	err := s.sources.Documents.View(func(reader *docs.Reader) error {
 		ready := 0 // documents that were prefetched
@@ -59,9 +60,6 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 			if len(kept) == offset+s.Limit {
 				a.HasMore = true
 				return nil
-			}
-			if len(kept) < coveredDocuments && offset == 0 {
-				s.covered = max(s.covered, marked.share(d))
 			}
 			if kept = append(kept, print); len(kept) > offset {
 				a.Results = append(a.Results, s.result(d, marked))
@@ -165,12 +163,14 @@ func blankPreamble(doc *store.Document, n int, text []byte) bool {
 func (s *search) result(d *foundDocument, marked *terms) Result {
 	doc, section := d.doc, &d.doc.Sections[d.section]
 	chunk := section.Chunks[d.chunk]
+	snippet, found := marked.snippet(doc.Path, section.Heading, d.text[chunk.Start:chunk.End])
+	s.cover(d, marked, found)
 	result := Result{
 		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, section.Trail...), Anchor: section.Anchor,
 		Anchors: firstHeadings(doc), LineRange: Lines{section.StartLine, section.EndLine},
 		Passage: passage(section, chunk, d.text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
 		SectionHash: section.Hash, SectionTokens: s.sectionTokens(section, d.text),
-		Score: d.ranked.Score, Snippet: marked.snippet(doc.Path, section.Heading, d.text[chunk.Start:chunk.End]),
+		Score: d.ranked.Score, Snippet: snippet,
 		More: d.more(), Stale: s.stale(doc),
 	}
 	result.Flags = invisible.Find(result.Snippet)

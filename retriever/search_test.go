@@ -530,7 +530,7 @@ func TestSnippetHeading(t *testing.T) {
 		{"planned rotation", "Planned rotation", "## Planned rotation\n\nOne.\n\nTwo.\n\nThree.\n\nRotation.\n", "One. Two. Three."},
 		{"rotation", "Steps", "# Title\n\nPlanned rotation.\n", "Title Planned rotation."},
 	} {
-		if got := newTerms(query.Parse(c.query)).snippet("a.md", c.heading, []byte(c.passage)); got != c.want {
+		if got, _ := newTerms(query.Parse(c.query)).snippet("a.md", c.heading, []byte(c.passage)); got != c.want {
 			t.Errorf("%q in %q: %q, want %q", c.query, c.passage, got, c.want)
 		}
 	}

@@ -33,8 +33,9 @@ func newTerms(q query.Query) *terms {
 // of the query's different terms, the first such, as plain text in one line.
 // Without a match it is the beginning. It leaves out a first line that is the
 // heading, which results show next to the snippet, unless there is no other
-// line; the terms of the heading do not count again.
-func (t *terms) snippet(path, heading string, passage []byte) string {
+// line; the terms of the heading do not count again. found are the terms in the passage.
+func (t *terms) snippet(path, heading string, passage []byte) (snippet string, found map[string]bool) {
+	found = map[string]bool{}
 	var lines []string
 	for _, line := range strings.FieldsFunc(markdown.Plain(path, passage), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if line = strings.Join(strings.Fields(line), " "); line != "" {
@@ -42,15 +43,17 @@ func (t *terms) snippet(path, heading string, passage []byte) string {
 		}
 	}
 	if len(lines) == 0 {
-		return ""
+		return "", found
 	}
 	var shown map[string]bool
 	if len(lines) > 1 && lines[0] == heading {
 		shown, lines = t.in(heading), lines[1:]
+		addAll(found, shown)
 	}
 	hits := make([]map[string]bool, len(lines))
 	for i, line := range lines {
 		hits[i] = t.in(line)
+		addAll(found, hits[i])
 		for term := range shown {
 			delete(hits[i], term)
 		}
@@ -80,7 +83,7 @@ func (t *terms) snippet(path, heading string, passage []byte) string {
 	}
 	out := lines[best]
 	if utf8.RuneCountInString(out) > snippetRunes {
-		return t.window(out)
+		return t.window(out), found
 	}
 	for _, line := range lines[best+1 : min(best+snippetLines, len(lines))] {
 		if utf8.RuneCountInString(out)+1+utf8.RuneCountInString(line) > snippetRunes {
@@ -88,7 +91,13 @@ func (t *terms) snippet(path, heading string, passage []byte) string {
 		}
 		out += " " + line
 	}
-	return out
+	return out, found
+}
+
+func addAll(to, from map[string]bool) {
+	for term := range from {
+		to[term] = true
+	}
 }
 
 // in returns the terms of the query that line holds.
