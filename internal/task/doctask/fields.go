@@ -134,6 +134,12 @@ func emptyField(lines []line, name string) (f field, ok bool) {
 	return f, ok
 }
 
+// hasField reports whether a field has a value in one of its lines.
+func hasField(lines []line, name, value string) bool {
+	_, ok := findField(lines, name, func(v string) bool { return strings.ReplaceAll(v, `\_`, "_") == value })
+	return ok
+}
+
 func findField(lines []line, name string, want func(value string) bool) (field, bool) {
 	formats := fieldFormats
 	if slices.Contains(proseFields, name) {

@@ -212,7 +212,7 @@ func TestRandomTasksEdit(t *testing.T) {
 				t.Fatalf("seed %d, task %s, content %q: %s\n%s\nbecame\n%s", seed, task0.slug, content, fmt.Sprintf(format, args...), src, made.src)
 			}
 			if len(now) <= i || now[i].title != task0.title {
-				fail("the task is gone")
+				fail("there is no such task")
 			}
 			text := made.content(now[i])
 			for line := range strings.Lines(content) {

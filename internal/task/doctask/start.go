@@ -195,8 +195,11 @@ func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*Comple
 	if err != nil {
 		return nil, err
 	}
+	if !hasField(t.lines, "Note", note) {
+		note = t.field("Note")
+	}
 	a := &CompleteTaskAnswer{
-		CompletedTask: CompletedTask{t.slug, t.title, t.field("Note"), t.field("Completed")},
+		CompletedTask: CompletedTask{t.slug, t.title, note, t.field("Completed")},
 		DocumentInfo:  info(after), Timestamp: now.Format(time.RFC3339),
 	}
 	if next, ok := nextTask(listed(all), t.start); ok {
@@ -244,7 +247,7 @@ func (d *document) complete(t found, date, note string) ([]byte, error) {
 	if !dated {
 		lines = append(lines, "- Completed: "+date)
 	}
-	if _, noted := fieldOf(t.lines, "Note"); note != "" && !noted {
+	if note != "" && !hasField(t.lines, "Note", note) {
 		lines = append(lines, "- Note: "+note)
 	}
 	out := d.src

@@ -177,6 +177,21 @@ func TestCheckBoxesAreTasks(t *testing.T) {
 	}
 }
 
+// TestCompleteKeepsBothNotes: a note that a person wrote does not replace that of the
+// completion.
+func TestCompleteKeepsBothNotes(t *testing.T) {
+	d, dir := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n### One\n- Note: by hand\n"})
+	for i, want := range []string{"done_it", "done_it", "by hand"} {
+		a, err := d.CompleteTask(context.Background(), CompleteTaskRequest{Document: "/a.md", Task: "one", Note: []string{"done_it", "done_it", "too late"}[i]})
+		if err != nil || a.CompletedTask.Note != want {
+			t.Errorf("%+v, %v, want the note %q", a, err, want)
+		}
+	}
+	if got, _ := os.ReadFile(filepath.Join(dir, "a.md")); string(got) != "# A\n## Tasks\n### One\n**Status:** completed\n\n- Note: by hand\n- Completed: 2026-01-15\n- Note: done_it\n" {
+		t.Errorf("the document is\n%s", got)
+	}
+}
+
 // TestCreateFollowsTheDocument: a document whose tasks are check boxes gets another one.
 func TestCreateFollowsTheDocument(t *testing.T) {
 	for text, want := range map[string]string{
