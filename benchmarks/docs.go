@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -223,6 +224,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Read: w.usage.Read, Formula: w.formula, Log: log}, retriever.CoUsageLimit
 	}
 	options.QueryCache = 1 // every query is embedded in every mode
+	options.MaxQuery = math.MaxInt
 	w.retriever, err = retriever.New(stores.Sources(o.Embedder, o.Budget), options)
 	return w, err
 }
