@@ -33,7 +33,8 @@ func F1[T comparable](predicted, want []T) float64 {
 
 // PlanMetrics compare plans with what was really called.
 type PlanMetrics struct {
-	// NodeF1 is the mean F1 of the tools, LinkF1 that of the links, over the
+	// NodeF1 is the mean F1 of the tools, without the prerequisites of a plan where the
+	// set has no links for the task at all; LinkF1 that of the links, over the
 	// tasks that have links, as in GNN4TaskPlan, which leaves single tools out.
 	NodeF1 float64 `json:"node_f1"`
 	LinkF1 float64 `json:"link_f1"`
@@ -76,6 +77,11 @@ type judgement struct {
 // to a tool counts as that tool.
 func (s *planSums) add(plan *suggest.Suggestion, task *toolTask, known func(id string) bool) {
 	name := task.accepted(plan)
+	needed := map[string]bool{}
+	for _, t := range plan.Tasks {
+		// A set that does not say what waits for what names only what is asked for.
+		needed[t.Tool] = t.Prerequisite && task.unlinked
+	}
 	var nodes []string
 	layers := map[string]int{} // of the first use
 	for _, n := range plan.DAG.Nodes {
@@ -83,7 +89,7 @@ func (s *planSums) add(plan *suggest.Suggestion, task *toolTask, known func(id s
 		if !known(n.ToolID) {
 			s.alien++
 		}
-		if id := name(n.ToolID); !slices.Contains(nodes, id) {
+		if id := name(n.ToolID); !needed[n.ToolID] && !slices.Contains(nodes, id) {
 			nodes = append(nodes, id)
 		}
 	}

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -25,6 +26,34 @@ const (
 	guessedIntents = 20
 )
 
+// askedShare is what agreement with the action asked for adds to the score of a tool, or
+// takes from it, when past intents choose.
+const askedShare = 0.06
+
+// preferAsked raises the tools with the action that their part of the intent asks
+// for, and lowers those with another.
+func (p *planner) preferAsked(cs []toolsearch.Candidate, r *toolsearch.Ranking) {
+	for i := range cs {
+		if t, ok := p.index.Tool(cs[i].ID); ok {
+			part := &r.Parts[max(0, cs[i].PartNumber)]
+			cs[i].Score += askedShare * agrees(toolsearch.PurposeOf(&t).Actions, toolsearch.AskedActions(part.Text))
+		}
+	}
+	slices.SortStableFunc(cs, func(a, b toolsearch.Candidate) int { return cmp.Compare(own(&b), own(&a)) })
+}
+
+// agrees is 1 when a tool has an action that is asked for, −1 when it has another, and
+// 0 when either is not known.
+func agrees(has, asked toolsearch.Actions) float64 {
+	switch {
+	case has == 0 || asked == 0:
+		return 0
+	case has&asked != 0:
+		return 1
+	}
+	return -1
+}
+
 // choose picks how many of the ranked tools a plan takes, at most limit: the k
 // for which
 //
@@ -39,8 +68,9 @@ const (
 //
 // where all is the distribution over all past intents, with a guess from the parts
 // of this intent added as 20 of them, and similar that over the voters by weight.
-func choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) []toolsearch.Candidate {
+func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) []toolsearch.Candidate {
 	cs := ownScores(r)
+	p.preferAsked(cs[:min(considered, len(cs))], r)
 	if len(cs) == 0 {
 		return nil
 	}
@@ -67,6 +97,9 @@ const (
 	// agreement is for a tool whose action is the one that the part asks for, and
 	// the loss of one with another.
 	agreement = 0.10
+	// repeated is what a tool loses that is the best for another part, which asks for
+	// another action.
+	repeated = 0.10
 	// mentioned is for each of the first maxMentioned inputs of a tool that the intent
 	// names.
 	mentioned    = 0.03
@@ -77,14 +110,14 @@ const (
 	// considered bounds the candidates.
 	considered = 25
 	// trusted is the trust in past intents from which they choose.
-	trusted = 0.5
+	trusted = 0.4
 )
 
 // chooseParts picks the best tool for each part of the intent, at most limit tools, by
 //
 //	part + whole + 0.1·(1 for the action asked for, −1 for another) + 0.03·(inputs the intent mentions)
 //
-// and what use says.
+// and what use says, less 0.1 for a tool of another part with another action.
 func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
 	cs := ownScores(r)
 	cs = cs[:min(considered, len(cs))]
@@ -111,21 +144,22 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 		score     float64
 	}
 	best := make([]pick, len(parts))
+	asks := make([]toolsearch.Actions, len(parts))
 	top := 0.0
 	for n := range parts {
 		asked := toolsearch.AskedActions(parts[n].Text)
+		asks[n] = asked
 		for i := range cs {
 			s := base[i] + cs[i].Whole.Score
+			for m := range n {
+				if best[m].candidate == i && asks[m] != asked {
+					s -= repeated
+				}
+			}
 			if scores := cs[i].PartScores(); n < len(scores) {
-				s = base[i] + scores[n]
+				s += scores[n] - cs[i].Whole.Score
 			}
-			switch {
-			case asked == 0 || actions[i] == 0:
-			case asked&actions[i] != 0:
-				s += agreement
-			default:
-				s -= agreement
-			}
+			s += agreement * agrees(actions[i], asked)
 			if i == 0 || s > best[n].score {
 				best[n] = pick{i, s}
 			}

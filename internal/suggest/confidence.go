@@ -1,6 +1,12 @@
 package suggest
 
-import "cairn/graphrank"
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"cairn/graphrank"
+)
 
 // Mode is what a client may do with a suggestion.
 type Mode string
@@ -22,14 +28,19 @@ const (
 // unknownPath is the path strength without a path.
 const unknownPath = 0.5
 
-// Confidence is a weighted sum times the evidence of the edges; the weights
-// follow from Alpha and sum to 1:
+// Confidence estimates the probability that a plan has the tools that the intent
+// needs, no more and no less. Its base is a weighted sum whose weights follow from
+// Alpha and sum to 1:
 //
 //	f = (clamp(Alpha, 0.5, 1) − 0.5)·2
 //	HybridWeight = 0.55 + 0.30f, PageRankWeight = 0.30 − 0.25f, PathWeight = 0.15 − 0.05f
-//	Value = Evidence · (HybridWeight·Hybrid + PageRankWeight·PageRank + PathWeight·Path)
+//	Base = HybridWeight·Hybrid + PageRankWeight·PageRank + PathWeight·Path
+//
+// Value is a logistic function of it and of the rest, whose weights were fitted: see
+// estimate.
 type Confidence struct {
 	Value          float64 `json:"value"`
+	Base           float64 `json:"base"`
 	Hybrid         float64 `json:"hybrid"`   // mean fit of the chosen tools, in [0, 1]
 	PageRank       float64 `json:"pagerank"` // mean of the first three
 	Path           float64 `json:"path"`     // mean confidence of the paths between them
@@ -37,10 +48,19 @@ type Confidence struct {
 	HybridWeight   float64 `json:"hybrid_weight"`
 	PageRankWeight float64 `json:"pagerank_weight"`
 	PathWeight     float64 `json:"path_weight"`
-	// Evidence is the mean grade of the edges, 1 without edges. Edges counts them by
-	// grade.
+	// Margin is the mean lead of the chosen tools over the best tools that were not
+	// chosen for the same parts, over their scores, in [0, 1]; 0 for given tools.
+	Margin float64 `json:"margin"`
+	// Evidence is the mean, over the steps but the first, of the best grade of an
+	// edge into the step, 0 for a step without one; 1 for a plan of one step. Edges
+	// counts the edges by grade.
 	Evidence float64    `json:"evidence"`
 	Edges    EdgeCounts `json:"edges"`
+	// Steps is the number of chosen tools, 0 for given ones, Missing that of required inputs without a
+	// value, Unmatched that of parts of the intent without a tool.
+	Steps     int `json:"steps"`
+	Missing   int `json:"missing"`
+	Unmatched int `json:"unmatched"`
 }
 
 // EdgeCounts counts the edges of a plan by their evidence.
@@ -51,42 +71,78 @@ type EdgeCounts struct {
 	TypeOnly int `json:"type_only"`
 	Declared int `json:"declared"`
 	Sequence int `json:"sequence"`
+	Stated   int `json:"stated"`
+	Inferred int `json:"inferred"`
+	Text     int `json:"text"`
 }
 
-// confidence computes a confidence from its parts, for a plan without edges.
+// confidence computes the base of a confidence from its parts.
 func confidence(hybrid, pageRank, path, alpha float64) Confidence {
 	f := (min(max(alpha, 0.5), 1) - 0.5) * 2
 	c := Confidence{Hybrid: hybrid, PageRank: pageRank, Path: path, Alpha: alpha,
 		HybridWeight: 0.55 + 0.30*f, PageRankWeight: 0.30 - 0.25*f, PathWeight: 0.15 - 0.05*f, Evidence: 1}
-	c.Value = c.HybridWeight*hybrid + c.PageRankWeight*pageRank + c.PathWeight*path
+	c.Base = c.HybridWeight*hybrid + c.PageRankWeight*pageRank + c.PathWeight*path
 	return c
 }
 
-// weighEvidence multiplies the confidence by the mean grade of the edges. Each of
-// several bindings between two tools counts.
-func (c *Confidence) weighEvidence(edges []Edge) {
-	var sum float64
+// weighEvidence counts the edges and computes the evidence of a plan of so many steps.
+func (c *Confidence) weighEvidence(edges []Edge, steps int) {
+	best := map[string]float64{} // of an edge into the task
 	for _, e := range edges {
-		sum += e.Grade
-		switch {
-		case e.Kind == "declared":
+		best[e.ToTask] = max(best[e.ToTask], e.Grade)
+		switch e.Kind {
+		case DeclaredEdge:
 			c.Edges.Declared++
-		case e.Kind == "sequence":
+		case LearntEdge:
 			c.Edges.Sequence++
-		case e.Grade >= Exact:
-			c.Edges.Exact++
-		case e.Grade >= Alias:
-			c.Edges.Alias++
-		case e.Grade >= Partial:
-			c.Edges.Partial++
+		case StatedEdge:
+			c.Edges.Stated++
+		case InferredEdge:
+			c.Edges.Inferred++
+		case TextEdge:
+			c.Edges.Text++
 		default:
-			c.Edges.TypeOnly++
+			switch {
+			case e.Grade >= Exact:
+				c.Edges.Exact++
+			case e.Grade >= Alias:
+				c.Edges.Alias++
+			case e.Grade >= Partial:
+				c.Edges.Partial++
+			default:
+				c.Edges.TypeOnly++
+			}
 		}
 	}
-	if len(edges) > 0 {
-		c.Evidence = sum / float64(len(edges))
+	if steps < 2 {
+		return
 	}
-	c.Value *= c.Evidence
+	c.Evidence = 0
+	for _, id := range slices.Sorted(maps.Keys(best)) {
+		c.Evidence += best[id] / float64(steps-1)
+	}
+	c.Evidence = min(1, c.Evidence)
+}
+
+// Weights of the logistic function, fitted to cold and learnt plans of ten tool sets
+// together; benchmarks/toolquality.md has the curve over held-out plans. No weight lets
+// evidence lower the confidence, or a missing input raise it.
+const (
+	logisticBias    = -1.53
+	baseWeight      = 1.91
+	marginWeight    = 1.70
+	evidenceWeight  = 1.27
+	stepsWeight     = 0.64 // for each chosen tool but the first
+	missingWeight   = 0.18 // for each of maxMissing inputs
+	unmatchedWeight = 0.73
+	maxMissing      = 5
+)
+
+// estimate computes Value.
+func (c *Confidence) estimate() {
+	z := logisticBias + baseWeight*c.Base + marginWeight*c.Margin + evidenceWeight*c.Evidence -
+		stepsWeight*float64(max(0, c.Steps-1)) - missingWeight*float64(min(maxMissing, c.Missing)) - unmatchedWeight*float64(c.Unmatched)
+	c.Value = 1 / (1 + math.Exp(-z))
 }
 
 func modeOf(confidence float64) Mode {

@@ -170,6 +170,9 @@ func (p *planner) inferLinks(bindings []Binding) {
 			}
 			for j := i - 1; j >= 0; j-- {
 				if p.steps[j].purpose.GivesEntity(entity) && p.steps[j].tool.Server == st.tool.Server && p.steps[j].tool.ID != st.tool.ID {
+					if p.chain && !in.Required && reaches(p.links.pairs(), j, i) {
+						break // past use says what runs between them
+					}
 					name := strings.Join(entity, " ")
 					p.links.add(j, i, link{kind: InferredEdge, grade: InferredData, input: in.Path, output: name,
 						reason: fmt.Sprintf("by its name, %s gives a %s, which %s takes", p.steps[j].tool.ID, name, in.Path)})

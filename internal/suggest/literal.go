@@ -182,6 +182,9 @@ func (l Literal) fit(p *catalog.Parameter) int {
 	if l.Before != "" && slices.ContainsFunc(name, func(w string) bool { return toolsearch.Singular(w) == toolsearch.Singular(l.Before) && w != "to" }) {
 		return 3
 	}
+	if entity := toolsearch.EntityOf(p, toolsearch.Purpose{}); len(entity) > 0 && toolsearch.Singular(l.Before) == entity[len(entity)-1] {
+		return 3 // "pull request 17" for pullNumber
+	}
 	wants := func(list []string) bool {
 		return slices.ContainsFunc(name, func(w string) bool { return slices.Contains(list, w) })
 	}

@@ -67,7 +67,7 @@ func (p *planner) prerequisites(steps []step) []step {
 				add(producer, i, "gives "+in.Name+", which "+id+" requires")
 			} else if converter := p.converter(steps, i, in); converter != "" {
 				add(converter, i, "makes "+in.Name+", which "+id+" requires, of what another tool gives")
-			} else if entity := toolsearch.EntityOf(in, steps[i].purpose); entity != nil {
+			} else if entity := toolsearch.EntityOf(in, steps[i].purpose); entity != nil && !named(p.req.Intent, entity) {
 				if giver := p.giver(steps, i, entity, p.index.Len()); giver != "" {
 					add(giver, i, "by its name gives the "+strings.Join(entity, " ")+" that "+id+" requires as "+in.Name)
 				}
@@ -83,14 +83,45 @@ func (p *planner) prerequisites(steps []step) []step {
 }
 
 // acted returns the entity that a chosen tool changes, removes or books, or the first
-// whose identifier it takes, where its schema does not say what it requires; nil for
-// other tools.
+// whose identifier it takes, where its schema does not say what it requires and past intents
+// do not tell; nil for other tools.
 func (p *planner) acted(st *step) []string {
-	if st.chosen == nil || slices.ContainsFunc(st.tool.Takes, func(in catalog.Parameter) bool { return in.Required }) ||
+	if st.chosen == nil || p.ranking.Trust >= trusted || slices.ContainsFunc(st.tool.Takes, func(in catalog.Parameter) bool { return in.Required }) ||
 		st.purpose.Actions&(toolsearch.Changing|toolsearch.Removing|toolsearch.Booking) == 0 {
 		return nil
 	}
 	return st.purpose.Entity
+}
+
+// named reports whether an intent identifies an entity by a number or a code, as in
+// "issue 42", "pull request #17" and "the user with ID 00u1".
+func named(intent string, entity []string) bool {
+	words := strings.Fields(intent)
+	for i, w := range words {
+		if !slices.Equal(singulars(w), entity[len(entity)-1:]) {
+			continue
+		}
+		for _, next := range words[i+1 : min(i+4, len(words))] {
+			if strings.ContainsAny(next, "0123456789") {
+				return true
+			}
+			if !slices.Contains(linking, strings.ToLower(strings.Trim(next, ":#,"))) {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// linking are words between an entity and its identifier.
+var linking = []string{"", "number", "no.", "id", "with", "the", "of", "is", "key", "code"}
+
+func singulars(w string) []string {
+	words := toolsearch.Words(w)
+	for i := range words {
+		words[i] = toolsearch.Singular(words[i])
+	}
+	return words
 }
 
 // producer returns a tool with an output of the name of an input, "" for none.

@@ -92,9 +92,9 @@ func (p *planner) order(steps []step) {
 			p.links.add(place[i], place[n], link{kind: InferredEdge, grade: InferredData, reason: steps[i].why})
 		}
 	}
-	for pair, k := range stated {
-		if from, to := place[pair[0]], place[pair[1]]; from < to {
-			p.links.add(from, to, k)
+	for _, pair := range stated.pairs() {
+		if from, to := place[pair[0]], place[pair[1]]; from < to && !reaches(p.links.pairs(), from, to) {
+			p.links.add(from, to, stated[pair])
 		}
 	}
 	for pair := range declared {

@@ -86,8 +86,8 @@ func toolsOf(s *Suggestion) (list []string) {
 
 // TestConfidence is golden vector 42, and the weights sum to 1 for every α.
 func TestConfidence(t *testing.T) {
-	if got := confidence(.80, .10, .95, .75); math.Abs(got.Value-.69625) > 1e-12 {
-		t.Errorf("confidence %v, want .69625", got)
+	if got := confidence(.80, .10, .95, .75); math.Abs(got.Base-.69625) > 1e-12 {
+		t.Errorf("base %v, want .69625", got)
 	}
 	for alpha, want := range map[float64][3]float64{.5: {.55, .30, .15}, .6: {.61, .25, .14}, .75: {.70, .175, .125}, .9: {.79, .10, .11}, 1: {.85, .05, .10}, .2: {.55, .30, .15}} {
 		c := confidence(0, 0, 0, alpha)
@@ -109,31 +109,39 @@ func TestConfidence(t *testing.T) {
 }
 
 // TestConfidenceFollowsTheEvidence: what a plan's edges stand on decides how far
-// it may be acted upon; given tools have .85 + .05·0 + .10·.5 = .90 without edges.
+// it may be acted upon. More evidence never lowers the confidence, and missing inputs do.
 func TestConfidenceFollowsTheEvidence(t *testing.T) {
+	last := 1.0
 	for _, c := range []struct {
 		name, producer, consumer string
 		evidence                 float64
 		counts                   EdgeCounts
 		mode                     Mode
 	}{
-		{"no edge", "a: x:string", "b: ticket:string", 1, EdgeCounts{}, Speculative},
+		{"exact and type only", "a: -> parsed:object ticket:string", "b: settings:object ticket:string", Exact, EdgeCounts{Exact: 1, TypeOnly: 1}, Advised},
 		{"exact", "a: -> ticketNumber:string", "b: ticket_number:string", Exact, EdgeCounts{Exact: 1}, Speculative},
 		{"alias", "a: -> tickets:array", "b: ticket:array", Alias, EdgeCounts{Alias: 1}, Speculative},
-		{"partial", "a: -> ticketPath:string", "b: ticketText:string", Partial, EdgeCounts{Partial: 1}, Advised},
-		{"type only", "a: -> parsed:object", "b: settings:object", TypeOnly, EdgeCounts{TypeOnly: 1}, ExplicitRequired},
-		{"exact and type only", "a: -> parsed:object ticket:string", "b: settings:object ticket:string", (Exact + TypeOnly) / 2, EdgeCounts{Exact: 1, TypeOnly: 1}, Advised},
+		{"partial", "a: -> ticketPath:string", "b: ticketText:string", Partial, EdgeCounts{Partial: 1}, Speculative},
+		{"type only", "a: -> parsed:object", "b: settings:object", TypeOnly, EdgeCounts{TypeOnly: 1}, Advised},
+		{"no edge", "a: x:string?", "b: ticket:string?", 0, EdgeCounts{}, Advised},
+		{"no edge, two inputs missing", "a: x:string", "b: ticket:string", 0, EdgeCounts{}, ExplicitRequired},
 	} {
 		s := suggest(t, index(t, toolset(t, c.producer, c.consumer)), Request{Tools: []string{"a", "b"}})
-		if math.Abs(s.Parts.Evidence-c.evidence) > 1e-12 || s.Parts.Edges != c.counts || math.Abs(s.Confidence-.9*c.evidence) > 1e-12 || s.Mode != c.mode {
-			t.Errorf("%s: confidence %.3f, %+v, %s; want evidence %.2f, %+v, %s", c.name, s.Confidence, s.Parts, s.Mode, c.evidence, c.counts, c.mode)
+		if math.Abs(s.Parts.Evidence-c.evidence) > 1e-12 || s.Parts.Edges != c.counts || s.Confidence > last || s.Mode != c.mode {
+			t.Errorf("%s: confidence %.3f after %.3f, %+v, %s; want evidence %.2f, %+v, %s", c.name, s.Confidence, last, s.Parts, s.Mode, c.evidence, c.counts, c.mode)
 		}
+		last = s.Confidence
 		if s.Tasks[0].Confidence != 1 {
 			t.Errorf("%s: a given tool has confidence %v", c.name, s.Tasks[0].Confidence)
 		}
 	}
+	// The worked example of the contract is worth more than tools without a relation.
+	x := index(t, toolset(t, "filesystem:read: path:string -> content:string", "json:parse: jsonString:string -> parsed:object", "github:create: data:object"))
+	if s := suggest(t, x, Request{Tools: []string{"github:create", "json:parse", "filesystem:read"}}); s.Confidence <= last || s.Mode == ExplicitRequired {
+		t.Errorf("confidence %.3f, %s; without a relation %.3f", s.Confidence, s.Mode, last)
+	}
 	// However well the tools fit, type alone does not let a plan run by itself.
-	x := index(t, toolset(t, "a: -> t0:string t1:string t2:string t3:string t4:string parsed:object",
+	x = index(t, toolset(t, "a: -> t0:string t1:string t2:string t3:string t4:string parsed:object",
 		"b: t0:string t1:string t2:string t3:string t4:string settings:object"))
 	s := suggest(t, x, Request{Tools: []string{"a", "b"}})
 	if s.Confidence < speculateFrom || s.Mode != Advised || !strings.Contains(strings.Join(s.Warnings, "\n"), "1 of 6 edges stand on the types of values alone") {
@@ -437,8 +445,9 @@ func checkPlan(t *testing.T, name string, x *toolsearch.Index, s *Suggestion) {
 			}
 		}
 	}
-	if p := s.Parts; s.Confidence < 0 || s.Confidence > 1 || len(s.Tasks) > 0 &&
-		math.Abs(s.Confidence-p.Evidence*(p.HybridWeight*p.Hybrid+p.PageRankWeight*p.PageRank+p.PathWeight*p.Path)) > 1e-12 {
+	p := s.Parts
+	if p.estimate(); s.Confidence < 0 || s.Confidence > 1 || len(s.Tasks) > 0 &&
+		(math.Abs(s.Confidence-p.Value) > 1e-12 || math.Abs(p.Base-(p.HybridWeight*p.Hybrid+p.PageRankWeight*p.PageRank+p.PathWeight*p.Path)) > 1e-12) {
 		t.Fatalf("%s: confidence %v is not what its parts give: %+v", name, s.Confidence, p)
 	}
 	if !slices.IsSortedFunc(s.DAG.Edges, func(a, b Edge) int {

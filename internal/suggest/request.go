@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -105,6 +106,10 @@ type Edge struct {
 	ToTask    string `json:"to_task"`
 }
 
+// Label describes the edge in a drawing: the path of the data, or the kind of an edge
+// without data, and the reason.
+func (e *Edge) Label() string { return cmp.Or(e.DataPath, e.Kind) + ": " + e.Reason }
+
 // Task is one step of the plan.
 type Task struct {
 	ID        string         `json:"id"`
@@ -119,6 +124,8 @@ type Task struct {
 	Rationale    string   `json:"rationale"`
 	Alternatives []Option `json:"alternatives"`
 	Dangerous    bool     `json:"dangerous"`
+	// Prerequisite is set when the intent did not choose the tool: another one needs it.
+	Prerequisite bool `json:"prerequisite,omitempty"`
 }
 
 // Option is an alternative to a tool.

@@ -83,6 +83,21 @@ func TestMissingProducer(t *testing.T) {
 	}
 }
 
+func TestNamed(t *testing.T) {
+	for intent, want := range map[string]bool{
+		"merge pull request 17": true, "merge pull request #17 now": true, "the request with ID A-7": true, "the request number is 5": true,
+		"merge the pull request": false, "3 requests": false,
+	} {
+		if got := named(intent, []string{"pull", "request"}); got != want {
+			t.Errorf("named(%q) = %v", intent, got)
+		}
+	}
+	merge := tool(t, "merge_pull_request: pullNumber:integer")
+	if got := arguments(&merge, literalsOf("merge pull request 17")); got["pullNumber"] != int64(17) {
+		t.Errorf("arguments %v", got)
+	}
+}
+
 // TestSpecificationExampleByIntent reaches the worked example of the contract by
 // the intent that the README shows.
 func TestSpecificationExampleByIntent(t *testing.T) {

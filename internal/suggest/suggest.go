@@ -98,7 +98,7 @@ func (p *planner) chosen(ctx context.Context) error {
 	}
 	var picks []toolsearch.Candidate
 	if r.Trust >= trusted {
-		picks = choose(r, p.index.Usage(), limit)
+		picks = p.choose(r, p.index.Usage(), limit)
 	} else {
 		picks = p.chooseParts(r, limit)
 	}
@@ -159,6 +159,7 @@ func (p *planner) connect() error {
 			}
 		}
 		node.Dependencies = slices.Compact(node.Dependencies)
+		task.Prerequisite = st.needs >= 0
 		if st.chosen != nil {
 			task.Alternatives = p.alternatives(st.chosen)
 		}
@@ -256,13 +257,18 @@ func (p *planner) judge() {
 		}
 		strength /= float64(len(s.Paths))
 	}
+	p.unmatched()
 	s.Parts = confidence(hybrid, pageRank, strength, alpha)
-	s.Parts.weighEvidence(s.DAG.Edges)
+	s.Parts.weighEvidence(s.DAG.Edges, len(s.Tasks))
+	s.Parts.Missing, s.Parts.Unmatched = len(s.Missing), len(s.Unmatched)
+	if p.ranking != nil {
+		s.Parts.Steps, s.Parts.Margin = p.picked, p.margin()
+	}
+	s.Parts.estimate()
 	if len(p.steps) == 0 {
 		s.Parts.Value = 0
 	}
 	s.Confidence, s.Mode = s.Parts.Value, modeOf(s.Parts.Value)
-	p.unmatched()
 	var dangerous []string
 	for _, t := range s.Tasks {
 		if t.Dangerous {
@@ -307,6 +313,27 @@ func (p *planner) judge() {
 			}
 		}
 	}
+}
+
+// margin returns Confidence.Margin of the chosen tools.
+func (p *planner) margin() float64 {
+	var sum float64
+	n := 0
+	for i := range p.steps {
+		c := p.steps[i].chosen
+		if c == nil {
+			continue
+		}
+		n++
+		other := 0.0
+		for _, o := range p.alternatives(c) {
+			other = max(other, o.Score)
+		}
+		if c.Score > 0 {
+			sum += min(1, max(0, 1-other/c.Score))
+		}
+	}
+	return sum / float64(max(1, n))
 }
 
 // unmatched finds the parts of the intent that no chosen tool serves.

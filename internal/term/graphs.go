@@ -55,15 +55,7 @@ func PlanGraph(s *suggest.Suggestion, title func(id string) string) *draw.Graph 
 		g.Nodes = append(g.Nodes, draw.Node{ID: t.ID, Label: toolLabel(title, t.Tool)})
 	}
 	for _, e := range s.DAG.Edges {
-		g.Edges = append(g.Edges, draw.Edge{From: e.FromTask, To: e.ToTask, Label: Plain(edgeLabel(e))})
+		g.Edges = append(g.Edges, draw.Edge{From: e.FromTask, To: e.ToTask, Label: Plain(e.Label())})
 	}
 	return g
-}
-
-// edgeLabel is the path of the data, or the kind of an edge without data.
-func edgeLabel(e suggest.Edge) string {
-	if e.DataPath != "" {
-		return e.DataPath
-	}
-	return e.Kind
 }

@@ -29,14 +29,14 @@ const (
 	sureSimilarity    = 0.65
 	// partVote is the weight of the parts' vote; that of the whole has 1.
 	partVote = 0.5
-	// A vote counts in full when a third of the other votes name the same tool, or the
+	// A vote counts in full when a quarter of the other votes name the same tool, or the
 	// remembered intent is sameSimilarity above sureSimilarity; alone it counts
 	// leastShare. It falls by 1/e for each aloneTolerance, and with full support or
 	// similarity for each supportTolerance more, by which the tool fits the new
 	// intent worse than its own: a catalogue's sibling tools are near each other's
 	// intents. benchmarks/toolquality.md compares other values.
 	leastShare       = 0.10
-	enoughSupport    = 3
+	enoughSupport    = 4
 	sameSimilarity   = 0.25
 	aloneTolerance   = 0.01
 	supportTolerance = 0.50

@@ -64,11 +64,7 @@ func plan(s *suggest.Suggestion) *drawing {
 	}
 	var arrows []arrow
 	for _, e := range s.DAG.Edges {
-		label := e.DataPath
-		if label == "" {
-			label = e.Kind
-		}
-		arrows = append(arrows, arrow{e.FromTask, e.ToTask, label})
+		arrows = append(arrows, arrow{e.FromTask, e.ToTask, e.Label()})
 	}
 	if len(boxes) == 0 {
 		return nil
