@@ -125,9 +125,14 @@ type listing struct {
 	listed []string // the last list; nil before the first
 }
 
-// scanWait bounds how long the first list waits for the look at the documents, which
-// starts with the server. Clients are notified when that finds tasks later.
-const scanWait = 50 * time.Millisecond
+// scanWait bounds the look at the documents that starts with the server, and how long
+// the first list waits for it. In a folder that takes longer, the look begins again
+// after scanPause, when the server has started, and clients are notified of what it
+// finds.
+const (
+	scanWait  = 15 * time.Millisecond
+	scanPause = 2 * time.Second
+)
 
 func (s *Server) newListing() *listing {
 	return &listing{server: s, scanned: make(chan struct{}), until: time.Now().Add(scanWait)}
@@ -135,10 +140,25 @@ func (s *Server) newListing() *listing {
 
 // scan looks for a document with tasks.
 func (l *listing) scan(ctx context.Context) {
-	defer close(l.scanned)
-	if t := l.server.options.Tasks; t != nil && l.server.auto() {
-		found, err := t.Documents.HaveTasks(ctx)
-		l.documents.Store(err == nil && found)
+	t := l.server.options.Tasks
+	if t == nil || !l.server.auto() {
+		close(l.scanned)
+		return
+	}
+	begun, cancel := context.WithDeadline(ctx, l.until)
+	found, err := t.Documents.HaveTasks(begun)
+	cancel()
+	l.documents.Store(found)
+	close(l.scanned)
+	if err == nil {
+		return
+	}
+	select {
+	case <-time.After(scanPause):
+		if found, _ := t.Documents.HaveTasks(ctx); found {
+			l.documents.Store(true)
+		}
+	case <-ctx.Done():
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -194,6 +195,30 @@ func TestListFollowsTheFolder(t *testing.T) {
 	if !slices.Contains(got, "get_task_dependencies") {
 		t.Errorf("with a card the tools are %v", got)
 	}
+}
+
+// TestLateLook: where the first look at the documents takes too long, a later one finds
+// the tasks.
+func TestLateLook(t *testing.T) {
+	server := auto(t, map[string]string{"plan.md": "# Plan\n\n## Tasks\n\n### First\n"})
+	synctest.Test(t, func(t *testing.T) {
+		l := server.newListing()
+		l.until = time.Now().Add(-1)
+		done := make(chan struct{})
+		go func() {
+			l.scan(t.Context())
+			close(done)
+		}()
+		<-l.scanned
+		if l.haveTasks(t.Context()) {
+			t.Error("a look without time finds tasks")
+		}
+		l.tools(t.Context())
+		<-done
+		if !l.haveTasks(t.Context()) || !l.changed(t.Context(), nil) {
+			t.Error("the later look finds no tasks, or changes no list")
+		}
+	})
 }
 
 // TestListDoesNotWait: a long look at the documents delays no list.

@@ -13,7 +13,7 @@ import (
 )
 
 type readDocArgs struct {
-	Path         string   `json:"path,omitempty" jsonschema:"Relative path, with #anchor or :from-to if wanted"`
+	Path         string   `json:"path,omitempty"`
 	Anchor       string   `json:"anchor,omitempty" schema:"max=100" jsonschema:"Heading or its slug"`
 	Paths        []string `json:"paths,omitempty" schema:"min=1,max=10" jsonschema:"Instead of path: several places"`
 	MaxTokens    *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Largest answer"`

@@ -38,7 +38,7 @@ func recordUsage(box *toolbox.Toolbox) tool {
 		name: "record_usage", title: "Record what was used", groups: []Group{Catalog}, additive: true, notIdempotent: true,
 		description: `Record which tools served an intent, to improve later searches and suggestions.
 Use it once a piece of work is done, with the calls in order, failed ones included. Not needed for documents read through cairn: it records those itself.
-edges are pairs [i,j] of positions in calls: call j needed the result of call i. A document is "doc:" and its path. Names that are not in the catalogue are listed in "unknown".`,
+edges are pairs [i,j] of positions in calls: call j needed the result of call i. A document is "doc:" and its path.`,
 		handler: codeHandler(func(ctx context.Context, a recordUsageArgs) (*recordAnswer, error) {
 			trace := usage.Trace{Intent: a.Intent}
 			for _, c := range a.Calls {

@@ -1,10 +1,10 @@
 package doctask
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -237,8 +237,21 @@ func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, e
 	return tasks, doc.hash(), true, nil
 }
 
-// tasksHeading matches the heading of the tasks section in most documents.
-var tasksHeading = regexp.MustCompile(`(?mi)^#{1,6}[ \t]+tasks[ \t#]*\r?$`)
+// hasTasksHeading reports whether a line looks like the heading of a tasks section, as
+// in most documents that have one.
+func hasTasksHeading(src []byte) bool {
+	for line := range bytes.Lines(src) {
+		if line[0] != '#' {
+			continue
+		}
+		text := bytes.TrimLeft(line, "#")
+		blank := len(text) > 0 && (text[0] == ' ' || text[0] == '\t')
+		if blank && bytes.EqualFold(bytes.Trim(text, " \t\r\n#"), []byte("tasks")) {
+			return true
+		}
+	}
+	return false
+}
 
 // HaveTasks reports whether a document has a tasks section.
 func (d *Docs) HaveTasks(ctx context.Context) (bool, error) {
@@ -266,7 +279,7 @@ func (d *Docs) withTasks(ctx context.Context, limit int) ([]string, error) {
 			return nil, err
 		}
 		src, _, err := d.files.Read(path)
-		if err != nil || !tasksHeading.Match(src) {
+		if err != nil || !hasTasksHeading(src) {
 			continue
 		}
 		if doc, err := d.load(path); err == nil { // the heading may be in a code block
