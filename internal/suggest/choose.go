@@ -106,7 +106,10 @@ const (
 	maxMentioned = 3
 	// leastPart is the least score of the best tool for a part, over that of the best
 	// tool for any part, at which the part has a tool.
-	leastPart = 0.6
+	// leastUnled is that of a part that does not begin with a verb: it may only
+	// tell about the others.
+	leastPart  = 0.6
+	leastUnled = 0.8
 	// considered bounds the candidates.
 	considered = 25
 	// trusted is the trust in past intents from which they choose.
@@ -126,7 +129,7 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 	}
 	parts := r.Parts
 	if len(parts) == 1 {
-		parts = []toolsearch.Part{{Text: p.req.Intent}}
+		parts = []toolsearch.Part{{Text: p.req.Intent, Led: true}}
 	}
 	base := make([]float64, len(cs))
 	actions := make([]toolsearch.Actions, len(cs))
@@ -169,7 +172,11 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 	var picks []toolsearch.Candidate
 	for n, b := range best {
 		c := cs[b.candidate]
-		if b.score < leastPart*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == c.ID }) {
+		least := leastPart
+		if !parts[n].Led {
+			least = leastUnled
+		}
+		if b.score < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == c.ID }) {
 			continue
 		}
 		if len(best) > 1 {
