@@ -433,8 +433,8 @@ func checkPlan(t *testing.T, name string, x *toolsearch.Index, s *Suggestion) {
 			}
 		}
 		for path, v := range task.Arguments {
-			if list, ok := v.([]any); ok {
-				if v = list[0]; !slices.ContainsFunc(made.Takes, func(p catalog.Parameter) bool { return p.Path == path && slices.Contains(p.Types, "array") }) {
+			if _, isList := v.([]any); isList {
+				if !slices.ContainsFunc(made.Takes, func(p catalog.Parameter) bool { return p.Path == path && slices.Contains(p.Types, "array") }) {
 					t.Fatalf("%s: a list for %s of %s", name, path, task.Tool)
 				}
 				continue
