@@ -130,7 +130,7 @@ func (a *Answer) dropRepeated() {
 	for _, r := range a.Results {
 		h := r.candidate
 		words := strings.Join(strings.FieldsFunc(h.text[h.chunk.from:h.chunk.to], func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }), " ")
-		if i, ok := first[words]; ok {
+		if i, ok := first[words]; ok && words != "" {
 			kept[i].Duplicates = append(kept[i].Duplicates, place(r.Path, r.Anchor))
 			continue
 		}
