@@ -46,7 +46,7 @@ func TestRecord(t *testing.T) {
 		}
 		all = append(all, stage.Record{State: st, Entry: fx.Entry})
 	}
-	for _, i := range []int{3, 0, 3, 6, 1, 5, 2, 4, 0} {
+	for _, i := range []int{3, 0, 3, 10, 1, 9, 5, 2, 7, 8, 4, 6, 0} {
 		if err := s.Record(t.Context(), all[i]); err != nil {
 			t.Fatal(err)
 		}

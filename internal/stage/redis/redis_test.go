@@ -341,8 +341,8 @@ func TestArchiveDown(t *testing.T) {
 	}
 	a.down.Store(false)
 	entries, err := s.Log(t.Context(), "abc")
-	if err != nil || len(entries) != 7 {
-		t.Errorf("the log has %d entries, %v, want 7", len(entries), err)
+	if err != nil || len(entries) != 11 {
+		t.Errorf("the log has %d entries, %v, want 11", len(entries), err)
 	}
 	got, err := a.Load(t.Context(), "abc")
 	if err != nil {
