@@ -3,6 +3,7 @@ package retriever
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"unicode"
@@ -113,13 +114,24 @@ func (s *search) fit(a *Answer) {
 		f.extend(h)
 	}
 	s.keep(a, s.MaxTokens-f.left)
-	for len(a.Results) > 1 && s.cost(a) > MaxBudget {
+	a.Budget.Envelope = s.envelope(a)
+	for len(a.Results) > 1 && a.Budget.Text+a.Budget.Envelope > MaxBudget {
 		last := &a.Results[len(a.Results)-1]
 		a.Budget.Text -= last.candidate.tokens
 		a.omit(last)
 		a.Results = a.Results[:len(a.Results)-1]
+		a.Budget.Envelope = s.envelope(a)
 	}
-	a.Budget.Envelope = s.cost(a) - a.Budget.Text
+}
+
+// envelope is the tokens of an answer without the texts.
+func (s *search) envelope(a *Answer) int {
+	bare := *a
+	bare.Results = slices.Clone(a.Results)
+	for i := range bare.Results {
+		bare.Results[i].Content = ""
+	}
+	return s.cost(&bare)
 }
 
 // dropRepeated names a hit whose chunk says what that of a better one says among the
@@ -157,7 +169,6 @@ func (s *search) keep(a *Answer, used int) {
 		r.Passage = Lines{start, start + lineBreaks([]byte(r.Content))}
 		r.Flags = invisible.Find(r.Content)
 		r.Hash, r.SectionHash = r.Hash[:min(ShortHash, len(r.Hash))], r.SectionHash[:min(ShortHash, len(r.SectionHash))]
-		r.Snippet, r.Anchors, r.More = "", []string{}, nil
 		s.trace.fitted(r, h.given == h.own || h.given == span{0, len(h.text)}, h.tokens)
 		a.Results = append(a.Results, *r)
 	}
@@ -198,8 +209,15 @@ func (f *fitter) start(h *candidateText, limit int) {
 	}
 }
 
+// usual bounds the bytes of a token of ordinary text: what has more would not fit, and
+// counting its tokens takes time.
+const usual = 8
+
 // widen gives a hit that has text a wider range if that fits.
 func (f *fitter) widen(h *candidateText, to span) {
+	if added := to.to - to.from - (h.given.to - h.given.from); added > usual*f.left {
+		return
+	}
 	if h.given.to > 0 && (to.from < h.given.from || to.to > h.given.to) && to.from <= h.given.from && to.to >= h.given.to {
 		f.take(h, to, f.left+h.tokens)
 	}
@@ -213,7 +231,7 @@ func (f *fitter) extend(h *candidateText) {
 		return
 	}
 	room := f.left + h.tokens
-	after := lineEnds(h.text[h.given.to:])
+	after := lineEnds(h.text[h.given.to:min(len(h.text), h.given.to+usual*f.left)])
 	n := sort.Search(len(after), func(i int) bool { return f.count(h.text[h.given.from:h.given.to+after[i]]) > room })
 	if n > 0 {
 		f.take(h, span{h.given.from, h.given.to + after[n-1]}, room)
@@ -222,7 +240,12 @@ func (f *fitter) extend(h *candidateText) {
 		return
 	}
 	room = f.left + h.tokens
-	before := append([]int{0}, lineEnds(h.text[:h.given.from])...)
+	before := []int{0}
+	for _, end := range lineEnds(h.text[:h.given.from]) {
+		if h.given.from-end <= usual*f.left {
+			before = append(before, end)
+		}
+	}
 	n = sort.Search(len(before), func(i int) bool { return f.count(h.text[before[i]:h.given.to]) <= room })
 	if n < len(before) {
 		f.take(h, span{before[n], h.given.to}, room)

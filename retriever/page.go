@@ -167,15 +167,16 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 	s.cover(d, marked, found)
 	result := Result{
 		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, section.Trail...), Anchor: section.Anchor,
-		Anchors: firstHeadings(doc), LineRange: Lines{section.StartLine, section.EndLine},
+		Anchors: []string{}, LineRange: Lines{section.StartLine, section.EndLine},
 		Passage: passage(section, chunk, d.text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
 		SectionHash: section.Hash, SectionTokens: s.sectionTokens(section, d.text),
-		Score: d.ranked.Score, Snippet: snippet,
-		More: d.more(), Stale: s.stale(doc),
+		Score: d.ranked.Score, Stale: s.stale(doc),
 	}
-	result.Flags = invisible.Find(result.Snippet)
 	if s.MaxTokens > 0 {
 		result.candidate = newCandidateText(section, chunk, d.text, s.MaxTokens)
+	} else {
+		result.Anchors, result.More = firstHeadings(doc), d.more()
+		result.Snippet, result.Flags = snippet, invisible.Find(snippet)
 	}
 	if s.Query.Explain {
 		e := d.ranked.Explanation
