@@ -22,6 +22,10 @@ func renderJSON(v any) []string {
 	return []string{string(b)}
 }
 
+// longestToken is the most bytes of a token, so that a text that is far too long need
+// not be counted.
+const longestToken = 128
+
 // cost is the tokens of the largest rendering of v.
 func (r *Retriever) cost(v any) int {
 	most := 0
@@ -152,7 +156,7 @@ func (a *Answer) dropRepeated() {
 	a.Results = kept
 }
 
-// keep removes the hits without text, and of the others what text makes superfluous.
+// keep gives the hits their text and removes those without.
 func (s *search) keep(a *Answer, used int) {
 	a.Budget = &Spent{Tokens: s.MaxTokens, Text: used}
 	results := a.Results
@@ -255,7 +259,7 @@ func (f *fitter) extend(h *candidateText) {
 // take gives a hit a range in place of what it has, unless that is more than room.
 func (f *fitter) take(h *candidateText, to span, room int) bool {
 	to.to = to.from + len(strings.TrimRight(h.text[to.from:to.to], "\r\n"))
-	if to.to <= to.from || to.to-to.from > 128*room { // no token is longer than 128 bytes
+	if to.to <= to.from || to.to-to.from > longestToken*room {
 		return false
 	}
 	n := f.count(h.text[to.from:to.to])

@@ -163,8 +163,12 @@ func blankPreamble(doc *store.Document, n int, text []byte) bool {
 func (s *search) result(d *foundDocument, marked *terms) Result {
 	doc, section := d.doc, &d.doc.Sections[d.section]
 	chunk := section.Chunks[d.chunk]
-	snippet, found := marked.snippet(doc.Path, section.Heading, d.text[chunk.Start:chunk.End])
-	s.cover(d, marked, found)
+	var snippet string
+	if s.MaxTokens == 0 || s.shown < coveredDocuments { // a budget is for text: further hits need no snippet
+		var found map[string]bool
+		snippet, found = marked.snippet(doc.Path, section.Heading, d.text[chunk.Start:chunk.End])
+		s.cover(d, marked, found)
+	}
 	result := Result{
 		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, section.Trail...), Anchor: section.Anchor,
 		Anchors: []string{}, LineRange: Lines{section.StartLine, section.EndLine},

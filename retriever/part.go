@@ -46,8 +46,7 @@ func decodeNext(s string, f *parsedFile, e extent) (start, end int, err error) {
 // of a section that fits, else of a line, else anywhere between two runes.
 func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, budget int) (*Reading, error) {
 	fits := func(end int) *Reading {
-		// No token is longer than some 128 bytes: do not count a text that is far too long.
-		if end-e.start > 128*budget {
+		if end-e.start > longestToken*budget {
 			return nil
 		}
 		part := reading
@@ -91,7 +90,7 @@ func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, budget
 		return part, nil
 	}
 	var runes []int
-	for i := e.start + 1; i < min(e.end, e.start+128*budget); i++ {
+	for i := e.start + 1; i < min(e.end, e.start+longestToken*budget); i++ {
 		if utf8.RuneStart(f.text[i]) {
 			runes = append(runes, i)
 		}

@@ -17,7 +17,7 @@ type search struct {
 	pending bool        // some chunks have no vector yet
 	version int         // of the documents before the indexes were asked; 0 if it is not known
 	trace   *tracer     // nil unless the search is explained
-	// shown counts the results made. covered is the largest share of the query's terms
+	// shown counts the results that cover has seen. covered is the largest share of the query's terms
 	// that one of the first has.
 	shown   int
 	covered float64
