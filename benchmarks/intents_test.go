@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/models/minilm"
 )
 
 // leastWhole is the share of the intents in testdata/intents for which a plan with
@@ -25,15 +24,7 @@ func TestIntents(t *testing.T) {
 	if data == "" {
 		t.Skip("CAIRN_DATA names no folder of evaluation data")
 	}
-	model, err := minilm.Open(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
-	cache := t.TempDir()
-	if dir := os.Getenv("CAIRN_CACHE"); dir != "" {
-		cache = filepath.Join(dir, "tools")
-	}
+	model, cache := toolModel(t)
 	var whole, intents float64
 	for _, name := range []string{"github-mcp-server", "docker-registry", "toucan"} {
 		r, err := Tools(context.Background(), ToolsOptions{Data: intentSet(t, data, name), Embedder: model, Cache: cache, Rows: []string{}})

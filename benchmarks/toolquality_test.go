@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"cairn/models"
 	"cairn/models/minilm"
 )
 
@@ -29,6 +30,20 @@ var toolGoals = []struct {
 	{"g4tp-ultratool", 5, map[string]float64{"hybrid/ndcg@10": .74, "without_memory/ndcg@10": .80, "default/ndcg@10": .944, "plan/node_f1": .835, "plan/link_f1": .585, "plan_cold/node_f1": .645, "plan_cold/link_f1": .25}},
 }
 
+// toolModel opens the built-in model and names the folder of its embeddings of tools.
+func toolModel(t *testing.T) (model models.Embedder, cache string) {
+	t.Helper()
+	model, err := minilm.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { model.Close() })
+	if dir := os.Getenv("CAIRN_CACHE"); dir != "" {
+		return model, filepath.Join(dir, "tools")
+	}
+	return model, t.TempDir()
+}
+
 // TestToolQuality holds the goals on the folder named by CAIRN_DATA, which
 // takes minutes. CAIRN_CACHE names a folder that keeps embeddings.
 func TestToolQuality(t *testing.T) {
@@ -39,15 +54,7 @@ func TestToolQuality(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short")
 	}
-	model, err := minilm.Open(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
-	cache := t.TempDir()
-	if dir := os.Getenv("CAIRN_CACHE"); dir != "" {
-		cache = filepath.Join(dir, "tools")
-	}
+	model, cache := toolModel(t)
 	for _, goal := range toolGoals {
 		t.Run(goal.set, func(t *testing.T) {
 			report, err := Tools(context.Background(), ToolsOptions{Data: filepath.Join(dir, "tools", goal.set), Folds: goal.folds, Embedder: model, Cache: cache})

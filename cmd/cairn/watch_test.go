@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,15 +25,7 @@ func TestWatchCommand(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), cairn, "watch", "--json", "-C", root)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill()
-	lines := bufio.NewScanner(out)
+	lines := startLines(t, cmd, cmd.StdoutPipe)
 	next := func(what string, ok func(index.WatchEvent) bool) {
 		t.Helper()
 		for lines.Scan() {
@@ -66,6 +59,21 @@ func TestWatchCommand(t *testing.T) {
 	}
 }
 
+// startLines starts a command, which is killed when the test ends, and returns the lines
+// of one of its outputs.
+func startLines(t *testing.T, cmd *exec.Cmd, pipe func() (io.ReadCloser, error)) *bufio.Scanner {
+	t.Helper()
+	out, err := pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return bufio.NewScanner(out)
+}
+
 // TestWatchScene: the clipboard and SCENE.md hold the scene from the start, and again
 // after a card has changed.
 func TestWatchScene(t *testing.T) {
@@ -87,15 +95,7 @@ func TestWatchScene(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), cairn, "watch", "--scene", "-C", root)
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill()
-	lines := bufio.NewScanner(out)
+	lines := startLines(t, cmd, cmd.StderrPipe)
 	wait := func(want string) {
 		t.Helper()
 		for lines.Scan() {
