@@ -98,7 +98,7 @@ func TestOpenAPI(t *testing.T) {
 		{"POST", "/api/status", `{}`, 200},
 		{"GET", "/api/openapi.json", "", 200},
 		{"GET", "/tasks/" + id + "/status", "", 200},
-		{"POST", "/tasks/" + id + "/answer", `{"answer":"nobody","run":99}`, 409},
+		{"POST", "/tasks/" + id + "/answer", `{"answer":"late","run":99}`, 409},
 		{"POST", "/tasks/none/answer", `{"not_found":true}`, 404},
 		{"POST", "/tasks/" + id + "/answer", `{"answer":""}`, 400},
 		{"POST", "/tasks/" + id + "/abort", `{"reason":"enough"}`, 200},

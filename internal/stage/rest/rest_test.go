@@ -168,12 +168,12 @@ func TestRefused(t *testing.T) {
 		{"POST", "/tasks/create", `{"user_id":"u","query":"` + strings.Repeat("a", 1<<20) + `"}`, 400, "INVALID_PARAMETER"},
 		{"POST", "/tasks/create", `{"user_id":"u","query":"q","template":"nope"}`, 400, "UNKNOWN_TEMPLATE"},
 		{"POST", "/tasks/create", `{"user_id":"u","query":"q","plan":["dream"]}`, 400, "INVALID_PLAN"},
-		{"GET", "/tasks/nobody/status", ``, 404, "TASK_NOT_FOUND"},
-		{"GET", "/tasks/nobody/progress", ``, 404, "TASK_NOT_FOUND"},
-		{"POST", "/tasks/nobody/abort", `{}`, 404, "TASK_NOT_FOUND"},
-		{"POST", "/tasks/nobody/answer", `{"answer":"a"}`, 404, "TASK_NOT_FOUND"},
-		{"POST", "/tasks/nobody/answer", `{"reply":"a"}`, 400, "INVALID_PARAMETER"},
-		{"POST", "/tasks/nobody/abort", `[]`, 400, "INVALID_PARAMETER"},
+		{"GET", "/tasks/missing/status", ``, 404, "TASK_NOT_FOUND"},
+		{"GET", "/tasks/missing/progress", ``, 404, "TASK_NOT_FOUND"},
+		{"POST", "/tasks/missing/abort", `{}`, 404, "TASK_NOT_FOUND"},
+		{"POST", "/tasks/missing/answer", `{"answer":"a"}`, 404, "TASK_NOT_FOUND"},
+		{"POST", "/tasks/missing/answer", `{"reply":"a"}`, 400, "INVALID_PARAMETER"},
+		{"POST", "/tasks/missing/abort", `[]`, 400, "INVALID_PARAMETER"},
 	} {
 		status, v := ask(t, c.method, srv.URL+c.path, c.body)
 		if status != c.status || v["code"] != c.code || v["success"] != false {
