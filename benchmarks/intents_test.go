@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 )
 
 // leastWhole is the share of the intents in testdata/intents for which a plan with
