@@ -1,14 +1,10 @@
 package benchmarks
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
@@ -29,6 +25,8 @@ type beirSet struct {
 type beirQuery struct {
 	id, text string
 	relevant Relevance
+	sections []string          // relevant ones, as "document#anchor", where they are known
+	groups   map[string]string // see RunQuery
 }
 
 // readBEIR reads one split of the set in folder dir. Of documents that share an
@@ -71,31 +69,21 @@ func readBEIR(dir, split string) (*beirSet, error) {
 		return nil, err
 	}
 	judged := map[string]int{}
-	first := true
-	err = readLines(filepath.Join(dir, "qrels", split+".tsv"), func(line []byte) error {
-		if first {
-			first = false
+	err = readQrels(filepath.Join(dir, "qrels", split+".tsv"), func(query, document string, grade int) error {
+		text, ok := texts[query]
+		if !ok && grade > 0 {
+			return fmt.Errorf("query %q is not in queries.jsonl", query)
+		}
+		i, ok := judged[query]
+		switch {
+		case grade <= 0:
 			return nil
-		}
-		field := strings.Split(strings.TrimSuffix(string(line), "\r"), "\t")
-		if len(field) != 3 {
-			return fmt.Errorf("%d fields, want query-id, corpus-id and score", len(field))
-		}
-		grade, err := strconv.Atoi(strings.TrimSpace(field[2]))
-		if err != nil || grade <= 0 {
-			return err
-		}
-		text, ok := texts[field[0]]
-		if !ok {
-			return fmt.Errorf("query %q is not in queries.jsonl", field[0])
-		}
-		i, ok := judged[field[0]]
-		if !ok {
+		case !ok:
 			i = len(set.queries)
-			judged[field[0]] = i
-			set.queries = append(set.queries, beirQuery{field[0], text, Relevance{}})
+			judged[query] = i
+			set.queries = append(set.queries, beirQuery{id: query, text: text, relevant: Relevance{}})
 		}
-		set.queries[i].relevant[field[1]] = grade
+		set.queries[i].relevant[document] = grade
 		return nil
 	})
 	if err != nil {
@@ -105,30 +93,6 @@ func readBEIR(dir, split string) (*beirSet, error) {
 		return nil, fmt.Errorf("%s has %d documents and %d judged queries for split %q", dir, len(set.documents), len(set.queries), split)
 	}
 	return set, nil
-}
-
-// readLines calls fn with every line of a file that is not blank.
-func readLines(name string, fn func(line []byte) error) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	r := bufio.NewReaderSize(f, 1<<20)
-	for n := 1; ; n++ {
-		line, err := r.ReadBytes('\n')
-		if err != nil && err != io.EOF {
-			return fmt.Errorf("reading %s: %w", name, err)
-		}
-		if text := strings.TrimSpace(string(line)); text != "" {
-			if err := fn([]byte(strings.TrimRight(string(line), "\r\n"))); err != nil {
-				return fmt.Errorf("%s:%d: %w", name, n, err)
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-	}
 }
 
 // markdown returns the document as a file: its text, with its title in the front

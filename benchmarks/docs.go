@@ -56,8 +56,8 @@ type DocsOptions struct {
 	Learn string
 	// Progress, when not nil, receives the progress of the indexing.
 	Progress func(indexer.Progress)
-	// Each, when not nil, receives the figures of every query.
-	Each func(mode retriever.Mode, query string, m Metrics)
+	// Program and Machine are for the fingerprints of the runs.
+	Program, Machine string
 }
 
 // DocsReport is what Docs measures.
@@ -70,6 +70,19 @@ type DocsReport struct {
 	Index     IndexReport                   `json:"index"`
 	Budgets   []BudgetReport                `json:"budgets,omitempty"`
 	Context   *ContextReport                `json:"context,omitempty"`
+	Gate      GateResult                    `json:"gate,omitempty"`
+	// Runs are the rankings, one for each mode.
+	Runs []*Run `json:"-"`
+}
+
+// Main returns the run of the mode that is measured last, hybrid unless others were chosen.
+func (r *DocsReport) Main() *Run {
+	for _, run := range slices.Backward(r.Runs) {
+		if !run.Ablation {
+			return run
+		}
+	}
+	return nil // unreachable: a mode is measured
 }
 
 // ModeReport is the quality and the speed of one mode. Latencies are those of a
@@ -128,14 +141,19 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 		Dataset: filepath.Base(filepath.Clean(o.Data)), Split: o.Split, Documents: len(set.documents), Queries: len(set.queries),
 		Modes: map[retriever.Mode]ModeReport{}, Index: w.report,
 	}
+	data := set.fingerprint()
 	modes := o.Modes
 	if len(modes) == 0 {
 		modes = []retriever.Mode{retriever.Keyword, retriever.Semantic, retriever.Hybrid}
 	}
 	for _, mode := range modes {
-		if report.Modes[mode], err = w.measure(ctx, set.queries, mode, o.Each); err != nil {
+		run, err := w.measure(ctx, set.queries, mode)
+		if err != nil {
 			return nil, err
 		}
+		run.Documents, run.Fingerprint = report.Documents, o.fingerprint(report, data)
+		report.Runs = append(report.Runs, run)
+		report.Modes[mode] = ModeReport{run.Metrics(), run.Latency()}
 	}
 	if report.Budgets, err = w.measureBudgets(ctx, set.queries, &o); err != nil {
 		return nil, err
@@ -253,10 +271,17 @@ func fileName(id string, taken map[string]string) string {
 	}
 }
 
+// fingerprint says what the runs of a report are made from.
+func (o *DocsOptions) fingerprint(r *DocsReport, data string) Fingerprint {
+	return Fingerprint{
+		Set: r.Dataset + "/" + r.Split, Data: data, Model: o.Embedder.Description().ID, Program: o.Program, Machine: o.Machine,
+		Configuration: fmt.Sprintf("search.semantic_weight=%g search.keyword_weight=%g", o.Config.Search.SemanticWeight, o.Config.Search.KeywordWeight),
+	}
+}
+
 // measure runs all queries in one mode.
-func (w *bench) measure(ctx context.Context, queries []beirQuery, mode retriever.Mode, each func(retriever.Mode, string, Metrics)) (ModeReport, error) {
-	var all []Metrics
-	var latencies []float64
+func (w *bench) measure(ctx context.Context, queries []beirQuery, mode retriever.Mode) (*Run, error) {
+	run := &Run{System: string(mode)}
 	for i, q := range queries {
 		query := retriever.Query{Text: strings.TrimSpace(q.text), Mode: mode}
 		start := time.Now()
@@ -265,20 +290,46 @@ func (w *bench) measure(ctx context.Context, queries []beirQuery, mode retriever
 			_, err = w.retriever.Present(ctx, query, ranking, 10)
 		}
 		if err != nil {
-			return ModeReport{}, fmt.Errorf("query %s: %w", q.id, err)
+			return nil, fmt.Errorf("query %s: %w", q.id, err)
 		}
+		ranked := RunQuery{ID: q.id, Text: query.Text, Relevant: q.relevant, Sections: q.sections, Groups: q.groups}
 		if i > 0 || len(queries) == 1 { // the first warms up
-			latencies = append(latencies, float64(time.Since(start).Nanoseconds())/1e6)
+			ranked.Milliseconds = math.Round(float64(time.Since(start).Nanoseconds())/1e3) / 1e3
 		}
-		ids := make([]string, len(ranking.Documents))
-		for n, d := range ranking.Documents {
-			ids[n] = w.ids[d.Path]
-		}
-		m := Measure(ids, q.relevant)
-		if each != nil {
-			each(mode, q.id, m)
-		}
-		all = append(all, m)
+		w.fill(&ranked, ranking)
+		run.Queries = append(run.Queries, ranked)
 	}
-	return ModeReport{Mean(all), percentiles(latencies)}, nil
+	return run, nil
+}
+
+// fill records a ranking.
+func (w *bench) fill(q *RunQuery, ranking *retriever.Ranking) {
+	for i := range ranking.Documents[:min(runDepth, len(ranking.Documents))] {
+		d := &ranking.Documents[i]
+		id := w.ids[d.Path]
+		q.Ranking = append(q.Ranking, Scored{id, d.Score})
+		if i < foundSections && len(q.Sections) > 0 && len(d.Sections) > 0 {
+			q.Found = append(q.Found, id+"#"+d.Sections[0].Anchor)
+		}
+		if i > 0 && (q.Best != nil || q.Relevant[id] <= 0) {
+			continue
+		}
+		e := &Evidence{ID: id, Rank: i + 1, Score: d.Score}
+		for _, p := range d.Parts() {
+			switch p.Name {
+			case "vector":
+				e.Vector = p.Weight * p.Value
+			case "keyword":
+				e.Keyword = p.Weight * p.Value
+			default:
+				e.Graph += p.Weight * p.Value
+			}
+		}
+		if i == 0 {
+			q.First = e
+		}
+		if q.Relevant[id] > 0 {
+			q.Best = e
+		}
+	}
 }

@@ -157,16 +157,14 @@ func checkJSON(t *testing.T, report any, names string) {
 }
 
 func TestDocsModesAndLimit(t *testing.T) {
-	queries := 0
 	report, err := Docs(context.Background(), DocsOptions{
 		Data: writeSet(t), Split: "test", Embedder: &testutil.HashEmbedder{}, Work: t.TempDir(), Modes: []retriever.Mode{retriever.Keyword}, MaxQueries: 2,
-		Each: func(retriever.Mode, string, Metrics) { queries++ },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Modes) != 1 || report.Queries != 2 || queries != 2 {
-		t.Errorf("%d modes, %d queries, told of %d; want 1, 2 and 2", len(report.Modes), report.Queries, queries)
+	if len(report.Modes) != 1 || report.Queries != 2 || len(report.Runs) != 1 || len(report.Runs[0].Queries) != 2 {
+		t.Errorf("%d modes, %d queries, %d runs; want 1, 2 and 1", len(report.Modes), report.Queries, len(report.Runs))
 	}
 }
 

@@ -29,7 +29,7 @@ func (r *DocsReport) String() string {
 			fmt.Fprintf(&b, "\n  %-46s %.4f (%d better, %d worse)", f.Formula, f.With, f.Better, f.Worse)
 		}
 	}
-	return b.String()
+	return b.String() + r.Gate.String()
 }
 
 // String returns the report as a table.

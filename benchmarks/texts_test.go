@@ -27,7 +27,7 @@ func TestReadTexts(t *testing.T) {
 	if _, err := ReadTexts(file); err == nil || !strings.Contains(err.Error(), "texts:3: want a JSON string") {
 		t.Errorf("a line that is no string: %v, want its place", err)
 	}
-	write(`"` + strings.Repeat("a", maxText) + `"`)
+	write(`"` + strings.Repeat("a", maxLine) + `"`)
 	if _, err := ReadTexts(file); !errors.Is(err, bufio.ErrTooLong) {
 		t.Errorf("a line that is too long: %v", err)
 	}

@@ -28,7 +28,7 @@ import (
 
 func (a *app) benchCommand() *cobra.Command {
 	return group("bench", "Measure quality and speed",
-		a.benchDocsCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
+		a.benchDocsCommand(), a.benchCompareCommand(), a.benchReportCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
 }
 
 // benchCommand returns a subcommand of bench, which prints what measure returns
@@ -36,8 +36,8 @@ func (a *app) benchCommand() *cobra.Command {
 func benchCommand[R interface {
 	comparable
 	fmt.Stringer
-}](a *app, use, short string, measure func(context.Context) (R, error)) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: a.command(func(ctx context.Context, _ []string) error {
+}](a *app, use, short string, measure func(context.Context, []string) (R, error)) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: a.command(func(ctx context.Context, args []string) error {
 		private, err := os.MkdirTemp("", "cairn-bench")
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func benchCommand[R interface {
 		if err := os.Setenv(home.Variable, private); err != nil {
 			return err
 		}
-		report, err := measure(ctx)
+		report, err := measure(ctx, args)
 		a.stderr.Replace("")
 		var none R
 		if report == none {
@@ -70,7 +70,8 @@ func (a *app) benchDocsCommand() *cobra.Command {
 	o := benchmarks.DocsOptions{Config: config.Default()}
 	var mode string
 	var settings []string
-	cmd := benchCommand(a, "docs --data DIR --split NAME", "Measure retrieval on a data set in the layout of BEIR", func(ctx context.Context) (report *benchmarks.DocsReport, err error) {
+	var f runFlags
+	cmd := benchCommand(a, "docs --data DIR --split NAME", "Measure retrieval on a data set in the layout of BEIR", func(ctx context.Context, _ []string) (report *benchmarks.DocsReport, err error) {
 		if mode != "all" {
 			m, err := retriever.ParseMode(mode)
 			if err != nil {
@@ -81,8 +82,11 @@ func (a *app) benchDocsCommand() *cobra.Command {
 		if err := o.Config.Apply(settings...); err != nil {
 			return nil, badUsage("--set: %v", err)
 		}
+		if err := f.open(); err != nil {
+			return nil, err
+		}
 		err = a.withModel(func(model models.Embedder, bar *term.Progress) (err error) {
-			o.Embedder, o.Budget = model, &bpe.Counter{}
+			o.Embedder, o.Budget, o.Program, o.Machine = model, &bpe.Counter{}, "cairn "+versionName(), machine(model)
 			o.Progress = func(p indexer.Progress) {
 				step := job.Progress{Phase: string(p.Phase), Done: p.FilesDone, Total: p.FilesTotal}
 				if p.ChunksTotal > 0 {
@@ -90,8 +94,10 @@ func (a *app) benchDocsCommand() *cobra.Command {
 				}
 				bar.Show(step)
 			}
-			report, err = benchmarks.Docs(ctx, o)
-			return err
+			if report, err = benchmarks.Docs(ctx, o); err != nil {
+				return err
+			}
+			return f.finish(report)
 		})
 		return report, err
 	})
@@ -107,6 +113,7 @@ func (a *app) benchDocsCommand() *cobra.Command {
 	intVar(fs, &o.MaxQueries, "queries", 0, 1, noBound, "measure only this many queries, evenly spread")
 	fs.IntSliceVar(&o.Budgets, "budgets", nil, "also measure how often answers within these token budgets hold text of a relevant document, such as 500,1000,2000,4000")
 	intVar(fs, &o.Limit, "limit", 0, 1, retriever.MaxLimit, "results of the searches within --budgets")
+	f.add(fs)
 	_ = cmd.MarkFlagRequired("data")
 	a.addModel(cmd)
 	return cmd
@@ -117,7 +124,7 @@ func (a *app) benchLoadCommand() *cobra.Command {
 	var texts string
 	var distinct int
 	var seed uint64
-	cmd := benchCommand(a, "load", "Measure how many searches a running server answers, and how fast", func(ctx context.Context) (*benchmarks.LoadReport, error) {
+	cmd := benchCommand(a, "load", "Measure how many searches a running server answers, and how fast", func(ctx context.Context, _ []string) (*benchmarks.LoadReport, error) {
 		if o.Rate < 0 {
 			return nil, badUsage("--rate is %g, want at least 0", o.Rate)
 		}
@@ -165,7 +172,7 @@ Queries are made from the text of the folder unless a file holds them.`
 func (a *app) benchToolsCommand() *cobra.Command {
 	var o benchmarks.ToolsOptions
 	var distractors string
-	cmd := benchCommand(a, "tools --data DIR [--learn SPLIT] [--test SPLIT] [--folds N]", "Measure tool search and suggestion on intents whose tools are known", func(ctx context.Context) (report *benchmarks.ToolsReport, err error) {
+	cmd := benchCommand(a, "tools --data DIR [--learn SPLIT] [--test SPLIT] [--folds N]", "Measure tool search and suggestion on intents whose tools are known", func(ctx context.Context, _ []string) (report *benchmarks.ToolsReport, err error) {
 		if distractors != "" {
 			names, err := fs.Glob(os.DirFS(distractors), "*.jsonl")
 			if err != nil || len(names) == 0 {
@@ -209,7 +216,7 @@ with the tools in the *.jsonl files of that folder added.`
 func (a *app) benchEmbedCommand() *cobra.Command {
 	var file string
 	var o benchmarks.EmbedOptions
-	cmd := benchCommand(a, "embed --texts FILE", "Measure how many texts the model embeds per second", func(ctx context.Context) (r benchmarks.EmbedResult, err error) {
+	cmd := benchCommand(a, "embed --texts FILE", "Measure how many texts the model embeds per second", func(ctx context.Context, _ []string) (r benchmarks.EmbedResult, err error) {
 		texts, err := benchmarks.ReadTexts(file)
 		if err != nil {
 			return r, err
@@ -230,7 +237,7 @@ func (a *app) benchEmbedCommand() *cobra.Command {
 
 func (a *app) benchDAGCommand() *cobra.Command {
 	o := benchmarks.DAGOptions{Progress: a.stderr.Replace}
-	cmd := benchCommand(a, "dag", "Measure the tools for task cards and their graph on synthetic cards", func(ctx context.Context) (*benchmarks.DAGReport, error) {
+	cmd := benchCommand(a, "dag", "Measure the tools for task cards and their graph on synthetic cards", func(ctx context.Context, _ []string) (*benchmarks.DAGReport, error) {
 		return benchmarks.DAG(ctx, &o)
 	})
 	cmd.Long = `Measure the tools for task cards and their graph on synthetic cards, in a temporary
@@ -248,7 +255,7 @@ complete answer, and reads the files.`
 func (a *app) benchStageCommand() *cobra.Command {
 	o := benchmarks.StageOptions{Progress: a.stderr.Replace}
 	var f taskServers
-	cmd := benchCommand(a, "stage", "Measure the machine of question tasks on its stores", func(ctx context.Context) (*benchmarks.StageReport, error) {
+	cmd := benchCommand(a, "stage", "Measure the machine of question tasks on its stores", func(ctx context.Context, _ []string) (*benchmarks.StageReport, error) {
 		if f != (taskServers{}) { // the environment does not count
 			servers := host.StageServers{Redis: f.redis, Postgres: f.postgres, AMQP: f.amqp}
 			if err := f.check(); err != nil {

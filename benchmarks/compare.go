@@ -1,0 +1,190 @@
+package benchmarks
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// CompareOptions are the knobs of Compare. Zero means the defaults.
+type CompareOptions struct {
+	// Metric is the one that wins are counted and queries ordered by: ndcg@10.
+	Metric string
+	// Rounds of the randomisation test: 10,000. Seed begins its random numbers.
+	Rounds int
+	Seed   uint64
+	// Moved is the most queries listed: 10.
+	Moved int
+}
+
+// Comparison is what changes from run A to run B of the same queries.
+type Comparison struct {
+	A       RunSummary         `json:"a"`
+	B       RunSummary         `json:"b"`
+	Queries int                `json:"queries"`
+	Metrics []MetricDifference `json:"metrics"`
+	Metric  string             `json:"metric"` // of what follows
+	Wins    int                `json:"wins"`   // queries for which B is better
+	Losses  int                `json:"losses"`
+	Ties    int                `json:"ties"`
+	Moved   []MovedQuery       `json:"moved"` // the most first
+	Gate    GateResult         `json:"gate,omitempty"`
+}
+
+// MetricDifference compares the means of one metric.
+type MetricDifference struct {
+	Name string  `json:"metric"`
+	A    float64 `json:"a"`
+	B    float64 `json:"b"`
+	// P is the probability of a difference at least as large, either way, if the runs
+	// were alike.
+	P float64 `json:"p"`
+}
+
+// MovedQuery is a query whose figure changed. Each side names the relevant document that
+// ranks first, and the document before all others if that is another one.
+type MovedQuery struct {
+	ID     string       `json:"id"`
+	Text   string       `json:"text"`
+	A      float64      `json:"a"`
+	B      float64      `json:"b"`
+	Before [2]*Evidence `json:"explain_a"` // the relevant one, the first
+	After  [2]*Evidence `json:"explain_b"`
+}
+
+// DataError is the refusal to compare runs that were not made from the same data.
+type DataError struct{ A, B Fingerprint }
+
+func (e *DataError) Error() string {
+	return fmt.Sprintf("the runs are of different data: %s (%.12s) and %s (%.12s); measure both with the same documents, queries and judgements",
+		e.A.Set, e.A.Data, e.B.Set, e.B.Data)
+}
+
+// Compare compares two runs by query. It fails with *DataError for runs of other data.
+func Compare(a, b *Run, o *CompareOptions) (*Comparison, error) {
+	p := CompareOptions{}
+	if o != nil {
+		p = *o
+	}
+	p.Metric, p.Rounds, p.Moved = cmp.Or(p.Metric, metricNames[0]), cmp.Or(p.Rounds, 10_000), cmp.Or(p.Moved, 10)
+	if !slices.Contains(metricNames, p.Metric) {
+		return nil, unknownMetric(p.Metric)
+	}
+	if a.Fingerprint.Data != "" && b.Fingerprint.Data != "" && a.Fingerprint.Data != b.Fingerprint.Data {
+		return nil, &DataError{a.Fingerprint, b.Fingerprint}
+	}
+	at := map[string]int{}
+	for i := range b.Queries {
+		at[b.Queries[i].ID] = i
+	}
+	first, second := a.each(), make([]Metrics, len(a.Queries))
+	measured := b.each()
+	c := &Comparison{A: a.Summary(), B: b.Summary(), Queries: len(a.Queries), Metric: p.Metric}
+	for i := range a.Queries {
+		q := &a.Queries[i]
+		n, ok := at[q.ID]
+		if !ok || len(a.Queries) != len(b.Queries) {
+			return nil, errors.New("the runs have different queries: measure both with the same ones")
+		}
+		second[i] = measured[n]
+		c.count(q, &b.Queries[n], &first[i], &second[i])
+	}
+	slices.SortStableFunc(c.Moved, func(x, y MovedQuery) int { return cmp.Compare(math.Abs(y.B-y.A), math.Abs(x.B-x.A)) })
+	c.Moved = c.Moved[:min(p.Moved, len(c.Moved))]
+	c.Metrics = randomise(first, second, p.Rounds, p.Seed)
+	return c, nil
+}
+
+func unknownMetric(name string) error {
+	return fmt.Errorf("unknown metric %q, want {%s}", name, strings.Join(metricNames, ","))
+}
+
+// count adds one query.
+func (c *Comparison) count(a, b *RunQuery, before, after *Metrics) {
+	x, _ := before.named(c.Metric)
+	y, _ := after.named(c.Metric)
+	switch {
+	case x == y:
+		c.Ties++
+		return
+	case y > x:
+		c.Wins++
+	default:
+		c.Losses++
+	}
+	c.Moved = append(c.Moved, MovedQuery{ID: a.ID, Text: cmp.Or(a.Text, b.Text), A: x, B: y,
+		Before: [2]*Evidence{a.Best, a.other()}, After: [2]*Evidence{b.Best, b.other()}})
+}
+
+// other is the evidence of the first document unless it is the best relevant one.
+func (q *RunQuery) other() *Evidence {
+	if q.First == nil || q.Best != nil && q.Best.Rank == 1 {
+		return nil
+	}
+	return q.First
+}
+
+// randomise is the paired randomisation test (Smucker, Allan and Carterette, CIKM 2007)
+// of every metric: if the two systems are alike, swapping them for a query changes
+// nothing, so each round swaps a random half of the queries. P counts the rounds whose
+// difference of means is at least the observed one, and the observed one itself.
+func randomise(a, b []Metrics, rounds int, seed uint64) []MetricDifference {
+	out := make([]MetricDifference, len(metricNames))
+	meanA, meanB := Mean(a), Mean(b)
+	differences := make([][]float64, len(metricNames)) // of a metric, those that are not 0
+	observed := make([]float64, len(metricNames))
+	for m, name := range metricNames {
+		out[m] = MetricDifference{Name: name, A: *meanA.fields()[m], B: *meanB.fields()[m]}
+		for i := range a {
+			d := *b[i].fields()[m] - *a[i].fields()[m]
+			observed[m] += d
+			differences[m] = append(differences[m], d)
+		}
+	}
+	r := rand.New(rand.NewPCG(seed, 0))
+	signs := make([]float64, len(a))
+	extreme := make([]int, len(metricNames))
+	for range rounds {
+		for i := range signs {
+			signs[i] = float64(r.IntN(2)*2 - 1)
+		}
+		for m := range differences {
+			sum := 0.0
+			for i, d := range differences[m] {
+				sum += signs[i] * d
+			}
+			if math.Abs(sum) >= math.Abs(observed[m])-1e-9 {
+				extreme[m]++
+			}
+		}
+	}
+	for m := range out {
+		out[m].P = float64(extreme[m]+1) / float64(rounds+1)
+	}
+	return out
+}
+
+// String returns the comparison as tables.
+func (c *Comparison) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "A %s\nB %s\n%d queries\n", c.A.label(), c.B.label(), c.Queries)
+	fmt.Fprintf(&b, "%-12s %8s %8s %9s %7s", "", "A", "B", "B-A", "p")
+	for _, m := range c.Metrics {
+		fmt.Fprintf(&b, "\n%-12s %8.4f %8.4f %+9.4f %7.4f", m.Name, m.A, m.B, m.B-m.A, m.P)
+	}
+	fmt.Fprintf(&b, "\n%s: B wins %d, loses %d, ties %d", c.Metric, c.Wins, c.Losses, c.Ties)
+	for _, q := range c.Moved {
+		fmt.Fprintf(&b, "\n\n%+.4f  %s  %s", q.B-q.A, q.ID, q.Text)
+		for i, side := range [][2]*Evidence{q.Before, q.After} {
+			fmt.Fprintf(&b, "\n  %c %v", "AB"[i], side[0])
+			if side[1] != nil {
+				fmt.Fprintf(&b, "\n    behind %v", side[1])
+			}
+		}
+	}
+	return b.String() + c.Gate.String()
+}

@@ -1,0 +1,154 @@
+package benchmarks
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Gate is what a run has to reach. Its file is JSON:
+//
+//	{
+//	  "floors":   {"ndcg@10": 0.85, "hit@5": 0.95},
+//	  "baseline": "handbook.run",
+//	  "max_drop": {"ndcg@10": 0.01},
+//	  "max_p95_ms": 50
+//	}
+type Gate struct {
+	// Floors are the least values of metrics.
+	Floors map[string]float64 `json:"floors"`
+	// Baseline is the file of an earlier run, relative to the gate's, and MaxDrop the
+	// most by which metrics may be below its.
+	Baseline string             `json:"baseline"`
+	MaxDrop  map[string]float64 `json:"max_drop"`
+	// Differ are the parts of the baseline's fingerprint that may be others, besides
+	// the program and the machine: "configuration" and "model".
+	Differ []string `json:"may_differ"`
+	// MaxP95 is the most milliseconds that 95 % of the queries take; 0 is any.
+	MaxP95 float64 `json:"max_p95_ms"`
+
+	baseline *Run
+}
+
+// GateResult is what a gate found, a line for each of its bounds.
+type GateResult []GateLine
+
+// GateLine is one bound.
+type GateLine struct {
+	What string  `json:"what"`
+	Got  float64 `json:"got"`
+	Want float64 `json:"want"` // at least; for a latency at most
+	OK   bool    `json:"ok"`
+}
+
+// ReadGate reads a gate and its baseline.
+func ReadGate(file string) (*Gate, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(g); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	for _, bounds := range []map[string]float64{g.Floors, g.MaxDrop} {
+		for name := range bounds {
+			if !slices.Contains(metricNames, name) {
+				return nil, fmt.Errorf("reading %s: %w", file, unknownMetric(name))
+			}
+		}
+	}
+	for _, part := range g.Differ {
+		if part != "configuration" && part != "model" {
+			return nil, fmt.Errorf("reading %s: may_differ has %q, want {configuration,model}", file, part)
+		}
+	}
+	switch {
+	case len(g.Floors) == 0 && len(g.MaxDrop) == 0 && g.MaxP95 == 0:
+		return nil, fmt.Errorf("reading %s: it has no bound, want floors, max_drop or max_p95_ms", file)
+	case g.Baseline != "":
+		if !filepath.IsAbs(g.Baseline) {
+			g.Baseline = filepath.Join(filepath.Dir(file), g.Baseline)
+		}
+		g.baseline, err = ReadRun(g.Baseline, "")
+	}
+	return g, err
+}
+
+// Against makes a run the baseline of a gate that names none.
+func (g *Gate) Against(baseline *Run) {
+	if g.baseline == nil {
+		g.baseline = baseline
+	}
+}
+
+// Check compares a run with the bounds. A baseline of another fingerprint is an error.
+func (g *Gate) Check(r *Run) (GateResult, error) {
+	if len(g.MaxDrop) > 0 && g.baseline == nil {
+		return nil, fmt.Errorf("max_drop needs a baseline")
+	}
+	got := r.Metrics()
+	var result GateResult
+	for _, name := range slices.Sorted(maps.Keys(g.Floors)) {
+		v, _ := got.named(name)
+		result = append(result, GateLine{name, v, g.Floors[name], v >= g.Floors[name]})
+	}
+	if g.baseline != nil {
+		if err := g.refuse(g.baseline.Fingerprint, r.Fingerprint); err != nil {
+			return nil, err
+		}
+		before := g.baseline.Metrics()
+		for _, name := range slices.Sorted(maps.Keys(g.MaxDrop)) {
+			v, _ := got.named(name)
+			b, _ := before.named(name)
+			want := b - g.MaxDrop[name]
+			result = append(result, GateLine{name + " of the baseline", v, want, v >= want-1e-9})
+		}
+	}
+	if g.MaxP95 > 0 {
+		p95 := r.Latency().P95
+		result = append(result, GateLine{"p95 ms", p95, g.MaxP95, p95 <= g.MaxP95})
+	}
+	return result, nil
+}
+
+// refuse returns why a baseline proves nothing about a run.
+func (g *Gate) refuse(baseline, run Fingerprint) error {
+	for _, part := range []struct{ name, baseline, run string }{
+		{"data", baseline.Data, run.Data}, {"configuration", baseline.Configuration, run.Configuration}, {"model", baseline.Model, run.Model},
+	} {
+		if part.baseline != part.run && !slices.Contains(g.Differ, part.name) {
+			return fmt.Errorf("the baseline has another %s: %.80s, and this run %.80s; record the baseline again%s",
+				part.name, part.baseline, part.run, map[bool]string{true: "", false: ", or name it in may_differ"}[part.name == "data"])
+		}
+	}
+	return nil
+}
+
+// Failed reports whether a bound is not kept.
+func (r GateResult) Failed() bool {
+	return slices.ContainsFunc(r, func(l GateLine) bool { return !l.OK })
+}
+
+// String returns the result as lines that begin with a line break; "" for none.
+func (r GateResult) String() string {
+	var b strings.Builder
+	for _, l := range r {
+		verdict, sign := "ok    ", ">="
+		if !l.OK {
+			verdict = "FAILED"
+		}
+		if l.What == "p95 ms" {
+			sign = "<="
+		}
+		fmt.Fprintf(&b, "\n%s %s %.4f, wanted %s %.4f", verdict, l.What, l.Got, sign, l.Want)
+	}
+	return b.String()
+}

@@ -1,0 +1,162 @@
+package benchmarks
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Run is the ranking that one system gives each query of a set, with what is needed
+// to measure it: the judgements, and from what and with what it was made.
+type Run struct {
+	// System names what ranked, such as "hybrid".
+	System      string      `json:"system"`
+	Fingerprint Fingerprint `json:"fingerprint"`
+	Documents   int         `json:"documents,omitempty"`
+	// Ablation is set for a variant that is measured to see what a part adds.
+	Ablation bool           `json:"ablation,omitempty"`
+	Index    *IndexReport   `json:"index,omitempty"`
+	Budgets  []BudgetReport `json:"budgets,omitempty"`
+	Queries  []RunQuery     `json:"-"`
+}
+
+// Fingerprint says what a run was made from. Runs are comparable when Data is equal.
+type Fingerprint struct {
+	// Set is the name of the data for people, Data the SHA-256 of documents, queries and
+	// judgements, "" if they are not known.
+	Set  string `json:"set,omitempty"`
+	Data string `json:"data,omitempty"`
+	// Configuration are the settings that differ between runs of one program.
+	Configuration string `json:"configuration,omitempty"`
+	// Model is the ID of the encoder, Program the version of cairn or of another system,
+	// Machine the kind of computer that timed it.
+	Model   string `json:"model,omitempty"`
+	Program string `json:"program,omitempty"`
+	Machine string `json:"machine,omitempty"`
+}
+
+// RunQuery is a query with its judgements and its ranking.
+type RunQuery struct {
+	ID       string    `json:"id"`
+	Text     string    `json:"text,omitempty"`
+	Relevant Relevance `json:"relevant"`
+	// Sections are the relevant sections as "document#anchor", where they are known.
+	Sections []string `json:"sections,omitempty"`
+	// Groups are the groups that the query is counted in, such as kind: heading.
+	Groups map[string]string `json:"groups,omitempty"`
+	// Milliseconds is what the answer took; 0 if it was not timed.
+	Milliseconds float64 `json:"ms,omitempty"`
+	// First and Best are the scores of the first document and of the best relevant one.
+	First *Evidence `json:"first,omitempty"`
+	Best  *Evidence `json:"best,omitempty"`
+	// Found are the sections that stand for the first documents, as "document#anchor".
+	Found []string `json:"found,omitempty"`
+	// Ranking is in the run's file; it holds at most runDepth documents, best first.
+	Ranking []Scored `json:"-"`
+}
+
+// runDepth is how many documents of a ranking a run keeps. Measure looks at no more.
+const runDepth = 100
+
+// foundSections is how many documents of a ranking keep their section.
+const foundSections = 10
+
+// Scored is a document in a ranking.
+type Scored struct {
+	ID    string
+	Score float64
+}
+
+// Evidence is what the score of a document is made of. Vector, Keyword and Graph add up
+// to Score.
+type Evidence struct {
+	ID      string  `json:"id"`
+	Rank    int     `json:"rank"` // from 1
+	Score   float64 `json:"score"`
+	Vector  float64 `json:"vector"`
+	Keyword float64 `json:"keyword"`
+	Graph   float64 `json:"graph,omitempty"`
+}
+
+func (e *Evidence) String() string {
+	if e == nil {
+		return "not found"
+	}
+	text := fmt.Sprintf("rank %d, %s: %.3f = %.3f meaning + %.3f words", e.Rank, e.ID, e.Score, e.Vector, e.Keyword)
+	if e.Graph != 0 {
+		text += fmt.Sprintf(" + %.3f use", e.Graph)
+	}
+	return text
+}
+
+// ids returns the documents of the ranking.
+func (q *RunQuery) ids() []string {
+	ids := make([]string, len(q.Ranking))
+	for i, d := range q.Ranking {
+		ids[i] = d.ID
+	}
+	return ids
+}
+
+// sectionHit is 1 when a relevant section stands for one of the first k documents.
+func (q *RunQuery) sectionHit(k int) float64 {
+	for _, s := range q.Found[:min(k, len(q.Found))] {
+		if slices.Contains(q.Sections, s) {
+			return 1
+		}
+	}
+	return 0
+}
+
+// each returns the figures of every query.
+func (r *Run) each() []Metrics {
+	all := make([]Metrics, len(r.Queries))
+	for i := range r.Queries {
+		all[i] = Measure(r.Queries[i].ids(), r.Queries[i].Relevant)
+	}
+	return all
+}
+
+// Metrics returns the means over all queries.
+func (r *Run) Metrics() Metrics { return Mean(r.each()) }
+
+// times are the milliseconds of the queries that were timed.
+func (r *Run) times() (ms []float64) {
+	for i := range r.Queries {
+		if t := r.Queries[i].Milliseconds; t > 0 {
+			ms = append(ms, t)
+		}
+	}
+	return ms
+}
+
+// Latency returns the percentiles of the queries' times.
+func (r *Run) Latency() Latency { return percentiles(r.times()) }
+
+// fingerprint hashes the documents, queries and judgements of a set.
+func (s *beirSet) fingerprint() string {
+	h := sha256.New()
+	write := func(fields ...string) {
+		for _, f := range fields {
+			fmt.Fprintf(h, "%d:", len(f))
+			io.WriteString(h, f)
+		}
+	}
+	documents := slices.Clone(s.documents)
+	slices.SortFunc(documents, func(a, b beirDocument) int { return strings.Compare(a.ID, b.ID) })
+	for _, d := range documents {
+		write("document", d.ID, d.Title, d.Text)
+	}
+	for _, q := range s.queries {
+		write("query", q.id, q.text)
+		for _, id := range slices.Sorted(maps.Keys(q.relevant)) {
+			write(id, fmt.Sprint(q.relevant[id]))
+		}
+		write(q.sections...)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,121 @@
+package benchmarks
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// RunSummary is a run without its queries: the means with their confidence intervals.
+type RunSummary struct {
+	System      string      `json:"system"`
+	Fingerprint Fingerprint `json:"fingerprint"`
+	Queries     int         `json:"queries"`
+	Metrics
+	// Intervals are the bounds of the 95 % confidence interval of each metric.
+	Intervals map[string][2]float64 `json:"ci95"`
+	Latency   Latency               `json:"latency_ms"`
+	Sections  *SectionMetrics       `json:"sections,omitempty"`
+}
+
+// SectionMetrics are the shares of the queries with relevant sections for which one of
+// those stands for the first document, or for one of the first three.
+type SectionMetrics struct {
+	Queries int     `json:"queries"`
+	Hit1    float64 `json:"hit@1"`
+	Hit3    float64 `json:"hit@3"`
+}
+
+// bootstrapRounds is how many samples a confidence interval is taken from.
+const bootstrapRounds = 1000
+
+// Summary returns the figures of the run.
+func (r *Run) Summary() RunSummary {
+	each := r.each()
+	return RunSummary{System: r.System, Fingerprint: r.Fingerprint, Queries: len(r.Queries), Metrics: Mean(each),
+		Intervals: intervals(each), Latency: r.Latency(), Sections: r.sections()}
+}
+
+// sections returns the section metrics, nil where no relevant section is known.
+func (r *Run) sections() *SectionMetrics {
+	s := &SectionMetrics{}
+	for i := range r.Queries {
+		if q := &r.Queries[i]; len(q.Sections) > 0 {
+			s.Queries++
+			s.Hit1 += q.sectionHit(1)
+			s.Hit3 += q.sectionHit(3)
+		}
+	}
+	if s.Queries == 0 {
+		return nil
+	}
+	s.Hit1 /= float64(s.Queries)
+	s.Hit3 /= float64(s.Queries)
+	return s
+}
+
+// intervals returns percentile bootstrap intervals (Efron and Tibshirani, 1993) of the
+// means: queries are drawn with replacement, as many as there are.
+func intervals(each []Metrics) map[string][2]float64 {
+	samples := make([][]float64, len(metricNames))
+	values := make([][]float64, len(each))
+	for i := range each {
+		for _, f := range each[i].fields() {
+			values[i] = append(values[i], *f)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for range bootstrapRounds {
+		sums := make([]float64, len(metricNames))
+		for range each {
+			for m, v := range values[r.IntN(len(values))] {
+				sums[m] += v
+			}
+		}
+		for m, sum := range sums {
+			samples[m] = append(samples[m], sum/float64(max(1, len(each))))
+		}
+	}
+	out := map[string][2]float64{}
+	for m, name := range metricNames {
+		slices.Sort(samples[m])
+		out[name] = [2]float64{Percentile(samples[m], 2.5), Percentile(samples[m], 97.5)}
+	}
+	return out
+}
+
+func (s *RunSummary) label() string {
+	f := s.Fingerprint
+	var parts []string
+	for _, p := range []string{s.System, f.Set, f.Model, f.Program, f.Configuration} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// RunsReport compares the figures of any number of runs.
+type RunsReport struct {
+	Runs []RunSummary `json:"runs"`
+	Gate GateResult   `json:"gate,omitempty"`
+}
+
+// String returns the report as a table.
+func (r *RunsReport) String() string {
+	var b strings.Builder
+	set := ""
+	for _, s := range r.Runs {
+		if name := fmt.Sprintf("%s, %d queries", s.Fingerprint.Set, s.Queries); name != set {
+			set = name
+			fmt.Fprintf(&b, "%s\n%-24s %8s %17s %8s %8s %8s %9s %9s\n", set, "system", "ndcg@10", "95 %", "mrr", "hit@5", "rec@100", "p50 ms", "p95 ms")
+		}
+		ci := s.Intervals[metricNames[0]]
+		fmt.Fprintf(&b, "%-24s %8.4f   %.4f - %.4f %8.4f %8.4f %8.4f %9.2f %9.2f\n", s.System, s.NDCG10, ci[0], ci[1], s.MRR, s.Hit5, s.Recall100, s.Latency.P50, s.Latency.P95)
+		if s.Sections != nil {
+			fmt.Fprintf(&b, "%-24s the right section first %.4f, among three %.4f (%d queries)\n", "", s.Sections.Hit1, s.Sections.Hit3, s.Sections.Queries)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n") + r.Gate.String()
+}
