@@ -25,6 +25,9 @@ type Part struct {
 	Keep func(n int)
 	// Half leaves half of what is left to the parts after this one.
 	Half bool
+	// Share gives all parts that have it an equal share of what is left before the
+	// first of them gets more. They come last.
+	Share bool
 	// Absent, when not nil, reports that an earlier part left this one out.
 	Absent func() bool
 
@@ -77,8 +80,8 @@ func (b Budget) cost(v any, limit int) int {
 }
 
 // Fit shortens the parts of an answer, a pointer, until its JSON is within the budget.
-// Parts are kept whole in their order. The first that does not fit is cut, and those
-// after it keep what still fits. It fails with a *TooSmallError.
+// Parts are kept whole in their order, those with a Share last. The first that does not
+// fit is cut, and those after it keep what still fits. It fails with a *TooSmallError.
 func (b Budget) Fit(answer any, parts []Part) error {
 	text, err := json.Marshal(answer)
 	if err != nil {
@@ -112,28 +115,48 @@ func (b Budget) Fit(answer any, parts []Part) error {
 
 // spend gives the parts as many units as fit into left tokens.
 func (b Budget) spend(left int, parts []Part) {
+	var shared []Part
 	for _, p := range parts {
-		if p.Absent != nil && p.Absent() {
-			continue
-		}
-		budget := left
-		if p.Half {
-			budget /= 2
-		}
-		n := 0
-		for ; n < p.Units; n++ {
-			c := b.cost(p.Unit(n), budget)
-			if p.text {
-				c -= 2 // the quotes, which the string has once
-			} else {
-				c++ // a comma
+		switch {
+		case p.Absent != nil && p.Absent():
+		case p.Share:
+			shared = append(shared, p)
+		default:
+			budget := left
+			if p.Half {
+				budget /= 2
 			}
-			if c > budget {
-				break
-			}
-			budget -= c
-			left -= c
+			n, spent := b.take(p, 0, budget)
+			left -= spent
+			p.Keep(n)
 		}
+	}
+	kept := make([]int, len(shared))
+	for i, share := 0, left/max(1, len(shared)); i < len(shared); i++ {
+		n, spent := b.take(shared[i], 0, share)
+		kept[i], left = n, left-spent
+	}
+	for i, p := range shared {
+		n, spent := b.take(p, kept[i], left)
+		left -= spent
 		p.Keep(n)
 	}
+}
+
+// take returns how many units of p, of which it has n, fit when another budget tokens
+// are spent, and how many tokens they take.
+func (b Budget) take(p Part, n, budget int) (kept, spent int) {
+	for ; n < p.Units; n++ {
+		c := b.cost(p.Unit(n), budget-spent)
+		if p.text {
+			c -= 2 // the quotes, which the string has once
+		} else {
+			c++ // a comma
+		}
+		if spent+c > budget {
+			break
+		}
+		spent += c
+	}
+	return n, spent
 }

@@ -72,3 +72,23 @@ func TestLongLine(t *testing.T) {
 		t.Errorf("%v, text of %d bytes, rest %q", err, len(a.Text), a.Rest)
 	}
 }
+
+// TestShare: a long text leaves the texts after it their share, and takes what they do
+// not need.
+func TestShare(t *testing.T) {
+	long := strings.Repeat("A line of a text that says little.\n", 400)
+	a := struct{ Texts [3]string }{[3]string{long, "A short text.\n", long}}
+	var parts []Part
+	for i := range a.Texts {
+		p := Lines(&a.Texts[i], func(int) {})
+		p.Share = true
+		parts = append(parts, p)
+	}
+	if err := budget(900).Fit(&a, parts); err != nil {
+		t.Fatal(err)
+	}
+	first, second, third := strings.Count(a.Texts[0], "\n"), a.Texts[1], strings.Count(a.Texts[2], "\n")
+	if second != "A short text.\n" || third < 25 || first <= third || first+third < 70 {
+		t.Errorf("%d lines, %q and %d lines of 900 tokens", first, second, third)
+	}
+}

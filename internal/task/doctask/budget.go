@@ -93,7 +93,7 @@ func (t *TaskToWork) parts() []fit.Part {
 			keep(k)
 			n.Omitted = k == 0 && text.Units > 0
 		}
-		text.Absent = func() bool { return n.dropped }
+		text.Absent, text.Share = func() bool { return n.dropped }, true
 		if n.Content != "" {
 			parts = append(parts, text)
 		}
