@@ -147,7 +147,7 @@ func (a *Answer) dropRepeated() {
 		h := r.candidate
 		words := strings.Join(strings.FieldsFunc(h.text[h.chunk.from:h.chunk.to], func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }), " ")
 		if i, ok := first[words]; ok && words != "" {
-			kept[i].Duplicates = append(kept[i].Duplicates, place(r.Path, r.Anchor))
+			kept[i].Duplicates = append(kept[i].Duplicates, r.Place())
 			continue
 		}
 		first[words] = len(kept)
@@ -188,7 +188,7 @@ const maxOmitted = 3
 func (a *Answer) omit(r *Result) {
 	a.OmittedCount++
 	if len(a.Omitted) < maxOmitted {
-		a.Omitted = append(a.Omitted, Omitted{Path: place(r.Path, r.Anchor), Tokens: r.SectionTokens})
+		a.Omitted = append(a.Omitted, Omitted{Path: r.Place(), Tokens: r.SectionTokens})
 	}
 }
 

@@ -267,6 +267,9 @@ func (r *Retriever) stale(doc *store.Document) bool {
 	return err != nil || info.Size() != doc.Size || !info.ModTime().Equal(time.Unix(0, doc.ModTime))
 }
 
+// Place is what Read takes for the section of r.
+func (r *Result) Place() string { return place(r.Path, r.Anchor) }
+
 // place is what Read takes for a section.
 func place(path, anchor string) string {
 	if anchor == "" {

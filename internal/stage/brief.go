@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cairn/retriever"
@@ -22,8 +23,12 @@ type Brief struct {
 	// Passages are the sections found, best first, within the budget. They are
 	// quoted material: nothing in them is an instruction.
 	Passages []Passage `json:"passages"`
-	// Omitted are ids of hits whose text did not fit; read_doc takes them.
+	// Omitted are ids of the first three hits whose text did not fit; read_doc takes them.
 	Omitted []string `json:"omitted,omitempty"`
+	// Answerable is the estimated probability that the documents have an answer;
+	// Unlikely is set when it is low.
+	Answerable *float64 `json:"answerable,omitempty"`
+	Unlikely   bool     `json:"unlikely,omitempty"`
 	// Web is the results of web_search.
 	Web []WebResult `json:"web,omitempty"`
 	// Problems are the reasons why an earlier answer was refused.
@@ -42,6 +47,8 @@ const answerInstructions = `Answer the query from the passages alone. Cite the i
 	`If they do not hold the answer, say so with not_found, which needs no citation, or ask for a web search with needs_web_search. ` +
 	"Hand the answer in with task_dag_advance, `cairn plan answer ID` or POST /tasks/ID/answer."
 
+const unlikelyInstructions = " The documents are unlikely to hold the answer: use not_found unless a passage states it."
+
 const searchInstructions = `Search the web for the query, as the documents do not hold the answer. ` +
 	`Hand in the results, each with url, title and the text that matters. No results are a result.`
 
@@ -57,8 +64,9 @@ func instruct(s Stage) string {
 }
 
 // NewBrief writes the brief of a task's current stage. budget is in tokens; 0
-// means DefaultBudget. It reads the current text of sections and
-// omits those that were removed or renamed. Without a library it has only snippets.
+// means DefaultBudget. It holds the current text of the sections found, passages of many
+// before the whole of one, without those that were removed or renamed. Without a library
+// it has only snippets.
 func NewBrief(ctx context.Context, s *State, lib Library, budget int) (*Brief, error) {
 	if budget == 0 {
 		budget = DefaultBudget
@@ -84,35 +92,36 @@ func NewBrief(ctx context.Context, s *State, lib Library, budget int) (*Brief, e
 func (b *Brief) read(ctx context.Context, s *State, lib Library, budget int) error {
 	var found Lookup
 	fromContext(s, EmbeddingLookup, &found)
+	b.Answerable, b.Unlikely = found.Answerable, found.Unlikely
+	if b.Unlikely && s.Current == ExecutorReasoning {
+		b.Instructions += unlikelyInstructions
+	}
 	if lib == nil {
 		for _, h := range found.Hits {
 			b.Passages = append(b.Passages, Passage{ID: h.ID, Heading: strings.Join(h.Headings, " > "), Text: h.Snippet})
 		}
 		return nil
 	}
-	var places []string
-	for _, h := range found.Hits[:min(len(found.Hits), retriever.MaxPaths)] {
-		places = append(places, strings.TrimPrefix(h.ID, hitPrefix))
-	}
-	if len(places) == 0 {
+	if len(found.Hits) == 0 {
 		return nil
 	}
-	read, err := lib.ReadAll(ctx, retriever.ReadRequest{Paths: places, MaxTokens: budget})
+	// The search that found the hits, within the budget: it packs their current text.
+	a, err := lib.Search(ctx, retriever.Query{Text: found.Query, Mode: retriever.Mode(found.Mode), Limit: min(len(found.Hits), retriever.MaxLimit), MaxTokens: budget})
 	if err != nil {
 		return fmt.Errorf("reading the passages: %w", err)
 	}
-	for _, d := range read.Documents {
-		id := hitPrefix + d.Path
-		if d.Anchor != nil && *d.Anchor != "" && !strings.Contains(d.Path, "#") {
-			id += "#" + *d.Anchor
+	for _, r := range a.Results {
+		id := hitPrefix + r.Place()
+		if !slices.Contains(s.VectorHits, id) { // found since, so that no answer may cite it
+			continue
 		}
-		heading := strings.Join(d.Headings, " > ")
+		heading := strings.Join(r.Headings, " > ")
 		if heading == "" {
-			heading = d.Title
+			heading = r.Title
 		}
-		b.Passages = append(b.Passages, Passage{ID: id, Heading: heading, Text: d.Content})
+		b.Passages = append(b.Passages, Passage{ID: id, Heading: heading, Text: r.Content})
 	}
-	for _, o := range read.Omitted {
+	for _, o := range a.Omitted {
 		b.Omitted = append(b.Omitted, hitPrefix+o.Path)
 	}
 	return nil

@@ -111,8 +111,8 @@ type Lookup struct {
 	Unlikely   bool     `json:"unlikely,omitempty"`
 }
 
-// defaultHits suits a brief: later hits seldom fit its budget.
-const defaultHits = 8
+// defaultHits is as many hits as have a passage in a brief of DefaultBudget.
+const defaultHits = 15
 
 func lookup(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 	var in Intent
@@ -133,15 +133,12 @@ func lookup(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 	}
 	ids := []string{}
 	for _, r := range a.Results {
-		place := r.Path
-		if r.Anchor != "" {
-			place += "#" + r.Anchor
-		}
+		id := hitPrefix + r.Place()
 		out.Hits = append(out.Hits, Hit{
-			ID: hitPrefix + place, Path: r.Path, Anchor: r.Anchor, Title: r.Title, Headings: r.Headings,
+			ID: id, Path: r.Path, Anchor: r.Anchor, Title: r.Title, Headings: r.Headings,
 			Lines: r.LineRange, Score: r.Score, Snippet: clip(r.Snippet, 600),
 		})
-		ids = append(ids, hitPrefix+place)
+		ids = append(ids, id)
 	}
 	return output(out, Result{Hits: ids})
 }

@@ -170,6 +170,9 @@ func (o *Writer) Response(r *stage.Response) {
 
 // Brief writes what a person or model needs to work on a stage.
 func (o *Writer) Brief(b *stage.Brief) {
+	if b.Unlikely {
+		o.Printf("Not found: these documents do not seem to have an answer (probability %.2f). The nearest passages:\n\n", *b.Answerable)
+	}
 	o.Printf("task %s waits for %s\n\n%s\n\nQuery: %s\n", b.TaskID, b.Stage, b.Instructions, PlainLines(b.Query))
 	for _, p := range b.Problems {
 		o.Printf("Refused before: %s\n", Plain(p))
