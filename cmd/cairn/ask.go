@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/host"
-	"cairn/internal/index"
 	"cairn/internal/stage"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
@@ -61,18 +60,8 @@ func (a *app) ask(ctx context.Context, r stage.Request, budget int) error {
 		return err
 	}
 	defer w.Close()
-	status, err := w.Status(ctx)
-	if err != nil {
+	if _, err := a.refresh(ctx, w, retriever.Hybrid, vectorsLimit); err != nil {
 		return err
-	}
-	if status.State == "missing" {
-		err := a.withProgress(func(bar *term.Progress) error {
-			_, err := w.Index(ctx, index.IndexRequest{Join: true}, bar.Show)
-			return err
-		})
-		if err != nil {
-			return err
-		}
 	}
 	st, err := host.OpenStages(ctx, w, a.logger(slog.LevelWarn), &host.StageOptions{WebWait: askWebWait})
 	if err != nil {

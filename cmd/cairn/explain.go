@@ -41,18 +41,16 @@ func (a *app) explain(ctx context.Context, text string, f searchFlags, candidate
 		return err
 	}
 	defer w.Close()
-	st, err := w.Status(ctx)
+	r, err := a.refresh(ctx, w, q.Mode, f.wait)
 	if err != nil {
 		return err
-	}
-	if st.State == "missing" || st.State == "partial" && st.BuiltAt == "" {
-		if err := a.indexFirst(ctx, w, q.Mode, f.wait); err != nil {
-			return err
-		}
 	}
 	trace, err := w.Explain(ctx, index.ExplainRequest{Query: q, Candidates: candidates})
 	if err != nil {
 		return err
 	}
-	return a.print(trace, func(w *term.Writer) { w.Trace(trace) })
+	if err := a.print(trace, func(w *term.Writer) { w.Trace(trace) }); err != nil {
+		return err
+	}
+	return r.finish(ctx)
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/config"
-	"cairn/internal/index"
-	"cairn/internal/job"
 	"cairn/internal/store"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
@@ -32,7 +30,7 @@ func (a *app) searchCommand() *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
 		Use:   "search [flags] QUERY...",
-		Short: "Search the folder; index it first if there is no index",
+		Short: "Search the folder, after indexing what has changed",
 		Example: `  cairn search "how do I rotate a token"
   cairn search --mode keyword 'retry_after_seconds'
   cairn search --json --limit 3 --max-tokens 2000 backup`,
@@ -60,7 +58,8 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 	intVar(fs, &f.maxTokens, "max-tokens", 0, retriever.MinBudget, noBound, "include the text of the sections, within this many tokens")
 	fs.StringSliceVar(&f.context, "context", nil, "documents and tools in use; what was used with them ranks higher")
 	fs.StringVar(&f.pathPart, "path", "", "only documents below this path")
-	fs.DurationVar(&f.wait, "wait", 30*time.Second, "longest wait for vectors if the folder is indexed first")
+	fs.DurationVar(&f.wait, "wait", anyWait, "longest wait for vectors before the answer (default: 30s for the last 200, else none)")
+	fs.Lookup("wait").DefValue = ""
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		query := strings.TrimSpace(strings.Join(args, " "))
 		if query == "" {
@@ -108,68 +107,22 @@ func (a *app) search(ctx context.Context, text string, f searchFlags) error {
 		return err
 	}
 	defer w.Close()
+	r, err := a.refresh(ctx, w, q.Mode, f.wait)
+	if err != nil {
+		return err
+	}
 	answer, err := w.Search(ctx, q)
 	if err != nil {
 		return err
 	}
-	if unfinished(answer, q.Mode) {
-		if err := a.indexFirst(ctx, w, q.Mode, f.wait); err != nil {
-			return err
-		}
-		if answer, err = w.Search(ctx, q); err != nil {
-			return err
-		}
-	}
-	return a.print(answer, func(w *term.Writer) {
+	err = a.print(answer, func(w *term.Writer) {
 		w.Answer(answer, text)
 		for _, note := range term.Notes(answer) {
 			a.stderr.Dim(note)
 		}
 	})
-}
-
-// unfinished reports whether the folder was never indexed completely and no
-// process is indexing it. Keyword results need no vectors, so an answer that has
-// some is good enough.
-func unfinished(a *retriever.Answer, asked retriever.Mode) bool {
-	switch a.Index.State {
-	case "missing":
-		return true
-	case "partial":
-		return a.Index.BuiltAt == "" && (asked != retriever.Keyword || len(a.Results) == 0)
-	}
-	return false
-}
-
-// indexFirst makes the index of a folder that has none, or continues one that was
-// interrupted. It returns once keyword search sees every file and, in the other
-// modes, the vectors are made or wait has passed; the next process then resumes the
-// run. Vectors that cannot be kept, as on a full disk, do not prevent an answer.
-func (a *app) indexFirst(ctx context.Context, w *workspace.Workspace, mode retriever.Mode, wait time.Duration) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var timer *time.Timer // set once keyword search sees every file
-	err := a.withProgress(func(bar *term.Progress) error {
-		_, err := w.Index(ctx, index.IndexRequest{Join: true, NoEmbed: mode == retriever.Keyword}, func(p job.Progress) {
-			bar.Show(p)
-			if p.Searchable && timer == nil {
-				timer = time.AfterFunc(wait, func() { cancel(errWaited) })
-			}
-		})
+	if err != nil {
 		return err
-	})
-	if timer != nil {
-		timer.Stop()
 	}
-	switch {
-	case err != nil && context.Cause(ctx) == errWaited:
-		a.stderr.Printf("answering after %s with the vectors made so far; `cairn index` makes the rest\n", wait)
-		return nil
-	case err != nil && timer != nil && ctx.Err() == nil:
-		a.stderr.Printf("answering with the vectors made so far, since making more failed: %s\n", term.OneLine(err.Error()))
-		return nil
-	}
-	return err
+	return r.finish(ctx)
 }
-
-var errWaited = errors.New("waited long enough")

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"cairn/indexer"
+	"cairn/internal/index"
+	"cairn/internal/job"
+	"cairn/internal/term"
+	"cairn/internal/workspace"
+	"cairn/retriever"
+)
+
+// The bounds of what a search waits for before it answers.
+const (
+	// refreshLimit is for changed files of a folder that has an index.
+	refreshLimit = 2 * time.Second
+	// fewVectors are made before the answer, unless --wait says otherwise. More are made
+	// after it.
+	fewVectors = 200
+	// vectorsLimit is for these vectors.
+	vectorsLimit = 30 * time.Second
+	// unnoticed is how long a refresh takes without a display of its progress.
+	unnoticed = 300 * time.Millisecond
+	// anyWait stands for no --wait.
+	anyWait = -1
+)
+
+// A refresh is a run of the indexer before a search, so that the answer is about the
+// files as they are. It may go on after the answer.
+type refresh struct {
+	a      *app
+	first  bool          // there is no index to answer from
+	shared bool          // another process does the work
+	wait   time.Duration // for vectors
+	steps  chan job.Progress
+	done   chan struct{} // nil without a run
+	err    error         // set before done is closed
+}
+
+// refresh brings the index up to date. It returns as soon as a search has what it
+// needs: the text of every file and, in modes other than keyword, the vectors, unless
+// there are many or wait has passed. An owner that watches the folder needs no refresh.
+func (a *app) refresh(ctx context.Context, w *workspace.Workspace, mode retriever.Mode, wait time.Duration) (*refresh, error) {
+	status, err := w.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &refresh{a: a, first: status.BuiltAt == "", wait: wait, shared: status.Owner != nil && status.Owner.PID != os.Getpid()}
+	if status.Store != "" || status.Watching != "" && !r.first {
+		return r, nil
+	}
+	r.done, r.steps = make(chan struct{}), make(chan job.Progress, 1)
+	go func() {
+		defer close(r.done)
+		_, r.err = w.Index(ctx, index.IndexRequest{Join: true, NoEmbed: mode == retriever.Keyword}, func(p job.Progress) {
+			select { // p replaces a step that was not read
+			case <-r.steps:
+			default:
+			}
+			r.steps <- p
+		})
+	}()
+	return r, r.await(ctx)
+}
+
+// await waits for what the search needs.
+func (r *refresh) await(ctx context.Context) error {
+	bar := term.NewProgress(r.a.stderr)
+	defer bar.Close()
+	var limit, visible <-chan time.Time // nil never comes
+	if !r.first {
+		limit, visible = time.After(refreshLimit), make(chan time.Time)
+		if r.a.stderr.IsTerminal() {
+			visible = time.After(unnoticed)
+		}
+	}
+	var latest job.Progress
+	for searchable := false; ; {
+		select {
+		case p := <-r.steps:
+			latest = p
+			if visible == nil {
+				bar.Show(p)
+			}
+			if p.Searchable && !searchable {
+				searchable, limit = true, time.After(r.vectorsLimit())
+			}
+			if searchable && r.wait == anyWait && p.Phase == string(indexer.PhaseVectors) && p.Total-p.Done > fewVectors {
+				return nil
+			}
+		case <-visible:
+			visible = nil
+			bar.Show(latest)
+		case <-limit:
+			if !searchable {
+				r.a.stderr.Printf("answering from the index as it was, since bringing it up to date takes longer (%s); `cairn index` does\n", latest)
+			}
+			return nil
+		case <-r.done:
+			return r.ended(ctx, searchable)
+		}
+	}
+}
+
+func (r *refresh) vectorsLimit() time.Duration {
+	if r.wait == anyWait {
+		return vectorsLimit
+	}
+	return r.wait
+}
+
+// ended returns the error of the run unless there is an index to answer from: what
+// cannot be kept, as on a full disk, does not prevent an answer.
+func (r *refresh) ended(ctx context.Context, searchable bool) error {
+	if r.err == nil || ctx.Err() != nil || r.first && !searchable {
+		return r.err
+	}
+	r.a.stderr.Printf("answering from what is indexed, since indexing the rest failed: %s\n", term.OneLine(r.err.Error()))
+	return nil
+}
+
+// finish makes the other vectors after the answer, while a person watches. Programs get
+// their answer at once, and the next search continues.
+func (r *refresh) finish(ctx context.Context) error {
+	if r.done == nil || r.shared || !r.a.stdout.IsTerminal() || !r.a.stderr.IsTerminal() {
+		return nil
+	}
+	bar := term.NewProgress(r.a.stderr)
+	defer bar.Close()
+	for begun := false; ; {
+		select {
+		case p := <-r.steps:
+			if !begun {
+				r.a.stderr.Dim("making the other vectors; Ctrl-C ends this and keeps what was made")
+				begun = true
+			}
+			bar.Show(p)
+		case <-r.done:
+			if begun && r.err == nil {
+				bar.Close()
+				r.a.stderr.Dim("done: searches go by meaning, too")
+			}
+			return r.err
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
