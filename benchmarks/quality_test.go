@@ -26,7 +26,7 @@ var floors = []struct {
 	{"npl", "test", .49, 0, 0, 0, 0},
 	{"anthropic-docs", "test", .79, .865, 0, 0, 0},
 	{"k8s-docs", "kubefix", .82, 0, .93, 0, 0},
-	{"k8s-docs", "realistic", .335, 0, .41, 0, 0},
+	{"k8s-docs", "realistic", .335, 0, .40, 0, 0},
 	{"nl2bash-tldr", "dev", 0, 0, 0, 0, 0},
 }
 

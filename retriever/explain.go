@@ -32,9 +32,6 @@ type Explanation struct {
 	// estimate from its keyword score.
 	Imputed bool   `json:"imputed,omitempty"`
 	Chunk   string `json:"chunk"` // the chunk these values belong to
-	// Embedded is the text that was embedded, where that is not the whole query:
-	// the query without a leading "why can't I".
-	Embedded string `json:"embedded,omitempty"`
 }
 
 // Part is one signal's part of a score: Weight·Value.

@@ -31,7 +31,7 @@ type legs struct {
 func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (*legs, error) {
 	l := &legs{mode: mode, depth: depth}
 	if s.sources.Legs != nil && mode != Keyword {
-		if l.embedding, l.failed = s.queryVector(ctx, embeddingText(q.Words)); l.embedding != nil {
+		if l.embedding, l.failed = s.queryVector(ctx, q.Words); l.embedding != nil {
 			return l, s.askTogether(ctx, l)
 		}
 		if mode == Semantic {
@@ -46,7 +46,7 @@ func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (
 	embedded := make(chan []float32, 1)
 	if mode != Keyword {
 		vectors.Go(func() {
-			l.embedding, l.failed = s.queryVector(ctx, embeddingText(q.Words))
+			l.embedding, l.failed = s.queryVector(ctx, q.Words)
 			embedded <- l.embedding
 			if l.embedding != nil {
 				l.vector, l.failed = s.nearest(ctx, l.embedding, depth)

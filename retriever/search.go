@@ -136,11 +136,6 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	s.reweigh(ranking.Documents)
 	timer.End(ctx)
 	s.trace.reweighed(ranking, before)
-	if text := embeddingText(s.parsed.Words); s.Query.Explain && l.mode != Keyword && text != s.parsed.Words {
-		for i := range ranking.Documents {
-			ranking.Documents[i].Embedded = text
-		}
-	}
 	return ranking, nil
 }
 

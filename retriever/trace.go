@@ -175,7 +175,7 @@ func (r *Retriever) Explain(ctx context.Context, q Query, best int) (*Trace, err
 	if err := r.analysis(&t.trace, parsed); err != nil {
 		return nil, err
 	}
-	r.finish(t, q, embeddingText(parsed.Words))
+	r.finish(t, q)
 	return &t.trace, nil
 }
 
@@ -209,8 +209,9 @@ func (r *Retriever) analysis(trace *Trace, q query.Query) error {
 }
 
 // finish fills in what is known at the end of the search.
-func (r *Retriever) finish(t *tracer, q Query, embedded string) {
+func (r *Retriever) finish(t *tracer, q Query) {
 	trace := &t.trace
+	embedded := trace.Analysis.Plain
 	took := map[string]float64{}
 	for _, s := range trace.Stages {
 		took[s.Stage] += s.Took

@@ -150,8 +150,8 @@ func TestTraceBranches(t *testing.T) {
 		"near spellings": {Query{Text: "tokne", Mode: Keyword}, func(w *Trace) bool {
 			return !w.Analysis.Near || w.Keyword.Found == 0
 		}},
-		"complaint": {Query{Text: "why can't I rotate a token"}, func(w *Trace) bool {
-			return w.Embedding.Text != "rotate a token"
+		"whole query": {Query{Text: "why can't I rotate a token"}, func(w *Trace) bool {
+			return w.Embedding.Text != "why can't I rotate a token"
 		}},
 		"imputed": {Query{Text: "token door"}, func(w *Trace) bool { return w.Blend.Imputed == 0 }},
 		"lifted": {Query{Text: "rotate a token"}, func(w *Trace) bool {
