@@ -31,13 +31,17 @@ func (f *fake) Search(ctx context.Context, q retriever.Query) (*retriever.Answer
 	if _, err := retriever.ParseMode(string(q.Mode)); err != nil {
 		return nil, err
 	}
-	return &retriever.Answer{
+	a := &retriever.Answer{
 		Results: []retriever.Result{{
 			Path: "docs/auth.md", Title: "Auth", Headings: []string{"Auth", "Login Flow"}, Anchor: "login-flow", Anchors: []string{"Login Flow", "OAuth Configuration"},
 			LineRange: retriever.Lines{Start: 3, End: 9}, Passage: retriever.Lines{Start: 4, End: 5}, Hash: "a1b2", Tokens: 450, SectionHash: "c3d4", SectionTokens: 40, Score: .75, Snippet: "Log in <first> & wait.",
 		}},
 		TotalCount: 1, Mode: q.Mode, Degraded: []string{}, Index: retriever.IndexState{State: "ready", Files: 1, Sections: 2, Embedded: 2},
-	}, nil
+	}
+	if q.MaxTokens > 0 {
+		a.Results[0].Content = "# Auth\n\nAnn and Bob are the members."
+	}
+	return a, nil
 }
 
 func (f *fake) Read(_ context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
