@@ -44,7 +44,7 @@ type mcpWriter struct {
 }
 
 func startMCPWriter(cairn, root string) (*mcpWriter, error) {
-	w := &mcpWriter{cmd: exec.Command(cairn, "mcp", "-C", root, "--no-index", "--no-rate-limit", "--no-record")}
+	w := &mcpWriter{cmd: exec.Command(cairn, "mcp", "-C", root, "--no-index", "--no-record")}
 	w.cmd.Stderr = os.Stderr
 	in, err := w.cmd.StdinPipe()
 	if err != nil {

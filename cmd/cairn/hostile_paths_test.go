@@ -114,7 +114,7 @@ func TestHostilePlaces(t *testing.T) {
 	}
 	before := snapshot(t, top)
 
-	cmd := exec.Command(cairn, "mcp", "-C", root, "--no-rate-limit", "--no-index", "--no-record", "--tools", "all")
+	cmd := exec.Command(cairn, "mcp", "-C", root, "--no-index", "--no-record", "--tools", "all")
 	cmd.Env = append(os.Environ(), "TASK_DAG_ENABLED=true", "HOME="+top)
 	cmd.Stderr = os.Stderr
 	w := startSession(t, cmd)

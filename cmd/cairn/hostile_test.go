@@ -111,7 +111,7 @@ func serveHandbook(t *testing.T) *session {
 	if err := os.CopyFS(root, handbook()); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary(t), "mcp", "-C", root, "--no-rate-limit", "--no-index")
+	cmd := exec.Command(binary(t), "mcp", "-C", root, "--no-index")
 	cmd.Stderr = os.Stderr
 	s, err := newSessionOf(t, cmd)
 	if err != nil {

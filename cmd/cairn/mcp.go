@@ -27,7 +27,6 @@ type hostFlags struct {
 func (f *hostFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {auto,core,tasks,dag,docs,tools,stages,all}, or names of tools (default: mcp.tools, which is auto: what the folder has use for)")
 	fs.BoolVar(&f.noRecord, "no-record", false, "do not observe which documents are read and which tools are fetched after a search (also usage.record = false)")
-	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit the calls per minute (also CAIRN_RATE_LIMIT=off)")
 	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start, and do not watch")
 	fs.BoolVar(&f.watch, "watch", true, "keep the index up to date with the files (also watcher.enabled)")
 	f.telemetry.addCalls(fs)
@@ -64,6 +63,7 @@ func (a *app) host(ctx context.Context, command, name string, f *hostFlags, chan
 func (a *app) mcpCommand() *cobra.Command {
 	var f hostFlags
 	var channel string
+	var rateLimit bool
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the tools to an agent over MCP on standard input and output",
@@ -72,9 +72,15 @@ func (a *app) mcpCommand() *cobra.Command {
 The folder is indexed in the background from the start, and again whenever files
 change; keyword search answers while the vectors are being made.`,
 		Args: cobra.NoArgs,
-		RunE: a.command(func(ctx context.Context, _ []string) error { return a.mcp(ctx, f, channel) }),
+		RunE: a.command(func(ctx context.Context, _ []string) error {
+			f.noRateLimit = !rateLimit
+			return a.mcp(ctx, f, channel)
+		}),
 	}
 	f.add(cmd.Flags())
+	cmd.Flags().BoolVar(&rateLimit, "rate-limit", false, "limit the calls per minute, as cairn serve does")
+	cmd.Flags().Bool("no-rate-limit", false, "")
+	cmd.Flags().Lookup("no-rate-limit").Deprecated = "calls are limited only with --rate-limit"
 	cmd.Flags().StringVar(&channel, "channel", "", "tasks for dag tools without a channel: cards, or a document such as /plans/a.md (default: dag.channel)")
 	a.addModel(cmd)
 	return cmd

@@ -87,7 +87,7 @@ type stdioSession struct {
 
 func startStdio(t *testing.T, cairn, root string, flags ...string) *stdioSession {
 	t.Helper()
-	s := &stdioSession{cmd: exec.Command(cairn, append([]string{"mcp", "-C", root, "--no-record", "--no-rate-limit"}, flags...)...)}
+	s := &stdioSession{cmd: exec.Command(cairn, append([]string{"mcp", "-C", root, "--no-record"}, flags...)...)}
 	s.cmd.Stderr = os.Stderr
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var err error

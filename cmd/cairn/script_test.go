@@ -162,7 +162,7 @@ func TestPipelined(t *testing.T) {
 			fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"read_doc","params":{"path":"access/roles.md#leaving"}}`+"\n", id)
 		}
 	}
-	cmd := exec.Command(cairn, "mcp", "-C", root, "--no-rate-limit")
+	cmd := exec.Command(cairn, "mcp", "-C", root)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(in.String()), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -181,6 +181,31 @@ func TestPipelined(t *testing.T) {
 	}
 	if len(answered) != 64 {
 		t.Errorf("%d of 64 requests are answered", len(answered))
+	}
+}
+
+// TestRateLimitFlag: 64 calls at once are refused beyond the burst of 15 searches
+// only with --rate-limit.
+func TestRateLimitFlag(t *testing.T) {
+	cairn := binary(t)
+	root := t.TempDir()
+	var calls strings.Builder
+	for id := range 64 {
+		fmt.Fprintf(&calls, `{"jsonrpc":"2.0","id":%d,"method":"read_context","params":{"query":"token","mode":"keyword"}}`+"\n", id)
+	}
+	for _, c := range []struct {
+		flags   []string
+		refused int
+	}{{nil, 0}, {[]string{"--rate-limit"}, 64 - 15}} {
+		cmd := exec.Command(cairn, append([]string{"mcp", "-C", root, "--no-index"}, c.flags...)...)
+		cmd.Stdin, cmd.Stderr = strings.NewReader(calls.String()), os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(out), `"code":429`); n != c.refused {
+			t.Errorf("%v: %d of 64 calls are refused, want %d:\n%.300s", c.flags, n, c.refused, out)
+		}
 	}
 }
 

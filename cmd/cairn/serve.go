@@ -54,6 +54,7 @@ writes a token for you to cairn/local.token in your configuration folder.`,
 	}
 	fs := cmd.Flags()
 	f.add(fs)
+	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit the calls per minute (also CAIRN_RATE_LIMIT=off)")
 	fs.StringVar(&f.listen.Address, "addr", "127.0.0.1:7420", "address to listen on; port 0 chooses a free one")
 	f.listen.Auth = cmp.Or(os.Getenv("CAIRN_AUTH"), "auto")
 	fs.Var(choice{&f.listen.Auth, []string{"auto", "on", "off"}}, "auth", "require tokens: auto (unless you alone can reach the address), on or off (also CAIRN_AUTH)")

@@ -66,7 +66,7 @@ type Security struct {
 // MCP sets the tool server.
 type MCP struct {
 	SearchLimit int      `toml:"search_limit" comment:"results of cairn search when --limit is not given; the tool's own default is 5"`
-	RateLimit   bool     `toml:"rate_limit" comment:"refuse calls beyond the published limits"`
+	RateLimit   bool     `toml:"rate_limit" comment:"refuse calls over HTTP beyond the published limits"`
 	Tools       []string `toml:"tools" comment:"tools that agents see: groups of auto, core, tasks, dag, docs, tools, stages, all, or names; auto is by what the folder has"`
 }
 
