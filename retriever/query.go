@@ -33,7 +33,9 @@ func ParseMode(s string) (Mode, error) {
 
 // Query is one search.
 type Query struct {
-	// Text has 1 to MaxQuery runes after trimming. Package query has its syntax.
+	// Text has 1 to MaxQuery runes after trimming. Package query has its syntax. More than
+	// 200 runes are pasted text without operators; of more than 1,000 the most informative
+	// pieces are searched for.
 	Text string `json:"query"`
 	// Mode is Hybrid when empty.
 	Mode Mode `json:"mode,omitempty"`
@@ -59,8 +61,8 @@ type Query struct {
 const (
 	DefaultLimit = 5
 	MaxLimit     = 50
-	MaxQuery     = 200 // runes
-	MinBudget    = 200 // tokens: what an answer with one short hit takes
+	MaxQuery     = 4000 // runes
+	MinBudget    = 200  // tokens: what an answer with one short hit takes
 	MaxBudget    = 25_000
 	MaxContext   = 50
 )
@@ -222,6 +224,8 @@ type Answer struct {
 	// Omitted lists the first three.
 	OmittedCount int       `json:"omitted_count,omitempty"`
 	Omitted      []Omitted `json:"omitted,omitempty"`
+	// Searched is what was searched for instead of a query that is too long.
+	Searched string `json:"searched,omitempty"`
 	// Fuzzy is set when nothing matched the words as typed and near spellings were used.
 	Fuzzy bool `json:"fuzzy,omitempty"`
 }

@@ -3,6 +3,7 @@ package retriever
 import (
 	"context"
 	"fmt"
+	"unicode/utf8"
 
 	"cairn/internal/observe"
 	"cairn/internal/query"
@@ -42,8 +43,11 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 	}
 	building := r.sources.Building != nil && r.sources.Building()
 	state := NewIndexState(meta, counts, building)
-	s := &search{Retriever: r, Query: q, parsed: query.Parse(q.Text), pending: state.Pending > 0, trace: tracerOf(ctx)}
-
+	parsed, err := r.parse(q.Text)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{Retriever: r, Query: q, parsed: parsed, pending: state.Pending > 0, trace: tracerOf(ctx)}
 	if s.version, err = r.sources.Documents.Version(); err != nil {
 		return nil, fmt.Errorf("reading the state of the index: %w", err)
 	}
@@ -71,6 +75,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		if answer.HasMore {
 			next := cursor{from.offset + q.Limit, meta.Generation, q.identity()}.encode()
 			answer.NextCursor = &next
+		}
+		if utf8.RuneCountInString(q.Text) > condensedQuery {
+			answer.Searched = parsed.Words
 		}
 		answer.explainEmpty()
 		if from.offset == 0 && state.State == "ready" {
@@ -101,7 +108,11 @@ func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, err
 	if depth <= 0 {
 		depth = r.options.Depth
 	}
-	s := &search{Retriever: r, Query: q, parsed: query.Parse(q.Text), pending: counts.Vectors.Chunks > 0, trace: tracerOf(ctx)}
+	parsed, err := r.parse(q.Text)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{Retriever: r, Query: q, parsed: parsed, pending: counts.Vectors.Chunks > 0, trace: tracerOf(ctx)}
 	l, err := s.ask(ctx, s.parsed, s.Mode, depth)
 	if err != nil {
 		return nil, err

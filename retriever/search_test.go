@@ -120,8 +120,8 @@ func TestQueryBounds(t *testing.T) {
 		q     Query
 	}{
 		{"", Query{Text: "a"}},
-		{"", Query{Text: " " + strings.Repeat("é", 200) + " "}},
-		{"query", Query{Text: strings.Repeat("é", 201)}},
+		{"", Query{Text: " " + strings.Repeat("é", MaxQuery) + " "}},
+		{"query", Query{Text: strings.Repeat("é", MaxQuery+1)}},
 		{"query", Query{}},
 		{"query", Query{Text: " \t "}},
 		{"query", Query{Text: "a\xff"}},

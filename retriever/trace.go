@@ -171,7 +171,10 @@ func (r *Retriever) Explain(ctx context.Context, q Query, best int) (*Trace, err
 		return nil, err
 	}
 	t.trace.Took, t.trace.Answer = ms(time.Since(t.start)), answer
-	parsed := query.Parse(q.Text)
+	parsed, err := r.parse(t.trace.Query)
+	if err != nil {
+		return nil, err
+	}
 	if err := r.analysis(&t.trace, parsed); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 type readContextArgs struct {
-	Query    string  `json:"query" schema:"min=1,max=200" jsonschema:"Question or keywords, such as 'auth flow'. \"Quoted phrases\" are required, -words excluded."`
+	Query    string  `json:"query" schema:"min=1,max=4000" jsonschema:"Question or keywords, such as 'auth flow'. \"Quoted phrases\" are required, -words excluded."`
 	Limit    *whole  `json:"limit,omitempty" schema:"min=1,max=50" jsonschema:"Default 5, more with max_tokens"`
 	Mode     *string `json:"mode,omitempty" schema:"enum=keyword|semantic|hybrid,default=hybrid"`
 	Semantic bool    `json:"semantic,omitempty" schema:"default=false" jsonschema:"DEPRECATED: use mode='semantic'."`

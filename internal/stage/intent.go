@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Intent is the output of intent_analysis, which uses only rules.
@@ -18,7 +19,7 @@ type Intent struct {
 	Keywords []string `json:"keywords"`
 	// Expansions are aliases of words in the query.
 	Expansions []string `json:"expansions"`
-	// SearchQuery is the query for embedding_lookup, at most 200 characters.
+	// SearchQuery is the query for embedding_lookup.
 	SearchQuery string `json:"search_query"`
 }
 
@@ -49,8 +50,8 @@ var aliases = [][2]string{
 // stop are stop words.
 var stop = strings.Fields("a an the and or of to in on at by for from with is are was were be been do does did can could should would will shall may might i me my we our you your he she it its they them their this that these those what which who whom whose when where why how there here not no if then than as about into over")
 
-// maxSearch is the longest query the retriever takes, in runes.
-const maxSearch = 200
+// maxExpanded is the runes of the longest query that gets its expansions.
+const maxExpanded = 200
 
 // Analyze returns the intent of a query.
 func Analyze(query string) Intent {
@@ -110,21 +111,16 @@ func complexity(words, marks int) string {
 	return "very_high"
 }
 
-// searchQuery returns the query with its expansions, or as many keywords as fit if
-// the query is too long.
+// searchQuery returns the query, with its expansions if it is short.
 func searchQuery(query string, in Intent) string {
 	text := strings.Join(strings.Fields(query), " ")
-	more := in.Expansions
-	if len([]rune(text)) > maxSearch {
-		text, more = "", in.Keywords
+	if utf8.RuneCountInString(text) > maxExpanded {
+		return strings.TrimSpace(query)
 	}
-	for _, w := range more {
-		if longer := strings.TrimSpace(text + " " + w); len([]rune(longer)) <= maxSearch {
+	for _, w := range in.Expansions {
+		if longer := text + " " + w; utf8.RuneCountInString(longer) <= maxExpanded {
 			text = longer
 		}
-	}
-	if text == "" {
-		text = string([]rune(strings.Join(strings.Fields(query), " "))[:maxSearch]) // one word of that length
 	}
 	return text
 }

@@ -35,7 +35,7 @@ func TestAnalyze(t *testing.T) {
 			t.Errorf("%d words, %d indicators: %s, want %s", c.words, c.marks, got, c.want)
 		}
 	}
-	for _, long := range []string{strings.Repeat("token ", 700), strings.Repeat("x", 4000), strings.Repeat("the ", 900)} {
+	for _, long := range []string{strings.Repeat("token ", 666), strings.Repeat("x", 4000), strings.Repeat("the ", 900)} {
 		if s := Analyze(long).SearchQuery; s == "" || len([]rune(s)) > retriever.MaxQuery {
 			t.Errorf("a query of %d characters is searched as %q", len(long), s)
 		}

@@ -38,6 +38,9 @@ func Notes(a *retriever.Answer) []string {
 	if a.Fuzzy {
 		notes = append(notes, "nothing matched the words as typed; these match near spellings")
 	}
+	if a.Searched != "" {
+		notes = append(notes, "the query is long; this part of it was searched for: "+OneLine(a.Searched))
+	}
 	for _, d := range a.Degraded {
 		switch d {
 		case "vectors":

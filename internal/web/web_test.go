@@ -186,7 +186,7 @@ func TestPages(t *testing.T) {
 		{"/?q=revoke+key", 200, []string{`href="/w/notes/doc?path=other.md#part-two"`, "<mark>revoke</mark>", "why this result", `data-copy="other.md#part-two"`}},
 		{"/?q=revoke&mode=keyword", 200, []string{", keyword, "}},
 		{"/?q=revoke&mode=nonsense", 200, []string{", hybrid, "}},
-		{"/?q=" + strings.Repeat("x", 300), 200, []string{`role="alert"`}},
+		{"/?q=" + strings.Repeat("x", 4001), 200, []string{`role="alert"`}},
 		{"/?q=revoke&in=nowhere/", 200, []string{"0 documents"}},
 		{"/doc?path=other.md", 200, []string{`<h2 id="part-two">Part two</h2>`, `href="#part-two"`}},
 		{"/doc?path=kinds.md", 200, []string{"<h1>Every kind of thing</h1>", `<h2 id="main">Main</h2>`, `<h6 id="deepest">`, `<pre tabindex="0"`, `<div class="wide" tabindex="0"`, `aria-label="done"`, `aria-label="to do"`}},

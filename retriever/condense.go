@@ -1,0 +1,120 @@
+package retriever
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cairn/internal/query"
+	"cairn/internal/store/keyword"
+)
+
+const (
+	// longQuery is the runes of a query beyond which it is pasted text, in which quotes
+	// and dashes are no operators.
+	longQuery = 200
+	// condensedQuery is the most runes of a query that are searched for: what the encoder
+	// takes, more or less.
+	condensedQuery = 1000
+	// pieceWords is the most words of a piece of a line.
+	pieceWords = 25
+)
+
+// parse parses the text of a query. Of a text that is too long it keeps the most
+// informative part.
+func (r *Retriever) parse(text string) (query.Query, error) {
+	n := utf8.RuneCountInString(text)
+	if n <= longQuery {
+		return query.Parse(text), nil
+	}
+	q := query.Query{Words: strings.Join(strings.Fields(text), " ")}
+	if n <= condensedQuery {
+		return q, nil
+	}
+	rarity, err := r.rarity(q)
+	if err != nil {
+		return q, err
+	}
+	q.Words = condense(text, rarity)
+	return q, nil
+}
+
+// rarity returns the inverse document frequency of each term of q that the index has.
+// Without statistics all terms count the same.
+func (r *Retriever) rarity(q query.Query) (map[string]float64, error) {
+	rarity := map[string]float64{}
+	s, ok := r.sources.Keyword.(statistics)
+	if !ok {
+		for _, t := range keyword.QueryTerms(q) {
+			rarity[t] = 1
+		}
+		return rarity, nil
+	}
+	stats, chunks, err := s.Stats(q)
+	if err != nil {
+		return nil, fmt.Errorf("reading the statistics of the query: %w", err)
+	}
+	for _, t := range stats {
+		if t.DocFreq > 0 {
+			rarity[t.Term] = math.Log(1 + (float64(chunks-t.DocFreq)+.5)/(float64(t.DocFreq)+.5))
+		}
+	}
+	return rarity, nil
+}
+
+// condense returns the pieces of text whose terms are the rarest, as many as condensedQuery
+// has room for, in the order of the text. A term counts once.
+func condense(text string, rarity map[string]float64) string {
+	type piece struct {
+		text  string
+		terms []string
+		taken bool
+	}
+	var pieces []piece
+	for line := range strings.Lines(text) {
+		for words := range slices.Chunk(strings.Fields(line), pieceWords) {
+			p := strings.Join(words, " ")
+			pieces = append(pieces, piece{text: p, terms: keyword.Analyze(p)})
+		}
+	}
+	value := func(p piece) (sum float64) {
+		seen := map[string]bool{}
+		for _, t := range p.terms {
+			if !seen[t] {
+				sum += rarity[t]
+			}
+			seen[t] = true
+		}
+		return sum
+	}
+	for left := condensedQuery; ; {
+		best, most := -1, 0.0
+		for i, p := range pieces {
+			if n := utf8.RuneCountInString(p.text); !p.taken && n < left {
+				if v := value(p); v > most {
+					best, most = i, v
+				}
+			}
+		}
+		if best < 0 {
+			break
+		}
+		pieces[best].taken = true
+		left -= utf8.RuneCountInString(pieces[best].text) + 1
+		for _, t := range pieces[best].terms {
+			delete(rarity, t)
+		}
+	}
+	var kept []string
+	for _, p := range pieces {
+		if p.taken {
+			kept = append(kept, p.text)
+		}
+	}
+	if len(kept) == 0 { // no term of it is in the index
+		return string([]rune(text)[:condensedQuery])
+	}
+	return strings.Join(kept, " ")
+}
