@@ -142,7 +142,7 @@ func TestUnwritableFolder(t *testing.T) {
 	}
 	const ask = `{"jsonrpc":"2.0","id":1,"method":"read_context","params":{"query":"rotate a token"}}` + "\n"
 	check("", 0, "indexed", "index")
-	check("", 0, "access/rotate-a-token.md#planned-rotation", "search", "rotate a token")
+	check("", 0, "access/rotate-a-token.md:10 #planned-rotation", "search", "rotate a token")
 	check("", 0, "ready", "status")
 	check(ask, 0, `"path":"access/rotate-a-token.md"`, "mcp")
 	if after := snapshot(t, root); after != before {

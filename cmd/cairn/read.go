@@ -44,6 +44,7 @@ func (a *app) read(ctx context.Context, args []string, r retriever.ReadRequest) 
 		return err
 	}
 	defer w.Close()
+	args = a.paths(w.Selection()).documents(args)
 	if len(args) > 1 {
 		return a.readAll(ctx, w, args, r)
 	}

@@ -57,7 +57,7 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 	intVar(fs, &f.limit, "limit", 0, 1, retriever.MaxLimit, "most results, 1 to 50 (default: mcp.search_limit, 10; with --max-tokens as many as have room)")
 	intVar(fs, &f.maxTokens, "max-tokens", 0, retriever.MinBudget, noBound, "include the text of the sections, within this many tokens")
 	fs.StringSliceVar(&f.context, "context", nil, "documents and tools in use; what was used with them ranks higher")
-	fs.StringVar(&f.pathPart, "path", "", "only documents below this path")
+	fs.StringVar(&f.pathPart, "path", "", "only documents below this folder, from the current one")
 	fs.DurationVar(&f.wait, "wait", anyWait, "longest wait for vectors before the answer (default: 30s for the last 200, else none)")
 	fs.Lookup("wait").DefValue = ""
 	cmd.Args = func(_ *cobra.Command, args []string) error {
@@ -94,6 +94,8 @@ func (a *app) openSearch(ctx context.Context, command, text string, f searchFlag
 	if err != nil {
 		return nil, retriever.Query{}, err
 	}
+	p := a.paths(w.Selection())
+	f.context, f.pathPart = p.documents(f.context), p.folder(f.pathPart)
 	q, err := f.query(text, w.Config())
 	if err != nil {
 		return nil, q, errors.Join(err, w.Close())
@@ -115,8 +117,9 @@ func (a *app) search(ctx context.Context, text string, f searchFlags) error {
 	if err != nil {
 		return err
 	}
+	sel := w.Selection()
 	err = a.print(answer, func(w *term.Writer) {
-		w.Answer(answer, text)
+		w.Answer(answer, text, a.paths(sel))
 		for _, note := range term.Notes(answer) {
 			a.stderr.Dim(note)
 		}

@@ -15,13 +15,26 @@ func (a *app) taskCommand() *cobra.Command {
 		a.taskViewCommand(), a.taskStartCommand(), a.taskCompleteCommand())
 }
 
+// withDocument opens the folder's tasks for fn. The first argument names a document from
+// the current folder.
+func (a *app) withDocument(fn func(context.Context, *workspace.Tasks, []string) error) func(*cobra.Command, []string) error {
+	return a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+		sel, err := a.selection()
+		if err != nil {
+			return err
+		}
+		args[0] = a.paths(sel).document(args[0])
+		return fn(ctx, t, args)
+	})
+}
+
 func (a *app) taskViewCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "view DOCUMENT [TASK...]",
 		Short:   "Show tasks of a document; without a task, list them",
 		Example: "  cairn task view /project/setup.md initialize-config",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+		RunE: a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			if len(args) == 1 {
 				return a.listDocumentTasks(ctx, t, args[0])
 			}
@@ -65,7 +78,7 @@ func (a *app) taskStartCommand() *cobra.Command {
 		Use:   "start DOCUMENT TASK",
 		Short: "Print a task, its workflow and the documents it refers to",
 		Args:  cobra.ExactArgs(2),
-		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+		RunE: a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			v, err := t.Documents.StartTask(ctx, doctask.StartTaskRequest{Document: args[0], Task: args[1]})
 			if err != nil {
 				return err
@@ -90,7 +103,7 @@ func (a *app) taskCompleteCommand() *cobra.Command {
 		Use:   "complete [flags] DOCUMENT TASK",
 		Short: "Set a task completed, and show the next one",
 		Args:  cobra.ExactArgs(2),
-		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+		RunE: a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			v, err := t.Documents.CompleteTask(ctx, doctask.CompleteTaskRequest{Document: args[0], Task: args[1], Note: note})
 			if err != nil {
 				return err

@@ -16,15 +16,23 @@ import (
 // maxSnippetLines bounds the lines of text of one result.
 const maxSnippetLines = 4
 
+// Places says how paths of documents are shown.
+type Places interface {
+	// Shown returns a path as the person types it.
+	Shown(path string) string
+	// File returns the name of a document's file; "" without one.
+	File(path string) string
+}
+
 // Answer writes the results of a search. Notes are written apart.
-func (o *Writer) Answer(answer *retriever.Answer, asked string) {
+func (o *Writer) Answer(answer *retriever.Answer, asked string, p Places) {
 	var b strings.Builder
 	m := newMarker(asked)
 	for i := range answer.Results {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		o.result(&b, i+1, &answer.Results[i], m)
+		o.result(&b, i+1, &answer.Results[i], m, p)
 	}
 	io.WriteString(o, b.String())
 }
@@ -67,22 +75,22 @@ func Notes(a *retriever.Answer) []string {
 var commandNames = strings.NewReplacer("call the tool index, or run `cairn index`", "run `cairn index`", "call the tool index", "run `cairn index`", "the tool status", "`cairn status`")
 
 // result writes one document: its place, its headings and the lines that match.
-func (s style) result(b *strings.Builder, rank int, r *retriever.Result, m *marker) {
-	place := r.Path
-	if r.Anchor != "" {
-		place += "#" + r.Anchor
-	}
+func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m *marker, p Places) {
 	lines := r.LineRange
 	if r.Content != "" {
 		lines = r.Passage
 	}
-	tail := fmt.Sprintf("lines %d-%d  %.3f", lines.Start, lines.End, r.Score)
+	place, anchor := fmt.Sprintf("%s:%d", p.Shown(r.Path), lines.Start), ""
+	if r.Anchor != "" {
+		anchor = " #" + r.Anchor
+	}
 	head := fmt.Sprintf("%2d. ", rank)
+	tail := fmt.Sprintf("lines %d-%d  %.3f", lines.Start, lines.End, r.Score)
 	gap := "\n    " // a place is never cut, so that it can be copied
-	if n := s.width - utf8.RuneCountInString(head+place+tail); n >= 2 {
+	if n := o.width - utf8.RuneCountInString(head+place+anchor+tail); n >= 2 {
 		gap = strings.Repeat(" ", n)
 	}
-	fmt.Fprintf(b, "%s%s%s%s\n", head, s.paint(bold, place), gap, s.paint(dim, tail))
+	fmt.Fprintf(b, "%s%s%s%s%s\n", head, o.link(o.paint(bold, place), p.File(r.Path), lines.Start), anchor, gap, o.paint(dim, tail))
 	trail := strings.Join(r.Headings, " > ")
 	if trail == "" {
 		trail = r.Title
@@ -91,23 +99,27 @@ func (s style) result(b *strings.Builder, rank int, r *retriever.Result, m *mark
 		trail += " (changed since it was indexed)"
 	}
 	if trail != "" {
-		fmt.Fprintf(b, "    %s\n", m.mark(s, Cut(trail, s.width-4)))
+		fmt.Fprintf(b, "    %s\n", m.mark(o.style, Cut(trail, o.width-4)))
 	}
-	for _, line := range m.lines(r, s.width-6) {
-		fmt.Fprintf(b, "    %s %s\n", s.paint(dim, "|"), m.mark(s, Cut(line, s.width-6)))
+	for _, line := range m.lines(r, o.width-6) {
+		fmt.Fprintf(b, "    %s %s\n", o.paint(dim, "|"), m.mark(o.style, Cut(line, o.width-6)))
 	}
 	if len(r.More) > 0 {
 		var more []string
 		for _, ref := range r.More {
 			more = append(more, "#"+ref.Anchor)
 		}
-		fmt.Fprintf(b, "    %s\n", s.paint(dim, Cut("also: "+strings.Join(more, ", "), s.width-4)))
+		fmt.Fprintf(b, "    %s\n", o.paint(dim, Cut("also: "+strings.Join(more, ", "), o.width-4)))
 	}
 	if len(r.Duplicates) > 0 {
-		fmt.Fprintf(b, "    %s\n", s.paint(dim, Cut("nearly the same: "+strings.Join(r.Duplicates, ", "), s.width-4)))
+		var shown []string
+		for _, d := range r.Duplicates {
+			shown = append(shown, p.Shown(d))
+		}
+		fmt.Fprintf(b, "    %s\n", o.paint(dim, Cut("nearly the same: "+strings.Join(shown, ", "), o.width-4)))
 	}
 	if e := r.Explain; e != nil {
-		fmt.Fprintf(b, "    %s\n", s.paint(dim, sum(e)))
+		fmt.Fprintf(b, "    %s\n", o.paint(dim, sum(e)))
 	}
 }
 

@@ -3,6 +3,7 @@ package term
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func TestResultKeepsItsWidth(t *testing.T) {
 	}
 	for _, width := range []int{minWidth, defaultWidth, maxWidth} {
 		var b strings.Builder
-		style{width: width}.result(&b, 1, r, newMarker("token"))
+		(&Writer{style: style{width: width}}).result(&b, 1, r, newMarker("token"), asStored{})
 		for line := range strings.Lines(b.String()) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("width %d: a line of %d: %s", width, n, line)
@@ -68,9 +69,33 @@ func TestResultKeepsItsWidth(t *testing.T) {
 	}
 	r.Path = strings.Repeat("folder/", 20) + "auth.md"
 	var b strings.Builder
-	style{width: minWidth}.result(&b, 1, r, newMarker("token"))
-	if !strings.Contains(b.String(), r.Path+"#login\n") {
+	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, newMarker("token"), asStored{})
+	if !strings.Contains(b.String(), r.Path+":3 #login\n") {
 		t.Errorf("a long place is cut:\n%s", &b)
+	}
+}
+
+// asStored shows paths as they are.
+type asStored struct{}
+
+func (asStored) Shown(path string) string { return path }
+func (asStored) File(path string) string  { return "/notes/" + path }
+
+// TestLink: a terminal gets a link to the line of the file. A link in the text of a
+// document is none, and a link that a document leaves open ends with its line.
+func TestLink(t *testing.T) {
+	var b bytes.Buffer
+	o := &Writer{w: &b, tty: true, own: paints, style: style{width: defaultWidth, colour: true}}
+	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "a b.md", LineRange: retriever.Lines{Start: 3, End: 9}, Snippet: "see \x1b]8;;http://evil.example\x1b\\here"}}}, "token", asStored{})
+	host, _ := os.Hostname()
+	start := startLink + "file://" + host + "/notes/a%20b.md#3" + endString
+	if out := b.String(); !strings.Contains(out, start+bold+"a b.md:3"+reset+endLink) || strings.Count(out, startLink) != 2 {
+		t.Errorf("shown: %q", out)
+	}
+	b.Reset()
+	o.Printf("%s%sx\ny", start, bold)
+	if out := b.String(); out != start+bold+"x"+endLink+reset+"\ny" {
+		t.Errorf("an open link: %q", out)
 	}
 }
 
@@ -98,7 +123,7 @@ func TestWriterInPieces(t *testing.T) {
 	const want = "a\nb\\u000dc " + bold + "bold" + reset + " " + match + "match" + reset + ` \u001b[2Jé日\u009b\u202e\xe9\xff` + dim + "to the end" + reset + "\nnext \\u001b["
 	for n := 1; n <= len(text); n++ {
 		var b bytes.Buffer
-		o := &Writer{w: &b, tty: true, style: style{colour: true}}
+		o := &Writer{w: &b, tty: true, own: paints, style: style{colour: true}}
 		for rest := text; rest != ""; rest = rest[min(n, len(rest)):] {
 			if _, err := o.Write([]byte(rest[:min(n, len(rest))])); err != nil {
 				t.Fatal(err)

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,10 +31,11 @@ type Writer struct {
 	w   io.Writer
 	tty bool
 
-	mu      sync.Mutex
-	err     error  // the first one; nothing is written after it
-	held    []byte // an incomplete character or sequence at the end of the last write
-	painted bool   // a sequence is in force
+	mu              sync.Mutex
+	err             error    // the first one; nothing is written after it
+	held            []byte   // an incomplete character or sequence at the end of the last write
+	own             []string // the sequences that pass
+	painted, linked bool     // a sequence is in force
 }
 
 // style is the width of text in columns and whether it may have colour.
@@ -54,7 +58,14 @@ const (
 	match = "\x1b[1;33m"
 	dim   = "\x1b[2m"
 	reset = "\x1b[0m"
+
+	startLink = "\x1b]8;;" // a URL and endString follow
+	endString = "\x1b\\"
+	endLink   = startLink + endString
 )
+
+// paints are the own sequences of every coloured stream.
+var paints = []string{bold, match, dim, reset, endLink}
 
 // New returns a Writer on w.
 func New(w io.Writer) *Writer {
@@ -67,7 +78,9 @@ func New(w io.Writer) *Writer {
 	if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
 		o.width = min(max(columns, minWidth), maxWidth)
 	}
-	o.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	if o.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"; o.colour {
+		o.own = paints
+	}
 	return o
 }
 
@@ -109,10 +122,7 @@ func (o *Writer) Close() error {
 	defer o.mu.Unlock()
 	if o.err == nil && o.tty {
 		shown := o.escape(o.held, true)
-		if o.painted {
-			shown = append(shown, reset...)
-		}
-		_, o.err = o.w.Write(shown)
+		_, o.err = o.w.Write(append(shown, o.end()...))
 	}
 	if o.err == nil || errors.Is(o.err, syscall.EPIPE) {
 		return nil
@@ -133,7 +143,7 @@ func (o *Writer) escape(data []byte, last bool) []byte {
 			break
 		}
 		if n := o.ownSequence(data); n > 0 {
-			o.painted = string(data[:n]) != reset
+			o.opened(string(data[:n]))
 			shown = append(shown, data[:n]...)
 			data = data[n:]
 			continue
@@ -142,9 +152,8 @@ func (o *Writer) escape(data []byte, last bool) []byte {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			shown = fmt.Appendf(shown, `\x%02x`, data[0])
-		case r == '\n' && o.painted: // no sequence outlives its line
-			o.painted = false
-			shown = append(append(shown, reset...), '\n')
+		case r == '\n': // no sequence outlives its line
+			shown = append(append(shown, o.end()...), '\n')
 		case r == '\r' && len(data) > 1 && data[1] == '\n': // the end of a line
 		case isControl(r):
 			shown = fmt.Appendf(shown, `\u%04x`, r)
@@ -156,13 +165,32 @@ func (o *Writer) escape(data []byte, last bool) []byte {
 	return shown
 }
 
-// ownSequences are the sequences that paint writes.
-var ownSequences = []string{bold, match, dim, reset}
+// opened notes an own sequence.
+func (o *Writer) opened(sequence string) {
+	if strings.HasPrefix(sequence, startLink) {
+		o.linked = sequence != endLink
+	} else {
+		o.painted = sequence != reset
+	}
+}
+
+// end returns what ends the sequences in force.
+func (o *Writer) end() string {
+	end := ""
+	if o.linked {
+		end = endLink
+	}
+	if o.painted {
+		end += reset
+	}
+	o.painted, o.linked = false, false
+	return end
+}
 
 // ownSequence returns the length of the own sequence that data begins with, else 0.
 func (o *Writer) ownSequence(data []byte) int {
-	for _, s := range ownSequences {
-		if o.colour && strings.HasPrefix(string(data[:min(len(data), len(s))]), s) {
+	for _, s := range o.own {
+		if strings.HasPrefix(string(data[:min(len(data), len(s))]), s) {
 			return len(s)
 		}
 	}
@@ -175,7 +203,7 @@ func (o *Writer) incomplete(data []byte) bool {
 	if !utf8.FullRune(data) || string(data) == "\r" {
 		return true
 	}
-	return o.colour && slices.ContainsFunc(ownSequences, func(s string) bool {
+	return slices.ContainsFunc(o.own, func(s string) bool {
 		return len(data) < len(s) && strings.HasPrefix(s, string(data))
 	})
 }
@@ -208,6 +236,21 @@ func (s style) paint(code, text string) string {
 		return text
 	}
 	return code + text + reset
+}
+
+// link makes text a link to a line of a file that the terminal opens. The URL has the
+// line as its fragment, as kitty and VS Code read it.
+func (o *Writer) link(text, file string, line int) string {
+	if !o.colour || file == "" {
+		return text
+	}
+	host, _ := os.Hostname()
+	u := url.URL{Scheme: "file", Host: host, Path: filepath.ToSlash(file), Fragment: strconv.Itoa(line)}
+	start := startLink + u.String() + endString
+	o.mu.Lock()
+	o.own = append(slices.Clip(o.own), start)
+	o.mu.Unlock()
+	return start + text + endLink
 }
 
 // tableWidth is the width of tables, which is fixed where there is no colour.

@@ -314,6 +314,9 @@ func (w *Workspace) Place() home.Place { return w.place }
 // Config is the folder's configuration.
 func (w *Workspace) Config() config.Config { return w.config }
 
+// Selection returns the folder.
+func (w *Workspace) Selection() config.Selection { return w.selection }
+
 // Close ends the work of this process in the background and closes the stores. The
 // next run resumes what was not finished.
 func (w *Workspace) Close() error {
