@@ -13,6 +13,7 @@ type beirDocument struct {
 	ID    string `json:"_id"`
 	Title string `json:"title"`
 	Text  string `json:"text"`
+	path  string // of its file; "" makes one of the id
 }
 
 // beirSet is a retrieval set in BEIR's layout: corpus.jsonl, queries.jsonl and

@@ -56,6 +56,8 @@ type DocsOptions struct {
 	Learn string
 	// Progress, when not nil, receives the progress of the indexing.
 	Progress func(indexer.Progress)
+	// Measured, when not nil, receives how many queries a system has answered.
+	Measured func(system string, done, total int)
 	// Program and Machine are for the fingerprints of the runs.
 	Program, Machine string
 }
@@ -71,6 +73,9 @@ type DocsReport struct {
 	Budgets   []BudgetReport                `json:"budgets,omitempty"`
 	Context   *ContextReport                `json:"context,omitempty"`
 	Gate      GateResult                    `json:"gate,omitempty"`
+	// Groups and Worst are those of the last mode, of a set that has groups.
+	Groups []GroupReport `json:"groups,omitempty"`
+	Worst  []WorstQuery  `json:"worst,omitempty"`
 	// Runs are the rankings, one for each mode.
 	Runs []*Run `json:"-"`
 }
@@ -120,6 +125,11 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the set: %w", err)
 	}
+	return measureDocs(ctx, set, filepath.Base(filepath.Clean(o.Data)), &o)
+}
+
+// measureDocs measures a set. o.Split is its second name.
+func measureDocs(ctx context.Context, set *beirSet, name string, o *DocsOptions) (*DocsReport, error) {
 	if o.MaxQueries > 0 && o.MaxQueries < len(set.queries) {
 		spread := make([]beirQuery, o.MaxQueries)
 		for i := range spread {
@@ -132,13 +142,13 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	w, err := openBench(ctx, dir, set, &o)
+	w, err := openBench(ctx, dir, set, o)
 	if err != nil {
 		return nil, err
 	}
 	defer w.close()
 	report := &DocsReport{
-		Dataset: filepath.Base(filepath.Clean(o.Data)), Split: o.Split, Documents: len(set.documents), Queries: len(set.queries),
+		Dataset: name, Split: o.Split, Documents: len(set.documents), Queries: len(set.queries),
 		Modes: map[retriever.Mode]ModeReport{}, Index: w.report,
 	}
 	data := set.fingerprint()
@@ -147,7 +157,7 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 		modes = []retriever.Mode{retriever.Keyword, retriever.Semantic, retriever.Hybrid}
 	}
 	for _, mode := range modes {
-		run, err := w.measure(ctx, set.queries, mode)
+		run, err := w.measure(ctx, set.queries, mode, o.Measured)
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +165,8 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 		report.Runs = append(report.Runs, run)
 		report.Modes[mode] = ModeReport{run.Metrics(), run.Latency()}
 	}
-	if report.Budgets, err = w.measureBudgets(ctx, set.queries, &o); err != nil {
+	report.Groups, report.Worst = report.Main().groups(), report.Main().worst()
+	if report.Budgets, err = w.measureBudgets(ctx, set.queries, o); err != nil {
 		return nil, err
 	}
 	if o.Learn != "" {
@@ -205,9 +216,16 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 		}
 	}
 	for _, d := range set.documents {
-		name := fileName(d.ID, w.ids)
+		name := d.path
+		if name == "" {
+			name = fileName(d.ID, w.ids)
+		}
 		w.ids[name] = d.ID
-		if err := os.WriteFile(filepath.Join(source, name), []byte(d.markdown()), 0o644); err != nil {
+		file := filepath.Join(source, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file, []byte(d.markdown()), 0o600); err != nil {
 			return nil, err
 		}
 	}
@@ -226,7 +244,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions) (_
 	}
 	start := time.Now()
 	x := indexer.New(indexer.Stores{Files: stores.Files, Docs: stores.Docs, Keyword: stores.Keyword, Vectors: stores.Vectors, Cache: stores.Cache}, o.Embedder,
-		&indexer.Options{Walk: &walk.Options{NoIgnoreFiles: true, Allow: []string{"**"}}})
+		&indexer.Options{Walk: &walk.Options{NoIgnoreFiles: true, Allow: []string{"**"}, Extensions: o.Config.Extensions()}})
 	if _, err := x.Run(ctx, o.Progress); err != nil {
 		return nil, err
 	}
@@ -280,9 +298,12 @@ func (o *DocsOptions) fingerprint(r *DocsReport, data string) Fingerprint {
 }
 
 // measure runs all queries in one mode.
-func (w *bench) measure(ctx context.Context, queries []beirQuery, mode retriever.Mode) (*Run, error) {
+func (w *bench) measure(ctx context.Context, queries []beirQuery, mode retriever.Mode, measured func(string, int, int)) (*Run, error) {
 	run := &Run{System: string(mode)}
 	for i, q := range queries {
+		if measured != nil && i%16 == 0 {
+			measured(run.System, i, len(queries))
+		}
 		query := retriever.Query{Text: strings.TrimSpace(q.text), Mode: mode}
 		start := time.Now()
 		ranking, err := w.retriever.Rank(ctx, query, 0)

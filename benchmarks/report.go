@@ -29,6 +29,7 @@ func (r *DocsReport) String() string {
 			fmt.Fprintf(&b, "\n  %-46s %.4f (%d better, %d worse)", f.Formula, f.With, f.Better, f.Worse)
 		}
 	}
+	writeGroups(&b, r.Groups, r.Worst)
 	return b.String() + r.Gate.String()
 }
 

@@ -14,21 +14,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/benchmarks"
-	"cairn/indexer"
-	"cairn/internal/config"
 	"cairn/internal/home"
 	"cairn/internal/host"
 	"cairn/internal/job"
 	"cairn/internal/stage"
 	"cairn/internal/term"
 	"cairn/models"
-	"cairn/models/bpe"
-	"cairn/retriever"
 )
 
 func (a *app) benchCommand() *cobra.Command {
 	return group("bench", "Measure quality and speed",
-		a.benchDocsCommand(), a.benchCompareCommand(), a.benchReportCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
+		a.benchDocsCommand(), a.benchSelfCommand(), a.benchAskCommand(), a.benchCompareCommand(), a.benchReportCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
 }
 
 // benchCommand returns a subcommand of bench, which prints what measure returns
@@ -64,59 +60,6 @@ func (a *app) withModel(fn func(models.Embedder, *term.Progress) error) error {
 	}
 	defer model.Close()
 	return a.withProgress(func(bar *term.Progress) error { return fn(model, bar) })
-}
-
-func (a *app) benchDocsCommand() *cobra.Command {
-	o := benchmarks.DocsOptions{Config: config.Default()}
-	var mode string
-	var settings []string
-	var f runFlags
-	cmd := benchCommand(a, "docs --data DIR --split NAME", "Measure retrieval on a data set in the layout of BEIR", func(ctx context.Context, _ []string) (report *benchmarks.DocsReport, err error) {
-		if mode != "all" {
-			m, err := retriever.ParseMode(mode)
-			if err != nil {
-				return nil, err
-			}
-			o.Modes = []retriever.Mode{m}
-		}
-		if err := o.Config.Apply(settings...); err != nil {
-			return nil, badUsage("--set: %v", err)
-		}
-		if err := f.open(); err != nil {
-			return nil, err
-		}
-		err = a.withModel(func(model models.Embedder, bar *term.Progress) (err error) {
-			o.Embedder, o.Budget, o.Program, o.Machine = model, &bpe.Counter{}, "cairn "+versionName(), machine(model)
-			o.Progress = func(p indexer.Progress) {
-				step := job.Progress{Phase: string(p.Phase), Done: p.FilesDone, Total: p.FilesTotal}
-				if p.ChunksTotal > 0 {
-					step.Done, step.Total = p.ChunksDone, p.ChunksTotal
-				}
-				bar.Show(step)
-			}
-			if report, err = benchmarks.Docs(ctx, o); err != nil {
-				return err
-			}
-			return f.finish(report)
-		})
-		return report, err
-	})
-	cmd.Example = `  cairn bench docs --data examples/handbook.bench
-  cairn bench docs --data examples/handbook.bench --set search.semantic_weight=0.5 --set search.keyword_weight=0.5`
-	fs := cmd.Flags()
-	fs.StringArrayVar(&settings, "set", nil, "`table.key=value` of a setting of the search; may be repeated")
-	fs.StringVar(&o.Data, "data", "", "folder with corpus.jsonl, queries.jsonl and qrels/")
-	fs.StringVar(&o.Split, "split", "test", "name of the judgements in qrels/")
-	fs.StringVar(&mode, "mode", "all", "hybrid, keyword, semantic or all")
-	fs.StringVar(&o.Cache, "cache", "", "folder that keeps embeddings from run to run")
-	fs.StringVar(&o.Learn, "learn", "", "learn the queries of this split as sessions, and measure what one document in use adds for the others; with the split measured, every second query is learnt")
-	intVar(fs, &o.MaxQueries, "queries", 0, 1, noBound, "measure only this many queries, evenly spread")
-	fs.IntSliceVar(&o.Budgets, "budgets", nil, "also measure how often answers within these token budgets hold text of a relevant document, such as 500,1000,2000,4000")
-	intVar(fs, &o.Limit, "limit", 0, 1, retriever.MaxLimit, "results of the searches within --budgets")
-	f.add(fs)
-	_ = cmd.MarkFlagRequired("data")
-	a.addModel(cmd)
-	return cmd
 }
 
 func (a *app) benchLoadCommand() *cobra.Command {

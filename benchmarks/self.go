@@ -1,0 +1,190 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cairn/internal/config"
+	"cairn/internal/markdown"
+	"cairn/internal/walk"
+)
+
+// SelfOptions say how a folder is measured without judgements.
+type SelfOptions struct {
+	// DocsOptions are those of Docs, but for Data, Split and Learn.
+	DocsOptions
+	Selection config.Selection
+	// Questions names a file of questions; see ReadQuestions. Without it queries are made
+	// from the folder: Sample of each kind (0 means 50), chosen by Seed.
+	Questions string
+	Sample    int
+	Seed      uint64
+}
+
+// Self measures searches of a folder: known items whose text the index of the run does
+// not have, or the user's own questions. It copies the documents to a temporary folder.
+func Self(ctx context.Context, o SelfOptions) (*DocsReport, error) {
+	pages, err := readFolder(ctx, o.Selection, &o.Config)
+	if err != nil {
+		return nil, err
+	}
+	set, name := &beirSet{}, "self"
+	if o.Questions != "" {
+		name = strings.TrimSuffix(filepath.Base(o.Questions), filepath.Ext(o.Questions))
+		set.queries, err = ownQueries(o.Questions, pages)
+	} else {
+		set.queries, err = knownItems(pages, &o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pages {
+		set.documents = append(set.documents, beirDocument{ID: p.path, Text: p.without(), path: p.path})
+	}
+	o.Split = name
+	return measureDocs(ctx, set, filepath.Base(o.Selection.Root), &o.DocsOptions)
+}
+
+// page is a document of a folder.
+type page struct {
+	path, text string
+	parsed     *markdown.Document
+	hidden     [][2]int // extents of text that the index does not have
+}
+
+// readFolder reads the documents that cairn would index.
+func readFolder(ctx context.Context, sel config.Selection, c *config.Config) ([]*page, error) {
+	tree, err := walk.Open(sel.Roots()...)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	var pages []*page
+	err = tree.Walk(ctx, c.Walk(), func(e walk.Entry) error {
+		if e.Dir || e.Reason != walk.None {
+			return nil
+		}
+		data, _, err := tree.ReadFile(e.Path, walk.DefaultMaxSize)
+		if err != nil {
+			return nil // removed, or not readable
+		}
+		text, _ := markdown.TextOf(e.Path, data, c.Masks())
+		if walk.Check(text) == walk.None {
+			pages = append(pages, &page{path: e.Path, text: string(text), parsed: markdown.Parse(e.Path, text, nil)})
+		}
+		return nil
+	})
+	if err == nil && len(pages) == 0 {
+		err = fmt.Errorf("%s has no documents", sel.Root)
+	}
+	return pages, err
+}
+
+// without returns the text without what is hidden. Line breaks stay, so lines keep their
+// numbers.
+func (p *page) without() string {
+	var b strings.Builder
+	at := 0
+	slices.SortFunc(p.hidden, func(a, b [2]int) int { return a[0] - b[0] })
+	for _, h := range p.hidden {
+		b.WriteString(p.text[at:h[0]])
+		b.WriteString(strings.Repeat("\n", strings.Count(p.text[h[0]:h[1]], "\n")))
+		at = h[1]
+	}
+	return b.String() + p.text[at:]
+}
+
+// groups are those of a query about the page.
+func (p *page) groups(kind string) map[string]string {
+	folder, _, nested := strings.Cut(p.path, "/")
+	if !nested {
+		folder = "."
+	}
+	return map[string]string{"kind": kind, "file": path.Ext(p.path), "folder": folder}
+}
+
+// Question is a question with the place of its answer, "path" or "path#anchor".
+type Question struct{ Text, Place string }
+
+// ReadQuestions reads a file with a question, a tab and a place on each line. A question
+// with several answers has several lines. Lines that begin with # are comments.
+func ReadQuestions(file string) ([]Question, error) {
+	var questions []Question
+	err := readLines(file, func(line []byte) error {
+		if line[0] == '#' {
+			return nil
+		}
+		text, place, ok := strings.Cut(string(line), "\t")
+		q := Question{strings.TrimSpace(text), strings.TrimSpace(place)}
+		if !ok || q.Text == "" || q.Place == "" || strings.Contains(place, "\t") {
+			return fmt.Errorf("want a question, a tab, and path#anchor")
+		}
+		questions = append(questions, q)
+		return nil
+	})
+	return questions, err
+}
+
+// Append adds the question to a file for ReadQuestions.
+func (q Question) Append(file string) error {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	text := strings.TrimLeft(strings.Join(strings.Fields(q.Text), " "), "#")
+	_, err = fmt.Fprintf(f, "%s\t%s\n", text, q.Place)
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return err
+}
+
+// ownQueries are the questions of a file. A place that the folder does not have is an
+// error.
+func ownQueries(file string, pages []*page) ([]beirQuery, error) {
+	questions, err := ReadQuestions(file)
+	if err != nil {
+		return nil, err
+	}
+	byPath, paths := map[string]*page{}, make([]string, len(pages))
+	for i, p := range pages {
+		byPath[p.path], paths[i] = p, p.path
+	}
+	var queries []beirQuery
+	at := map[string]int{}
+	for _, q := range questions {
+		name, anchor, _ := strings.Cut(q.Place, "#")
+		p := byPath[name]
+		if p == nil {
+			near := ""
+			if names := markdown.Nearest(paths, name, 1); len(names) > 0 {
+				near = ", perhaps " + names[0]
+			}
+			return nil, fmt.Errorf("%s: the folder has no document %q%s", file, name, near)
+		}
+		i, ok := at[q.Text]
+		if !ok {
+			i = len(queries)
+			at[q.Text] = i
+			queries = append(queries, beirQuery{id: fmt.Sprint(i + 1), text: q.Text, relevant: Relevance{}, groups: p.groups("own")})
+		}
+		queries[i].relevant[name] = 1
+		if anchor == "" {
+			continue
+		}
+		s, ok := markdown.Resolve(p.parsed, anchor)
+		if !ok {
+			return nil, fmt.Errorf("%s: %s has no section %q", file, name, anchor)
+		}
+		queries[i].sections = append(queries[i].sections, name+"#"+p.parsed.Sections[s].Anchor)
+	}
+	if len(queries) == 0 {
+		return nil, fmt.Errorf("%s has no question", file)
+	}
+	return queries, nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"cairn/benchmarks"
+	"cairn/indexer"
+	"cairn/internal/config"
+	"cairn/internal/job"
+	"cairn/internal/term"
+	"cairn/models"
+	"cairn/models/bpe"
+	"cairn/retriever"
+)
+
+// docsFlags are the flags of the commands that measure searches of documents.
+type docsFlags struct {
+	runFlags
+	o        benchmarks.DocsOptions
+	mode     string
+	settings []string
+}
+
+func (f *docsFlags) add(a *app, cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringArrayVar(&f.settings, "set", nil, "`table.key=value` of a setting of the search; may be repeated")
+	fs.StringVar(&f.mode, "mode", "all", "hybrid, keyword, semantic or all")
+	fs.StringVar(&f.o.Cache, "cache", "", "folder that keeps embeddings from run to run")
+	fs.IntSliceVar(&f.o.Budgets, "budgets", nil, "also measure how often answers within these token budgets hold text of a relevant document, such as 500,1000,2000,4000")
+	intVar(fs, &f.o.Limit, "limit", 0, 1, retriever.MaxLimit, "results of the searches within --budgets")
+	f.runFlags.add(fs)
+	a.addModel(cmd)
+}
+
+// measure runs docs with the options of the flags over the settings of base.
+func (f *docsFlags) measure(a *app, base config.Config, docs func(benchmarks.DocsOptions) (*benchmarks.DocsReport, error)) (report *benchmarks.DocsReport, err error) {
+	o := f.o
+	o.Config = base
+	if f.mode != "all" {
+		m, err := retriever.ParseMode(f.mode)
+		if err != nil {
+			return nil, err
+		}
+		o.Modes = []retriever.Mode{m}
+	}
+	if err := o.Config.Apply(f.settings...); err != nil {
+		return nil, badUsage("--set: %v", err)
+	}
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	err = a.withModel(func(model models.Embedder, bar *term.Progress) (err error) {
+		o.Embedder, o.Budget, o.Program, o.Machine = model, &bpe.Counter{}, "cairn "+versionName(), machine(model)
+		o.Progress = func(p indexer.Progress) {
+			step := job.Progress{Phase: string(p.Phase), Done: p.FilesDone, Total: p.FilesTotal}
+			if p.ChunksTotal > 0 {
+				step.Done, step.Total = p.ChunksDone, p.ChunksTotal
+			}
+			bar.Show(step)
+		}
+		o.Measured = func(system string, done, total int) {
+			bar.Show(job.Progress{Phase: system + " searches", Done: done, Total: total})
+		}
+		if report, err = docs(o); err != nil {
+			return err
+		}
+		return f.finish(report)
+	})
+	return report, err
+}
+
+func (a *app) benchDocsCommand() *cobra.Command {
+	var f docsFlags
+	cmd := benchCommand(a, "docs --data DIR --split NAME", "Measure retrieval on a data set in the layout of BEIR", func(ctx context.Context, _ []string) (*benchmarks.DocsReport, error) {
+		return f.measure(a, config.Default(), func(o benchmarks.DocsOptions) (*benchmarks.DocsReport, error) { return benchmarks.Docs(ctx, o) })
+	})
+	cmd.Example = `  cairn bench docs --data examples/handbook.bench
+  cairn bench docs --data examples/handbook.bench --set search.semantic_weight=0.5 --set search.keyword_weight=0.5`
+	fs := cmd.Flags()
+	fs.StringVar(&f.o.Data, "data", "", "folder with corpus.jsonl, queries.jsonl and qrels/")
+	fs.StringVar(&f.o.Split, "split", "test", "name of the judgements in qrels/")
+	fs.StringVar(&f.o.Learn, "learn", "", "learn the queries of this split as sessions, and measure what one document in use adds for the others; with the split measured, every second query is learnt")
+	intVar(fs, &f.o.MaxQueries, "queries", 0, 1, noBound, "measure only this many queries, evenly spread")
+	f.add(a, cmd)
+	_ = cmd.MarkFlagRequired("data")
+	return cmd
+}
+
+func (a *app) benchSelfCommand() *cobra.Command {
+	var f docsFlags
+	var o benchmarks.SelfOptions
+	cmd := benchCommand(a, "self", "Measure searches of the folder itself, without judgements", func(ctx context.Context, _ []string) (*benchmarks.DocsReport, error) {
+		sel, cfg, err := a.choose()
+		if err != nil {
+			return nil, err
+		}
+		return f.measure(a, cfg, func(docs benchmarks.DocsOptions) (*benchmarks.DocsReport, error) {
+			o.DocsOptions, o.Selection = docs, sel
+			return benchmarks.Self(ctx, o)
+		})
+	})
+	cmd.Long = `Measure searches of the folder itself, without judgements. Queries are made from
+headings that occur once and from sentences whose words are rare: as they are, with
+a typo, as a question, by their rarest words and paraphrased by rule. The index of
+the run is built from a copy of the folder without those sentences, in a temporary
+folder. The report has a table by kind of query, file name extension and folder,
+and the 20 worst queries with what ranked before them.
+
+With --queries, your own questions are measured instead. Each line of that file is a
+question, a tab, and path#anchor (or a path); cairn bench ask writes it.`
+	cmd.Example = `  cairn bench self -C examples/handbook
+  cairn bench self -C examples/handbook --queries examples/handbook.questions.tsv`
+	fs := cmd.Flags()
+	fs.StringVar(&o.Questions, "queries", "", "file of your own questions with the places of their answers")
+	intVar(fs, &o.Sample, "sample", 50, 1, noBound, "number of headings, and of sentences, that queries are made from")
+	fs.Uint64Var(&o.Seed, "seed", 1, "seed of their choice")
+	f.add(a, cmd)
+	return cmd
+}
