@@ -37,7 +37,7 @@ func (a *app) root() *cobra.Command {
 		a.initCommand(), a.indexCommand(), a.searchCommand(), a.explainCommand(), a.readCommand(), a.statusCommand(),
 		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.doctorCommand(), a.verifyCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand(), a.toolsCommand(), a.suggestCommand(), a.askCommand(), a.planCommand(), a.embedCommand(),
 		a.mcpCommand(), a.serveCommand(), a.workerCommand(), a.tokenCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
-		a.watchCommand(), a.connectCommand(), a.openCommand(), a.sceneCommand(), a.listCommand(), a.graphCommand(),
+		a.watchCommand(), a.connectCommand(), a.disconnectCommand(), a.openCommand(), a.sceneCommand(), a.listCommand(), a.graphCommand(),
 		a.configCommand(), a.trustCommand(), a.migrateCommand(), a.cleanCommand(), a.upgradeCommand(), a.manCommand(),
 	)
 	root.Long = `Cairn searches a folder of Markdown by meaning and by words.

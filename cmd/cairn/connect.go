@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,78 +21,249 @@ import (
 	"cairn/tools"
 )
 
+// connectFlags are the flags of connect and disconnect.
+type connectFlags struct {
+	name, offer                string
+	print, force, bare, accept bool
+}
+
 func (a *app) connectCommand() *cobra.Command {
-	var name, offer string
-	var print, force bool
+	var f connectFlags
 	cmd := &cobra.Command{
-		Use:   "connect CLIENT",
+		Use:   "connect [CLIENT]",
 		Short: "Write cairn into the configuration of an MCP client",
 		Long: fmt.Sprintf(`Write cairn into the configuration of an MCP client, so that it starts "cairn mcp"
-on this folder. CLIENT is one of %s.
+on this folder. CLIENT is one of %s. Without it, the command finds the clients that
+are installed and asks.
 
-Everything else in the file stays as it is, comments included, and a copy of the
-file is made first. With --print the text to paste is printed and nothing is
-written.`, strings.Join(connect.Names(), ", ")),
-		Example: `  cairn connect claude-code
+Most models search with grep unless a file tells them of cairn, so the command also
+writes a short block into the file of this folder that the client gives to its model,
+such as AGENTS.md or CLAUDE.md, after showing the difference.
+
+Everything else in the files stays as it is, comments included, and a copy of the
+configuration is made first. With --print the texts to paste are printed and nothing
+is written. "cairn disconnect" removes what this command has written.`, strings.Join(connect.Names(), ", ")),
+		Example: `  cairn connect
+  cairn connect claude-code
   cairn connect codex --print
   cairn connect cursor --tools core,dag
   cairn connect zed -C ~/notes --name notes`,
-		Args:      cobra.ExactArgs(1),
+		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: connect.Names(),
 		RunE: a.command(func(_ context.Context, args []string) error {
-			return a.connect(args[0], name, offer, print, force)
+			return a.connect(args, f)
 		}),
 	}
-	cmd.Flags().BoolVar(&print, "print", false, "print the text to paste, and write nothing")
-	cmd.Flags().StringVar(&name, "name", "cairn", "name of the server in the client; each folder needs its own")
-	cmd.Flags().StringVar(&offer, "tools", "", "tools to offer, as for cairn mcp (default: what mcp.tools says)")
-	cmd.Flags().BoolVar(&force, "force", false, "replace another server of this name")
+	f.register(cmd)
+	cmd.Flags().BoolVar(&f.print, "print", false, "print the texts to paste, and write nothing")
+	cmd.Flags().StringVar(&f.offer, "tools", "", "tools to offer, as for cairn mcp (default: what mcp.tools says)")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace another server of this name")
+	cmd.Flags().BoolVar(&f.bare, "no-guide", false, "write no block into AGENTS.md and the like")
 	return cmd
 }
 
-func (a *app) connect(client, name, offer string, print, force bool) error {
-	c, err := connect.ByName(client)
-	if err != nil {
-		return badUsage("%w", err)
+// register adds the flags that connect and disconnect share.
+func (f *connectFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.name, "name", "cairn", "name of the server in the client; each folder needs its own")
+	cmd.Flags().BoolVarP(&f.accept, "yes", "y", false, "do not ask before writing")
+}
+
+func (a *app) connect(args []string, f connectFlags) error {
+	if f.name == "" || strings.ContainsFunc(f.name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return badUsage("--name is %q, want a word", f.name)
 	}
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return badUsage("--name is %q, want a word", name)
-	}
-	var further []string
-	if offer != "" {
-		if _, err := tools.ParseGroups(offer); err != nil {
+	if f.offer != "" {
+		if _, err := tools.ParseGroups(f.offer); err != nil {
 			return badUsage("--tools: %w", err)
 		}
-		further = []string{"--tools", offer}
 	}
+	if len(args) == 1 {
+		c, err := connect.ByName(args[0])
+		if err != nil {
+			return badUsage("%w", err)
+		}
+		return a.connectClient(c, f)
+	}
+	chosen, err := a.chooseClients(f)
+	for _, c := range chosen {
+		err = errors.Join(err, a.connectClient(c, f))
+	}
+	return err
+}
+
+// place locates the configuration files of clients.
+func (a *app) place() (connect.Place, error) {
 	sel, _, err := a.choose()
 	if err != nil {
+		return connect.Place{}, err
+	}
+	home, _ := os.UserHomeDir() // configPath reports a missing one
+	return connect.Place{Root: sel.Root, Home: home, OS: runtime.GOOS, Env: os.Getenv, LookPath: exec.LookPath}, nil
+}
+
+// configPath returns the file that the client reads.
+func configPath(c connect.Client, p connect.Place) (string, error) {
+	path := c.Path(p)
+	if !filepath.IsAbs(path) { // other paths are in the folder
+		_, err := os.UserHomeDir()
+		return "", fmt.Errorf("finding the configuration of %s: %w; set it to your home folder", c.Name, err)
+	}
+	return path, nil
+}
+
+// chooseClients asks which of the installed clients to connect.
+func (a *app) chooseClients(f connectFlags) ([]connect.Client, error) {
+	p, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	found := connect.Installed(p)
+	if len(found) == 0 {
+		return nil, badUsage("no MCP client was found on this machine; name one of {%s}", strings.Join(connect.Names(), ","))
+	}
+	var names []string
+	for _, c := range found {
+		names = append(names, c.Name)
+	}
+	if f.print || !a.asks() {
+		return nil, badUsage("name a client: cairn connect CLIENT; installed here: %s", strings.Join(names, ", "))
+	}
+	a.stdout.Printf("Found on this machine:\n")
+	for i, c := range found {
+		a.stdout.Printf("  %d  %s\n", i+1, c.Title)
+	}
+	answer, err := a.prompt("Connect which? Numbers, or Enter for all: ")
+	if err != nil || answer == "" {
+		return found, err
+	}
+	var chosen []connect.Client
+	for _, word := range strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' }) {
+		i := slices.Index(names, word)
+		if n, err := strconv.Atoi(word); err == nil {
+			i = n - 1
+		}
+		if i < 0 || i >= len(found) {
+			return nil, badUsage("%q is not one of 1 to %d", word, len(found))
+		}
+		chosen = append(chosen, found[i])
+	}
+	return chosen, nil
+}
+
+// connected is what connect and disconnect did for one client.
+type connected struct {
+	*connect.Result
+	Guide *connect.Result `json:"guide,omitempty"`
+}
+
+func (a *app) connectClient(c connect.Client, f connectFlags) error {
+	p, err := a.place()
+	if err != nil {
 		return err
 	}
-	home, err := os.UserHomeDir()
-	path := c.Path(connect.Place{Root: sel.Root, Home: home, OS: runtime.GOOS, Env: os.Getenv})
-	if err != nil && !filepath.IsAbs(path) { // other paths are in the folder
-		return fmt.Errorf("finding the configuration of %s: %w; set it to your home folder", c.Name, err)
+	path, err := configPath(c, p)
+	if err != nil {
+		return err
 	}
-	entry := c.Entry(connect.Program(), sel.Root, further...)
-	if print {
-		return a.print(map[string]any{"client": c.Name, "path": path, "text": c.Text(name, entry)}, func(w *term.Writer) {
-			a.stderr.Printf("for %s:\n", path)
-			w.Printf("%s", c.Text(name, entry))
-		})
+	var further []string
+	if f.offer != "" {
+		further = []string{"--tools", f.offer}
 	}
-	r, err := c.Write(sel.Root, path, name, entry, force)
+	entry := c.Entry(c.Program(), p.Root, further...)
+	if f.print {
+		return a.printConnection(c, f, path, entry)
+	}
+	config, err := c.Add(p.Root, path, f.name, entry, f.force)
 	if _, ok := errors.AsType[*connect.UnsuitableError](err); ok {
-		a.stdout.Printf("%s", c.Text(name, entry))
+		a.stdout.Printf("%s", c.Text(f.name, entry))
 	}
 	if err != nil {
 		return err
 	}
-	switch {
-	case !r.Changed:
-		return a.printLine(r, "%s has this entry already: %s", c.Title, r.Path)
-	case r.Backup != "":
-		return a.printLine(r, "added to %s for %s; a copy of the old file is %s", r.Path, c.Title, filepath.Base(r.Backup))
+	var guide *connect.Change
+	if c.Guide != "" && !f.bare {
+		if guide, err = c.AddGuide(p.Root, f.name); err != nil {
+			return fmt.Errorf("%w; or use --no-guide", err)
+		}
+		if guide, err = a.agreed(guide, f); err != nil {
+			return err
+		}
 	}
-	return a.printLine(r, "added to %s for %s", r.Path, c.Title)
+	var did connected
+	if did.Result, err = config.Write(); err != nil {
+		return err
+	}
+	if guide != nil {
+		if did.Guide, err = guide.Write(); err != nil {
+			return err
+		}
+	}
+	return a.print(did, func(w *term.Writer) {
+		switch {
+		case !did.Changed:
+			w.Printf("%s has this entry already: %s\n", c.Title, did.Path)
+		case did.Backup != "":
+			w.Printf("added to %s for %s; a copy of the old file is %s\n", did.Path, c.Title, filepath.Base(did.Backup))
+		default:
+			w.Printf("added to %s for %s\n", did.Path, c.Title)
+		}
+		if did.Guide != nil && did.Guide.Changed {
+			w.Printf("added to %s\n", did.Guide.Path)
+		}
+		if did.Changed {
+			a.stderr.Dim(fmt.Sprintf("restart %s to use it; cairn disconnect %s removes it", c.Title, c.Name))
+		}
+	})
+}
+
+// printConnection prints what connect would write.
+func (a *app) printConnection(c connect.Client, f connectFlags, path string, entry connect.Entry) error {
+	text := map[string]any{"client": c.Name, "path": path, "text": c.Text(f.name, entry)}
+	guided := c.Guide != "" && !f.bare
+	if guided {
+		text["guide_path"], text["guide"] = c.Guide, connect.Guide(f.name)
+	}
+	return a.print(text, func(w *term.Writer) {
+		a.stderr.Printf("for %s:\n", path)
+		w.Printf("%s", c.Text(f.name, entry))
+		if guided {
+			a.stderr.Printf("for %s:\n", c.Guide)
+			w.Printf("%s", connect.Guide(f.name))
+		}
+	})
+}
+
+// agreed shows the change of a guide. It returns nil for one that the user declines.
+func (a *app) agreed(change *connect.Change, f connectFlags) (*connect.Change, error) {
+	if a.json || !change.Changes() {
+		return change, nil
+	}
+	a.stdout.Printf("%s", change.Diff())
+	if f.accept || !a.asks() {
+		return change, nil
+	}
+	answer, err := a.prompt("Write this? [Y/n] ")
+	if err != nil || strings.HasPrefix(strings.ToLower(answer), "n") {
+		return nil, err
+	}
+	return change, nil
+}
+
+// asks reports whether a person can answer a question.
+func (a *app) asks() bool {
+	return !a.json && a.stdout.IsTerminal() && term.FromTerminal(a.stdin)
+}
+
+// maxReply bounds the answer to a question in bytes.
+const maxReply = 1000
+
+// prompt prints a question and returns the line that the user types, without spaces around.
+func (a *app) prompt(question string) (string, error) {
+	a.stdout.Printf("%s", question)
+	// Each question has a reader of its own, because a terminal gives one line at a time.
+	line, err := bufio.NewReader(io.LimitReader(a.stdin, maxReply)).ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("reading the answer: %w", err)
+	}
+	return strings.TrimSpace(line), nil
 }

@@ -1,9 +1,11 @@
 // Package connect adds cairn to the configuration of an MCP client, in JSON, JSON
-// with comments or TOML, and leaves every other byte unchanged. It does not speak
-// the protocol.
+// with comments or TOML, and a guide to the file that the client gives to its model. It
+// leaves every other byte unchanged, and removes what it added. It does not speak the
+// protocol.
 package connect
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +13,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
 )
 
 // Client is a program that starts MCP servers.
@@ -19,11 +24,26 @@ type Client struct {
 	Title string // of the product
 	// section is the key that holds the servers.
 	section string
-	toml    bool
-	typed   bool   // entries have the type stdio
-	folder  string // the client's variable for its open folder; "" for none
-	path    func(Place) string
+	format  format
+	folder  string // how the entry names the open folder; "" for its absolute path
+	desktop bool   // started from the desktop, where PATH may lack the user's folders
+	// Guide is the file of the folder that the client gives to its model, with slashes;
+	// "" for none.
+	Guide    string
+	programs []string // of which one in PATH shows that the client is installed
+	traces   func(Place) []string
+	path     func(Place) string
 }
+
+// format is how a client writes an entry.
+type format string
+
+const (
+	plain  format = ""
+	typed  format = "typed"  // with the type stdio
+	tables format = "toml"   // as a table in TOML
+	joined format = "joined" // the command and its arguments in one list
+)
 
 // Place locates configuration files.
 type Place struct {
@@ -32,34 +52,65 @@ type Place struct {
 	OS   string // as in runtime.GOOS
 	// Env looks up a variable of the environment.
 	Env func(string) string
+	// LookPath looks for a program in PATH; nil finds none.
+	LookPath func(string) (string, error)
 }
 
+// AgentsFile is the file that most clients read.
+const AgentsFile = "AGENTS.md"
+
 // clients are sorted by name. If a client reads a file of the project and one of the
-// user, path is that of the project, because the entry names one folder.
+// user, path is that of the project, because the entry names one folder. A file of the
+// project is shared with its other users: it names the folder relative to itself where
+// the client starts servers there.
 var clients = []Client{
-	{Name: "claude-code", Title: "Claude Code", section: "mcpServers",
+	{Name: "claude-code", Title: "Claude Code", section: "mcpServers", folder: ".", Guide: "CLAUDE.md", programs: []string{"claude"}, traces: inHome(".claude"),
 		path: func(p Place) string { return filepath.Join(p.Root, ".mcp.json") }},
-	{Name: "claude-desktop", Title: "Claude Desktop", section: "mcpServers", path: func(p Place) string {
-		return filepath.Join(p.settings("Claude"), "claude_desktop_config.json")
-	}},
-	{Name: "codex", Title: "Codex", section: "mcp_servers", toml: true, path: func(p Place) string {
-		if dir := p.Env("CODEX_HOME"); dir != "" {
-			return filepath.Join(dir, "config.toml")
-		}
-		return filepath.Join(p.Home, ".codex", "config.toml")
-	}},
-	{Name: "cursor", Title: "Cursor", section: "mcpServers", folder: "${workspaceFolder}",
+	{Name: "claude-desktop", Title: "Claude Desktop", section: "mcpServers", desktop: true,
+		traces: func(p Place) []string { return []string{p.settings("Claude")} },
+		path: func(p Place) string {
+			return filepath.Join(p.settings("Claude"), "claude_desktop_config.json")
+		}},
+	{Name: "cline", Title: "Cline", section: "mcpServers", desktop: true, Guide: AgentsFile,
+		traces: func(p Place) []string { return []string{p.codeExtension("saoudrizwan.claude-dev")} },
+		path: func(p Place) string {
+			return filepath.Join(p.codeExtension("saoudrizwan.claude-dev"), "settings", "cline_mcp_settings.json")
+		}},
+	{Name: "codex", Title: "Codex", section: tomlSection, format: tables, Guide: AgentsFile, programs: []string{"codex"},
+		traces: func(p Place) []string { return []string{p.codex()} },
+		path:   func(p Place) string { return filepath.Join(p.codex(), "config.toml") }},
+	{Name: "cursor", Title: "Cursor", section: "mcpServers", folder: "${workspaceFolder}", Guide: ".cursor/rules/cairn.mdc", programs: []string{"cursor"}, traces: inHome(".cursor"),
 		path: func(p Place) string { return filepath.Join(p.Root, ".cursor", "mcp.json") }},
-	{Name: "gemini", Title: "Gemini CLI", section: "mcpServers",
+	{Name: "gemini", Title: "Gemini CLI", section: "mcpServers", folder: ".", Guide: "GEMINI.md", programs: []string{"gemini"}, traces: inHome(".gemini"),
 		path: func(p Place) string { return filepath.Join(p.Root, ".gemini", "settings.json") }},
-	{Name: "vscode", Title: "VS Code", section: "servers", typed: true, folder: "${workspaceFolder}",
-		path: func(p Place) string { return filepath.Join(p.Root, ".vscode", "mcp.json") }},
-	{Name: "zed", Title: "Zed", section: "context_servers", path: func(p Place) string {
-		if p.OS == "windows" {
-			return filepath.Join(p.Env("APPDATA"), "Zed", "settings.json")
-		}
-		return filepath.Join(p.config(), "zed", "settings.json")
-	}},
+	// Kiro starts servers in the home folder.
+	{Name: "kiro", Title: "Kiro", section: "mcpServers", Guide: AgentsFile, programs: []string{"kiro", "kiro-cli"}, traces: inHome(".kiro"),
+		path: func(p Place) string { return filepath.Join(p.Root, ".kiro", "settings", "mcp.json") }},
+	{Name: "opencode", Title: "OpenCode", section: "mcp", format: joined, folder: ".", Guide: AgentsFile, programs: []string{"opencode"},
+		traces: func(p Place) []string { return []string{filepath.Join(p.config(), "opencode")} },
+		path: func(p Place) string {
+			commented := filepath.Join(p.Root, "opencode.jsonc")
+			if _, err := os.Lstat(commented); err == nil {
+				return commented
+			}
+			return filepath.Join(p.Root, "opencode.json")
+		}},
+	{Name: "roo", Title: "Roo Code", section: "mcpServers", folder: ".", Guide: AgentsFile,
+		traces: func(p Place) []string { return []string{p.codeExtension("rooveterinaryinc.roo-cline")} },
+		path:   func(p Place) string { return filepath.Join(p.Root, ".roo", "mcp.json") }},
+	{Name: "vscode", Title: "VS Code", section: "servers", format: typed, folder: "${workspaceFolder}", Guide: ".github/copilot-instructions.md", programs: []string{"code"},
+		traces: func(p Place) []string { return []string{p.settings("Code")} },
+		path:   func(p Place) string { return filepath.Join(p.Root, ".vscode", "mcp.json") }},
+	{Name: "windsurf", Title: "Windsurf", section: "mcpServers", desktop: true, Guide: AgentsFile, programs: []string{"windsurf"},
+		traces: func(p Place) []string { return []string{filepath.Join(p.Home, ".codeium", "windsurf")} },
+		path:   func(p Place) string { return filepath.Join(p.Home, ".codeium", "windsurf", "mcp_config.json") }},
+	{Name: "zed", Title: "Zed", section: "context_servers", desktop: true, Guide: AgentsFile, programs: []string{"zed"},
+		traces: func(p Place) []string { return []string{p.zed()} },
+		path:   func(p Place) string { return filepath.Join(p.zed(), "settings.json") }},
+}
+
+func inHome(dir string) func(Place) []string {
+	return func(p Place) []string { return []string{filepath.Join(p.Home, dir)} }
 }
 
 // settings returns the configuration folder of a desktop program.
@@ -73,11 +124,53 @@ func (p Place) settings(program string) string {
 	return filepath.Join(p.config(), program)
 }
 
+// codeExtension returns the folder in which an extension of VS Code keeps its files.
+func (p Place) codeExtension(id string) string {
+	return filepath.Join(p.settings("Code"), "User", "globalStorage", id)
+}
+
+func (p Place) codex() string {
+	if dir := p.Env("CODEX_HOME"); dir != "" {
+		return dir
+	}
+	return filepath.Join(p.Home, ".codex")
+}
+
+func (p Place) zed() string {
+	if p.OS == "windows" {
+		return filepath.Join(p.Env("APPDATA"), "Zed")
+	}
+	return filepath.Join(p.config(), "zed")
+}
+
 func (p Place) config() string {
 	if dir := p.Env("XDG_CONFIG_HOME"); dir != "" && p.OS != "darwin" {
 		return dir
 	}
 	return filepath.Join(p.Home, ".config")
+}
+
+// Installed returns the clients whose program is in PATH or that keep files where they
+// usually do, sorted by name.
+func Installed(p Place) []Client {
+	var found []Client
+	for _, c := range clients {
+		program := func(name string) bool {
+			if p.LookPath == nil {
+				return false
+			}
+			_, err := p.LookPath(name)
+			return err == nil
+		}
+		trace := func(path string) bool {
+			_, err := os.Stat(path)
+			return filepath.IsAbs(path) && err == nil
+		}
+		if slices.ContainsFunc(c.programs, program) || slices.ContainsFunc(c.traces(p), trace) {
+			found = append(found, c)
+		}
+	}
+	return found
 }
 
 // Names returns the names of the clients, sorted.
@@ -103,9 +196,9 @@ func (c Client) Path(p Place) string { return c.path(p) }
 
 // Entry is one server in a client's configuration.
 type Entry struct {
-	Type    string   `json:"type,omitempty" toml:"type,omitempty"`
-	Command string   `json:"command" toml:"command"`
-	Args    []string `json:"args" toml:"args"`
+	Command string
+	Args    []string
+	format  format
 }
 
 // Entry returns the entry that starts command on the workspace in root, with further
@@ -114,16 +207,32 @@ func (c Client) Entry(command, root string, further ...string) Entry {
 	if c.folder != "" {
 		root = c.folder
 	}
-	e := Entry{Command: command, Args: append([]string{"mcp", "-C", root}, further...)}
-	if c.typed {
-		e.Type = "stdio"
+	return Entry{Command: command, Args: append([]string{"mcp", "-C", root}, further...), format: c.format}
+}
+
+// MarshalJSON writes the entry in the format of its client.
+func (e Entry) MarshalJSON() ([]byte, error) {
+	if e.format == joined {
+		return json.Marshal(struct {
+			Type    string   `json:"type"`
+			Command []string `json:"command"`
+			Enabled bool     `json:"enabled"`
+		}{"local", append([]string{e.Command}, e.Args...), true})
 	}
-	return e
+	entry := struct {
+		Type    string   `json:"type,omitempty"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}{Command: e.Command, Args: e.Args}
+	if e.format == typed {
+		entry.Type = "stdio"
+	}
+	return json.Marshal(entry)
 }
 
 // Text returns a configuration with only the entry, to be pasted.
 func (c Client) Text(name string, e Entry) string {
-	if c.toml {
+	if c.format == tables {
 		return tomlEntry(name, e)
 	}
 	text, err := json.MarshalIndent(map[string]map[string]Entry{c.section: {name: e}}, "", "  ")
@@ -140,6 +249,13 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s has another server named %q; choose one with --name, or replace it with --force", e.Path, e.Name)
 }
 
+// ForeignEntryError reports a server of the name that does not start cairn on the folder.
+type ForeignEntryError struct{ Name, Path string }
+
+func (e *ForeignEntryError) Error() string {
+	return fmt.Sprintf("the server %q in %s does not start cairn on this folder, so it stays", e.Name, e.Path)
+}
+
 // UnsuitableError reports a file that cannot be changed safely.
 type UnsuitableError struct{ Path, Reason string }
 
@@ -152,25 +268,60 @@ func (e *UnsuitableError) Error() string {
 // entry exists already. Another entry of that name is a *ConflictError unless
 // force; a file that cannot be changed safely is an *UnsuitableError.
 func (c Client) Merge(path string, old []byte, name string, e Entry, force bool) ([]byte, error) {
-	if c.toml {
+	if c.format == tables {
 		return mergeTOML(path, old, name, e, force)
 	}
 	return mergeJSON(path, old, c.section, name, e, force)
 }
 
-// Program returns the command that starts this program: its name if PATH finds it
-// there, so that the configuration works on other machines, else its path.
-func Program() string {
+// Remove returns a configuration without the entry of that name, which must start
+// cairn on root. The result equals old if there is none. The entry of another server or
+// of another folder is a *ConflictError; a file that cannot be changed safely is an
+// *UnsuitableError.
+func (c Client) Remove(path string, old []byte, name, root string) ([]byte, error) {
+	if c.format == tables {
+		return removeTOML(path, old, name, root)
+	}
+	return c.removeJSON(path, old, name, root)
+}
+
+// servers returns the servers in a configuration by name; none if it cannot be read.
+func (c Client) servers(text []byte) map[string]any {
+	var all map[string]any
+	if c.format == tables {
+		if toml.Unmarshal(text, &all) != nil {
+			return nil
+		}
+	} else if doc, err := hujson.Parse(bytes.TrimPrefix(text, []byte("\ufeff"))); err == nil {
+		all, _ = plainJSON(doc)
+	}
+	servers, _ := all[c.section].(map[string]any)
+	return servers
+}
+
+// Program returns the command that starts this program for the client: its name if PATH
+// finds it there, so that the configuration works on other machines, else its path.
+// A client that is started from the desktop needs the path.
+func (c Client) Program() string {
 	self, err := os.Executable()
 	if err != nil {
 		return "cairn"
 	}
-	if found, err := exec.LookPath("cairn"); err == nil {
-		a, errA := os.Stat(self)
-		b, errB := os.Stat(found)
-		if errA == nil && errB == nil && os.SameFile(a, b) {
-			return "cairn"
-		}
+	found, err := exec.LookPath("cairn")
+	if err != nil {
+		return self
+	}
+	a, errA := os.Stat(self)
+	b, errB := os.Stat(found)
+	if errA != nil || errB != nil || !os.SameFile(a, b) {
+		return self
+	}
+	if !c.desktop {
+		return "cairn"
+	}
+	// The path in PATH stays the same when an update moves the program that it links to.
+	if path, err := filepath.Abs(found); err == nil {
+		return path
 	}
 	return self
 }

@@ -12,6 +12,14 @@ import (
 
 var entry = Entry{Command: "/bin/cairn", Args: []string{"mcp", "-C", "/w"}}
 
+// write makes a planned change.
+func write(f *Change, err error) (*Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return f.Write()
+}
+
 func named(t *testing.T, name string) Client {
 	t.Helper()
 	c, err := ByName(name)
@@ -137,7 +145,7 @@ func TestWrite(t *testing.T) {
 	if err := os.Symlink(real, path); err != nil {
 		t.Skip(err)
 	}
-	r, err := c.Write("", path, "cairn", entry, false)
+	r, err := write(c.Add("", path, "cairn", entry, false))
 	if err != nil || !r.Changed || r.Path != real {
 		t.Fatalf("Write = %+v, %v", r, err)
 	}
@@ -154,17 +162,17 @@ func TestWrite(t *testing.T) {
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v, %v", info, err)
 	}
-	if r, err := c.Write("", path, "cairn", entry, false); err != nil || r.Changed || r.Backup != "" {
+	if r, err := write(c.Add("", path, "cairn", entry, false)); err != nil || r.Changed || r.Backup != "" {
 		t.Errorf("a second Write = %+v, %v, want nothing done", r, err)
 	}
-	r2, err := c.Write("", path, "notes", entry, false)
+	r2, err := write(c.Add("", path, "notes", entry, false))
 	if err != nil || r2.Backup == r.Backup || !r2.Changed {
 		t.Errorf("another name: %+v, %v", r2, err)
 	}
 	if err := os.WriteFile(real, []byte("{ broken"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Write("", path, "cairn", entry, true); err == nil {
+	if _, err := write(c.Add("", path, "cairn", entry, true)); err == nil {
 		t.Error("a broken file was written over")
 	}
 	if text, err := os.ReadFile(real); err != nil || string(text) != "{ broken" {
@@ -174,7 +182,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("left over: %v, %v", left, err)
 	}
 	fresh := filepath.Join(dir, "new", "deep", "mcp.json")
-	if r, err := named(t, "cursor").Write("", fresh, "cairn", entry, false); err != nil || !r.Changed || r.Backup != "" {
+	if r, err := write(named(t, "cursor").Add("", fresh, "cairn", entry, false)); err != nil || !r.Changed || r.Backup != "" {
 		t.Errorf("a new file: %+v, %v", r, err)
 	}
 }
@@ -192,7 +200,7 @@ func TestWriteInAFolderFollowsNoLink(t *testing.T) {
 		if err := errors.Join(os.WriteFile(filepath.Join(root, "other.json"), []byte("{}\n"), 0o600), os.Symlink(target, path)); err != nil {
 			t.Skip(err)
 		}
-		if r, err := named(t, "claude-code").Write(root, path, "cairn", entry, true); err == nil {
+		if r, err := write(named(t, "claude-code").Add(root, path, "cairn", entry, true)); err == nil {
 			t.Errorf("a link to %s: %+v", target, r)
 		}
 		if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -235,6 +243,12 @@ func TestPaths(t *testing.T) {
 		{"vscode", "linux", nil, "/w/.vscode/mcp.json"},
 		{"zed", "darwin", env("XDG_CONFIG_HOME", "/x"), "/h/.config/zed/settings.json"},
 		{"zed", "windows", env("APPDATA", "/r"), "/r/Zed/settings.json"},
+		{"cline", "linux", nil, "/h/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"},
+		{"cline", "darwin", nil, "/h/Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"},
+		{"kiro", "linux", nil, "/w/.kiro/settings/mcp.json"},
+		{"opencode", "linux", nil, "/w/opencode.json"},
+		{"roo", "linux", nil, "/w/.roo/mcp.json"},
+		{"windsurf", "linux", nil, "/h/.codeium/windsurf/mcp_config.json"},
 	} {
 		p := place
 		p.OS = c.os

@@ -3,7 +3,10 @@ package connect
 import (
 	"bytes"
 	"encoding/json"
+	"path"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -163,18 +166,125 @@ func changedOnly(before, after map[string]any, section, name string) bool {
 // sameEntry reports whether a server in a file has the values of e. Other values,
 // such as an environment, are the user's.
 func sameEntry(have any, e Entry) bool {
-	m, ok := have.(map[string]any)
-	if !ok || m["command"] != e.Command || e.Type != "" && m["type"] != nil && m["type"] != e.Type {
+	had, ok := entryOf(have)
+	if !ok || had.Command != e.Command || !slices.Equal(had.Args, e.Args) {
 		return false
 	}
-	args, _ := m["args"].([]any)
-	if len(args) != len(e.Args) {
-		return false
+	kind := have.(map[string]any)["type"]
+	return e.format != typed || kind == nil || kind == "stdio"
+}
+
+// entryOf returns the command and the arguments of a server in a file.
+func entryOf(have any) (e Entry, ok bool) {
+	m, _ := have.(map[string]any)
+	list, isList := m["command"].([]any)
+	if !isList {
+		args, _ := m["args"].([]any)
+		list = append([]any{m["command"]}, args...)
 	}
-	for i := range args {
-		if args[i] != e.Args[i] {
-			return false
+	for i, v := range list {
+		word, isWord := v.(string)
+		if !isWord {
+			return e, false
+		}
+		if i == 0 {
+			e.Command = word
+		} else {
+			e.Args = append(e.Args, word)
 		}
 	}
-	return true
+	return e, e.Command != ""
+}
+
+// starts reports whether the entry starts cairn on root, or on the folder that the
+// client has open.
+func (e Entry) starts(root string) bool {
+	program := strings.TrimSuffix(path.Base(filepath.ToSlash(e.Command)), ".exe")
+	if program != "cairn" || len(e.Args) < 3 || e.Args[0] != "mcp" || e.Args[1] != "-C" {
+		return false
+	}
+	return e.Args[2] == root || e.Args[2] == "." || e.Args[2] == "${workspaceFolder}"
+}
+
+// removeJSON removes old.section.name. Comments, order and layout of the rest stay.
+func (c Client) removeJSON(path string, old []byte, name, root string) ([]byte, error) {
+	unsuitable := func(reason string) error { return &UnsuitableError{path, reason} }
+	body, mark := bytes.CutPrefix(old, []byte("\ufeff"))
+	if len(bytes.TrimSpace(body)) == 0 {
+		return old, nil
+	}
+	doc, err := hujson.Parse(body)
+	if err != nil {
+		return nil, unsuitable("it is not JSON: " + strings.TrimPrefix(err.Error(), "hujson: "))
+	}
+	before, err := plainJSON(doc)
+	if err != nil {
+		return nil, unsuitable("it is not a JSON object")
+	}
+	have := under(before, c.section, name)
+	if have == nil {
+		return old, nil
+	}
+	if e, ok := entryOf(have); !ok || !e.starts(root) {
+		return nil, &ForeignEntryError{name, path}
+	}
+	servers, err := object(&doc)
+	if err != nil {
+		return nil, unsuitable("it is not a JSON object")
+	}
+	list, err := object(member(servers, c.section))
+	if err != nil {
+		return nil, unsuitable(c.section + " in it is not an object")
+	}
+	removeMember(list, name)
+	out := doc.Pack()
+	if doc, err = hujson.Parse(out); err != nil {
+		return nil, unsuitable("its layout is not understood")
+	}
+	after, err := plainJSON(doc)
+	if err != nil || !changedOnly(before, after, c.section, name) || under(after, c.section, name) != nil {
+		return nil, unsuitable("its layout is not understood (a key may be there twice)")
+	}
+	if mark {
+		out = append([]byte("\ufeff"), out...)
+	}
+	return out, nil
+}
+
+// removeMember removes a member and keeps the comments before it.
+func removeMember(o *hujson.Object, name string) {
+	i := slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
+		l, ok := m.Name.Value.(hujson.Literal)
+		return ok && l.String() == name
+	})
+	comments := bytes.TrimRight(o.Members[i].Name.BeforeExtra, " \t\r\n")
+	last, trailing := i == len(o.Members)-1, o.Members[i].Value.AfterExtra != nil
+	o.Members = slices.Delete(o.Members, i, i+1)
+	if !last {
+		next := &o.Members[i].Name
+		next.BeforeExtra = follow(comments, next.BeforeExtra)
+		return
+	}
+	if i > 0 {
+		before := &o.Members[i-1].Value
+		if trailing {
+			before.AfterExtra = append(hujson.Extra{}, before.AfterExtra...) // not nil: a comma follows
+		} else {
+			comments = append(bytes.Clone(before.AfterExtra), comments...)
+			before.AfterExtra = nil
+		}
+	}
+	o.AfterExtra = follow(comments, o.AfterExtra)
+	if i == 0 && len(bytes.TrimSpace(o.AfterExtra)) == 0 {
+		o.AfterExtra = nil
+	}
+}
+
+// follow returns comments with what follows them, on the next line after a comment that
+// ends with its line.
+func follow(comments []byte, rest hujson.Extra) hujson.Extra {
+	if bytes.Contains(comments, []byte("//")) && !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r"), []byte("\n")) {
+		comments = append(bytes.Clone(comments), '\n')
+	}
+	return append(bytes.Clone(comments), rest...)
 }

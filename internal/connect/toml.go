@@ -58,3 +58,35 @@ func mergeTOML(path string, old []byte, name string, e Entry, force bool) ([]byt
 	}
 	return b.Bytes(), nil
 }
+
+// removeTOML removes the table of an entry if it is as tomlEntry writes it. A table with
+// more, such as an environment, is the user's as well.
+func removeTOML(path string, old []byte, name, root string) ([]byte, error) {
+	var before map[string]any
+	if err := toml.Unmarshal(old, &before); err != nil {
+		return nil, &UnsuitableError{path, "it is not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
+	}
+	have := under(before, tomlSection, name)
+	if have == nil {
+		return old, nil
+	}
+	e, ok := entryOf(have)
+	if !ok || !e.starts(root) {
+		return nil, &ForeignEntryError{name, path}
+	}
+	var out []byte
+	switch head, rest, found := bytes.Cut(old, []byte(tomlEntry(name, e))); {
+	case !found:
+	case len(head) == 0:
+		out = rest
+	case bytes.HasSuffix(head, []byte("\n\n")):
+		out = append(bytes.Clone(head[:len(head)-1]), rest...)
+	case head[len(head)-1] == '\n':
+		out = append(bytes.Clone(head), rest...)
+	}
+	var after map[string]any
+	if out == nil || toml.Unmarshal(out, &after) != nil || !changedOnly(before, after, tomlSection, name) || under(after, tomlSection, name) != nil {
+		return nil, &UnsuitableError{path, fmt.Sprintf("the server %q in it has more than cairn wrote", name)}
+	}
+	return out, nil
+}

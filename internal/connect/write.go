@@ -6,84 +6,194 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"cairn/internal/atomicfile"
 )
 
-// maxConfig bounds the size of a configuration in bytes.
-const maxConfig = 8 << 20
+// maxFile bounds the size of a file that is changed, in bytes.
+const maxFile = 8 << 20
 
-// Result describes what Write did.
+// Change is a change of one file that has not been made yet.
+type Change struct {
+	Path string // of the file
+	Old  []byte // nil for a file that does not exist
+	New  []byte // nil for a file to remove
+
+	dir  string // a folder above the file; nothing is written outside it
+	name string // of the file in dir
+	keep bool   // a copy of the old file
+}
+
+// Result describes what Change.Write did.
 type Result struct {
 	Path    string `json:"path"`
 	Changed bool   `json:"changed"`
-	// Backup is the copy of the old file; "" for a new file.
+	// Backup is the copy of the old file; "" for none.
 	Backup string `json:"backup,omitempty"`
 }
 
-// Write merges the entry into the client's file in one step, after copying the old file
-// next to it. On an error nothing has changed. A file within root, the workspace, may
-// have come with it: neither it nor its copy is written through a link. Elsewhere a
-// link, such as one into a folder of dotfiles, stays a link.
-func (c Client) Write(root, path, name string, e Entry, force bool) (*Result, error) {
-	dir, err := openDir(root, &path)
+// Add plans the change that adds the entry to the client's file. A file within root, the
+// workspace, may have come with it: neither it nor its copy is written through a link.
+// Elsewhere a link, such as one into a folder of dotfiles, stays a link.
+func (c Client) Add(root, path, name string, e Entry, force bool) (*Change, error) {
+	return plan(root, path, func(f *Change) (err error) {
+		f.keep = true
+		f.New, err = c.Merge(f.Path, f.Old, name, e, force)
+		return err
+	})
+}
+
+// Drop plans the change that removes the client's entry for root. A file that has only
+// what Add writes into a new one is removed.
+func (c Client) Drop(root, path, name string) (*Change, error) {
+	return plan(root, path, func(f *Change) error {
+		text, err := c.Remove(f.Path, f.Old, name, root)
+		if f.New = text; err != nil || bytes.Equal(text, f.Old) {
+			return err
+		}
+		empty, err := c.Remove(f.Path, []byte(c.Text(name, c.Entry("cairn", root))), name, root)
+		if bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(empty)) {
+			f.New = nil
+		}
+		f.keep = f.New != nil
+		return err
+	})
+}
+
+// Connected reports whether the client's file has an entry for root, under any name.
+func (c Client) Connected(root, path string) bool {
+	found := false
+	_, err := plan(root, path, func(f *Change) error {
+		for _, have := range c.servers(f.Old) {
+			if e, ok := entryOf(have); ok && e.starts(root) {
+				found = true
+			}
+		}
+		return nil
+	})
+	return err == nil && found
+}
+
+// plan reads the file at path and has change set what to write.
+func plan(root, path string, change func(*Change) error) (*Change, error) {
+	f, err := locate(root, path)
+	if err != nil {
+		return nil, err
+	}
+	if f.Old, err = f.read(); err != nil {
+		return nil, err
+	}
+	if err := change(f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// locate returns the file at path, in root where path is within it; else in the folder
+// of the file that path is, or leads to.
+func locate(root, path string) (*Change, error) {
+	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+		return &Change{Path: path, dir: root, name: rel}, nil
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return &Change{Path: path, dir: filepath.Dir(path), name: filepath.Base(path)}, nil
+}
+
+// read returns the content of the file, nil if it does not exist.
+func (f *Change) read() ([]byte, error) {
+	dir, err := os.OpenRoot(f.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	file, err := filepath.Rel(dir.Name(), path)
-	if err != nil {
-		return nil, err // unreachable: openDir opened a parent of path
-	}
-	var old []byte
-	switch info, err := dir.Lstat(file); {
-	case err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig):
-		return nil, &UnsuitableError{path, "it is a link, or not a file of reasonable size"}
-	case err == nil:
-		if old, err = dir.ReadFile(file); err != nil {
-			return nil, err
-		}
-	case !errors.Is(err, fs.ErrNotExist):
+	info, err := dir.Lstat(f.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
 		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return nil, &UnsuitableError{f.Path, "it is a link, or not a file of reasonable size"}
 	}
-	text, err := c.Merge(path, old, name, e, force)
-	if err != nil {
-		return nil, err
+	text, err := dir.ReadFile(f.name)
+	if text == nil && err == nil {
+		text = []byte{}
 	}
-	r := &Result{Path: path}
-	if bytes.Equal(text, old) {
+	return text, err
+}
+
+// Changes reports whether there is something to write.
+func (f *Change) Changes() bool {
+	return !bytes.Equal(f.Old, f.New) || f.Old != nil && f.New == nil
+}
+
+// Write makes the change in one step, after copying the old file of a client next to it.
+// On an error nothing has changed.
+func (f *Change) Write() (*Result, error) {
+	r := &Result{Path: f.Path}
+	if !f.Changes() {
 		return r, nil
 	}
-	if old != nil {
-		backup, err := backup(dir, file, old)
-		if err != nil {
-			return nil, fmt.Errorf("keeping a copy of %s: %w", path, err)
-		}
-		r.Backup = filepath.Join(dir.Name(), backup)
+	if now, err := f.read(); err != nil || !bytes.Equal(now, f.Old) {
+		return nil, errors.Join(fmt.Errorf("%s has changed meanwhile; run the command again", f.Path), err)
 	}
-	if err := atomicfile.WriteIn(dir, file, text, 0o600); err != nil {
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return nil, err
+	}
+	dir, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if f.keep && f.Old != nil {
+		copied, err := backup(dir, f.name, f.Old)
+		if err != nil {
+			return nil, fmt.Errorf("keeping a copy of %s: %w", f.Path, err)
+		}
+		r.Backup = filepath.Join(f.dir, copied)
+	}
+	if f.New != nil {
+		err = atomicfile.WriteIn(dir, f.name, f.New, f.mode())
+	} else {
+		err = remove(dir, f.name)
+	}
+	if err != nil {
 		return nil, err
 	}
 	r.Changed = true
 	return r, nil
 }
 
-// openDir opens root where path is within it; else the folder of the file that path is,
-// or leads to, which becomes path.
-func openDir(root string, path *string) (*os.Root, error) {
-	if rel, err := filepath.Rel(root, *path); err == nil && filepath.IsLocal(rel) {
-		return os.OpenRoot(root)
+// mode is that of a new file: other users need not see a configuration, and a guide is
+// a document like others.
+func (f *Change) mode() fs.FileMode {
+	if f.keep {
+		return 0o600
 	}
-	if real, err := filepath.EvalSymlinks(*path); err == nil {
-		*path = real
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	return 0o644
+}
+
+// remove removes a file, and the folders above it in dir that are empty then.
+func remove(dir *os.Root, name string) error {
+	if err := dir.Remove(name); err != nil {
+		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(*path), 0o755); err != nil {
-		return nil, err
+	for parent := path.Dir(filepath.ToSlash(name)); parent != "."; parent = path.Dir(parent) {
+		info, err := dir.Lstat(filepath.FromSlash(parent))
+		if err != nil || !info.IsDir() || dir.Remove(filepath.FromSlash(parent)) != nil {
+			break // a link, or it has other files
+		}
 	}
-	return os.OpenRoot(filepath.Dir(*path))
+	return nil
 }
 
 // backups bounds the number of copies of a file.

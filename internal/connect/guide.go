@@ -1,0 +1,164 @@
+package connect
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// Marks of the block in a guide. Each has a line of its own.
+const (
+	guideBegin = "<!-- cairn: begin; `cairn connect` writes this block and `cairn disconnect` removes it -->"
+	guideEnd   = "<!-- cairn: end -->"
+)
+
+// guideText tells a model when to use cairn and when grep. NAME is the server's name.
+//
+//go:embed guide.md
+var guideText string
+
+// cursorHead begins a rule that Cursor gives to its model in every conversation.
+const cursorHead = "---\ndescription: When to search with cairn and when with grep\nalwaysApply: true\n---\n\n"
+
+// Guide returns the block for the server of that name.
+func Guide(name string) string {
+	return guideBegin + "\n" + strings.ReplaceAll(guideText, "NAME", name) + guideEnd + "\n"
+}
+
+// AddGuide plans the change that puts the block into the client's guide in root.
+func (c Client) AddGuide(root, name string) (*Change, error) {
+	return c.planGuide(root, func(f *Change) (err error) {
+		head := ""
+		if filepath.Ext(f.Path) == ".mdc" {
+			head = cursorHead
+		}
+		f.New, err = addBlock(f.Path, f.Old, head, Guide(name))
+		return err
+	})
+}
+
+// DropGuide plans the change that removes the block. A file that has only what AddGuide
+// writes into a new one is removed.
+func (c Client) DropGuide(root string) (*Change, error) {
+	return c.planGuide(root, func(f *Change) error {
+		text, err := removeBlock(f.Path, f.Old)
+		f.New = text
+		if err == nil && !bytes.Equal(text, f.Old) && (len(text) == 0 || strings.TrimSpace(string(text)) == strings.TrimSpace(cursorHead)) {
+			f.New = nil
+		}
+		return err
+	})
+}
+
+// planGuide plans a change of the client's guide. A guide that is a link to another
+// file of the folder, as CLAUDE.md often is to AGENTS.md, stays one.
+func (c Client) planGuide(root string, change func(*Change) error) (*Change, error) {
+	name, err := target(root, c.Guide)
+	if err != nil {
+		return nil, err
+	}
+	return plan(root, filepath.Join(root, filepath.FromSlash(name)), change)
+}
+
+// target returns the file of the folder that name is, or links to; name if the link
+// leads elsewhere.
+func target(root, name string) (string, error) {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	to, err := dir.Readlink(filepath.FromSlash(name))
+	if err != nil || filepath.IsAbs(to) {
+		return name, nil // not a link, or one that plan refuses
+	}
+	to = path.Join(path.Dir(name), filepath.ToSlash(to))
+	if !filepath.IsLocal(filepath.FromSlash(to)) {
+		return name, nil
+	}
+	info, err := dir.Lstat(filepath.FromSlash(to))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return name, nil
+	}
+	return to, err
+}
+
+// addBlock returns old with the block, which replaces an earlier one, or follows the rest
+// after a blank line. head begins a new file.
+func addBlock(path string, old []byte, head, block string) ([]byte, error) {
+	from, to, err := findBlock(path, old)
+	if err != nil {
+		return nil, err
+	}
+	newline := "\n"
+	if bytes.Contains(old, []byte("\r\n")) {
+		newline = "\r\n"
+		block = strings.ReplaceAll(block, "\n", newline)
+	}
+	switch {
+	case to > 0:
+		if !bytes.HasSuffix(old[from:to], []byte("\n")) {
+			block = strings.TrimSuffix(block, newline)
+		}
+		return bytes.Join([][]byte{old[:from], []byte(block), old[to:]}, nil), nil
+	case len(old) == 0:
+		return []byte(head + block), nil
+	case !bytes.HasSuffix(old, []byte("\n")):
+		// So removeBlock knows that the rest ended without a newline.
+		return []byte(string(old) + newline + newline + strings.TrimSuffix(block, newline)), nil
+	}
+	return []byte(string(old) + newline + block), nil
+}
+
+// removeBlock returns old without the block and without what addBlock put before it.
+func removeBlock(path string, old []byte) ([]byte, error) {
+	from, to, err := findBlock(path, old)
+	if err != nil || to == 0 {
+		return old, err
+	}
+	head, unended := old[:from], !bytes.HasSuffix(old[:to], []byte("\n"))
+	if blank := cutNewline(head); len(blank) < len(head) && (bytes.HasSuffix(blank, []byte("\n")) || unended) {
+		head = blank
+	}
+	if unended {
+		head = cutNewline(head)
+	}
+	return append(bytes.Clone(head), old[to:]...), nil
+}
+
+// cutNewline returns text without one newline at its end.
+func cutNewline(text []byte) []byte {
+	text, _ = bytes.CutSuffix(text, []byte("\n"))
+	return bytes.TrimSuffix(text, []byte("\r"))
+}
+
+// findBlock returns the bytes of the block, with the end of its last line; 0, 0 for none.
+func findBlock(path string, text []byte) (from, to int, err error) {
+	unsuitable := func(reason string) (int, int, error) { return 0, 0, &UnsuitableError{path, reason} }
+	if !utf8.Valid(text) {
+		return unsuitable("it is not UTF-8")
+	}
+	begins, ends, at := 0, 0, 0
+	for line := range bytes.Lines(text) {
+		switch word := string(bytes.TrimRight(line, "\r\n")); {
+		case strings.HasPrefix(word, "<!-- cairn: begin"):
+			begins, from = begins+1, at
+		case word == guideEnd:
+			ends, to = ends+1, at+len(line)
+		}
+		at += len(line)
+	}
+	if begins == 0 && ends == 0 {
+		return 0, 0, nil
+	}
+	if begins != 1 || ends != 1 || to <= from {
+		return unsuitable("its marks of cairn are not one pair")
+	}
+	return from, to, nil
+}
