@@ -297,6 +297,23 @@ func TestTypos(t *testing.T) {
 	}
 }
 
+// TestTypoAmongWords: a misspelt word counts although another word matches elsewhere. A
+// number or a code that no page has stands for no other one.
+func TestTypoAmongWords(t *testing.T) {
+	f := open(t, map[string]string{
+		"rc.md": "# Smart pointers\n\nReference counting of shared values.\n",
+		"a.md":  "# Words\n\nCounting the words of a text, counting lines.\n", "b.md": "# Loops\n\nCounting from one to ten.\n",
+		"e.md": "# Errors\n\nError C4995.\n",
+	}, nil)
+	a := f.search(Query{Text: "refrence counting", Mode: Keyword})
+	if got := paths(a); len(got) != 3 || got[0] != "rc.md" || a.Fuzzy {
+		t.Errorf("refrence counting finds %v (fuzzy %v), want rc.md first", got, a.Fuzzy)
+	}
+	if got := paths(f.search(Query{Text: "counting C4996", Mode: Keyword})); slices.Contains(got, "e.md") {
+		t.Errorf("counting C4996 finds %v, want no page of another code", got)
+	}
+}
+
 // TestPrefixes: where few documents hold a word, longer words that begin with it are
 // found as well, below those that hold the word itself.
 func TestPrefixes(t *testing.T) {

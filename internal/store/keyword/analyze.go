@@ -59,6 +59,7 @@ type token struct {
 	term string
 	pos  int
 	kind kind
+	text string // the word in lower case, of words and parts of a query
 }
 
 // Analyze returns the scored terms of s as they are indexed, in order,
@@ -127,16 +128,16 @@ func (a *analyzer) cjk(s string, i int) int {
 	r, size := decode(s, i)
 	next, nextSize := decode(s, i+size)
 	if !isCJK(next) {
-		a.out = append(a.out, token{s[i : i+size], a.pos, word})
+		a.out = append(a.out, token{term: s[i : i+size], pos: a.pos, kind: word})
 		a.pos++
 		return i + size
 	}
 	for isCJK(r) {
 		if !a.query {
-			a.out = append(a.out, token{s[i : i+size], a.pos, whole})
+			a.out = append(a.out, token{term: s[i : i+size], pos: a.pos, kind: whole})
 		}
 		if isCJK(next) {
-			a.out = append(a.out, token{s[i : i+size+nextSize], a.pos, word})
+			a.out = append(a.out, token{term: s[i : i+size+nextSize], pos: a.pos, kind: word})
 			a.pos++
 		}
 		i += size
@@ -159,6 +160,9 @@ func (a *analyzer) compound(s, prefix string) {
 			continue // a lone accent
 		}
 		t.pos = a.pos
+		if a.query {
+			t.text = fold(strings.ToLower(p))
+		}
 		if inName && t.kind == word {
 			t.kind = part
 		}
@@ -177,7 +181,7 @@ func (a *analyzer) compound(s, prefix string) {
 			a.name = append(a.name, p...)
 		}
 		if t := a.word(string(a.name)); t.term != "" {
-			a.out = append(a.out, token{t.term, first, whole})
+			a.out = append(a.out, token{term: t.term, pos: first, kind: whole})
 		}
 		return
 	}
@@ -197,7 +201,7 @@ func (a *analyzer) compound(s, prefix string) {
 // emitWhole emits s, unstemmed, as a whole.
 func (a *analyzer) emitWhole(s string, pos int) {
 	a.buf = lower(a.buf[:0], s)
-	a.out = append(a.out, token{cut(string(a.buf)), pos, whole})
+	a.out = append(a.out, token{term: cut(string(a.buf)), pos: pos, kind: whole})
 }
 
 // word returns the term of one part, from the cache if possible.

@@ -191,7 +191,7 @@ func BenchmarkDictionaryNear(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	for b.Loop() {
-		if _, err := d.near(term()); err != nil {
+		if _, err := d.near(queryTerm{term: term()}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -61,22 +61,31 @@ func (d *Dictionary) beginning(first rune) string {
 // most, the nearest and then those that were added first.
 const maxSpellings = 1024
 
-// near returns term itself, the similar terms of the dictionary, and the similar
-// stop words with their rarity.
-func (d *Dictionary) near(term string) ([]spelling, error) {
-	byEdits := [][]spelling{{{weightedTerm: weightedTerm{term: term}}}, nil, nil}
-	a, err := newAutomaton(term)
-	if a == nil || err != nil {
-		return byEdits[0], err
+// near returns the term of a query itself, the similar terms of the dictionary, and the
+// similar stop words with their rarity.
+func (d *Dictionary) near(word queryTerm) ([]spelling, error) {
+	byEdits := [][]spelling{{{weightedTerm: weightedTerm{term: word.term}}}, nil, nil}
+	a, err := newAutomaton(word.term)
+	if err != nil {
+		return nil, err
 	}
-	first, _ := utf8.DecodeRuneInString(term)
+	first, _ := utf8.DecodeRuneInString(word.term)
+	stems := stemsNear(word)
 	for t := range strings.SplitSeq(d.beginning(first), "\n") {
-		if edits, ok := a.match(t); ok {
+		edits, similar := stems[t], stems[t] > 0
+		if !similar && a != nil {
+			edits, similar = a.match(t)
+		}
+		if similar {
 			byEdits[edits] = append(byEdits[edits], spelling{weightedTerm: weightedTerm{term: t}, edits: edits})
 		}
 	}
 	near := slices.Concat(byEdits...)
-	return append(near[:min(len(near), 1+maxSpellings)], a.stops()...), nil
+	near = near[:min(len(near), 1+maxSpellings)]
+	if a != nil {
+		near = append(near, a.stops()...)
+	}
+	return near, nil
 }
 
 // longer returns term itself and the terms that begin with it and were added first, as
@@ -95,49 +104,87 @@ func (d *Dictionary) longer(term string) []spelling {
 	return found
 }
 
+// Has reports whether d holds a term, or would ignore it.
+func (d *Dictionary) Has(term string) bool {
+	first, _ := utf8.DecodeRuneInString(term)
+	return !Spellable(term) || strings.Contains("\n"+d.beginning(first), "\n"+term+"\n")
+}
+
+// Misspelt reports whether a dictionary lacks a word of q.
+func (q Query) Misspelt(d *Dictionary) bool {
+	return slices.ContainsFunc(q.terms, func(w queryTerm) bool { return w.written != "" && !d.Has(w.term) })
+}
+
 // Near replaces terms by those that q accepts for them, as a search of Index does. idfs
 // returns the inverse document frequencies of those terms that the store holds, by
 // which it multiplies weights.
 func (q Query) Near(d *Dictionary, idfs func(terms []string) (map[string]float64, error)) (Query, error) {
-	longer, near := make([][]spelling, len(q.terms)), make([][]spelling, len(q.terms))
-	all := make(map[string]bool)
+	n := len(q.terms)
+	both := make([][]spelling, 2*n)
+	similar, near := both[:n], both[n:]
+	look := func(i int) (err error) {
+		near[i], err = d.near(q.terms[i])
+		return err
+	}
 	for i, w := range q.terms {
-		longer[i] = d.longer(w.term)
+		similar[i] = []spelling{{weightedTerm: weightedTerm{term: w.term}}}
+		if q.width != exact {
+			similar[i] = d.longer(w.term)
+		}
 		if q.width == spellings {
-			var err error
-			if near[i], err = d.near(w.term); err != nil {
+			if err := look(i); err != nil {
 				return q, err
 			}
 		}
-		for _, s := range slices.Concat(longer[i], near[i]) {
-			if s.idf == 0 {
-				all[s.term] = true
-			}
-		}
 	}
-	held, err := idfs(slices.Sorted(maps.Keys(all)))
-	if err != nil {
+	if err := weigh(both, idfs); err != nil {
 		return q, err
 	}
-	known := func(some []spelling) []spelling {
-		for j, s := range some {
-			some[j].idf = max(s.idf, held[s.term])
+	replaced := q.misspelt(similar)
+	if q.width != spellings { // which words are misspelt was not known before
+		for i := range near {
+			if replaced[i] {
+				if err := look(i); err != nil {
+					return q, err
+				}
+			}
 		}
-		return slices.DeleteFunc(some, func(s spelling) bool { return s.idf <= 0 })
+		if err := weigh(near, idfs); err != nil {
+			return q, err
+		}
 	}
-	similar := longer
-	for i := range similar {
-		similar[i] = known(longer[i])
-	}
-	if q.width == spellings && !haveOthers(similar) {
-		for i := range similar {
-			similar[i] = known(near[i])
+	for i := range near {
+		if replaced[i] {
+			similar[i] = near[i]
 		}
 	}
 	out := q
 	out.terms = nil
 	for _, s := range replacements(q.terms, similar) {
-		out.terms = append(out.terms, queryTerm{s.term, s.weight / s.idf})
+		out.terms = append(out.terms, queryTerm{term: s.term, count: s.weight / s.idf})
 	}
 	return out, nil
+}
+
+// weigh sets the rarities of the spellings and removes those that the store lacks.
+func weigh(similar [][]spelling, idfs func(terms []string) (map[string]float64, error)) error {
+	all := make(map[string]bool)
+	for _, some := range similar {
+		for _, s := range some {
+			if s.idf == 0 {
+				all[s.term] = true
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	held, err := idfs(slices.Sorted(maps.Keys(all)))
+	for i, some := range similar {
+		for j, s := range some {
+			some[j].idf = max(s.idf, held[s.term])
+		}
+		similar[i] = slices.DeleteFunc(some, func(s spelling) bool { return s.idf <= 0 })
+	}
+	return err
 }

@@ -77,7 +77,7 @@ func TestDictionaryNear(t *testing.T) {
 				want[w] = e
 			}
 		}
-		near, err := d.near(term)
+		near, err := d.near(queryTerm{term: term})
 		if err != nil || near[0].term != term || near[0].edits != 0 {
 			t.Fatalf("near %q: %v, %v, want the term itself first", term, near, err)
 		}
@@ -105,7 +105,7 @@ func TestDictionaryHoldsWhatCanBeMeant(t *testing.T) {
 	if d.Len() != 3 {
 		t.Errorf("%d terms, want ok, über and --dry-run", d.Len())
 	}
-	if near, err := d.near("thier"); err != nil || len(near) != 2 || near[1].term != "their" || near[1].idf != stopIDF {
+	if near, err := d.near(queryTerm{term: "thier"}); err != nil || len(near) != 2 || near[1].term != "their" || near[1].idf != stopIDF {
 		t.Errorf("near thier: %v, %v, want their with the rarity of a stop word", near, err)
 	}
 }
@@ -117,7 +117,7 @@ func TestDictionaryBoundsWhatIsLookedUp(t *testing.T) {
 		d.Add("tokens-" + string(rune('A'+i)))
 	}
 	d.Add("tokens-")
-	near, err := d.near("tokens")
+	near, err := d.near(queryTerm{term: "tokens"})
 	if err != nil || len(near) != 1+maxSpellings {
 		t.Fatalf("%d similar terms, %v, want %d", len(near)-1, err, maxSpellings)
 	}
@@ -132,7 +132,7 @@ func TestMeant(t *testing.T) {
 	near := func(term string, edits int, freq uint64) spelling {
 		return spelling{weightedTerm{term: term, freq: freq}, edits, idf(3, freq)}
 	}
-	got := replacements([]queryTerm{{"tokne", 1}, {"tokan", 0.5}, {"too", 1}}, [][]spelling{
+	got := replacements([]queryTerm{{term: "tokne", count: 1}, {term: "tokan", count: 0.5}, {term: "too", count: 1}}, [][]spelling{
 		{near("rare", 2, 1), near("token", 1, 2)}, {near("token", 1, 2), near("tokan", 0, 1)},
 		{near("toe", 1, 1), {weightedTerm{term: "to"}, 1, stopIDF}, near("too", 0, 1)},
 	})

@@ -3,7 +3,9 @@ package keyword
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -18,9 +20,9 @@ import (
 type width uint8
 
 const (
-	exact     width = iota
-	prefixes        // also those that begin with it
-	spellings       // those if every term of the query has some, else near spellings
+	exact     width = iota // itself; near spellings if no chunk holds it
+	prefixes               // also those that begin with it
+	spellings              // those if every term of the query has some, else near spellings
 )
 
 func widthOf(q query.Query) width {
@@ -87,11 +89,28 @@ func replacements(words []queryTerm, similar [][]spelling) []spelling {
 	return all
 }
 
+// misspelt reports which terms near spellings replace: all those of a fuzzy search for
+// which the longer words do not suffice, else words that no chunk holds when some chunk
+// holds another one. similar has what the index holds of each term and of longer words.
+func (q Query) misspelt(similar [][]spelling) []bool {
+	all := q.width == spellings && !haveOthers(similar)
+	some := slices.ContainsFunc(similar, func(of []spelling) bool { return len(of) > 0 })
+	out := make([]bool, len(similar))
+	for i, of := range similar {
+		out[i] = all || some && len(of) == 0 && q.terms[i].written != ""
+	}
+	return out
+}
+
 // nearTerms replaces the terms of a query by indexed terms that are near.
 func nearTerms(snap *scorch.IndexSnapshot, q Query, docs uint64) ([]weightedTerm, error) {
 	similar := make([][]spelling, len(q.terms))
 	for i, word := range q.terms {
-		longer, err := beginning(snap, word.term)
+		var longer []string
+		var err error
+		if q.width != exact {
+			longer, err = beginning(snap, word.term)
+		}
 		if err == nil {
 			similar[i], err = spelled(snap, word.term, longer, docs)
 		}
@@ -99,12 +118,13 @@ func nearTerms(snap *scorch.IndexSnapshot, q Query, docs uint64) ([]weightedTerm
 			return nil, err
 		}
 	}
-	if q.width == spellings && !haveOthers(similar) {
-		for i, word := range q.terms {
-			var err error
-			if similar[i], err = neighbours(snap, word.term, docs); err != nil {
-				return nil, err
-			}
+	for i, replaced := range q.misspelt(similar) {
+		if !replaced {
+			continue
+		}
+		var err error
+		if similar[i], err = neighbours(snap, q.terms[i], docs); err != nil {
+			return nil, err
 		}
 	}
 	var terms []weightedTerm
@@ -114,40 +134,73 @@ func nearTerms(snap *scorch.IndexSnapshot, q Query, docs uint64) ([]weightedTerm
 	return terms, nil
 }
 
-// neighbours returns those of term and the similar terms that some chunk holds.
-func neighbours(snap *scorch.IndexSnapshot, term string, docs uint64) (near []spelling, err error) {
-	add := func(term string, edits int) error {
-		t, err := lookUp(snap, term)
-		if err == nil && t.freq > 0 {
-			near = append(near, spelling{t, edits, idf(docs, t.freq)})
-		}
-		return err
-	}
-	if err := add(term, 0); err != nil {
-		return nil, err
-	}
-	a, err := newAutomaton(term)
-	if a == nil || err != nil {
-		return near, err
-	}
-	dict, err := snap.FieldDictFuzzy(textField, term, a.edits, a.first)
+// neighbours returns those of a query's term and the similar terms that some chunk holds.
+func neighbours(snap *scorch.IndexSnapshot, word queryTerm, docs uint64) (near []spelling, err error) {
+	a, err := newAutomaton(word.term)
 	if err != nil {
 		return nil, err
 	}
-	defer dict.Close()
-	near = append(near, a.stops()...)
-	for {
-		e, err := dict.Next()
-		if e == nil || err != nil {
-			return near, err
+	edits := stemsNear(word)
+	if a != nil {
+		if err := a.find(snap, edits); err != nil {
+			return nil, err
 		}
-		// The iterator's own distance is not always set for its first term.
-		if edits, ok := a.match(e.Term); ok && Spellable(e.Term) {
-			if err := add(e.Term, edits); err != nil {
-				return nil, err
-			}
+		near = a.stops()
+	}
+	edits[word.term] = 0
+	held, err := snap.FieldDictContains(textField)
+	if err != nil {
+		return nil, err
+	}
+	for _, term := range slices.Sorted(maps.Keys(edits)) {
+		if ok, err := held.Contains([]byte(term)); err != nil {
+			return nil, err
+		} else if !ok {
+			continue
+		}
+		t, err := lookUp(snap, term)
+		if err != nil {
+			return nil, err
+		}
+		if t.freq > 0 {
+			near = append(near, spelling{t, edits[term], idf(docs, t.freq)})
 		}
 	}
+	return near, nil
+}
+
+// stemsNear returns the stems of the words that are one edit from the written form of a
+// term and begin as it does, each with 1. Stems alone would not do: "refrence" has the stem
+// "refrenc", and "reference" has "refer".
+func stemsNear(word queryTerm) map[string]int {
+	edits := map[string]int{}
+	n := utf8.RuneCountInString(word.written)
+	if n <= fuzzyMinRunes || n > maxTermBytes/4 || !ascii(word.written) {
+		return edits
+	}
+	a := analyzers.Get().(*analyzer)
+	defer analyzers.Put(a)
+	add := func(parts ...string) {
+		w := strings.Join(parts, "")
+		if stem := a.stem(w); stem != word.term && Spellable(stem) && !query.IsStopWord(w) {
+			edits[stem] = 1
+		}
+	}
+	for s, i := word.written, 1; i <= len(s); i++ {
+		for c := 'a'; c <= 'z'; c++ {
+			add(s[:i], string(c), s[i:])
+			if i < len(s) {
+				add(s[:i], string(c), s[i+1:])
+			}
+		}
+		if i < len(s) {
+			add(s[:i], s[i+1:])
+		}
+		if i+1 < len(s) {
+			add(s[:i], s[i+1:i+2], s[i:i+1], s[i+2:])
+		}
+	}
+	return edits
 }
 
 const (
@@ -268,6 +321,31 @@ func newAutomaton(term string) (*automaton, error) {
 		return nil, fmt.Errorf("finding spellings near %q: %w", term, err)
 	}
 	return a, nil
+}
+
+// find adds the terms of snap that match to edits, unless they are there.
+func (a *automaton) find(snap *scorch.IndexSnapshot, edits map[string]int) error {
+	for _, s := range snap.Segments() {
+		dict, err := s.Segment().Dictionary(textField)
+		if err != nil {
+			return err
+		}
+		end := []byte(a.first)
+		end[len(end)-1]++ // no byte of UTF-8 is 0xff
+		for it := dict.AutomatonIterator(a.dfa, []byte(a.first), end); ; {
+			e, err := it.Next()
+			if err != nil {
+				return err
+			}
+			if e == nil {
+				break
+			}
+			if n, ok := a.match(e.Term); ok && Spellable(e.Term) && edits[e.Term] == 0 {
+				edits[e.Term] = n
+			}
+		}
+	}
+	return nil
 }
 
 // match returns the edits to another term. ok is false for term itself and for

@@ -1,7 +1,10 @@
 package keyword
 
 import (
+	"cmp"
 	"slices"
+	"strings"
+	"unicode"
 
 	index "github.com/blevesearch/bleve_index_api"
 
@@ -24,6 +27,9 @@ type Query struct {
 type queryTerm struct {
 	term  string
 	count float64
+	// written is the word of letters, or the part of one, that the term is the stem of: it
+	// may be misspelt. It is empty for a compound as a whole, a number or an error code.
+	written string
 }
 
 // phrase is consecutive tokens. A word that is a compound is one as well.
@@ -76,7 +82,10 @@ func QueryTerms(q query.Query) []string {
 func scoredTerms(tokens []token) []queryTerm {
 	var terms, stops []queryTerm
 	for _, t := range tokens {
-		one := []queryTerm{{t.term, queryWeight[t.kind]}}
+		one := []queryTerm{{term: t.term, count: queryWeight[t.kind]}}
+		if (t.kind == word || t.kind == part) && allLetters(t.text) {
+			one[0].written = t.text
+		}
 		if t.kind == stop {
 			stops = addTerms(stops, one)
 		} else {
@@ -89,6 +98,10 @@ func scoredTerms(tokens []token) []queryTerm {
 	return terms
 }
 
+func allLetters(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
 // addTerms adds more to terms, which hold each term once.
 func addTerms(terms, more []queryTerm) []queryTerm {
 	for _, m := range more {
@@ -97,6 +110,7 @@ func addTerms(terms, more []queryTerm) []queryTerm {
 			terms = append(terms, m)
 		} else {
 			terms[i].count += m.count
+			terms[i].written = cmp.Or(terms[i].written, m.written)
 		}
 	}
 	return terms

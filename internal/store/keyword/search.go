@@ -110,7 +110,7 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query,
 		return nil, err
 	}
 	terms, err := exactTerms(snap, q.terms, docs)
-	if q.width != exact && err == nil {
+	if err == nil && (q.width != exact || lacksWord(q.terms, terms)) {
 		terms, err = nearTerms(snap, q, docs)
 	}
 	if err != nil {
@@ -155,6 +155,16 @@ func exactTerms(snap *scorch.IndexSnapshot, asked []queryTerm, docs uint64) ([]w
 		terms[i] = t
 	}
 	return terms, nil
+}
+
+// lacksWord reports whether no chunk holds a word of the query.
+func lacksWord(asked []queryTerm, found []weightedTerm) bool {
+	for i, a := range asked {
+		if a.written != "" && found[i].freq == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // lookUp finds a term's postings in every segment. It leaves the weight 0.

@@ -59,13 +59,7 @@ func (x *Keyword) search(ctx context.Context, q query.Query, k int, f store.Filt
 	if err := x.Open(ctx); err != nil {
 		return nil, err
 	}
-	question, err := x.resolve(ctx, q)
-	if err == nil && (q.Fuzzy || q.Prefixes) {
-		var dictionary *keyword.Dictionary
-		if dictionary, err = x.terms.dictionary(ctx); err == nil {
-			question, err = question.Near(dictionary, func(terms []string) (map[string]float64, error) { return x.rarities(ctx, terms) })
-		}
-	}
+	question, err := x.question(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +73,21 @@ func (x *Keyword) search(ctx context.Context, q query.Query, k int, f store.Filt
 		return nil, err
 	}
 	return hitsOf(found), nil
+}
+
+// question is resolve with the spellings that answer for misspelt words. The dictionary
+// in memory says which words may be; it is brought up to date only then.
+func (c *Chunks) question(ctx context.Context, q query.Query) (keyword.Query, error) {
+	question, err := c.resolve(ctx, q)
+	near := q.Fuzzy || q.Prefixes
+	if err != nil || !near && !question.Misspelt(c.terms.known()) {
+		return question, err
+	}
+	dictionary, err := c.terms.dictionary(ctx)
+	if err != nil || !near && !question.Misspelt(dictionary) {
+		return question, err
+	}
+	return question.Near(dictionary, func(terms []string) (map[string]float64, error) { return c.rarities(ctx, terms) })
 }
 
 // resolve analyses a query and finds out which of its dashed words are flags:

@@ -172,7 +172,7 @@ func (c *Chunks) searchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 	if err := c.Open(ctx); err != nil {
 		return hits, err
 	}
-	question, err := c.resolve(ctx, q.Query)
+	question, err := c.question(ctx, q.Query)
 	if err != nil {
 		return hits, err
 	}

@@ -206,6 +206,13 @@ func digest(term string) uint64 {
 
 func sumOf(piece string) int64 { return int64(crc32.ChecksumIEEE([]byte(piece))) }
 
+// known returns the terms as they were read last, none before the first time.
+func (t *terms) known() *keyword.Dictionary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.words
+}
+
 // dictionary returns the terms as they are stored now.
 func (t *terms) dictionary(ctx context.Context) (*keyword.Dictionary, error) {
 	t.mu.Lock()

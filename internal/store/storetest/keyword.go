@@ -233,6 +233,12 @@ func keywordFuzzy(t *testing.T, x store.Keyword) {
 			}
 		}
 	}
+	// A misspelt word counts even when other words match as typed.
+	for q, want := range map[string]string{"tokne gateway": "a sub/b", "quaga seat": "d c", "qqqq seat": "d", "tokne -seat": ""} {
+		if got := find(t, x, q, 5, store.Filter{}); got != want {
+			t.Errorf("%q as typed: %q, want %q", q, got, want)
+		}
+	}
 	if got := similar("tokne", store.Filter{PathPrefix: "sub/"}); got != "sub/b" {
 		t.Errorf("tokne below sub/: %q, want sub/b", got)
 	}
