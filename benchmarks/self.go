@@ -73,8 +73,8 @@ func readFolder(ctx context.Context, sel config.Selection, c *config.Config) ([]
 		if err != nil {
 			return nil // removed, or not readable
 		}
-		text, _ := markdown.TextOf(e.Path, data, c.Masks())
-		if walk.Check(text) == walk.None {
+		text, _, err := markdown.TextOf(e.Path, data, c.Masks())
+		if err == nil && walk.Check(text) == walk.None {
 			pages = append(pages, &page{path: e.Path, text: string(text), parsed: markdown.Parse(e.Path, text, nil)})
 		}
 		return nil

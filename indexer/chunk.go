@@ -136,7 +136,7 @@ func bodyStart(s *store.Section, text string) int {
 		}
 		line := strings.TrimSpace(text[at:end])
 		switch {
-		case n == 0 && strings.HasPrefix(line, "#"):
+		case n == 0 && (strings.HasPrefix(line, "#") || line != s.Heading && strings.TrimLeft(line, "=* ") == s.Heading):
 			return end
 		case line == "":
 			return s.Start

@@ -33,7 +33,7 @@ type outcome struct {
 	fileInfo
 	hash   [sha256.Size]byte // of touched and changed
 	put    *docs.Put
-	reason walk.Reason
+	reason string // of skipped
 	cut    string // why only a part of a changed file is indexed; "" when all is
 	err    error
 }
@@ -89,11 +89,11 @@ func (s *scanner) readFile(e walk.Entry) outcome {
 	case errors.Is(err, fs.ErrNotExist):
 		o.kind = absent
 	case errors.Is(err, walk.ErrSymlink):
-		o.kind, o.reason = skipped, walk.Symlink
+		o.kind, o.reason = skipped, walk.Symlink.String()
 	case errors.Is(err, walk.ErrSpecial):
-		o.kind, o.reason = skipped, walk.Special
+		o.kind, o.reason = skipped, walk.Special.String()
 	case errors.Is(err, walk.ErrSize):
-		o.kind, o.reason = skipped, walk.TooLarge
+		o.kind, o.reason = skipped, walk.TooLarge.String()
 	case err != nil:
 		o.kind, o.err = unreadable, err
 	default:
@@ -155,9 +155,14 @@ func (s *scanner) compare(o *outcome, data []byte, info fileInfo) {
 		o.kind = touched
 		return
 	}
-	text, _ := markdown.TextOf(o.path, data, s.x.options.Masks)
-	if o.reason = walk.Check(text); o.reason != walk.None {
-		o.kind = skipped
+	text, _, err := markdown.TextOf(o.path, data, s.x.options.Masks)
+	switch reason := walk.Check(text); {
+	case err != nil:
+		o.kind, o.reason = skipped, err.Error()
+	case reason != walk.None:
+		o.kind, o.reason = skipped, reason.String()
+	}
+	if o.kind == skipped {
 		if info.modTime == 0 {
 			o.fileInfo = fileInfo{}
 		}

@@ -301,7 +301,7 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 			}
 		})
 	case skipped:
-		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason.String(), Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime})
+		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime})
 	case unreadable:
 		s.keep(o.path, o.err)
 	}

@@ -79,7 +79,9 @@ func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 	}
 	text, masked := data, 0
 	if !stored {
-		text, masked = markdown.TextOf(name, data, r.options.Masks)
+		if text, masked, err = markdown.TextOf(name, data, r.options.Masks); err != nil {
+			return nil, false, invalid("path", "%q cannot be converted to Markdown: %v", name, err)
+		}
 	}
 	if !utf8.Valid(text) {
 		return nil, false, invalid("path", "%q is not UTF-8 text: convert it to UTF-8", name)

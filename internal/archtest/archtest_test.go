@@ -26,6 +26,7 @@ var imports = []struct{ name, allowed string }{
 	{"internal/draw", ""},
 	{"internal/finder", ""},
 	{"internal/fit", ""},
+	{"internal/format", ""},
 	{"internal/job", ""},
 	{"internal/manual", ""},
 	{"internal/observe", ""},
@@ -58,7 +59,7 @@ var imports = []struct{ name, allowed string }{
 	{"models/bpe", "models"},
 	{"models/onnx", "models models/wordpiece"},
 	{"internal/catalog", "internal/invisible internal/records"},
-	{"internal/markdown", "internal/secret internal/store"},
+	{"internal/markdown", "internal/format internal/secret internal/store"},
 	{"internal/records/postgres", "internal/records"},
 	{"internal/store/docs", "internal/checksum internal/kv internal/store models"},
 	{"internal/store/flat", "internal/atomicfile internal/checksum internal/store"},
@@ -148,6 +149,7 @@ var owners = map[string][]string{
 	"go.opentelemetry.io/":                     {"internal/tracing"}, // the API, the SDK and the exporter
 	"github.com/google/go-cmp":                 nil,                  // tests
 	"github.com/hashicorp/golang-lru/v2":       nil,                  // a cache, used wherever one is
+	"golang.org/x/net":                         {"internal/format"},  // the parser of HTML
 	"golang.org/x/sys":                         nil,                  // the operating system and the processor
 	"golang.org/x/sync":                        nil,
 	"golang.org/x/time":                        {"internal/server"},

@@ -10,7 +10,7 @@ import (
 
 // TestManual: the manual names every setting and every extension of documents.
 func TestManual(t *testing.T) {
-	for page, names := range map[string][]string{"configuration.md": Default().Keys(), "cli.md": walk.Documents} {
+	for page, names := range map[string][]string{"configuration.md": Default().Keys(), "formats.md": walk.Documents} {
 		text, err := os.ReadFile("../../docs/" + page)
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,8 @@
 // Package markdown finds the front matter, sections, anchors and links of one
 // document. It parses CommonMark, and with small documented scanners
-// reStructuredText, plain text and source files. It does not split sections into
-// chunks, read files or render documents.
+// reStructuredText, plain text and source files. Package format converts the others to
+// Markdown first. It does not split sections into chunks, read files or render
+// documents.
 //
 // A file has two forms: its bytes, which decide its hash and size, and its text,
 // which TextOf makes of them. Parse takes the text, and every offset, line and chunk
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"cairn/internal/format"
 	"cairn/internal/secret"
 	"cairn/internal/store"
 )
@@ -62,11 +64,15 @@ type Format uint8
 
 // The formats, chosen by file extension.
 const (
-	Markdown Format = iota // .md, .markdown and every extension not listed below
-	MDX                    // .mdx: Markdown with import and export statements and JSX
-	Text                   // .txt: no headings
-	RST                    // .rst
-	Source                 // .go, .py, .rs and others: see languages
+	Markdown  Format = iota // .md, .markdown and every extension not listed below
+	MDX                     // .mdx: Markdown with import and export statements and JSX
+	Text                    // .txt: no headings
+	RST                     // .rst
+	Source                  // .go, .py, .rs and others: see languages
+	Converted               // .html and others: Markdown that package format makes
+	AsciiDoc                // .adoc, .asciidoc
+	Org                     // .org
+	LaTeX                   // .tex, .latex
 )
 
 // FormatOf returns the format of a file by its extension, in any case.
@@ -79,20 +85,35 @@ func FormatOf(name string) Format {
 		return Text
 	case ".rst":
 		return RST
+	case ".adoc", ".asciidoc":
+		return AsciiDoc
+	case ".org":
+		return Org
+	case ".tex", ".latex":
+		return LaTeX
 	}
 	if _, ok := languages[ext]; ok {
 		return Source
+	}
+	if format.Converts(name) {
+		return Converted
 	}
 	return Markdown
 }
 
 // TextOf returns the text of a file, the only form in which the indexer, the
 // retriever and the commands search, show and parse it, and the number of secrets
-// that masks replaced. A format that is not text in UTF-8 is converted here; the
-// caller checks the result, not data, with walk.Check. TextOf does not change data and
-// may return it.
-func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int) {
-	return masks.Mask(data)
+// that masks replaced. A file of format Converted is converted here; the error is the
+// *format.Error that says why it cannot be. The caller checks the result, not data,
+// with walk.Check. TextOf does not change data and may return it.
+func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
+	if FormatOf(name) == Converted {
+		if data, err = format.Markdown(name, data); err != nil {
+			return nil, 0, err
+		}
+	}
+	text, masked = masks.Mask(data)
+	return text, masked, nil
 }
 
 // Parse reads the text of one document. name decides the format and the fallback title only.
@@ -110,6 +131,12 @@ func Parse(name string, src []byte, o *Options) *Document {
 	case Text:
 	case RST:
 		out = parseRST(text, body)
+	case AsciiDoc:
+		out = parseAsciiDoc(text, body)
+	case Org:
+		out = parseOrg(text, body)
+	case LaTeX:
+		out = parseLaTeX(text, body)
 	case Source:
 		out = parseSource(name, text, body)
 	case MDX:

@@ -27,7 +27,7 @@ func PlainText(src []byte) string {
 // piece itself without blank lines at its ends.
 func Plain(name string, src []byte) string {
 	switch FormatOf(name) {
-	case Markdown:
+	case Markdown, Converted:
 		return PlainText(src)
 	case MDX:
 		return PlainText(maskESM(src, 0))

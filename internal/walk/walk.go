@@ -42,7 +42,9 @@ type Options struct {
 }
 
 // Documents are the extensions of files that are always indexed.
-var Documents = []string{".md", ".markdown", ".mdx", ".txt", ".rst"}
+var Documents = []string{
+	".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".latex", ".html", ".htm", ".xhtml",
+}
 
 var defaultSkipDirs = []string{"node_modules", ".git", "target", "dist", "vendor"}
 

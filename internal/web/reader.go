@@ -49,7 +49,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := &docPage{Path: reading.Path, Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next}
-	if markdown.FormatOf(reading.Path) == markdown.Markdown {
+	if f := markdown.FormatOf(reading.Path); f == markdown.Markdown || f == markdown.Converted {
 		var titled bool
 		if p.HTML, p.Outline, titled = render(h.options.Prefix(r), reading.Path, []byte(reading.Content)); titled {
 			p.Heading = ""

@@ -133,7 +133,10 @@ func (k keywords) Documents(ctx context.Context, query, prefix string, limit int
 // Text returns the text of a file, such as a card, without masking secrets.
 func (t *Tasks) Text(path string) ([]byte, error) {
 	data, _, err := t.files.Read(path)
-	text, _ := markdown.TextOf(path, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	text, _, err := markdown.TextOf(path, data, nil)
 	return text, err
 }
 

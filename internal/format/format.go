@@ -1,0 +1,95 @@
+// Package format converts documents that are not text, or that are text for a
+// program to lay out, into Markdown: one converter a format, one file each. The
+// headings of a document become headings, and pages, slides, sheets and cells
+// become headings or anchors, so that the Markdown parser finds the sections of any
+// format. It does not read files, run programs or open connections.
+//
+// Formats whose source is read by people, such as AsciiDoc, are not converted:
+// package markdown finds their sections in the source.
+package format
+
+import (
+	"bytes"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// The bounds of one conversion. A file that exceeds one of them is not converted.
+const (
+	maxOutput = 10 << 20 // bytes of Markdown
+	maxDepth  = 200      // elements inside each other
+	maxTime   = 30 * time.Second
+)
+
+// Error says why a file cannot be converted. It is a property of the file: a second
+// attempt gives the same.
+type Error struct{ Reason string }
+
+func (e *Error) Error() string { return e.Reason }
+
+var (
+	errBroken = &Error{"broken file"}
+	errNoText = &Error{"no text"}
+	errOutput = &Error{"more than 10 MiB of text"}
+	errDepth  = &Error{"nested too deep"}
+	errTime   = &Error{"takes longer than 30 s to read"}
+)
+
+// A converter writes the Markdown of a file. It panics with an *Error, or returns
+// one, when the file cannot be converted.
+type converter func(w *writer, data []byte) error
+
+var converters = map[string]converter{
+	".html": convertHTML, ".htm": convertHTML, ".xhtml": convertHTML,
+}
+
+// Converts reports whether files of that name are converted.
+func Converts(name string) bool {
+	_, ok := converters[strings.ToLower(path.Ext(name))]
+	return ok
+}
+
+// Markdown converts a file that Converts reports. Equal bytes give equal
+// Markdown, in UTF-8. The error is an *Error. Markdown does not keep or change data.
+func Markdown(name string, data []byte) (text []byte, err error) {
+	w := &writer{name: path.Base(name), deadline: time.Now().Add(maxTime)}
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *Error:
+			text, err = nil, r
+		case runtime.Error: // an index that a broken file leads to
+			text, err = nil, errBroken
+		default:
+			panic(r)
+		}
+	}()
+	if err := converters[strings.ToLower(path.Ext(name))](w, data); err != nil {
+		return nil, err
+	}
+	return bytes.ToValidUTF8(bytes.TrimLeft(w.out, "\n"), []byte("\ufffd")), nil
+}
+
+// utf8Text returns text that may be in UTF-16 with a mark, or in Windows-1252, in
+// UTF-8 without a mark.
+func utf8Text(data []byte) []byte {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
+		if out, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(data); err == nil {
+			return out
+		}
+	case utf8.Valid(data):
+		return bytes.TrimPrefix(data, []byte("\ufeff"))
+	}
+	out, err := charmap.Windows1252.NewDecoder().Bytes(data)
+	if err != nil {
+		panic(errBroken) // unreachable: the decoder maps every byte
+	}
+	return out
+}

@@ -1,0 +1,372 @@
+package format
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// convertHTML converts the main content of a page: its <main>, else its only
+// <article>, else its body, without navigation, forms and scripts. The page's title
+// is the heading of a page without one at level 1.
+func convertHTML(w *writer, data []byte) error {
+	root, err := html.Parse(bytes.NewReader(utf8Text(data)))
+	if err != nil {
+		return errDepth
+	}
+	p := page{w: w, rich: map[*html.Node]bool{}}
+	p.survey(root)
+	content := p.main
+	if content == nil && p.articles == 1 {
+		content = p.article
+	}
+	if content == nil || strings.TrimSpace(p.text(content)) == "" {
+		content = root
+	}
+	if !p.titled && p.title != nil {
+		w.heading(1, p.text(p.title), "")
+	}
+	p.blocks(content)
+	p.flush()
+	if len(w.out) == 0 {
+		return errNoText
+	}
+	return nil
+}
+
+// page converts one HTML document.
+type page struct {
+	w     *writer
+	title *html.Node
+	main  *html.Node
+	// article is the first of articles.
+	article  *html.Node
+	articles int
+	titled   bool // there is a heading at level 1
+	// rich holds the elements around headings, preformatted text and tables: they
+	// cannot be a cell or an item.
+	rich map[*html.Node]bool
+
+	inline strings.Builder // of the paragraph to come
+	id     string          // of the last element that began, for a heading that follows
+	level  int             // of the last heading that is not a term
+	terms  int             // definition lists around, whose terms are headings
+}
+
+// survey looks at the whole tree once.
+func (p *page) survey(n *html.Node) (rich bool) {
+	p.w.step()
+	if n.Type == html.ElementNode && hidden(n) {
+		return false
+	}
+	switch n.DataAtom {
+	case atom.Title:
+		if p.title == nil && n.Namespace == "" {
+			p.title = n
+		}
+	case atom.Main:
+		if p.main == nil {
+			p.main = n
+		}
+	case atom.Article:
+		if p.articles++; p.articles == 1 {
+			p.article = n
+		}
+	case atom.H1:
+		p.titled = true
+		rich = true
+	case atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Pre, atom.Table:
+		rich = true
+	}
+	if p.main == nil && attr(n, "role") == "main" {
+		p.main = n
+	}
+	inner := false
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		inner = p.survey(c) || inner
+	}
+	if inner {
+		p.rich[n] = true
+	}
+	return rich || inner
+}
+
+// dropped are elements that hold no text of the page.
+var dropped = map[atom.Atom]bool{
+	atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true, atom.Nav: true, atom.Aside: true,
+	atom.Footer: true, atom.Button: true, atom.Input: true, atom.Select: true, atom.Textarea: true, atom.Iframe: true,
+	atom.Object: true, atom.Svg: true, atom.Canvas: true, atom.Audio: true, atom.Video: true, atom.Dialog: true,
+}
+
+// hidden reports whether an element is not shown, or not content.
+func hidden(n *html.Node) bool {
+	if dropped[n.DataAtom] {
+		return true
+	}
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "hidden":
+			return true
+		case "aria-hidden":
+			return a.Val == "true"
+		case "role":
+			if slices.Contains([]string{"navigation", "search", "complementary", "banner", "contentinfo"}, a.Val) {
+				return true
+			}
+		case "class":
+			// Links to a heading itself, and the numbers of lines.
+			if slices.ContainsFunc(strings.Fields(a.Val), func(c string) bool { return c == "headerlink" || c == "linenos" || c == "line-numbers" }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func attr(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// blocks writes the children of an element.
+func (p *page) blocks(n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		p.node(c)
+	}
+}
+
+// node writes an element as a block, or adds it to the paragraph.
+func (p *page) node(n *html.Node) {
+	p.w.step()
+	if n.Type == html.TextNode {
+		if p.inline.Len() > 0 || strings.TrimSpace(n.Data) != "" {
+			p.id = ""
+		}
+		p.inline.WriteString(escape(flat(n.Data)))
+		return
+	}
+	if n.Type != html.ElementNode && n.Type != html.DocumentNode || n.Type == html.ElementNode && hidden(n) {
+		return
+	}
+	if !isBlock[n.DataAtom] && !p.rich[n] && n.DataAtom != atom.Pre {
+		if id := cmp.Or(attr(n, "id"), attr(n, "name")); id != "" && n.DataAtom != atom.Meta {
+			p.id = id
+		}
+		p.writeInline(&p.inline, n)
+		return
+	}
+	p.flush()
+	if id := attr(n, "id"); id != "" {
+		p.id = id
+	}
+	switch n.DataAtom {
+	case atom.Head:
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		p.level = int(n.Data[1] - '0')
+		p.heading(p.level, n)
+	case atom.Pre:
+		p.w.code(language(n), p.raw(n))
+	case atom.Hr:
+		p.id = ""
+	case atom.Ul, atom.Ol:
+		p.list(n)
+	case atom.Dl:
+		p.definitions(n)
+	case atom.Blockquote:
+		p.contained(n, "> ", "> ")
+	case atom.Table:
+		p.table(n)
+	default:
+		p.blocks(n)
+		p.flush()
+	}
+}
+
+// flush ends the paragraph.
+func (p *page) flush() {
+	if p.inline.Len() == 0 {
+		return
+	}
+	p.w.paragraph(lines(p.inline.String()))
+	p.inline.Reset()
+}
+
+// contained writes an element inside a container. Headings leave it, since they
+// begin sections.
+func (p *page) contained(n *html.Node, first, rest string) {
+	if p.rich[n] && p.hasHeading(n) {
+		p.blocks(n)
+		p.flush()
+		return
+	}
+	p.w.open(first, rest)
+	p.blocks(n)
+	p.flush()
+	p.w.close()
+}
+
+// hasHeading reports whether a heading is below n. It looks only into elements around
+// headings, preformatted text and tables.
+func (p *page) hasHeading(n *html.Node) bool {
+	p.w.step()
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if len(c.Data) == 2 && c.Data[0] == 'h' && '1' <= c.Data[1] && c.Data[1] <= '6' || p.rich[c] && p.hasHeading(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// heading writes a heading with the id of the element, of one that began just before,
+// or of the first link in it.
+func (p *page) heading(level int, n *html.Node) {
+	id := cmp.Or(attr(n, "id"), p.id)
+	for c := n.FirstChild; c != nil && id == ""; c = c.NextSibling {
+		id = cmp.Or(attr(c, "id"), attr(c, "name"))
+	}
+	p.w.heading(level, strings.TrimRight(strings.TrimSpace(p.text(n)), "¶#§ "), id)
+	p.id = ""
+}
+
+// list writes the items of a list.
+func (p *page) list(n *html.Node) {
+	number, begun := 1, false
+	if start, err := strconv.Atoi(attr(n, "start")); err == nil && start >= 0 && start < 1e6 {
+		number = start
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type != html.ElementNode || hidden(c) {
+			continue
+		}
+		if c.DataAtom != atom.Li {
+			p.node(c)
+			p.flush()
+			continue
+		}
+		first := "- "
+		if n.DataAtom == atom.Ol {
+			first = strconv.Itoa(number) + ". "
+			number++
+		}
+		p.id = ""
+		if begun || len(p.w.containers) > 0 {
+			p.w.gap = false // no blank line between the items
+		}
+		begun = true
+		p.contained(c, first, strings.Repeat(" ", len(first)))
+	}
+	p.w.gap = true
+}
+
+// definitions writes a definition list. A term with an id is a heading below the
+// last: so documentation generators write functions and options.
+func (p *page) definitions(n *html.Node) {
+	p.terms++
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type != html.ElementNode || hidden(c) {
+			continue
+		}
+		switch {
+		case c.DataAtom == atom.Dt && attr(c, "id") != "" && len(p.w.containers) == 0:
+			p.flush()
+			p.heading(p.level+p.terms, c)
+		case c.DataAtom == atom.Dt && !p.rich[c]:
+			p.flush()
+			p.writeInline(&p.inline, c)
+			p.flush()
+		default: // a definition, or a group of both
+			p.node(c)
+			p.flush()
+		}
+	}
+	p.terms--
+}
+
+// table writes a table. One that holds other blocks is layout.
+func (p *page) table(n *html.Node) {
+	if p.rich[n] || attr(n, "role") == "presentation" {
+		p.blocks(n)
+		p.flush()
+		return
+	}
+	var rows [][]string
+	var visit func(n *html.Node)
+	visit = func(n *html.Node) {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			p.w.step()
+			switch {
+			case c.Type != html.ElementNode || hidden(c):
+			case c.DataAtom == atom.Caption:
+				p.w.text(p.text(c))
+			case c.DataAtom != atom.Tr:
+				visit(c)
+			default:
+				var row []string
+				for cell := c.FirstChild; cell != nil; cell = cell.NextSibling {
+					if cell.DataAtom == atom.Td || cell.DataAtom == atom.Th {
+						var b strings.Builder
+						p.writeInline(&b, cell)
+						row = append(row, lines(b.String()))
+					}
+				}
+				if row != nil {
+					rows = append(rows, row)
+				}
+			}
+		}
+	}
+	visit(n)
+	p.w.table(rows)
+}
+
+var isBlock = func() map[atom.Atom]bool {
+	blocks := map[atom.Atom]bool{}
+	for _, a := range []atom.Atom{
+		atom.Html, atom.Head, atom.Body, atom.Address, atom.Article, atom.Blockquote, atom.Center, atom.Details, atom.Dd,
+		atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Form, atom.H1, atom.H2, atom.H3,
+		atom.H4, atom.H5, atom.H6, atom.Header, atom.Hr, atom.Li, atom.Main, atom.Ol, atom.P, atom.Section, atom.Summary,
+		atom.Table, atom.Ul, atom.Tr, atom.Td, atom.Th, atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption, atom.Hgroup,
+	} {
+		blocks[a] = true
+	}
+	return blocks
+}()
+
+// lineBreak stands for a line break of the page among white space that is none.
+const lineBreak = "\x01"
+
+// flat turns the line breaks of a source into blanks.
+func flat(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '\n', '\r', '\t', '\f', '\u00a0':
+			return ' '
+		case 1:
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// lines returns inline text with its line breaks, and single blanks.
+func lines(s string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(s, lineBreak) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,119 @@
+package markdown
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// parseAsciiDoc finds the titles and anchors of AsciiDoc by these rules only:
+//
+//   - A title is a line of one to six "=" or "#", a blank and text; or a line that
+//     starts after a blank one with a letter or digit, above a line of "=", "-", "~",
+//     "^" or "+" that is as long to within one character. The document's title is at
+//     level 1.
+//   - Listings, literals, comments and passthroughs, between two equal lines of at
+//     least four "-", ".", "/" or "+", or "```", hold no titles.
+//   - "[[id]]" and "[#id]" on a line of their own name the title that follows, or
+//     else the section they are in.
+func parseAsciiDoc(src []byte, body int) outline {
+	var out outline
+	lines := splitLines(src, body)
+	verbatim := ""
+	for i := 0; i < len(lines); i++ {
+		line := lines[i].of(src)
+		if verbatim != "" {
+			if string(line) == verbatim {
+				verbatim = ""
+			}
+			continue
+		}
+		if len(line) == 0 {
+			continue
+		}
+		if id, ok := asciiDocID(line); ok {
+			out.mark(mark{name: id, at: lines[i].start, next: true, end: lines[i].end})
+			continue
+		}
+		level, raw := asciiDocTitle(line)
+		last := i
+		if level == 0 && (i == 0 || blank(lines[i-1].of(src)) || lines[i-1].of(src)[0] == '[') && i+1 < len(lines) && isWordByte(line[0]) {
+			if level = asciiDocUnderline(line, lines[i+1].of(src)); level > 0 {
+				raw, last = line, i+1
+			}
+		}
+		if level == 0 {
+			if isVerbatim(line) {
+				verbatim = string(line)
+				if strings.HasPrefix(verbatim, "```") {
+					verbatim = "```"
+				}
+			}
+			continue
+		}
+		text := collapse(strings.NewReplacer("`", "", "*", "").Replace(string(raw[:runeStart(raw, MaxHeading)])))
+		if !out.head(heading{level: level, text: text, slug: text, start: lines[i].start}) {
+			break
+		}
+		i = last
+	}
+	return out
+}
+
+// asciiDocTitle returns the level of a title on one line, from 1, else 0.
+func asciiDocTitle(line []byte) (level int, text []byte) {
+	c := line[0]
+	if c != '=' && c != '#' {
+		return 0, nil
+	}
+	text = bytes.TrimLeft(line, string(c))
+	level = len(line) - len(text)
+	if level > 6 || len(text) == 0 || text[0] != ' ' && text[0] != '\t' {
+		return 0, nil
+	}
+	text = bytes.TrimSpace(text)
+	return level, bytes.TrimSpace(bytes.TrimSuffix(text, bytes.Repeat([]byte{c}, level)))
+}
+
+// asciiDocUnderline returns the level of a title that the next line underlines.
+func asciiDocUnderline(title, under []byte) int {
+	if len(under) < 2 {
+		return 0
+	}
+	level := strings.IndexByte("=-~^+", under[0]) + 1
+	if level == 0 || len(bytes.Trim(under, string(under[:1]))) > 0 {
+		return 0
+	}
+	if n := utf8.RuneCount(title) - len(under); n < -1 || n > 1 {
+		return 0
+	}
+	return level
+}
+
+// isVerbatim reports whether a line begins a block without titles.
+func isVerbatim(line []byte) bool {
+	if bytes.HasPrefix(line, []byte("```")) {
+		return true
+	}
+	return len(line) >= 4 && strings.IndexByte("-./+", line[0]) >= 0 && len(bytes.Trim(line, string(line[:1]))) == 0
+}
+
+// asciiDocID returns the id that a line assigns.
+func asciiDocID(line []byte) (string, bool) {
+	if rest, ok := bytes.CutPrefix(line, []byte("[[")); ok {
+		if end := bytes.Index(rest, []byte("]]")); end > 0 && end == len(rest)-2 {
+			id, _, _ := strings.Cut(string(rest[:end]), ",")
+			return id, true
+		}
+		return "", false
+	}
+	rest, ok := bytes.CutPrefix(line, []byte("[#"))
+	if !ok || rest[len(rest)-1] != ']' {
+		return "", false
+	}
+	id := string(rest[:len(rest)-1])
+	if end := strings.IndexAny(id, ",.%"); end >= 0 {
+		id = id[:end]
+	}
+	return id, id != ""
+}
