@@ -33,13 +33,28 @@ type app struct {
 
 // root builds the command tree, which is small enough to be built for every run.
 func (a *app) root() *cobra.Command {
-	root := group("cairn", "Search a folder of Markdown, from the command line and for agents over MCP",
-		a.initCommand(), a.indexCommand(), a.searchCommand(), a.explainCommand(), a.readCommand(), a.statusCommand(),
-		a.cardCommand(), a.dagCommand(), a.taskCommand(), a.doctorCommand(), a.verifyCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand(), a.toolsCommand(), a.suggestCommand(), a.askCommand(), a.planCommand(), a.embedCommand(),
-		a.mcpCommand(), a.serveCommand(), a.workerCommand(), a.tokenCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
-		a.watchCommand(), a.connectCommand(), a.disconnectCommand(), a.openCommand(), a.sceneCommand(), a.listCommand(), a.graphCommand(),
-		a.configCommand(), a.trustCommand(), a.migrateCommand(), a.cleanCommand(), a.upgradeCommand(), a.manCommand(),
-	)
+	root := group("cairn", "Search a folder of Markdown, from the command line and for agents over MCP")
+	for _, g := range []struct {
+		title string
+		subs  []*cobra.Command
+	}{
+		{"Search and read:", []*cobra.Command{a.searchCommand(), a.readCommand(), a.askCommand(), a.openCommand(), a.explainCommand(), a.watchCommand()}},
+		{"Agents and browsers:", []*cobra.Command{a.connectCommand(), a.disconnectCommand(), a.mcpCommand(), a.serveCommand(), a.tokenCommand(), a.sceneCommand()}},
+		{"Tasks:", []*cobra.Command{a.cardCommand(), a.listCommand(), a.graphCommand(), a.taskCommand(), a.dagCommand(), a.planCommand(), a.workerCommand()}},
+		{"Tools of agents:", []*cobra.Command{a.suggestCommand(), a.toolsCommand()}},
+		{"The folder and its index:", []*cobra.Command{a.initCommand(), a.indexCommand(), a.statusCommand(), a.configCommand(), a.rootsCommand(), a.trustCommand(), a.storeCommand()}},
+		{"Care:", []*cobra.Command{a.doctorCommand(), a.verifyCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand(), a.cleanCommand(), a.migrateCommand(), a.upgradeCommand()}},
+		{"Measuring:", []*cobra.Command{a.benchCommand(), a.embedCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, cmd := range g.subs {
+			cmd.GroupID = g.title
+		}
+		root.AddCommand(g.subs...)
+	}
+	root.AddCommand(a.versionCommand(), a.manCommand())
+	root.Version = versionName()
+	root.SetVersionTemplate("cairn {{.Version}}\n")
 	root.Long = `Cairn searches a folder of Markdown by meaning and by words.
 
 The folder is the one named by -C, else CAIRN_WORKSPACE, else CUE_WORKSPACE, else
@@ -84,7 +99,14 @@ func (a *app) choose() (config.Selection, config.Config, error) {
 }
 
 func (a *app) selection() (config.Selection, error) {
-	return config.Select(config.SelectOptions{Flag: a.dir})
+	sel, err := config.Select(config.SelectOptions{Flag: a.dir})
+	if err != nil {
+		return sel, err
+	}
+	if err := sel.Keep(); err != nil {
+		a.stderr.Warn("keeping the further folders: %v", err)
+	}
+	return sel, nil
 }
 
 // open opens the workspace for the named command.

@@ -6,6 +6,8 @@ import "github.com/spf13/cobra"
 var examples = map[string]string{
 	"cairn init":          "  cairn init\n  cairn init -C ~/notes",
 	"cairn index":         "  cairn index\n  cairn index --rebuild",
+	"cairn roots add":     "  cairn roots add wiki ~/wiki",
+	"cairn roots remove":  "  cairn roots remove wiki",
 	"cairn status":        "  cairn status --json",
 	"cairn doctor":        "  cairn doctor\n  cairn doctor --repair",
 	"cairn version":       "  cairn version",

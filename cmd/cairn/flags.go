@@ -23,9 +23,24 @@ func badUsage(format string, args ...any) error { return &usageError{fmt.Errorf(
 
 // group returns a command that has nothing but subcommands.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: use, Short: short, Args: noSuchCommand, SuggestionsMinimumDistance: 2, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(subs...)
 	return cmd
+}
+
+// noSuchCommand refuses arguments of a group: they name no command of it.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	near := ""
+	for i, name := range cmd.SuggestionsFor(args[0]) {
+		near += []string{"; did you mean ", " or "}[min(i, 1)] + cmd.CommandPath() + " " + name
+	}
+	if near == "" {
+		near = fmt.Sprintf("; %s --help lists the commands", cmd.CommandPath())
+	}
+	return badUsage("unknown command %q%s", args[0], near)
 }
 
 // noBound is the maximum of a flag that has none.

@@ -13,15 +13,7 @@ import (
 	"strings"
 
 	"cairn/internal/home"
-	"cairn/internal/walk"
 )
-
-// Root is a further folder that is searched with the workspace. Its documents
-// have paths that begin with its name and a slash.
-type Root struct {
-	Name string `json:"name"`
-	Dir  string `json:"dir"`
-}
 
 // Rule names what decided which folder is the workspace.
 type Rule string
@@ -42,7 +34,7 @@ var markers = []string{".cairn", ".cuedeck"}
 type Selection struct {
 	Root string `json:"root"` // absolute, symlinks resolved
 	Rule Rule   `json:"rule"`
-	// Further are the folders of CAIRN_ROOTS.
+	// Further are the folders of CAIRN_ROOTS and of `cairn roots`, by name.
 	Further []Root `json:"further,omitempty"`
 }
 
@@ -54,15 +46,6 @@ type SelectOptions struct {
 	Env  func(string) string // nil is os.Getenv
 	Home string              // "" is os.UserHomeDir
 	Temp string              // "" is os.TempDir
-}
-
-// Roots are the folders to walk, the main one first.
-func (s Selection) Roots() []walk.Root {
-	roots := []walk.Root{{Dir: s.Root}}
-	for _, r := range s.Further {
-		roots = append(roots, walk.Root{Name: r.Name, Dir: r.Dir})
-	}
-	return roots
 }
 
 // RefusedError is returned for a folder that must not become a workspace, such
@@ -89,8 +72,8 @@ func (e *ForeignError) Error() string {
 
 // Select chooses the workspace: the -C flag, else CAIRN_WORKSPACE, else
 // CUE_WORKSPACE, else the nearest parent of the working folder (itself
-// included) that holds .cairn or .cuedeck, else the working folder. CAIRN_ROOTS
-// adds further folders. A folder that is named but does not exist is an error; a
+// included) that holds .cairn or .cuedeck, else the working folder. The user's further
+// folders for it come along. A folder that is named but does not exist is an error; a
 // marker in a folder that would be refused is passed over. A marker that is a link is
 // an error, and so is one of another user's that the user does not trust.
 func Select(o SelectOptions) (Selection, error) {
@@ -103,33 +86,8 @@ func Select(o SelectOptions) (Selection, error) {
 	if err != nil {
 		return Selection{}, err
 	}
-	sel.Further, err = further(o.Env("CAIRN_ROOTS"), refuse)
+	sel.Further, err = further(sel.Root, o.Env("CAIRN_ROOTS"), refuse)
 	return sel, err
-}
-
-// further reads CAIRN_ROOTS: NAME=DIR, separated as in PATH. It is the user's
-// environment, so it may name folders anywhere; a repository's configuration
-// has no such key.
-func further(list string, refuse refusal) ([]Root, error) {
-	var roots []Root
-	for _, part := range filepath.SplitList(list) {
-		if part == "" {
-			continue
-		}
-		name, dir, ok := strings.Cut(part, "=")
-		if !ok || name == "" || !filepath.IsAbs(dir) {
-			return nil, fmt.Errorf("CAIRN_ROOTS holds %q, want NAME=DIR with an absolute folder", part)
-		}
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			return nil, fmt.Errorf("CAIRN_ROOTS: %w", err)
-		}
-		if why := refuse.why(real); why != "" {
-			return nil, &RefusedError{Dir: real, Why: why, Rule: "CAIRN_ROOTS"}
-		}
-		roots = append(roots, Root{Name: name, Dir: real})
-	}
-	return roots, nil
 }
 
 // workspace chooses the main folder.

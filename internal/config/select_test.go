@@ -247,7 +247,7 @@ func TestSelectFurtherRoots(t *testing.T) {
 		want  []Root
 		bad   bool
 	}{
-		{"wiki=" + at("srv/wiki") + list + "old=" + at("home/me/old"), []Root{{"wiki", at("srv/wiki")}, {"old", at("home/me/old")}}, false},
+		{"wiki=" + at("srv/wiki") + list + "old=" + at("home/me/old"), []Root{{"old", at("home/me/old")}, {"wiki", at("srv/wiki")}}, false},
 		{"link=" + at("home/me/link"), []Root{{"link", at("home/me/proj")}}, false},
 		{list, nil, false},
 		{at("srv/wiki"), nil, true},

@@ -221,6 +221,9 @@ func (s *Stores) Close() error {
 
 // OpenError adds what to do to the error of opening an index for the model d.
 func OpenError(err error, d models.Description) error {
+	if errors.Is(err, walk.ErrRoots) {
+		return err
+	}
 	var reason string
 	if e, ok := errors.AsType[*docs.FormatError](err); ok {
 		reason = fmt.Sprintf("the index has format %d and this cairn reads format %d", e.Have, e.Want)

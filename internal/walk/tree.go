@@ -37,7 +37,7 @@ type opened struct {
 }
 
 // ErrRoots is what the errors of Open about the roots themselves wrap.
-var ErrRoots = errors.New("workspace roots not usable")
+var ErrRoots = errors.New("a folder to search cannot be used")
 
 // Open opens the roots. There has to be a main root; names are single path
 // elements, different and not hidden, and no root is inside another, since its
@@ -57,6 +57,9 @@ func Open(roots ...Root) (*Tree, error) {
 			dir, err = filepath.Abs(dir)
 		}
 		if err != nil {
+			if r.Name != "" {
+				return nil, t.abort(fmt.Errorf("%w: %w; `cairn roots remove %s` gives it up", ErrRoots, err, r.Name))
+			}
 			return nil, t.abort(fmt.Errorf("opening root %s: %w", r.Dir, err))
 		}
 		for i, o := range t.roots {

@@ -130,7 +130,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 	w.folder, err = owner.Open(ctx, owner.Options{
 		Dir: w.place.Index, Make: w.place.Make, Lock: index.LockFile, Socket: index.Socket,
 		Takeover: access == Owning && (o.Background || o.Watch), Command: o.Command,
-		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress()}, Accept: w.accept, Errors: index.ErrorKinds, Serve: w.serve, Check: w.exists, Logger: o.Logger, Now: o.Now,
+		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress(), rootsIdentity: rootsOf(sel)}, Accept: w.accept, Errors: index.ErrorKinds, Serve: w.serve, Check: w.exists, Logger: o.Logger, Now: o.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -182,7 +182,11 @@ func (w *Workspace) exists() error {
 const (
 	modelIdentity = "model"
 	storeIdentity = "store" // the address of the store that it keeps up to date, "" for none
+	rootsIdentity = "roots" // the further folders
 )
+
+// rootsOf returns the further folders of sel as one string.
+func rootsOf(sel config.Selection) string { return fmt.Sprint(sel.Further) }
 
 // storeAddress is the address of the store; "" for none.
 func (w *Workspace) storeAddress() string {
@@ -199,6 +203,9 @@ func (w *Workspace) accept(h owner.Holder, identity map[string]string) error {
 	}
 	if model := identity[modelIdentity]; w.options.ModelChosen && model != w.options.Description.ID {
 		return fmt.Errorf("process %d (%s) owns this folder and uses model %s, not %s; stop it first", h.PID, h.Command, model, w.options.Description.ID)
+	}
+	if roots := rootsOf(w.selection); roots != identity[rootsIdentity] && w.options.Notice != nil {
+		w.options.Notice(fmt.Sprintf("process %d (%s) owns this folder and searches other further folders than `cairn roots` lists; restart it", h.PID, h.Command))
 	}
 	return nil
 }

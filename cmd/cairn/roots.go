@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"cairn/internal/config"
+	"cairn/internal/term"
+)
+
+func (a *app) rootsCommand() *cobra.Command {
+	list := a.command(func(context.Context, []string) error {
+		sel, err := a.selection()
+		if err != nil {
+			return err
+		}
+		return a.printRoots(sel)
+	})
+	cmd := group("roots", "List, add and remove further folders that are searched with this one",
+		&cobra.Command{
+			Use:   "add NAME DIR",
+			Short: "Search another folder with this one",
+			Long: `Search another folder with this one. Its documents have paths that begin with NAME/.
+Your data directory keeps the list, since a folder that came from elsewhere must not
+name others. A running server searches the folder after a restart.`,
+			Args: cobra.ExactArgs(2),
+			RunE: a.command(func(_ context.Context, args []string) error {
+				return a.changeRoots(func(sel config.Selection) (config.Selection, error) { return sel.AddRoot(args[0], args[1]) })
+			}),
+		},
+		&cobra.Command{
+			Use:   "remove NAME",
+			Short: "Search another folder with this one no more",
+			Args:  cobra.ExactArgs(1),
+			RunE: a.command(func(_ context.Context, args []string) error {
+				return a.changeRoots(func(sel config.Selection) (config.Selection, error) { return sel.RemoveRoot(args[0]) })
+			}),
+		})
+	cmd.RunE = list
+	return cmd
+}
+
+func (a *app) changeRoots(change func(config.Selection) (config.Selection, error)) error {
+	sel, err := a.selection()
+	if err != nil {
+		return err
+	}
+	if sel, err = change(sel); err != nil {
+		return err
+	}
+	return a.printRoots(sel)
+}
+
+func (a *app) printRoots(sel config.Selection) error {
+	return a.print(sel, func(w *term.Writer) {
+		rows := [][]string{{".", term.Plain(sel.Root)}}
+		for _, r := range sel.Further {
+			rows = append(rows, []string{term.Plain(r.Name), term.Plain(r.Dir)})
+		}
+		w.Rows(rows)
+	})
+}

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cairn/internal/home"
+	"cairn/internal/walk"
+)
+
+// Root is a further folder that is searched with the workspace. Its documents
+// have paths that begin with its name and a slash.
+type Root struct {
+	Name string `json:"name"`
+	Dir  string `json:"dir"`
+}
+
+// Roots are the folders to walk, the main one first.
+func (s Selection) Roots() []walk.Root {
+	roots := []walk.Root{{Dir: s.Root}}
+	for _, r := range s.Further {
+		roots = append(roots, walk.Root{Name: r.Name, Dir: r.Dir})
+	}
+	return roots
+}
+
+// further returns the further folders of root: those that the user keeps for it and those
+// of list, which go first. list is CAIRN_ROOTS: NAME=DIR, separated as in PATH. Both are
+// the user's, so they may name folders anywhere; a repository's configuration has no such
+// key.
+func further(root, list string, refuse refusal) ([]Root, error) {
+	dirs := map[string]string{}
+	if place, err := home.Of(root); err == nil { // else the folder cannot be indexed anyway
+		if dirs, err = place.Roots(); err != nil {
+			return nil, err
+		}
+	}
+	for _, part := range filepath.SplitList(list) {
+		if part == "" {
+			continue
+		}
+		name, dir, ok := strings.Cut(part, "=")
+		if !ok || name == "" || !filepath.IsAbs(dir) {
+			return nil, fmt.Errorf("CAIRN_ROOTS holds %q, want NAME=DIR with an absolute folder", part)
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return nil, fmt.Errorf("CAIRN_ROOTS: %w", err)
+		}
+		if why := refuse.why(real); why != "" {
+			return nil, &RefusedError{Dir: real, Why: why, Rule: "CAIRN_ROOTS"}
+		}
+		dirs[name] = real
+	}
+	var roots []Root
+	for _, name := range slices.Sorted(maps.Keys(dirs)) {
+		roots = append(roots, Root{name, dirs[name]})
+	}
+	return roots, nil
+}
+
+// Keep keeps the further folders for later selections, so that a process without
+// CAIRN_ROOTS does not remove their documents from the index.
+func (s Selection) Keep() error {
+	if len(s.Further) == 0 {
+		return nil
+	}
+	place, err := home.Of(s.Root)
+	if err != nil {
+		return nil // the folder cannot be indexed
+	}
+	kept, err := place.Roots()
+	if err != nil {
+		return err
+	}
+	if maps.Equal(kept, s.dirs()) {
+		return nil
+	}
+	return place.SetRoots(s.dirs())
+}
+
+// AddRoot adds a further folder, for later selections too.
+func (s Selection) AddRoot(name, dir string) (Selection, error) {
+	o, err := SelectOptions{}.withDefaults()
+	if err != nil {
+		return s, err
+	}
+	if dir, err = filepath.Abs(dir); err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return s, err
+	}
+	if why := (refusal{home: resolve(o.Home), temp: resolve(o.Temp)}).why(dir); why != "" {
+		return s, fmt.Errorf("%s is %s and cannot be searched", dir, why)
+	}
+	if _, err := os.Lstat(filepath.Join(s.Root, name)); err == nil {
+		return s, fmt.Errorf("the folder has a %q of its own; choose another name", name)
+	}
+	s.Further = append(s.without(name), Root{name, dir})
+	slices.SortFunc(s.Further, func(a, b Root) int { return cmp.Compare(a.Name, b.Name) })
+	tree, err := walk.Open(s.Roots()...)
+	if err != nil {
+		return s, err
+	}
+	tree.Close()
+	return s, s.set()
+}
+
+// RemoveRoot removes a further folder, for later selections too.
+func (s Selection) RemoveRoot(name string) (Selection, error) {
+	left := s.without(name)
+	if len(left) == len(s.Further) {
+		return s, fmt.Errorf("no further folder is named %q", name)
+	}
+	s.Further = left
+	return s, s.set()
+}
+
+func (s Selection) without(name string) []Root {
+	return slices.DeleteFunc(slices.Clone(s.Further), func(r Root) bool { return r.Name == name })
+}
+
+func (s Selection) set() error {
+	place, err := home.Of(s.Root)
+	if err != nil {
+		return err
+	}
+	return place.SetRoots(s.dirs())
+}
+
+// dirs returns the further folders by name.
+func (s Selection) dirs() map[string]string {
+	dirs := map[string]string{}
+	for _, r := range s.Further {
+		dirs[r.Name] = r.Dir
+	}
+	return dirs
+}
