@@ -33,6 +33,7 @@ type app struct {
 
 // root builds the command tree, which is small enough to be built for every run.
 func (a *app) root() *cobra.Command {
+	cobra.EnableCommandSorting = false // the groups are in the order of use
 	root := group("cairn", "Search a folder of Markdown, from the command line and for agents over MCP")
 	for _, g := range []struct {
 		title string

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,11 @@ func (a *app) versionCommand() *cobra.Command {
 				Kernels []string `json:"kernels"`
 				Lacking []string `json:"lacking"`
 			}{versionName(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, minilm.Description().ID, bert.Kernels(), lacking(bert.Kernels())}
-			return a.printLine(v, "cairn %s (%s, %s)\nmodel   %s\nkernels %v; this machine lacks %v", v.Version, v.Go, v.System, v.Model, v.Kernels, v.Lacking)
+			kernels := strings.Join(v.Kernels, ", ")
+			if len(v.Lacking) > 0 {
+				kernels += "; not on this machine: " + strings.Join(v.Lacking, ", ")
+			}
+			return a.printLine(v, "cairn %s (%s, %s)\nmodel   %s\nkernels %s", v.Version, v.Go, v.System, v.Model, kernels)
 		}),
 	}
 }
