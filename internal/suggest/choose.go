@@ -104,6 +104,11 @@ const (
 	// names.
 	mentioned    = 0.03
 	maxMentioned = 3
+	// sameVerb is for a tool whose name has the verb that the part begins with, and
+	// sameNumber for one that names its entity in the number that the part does, as
+	// list_issues does for "list the issues"; one in the other number loses it.
+	sameVerb   = 0.03
+	sameNumber = 0.04
 	// leastPart is the least score of the best tool for a part, over that of the best
 	// tool for any part, at which the part has a tool.
 	// leastUnled is that of a part that does not begin with a verb: it may only
@@ -119,6 +124,7 @@ const (
 // chooseParts picks the best tool for each part of the intent, at most limit tools, by
 //
 //	part + whole + 0.1·(1 for the action asked for, −1 for another) + 0.03·(inputs the intent mentions)
+//	+ 0.03·(1 for the verb of the part) + 0.04·(1 for its entity in the same number, −1 in the other)
 //
 // and what use says, less 0.1 for a tool of another part with another action.
 func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
@@ -132,13 +138,13 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 		parts = []toolsearch.Part{{Text: p.req.Intent, Led: true}}
 	}
 	base := make([]float64, len(cs))
-	actions := make([]toolsearch.Actions, len(cs))
+	purposes := make([]toolsearch.Purpose, len(cs))
 	words := wordSet(p.req.Intent)
 	for i := range cs {
 		c := &cs[i]
 		base[i] = c.Whole.Score + own(c) - toolsearch.FinalShare*c.Hybrid
 		if t, ok := p.index.Tool(c.ID); ok {
-			actions[i] = toolsearch.PurposeOf(&t).Actions
+			purposes[i] = toolsearch.PurposeOf(&t)
 			base[i] += mentioned * float64(min(maxMentioned, mentions(&t, words)))
 		}
 	}
@@ -152,6 +158,7 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 	for n := range parts {
 		asked := toolsearch.AskedActions(parts[n].Text)
 		asks[n] = asked
+		phrase := toolsearch.PhraseOf(parts[n].Text)
 		for i := range cs {
 			s := base[i] + cs[i].Whole.Score
 			for m := range n {
@@ -162,7 +169,11 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 			if scores := cs[i].PartScores(); n < len(scores) {
 				s += scores[n] - cs[i].Whole.Score
 			}
-			s += agreement * agrees(actions[i], asked)
+			s += agreement * agrees(purposes[i].Actions, asked)
+			if phrase.Verb != "" && phrase.Verb == purposes[i].Verb {
+				s += sameVerb
+			}
+			s += sameNumber * float64(phrase.Number(purposes[i].Noun))
 			if i == 0 || s > best[n].score {
 				best[n] = pick{i, s}
 			}

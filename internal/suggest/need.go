@@ -55,8 +55,12 @@ func (p *planner) prerequisites(steps []step) []step {
 	}
 	for i := 0; i < len(steps); i++ {
 		id := steps[i].tool.ID
-		for _, n := range p.index.DirectNeeds(id) {
+		declared := p.index.DirectNeeds(id)
+		for _, n := range declared {
 			add(n, i, "declared to be needed by "+id)
+		}
+		if len(declared) > 0 {
+			continue // the catalogue says all that it needs
 		}
 		for n := range steps[i].tool.Takes {
 			in := &steps[i].tool.Takes[n]

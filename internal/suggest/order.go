@@ -132,7 +132,8 @@ func (p *planner) stated(steps []step) links {
 		}
 		last := -1
 		for j := range steps {
-			if steps[j].chosen != nil && steps[j].part >= 0 && steps[j].part < steps[i].part && (last < 0 || steps[j].part >= steps[last].part) {
+			if steps[j].chosen != nil && steps[j].part >= 0 && steps[j].part < steps[i].part &&
+				!slices.Contains(p.ranking.Parts[steps[j].part].After, steps[i].part) && (last < 0 || steps[j].part >= steps[last].part) {
 				last = j
 			}
 		}

@@ -167,3 +167,29 @@ func TestMemoryDoesNotOverruleFit(t *testing.T) {
 		t.Errorf("as before: %v", got)
 	}
 }
+
+// TestDeclaredNeedsAreAll: where the catalogue declares what a tool needs, no name of an
+// input adds another tool.
+func TestDeclaredNeedsAreAll(t *testing.T) {
+	x := index(t, []catalog.Tool{
+		described(t, "air:view_flight: session_id:string", "View the status of a flight", "air:login"),
+		described(t, "air:login: ", "Log in to the airline"),
+		described(t, "air:track_study_session: ", "Track a study session with a timer"),
+	})
+	if got := toolsOf(suggest(t, x, Request{Intent: "View the status of a flight"})); !slices.Equal(got, []string{"air:login", "air:view_flight"}) {
+		t.Errorf("tools %v", got)
+	}
+}
+
+// TestBeforeWinsOverReference: "it" in a clause that runs before another one does not
+// refer to the result of that one.
+func TestBeforeWinsOverReference(t *testing.T) {
+	x := index(t, []catalog.Tool{
+		described(t, "github:merge_pull_request: pullNumber:integer", "Merge a pull request"),
+		described(t, "github:request_copilot_review: pullNumber:integer", "Request a review from Copilot"),
+	})
+	s := suggest(t, x, Request{Intent: "before merging pull request 17, request a review of it from Copilot"})
+	if got := linksOf(s); !slices.Equal(got, []string{"request_copilot_review→merge_pull_request stated"}) {
+		t.Errorf("edges %v", got)
+	}
+}

@@ -93,8 +93,10 @@ type Index struct {
 	givers     map[string][]string // entity -> IDs
 	unembedded map[string]bool     // IDs of tools without vectors
 
-	// missing is the length of unembedded, shared with the results of WithUsage.
+	// missing is the length of unembedded, changes the number of changes to vectors.
+	// Both are shared with the results of WithUsage.
 	missing *atomic.Int64
+	changes *atomic.Int64
 }
 
 // queryCache is the number of cached vectors of intents and parts, some 1.5 kB each.
@@ -102,7 +104,7 @@ const queryCache = 512
 
 // New returns an empty index; Sync adds the tools.
 func New(stores Stores, o *Options) (*Index, error) {
-	x := &Index{stores: stores, at: map[string]int{}, digests: map[string]string{}, unembedded: map[string]bool{}, missing: new(atomic.Int64)}
+	x := &Index{stores: stores, at: map[string]int{}, digests: map[string]string{}, unembedded: map[string]bool{}, missing: new(atomic.Int64), changes: new(atomic.Int64)}
 	if o != nil {
 		x.options = *o
 	}
@@ -182,6 +184,7 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 				return fmt.Errorf("removing tools' vectors: %w", err)
 			}
 		}
+		x.changes.Add(1)
 	}
 	needs, producers, givers := resolveNeeds(tools, at), indexProducers(tools), indexGivers(tools)
 	x.mu.Lock()
@@ -319,6 +322,7 @@ func (x *Index) put(ctx context.Context, ids []string, names, texts [][]float32)
 		delete(x.unembedded, id)
 	}
 	x.missing.Store(int64(len(x.unembedded)))
+	x.changes.Add(1)
 	return nil
 }
 
@@ -505,7 +509,7 @@ func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 func (x *Index) WithUsage(u *Usage) *Index {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	y := &Index{stores: x.stores, options: x.options, queries: x.queries, tools: x.tools, at: x.at, needs: x.needs, producers: x.producers, givers: x.givers, missing: x.missing}
+	y := &Index{stores: x.stores, options: x.options, queries: x.queries, tools: x.tools, at: x.at, needs: x.needs, producers: x.producers, givers: x.givers, missing: x.missing, changes: x.changes}
 	y.options.Usage = u
 	return y
 }

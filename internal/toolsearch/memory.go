@@ -42,10 +42,6 @@ const (
 	supportTolerance = 0.50
 )
 
-// fitter returns how near tools are to an intent, given the vectors of the whole and
-// of its parts, and how near the nearest of all tools is; 0 for a tool without vectors.
-type fitter func(ctx context.Context, units [][]float32, tools []string) ([]float64, float64, error)
-
 // Trace is an intent and the tools that served it, in order.
 type Trace struct {
 	Intent string `json:"intent"`
@@ -75,6 +71,8 @@ type memory struct {
 	keyword *keyword.Index
 	intents *flat.Store
 	parts   *flat.Store // chunk "trace/part"
+
+	shortfalls shortfalls
 }
 
 // recall is the vote of the memory for an intent.
@@ -169,8 +167,8 @@ func (m *memory) knows(id string) bool { _, ok := m.at[id]; return ok }
 
 // recall computes the vote for an intent. vector and parts are the vectors of the
 // intent and of its parts; nil without an embedder. A remembered tool votes by how
-// well it fits the intent compared with its own.
-func (m *memory) recall(ctx context.Context, intent string, vector []float32, parts [][]float32, fit fitter) (recall, error) {
+// well it fits the intent compared with its own, by the vectors of tools in x.
+func (m *memory) recall(ctx context.Context, intent string, vector []float32, parts [][]float32, x *Index) (recall, error) {
 	r := recall{votes: map[string]float64{}}
 	if len(m.traces) == 0 {
 		return r, ctx.Err()
@@ -236,8 +234,8 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		r.neighbours = nil
 		return r, nil
 	}
-	e := &election{memory: m, fit: fit, known: map[int]map[string]float64{}}
-	if vector != nil {
+	e := &election{memory: m, index: x, known: map[int]map[string]float64{}}
+	if vector != nil && x.stores.Names != nil {
 		if e.units = [][]float32{vector}; len(parts) > 1 {
 			e.units = append(e.units, parts...)
 		}
@@ -344,98 +342,4 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 func (m *memory) number(chunk string) int {
 	id, _, _ := strings.Cut(chunk, "/")
 	return m.at[id]
-}
-
-// election weighs the votes of remembered tools for a new intent.
-type election struct {
-	memory *memory
-	fit    fitter
-	units  [][]float32                // vectors of the new intent and its parts; none without an embedder
-	known  map[int]map[string]float64 // by trace
-}
-
-// of returns, for each tool of a trace, how much further it falls short of the best tool
-// for the new intent than it did for its own, 0 at least.
-func (e *election) of(ctx context.Context, trace int) (map[string]float64, error) {
-	if known, ok := e.known[trace]; ok {
-		return known, nil
-	}
-	m := e.memory
-	tools := Distinct(m.traces[trace].Tools)
-	list := make(map[string]float64, len(tools))
-	for _, t := range tools {
-		list[t] = 0
-	}
-	e.known[trace] = list
-	if len(e.units) == 0 || e.fit == nil {
-		return list, nil
-	}
-	own, err := m.unitsOf(ctx, trace)
-	if err != nil {
-		return nil, err
-	}
-	then, ownBest, err := e.fit(ctx, own, tools)
-	if err != nil {
-		return nil, err
-	}
-	now, best, err := e.fit(ctx, e.units, tools)
-	if err != nil {
-		return nil, err
-	}
-	for i, t := range tools {
-		list[t] = max(0, (best-now[i])-(ownBest-then[i]))
-	}
-	return list, nil
-}
-
-// vote is a trace with its weight.
-type vote struct {
-	trace      int
-	similarity float64
-	weight     float64
-}
-
-// votes adds the votes of traces whose weights sum to 1 to into, and returns the
-// share of them that was kept.
-func (e *election) votes(ctx context.Context, raw []vote, into map[string]float64) (kept float64, err error) {
-	support := map[string]float64{}
-	for _, v := range raw {
-		for _, t := range Distinct(e.memory.traces[v.trace].Tools) {
-			support[t] += v.weight
-		}
-	}
-	for _, v := range raw {
-		short, err := e.of(ctx, v.trace)
-		if err != nil {
-			return 0, err
-		}
-		most := 0.0
-		for t, d := range short {
-			others := 0.0
-			if v.weight < 0.999 {
-				others = (support[t] - v.weight) / (1 - v.weight)
-			}
-			same := clip((v.similarity - sureSimilarity) / sameSimilarity)
-			sure := leastShare + (1-leastShare)*max(min(1, enoughSupport*others), same)
-			share := sure * math.Exp(-d/(aloneTolerance+supportTolerance*max(others, same)))
-			into[t] += v.weight * share
-			most = max(most, share)
-		}
-		kept += v.weight * most
-	}
-	return kept, nil
-}
-
-// unitsOf returns the vectors of a remembered intent and of its parts.
-func (m *memory) unitsOf(ctx context.Context, trace int) ([][]float32, error) {
-	units, err := m.intents.Vectors(ctx, m.ids[trace:trace+1])
-	if n := m.sizes[trace]; err == nil && n > 1 {
-		ids := make([]string, n)
-		for i := range ids {
-			ids[i] = m.ids[trace] + "/" + strconv.Itoa(i)
-		}
-		parts, err := m.parts.Vectors(ctx, ids)
-		return append(units, parts...), err
-	}
-	return units, err
 }

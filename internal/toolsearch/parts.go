@@ -105,7 +105,7 @@ begun:
 	}
 	last := &s.words[end-1]
 	c.Start, c.End, c.words = s.words[first].at, last.at+len(last.text), end-first
-	c.Led = s.led(first, end)
+	c.Led = s.led(first, end) || c.then != "" && !slices.Contains(determiners, s.word(first)) || slices.Contains(questions, s.word(first))
 	for i := first; i < end && c.Refers == ""; i++ {
 		if w := s.word(i); i > first && !s.quoted[i] && slices.Contains(references, w) {
 			c.Refers = w
@@ -198,6 +198,7 @@ func (s *splitter) endsSentence(i int) bool {
 // led reports whether the words from i up to end begin with a verb, after words such
 // as "please", "also" and "I want to".
 func (s *splitter) led(i, end int) bool {
+	first := i
 	for i < end && slices.Contains(fillers, s.word(i)) {
 		i++
 	}
@@ -206,9 +207,9 @@ func (s *splitter) led(i, end int) bool {
 	}
 	verb, sure := verbOf(s.word(i))
 	if !verb || sure {
-		return verb
+		return verb || i+1 < end && (s.word(i+1) == "it" || s.word(i+1) == "them")
 	}
-	return i+1 < end && (s.quoted[i+1] || slices.Contains(determiners, s.word(i+1)))
+	return i > first || i == 0 || s.endsSentence(i) || i+1 < end && (s.quoted[i+1] || slices.Contains(determiners, s.word(i+1)))
 }
 
 func (s *splitter) word(i int) string { return bare(s.words[i].text) }

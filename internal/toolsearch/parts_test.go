@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cairn/internal/catalog"
 )
 
 func TestParts(t *testing.T) {
@@ -107,6 +109,52 @@ func TestPlain(t *testing.T) {
 	for s, want := range map[string]string{`say "hi" -loud`: "say  hi  loud", "a-b": "a-b", "--x": "x"} {
 		if got := plain(s); got != want {
 			t.Errorf("plain(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
+
+// TestPartsLedByVerb: which parts ask for something, marked with "!".
+func TestPartsLedByVerb(t *testing.T) {
+	for _, intent := range []string{
+		"!back up the database, !then vacuum it",
+		"!sync the folder, !then zorp the archive",
+		"!finalize the draft !and frobnicate it",
+		"!Search arXiv for papers !and download the first one",
+		"!I want to order pizza, !then pay for it",
+		"!what are my holdings, !and which is the best of them?",
+		"I am in the mood for Italian food. !Can you find a nice place",
+		"!send it to Ann. My contact number is 12345",
+	} {
+		text := strings.ReplaceAll(intent, "!", "")
+		marked := strings.Count(intent, "!")
+		led := 0
+		for _, p := range Parts(text) {
+			if p.Led {
+				led++
+			}
+		}
+		if led != marked {
+			t.Errorf("%q: %d of %+v are led by a verb, want %d", intent, led, Parts(text), marked)
+		}
+	}
+}
+
+// TestPhrase: the verb of a part, and the number in which it names the entity of a tool.
+func TestPhrase(t *testing.T) {
+	for _, c := range []struct {
+		part, tool, verb string
+		number           int
+	}{
+		{"please list the open issues", "list_issues", "list", 1},
+		{"please list the open issues", "get_issue", "list", -1},
+		{"Then I want to delete the issue", "delete_issue", "delete", 1},
+		{"Then I want to delete the issue", "delete_issues", "delete", -1},
+		{"searching for papers", "download_file", "search", 0},
+		{"run it", "run", "run", 0},
+	} {
+		p := PhraseOf(c.part)
+		if got := p.Number(PurposeOf(&catalog.Tool{Name: c.tool}).Noun); p.Verb != c.verb || got != c.number {
+			t.Errorf("%q and %s: verb %q, number %d, want %q, %d", c.part, c.tool, p.Verb, got, c.verb, c.number)
 		}
 	}
 }

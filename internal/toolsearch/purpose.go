@@ -14,6 +14,7 @@ type Purpose struct {
 	Actions Actions
 	Verb    string   // in its base form; "" when the name has none
 	Entity  []string // singular words; empty when the name is a verb alone
+	Noun    string   // the last word of the entity, in the number that the name has
 }
 
 // PurposeOf reads the name of a tool: the verb is its first or last word, the
@@ -38,10 +39,41 @@ func PurposeOf(t *catalog.Tool) Purpose {
 			break
 		}
 		if !slices.Contains(prepositions, w) && w != "tool" && w != "api" {
-			p.Entity = append(p.Entity, Singular(w))
+			p.Entity, p.Noun = append(p.Entity, Singular(w)), w
 		}
 	}
 	return p
+}
+
+// Phrase is what a part of an intent asks for.
+type Phrase struct {
+	Verb    string // its first word after words such as "please", in its base form
+	words   map[string]bool
+	singles map[string]bool // the words in the singular
+}
+
+// PhraseOf reads a part of an intent.
+func PhraseOf(part string) Phrase {
+	p := Phrase{words: map[string]bool{}, singles: map[string]bool{}}
+	for _, w := range Words(part) {
+		p.words[w], p.singles[Singular(w)] = true, true
+		if p.Verb == "" && !slices.Contains(fillers, w) {
+			p.Verb = cmp.Or(verbForms[w], w)
+		}
+	}
+	return p
+}
+
+// Number is 1 when the phrase has the noun, −1 when it has it in the other number only,
+// and 0 when it does not have it.
+func (p Phrase) Number(noun string) int {
+	switch {
+	case p.words[noun]:
+		return 1
+	case noun != "" && p.singles[Singular(noun)]:
+		return -1
+	}
+	return 0
 }
 
 // prepositions end the entity in a name: "get_pet_by_id", "list_files_in_folder".

@@ -133,12 +133,8 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 	u := x.options.Usage
 	var memory recall
 	if u != nil && !t.NoMemory {
-		var fit fitter
-		if x.stores.Names != nil {
-			fit = x.nearTo
-		}
 		u.mu.RLock()
-		memory, err = u.memory.recall(ctx, intent, q.wholeVector(), q.partVectors(), fit)
+		memory, err = u.memory.recall(ctx, intent, q.wholeVector(), q.partVectors(), x)
 		u.mu.RUnlock()
 		if err != nil {
 			return nil, fmt.Errorf("asking the memory of intents: %w", err)

@@ -359,6 +359,34 @@ func TestMemoryLifts(t *testing.T) {
 	}
 }
 
+// TestVotesFollowTheCatalogue: what is kept of how well tools served past intents does
+// not outlive a change of the tools.
+func TestVotesFollowTheCatalogue(t *testing.T) {
+	ctx := context.Background()
+	u := newUsage(t, nil, Trace{Intent: "copy the repository of the shop", Tools: []string{"s:git_clone"}})
+	vote := func(x *Index) float64 {
+		r, err := x.Rank(ctx, "copy the repository of the office", Terms{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range r.Candidates {
+			if c.ID == "s:git_clone" {
+				return c.Memory
+			}
+		}
+		return 0
+	}
+	tools := append(shop(t), newTool(t, "copy_repository", "copy the repository of the shop"))
+	x := newIndex(t, shop(t), u)
+	before := vote(x)
+	if err := x.Sync(ctx, tools, nil); err != nil {
+		t.Fatal(err)
+	}
+	if after, fresh := vote(x), vote(newIndex(t, tools, newUsage(t, nil, Trace{Intent: "copy the repository of the shop", Tools: []string{"s:git_clone"}}))); after != fresh {
+		t.Errorf("vote %v, then with a tool more %v, want %v", before, after, fresh)
+	}
+}
+
 func TestClosure(t *testing.T) {
 	x := newIndex(t, shop(t), nil)
 	r, err := x.Rank(context.Background(), "where is my parcel", Suggesting(nil))

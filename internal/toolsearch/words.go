@@ -20,6 +20,9 @@ var references = []string{"it", "its", "them", "their", "that", "this", "these",
 var fillers = []string{"please", "also", "immediately", "additionally", "kindly", "just", "i", "we", "you", "want", "need", "would", "like", "will", "shall",
 	"to", "help", "me", "us", "could", "can", "should", "must", "i'd", "i'll", "let", "let's", "lets", "wish", "hope", "you'd", "once", "finally", "then", "and", "afterwards", "subsequently"}
 
+// questions begin a part that asks.
+var questions = []string{"what", "which", "who", "whom", "whose", "where", "when", "why", "how"}
+
 // determiners follow a verb rather than a noun.
 var determiners = []string{"a", "an", "the", "my", "your", "our", "his", "her", "its", "their", "it", "them", "this", "that", "these", "those", "all", "any",
 	"each", "every", "some", "me", "us", "for", "with", "in", "on", "from", "to", "at", "by", "if", "whether", "how", "what", "which", "who", "as", "into", "about", "new", "one", "two"}
@@ -28,20 +31,20 @@ var determiners = []string{"a", "an", "the", "my", "your", "our", "his", "her", 
 // whether a noun is meant.
 var (
 	verbs = strings.Fields(`accept activate adapt add adjust aggregate allocate analyse analyze announce append apply approve archive arrange ask assess assign attach
-authenticate authorize block browse build calculate call cancel capture change check checkout choose claim classify clean clear click clone close collect combine commit
-compare compile complete compose compress compute configure confirm connect consult convert copy count crawl create crop decode decrypt define delete deliver deploy
-describe detect determine diagnose disable discard display dispatch divide download draft draw edit email enable encode encrypt enroll ensure enter estimate evaluate
-examine execute explain export extract fetch fill filter find fix follow forecast fork format forward gather generate get give grant group help hide identify implement import
-increase index initialize initiate inquire insert inspect install integrate invite invoke join keep launch list load locate lock log login lookup make manage map mark measure
+authenticate authorize back block browse build calculate call cancel capture change check checkout choose claim classify clean clear click clone close collect combine commit
+compare compile complete compose compress compute configure confirm connect consult convert copy count crawl create crop deactivate decode decrypt define delete deliver deploy
+describe detect determine diagnose disable discard disconnect display dispatch divide download draft draw edit email enable encode encrypt enroll ensure enter estimate evaluate
+examine execute explain export extract fetch fill filter finalize finalise find fix follow forecast fork format forward gather generate get give grant group help hide identify implement import
+increase index initialize initiate inquire insert inspect install integrate invite invoke join keep launch list load locate lock log login look lookup make manage map mark measure
 merge message migrate modify monitor move multiply mute navigate notify obtain open optimize order organize parse pause pay perform pick pin place plan play post predict
 prepare print process provision publish pull purchase push put query read rebook receive recommend record recover redeploy reduce refresh refund register reject release reload
 remind remove rename render renew rent reopen repair repeat replace reply report request reschedule reserve reset resize resolve respond restart restore resume retrieve
-retry return reverse review revoke rewrite roll rotate run save scale scan schedule scrape search select sell send set share show sign simulate solve sort split stage
+retry return reverse review revoke rewrite roll rotate run save scale scan schedule scrape search select sell send set share show sign simulate solve sort split stage star
 start stop store stream submit subscribe subtract suggest sum summarise summarize swap switch sync synchronize tag take tell terminate test toggle track train transcribe transfer
-transform translate trigger trim turn type unblock undo unlock unpin unsubscribe update upgrade upload use validate verify view visit visualize wait warn watch withdraw write zip book`)
-	nounVerbs = strings.Fields(`address block book call change check claim comment copy count display draft email estimate file forecast format fork group index issue
+transform translate trigger trim turn type unassign unblock undo unfollow unlink unlock unpin unstar unsubscribe update upgrade upload use vacuum validate verify view visit visualize wait warn watch withdraw write zip book`)
+	nounVerbs = strings.Fields(`address back block book call change check claim comment copy count display draft email estimate file forecast format fork group index issue
 label link list log map mark measure message order plan post process purchase query record release repair report request reserve return review schedule search share sign
-sort store stream tag test track trigger type update upgrade use view visit watch zip`)
+sort star store stream tag test track trigger type update upgrade use view visit watch zip`)
 )
 
 var verbForms = makeVerbForms()
@@ -82,15 +85,17 @@ const (
 	Paying
 	Entering // a system
 	Computing
+	Running
 )
 
 var actionWords = makeActionWords(map[Actions]string{
 	Making:    "create add make new generate compose draft open insert register initiate start launch publish build produce plan arrange set fork clone upload post import install",
 	Writing:   "write append record save store",
 	Booking:   "book reserve order rent purchase buy reservation schedule appointment place apply request",
-	Changing:  "change modify update edit adjust reschedule rename replace alter amend move shift convert switch upgrade correct revise modification postpone set",
-	Removing:  "delete remove cancel drop clear erase discard cancelling cancellation withdraw terminate revoke uninstall",
+	Changing:  "change modify update edit adjust reschedule rename replace alter amend move shift convert switch upgrade correct revise modification postpone set close reopen mark enable disable activate deactivate toggle",
+	Removing:  "delete remove cancel drop clear erase discard cancelling cancellation withdraw terminate revoke uninstall unassign unfollow unlink unpin unset unstar unsubscribe",
 	Reading:   "get list search find query check look view show inquire enquire see read fetch retrieve lookup browse track know tell confirm verify status display provide describe recommend inquiry info availability count download",
+	Running:   "run execute trigger invoke start launch restart rerun perform",
 	Sending:   "send notify email mail message share forward invite remind notification invitation",
 	Paying:    "pay transfer remit repay refund remittance payment repayment recharge deposit",
 	Entering:  "login authenticate",

@@ -1,0 +1,215 @@
+package toolsearch
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"cairn/internal/store"
+)
+
+// election weighs the votes of remembered tools for a new intent.
+type election struct {
+	memory *memory
+	index  *Index
+	units  [][]float32                // vectors of the new intent and its parts; none without an embedder
+	best   float64                    // nearness of the nearest tool to them; 0 until it is needed
+	known  map[int]map[string]float64 // by trace
+}
+
+// vote is a trace with its weight.
+type vote struct {
+	trace      int
+	similarity float64
+	weight     float64
+}
+
+// votes adds the votes of traces whose weights sum to 1 to into, and returns the
+// share of them that was kept.
+func (e *election) votes(ctx context.Context, raw []vote, into map[string]float64) (kept float64, err error) {
+	support := map[string]float64{}
+	for _, v := range raw {
+		for _, t := range Distinct(e.memory.traces[v.trace].Tools) {
+			support[t] += v.weight
+		}
+	}
+	for _, v := range raw {
+		short, err := e.of(ctx, v.trace)
+		if err != nil {
+			return 0, err
+		}
+		most := 0.0
+		for t, d := range short {
+			others := 0.0
+			if v.weight < 0.999 {
+				others = (support[t] - v.weight) / (1 - v.weight)
+			}
+			same := clip((v.similarity - sureSimilarity) / sameSimilarity)
+			sure := leastShare + (1-leastShare)*max(min(1, enoughSupport*others), same)
+			share := sure * math.Exp(-d/(aloneTolerance+supportTolerance*max(others, same)))
+			into[t] += v.weight * share
+			most = max(most, share)
+		}
+		kept += v.weight * most
+	}
+	return kept, nil
+}
+
+// of returns, for each tool of a trace, how much further it falls short of the best tool
+// for the new intent than it did for its own, 0 at least.
+func (e *election) of(ctx context.Context, trace int) (map[string]float64, error) {
+	if known, ok := e.known[trace]; ok {
+		return known, nil
+	}
+	tools := Distinct(e.memory.traces[trace].Tools)
+	list := make(map[string]float64, len(tools))
+	for _, t := range tools {
+		list[t] = 0
+	}
+	e.known[trace] = list
+	if len(e.units) == 0 {
+		return list, nil
+	}
+	then, err := e.memory.shortfall(ctx, trace, tools, e.index)
+	if err != nil {
+		return nil, err
+	}
+	if e.best == 0 {
+		if e.best, err = e.index.nearestTo(ctx, e.units); err != nil {
+			return nil, err
+		}
+	}
+	now, err := e.index.nearTo(ctx, e.units, tools)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range tools {
+		list[t] = max(0, e.best-now[i]-then[i])
+	}
+	return list, nil
+}
+
+// shortfalls keeps how far the tools of each trace fall short of the best tool for its
+// intent, until vectors of tools change.
+type shortfalls struct {
+	mu      sync.Mutex
+	of      *atomic.Int64 // Index.changes
+	at      int64
+	byTrace map[int][]float64
+}
+
+// get returns the known shortfalls of a trace, nil for none.
+func (s *shortfalls) get(changes *atomic.Int64, at int64, trace int) []float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of != changes || s.at != at {
+		s.of, s.at, s.byTrace = changes, at, map[int][]float64{}
+	}
+	return s.byTrace[trace]
+}
+
+// put keeps the shortfalls of a trace.
+func (s *shortfalls) put(changes *atomic.Int64, at int64, trace int, short []float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == changes && s.at == at {
+		s.byTrace[trace] = short
+	}
+}
+
+// shortfall returns how far each of the tools of a trace falls short of the best tool
+// for its intent.
+func (m *memory) shortfall(ctx context.Context, trace int, tools []string, x *Index) ([]float64, error) {
+	at := x.changes.Load()
+	if short := m.shortfalls.get(x.changes, at, trace); short != nil {
+		return short, nil
+	}
+	units, err := m.unitsOf(ctx, trace)
+	if err != nil {
+		return nil, err
+	}
+	best, err := x.nearestTo(ctx, units)
+	if err != nil {
+		return nil, err
+	}
+	short, err := x.nearTo(ctx, units, tools)
+	if err != nil {
+		return nil, err
+	}
+	for i, near := range short {
+		short[i] = max(best, near) - near
+	}
+	m.shortfalls.put(x.changes, at, trace, short)
+	return short, nil
+}
+
+// unitsOf returns the vectors of a remembered intent and of its parts.
+func (m *memory) unitsOf(ctx context.Context, trace int) ([][]float32, error) {
+	units, err := m.intents.Vectors(ctx, m.ids[trace:trace+1])
+	if n := m.sizes[trace]; err == nil && n > 1 {
+		ids := make([]string, n)
+		for i := range ids {
+			ids[i] = m.ids[trace] + "/" + strconv.Itoa(i)
+		}
+		parts, err := m.parts.Vectors(ctx, ids)
+		return append(units, parts...), err
+	}
+	return units, err
+}
+
+// nearTo returns how near tools are to an intent, given the vectors of the whole and of
+// its parts: the part of the vectors in Candidate.Hybrid, 0 for a tool without vectors.
+func (x *Index) nearTo(ctx context.Context, units [][]float32, ids []string) ([]float64, error) {
+	whole, part := make([]float64, len(ids)), make([]float64, len(ids))
+	for n, vector := range units {
+		names, err := x.stores.Names.Scores(ctx, vector, ids)
+		if err != nil {
+			return nil, fmt.Errorf("comparing tools by vector: %w", err)
+		}
+		texts, err := x.stores.Texts.Scores(ctx, vector, ids)
+		if err != nil {
+			return nil, fmt.Errorf("comparing tools by vector: %w", err)
+		}
+		for i := range ids {
+			l := Leg{NameCosine: names[i], TextCosine: texts[i]}
+			if n == 0 {
+				whole[i] = l.nearness()
+			} else {
+				part[i] = max(part[i], l.nearness())
+			}
+		}
+	}
+	if len(units) > 1 {
+		for i := range whole {
+			whole[i] = (whole[i] + partWeight*part[i]) / (1 + partWeight)
+		}
+	}
+	return whole, nil
+}
+
+// nearest is the number of tools by each vector of which one is the best for an intent.
+const nearest = 3
+
+// nearestTo returns how near the nearest of all tools is to an intent, given the vectors
+// of the whole and of its parts.
+func (x *Index) nearestTo(ctx context.Context, units [][]float32) (float64, error) {
+	var ids []string
+	for _, leg := range []store.Vectors{x.stores.Names, x.stores.Texts} {
+		hits, err := leg.Search(ctx, units[0], nearest, store.Filter{})
+		if err != nil {
+			return 0, fmt.Errorf("searching tools by vector: %w", err)
+		}
+		for _, h := range hits {
+			ids = append(ids, h.Chunk)
+		}
+	}
+	near, err := x.nearTo(ctx, units, Distinct(ids))
+	best := 0.0
+	for _, v := range near {
+		best = max(best, v)
+	}
+	return best, err
+}
