@@ -307,8 +307,9 @@ func (w *bench) measure(ctx context.Context, queries []beirQuery, mode retriever
 		query := retriever.Query{Text: strings.TrimSpace(q.text), Mode: mode}
 		start := time.Now()
 		ranking, err := w.retriever.Rank(ctx, query, 0)
+		var shown *retriever.Answer
 		if err == nil {
-			_, err = w.retriever.Present(ctx, query, ranking, 10)
+			shown, err = w.retriever.Present(ctx, query, ranking, 10)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("query %s: %w", q.id, err)
@@ -318,6 +319,11 @@ func (w *bench) measure(ctx context.Context, queries []beirQuery, mode retriever
 			ranked.Milliseconds = math.Round(float64(time.Since(start).Nanoseconds())/1e3) / 1e3
 		}
 		w.fill(&ranked, ranking)
+		if len(ranked.Sections) > 0 {
+			for _, r := range shown.Results[:min(foundSections, len(shown.Results))] {
+				ranked.Found = append(ranked.Found, w.ids[r.Path]+"#"+r.Anchor)
+			}
+		}
 		run.Queries = append(run.Queries, ranked)
 	}
 	return run, nil
@@ -329,9 +335,6 @@ func (w *bench) fill(q *RunQuery, ranking *retriever.Ranking) {
 		d := &ranking.Documents[i]
 		id := w.ids[d.Path]
 		q.Ranking = append(q.Ranking, Scored{id, d.Score})
-		if i < foundSections && len(q.Sections) > 0 && len(d.Sections) > 0 {
-			q.Found = append(q.Found, id+"#"+d.Sections[0].Anchor)
-		}
 		if i > 0 && (q.Best != nil || q.Relevant[id] <= 0) {
 			continue
 		}

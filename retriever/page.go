@@ -122,24 +122,52 @@ func readFound(reader *docs.Reader, ranked *RankedDocument, version int) (*found
 func (d *foundDocument) place() string { return place(d.doc.Path, d.doc.Sections[d.section].Anchor) }
 
 // shown returns the section and the chunk of it that a result shows, -1 when
-// the document no longer has the best one. It is the best one unless that shows
-// nothing: the text before the first heading matches by the document's title,
-// and is often a comment or an anchor alone. Then it is the next best of the
-// document, else the section that follows.
+// the document no longer has the best one. It is the best one, but a section that is
+// mostly links counts less, and the text before the first heading does not count when it
+// shows nothing: it matches by the document's title, and is often a comment or an anchor
+// alone. If no other section was found, the one that follows it stands for the document.
 func shown(doc *store.Document, ranked *RankedDocument, text []byte) (n, chunk int) {
+	best := -1.0
 	for i := range ranked.Sections {
-		m := sectionOf(doc, &ranked.Sections[i])
+		s := &ranked.Sections[i]
+		m := sectionOf(doc, s)
 		if i == 0 {
-			n, chunk = m, ranked.Sections[i].Chunk
+			if n, chunk = m, s.Chunk; m < 0 {
+				return -1, 0
+			}
 		}
-		if n < 0 || m >= 0 && !blankPreamble(doc, m, text) {
-			return m, ranked.Sections[i].Chunk
+		if s.Score <= best {
+			break
+		}
+		if m < 0 || blankPreamble(doc, m, text) {
+			continue
+		}
+		if score := s.Score * discount(doc, m, text); score > best {
+			best, n, chunk = score, m, s.Chunk
 		}
 	}
-	if n+1 < len(doc.Sections) && len(doc.Sections[n+1].Chunks) > 0 {
+	if best < 0 && n+1 < len(doc.Sections) && len(doc.Sections[n+1].Chunks) > 0 {
 		return n + 1, 0
 	}
 	return n, chunk
+}
+
+// Lists of links and tables of contents repeat the titles of other pages in a few words,
+// so that they match better than what they link to. A section of which more than
+// maxLinkShare is links counts linksDiscount of its score among the sections of its
+// document. See benchmarks/quality.md.
+const (
+	maxLinkShare  = 0.5
+	linksDiscount = 0.7
+)
+
+// discount is the factor of the score of section n of doc.
+func discount(doc *store.Document, n int, text []byte) float64 {
+	s := &doc.Sections[n]
+	if markdown.LinkShare(doc.Path, text[s.Start:s.OwnEnd], len(s.Heading)) > maxLinkShare {
+		return linksDiscount
+	}
+	return 1
 }
 
 // sectionOf returns the index of a ranked section in doc, -1 when the document

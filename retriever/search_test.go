@@ -314,6 +314,22 @@ func TestTypoAmongWords(t *testing.T) {
 	}
 }
 
+// TestLinksRankBelowContent: a list of links repeats the names of pages in a few words. A
+// result shows it only when the rest of its page matches much less.
+func TestLinksRankBelowContent(t *testing.T) {
+	f := open(t, map[string]string{
+		"for.md": "---\ntitle: for statement\n---\n\n## Remarks\n\nExecutes a statement repeatedly until the condition becomes false. Each of the three expressions may be absent.\n\n" +
+			"## See also\n\n[for statement, range based](range.md)\\\n[while statement](while.md)\n",
+		"people.md": "# Project\n\nA compiler for a small language.\n\n## Contributors\n\n[Ada](https://a.example)\\\n[Grace](https://g.example)\n",
+	}, nil)
+	for text, want := range map[string]string{"for statement": "for.md#remarks", "Contributors": "people.md#contributors"} {
+		a := f.search(Query{Text: text, Mode: Keyword})
+		if a.Results[0].Place() != want {
+			t.Errorf("%s finds %v, want %s", text, a.Results[0].Place(), want)
+		}
+	}
+}
+
 // TestPrefixes: where few documents hold a word, longer words that begin with it are
 // found as well, below those that hold the word itself.
 func TestPrefixes(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"math"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -326,6 +327,29 @@ func TestFingerprint(t *testing.T) {
 		if n := bits.OnesCount64(original ^ Fingerprint([]byte(c.text))); n > c.max || n < c.min {
 			t.Errorf("%s: %d bits differ, want %d to %d", c.name, n, c.min, c.max)
 		}
+	}
+}
+
+func TestLinkShare(t *testing.T) {
+	for in, want := range map[string]float64{
+		"[Keywords](k.md)\\\n[Operators](o.md)\n": 1,
+		"* [`for`](f.md)\n* [while][w]\n":         1,
+		"[[Home]]\n[[Tasks|open tasks]]\n":        1,
+		"See [abc](a.md).":                        3. / 8,
+		"No link, but a[0] and [brackets].":       0,
+		"```c\n[Keywords](k.md)\n```\nabcdefgh\n": 0,
+		"": 0,
+		"![Picture of a cat](c.png) [docs](d.md) abc": 20. / 24,
+	} {
+		if got := LinkShare("a.md", []byte(in), 0); math.Abs(got-want) > 0.2*want {
+			t.Errorf("LinkShare(%q) = %.3f, want about %.3f", in, got, want)
+		}
+	}
+	if got := LinkShare("a.md", []byte("## See also\n\n[abc](a.md)\n"), len("See also")); got < 0.7 {
+		t.Errorf("below a heading: %.3f, want nearly 1", got)
+	}
+	if got := LinkShare("a.txt", []byte("[abc](a.md)"), 0); got != 0 {
+		t.Errorf("in a text file: %.3f, want 0", got)
 	}
 }
 

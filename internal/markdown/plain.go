@@ -22,6 +22,22 @@ func PlainText(src []byte) string {
 	return string(bytes.TrimRight(p.out, " \n"))
 }
 
+// LinkShare returns which part of the text of a piece of the named file, without its
+// markup, is the text of links: 1 for a list of links alone, 0 without text and in other
+// formats than Markdown. skip is the length of a beginning that does not count, such as
+// a heading.
+func LinkShare(name string, src []byte, skip int) float64 {
+	if f := FormatOf(name); f != Markdown && f != MDX {
+		return 0
+	}
+	if !bytes.Contains(src, []byte("](")) && !bytes.Contains(src, []byte("][")) && !bytes.Contains(src, []byte("]]")) {
+		return 0
+	}
+	p := plain{src: src, out: make([]byte, 0, len(src))}
+	p.run()
+	return float64(p.linked) / float64(max(1, p.linked, len(bytes.TrimSpace(p.out))-skip))
+}
+
 // Plain returns the text of a piece of the named file. For Markdown it is PlainText,
 // for MDX also without import and export statements. For other formats it is the
 // piece itself without blank lines at its ends.
@@ -40,6 +56,9 @@ type plain struct {
 	i     int
 	out   []byte
 	links int // open brackets of this paragraph
+	// opened is where the text after the last opening bracket begins in out, and linked
+	// the bytes of out that are texts of links.
+	opened, linked int
 	// noComment and noScript record that the rest has no end of a comment or script,
 	// so that the scanner searches for it only once.
 	noComment, noScript bool
@@ -275,6 +294,7 @@ func (p *plain) inline() {
 		case '[':
 			p.i++
 			p.links++
+			p.opened = len(p.out)
 			if p.i < len(p.src) && p.src[p.i] == '^' { // a footnote's mark
 				if n := bytes.IndexAny(p.src[p.i:min(len(p.src), p.i+64)], "]\n"); n > 0 && p.src[p.i+n] == ']' {
 					p.i += n
@@ -354,13 +374,26 @@ func (p *plain) closeBracket() {
 	case '(':
 		if _, after := destination(p.src, p.i+1, true); after > 0 {
 			p.i = after
+			p.link()
 		}
 	case '[':
 		label := p.src[p.i:min(len(p.src), p.i+maxLabel)]
 		if n := bytes.IndexAny(label[1:], "[]\n"); n >= 0 && label[1+n] == ']' {
 			p.i += n + 2
+			p.link()
+		}
+	case ']': // of a wiki link
+		if p.links > 0 {
+			p.link()
 		}
 	}
+}
+
+// link counts the text since the last opening bracket as that of a link. Text in nested
+// brackets counts once.
+func (p *plain) link() {
+	p.linked += max(0, len(p.out)-p.opened)
+	p.opened = len(p.out)
 }
 
 const maxLabel = 1000 // characters; CommonMark allows 999
