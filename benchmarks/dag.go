@@ -237,7 +237,7 @@ func cardText(title, status, priority string, deps []string) []byte {
 	if len(deps) > 0 {
 		fmt.Fprintf(&b, "depends_on: [%s]\n", strings.Join(deps, ", "))
 	}
-	b.WriteString("created: 2026-01-02T10:43:00Z\n---\n\n# " + title + "\n\n## Description\n\nWhat is to be done, and how to tell that it is done.\n")
+	b.WriteString("created: 2026-01-02T10:43:00Z\n---\n\n# " + title + "\n\n## Description\n\n<!-- What is to be done, and how to tell that it is done. -->\n")
 	return []byte(b.String())
 }
 

@@ -337,7 +337,7 @@ func TestTenProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := "\nWhat is to be done, and how to tell that it is done.\n"
+		end := "\n<!-- What is to be done, and how to tell that it is done. -->\n"
 		if f.Name() == sharedCard+".md" {
 			end = "---\n" + body
 			if !bytes.Contains(text, []byte(kept)) {

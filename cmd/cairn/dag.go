@@ -103,7 +103,7 @@ func (a *app) dagCriticalCommand(channel *string) *cobra.Command {
 		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) {
 			w.Details(x.Details, false)
 			if x.TotalHours != nil && *x.TotalHours > 0 {
-				w.Printf("%s hours of work remain on this chain\n", strconv.FormatFloat(*x.TotalHours, 'f', -1, 64))
+				w.Printf("%s h of work remain on this chain\n", strconv.FormatFloat(*x.TotalHours, 'f', -1, 64))
 			}
 		})
 	})

@@ -63,7 +63,7 @@ func (a *app) listDocumentTasks(ctx context.Context, t *workspace.Tasks, documen
 		var rows [][]string
 		if list.Tasks != nil {
 			for _, l := range *list.Tasks {
-				rows = append(rows, []string{term.Plain(l.Slug), term.Plain(l.Status), term.Plain(l.Title)})
+				rows = append(rows, []string{term.Plain(l.Slug), term.StatusWord(l.Status), term.Plain(l.Title)})
 			}
 		}
 		w.Rows(rows)

@@ -9,6 +9,7 @@ import (
 	"cairn/internal/doctor"
 	"cairn/internal/scene"
 	"cairn/internal/stage"
+	"cairn/internal/task"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/doctask"
 	"cairn/internal/task/taskgraph"
@@ -20,6 +21,16 @@ func (o *Writer) Text(text string) {
 	o.Printf("\n%s\n", PlainLines(strings.TrimRight(text, "\n")))
 }
 
+// StatusWord returns the status of a task in the vocabulary of cards, with blocked and
+// failed, which cards lack. An unknown word stays.
+func StatusWord(status string) string {
+	s, known := task.Parse(status)
+	if !known || s == task.Blocked || s == task.Failed {
+		return Plain(status)
+	}
+	return s.CardWord()
+}
+
 // Details writes a line for each task, with how many wait for it if waiting.
 func (o *Writer) Details(list []taskgraph.Detail, waiting bool) {
 	var rows [][]string
@@ -28,7 +39,7 @@ func (o *Writer) Details(list []taskgraph.Detail, waiting bool) {
 		if waiting && d.Unblocks != nil && *d.Unblocks > 0 {
 			text = fmt.Sprintf("%s  (%d wait for it)", text, *d.Unblocks)
 		}
-		rows = append(rows, []string{Plain(d.ID), d.Status, text})
+		rows = append(rows, []string{Plain(d.ID), StatusWord(d.Status), text})
 	}
 	o.Rows(rows)
 }
@@ -41,7 +52,7 @@ func (o *Writer) Leverage(list []taskgraph.Detail) {
 		if d.Unblocks != nil {
 			waits = fmt.Sprintf("%d wait", *d.Unblocks)
 		}
-		rows = append(rows, []string{Plain(d.ID), d.Status, waits, Plain(d.Title)})
+		rows = append(rows, []string{Plain(d.ID), StatusWord(d.Status), waits, Plain(d.Title)})
 	}
 	o.Rows(rows)
 }
@@ -49,10 +60,10 @@ func (o *Writer) Leverage(list []taskgraph.Detail) {
 // Stats writes the numbers of a task graph.
 func (o *Writer) Stats(n *taskgraph.Stats) {
 	o.Rows([][]string{
-		{"tasks", fmt.Sprintf("%d: %d ready, %d blocked (%d of them in progress), %d completed", n.NodeCount, n.ReadyTaskCount, n.BlockedTaskCount, n.InProgressTaskCount, n.CompletedTaskCount)},
+		{"tasks", fmt.Sprintf("%d: %d ready, %d active, %d blocked, %d done", n.NodeCount, n.ReadyTaskCount, n.InProgressTaskCount, n.BlockedTaskCount-n.InProgressTaskCount, n.CompletedTaskCount)},
 		{"dependencies", fmt.Sprintf("%d: %.2f a task", n.EdgeCount, n.AverageInDegree)},
-		{"ends", fmt.Sprintf("%d tasks depend on none, none depends on %d", n.RootCount, n.LeafCount)},
-		{"depth", fmt.Sprintf("%d tasks in a row", n.MaxDepth)},
+		{"ends", fmt.Sprintf("%s without dependencies, %s that nothing waits for", Count(n.RootCount, "task"), Count(n.LeafCount, "task"))},
+		{"depth", Count(n.MaxDepth, "task") + " in a row"},
 	})
 }
 
@@ -68,7 +79,7 @@ func (o *Writer) Drawing(text string, cut bool) {
 
 // DocumentTask writes a task of a document.
 func (o *Writer) DocumentTask(t *doctask.TaskData) {
-	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), Plain(t.Status))
+	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), StatusWord(t.Status))
 	o.Fields(15, "  parent", t.Parent, "  workflow", t.WorkflowName, "  main workflow", t.MainWorkflowName, "  links to", t.LinkedDocument)
 	for _, r := range t.ReferencedDocuments {
 		missing := ""
@@ -82,7 +93,7 @@ func (o *Writer) DocumentTask(t *doctask.TaskData) {
 
 // TaskToWork writes a task with its workflows and the documents it refers to.
 func (o *Writer) TaskToWork(t *doctask.TaskToWork) {
-	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), Plain(t.Status))
+	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), StatusWord(t.Status))
 	o.Text(t.Content)
 	for _, flow := range []*workflow.Workflow{t.Workflow, t.MainWorkflow} {
 		if flow != nil {

@@ -110,7 +110,7 @@ created: 2026-01-02T10:43:00Z
 
 ## Description
 
-What is to be done, and how to tell that it is done.
+<!-- What is to be done, and how to tell that it is done. -->
 `
 	if string(text) != wantText {
 		t.Errorf("the card is\n%s\nwant\n%s", text, wantText)

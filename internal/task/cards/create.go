@@ -130,7 +130,7 @@ func newCard(r CreateRequest, created time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(head, "\n# %s\n\n## Description\n\nWhat is to be done, and how to tell that it is done.\n", r.Title), nil
+	return fmt.Appendf(head, "\n# %s\n\n## Description\n\n<!-- What is to be done, and how to tell that it is done. -->\n", r.Title), nil
 }
 
 var created atomic.Uint64
