@@ -22,9 +22,10 @@ import (
 
 // The bounds of one conversion. A file that exceeds one of them is not converted.
 const (
-	maxOutput = 10 << 20 // bytes of Markdown
-	maxDepth  = 200      // elements inside each other
-	maxTime   = 30 * time.Second
+	maxOutput   = 10 << 20 // bytes of Markdown
+	maxUnpacked = 64 << 20 // bytes that the parts of one archive unpack to
+	maxDepth    = 200      // elements inside each other
+	maxTime     = 30 * time.Second
 )
 
 // Error says why a file cannot be converted. It is a property of the file: a second
@@ -34,11 +35,13 @@ type Error struct{ Reason string }
 func (e *Error) Error() string { return e.Reason }
 
 var (
-	errBroken = &Error{"broken file"}
-	errNoText = &Error{"no text"}
-	errOutput = &Error{"more than 10 MiB of text"}
-	errDepth  = &Error{"nested too deep"}
-	errTime   = &Error{"takes longer than 30 s to read"}
+	errBroken    = &Error{"broken file"}
+	errNoText    = &Error{"no text"}
+	errEncrypted = &Error{"encrypted"}
+	errUnpacked  = &Error{"unpacks to more than 64 MiB"}
+	errOutput    = &Error{"more than 10 MiB of text"}
+	errDepth     = &Error{"nested too deep"}
+	errTime      = &Error{"takes longer than 30 s to read"}
 )
 
 // A converter writes the Markdown of a file. It panics with an *Error, or returns
@@ -47,6 +50,11 @@ type converter func(w *writer, data []byte) error
 
 var converters = map[string]converter{
 	".html": convertHTML, ".htm": convertHTML, ".xhtml": convertHTML,
+	".docx": convertDOCX, ".pptx": convertPPTX, ".xlsx": convertXLSX, ".epub": convertEPUB,
+	".odt": convertOpenDocument, ".odp": convertOpenDocument, ".ods": convertOpenDocument,
+	".ipynb": convertNotebook, ".csv": convertCSV, ".tsv": convertCSV,
+	".1": convertMan, ".2": convertMan, ".3": convertMan, ".4": convertMan, ".5": convertMan,
+	".6": convertMan, ".7": convertMan, ".8": convertMan, ".man": convertMan,
 }
 
 // Converts reports whether files of that name are converted.
@@ -73,7 +81,7 @@ func Markdown(name string, data []byte) (text []byte, err error) {
 	if err := converters[strings.ToLower(path.Ext(name))](w, data); err != nil {
 		return nil, err
 	}
-	return bytes.ToValidUTF8(bytes.TrimLeft(w.out, "\n"), []byte("\ufffd")), nil
+	return bytes.ToValidUTF8(w.out, []byte("\ufffd")), nil
 }
 
 // utf8Text returns text that may be in UTF-16 with a mark, or in Windows-1252, in

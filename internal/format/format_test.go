@@ -1,8 +1,13 @@
 package format
 
 import (
+	"archive/zip"
+	"bytes"
 	"errors"
 	"flag"
+	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +20,41 @@ import (
 
 var update = flag.Bool("update", false, "write the results into testdata")
 
-// TestFiles converts the first file of each archive and compares with the second.
+// inputOf returns the file to convert: the first of the archive, or, when its comment
+// is "zip NAME", a zip file of all but the last.
+func inputOf(t testing.TB, a *txtar.Archive) (name string, data []byte) {
+	name, ok := strings.CutPrefix(strings.TrimSpace(string(a.Comment)), "zip ")
+	if !ok {
+		return a.Files[0].Name, a.Files[0].Data
+	}
+	parts := map[string]string{}
+	for _, f := range a.Files[:len(a.Files)-1] {
+		parts[f.Name] = string(f.Data)
+	}
+	return name, zipOf(t, parts)
+}
+
+// zipOf returns a zip file.
+func zipOf(t testing.TB, parts map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = io.WriteString(w, parts[name])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestFiles converts the input of each archive and compares with its last file.
 func TestFiles(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -27,18 +66,20 @@ func TestFiles(t *testing.T) {
 			if err != nil || len(a.Files) == 0 {
 				t.Fatal(a, err)
 			}
-			got, err := Markdown(a.Files[0].Name, a.Files[0].Data)
+			input, data := inputOf(t, a)
+			got, err := Markdown(input, data)
 			if err != nil {
 				t.Fatal(err)
 			}
+			want := &a.Files[len(a.Files)-1]
 			if *update {
-				a.Files = append(a.Files[:1], txtar.File{Name: "want.md", Data: got})
+				want.Data = got
 				if err := os.WriteFile(name, txtar.Format(a), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			if diff := cmp.Diff(string(a.Files[1].Data), string(got)); diff != "" {
+			if diff := cmp.Diff(string(want.Data), string(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		})
@@ -51,6 +92,18 @@ func TestRefused(t *testing.T) {
 		{"empty.html", "", "no text"},
 		{"deep.html", strings.Repeat("<div>", 600) + "x", "nested too deep"},
 		{"scripts.html", "<script>document.write('x')</script><nav>Home</nav>", "no text"},
+		{"bomb.docx", string(zipOf(t, map[string]string{"word/document.xml": "<w:document>" + strings.Repeat(" ", 65<<20)})), "unpacks to more than 64 MiB"},
+		{"bomb.epub", string(zipOf(t, bombBook())), "unpacks to more than 64 MiB"},
+		{"deep.docx", string(zipOf(t, map[string]string{"word/document.xml": strings.Repeat("<w:p>", 1000)})), "nested too deep"},
+		{"archive.docx", string(zipOf(t, map[string]string{"inner.docx": string(zipOf(t, nil))})), "broken file"},
+		{"cut.pptx", string(zipOf(t, map[string]string{"ppt/presentation.xml": "<p>"})[:60]), "broken file"},
+		{"locked.xlsx", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted"},
+		{"locked.odt", string(zipOf(t, map[string]string{"content.xml": "x", "META-INF/manifest.xml": "<m:encryption-data/>"})), "encrypted"},
+		{"empty.ipynb", "{}", "no text"},
+		{"recursive.ipynb", strings.Repeat(`{"cells":[`, 20_000), "broken file"},
+		{"app.log.1", "2026-11-22 started\n", "not a manual page"},
+		{"empty.csv", "", "no text"},
+		{"binary.csv", "a,b\x00", "broken file"},
 	} {
 		text, err := Markdown(c.name, []byte(c.data))
 		var e *Error
@@ -58,6 +111,19 @@ func TestRefused(t *testing.T) {
 			t.Errorf("Markdown(%s) = %.40q, %v, want %s", c.name, text, err, c.want)
 		}
 	}
+}
+
+// bombBook is a book whose chapters unpack to much more than the file has.
+func bombBook() map[string]string {
+	parts := map[string]string{"META-INF/container.xml": `<rootfile full-path="b.opf"/>`}
+	var opf strings.Builder
+	for i := range 40 {
+		name := fmt.Sprintf("c%d.xhtml", i)
+		fmt.Fprintf(&opf, `<item id="%d" href="%s" media-type="text/html"/><itemref idref="%d"/>`, i, name, i)
+		parts[name] = "<p>" + strings.Repeat(" ", 2<<20)
+	}
+	parts["b.opf"] = opf.String()
+	return parts
 }
 
 // seeds are small files of every format.
@@ -72,7 +138,8 @@ func seeds(t testing.TB) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out[a.Files[0].Name] = a.Files[0].Data
+		input, data := inputOf(t, a)
+		out[input] = data
 	}
 	return out
 }
@@ -105,4 +172,13 @@ func fuzz(f *testing.F, ext string) {
 	})
 }
 
-func FuzzHTML(f *testing.F) { fuzz(f, ".html") }
+func FuzzHTML(f *testing.F)         { fuzz(f, ".html") }
+func FuzzDOCX(f *testing.F)         { fuzz(f, ".docx") }
+func FuzzPPTX(f *testing.F)         { fuzz(f, ".pptx") }
+func FuzzXLSX(f *testing.F)         { fuzz(f, ".xlsx") }
+func FuzzOpenDocument(f *testing.F) { fuzz(f, ".odt") }
+func FuzzSheets(f *testing.F)       { fuzz(f, ".ods") }
+func FuzzEPUB(f *testing.F)         { fuzz(f, ".epub") }
+func FuzzNotebook(f *testing.F)     { fuzz(f, ".ipynb") }
+func FuzzCSV(f *testing.F)          { fuzz(f, ".csv") }
+func FuzzMan(f *testing.F)          { fuzz(f, ".1") }

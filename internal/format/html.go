@@ -15,11 +15,22 @@ import (
 // <article>, else its body, without navigation, forms and scripts. The page's title
 // is the heading of a page without one at level 1.
 func convertHTML(w *writer, data []byte) error {
+	if err := writePage(w, data, 0); err != nil {
+		return err
+	}
+	if len(w.out) == 0 {
+		return errNoText
+	}
+	return nil
+}
+
+// writePage writes a page with its headings so many levels lower.
+func writePage(w *writer, data []byte, lower int) error {
 	root, err := html.Parse(bytes.NewReader(utf8Text(data)))
 	if err != nil {
 		return errDepth
 	}
-	p := page{w: w, rich: map[*html.Node]bool{}}
+	p := page{w: w, lower: lower, rich: map[*html.Node]bool{}}
 	p.survey(root)
 	content := p.main
 	if content == nil && p.articles == 1 {
@@ -28,20 +39,18 @@ func convertHTML(w *writer, data []byte) error {
 	if content == nil || strings.TrimSpace(p.text(content)) == "" {
 		content = root
 	}
-	if !p.titled && p.title != nil {
-		w.heading(1, p.text(p.title), "")
+	if !p.titled && p.title != nil && (lower == 0 || !p.hasHeading(content)) {
+		w.heading(1+lower, p.text(p.title), "")
 	}
 	p.blocks(content)
 	p.flush()
-	if len(w.out) == 0 {
-		return errNoText
-	}
 	return nil
 }
 
 // page converts one HTML document.
 type page struct {
 	w     *writer
+	lower int // levels to lower headings by
 	title *html.Node
 	main  *html.Node
 	// article is the first of articles.
@@ -233,7 +242,7 @@ func (p *page) heading(level int, n *html.Node) {
 	for c := n.FirstChild; c != nil && id == ""; c = c.NextSibling {
 		id = cmp.Or(attr(c, "id"), attr(c, "name"))
 	}
-	p.w.heading(level, strings.TrimRight(strings.TrimSpace(p.text(n)), "¶#§ "), id)
+	p.w.heading(level+p.lower, strings.TrimRight(strings.TrimSpace(p.text(n)), "¶#§ "), id)
 	p.id = ""
 }
 

@@ -13,6 +13,7 @@ type writer struct {
 	out        []byte
 	containers []container // outermost first
 	gap        bool        // a blank line belongs before the next block
+	listed     int         // length of out behind the last item
 	deadline   time.Time
 	steps      int
 }
@@ -102,6 +103,43 @@ func anchor(id string) string {
 	}, id)
 }
 
+// mark writes an anchor that is no heading.
+func (w *writer) mark(id string) {
+	w.block()
+	w.line(`<a id="` + id + `"></a>`)
+}
+
+// item writes inline Markdown as an item of a list, inside level others.
+func (w *writer) item(level int, text string) {
+	level = min(max(level, 0), 8)
+	if w.listed == len(w.out) {
+		w.gap = false
+	}
+	w.open(strings.Repeat("  ", level)+"- ", strings.Repeat("  ", level+1))
+	w.paragraph(text)
+	w.close()
+	w.listed = len(w.out)
+}
+
+// markdown writes Markdown as one block. It closes a fence that is open at the end.
+func (w *writer) markdown(text string) {
+	w.block()
+	fence := ""
+	for line := range strings.SplitSeq(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n") {
+		trimmed := strings.TrimSpace(line)
+		switch run := len(trimmed) - len(strings.TrimLeft(trimmed, "`~")); {
+		case fence == "" && run >= 3:
+			fence = trimmed[:run]
+		case fence != "" && run >= len(fence) && run == len(trimmed):
+			fence = ""
+		}
+		w.line(strings.TrimRight(line, " \t\r"))
+	}
+	if fence != "" {
+		w.line(fence)
+	}
+}
+
 // paragraph writes lines of inline Markdown as one block.
 func (w *writer) paragraph(text string) {
 	begun := false
@@ -118,7 +156,7 @@ func (w *writer) paragraph(text string) {
 }
 
 // text writes plain text as one block.
-func (w *writer) text(text string) { w.paragraph(escape(text)) }
+func (w *writer) text(text string) { w.paragraph(lines(escape(flat(text)))) }
 
 // code writes a fenced block, whose fence is longer than any in the text.
 func (w *writer) code(language, text string) {
@@ -180,7 +218,7 @@ func longestRun(s string, c byte) int {
 
 // escape returns plain text as inline Markdown. It escapes only what would change
 // the meaning, so that names such as snake_case stay as people search for them. It
-// removes control characters.
+// removes control characters other than lineBreak.
 func escape(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return strings.ContainsRune("\\`*_<[", r) || isControl(r) }) < 0 {
 		return s
@@ -223,7 +261,9 @@ func escape(s string) string {
 	return b.String()
 }
 
-func isControl(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }
+func isControl(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' && string(r) != lineBreak || r == 0x7f
+}
 
 // escapeStart escapes what begins a block at the start of a line.
 func escapeStart(line string) string {

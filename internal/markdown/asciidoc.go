@@ -108,7 +108,7 @@ func asciiDocID(line []byte) (string, bool) {
 		return "", false
 	}
 	rest, ok := bytes.CutPrefix(line, []byte("[#"))
-	if !ok || rest[len(rest)-1] != ']' {
+	if !ok || !bytes.HasSuffix(rest, []byte("]")) {
 		return "", false
 	}
 	id := string(rest[:len(rest)-1])
