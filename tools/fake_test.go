@@ -2,12 +2,14 @@ package tools
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"cairn/internal/config"
 	"cairn/internal/index"
 	"cairn/internal/job"
 	"cairn/internal/owner"
+	"cairn/internal/scan"
 	"cairn/retriever"
 )
 
@@ -78,6 +80,18 @@ func (f *fake) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever
 		all.Documents = append(all.Documents, *reading)
 	}
 	return all, nil
+}
+
+func (f *fake) Scan(_ context.Context, r scan.Request) (*scan.Answer, error) {
+	if r.Pattern == "(" {
+		return nil, &scan.PatternError{Reason: "missing closing )"}
+	}
+	a := &scan.Answer{Pattern: r.Pattern, Lines: []string{}, Total: 200, Matching: 2, Searched: 3}
+	for i := range min(a.Total, r.MaxLines) {
+		a.Lines = append(a.Lines, fmt.Sprintf("%sdocs/auth.md:%d:%s %v", r.PathPrefix, i+1, r.Pattern, r.Regexp))
+	}
+	a.Truncated = len(a.Lines) < a.Total
+	return a, nil
 }
 
 func (f *fake) Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error) {

@@ -2,7 +2,9 @@ package tools
 
 import (
 	"context"
+	"reflect"
 
+	"cairn/internal/scan"
 	"cairn/internal/store"
 	"cairn/retriever"
 )
@@ -10,7 +12,7 @@ import (
 type readContextArgs struct {
 	Query    string  `json:"query" schema:"min=1,max=4000" jsonschema:"Question or keywords, such as 'auth flow'. \"Quoted phrases\" are required, -words excluded."`
 	Limit    *whole  `json:"limit,omitempty" schema:"min=1,max=50" jsonschema:"Default 5, more with max_tokens"`
-	Mode     *string `json:"mode,omitempty" schema:"enum=keyword|semantic|hybrid,default=hybrid"`
+	Mode     *string `json:"mode,omitempty" schema:"enum=keyword|semantic|hybrid|regexp,default=hybrid"`
 	Semantic bool    `json:"semantic,omitempty" schema:"default=false" jsonschema:"DEPRECATED: use mode='semantic'."`
 	Filters  *struct {
 		Tags       []string `json:"tags,omitempty" jsonschema:"Any of these front matter tags"`
@@ -18,10 +20,11 @@ type readContextArgs struct {
 		Assignee   string   `json:"assignee,omitempty"`
 		PathPrefix string   `json:"path_prefix,omitempty" jsonschema:"Such as 'docs/'"`
 	} `json:"filters,omitempty"`
-	Context   []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use"`
-	Cursor    string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`
-	MaxTokens *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include the text, at most this many tokens of it"`
-	Explain   bool     `json:"explain,omitempty" schema:"default=false" jsonschema:"Add every component of each score"`
+	Context    []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use"`
+	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`
+	MaxTokens  *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include the text, at most this many tokens of it"`
+	Exhaustive bool     `json:"exhaustive,omitempty" schema:"default=false" jsonschema:"Every line that holds query exactly, or matches it as RE2 with mode regexp"`
+	Explain    bool     `json:"explain,omitempty" schema:"default=false" jsonschema:"Add every component of each score"`
 }
 
 // query is the query that the arguments ask for; the retriever checks it. mode
@@ -58,13 +61,16 @@ func (o *Options) searched(ctx context.Context, q retriever.Query, a *retriever.
 
 // readContext is the tool read_context.
 func readContext(e Engine, o *Options) tool {
-	return tool{
+	t := tool{
 		name: "read_context", title: "Search documents", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 10, Burst: 15},
 		description: `Search the workspace's documents by meaning and by words. Returns ranked documents, each with its best section: path, heading trail, anchor, line range, snippet, score.
 Use it first, with a question or keywords, to find where something is written. Not for opening a known file: use read_doc.
-max_tokens adds the text of the sections. mode "keyword" is for exact names and error messages, "semantic" for unknown wording; "hybrid" blends both. What was used with context before ranks higher.
+max_tokens adds the text of the sections. exhaustive finds every line instead of the best sections, as grep does. mode "keyword" is for exact names and error messages, "semantic" for unknown wording; "hybrid" blends both. What was used with context before ranks higher.
 An empty answer says why in "reason" and what to do in "hint". "answerable" estimates whether the documents have an answer.`,
-		handler: codeHandler(func(ctx context.Context, a readContextArgs) (*retriever.Answer, error) {
+		handler: codeHandler(func(ctx context.Context, a readContextArgs) (any, error) {
+			if a.Exhaustive || a.Mode != nil && *a.Mode == regexpMode {
+				return scanLines(ctx, e, o, &a)
+			}
 			q, err := a.query(o.DefaultMode)
 			if err != nil {
 				return nil, err
@@ -75,6 +81,13 @@ An empty answer says why in "reason" and what to do in "hint". "answerable" esti
 			}
 			return answer, err
 		}),
-		bare: func(answer any) any { return answer.(*retriever.Answer).Results },
+		bare: func(answer any) any {
+			if found, ok := answer.(*retriever.Answer); ok {
+				return found.Results
+			}
+			return answer
+		},
 	}
+	t.answers = append([]reflect.Type{reflect.TypeFor[retriever.Answer](), reflect.TypeFor[scan.Answer]()}, t.answers...)
+	return t
 }

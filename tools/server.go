@@ -12,6 +12,7 @@ import (
 	"cairn/internal/index"
 	"cairn/internal/job"
 	"cairn/internal/observe"
+	"cairn/internal/scan"
 	"cairn/internal/toolbox"
 	"cairn/internal/workspace"
 	"cairn/retriever"
@@ -21,6 +22,7 @@ import (
 // Every method may be called concurrently.
 type Engine interface {
 	Library
+	Scan(ctx context.Context, r scan.Request) (*scan.Answer, error)
 	Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error)
 	Status(ctx context.Context) (*index.Status, error)
 }

@@ -24,6 +24,7 @@ type searchFlags struct {
 	tags, context                []string
 	priority, assignee, pathPart string
 	wait                         time.Duration
+	exhaustive, regexp           bool
 }
 
 func (a *app) searchCommand() *cobra.Command {
@@ -33,8 +34,12 @@ func (a *app) searchCommand() *cobra.Command {
 		Short: "Search the folder, after indexing what has changed",
 		Example: `  cairn search "how do I rotate a token"
   cairn search --mode keyword 'retry_after_seconds'
+  cairn search --exhaustive 'ERR_QUOTA_42'
   cairn search --json --limit 3 --max-tokens 2000 backup`,
 		RunE: a.command(func(ctx context.Context, args []string) error {
+			if f.exhaustive || f.regexp {
+				return a.searchLines(ctx, strings.Join(args, " "), f)
+			}
 			return a.search(ctx, strings.Join(args, " "), f)
 		}),
 	}
@@ -45,6 +50,8 @@ func (a *app) searchCommand() *cobra.Command {
 	fs.StringSliceVar(&f.tags, "tag", nil, "only documents with any of these tags")
 	fs.StringVar(&f.priority, "priority", "", "only documents of this priority")
 	fs.StringVar(&f.assignee, "assignee", "", "only documents of this assignee")
+	fs.BoolVar(&f.exhaustive, "exhaustive", false, "print every line with this exact text, as grep does, instead of the best sections")
+	fs.BoolVar(&f.regexp, "regexp", false, "print every line that matches this regular expression (RE2)")
 	a.addModel(cmd)
 	return cmd
 }

@@ -61,6 +61,7 @@ var imports = []struct{ name, allowed string }{
 	{"internal/catalog", "internal/invisible internal/records"},
 	{"internal/markdown", "internal/format internal/secret internal/store"},
 	{"internal/records/postgres", "internal/records"},
+	{"internal/scan", "internal/secret internal/walk"},
 	{"internal/store/docs", "internal/checksum internal/kv internal/store models"},
 	{"internal/store/flat", "internal/atomicfile internal/checksum internal/store"},
 	{"internal/store/keyword", "internal/checksum internal/kv internal/query internal/store"},
@@ -91,9 +92,9 @@ var imports = []struct{ name, allowed string }{
 	{"internal/stage/websearch", "internal/stage"},
 	{"internal/task/taskgraph", "graphrank internal/task internal/task/cards internal/task/doctask internal/taskdag"},
 	{"internal/toolbox", "graphrank internal/atomicfile internal/catalog internal/checksum internal/home internal/job internal/kv internal/owner internal/query internal/records internal/records/postgres internal/store internal/store/flat internal/store/keyword internal/suggest internal/toolsearch internal/usage models"},
-	{"internal/workspace", "graphrank indexer internal/checksum internal/config internal/fit internal/home internal/index internal/job internal/kv internal/markdown internal/mirror internal/owner internal/records internal/stage internal/stage/embedded internal/store internal/store/docs internal/support internal/task/cards internal/task/doctask internal/task/files internal/task/taskgraph internal/toolbox internal/walk models models/bpe retriever"},
+	{"internal/workspace", "graphrank indexer internal/checksum internal/config internal/fit internal/home internal/index internal/job internal/kv internal/markdown internal/mirror internal/owner internal/records internal/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/support internal/task/cards internal/task/doctask internal/task/files internal/task/taskgraph internal/toolbox internal/walk models models/bpe retriever"},
 	{"internal/doctor", "internal/config internal/index internal/markdown internal/owner internal/task/cards internal/task/taskgraph internal/walk internal/workspace"},
-	{"tools", "graphrank internal/catalog internal/fit internal/index internal/job internal/mirror internal/observe internal/owner internal/quota internal/stage internal/store internal/suggest internal/task/cards internal/task/doctask internal/task/taskgraph internal/toolbox internal/toolsearch internal/usage internal/workspace retriever"},
+	{"tools", "graphrank internal/catalog internal/fit internal/index internal/job internal/mirror internal/observe internal/owner internal/quota internal/scan internal/stage internal/store internal/suggest internal/task/cards internal/task/doctask internal/task/taskgraph internal/toolbox internal/toolsearch internal/usage internal/workspace retriever"},
 	{"benchmarks", "benchmarks/agent graphrank indexer internal/catalog internal/config internal/index internal/kv internal/markdown internal/records internal/stage internal/store internal/store/flat internal/store/keyword internal/suggest internal/toolsearch internal/usage internal/walk internal/workspace models retriever tools"},
 	{"internal/server", "internal/index internal/metrics internal/observe internal/quota internal/token tools"},
 	{"internal/term", "graphrank internal/catalog internal/doctor internal/draw internal/home internal/index internal/job internal/query internal/scene internal/stage internal/store internal/store/keyword internal/suggest internal/task internal/task/cards internal/task/doctask internal/task/taskgraph internal/task/workflow internal/token internal/toolsearch internal/walk retriever"},
@@ -103,7 +104,7 @@ var imports = []struct{ name, allowed string }{
 	{"benchmarks/stdio", "benchmarks benchmarks/agent"},
 	{"benchmarks/watch", "benchmarks benchmarks/agent"},
 	{"internal/host", "internal/config internal/index internal/metrics internal/observe internal/server internal/stage internal/stage/openai internal/stage/postgres internal/stage/rabbitmq internal/stage/redis internal/stage/rest internal/stage/websearch internal/token internal/toolbox internal/tracing internal/web internal/workspace models models/bert models/minilm models/onnx retriever tools"},
-	{"cmd/cairn", "benchmarks graphrank indexer internal/atomicfile internal/catalog internal/config internal/connect internal/doctor internal/finder internal/home internal/host internal/index internal/job internal/manual internal/markdown internal/metrics internal/mirror internal/scene internal/server internal/stage internal/store internal/suggest internal/task internal/task/cards internal/task/doctask internal/task/taskgraph internal/term internal/token internal/toolbox internal/toolsearch internal/upgrade internal/usage internal/walk internal/workspace models models/bert models/bpe models/minilm retriever tools tools/client"},
+	{"cmd/cairn", "benchmarks graphrank indexer internal/atomicfile internal/catalog internal/config internal/connect internal/doctor internal/finder internal/home internal/host internal/index internal/job internal/manual internal/markdown internal/metrics internal/mirror internal/scan internal/scene internal/server internal/stage internal/store internal/suggest internal/task internal/task/cards internal/task/doctask internal/task/taskgraph internal/term internal/token internal/toolbox internal/toolsearch internal/upgrade internal/usage internal/walk internal/workspace models models/bert models/bpe models/minilm retriever tools tools/client"},
 }
 
 // owners names the one package (with those below it) that may import a third

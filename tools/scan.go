@@ -1,0 +1,73 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cairn/internal/fit"
+	"cairn/internal/scan"
+)
+
+// regexpMode is the mode of an exhaustive search for a regular expression.
+const regexpMode = "regexp"
+
+// Bounds of the lines that are collected before they are fitted into the budget.
+const (
+	maxLines     = 10_000
+	maxLineBytes = 1 << 20
+)
+
+// scanLines answers an exhaustive read_context: every line that matches.
+func scanLines(ctx context.Context, e Engine, o *Options, a *readContextArgs) (*scan.Answer, error) {
+	r := scan.Request{Pattern: a.Query, MaxLines: maxLines, MaxBytes: maxLineBytes}
+	if a.Mode != nil {
+		r.Regexp = *a.Mode == regexpMode
+	}
+	switch f := a.Filters; {
+	case a.Cursor != "":
+		return nil, invalid("cursor: an exhaustive search has one answer; narrow it with filters.path_prefix")
+	case f != nil && (len(f.Tags) > 0 || f.Priority != "" || f.Assignee != ""):
+		return nil, invalid("filters: an exhaustive search takes path_prefix alone")
+	case f != nil:
+		r.PathPrefix = f.PathPrefix
+	}
+	if a.Limit != nil {
+		r.MaxLines = int(*a.Limit)
+	}
+	answer, err := e.Scan(ctx, r)
+	if bad, ok := errors.AsType[*scan.PatternError](err); ok {
+		return nil, invalid("query: %s", bad)
+	}
+	if err != nil {
+		return nil, err
+	}
+	budget := o.Budget
+	if a.MaxTokens != nil && budget.Count != nil {
+		budget.Tokens = int(*a.MaxTokens)
+	}
+	return answer, fitLines(budget, answer)
+}
+
+// fitLines shortens the list until the answer is within the budget.
+func fitLines(budget fit.Budget, a *scan.Answer) error {
+	all, reason := a.Lines, a.Reason
+	err := budget.Fit(a, []fit.Part{{
+		Units: len(all),
+		Unit:  func(i int) any { return all[i] },
+		Keep: func(n int) {
+			a.Lines, a.Reason = all[:n], reason
+			if n < len(all) {
+				a.Truncated = true
+				a.Reason = fmt.Sprintf("%d of %d lines are shown: set max_tokens, or narrow the search with filters.path_prefix", n, a.Total)
+				if reason != "" {
+					a.Reason += "; " + reason
+				}
+			}
+		},
+	}})
+	if err != nil {
+		return invalid("%s", err)
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package tools
+
+import (
+	"strings"
+	"testing"
+
+	"cairn/internal/fit"
+	"cairn/models/bpe"
+)
+
+// TestExhaustive: read_context finds every line, and says how many it leaves out.
+func TestExhaustive(t *testing.T) {
+	counter := &bpe.Counter{}
+	s := newSession(t, &fake{}, &Options{NoRateLimit: true, Budget: fit.Budget{Tokens: 2000, Count: counter.CountTokens}})
+	for i, c := range []struct{ args, want string }{
+		{`{"query":"ERR_42","exhaustive":true,"limit":2}`, `"result":{"query":"ERR_42","lines":["docs/auth.md:1:ERR_42 false","docs/auth.md:2:ERR_42 false"],"total":200,"files":2,"files_searched":3,"truncated":true`},
+		{`{"query":"^x$","mode":"regexp"}`, `docs/auth.md:1:^x$ true`},
+		{`{"query":"x","exhaustive":true,"filters":{"path_prefix":"a/"}}`, `"a/docs/auth.md:1:x false"`},
+		{`{"query":"some rather long text that takes tokens","exhaustive":true,"max_tokens":300}`, `of 200 lines are shown: set max_tokens`},
+		{`{"query":"(","mode":"regexp","exhaustive":true}`, `query: missing closing )`},
+		{`{"query":"x","exhaustive":true,"filters":{"tags":["a"]}}`, `takes path_prefix alone`},
+		{`{"query":"x","exhaustive":true,"cursor":"c"}`, `has one answer`},
+		{`{"query":"x","mode":"regex"}`, `unknown mode`},
+	} {
+		s.send(request(i+1, "read_context", c.args))
+		line := s.receive()
+		if !strings.Contains(line, c.want) {
+			t.Errorf("%s is answered with %s, want %s in it", c.args, line, c.want)
+		}
+		if n := counter.CountTokens(line); n > 2100 {
+			t.Errorf("%s is answered with %d tokens", c.args, n)
+		}
+	}
+	s.close()
+}
