@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -26,23 +22,12 @@ import (
 // started again, calls of the store that fail, whose answers are lost or that take
 // long, jobs that are lost, delivered twice or late, stages that fail or take too long.
 // A virtual clock makes a run of hours take milliseconds, and everything random follows
-// from the seed: a failing one is repeated with CAIRN_SEED. CAIRN_SEEDS is how many
-// seeds to run, from CAIRN_SEED or 1.
+// from the seed.
 func TestSimulation(t *testing.T) {
-	first, seeds := uint64(1), uint64(50)
-	if text := os.Getenv("CAIRN_SEED"); text != "" {
-		first, _ = strconv.ParseUint(text, 10, 64)
-		seeds = 1
-	}
-	if text := os.Getenv("CAIRN_SEEDS"); text != "" {
-		seeds, _ = strconv.ParseUint(text, 10, 64)
-	}
 	db := openFile(t, filepath.Join(t.TempDir(), "stage.db"))
 	ended := map[stage.Status]int{}
-	for seed := first; seed < first+seeds && !t.Failed(); seed++ {
-		synctest.Test(t, func(t *testing.T) { simulate(t, Open(db, nil), seed, ended) })
-	}
-	t.Logf("%d seeds from %d: tasks by status %v", seeds, first, ended)
+	testutil.Simulate(t, func(t *testing.T, c *testutil.Chance) { simulate(t, Open(db, nil), c, ended) })
+	t.Logf("tasks by status %v", ended)
 }
 
 // Sizes of a simulation.
@@ -54,27 +39,13 @@ const (
 
 // simulation is one run.
 type simulation struct {
-	seed    uint64
+	*testutil.Chance
 	store   stage.Store
 	jobs    []stage.Job // in the queue
 	calm    atomic.Bool // no more faults
 	clock   atomic.Int64
 	mu      sync.Mutex
-	calls   map[string]uint64 // by what random depends on
 	history []porcupine.Operation
-}
-
-// random returns a source of random numbers for the nth time that something happens, so
-// that it does not depend on the order in which goroutines run.
-func (s *simulation) random(what ...any) *rand.Rand {
-	key := fmt.Sprint(what...)
-	s.mu.Lock()
-	s.calls[key]++
-	n := s.calls[key]
-	s.mu.Unlock()
-	h := fnv.New64a()
-	h.Write([]byte(key))
-	return rand.New(rand.NewPCG(s.seed^h.Sum64(), n))
 }
 
 // simProcess is the store as one process sees it.
@@ -104,7 +75,7 @@ type simOp struct {
 // do makes one call with the faults of the simulation. reached reports whether the
 // caller knows what the call did.
 func (p *simProcess) do(what, task string, call func() error) (err error, reached bool) {
-	r := p.sim.random(p.name, what, task)
+	r := p.sim.Of(p.name, what, task)
 	wait := func() {
 		limit := 300 * time.Millisecond
 		if r.IntN(20) == 0 {
@@ -221,7 +192,7 @@ func (q *simQueue) Close() error { return nil }
 // Publish implements stage.Queue.
 func (q *simQueue) Publish(_ context.Context, jobs ...stage.Job) error {
 	for _, j := range jobs {
-		r := q.sim.random(q.name, "publish", j)
+		r := q.sim.Of(q.name, "publish", j)
 		copies := 1
 		if !q.sim.calm.Load() {
 			copies = []int{0, 2, 1, 1, 1, 1, 1, 1}[r.IntN(8)]
@@ -258,7 +229,7 @@ func (q *simQueue) Consume(ctx context.Context, stages []stage.Stage, n int, do 
 	var workers sync.WaitGroup
 	for i := range n {
 		workers.Go(func() {
-			r := q.sim.random(q.name, "worker", i)
+			r := q.sim.Of(q.name, "worker", i)
 			for ctx.Err() == nil {
 				time.Sleep(time.Duration(r.Int64N(int64(2*time.Second))) + 1)
 				if j, ok := q.take(stages); ok && do(ctx, j) != nil {
@@ -274,8 +245,8 @@ func (q *simQueue) Consume(ctx context.Context, stages []stage.Stage, n int, do 
 // simulate runs processes that are killed and started again, and clients that create
 // tasks and run the stages that are delegated to them, and then waits for the end of
 // every task.
-func simulate(t *testing.T, store stage.Store, seed uint64, ended map[stage.Status]int) {
-	sim := &simulation{seed: seed, store: store, calls: map[string]uint64{}}
+func simulate(t *testing.T, store stage.Store, c *testutil.Chance, ended map[stage.Status]int) {
+	sim := &simulation{Chance: c, store: store}
 	ctx, stop := context.WithCancel(t.Context())
 	var processes, clients sync.WaitGroup
 	for i := range simProcesses {
@@ -283,7 +254,7 @@ func simulate(t *testing.T, store stage.Store, seed uint64, ended map[stage.Stat
 	}
 	ids := make([]string, simTasks)
 	for i := range ids {
-		ids[i] = fmt.Sprintf("seed-%d-task-%d", seed, i)
+		ids[i] = fmt.Sprintf("seed-%d-task-%d", c.Seed, i)
 		clients.Go(func() { sim.client(t, ids[i], i%2 == 0) })
 	}
 	time.Sleep(simFaults)
@@ -294,14 +265,14 @@ func simulate(t *testing.T, store stage.Store, seed uint64, ended map[stage.Stat
 	for _, id := range ids {
 		st, err := store.Load(t.Context(), id)
 		if err != nil || !st.Status.Final() {
-			t.Errorf("seed %d: task %s is %+v, %v, want one that has ended", seed, id, st, err)
+			t.Errorf("seed %d: task %s is %+v, %v, want one that has ended", c.Seed, id, st, err)
 			continue
 		}
 		ended[st.Status]++
 		sim.checkLog(t, st)
 	}
 	if result := porcupine.CheckOperationsTimeout(versions, sim.history, 0); result != porcupine.Ok {
-		t.Errorf("seed %d: the history of %d operations is not linearizable: %v", seed, len(sim.history), result)
+		t.Errorf("seed %d: the history of %d operations is not linearizable: %v", c.Seed, len(sim.history), result)
 	}
 }
 
@@ -309,7 +280,7 @@ func simulate(t *testing.T, store stage.Store, seed uint64, ended map[stage.Stat
 func (s *simulation) process(ctx context.Context, i int) {
 	for life := 0; ctx.Err() == nil; life++ {
 		p := &simProcess{Store: s.store, sim: s, name: fmt.Sprintf("process-%d-%d", i, life)}
-		r := s.random(p.name)
+		r := s.Of(p.name)
 		alive, kill := context.WithCancel(ctx)
 		killer := time.AfterFunc(time.Duration(r.Int64N(int64(5*time.Minute))), func() {
 			if !s.calm.Load() {
@@ -330,7 +301,7 @@ func (s *simulation) works(p *simProcess) map[stage.Stage]stage.Work {
 	works := map[stage.Stage]stage.Work{}
 	for _, name := range stage.Stages {
 		works[name] = func(ctx context.Context, st *stage.State) (stage.Result, error) {
-			r := s.random(p.name, "work", st.ID, name, st.Machine.Run)
+			r := s.Of(p.name, "work", st.ID, name, st.Machine.Run)
 			takes := time.Duration(r.Int64N(int64(30*time.Second))) + 1
 			if !s.calm.Load() && r.IntN(15) == 0 {
 				takes = 2 * stage.DefaultStageTimeout
@@ -370,7 +341,7 @@ func (s *simulation) client(t *testing.T, id string, delegates bool) {
 		o.Rules.Delegated = []stage.Stage{stage.ExecutorReasoning, stage.WebSearch}
 	}
 	e := stage.NewEngine(p, o)
-	r := s.random(p.name)
+	r := s.Of(p.name)
 	time.Sleep(time.Duration(r.Int64N(int64(simFaults / 2))))
 	for {
 		_, err := e.Create(t.Context(), stage.Request{ID: id, UserID: "u", Query: "q"})
@@ -400,16 +371,16 @@ func (s *simulation) client(t *testing.T, id string, delegates bool) {
 func (s *simulation) checkLog(t *testing.T, st *stage.State) {
 	entries, err := s.store.Log(t.Context(), st.ID)
 	if err != nil {
-		t.Errorf("seed %d: the log of %s: %v", s.seed, st.ID, err)
+		t.Errorf("seed %d: the log of %s: %v", s.Seed, st.ID, err)
 	}
 	events := map[string]bool{}
 	final := 0
 	for i, e := range entries {
 		if e.Version != int64(i+1) {
-			t.Errorf("seed %d: entry %d of %s has version %d", s.seed, i, st.ID, e.Version)
+			t.Errorf("seed %d: entry %d of %s has version %d", s.Seed, i, st.ID, e.Version)
 		}
 		if e.Event != "" && events[e.Event] {
-			t.Errorf("seed %d: event %s of %s was applied twice", s.seed, e.Event, st.ID)
+			t.Errorf("seed %d: event %s of %s was applied twice", s.Seed, e.Event, st.ID)
 		}
 		events[e.Event] = true
 		if e.Status.Final() {
@@ -417,7 +388,7 @@ func (s *simulation) checkLog(t *testing.T, st *stage.State) {
 		}
 	}
 	if int64(len(entries)) != st.Machine.Version || final != 1 {
-		t.Errorf("seed %d: %s has version %d, %d entries, %d of them final, want as many entries and one final", s.seed, st.ID, st.Machine.Version, len(entries), final)
+		t.Errorf("seed %d: %s has version %d, %d entries, %d of them final, want as many entries and one final", s.Seed, st.ID, st.Machine.Version, len(entries), final)
 	}
 }
 
