@@ -18,11 +18,14 @@ const (
 	leaseTime  = 15 * time.Second
 	leaseRenew = 2 * time.Second
 	leaseLook  = 500 * time.Millisecond
+	// leaseSure is how long after it began to write its name a process may assume that
+	// it has the lease: others may have seen that name since then.
+	leaseSure = leaseTime * 2 / 3
 )
 
 // Lease is the right to write. It is renewed in the background until Release.
 type Lease struct {
-	records *Records
+	records register
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
 
@@ -38,11 +41,24 @@ type leaseValue struct {
 	Holder string `json:"holder"` // "" when it was given back
 }
 
+// register is what a lease needs of Records.
+type register interface {
+	Get(ctx context.Context, name string) (value []byte, version int64, err error)
+	Put(ctx context.Context, name string, value []byte, from int64) (int64, error)
+}
+
 // Lease waits until no other process writes and returns the lease, with a context
 // that ends when it is lost or given back; ctx bounds the wait alone. waiting,
 // unless nil, is called once when another process holds the lease.
 func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder string)) (*Lease, context.Context, error) {
-	records := c.Records()
+	l, held, err := takeLease(ctx, c.Records(), holder, waiting)
+	if err != nil {
+		return nil, nil, fmt.Errorf("taking the lease of %s: %w", c.target, err)
+	}
+	return l, held, nil
+}
+
+func takeLease(ctx context.Context, records register, holder string, waiting func(holder string)) (*Lease, context.Context, error) {
 	tick := time.NewTicker(leaseLook)
 	defer tick.Stop()
 	mine, err := json.Marshal(leaseValue{holder})
@@ -53,7 +69,7 @@ func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder s
 	for {
 		value, version, err := records.Get(ctx, leaseRecord)
 		if err != nil {
-			return nil, nil, fmt.Errorf("waiting for the lease of %s: %w", c.target, err)
+			return nil, nil, err
 		}
 		var other leaseValue
 		if version > 0 {
@@ -65,16 +81,17 @@ func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder s
 			seen, since = version, time.Now()
 		}
 		if other.Holder == "" || time.Since(since) >= leaseTime {
+			begun := time.Now()
 			taken, err := records.Put(ctx, leaseRecord, mine, version)
-			if err == nil {
+			if err == nil && time.Since(begun) < leaseSure {
 				l := &Lease{records: records, done: make(chan struct{}), version: taken}
 				held, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 				l.cancel = cancel
-				go l.renew(held, mine)
+				go l.renew(held, mine, begun)
 				return l, held, nil
 			}
-			if !errors.Is(err, ErrConflict) {
-				return nil, nil, fmt.Errorf("taking the lease of %s: %w", c.target, err)
+			if err != nil && !errors.Is(err, ErrConflict) {
+				return nil, nil, err
 			}
 			continue
 		}
@@ -90,12 +107,13 @@ func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder s
 	}
 }
 
-// renew keeps the lease. It gives up in good time before others may take it.
-func (l *Lease) renew(ctx context.Context, mine []byte) {
+// renew keeps the lease, which was last renewed by a call that began at last. It gives up
+// in good time before others may take it.
+func (l *Lease) renew(ctx context.Context, mine []byte, last time.Time) {
 	defer close(l.done)
 	tick := time.NewTicker(leaseRenew)
 	defer tick.Stop()
-	for last := time.Now(); ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -110,7 +128,7 @@ func (l *Lease) renew(ctx context.Context, mine []byte) {
 			l.version, last = version, begun
 		}
 		l.mu.Unlock()
-		if errors.Is(err, ErrConflict) || time.Since(last) > leaseTime*2/3 {
+		if errors.Is(err, ErrConflict) || time.Since(last) > leaseSure {
 			l.cancel(ErrLeaseLost)
 			return
 		}
