@@ -34,11 +34,9 @@ var errSilent = errors.New("the owner does not answer")
 
 // dial connects to the owner that listens at path. The error is ErrEnded when no
 // process listens there, and errSilent when the process does not answer.
-func dial(ctx context.Context, path string, kinds Kinds) (*client, error) {
+func dial(ctx context.Context, n network, path string, kinds Kinds) (*client, error) {
 	c := &client{kinds: kinds, http: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", path)
-		},
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return n.dial(ctx, path) },
 		MaxIdleConnsPerHost: 16,
 	}}}
 	h, err := c.hello(ctx)
@@ -52,6 +50,10 @@ func dial(ctx context.Context, path string, kinds Kinds) (*client, error) {
 		return nil, fmt.Errorf("process %d (%s) owns this folder and is of another version of cairn: stop it, or use the same binary", h.Holder.PID, h.Holder.Command)
 	}
 	return c, nil
+}
+
+func dialUnix(ctx context.Context, path string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "unix", path)
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }

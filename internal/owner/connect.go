@@ -31,7 +31,7 @@ func (f *Folder) connect(ctx context.Context) (*session, error) {
 		if owned {
 			return f.own(lock, socket, me)
 		}
-		c, err := dial(ctx, socket, f.o.Errors)
+		c, err := dial(ctx, f.o.network, socket, f.o.Errors)
 		switch {
 		case err == nil:
 			return f.accept(c)
@@ -64,7 +64,7 @@ func (f *Folder) accept(c *client) (*session, error) {
 // own makes this process, which has the lock, the owner: it starts the service and
 // lets other processes use it.
 func (f *Folder) own(l *lock, socket string, me Holder) (*session, error) {
-	ln, err := listen(socket)
+	ln, err := f.o.network.listen(socket)
 	if err != nil {
 		return nil, errors.Join(err, l.release())
 	}

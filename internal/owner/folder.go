@@ -34,6 +34,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"path/filepath"
 	"sync"
 	"time"
@@ -66,6 +67,14 @@ type Options struct {
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+
+	network network // zero: Unix sockets
+}
+
+// network is how processes reach each other. A simulation has one of its own.
+type network struct {
+	listen func(path string) (net.Listener, error)
+	dial   func(ctx context.Context, path string) (net.Conn, error)
 }
 
 // Folder is a folder that this process owns or whose owner it asks. It is safe for
@@ -73,7 +82,7 @@ type Options struct {
 type Folder struct {
 	o Options
 
-	mu      sync.Mutex
+	mu      mutex
 	current *session // nil before the first call, and after an owner ended
 	closed  bool
 	// refused is the owner that did not answer at refusedAt: calls that waited
@@ -84,6 +93,13 @@ type Folder struct {
 	stop       context.CancelFunc
 	supervisor sync.WaitGroup
 }
+
+// mutex is a lock that is held while a process waits for another. The virtual clock of a
+// simulation stops while goroutines wait for a sync.Mutex.
+type mutex chan struct{}
+
+func (m mutex) Lock()   { m <- struct{}{} }
+func (m mutex) Unlock() { <-m }
 
 // session is one way into the folder: client, or the others.
 type session struct {
@@ -106,7 +122,10 @@ func Open(ctx context.Context, o Options) (*Folder, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	f := &Folder{o: o}
+	if o.network.listen == nil {
+		o.network = network{listen: listen, dial: dialUnix}
+	}
+	f := &Folder{o: o, mu: make(mutex, 1)}
 	if _, err := f.session(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
