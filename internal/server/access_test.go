@@ -253,6 +253,29 @@ func TestOneClientDoesNotLockOthersOut(t *testing.T) {
 	}
 }
 
+// What stays open for hours does not count among the requests, also where it is a POST.
+func TestStreamsAreCountedApart(t *testing.T) {
+	for _, c := range []struct {
+		method, path, header string
+		want                 bool
+	}{
+		{"GET", "/mcp", "", true},
+		{"GET", "/w/a/mcp", "", true},
+		{"GET", "/tasks/1/progress", "", true},
+		{"GET", "/api/search", "subscriptions/listen", false},
+		{"POST", "/mcp", "subscriptions/listen", true},
+		{"POST", "/mcp", "tools/call", false},
+		{"POST", "/mcp", "", false},
+		{"POST", "/tasks/create", "subscriptions/listen", false},
+	} {
+		r := httptest.NewRequest(c.method, c.path, nil)
+		r.Header.Set("Mcp-Method", c.header)
+		if got := isStream(r); got != c.want {
+			t.Errorf("%s %s with the method %q: a stream is %v, want %v", c.method, c.path, c.header, got, c.want)
+		}
+	}
+}
+
 func TestAPIIsLimitedInRate(t *testing.T) {
 	s := newServer(t, two(t)[:1], nil)
 	refused := 0

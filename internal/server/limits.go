@@ -67,9 +67,14 @@ func clientOf(r *http.Request, c caller) string {
 	return "address " + host
 }
 
-// isStream reports whether the answer to a request is a stream of events.
+// isStream reports whether the answer to a request is a stream of events. A POST that
+// does not hold the method of its header is refused.
 func isStream(r *http.Request) bool {
-	return r.Method == http.MethodGet && (strings.HasSuffix(r.URL.Path, "/mcp") || strings.HasSuffix(r.URL.Path, "/progress"))
+	mcp := strings.HasSuffix(r.URL.Path, "/mcp")
+	if r.Method == http.MethodGet {
+		return mcp || strings.HasSuffix(r.URL.Path, "/progress")
+	}
+	return mcp && r.Header.Get("Mcp-Method") == "subscriptions/listen"
 }
 
 // enter counts a request in progress, or answers that there are too many. leave ends
