@@ -12,7 +12,8 @@ import (
 )
 
 func (a *app) statusCommand() *cobra.Command {
-	return &cobra.Command{
+	var list bool
+	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Print which folder is chosen and the state of its index",
 		Args:  cobra.NoArgs,
@@ -33,8 +34,16 @@ func (a *app) statusCommand() *cobra.Command {
 			full := struct {
 				*index.Status
 				home.Place
-			}{s, w.Place()}
-			return a.print(full, func(w *term.Writer) { w.Status(s, full.Place) })
+				SkippedFiles []index.SkippedFile `json:"skipped_files,omitempty"`
+			}{Status: s, Place: w.Place()}
+			if list {
+				if full.SkippedFiles, err = w.Skipped(ctx); err != nil {
+					return err
+				}
+			}
+			return a.print(full, func(w *term.Writer) { w.Status(s, full.Place, full.SkippedFiles) })
 		}),
 	}
+	cmd.Flags().BoolVar(&list, "skipped", false, "list the files that are not indexed, by reason")
+	return cmd
 }

@@ -253,6 +253,6 @@ func (r *Report) index(s *index.Status, err error) {
 		r.add(Finding{Check: "index", Kind: "failed", Message: "the last run failed: " + s.Problem, Fix: "run `cairn index` to see why", Error: true})
 	}
 	if n := s.Skipped["unreadable"]; n > 0 {
-		r.add(Finding{Check: "index", Kind: "unreadable", Message: fmt.Sprintf("%d files could not be read", n), Fix: "give yourself permission to read them; `cairn status` counts the skipped files"})
+		r.add(Finding{Check: "index", Kind: "unreadable", Message: fmt.Sprintf("%d files could not be read", n), Fix: "give yourself permission to read them; `cairn status --skipped` lists them"})
 	}
 }

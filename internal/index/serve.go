@@ -24,6 +24,7 @@ const (
 	ReadOp      owner.Op[retriever.ReadRequest, retriever.Reading, none]  = "read"
 	ReadAllOp   owner.Op[retriever.ReadRequest, retriever.Readings, none] = "read_all"
 	StatusOp    owner.Op[none, Status, none]                              = "status"
+	SkippedOp   owner.Op[none, []SkippedFile, none]                       = "skipped"
 	DocumentsOp owner.Op[DocumentsRequest, Documents, none]               = "documents"
 	IndexOp     owner.Op[IndexRequest, IndexReport, Progress]             = "index"
 	VerifyOp    owner.Op[VerifyRequest, Verified, none]                   = "verify"
@@ -37,6 +38,10 @@ func (x *Index) Serve(s *owner.Server) {
 	ReadOp.Answer(s, x.Read)
 	ReadAllOp.Answer(s, x.ReadAll)
 	StatusOp.Answer(s, func(ctx context.Context, _ none) (*Status, error) { return x.Status(ctx) })
+	SkippedOp.Answer(s, func(ctx context.Context, _ none) (*[]SkippedFile, error) {
+		files, err := x.Skipped(ctx)
+		return &files, err
+	})
 	DocumentsOp.Answer(s, x.Documents)
 	IndexOp.Handle(s, x.Index)
 	VerifyOp.Answer(s, x.Verify)

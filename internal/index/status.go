@@ -3,6 +3,8 @@ package index
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"cairn/internal/store/docs"
 	"cairn/retriever"
@@ -78,6 +80,26 @@ func (x *Index) storesStatus(stores *Stores) (*Status, error) {
 		s.Skipped[skip.Reason]++
 	}
 	return s, err
+}
+
+// Skipped returns what Status.Skipped counts, by reason and path. A store that other
+// machines share does not list them.
+func (x *Index) Skipped(context.Context) ([]SkippedFile, error) {
+	stores, err := x.use()
+	if err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	files := []SkippedFile{}
+	if stores == nil {
+		return files, nil
+	}
+	skipped, err := stores.Docs.Skipped()
+	for _, f := range skipped {
+		files = append(files, SkippedFile{f.Path, f.Reason})
+	}
+	slices.SortStableFunc(files, func(a, b SkippedFile) int { return strings.Compare(a.Reason, b.Reason) })
+	return files, err
 }
 
 // status fills in what does not depend on the stores.

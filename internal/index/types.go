@@ -71,6 +71,12 @@ type Status struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
+// SkippedFile is a file or folder that is not indexed, or a file indexed in part.
+type SkippedFile struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
 // KeywordsLacking is what Answer.Degraded and Status.Degraded call a keyword index
 // that is damaged and not complete again. Answers are found by meaning then.
 const KeywordsLacking = "keywords"

@@ -11,8 +11,9 @@ import (
 	"cairn/internal/walk"
 )
 
-// Status writes the state of an index and where its files are.
-func (o *Writer) Status(s *index.Status, place home.Place) {
+// Status writes the state of an index, where its files are, and the skipped files, which
+// may be nil.
+func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.SkippedFile) {
 	row := func(name, format string, args ...any) {
 		o.Printf("%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -39,6 +40,11 @@ func (o *Writer) Status(s *index.Status, place home.Place) {
 	}
 	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
 		row("skipped", "%s: %s", Count(s.Skipped[reason], "file"), walk.Told(reason))
+		for _, f := range skipped {
+			if f.Reason == reason {
+				row("", "  %s", Plain(f.Path))
+			}
+		}
 	}
 	if s.Problem != "" {
 		row("problem", "%s", s.Problem)

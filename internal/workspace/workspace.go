@@ -267,6 +267,18 @@ func (w *Workspace) Status(ctx context.Context) (*index.Status, error) {
 	return s, nil
 }
 
+// Skipped returns the files that are not indexed, by reason and path.
+func (w *Workspace) Skipped(ctx context.Context) ([]index.SkippedFile, error) {
+	if w.remote != nil {
+		return w.remote.Skipped(ctx)
+	}
+	files, err := index.SkippedOp.Call(ctx, w.folder, struct{}{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return *files, nil
+}
+
 // Index starts a run of the indexer and waits for its end. The run continues when
 // ctx ends first, until it is done or its process closes the workspace. progress may
 // be nil; it is called from the caller's goroutine. A run that another caller started
