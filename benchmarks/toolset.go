@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func readTools(file, server string) ([]catalog.Tool, error) {
 		return nil, err
 	}
 	defer f.Close()
-	batch, err := catalog.Read(f, server)
+	batch, err := catalog.Read(context.Background(), f, server)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}

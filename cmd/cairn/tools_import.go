@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -63,7 +64,14 @@ made, which can be interrupted: the first search makes the rest.`,
 	return cmd
 }
 
+// importMemory is the heap beyond which an import collects garbage more often. A list may
+// be large, and it need not be honest.
+const importMemory = 160 << 20
+
 func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []string, f importFlags) error {
+	limit := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(limit)
+	debug.SetMemoryLimit(min(limit, importMemory))
 	batch, source, err := a.readTools(ctx, args, f)
 	if err != nil {
 		return err
@@ -83,6 +91,7 @@ func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []stri
 			r.Flagged = append(r.Flagged, term.BrokenTool{ID: t.ID, Flags: t.Flags})
 		}
 	}
+	debug.SetMemoryLimit(limit)
 	if err := a.printImport(&r); err != nil || f.noEmbed || len(r.Added)+len(r.Changed) == 0 {
 		return err
 	}
@@ -158,7 +167,7 @@ func (a *app) readTools(ctx context.Context, args []string, f importFlags) (b *c
 	case len(args) > 1:
 		return nil, "", badUsage("%d files, want one at a time; a command that serves MCP goes after --mcp", len(args))
 	case args[0] == "-":
-		b, err = catalog.Read(a.stdin, f.server)
+		b, err = catalog.Read(ctx, a.stdin, f.server)
 		return b, "standard input", err
 	}
 	file, err := os.Open(args[0])
@@ -166,7 +175,7 @@ func (a *app) readTools(ctx context.Context, args []string, f importFlags) (b *c
 		return nil, "", err
 	}
 	defer file.Close()
-	if b, err = catalog.Read(file, f.server); err != nil {
+	if b, err = catalog.Read(ctx, file, f.server); err != nil {
 		err = fmt.Errorf("%s: %w", args[0], err)
 	}
 	return b, filepath.Clean(args[0]), err

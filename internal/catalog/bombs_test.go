@@ -106,7 +106,7 @@ func TestImportBombsEnd(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()
-		_, err = Read(strings.NewReader(text), "")
+		_, err = Read(t.Context(), strings.NewReader(text), "")
 		took = time.Since(start)
 		runtime.ReadMemStats(&after)
 		return float64(after.TotalAlloc - before.TotalAlloc), took, err

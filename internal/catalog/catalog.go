@@ -76,17 +76,12 @@ func (c *Catalog) Import(source string, tools []Tool) (Diff, error) {
 	for i := range tools {
 		byID[tools[i].ID] = &tools[i]
 	}
-	c.mu.Lock()
-	before := c.loaded
-	c.mu.Unlock()
 	var d Diff
-	_, err := c.records.Update(context.Background(), before.generation, func(changes records.Changes) ([]records.Record, error) {
-		now, err := before.apply(changes)
-		if err != nil {
-			return nil, err
-		}
+	// All records are read again, and none is decoded: a large catalogue is compared
+	// without being held twice.
+	_, err := c.records.Update(context.Background(), 0, func(stored records.Changes) ([]records.Record, error) {
 		var list []records.Record
-		d, list = now.replace(source, byID)
+		d, list = replace(stored.Records, source, byID)
 		return list, nil
 	})
 	if err != nil {
@@ -97,16 +92,22 @@ func (c *Catalog) Import(source string, tools []Tool) (Diff, error) {
 
 // replace returns the records that replace the tools of a source, none if it has
 // exactly these.
-func (s *snapshot) replace(source string, byID map[string]*Tool) (Diff, []records.Record) {
+func replace(stored []records.Record, source string, byID map[string]*Tool) (Diff, []records.Record) {
 	d := Diff{Added: []string{}, Changed: []string{}, Removed: []string{}}
-	number := uint64(1)
-	for _, n := range s.sources {
-		number = max(number, n+1)
-	}
-	for key, t := range s.stored {
-		number = max(number, t.number+1)
-		if id, from := splitKey(key); from == source && byID[id] == nil {
-			d.Removed = append(d.Removed, id)
+	number, known := uint64(1), false
+	before := map[string][]byte{} // tools of the source, by ID
+	for _, r := range stored {
+		if len(r.Value) < 8 {
+			continue // as in apply
+		}
+		number = max(number, binary.BigEndian.Uint64(r.Value)+1)
+		if r.Bucket == sourcesBucket {
+			known = known || r.Key == source
+		} else if id, from := splitKey(r.Key); from == source {
+			before[id] = r.Value[8:]
+			if byID[id] == nil {
+				d.Removed = append(d.Removed, id)
+			}
 		}
 	}
 	slices.Sort(d.Removed)
@@ -116,19 +117,19 @@ func (s *snapshot) replace(source string, byID map[string]*Tool) (Diff, []record
 	}
 	stamp := binary.BigEndian.AppendUint64(nil, number)
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		key, value := toolKey(id, source), appendTool(slices.Clone(stamp), byID[id])
-		switch before, ok := s.stored[key]; {
+		value := appendTool(slices.Clone(stamp), byID[id])
+		switch old, ok := before[id]; {
 		case !ok:
 			d.Added = append(d.Added, id)
-		case !bytes.Equal(appendTool(nil, before.tool), value[8:]):
+		case !bytes.Equal(old, value[8:]):
 			d.Changed = append(d.Changed, id)
 		default:
 			d.Unchanged++
 			continue
 		}
-		list = append(list, records.Record{Bucket: toolsBucket, Key: key, Value: value})
+		list = append(list, records.Record{Bucket: toolsBucket, Key: toolKey(id, source), Value: slices.Clip(value)})
 	}
-	if _, known := s.sources[source]; len(list) == 0 && known == (len(byID) > 0) {
+	if len(list) == 0 && known == (len(byID) > 0) {
 		return d, nil
 	}
 	if len(byID) == 0 {

@@ -203,7 +203,7 @@ func TestTwentyThousand(t *testing.T) {
 		fmt.Fprintf(&doc, `{"server":"server%d","name":"tool_%d","description":"Does thing %d with a file, and says so at some length, as tools do.","inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"The file's path"},"limit":{"type":"integer","description":"How many lines","default":10},"mode":{"type":"string","enum":["a","b"]}},"required":["path"]}}`+"\n", i%300, i, i)
 	}
 	start := time.Now()
-	b, err := Read(strings.NewReader(doc.String()), "")
+	b, err := Read(t.Context(), strings.NewReader(doc.String()), "")
 	if err != nil || len(b.Tools) != 20_000 {
 		t.Fatalf("%v, %d tools", err, len(b.Tools))
 	}
@@ -242,7 +242,7 @@ func BenchmarkCatalogues(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			batch, err := Read(r, "")
+			batch, err := Read(b.Context(), r, "")
 			r.Close()
 			if err != nil {
 				b.Fatal(f, err)

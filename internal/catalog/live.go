@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 )
 
 // Limits on what a live server may say.
@@ -33,37 +34,49 @@ func FromServer(ctx context.Context, l Lister, server string) (*Batch, error) {
 	if server == "" {
 		server = oneLine(clean(l.Server(), MaxName))
 	}
-	var defs []definition
-	size, seen := 0, map[string]bool{"": true}
-	for cursor, pages := "", 1; ; pages++ {
-		if pages > MaxPages {
-			return nil, fmt.Errorf("the server has more than %d pages of tools", MaxPages)
-		}
-		page, err := l.ListTools(ctx, cursor)
-		if err != nil {
-			return nil, fmt.Errorf("listing tools: %w", err)
-		}
-		for _, raw := range page.Tools {
-			if size += len(raw); size > MaxLiveBytes {
-				return nil, fmt.Errorf("the server's tools are larger than %d MiB", MaxLiveBytes>>20)
+	return newBatch(ctx, definitions(ctx, l), server)
+}
+
+// definitions yields the tools of a server, page by page.
+func definitions(ctx context.Context, l Lister) iter.Seq2[definition, error] {
+	return func(yield func(definition, error) bool) {
+		fail := func(format string, args ...any) { yield(definition{}, fmt.Errorf(format, args...)) }
+		size, tools, seen := 0, 0, map[string]bool{"": true}
+		for cursor, pages := "", 1; ; pages++ {
+			if pages > MaxPages {
+				fail("the server has more than %d pages of tools", MaxPages)
+				return
 			}
-			if len(defs) == MaxTools {
-				return nil, fmt.Errorf("the server has more than %d tools", MaxTools)
+			page, err := l.ListTools(ctx, cursor)
+			if err != nil {
+				fail("listing tools: %w", err)
+				return
 			}
-			var d definition
-			if err := json.Unmarshal(raw, &d); err != nil {
-				return nil, fmt.Errorf("tool %d: %w", len(defs)+1, err)
+			for _, raw := range page.Tools {
+				tools++
+				if size += len(raw); size > MaxLiveBytes {
+					fail("the server's tools are larger than %d MiB", MaxLiveBytes>>20)
+					return
+				}
+				var d definition
+				if err := json.Unmarshal(raw, &d); err != nil {
+					fail("tool %d: %w", tools, err)
+					return
+				}
+				d.Server = "" // a server lists its own tools only
+				if !yield(d, nil) {
+					return
+				}
 			}
-			d.Server = "" // a server lists its own tools only
-			defs = append(defs, d)
+			if page.Next == "" {
+				return
+			}
+			if seen[page.Next] {
+				fail("the server repeats the cursor %q", shorten(page.Next))
+				return
+			}
+			seen[page.Next] = true
+			cursor = page.Next
 		}
-		if page.Next == "" {
-			return newBatch(ctx, defs, server)
-		}
-		if seen[page.Next] {
-			return nil, fmt.Errorf("the server repeats the cursor %q", shorten(page.Next))
-		}
-		seen[page.Next] = true
-		cursor = page.Next
 	}
 }

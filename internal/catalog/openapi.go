@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -16,7 +17,7 @@ import (
 const maxOpenAPI = 16 << 20
 
 // maxYAML bounds one in YAML: reading it takes some two hundred times its size.
-const maxYAML = 4 << 20
+const maxYAML = 3 << 20
 
 // looksLikeOpenAPI reports whether YAML text has the key "openapi" at its top.
 func looksLikeOpenAPI(text []byte) bool {
@@ -31,22 +32,24 @@ func looksLikeOpenAPI(text []byte) bool {
 // readOpenAPI makes a tool of each operation. Its name is the operationId, else
 // "METHOD /path"; its parameters and the properties of its body are one input
 // schema, the JSON of its first 2xx response is the output schema.
-func readOpenAPI(text []byte, server string) (*Batch, error) {
+func readOpenAPI(ctx context.Context, text []byte, server string) (*Batch, error) {
 	if len(text) > maxOpenAPI {
 		return nil, fmt.Errorf("the OpenAPI description is larger than %d MiB", maxOpenAPI>>20)
 	}
-	doc, err := decodeOpenAPI(text)
+	o := openAPI{members: map[string]map[string]json.RawMessage{}, bodies: map[string]*bodySchema{}, components: map[string]fragment{}}
+	var err error
+	if o.text, err = jsonOf(text); err == nil {
+		err = o.checkReferences(o.text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the OpenAPI description: %s", strings.Join(strings.Fields(err.Error()), " "))
 	}
-	o := openAPI{doc: doc}
 	var head struct {
-		OpenAPI    string
-		Info       struct{ Title string }
-		Paths      map[string]any
-		Components struct{ Schemas map[string]any }
+		OpenAPI string
+		Info    struct{ Title string }
+		Paths   object
 	}
-	if err := o.get(doc, &head); err != nil {
+	if err := json.Unmarshal(o.text, &head); err != nil {
 		if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			err = fmt.Errorf("%s is a %s", strings.ToLower(bad.Field), bad.Value)
 		}
@@ -58,31 +61,71 @@ func readOpenAPI(text []byte, server string) (*Batch, error) {
 	if server == "" {
 		server = slug(head.Info.Title)
 	}
-	if len(head.Paths) == 0 {
+	paths := member(o.text, "paths")
+	if len(paths) == 0 || paths[skipSpace(paths, 1)] == '}' {
 		return nil, errors.New("the OpenAPI description has no paths")
 	}
-	o.legacy, o.schemas = strings.HasPrefix(head.OpenAPI, "3.0"), head.Components.Schemas
-	var tools []Tool
-	for _, path := range slices.Sorted(maps.Keys(head.Paths)) {
-		var item map[string]any
-		if err := o.get(head.Paths[path], &item); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+	o.legacy = strings.HasPrefix(head.OpenAPI, "3.0")
+	return complete(ctx, o.tools(paths, server), server)
+}
+
+// object accepts only an object, and keeps nothing of it.
+type object struct{}
+
+// tools yields the operations of all paths, sorted.
+func (o *openAPI) tools(paths json.RawMessage, server string) iter.Seq2[Tool, error] {
+	return func(yield func(Tool, error) bool) {
+		type entry struct {
+			path string
+			item json.RawMessage
 		}
-		shared, _ := item["parameters"].([]any)
+		var entries []entry
+		for path, item := range members(paths) {
+			if len(entries) == MaxTools {
+				yield(Tool{}, fmt.Errorf("more than %d paths", MaxTools))
+				return
+			}
+			entries = append(entries, entry{path, item})
+		}
+		slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+		for i, e := range entries {
+			if i+1 < len(entries) && entries[i+1].path == e.path {
+				continue // the last of one path counts
+			}
+			for t, err := range o.operations(e.path, e.item) {
+				t.Server = server
+				if !yield(t, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// operations yields those of one path.
+func (o *openAPI) operations(path string, item json.RawMessage) iter.Seq2[Tool, error] {
+	return func(yield func(Tool, error) bool) {
+		var methodsOf map[string]json.RawMessage
+		if err := o.get(item, &methodsOf); err != nil {
+			yield(Tool{}, fmt.Errorf("%s: %w", path, err))
+			return
+		}
+		var shared []json.RawMessage
+		_ = json.Unmarshal(methodsOf["parameters"], &shared) // none if it is not a list
 		for _, method := range methods {
-			v := item[strings.ToLower(method)]
+			v := present(methodsOf[strings.ToLower(method)])
 			if v == nil {
 				continue
 			}
 			t, err := o.tool(method, path, shared, v)
 			if err != nil {
-				return nil, fmt.Errorf("%s %s: %w", method, path, err)
+				err = fmt.Errorf("%s %s: %w", method, path, err)
 			}
-			t.Server = server
-			tools = append(tools, t)
+			if !yield(t, err) {
+				return
+			}
 		}
 	}
-	return complete(context.Background(), tools, server)
 }
 
 // methods are the keys of operations, sorted.
@@ -99,25 +142,33 @@ func slug(title string) string {
 	return strings.Join(words, "-")
 }
 
-// openAPI turns operations of one document into tools.
+// openAPI turns operations of one document into tools. What it keeps of the document is
+// its text and, of schemas that operations share, the text of the result.
 type openAPI struct {
-	doc         map[string]any
-	legacy      bool           // 3.0, whose schemas differ from JSON Schema
-	schemas     map[string]any // components by name
-	bodies      map[string]*bodySchema
-	schemasMade schemaSet
+	text       []byte                                // of the document, in JSON
+	legacy     bool                                  // 3.0, whose schemas differ from JSON Schema
+	members    map[string]map[string]json.RawMessage // of objects on the way of references, by pointer
+	followed   int                                   // bytes of these objects
+	kept       int                                   // their members
+	components map[string]fragment                   // by name
+	bodies     map[string]*bodySchema                // by reference
+	properties int                                   // of these
+	made       int                                   // bytes of the schemas of tools
 }
+
+// maxKept bounds the properties of request bodies that are kept for other operations.
+const maxKept = 50_000
 
 // bodySchema is the schema of a request's body.
 type bodySchema struct {
 	schema
 	required bool
 	combined bool
-	plain    any
-	plainOf  map[string]any // by property, if the schema is an object's
+	plain    fragment
+	plainOf  map[string]fragment // by property, if the schema is an object's
 }
 
-func (o *openAPI) tool(method, path string, shared []any, v any) (Tool, error) {
+func (o *openAPI) tool(method, path string, shared []json.RawMessage, v json.RawMessage) (Tool, error) {
 	var op operation
 	if err := o.get(v, &op); err != nil {
 		return Tool{}, err
@@ -132,18 +183,10 @@ func (o *openAPI) tool(method, path string, shared []any, v any) (Tool, error) {
 	if op.Deprecated {
 		t.Description += "\nDeprecated."
 	}
-	var err error
-	if o.schemasMade.made > maxSchemas {
-		t.SchemaError = fmt.Sprintf("the schemas of the tools before it take more than %d MiB, the limit of one import", maxSchemas>>20)
-	} else {
-		if t.Input, err = o.input(append(shared[:len(shared):len(shared)], op.Parameters...), op.RequestBody); err != nil {
-			return t, err
-		}
-		if t.Output, err = o.output(op.Responses); err != nil {
-			return t, err
-		}
-		t.Input, t.Output = o.schemasMade.shared(t.Input), o.schemasMade.shared(t.Output)
+	if err := o.schemas(&t, append(shared[:len(shared):len(shared)], op.Parameters...), op.RequestBody, op.Responses); err != nil {
+		return t, err
 	}
+	var err error
 	reads := method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions || method == http.MethodTrace
 	t.Annotations, err = json.Marshal(map[string]bool{
 		"readOnlyHint": reads, "destructiveHint": method == http.MethodDelete,
@@ -152,59 +195,94 @@ func (o *openAPI) tool(method, path string, shared []any, v any) (Tool, error) {
 	return t, err
 }
 
+// schemas sets the schemas of a tool, and its error for those beyond a bound.
+func (o *openAPI) schemas(t *Tool, parameters []json.RawMessage, body json.RawMessage, responses map[string]json.RawMessage) (err error) {
+	if o.made > maxSchemas {
+		t.SchemaError = fmt.Sprintf("the schemas of the tools before it take more than %d MiB, the limit of one import", maxSchemas>>20)
+		return nil
+	}
+	if t.Input, err = o.input(parameters, body); err == nil {
+		t.Output, err = o.output(responses)
+	}
+	if errors.Is(err, errLarge) {
+		t.SchemaError, err = err.Error(), nil
+	}
+	o.made += len(t.Input) + len(t.Output)
+	return err
+}
+
 // input joins path, query, header and cookie parameters with the body. An
 // object's properties join the parameters unless a name is taken; any other body
 // is the property "body". The last of several parameters with one name wins.
-func (o *openAPI) input(parameters []any, body any) (json.RawMessage, error) {
-	properties, required := map[string]any{}, map[string]bool{}
+func (o *openAPI) input(parameters []json.RawMessage, body json.RawMessage) (json.RawMessage, error) {
+	in := inputSchema{root: map[string]any{"type": "object"}, properties: map[string]fragment{}, required: map[string]bool{}}
 	for _, v := range parameters {
-		var p parameter
-		if err := o.get(v, &p); err != nil {
-			return nil, err
-		}
-		if p.In == "header" && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name)) {
-			continue
-		}
-		schema := p.Schema
-		if schema == nil {
-			schema = contentSchema(p.Content)
-		}
-		s, err := o.plain(schema)
-		if err != nil {
-			return nil, err
-		}
-		if object, ok := s.(map[string]any); ok && p.Description != "" && object["$ref"] == nil {
-			object["description"] = p.Description
-		}
-		properties[p.Name] = s
-		required[p.Name] = p.Required || p.In == "path"
-	}
-	root := map[string]any{"type": "object"}
-	if body != nil {
-		if err := o.body(body, root, properties, required); err != nil {
+		if err := o.parameter(&in, v); err != nil {
 			return nil, err
 		}
 	}
-	if len(properties) > 0 {
-		root["properties"] = properties
+	if body = present(body); body != nil {
+		if err := o.body(&in, body); err != nil {
+			return nil, err
+		}
+	}
+	var refs []string
+	if len(in.properties) > 0 {
+		texts := make(map[string]json.RawMessage, len(in.properties))
+		for name, f := range in.properties {
+			texts[name] = f.text
+			refs = append(refs, f.refs...)
+		}
+		in.root["properties"] = texts
 	}
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(required)) {
-		if required[name] {
+	for _, name := range slices.Sorted(maps.Keys(in.required)) {
+		if in.required[name] {
 			names = append(names, name)
 		}
 	}
 	if names != nil {
-		root["required"] = names
+		in.root["required"] = names
 	}
-	return o.close(root)
+	return o.close(in.root, append(refs, in.refs...))
+}
+
+// inputSchema is one in the making.
+type inputSchema struct {
+	root       map[string]any
+	properties map[string]fragment
+	required   map[string]bool
+	refs       []string // of the root without its properties
+}
+
+func (o *openAPI) parameter(in *inputSchema, v json.RawMessage) error {
+	var p parameter
+	if err := o.get(v, &p); err != nil {
+		return err
+	}
+	if p.In == "header" && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name)) {
+		return nil
+	}
+	schema := present(p.Schema)
+	if schema == nil {
+		schema = contentSchema(p.Content)
+	}
+	s, err := o.decode(schema)
+	if err != nil {
+		return err
+	}
+	if object, ok := s.(map[string]any); ok && p.Description != "" && object["$ref"] == nil {
+		object["description"] = p.Description
+	}
+	in.properties[p.Name], err = newFragment(s)
+	in.required[p.Name] = p.Required || p.In == "path"
+	return err
 }
 
 // bodyOf returns the schema of a request's body. Those that operations refer to are
 // made once.
-func (o *openAPI) bodyOf(at any) (*bodySchema, error) {
-	m, _ := at.(map[string]any)
-	ref, _ := m["$ref"].(string)
+func (o *openAPI) bodyOf(at json.RawMessage) (*bodySchema, error) {
+	ref := refOf(at)
 	if b := o.bodies[ref]; b != nil && ref != "" {
 		return b, nil
 	}
@@ -212,9 +290,9 @@ func (o *openAPI) bodyOf(at any) (*bodySchema, error) {
 	if err := o.get(at, &body); err != nil {
 		return nil, err
 	}
-	content, _ := contentSchema(body.Content).(map[string]any)
+	content := contentSchema(body.Content)
 	if ref == "" {
-		if ref, _ = content["$ref"].(string); ref != "" {
+		if ref = refOf(content); ref != "" {
 			ref = fmt.Sprint(body.Required, " ", ref)
 		}
 		if b := o.bodies[ref]; b != nil && ref != "" {
@@ -223,24 +301,26 @@ func (o *openAPI) bodyOf(at any) (*bodySchema, error) {
 	}
 	b := &bodySchema{required: body.Required}
 	var err error
-	if b.plain, err = o.plain(contentSchema(body.Content)); err != nil {
+	if b.plain, err = o.plain(content); err != nil {
 		return nil, err
 	}
-	if content != nil {
+	if content != nil && content[0] == '{' {
 		if err := o.get(content, &b.schema); err != nil {
 			return nil, err
 		}
 	}
 	b.combined = len(b.AllOf)+len(b.AnyOf)+len(b.OneOf) > 0
-	b.plainOf = make(map[string]any, len(b.Properties))
+	b.plainOf = make(map[string]fragment, len(b.Properties))
 	for name, property := range b.Properties {
 		if b.plainOf[name], err = o.plain(property); err != nil {
 			return nil, err
 		}
 	}
+	b.Properties, b.AllOf, b.AnyOf, b.OneOf = nil, nil, nil, nil // all made plain
 	if ref != "" {
-		if o.bodies == nil {
-			o.bodies = map[string]*bodySchema{}
+		if o.properties += len(b.plainOf); o.properties > maxKept {
+			clear(o.bodies)
+			o.properties = len(b.plainOf)
 		}
 		o.bodies[ref] = b
 	}
@@ -248,49 +328,47 @@ func (o *openAPI) bodyOf(at any) (*bodySchema, error) {
 }
 
 // body adds the schema of a request's body.
-func (o *openAPI) body(at any, root, properties map[string]any, required map[string]bool) error {
+func (o *openAPI) body(in *inputSchema, at json.RawMessage) error {
 	b, err := o.bodyOf(at)
 	if err != nil {
 		return err
 	}
 	list, _ := b.Type.([]any)
 	object := b.Type == nil || b.Type == "object" || len(list) == 1 && list[0] == "object"
-	free := func() bool {
-		for name := range b.Properties {
-			if _, taken := properties[name]; taken {
-				return false
-			}
+	free := true
+	for name := range b.plainOf {
+		if _, taken := in.properties[name]; taken {
+			free = false
 		}
-		return true
-	}()
+	}
 	switch {
 	case object && free && b.combined:
-		branches := []any{b.plain}
+		branches := []any{b.plain.text}
 		if !b.required { // a property required by one branch alone is optional
-			branches = []any{map[string]any{"anyOf": []any{b.plain, map[string]any{}}}}
+			branches = []any{map[string]any{"anyOf": []any{b.plain.text, map[string]any{}}}}
 		}
-		root["allOf"] = branches
-	case object && free && len(b.Properties) > 0:
-		maps.Copy(properties, b.plainOf)
+		in.root["allOf"], in.refs = branches, b.plain.refs
+	case object && free && len(b.plainOf) > 0:
+		maps.Copy(in.properties, b.plainOf)
 		if b.required {
 			for _, name := range b.Required {
-				if _, ok := b.Properties[name]; ok {
-					required[name] = true
+				if _, ok := b.plainOf[name]; ok {
+					in.required[name] = true
 				}
 			}
 		}
 	default:
 		name := "body"
-		for properties[name] != nil {
+		for in.properties[name].text != nil {
 			name += "_"
 		}
-		properties[name], required[name] = b.plain, b.required
+		in.properties[name], in.required[name] = b.plain, b.required
 	}
 	return nil
 }
 
 // output is the JSON of the first successful response that has any.
-func (o *openAPI) output(responses map[string]any) (json.RawMessage, error) {
+func (o *openAPI) output(responses map[string]json.RawMessage) (json.RawMessage, error) {
 	for _, status := range slices.Sorted(maps.Keys(responses)) {
 		if !strings.HasPrefix(status, "2") {
 			continue
@@ -299,11 +377,11 @@ func (o *openAPI) output(responses map[string]any) (json.RawMessage, error) {
 		if err := o.get(responses[status], &r); err != nil {
 			return nil, err
 		}
-		content, ok := contentSchema(r.Content).(map[string]any)
-		if !ok {
+		content := contentSchema(r.Content)
+		if content == nil || content[0] != '{' {
 			continue
 		}
-		s, err := o.plain(content)
+		s, err := o.decode(content)
 		if err != nil {
 			return nil, err
 		}
@@ -311,19 +389,19 @@ func (o *openAPI) output(responses map[string]any) (json.RawMessage, error) {
 		if err := o.get(content, &v); err != nil {
 			return nil, err
 		}
-		object := s.(map[string]any)
+		root := s.(map[string]any)
 		if !v.permits("object") {
 			// Tools return objects: wrap a list or a plain value in one.
-			object = map[string]any{"type": "object", "properties": map[string]any{"result": s}, "required": []string{"result"}}
+			root = map[string]any{"type": "object", "properties": map[string]any{"result": s}, "required": []string{"result"}}
 		}
-		return o.close(maps.Clone(object))
+		return o.close(root, references(s, nil))
 	}
 	return nil, nil
 }
 
 // contentSchema returns the schema of JSON if there is one, else of a form, else
 // of the first media type.
-func contentSchema(content map[string]media) any {
+func contentSchema(content map[string]media) json.RawMessage {
 	names := slices.Sorted(maps.Keys(content))
 	rank := func(name string) int {
 		base, _, _ := strings.Cut(strings.ToLower(name), ";")
@@ -339,7 +417,7 @@ func contentSchema(content map[string]media) any {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
 	for _, name := range names {
-		if s := content[name].Schema; s != nil {
+		if s := present(content[name].Schema); s != nil {
 			return s
 		}
 	}

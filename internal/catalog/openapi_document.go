@@ -3,11 +3,10 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -16,21 +15,21 @@ import (
 )
 
 // The parts of an OpenAPI document that describe a tool. A schema, and anything that may
-// be a reference, remains decoded JSON; openAPI.get follows references.
+// be a reference, remains text; openAPI.get follows references.
 type (
 	operation struct {
 		ID          string `json:"operationId"`
 		Summary     string
 		Description string
 		Deprecated  bool
-		Parameters  []any
-		RequestBody any
-		Responses   map[string]any
+		Parameters  []json.RawMessage
+		RequestBody json.RawMessage
+		Responses   map[string]json.RawMessage
 	}
 	parameter struct {
 		Name, In, Description string
 		Required              bool
-		Schema                any
+		Schema                json.RawMessage
 		Content               map[string]media
 	}
 	requestBody struct {
@@ -38,12 +37,12 @@ type (
 		Content  map[string]media
 	}
 	response struct{ Content map[string]media }
-	media    struct{ Schema any }
+	media    struct{ Schema json.RawMessage }
 	schema   struct {
 		Type                any // a string or a list
-		Properties          map[string]any
+		Properties          map[string]json.RawMessage
 		Required            []string
-		AllOf, AnyOf, OneOf []any
+		AllOf, AnyOf, OneOf []json.RawMessage
 	}
 )
 
@@ -53,33 +52,32 @@ func (s schema) permits(kind string) bool {
 	return s.Type == nil || s.Type == kind || slices.Contains(list, any(kind))
 }
 
-// decodeOpenAPI decodes a document in JSON or YAML and checks that every
-// reference resolves within it.
-func decodeOpenAPI(text []byte) (map[string]any, error) {
-	if !bytes.HasPrefix(text, []byte("{")) {
-		if len(text) > maxYAML {
-			return nil, fmt.Errorf("it is in YAML and larger than %d MiB; convert it to JSON", maxYAML>>20)
-		}
-		file, err := parser.ParseBytes(text, 0)
-		if err == nil {
-			e := expansion{sizes: map[string]int{}}
-			for _, doc := range file.Docs {
-				ast.Walk(&e, doc)
-			}
-			if e.size > maxOpenAPI {
-				return nil, fmt.Errorf("its YAML aliases expand to more than %d MiB", maxOpenAPI>>20)
-			}
-			text, err = yaml.YAMLToJSON(text)
-		}
-		if err != nil {
-			return nil, err
-		}
+// jsonOf returns a document in JSON or YAML as JSON.
+func jsonOf(text []byte) ([]byte, error) {
+	if text[0] == '{' {
+		return text, nil // which Read has checked
 	}
-	var doc map[string]any
-	if err := json.Unmarshal(text, &doc); err != nil {
+	if len(text) > maxYAML {
+		return nil, fmt.Errorf("it is in YAML and larger than %d MiB; convert it to JSON", maxYAML>>20)
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
 		return nil, err
 	}
-	return doc, checkReferences(doc, doc)
+	e := expansion{sizes: map[string]int{}}
+	for _, doc := range file.Docs {
+		ast.Walk(&e, doc)
+	}
+	if e.size > maxOpenAPI {
+		return nil, fmt.Errorf("its YAML aliases expand to more than %d MiB", maxOpenAPI>>20)
+	}
+	if text, err = yaml.YAMLToJSON(text); err != nil {
+		return nil, err
+	}
+	if !json.Valid(text) || text[0] != '{' {
+		return nil, errors.New("it is not an object")
+	}
+	return text, nil
 }
 
 // expansion measures a YAML document with its aliases expanded, as nested aliases
@@ -111,80 +109,116 @@ func (e *expansion) Visit(n ast.Node) ast.Visitor {
 	return children
 }
 
-func checkReferences(doc map[string]any, v any) error {
-	switch v := v.(type) {
-	case []any:
-		for _, inner := range v {
-			if err := checkReferences(doc, inner); err != nil {
-				return err
-			}
+// checkReferences checks that every reference of a document resolves within it. Those
+// among values, such as examples, mean nothing.
+func (o *openAPI) checkReferences(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	type level struct {
+		object, values bool
+		key            string
+	}
+	var open []level
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return nil // the end: the text is valid
 		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			inner := v[key]
-			if slices.Contains([]string{"example", "examples", "default", "enum", "const"}, key) {
-				continue // values, not schemas
-			}
-			if ref, ok := inner.(string); ok && key == "$ref" {
-				if _, err := pointer(doc, ref); err != nil {
-					return err
-				}
-			}
-			if err := checkReferences(doc, inner); err != nil {
+		var at level // what the token is in
+		if len(open) > 0 {
+			at = open[len(open)-1]
+		}
+		if token == json.Delim('}') || token == json.Delim(']') {
+			open = open[:len(open)-1]
+			continue
+		}
+		text, isText := token.(string)
+		if at.object && at.key == "" && isText {
+			open[len(open)-1].key = "." + text
+			continue
+		}
+		if at.object {
+			open[len(open)-1].key = ""
+		}
+		values := at.values || slices.Contains([]string{".example", ".examples", ".default", ".enum", ".const"}, at.key)
+		if d, ok := token.(json.Delim); ok {
+			open = append(open, level{object: d == '{', values: values})
+		} else if isText && at.key == ".$ref" && !at.values {
+			if _, err := o.pointer(text); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
 }
 
-// pointer returns the target of a reference in a document.
-func pointer(doc map[string]any, ref string) (any, error) {
+// maxFollowed bounds the bytes of objects and arrays read to follow references, and
+// maxMembers their members.
+const (
+	maxFollowed = 16 * maxOpenAPI
+	maxMembers  = 500_000
+)
+
+// pointer returns the target of a reference. It keeps the members of the objects on the
+// way, since most references lead through the same.
+func (o *openAPI) pointer(ref string) (json.RawMessage, error) {
 	path, local := strings.CutPrefix(ref, "#")
-	if !local {
-		return nil, fmt.Errorf("reference to %q leads out of the document", ref)
+	switch {
+	case !local:
+		return nil, fmt.Errorf("reference to %.200q leads out of the document", ref)
+	case strings.Count(path, "/") > maxNesting:
+		return nil, fmt.Errorf("reference to %.200q leads deeper than %d levels", ref, maxNesting)
 	}
-	var v any = doc
+	value, way := json.RawMessage(o.text), ""
 	for step := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		at, known := o.members[way]
+		if !known {
+			if o.followed += len(value); o.followed > maxFollowed {
+				return nil, errors.New("following its references takes too long")
+			}
+			at = map[string]json.RawMessage{}
+			for key, inner := range members(value) {
+				if at[key] = inner; len(at)+o.kept > maxMembers {
+					return nil, fmt.Errorf("references lead through more than %d members", maxMembers)
+				}
+			}
+			o.members[way], o.kept = at, o.kept+len(at)
+		}
+		way += "/" + step
 		if s, err := url.PathUnescape(step); err == nil {
 			step = s
 		}
-		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		switch at := v.(type) {
-		case map[string]any:
-			v = at[step]
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(at) {
-				return nil, fmt.Errorf("reference to %q, which the document does not hold", ref)
-			}
-			v = at[i]
-		default:
-			v = nil
+		if value = present(at[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]); value == nil {
+			return nil, fmt.Errorf("reference to %.200q, which the document does not hold", ref)
 		}
-		if v == nil {
-			return nil, fmt.Errorf("reference to %q, which the document does not hold", ref)
+	}
+	return value, nil
+}
+
+// follow returns what v is a reference to, or v.
+func (o *openAPI) follow(v json.RawMessage) (json.RawMessage, error) {
+	for range 32 { // references may form a cycle
+		ref := refOf(v)
+		if ref == "" {
+			break
+		}
+		var err error
+		if v, err = o.pointer(ref); err != nil {
+			return nil, err
 		}
 	}
 	return v, nil
 }
 
+// refOf returns the reference that v is, "" for another value.
+func refOf(v json.RawMessage) (ref string) {
+	_ = json.Unmarshal(member(v, "$ref"), &ref) // "" where there is none
+	return ref
+}
+
 // get follows references from v and decodes what it finds into part.
-func (o *openAPI) get(v, part any) error {
-	for range 32 { // references may form a cycle
-		m, _ := v.(map[string]any)
-		ref, ok := m["$ref"].(string)
-		if !ok {
-			break
-		}
-		var err error
-		if v, err = pointer(o.doc, ref); err != nil {
-			return err
-		}
+func (o *openAPI) get(v json.RawMessage, part any) error {
+	v, err := o.follow(v)
+	if err != nil || v == nil {
+		return err
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err // unreachable: v is decoded JSON
-	}
-	return json.Unmarshal(text, part)
+	return json.Unmarshal(v, part)
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -15,20 +16,59 @@ const (
 	definitionsPrefix = "#/$defs/"
 )
 
-// plain returns a copy of a schema as JSON Schema 2020-12; a missing schema is {}.
-func (o *openAPI) plain(schema any) (any, error) {
-	if schema == nil {
+// fragment is a schema in JSON Schema 2020-12, with the names of the definitions that it
+// refers to, sorted.
+type fragment struct {
+	text json.RawMessage
+	refs []string
+}
+
+func newFragment(v any) (fragment, error) {
+	text, err := json.Marshal(v)
+	return fragment{text, references(v, nil)}, err
+}
+
+// errLarge says that a schema is too large to be read.
+var errLarge = fmt.Errorf("a schema is larger than %d bytes", MaxSchema)
+
+// plain returns a schema as JSON Schema 2020-12; a missing schema is {}.
+func (o *openAPI) plain(schema json.RawMessage) (fragment, error) {
+	v, err := o.decode(schema)
+	if err != nil {
+		return fragment{}, err
+	}
+	return newFragment(v)
+}
+
+// decode is plain, decoded.
+func (o *openAPI) decode(schema json.RawMessage) (any, error) {
+	if schema = present(schema); schema == nil {
 		return map[string]any{}, nil
 	}
-	text, err := json.Marshal(schema)
-	if err != nil {
-		return nil, err
+	if len(schema) > MaxSchema {
+		return nil, errLarge
 	}
 	var v any
-	if err := json.Unmarshal(text, &v); err != nil {
-		return nil, err // unreachable: it was just written
+	if err := json.Unmarshal(schema, &v); err != nil {
+		return nil, err // unreachable: the document is valid
 	}
 	return o.translate(v), nil
+}
+
+// component returns a schema of the document's components, {} for one that is missing
+// or beyond the bounds.
+func (o *openAPI) component(name string) fragment {
+	f, known := o.components[name]
+	if !known {
+		f = fragment{text: json.RawMessage("{}")}
+		if schema, err := o.pointer(componentsPrefix + name); err == nil {
+			if made, err := o.plain(schema); err == nil && len(made.text) <= maxDefinitions {
+				f = made
+			}
+		}
+		o.components[name] = f
+	}
+	return f
 }
 
 // translate rewrites a schema in place: it points references to components to $defs,
@@ -91,37 +131,29 @@ func legacyKeywords(v map[string]any) {
 
 // close adds the components that a schema refers to as $defs and encodes it. Beyond
 // the bounds a component is {}, which allows anything, so every reference resolves.
-func (o *openAPI) close(root map[string]any) (json.RawMessage, error) {
-	defs := map[string]any{}
+func (o *openAPI) close(root map[string]any, refs []string) (json.RawMessage, error) {
+	defs := map[string]json.RawMessage{}
 	size := 0
-	for level, depth := references(root, nil), 0; len(level) > 0; depth++ {
+	for level, depth := refs, 0; len(level) > 0; depth++ {
+		slices.Sort(level)
 		var next []string
-		for _, name := range level {
+		for _, name := range slices.Compact(level) {
 			if _, done := defs[name]; done {
 				continue
 			}
-			defs[name] = map[string]any{}
-			ref := o.schemas[name]
-			if depth >= definitionsDepth || ref == nil {
+			defs[name] = json.RawMessage("{}")
+			if depth >= definitionsDepth {
 				continue
 			}
-			s, err := o.plain(ref)
-			if err != nil {
-				return nil, err
-			}
-			text, err := json.Marshal(s)
-			if err != nil {
-				return nil, err // unreachable: it is decoded JSON
-			}
-			if size+len(text) > maxDefinitions {
+			c := o.component(name)
+			if size+len(c.text) > maxDefinitions {
 				continue
 			}
-			size += len(text)
-			defs[name] = s
-			next = references(s, next)
+			size += len(c.text)
+			defs[name] = c.text
+			next = append(next, c.refs...)
 		}
-		slices.Sort(next)
-		level = slices.Compact(next)
+		level = next
 	}
 	if len(defs) > 0 {
 		root["$defs"] = defs

@@ -3,23 +3,27 @@ package catalog
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"io/fs"
+	"iter"
 	"strings"
-	"sync"
+	"time"
 )
 
 // Limits on one import.
 const (
-	MaxDocument = 24 << 20 // bytes
-	MaxTools    = 200_000
-	maxSchemas  = 32 << 20 // bytes of schemas made of one OpenAPI description
-	maxWarnings = 100      // kept warnings; the rest are counted
+	MaxDocument  = 24 << 20 // bytes
+	MaxTools     = 200_000
+	maxSchemas   = 32 << 20 // bytes of schemas made of one OpenAPI description
+	maxReadBytes = 32 << 20 // bytes that the parameters of all tools take
+	maxWarnings  = 100      // kept warnings; the rest are counted
 )
+
+// Timeout bounds the processing of a document.
+const Timeout = 2 * time.Minute
 
 // wanted describes the formats of Read.
 const wanted = "want an answer to tools/list, one tool a line, or OpenAPI 3"
@@ -61,11 +65,10 @@ type definition struct {
 type needs []string
 
 func (n *needs) UnmarshalJSON(text []byte) error {
-	var list []json.RawMessage
-	if err := json.Unmarshal(text, &list); err != nil {
-		return fmt.Errorf("depends_on: %w", err)
+	if text[0] != '[' && string(text) != "null" {
+		return errors.New("depends_on: want a list of names")
 	}
-	for _, raw := range list {
+	for _, raw := range members(text) {
 		var named struct {
 			Name string `json:"name"`
 		}
@@ -74,7 +77,9 @@ func (n *needs) UnmarshalJSON(text []byte) error {
 				return fmt.Errorf("depends_on: %w", err)
 			}
 		}
-		*n = append(*n, named.Name)
+		if named.Name != "" && len(*n) < MaxDependsOn {
+			*n = append(*n, named.Name)
+		}
 	}
 	return nil
 }
@@ -115,182 +120,121 @@ func (d *definition) tool(server string) Tool {
 // array, {"tools": […]} or the whole JSON-RPC response), one tool a line, or an
 // OpenAPI 3.0 or 3.1 description in JSON or YAML. server names the server of
 // tools without one; "" leaves them without. A document that cannot be read is an
-// error that says where; a single tool that cannot be kept is a warning.
-func Read(r io.Reader, server string) (*Batch, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxDocument+1))
+// error that says where; a single tool that cannot be kept is a warning. From the end of
+// the document Read takes at most Timeout.
+func Read(ctx context.Context, r io.Reader, server string) (*Batch, error) {
+	text, err := readAll(r)
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > MaxDocument {
-		return nil, fmt.Errorf("the document is larger than %d MiB", MaxDocument>>20)
-	}
+	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, fmt.Errorf("the document takes longer than %v", Timeout))
+	defer cancel()
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
 	switch {
 	case len(text) == 0:
 		return nil, errors.New("the document is empty")
-	case text[0] == '[':
-		return readList(text, server)
-	case text[0] != '{':
+	case text[0] != '{' && text[0] != '[':
 		if looksLikeOpenAPI(text) {
-			return readOpenAPI(text, server)
+			return readOpenAPI(ctx, text, server)
 		}
 		if bytes.HasPrefix(text, []byte("swagger:")) || bytes.Contains(text, []byte("\nswagger:")) {
 			return nil, errSwagger
 		}
 		return nil, errors.New("neither JSON nor an OpenAPI description in YAML; " + wanted)
+	case text[0] == '[':
+		return readList(ctx, text, server)
+	case !json.Valid(text):
+		return newBatch(ctx, lines(text), server) // which finds the line of the error
 	}
-	var d struct {
-		OpenAPI json.RawMessage `json:"openapi"`
-		Swagger json.RawMessage `json:"swagger"`
-		Tools   json.RawMessage `json:"tools"`
-		Result  *struct {
-			Tools json.RawMessage `json:"tools"`
-		} `json:"result"`
-		Error *struct {
-			Message string `json:"message"`
-		} `json:"error"`
+	result := member(text, "result")
+	list := member(text, "tools")
+	if list == nil {
+		list = member(result, "tools")
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if err := dec.Decode(&d); err != nil || len(bytes.TrimSpace(text[dec.InputOffset():])) > 0 {
-		return readLines(text, server) // which finds the line of the error
-	}
+	failure := member(text, "error")
 	switch {
-	case d.OpenAPI != nil:
-		return readOpenAPI(text, server)
-	case d.Swagger != nil:
+	case member(text, "openapi") != nil:
+		return readOpenAPI(ctx, text, server)
+	case member(text, "swagger") != nil:
 		return nil, errSwagger
-	case d.Tools != nil:
-		return readList(d.Tools, server)
-	case d.Result != nil && d.Result.Tools != nil:
-		return readList(d.Result.Tools, server)
-	case d.Error != nil:
-		return nil, fmt.Errorf("the document is an error answer: %s", shorten(d.Error.Message))
+	case list != nil:
+		return readList(ctx, list, server)
+	case failure != nil:
+		var message string
+		_ = json.Unmarshal(member(failure, "message"), &message) // "" if there is none
+		return nil, fmt.Errorf("the document is an error answer: %s", shorten(message))
 	}
-	return readLines(text, server)
+	return newBatch(ctx, lines(text), server)
 }
 
-func readList(text []byte, server string) (*Batch, error) {
-	var list []json.RawMessage
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("reading the list of tools: %w", err)
-	}
-	defs := make([]definition, len(list))
-	for i, raw := range list {
-		if err := json.Unmarshal(raw, &defs[i]); err != nil {
-			return nil, fmt.Errorf("tool %d of the list: %w", i+1, err)
+// readAll reads a document. A file is read into one buffer of its size.
+func readAll(r io.Reader) ([]byte, error) {
+	var b bytes.Buffer
+	if f, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		if info, err := f.Stat(); err == nil {
+			b.Grow(int(min(max(info.Size(), 0), MaxDocument)) + bytes.MinRead)
 		}
 	}
-	return newBatch(context.Background(), defs, server)
+	if _, err := b.ReadFrom(io.LimitReader(r, MaxDocument+1)); err != nil {
+		return nil, err
+	}
+	if b.Len() > MaxDocument {
+		return nil, fmt.Errorf("the document is larger than %d MiB", MaxDocument>>20)
+	}
+	return b.Bytes(), nil
 }
 
-func readLines(text []byte, server string) (*Batch, error) {
-	var defs []definition
-	n := 0
-	for line := range bytes.Lines(text) {
-		n++
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		var d definition
-		if err := json.Unmarshal(line, &d); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		defs = append(defs, d)
+func readList(ctx context.Context, text []byte, server string) (*Batch, error) {
+	if !json.Valid(text) || text[0] != '[' {
+		var list []struct{}
+		return nil, fmt.Errorf("reading the list of tools: %w", json.Unmarshal(text, &list))
 	}
-	return newBatch(context.Background(), defs, server)
-}
-
-// schemaSet shares equal schemas.
-type schemaSet struct {
-	known map[[sha256.Size]byte]json.RawMessage
-	made  int // bytes of all, also of equal ones
-}
-
-func (s *schemaSet) shared(schema json.RawMessage) json.RawMessage {
-	if len(schema) == 0 {
-		return schema
-	}
-	s.made += len(schema)
-	key := sha256.Sum256(schema)
-	if same, ok := s.known[key]; ok {
-		return same
-	}
-	if s.known == nil {
-		s.known = map[[sha256.Size]byte]json.RawMessage{}
-	}
-	s.known[key] = schema
-	return schema
-}
-
-// schemaCache holds the parameters of schemas. It is safe for concurrent use.
-type schemaCache struct{ known sync.Map } // of the hash of a schema
-
-func (c *schemaCache) parameters(schema []byte) ([]Parameter, error) {
-	type result struct {
-		found []Parameter
-		err   error
-	}
-	key := sha256.Sum256(schema)
-	if r, ok := c.known.Load(key); ok {
-		return r.(result).found, r.(result).err
-	}
-	found, err := Parameters(schema)
-	c.known.Store(key, result{found, err})
-	return found, err
-}
-
-// newBatch completes the tools and keeps one of each id, the last. It ends early with ctx.
-func newBatch(ctx context.Context, defs []definition, server string) (*Batch, error) {
-	tools := make([]Tool, len(defs))
-	for i := range defs {
-		tools[i] = defs[i].tool(server)
-	}
-	return complete(ctx, tools, server)
-}
-
-func complete(ctx context.Context, tools []Tool, server string) (*Batch, error) {
-	if len(tools) > MaxTools {
-		return nil, fmt.Errorf("%d tools, want at most %d in one import", len(tools), MaxTools)
-	}
-	errs := make([]error, len(tools))
-	// Compiling schemas is nearly all the work, and tools of one server have many in common.
-	var wg sync.WaitGroup
-	var known schemaCache
-	workers := min(runtime.GOMAXPROCS(0), len(tools))
-	for w := range workers {
-		wg.Go(func() {
-			for i := w; i < len(tools) && ctx.Err() == nil; i += workers {
-				tools[i], errs[i] = newTool(tools[i], known.parameters)
+	return newBatch(ctx, func(yield func(definition, error) bool) {
+		n := 0
+		for _, raw := range members(text) {
+			n++
+			var d definition
+			err := json.Unmarshal(raw, &d)
+			if err != nil {
+				err = fmt.Errorf("tool %d of the list: %w", n, err)
 			}
-		})
-	}
-	wg.Wait()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("reading the schemas: %w", err)
-	}
-	b := &Batch{Server: server}
-	last := make(map[string]int, len(tools))
-	for i := range tools {
-		last[tools[i].ID] = i
-	}
-	for i := range tools {
-		switch {
-		case errs[i] != nil:
-			b.Refused++
-			b.warn("tool %d is refused: %v", i+1, errs[i])
-		case last[tools[i].ID] != i:
-			b.warn("tool %q stands twice; the later one is kept", tools[i].ID)
-		default:
-			b.Tools = append(b.Tools, tools[i])
+			if !yield(d, err) {
+				return
+			}
+		}
+	}, server)
+}
+
+// lines yields the tools of a document with one a line.
+func lines(text []byte) iter.Seq2[definition, error] {
+	return func(yield func(definition, error) bool) {
+		n := 0
+		for line := range bytes.Lines(text) {
+			n++
+			if line = bytes.TrimSpace(line); len(line) == 0 {
+				continue
+			}
+			var d definition
+			err := json.Unmarshal(line, &d)
+			if err != nil {
+				err = fmt.Errorf("line %d: %w", n, err)
+			}
+			if !yield(d, err) {
+				return
+			}
 		}
 	}
-	if len(b.Tools) == 0 && b.Refused > 0 {
-		return nil, fmt.Errorf("no tool can be kept; %s; %s", b.Warnings[0], wanted)
-	}
-	if b.more > 0 {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("and %d more", b.more))
-	}
-	return b, nil
+}
+
+// newBatch completes the tools of a source.
+func newBatch(ctx context.Context, defs iter.Seq2[definition, error], server string) (*Batch, error) {
+	return complete(ctx, func(yield func(Tool, error) bool) {
+		for d, err := range defs {
+			if !yield(d.tool(server), err) {
+				return
+			}
+		}
+	}, server)
 }
 
 func (b *Batch) warn(format string, args ...any) {

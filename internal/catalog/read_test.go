@@ -39,7 +39,7 @@ func TestRead(t *testing.T) {
 		"error answer":   {document: `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no\u0007pe"}}`, bad: "error answer: nope"},
 		"swagger":        {document: `{"swagger":"2.0"}`, bad: "Swagger 2"},
 	} {
-		b, err := Read(strings.NewReader(c.document), c.server)
+		b, err := Read(t.Context(), strings.NewReader(c.document), c.server)
 		if c.bad != "" {
 			if err == nil || !strings.Contains(err.Error(), c.bad) {
 				t.Errorf("%s: error %v, want one with %q", name, err, c.bad)
@@ -65,7 +65,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadFields(t *testing.T) {
-	b, err := Read(strings.NewReader(`[{"name":"n","server":"s","title":"","description":"d\u0000e","input_schema":{"properties":{"a":{}}},"output_schema":{},
+	b, err := Read(t.Context(), strings.NewReader(`[{"name":"n","server":"s","title":"","description":"d\u0000e","input_schema":{"properties":{"a":{}}},"output_schema":{},
 		"annotations":{"title":"The N"},"depends_on":["x",{"name":"y","reason":"because"}]}]`), "")
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestReadFields(t *testing.T) {
 }
 
 func TestManyWarningsAreCounted(t *testing.T) {
-	b, err := Read(strings.NewReader(strings.Repeat(`{"name":"a"}`+"\n", 150)), "")
+	b, err := Read(t.Context(), strings.NewReader(strings.Repeat(`{"name":"a"}`+"\n", 150)), "")
 	if err != nil || len(b.Tools) != 1 || len(b.Warnings) != maxWarnings+1 || b.Warnings[maxWarnings] != "and 49 more" {
 		t.Errorf("%v, %d tools, %d warnings, the last %q", err, len(b.Tools), len(b.Warnings), b.Warnings[len(b.Warnings)-1])
 	}
@@ -138,7 +138,7 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	b, err := Read(f, "")
+	b, err := Read(t.Context(), f, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestOpenAPI(t *testing.T) {
 
 func TestOpenAPI31AndRefusals(t *testing.T) {
 	ok := `{"openapi":"3.1.0","info":{"title":"T","version":"1"},"paths":{"/a":{"post":{"operationId":"a","requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","properties":{"n":{"type":["integer","null"],"exclusiveMinimum":0}},"required":["n"]}}}},"responses":{"200":{"description":"ok"}}}}}}`
-	b, err := Read(strings.NewReader(ok), "named")
+	b, err := Read(t.Context(), strings.NewReader(ok), "named")
 	if err != nil || len(b.Tools) != 1 || b.Tools[0].ID != "named:a" || b.Tools[0].SchemaError != "" || len(b.Tools[0].Takes) != 1 || !b.Tools[0].Takes[0].Required {
 		t.Fatalf("%v: %+v", err, b)
 	}
@@ -209,7 +209,7 @@ func TestOpenAPI31AndRefusals(t *testing.T) {
 		"laughing": {"openapi: 3.0.0\na0: &a0 [x, x]\n" + laughs.String(), "aliases"},
 		"not YAML": {"openapi: 3.0.0\n\tx: [", "reading the OpenAPI"},
 	} {
-		if _, err := Read(strings.NewReader(c.document), ""); err == nil || !strings.Contains(err.Error(), c.bad) {
+		if _, err := Read(t.Context(), strings.NewReader(c.document), ""); err == nil || !strings.Contains(err.Error(), c.bad) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.bad)
 		}
 	}
@@ -225,7 +225,7 @@ func TestOpenAPIDefinitionsAreBounded(t *testing.T) {
 	}
 	doc := `{"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{"/a":{"post":{"operationId":"a","requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{` +
 		strings.Join(refs, ",") + `}}}}},"responses":{"200":{"description":"ok"}}}}},"components":{"schemas":{` + strings.Join(components, ",") + `}}}`
-	b, err := Read(strings.NewReader(doc), "")
+	b, err := Read(t.Context(), strings.NewReader(doc), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(pets)
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {
-		b, err := Read(strings.NewReader(string(document)), "s")
+		b, err := Read(t.Context(), strings.NewReader(string(document)), "s")
 		if (b == nil) != (err != nil) {
 			t.Errorf("batch %v, error %v", b, err)
 		}

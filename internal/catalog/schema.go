@@ -19,7 +19,9 @@ const (
 	maxParameters = 400
 	maxNesting    = 100     // of JSON values; compiling takes time quadratic in it
 	maxValues     = 6_000   // of JSON: a hundred times what the schemas of tools in use have
+	maxPlaces     = 4 << 20 // bytes of the paths of all values, which compiling makes
 	maxWork       = 200_000 // subschemas and properties looked at to resolve references
+	maxPath       = 1000    // bytes of a parameter's path; a longer one is left out
 )
 
 // Parameters reads the properties of a JSON Schema of an object: those of the
@@ -37,8 +39,10 @@ func Parameters(schema []byte) ([]Parameter, error) {
 	if _, ok := doc.(map[string]any); !ok {
 		return nil, errors.New("not a JSON object")
 	}
-	if n := values(doc, 0); n > maxValues {
+	if n, places := values(doc, 0, 0); n > maxValues {
 		return nil, fmt.Errorf("nested deeper than %d levels, or more than %d values", maxNesting, maxValues)
+	} else if places > maxPlaces {
+		return nil, errors.New("its names are too long")
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(offline{})
@@ -66,23 +70,30 @@ func Parameters(schema []byte) ([]Parameter, error) {
 	return r.found, nil
 }
 
-// values counts the values of v, more than maxValues if they nest too deep.
-func values(v any, depth int) int {
+// values counts the values of v, more than maxValues if they nest too deep, and the
+// bytes of their paths. place is the length of the path of v.
+func values(v any, depth, place int) (n, places int) {
 	if depth > maxNesting {
-		return maxValues + 1
+		return maxValues + 1, 0
 	}
-	n := 1
+	n, places = 1, place
+	add := func(v any, place int) {
+		if n <= maxValues {
+			below, bytes := values(v, depth+1, place)
+			n, places = n+below, places+bytes
+		}
+	}
 	switch v := v.(type) {
 	case []any:
 		for _, inner := range v {
-			n += values(inner, depth+1)
+			add(inner, place+1)
 		}
 	case map[string]any:
-		for _, inner := range v {
-			n += values(inner, depth+1)
+		for name, inner := range v {
+			add(inner, place+len(name)+1)
 		}
 	}
-	return n
+	return n, places
 }
 
 // offline refuses every reference out of the document: compiling a schema must not
@@ -137,8 +148,11 @@ func (r *reader) object(s *jsonschema.Schema, prefix string, required bool, dept
 		p := r.resolve(o.properties[name], 0)
 		must := required && o.required[name]
 		path := prefix + name
-		r.found = append(r.found, Parameter{Name: name, Path: path, Types: slices.Sorted(maps.Keys(p.types)),
-			Required: must, Description: clean(p.text, 1000), Settled: p.settled})
+		if len(path) > maxPath {
+			continue
+		}
+		r.found = append(r.found, Parameter{Name: name, Path: path, Types: typesOf(p),
+			Required: must, Description: strings.Clone(clean(p.text, 1000)), Settled: p.settled})
 		if len(p.properties) > 0 {
 			r.object(o.properties[name], path+".", must, depth+1)
 		}
@@ -147,6 +161,18 @@ func (r *reader) object(s *jsonschema.Schema, prefix string, required bool, dept
 			r.object(p.items, path+"[].", false, depth+1)
 		}
 	}
+}
+
+// typesOf returns the types of a shape, sorted. Common lists are shared.
+func typesOf(o shape) []string {
+	if len(o.types) == 1 {
+		for _, list := range single {
+			if o.types[list[0]] {
+				return list
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(o.types))
 }
 
 // resolve follows references and joins combinations, at most eight deep and within

@@ -81,9 +81,15 @@ func MakeID(server, name string) string {
 // New completes a tool with names, texts and schemas: it checks the names, truncates
 // the texts, reads the schemas and sets the ID. A broken schema is in SchemaError,
 // after what is there, and is not an error.
-func New(t Tool) (Tool, error) { return newTool(t, Parameters) }
+func New(t Tool) (Tool, error) {
+	return newTool(t, func(schema json.RawMessage) (json.RawMessage, []Parameter, error) {
+		found, err := Parameters(schema)
+		return schema, found, err
+	})
+}
 
-func newTool(t Tool, parameters func(schema []byte) ([]Parameter, error)) (Tool, error) {
+// newTool is New with a function that reads schemas. It may return another copy of one.
+func newTool(t Tool, parameters func(schema json.RawMessage) (json.RawMessage, []Parameter, error)) (Tool, error) {
 	t.Name, t.Server = strings.TrimSpace(t.Name), strings.TrimSpace(t.Server)
 	switch {
 	case t.Name == "":
@@ -110,7 +116,7 @@ func newTool(t Tool, parameters func(schema []byte) ([]Parameter, error)) (Tool,
 			problems = append(problems, fmt.Sprintf("%s schema: %d bytes, want at most %d", kind, len(schema), MaxSchema))
 			return nil, nil
 		}
-		params, err := parameters(schema)
+		schema, params, err := parameters(schema)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("%s schema: %v", kind, err))
 		}

@@ -103,15 +103,15 @@ func (f *File) Update(ctx context.Context, generation uint64, write func(Changes
 
 // put writes records in the order of their keys: a page splits when the
 // transaction ends, and until then an insertion in its middle moves all that
-// follows.
+// follows. It releases each value, of which the transaction holds its own copy.
 func put(tx *kv.Tx, records []Record) error {
-	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key)) })
-	for _, r := range records {
+	for i, r := range records {
 		b, err := tx.Bucket(r.Bucket)
 		if err != nil {
 			return err
 		}
+		records[i].Value = nil
 		if r.Value == nil {
 			err = b.Delete([]byte(r.Key))
 		} else {

@@ -34,10 +34,10 @@ type Store interface {
 	// store may be slightly stale. Generation 0 returns all records.
 	Since(ctx context.Context, generation uint64) (Changes, error)
 	// Update runs write in a transaction that no other write overlaps, with the
-	// changes after a generation, and stores the records it returns. When Update
-	// returns without an error they are durable. The new generation is one above
-	// that of the changes, or the same when write returns no records. write may
-	// run again when the transaction has to be repeated.
+	// changes after a generation, and stores the records it returns, whose slice it may
+	// change. When Update returns without an error they are durable. The new generation
+	// is one above that of the changes, or the same when write returns no records. write
+	// may run again when the transaction has to be repeated.
 	Update(ctx context.Context, generation uint64, write func(Changes) ([]Record, error)) (uint64, error)
 	// Close releases the store.
 	Close() error

@@ -285,7 +285,7 @@ func BenchmarkUsageChange(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer box.Close()
-	batch, err := catalog.Read(strings.NewReader(`{"server":"s","name":"tool_1","description":"Does something"}`), "")
+	batch, err := catalog.Read(b.Context(), strings.NewReader(`{"server":"s","name":"tool_1","description":"Does something"}`), "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func closeBox(t *testing.T, box *Toolbox) {
 
 func importTools(t *testing.T, box *Toolbox, source, lines string) {
 	t.Helper()
-	batch, err := catalog.Read(strings.NewReader(lines), "")
+	batch, err := catalog.Read(t.Context(), strings.NewReader(lines), "")
 	if err != nil {
 		t.Fatal(err)
 	}

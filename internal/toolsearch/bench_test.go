@@ -30,7 +30,7 @@ func BenchmarkSearch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		batch, err := catalog.Read(f, filepath.Base(file))
+		batch, err := catalog.Read(b.Context(), f, filepath.Base(file))
 		f.Close()
 		if err != nil {
 			b.Fatal(err)

@@ -92,7 +92,7 @@ const catalogue = `[
 // taught fills a toolbox with tools, one of them hostile, and with co-usage.
 func taught(t *testing.T, box *toolbox.Toolbox) {
 	t.Helper()
-	batch, err := catalog.Read(strings.NewReader(catalogue), "")
+	batch, err := catalog.Read(t.Context(), strings.NewReader(catalogue), "")
 	if err != nil || len(batch.Tools) != 4 {
 		t.Fatalf("%+v, %v, want 4 tools", batch, err)
 	}

@@ -68,7 +68,7 @@ func TestRestoredWorkspaceAnswersTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch, err := catalog.Read(strings.NewReader(`{"server":"fs","name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`), "")
+	batch, err := catalog.Read(t.Context(), strings.NewReader(`{"server":"fs","name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func newFaulty(t *testing.T) *faulty {
 		change.Observations = append(change.Observations, usage.Observation{From: ids[0], To: ids[1], Type: graphrank.Dependency})
 		change.Intents = append(change.Intents, usage.Intent{Text: fmt.Sprint("intent ", i), Tools: ids})
 	}
-	batch, err := catalog.Read(strings.NewReader(tools.String()), "")
+	batch, err := catalog.Read(t.Context(), strings.NewReader(tools.String()), "")
 	if err != nil {
 		t.Fatal(err)
 	}

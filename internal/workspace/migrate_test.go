@@ -19,7 +19,7 @@ import (
 func learn(t *testing.T, root, source, tool, other string) {
 	t.Helper()
 	box := openToolbox(t, root)
-	batch, err := catalog.Read(strings.NewReader(`{"server":"s","name":"`+tool+`"}`), "")
+	batch, err := catalog.Read(t.Context(), strings.NewReader(`{"server":"s","name":"`+tool+`"}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,7 +184,7 @@ func TestCatalogue(t *testing.T) {
 		}
 		servers = append(servers, c)
 	}
-	batch, err := catalog.Read(strings.NewReader(`{"server":"fs","name":"read"}`+"\n"+`{"server":"fs","name":"write"}`), "")
+	batch, err := catalog.Read(t.Context(), strings.NewReader(`{"server":"fs","name":"read"}`+"\n"+`{"server":"fs","name":"write"}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
