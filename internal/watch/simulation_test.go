@@ -69,8 +69,8 @@ func (s *simEvents) report(ctx context.Context, path string) {
 }
 
 // TestWatchSimulation: while files change, events come late, twice or not at all, their
-// source ends, and batches are refused, a reader that looks only at what it is told of
-// ends with what is in the folder.
+// source ends, and batches are refused, a reader that looks only at reported paths ends
+// with what is in the folder.
 func TestWatchSimulation(t *testing.T) {
 	testutil.Simulate(t, func(t *testing.T, c *testutil.Chance) {
 		v := &view{t: t, root: t.TempDir(), files: map[string]string{}, told: map[string]int{}}
@@ -107,7 +107,7 @@ func TestWatchSimulation(t *testing.T) {
 		time.Sleep(lastRetry + 10*time.Second)
 		v.mu.Lock()
 		if diff := cmp.Diff(v.disk(), v.files); diff != "" {
-			t.Errorf("seed %d: what was told does not lead to what is there (-there +told):\n%s", c.Seed, diff)
+			t.Errorf("seed %d: the reported paths do not lead to what is there (-there +read):\n%s", c.Seed, diff)
 		}
 		v.mu.Unlock()
 		stop()
