@@ -1,0 +1,58 @@
+package highlight
+
+import "strings"
+
+// Markdown returns the spans of a Markdown text in order: headings, code, quotations
+// and front matter.
+func Markdown(text string) []Span {
+	var spans []Span
+	var fence, language string // of the code block that is open
+	code := 0                  // where it begins
+	front := strings.HasPrefix(text, "---\n")
+	at := 0
+	for line := range strings.Lines(text) {
+		start, end := at, at+len(strings.TrimRight(line, "\r\n"))
+		at += len(line)
+		trimmed := strings.TrimLeft(line, " ")
+		switch {
+		case front:
+			spans = append(spans, Span{start, end, Comment})
+			front = start == 0 || strings.TrimSpace(line) != "---"
+		case fence != "" && strings.HasPrefix(trimmed, fence):
+			for _, s := range Code(language, text[code:start]) {
+				spans = append(spans, Span{code + s.Start, code + s.End, s.Kind})
+			}
+			spans = append(spans, Span{start, end, Comment})
+			fence = ""
+		case fence != "":
+		case strings.HasPrefix(trimmed, "```"), strings.HasPrefix(trimmed, "~~~"):
+			fence, code = trimmed[:3], at
+			language, _, _ = strings.Cut(strings.TrimSpace(strings.TrimLeft(trimmed, "`~")), " ")
+			spans = append(spans, Span{start, end, Comment})
+		case strings.HasPrefix(trimmed, "#"):
+			spans = append(spans, Span{start, end, Heading})
+		case strings.HasPrefix(trimmed, ">"):
+			spans = append(spans, Span{start, end, Comment})
+		default:
+			spans = append(spans, inline(text[start:end], start)...)
+		}
+	}
+	return spans
+}
+
+// inline returns the code spans of a line that begins at an offset.
+func inline(line string, at int) (spans []Span) {
+	for from := 0; ; {
+		open := strings.IndexByte(line[from:], '`')
+		if open < 0 {
+			return spans
+		}
+		open += from
+		shut := strings.IndexByte(line[open+1:], '`')
+		if shut < 0 {
+			return spans
+		}
+		from = open + 1 + shut + 1
+		spans = append(spans, Span{at + open, at + from, String})
+	}
+}
