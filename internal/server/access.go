@@ -95,7 +95,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (caller, bool)
 		}
 		if !errors.Is(err, token.ErrUnknown) {
 			s.options.Logger.Error("checking a token", "error", err)
-			writeError(w, http.StatusInternalServerError, &tools.Failure{Code: tools.CodeInternal, Message: "the tokens cannot be read; the server's log says why"})
+			refuse(w, r, http.StatusInternalServerError, &tools.Failure{Code: tools.CodeInternal, Message: "the tokens cannot be read; the server's log says why"})
 			return caller{}, false
 		}
 		why, challenge = "this token is unknown, revoked or expired", challenge+`, error="invalid_token"`
@@ -105,7 +105,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (caller, bool)
 		// The browser asks its user for a password, which is the token.
 		w.Header().Add("WWW-Authenticate", `Basic realm="cairn", charset="UTF-8"`)
 	}
-	writeError(w, http.StatusUnauthorized, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
+	refuse(w, r, http.StatusUnauthorized, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
 	return caller{}, false
 }
 
@@ -143,7 +143,7 @@ func scoped(a access, h http.Handler) http.Handler {
 		default:
 			if !callerOf(r.Context()).mayWrite() {
 				w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="write"`)
-				writeError(w, http.StatusForbidden, &tools.Failure{Code: tools.CodeInvalidParams, Message: fmt.Sprintf("%s %s changes something and this token may only read; make one with `cairn token new --scope write`", r.Method, r.URL.Path)})
+				refuse(w, r, http.StatusForbidden, &tools.Failure{Code: tools.CodeInvalidParams, Message: fmt.Sprintf("%s %s changes something and this token may only read; make one with `cairn token new --scope write`", r.Method, r.URL.Path)})
 				return
 			}
 		}
@@ -163,6 +163,6 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request) bool {
 	if why == "" {
 		return true
 	}
-	writeError(w, http.StatusForbidden, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
+	refuse(w, r, http.StatusForbidden, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
 	return false
 }

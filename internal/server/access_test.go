@@ -353,3 +353,33 @@ func TestConnectionLimits(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRefusedPages: a browser gets every refusal as a page that fits a phone and says
+// where to go; other clients get JSON as before.
+func TestRefusedPages(t *testing.T) {
+	s := newServer(t, two(t), nil)
+	for _, c := range []struct {
+		path   string
+		header []string
+		status int
+		want   []string
+	}{
+		{"/w/nosuch/", nil, 404, []string{"Not found", "no workspace &#34;nosuch&#34; is served here", `<a href="/w/a/">a</a>`, `<a href="/w/b/">b</a>`}},
+		{"/w/<script>/", nil, 404, []string{"&lt;script&gt;"}},
+		{"/", []string{"Host", "elsewhere.example"}, 403, []string{"Not allowed", "allow the name with --allow-host"}},
+	} {
+		r := ask(t, s, "GET", c.path, "", append([]string{"Accept", "text/html,*/*"}, c.header...)...)
+		text := body(t, r)
+		if r.StatusCode != c.status || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: %d, %v", c.path, r.StatusCode, r.Header)
+		}
+		for _, want := range append(c.want, `name="viewport"`, "<h1>") {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", c.path, want, text)
+			}
+		}
+	}
+	if r := ask(t, s, "GET", "/w/nosuch/api/search", "", "Accept", "text/html"); r.Header.Get("Content-Type") != "application/json; charset=utf-8" {
+		t.Errorf("the API answers with %s", r.Header.Get("Content-Type"))
+	}
+}

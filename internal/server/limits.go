@@ -86,7 +86,7 @@ func (l *limits) enter(w http.ResponseWriter, r *http.Request, client string) (l
 	}
 	if !q.Take(client, 1) {
 		w.Header().Set("Retry-After", "1")
-		writeError(w, http.StatusServiceUnavailable, &tools.Failure{Code: tools.CodeRateLimit, Message: "too many " + what + " already, of this client or of all"})
+		refuse(w, r, http.StatusServiceUnavailable, &tools.Failure{Code: tools.CodeRateLimit, Message: "too many " + what + " already, of this client or of all"})
 		return nil, false
 	}
 	return func() { q.Return(client, 1) }, true
@@ -121,7 +121,7 @@ func (l *limits) allow(w http.ResponseWriter, r *http.Request, client string) bo
 		return true
 	}
 	w.Header().Set("Retry-After", "1")
-	writeError(w, http.StatusTooManyRequests, &tools.Failure{Code: tools.CodeRateLimit, Message: fmt.Sprintf("Rate Limit Exceeded: %v calls a second", of.perSecond)})
+	refuse(w, r, http.StatusTooManyRequests, &tools.Failure{Code: tools.CodeRateLimit, Message: fmt.Sprintf("Rate Limit Exceeded: %v calls a second", of.perSecond)})
 	return false
 }
 

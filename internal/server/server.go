@@ -197,12 +197,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		name, _, _ := strings.Cut(rest, "/")
 		// Do not reveal the names of workspaces to callers without access.
 		if v = s.byName[name]; v == nil || !c.permits(name) {
-			noWorkspace(w, name)
+			refuse(w, r, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: fmt.Sprintf("no workspace %q is served here", name)}, s.Permitted(r)...)
 			return
 		}
 		mux = v.named
 	} else if !c.permits(v.Name) {
-		writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: "this token requires the name of a workspace in the path: /w/NAME" + r.URL.Path})
+		refuse(w, r, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: "this token requires the name of a workspace in the path: /w/NAME" + r.URL.Path}, s.Permitted(r)...)
 		return
 	}
 	mux.ServeHTTP(w, r)
@@ -211,10 +211,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 // climbs reports whether a decoded path has a part "..". The server refuses such
 // paths, so that mounted handlers never see them.
 func climbs(path string) bool { return slices.Contains(strings.Split(path, "/"), "..") }
-
-func noWorkspace(w http.ResponseWriter, name string) {
-	writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: fmt.Sprintf("no workspace %q is served here", name)})
-}
 
 // Handle mounts a handler below /w/NAME of a workspace and, for the first
 // workspace, at the root. pattern is a pattern of http.ServeMux without a host; one
@@ -244,6 +240,22 @@ func Prefix(r *http.Request) string {
 	prefix, _ := r.Context().Value(prefixKey{}).(string)
 	return prefix
 }
+
+// Permitted returns the names of the workspaces that the sender of a request may
+// use, in the order of New.
+func (s *Server) Permitted(r *http.Request) []string {
+	var names []string
+	for _, v := range s.workspaces {
+		if callerOf(r.Context()).permits(v.Name) {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// MayWrite reports whether the sender of a request to a mounted handler may change
+// something.
+func MayWrite(r *http.Request) bool { return callerOf(r.Context()).mayWrite() }
 
 // handle mounts h as Handle does.
 func (v *served) handle(pattern string, a access, h http.Handler) {

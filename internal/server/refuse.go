@@ -1,0 +1,87 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"cairn/tools"
+)
+
+// refusedStyle is the style of a page that answers before any workspace is known, so
+// it cannot refer to the assets of one.
+const refusedStyle = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:40rem;overflow-wrap:anywhere}h1{font-size:1.4rem}`
+
+var refusedPage = template.Must(template.New("refused").Parse(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{.Title}} – cairn</title>
+<link rel="icon" href="data:,">
+<style>` + refusedStyle + `</style>
+</head>
+<body>
+<header><nav aria-label="Pages"><a href="/">cairn</a></nav></header>
+<main>
+<h1>{{.Title}}</h1>
+<p role="alert">{{.Message}}</p>
+{{if .Folders}}<h2>Where to go</h2>
+<ul>{{range .Folders}}<li><a href="/w/{{.}}/">{{.}}</a></li>{{end}}</ul>{{end}}
+</main>
+<footer><p>Answer {{.Status}} of cairn</p></footer>
+</body>
+</html>
+`))
+
+var refusedPolicy = func() string {
+	sum := sha256.Sum256([]byte(refusedStyle))
+	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}()
+
+// refusedTitles are the headings of the pages by status.
+var refusedTitles = map[int]string{
+	http.StatusUnauthorized:       "This server wants a token",
+	http.StatusForbidden:          "Not allowed",
+	http.StatusNotFound:           "Not found",
+	http.StatusTooManyRequests:    "Too many requests",
+	http.StatusServiceUnavailable: "Too many requests",
+}
+
+// wantsPage reports whether a request comes from a person's browser.
+func wantsPage(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.Contains(r.URL.Path, "/api/") && !strings.HasSuffix(r.URL.Path, "/mcp")
+}
+
+// refuse answers a request that gets to no handler: a browser with a page that links
+// to folders, another client with JSON.
+func refuse(w http.ResponseWriter, r *http.Request, status int, f *tools.Failure, folders ...string) {
+	if !wantsPage(r) {
+		writeError(w, status, f)
+		return
+	}
+	title := refusedTitles[status]
+	if title == "" {
+		title = "That did not work"
+	}
+	var b bytes.Buffer
+	err := refusedPage.Execute(&b, struct {
+		Title, Message string
+		Status         int
+		Folders        []string
+	}{title, f.Message, status, folders})
+	if err != nil {
+		writeError(w, status, f) // unreachable: the template takes any text
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", refusedPolicy)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = b.WriteTo(w) // the client may have left
+}
