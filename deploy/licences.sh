@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints the licence of everything that a cairn binary contains, as what hands
 # it on has to: Go's, those of the modules on each system that releases are made
-# for, of the embedding model and of the web page's script.
+# for, and that of the embedding model.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,6 @@ echo 'cairn is licensed under Apache-2.0, see LICENSE. It contains the following
 show 'Go, its standard library and runtime' "$(go env GOROOT)/LICENSE"
 show 'all-MiniLM-L6-v2' models/minilm/LICENSE
 show 'cl100k_base, from tiktoken-go-loader' "$(go list -m -f '{{.Dir}}' github.com/pkoukk/tiktoken-go-loader)/LICENSE"
-show htmx internal/web/assets/htmx.LICENSE
 
 modules=$(for system in linux darwin windows; do
 	GOOS=$system go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/cairn

@@ -190,7 +190,7 @@ func (f *Folder) Served() server.Workspace {
 
 // Mount adds the folder's pages and the API of its question tasks to s.
 func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
-	pages, err := web.New(web.Sources{Name: f.Name, Engine: f.Engine, Tasks: f.Tasks, Toolbox: f.Toolbox}, &web.Options{Prefix: server.Prefix, Logger: log})
+	pages, err := web.New(web.Sources{Name: f.Name, Engine: f.Engine, Tasks: f.Tasks, Toolbox: f.Toolbox}, &web.Options{Prefix: server.Prefix, Folders: s.Permitted, MayWrite: server.MayWrite, Logger: log})
 	if err != nil {
 		return err
 	}

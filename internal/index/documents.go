@@ -18,6 +18,10 @@ type DocumentsRequest struct {
 	Limit int `json:"limit,omitempty"`
 	// Outline adds the headings of each document.
 	Outline bool `json:"outline,omitempty"`
+	// Tags adds the tags of each document.
+	Tags bool `json:"tags,omitempty"`
+	// Skipped lists the files that are not indexed instead.
+	Skipped bool `json:"skipped,omitempty"`
 }
 
 // MaxDocuments bounds one answer.
@@ -29,6 +33,7 @@ type DocumentEntry struct {
 	Title    string         `json:"title"`
 	Bytes    int64          `json:"bytes"`
 	Modified time.Time      `json:"modified"`
+	Tags     []string       `json:"tags,omitempty"`
 	Outline  []HeadingEntry `json:"outline,omitempty"`
 }
 
@@ -45,6 +50,15 @@ type Documents struct {
 	Documents []DocumentEntry `json:"documents"`
 	// More is set when there are further ones: After is the last path here.
 	More bool `json:"more,omitempty"`
+	// Skipped are the first MaxDocuments files and folders that are not indexed; more
+	// are counted in Status.
+	Skipped []SkippedEntry `json:"skipped,omitempty"`
+}
+
+// SkippedEntry is a file that is not indexed, or a folder that is not entered.
+type SkippedEntry struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"` // as walk.Reason says it
 }
 
 // Documents lists what is indexed, in the order of the paths. A folder without
@@ -70,6 +84,15 @@ func (x *Index) Documents(_ context.Context, r DocumentsRequest) (*Documents, er
 func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
 	out := &Documents{Documents: []DocumentEntry{}}
 	return out, s.View(func(r *docs.Reader) error {
+		if q.Skipped {
+			for _, skip := range r.Skipped() {
+				if out.More = len(out.Skipped) == MaxDocuments; out.More {
+					break
+				}
+				out.Skipped = append(out.Skipped, SkippedEntry{skip.Path, skip.Reason})
+			}
+			return nil
+		}
 		var paths []string
 		if err := r.Files(q.Prefix, func(f docs.File) bool {
 			if f.Path <= q.After {
@@ -96,6 +119,9 @@ func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
 				continue
 			}
 			e := DocumentEntry{Path: d.Path, Title: d.Title, Bytes: d.Size, Modified: time.Unix(0, d.ModTime).UTC()}
+			if q.Tags {
+				e.Tags = d.Labels.Tags
+			}
 			if q.Outline {
 				for _, s := range d.Sections {
 					if s.Level > 0 {

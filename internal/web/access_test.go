@@ -30,7 +30,7 @@ func TestAccessible(t *testing.T) {
 	server := httptest.NewServer(notesAndEmpty(t))
 	defer server.Close()
 	var measured audited
-	for _, width := range []int64{1280, 360} {
+	for _, width := range []int64{1280, 390} {
 		for _, scheme := range []string{"light", "dark"} {
 			t.Run(fmt.Sprintf("%s %d", scheme, width), func(t *testing.T) {
 				tab := newTab(t, browser)
@@ -42,7 +42,12 @@ func TestAccessible(t *testing.T) {
 					"/w/notes/",
 					"/w/notes/?q=rotate+a+token",
 					"/w/notes/?q=revoke+key&in=nowhere/",
-					"/w/notes/?q=" + fmt.Sprintf("%0300d", 0), // too long
+					"/w/notes/?in=guide/",
+					"/w/notes/?q=part&tag=kinds",
+					"/w/notes/?q=" + fmt.Sprintf("%04001d", 0), // too long
+					"/w/notes/doc?path=guide/start.md&from=q%3Dwall",
+					"/w/notes/doc?path=.cairn/cards/bbb222.md",
+					"/w/notes/nothing", // no page
 					"/w/notes/doc?path=other.md",
 					"/w/notes/doc?path=kinds.md",
 					"/w/notes/doc?path=hostile.md",

@@ -61,7 +61,7 @@ func TestBrowser(t *testing.T) {
 	for _, screen := range []struct {
 		name          string
 		width, height int64
-	}{{"desk", 1280, 800}, {"phone", 360, 740}} {
+	}{{"desk", 1280, 800}, {"phone", 390, 780}} {
 		t.Run(screen.name, func(t *testing.T) {
 			tab := newTab(t, browser)
 			var mu sync.Mutex
@@ -106,30 +106,53 @@ func TestBrowser(t *testing.T) {
 				return poll(`(document.querySelector(` + quote(selector) + `)||{textContent:""}).textContent.includes(` + quote(want) + `)`)
 			}
 			run("search", log.Enable(), network.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(screen.width, screen.height, 1, false), at("/"), chromedp.WaitVisible("#q"))
-			run("typed", chromedp.SendKeys("#q", "revoke a key"), text("#results mark", "revoke"), text("a.hit", "Part two"))
-			run("mode", chromedp.Click(`input[value=keyword]`), text(".count", "keyword"))
-			run("why", chromedp.Click("details summary"), chromedp.WaitVisible(".bars rect.bar", chromedp.ByQuery))
-			run("keys", chromedp.Evaluate(`document.activeElement.blur()`, nil), chromedp.KeyEvent("j"), poll(`document.activeElement.className === "hit"`), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("article.document"), text("h1", "Other"), poll(`location.hash === "#part-two"`))
-			run("back", chromedp.NavigateBack(), chromedp.WaitVisible("a.hit"), text("a.hit", "Part two"))
-			run("filters", at("/?q=token"), text("#results", "Rotate"), chromedp.SendKeys("input[name=in]", "other"+kb.Enter), poll(`!document.querySelector("#results").textContent.includes("Rotate")`), text(".count", "document"))
-			run("outline", at("/doc?path=other.md"), chromedp.Click(`.outline a[href="#part-two"]`, chromedp.ByQuery), poll(`location.hash === "#part-two"`))
+			var before, entries int
+			run("home", text(".home", "guide/"), text(".home", "Start here"), chromedp.Evaluate(`history.length`, &before))
+			run("typing", chromedp.SendKeys("#q", "revoke"), poll(`location.search === "?q=revoke"`), text("#results mark", "revoke"), chromedp.SendKeys("#q", " a key"), poll(`location.search === "?q=revoke+a+key"`))
+			run("typed", text("#results mark", "revoke"), text("a.hit", "Part two"), poll(`document.title.startsWith("revoke a key – notes")`), chromedp.Evaluate(`history.length`, &entries))
+			if entries != before+1 {
+				t.Errorf("one search is %d entries of the history, want 1", entries-before)
+			}
+			run("forth and back", chromedp.NavigateBack(), text(".home", "guide/"), poll(`document.getElementById("q").value === ""`), chromedp.NavigateForward(), text("a.hit", "Part two"), poll(`document.getElementById("q").value === "revoke a key"`))
+			run("mode", chromedp.Click(`.chip[href*="mode=keyword"]`, chromedp.ByQuery), text(".count", "keyword"), text(".chips", "by words ×"), poll(`document.readyState === "complete"`))
+			run("why", chromedp.Click(".why summary", chromedp.ByQuery), chromedp.WaitVisible(".bars rect.bar", chromedp.ByQuery))
+			run("escape", chromedp.Focus("#q"), chromedp.KeyEvent(kb.Escape), poll(`document.activeElement === document.body && document.getElementById("q").value === "revoke a key"`))
+			run("down", chromedp.Focus("#q"), chromedp.KeyEvent(kb.ArrowDown), poll(`document.activeElement.className === "hit"`), chromedp.Evaluate(`document.activeElement.blur()`, nil))
+			run("keys", chromedp.KeyEvent("j"), poll(`document.activeElement.className === "hit"`), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("article.document"), text("h1", "Other"), poll(`location.hash === "#part-two"`))
+			run("slash", poll(`document.readyState === "complete" && document.getElementById("q").value === "revoke a key"`), chromedp.KeyEvent("/"), poll(`document.activeElement.id === "q"`))
+			run("results", chromedp.Click(".back a", chromedp.ByQuery), chromedp.WaitVisible("a.hit"), text("a.hit", "Part two"))
+			run("filters", at("/?q=guide"), text("#results", "Part of the guide"), chromedp.Click(`.chip[href*="in=guide"]`, chromedp.ByQuery), text(".chips", "guide/ ×"), poll(`document.querySelector("input[name=in]").value === "guide/"`))
+			run("picture", at("/doc?path=guide/start.md"), poll(`document.querySelector(".document img").naturalWidth === 1`))
+			var open bool
+			run("outline", at("/doc?path=other.md"), chromedp.Evaluate(`(() => { const d = document.querySelector(".outline details"); const was = d.open; d.open = true; return was; })()`, &open), chromedp.Click(`.outline a[href="#part-two"]`, chromedp.ByQuery), poll(`location.hash === "#part-two"`))
+			if open != (screen.width > 960) {
+				t.Errorf("the sections are open: %v on a screen of %d pixels", open, screen.width)
+			}
 			run("copy", at("/doc?path=other.md"), chromedp.Click("button.copy", chromedp.ByQuery), text(".said", "other.md"))
 			run("hostile", at("/doc?path=hostile.md"), text("h2", "Rotate a token"))
 			run("tasks", at("/tasks"), text(".board", "Paint it"), text(".board", "Draw a plan"), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery))
 			run("card", chromedp.Click(`.graph a`, chromedp.ByQuery), chromedp.WaitVisible("article.document"), text(".where", "aaa111.md"))
+			run("drag", at("/tasks"), chromedp.Evaluate(`(() => {
+	const dataTransfer = new DataTransfer();
+	const drag = (type, el) => el.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
+	const card = document.querySelector("[data-card=aaa111]");
+	drag("dragstart", card); drag("dragover", document.querySelector("[data-status=active]")); drag("drop", document.querySelector("[data-status=active]"));
+})()`, nil), poll(`document.querySelector("[data-status=active] [data-card=aaa111]") !== null`))
+			run("edited", at("/doc?path=.cairn/cards/aaa111.md"), chromedp.Click(".edit summary", chromedp.ByQuery), chromedp.SetValue(".edit select[name=status]", "todo", chromedp.ByQuery), chromedp.SetValue(".edit input[name=assignee]", "Ann", chromedp.ByQuery), chromedp.Submit(".edit form", chromedp.ByQuery), text(".fields", "Ann"), text(".fields", "todo"))
+			run("created", at("/tasks"), chromedp.Click(".new summary", chromedp.ByQuery), chromedp.SendKeys(".new input[name=title]", "Made "+screen.name, chromedp.ByQuery), chromedp.Submit(".new form", chromedp.ByQuery), text("[data-status=todo]", "Made "+screen.name))
 			run("tools", at("/tools"), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery), text("svg.together", "mail:send_mail"))
-			run("suggest", chromedp.SendKeys("#q", "read a file, translate it and send it by mail"), chromedp.Click("button[type=submit]"), chromedp.WaitVisible("#plan svg rect", chromedp.ByQuery), text("#plan ol", "send_mail"), chromedp.WaitVisible("#plan path.arrow", chromedp.ByQuery), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery))
+			run("suggest", chromedp.SendKeys("#intent", "read a file, translate it and send it by mail"), chromedp.Click("button[type=submit]"), chromedp.WaitVisible("#plan svg rect", chromedp.ByQuery), text("#plan ol", "send_mail"), chromedp.WaitVisible("#plan path.arrow", chromedp.ByQuery), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery))
 			run("around", chromedp.Click(`svg.together a[href$="mail%3Asend_mail"]`, chromedp.ByQuery), text(".hint", "Only what is used with"))
-			run("nothing imported", chromedp.Navigate(server.URL+"/w/empty/tools"), text("main", "catalogue is empty"))
+			run("nothing imported", chromedp.Navigate(server.URL+"/w/empty/tools"), text("main", "No tools are imported"))
 			run("index", at("/index"), text("dl", "ready"), chromedp.WaitVisible("polyline", chromedp.ByQuery), text("main", "Skipped"), text("main", "95 % within"))
-			var before, after string
+			var light, dark string
 			const paper = `getComputedStyle(document.body).backgroundColor`
-			run("theme", chromedp.Evaluate(paper, &before), chromedp.Click(".theme"), poll(`["dark","light"].includes(document.documentElement.dataset.theme)`), chromedp.Evaluate(paper, &after))
-			if before == after {
-				t.Errorf("the theme leaves the background %s", before)
+			run("theme", chromedp.Evaluate(paper, &light), chromedp.Click(".theme"), poll(`["dark","light"].includes(document.documentElement.dataset.theme)`), chromedp.Evaluate(paper, &dark))
+			if light == dark {
+				t.Errorf("the theme leaves the background %s", light)
 			}
 			var unnamed []string
-			run("labels", at("/?q=key"), text("a.hit", "Part"), chromedp.Evaluate(`[...document.querySelectorAll("input,button,a")].filter(e => !(e.labels && e.labels.length) && !e.textContent.trim() && !e.getAttribute("aria-label")).map(e => e.outerHTML)`, &unnamed))
+			run("labels", at("/?q=key"), text("a.hit", "Part"), chromedp.Evaluate(`[...document.querySelectorAll("input:not([type=hidden]),button,a")].filter(e => !(e.labels && e.labels.length) && !e.textContent.trim() && !e.getAttribute("aria-label")).map(e => e.outerHTML)`, &unnamed))
 			if len(unnamed) > 0 {
 				t.Errorf("without a name: %q", unnamed)
 			}

@@ -15,6 +15,7 @@ type drawing struct {
 
 type box struct {
 	ID, Label, Note, Class, Link string
+	Full                         string // the whole label; draw sets it and cuts Label
 	X, Y, W, H                   int
 }
 
@@ -24,7 +25,7 @@ type line struct{ D, Label string }
 type arrow struct{ From, To, Label string }
 
 const (
-	boxWidth, boxHeight = 168, 44
+	boxWidth, boxHeight = 200, 44
 	gapX, gapY, edge    = 56, 16, 8
 	labelRunes          = 24
 )
@@ -74,6 +75,7 @@ func draw(boxes []box, arrows []arrow) *drawing {
 		}
 		b.X, b.Y, b.W, b.H = edge+layer[i]*(boxWidth+gapX), edge+rows[layer[i]]*(boxHeight+gapY), boxWidth, boxHeight
 		rows[layer[i]]++
+		b.Full = b.Label
 		if utf8.RuneCountInString(b.Label) > labelRunes {
 			b.Label = string([]rune(b.Label)[:labelRunes-1]) + "…"
 		}

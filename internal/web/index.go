@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -9,23 +10,33 @@ import (
 	"time"
 
 	"cairn/internal/index"
+	"cairn/internal/walk"
 )
 
 type indexPage struct {
 	Status  *index.Status
+	Built   string
+	Kinds   []count
 	Skipped []skipped
 	Latency *latencyChart
 }
 
+// skipped are the files that are not indexed for a reason.
 type skipped struct {
-	Reason string
-	Files  int
+	Reason  string
+	Files   int
+	Paths   []string // of the first maxSkipped
+	Further int
 }
+
+// maxSkipped bounds the names of skipped files by reason.
+const maxSkipped = 100
 
 // latencyChart is a line chart of the latencies of the last searches.
 type latencyChart struct {
 	Points        string
-	Width, Height int
+	Width, Height int // of the drawing
+	Left, Bottom  int // the origin of the axes
 	Searches      int
 	P50, P95, Max string
 }
@@ -37,12 +48,57 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	p := &indexPage{Status: status, Latency: newLatencyChart(h.took.list())}
-	for _, reason := range slices.Sorted(maps.Keys(status.Skipped)) {
-		p.Skipped = append(p.Skipped, skipped{reason, status.Skipped[reason]})
+	p := &indexPage{Status: status, Built: status.BuiltAt, Latency: newLatencyChart(h.took.list())}
+	if built, err := time.Parse(time.RFC3339, status.BuiltAt); err == nil {
+		p.Built = built.UTC().Format("2 January 2006, 15:04 MST")
 	}
-	h.show(w, r, http.StatusOK, "index", "Index", "", p)
+	lib, err := h.shelf.library(r.Context(), h.sources.Engine)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p.Kinds = lib.kinds()
+	names, err := h.sources.Engine.Documents(r.Context(), index.DocumentsRequest{Skipped: true})
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p.Skipped = byReason(status.Skipped, names.Skipped)
+	if h.sources.Tasks != nil {
+		paths, files, err := h.sources.Tasks.Unindexed(r.Context(), maxSkipped)
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		if files > 0 {
+			p.Skipped = append(p.Skipped, skipped{walk.Extension.String(), files, paths, files - len(paths)})
+		}
+	}
+	h.show(w, r, view{section: "index", title: "Index", data: p})
 }
+
+// byReason groups the names of skipped files, the most frequent reason first.
+func byReason(counts map[string]int, names []index.SkippedEntry) (groups []skipped) {
+	paths := map[string][]string{}
+	for _, e := range names {
+		if len(paths[e.Reason]) < maxSkipped {
+			paths[e.Reason] = append(paths[e.Reason], e.Path)
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		groups = append(groups, skipped{walk.Told(reason), counts[reason], paths[reason], counts[reason] - len(paths[reason])})
+	}
+	slices.SortStableFunc(groups, func(a, b skipped) int { return cmp.Compare(b.Files, a.Files) })
+	return groups
+}
+
+// The margins of a latencyChart, for the labels of its axes.
+const (
+	chartLeft   = 64
+	chartTop    = 14
+	chartBottom = 34
+	chartRight  = 8
+)
 
 func newLatencyChart(took []time.Duration) *latencyChart {
 	if len(took) == 0 {
@@ -52,12 +108,13 @@ func newLatencyChart(took []time.Duration) *latencyChart {
 	at := func(q float64) string {
 		return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(100 * time.Microsecond).String()
 	}
-	p := &latencyChart{Width: 480, Height: 96, Searches: len(took), P50: at(0.5), P95: at(0.95), Max: at(1)}
+	p := &latencyChart{Width: 560, Height: 160, Left: chartLeft, Searches: len(took), P50: at(0.5), P95: at(0.95), Max: at(1)}
+	p.Bottom = p.Height - chartBottom
 	top := float64(sorted[len(sorted)-1])
 	var points []string
 	for i, d := range took {
-		x := float64(p.Width) * float64(i) / float64(max(1, len(took)-1))
-		points = append(points, fmt.Sprintf("%.1f,%.1f", x, float64(p.Height)*(1-float64(d)/top)+0.5))
+		x := chartLeft + float64(p.Width-chartLeft-chartRight)*float64(i)/float64(max(1, len(took)-1))
+		points = append(points, fmt.Sprintf("%.1f,%.1f", x, float64(p.Bottom)-float64(p.Bottom-chartTop)*float64(d)/top))
 	}
 	p.Points = strings.Join(points, " ")
 	return p

@@ -1,24 +1,14 @@
 package web
 
 import (
-	"bytes"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/microcosm-cc/bluemonday"
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/renderer"
-	"github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
-
+	"cairn/internal/index"
 	"cairn/internal/markdown"
 	"cairn/retriever"
 )
@@ -27,17 +17,28 @@ import (
 const maxPage = 60_000
 
 type docPage struct {
-	Path, Heading string // Heading is "" where HTML has the page's one h1
-	Outline       []heading
-	HTML          template.HTML
-	Plain         string // the text of a document that is not Markdown
-	Tokens        int
-	Next          string
+	Path, File       string // File is the last part of Path
+	Heading          string // "" where HTML has the page's one h1
+	Folders          []chip // on the way to the document
+	Back             template.URL
+	BackQuery        string
+	Outline          []heading
+	HTML             template.HTML
+	Plain            string // the text of a document that is not Markdown
+	Tokens           int
+	Next             string
+	Card             *cardView // nil for other documents
+	Tree             []branch
+	Previous, Follow *index.DocumentEntry // in the folder, by path
 }
 
-type heading struct {
-	Level        int
-	Text, Anchor string
+// branch is a line of the tree of files.
+type branch struct {
+	Name, Link string
+	Level      int
+	Folder     bool
+	Documents  int // in a folder
+	Current    bool
 }
 
 // doc shows a document.
@@ -48,162 +49,82 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	p := &docPage{Path: reading.Path, Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next}
+	lib, err := h.shelf.library(r.Context(), h.sources.Engine)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	prefix := h.options.Prefix(r)
+	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next}
+	if p.Card, err = h.cardAt(r, reading.Path); err != nil {
+		h.fail(w, r, err)
+		return
+	}
 	if f := markdown.FormatOf(reading.Path); f == markdown.Markdown || f == markdown.Converted {
-		var titled bool
-		if p.HTML, p.Outline, titled = render(h.options.Prefix(r), reading.Path, []byte(reading.Content)); titled {
+		o := reader{prefix: prefix, name: reading.Path, lib: lib, title: reading.Title}
+		d := o.render([]byte(reading.Content))
+		if p.HTML, p.Outline = d.HTML, d.Headings; d.Titled {
 			p.Heading = ""
 		}
 	} else {
 		p.Plain = reading.Content
 	}
-	h.show(w, r, http.StatusOK, "doc", reading.Title, "", p)
+	p.Tree = lib.tree(prefix, reading.Path)
+	p.Previous, p.Follow = lib.neighbours(reading.Path)
+	for i, c := range reading.Path {
+		if c == '/' {
+			link := url.Values{"in": {reading.Path[:i+1]}}
+			p.Folders = append(p.Folders, chip{Label: path.Base(reading.Path[:i]), Link: template.URL(prefix + "/?" + link.Encode())})
+		}
+	}
+	if from, err := url.ParseQuery(q.Get("from")); err == nil && len(from) > 0 {
+		p.Back, p.BackQuery = template.URL(prefix+"/?"+from.Encode()), from.Get("q")
+	}
+	h.show(w, r, view{section: "doc", title: reading.Title, query: p.BackQuery, data: p})
 }
 
-var converter = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(shownHTML{}, 100))))
+// maxBranches bounds the documents, and the folders, of each folder of a tree.
+const maxBranches = 200
 
-// shownHTML renders HTML as text. Agents get all of a document, so people have to see
-// all of it: what is in a comment, and what follows a <script> without an end.
-type shownHTML struct{}
-
-// RegisterFuncs implements renderer.NodeRenderer.
-func (shownHTML) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindHTMLBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		block := n.(*ast.HTMLBlock)
-		raw := block.Lines().Value(source)
-		if block.HasClosure() {
-			raw = append(raw, block.ClosureLine.Value(source)...)
-		}
-		_, err := fmt.Fprintf(w, "<pre><code>%s</code></pre>\n", template.HTMLEscapeString(string(raw)))
-		return ast.WalkContinue, err
-	})
-	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		raw := n.(*ast.RawHTML).Segments.Value(source)
-		if !entering || simpleTag.Match(raw) {
-			return ast.WalkSkipChildren, nil
-		}
-		_, err := fmt.Fprintf(w, "<code>%s</code>", template.HTMLEscapeString(string(raw)))
-		return ast.WalkSkipChildren, err
-	})
+// tree returns the folders on the way to a document with all that is in them.
+func (l *library) tree(prefix, file string) []branch {
+	return l.grow(nil, prefix, "", file)
 }
 
-// simpleTag matches a tag without attributes, which hides nothing.
-var simpleTag = regexp.MustCompile(`^</?[a-zA-Z][a-zA-Z0-9-]*\s*/?>$`)
-
-// sanitiser keeps the elements that documents need. It drops images, as the
-// server has only its embedded files and the policy forbids other sources.
-var sanitiser = func() *bluemonday.Policy {
-	p := bluemonday.UGCPolicy()
-	p.AllowAttrs("id").OnElements("h1", "h2", "h3", "h4", "h5", "h6")
-	p.AllowAttrs("type", "checked", "disabled").OnElements("input")
-	p.RequireNoFollowOnLinks(true)
-	p.RequireNoReferrerOnLinks(true)
-	p.AllowElements("details", "summary")
-	return p
-}()
-
-// accessible makes scrolling regions reachable by keyboard and labels the
-// checkboxes of task lists. Text in sanitised HTML cannot look like a tag.
-var accessible = strings.NewReplacer(
-	"<pre>", `<pre tabindex="0" role="group" aria-label="Code">`,
-	"<table>", `<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
-	"</table>", "</table></div>",
-	`<input checked="" disabled="" type="checkbox">`, `<input checked="" disabled="" type="checkbox" aria-label="done">`,
-	`<input disabled="" type="checkbox">`, `<input disabled="" type="checkbox" aria-label="to do">`,
-)
-
-// render returns Markdown as sanitised HTML with the anchors of the index, its
-// headings, and whether exactly one heading has level 1. If several have, it
-// moves all headings down a level, below the title of the page.
-func render(prefix, name string, source []byte) (_ template.HTML, outline []heading, titled bool) {
-	ids := &anchors{used: map[string]int{}}
-	context := parser.NewContext(parser.WithIDs(ids))
-	front := markdown.ReadFrontMatter(source)
-	source = source[front.End:]
-	root := converter.Parser().Parse(text.NewReader(source), parser.WithContext(context))
-	var headings []*ast.Heading
-	titles := 0
-	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function never fails
-		if !entering {
-			return ast.WalkContinue, nil
+func (l *library) grow(tree []branch, prefix, folder, file string) []branch {
+	level := strings.Count(folder, "/")
+	folders, documents := l.children(folder)
+	for i, f := range folders {
+		open := strings.HasPrefix(file, f.Name)
+		if !open && i >= maxBranches {
+			continue
 		}
-		switch n := n.(type) {
-		case *ast.Heading:
-			headings = append(headings, n)
-			if n.Level == 1 {
-				titles++
-			}
-		case *ast.Link:
-			n.Destination = []byte(link(prefix, name, string(n.Destination)))
-		case *ast.Image:
-			n.Destination = nil
+		link := url.Values{"in": {f.Name}}
+		tree = append(tree, branch{Name: path.Base(f.Name) + "/", Link: prefix + "/?" + link.Encode(), Level: level, Folder: true, Documents: f.Documents})
+		if open && level < maxLevel {
+			tree = l.grow(tree, prefix, f.Name, file)
 		}
-		return ast.WalkContinue, nil
-	})
-	for _, n := range headings {
-		if titles > 1 {
-			n.Level = min(n.Level+1, 6)
-		}
-		id, _ := n.AttributeString("id")
-		anchor, _ := id.([]byte)
-		outline = append(outline, heading{n.Level, plainText(n, source), string(anchor)})
 	}
-	var b bytes.Buffer
-	if err := converter.Renderer().Render(&b, source, root); err != nil {
-		return template.HTML("<pre>" + template.HTMLEscapeString(string(source)) + "</pre>"), nil, false
+	for i, d := range documents {
+		if i < maxBranches || d.Path == file {
+			tree = append(tree, branch{Name: d.Title, Link: place(prefix, d.Path, ""), Level: level, Current: d.Path == file})
+		}
 	}
-	return template.HTML(accessible.Replace(string(sanitiser.SanitizeBytes(b.Bytes())))), outline, titles == 1
+	return tree
 }
 
-func plainText(n ast.Node, source []byte) string {
-	var b strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if entering {
-			switch n := n.(type) {
-			case *ast.Text:
-				b.Write(n.Segment.Value(source))
-			case *ast.String:
-				b.Write(n.Value)
-			}
-		}
-		return ast.WalkContinue, nil
-	})
-	return b.String()
+// maxLevel bounds the indentation of a tree.
+const maxLevel = 8
+
+// neighbours returns the documents before and after one in its folder.
+func (l *library) neighbours(file string) (previous, next *index.DocumentEntry) {
+	_, documents := l.children(file[:strings.LastIndex(file, "/")+1])
+	at := slices.IndexFunc(documents, func(d index.DocumentEntry) bool { return d.Path == file })
+	if at > 0 {
+		previous = &documents[at-1]
+	}
+	if at >= 0 && at+1 < len(documents) {
+		next = &documents[at+1]
+	}
+	return previous, next
 }
-
-// link returns the destination of a link. Links to documents of the folder lead to
-// the reader.
-func link(prefix, from, to string) string {
-	u, err := url.Parse(to)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" {
-		return to
-	}
-	target := path.Join(path.Dir(from), u.Path)
-	if strings.HasPrefix(u.Path, "/") {
-		target = strings.TrimPrefix(path.Clean(u.Path), "/")
-	}
-	if strings.HasPrefix(target, "..") {
-		return ""
-	}
-	return place(prefix, target, u.Fragment)
-}
-
-// anchors gives headings the ids that GitHub gives them.
-type anchors struct{ used map[string]int }
-
-func (a *anchors) Generate(value []byte, _ ast.NodeKind) []byte {
-	slug := markdown.Slug(string(bytes.TrimSpace(value)))
-	n, again := a.used[slug]
-	a.used[slug] = n + 1
-	if again {
-		slug = fmt.Sprintf("%s-%d", slug, n)
-		a.used[slug] = 1
-	}
-	return []byte(slug)
-}
-
-func (a *anchors) Put(value []byte) { a.used[util.BytesToReadOnlyString(value)]++ }

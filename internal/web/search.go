@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode"
 
+	"cairn/internal/index"
 	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
@@ -19,14 +21,45 @@ import (
 // results is the number of results per page.
 const results = 10
 
+// Bounds of the lists of the search page.
+const (
+	maxChips  = 8   // folders, and tags, above the results
+	maxRecent = 12  // documents on the first page
+	maxInList = 200 // folders, and documents of one folder
+)
+
 type searchPage struct {
 	Query, Mode, Prefix, Tag string
-	Modes                    []string
+	Chips                    []chip
 	Answer                   *retriever.Answer
 	Scores                   [][]scorePart // of each result
+	From                     template.URL  // the query of the address, for the way back
+	Further                  template.URL  // the query of the address of the next results
 	Took                     string
 	Problem                  string
 	Terms                    map[string]bool
+	Home                     *homePage // without a query
+}
+
+// homePage is what the search page shows before a query.
+type homePage struct {
+	Total           int
+	Cut             bool // some documents are not listed
+	Folders, Tags   []chip
+	Title           string // of Documents
+	Documents       []index.DocumentEntry
+	OmittedDocument int
+}
+
+// modes are the ways to search other than hybrid, which is the default.
+var modes = []struct{ value, name string }{{"keyword", "by words"}, {"semantic", "by meaning"}}
+
+// chip is a link that sets a filter, or removes the one that is set.
+type chip struct {
+	Label     string
+	Link      template.URL
+	Documents int // 0 for a filter that does not count them
+	Set       bool
 }
 
 // scorePart is a part of a score, drawn as a bar of width 0 to 100.
@@ -40,35 +73,138 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 	form := r.URL.Query()
 	p := &searchPage{
 		Query: strings.TrimSpace(form.Get("q")), Mode: form.Get("mode"), Prefix: strings.TrimSpace(form.Get("in")), Tag: strings.TrimSpace(form.Get("tag")),
-		Modes: []string{"hybrid", "keyword", "semantic"},
 	}
-	if !slices.Contains(p.Modes, p.Mode) {
-		p.Mode = "hybrid"
+	if p.Mode != string(retriever.Keyword) && p.Mode != string(retriever.Semantic) {
+		p.Mode = ""
 	}
-	if p.Query != "" {
-		q := retriever.Query{Text: p.Query, Mode: retriever.Mode(p.Mode), Limit: results, Explain: true, Cursor: form.Get("cursor"), Filter: store.Filter{PathPrefix: p.Prefix}}
-		if p.Tag != "" {
-			q.Filter.Tags = []string{p.Tag}
-		}
-		start := time.Now()
-		answer, err := h.sources.Engine.Search(r.Context(), q)
-		if err != nil {
-			p.Problem = err.Error()
-		} else {
-			took := time.Since(start)
-			h.took.add(took)
-			p.Took = took.Round(100 * time.Microsecond).String()
-			p.Answer, p.Terms = answer, terms(p.Query)
-			for i := range answer.Results {
-				p.Scores = append(p.Scores, scoreParts(answer.Results[i].Explain))
-			}
-		}
+	p.From = p.address("", "")
+	lib, err := h.shelf.library(r.Context(), h.sources.Engine)
+	if err != nil {
+		p.Problem = err.Error()
+		lib = &library{}
+	}
+	if p.Query == "" {
+		p.Home = p.home(lib)
+	} else {
+		p.Chips = p.chips(lib)
+		h.find(r, p)
 	}
 	title := "Search"
 	if p.Query != "" {
 		title = p.Query
 	}
-	h.show(w, r, http.StatusOK, "search", title, "results", p)
+	h.show(w, r, view{section: "search", title: title, fragment: "results", data: p})
+}
+
+// find runs the search of the page.
+func (h *Handler) find(r *http.Request, p *searchPage) {
+	q := retriever.Query{Text: p.Query, Mode: retriever.Mode(p.Mode), Limit: results, Explain: true, Cursor: r.URL.Query().Get("cursor"), Filter: store.Filter{PathPrefix: p.Prefix}}
+	if p.Tag != "" {
+		q.Filter.Tags = []string{p.Tag}
+	}
+	start := time.Now()
+	answer, err := h.sources.Engine.Search(r.Context(), q)
+	if err != nil {
+		p.Problem = err.Error()
+		return
+	}
+	took := time.Since(start)
+	h.took.add(took)
+	p.Took = took.Round(100 * time.Microsecond).String()
+	p.Answer, p.Terms = answer, terms(p.Query)
+	for i := range answer.Results {
+		p.Scores = append(p.Scores, scoreParts(answer.Results[i].Explain))
+	}
+	if answer.NextCursor != nil {
+		p.Further = p.address("cursor", *answer.NextCursor)
+	}
+}
+
+// address returns the query of the page's address with one value changed. A key of
+// "" changes none.
+func (p *searchPage) address(key, value string) template.URL {
+	v := url.Values{}
+	for k, text := range map[string]string{"q": p.Query, "in": p.Prefix, "tag": p.Tag, "mode": p.Mode} {
+		if k == key {
+			text = value
+		}
+		if text != "" {
+			v.Set(k, text)
+		}
+	}
+	if key == "cursor" {
+		v.Set(key, value)
+	}
+	return template.URL(v.Encode())
+}
+
+// chips returns the filters by folder and tag, those that are set first.
+func (p *searchPage) chips(lib *library) []chip {
+	folder := p.Prefix[:strings.LastIndex(p.Prefix, "/")+1]
+	folders, _ := lib.children(folder)
+	chips := slices.Concat(p.set(), p.folders(largest(folders, maxChips)), p.tags(largest(lib.tags(p.Prefix), maxChips)))
+	for _, m := range modes {
+		if m.value != p.Mode {
+			chips = append(chips, chip{Label: m.name, Link: "?" + p.address("mode", m.value)})
+		}
+	}
+	return chips
+}
+
+// set returns the chips of the filters that are set.
+func (p *searchPage) set() (chips []chip) {
+	if p.Prefix != "" {
+		chips = append(chips, chip{Label: p.Prefix, Link: "?" + p.address("in", ""), Set: true})
+	}
+	if p.Tag != "" {
+		chips = append(chips, chip{Label: "#" + p.Tag, Link: "?" + p.address("tag", ""), Set: true})
+	}
+	for _, m := range modes {
+		if m.value == p.Mode {
+			chips = append(chips, chip{Label: m.name, Link: "?" + p.address("mode", ""), Set: true})
+		}
+	}
+	return chips
+}
+
+func (p *searchPage) folders(counts []count) (chips []chip) {
+	for _, c := range counts {
+		chips = append(chips, chip{Label: strings.TrimPrefix(c.Name, p.Prefix), Link: "?" + p.address("in", c.Name), Documents: c.Documents})
+	}
+	return chips
+}
+
+func (p *searchPage) tags(counts []count) (chips []chip) {
+	for _, c := range counts {
+		if c.Name != p.Tag {
+			chips = append(chips, chip{Label: "#" + c.Name, Link: "?" + p.address("tag", c.Name), Documents: c.Documents})
+		}
+	}
+	return chips
+}
+
+// home returns what the page shows without a query: folders, tags and the documents
+// that changed last, or those of the folder or tag that is chosen.
+func (p *searchPage) home(lib *library) *homePage {
+	p.Chips = p.set()
+	folders, documents := lib.children(p.Prefix)
+	home := &homePage{Total: len(lib.Documents), Cut: lib.Cut, Title: "Documents"}
+	home.Folders = p.folders(folders[:min(len(folders), maxInList)])
+	tags := lib.tags(p.Prefix)
+	home.Tags = p.tags(tags[:min(len(tags), maxInList)])
+	switch {
+	case p.Tag != "":
+		home.Documents = slices.DeleteFunc(slices.Clone(lib.below(p.Prefix)), func(d index.DocumentEntry) bool { return !slices.Contains(d.Tags, p.Tag) })
+		home.Folders = nil
+	case p.Prefix != "":
+		home.Documents = documents
+	default:
+		home.Title, home.Documents = "Changed last", lib.recent(maxRecent)
+	}
+	if n := len(home.Documents) - maxInList; n > 0 {
+		home.Documents, home.OmittedDocument = home.Documents[:maxInList], n
+	}
+	return home
 }
 
 // scoreParts returns the parts that add up to a score, and the score.

@@ -14,14 +14,14 @@ type toolsPage struct {
 	Suggestion *suggest.Suggestion
 	Graph      *drawing
 	Problem    string
-	CoUsage    *coUsage // nil without edges, and in a fragment
+	CoUsage    *coUsage // nil without edges
 	Around     string
 }
 
 // toolPage draws a plan for an intent, and the co-usage graph.
 func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 	if h.sources.Toolbox == nil {
-		http.NotFound(w, r)
+		h.unknown(w, r)
 		return
 	}
 	p := &toolsPage{Intent: strings.TrimSpace(r.URL.Query().Get("intent"))}
@@ -32,15 +32,13 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 	}
 	p.Tools = stats.Tools
 	p.Around = strings.TrimSpace(r.URL.Query().Get("around"))
-	if r.Header.Get("HX-Request") != "true" {
-		err := h.sources.Toolbox.Read(r.Context(), func(g *graphrank.Graph) error {
-			p.CoUsage = drawCoUsage(g, p.Around, h.options.Prefix(r))
-			return nil
-		})
-		if err != nil {
-			h.fail(w, r, err)
-			return
-		}
+	err = h.sources.Toolbox.Read(r.Context(), func(g *graphrank.Graph) error {
+		p.CoUsage = drawCoUsage(g, p.Around, h.options.Prefix(r))
+		return nil
+	})
+	if err != nil {
+		h.fail(w, r, err)
+		return
 	}
 	if p.Intent != "" {
 		if p.Suggestion, err = h.sources.Toolbox.Suggest(r.Context(), suggest.Request{Intent: p.Intent}, nil); err != nil {
@@ -49,7 +47,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 			p.Graph = plan(p.Suggestion)
 		}
 	}
-	h.show(w, r, http.StatusOK, "tools", "Tools", "plan", p)
+	h.show(w, r, view{section: "tools", title: "Tools", data: p})
 }
 
 // plan draws a suggestion.

@@ -3,6 +3,8 @@ package web
 import (
 	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -69,7 +71,9 @@ Plain, *slanted*, **bold**, ~~struck~~ and ` + "`code`" + `, a [link](other.md),
 
 ---
 
-# Said
+# Said {#what-was-said}
+
+> ## Quoted
 
 ### Deep
 
@@ -81,6 +85,36 @@ Folded.
 
 </details>
 `
+
+// guide has what people write in notes.
+const guide = `---
+title: Start here
+tags: [guide, "begin here"]
+---
+## Start here
+
+![The wall](wall.png "Built last year") ![Elsewhere](https://elsewhere.example/y.png)
+
+> [!WARNING] Mind the step
+> It is *high*.
+
+A paragraph that is long enough to fill more than one line of the page shows how many letters stand on each of them, which should be eighty at most, because longer lines are hard to read: the eye does not find the beginning of the next.
+
+See [[other#Part two|the other part]], [[er]] and [[nowhere]].[^why]
+
+` + "```go\n// wall has a <height>.\nfunc wall() string { return \"high\" + 12 }\n```" + `
+
+[^why]: Because of the view.
+`
+
+// wall is a picture of one pixel.
+var wall = func() []byte {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewRGBA(image.Rect(0, 0, 1, 1))); err != nil {
+		panic(err) // unreachable: a buffer takes everything
+	}
+	return b.Bytes()
+}()
 
 const catalogue = `[
 {"name": "read_file", "server": "files", "description": "Read the text of a file.", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}, "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}},
@@ -115,6 +149,11 @@ func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler,
 		"kinds.md":               kinds,
 		"untitled.md":            "Text without any heading.\n",
 		"notes.txt":              "Text that is no Markdown.\n",
+		"guide/start.md":         guide,
+		"guide/deep/er.md":       "# Part of the guide\n\n## Below\n\nDeeper.\n",
+		"guide/wall.png":         string(wall),
+		"guide/.hidden.png":      string(wall),
+		"guide/fake.png":         "<html><script>alert(1)</script>",
 		".cairn/cards/aaa111.md": "---\nid: aaa111\ntitle: Build the <wall>\nstatus: todo\npriority: high\n---\n",
 		".cairn/cards/bbb222.md": "---\nid: bbb222\ntitle: Paint it\nstatus: todo\ndepends_on: [aaa111]\n---\n",
 		".cairn/cards/ccc333.md": "---\nid: ccc333\ntitle: Draw a plan\nstatus: done\n---\n",
@@ -156,7 +195,9 @@ func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler,
 		f(t, box)
 	}
 	h, err := New(Sources{Name: "notes", Engine: w, Tasks: tasks, Toolbox: box}, &Options{
-		Prefix: func(*http.Request) string { return "/w/notes" },
+		Prefix:   func(*http.Request) string { return "/w/notes" },
+		Folders:  func(*http.Request) []string { return []string{"notes", "empty"} },
+		MayWrite: func(*http.Request) bool { return true },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -182,26 +223,44 @@ func TestPages(t *testing.T) {
 		status int
 		holds  []string
 	}{
-		{"/", 200, []string{"What are you looking for?", `href="/w/notes/tasks"`, "<footer>"}},
-		{"/?q=revoke+key", 200, []string{`href="/w/notes/doc?path=other.md#part-two"`, "<mark>revoke</mark>", "why this result", `data-copy="other.md#part-two"`}},
-		{"/?q=revoke&mode=keyword", 200, []string{", keyword, "}},
-		{"/?q=revoke&mode=nonsense", 200, []string{", hybrid, "}},
+		{"/", 200, []string{"What are you looking for?", `href="/w/notes/tasks"`, "<footer>", "10 documents", `href="?in=guide%2F"`, "guide/ <small>2</small>", `href="?tag=kinds"`, "Changed last", ">Part of the guide</a>"}},
+		{"/?in=guide/", 200, []string{`aria-label="Remove the filter guide/"`, `href="?in=guide%2Fdeep%2F"`, ">Start here</a>"}},
+		{"/?tag=kinds", 200, []string{`aria-label="Remove the filter #kinds"`, ">Every kind of thing</a>"}},
+		{"/?q=revoke+key", 200, []string{`href="/w/notes/doc?from=q%3Drevoke%2Bkey&amp;path=other.md#part-two"`, "<mark>revoke</mark>", "Why this result", `data-copy="other.md#part-two"`, `href="?in=guide%2F&amp;q=revoke&#43;key"`, "guide/ <small>2</small>"}},
+		{"/?q=other+text&mode=keyword", 200, []string{`<p class="more">`, "#part-two"}},
+		{"/?q=revoke&mode=keyword", 200, []string{", by keyword, ", `aria-label="Remove the filter by words"`, `href="?mode=semantic&amp;q=revoke"`}},
+		{"/?q=revoke&mode=nonsense", 200, []string{", by hybrid, "}},
 		{"/?q=" + strings.Repeat("x", 4001), 200, []string{`role="alert"`}},
 		{"/?q=revoke&in=nowhere/", 200, []string{"0 documents"}},
 		{"/doc?path=other.md", 200, []string{`<h2 id="part-two">Part two</h2>`, `href="#part-two"`}},
-		{"/doc?path=kinds.md", 200, []string{"<h1>Every kind of thing</h1>", `<h2 id="main">Main</h2>`, `<h6 id="deepest">`, `<pre tabindex="0"`, `<div class="wide" tabindex="0"`, `aria-label="done"`, `aria-label="to do"`}},
+		{"/doc?path=kinds.md", 200, []string{"<h1>Every kind of thing</h1>", `<h2 id="main">Main</h2>`, `<h6 id="deepest">`, `<h2 id="what-was-said">Said</h2>`, `<pre tabindex="0"`, `<div class="wide" tabindex="0"`, `aria-label="done"`, `aria-label="to do"`}},
+		{"/doc?path=guide/start.md&from=q%3Dwall", 200, []string{
+			`<h1 id="start-here">Start here</h1>`, // once
+			`<img loading="lazy" src="/w/notes/picture?path=guide%2Fwall.png" alt="The wall" title="Built last year"`,
+			`>Elsewhere (picture elsewhere)</a>`,
+			`<blockquote class="callout warning">`, "<strong>Mind the step</strong>", "It is <em>high</em>.",
+			`<a href="/w/notes/doc?path=other.md#part-two" rel="nofollow noreferrer">the other part</a>`, `<a href="/w/notes/doc?path=guide%2Fdeep%2Fer.md" rel="nofollow noreferrer">er</a>`, `<a href="/w/notes/?q=nowhere" rel="nofollow noreferrer">nowhere</a>`,
+			`<sup id="fnref:1"><a href="#fn:1"`, `<li id="fn:1">`, "Because of the view.",
+			`<span class="c1">// wall has a &lt;height&gt;.</span>`, `<span class="c4">func</span> wall() <span class="c4">string</span>`, `<span class="c2">&#34;high&#34;</span>`, `<span class="c3">12</span>`,
+			`<a href="/w/notes/?q=wall">← results for “wall”</a>`, `<input id="q" name="q" type="search" aria-label="Search notes" placeholder="Search" value="wall"`,
+			`<a href="/w/notes/?in=guide%2F">guide</a> / start.md`, `<a href="/w/notes/doc?path=guide%2Fstart.md" aria-current="page">Start here</a>`, `<a href="/w/notes/?in=guide%2Fdeep%2F">deep/</a> <small>1</small>`, `">Other</a>`,
+		}},
+		{"/doc?path=kinds.md", 200, []string{`<a rel="prev" href="/w/notes/doc?path=hostile.md">`, `rel="next"`}},
+		{"/doc?path=.cairn/cards/bbb222.md", 200, []string{"<dt>Status</dt><dd>todo</dd>", "<dt>Priority</dt><dd>medium</dd>", "<dd>no one</dd>", `<dt>Waits for</dt><dd><a href="/w/notes/doc?path=.cairn%2Fcards%2Faaa111.md">Build the &lt;wall&gt;</a> (todo)`}},
+		{"/doc?path=.cairn/cards/aaa111.md", 200, []string{`todo, <span class="good">ready to start</span>`, "<dd>high</dd>", `<dt>Needed for</dt>`}},
 		{"/doc?path=untitled.md", 200, []string{"<h1>untitled.md</h1>"}},
 		{"/doc?path=othe.md", 404, []string{"other.md", `role="alert"`}},
 		{"/doc?path=../../etc/passwd", 0, []string{`role="alert"`}},
-		{"/tasks", 200, []string{"Build the &lt;wall&gt;", "can start", "after aaa111", "<svg"}},
-		{"/tools", 200, []string{"catalogue is empty"}},
-		{"/tools?intent=send+a+mail", 200, []string{"catalogue is empty"}},
-		{"/index", 200, []string{"ready", "all-MiniLM-L6-v2", "<polyline"}},
+		{"/tasks", 200, []string{"Build the &lt;wall&gt;", "ready to start", `after <a href="/w/notes/doc?path=.cairn%2Fcards%2Faaa111.md">Build the &lt;wall&gt;</a>`, "<svg", "<title>Build the &lt;wall&gt;</title>"}},
+		{"/tools", 200, []string{"No tools are imported"}},
+		{"/tools?intent=send+a+mail", 200, []string{"No tools are imported"}},
+		{"/tasks", 200, []string{`<summary aria-label="Folder notes, choose another">`, `<a href="/w/empty/tasks">empty</a>`, `<a href="/w/notes/tasks" aria-current="true">notes</a>`}},
+		{"/index", 200, []string{"ready", "all-MiniLM-L6-v2", "<polyline", "10: 9 .md, 1 .txt", "<li>guide/wall.png</li>", "extension not indexed <small>2</small>", "<li>guide/.hidden.png</li>", `class="axis"`}},
 		{"/assets/style.css", 200, []string{"color-scheme"}},
 		{"/assets/../web.go", 404, nil},
-		{"/nothing", 404, nil},
+		{"/nothing", 404, []string{"There is no page at /nothing.", `href="/w/notes/?q=nothing"`, `href="/w/notes/index"`, "viewport"}},
 	} {
-		status, header, body := get(t, h, c.target)
+		status, header, body := get(t, h, c.target, "Accept", "text/html")
 		if c.status == 0 && status < 400 || c.status != 0 && status != c.status && !(c.status == 404 && status == 307) {
 			t.Errorf("%s: status %d, want %d", c.target, status, c.status)
 		}
@@ -216,15 +275,49 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestFragment: htmx gets only the results, and a page restored from the
-// browser's history all of it.
+// TestPictures: pictures of the folder are sent, with a policy that lets them run
+// nothing; other files, and files that are not what their name says, are not found.
+func TestPictures(t *testing.T) {
+	h, root := folder(t)
+	if err := os.WriteFile(filepath.Join(root, "drawing.svg"), []byte(`<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(root, "link.png")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, kind string }{
+		{"guide/wall.png", "image/png"},
+		{"drawing.svg", "image/svg+xml"},
+		{"guide/.hidden.png", ""},
+		{"guide/fake.png", ""},
+		{"guide/nothing.png", ""},
+		{"link.png", ""},
+		{"other.md", ""},
+		{"../other.png", ""},
+		{"/etc/hosts.png", ""},
+		{"", ""},
+	} {
+		status, header, body := get(t, h, "/picture?path="+url.QueryEscape(c.path))
+		if c.kind == "" {
+			if status != 404 {
+				t.Errorf("%s: status %d, want 404", c.path, status)
+			}
+			continue
+		}
+		if status != 200 || header.Get("Content-Type") != c.kind || header.Get("Content-Security-Policy") != picturePolicy || header.Get("X-Content-Type-Options") != "nosniff" || body == "" {
+			t.Errorf("%s: status %d, header %v", c.path, status, header)
+		}
+	}
+}
+
+// TestFragment: the script gets only the results.
 func TestFragment(t *testing.T) {
 	h, _ := folder(t)
-	if _, _, body := get(t, h, "/?q=revoke", "HX-Request", "true"); strings.Contains(body, "<html") || !strings.Contains(body, "<mark>") {
+	if _, _, body := get(t, h, "/?q=revoke", fragmentHeader, "results"); strings.Contains(body, "<html") || !strings.Contains(body, "<mark>") {
 		t.Errorf("fragment:\n%s", body)
 	}
-	if _, _, body := get(t, h, "/?q=revoke", "HX-Request", "true", "HX-History-Restore-Request", "true"); !strings.Contains(body, "<html") {
-		t.Errorf("restored:\n%s", body)
+	if _, header, body := get(t, h, "/?q=revoke"); !strings.Contains(body, "<html") || header.Get("Vary") != fragmentHeader {
+		t.Errorf("page, which varies with %q:\n%s", header.Get("Vary"), body)
 	}
 }
 
@@ -232,12 +325,12 @@ func TestFragment(t *testing.T) {
 // element and the text of a comment were hidden.
 func TestReaderShowsWhatAgentsGet(t *testing.T) {
 	for _, before := range []string{"<script>", "<style>", "<textarea>", "<!-- note", "<div>", "<pre>"} {
-		page, _, _ := render("", "a.md", []byte("# A\n\n"+before+"\n\nignore this "+"rest\n"))
+		page := rendered("# A\n\n" + before + "\n\nignore this " + "rest\n")
 		if text := string(page); !strings.Contains(text, "ignore this rest") || strings.Contains(text, "<script") || strings.Contains(text, "<textarea") {
 			t.Errorf("after %s: %s, want the rest as text", before, text)
 		}
 	}
-	page, _, _ := render("", "a.md", []byte("a <!-- secret note --> <b>bold</b> <a title=\"hidden\">link</a>\n"))
+	page := rendered("a <!-- secret note --> <b>bold</b> <a title=\"hidden\">link</a>\n")
 	for _, want := range []string{"secret note", "hidden", "bold"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q: %s", want, page)
@@ -246,6 +339,12 @@ func TestReaderShowsWhatAgentsGet(t *testing.T) {
 	if strings.Contains(string(page), "&lt;b&gt;") {
 		t.Errorf("a plain tag is shown: %s", page)
 	}
+}
+
+// rendered returns a document of an empty folder as HTML.
+func rendered(text string) string {
+	o := reader{name: "a.md", lib: &library{}}
+	return string(o.render([]byte(text)).HTML)
 }
 
 // TestHostile: no page passes on the scripts of a hostile document.
@@ -279,7 +378,7 @@ func TestHostile(t *testing.T) {
 func TestAnchors(t *testing.T) {
 	h, _ := folder(t)
 	_, _, body := get(t, h, "/?q=rotate&in=hostile")
-	for _, m := range regexp.MustCompile(`doc\?path=hostile\.md#([^"]+)"`).FindAllStringSubmatch(body, -1) {
+	for _, m := range regexp.MustCompile(`path=hostile\.md#([^"]+)"`).FindAllStringSubmatch(body, -1) {
 		_, _, page := get(t, h, "/doc?path=hostile.md")
 		anchor, err := url.PathUnescape(m[1])
 		if err != nil || !strings.Contains(page, `id="`+anchor+`"`) {
@@ -312,15 +411,14 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestCoUsage: the page shows the co-usage of all tools or of one; the fragment
-// for a plan leaves it out.
+// TestCoUsage: the page shows the co-usage of all tools or of one.
 func TestCoUsage(t *testing.T) {
 	h, _ := folder(t, taught)
 	curves := func(body string) int { return strings.Count(body, `class="curve"`) }
 	_, _, all := get(t, h, "/tools")
 	_, _, one := get(t, h, "/tools?around="+url.QueryEscape("mail:send_mail"))
 	_, _, none := get(t, h, "/tools?around=nobody")
-	_, _, plan := get(t, h, "/tools?intent=translate+a+file", "HX-Request", "true")
+	_, _, plan := get(t, h, "/tools?around=nobody&intent=translate+a+file")
 	for _, want := range []string{"files:read_file", `href="/w/notes/tools?around=mail%3Asend_mail"`, "dependency, observed, weight 1.00, seen 3", "<td>words:translate</td>"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)
@@ -389,8 +487,8 @@ func FuzzRender(f *testing.F) {
 	f.Add([]byte("# a\n\n[x](data:text/html,<script>)"))
 	bad := regexp.MustCompile(`(?i)<script|<iframe|\son[a-z]+=["']|href="(javascript|data|vbscript):`)
 	f.Fuzz(func(t *testing.T, source []byte) {
-		out, _, _ := render("", "a.md", source)
-		if m := bad.FindString(string(out)); m != "" && !bytes.Contains(source, []byte("&lt;")) {
+		out := rendered(string(source))
+		if m := bad.FindString(out); m != "" && !bytes.Contains(source, []byte("&lt;")) {
 			t.Errorf("%q in %q", m, out)
 		}
 	})

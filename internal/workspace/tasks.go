@@ -154,3 +154,43 @@ func (t *Tasks) Paths(ctx context.Context) ([]string, error) {
 	})
 	return paths, err
 }
+
+// pictures are the extensions of the files that Picture reads.
+var pictures = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"}
+
+// Picture returns the content of a picture. The rules that keep files out of the
+// index, such as those of ignored, hidden and too large files, hold for pictures too.
+func (t *Tasks) Picture(ctx context.Context, path string) ([]byte, error) {
+	var rules walk.Options
+	if t.walk != nil {
+		rules = *t.walk
+	}
+	rules.Extensions = pictures
+	found := false
+	err := t.files.WalkPaths(ctx, &rules, []string{path}, func(e walk.Entry) error {
+		found = found || e.Reason == walk.None && !e.Dir && e.Path == path
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fs.ErrNotExist
+	}
+	content, _, err := t.files.Read(path)
+	return content, err
+}
+
+// Unindexed lists the first limit files that are not indexed because of their
+// extension, which the index does not record, and counts all of them.
+func (t *Tasks) Unindexed(ctx context.Context, limit int) (paths []string, files int, err error) {
+	err = t.files.Walk(ctx, t.walk, func(e walk.Entry) error {
+		if e.Reason == walk.Extension && !e.Dir {
+			if files++; files <= limit {
+				paths = append(paths, e.Path)
+			}
+		}
+		return nil
+	})
+	return paths, files, err
+}

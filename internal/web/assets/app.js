@@ -1,9 +1,93 @@
 "use strict";
-// Keys, copying and the theme. Everything else works without a script.
+// Search as you type, keys, copying and the theme. Everything else works without a script.
 (() => {
   const root = document.documentElement;
   const said = (text) => { document.querySelector(".said").textContent = text; };
   try { root.dataset.theme = localStorage.getItem("theme") || ""; } catch { /* storage is off */ }
+
+  const field = document.getElementById("q");
+  const form = document.querySelector("form[data-live]");
+  if (form) live(form);
+
+  // live shows the results while the query is typed. A search is one entry of the
+  // browser's history, from the first letter until the field loses the focus.
+  function live(form) {
+    const target = document.querySelector(form.dataset.live);
+    const suffix = document.title.slice(document.title.lastIndexOf(" – ", document.title.lastIndexOf(" – ") - 1));
+    let timer, request, begun = false;
+    const query = () => {
+      const set = new URLSearchParams([...new FormData(form)].filter(([, value]) => value.trim()));
+      set.sort(); // as the links of the page are
+      return set.size ? "?" + set : "";
+    };
+    const load = async (search) => {
+      if (request) request.abort();
+      request = new AbortController();
+      try {
+        const answer = await fetch(form.action + search, { headers: { "Cairn-Fragment": "results" }, signal: request.signal });
+        target.innerHTML = await answer.text();
+      } catch (error) {
+        if (error.name !== "AbortError") said("The server does not answer.");
+      }
+      document.title = (field.value.trim() || "Search") + suffix;
+    };
+    const search = () => {
+      clearTimeout(timer);
+      const now = query();
+      if (now === location.search) return;
+      history[begun ? "replaceState" : "pushState"](null, "", form.action + now);
+      begun = true;
+      load(now);
+    };
+    field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 150); });
+    form.addEventListener("submit", (event) => { event.preventDefault(); search(); begun = false; });
+    field.addEventListener("blur", () => { search(); begun = false; });
+    addEventListener("popstate", () => {
+      const back = new URLSearchParams(location.search);
+      for (const name of ["q", "in", "tag", "mode"]) form.elements[name].value = back.get(name) || "";
+      begun = false;
+      load(location.search);
+    });
+  }
+
+  // The sections and the files stand open where there is room at the side.
+  if (matchMedia("(min-width: 60rem)").matches) {
+    for (const details of document.querySelectorAll(".side details")) details.open = true;
+    const current = document.querySelector(".tree [aria-current]");
+    if (current) current.closest("ul").scrollTop = current.offsetTop - 100;
+  }
+
+  const board = document.querySelector(".board");
+  if (board) drag(board);
+
+  // drag lets cards be moved to another column. Their pages have a form that does the same.
+  function drag(board) {
+    let card;
+    const column = (event) => card && event.target.closest("[data-status]");
+    board.addEventListener("dragstart", (event) => {
+      card = event.target.closest("[data-card]");
+      if (card) event.dataTransfer.setData("text/plain", card.dataset.card);
+    });
+    board.addEventListener("dragover", (event) => {
+      const over = column(event);
+      for (const each of board.children) each.classList.toggle("over", each === over);
+      if (over) event.preventDefault();
+    });
+    board.addEventListener("dragend", () => {
+      card = null;
+      for (const each of board.children) each.classList.remove("over");
+    });
+    board.addEventListener("drop", async (event) => {
+      const to = column(event);
+      if (!to || to === card.closest("[data-status]")) return;
+      event.preventDefault();
+      const answer = await fetch(board.dataset.cards + "/" + encodeURIComponent(card.dataset.card), {
+        method: "POST", headers: { "Cairn-Fragment": "board" }, body: new URLSearchParams({ status: to.dataset.status }),
+      }).catch(() => null);
+      if (answer && answer.ok) location.reload();
+      else said(answer ? await answer.text() : "The server does not answer.");
+    });
+  }
 
   document.addEventListener("click", async (event) => {
     const copy = event.target.closest(".copy");
@@ -24,19 +108,28 @@
 
   document.addEventListener("keydown", (event) => {
     const typing = event.target.matches("input, textarea, select");
-    if (event.key === "Escape" && typing) { event.target.blur(); return; }
-    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "/") {
-      const field = document.getElementById("q");
-      if (field) { event.preventDefault(); field.focus(); field.select(); }
+    const hits = [...document.querySelectorAll("a.hit")];
+    if (event.key === "Escape" && typing) {
+      event.preventDefault(); // or the browser empties the field
+      event.target.blur();
       return;
     }
-    const hits = [...document.querySelectorAll("a.hit")];
+    if (event.key === "ArrowDown" && event.target === field && hits.length) {
+      event.preventDefault();
+      hits[0].focus();
+    }
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/" && field) {
+      event.preventDefault();
+      field.focus();
+      field.select();
+      return;
+    }
     const at = hits.indexOf(document.activeElement);
     if (event.key === "j" && hits.length) hits[Math.min(at + 1, hits.length - 1)].focus();
     if (event.key === "k" && hits.length) hits[Math.max(at - 1, 0)].focus();
     if (event.key === "c") {
-      const scope = at >= 0 ? hits[at].closest("article") : document;
+      const scope = at >= 0 ? hits[at].closest("article, li") : document;
       const copy = scope.querySelector(".copy");
       if (copy) copy.click();
     }

@@ -102,6 +102,23 @@
     else demand("focus ring", el, faded(el, colour(s.outlineColor)), around(el), 3);
   }
 
+  // Lines of more than 80 characters are hard to read.
+  for (const el of document.querySelectorAll(".snippet, .hint, .problem, .document p, .document li")) {
+    const lines = new Map();
+    const inside = document.createTreeWalker(el, NodeFilter.SHOW_TEXT);
+    while (inside.nextNode()) {
+      for (let i = 0; i < Math.min(inside.currentNode.length, 1000); i++) {
+        const range = document.createRange();
+        range.setStart(inside.currentNode, i);
+        range.setEnd(inside.currentNode, i + 1);
+        const rect = range.getClientRects()[0];
+        if (rect) lines.set(Math.round(rect.bottom / 8), (lines.get(Math.round(rect.bottom / 8)) || 0) + 1);
+      }
+    }
+    const longest = Math.max(0, ...lines.values());
+    if (longest > 85) wrong.push(`a line of ${longest} characters: ${named(el)}`); // 80, as far as letters have one width
+  }
+
   const ids = new Set();
   for (const el of document.querySelectorAll("[id]")) {
     if (!el.id || ids.has(el.id)) wrong.push(`id ${JSON.stringify(el.id)}, empty or again: ${named(el)}`);

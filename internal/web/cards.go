@@ -1,0 +1,231 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"cairn/internal/task"
+	"cairn/internal/task/cards"
+	"cairn/internal/taskdag"
+)
+
+// cardView is a card with its fields and neighbours.
+type cardView struct {
+	*cards.Card
+	Link          string // to its page
+	Word          string // of the status
+	Ready         bool   // it can start now
+	After, Before []cardLink
+	Form          cardForm
+}
+
+// cardLink is a card that another one waits for.
+type cardLink struct {
+	ID, Title, Link string // Link is "" for a card that does not exist
+	Word            string // of the status
+	Done            bool
+}
+
+// cardForm are the fields of a form, as text.
+type cardForm struct {
+	Title, Status, Priority, Assignee, Tags, DependsOn, Notes string
+	Statuses, Priorities                                      []string
+}
+
+var (
+	statusWords = []string{"todo", "active", "done", "archived"}
+	priorities  = []string{"critical", "high", "medium", "low"}
+)
+
+// cardsOf are the cards of a folder with their graph.
+type cardsOf struct {
+	*cards.Board
+	graph  *taskdag.Graph
+	ready  map[string]bool
+	prefix string // of links
+}
+
+func (h *Handler) cards(r *http.Request) (*cardsOf, error) {
+	board, err := h.sources.Tasks.Cards.Board()
+	if err != nil {
+		return nil, err
+	}
+	graph, err := board.Graph()
+	if err != nil {
+		return nil, err
+	}
+	b := &cardsOf{board, graph, map[string]bool{}, h.options.Prefix(r)}
+	for _, id := range graph.Ready(0) {
+		b.ready[id] = true
+	}
+	return b, nil
+}
+
+// cardAt returns the card in a file, nil if the file is none.
+func (h *Handler) cardAt(r *http.Request, path string) (*cardView, error) {
+	if h.sources.Tasks == nil || !isCard(path) {
+		return nil, nil
+	}
+	b, err := h.cards(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range b.Cards {
+		if c.Path == path {
+			v := b.view(c)
+			return &v, nil
+		}
+	}
+	return nil, nil
+}
+
+func (b *cardsOf) view(c *cards.Card) cardView {
+	v := cardView{Card: c, Link: place(b.prefix, c.Path, ""), Word: c.Status.CardWord(), Ready: b.ready[c.ID]}
+	for _, id := range b.graph.Dependencies(c.ID) {
+		v.After = append(v.After, b.link(id))
+	}
+	for _, id := range b.graph.Missing(c.ID) {
+		v.After = append(v.After, b.link(id))
+	}
+	for _, id := range b.graph.Dependents(c.ID) {
+		v.Before = append(v.Before, b.link(id))
+	}
+	v.Form = cardForm{Title: c.Title, Status: v.Word, Priority: c.Priority, Assignee: c.Assignee, Tags: strings.Join(c.Tags, ", "),
+		DependsOn: strings.Join(c.DependsOn, ", "), Notes: c.Notes, Statuses: statusWords, Priorities: priorities}
+	return v
+}
+
+// Unfinished returns what the card still waits for.
+func (v cardView) Unfinished() (links []cardLink) {
+	for _, l := range v.After {
+		if !l.Done {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+func (b *cardsOf) link(id string) cardLink {
+	c, ok := b.Card(id)
+	if !ok {
+		return cardLink{ID: id, Title: id, Word: "missing"}
+	}
+	return cardLink{ID: c.ID, Title: c.Title, Link: place(b.prefix, c.Path, ""), Word: c.Status.CardWord(), Done: c.Task.Done()}
+}
+
+// maxForm bounds a posted form in bytes.
+const maxForm = 64 << 10
+
+// crossOrigin refuses forms that pages of other sites send.
+var crossOrigin = http.NewCrossOriginProtection()
+
+// posted reads a form that changes a card; it returns false when it has answered.
+func (h *Handler) posted(w http.ResponseWriter, r *http.Request) bool {
+	refuse := func(status int, message string) bool {
+		h.show(w, r, view{section: "error", title: "That did not work", status: status, data: errorPage{Message: message}})
+		return false
+	}
+	if h.sources.Tasks == nil {
+		h.unknown(w, r)
+		return false
+	}
+	if err := crossOrigin.Check(r); err != nil {
+		return refuse(http.StatusForbidden, "Forms of other sites are refused.")
+	}
+	if !h.options.MayWrite(r) {
+		return refuse(http.StatusForbidden, "You may read here, but not change cards.")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return refuse(http.StatusBadRequest, "The form cannot be read: "+err.Error())
+	}
+	return true
+}
+
+// createCard adds a card from a form and shows the board.
+func (h *Handler) createCard(w http.ResponseWriter, r *http.Request) {
+	if !h.posted(w, r) {
+		return
+	}
+	form := r.PostForm
+	_, err := h.sources.Tasks.Cards.Create(r.Context(), cards.CreateRequest{
+		Title: form.Get("title"), Priority: form.Get("priority"), Assignee: form.Get("assignee"), Tags: list(form.Get("tags")), DependsOn: list(form.Get("depends_on")),
+	})
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, h.options.Prefix(r)+"/tasks", http.StatusSeeOther)
+}
+
+// changeCard changes the fields of a card that a form has, and shows the card. The
+// board's script, which only moves a card, gets 204 or the message.
+func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
+	if !h.posted(w, r) {
+		return
+	}
+	id := r.PathValue("id")
+	updates, err := updatesOf(r.PostForm)
+	if err == nil {
+		_, err = h.sources.Tasks.Cards.Update(r.Context(), cards.UpdateRequest{ID: id, Updates: updates})
+	}
+	script := r.Header.Get(fragmentHeader) != ""
+	refused, known := errors.AsType[*cards.Error](err)
+	switch {
+	case script && known:
+		http.Error(w, refusal(refused), http.StatusBadRequest)
+	case err != nil:
+		h.fail(w, r, err)
+	case script:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		path, err := h.sources.Tasks.Cards.Path(id)
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		http.Redirect(w, r, place(h.options.Prefix(r), path, ""), http.StatusSeeOther)
+	}
+}
+
+// updatesOf returns the fields of a form as update_task takes them.
+func updatesOf(form url.Values) (map[string]json.RawMessage, error) {
+	updates := map[string]json.RawMessage{}
+	for key := range form {
+		var value any = form.Get(key)
+		if key == "tags" || key == "depends_on" {
+			value = list(form.Get(key))
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		updates[key] = text
+	}
+	return updates, nil
+}
+
+// list returns the parts of a text between commas.
+func list(text string) []string {
+	parts := []string{}
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// class returns the style of a card in a graph: ready, active or waiting.
+func (b *cardsOf) class(c *cards.Card) string {
+	switch {
+	case c.Status == task.InProgress:
+		return "active"
+	case b.ready[c.ID]:
+		return "ready"
+	}
+	return "waiting"
+}

@@ -1,0 +1,80 @@
+package web
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// post sends a form as a page of the given origin does, "" for a client without one.
+func post(h http.Handler, origin, target string, form url.Values, header ...string) (int, http.Header, string) {
+	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if origin != "" {
+		r.Header.Set("Origin", origin)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Header(), w.Body.String()
+}
+
+// TestCards: forms create and change cards, and say why they are refused.
+func TestCards(t *testing.T) {
+	h, root := folder(t)
+	const own = "http://example.com" // the host of httptest's requests
+	status, header, body := post(h, own, "/cards", url.Values{"title": {"Plant a <tree>"}, "priority": {"high"}, "tags": {"garden, spring"}, "depends_on": {"aaa111"}, "assignee": {"Ann"}})
+	if status != http.StatusSeeOther || header.Get("Location") != "/w/notes/tasks" {
+		t.Fatalf("creating: %d to %q\n%s", status, header.Get("Location"), body)
+	}
+	_, _, board := get(t, h, "/tasks")
+	for _, want := range []string{"Plant a &lt;tree&gt;", "#garden · #spring", "Ann", `draggable="true" data-card="bbb222"`, `action="/w/notes/cards"`} {
+		if !strings.Contains(board, want) {
+			t.Errorf("the board has no %q in\n%s", want, board)
+		}
+	}
+	status, header, body = post(h, own, "/cards/bbb222", url.Values{"title": {"Paint it red"}, "status": {"active"}, "notes": {"soon"}, "tags": {""}})
+	if status != http.StatusSeeOther || header.Get("Location") != "/w/notes/doc?path=.cairn%2Fcards%2Fbbb222.md" {
+		t.Errorf("changing: %d to %q\n%s", status, header.Get("Location"), body)
+	}
+	text, err := os.ReadFile(filepath.Join(root, ".cairn/cards/bbb222.md"))
+	if err != nil || !strings.Contains(string(text), "title: Paint it red") || !strings.Contains(string(text), "status: active") {
+		t.Errorf("the card is %s, %v", text, err)
+	}
+	if status, _, body := post(h, own, "/cards/aaa111", url.Values{"status": {"done"}}, fragmentHeader, "board"); status != http.StatusNoContent {
+		t.Errorf("moving: %d %s", status, body)
+	}
+	for _, c := range []struct {
+		origin, target string
+		form           url.Values
+		status         int
+		want           string
+	}{
+		{"http://elsewhere.example", "/cards", url.Values{"title": {"Spam"}}, 403, "Forms of other sites are refused."},
+		{"null", "/cards", url.Values{"title": {"Spam"}}, 403, "Forms of other sites are refused."},
+		{own, "/cards", url.Values{"title": {""}}, 400, "title is empty"},
+		{own, "/cards/zzz999", url.Values{"status": {"done"}}, 404, "Task Not Found"},
+		{own, "/cards/aaa111", url.Values{"status": {"flying"}}, 400, "want {todo,active,done,archived}"},
+		{own, "/cards/aaa111", url.Values{"depends_on": {"bbb222"}}, 400, "Remove dependency"},
+		{own, "/cards/aaa111", url.Values{"colour": {"red"}}, 400, "unknown key"},
+		{own, "/cards", url.Values{"title": {strings.Repeat("x", maxForm)}}, 400, "cannot be read"},
+	} {
+		status, _, body := post(h, c.origin, c.target, c.form)
+		if status != c.status || !strings.Contains(body, c.want) || !strings.Contains(body, `href="/w/notes/index"`) {
+			t.Errorf("%s from %s: %d, want %d with %q in\n%s", c.target, c.origin, status, c.status, c.want, body)
+		}
+	}
+	h.options.MayWrite = func(*http.Request) bool { return false }
+	if status, _, body := post(h, own, "/cards", url.Values{"title": {"Read"}}); status != 403 || !strings.Contains(body, "You may read here") {
+		t.Errorf("a reader: %d\n%s", status, body)
+	}
+	if _, _, board := get(t, h, "/tasks"); strings.Contains(board, "card-form") || strings.Contains(board, "draggable") || strings.Contains(board, "Spam") {
+		t.Errorf("a reader's board:\n%s", board)
+	}
+}

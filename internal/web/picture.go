@@ -1,0 +1,41 @@
+package web
+
+import (
+	"net/http"
+	"path"
+	"strings"
+)
+
+// pictureTypes are the media types of the pictures that pages show, by extension.
+var pictureTypes = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".svg": "image/svg+xml"}
+
+// pictureType returns the media type of a picture by its name, "" for other files.
+func pictureType(name string) string { return pictureTypes[strings.ToLower(path.Ext(name))] }
+
+// picturePolicy lets an SVG picture that is opened by itself run and load nothing.
+const picturePolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+// picture sends a picture of the folder, if a document at its place would be indexed:
+// neither a hidden file nor an ignored one.
+func (h *Handler) picture(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("path")
+	kind := pictureType(name)
+	if kind == "" || h.sources.Tasks == nil {
+		h.unknown(w, r)
+		return
+	}
+	content, err := h.sources.Tasks.Picture(r.Context(), name)
+	if err != nil {
+		h.unknown(w, r)
+		return
+	}
+	if found := http.DetectContentType(content); kind != "image/svg+xml" && found != kind {
+		h.unknown(w, r)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Security-Policy", picturePolicy)
+	header.Set("Content-Type", kind)
+	header.Set("Cache-Control", "private, max-age=60")
+	_, _ = w.Write(content) // the client may have left
+}
