@@ -54,6 +54,10 @@ func (a *app) root() *cobra.Command {
 		root.AddCommand(g.subs...)
 	}
 	root.AddCommand(a.versionCommand(), a.manCommand())
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		a.started = true
+		return a.overview(cmd.Context(), cmd)
+	}
 	root.Version = versionName()
 	root.SetVersionTemplate("cairn {{.Version}}\n")
 	root.Long = `Cairn searches a folder of Markdown by meaning and by words.
