@@ -137,6 +137,8 @@ type Readings struct {
 	Failed    []FailedPlace `json:"failed"`
 	// Omitted lists the places that did not fit into the budget.
 	Omitted []Omitted `json:"omitted,omitempty"`
+	// More is the number of documents that a glob matches beyond MaxPaths places.
+	More int `json:"more,omitempty"`
 }
 
 // FailedPlace is a place that could not be read. Err is the error of Read.
@@ -146,7 +148,8 @@ type FailedPlace struct {
 	Err   error  `json:"-"`
 }
 
-// ReadAll reads the places in q.Paths. It reads the others when one fails.
+// ReadAll reads the places in q.Paths, of which some may be globs: see IsGlob. It reads
+// the others when one fails, and the first MaxPaths of those that globs match.
 // MaxTokens bounds all of them together: the first place that does not fit as a
 // whole comes in part, with Next, and the rest is omitted.
 func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, error) {
@@ -159,8 +162,13 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 	if q.MaxTokens != 0 && q.MaxTokens < MinBudget {
 		return nil, invalid("max_tokens", "%d, want at least %d", q.MaxTokens, MinBudget)
 	}
+	paths, more, err := r.expand(ctx, q.Paths)
+	if err != nil {
+		return nil, err
+	}
+	q.Paths = paths
 	budget := min(q.MaxTokens, MaxBudget)
-	all := &Readings{Documents: []Reading{}, Failed: []FailedPlace{}}
+	all := &Readings{Documents: []Reading{}, Failed: []FailedPlace{}, More: more}
 	total := 0
 	for i, path := range q.Paths {
 		one := ReadRequest{Path: path}

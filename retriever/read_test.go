@@ -268,6 +268,57 @@ func TestReadParts(t *testing.T) {
 // squeeze removes what parts may lose: white space at their ends.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
+// TestReadGlob: a glob stands for the documents that it matches, at most MaxPaths; the
+// name of a document that looks like one stays a name.
+func TestReadGlob(t *testing.T) {
+	ctx := context.Background()
+	files := map[string]string{"[slug].md": "# Slug\n\ntext\n", "s.md": "# S\n\ntext\n", "docs/a.md": "# A\n\n## Usage\n\nof a\n", "docs/b.md": "# B\n\nof b\n", "docs/deep/c.md": "# C\n\n## Usage\n\nof c\n"}
+	for i := range MaxPaths + 3 {
+		files[fmt.Sprintf("many/%02d.md", i)] = "# Many\n\ntext\n"
+	}
+	f := open(t, files, nil)
+	for _, c := range []struct {
+		places []string
+		want   string
+	}{
+		{[]string{"docs/*.md"}, "docs/a.md docs/b.md"},
+		{[]string{"/docs/**/*.md"}, "docs/a.md docs/b.md docs/deep/c.md"},
+		{[]string{"docs/{a,deep/c}.md#usage", "s.md"}, "docs/a.md#usage docs/deep/c.md#usage s.md"},
+		{[]string{"[slug].md"}, "[slug].md"},
+		{[]string{"many/*"}, "many/00.md many/01.md many/02.md many/03.md many/04.md many/05.md many/06.md many/07.md many/08.md many/09.md +3"},
+		{[]string{"none/*.md"}, "!none/*.md"},
+		{[]string{"../*.md"}, "!../*.md"},
+	} {
+		all, err := f.ReadAll(ctx, ReadRequest{Paths: c.places})
+		if err != nil {
+			t.Errorf("%q: %v", c.places, err)
+			continue
+		}
+		var got []string
+		for _, d := range all.Documents {
+			if d.Anchor != nil {
+				d.Path += "#" + *d.Anchor
+			}
+			got = append(got, d.Path)
+		}
+		for _, failed := range all.Failed {
+			got = append(got, "!"+failed.Path)
+		}
+		if all.More > 0 {
+			got = append(got, fmt.Sprintf("+%d", all.More))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%q: %q, want %q", c.places, strings.Join(got, " "), c.want)
+		}
+	}
+	for _, bad := range []string{"docs/[a.md", strings.Repeat("**/", 9) + "*.md", strings.Repeat("*", 600)} {
+		all, err := f.ReadAll(ctx, ReadRequest{Paths: []string{bad}})
+		if _, ok := errors.AsType[*InvalidError](err); !ok {
+			t.Errorf("%.20q: %+v, %v, want an InvalidError", bad, all, err)
+		}
+	}
+}
+
 func TestReadAll(t *testing.T) {
 	f := open(t, map[string]string{"a.md": "# A\n\n" + strings.Repeat("alpha ", 300), "b.md": "# B\n\n" + strings.Repeat("beta ", 300)}, nil)
 	ctx := context.Background()

@@ -50,7 +50,7 @@ func (f *fake) Read(_ context.Context, r retriever.ReadRequest) (*retriever.Read
 	switch r.Path {
 	case "docs/missing.md":
 		return nil, &retriever.NotFoundError{Path: r.Path, Nearest: []string{"docs/existing.md"}}
-	case "docs/nothing-like-it.md":
+	case "docs/nothing-like-it.md", "docs/*.md":
 		return nil, &retriever.NotFoundError{Path: r.Path}
 	case "docs/auth.md#nope":
 		return nil, &retriever.NotFoundError{Path: "docs/auth.md", Anchor: "nope", Anchors: []string{"login-flow"}, Nearest: []string{"login-flow"}}

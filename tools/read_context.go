@@ -23,7 +23,7 @@ type readContextArgs struct {
 	Context    []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use"`
 	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`
 	MaxTokens  *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include the text, at most this many tokens of it"`
-	Exhaustive bool     `json:"exhaustive,omitempty" schema:"default=false" jsonschema:"Every line that holds query exactly, or matches it as RE2 with mode regexp"`
+	Exhaustive bool     `json:"exhaustive,omitempty" schema:"default=false" jsonschema:"All lines with exactly this query; with mode regexp, RE2"`
 	Explain    bool     `json:"explain,omitempty" schema:"default=false" jsonschema:"Add every component of each score"`
 }
 

@@ -27,7 +27,7 @@ func readDoc(e Engine) tool {
 		name: "read_doc", title: "Read a document or section", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 30, Burst: 50},
 		description: `Read a document, one section of it, or a range of lines, exactly as it is on disk.
 Use it after read_context, with a result's path and anchor; the answer links the neighbouring sections. Not for finding things: use read_context. Pass paths for up to 10 places instead of calling it in a loop.
-path is "docs/a.md", "docs/a.md#anchor" or "docs/a.md:10-40". With max_tokens a long document comes in parts: call again with next.`,
+path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_tokens a long document comes in parts: call again with next.`,
 		handler: codeHandler(func(ctx context.Context, a readDocArgs) (any, error) {
 			// Question tasks name what they found "doc:path#anchor".
 			a.Path = strings.TrimPrefix(a.Path, usage.DocumentPrefix)
@@ -44,7 +44,12 @@ path is "docs/a.md", "docs/a.md#anchor" or "docs/a.md:10-40". With max_tokens a 
 			case a.Path == "":
 				return nil, invalid("path: missing; give path, or paths for several places")
 			}
-			return read(ctx, e, r)
+			reading, err := read(ctx, e, r)
+			if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok && missing.Anchor == "" && retriever.IsGlob(a.Path) {
+				r.Path, r.Paths = "", []string{a.Path}
+				return readAll(ctx, e, r)
+			}
+			return reading, err
 		}),
 	}
 	t.answers = append([]reflect.Type{reflect.TypeFor[retriever.Reading](), reflect.TypeFor[retriever.Readings]()}, t.answers...)

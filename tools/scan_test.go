@@ -8,6 +8,20 @@ import (
 	"cairn/models/bpe"
 )
 
+// TestReadGlob: a path that is no document's name, and looks like a glob, is read as one.
+func TestReadGlob(t *testing.T) {
+	s := newSession(t, &fake{}, &Options{NoRateLimit: true})
+	s.send(request(1, "read_doc", `{"path":"docs/*.md"}`))
+	if line := s.receive(); !strings.Contains(line, `"failed":[{"path":"docs/*.md"`) {
+		t.Errorf("a glob is answered with %s", line)
+	}
+	s.send(request(2, "read_doc", `{"path":"docs/nothing-like-it.md"}`))
+	if line := s.receive(); !strings.Contains(line, `"File Not Found"`) {
+		t.Errorf("a missing document is answered with %s", line)
+	}
+	s.close()
+}
+
 // TestExhaustive: read_context finds every line, and says how many it leaves out.
 func TestExhaustive(t *testing.T) {
 	counter := &bpe.Counter{}
