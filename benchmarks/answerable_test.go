@@ -65,7 +65,7 @@ func openModel(t *testing.T) models.Embedder {
 }
 
 func openFolder(t *testing.T, set *beirSet, e models.Embedder) *bench {
-	w, err := openBench(t.Context(), t.TempDir(), set, &DocsOptions{Embedder: e, Cache: os.Getenv("CAIRN_CACHE")})
+	w, err := openBench(t.Context(), t.TempDir(), set, &DocsOptions{Embedder: e, Cache: os.Getenv("CAIRN_CACHE")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,11 @@ type beirQuery struct {
 	groups   map[string]string // see RunQuery
 }
 
+// unranked is the query in a run.
+func (q *beirQuery) unranked() RunQuery {
+	return RunQuery{ID: q.id, Text: strings.TrimSpace(q.text), Relevant: q.relevant, Sections: q.sections, Groups: q.groups}
+}
+
 // readBEIR reads one split of the set in folder dir. Of documents that share an
 // id the last stays.
 func readBEIR(dir, split string) (*beirSet, error) {

@@ -9,20 +9,25 @@ import (
 	"cairn/retriever"
 )
 
-// BudgetReport is what answers hold within one token budget: hybrid searches that ask
-// for the text of the hits.
+// BudgetReport is what one way of reading gives within one token budget.
 type BudgetReport struct {
+	// System is cairn, whose answers are hybrid searches that ask for the text of the
+	// hits, or another way of reading: see readers.
+	System string `json:"system"`
 	// Tokens is the budget.
 	Tokens int `json:"tokens"`
-	// Recall is the share of queries for which the answer holds text of a relevant
-	// document.
+	// Recall is the share of queries for which what is read holds text of a relevant
+	// section, or of a relevant document where relevant sections are not known.
 	Recall float64 `json:"recall"`
+	// TokensToFirst is the mean of the tokens read up to the end of the first such text;
+	// a query without any counts the whole budget, or what was read if that is more.
+	TokensToFirst float64 `json:"tokens_to_first"`
 	// Hits is how many documents of the ranking the recall is to be compared with,
 	// Ceiling the share of queries with a relevant document among those.
 	Hits    int     `json:"hits"`
 	Ceiling float64 `json:"ceiling"`
-	// Text is the tokens of text in an answer, Answer those of the whole as JSON,
-	// Results its hits with text; means over queries.
+	// Text is the tokens of text that is read, Answer those with what stands around it,
+	// such as JSON; Results the number of texts; means over queries.
 	Text    float64 `json:"text_tokens"`
 	Answer  float64 `json:"answer_tokens"`
 	Results float64 `json:"results"`
@@ -31,47 +36,153 @@ type BudgetReport struct {
 // rankedHits is how many hits an answer within a budget is compared with.
 var rankedHits = map[int]int{500: 2, 1000: 5, 2000: 10, 4000: 15}
 
-// measureBudgets runs all queries within each budget.
-func (w *bench) measureBudgets(ctx context.Context, queries []beirQuery, o *DocsOptions) (reports []BudgetReport, err error) {
-	firsts := make([][]string, len(queries)) // the ids of the first documents of each ranking
-	for i, q := range queries {
-		ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.text)}, 0)
-		if err != nil {
-			return nil, fmt.Errorf("query %s: %w", q.id, err)
-		}
-		for _, d := range ranking.Documents[:min(15, len(ranking.Documents))] {
-			firsts[i] = append(firsts[i], w.ids[d.Path])
+// piece is a text that is read: lines of a document.
+type piece struct {
+	document     string
+	from, to     int // lines, from 1, both included
+	text, answer int // tokens of the text, and with what stands around it
+}
+
+// overlaps reports whether the piece has a line of one of the sections, or whether none are
+// known.
+func (p piece) overlaps(sections []piece) bool {
+	for _, s := range sections {
+		if s.document == p.document && p.from <= s.to && s.from <= p.to {
+			return true
 		}
 	}
-	for _, budget := range o.Budgets {
-		r := BudgetReport{Tokens: budget, Hits: rankedHits[budget]}
-		for i, q := range queries {
-			a, err := w.retriever.Search(ctx, retriever.Query{Text: strings.TrimSpace(q.text), Limit: o.Limit, MaxTokens: budget})
-			if err != nil {
-				return nil, fmt.Errorf("query %s: %w", q.id, err)
+	return len(sections) == 0
+}
+
+// goldLines are the lines of the relevant sections of a query.
+func (w *bench) goldLines(q *beirQuery) (lines []piece, err error) {
+	for _, place := range q.sections {
+		at := strings.LastIndexByte(place, '#')
+		id, anchor := place[:at], place[at+1:]
+		d, err := w.stores.Docs.Document(w.paths[id])
+		if err != nil {
+			return nil, err
+		}
+		for i := range d.Sections {
+			if s := &d.Sections[i]; s.Anchor == anchor {
+				lines = append(lines, piece{document: id, from: s.StartLine, to: s.OwnEndLine})
 			}
-			found := false
-			for _, result := range a.Results {
-				if result.Content != "" {
-					r.Results++
-					r.Text += float64(o.Budget.CountTokens(result.Content))
-					found = found || q.relevant[w.ids[result.Path]] > 0
+		}
+	}
+	return lines, nil
+}
+
+// cairnReader names answers of cairn.
+const cairnReader = "cairn"
+
+// reader is a way of reading for a query within a budget.
+type reader struct {
+	name string
+	read func(ctx context.Context, q *beirQuery, ranking []string, budget int) ([]piece, error)
+}
+
+// measureBudgets reads for all queries within each budget.
+func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error) {
+	if len(m.o.Budgets) == 0 {
+		return nil, nil
+	}
+	files := newFileReader(m)
+	readers := []reader{{cairnReader, m.readAnswer}, {"whole files, cairn's order", files.whole}, {"ripgrep -C 2", files.grep}}
+	reports := make([]BudgetReport, len(readers)*len(m.o.Budgets))
+	for n := range m.set.queries {
+		q := &m.set.queries[n]
+		if m.o.Measured != nil && n%16 == 0 {
+			m.o.Measured("budget", n, len(m.set.queries))
+		}
+		ranking, err := m.rankedIDs(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		gold, err := m.goldLines(q)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range readers {
+			for j, budget := range m.o.Budgets {
+				pieces, err := r.read(ctx, q, ranking, budget)
+				if err != nil {
+					return nil, fmt.Errorf("query %s: %w", q.id, err)
 				}
+				report := &reports[i*len(m.o.Budgets)+j]
+				report.System, report.Tokens, report.Hits = r.name, budget, rankedHits[budget]
+				report.Ceiling += Hit(ranking, q.relevant, report.Hits)
+				report.add(pieces, func(p piece) bool { return q.relevant[p.document] > 0 && p.overlaps(gold) })
 			}
-			text, err := json.Marshal(a)
-			if err != nil {
-				return nil, err
-			}
-			r.Answer += float64(o.Budget.CountTokens(string(text)))
-			if found {
-				r.Recall++
-			}
-			r.Ceiling += Hit(firsts[i], q.relevant, r.Hits)
 		}
-		for _, f := range []*float64{&r.Recall, &r.Ceiling, &r.Text, &r.Answer, &r.Results} {
-			*f /= float64(max(1, len(queries)))
+	}
+	for i := range reports {
+		r := &reports[i]
+		for _, f := range []*float64{&r.Recall, &r.TokensToFirst, &r.Ceiling, &r.Text, &r.Answer, &r.Results} {
+			*f /= float64(max(1, len(m.set.queries)))
 		}
-		reports = append(reports, r)
 	}
 	return reports, nil
+}
+
+// rankedIDs are the documents of the hybrid ranking, best first.
+func (w *bench) rankedIDs(ctx context.Context, q *beirQuery) ([]string, error) {
+	ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.text)}, 0)
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", q.id, err)
+	}
+	ids := make([]string, 0, runDepth)
+	for _, d := range ranking.Documents[:min(runDepth, len(ranking.Documents))] {
+		ids = append(ids, w.ids[d.Path])
+	}
+	return ids, nil
+}
+
+// add adds what was read for one query.
+func (r *BudgetReport) add(pieces []piece, relevant func(piece) bool) {
+	read, first := 0, -1
+	for _, p := range pieces {
+		r.Results++
+		r.Text += float64(p.text)
+		r.Answer += float64(p.answer)
+		if read += p.answer; first < 0 && relevant(p) {
+			first = read
+		}
+	}
+	if first < 0 {
+		r.TokensToFirst += float64(max(r.Tokens, read))
+		return
+	}
+	r.Recall++
+	r.TokensToFirst += float64(first)
+}
+
+// readAnswer reads the answer of a search.
+func (m *measurement) readAnswer(ctx context.Context, q *beirQuery, _ []string, budget int) ([]piece, error) {
+	a, err := m.retriever.Search(ctx, retriever.Query{Text: strings.TrimSpace(q.text), Limit: m.o.Limit, MaxTokens: budget})
+	if err != nil {
+		return nil, err
+	}
+	whole, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	rest := m.o.Budget.CountTokens(string(whole))
+	var pieces []piece
+	for i := range a.Results {
+		result := &a.Results[i]
+		if result.Content == "" {
+			continue
+		}
+		text, err := json.Marshal(result)
+		if err != nil {
+			return nil, err
+		}
+		p := piece{m.ids[result.Path], result.Passage.Start, result.Passage.End, m.o.Budget.CountTokens(result.Content), m.o.Budget.CountTokens(string(text))}
+		rest -= p.answer
+		pieces = append(pieces, p)
+	}
+	if len(pieces) > 0 { // the answer's own fields are read first
+		pieces[0].answer += max(0, rest)
+	}
+	return pieces, nil
 }

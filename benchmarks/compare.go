@@ -21,6 +21,9 @@ type CompareOptions struct {
 	Moved int
 }
 
+// defaultRounds of a randomisation test give p to about .01.
+const defaultRounds = 10_000
+
 // Comparison is what changes from run A to run B of the same queries.
 type Comparison struct {
 	A       RunSummary         `json:"a"`
@@ -70,7 +73,7 @@ func Compare(a, b *Run, o *CompareOptions) (*Comparison, error) {
 	if o != nil {
 		p = *o
 	}
-	p.Metric, p.Rounds, p.Moved = cmp.Or(p.Metric, metricNames[0]), cmp.Or(p.Rounds, 10_000), cmp.Or(p.Moved, 10)
+	p.Metric, p.Rounds, p.Moved = cmp.Or(p.Metric, metricNames[0]), cmp.Or(p.Rounds, defaultRounds), cmp.Or(p.Moved, 10)
 	if !slices.Contains(metricNames, p.Metric) {
 		return nil, unknownMetric(p.Metric)
 	}

@@ -140,10 +140,6 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.S
 	if err != nil {
 		return nil, fmt.Errorf("reading what is learnt: %w", err)
 	}
-	paths := make(map[string]string, len(w.ids))
-	for path, id := range w.ids {
-		paths[id] = path
-	}
 	var traces []usage.Trace
 	r := rand.New(rand.NewPCG(1, 1))
 	for i, q := range set.queries {
@@ -154,7 +150,7 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.S
 		read := slices.Sorted(maps.Keys(q.relevant))
 		r.Shuffle(len(read), func(i, j int) { read[i], read[j] = read[j], read[i] })
 		for _, id := range read {
-			t.Calls = append(t.Calls, usage.Call{Tool: usage.DocumentID(paths[id])})
+			t.Calls = append(t.Calls, usage.Call{Tool: usage.DocumentID(w.paths[id])})
 		}
 		traces = append(traces, t)
 	}
@@ -190,7 +186,7 @@ func (w *bench) measureContext(ctx context.Context, queries []beirQuery) (*Conte
 			r.Without += without
 			for i, f := range contextFormulas {
 				w.measured = f.formula
-				with, err := w.measurePair(ctx, q, given, w.path(given))
+				with, err := w.measurePair(ctx, q, given, w.paths[given])
 				if err != nil {
 					return nil, err
 				}
@@ -236,14 +232,4 @@ func (w *bench) measurePair(ctx context.Context, q beirQuery, given string, inUs
 		}
 	}
 	return Measure(ids, rest).NDCG10, nil
-}
-
-// path is the file of a document.
-func (w *bench) path(id string) string {
-	for path, have := range w.ids {
-		if have == id {
-			return path
-		}
-	}
-	return ""
 }

@@ -54,13 +54,12 @@ func (r *Run) groups() []GroupReport {
 	return out
 }
 
-// worst returns the queries whose relevant document ranks lowest; nil for a run without
-// groups, whose queries have judgements that are not of a place.
+// worst returns the queries whose relevant document ranks lowest.
 func (r *Run) worst() []WorstQuery {
 	var out []WorstQuery
 	for i := range r.Queries {
 		q := &r.Queries[i]
-		if len(q.Groups) == 0 || q.Best != nil && q.Best.Rank == 1 && (len(q.Sections) == 0 || q.sectionHit(1) == 1) {
+		if q.Best != nil && q.Best.Rank == 1 && (len(q.Sections) == 0 || q.sectionHit(1) == 1) {
 			continue
 		}
 		w := WorstQuery{ID: q.ID, Text: q.Text, Want: q.Sections, Reason: q.reason()}
@@ -93,6 +92,8 @@ func (q *RunQuery) reason() string {
 		return "the search does not return the document"
 	case q.Best.Rank == 1:
 		return "the right document, by another section of it"
+	case q.First.Keyword+q.First.Vector == 0:
+		return "another document has the higher score"
 	case q.Best.Keyword == 0 && q.First.Keyword > 0:
 		return "no word of the query is in the document"
 	}
@@ -127,6 +128,6 @@ func writeGroups(b *strings.Builder, groups []GroupReport, worst []WorstQuery) {
 		if w.Rank > 0 {
 			rank = fmt.Sprint("rank ", w.Rank)
 		}
-		fmt.Fprintf(b, "\n%-9s  %s\n           wanted %s, first %s: %s", rank, w.Text, strings.Join(w.Want, " or "), w.First, w.Reason)
+		fmt.Fprintf(b, "\n%-9s  %s\n           wanted %s, first %s: %s", rank, w.Text, strings.Join(w.Want, " or "), cmp.Or(w.First, "none"), w.Reason)
 	}
 }

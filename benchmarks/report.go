@@ -3,26 +3,26 @@ package benchmarks
 import (
 	"fmt"
 	"strings"
-
-	"cairn/retriever"
 )
 
 // String returns the report as a table.
 func (r *DocsReport) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s/%s: %d documents, %d queries, indexed in %.1f s\n", r.Dataset, r.Split, r.Documents, r.Queries, r.Index.Seconds)
-	fmt.Fprintf(&b, "%-9s %8s %8s %8s %8s %10s %10s", "mode", "ndcg@10", "mrr", "hit@5", "rec@100", "p50 ms", "p95 ms")
-	for _, mode := range []retriever.Mode{retriever.Keyword, retriever.Semantic, retriever.Hybrid} {
-		if m, ok := r.Modes[mode]; ok {
-			fmt.Fprintf(&b, "\n%-9s %8.4f %8.4f %8.4f %8.4f %10.2f %10.2f", mode, m.NDCG10, m.MRR, m.Hit5, m.Recall100, m.Latency.P50, m.Latency.P95)
+	var systems []RunSummary
+	for i, run := range r.Runs {
+		if !run.Ablation {
+			systems = append(systems, r.Systems[i])
 		}
 	}
+	writeSystems(&b, systems)
 	if len(r.Budgets) > 0 {
-		fmt.Fprintf(&b, "\n%8s %8s %14s %8s %8s %8s", "budget", "recall", "ceiling", "results", "text", "answer")
+		fmt.Fprintf(&b, "\n\n%-28s %8s %8s %14s %9s %8s %8s %8s", "reading", "budget", "recall", "ceiling", "to first", "texts", "text", "answer")
 	}
 	for _, g := range r.Budgets {
-		fmt.Fprintf(&b, "\n%8d %8.4f %8.4f (@%2d) %8.1f %8.0f %8.0f", g.Tokens, g.Recall, g.Ceiling, g.Hits, g.Results, g.Text, g.Answer)
+		fmt.Fprintf(&b, "\n%-28s %8d %8.4f %8.4f (@%2d) %9.0f %8.1f %8.0f %8.0f", g.System, g.Tokens, g.Recall, g.Ceiling, g.Hits, g.TokensToFirst, g.Results, g.Text, g.Answer)
 	}
+	writeAblations(&b, r.Ablations)
 	if c := r.Context; c != nil {
 		fmt.Fprintf(&b, "\none document in use: ndcg@10 of the others %.4f, without %.4f (%d queries, %d pairs, %d better, %d worse)", c.With, c.Without, c.Queries, c.Pairs, c.Better, c.Worse)
 		for _, f := range c.Formulas {

@@ -21,6 +21,7 @@ type Run struct {
 	Ablation bool           `json:"ablation,omitempty"`
 	Index    *IndexReport   `json:"index,omitempty"`
 	Budgets  []BudgetReport `json:"budgets,omitempty"`
+	Context  *ContextReport `json:"context,omitempty"`
 	Queries  []RunQuery     `json:"-"`
 }
 
@@ -86,7 +87,11 @@ func (e *Evidence) String() string {
 	if e == nil {
 		return "not found"
 	}
-	text := fmt.Sprintf("rank %d, %s: %.3f = %.3f meaning + %.3f words", e.Rank, e.ID, e.Score, e.Vector, e.Keyword)
+	text := fmt.Sprintf("rank %d, %s: %.3f", e.Rank, e.ID, e.Score)
+	if e.Vector == 0 && e.Keyword == 0 {
+		return text // of another system
+	}
+	text += fmt.Sprintf(" = %.3f meaning + %.3f words", e.Vector, e.Keyword)
 	if e.Graph != 0 {
 		text += fmt.Sprintf(" + %.3f use", e.Graph)
 	}

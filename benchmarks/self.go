@@ -44,7 +44,11 @@ func Self(ctx context.Context, o SelfOptions) (*DocsReport, error) {
 		return nil, err
 	}
 	for _, p := range pages {
-		set.documents = append(set.documents, beirDocument{ID: p.path, Text: p.without(), path: p.path})
+		file := p.path
+		if markdown.FormatOf(file) == markdown.Converted {
+			file += ".md" // its text is that already
+		}
+		set.documents = append(set.documents, beirDocument{ID: p.path, Text: p.without(), path: file})
 	}
 	o.Split = name
 	return measureDocs(ctx, set, filepath.Base(o.Selection.Root), &o.DocsOptions)

@@ -46,7 +46,8 @@ Seedlings get a little every morning until they have four leaves, and after that
 // folder's files are as they were.
 func TestSelf(t *testing.T) {
 	root := t.TempDir()
-	for name, text := range map[string]string{"access/tokens.md": tokensPage, "garden.md": gardenPage, ".hidden.md": "# Hidden page\n\nNothing.\n"} {
+	for name, text := range map[string]string{"access/tokens.md": tokensPage, "garden.md": gardenPage, ".hidden.md": "# Hidden page\n\nNothing.\n",
+		"page.html": "<html><h1>Page of bees</h1><p>Bees fly.</p></html>"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -57,21 +58,21 @@ func TestSelf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Split != "self" || report.Documents != 2 {
-		t.Errorf("%s, %d documents; want self and 2", report.Split, report.Documents)
+	if report.Split != "self" || report.Documents != 3 {
+		t.Errorf("%s, %d documents; want self and 3", report.Split, report.Documents)
 	}
 	kinds := map[string]int{}
 	for _, q := range report.Main().Queries {
 		kinds[q.Groups["kind"]]++
-		if len(q.Sections) != 1 || len(q.Relevant) != 1 || q.Groups["file"] != ".md" {
+		if len(q.Sections) != 1 || len(q.Relevant) != 1 || q.Groups["file"] != ".md" && q.Sections[0] != "page.html#page-of-bees" {
 			t.Errorf("%+v, want one section of one document", q)
 		}
 		if q.Groups["kind"] == kindSentence && (strings.Contains(q.Text, "no sentence") || strings.Contains(q.Text, "in a fence")) {
 			t.Errorf("%q is no sentence of the prose", q.Text)
 		}
 	}
-	if kinds[kindHeading] != 4 || kinds[kindTypo] != 4 || kinds[kindQuestion] != 4 || kinds[kindSentence] < 2 || kinds[kindParaphrase] < 2 || kinds[kindKeywords] < 2 {
-		t.Errorf("%v, want the four headings three times and sentences", kinds)
+	if kinds[kindHeading] != 5 || kinds[kindTypo] != 4 || kinds[kindQuestion] != 5 || kinds[kindSentence] < 2 || kinds[kindParaphrase] < 2 || kinds[kindKeywords] < 2 {
+		t.Errorf("%v, want the five headings, as questions, and with typos where a word is long enough and sentences", kinds)
 	}
 	if report.Groups[0].By != "kind" || len(report.Groups) < 8 || !strings.Contains(report.String(), "by folder") {
 		t.Errorf("%s", report)

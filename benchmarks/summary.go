@@ -37,17 +37,20 @@ func (r *Run) Summary() RunSummary {
 		Intervals: intervals(each), Latency: r.Latency(), Sections: r.sections()}
 }
 
-// sections returns the section metrics, nil where no relevant section is known.
+// sections returns the section metrics, nil where no relevant section is known or the run
+// names no sections.
 func (r *Run) sections() *SectionMetrics {
 	s := &SectionMetrics{}
+	named := false
 	for i := range r.Queries {
 		if q := &r.Queries[i]; len(q.Sections) > 0 {
 			s.Queries++
+			named = named || len(q.Found) > 0
 			s.Hit1 += q.sectionHit(1)
 			s.Hit3 += q.sectionHit(3)
 		}
 	}
-	if s.Queries == 0 {
+	if !named {
 		return nil
 	}
 	s.Hit1 /= float64(s.Queries)
@@ -105,17 +108,31 @@ type RunsReport struct {
 // String returns the report as a table.
 func (r *RunsReport) String() string {
 	var b strings.Builder
-	set := ""
-	for _, s := range r.Runs {
-		if name := fmt.Sprintf("%s, %d queries", s.Fingerprint.Set, s.Queries); name != set {
-			set = name
-			fmt.Fprintf(&b, "%s\n%-24s %8s %17s %8s %8s %8s %9s %9s\n", set, "system", "ndcg@10", "95 %", "mrr", "hit@5", "rec@100", "p50 ms", "p95 ms")
+	for i := 0; i < len(r.Runs); {
+		n := i + 1
+		for n < len(r.Runs) && r.Runs[n].title() == r.Runs[i].title() {
+			n++
 		}
-		ci := s.Intervals[metricNames[0]]
-		fmt.Fprintf(&b, "%-24s %8.4f   %.4f - %.4f %8.4f %8.4f %8.4f %9.2f %9.2f\n", s.System, s.NDCG10, ci[0], ci[1], s.MRR, s.Hit5, s.Recall100, s.Latency.P50, s.Latency.P95)
-		if s.Sections != nil {
-			fmt.Fprintf(&b, "%-24s the right section first %.4f, among three %.4f (%d queries)\n", "", s.Sections.Hit1, s.Sections.Hit3, s.Sections.Queries)
-		}
+		fmt.Fprintf(&b, "%s\n", r.Runs[i].title())
+		writeSystems(&b, r.Runs[i:n])
+		b.WriteByte('\n')
+		i = n
 	}
 	return strings.TrimSuffix(b.String(), "\n") + r.Gate.String()
+}
+
+func (s *RunSummary) title() string {
+	return fmt.Sprintf("%s, %d queries", s.Fingerprint.Set, s.Queries)
+}
+
+// writeSystems writes a table of runs of the same queries.
+func writeSystems(b *strings.Builder, runs []RunSummary) {
+	fmt.Fprintf(b, "%-24s %8s %17s %8s %8s %8s %9s %9s", "system", "ndcg@10", "95 %", "mrr", "hit@5", "rec@100", "p50 ms", "p95 ms")
+	for _, s := range runs {
+		ci := s.Intervals[metricNames[0]]
+		fmt.Fprintf(b, "\n%-24s %8.4f   %.4f - %.4f %8.4f %8.4f %8.4f %9.2f %9.2f", s.System, s.NDCG10, ci[0], ci[1], s.MRR, s.Hit5, s.Recall100, s.Latency.P50, s.Latency.P95)
+		if s.Sections != nil {
+			fmt.Fprintf(b, "\n%-24s the right section first %.4f, among three %.4f (%d queries)", "", s.Sections.Hit1, s.Sections.Hit3, s.Sections.Queries)
+		}
+	}
 }

@@ -210,8 +210,27 @@ func (r *Run) readRankings(file string) error {
 			return cmp.Or(cmp.Compare(float32(b.Score), float32(a.Score)), strings.Compare(b.ID, a.ID))
 		})
 		q.Ranking = q.Ranking[:min(runDepth, len(q.Ranking))]
+		q.explain()
 	}
 	return err
+}
+
+// explain names the first document and the best relevant one of a run that came without
+// the parts of their scores.
+func (q *RunQuery) explain() {
+	if q.First != nil {
+		return
+	}
+	for i, d := range q.Ranking {
+		e := &Evidence{ID: d.ID, Rank: i + 1, Score: d.Score}
+		if i == 0 {
+			q.First = e
+		}
+		if q.Relevant[d.ID] > 0 {
+			q.Best = e
+			return
+		}
+	}
 }
 
 // maxLine bounds a line of a data file in bytes.

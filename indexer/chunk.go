@@ -25,6 +25,8 @@ type ChunkOptions struct {
 	// OverlapTokens is the most tokens from the end of a chunk to repeat at the
 	// start of the next one, in whole paragraphs, list entries or sentences.
 	OverlapTokens int
+	// Bare leaves title and headings out of the chunks, to measure what they add.
+	Bare bool
 }
 
 // DefaultTargetTokens is a compromise over the evaluation sets: against 256 it
@@ -85,7 +87,11 @@ func (c *Chunker) Format() string { return c.options.format() }
 func ChunkFormat(d models.Description, o *ChunkOptions) string { return o.within(d).format() }
 
 func (o ChunkOptions) format() string {
-	return fmt.Sprintf("chunks-%d max=%d target=%d overlap=%d", chunkFormat, o.MaxTokens, o.TargetTokens, o.OverlapTokens)
+	format := fmt.Sprintf("chunks-%d max=%d target=%d overlap=%d", chunkFormat, o.MaxTokens, o.TargetTokens, o.OverlapTokens)
+	if o.Bare {
+		format += " bare"
+	}
+	return format
 }
 
 // Chunk sets the chunks of every section of doc, whose text is text. They are in

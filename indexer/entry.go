@@ -36,14 +36,11 @@ func (c *Chunker) KeywordEntry(doc *store.Document, i, n int, text string) store
 			body = abstract + "\n\n" + body
 		}
 	}
-	return store.KeywordEntry{
-		Chunk:  store.ChunkID(doc.Path, s.Anchor, n),
-		Path:   doc.Path,
-		Title:  doc.Title,
-		Trail:  innermost(s.Trail),
-		Body:   body,
-		Labels: doc.Labels,
+	e := store.KeywordEntry{Chunk: store.ChunkID(doc.Path, s.Anchor, n), Path: doc.Path, Body: body, Labels: doc.Labels}
+	if !c.options.Bare {
+		e.Title, e.Trail = doc.Title, innermost(s.Trail)
 	}
+	return e
 }
 
 // maxTrail bounds the bytes of headings that are indexed with each chunk, apart from
@@ -113,6 +110,9 @@ func chunkBody(s *store.Section, n int, text string) string {
 // queries over 132 pages without headings, the names raised the mean reciprocal
 // rank from .577 to .631, and meaningless names left it at .577.
 func (c *Chunker) head(doc *store.Document, s *store.Section) string {
+	if c.options.Bare {
+		return ""
+	}
 	parts := make([]string, 0, 1+len(s.Trail))
 	if t := strings.TrimSpace(doc.Title); t != "" && (len(s.Trail) == 0 || s.Trail[0] != doc.Title) {
 		parts = append(parts, t)

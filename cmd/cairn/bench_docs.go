@@ -21,6 +21,7 @@ type docsFlags struct {
 	o        benchmarks.DocsOptions
 	mode     string
 	settings []string
+	adapters []string
 }
 
 func (f *docsFlags) add(a *app, cmd *cobra.Command) {
@@ -30,6 +31,8 @@ func (f *docsFlags) add(a *app, cmd *cobra.Command) {
 	fs.StringVar(&f.o.Cache, "cache", "", "folder that keeps embeddings from run to run")
 	fs.IntSliceVar(&f.o.Budgets, "budgets", nil, "also measure how often answers within these token budgets hold text of a relevant document, such as 500,1000,2000,4000")
 	intVar(fs, &f.o.Limit, "limit", 0, 1, retriever.MaxLimit, "results of the searches within --budgets")
+	fs.BoolVar(&f.o.Ablate, "ablate", false, "also measure the search with one part changed at a time")
+	fs.StringArrayVar(&f.adapters, "adapter", nil, "`name=command` of another system that answers the same queries; may be repeated")
 	f.runFlags.add(fs)
 	a.addModel(cmd)
 }
@@ -47,6 +50,13 @@ func (f *docsFlags) measure(a *app, base config.Config, docs func(benchmarks.Doc
 	}
 	if err := o.Config.Apply(f.settings...); err != nil {
 		return nil, badUsage("--set: %v", err)
+	}
+	for _, text := range f.adapters {
+		adapter, err := benchmarks.ParseAdapter(text)
+		if err != nil {
+			return nil, badUsage("--adapter: %v", err)
+		}
+		o.Adapters = append(o.Adapters, adapter)
 	}
 	if err := f.open(); err != nil {
 		return nil, err

@@ -16,16 +16,18 @@ import (
 
 // runFlags are the flags of the commands that make runs.
 type runFlags struct {
-	run, gate string
-	bounds    *benchmarks.Gate
+	run, gate, html string
+	bounds          *benchmarks.Gate
 }
 
 func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.run, "run", "", "write the run to this file, with FILE.qrels and FILE.jsonl; of several, each to FILE with its name in it")
-	f.addGate(fs)
+	f.addBoth(fs)
 }
 
-func (f *runFlags) addGate(fs *pflag.FlagSet) {
+// addBoth adds the flags of the commands that make runs and of those that read them.
+func (f *runFlags) addBoth(fs *pflag.FlagSet) {
+	fs.StringVar(&f.html, "html", "", "write a page that shows the runs to this file")
 	fs.StringVar(&f.gate, "gate", "", "JSON file of bounds, such as {\"floors\":{\"ndcg@10\":0.8}}; the command fails when one is not kept")
 }
 
@@ -51,7 +53,15 @@ func (f *runFlags) check(r *benchmarks.Run) (benchmarks.GateResult, error) {
 	return result, err
 }
 
-// finish writes the runs of a report and checks its last one that is no ablation.
+// page writes the page of runs, if one is wanted.
+func (f *runFlags) page(runs []*benchmarks.Run) error {
+	if f.html == "" {
+		return nil
+	}
+	return benchmarks.WritePage(f.html, runs)
+}
+
+// finish writes the runs of a report and checks its main one.
 func (f *runFlags) finish(report *benchmarks.DocsReport) (err error) {
 	for _, r := range report.Runs {
 		file := f.run
@@ -64,6 +74,9 @@ func (f *runFlags) finish(report *benchmarks.DocsReport) (err error) {
 				return err
 			}
 		}
+	}
+	if err := f.page(report.Runs); err != nil {
+		return err
 	}
 	report.Gate, err = f.check(report.Main())
 	return err
@@ -100,6 +113,9 @@ func (a *app) benchCompareCommand() *cobra.Command {
 		if f.bounds != nil {
 			f.bounds.Against(runs[0])
 		}
+		if err := f.page(runs[:]); err != nil {
+			return nil, err
+		}
 		c.Gate, err = f.check(runs[1])
 		return c, err
 	})
@@ -119,7 +135,7 @@ B, and A is the baseline unless the file names one.`
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the randomisation test")
 	intVar(fs, &o.Moved, "moved", 10, 1, noBound, "number of queries shown")
 	fs.StringVar(&qrels, "qrels", "", "judgements in the format of TREC or BEIR (default: those written with the runs)")
-	f.addGate(fs)
+	f.addBoth(fs)
 	return cmd
 }
 
@@ -131,24 +147,25 @@ func (a *app) benchReportCommand() *cobra.Command {
 			return nil, err
 		}
 		report := &benchmarks.RunsReport{}
+		var runs []*benchmarks.Run
 		for _, file := range args {
 			r, err := benchmarks.ReadRun(file, qrels)
 			if err != nil {
 				return nil, err
 			}
-			report.Runs = append(report.Runs, r.Summary())
+			runs, report.Runs = append(runs, r), append(report.Runs, r.Summary())
 			lines, err := f.check(r)
 			report.Gate = append(report.Gate, lines...)
 			if err != nil {
 				return report, err
 			}
 		}
-		return report, nil
+		return report, f.page(runs)
 	})
 	cmd.Args = cobra.MinimumNArgs(1)
 	cmd.Example = "  cairn bench report before.run after.run"
 	fs := cmd.Flags()
 	fs.StringVar(&qrels, "qrels", "", "judgements in the format of TREC or BEIR (default: those written with the runs)")
-	f.addGate(fs)
+	f.addBoth(fs)
 	return cmd
 }

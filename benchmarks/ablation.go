@@ -1,0 +1,144 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cairn/indexer"
+	"cairn/retriever"
+)
+
+// variant is a way of searching a set.
+type variant struct {
+	name     string
+	mode     retriever.Mode // "" is hybrid
+	ablation bool
+	change   func(*retriever.Options) // nil changes nothing
+	bare     bool                     // of an index without titles and headings
+}
+
+// variants change one part of the hybrid search each, to see what it adds. The legs are
+// variants too, as modes; what the co-usage graph adds is in a ContextReport.
+var variants = []variant{
+	{name: "weights 85/15", change: weights(.85, .15)},
+	{name: "weights 55/45", change: weights(.55, .45)},
+	{name: "reciprocal ranks", change: fusion(retriever.RRF)},
+	{name: "each leg from 0 to 1", change: fusion(retriever.RSF)},
+	{name: "no title and headings", bare: true},
+}
+
+func weights(vector, keyword float64) func(*retriever.Options) {
+	return func(o *retriever.Options) { o.VectorWeight, o.KeywordWeight = vector, keyword }
+}
+
+func fusion(f retriever.Fusion) func(*retriever.Options) {
+	return func(o *retriever.Options) { o.Fusion = f }
+}
+
+// ablate runs all queries with each variant. dir is a folder for another index.
+func (m *measurement) ablate(ctx context.Context, dir string) error {
+	for _, v := range append(m.missingLegs(), variants...) {
+		v.ablation = true
+		if err := m.measureVariant(ctx, v, dir); err != nil {
+			return fmt.Errorf("%s: %w", v.name, err)
+		}
+	}
+	return m.change(func(*retriever.Options) {})
+}
+
+// missingLegs are the legs that were not measured as modes.
+func (m *measurement) missingLegs() (legs []variant) {
+	for _, mode := range []retriever.Mode{retriever.Keyword, retriever.Semantic} {
+		if _, ok := m.report.Modes[mode]; !ok {
+			legs = append(legs, variant{name: string(mode), mode: mode})
+		}
+	}
+	return legs
+}
+
+func (m *measurement) measureVariant(ctx context.Context, v variant, dir string) error {
+	w := m.bench
+	if v.bare {
+		dir = filepath.Join(dir, "bare")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+		var err error
+		if w, err = openBench(ctx, dir, m.set, m.o, &indexer.ChunkOptions{Bare: true}); err != nil {
+			return err
+		}
+		defer w.close()
+	}
+	if v.change != nil {
+		if err := w.change(v.change); err != nil {
+			return err
+		}
+	}
+	_, err := m.search(ctx, w, v)
+	return err
+}
+
+// Ablation is what a variant changes in nDCG@10.
+type Ablation struct {
+	Variant string     `json:"variant"`
+	NDCG10  float64    `json:"ndcg@10"`
+	Change  float64    `json:"change"`
+	CI      [2]float64 `json:"ci95"` // of Change
+	P       float64    `json:"p"`    // of the paired randomisation test
+}
+
+// ablations compares the variants among runs, and the legs, with the main run.
+func ablations(runs []*Run) []Ablation {
+	var out []Ablation
+	main := mainRun(runs)
+	if retriever.Mode(main.System) != retriever.Hybrid {
+		return nil
+	}
+	before := main.each()
+	for _, r := range runs {
+		name, leg := legNames[retriever.Mode(r.System)]
+		if !leg {
+			name = r.System
+		}
+		if !r.Ablation && !leg || !main.sameQueries(r) {
+			continue
+		}
+		after := r.each()
+		change := make([]Metrics, len(after))
+		for i := range after {
+			for j, f := range change[i].fields() {
+				*f = *after[i].fields()[j] - *before[i].fields()[j]
+			}
+		}
+		all := randomise(before, after, defaultRounds, 1)[0]
+		out = append(out, Ablation{name, all.B, all.B - all.A, intervals(change)[metricNames[0]], all.P})
+	}
+	return out
+}
+
+var legNames = map[retriever.Mode]string{retriever.Keyword: "words alone", retriever.Semantic: "meaning alone"}
+
+// sameQueries reports whether both runs have the same queries in the same order.
+func (r *Run) sameQueries(o *Run) bool {
+	if len(r.Queries) != len(o.Queries) {
+		return false
+	}
+	for i := range r.Queries {
+		if r.Queries[i].ID != o.Queries[i].ID {
+			return false
+		}
+	}
+	return true
+}
+
+func writeAblations(b *strings.Builder, all []Ablation) {
+	if len(all) > 0 {
+		fmt.Fprintf(b, "\n\n%-24s %8s %8s %19s %7s", "changed", "ndcg@10", "change", "95 %", "p")
+	}
+	for _, a := range all {
+		fmt.Fprintf(b, "\n%-24s %8.4f %+8.4f %+8.4f to %+8.4f %7.4f", a.Variant, a.NDCG10, a.Change, a.CI[0], a.CI[1], a.P)
+	}
+}

@@ -1,0 +1,140 @@
+package benchmarks
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cairn/indexer"
+	"cairn/internal/config"
+	"cairn/internal/index"
+	"cairn/internal/usage"
+	"cairn/internal/walk"
+	"cairn/internal/workspace"
+	"cairn/retriever"
+)
+
+// sourceFolder has the documents, in the folder of a bench.
+const sourceFolder = "docs"
+
+// bench is one set, indexed.
+type bench struct {
+	retriever *retriever.Retriever
+	options   *retriever.Options // of retriever
+	stores    *index.Stores
+	o         *DocsOptions
+	usage     *usage.Store      // nil unless something is learnt
+	measured  contextFormula    // that the graph's bonus is made of
+	ids       map[string]string // path -> document id
+	paths     map[string]string // document id -> path
+	report    IndexReport
+	closers   []func() error
+}
+
+func (w *bench) close() {
+	for _, c := range slices.Backward(w.closers) {
+		c() // all of it is removed next
+	}
+}
+
+// openBench writes the documents of set below dir and indexes them.
+func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, chunk *indexer.ChunkOptions) (_ *bench, err error) {
+	w := &bench{o: o, ids: make(map[string]string, len(set.documents)), paths: make(map[string]string, len(set.documents))}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	source, indexed := filepath.Join(dir, sourceFolder), filepath.Join(dir, "index")
+	for _, d := range []string{source, indexed} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range set.documents {
+		name := d.path
+		if name == "" {
+			name = fileName(d.ID, w.ids)
+		}
+		w.ids[name], w.paths[d.ID] = d.ID, name
+		file := filepath.Join(source, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file, []byte(d.markdown()), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	log := slog.New(slog.DiscardHandler)
+	stores, err := index.Open(config.Selection{Root: source}, indexed, nil, o.Embedder.Description(), true, nil, log)
+	if err != nil {
+		return nil, err
+	}
+	w.stores, w.closers = stores, append(w.closers, stores.Close)
+	if o.Cache != "" {
+		cache, err := openCache(o.Cache, o.Embedder.Description())
+		if err != nil {
+			return nil, err
+		}
+		stores.Cache, w.closers = cache, append(w.closers, cache.Close)
+	}
+	start := time.Now()
+	x := indexer.New(indexer.Stores{Files: stores.Files, Docs: stores.Docs, Keyword: stores.Keyword, Vectors: stores.Vectors, Cache: stores.Cache}, o.Embedder,
+		&indexer.Options{Walk: &walk.Options{NoIgnoreFiles: true, Allow: []string{"**"}, Extensions: o.Config.Extensions()}, Chunk: chunk})
+	if _, err := x.Run(ctx, o.Progress); err != nil {
+		return nil, err
+	}
+	w.report.Seconds = time.Since(start).Seconds()
+	if w.report.Bytes, err = workspace.SizeOf(indexed); err != nil {
+		return nil, err
+	}
+	options := index.RetrieverOptions(o.Config, log)
+	if o.Learn != "" {
+		if w.usage, err = w.learn(ctx, indexed, o); err != nil {
+			return nil, err
+		}
+		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Read: w.usage.Read, Formula: w.formula, Log: log}, retriever.CoUsageLimit
+	}
+	options.QueryCache = 1 // every query is embedded in every mode
+	options.MaxQuery = math.MaxInt
+	w.options = options
+	return w, w.change(func(*retriever.Options) {})
+}
+
+// change makes the retriever again with changed options.
+func (w *bench) change(change func(*retriever.Options)) (err error) {
+	options := *w.options
+	change(&options)
+	w.retriever, err = retriever.New(w.stores.Sources(w.o.Embedder, w.o.Budget), &options)
+	return err
+}
+
+// fileName makes a file name of an id that is not one of taken. It keeps the
+// words of the id, since the names of real files say something too.
+func fileName(id string, taken map[string]string) string {
+	stem := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '_'
+	}, id)
+	stem = strings.TrimLeft(stem, "._")
+	stem = stem[:min(len(stem), 120)]
+	if stem == "" {
+		stem = "document"
+	}
+	name := stem + ".md"
+	for n := 2; ; n++ {
+		if _, ok := taken[name]; !ok {
+			return name
+		}
+		name = stem + "-" + strconv.Itoa(n) + ".md"
+	}
+}

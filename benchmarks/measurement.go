@@ -1,0 +1,147 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"cairn/retriever"
+)
+
+// measurement is the work on one report.
+type measurement struct {
+	*bench
+	set    *beirSet
+	report *DocsReport
+	data   string // fingerprint of the set
+}
+
+// run measures everything that the options name. dir is a folder for temporary files.
+func (m *measurement) run(ctx context.Context, dir string) (err error) {
+	modes := m.o.Modes
+	if len(modes) == 0 {
+		modes = []retriever.Mode{retriever.Keyword, retriever.Semantic, retriever.Hybrid}
+	}
+	for _, mode := range modes {
+		run, err := m.search(ctx, m.bench, variant{name: string(mode), mode: mode})
+		if err != nil {
+			return err
+		}
+		m.report.Modes[mode] = ModeReport{run.Metrics(), run.Latency()}
+	}
+	r := m.report
+	if r.Groups = r.Main().groups(); r.Groups != nil {
+		r.Worst = r.Main().worst()
+	}
+	if r.Budgets, err = m.measureBudgets(ctx); err != nil {
+		return err
+	}
+	if m.o.Learn != "" {
+		heldOut := m.set.queries
+		if m.o.Learn == m.o.Split {
+			heldOut = nil
+			for i := 1; i < len(m.set.queries); i += 2 {
+				heldOut = append(heldOut, m.set.queries[i])
+			}
+		}
+		if r.Context, err = m.measureContext(ctx, heldOut); err != nil {
+			return err
+		}
+	}
+	main := r.Main()
+	main.Index, main.Budgets, main.Context = &r.Index, r.Budgets, r.Context
+	if m.o.Ablate {
+		if err := m.ablate(ctx, dir); err != nil {
+			return err
+		}
+	}
+	if err := m.measureAdapters(ctx, dir); err != nil {
+		return err
+	}
+	for _, run := range r.Runs {
+		r.Systems = append(r.Systems, run.Summary())
+	}
+	r.Ablations = ablations(r.Runs)
+	return nil
+}
+
+// add completes a run and adds it to the report.
+func (m *measurement) add(run *Run, configuration string) {
+	run.Documents = m.report.Documents
+	run.Fingerprint.Set, run.Fingerprint.Data = m.report.Dataset+"/"+m.report.Split, m.data
+	run.Fingerprint.Model, run.Fingerprint.Machine = m.o.Embedder.Description().ID, m.o.Machine
+	if run.Fingerprint.Program == "" {
+		run.Fingerprint.Program = m.o.Program
+	}
+	run.Fingerprint.Configuration = configuration
+	m.report.Runs = append(m.report.Runs, run)
+}
+
+// search runs all queries on w.
+func (m *measurement) search(ctx context.Context, w *bench, v variant) (*Run, error) {
+	run := &Run{System: v.name, Ablation: v.ablation}
+	for i, q := range m.set.queries {
+		if m.o.Measured != nil && i%16 == 0 {
+			m.o.Measured(run.System, i, len(m.set.queries))
+		}
+		query := retriever.Query{Text: strings.TrimSpace(q.text), Mode: v.mode}
+		start := time.Now()
+		ranking, err := w.retriever.Rank(ctx, query, 0)
+		var shown *retriever.Answer
+		if err == nil {
+			shown, err = w.retriever.Present(ctx, query, ranking, 10)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("query %s: %w", q.id, err)
+		}
+		ranked := q.unranked()
+		if i > 0 || len(m.set.queries) == 1 { // the first warms up
+			ranked.Milliseconds = math.Round(float64(time.Since(start).Nanoseconds())/1e3) / 1e3
+		}
+		w.fill(&ranked, ranking)
+		if len(ranked.Sections) > 0 {
+			for _, r := range shown.Results[:min(foundSections, len(shown.Results))] {
+				ranked.Found = append(ranked.Found, w.ids[r.Path]+"#"+r.Anchor)
+			}
+		}
+		run.Queries = append(run.Queries, ranked)
+	}
+	c := m.o.Config.Search
+	configuration := fmt.Sprintf("search.semantic_weight=%g search.keyword_weight=%g", c.SemanticWeight, c.KeywordWeight)
+	if v.ablation {
+		configuration += ", " + v.name
+	}
+	m.add(run, configuration)
+	return run, nil
+}
+
+// fill records a ranking.
+func (w *bench) fill(q *RunQuery, ranking *retriever.Ranking) {
+	for i := range ranking.Documents[:min(runDepth, len(ranking.Documents))] {
+		d := &ranking.Documents[i]
+		id := w.ids[d.Path]
+		q.Ranking = append(q.Ranking, Scored{id, d.Score})
+		if i > 0 && (q.Best != nil || q.Relevant[id] <= 0) {
+			continue
+		}
+		e := &Evidence{ID: id, Rank: i + 1, Score: d.Score}
+		for _, p := range d.Parts() {
+			switch p.Name {
+			case "vector":
+				e.Vector = p.Weight * p.Value
+			case "keyword":
+				e.Keyword = p.Weight * p.Value
+			default:
+				e.Graph += p.Weight * p.Value
+			}
+		}
+		if i == 0 {
+			q.First = e
+		}
+		if q.Relevant[id] > 0 {
+			q.Best = e
+		}
+	}
+}

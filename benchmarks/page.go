@@ -1,0 +1,138 @@
+package benchmarks
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"os"
+	"slices"
+	"strings"
+)
+
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"share":  func(f float64) string { return fmt.Sprintf("%.3f", f) },
+	"signed": func(f float64) string { return fmt.Sprintf("%+.3f", f) },
+	"ms":     func(f float64) string { return fmt.Sprintf("%.1f", f) },
+	"whole":  func(f float64) string { return fmt.Sprintf("%.0f", f) },
+	"join":   func(s []string) string { return strings.Join(s, " or ") },
+}).Parse(pageText))
+
+// pageData is what page.html shows.
+type pageData struct {
+	Main       RunSummary
+	Documents  int
+	Tiles      []tile
+	Systems    []pageSystem
+	Ranks      template.HTML
+	Budget     template.HTML
+	BudgetRows []budgetRow
+	Latency    template.HTML
+	Ablation   template.HTML
+	Ablations  []Ablation
+	Context    *ContextReport
+	Groups     []pageGroups
+	Worst      []WorstQuery
+}
+
+// tile is a figure with its name.
+type tile struct{ Figure, Name, Note string }
+
+type pageSystem struct {
+	RunSummary
+	Interval template.HTML // of nDCG@10, drawn
+	Main     bool
+}
+
+// budgetRow is one way of reading within each budget.
+type budgetRow struct {
+	System string
+	Cells  []BudgetReport
+}
+
+// Last is the largest budget.
+func (r budgetRow) Last() BudgetReport { return r.Cells[len(r.Cells)-1] }
+
+// pageGroups are the groups of one kind.
+type pageGroups struct {
+	By   string
+	Rows []GroupReport
+}
+
+// WritePage writes a page that shows the runs, one self-contained HTML file. The runs are
+// of the same queries; the last of cairn's modes is the one that others are compared with.
+func WritePage(file string, runs []*Run) error {
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, newPage(runs)); err != nil {
+		return err
+	}
+	return os.WriteFile(file, b.Bytes(), 0o644)
+}
+
+func newPage(runs []*Run) *pageData {
+	main := mainRun(runs)
+	p := &pageData{Main: main.Summary(), Documents: main.Documents, Context: main.Context, Worst: main.worst(), Ablations: ablations(runs)}
+	var shown []*Run
+	for _, r := range runs {
+		if !r.Ablation {
+			shown = append(shown, r)
+		}
+	}
+	var low, high float64 = 1, 0
+	for _, r := range shown {
+		s := pageSystem{RunSummary: r.Summary(), Main: r == main}
+		ci := s.Intervals[metricNames[0]]
+		low, high = min(low, ci[0]), max(high, ci[1])
+		p.Systems = append(p.Systems, s)
+	}
+	for i := range p.Systems {
+		s := &p.Systems[i]
+		s.Interval = drawInterval(s.NDCG10, s.Intervals[metricNames[0]], low, high)
+	}
+	for _, b := range main.Budgets {
+		if n := len(p.BudgetRows); n == 0 || p.BudgetRows[n-1].System != b.System {
+			p.BudgetRows = append(p.BudgetRows, budgetRow{System: b.System})
+		}
+		row := &p.BudgetRows[len(p.BudgetRows)-1]
+		row.Cells = append(row.Cells, b)
+	}
+	p.tiles(main.Budgets)
+	p.Ranks, p.Latency = drawRanks(shown), drawLatency(shown)
+	p.Budget, p.Ablation = drawBudgets(main.Budgets), drawAblations(p.Ablations)
+	for _, g := range main.groups() {
+		if n := len(p.Groups); n == 0 || p.Groups[n-1].By != g.By {
+			p.Groups = append(p.Groups, pageGroups{By: g.By})
+		}
+		last := &p.Groups[len(p.Groups)-1]
+		last.Rows = append(last.Rows, g)
+	}
+	p.Groups = slices.DeleteFunc(p.Groups, func(g pageGroups) bool { return g.By != "kind" && len(g.Rows) < 2 })
+	return p
+}
+
+// tiles are the figures of the main run that matter most.
+func (p *pageData) tiles(budgets []BudgetReport) {
+	between := func(metric string) string {
+		ci := p.Main.Intervals[metric]
+		return fmt.Sprintf("95 %% between %.3f and %.3f", ci[0], ci[1])
+	}
+	p.Tiles = []tile{
+		{fmt.Sprintf("%.3f", p.Main.NDCG10), "nDCG@10", between("ndcg@10")},
+		{fmt.Sprintf("%.0f %%", 100*p.Main.Hit1), "right document first", between("hit@1")},
+		{fmt.Sprintf("%.0f %%", 100*p.Main.Hit5), "right document among five", between("hit@5")},
+	}
+	if s := p.Main.Sections; s != nil {
+		p.Tiles = append(p.Tiles, tile{fmt.Sprintf("%.0f %%", 100*s.Hit3), "right section among three", fmt.Sprintf("first: %.0f %%, of %d queries", 100*s.Hit1, s.Queries)})
+	}
+	for _, b := range budgets {
+		if b.Tokens == 1000 && b.System == cairnReader {
+			p.Tiles = append(p.Tiles, tile{fmt.Sprintf("%.0f %%", 100*b.Recall), "answered within 1,000 tokens", fmt.Sprintf("%.0f tokens up to the first right text", b.TokensToFirst)})
+		}
+	}
+	if l := p.Main.Latency; l.P50 > 0 {
+		p.Tiles = append(p.Tiles, tile{fmt.Sprintf("%.1f ms", l.P50), "median time of a search", fmt.Sprintf("95 %% within %.1f ms", l.P95)})
+	}
+}

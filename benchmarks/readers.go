@@ -1,0 +1,170 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// fileReader reads the files of a set as an agent without a search index reads them.
+type fileReader struct {
+	m     *measurement
+	texts map[string]string // document id -> text of its file
+	lower []lowered         // in the order of the set
+	in    map[string]int    // word -> documents that have it
+	sizes map[string]int    // document id -> tokens of the whole file
+
+	// The query that found was made for: grep is asked for several budgets.
+	query string
+	found []piece
+}
+
+type lowered struct{ id, text string }
+
+func newFileReader(m *measurement) *fileReader {
+	f := &fileReader{m: m, texts: map[string]string{}, in: map[string]int{}, sizes: map[string]int{}}
+	for i := range m.set.documents {
+		d := &m.set.documents[i]
+		text := d.markdown()
+		f.texts[d.ID] = text
+		f.lower = append(f.lower, lowered{d.ID, strings.ToLower(text)})
+		words := wordsOf(text)
+		slices.Sort(words)
+		for _, w := range slices.Compact(words) {
+			f.in[w]++
+		}
+	}
+	return f
+}
+
+// whole reads whole files in the order of the ranking. The last one is read as far as the
+// budget goes.
+func (f *fileReader) whole(_ context.Context, _ *beirQuery, ranking []string, budget int) ([]piece, error) {
+	var pieces []piece
+	for _, id := range ranking {
+		if budget <= 0 {
+			break
+		}
+		text := f.texts[id]
+		size, ok := f.sizes[id]
+		if !ok {
+			size = f.m.o.Budget.CountTokens(text)
+			f.sizes[id] = size
+		}
+		if size > budget {
+			text = text[:len(text)*budget/size]
+		}
+		size = min(size, budget)
+		pieces = append(pieces, piece{id, 1, 1 + strings.Count(text, "\n"), size, size})
+		budget -= size
+	}
+	return pieces, nil
+}
+
+// grep reads what rg -i --heading -n -C 2 prints for the words of the query, of the files
+// with the most different words first.
+func (f *fileReader) grep(_ context.Context, q *beirQuery, _ []string, budget int) ([]piece, error) {
+	if f.query != q.id || f.found == nil {
+		f.query, f.found = q.id, f.matches(f.words(q.text))
+	}
+	var pieces []piece
+	for _, p := range f.found {
+		if budget <= 0 {
+			break
+		}
+		p.text, p.answer = min(p.text, budget), min(p.answer, budget)
+		budget -= p.answer
+		pieces = append(pieces, p)
+	}
+	return pieces, nil
+}
+
+// words are those that a person would look for: at least three letters long, and in no
+// more than a fifth of the documents. Where none is, all words are.
+func (f *fileReader) words(text string) []string {
+	all := wordsOf(text)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	rare := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return len(w) < 3 || 5*f.in[w] > len(f.lower) })
+	if len(rare) == 0 {
+		return all
+	}
+	return rare
+}
+
+// grepFiles is how many files are looked at line by line, and grepLines how many lines
+// are around a match.
+const (
+	grepFiles = 100
+	grepLines = 2
+)
+
+// matches returns the blocks of lines around matches, at least as many as a budget needs.
+func (f *fileReader) matches(words []string) []piece {
+	type file struct {
+		at, words, lines int
+		blocks           []piece
+	}
+	var files []file
+	for i := range f.lower {
+		n := 0
+		for _, w := range words {
+			if strings.Contains(f.lower[i].text, w) {
+				n++
+			}
+		}
+		if n > 0 {
+			files = append(files, file{at: i, words: n})
+		}
+	}
+	slices.SortStableFunc(files, func(a, b file) int { return b.words - a.words })
+	files = files[:min(grepFiles, len(files))]
+	for i := range files {
+		files[i].blocks, files[i].lines = f.blocks(files[i].at, words)
+	}
+	slices.SortStableFunc(files, func(a, b file) int {
+		if a.words != b.words {
+			return b.words - a.words
+		}
+		return b.lines - a.lines
+	})
+	var pieces []piece
+	for _, file := range files {
+		pieces = append(pieces, file.blocks...)
+	}
+	return pieces
+}
+
+// blocks returns the matches of one file with the lines around them, and their number.
+func (f *fileReader) blocks(at int, words []string) (blocks []piece, matched int) {
+	id := f.lower[at].id
+	lines, lower := strings.Split(f.texts[id], "\n"), strings.Split(f.lower[at].text, "\n")
+	for i := range lower {
+		if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower[i], w) }) {
+			continue
+		}
+		matched++
+		from, to := max(1, i+1-grepLines), min(len(lines), i+1+grepLines)
+		if n := len(blocks); n > 0 && from <= blocks[n-1].to+1 {
+			blocks[n-1].to = to
+		} else {
+			blocks = append(blocks, piece{document: id, from: from, to: to})
+		}
+	}
+	for i := range blocks {
+		b := &blocks[i]
+		var text, printed strings.Builder
+		if i == 0 {
+			fmt.Fprintln(&printed, f.m.paths[id])
+		} else {
+			fmt.Fprintln(&printed, "--")
+		}
+		for n := b.from; n <= min(b.to, len(lines)); n++ {
+			fmt.Fprintln(&text, lines[n-1])
+			fmt.Fprintf(&printed, "%d:%s\n", n, lines[n-1])
+		}
+		b.text, b.answer = f.m.o.Budget.CountTokens(text.String()), f.m.o.Budget.CountTokens(printed.String())
+	}
+	return blocks, matched
+}
