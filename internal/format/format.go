@@ -50,7 +50,7 @@ type converter func(w *writer, data []byte) error
 
 var converters = map[string]converter{
 	".html": convertHTML, ".htm": convertHTML, ".xhtml": convertHTML,
-	".docx": convertDOCX, ".pptx": convertPPTX, ".xlsx": convertXLSX, ".epub": convertEPUB,
+	".docx": convertDOCX, ".pptx": convertPPTX, ".xlsx": convertXLSX, ".epub": convertEPUB, ".pdf": convertPDF,
 	".odt": convertOpenDocument, ".odp": convertOpenDocument, ".ods": convertOpenDocument,
 	".ipynb": convertNotebook, ".csv": convertCSV, ".tsv": convertCSV,
 	".1": convertMan, ".2": convertMan, ".3": convertMan, ".4": convertMan, ".5": convertMan,

@@ -3,6 +3,7 @@ package format
 import (
 	"archive/zip"
 	"bytes"
+	"compress/zlib"
 	"errors"
 	"flag"
 	"fmt"
@@ -102,6 +103,13 @@ func TestRefused(t *testing.T) {
 		{"empty.ipynb", "{}", "no text"},
 		{"recursive.ipynb", strings.Repeat(`{"cells":[`, 20_000), "broken file"},
 		{"app.log.1", "2026-11-22 started\n", "not a manual page"},
+		{"scan.pdf", "%PDF-1.4\n1 0 obj<</Pages 2 0 R>>endobj 2 0 obj<</Kids[3 0 R]>>endobj 3 0 obj<</Contents 4 0 R>>endobj trailer<</Root 1 0 R>>", "no text (scanned pages?)"},
+		{"locked.pdf", "%PDF-1.4\ntrailer<</Encrypt 1 0 R>>", "encrypted"},
+		{"cut.pdf", "%PDF-1.4\n1 0 obj<</Pages", "no text (scanned pages?)"},
+		{"not.pdf", "PDF", "broken file"},
+		{"deep.pdf", "%PDF-1.4\ntrailer" + strings.Repeat("[", 1000), "nested too deep"},
+		{"itself.pdf", "%PDF-1.4\n1 0 obj 1 0 R endobj 2 0 obj<</Kids[2 0 R 3 0 R]>>endobj 3 0 obj<</Kids 3 0 R/Parent 3 0 R>>endobj trailer<</Root<</Pages 2 0 R>>>>", "no text (scanned pages?)"},
+		{"bomb.pdf", "%PDF-1.4\n1 0 obj<</Type/ObjStm/N 1/First 9/Filter/FlateDecode>>stream\n" + deflated(t, 65<<20) + "\nendstream", "unpacks to more than 64 MiB"},
 		{"empty.csv", "", "no text"},
 		{"binary.csv", "a,b\x00", "broken file"},
 	} {
@@ -111,6 +119,17 @@ func TestRefused(t *testing.T) {
 			t.Errorf("Markdown(%s) = %.40q, %v, want %s", c.name, text, err, c.want)
 		}
 	}
+}
+
+// deflated returns n blanks, compressed.
+func deflated(t *testing.T, n int) string {
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	_, err := z.Write(bytes.Repeat([]byte(" "), n))
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // bombBook is a book whose chapters unpack to much more than the file has.
@@ -181,4 +200,5 @@ func FuzzSheets(f *testing.F)       { fuzz(f, ".ods") }
 func FuzzEPUB(f *testing.F)         { fuzz(f, ".epub") }
 func FuzzNotebook(f *testing.F)     { fuzz(f, ".ipynb") }
 func FuzzCSV(f *testing.F)          { fuzz(f, ".csv") }
+func FuzzPDF(f *testing.F)          { fuzz(f, ".pdf") }
 func FuzzMan(f *testing.F)          { fuzz(f, ".1") }

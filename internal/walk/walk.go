@@ -44,7 +44,7 @@ type Options struct {
 // Documents are the extensions of files that are always indexed.
 var Documents = []string{
 	".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".latex", ".html", ".htm", ".xhtml",
-	".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub", ".ipynb", ".csv", ".tsv",
+	".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub", ".pdf", ".ipynb", ".csv", ".tsv",
 	".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".man",
 }
 
