@@ -117,7 +117,7 @@ func (r *Retriever) permitted(name string) error {
 		if _, indexed, err := reader.File(name); err != nil || indexed {
 			return err
 		}
-		if !slices.Contains(r.options.Extensions, strings.ToLower(path.Ext(name))) {
+		if !slices.Contains(r.options.Extensions, strings.ToLower(path.Ext(name))) && !walk.IsConfiguration(name) {
 			return invalid("path", "%q is not indexed: only %s files are", name, strings.Join(r.options.Extensions, ", "))
 		}
 		for _, own := range []string{".cairn/cards/", ".cairn/docs/", ".cuedeck/cards/", ".cuedeck/docs/"} {

@@ -73,6 +73,7 @@ const (
 	AsciiDoc                // .adoc, .asciidoc
 	Org                     // .org
 	LaTeX                   // .tex, .latex
+	Keys                    // .json, .yaml, .yml, .toml
 )
 
 // FormatOf returns the format of a file by its extension, in any case.
@@ -91,6 +92,8 @@ func FormatOf(name string) Format {
 		return Org
 	case ".tex", ".latex":
 		return LaTeX
+	case ".json", ".yaml", ".yml", ".toml":
+		return Keys
 	}
 	if _, ok := languages[ext]; ok {
 		return Source
@@ -137,6 +140,8 @@ func Parse(name string, src []byte, o *Options) *Document {
 		out = parseOrg(text, body)
 	case LaTeX:
 		out = parseLaTeX(text, body)
+	case Keys:
+		out = parseKeys(name, text, body)
 	case Source:
 		out = parseSource(name, text, body)
 	case MDX:
@@ -153,7 +158,7 @@ func Parse(name string, src []byte, o *Options) *Document {
 	}
 	d.build(src, text, from, out)
 	d.Cut = out.cut
-	if d.Title == "" && FormatOf(name) != Source {
+	if f := FormatOf(name); d.Title == "" && f != Source && f != Keys {
 		for _, s := range d.Sections {
 			if s.Heading != "" {
 				d.Title = s.Heading

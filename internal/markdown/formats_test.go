@@ -23,6 +23,17 @@ func TestOutlines(t *testing.T) {
 		{"latex", "a.tex", "\\documentclass{article}\n\\begin{document}\n\\section{Intro~to \\emph{Go} \\& C}\\label{sec:intro}\ntext\n% \\section{no}\n\\begin{verbatim}\n\\section{no}\n\\end{verbatim}\n\\subsection*[short]{Long\n  title}\n\\section{Two}\n",
 			"0  # 1:2:2 | 1 Intro to Go & C #intro-to-go--c 3:8:10 | 2 Intro to Go & C > Long title #long-title 9:10:10 | 1 Two #two 11:11:11"},
 		{"latex with chapters", "b.tex", "\\chapter{A}\n\\section{B}\n", "1 A #a 1:1:2 | 2 A > B #b 2:2:2"},
+		{"yaml", "a.yaml", "# head\nname: x\nspec:\n  size: 3\n  template: # why\n    labels:\n      deep:\n        deeper: 1\n  text: |\n    key: no\n\n    more\nlist:\n- key: no\n  a:\n    b: 1\nlast: 1\nend: 2\n",
+			"0  # 1:2:2 | 1 spec #spec 3:4:12 | 2 spec > template #spectemplate 5:5:8 | 3 spec > template > labels #spectemplatelabels 6:8:8 | 2 spec > text #spectext 9:12:12 | 1 list #list 13:16:16 | 1 last #last 17:18:18"},
+		{"json", "a.json", "{\n  \"name\": \"a \\\"b: {\",\n  \"scripts\": {\n    \"build\": \"x\"\n  },\n  \"list\": [\n    {\"no\": {\n    }}\n  ],\n  \"a\": {\n    \"b\": {\n      \"c\": 1\n    },\n    \"d\": 2\n  },\n  \"z\": 1\n}\n",
+			"0  # 1:2:2 | 1 scripts #scripts 3:5:5 | 1 list #list 6:9:9 | 1 a #a 10:10:15 | 2 a > b #ab 11:13:13 | 2 a > d #ad 14:15:15 | 1 z #z 16:17:17"},
+		{"toml", "a.toml", "title = \"x\"\n\n[tool.ruff] # why\nline = 1\ntext = \"\"\"\n[no]\n\"\"\"\n[[bin]]\nname = \"b\"\nlist = [\n[1, 2],\n]\n",
+			"0  # 1:1:1 | 1 tool.ruff #toolruff 3:7:7 | 1 bin #bin 8:12:12"},
+		{"openapi", "api.yaml", "openapi: 3.0.0\npaths:\n  /pets:\n    get:\n      summary: List all pets\n      operationId: listPets\n    post:\n      operationId: addPet\n",
+			"0  # 1:1:1 | 1 paths #paths 2:2:8 | 2 paths > /pets #pathspets 3:3:8 | 3 paths > /pets > GET /pets: List all pets #listPets 4:6:6 | 3 paths > /pets > POST /pets #addPet 7:8:8"},
+		{"openapi in json", "api.json", "{\"openapi\": \"3\",\n\"paths\": {\n \"/a\": {\n  \"get\": {\n   \"summary\": \"Get a\"\n  }}}}\n",
+			"0  # 1:1:1 | 1 paths #paths 2:2:6 | 2 paths > /a #pathsa 3:3:6 | 3 paths > /a > GET /a: Get a #pathsaget 4:6:6"},
+		{"minified json", "a.json", "{\"a\":{\"b\":{\"c\":1}}}", "1 a #a 1:1:1"},
 		{"html", "a.html", "<h1>A</h1><p>text</p><h2 id=\"Two\">B</h2>text", "1 A #a 1:3:7 | 2 A > B #Two 5:7:7"},
 	} {
 		text, _, err := TextOf(c.path, []byte(c.src), nil)
@@ -43,6 +54,7 @@ func TestAnchorsOfFormats(t *testing.T) {
 		{"a.adoc", "= A\n\n[[opts]]\n== Options\n", "opts", "Options"},
 		{"a.adoc", "= A\n\n[#opts.big]\n== Options\n", "opts", "Options"},
 		{"a.org", "* A\n* B\n:PROPERTIES:\n:CUSTOM_ID: b-id\n:END:\n", "b-id", "B"},
+		{"a.yml", "a:\n  b:\n    c: 1\n", "a.b", "b"},
 		{"a.tex", "\\section{A}\n\\section{B}\n\\label{sec:b}\n", "sec:b", "B"},
 	} {
 		d := Parse(c.path, []byte(c.src), nil)
@@ -70,8 +82,9 @@ func FuzzOutlines(f *testing.F) {
 	f.Add("= A\n\n----\n\n[[x]]\n== B\nC\n-\n")
 	f.Add("#+TITLE: A\n* TODO B :c:\n:ID: d\n<<e>>\n")
 	f.Add("\\section[a]{b {c}}\n\\label{d}\\begin{minted}\n\\end{minted}\n")
+	f.Add("a:\n  - b: |\n   c\n  d: {\"e\": [\"f\", {}]}\n[g.h]\n'''\n")
 	f.Fuzz(func(t *testing.T, src string) {
-		for _, path := range []string{"a.adoc", "a.org", "a.tex"} {
+		for _, path := range []string{"a.adoc", "a.org", "a.tex", "a.json", "a.yaml", "a.toml"} {
 			d := Parse(path, []byte(src), nil)
 			at := 0
 			for _, s := range d.Sections {

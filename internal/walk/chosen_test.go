@@ -126,7 +126,7 @@ func TestWalkPathsOfRemovedRoot(t *testing.T) {
 
 func TestWants(t *testing.T) {
 	wants := (&Options{Extensions: []string{".md", ".Go"}}).Wants()
-	for name, want := range map[string]bool{"a.md": true, "a.MD": true, "b.go": true, "c.txt": false, "d": false, ".gitignore": true, ".cairnignore": true, ".md": true} {
+	for name, want := range map[string]bool{"a.md": true, "a.MD": true, "b.go": true, "c.txt": false, "d": false, "x.yaml": true, "Package.json": true, "package-lock.json": false, "data.json": false, ".gitignore": true, ".cairnignore": true, ".md": true} {
 		if wants(name) != want {
 			t.Errorf("Wants(%s) = %v", name, !want)
 		}

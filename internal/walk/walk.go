@@ -23,7 +23,8 @@ const maxDepth = 128
 
 // Options say what to index. Nil and the zero value mean the defaults.
 type Options struct {
-	// Extensions that are indexed, with the dot, in any case. Nil means Documents.
+	// Extensions that are indexed, with the dot, in any case, next to Configuration.
+	// Nil means Documents.
 	Extensions []string
 	// SkipDirs are folder names not entered at any depth. Nil means
 	// node_modules, .git, target, dist and vendor.
@@ -46,6 +47,42 @@ var Documents = []string{
 	".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".latex", ".html", ".htm", ".xhtml",
 	".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub", ".pdf", ".ipynb", ".csv", ".tsv",
 	".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".man",
+}
+
+// Configuration are patterns over the lower-case names of the files that are always
+// indexed up to maxConfiguration bytes, unless they are generated. Other files of
+// these extensions are data.
+var Configuration = []string{
+	"*.yaml", "*.yml", "*.toml", "*config*.json", "*settings*.json", "*openapi*.json", "*swagger*.json", "package.json",
+	"composer.json", "manifest.json", "deno.json", "lerna.json", "nx.json", "turbo.json", "vercel.json", "firebase.json",
+	"angular.json", "app.json", "project.json", "launch.json", "tasks.json", "docker-compose*.json",
+}
+
+// maxConfiguration is the size in bytes up to which configuration is indexed; larger
+// files are data. Descriptions of interfaces, such as openapi.yaml, may be longer.
+const maxConfiguration = 256 << 10
+
+// generated are patterns over the lower-case names of files that tools write.
+var generated = []string{
+	"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "*-lock.json", "*-lock.yaml", "*-lock.yml", "*.lock.*", "*.min.*",
+}
+
+// IsConfiguration reports whether a file of that name is Configuration.
+func IsConfiguration(name string) bool {
+	name = strings.ToLower(path.Base(name))
+	switch path.Ext(name) {
+	case ".json", ".yaml", ".yml", ".toml":
+	default:
+		return false
+	}
+	matches := func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, name) }
+	return slices.ContainsFunc(Configuration, matches) && !slices.ContainsFunc(generated, matches)
+}
+
+// isInterface reports whether a name says that the file describes an interface.
+func isInterface(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "openapi") || strings.Contains(name, "swagger")
 }
 
 var defaultSkipDirs = []string{"node_modules", ".git", "target", "dist", "vendor"}
@@ -186,7 +223,9 @@ func (o *Options) Wants() func(name string) bool {
 		o = &Options{}
 	}
 	exts := o.extensions()
-	return func(name string) bool { return exts[strings.ToLower(path.Ext(name))] || IsIgnoreFile(name) }
+	return func(name string) bool {
+		return exts[strings.ToLower(path.Ext(name))] || IsIgnoreFile(name) || IsConfiguration(name)
+	}
 }
 
 // IsIgnoreFile reports whether a file of that name, or at that path, holds
@@ -344,7 +383,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 		out.Reason = Special
 	default:
 		out.Size, out.ModTime, out.ChangeTime = info.Size(), info.ModTime().UnixNano(), ChangeTime(info)
-		if out.Size > w.maxSize {
+		if out.Size > w.maxSize || out.Size > maxConfiguration && !w.exts[strings.ToLower(path.Ext(name))] && !isInterface(name) {
 			out.Reason = TooLarge
 		}
 	}
@@ -383,7 +422,7 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 			return Hidden
 		}
 	}
-	if !isDir && !w.exts[strings.ToLower(path.Ext(name))] {
+	if !isDir && !w.exts[strings.ToLower(path.Ext(name))] && !IsConfiguration(name) {
 		return Extension
 	}
 	if m := w.cairn.match(p, isDir); m != 0 {
