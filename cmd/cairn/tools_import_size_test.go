@@ -28,7 +28,7 @@ type largeImport struct {
 const (
 	listBytes    = 24<<20 - 1000
 	openAPIBytes = 16<<20 - 4000
-	yamlBytes    = 3<<20 - 1000
+	yamlBytes    = 4<<20 - 1000
 )
 
 var largeImports = []largeImport{

@@ -127,8 +127,9 @@ var owners = map[string][]string{
 	"github.com/google/jsonschema-go":          {"tools"},
 	"github.com/yuin/goldmark":                 {"internal/markdown", "internal/web"}, // the parser and the reader's renderer
 	"github.com/microcosm-cc/bluemonday":       {"internal/web"},
-	"github.com/chromedp/":                     nil, // tests
-	"github.com/goccy/go-yaml":                 {"internal/markdown", "internal/catalog"},
+	"github.com/chromedp/":                     nil,                   // tests
+	"github.com/goccy/go-yaml":                 {"internal/markdown"}, // edits front matter where it stands
+	"go.yaml.in/yaml/v3":                       {"internal/catalog"},  // reads large descriptions in linear time
 	"github.com/pelletier/go-toml/v2":          {"internal/config", "internal/connect"},
 	"github.com/tailscale/hujson":              {"internal/connect"},
 	"github.com/fsnotify/fsnotify":             {"internal/watch"},

@@ -36,6 +36,9 @@ var importBombs = []struct{ name, text string }{
 	{"YAML aliases", "openapi: 3.1.0\nx0: &x0 [a,a,a,a,a,a,a,a,a,a]\n" + aliases(9) + "paths: {/a: {get: {}}}\n"},
 	{"YAML brackets", "openapi: 3.1.0\nx: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "\npaths: {/a: {get: {}}}\n"},
 	{"YAML indentation", "openapi: 3.1.0\nx:\n" + indented(600) + "\npaths: {/a: {get: {}}}\n"},
+	{"YAML keys", "openapi: 3.1.0\npaths: {/a: {get: {}}}\nx:\n" + repeatLines(" k%d: v\n", 20_000)},
+	{"YAML documents", "openapi: 3.1.0\npaths: {/a: {get: {}}}\n" + strings.Repeat("---\n", 50_000)},
+	{"YAML merges of themselves", "openapi: 3.1.0\npaths: {/a: {get: {}}}\nx: &x {<<: [*x, *x]}\n"},
 	{"YAML in one line", "openapi: 3.1.0\nx: {" + repeatf("a%d: b", 20_000) + "}\npaths: {/a: {get: {}}}\n"},
 }
 

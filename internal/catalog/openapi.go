@@ -16,9 +16,6 @@ import (
 // maxOpenAPI bounds a description in bytes: the largest public one has about 12 MiB.
 const maxOpenAPI = 16 << 20
 
-// maxYAML bounds one in YAML: reading it takes some two hundred times its size.
-const maxYAML = 3 << 20
-
 // looksLikeOpenAPI reports whether YAML text has the key "openapi" at its top.
 func looksLikeOpenAPI(text []byte) bool {
 	for line := range bytes.Lines(text) {
@@ -38,7 +35,10 @@ func readOpenAPI(ctx context.Context, text []byte, server string) (*Batch, error
 	}
 	o := openAPI{members: map[string]map[string]json.RawMessage{}, bodies: map[string]*bodySchema{}, components: map[string]fragment{}}
 	var err error
-	if o.text, err = jsonOf(text); err == nil {
+	if o.text = text; text[0] != '{' {
+		o.text, err = yamlToJSON(text)
+	}
+	if err == nil {
 		err = o.checkReferences(o.text)
 	}
 	if err != nil {

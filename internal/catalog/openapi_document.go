@@ -8,10 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
 // The parts of an OpenAPI document that describe a tool. A schema, and anything that may
@@ -50,63 +46,6 @@ type (
 func (s schema) permits(kind string) bool {
 	list, _ := s.Type.([]any)
 	return s.Type == nil || s.Type == kind || slices.Contains(list, any(kind))
-}
-
-// jsonOf returns a document in JSON or YAML as JSON.
-func jsonOf(text []byte) ([]byte, error) {
-	if text[0] == '{' {
-		return text, nil // which Read has checked
-	}
-	if len(text) > maxYAML {
-		return nil, fmt.Errorf("it is in YAML and larger than %d MiB; convert it to JSON", maxYAML>>20)
-	}
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, err
-	}
-	e := expansion{sizes: map[string]int{}}
-	for _, doc := range file.Docs {
-		ast.Walk(&e, doc)
-	}
-	if e.size > maxOpenAPI {
-		return nil, fmt.Errorf("its YAML aliases expand to more than %d MiB", maxOpenAPI>>20)
-	}
-	if text, err = yaml.YAMLToJSON(text); err != nil {
-		return nil, err
-	}
-	if !json.Valid(text) || text[0] != '{' {
-		return nil, errors.New("it is not an object")
-	}
-	return text, nil
-}
-
-// expansion measures a YAML document with its aliases expanded, as nested aliases
-// can make a small document arbitrarily large.
-type expansion struct {
-	sizes map[string]int // by anchor, in bytes
-	size  int            // at most one more than maxOpenAPI
-}
-
-// Visit implements ast.Visitor.
-func (e *expansion) Visit(n ast.Node) ast.Visitor {
-	children := ast.Visitor(e)
-	switch n := n.(type) {
-	case *ast.AnchorNode:
-		inner := &expansion{sizes: e.sizes}
-		ast.Walk(inner, n.Value)
-		e.sizes[n.Name.String()] = inner.size
-		e.size += inner.size
-		children = nil
-	case *ast.AliasNode:
-		e.size += e.sizes[n.Value.String()]
-		children = nil
-	default:
-		if t := n.GetToken(); t != nil {
-			e.size += len(t.Value) + 1
-		}
-	}
-	e.size = min(e.size, maxOpenAPI+1)
-	return children
 }
 
 // checkReferences checks that every reference of a document resolves within it. Those
