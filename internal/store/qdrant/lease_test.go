@@ -173,6 +173,7 @@ func (s *leaseSimulation) process(ctx context.Context, t *testing.T, name string
 		if err := l.Release(context.WithoutCancel(ctx)); err != nil && s.calm.Load() && !errors.Is(err, errUnreached) {
 			t.Errorf("seed %d: %s gives the lease back: %v", s.Seed, name, err)
 		}
+		time.Sleep(time.Duration(r.Int64N(int64(10*time.Second))) + 1) // the lease is not fair
 	}
 	time.Sleep(time.Duration(r.Int64N(int64(30*time.Second))) + 1)
 }
