@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 const (
 	maxYAML      = 4 << 20 // bytes; reading them takes some thirty times as many
 	maxYAMLDepth = 1000
+	maxYAMLMarks = 700_000 // bytes that may separate two values, each of which takes some 200 bytes
 	// The document in JSON may take yamlFactor times its size, and yamlLeast more.
 	yamlFactor = 16
 	yamlLeast  = 64 << 10
@@ -21,6 +23,13 @@ const (
 func yamlToJSON(text []byte) ([]byte, error) {
 	if len(text) > maxYAML {
 		return nil, fmt.Errorf("it is in YAML and larger than %d MiB; convert it to JSON", maxYAML>>20)
+	}
+	marks := 0
+	for _, mark := range []string{"\n", ",", "-", "?", "[", "{"} {
+		marks += bytes.Count(text, []byte(mark))
+	}
+	if marks > maxYAMLMarks {
+		return nil, fmt.Errorf("it is in YAML and has more than %d lines and values; convert it to JSON", maxYAMLMarks)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
