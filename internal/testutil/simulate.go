@@ -11,12 +11,12 @@ import (
 	"testing/synctest"
 )
 
-// Simulate runs a simulation with a virtual clock for each of 50 seeds, until one fails.
+// Simulate runs a simulation with a virtual clock for each of 20 seeds, until one fails.
 // CAIRN_SEEDS is how many seeds to run instead, from CAIRN_SEED or 1; CAIRN_SEED alone
 // repeats one.
 func Simulate(t *testing.T, run func(t *testing.T, c *Chance)) {
 	t.Helper()
-	first, seeds := uint64(1), uint64(50)
+	first, seeds := uint64(1), uint64(20)
 	if text := os.Getenv("CAIRN_SEED"); text != "" {
 		first, _ = strconv.ParseUint(text, 10, 64)
 		seeds = 1
