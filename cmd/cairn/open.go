@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,7 @@ import (
 	"cairn/internal/markdown"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
+	"cairn/retriever"
 )
 
 func (a *app) openCommand() *cobra.Command {
@@ -20,16 +23,18 @@ func (a *app) openCommand() *cobra.Command {
 		Use:   "open [WORD...]",
 		Short: "Find a file, heading or card by typing, and open it in $VISUAL or $EDITOR",
 		Long: `Find a file, heading or card by typing, with a preview, and open it at its line in
-$VISUAL or $EDITOR. WORDs narrow the list from the start.`,
+$VISUAL or $EDITOR. After a pause in typing the folder is also searched by meaning.
+WORDs narrow the list from the start, and with --list what is printed.`,
 		Example: `  cairn open
   cairn open rotate token
-  cairn open --list`,
+  cairn open --list rotate`,
 		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			places, err := placesOf(ctx, t)
 			if err != nil {
 				return err
 			}
 			if list || a.json {
+				places = finder.Match(places, strings.Join(args, " "))
 				return a.print(places, func(w *term.Writer) {
 					for _, p := range places {
 						w.Printf("%s:%d\t%s\t%s\n", term.Plain(p.Path), p.Line, p.Kind, p.Text)
@@ -39,7 +44,7 @@ $VISUAL or $EDITOR. WORDs narrow the list from the start.`,
 			return a.find(ctx, t, places, strings.Join(args, " "))
 		}),
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "print the places instead")
+	cmd.Flags().BoolVar(&list, "list", false, "print the places that match instead")
 	return cmd
 }
 
@@ -51,7 +56,9 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Plac
 	if len(editor) == 0 {
 		return badUsage("set EDITOR to the program that opens files, such as EDITOR=vim")
 	}
-	m := finder.New(places, func(p finder.Place) string { return previewOf(t, p) })
+	search, stop := a.searcher(ctx)
+	defer stop()
+	m := finder.New(places, &finder.Options{Preview: func(p finder.Place) string { return previewOf(t, p) }, Search: search})
 	m.Narrow(words)
 	p, err := finder.Run(m)
 	if err != nil || p == nil {
@@ -62,6 +69,62 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Plac
 		return err
 	}
 	return a.startProgram(ctx, finder.OpenAt(editor, filepath.Join(sel.Root, filepath.FromSlash(p.Path)), p.Line))
+}
+
+// searcher returns a function that searches the folder's index, which it opens when it
+// is first called, and one that closes the index.
+func (a *app) searcher(ctx context.Context) (search func(string) []finder.Place, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var mu sync.Mutex
+	var w *workspace.Workspace
+	search = func(query string) []finder.Place {
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if w == nil {
+			var err error
+			w, err = a.open(ctx, "open", workspace.Reading, func(o *workspace.Options) { o.Logger = slog.New(slog.DiscardHandler) })
+			if err != nil {
+				return nil // the list by name does not need an index
+			}
+		}
+		answer, err := w.Search(ctx, retriever.Query{Text: query, Limit: maxFound})
+		if err != nil {
+			return nil
+		}
+		var places []finder.Place
+		for _, r := range answer.Results {
+			p := finder.Place{Kind: "meaning", Path: r.Path, Line: r.LineRange.Start, Text: term.Plain(r.Path + " > " + strings.Join(r.Headings, " > "))}
+			p.Name, p.Where = nameOf(r.Path, r.Title, r.Headings)
+			places = append(places, p)
+		}
+		return places
+	}
+	return search, func() {
+		cancel()
+		mu.Lock()
+		defer mu.Unlock()
+		if w != nil {
+			_ = w.Close() // only read
+		}
+	}
+}
+
+// maxFound bounds the places that a search adds to the list.
+const maxFound = 10
+
+// nameOf returns the last heading of a trail, or the title without one, and where it is.
+func nameOf(path, title string, trail []string) (name, where string) {
+	name, where = title, path
+	if n := len(trail); n > 0 {
+		name = trail[n-1]
+		if n > 1 {
+			where = strings.Join(trail[:n-1], " > ") + "  " + path
+		}
+	}
+	return term.Plain(name), term.Plain(where)
 }
 
 // startProgram runs another program on the streams of this one.
@@ -98,7 +161,9 @@ func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 		places = append(places, finder.Place{Kind: "file", Path: path, Line: 1, Text: term.Plain(path)})
 		for _, s := range markdown.Parse(path, text, nil).Sections {
 			if s.Level > 0 {
-				places = append(places, finder.Place{Kind: "heading", Path: path, Line: s.StartLine, Text: term.Plain(path + " > " + strings.Join(s.Trail, " > "))})
+				p := finder.Place{Kind: "heading", Path: path, Line: s.StartLine, Text: term.Plain(path + " > " + strings.Join(s.Trail, " > "))}
+				p.Name, p.Where = nameOf(path, path, s.Trail)
+				places = append(places, p)
 			}
 		}
 	}

@@ -1,35 +1,56 @@
 // Package finder lets a person at a terminal choose one of many places by typing
-// part of its name, with a preview of the text there. It does not open the place.
+// part of its name or by what is written there, with a preview of the text. It does
+// not open the place.
 package finder
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/sahilm/fuzzy"
+
+	"cairn/internal/highlight"
 )
 
 // Place is a place that can be chosen.
 type Place struct {
-	Kind string `json:"kind"` // file, heading or card
+	Kind string `json:"kind"` // file, heading, card, or meaning for one that a search found
 	Path string `json:"path"` // workspace path
 	Line int    `json:"line"` // from 1
-	// Text is what is matched and shown, on one line.
+	// Text is what is matched, on one line.
 	Text string `json:"text"`
+	// Name is the part of Text to show first and whole, "" for Text itself; Where is
+	// shown behind it as far as there is room.
+	Name  string `json:"-"`
+	Where string `json:"-"`
+}
+
+// Options configure New. Nil and the zero value mean the defaults.
+type Options struct {
+	// Preview returns the text from a place on; it is called only for the selected
+	// one. Nil shows none.
+	Preview func(Place) string
+	// Search returns the places whose text a query means, the best first. It is called
+	// after a pause in typing, at most once at a time for each pause, and not on the
+	// goroutine of the Model. Nil searches nothing.
+	Search func(query string) []Place
 }
 
 // Model is the state of the finder. It is a tea.Model.
 type Model struct {
 	places  []Place
-	preview func(Place) string
+	options Options
 	filter  string
-	matches []fuzzy.Match // of places, the best first
-	at      int           // index of the selected one in matches
-	top     int           // index of the first one shown
+	typed   int     // changes of filter so far
+	found   []Place // by Options.Search for filter
+	matches []Place // the best first
+	at      int     // index of the selected one in matches
+	top     int     // index of the first one shown
 	width   int
 	height  int
 
@@ -39,10 +60,25 @@ type Model struct {
 // maxFilter bounds the filter in characters.
 const maxFilter = 200
 
-// New returns a finder over places. preview returns the text from a place on; it
-// is called only for the selected one.
-func New(places []Place, preview func(Place) string) *Model {
-	m := &Model{places: places, preview: preview, width: 80, height: 24}
+// pause is how long nothing is typed before Options.Search is called.
+const pause = 300 * time.Millisecond
+
+// paused is sent after a pause, found when the search has ended; both have the value
+// of Model.typed of their beginning.
+type (
+	paused struct{ typed int }
+	found  struct {
+		typed  int
+		places []Place
+	}
+)
+
+// New returns a finder over places.
+func New(places []Place, o *Options) *Model {
+	m := &Model{places: places, width: 80, height: 24}
+	if o != nil {
+		m.options = *o
+	}
 	m.match()
 	return m
 }
@@ -51,30 +87,65 @@ func New(places []Place, preview func(Place) string) *Model {
 func (m *Model) Chosen() *Place { return m.chosen }
 
 // Init implements tea.Model.
-func (m *Model) Init() tea.Cmd { return nil }
+func (m *Model) Init() tea.Cmd { return m.searchLater() }
 
 type source []Place
 
 func (s source) String(i int) string { return s[i].Text }
 func (s source) Len() int            { return len(s) }
 
-func (m *Model) match() {
-	m.at, m.top = 0, 0
-	if m.filter == "" {
-		m.matches = m.matches[:0]
-		for i := range m.places {
-			m.matches = append(m.matches, fuzzy.Match{Index: i, Str: m.places[i].Text})
-		}
-		return
+// Match returns the places that match a filter, the best first: those with all its
+// words, then those that have its letters in their order. An empty filter matches all.
+func Match(places []Place, filter string) []Place {
+	whole, rest := match(places, filter)
+	return slices.Concat([]Place{}, whole, rest)
+}
+
+// match returns the places with all words of a filter apart from other matches.
+func match(places []Place, filter string) (whole, rest []Place) {
+	words := strings.Fields(strings.ToLower(filter))
+	if len(words) == 0 {
+		return places, nil
 	}
-	m.matches = fuzzy.FindFrom(m.filter, source(m.places))
+	matches := fuzzy.FindFrom(strings.TrimSpace(filter), source(places))
 	// The order of equal scores is that of the places.
-	slices.SortStableFunc(m.matches, func(a, b fuzzy.Match) int {
+	slices.SortStableFunc(matches, func(a, b fuzzy.Match) int {
 		if a.Score != b.Score {
 			return b.Score - a.Score
 		}
 		return a.Index - b.Index
 	})
+	hasAll := func(p Place) bool {
+		text := strings.ToLower(p.Text)
+		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+	}
+	seen := make([]bool, len(places))
+	for _, m := range matches {
+		if p := places[m.Index]; hasAll(p) {
+			whole, seen[m.Index] = append(whole, p), true
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	for i, p := range places { // the words in another order
+		if !seen[i] && len(words) > 1 && hasAll(p) {
+			whole = append(whole, p)
+		}
+	}
+	return whole, rest
+}
+
+// match lists the places with all words of the filter, then what the search found,
+// then other matches.
+func (m *Model) match() {
+	whole, rest := match(m.places, m.filter)
+	m.matches = slices.Clone(whole)
+	for _, p := range m.found {
+		if !slices.ContainsFunc(whole, func(w Place) bool { return w.Path == p.Path && w.Line == p.Line }) {
+			m.matches = append(m.matches, p)
+		}
+	}
+	m.matches = append(m.matches, rest...)
 }
 
 // Update implements tea.Model.
@@ -83,9 +154,19 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.PasteMsg:
-		m.Narrow(m.filter + msg.Content)
+		return m, m.narrow(m.filter + msg.Content)
 	case tea.KeyPressMsg:
 		return m, m.key(msg)
+	case paused:
+		if msg.typed == m.typed {
+			query, search := m.filter, m.options.Search
+			return m, func() tea.Msg { return found{msg.typed, search(query)} }
+		}
+	case found:
+		if msg.typed == m.typed {
+			m.found = msg.places
+			m.match()
+		}
 	}
 	return m, nil
 }
@@ -96,7 +177,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Quit
 	case "enter":
 		if m.at < len(m.matches) {
-			m.chosen = &m.places[m.matches[m.at].Index]
+			m.chosen = &m.matches[m.at]
 		}
 		return tea.Quit
 	case "up", "ctrl+p", "shift+tab":
@@ -109,13 +190,13 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.move(m.rows())
 	case "backspace":
 		if r := []rune(m.filter); len(r) > 0 {
-			m.Narrow(string(r[:len(r)-1]))
+			return m.narrow(string(r[:len(r)-1]))
 		}
 	case "ctrl+u":
-		m.Narrow("")
+		return m.narrow("")
 	default:
 		if k.Text != "" {
-			m.Narrow(m.filter + k.Text)
+			return m.narrow(m.filter + k.Text)
 		}
 	}
 	return nil
@@ -141,11 +222,12 @@ const minPreview = 70
 func (m *Model) View() tea.View {
 	left, right := m.width, 0
 	var preview []string
-	if m.width >= minPreview {
+	if m.width >= minPreview && m.options.Preview != nil {
 		left = m.width / 2
 		right = m.width - left - 3
 		if m.at < len(m.matches) {
-			preview = strings.Split(m.preview(m.places[m.matches[m.at].Index]), "\n")
+			p := m.matches[m.at]
+			preview = painted(p.Path, m.options.Preview(p), m.rows(), right)
 		}
 	}
 	var style ansi.Style
@@ -154,17 +236,12 @@ func (m *Model) View() tea.View {
 	for row := range m.rows() {
 		line := ""
 		if i := m.top + row; i < len(m.matches) {
-			p := m.places[m.matches[i].Index]
-			line = fit(fmt.Sprintf("%-7s %s", p.Kind, p.Text), left)
-		}
-		space := strings.Repeat(" ", left-ansi.StringWidth(line))
-		if m.top+row == m.at && line != "" {
-			line = style.Reverse(true).Styled(line)
+			line = m.matches[i].line(left, i == m.at)
 		}
 		if right > 0 {
-			line += space + " │ "
+			line += strings.Repeat(" ", max(0, left-ansi.StringWidth(line))) + " │ "
 			if row < len(preview) {
-				line += fit(preview[row], right)
+				line += preview[row]
 			}
 		}
 		lines = append(lines, line)
@@ -172,6 +249,68 @@ func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(lines, "\n"))
 	v.AltScreen = true
 	return v
+}
+
+// line shows a place in at most width cells: its name first.
+func (p Place) line(width int, selected bool) string {
+	var style ansi.Style
+	name, where := p.Name, p.Where
+	if name == "" {
+		name = p.Text
+	}
+	kind := fmt.Sprintf("%-7s ", p.Kind)
+	name = fit(name, max(0, width-len(kind)))
+	where = fit("  "+where, max(0, width-len(kind)-ansi.StringWidth(name)))
+	if selected {
+		return style.Reverse(true).Styled(fit(kind+name+where, width))
+	}
+	return fit(kind+name, width) + style.Faint().Styled(where)
+}
+
+// colours of a preview by the kind of its text.
+var colours = map[highlight.Kind]ansi.Style{
+	highlight.Comment:  ansi.Style{}.Faint(),
+	highlight.String:   ansi.Style{}.ForegroundColor(ansi.Green),
+	highlight.Number:   ansi.Style{}.ForegroundColor(ansi.Magenta),
+	highlight.Keyword:  ansi.Style{}.ForegroundColor(ansi.Blue),
+	highlight.Heading:  ansi.Style{}.Bold().ForegroundColor(ansi.Cyan),
+	highlight.Inserted: ansi.Style{}.ForegroundColor(ansi.Green),
+	highlight.Deleted:  ansi.Style{}.ForegroundColor(ansi.Red),
+}
+
+// painted returns the first rows of a text in colours, each at most width cells wide.
+func painted(path, text string, rows, width int) []string {
+	lines := strings.SplitN(text, "\n", rows+1)
+	for i := range lines {
+		lines[i] = fit(lines[i], len(lines[i])) // without control characters
+	}
+	lines = lines[:min(rows, len(lines))]
+	text = strings.Join(lines, "\n")
+	spans := highlight.Markdown(text)
+	if language := strings.TrimPrefix(path[strings.LastIndex(path, ".")+1:], "."); highlight.Known(language) {
+		spans = highlight.Code(language, text)
+	}
+	start := 0
+	for i, line := range lines {
+		end := start + len(line)
+		shown := start + len(fit(line, width))
+		var b strings.Builder
+		at := start
+		for len(spans) > 0 && spans[0].Start < end {
+			from, to := max(at, spans[0].Start), min(spans[0].End, shown)
+			if from < to {
+				b.WriteString(text[at:from] + colours[spans[0].Kind].Styled(text[from:to]))
+				at = to
+			}
+			if spans[0].End > end {
+				break // it goes on in the next line
+			}
+			spans = spans[1:]
+		}
+		lines[i] = b.String() + text[at:max(at, shown)]
+		start = end + 1
+	}
+	return lines
 }
 
 // fit returns a line of at most width cells, without control characters.
@@ -197,8 +336,24 @@ func Run(m *Model, options ...tea.ProgramOption) (*Place, error) {
 
 // Narrow lists the places that match filter, of at most maxFilter characters.
 func (m *Model) Narrow(filter string) {
-	if len([]rune(filter)) <= maxFilter {
-		m.filter = filter
-		m.match()
+	if len([]rune(filter)) > maxFilter {
+		return
 	}
+	m.filter, m.found, m.at, m.top = filter, nil, 0, 0
+	m.typed++
+	m.match()
+}
+
+func (m *Model) narrow(filter string) tea.Cmd {
+	m.Narrow(filter)
+	return m.searchLater()
+}
+
+// searchLater returns the command that searches after a pause, nil for none.
+func (m *Model) searchLater() tea.Cmd {
+	if m.options.Search == nil || len(strings.TrimSpace(m.filter)) < 3 {
+		return nil
+	}
+	typed := m.typed
+	return tea.Tick(pause, func(time.Time) tea.Msg { return paused{typed} })
 }
