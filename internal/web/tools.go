@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -12,6 +13,8 @@ type toolsPage struct {
 	Intent     string
 	Tools      int
 	Suggestion *suggest.Suggestion
+	Advice     string // what to do with Suggestion
+	Steps      []planStep
 	Graph      *drawing
 	Problem    string
 	CoUsage    *coUsage // nil without edges
@@ -44,25 +47,88 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 		if p.Suggestion, err = h.sources.Toolbox.Suggest(r.Context(), suggest.Request{Intent: p.Intent}, nil); err != nil {
 			p.Problem = err.Error()
 		} else {
-			p.Graph = plan(p.Suggestion)
+			p.Graph, p.Steps, p.Advice = plan(p.Suggestion), steps(p.Suggestion), advice[p.Suggestion.Mode]
 		}
 	}
 	h.show(w, r, view{section: "tools", title: "Tools", data: p})
 }
 
+// advice says in words what a mode means.
+var advice = map[suggest.Mode]string{
+	suggest.ExplicitRequired: "check every step before you run it",
+	suggest.Advised:          "look at it before you run it",
+	suggest.Speculative:      "it can run as it stands",
+}
+
+// planStep is a step of a plan in words.
+type planStep struct {
+	Tool, Why string
+	Takes     []string // what it takes from earlier steps, and what is missing
+	Dangerous bool
+}
+
+func steps(s *suggest.Suggestion) (list []planStep) {
+	numbers := numbered(s)
+	for _, t := range s.Tasks {
+		step := planStep{Tool: t.Tool, Dangerous: t.Dangerous, Why: "fits " + percent(t.Confidence) + " %"}
+		if _, part, ok := strings.Cut(t.Rationale, "best its part "); ok {
+			step.Why = "fits " + part + " to " + percent(t.Confidence) + " %"
+		}
+		if t.Prerequisite {
+			step.Why = "comes in because it " + t.Rationale
+		}
+		for _, e := range s.DAG.Edges {
+			if e.ToTask == t.ID {
+				step.Takes = append(step.Takes, inWords(&e, numbers))
+			}
+		}
+		for _, m := range s.Missing {
+			if m.Task == t.ID {
+				step.Takes = append(step.Takes, "needs a value for "+m.Input)
+			}
+		}
+		list = append(list, step)
+	}
+	return list
+}
+
+// numbered returns the numbers of the steps by the id of their task.
+func numbered(s *suggest.Suggestion) map[string]int {
+	numbers := map[string]int{}
+	for i, t := range s.Tasks {
+		numbers[t.ID] = i + 1
+	}
+	return numbers
+}
+
+// inWords says what an edge means for the step that it leads to.
+func inWords(e *suggest.Edge, numbers map[string]int) string {
+	from, to, ok := strings.Cut(e.DataPath, " → ")
+	if !ok {
+		return fmt.Sprintf("after step %d: %s", numbers[e.FromTask], e.Reason)
+	}
+	from, to = strings.TrimPrefix(from, "output."), strings.TrimPrefix(to, "input.")
+	text := fmt.Sprintf("takes %s from %s of step %d: %s", to, from, numbers[e.FromTask], e.Reason)
+	if e.Ambiguous {
+		text += ", and so does another"
+	}
+	return text
+}
+
 // plan draws a suggestion.
 func plan(s *suggest.Suggestion) *drawing {
 	var boxes []box
+	numbers := numbered(s)
 	for _, t := range s.Tasks {
 		class := "waiting"
 		if t.Dangerous {
 			class = "dangerous"
 		}
-		boxes = append(boxes, box{ID: t.ID, Label: t.Tool, Note: t.ID + " · fits " + percent(t.Confidence) + " %", Class: class})
+		boxes = append(boxes, box{ID: t.ID, Label: t.Tool, Note: fmt.Sprintf("step %d · fits %s %%", numbers[t.ID], percent(t.Confidence)), Class: class})
 	}
 	var arrows []arrow
 	for _, e := range s.DAG.Edges {
-		arrows = append(arrows, arrow{e.FromTask, e.ToTask, e.Label()})
+		arrows = append(arrows, arrow{e.FromTask, e.ToTask, inWords(&e, numbers)})
 	}
 	if len(boxes) == 0 {
 		return nil

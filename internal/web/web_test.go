@@ -419,6 +419,17 @@ func TestCoUsage(t *testing.T) {
 	_, _, one := get(t, h, "/tools?around="+url.QueryEscape("mail:send_mail"))
 	_, _, none := get(t, h, "/tools?around=nobody")
 	_, _, plan := get(t, h, "/tools?around=nobody&intent=translate+a+file")
+	_, _, words := get(t, h, "/tools?intent="+url.QueryEscape("read a file, translate it and send it by mail"))
+	for _, want := range []string{"Plan with tools", "4 tools known", "3 steps, ", "takes text from text of step 1: the output has the name of the input", "needs a value for path", "step 1 · fits"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("no %q in\n%s", want, words)
+		}
+	}
+	for _, jargon := range []string{"task_0", "explicit_required", "input.", "output."} {
+		if strings.Contains(words, jargon) {
+			t.Errorf("%q in\n%s", jargon, words)
+		}
+	}
 	for _, want := range []string{"files:read_file", `href="/w/notes/tools?around=mail%3Asend_mail"`, "dependency, observed, weight 1.00, seen 3", "<td>words:translate</td>"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)
