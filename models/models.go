@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 )
 
 // Description describes a sentence encoder and its use. It
@@ -82,6 +83,32 @@ type Tokenizer interface {
 	// Encode returns the ids of text with special tokens, cut to the model's
 	// longest input.
 	Encode(text string) []int32
+}
+
+// Reranker scores how well a text answers a query, as a cross-encoder does. It is safe
+// for concurrent use.
+type Reranker interface {
+	// Rerank returns the logits of the texts in their order, larger is better. When
+	// ctx passes its deadline, it returns those of the first texts, as many as are done
+	// by then. A cancelled ctx is an error.
+	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
+	io.Closer
+}
+
+// Scored returns the scores before the first that is not done, as Rerank does.
+func Scored(ctx context.Context, scores []float64, done []bool) ([]float64, error) {
+	if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return nil, err
+	}
+	for i := range done {
+		if !done[i] {
+			return scores[:i], nil
+		}
+		if math.IsNaN(scores[i]) {
+			return nil, errors.New("the re-ranker gave NaN")
+		}
+	}
+	return scores, nil
 }
 
 // BudgetCounter counts tokens as the readers of answers do (large language

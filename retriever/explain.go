@@ -2,7 +2,7 @@ package retriever
 
 // Explanation holds every component of a score, the sum of its Parts:
 //
-//	Score = VectorWeight·Vector + KeywordWeight·Keyword + Graph
+//	Score = VectorWeight·Vector + KeywordWeight·Keyword + Graph + Rerank
 //
 // Vector is the mean of ChunkVector, the value of the document's best chunk, and
 // BestVector, the highest of all its chunks; Keyword likewise. For a document of
@@ -26,8 +26,12 @@ type Explanation struct {
 	KeywordWeight float64 `json:"keyword_weight"`
 	VectorWeight  float64 `json:"vector_weight"`
 	Graph         float64 `json:"graph"` // bounded bonus of the co-usage graph; 0 when it is cold
-	Score         float64 `json:"score"`
-	Fusion        Fusion  `json:"fusion"`
+	// Logit is what the re-ranker gave the document's best passage, nil when it did not
+	// read any. Rerank is what that changed.
+	Logit  *float64 `json:"logit,omitempty"`
+	Rerank float64  `json:"rerank,omitempty"`
+	Score  float64  `json:"score"`
+	Fusion Fusion   `json:"fusion"`
 	// Imputed is set when the chunk has no vector yet and Vector is an
 	// estimate from its keyword score.
 	Imputed bool   `json:"imputed,omitempty"`
@@ -36,32 +40,39 @@ type Explanation struct {
 
 // Part is one signal's part of a score: Weight·Value.
 type Part struct {
-	Name          string // "vector", "keyword" or "graph"
+	Name          string // "vector", "keyword", "graph" or "rerank"
 	Weight, Value float64
-	// Raw is what Value was made from, in Unit: "cosine" or "bm25". Unit is "" for a
-	// signal that is added as it is.
+	// Raw is what Value was made from, in Unit: "cosine", "bm25" or "logit". Unit is ""
+	// for a signal that is added as it is.
 	Unit string
 	Raw  float64
 }
 
-// Parts returns the parts of the score. A new signal is a field of Explanation and a
-// row here: ranking, explain and the pages take the parts as they are.
-func (e *Explanation) Parts() [3]Part {
-	vector, keyword := e.Vector, e.Keyword
-	if e.Fusion == RRF {
-		vector, keyword = reciprocal(e.VectorRank), reciprocal(e.KeywordRank)
-	}
-	return [...]Part{
+// Parts returns the parts of the score. A new signal is a field of Explanation, a row here
+// and a term of Recompute: explain and the pages take the parts as they are.
+func (e *Explanation) Parts() []Part {
+	vector, keyword := e.legs()
+	parts := []Part{
 		{Name: "vector", Weight: e.VectorWeight, Value: vector, Unit: "cosine", Raw: e.Cosine},
 		{Name: "keyword", Weight: e.KeywordWeight, Value: keyword, Unit: "bm25", Raw: e.BM25},
 		{Name: "graph", Weight: 1, Value: e.Graph},
 	}
+	if e.Logit != nil {
+		parts = append(parts, Part{Name: "rerank", Weight: 1, Value: e.Rerank, Unit: "logit", Raw: *e.Logit})
+	}
+	return parts
+}
+
+// legs returns the values of the two legs.
+func (e *Explanation) legs() (vector, keyword float64) {
+	if e.Fusion == RRF {
+		return reciprocal(e.VectorRank), reciprocal(e.KeywordRank)
+	}
+	return e.Vector, e.Keyword
 }
 
 // Recompute returns the score that the parts add up to.
-func (e *Explanation) Recompute() (score float64) {
-	for _, p := range e.Parts() {
-		score += p.Weight * p.Value
-	}
-	return score
+func (e *Explanation) Recompute() float64 {
+	vector, keyword := e.legs()
+	return e.VectorWeight*vector + e.KeywordWeight*keyword + e.Graph + e.Rerank
 }

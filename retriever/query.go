@@ -208,8 +208,9 @@ type Answer struct {
 	NextCursor *string    `json:"next_cursor"`
 	Mode       Mode       `json:"mode"`
 	Index      IndexState `json:"index"`
-	// Degraded names what a full answer lacks: "vectors" (none or not all),
-	// "stale", and "keywords", which package index adds.
+	// Degraded names what a full answer lacks: "vectors" (none or not all), "rerank"
+	// (the re-ranker had no time for all passages), "stale", and "keywords", which
+	// package index adds.
 	Degraded []string `json:"degraded"`
 	// Reason explains an empty answer: "no_match", "not_indexed", "indexing", "empty_workspace".
 	Reason string `json:"reason,omitempty"`

@@ -37,6 +37,7 @@ type RankedSection struct {
 	Anchor string
 	Chunk  int // number of the best chunk in the section
 	Score  float64
+	reread bool // by the re-ranker
 }
 
 // group collects chunks into sections and sections into documents, best first;

@@ -3,6 +3,7 @@ package retriever
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -72,6 +73,11 @@ type Options struct {
 	// Reweigher, when not nil, adds at most ReweighLimit (0 means 0.05) up or down.
 	Reweigher    Reweigher
 	ReweighLimit float64
+	// Reranker, when not nil, opens the model that reads the best passages of a search
+	// again and orders them, within RerankBudget; 0 means DefaultRerankBudget. Every search
+	// calls it.
+	Reranker     func() (models.Reranker, error)
+	RerankBudget time.Duration
 	// Log may be nil.
 	Log *slog.Logger
 }
@@ -123,6 +129,9 @@ func New(s Sources, o *Options) (*Retriever, error) {
 	}
 	if p.ReweighLimit <= 0 {
 		p.ReweighLimit = 0.05
+	}
+	if p.RerankBudget <= 0 {
+		p.RerankBudget = DefaultRerankBudget
 	}
 	if p.Extensions == nil {
 		p.Extensions = walk.Documents

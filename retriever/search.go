@@ -147,7 +147,7 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	s.reweigh(ranking.Documents)
 	timer.End(ctx)
 	s.trace.reweighed(ranking, before)
-	return ranking, nil
+	return ranking, s.rerank(ctx, ranking)
 }
 
 // reweighed is how many of the best documents the Reweigher is asked about.

@@ -23,6 +23,7 @@ type Trace struct {
 	Vector    *Leg       `json:"vector_leg,omitempty"`
 	Blend     Blending   `json:"blend"`
 	Graph     Graph      `json:"graph"`
+	Rerank    *Reranking `json:"rerank,omitempty"` // nil without a re-ranker
 	Dropped   Dropped    `json:"cuts"`
 	Budget    *BudgetUse `json:"budget,omitempty"` // nil without one
 	Stages    []Step     `json:"stages"`           // in the order they ended
@@ -117,6 +118,22 @@ type RankChange struct {
 	Bonus  float64 `json:"bonus"`
 	Before int     `json:"before"` // its rank
 	After  int     `json:"after"`
+}
+
+// Reranking is what the re-ranker changed.
+type Reranking struct {
+	Passages int        `json:"passages"` // that it was to read
+	Read     int        `json:"read"`     // those that it had time for
+	Budget   float64    `json:"budget_ms"`
+	Best     []Reranked `json:"best"` // documents that it read
+}
+
+// Reranked is a document with the best logit of its passages.
+type Reranked struct {
+	Rank   int     `json:"rank"`
+	Before int     `json:"before"` // its rank before
+	Logit  float64 `json:"logit"`
+	Path   string  `json:"path"`
 }
 
 // Dropped is what was found and is not shown.

@@ -145,7 +145,22 @@ func (t *tracer) reweighed(ranking *Ranking, before []string) {
 	}
 }
 
-// order returns the paths of a ranking for reweighed.
+// reranked records the ranking after the re-ranker. before is the order before it.
+func (t *tracer) reranked(ranking *Ranking, before []string, passages, read int, budget time.Duration) {
+	if t == nil {
+		return
+	}
+	t.trace.Rerank = &Reranking{Passages: passages, Read: read, Budget: ms(budget), Best: []Reranked{}}
+	for i := range ranking.Documents {
+		d := &ranking.Documents[i]
+		t.scores[d.Path] = d.Explanation
+		if d.Logit != nil {
+			t.trace.Rerank.Best = append(t.trace.Rerank.Best, Reranked{i + 1, 1 + slices.Index(before, d.Path), *d.Logit, d.Path})
+		}
+	}
+}
+
+// order returns the paths of a ranking for reweighed and reranked.
 func (t *tracer) order(ranking *Ranking) []string {
 	if t == nil {
 		return nil

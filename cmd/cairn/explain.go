@@ -32,6 +32,7 @@ process owns the folder, that process does the search.`,
 	f.add(cmd)
 	intVar(cmd.Flags(), &candidates, "candidates", 10, 1, retriever.TraceLimit, "number of entries shown of each list, 1 to 100")
 	a.addModel(cmd)
+	a.addRerank(cmd)
 	return cmd
 }
 

@@ -108,6 +108,11 @@ func (a *app) addModel(cmd *cobra.Command) {
 	cmd.Flags().Var(choice{&a.model.Engine, []string{"bert", "hugot"}}, "engine", "engine that runs it: bert (native) or hugot (any ONNX encoder)")
 }
 
+// addRerank adds the flag that chooses the re-ranker.
+func (a *app) addRerank(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.model.Rerank, "rerank", "", "folder of an ONNX cross-encoder that reorders the best results (default: retrieval.rerank, if set)")
+}
+
 // flagError is the usage error for a flag that pflag refused.
 func flagError(cmd *cobra.Command, err error) error {
 	if want, ok := errors.AsType[wantError](err); ok {

@@ -83,6 +83,7 @@ change; keyword search answers while the vectors are being made.`,
 	cmd.Flags().Lookup("no-rate-limit").Deprecated = "calls are limited only with --rate-limit"
 	cmd.Flags().StringVar(&channel, "channel", "", "tasks for dag tools without a channel: cards, or a document such as /plans/a.md (default: dag.channel)")
 	a.addModel(cmd)
+	a.addRerank(cmd)
 	return cmd
 }
 

@@ -53,6 +53,7 @@ func (a *app) searchCommand() *cobra.Command {
 	fs.BoolVar(&f.exhaustive, "exhaustive", false, "print every line with this exact text, as grep does, instead of the best sections")
 	fs.BoolVar(&f.regexp, "regexp", false, "print every line that matches this regular expression (RE2)")
 	a.addModel(cmd)
+	a.addRerank(cmd)
 	return cmd
 }
 

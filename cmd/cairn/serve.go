@@ -67,6 +67,7 @@ writes a token for you to cairn/local.token in your configuration folder.`,
 	f.servers.add(fs)
 	f.servers.addQueue(fs)
 	a.addModel(cmd)
+	a.addRerank(cmd)
 	return cmd
 }
 

@@ -19,6 +19,7 @@ var ranges = map[string][2]float64{
 	"search.semantic_weight":             {0, 1},
 	"search.keyword_weight":              {0, 1},
 	"search.embedding_cache_max_entries": {1, 1e7},
+	"retrieval.rerank_ms":                {1, 60_000},
 	"budgets.feature":                    {1, MaxScene},
 	"budgets.bugfix":                     {1, MaxScene},
 	"budgets.refactor":                   {1, MaxScene},

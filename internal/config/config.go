@@ -23,8 +23,8 @@ import (
 
 // Config is what a folder's config.toml can set. The zero value is not useful:
 // start from Default. A configuration belongs to the folder, which may come from
-// elsewhere: it cannot name folders outside, run commands or choose a model file, and
-// unless the user trusts the folder, it cannot open a connection or raise a limit.
+// elsewhere: it cannot run commands or choose the embedding model, and unless the user
+// trusts the folder, it cannot open a connection, raise a limit or name a file outside.
 type Config struct {
 	Core      Core      `toml:"core"`
 	Parser    Parser    `toml:"parser"`
@@ -33,6 +33,7 @@ type Config struct {
 	Author    Author    `toml:"author"`
 	Watcher   Watcher   `toml:"watcher"`
 	Search    Search    `toml:"search"`
+	Retrieval Retrieval `toml:"retrieval"`
 	Budgets   Budgets   `toml:"budgets"`
 	DAG       DAG       `toml:"dag"`
 	Usage     Usage     `toml:"usage"`
@@ -91,6 +92,13 @@ type Search struct {
 	KeywordWeight            float64 `toml:"keyword_weight"`
 	EmbeddingCacheMaxEntries int     `toml:"embedding_cache_max_entries" comment:"query vectors kept in memory"`
 	DefaultMode              string  `toml:"default_mode" comment:"hybrid, semantic or keyword"`
+}
+
+// Retrieval sets what reads the results of a search again. It counts only in a folder
+// that the user trusts.
+type Retrieval struct {
+	Rerank   string `toml:"rerank" comment:"folder of an ONNX cross-encoder that orders the best passages of a search; none if empty"`
+	RerankMS int    `toml:"rerank_ms" comment:"most milliseconds that it has for a search"`
 }
 
 // Budgets holds the tokens of a scene by kind of work.
@@ -168,13 +176,14 @@ func (w Warning) String() string { return w.Where + ": " + w.What }
 // Default returns the settings of a folder without a configuration.
 func Default() Config {
 	return Config{
-		Core:     Core{TokenLimit: 32000},
-		Parser:   Parser{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}},
-		Security: Security{Mask: true},
-		MCP:      MCP{SearchLimit: 10, RateLimit: true, Tools: []string{"auto"}},
-		Watcher:  Watcher{Enabled: true, DebounceMS: 500},
-		Search:   Search{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
-		Budgets:  Budgets{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
+		Core:      Core{TokenLimit: 32000},
+		Parser:    Parser{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}},
+		Security:  Security{Mask: true},
+		MCP:       MCP{SearchLimit: 10, RateLimit: true, Tools: []string{"auto"}},
+		Watcher:   Watcher{Enabled: true, DebounceMS: 500},
+		Search:    Search{SemanticWeight: 0.7, KeywordWeight: 0.3, EmbeddingCacheMaxEntries: 1000, DefaultMode: "hybrid"},
+		Retrieval: Retrieval{RerankMS: 400},
+		Budgets:   Budgets{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
 		DAG: DAG{Channel: "cards", EnforceStart: true, DefaultReady: 10, MaxReady: 100,
 			MaxInDegree: 10, MaxOutDegree: 10, MaxChain: 20, ReferenceDepth: 3},
 		Usage:    Usage{Record: true, HalfLifeDays: 90},
@@ -303,11 +312,11 @@ func writeFile(root, marker string, text []byte, overwrite bool) error {
 	return atomicfile.WriteIn(r, name, text, 0o644)
 }
 
-// guarded are the settings that open a connection or raise a limit. The file of a folder
-// that the user does not trust can lower the limits, and nothing more.
+// guarded are the settings that open a connection, raise a limit or name a file outside.
+// The file of a folder that the user does not trust can lower the limits, and nothing more.
 var guarded = []string{
 	"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries",
-	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "store.address", "questions.web_search",
+	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "retrieval.rerank", "retrieval.rerank_ms", "store.address", "questions.web_search",
 }
 
 // restrict gives the guarded settings their defaults where they exceed them, with a
@@ -321,7 +330,7 @@ func (c *Config) restrict(name string) {
 			continue
 		}
 		have.Set(most)
-		c.Warnings = append(c.Warnings, Warning{name, key + " is ignored: it opens a connection or raises a limit, and you do not trust this folder; see cairn trust"})
+		c.Warnings = append(c.Warnings, Warning{name, key + " is ignored: it opens a connection, raises a limit or names a file outside, and you do not trust this folder; see cairn trust"})
 	}
 }
 

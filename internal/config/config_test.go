@@ -103,7 +103,7 @@ web_search = "https://evil.example/?q={query}"
 	want.DAG.MaxReady = 5
 	want.Core.TokenLimit = 50000
 	for _, key := range []string{"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries", "dag.default_ready_tasks_limit", "dag.reference_depth", "store.address", "questions.web_search"} {
-		want.Warnings = append(want.Warnings, Warning{".cairn/config.toml", key + " is ignored: it opens a connection or raises a limit, and you do not trust this folder; see cairn trust"})
+		want.Warnings = append(want.Warnings, Warning{".cairn/config.toml", key + " is ignored: it opens a connection, raises a limit or names a file outside, and you do not trust this folder; see cairn trust"})
 	}
 	want.FromEnvironment = []string{"core.token_limit"}
 	environ := []string{"CAIRN_CORE__TOKEN_LIMIT=50000"}

@@ -1,7 +1,9 @@
 package host
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 
 	"cairn/internal/workspace"
@@ -15,8 +17,12 @@ import (
 type Model struct {
 	Dir    string // of an ONNX sentence encoder; "" is the built-in model
 	Engine string // bert or hugot; "" is bert
+	// Rerank is the folder of an ONNX cross-encoder; "" is that of a folder's
+	// configuration, if any.
+	Rerank string
 
-	shared func() (models.Embedder, error) // opens the model of all workspaces, once
+	rerankers *rerankers                      // of all workspaces
+	shared    func() (models.Embedder, error) // opens the model of all workspaces, once
 }
 
 // Apply sets the model in the options of a workspace. All workspaces of a process
@@ -35,6 +41,17 @@ func (m *Model) Apply(o *workspace.Options) error {
 		})
 	}
 	o.Description, o.Model = minilm.Description(), m.shared
+	if m.Rerank != "" {
+		dir, err := filepath.Abs(m.Rerank)
+		if err != nil {
+			return err
+		}
+		o.RerankDir = dir
+	}
+	if m.rerankers == nil {
+		m.rerankers = &rerankers{engine: m.Engine, opened: map[string]openedReranker{}}
+	}
+	o.Reranker = m.rerankers.open
 	if m.Dir == "" && m.Engine != "hugot" {
 		return nil
 	}
@@ -62,6 +79,57 @@ func (m *Model) Open() (models.Embedder, error) {
 		return bert.Open(m.Dir, nil)
 	}
 	return minilm.Open(nil)
+}
+
+// rerankers are the re-rankers that are open, until the process ends.
+type rerankers struct {
+	engine string
+	mu     sync.Mutex
+	opened map[string]openedReranker // by folder
+}
+
+// openedReranker is the outcome of opening a re-ranker.
+type openedReranker struct {
+	models.Reranker
+	err error
+}
+
+// open returns the cross-encoder in folder dir, which all workspaces share. The native
+// engine runs those of BERT, hugot any other.
+func (o *rerankers) open(dir string) (models.Reranker, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r, ok := o.opened[dir]; ok {
+		return r.Reranker, r.err
+	}
+	var r openedReranker
+	if o.engine != "hugot" {
+		r.Reranker, r.err = openNative(dir)
+	}
+	if r.Reranker == nil {
+		native := r.err
+		if r.Reranker, r.err = openONNX(dir); r.err != nil {
+			r.err = errors.Join(native, r.err)
+		}
+	}
+	o.opened[dir] = r
+	return r.Reranker, r.err
+}
+
+func openNative(dir string) (models.Reranker, error) {
+	r, err := bert.OpenReranker(dir, nil)
+	if err != nil {
+		return nil, err // not a nil *bert.Reranker
+	}
+	return r, nil
+}
+
+func openONNX(dir string) (models.Reranker, error) {
+	r, err := onnx.OpenReranker(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // noClose is a model that its users do not close.

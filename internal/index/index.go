@@ -45,6 +45,8 @@ type Options struct {
 	// Description is the model's. Model opens it, once, when it is first needed.
 	Description models.Description
 	Model       func() (models.Embedder, error)
+	// Reranker, unless nil, returns the re-ranker of all searches, which stays the caller's.
+	Reranker func() (models.Reranker, error)
 	// Warm opens the model at once, in the background.
 	Warm bool
 	// Background starts a run of the indexer, Watch keeps the index up to date with
@@ -214,6 +216,7 @@ func (x *Index) openStores(write, fresh bool) error {
 		s.Mirror.Follow()
 	}
 	o := RetrieverOptions(x.o.Config, x.o.Logger)
+	o.Reranker = x.o.Reranker
 	if x.o.ReadUsage != nil {
 		o.Reweigher, o.ReweighLimit = retriever.CoUsage{Read: x.o.ReadUsage, Log: x.o.Logger}, retriever.CoUsageLimit
 	}
@@ -236,6 +239,7 @@ func RetrieverOptions(c config.Config, log *slog.Logger) *retriever.Options {
 		VectorWeight: c.Search.SemanticWeight, KeywordWeight: c.Search.KeywordWeight,
 		QueryCache: c.Search.EmbeddingCacheMaxEntries, TokenLimit: c.Core.TokenLimit,
 		Extensions: c.Extensions(), Masks: c.Masks(), Log: log,
+		RerankBudget: time.Duration(c.Retrieval.RerankMS) * time.Millisecond,
 	}
 }
 

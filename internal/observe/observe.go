@@ -25,13 +25,14 @@ const (
 	Vectors              // search the vector index
 	Blend                // merge the legs into one ranking
 	Graph                // adjust the ranking by co-usage
+	Rerank               // read the best passages again with the re-ranker
 	Page                 // read the texts of the results
 	Fit                  // fit the results into the token budget
 	Read                 // read a document or a part of one
 	Stages               // the number of stages
 )
 
-var stageNames = [Stages]string{"keyword", "embed", "vectors", "blend", "graph", "page", "fit", "read"}
+var stageNames = [Stages]string{"keyword", "embed", "vectors", "blend", "graph", "rerank", "page", "fit", "read"}
 
 func (s Stage) String() string {
 	if s < Stages {

@@ -53,6 +53,8 @@ func Notes(a *retriever.Answer) []string {
 		switch d {
 		case "vectors":
 			notes = append(notes, fmt.Sprintf("%d of %d pieces have no vector yet and were found by keyword only; `cairn index` makes the rest", a.Index.Pending, a.Index.Pending+a.Index.Embedded))
+		case "rerank":
+			notes = append(notes, "the re-ranker had no time for all passages; those it did not read keep their place")
 		case "stale":
 			notes = append(notes, "some of these files have changed since they were indexed; `cairn index` brings them up to date")
 		default:

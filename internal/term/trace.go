@@ -31,6 +31,9 @@ func (o *Writer) Trace(t *retriever.Trace) {
 	}
 	p.blend(&t.Blend)
 	p.graph(&t.Graph)
+	if t.Rerank != nil {
+		p.rerank(t.Rerank)
+	}
 	p.dropped(t)
 	if t.Budget != nil {
 		p.budget(t.Budget)
@@ -131,6 +134,14 @@ func (p *tracePrinter) graph(g *retriever.Graph) {
 	}
 	for _, m := range g.Changes {
 		p.line("%+.4f  rank %d to %d  %s", m.Bonus, m.Before, m.After, m.Path)
+	}
+}
+
+func (p *tracePrinter) rerank(r *retriever.Reranking) {
+	p.head("Re-ranker", "%d of %d passages read within %.0f ms", r.Read, r.Passages, r.Budget)
+	p.line("rank  before    logit")
+	for _, d := range r.Best {
+		p.line("%4d  %6d  %7.3f  %s", d.Rank, d.Before, d.Logit, d.Path)
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"cairn/internal/config"
@@ -59,6 +60,11 @@ type Options struct {
 	// ModelChosen is set when the user named the model: an owner that uses
 	// another one is then an error.
 	ModelChosen bool
+	// RerankDir is the folder of the re-ranker that the user named; "" is that of the
+	// configuration, if any. An owner that uses another one is an error. Reranker opens
+	// one, or returns it if it is open; it stays the caller's.
+	RerankDir string
+	Reranker  func(dir string) (models.Reranker, error)
 	// Command is how this process introduces itself, such as "cairn index".
 	Command string
 	// Background starts a run of the indexer whenever this process becomes the owner.
@@ -130,7 +136,8 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 	w.folder, err = owner.Open(ctx, owner.Options{
 		Dir: w.place.Index, Make: w.place.Make, Lock: index.LockFile, Socket: index.Socket,
 		Takeover: access == Owning && (o.Background || o.Watch), Command: o.Command,
-		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress(), rootsIdentity: rootsOf(sel)}, Accept: w.accept, Errors: index.ErrorKinds, Serve: w.serve, Check: w.exists, Logger: o.Logger, Now: o.Now,
+		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress(), rootsIdentity: rootsOf(sel), rerankIdentity: w.rerankDir()},
+		Accept:   w.accept, Errors: index.ErrorKinds, Serve: w.serve, Check: w.exists, Logger: o.Logger, Now: o.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -149,13 +156,29 @@ func (w *Workspace) serve(s *owner.Server) (owner.Service, error) {
 
 func (w *Workspace) indexOptions() index.Options {
 	o := w.options
+	var reranker func() (models.Reranker, error)
+	if dir := w.rerankDir(); dir != "" && o.Reranker != nil {
+		reranker = func() (models.Reranker, error) { return o.Reranker(dir) }
+	}
 	return index.Options{
 		Selection: w.selection, Config: w.config, Dir: w.place.Index,
-		Description: o.Description, Model: o.Model, Warm: o.Warm,
+		Description: o.Description, Model: o.Model, Reranker: reranker, Warm: o.Warm,
 		Background: o.Background, Watch: o.Watch, Poll: o.Poll, Rebuild: o.Rebuild,
 		Store: o.Store, ReadUsage: w.readUsage,
 		Notice: o.Notice, Logger: o.Logger, Now: o.Now,
 	}
+}
+
+// rerankDir is the folder of the re-ranker, "" for none. A relative one in the
+// configuration is below the folder.
+func (w *Workspace) rerankDir() string {
+	dir := w.options.RerankDir
+	if dir == "" {
+		if dir = w.config.Retrieval.Rerank; dir != "" && !filepath.IsAbs(dir) {
+			dir = filepath.Join(w.selection.Root, dir)
+		}
+	}
+	return dir
 }
 
 // FolderError says that the folder of a workspace does not exist.
@@ -183,6 +206,8 @@ const (
 	modelIdentity = "model"
 	storeIdentity = "store" // the address of the store that it keeps up to date, "" for none
 	rootsIdentity = "roots" // the further folders
+	// rerankIdentity is the folder of its re-ranker, "" for none.
+	rerankIdentity = "rerank"
 )
 
 // rootsOf returns the further folders of sel as one string.
@@ -206,6 +231,9 @@ func (w *Workspace) accept(h owner.Holder, identity map[string]string) error {
 	}
 	if roots := rootsOf(w.selection); roots != identity[rootsIdentity] && w.options.Notice != nil {
 		w.options.Notice(fmt.Sprintf("process %d (%s) owns this folder and searches other further folders than `cairn roots` lists; restart it", h.PID, h.Command))
+	}
+	if dir := w.options.RerankDir; dir != "" && dir != identity[rerankIdentity] {
+		return fmt.Errorf("process %d (%s) owns this folder and does not use the re-ranker %s; stop it first, or start it with --rerank", h.PID, h.Command, dir)
 	}
 	return nil
 }

@@ -86,11 +86,14 @@ func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts
 		return nil, fmt.Errorf("reading model %s: the tokenizer has ids up to %d, the model %d words", desc.Name, n-1, m.words.rows)
 	}
 	desc = desc.WithID(sum)
-	threads := opts.Threads
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
+	return &Encoder{model: m, tokenizer: tok, description: desc, threads: opts.threads()}, nil
+}
+
+func (o *Options) threads() int {
+	if o.Threads > 0 {
+		return o.Threads
 	}
-	return &Encoder{model: m, tokenizer: tok, description: desc, threads: threads}, nil
+	return runtime.GOMAXPROCS(0)
 }
 
 func load(weights []byte, k *kernel, heads int) (*model, error) {

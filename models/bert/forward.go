@@ -26,8 +26,9 @@ type scratch struct {
 	inner  []float32 // [block][innerPad]
 	innerQ []byte    // [block][innerPad]
 
-	ids    []int32 // a pack of texts
-	starts []int   // where its texts begin, and the end
+	ids     []int32 // a pack of texts
+	starts  []int   // where its texts begin, and the end
+	seconds []int   // where the second text of each pair begins; empty for single texts
 
 	p8    product8
 	p32   product32
@@ -97,6 +98,11 @@ func (m *model) embed(s *scratch, ids []int32, starts []int) {
 			sum := s.context[i*m.contextPad() : i*m.contextPad()+m.hidden]
 			clear(sum)
 			m.words.add(sum, int(ids[i]))
+			if t < len(s.seconds) && i >= s.seconds[t] {
+				for j, v := range m.second {
+					sum[j] += v
+				}
+			}
 		}
 	}
 	m.addNorm(s, matrix{s.context, m.contextPad()}, 0, len(ids), &m.embedNorm)

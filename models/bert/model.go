@@ -22,6 +22,7 @@ type model struct {
 	words                table
 	positions            []float32 // position plus type 0, rows of hidden
 	longest              int       // rows of positions
+	second               []float32 // type 1 less type 0, of the tokens of a second text; nil without it
 	embedNorm            norm
 	blocks               []block
 	weights              arena // of the blocks' matrices
@@ -58,6 +59,15 @@ func newModel(n *network, k *kernel) (*model, error) {
 		n.positions.add(row, i)
 		if n.types.rows > 0 {
 			n.types.add(row, 0)
+		}
+	}
+	if n.types.rows > 1 {
+		m.second = make([]float32, n.hidden)
+		first := make([]float32, n.hidden)
+		n.types.add(m.second, 1)
+		n.types.add(first, 0)
+		for i, v := range first {
+			m.second[i] -= v
 		}
 	}
 	m.embedNorm = n.embedNorm.aligned()

@@ -48,12 +48,18 @@ type tiny struct {
 
 func (y *tiny) has(form string) bool { return strings.Contains(y.form, form) }
 
-// generate makes a model and its ONNX file.
+// generate makes a model and its ONNX file. With a "pair" form it is a cross-encoder, whose
+// output is a logit.
 func (spec tinySpec) generate() (*tiny, []byte) {
 	y := &tiny{tinySpec: spec, rng: rand.New(rand.NewPCG(1, 2)), params: map[string][]float64{}}
 	h := y.embedding()
 	for l := range y.layers {
 		h = y.block(l, h)
+	}
+	if y.has("pair") {
+		axis := appendInt(appendBytes(nil, 1, []byte("axis")), 3, 1)
+		first := y.nodeWith("Gather", axis, h, y.tensor(typeInt64, make([]byte, 8)))
+		h = y.linear("classifier", y.node("Tanh", y.linear("pooler", first, y.hidden, y.hidden)), y.hidden, 1)
 	}
 	graph := y.nodes
 	for _, in := range []string{"input_ids", "attention_mask", "token_type_ids"} {
@@ -260,13 +266,18 @@ func (y *tiny) block(l int, h string) string {
 	return y.norm(name("output"), y.node("Add", y.linear(name("down"), act, y.inner, y.hidden), a))
 }
 
-// embed is the slow, obvious float64 BERT the engine is compared with.
-func (y *tiny) embed(ids []int32, first bool) []float64 {
+// states is the slow, obvious float64 BERT the engine is compared with. Tokens from second
+// on belong to the second text.
+func (y *tiny) states(ids []int32, second int) [][]float64 {
 	h := make([][]float64, len(ids))
 	for t, id := range ids {
 		h[t] = make([]float64, y.hidden)
+		kind := 0
+		if t >= second {
+			kind = y.hidden
+		}
 		for j := range h[t] {
-			h[t][j] = y.params["words"][int(id)*y.hidden+j] + y.params["types"][j] + y.params["positions"][t*y.hidden+j]
+			h[t][j] = y.params["words"][int(id)*y.hidden+j] + y.params["types"][kind+j] + y.params["positions"][t*y.hidden+j]
 		}
 	}
 	h = y.normalize("embed", h)
@@ -303,6 +314,21 @@ func (y *tiny) embed(ids []int32, first bool) []float64 {
 		}
 		h = y.normalize(name("output"), plus(y.apply(name("down"), up, y.hidden), h))
 	}
+	return h
+}
+
+// logit is the output of a cross-encoder.
+func (y *tiny) logit(ids []int32, second int) float64 {
+	state := y.apply("pooler", y.states(ids, second)[:1], y.hidden)
+	for j, x := range state[0] {
+		state[0][j] = math.Tanh(x)
+	}
+	return y.apply("classifier", state, 1)[0][0]
+}
+
+// embed returns the unit vector of a text: its first state or the mean of all.
+func (y *tiny) embed(ids []int32, first bool) []float64 {
+	h := y.states(ids, len(ids))
 	out, squares := make([]float64, y.hidden), 0.0
 	for i, row := range h {
 		for j, x := range row {

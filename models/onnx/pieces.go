@@ -11,13 +11,16 @@ import (
 	"cairn/models/wordpiece"
 )
 
-// input is a tokenized text.
+// input is a tokenized text or pair of texts. types is 0 for the first text and 1 for the
+// second.
 type input struct{ ids, types []uint32 }
 
 // piecer tokenizes. It is safe for concurrent use.
 type piecer interface {
 	// single returns the ids of text with special tokens, at most max.
 	single(text string, max int) input
+	// pair returns the ids of two texts with special tokens, at most max.
+	pair(query, text string, max int) input
 	// count returns the number of pieces of text without special tokens.
 	count(text string) int
 }
@@ -51,12 +54,12 @@ func newPiecer(file []byte, model *backends.Model) (piecer, error) {
 			return nil, fmt.Errorf("tokenizer.json: %w", err)
 		}
 	}
-	h := &hugotPieces{tokenizer: model.Tokenizer}
+	h := &hugotPieces{tokenizer: model.Tokenizer, separator: model.SeparatorToken}
 	h.special = len(h.single("", 1<<30).ids)
 	return h, nil
 }
 
-// bertPieces encodes texts as [CLS] a [SEP].
+// bertPieces encodes texts as [CLS] a [SEP] and [CLS] a [SEP] b [SEP].
 type bertPieces struct{ tok *wordpiece.Tokenizer }
 
 func (p bertPieces) count(text string) int { return p.tok.Count(text) }
@@ -64,6 +67,15 @@ func (p bertPieces) count(text string) int { return p.tok.Count(text) }
 func (p bertPieces) single(text string, max int) input {
 	ids := unsigned(p.tok.AppendIDs(nil, text, max))
 	return input{ids, make([]uint32, len(ids))}
+}
+
+func (p bertPieces) pair(query, text string, max int) input {
+	ids, second := p.tok.AppendPair(nil, query, text, max)
+	types := make([]uint32, len(ids))
+	for i := second; i < len(ids); i++ {
+		types[i] = 1
+	}
+	return input{unsigned(ids), types}
 }
 
 func unsigned(ids []int32) []uint32 {
@@ -77,6 +89,7 @@ func unsigned(ids []int32) []uint32 {
 // hugotPieces uses a tokenizer of hugot.
 type hugotPieces struct {
 	tokenizer *backends.Tokenizer
+	separator string
 	special   int // number of special tokens of a single text
 }
 
@@ -87,6 +100,12 @@ func (p *hugotPieces) count(text string) int {
 func (p *hugotPieces) single(text string, max int) input {
 	b := backends.NewBatch(1)
 	backends.TokenizeInputs(b, p.tokenizer, []string{text})
+	return cut(b.Input[0], max)
+}
+
+func (p *hugotPieces) pair(query, text string, max int) input {
+	b := backends.NewBatch(1)
+	backends.TokenizeInputPairs(b, p.tokenizer, [][2]string{{query, text}}, p.separator)
 	return cut(b.Input[0], max)
 }
 

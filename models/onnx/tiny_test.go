@@ -122,6 +122,26 @@ func tinyEncoder() []byte {
 	)
 }
 
+// tinyCrossEncoder sums a weight for each token: of the query a tenth, of the
+// text the whole and a tenth.
+func tinyCrossEncoder() []byte {
+	return model(
+		[]message{
+			node("Gather", []string{"table", "input_ids"}, "weights"),
+			node("Cast", []string{"token_type_ids"}, "types", intAttribute("to", float32Type)),
+			node("Add", []string{"types", "tenth"}, "shares"),
+			node("Mul", []string{"weights", "shares"}, "parts"),
+			node("ReduceSum", []string{"parts", "axes"}, "logits", intAttribute("keepdims", 1)),
+		},
+		[]message{
+			floats("table", []float32{0, 0, 0, 1, 2, -3}, 6),
+			floats("tenth", []float32{.1}, 1),
+			tensor("axes", int64Type, binary.LittleEndian.AppendUint64(nil, 1), 1),
+		},
+		[]message{value("logits", float32Type, -1, 1)},
+	)
+}
+
 const tinyBERT = `{"truncation":{"max_length":4,"strategy":"LongestFirst","stride":0,"direction":"Right"},"padding":null,"version":"1.0",
 "added_tokens":[{"id":1,"content":"[CLS]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":2,"content":"[SEP]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],
 "normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},

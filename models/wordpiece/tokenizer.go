@@ -175,6 +175,18 @@ func (t *Tokenizer) AppendIDs(dst []int32, text string, max int) []int32 {
 	return append(s.dst, t.sep)
 }
 
+// AppendPair appends the ids of a query and a text to dst, [CLS] query [SEP] text [SEP],
+// at most max of them, and returns where the text begins. The query has half of max at
+// most, the text what is left.
+func (t *Tokenizer) AppendPair(dst []int32, query, text string, max int) (ids []int32, second int) {
+	begin := len(dst)
+	dst = t.AppendIDs(dst, query, max/2)
+	second = len(dst)
+	s := scan{dst: dst, keep: true, room: max - (second - begin) - 1}
+	t.run(&s, text)
+	return append(s.dst, t.sep), second
+}
+
 // Count returns the number of word pieces of text without special tokens,
 // however many. White space separates pieces, so the count of two texts with
 // white space between them is the sum of theirs.

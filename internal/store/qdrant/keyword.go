@@ -76,12 +76,17 @@ func (x *Keyword) search(ctx context.Context, q query.Query, k int, f store.Filt
 }
 
 // question is resolve with the spellings that answer for misspelt words. The dictionary
-// in memory says which words may be; it is brought up to date only then.
+// in memory says which words may be; it is brought up to date only then. The first search
+// for longer words or near spellings reads it: until then, a search does not wait for it,
+// and a misspelt word among others that match stays as it is.
 func (c *Chunks) question(ctx context.Context, q query.Query) (keyword.Query, error) {
 	question, err := c.resolve(ctx, q)
 	near := q.Fuzzy || q.Prefixes
-	if err != nil || !near && !question.Misspelt(c.terms.known()) {
+	if err != nil {
 		return question, err
+	}
+	if known := c.terms.known(); !near && (known == nil || !question.Misspelt(known)) {
+		return question, nil
 	}
 	dictionary, err := c.terms.dictionary(ctx)
 	if err != nil || !near && !question.Misspelt(dictionary) {

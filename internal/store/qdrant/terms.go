@@ -206,10 +206,13 @@ func digest(term string) uint64 {
 
 func sumOf(piece string) int64 { return int64(crc32.ChecksumIEEE([]byte(piece))) }
 
-// known returns the terms as they were read last, none before the first time.
+// known returns the terms as they were read last, nil before the first time.
 func (t *terms) known() *keyword.Dictionary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.words == nil || t.words.Len() == 0 {
+		return nil
+	}
 	return t.words
 }
 

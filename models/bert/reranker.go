@@ -1,0 +1,222 @@
+package bert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"cairn/models"
+	"cairn/models/wordpiece"
+)
+
+// A Reranker scores pairs of a query and a text with a BERT cross-encoder: one logit
+// from the state of the first token, as BertForSequenceClassification computes it. It
+// implements models.Reranker.
+type Reranker struct {
+	model              *model
+	tokenizer          *wordpiece.Tokenizer
+	pooler, classifier dense
+	longest            int // tokens of a pair, special ones included
+	threads            int
+	scratch            sync.Pool // of *scratch
+}
+
+var _ models.Reranker = (*Reranker)(nil)
+
+// maxPair bounds the tokens of a pair, the query included: attention over a longer text
+// would take a large part of a search's time.
+const maxPair = 256
+
+// OpenReranker returns the cross-encoder in folder dir, which holds model.onnx and
+// tokenizer.json. Of opts it uses Threads and Kernel. A graph that is not a BERT encoder
+// with a pooler and a classifier of one output is an error.
+func OpenReranker(dir string, opts *Options) (*Reranker, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	r, err := openReranker(dir, opts)
+	if err != nil {
+		return nil, fmt.Errorf("opening re-ranker %s: %w", dir, err)
+	}
+	r.threads = opts.threads()
+	return r, nil
+}
+
+func openReranker(dir string, opts *Options) (*Reranker, error) {
+	tokenizer, err := os.ReadFile(filepath.Join(dir, tokenizerFile))
+	if err != nil {
+		return nil, err
+	}
+	tok, err := wordpiece.New(tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := os.ReadFile(filepath.Join(dir, weightsFile))
+	if err != nil {
+		return nil, err
+	}
+	k, err := chooseKernel(opts.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	g, err := parseONNX(weights)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reranker{tokenizer: tok}
+	n, err := r.read(g, opts.Heads)
+	if err != nil {
+		return nil, err
+	}
+	if r.model, err = newModel(n, k); err != nil {
+		return nil, err
+	}
+	if v := tok.VocabSize(); v > r.model.words.rows {
+		return nil, fmt.Errorf("the tokenizer has ids up to %d, the model %d words", v-1, r.model.words.rows)
+	}
+	if r.model.second == nil {
+		return nil, errors.New("the model does not tell two texts apart: it has no second token type")
+	}
+	r.longest = min(maxPair, r.model.longest)
+	return r, nil
+}
+
+// read finds the output that is a logit, its two layers and the encoder below them.
+func (r *Reranker) read(g *graph, heads int) (*network, error) {
+	err := errors.New("the graph has no output")
+	for _, o := range g.outputs {
+		n, e := r.readFrom(&matcher{graph: g, steps: 1 << 20}, o, heads)
+		if e == nil {
+			return n, nil
+		}
+		err = fmt.Errorf("output %q: %w", o, e)
+	}
+	return nil, err
+}
+
+func (r *Reranker) readFrom(m *matcher, output string, heads int) (*network, error) {
+	classifier, err := m.linear(output)
+	if err != nil {
+		return nil, fmt.Errorf("classifier: %w", err)
+	}
+	if classifier.out != 1 {
+		return nil, fmt.Errorf("a classifier of %d outputs, want 1", classifier.out)
+	}
+	tanh := m.match(classifier.input, op("Tanh", in("x")))
+	if tanh == nil {
+		return nil, errors.New("pooler: the activation is not tanh")
+	}
+	pooler, err := m.linear(tanh["x"])
+	if err != nil {
+		return nil, fmt.Errorf("pooler: %w", err)
+	}
+	first := m.match(pooler.input, op("Gather", in("x"), weight("row")))
+	if first == nil {
+		return nil, errors.New("pooler: its input is not one token's state")
+	}
+	axis := m.attribute(pooler.input, "axis")
+	if row, ok := m.scalar(first["row"]); !ok || row != 0 || axis == nil || axis.int != 1 {
+		return nil, errors.New("pooler: its input is not the first token's state")
+	}
+	n, err := matchNetwork(m, first["x"], heads)
+	if err != nil {
+		return nil, err
+	}
+	if pooler.in != n.hidden || classifier.in != pooler.out {
+		return nil, fmt.Errorf("a pooler of %d x %d and a classifier of %d inputs above a hidden size of %d", pooler.in, pooler.out, classifier.in, n.hidden)
+	}
+	r.pooler, r.classifier = pooler.dense(), classifier.dense()
+	return n, nil
+}
+
+// dense is a small linear layer in float32, the weights of one output after the other.
+type dense struct {
+	in            int
+	weights, bias []float32
+}
+
+func (l *linear) dense() dense {
+	d := dense{in: l.in, weights: make([]float32, l.in*l.out), bias: l.bias}
+	for o := range l.out {
+		for i := range l.in {
+			at := i*l.out + o
+			if l.transposed {
+				at = o*l.in + i
+			}
+			if l.codes == nil {
+				d.weights[o*l.in+i] = l.floats[at]
+				continue
+			}
+			code := int32(l.codes[at])
+			if l.signed {
+				code = int32(int8(l.codes[at]))
+			}
+			d.weights[o*l.in+i] = float32(code-l.zeros[min(o, len(l.zeros)-1)]) * l.scales[min(o, len(l.scales)-1)]
+		}
+	}
+	return d
+}
+
+func (d *dense) apply(x []float32) []float32 {
+	out := make([]float32, len(d.bias))
+	for o := range out {
+		sum := d.bias[o]
+		for i, w := range d.weights[o*d.in : (o+1)*d.in] {
+			sum += w * x[i]
+		}
+		out[o] = sum
+	}
+	return out
+}
+
+// Rerank implements models.Reranker. Pairs run in parallel, in the order of texts.
+func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	scores := make([]float64, len(texts))
+	done := make([]bool, len(texts))
+	var next atomic.Int64
+	work := func() {
+		s, ok := r.scratch.Get().(*scratch)
+		if !ok {
+			s = &scratch{}
+		}
+		defer r.scratch.Put(s)
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(texts) {
+				return
+			}
+			scores[i], done[i] = r.score(s, query, texts[i]), true
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(r.threads, len(texts)) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	return models.Scored(ctx, scores, done)
+}
+
+// score returns the logit of a pair: [CLS] query [SEP] text [SEP].
+func (r *Reranker) score(s *scratch, query, text string) float64 {
+	ids, second := r.tokenizer.AppendPair(s.ids[:0], query, text, r.longest)
+	s.ids, s.seconds = ids, append(s.seconds[:0], second)
+	s.starts = append(s.starts[:0], 0, len(s.ids))
+	r.model.forward(s, s.ids, s.starts)
+	state := r.pooler.apply(s.hidden[:r.model.hidden])
+	for i, v := range state {
+		state[i] = float32(math.Tanh(float64(v)))
+	}
+	return float64(r.classifier.apply(state)[0])
+}
+
+// Kernel returns the name of the kernel in use.
+func (r *Reranker) Kernel() string { return r.model.kernel.name }
+
+// Close implements io.Closer. It releases nothing and returns nil.
+func (r *Reranker) Close() error { return nil }

@@ -1,0 +1,168 @@
+package retriever
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/markdown"
+	"cairn/internal/observe"
+	"cairn/internal/store/docs"
+)
+
+// A re-ranker reads the best passage of each of the first rerankedDocuments documents,
+// then further passages of the first ones, rerankedPassages in all.
+const (
+	rerankedDocuments = 20
+	rerankedPassages  = 30
+	furtherPassages   = 2 // of a document
+)
+
+// DefaultRerankBudget is the time that a re-ranker has for one search: 30 passages of 170
+// tokens on two cores with a model of MiniLM's size.
+const DefaultRerankBudget = 400 * time.Millisecond
+
+// rerankable is a passage that the re-ranker reads.
+type rerankable struct {
+	document, section int // indices into the ranking and the document's sections
+	text              string
+}
+
+// rerank puts the best documents, and the sections within them, in the order of the
+// re-ranker. Their scores spread over the range they had before, by the logistic function
+// of the logit. What the re-ranker has not read when its time is over keeps its place.
+func (s *search) rerank(ctx context.Context, ranking *Ranking) error {
+	documents := ranking.Documents[:min(rerankedDocuments, len(ranking.Documents))]
+	if s.options.Reranker == nil || len(documents) < 2 {
+		return nil
+	}
+	reranker, err := s.options.Reranker()
+	if err != nil {
+		return err
+	}
+	defer observe.Begin(ctx, observe.Rerank).End(ctx)
+	passages, err := s.passages(documents)
+	if err != nil {
+		return err
+	}
+	texts := make([]string, len(passages))
+	for i := range passages {
+		texts[i] = passages[i].text
+	}
+	budget, cancel := context.WithTimeout(ctx, s.options.RerankBudget)
+	defer cancel()
+	logits, err := reranker.Rerank(budget, s.parsed.Words, texts)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("re-ranking: %w", err)
+	}
+	if len(logits) < len(passages) {
+		ranking.Degraded = append(ranking.Degraded, "rerank")
+	}
+	before := s.trace.order(ranking)
+	applyLogits(documents, passages[:len(logits)], logits)
+	sortDocuments(documents)
+	s.trace.reranked(ranking, before, len(passages), len(logits), s.options.RerankBudget)
+	return nil
+}
+
+// passages reads what the re-ranker reads, the best passage of each document first.
+func (s *search) passages(documents []RankedDocument) (passages []rerankable, err error) {
+	err = s.sources.Documents.View(func(reader *docs.Reader) error {
+		if err := reader.Prefetch(pathsOf(documents)); err != nil {
+			return fmt.Errorf("reading the documents to re-rank: %w", err)
+		}
+		var further []rerankable
+		for i := range documents {
+			d, err := readFound(reader, &documents[i], s.version)
+			if err != nil {
+				return err
+			}
+			if d == nil {
+				continue // the page leaves it out
+			}
+			shown := slices.IndexFunc(documents[i].Sections, func(r RankedSection) bool { return r.Anchor == d.doc.Sections[d.section].Anchor })
+			if shown < 0 {
+				continue // no section was found that shows anything
+			}
+			passages = append(passages, d.rerankable(i, shown))
+			for n := range documents[i].Sections[:min(1+furtherPassages, len(documents[i].Sections))] {
+				if n != shown && len(further) < rerankedPassages {
+					further = append(further, d.rerankable(i, n))
+				}
+			}
+		}
+		further = slices.DeleteFunc(further, func(p rerankable) bool { return p.text == "" })
+		passages = append(passages, further[:max(0, min(len(further), rerankedPassages-len(passages)))]...)
+		return nil
+	})
+	return passages, err
+}
+
+// rerankable is the best chunk of a ranked section under its headings; its text is empty
+// when the document no longer has it.
+func (d *foundDocument) rerankable(document, section int) rerankable {
+	p := rerankable{document: document, section: section}
+	ranked := &d.ranked.Sections[section]
+	m := sectionOf(d.doc, ranked)
+	if m < 0 || blankPreamble(d.doc, m, d.text) {
+		return p
+	}
+	s := &d.doc.Sections[m]
+	c := s.Chunks[ranked.Chunk]
+	head := s.Trail
+	if len(head) == 0 || head[0] != d.doc.Title {
+		head = slices.Concat([]string{d.doc.Title}, head)
+	}
+	p.text = strings.Join(head, "\n") + "\n" + markdown.Plain(d.doc.Path, d.text[c.Start:c.End])
+	return p
+}
+
+// applyLogits gives documents and sections the scores of their passages.
+func applyLogits(documents []RankedDocument, passages []rerankable, logits []float64) {
+	if len(logits) < 2 {
+		return
+	}
+	best := make([]float64, len(documents))
+	for i := range best {
+		best[i] = math.Inf(-1)
+	}
+	last := 0
+	for i, p := range passages {
+		best[p.document] = max(best[p.document], logits[i])
+		last = max(last, p.document)
+	}
+	top, low := documents[0].Score, documents[last].Score
+	spread := func(logit float64) float64 { return low + (top-low)/(1+math.Exp(-logit)) }
+	for i, p := range passages {
+		documents[p.document].Sections[p.section].Score = spread(logits[i])
+		documents[p.document].Sections[p.section].reread = true
+	}
+	for i := range documents[:last+1] {
+		d := &documents[i]
+		if math.IsInf(best[i], -1) {
+			continue
+		}
+		d.Logit, d.Rerank = &best[i], spread(best[i])-d.Score
+		d.Score = d.Recompute()
+		slices.SortStableFunc(d.Sections, func(a, b RankedSection) int {
+			if a.reread != b.reread {
+				return map[bool]int{true: -1, false: 1}[a.reread]
+			}
+			return cmp.Compare(b.Score, a.Score)
+		})
+		least := math.Inf(1) // what was not read stays below what was
+		for j := range d.Sections {
+			if d.Sections[j].reread {
+				least = d.Sections[j].Score
+			}
+			d.Sections[j].Score = min(d.Sections[j].Score, least)
+		}
+	}
+}
