@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cairn/indexer"
 	"cairn/retriever"
 )
 
@@ -67,7 +66,7 @@ func (m *measurement) measureVariant(ctx context.Context, v variant, dir string)
 			return err
 		}
 		var err error
-		if w, err = openBench(ctx, dir, m.set, m.o, &indexer.ChunkOptions{Bare: true}); err != nil {
+		if w, err = openBench(ctx, dir, m.set, m.o, m.bench); err != nil {
 			return err
 		}
 		defer w.close()

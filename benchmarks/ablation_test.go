@@ -15,7 +15,7 @@ import (
 // TestAblations: each part is changed once, and the search is as before afterwards.
 func TestAblations(t *testing.T) {
 	dir, work := writeSet(t), t.TempDir()
-	report, err := Docs(t.Context(), DocsOptions{Data: dir, Split: "test", Embedder: &testutil.HashEmbedder{}, Work: work, Ablate: true, Modes: []retriever.Mode{retriever.Hybrid}})
+	report, err := Docs(t.Context(), DocsOptions{Data: dir, Split: "test", Embedder: &testutil.HashEmbedder{}, Work: work, Cache: t.TempDir(), Ablate: true, Modes: []retriever.Mode{retriever.Hybrid}})
 	if err != nil {
 		t.Fatal(err)
 	}

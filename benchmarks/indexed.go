@@ -43,8 +43,9 @@ func (w *bench) close() {
 	}
 }
 
-// openBench writes the documents of set below dir and indexes them.
-func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, chunk *indexer.ChunkOptions) (_ *bench, err error) {
+// openBench writes the documents of set below dir and indexes them: without titles and
+// headings if full, the set with them, is not nil. They share a cache.
+func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, full *bench) (_ *bench, err error) {
 	w := &bench{o: o, ids: make(map[string]string, len(set.documents)), paths: make(map[string]string, len(set.documents))}
 	defer func() {
 		if err != nil {
@@ -77,7 +78,10 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, ch
 		return nil, err
 	}
 	w.stores, w.closers = stores, append(w.closers, stores.Close)
-	if o.Cache != "" {
+	switch {
+	case full != nil:
+		stores.Cache = full.stores.Cache
+	case o.Cache != "":
 		cache, err := openCache(o.Cache, o.Embedder.Description())
 		if err != nil {
 			return nil, err
@@ -86,7 +90,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, ch
 	}
 	start := time.Now()
 	x := indexer.New(indexer.Stores{Files: stores.Files, Docs: stores.Docs, Keyword: stores.Keyword, Vectors: stores.Vectors, Cache: stores.Cache}, o.Embedder,
-		&indexer.Options{Walk: &walk.Options{NoIgnoreFiles: true, Allow: []string{"**"}, Extensions: o.Config.Extensions()}, Chunk: chunk})
+		&indexer.Options{Walk: &walk.Options{NoIgnoreFiles: true, Allow: []string{"**"}, Extensions: o.Config.Extensions()}, Chunk: &indexer.ChunkOptions{Bare: full != nil}})
 	if _, err := x.Run(ctx, o.Progress); err != nil {
 		return nil, err
 	}
