@@ -248,7 +248,7 @@ func isID(value json.RawMessage) bool {
 var sdkMethods = map[string]bool{
 	"initialize": true, "ping": true, "server/discover": true, "subscriptions/listen": true,
 	"tools/list": true, "tools/call": true, "prompts/list": true, "prompts/get": true,
-	"resources/list": true, "resources/templates/list": true, "resources/read": true, "resources/subscribe": true, "resources/unsubscribe": true,
+	"resources/list": true, "resources/templates/list": true, "resources/read": true, "resources/subscribe": true, "resources/unsubscribe": true, "skills/list": true, "skills/get": true,
 	"completion/complete": true, "logging/setLevel": true,
 }
 

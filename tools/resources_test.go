@@ -46,7 +46,7 @@ func TestResources(t *testing.T) {
 			}
 			uris = append(uris, r.URI)
 		}
-		if want := []string{"cairn://docs/auth.md", "cairn://docs/with%20space.md", "cairn://notes/a%23b.md"}; !slices.Equal(uris, want) {
+		if want := []string{"skill://cairn/SKILL.md", "cairn://docs/auth.md", "cairn://docs/with%20space.md", "cairn://notes/a%23b.md"}; !slices.Equal(uris, want) {
 			t.Errorf("resources %q, want %q", uris, want)
 		}
 		list, err := session.ListResourceTemplates(t.Context(), nil)
@@ -86,8 +86,8 @@ func TestResourcesPages(t *testing.T) {
 		}
 		seen[r.URI] = true
 	}
-	if len(seen) != e.n {
-		t.Errorf("%d resources, want %d", len(seen), e.n)
+	if len(seen) != e.n+1 { // with the skill
+		t.Errorf("%d resources, want %d", len(seen), e.n+1)
 	}
 }
 

@@ -32,6 +32,7 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 		CompletionHandler: s.complete,
 		SetCacheable:      cacheable,
 	}
+	o.Capabilities.AddExtension(skillsExtension, nil)
 	if watching {
 		o.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
 		o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
@@ -43,6 +44,7 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	server := mcp.NewServer(&mcp.Implementation{Name: "cairn", Title: "cairn", Version: s.options.Version}, o)
 	s.addResources(server)
 	s.addPrompts(server)
+	addSkills(server)
 	list := s.newListing()
 	for _, t := range s.tools {
 		server.AddTool(unlisted(t), s.toolHandler(t, client))

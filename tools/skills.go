@@ -1,0 +1,153 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/skills"
+)
+
+// Skills are served as the extension SEP-2640 says: each file of a skill is a resource,
+// skills/list has an entry for each skill, and skills/get returns one by its URI.
+const (
+	skillsExtension = "io.modelcontextprotocol/skills"
+	skillScheme     = "skill://"
+	skillFile       = "SKILL.md"
+)
+
+// skill is the entry of one skill.
+type skill struct {
+	URI string `json:"uri"`
+	// Frontmatter is that of SKILL.md.
+	Frontmatter map[string]string `json:"frontmatter"`
+	Resources   []skillResource   `json:"resources"`
+}
+
+// skillResource is one file of a skill.
+type skillResource struct {
+	URI    string `json:"uri"`
+	Digest string `json:"digest"` // "sha256:" and hex
+	Size   int    `json:"size"`
+}
+
+type listSkillsParams struct {
+	mcp.ParamsBase
+	Cursor string `json:"cursor,omitempty"`
+}
+
+type listSkillsResult struct {
+	mcp.ResultBase
+	mcp.Cacheable
+	ResultType string  `json:"resultType"`
+	Skills     []skill `json:"skills"`
+}
+
+type getSkillParams struct {
+	mcp.ParamsBase
+	URI string `json:"uri"`
+}
+
+type getSkillResult struct {
+	mcp.ResultBase
+	mcp.Cacheable
+	ResultType string `json:"resultType"`
+	Skill      skill  `json:"skill"`
+}
+
+// skillsAge is how long a client may keep an entry: skills change only with the binary.
+var skillsAge = mcp.Cacheable{TTLMs: int(time.Hour / time.Millisecond), CacheScope: "public"}
+
+// addSkills offers the skills of the binary.
+func addSkills(server *mcp.Server) {
+	all, files, err := loadSkills(skills.Files)
+	if err != nil {
+		panic(err) // unreachable: a test loads the skills
+	}
+	for i := range all {
+		for _, r := range all[i].Resources {
+			text := files[r.URI]
+			server.AddResource(&mcp.Resource{
+				URI: r.URI, Name: all[i].Frontmatter["name"], Title: "Skill " + all[i].Frontmatter["name"], Description: all[i].Frontmatter["description"], MIMEType: markdown, Size: int64(r.Size),
+			}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.URI, MIMEType: markdown, Text: text}}}, nil
+			})
+		}
+	}
+	listErr := mcp.AddReceivingCustomMethod(server, "skills/list", func(_ context.Context, _ *mcp.ServerSession, p *listSkillsParams) (*listSkillsResult, error) {
+		if p != nil && p.Cursor != "" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: cursor: the list has one page"}
+		}
+		return &listSkillsResult{Cacheable: skillsAge, ResultType: "complete", Skills: all}, nil
+	})
+	getErr := mcp.AddReceivingCustomMethod(server, "skills/get", func(_ context.Context, _ *mcp.ServerSession, p *getSkillParams) (*getSkillResult, error) {
+		for _, s := range all {
+			if p != nil && p.URI == s.URI {
+				return &getSkillResult{Cacheable: skillsAge, ResultType: "complete", Skill: s}, nil
+			}
+		}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: uri: no skill has it; skills/list names them"}
+	})
+	if listErr != nil || getErr != nil {
+		panic(fmt.Sprint(listErr, getErr)) // unreachable: these are no methods of the protocol itself
+	}
+}
+
+// loadSkills returns the entries of the skills in files, and the text of each resource.
+func loadSkills(files fs.FS) (all []skill, texts map[string]string, err error) {
+	texts = map[string]string{}
+	found, err := fs.Glob(files, "*/"+skillFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, main := range found {
+		dir := path.Dir(main)
+		s := skill{URI: skillScheme + main}
+		err := fs.WalkDir(files, dir, func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			text, err := fs.ReadFile(files, name)
+			sum := sha256.Sum256(text)
+			s.Resources = append(s.Resources, skillResource{skillScheme + name, "sha256:" + hex.EncodeToString(sum[:]), len(text)})
+			texts[skillScheme+name] = string(text)
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if s.Frontmatter, err = frontmatter(texts[s.URI]); err != nil {
+			return nil, nil, fmt.Errorf("skill %s: %w", dir, err)
+		}
+		if s.Frontmatter["name"] != dir || s.Frontmatter["description"] == "" {
+			return nil, nil, fmt.Errorf("skill %s: name %q and description %q, want the name of its folder and a sentence", dir, s.Frontmatter["name"], s.Frontmatter["description"])
+		}
+		all = append(all, s)
+	}
+	return all, texts, nil
+}
+
+// frontmatter reads the lines "key: value" at the head of a skill.
+func frontmatter(text string) (map[string]string, error) {
+	head, _, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+	if !ok || !strings.HasPrefix(text, "---\n") {
+		return nil, fmt.Errorf("it has no front matter")
+	}
+	fields := map[string]string{}
+	for line := range strings.SplitSeq(head, "\n") {
+		key, value, ok := strings.Cut(line, ": ")
+		if !ok || value == "" || strings.ContainsAny(key, " \t") || strings.ContainsAny(value[:1], `"'[{|>&*`) {
+			return nil, fmt.Errorf("front matter line %q, want a key and a plain text", line)
+		}
+		fields[key] = value
+	}
+	return fields, nil
+}
