@@ -104,7 +104,7 @@ func arguments(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) 
 // kinds are the types of the arguments in a URL that are not strings. The tools
 // check names and values.
 var kinds = map[string]string{
-	"limit": "integer", "max_tokens": "integer", "explain": "boolean", "semantic": "boolean", "paths": "strings", "context": "strings",
+	"limit": "integer", "max_tokens": "integer", "exhaustive": "boolean", "explain": "boolean", "semantic": "boolean", "paths": "strings", "context": "strings",
 }
 
 // filters are the arguments that a body has below filters.
