@@ -97,6 +97,7 @@ func sumOfWeights(table []float32) []byte {
 func TestRerank(t *testing.T) {
 	cairn, root := binary(t), t.TempDir()
 	t.Setenv("CAIRN_HOME", t.TempDir())
+	t.Setenv("CAIRN_RETRIEVAL__RERANK_MS", "60000") // on a busy machine, too
 	for name, text := range map[string]string{
 		"green.md": "# Green tea\n\nTea tea tea of one kind.\n", "black.md": "# Black tea\n\nA kettle, and tea of another kind.\n",
 		"kettle.md": "# Kettles\n\nKettle by kettle: water for tea, and for what else a kitchen needs.\n",
