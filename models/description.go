@@ -13,11 +13,20 @@ import (
 // maxDescription bounds cairn.json, in bytes.
 const maxDescription = 1 << 16
 
-// ReadDescription reads the description of the model in folder dir from its
-// cairn.json. All fields of Description are optional there. If the file or its
-// name is absent, Name is that of the folder. An unknown field is an
-// error, since a misspelt setting would give wrong vectors.
+// ErrPooling says that no file of a model's folder says how token vectors are pooled.
+var ErrPooling = errors.New(`no file says how the vectors of the tokens become one: copy modules.json and 1_Pooling/config.json from where the model is published, or write {"pooling":"mean"} or {"pooling":"cls"} to cairn.json`)
+
+// ReadDescription reads the description of the model in folder dir from the files that
+// sentence-transformers writes (modules.json and the pooling module it names,
+// sentence_bert_config.json, config_sentence_transformers.json), and then from cairn.json.
+// All fields of Description are optional there. If the file or its
+// name is absent, Name is that of the folder. An unknown field of cairn.json is an
+// error, since a misspelt setting would give wrong vectors. Pooling is "" when no file
+// says it: guessing would give wrong vectors, too.
 func ReadDescription(dir string) (d Description, err error) {
+	if err := d.readLayout(dir); err != nil {
+		return Description{}, err
+	}
 	path := filepath.Join(dir, "cairn.json")
 	b, err := os.ReadFile(path)
 	switch {

@@ -12,7 +12,7 @@ import (
 )
 
 // Description describes a sentence encoder and its use. It
-// is read from the model's folder (cairn.json) or built in for the shipped
+// is read from the model's folder (see ReadDescription) or built in for the shipped
 // model, and stored with every index so that vectors of two models never mix.
 type Description struct {
 	// Name is the model's published name, such as "all-MiniLM-L6-v2".
@@ -34,6 +34,9 @@ type Description struct {
 	// MinSimilarity is the cosine at or below which a document without any
 	// matching keyword is not an answer. It depends on the model's range.
 	MinSimilarity float64 `json:"min_similarity"`
+	// Unrelated is the cosine that texts without a common subject have on average, 0 to
+	// below 1. It changes no vector, so that ID does not cover it.
+	Unrelated float64 `json:"unrelated,omitempty"`
 }
 
 // Complete sets the defaults of d, of which longest is that of MaxTokens, and refuses
@@ -54,6 +57,8 @@ func (d *Description) Complete(longest int) error {
 		return fmt.Errorf("unknown pooling %q, want {mean,cls}", d.Pooling)
 	case !(d.MinSimilarity >= -1 && d.MinSimilarity <= 1):
 		return fmt.Errorf("min_similarity %v, want -1 to 1", d.MinSimilarity)
+	case !(d.Unrelated >= 0 && d.Unrelated < 1):
+		return fmt.Errorf("unrelated %v, want 0 to below 1", d.Unrelated)
 	}
 	return nil
 }

@@ -49,12 +49,14 @@ type blender struct {
 	fusion                      Fusion
 	vectorWeight, keywordWeight float64
 	minSimilarity               float64
+	unrelated                   float64 // cosine of texts without a common subject
 }
 
 func (s *search) blender(mode Mode) blender {
 	b := blender{mode: mode, fusion: s.options.Fusion, vectorWeight: s.options.VectorWeight, keywordWeight: s.options.KeywordWeight}
 	if s.sources.Embedder != nil {
-		b.minSimilarity = s.sources.Embedder.Description().MinSimilarity
+		d := s.sources.Embedder.Description()
+		b.minSimilarity, b.unrelated = d.NearEnough(), d.Unrelated
 	}
 	return b
 }
@@ -121,7 +123,7 @@ func (b *blender) score(cs []candidate) {
 		c := &cs[i]
 		c.Chunk, c.Fusion = c.chunk, b.fusion
 		c.VectorWeight, c.KeywordWeight = b.vectorWeight, b.keywordWeight
-		c.Vector = min(max(c.Cosine, 0), 1)
+		c.Vector = min(max((c.Cosine-b.unrelated)/(1-b.unrelated), 0), 1)
 		bestBM25, nearest = max(bestBM25, c.BM25), max(nearest, c.Vector)
 		if c.KeywordRank > 0 {
 			lowBM25 = min(lowBM25, c.BM25)

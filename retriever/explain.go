@@ -19,7 +19,7 @@ type Explanation struct {
 	BestKeyword   float64 `json:"best_keyword"`
 	KeywordRank   int     `json:"keyword_rank"` // of the best chunk, from 1
 	Cosine        float64 `json:"cosine"`       // raw, of the best chunk, in [-1, 1]; 0 when it has no vector yet
-	Vector        float64 `json:"vector"`       // cosine clipped to [0, 1]
+	Vector        float64 `json:"vector"`       // cosine on the scale of the model, clipped to [0, 1]
 	ChunkVector   float64 `json:"chunk_vector"`
 	BestVector    float64 `json:"best_vector"`
 	VectorRank    int     `json:"vector_rank"` // of the best chunk, from 1

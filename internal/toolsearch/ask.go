@@ -74,7 +74,7 @@ func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs)
 	q := &intentQuery{legs: legs, tools: len(x.tools), ids: map[string]bool{}, degraded: x.options.Embedder == nil || x.Missing() > 0}
 	x.mu.RUnlock()
 	if x.options.Embedder != nil {
-		q.chance = x.options.Embedder.Description().MinSimilarity
+		q.chance = x.options.Embedder.Description().NearEnough()
 	}
 	vectors, err := x.embedTexts(ctx, texts)
 	if err != nil {

@@ -105,7 +105,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 	}
 	least := 0.0
 	if x.options.Embedder != nil {
-		least = x.options.Embedder.Description().MinSimilarity
+		least = x.options.Embedder.Description().NearEnough()
 	}
 	for i := range r.Candidates {
 		c := &r.Candidates[i]

@@ -77,7 +77,7 @@ func describe(t testing.TB, from, description string) string {
 	return dir
 }
 
-const minilmDescription = `{"name": "all-MiniLM-L6-v2", "max_tokens": 256}`
+const minilmDescription = `{"name": "all-MiniLM-L6-v2", "max_tokens": 256, "pooling": "mean"}`
 
 const bgeDescription = `{"name": "bge-small-en-v1.5", "max_tokens": 512, "pooling": "cls",
 	"query_prefix": "Represent this sentence for searching relevant passages: ", "min_similarity": 0.5}`

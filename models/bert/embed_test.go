@@ -176,11 +176,19 @@ func TestOpen(t *testing.T) {
 	}
 	write(tokenizerFile, tokenizer)
 	write(weightsFile, file)
+	if _, err := Open(dir, nil); !errors.Is(err, models.ErrPooling) {
+		t.Errorf("a folder that does not say the pooling: %v", err)
+	}
+	write("cairn.json", []byte(`{"pooling": "mean"}`))
 	e, err := Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := e.Description()
+	if d.Unrelated <= 0 {
+		t.Errorf("the scale of similarities was not measured: %+v", d)
+	}
+	d.Unrelated = 0
 	id := d.ID
 	d.ID = ""
 	if want := (models.Description{Name: "small-bert", Dimension: y.hidden, MaxTokens: y.positions, Pooling: "mean"}); d != want {
@@ -205,7 +213,7 @@ func TestOpen(t *testing.T) {
 	if same.Description() != d {
 		t.Errorf("opened again: %+v, want %+v", same.Description(), d)
 	}
-	for _, bad := range []string{`{"pooling": "max"}`, `{"max_tokens": 4000}`, `{"colour": 1}`, `{`, `{"dimension": 12}`} {
+	for _, bad := range []string{`{"pooling": "max"}`, `{"max_tokens": 4000, "pooling": "mean"}`, `{"colour": 1}`, `{`, `{"dimension": 12, "pooling": "mean"}`, `{"unrelated": 1, "pooling": "mean"}`} {
 		write("cairn.json", []byte(bad))
 		if _, err := Open(dir, nil); err == nil {
 			t.Errorf("%s: got no error", bad)

@@ -1,6 +1,7 @@
 package bert
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,8 +17,8 @@ const (
 )
 
 // Open returns the encoder in folder dir, which holds model.onnx,
-// tokenizer.json and, if the defaults do not fit, cairn.json. All its
-// fields are optional; this one describes BAAI/bge-small-en-v1.5:
+// tokenizer.json and the files of sentence-transformers or cairn.json, which wins:
+// see models.ReadDescription. This one describes BAAI/bge-small-en-v1.5:
 //
 //	{
 //	  "name": "bge-small-en-v1.5",
@@ -30,13 +31,16 @@ const (
 //	}
 //
 // By default the name is that of the folder, the dimension and the longest input
-// are those of the weights, pooling is "mean", there are no prefixes, and
-// min_similarity is 0. An unknown field, or a value that does not fit the
-// weights, is an error.
+// are those of the weights, there are no prefixes, and the scale of similarities is
+// measured. A folder that does not say the pooling, an unknown field, or a value that
+// does not fit the weights, is an error.
 func Open(dir string, opts *Options) (*Encoder, error) {
 	desc, err := models.ReadDescription(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening model: %w", err)
+	}
+	if desc.Pooling == "" {
+		return nil, fmt.Errorf("opening model %s: %w", dir, models.ErrPooling)
 	}
 	tokenizer, err := os.ReadFile(filepath.Join(dir, tokenizerFile))
 	if err != nil {
@@ -55,5 +59,12 @@ func Open(dir string, opts *Options) (*Encoder, error) {
 		o = *opts
 	}
 	o.TokenizerJSON, o.Digest = tokenizer, ""
-	return New(weights, tok, desc, &o)
+	e, err := New(weights, tok, desc, &o)
+	if err != nil {
+		return nil, err
+	}
+	if e.description.Unrelated == 0 {
+		e.description.Unrelated, err = models.Baseline(context.Background(), e)
+	}
+	return e, err
 }

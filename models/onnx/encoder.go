@@ -36,18 +36,26 @@ type Encoder struct {
 var _ models.Embedder = (*Encoder)(nil)
 
 // Open returns the sentence encoder in folder dir. The folder holds an ONNX file,
-// which must be named model.onnx if there are several, tokenizer.json and, if the
-// defaults do not fit, cairn.json (see models.ReadDescription). By default the
+// which must be named model.onnx if there are several, tokenizer.json and the files that
+// describe the model (see models.ReadDescription). By default the
 // longest input is the smaller of 512 and max_position_embeddings in
-// config.json, pooling is "mean", there are no prefixes, and min_similarity
-// is 0. The model runs once on the empty text, so that a graph the engine does
+// config.json, there are no prefixes, and the scale of similarities is measured. A model
+// whose output is the vectors of tokens has to say the pooling. The model runs once on the empty text, so that a graph the engine does
 // not support is an error here. The encoder must be closed.
-func Open(dir string, opts *Options) (*Encoder, error) {
+func Open(dir string, opts *Options) (e *Encoder, err error) {
 	desc, err := models.ReadDescription(dir)
 	if err != nil {
 		return nil, err
 	}
-	return open(dir, desc, opts)
+	if e, err = open(dir, desc, opts); err != nil {
+		return nil, err
+	}
+	if e.description.Unrelated == 0 {
+		if e.description.Unrelated, err = models.Baseline(context.Background(), e); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+	}
+	return e, nil
 }
 
 // New returns the encoder of an ONNX file's bytes, its tokenizer.json and its
@@ -82,6 +90,9 @@ func open(dir string, desc models.Description, opts *Options) (*Encoder, error) 
 // complete fills in the description from the model and reports contradictions.
 func (e *Encoder) complete() error {
 	d := &e.description
+	if outputs := e.network.pipeline.Model.OutputsMeta; d.Pooling == "" && len(outputs[0].Dimensions) == 3 {
+		return models.ErrPooling
+	}
 	if err := d.Complete(e.network.longest); err != nil {
 		return fmt.Errorf("describing model: %w", err)
 	}

@@ -71,7 +71,7 @@ func TestDescription(t *testing.T) {
 	if got.ID == "" || !strings.HasPrefix(got.ID, "tiny@") {
 		t.Errorf("ID = %q, want tiny@...", got.ID)
 	}
-	if want := (models.Description{Name: "tiny", ID: got.ID, Dimension: 3, MaxTokens: 512, Pooling: "mean"}); got != want {
+	if want := (models.Description{Name: "tiny", ID: got.ID, Dimension: 3, MaxTokens: 512, Pooling: "mean", Unrelated: got.Unrelated}); got != want || got.Unrelated <= 0 {
 		t.Errorf("Description() = %+v, want %+v", got, want)
 	}
 	files["config.json"] = `{"max_position_embeddings":64}`
@@ -85,7 +85,7 @@ func TestDescription(t *testing.T) {
 }
 
 func TestQueryPrefix(t *testing.T) {
-	e := openTiny(t, map[string]string{"model.onnx": string(tinyEncoder()), "tokenizer.json": tinyBERT, "cairn.json": `{"query_prefix":"red "}`})
+	e := openTiny(t, map[string]string{"model.onnx": string(tinyEncoder()), "tokenizer.json": tinyBERT, "cairn.json": `{"query_prefix":"red ","pooling":"mean"}`})
 	got, err := e.EmbedQuery(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestQueryPrefix(t *testing.T) {
 
 func TestTokenizer(t *testing.T) {
 	for name, file := range map[string]string{"bert": tinyBERT, "roberta": tinyRoberta} {
-		e := openTiny(t, map[string]string{"model.onnx": string(tinyEncoder()), "tokenizer.json": file, "cairn.json": `{"max_tokens":4}`})
+		e := openTiny(t, map[string]string{"model.onnx": string(tinyEncoder()), "tokenizer.json": file, "cairn.json": `{"max_tokens":4,"pooling":"mean"}`})
 		const text = "red green blue red green"
 		if got, want := e.Tokenizer().Count(text), 5; got != want {
 			t.Errorf("%s: Count(%q) = %d, want %d", name, text, got, want)
@@ -151,7 +151,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestNewLeavesNoFiles(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	e, err := New(tinyEncoder(), []byte(tinyBERT), models.Description{Name: "bytes"}, testOptions())
+	e, err := New(tinyEncoder(), []byte(tinyBERT), models.Description{Name: "bytes", Pooling: "mean"}, testOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestNewLeavesNoFiles(t *testing.T) {
 	if got, err := e.EmbedQuery(t.Context(), "green red"); err != nil || len(got) != 3 {
 		t.Errorf("EmbedQuery after the files are gone = %v, %v", got, err)
 	}
-	if _, err := New([]byte("broken"), []byte(tinyBERT), models.Description{Name: "bytes"}, testOptions()); err == nil {
+	if _, err := New([]byte("broken"), []byte(tinyBERT), models.Description{Name: "bytes", Pooling: "mean"}, testOptions()); err == nil {
 		t.Error("New of broken weights gave no error")
 	}
 	if left, err := filepath.Glob(filepath.Join(tmp, "cairn-*")); err != nil || len(left) > 0 {
@@ -194,10 +194,11 @@ func TestOpenRefuses(t *testing.T) {
 		{"unsupported operator", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": unsupported}, "NoSuchOperator"},
 		{"one dimension", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": flat}, "want 2 or 3 dimensions"},
 		{"zero vector", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": zero}, "length 0"},
+		{"no pooling", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": encoder, "modules.json": "[]"}, "1_Pooling/config.json"},
 		{"pooling", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": encoder, "cairn.json": `{"pooling":"max"}`}, `pooling "max"`},
-		{"dimension", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": encoder, "cairn.json": `{"dimension":4}`}, "dimension 4"},
-		{"max tokens", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": encoder, "cairn.json": `{"max_tokens":1}`}, "max_tokens 1"},
-		{"similarity", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": encoder, "cairn.json": `{"min_similarity":2}`}, "min_similarity 2"},
+		{"dimension", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": encoder, "cairn.json": `{"dimension":4,"pooling":"mean"}`}, "dimension 4"},
+		{"max tokens", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": encoder, "cairn.json": `{"max_tokens":1,"pooling":"mean"}`}, "max_tokens 1"},
+		{"similarity", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": encoder, "cairn.json": `{"min_similarity":2,"pooling":"mean"}`}, "min_similarity 2"},
 		{"description", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": encoder, "cairn.json": `{"poolin":""}`}, "poolin"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -162,14 +163,16 @@ const tinyRoberta = `{"version":"1.0","truncation":null,"padding":null,
 "special_tokens":{"<s>":{"id":"<s>","ids":[1],"tokens":["<s>"]},"</s>":{"id":"</s>","ids":[2],"tokens":["</s>"]}}},
 "decoder":null,"model":{"type":"WordLevel","unk_token":"<unk>","vocab":{"<unk>":0,"<s>":1,"</s>":2,"red":3,"green":4,"blue":5}}}`
 
-// folder writes a model's files into a new folder.
+// folder writes a model's files into a new folder, with a pooling module of the mean.
 func folder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tiny")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range files {
+	all := map[string]string{"1_Pooling/config.json": `{"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":false}`}
+	maps.Copy(all, files)
+	for name, content := range all {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
