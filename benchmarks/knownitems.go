@@ -31,6 +31,10 @@ const (
 // defaultSample is how many headings and sentences are asked for.
 const defaultSample = 50
 
+// maxCopies is how many sections may answer alike; text that more have, such as a notice on
+// every page, is no item.
+const maxCopies = 5
+
 // knownItem is a section with the text that it is asked for by.
 type knownItem struct {
 	page    *page
@@ -38,6 +42,7 @@ type knownItem struct {
 	text    string
 	extent  [2]int // of a sentence in the page
 	rarity  float64
+	copies  []*knownItem // the sections that answer as well, the section itself first
 }
 
 // knownItems makes queries of a folder, and hides the sentences in its pages.
@@ -50,17 +55,26 @@ func knownItems(pages []*page, o *SelfOptions) ([]beirQuery, error) {
 		if text == "" {
 			return
 		}
-		queries = append(queries, beirQuery{
-			id: fmt.Sprintf("%s %d", kind, len(queries)+1), text: text, relevant: Relevance{item.page.path: 1},
-			sections: []string{item.page.path + "#" + item.section.Anchor}, groups: item.page.groups(kind),
-		})
+		q := beirQuery{id: fmt.Sprintf("%s %d", kind, len(queries)+1), text: text, relevant: Relevance{}, groups: item.page.groups(kind)}
+		for _, at := range item.copies {
+			q.relevant[at.page.path] = 1
+			q.sections = append(q.sections, at.page.path+"#"+at.section.Anchor)
+		}
+		queries = append(queries, q)
 	}
+	phrases := phrasesOf(pages)
 	for _, item := range choose(headings(pages), n, r) {
+		if item.copies = phrases.copies(item); len(item.copies) > maxCopies {
+			continue
+		}
 		add(item, kindHeading, item.text)
 		add(item, kindTypo, misspell(item.text, r))
 		add(item, kindQuestion, w.question(item))
 	}
 	for _, item := range choose(w.sentences(pages), n, r) {
+		if item.copies = phrases.copies(item); len(item.copies) > maxCopies {
+			continue
+		}
 		item.page.hidden = append(item.page.hidden, item.extent)
 		add(item, kindSentence, item.text)
 		add(item, kindKeywords, w.rarest(item.text, 5))
@@ -146,9 +160,11 @@ func (w *wordCounts) rarity(word string) float64 {
 // common reports whether a word says little: it is in more than a fifth of the sections.
 func (w *wordCounts) common(word string) bool { return w.in[word] > max(2, w.sections/5) }
 
-// sentences are the rarest sentence of each section, where it is at most a third of it.
+// sentences are the rarest sentence of each section, where it is at most a third of it and
+// occurs once.
 func (w *wordCounts) sentences(pages []*page) []*knownItem {
 	var items []*knownItem
+	times := map[string]int{}
 	for _, p := range pages {
 		for i := range p.parsed.Sections {
 			s := &p.parsed.Sections[i]
@@ -160,6 +176,7 @@ func (w *wordCounts) sentences(pages []*page) []*knownItem {
 				if len(words) < 8 || len(words) > 30 || utf8.RuneCountInString(text) > 200 || 3*len(raw) > s.OwnEnd-s.Start {
 					continue
 				}
+				times[text]++
 				item := &knownItem{page: p, section: s, text: text, extent: extent}
 				for _, word := range words {
 					item.rarity += w.rarity(word) / float64(len(words))
@@ -173,7 +190,7 @@ func (w *wordCounts) sentences(pages []*page) []*knownItem {
 			}
 		}
 	}
-	return items
+	return slices.DeleteFunc(items, func(item *knownItem) bool { return times[item.text] > 1 })
 }
 
 // sentencesOf returns the extents of the sentences in the paragraphs of text[from:to]:

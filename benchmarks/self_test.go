@@ -87,6 +87,28 @@ func TestSelf(t *testing.T) {
 	}
 }
 
+// TestCopies: a section that was copied and changed answers as well, and a sentence that two
+// pages have is no item.
+func TestCopies(t *testing.T) {
+	changed := strings.Replace(gardenPage, "Onions are set in April, earlier under glass", "Onions go out in May", 1)
+	var pages []*page
+	for name, text := range map[string]string{"a.md": gardenPage, "b.md": changed, "c.md": tokensPage} {
+		pages = append(pages, &page{path: name, text: text, parsed: markdown.Parse(name, []byte(text), nil)})
+	}
+	slices.SortFunc(pages, func(a, b *page) int { return strings.Compare(a.path, b.path) })
+	phrases := phrasesOf(pages)
+	first := &knownItem{page: pages[0], section: &pages[0].parsed.Sections[0]}
+	copies := phrases.copies(first)
+	if len(copies) != 2 || copies[0] != first || copies[1].page.path != "b.md" || copies[1].section.Anchor != "vegetable-garden" {
+		t.Errorf("%d copies, want the same section of b.md", len(copies)-1)
+	}
+	for _, item := range countWords(pages).sentences(pages) {
+		if strings.Contains(item.text, "Seedlings") {
+			t.Errorf("%q occurs twice", item.text)
+		}
+	}
+}
+
 // TestHiddenSentences: a page without its sentence has the same lines.
 func TestHiddenSentences(t *testing.T) {
 	p := &page{text: "one\ntwo. three\nfour. five\n", hidden: [][2]int{{9, 20}, {0, 3}}}
