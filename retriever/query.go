@@ -216,6 +216,8 @@ type Answer struct {
 	Reason string `json:"reason,omitempty"`
 	// Hint names the tool to call next, or says that nothing relevant was found.
 	Hint string `json:"hint,omitempty"`
+	// Folders say what the folders of the results are for.
+	Folders []Folder `json:"folders,omitempty"`
 	// Answerable is the estimated probability that the documents have what the query
 	// asks for, on the first page of a complete index.
 	Answerable *float64 `json:"answerable,omitempty"`

@@ -67,6 +67,9 @@ type Options struct {
 	Extensions []string
 	// Masks are the secrets to mask in what Read returns; nil masks nothing.
 	Masks *secret.Masks
+	// Contexts describe folders by their path; "." is the root. The first sentence of
+	// its README describes another.
+	Contexts map[string]string
 	// Render returns the texts in which a client receives an answer or a reading;
 	// each of them keeps to the token budget. Nil means its JSON.
 	Render func(v any) []string

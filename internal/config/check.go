@@ -96,6 +96,12 @@ func (c *Config) checkSetting(key string) error {
 				return fmt.Errorf("configuration: parser.ignore_patterns: %w", err)
 			}
 		}
+	case "search.folder_context":
+		for _, line := range c.Search.FolderContext {
+			if dir, text, ok := strings.Cut(line, ": "); !ok || strings.TrimSpace(dir) == "" || strings.TrimSpace(text) == "" {
+				return fmt.Errorf("configuration: search.folder_context holds %.60q, want a folder and what it is for, such as \"docs/api: the HTTP interface\"", line)
+			}
+		}
 	case "security.secret_patterns", "security.extra_patterns":
 		if _, err := secret.New(f.Interface().([]string)...); err != nil {
 			return fmt.Errorf("configuration: %s: %w", key, err)

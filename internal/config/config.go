@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -88,10 +89,22 @@ type Watcher struct {
 
 // Search sets the ranking.
 type Search struct {
-	SemanticWeight           float64 `toml:"semantic_weight" comment:"share of the vector leg in hybrid mode; the two add up to 1"`
-	KeywordWeight            float64 `toml:"keyword_weight"`
-	EmbeddingCacheMaxEntries int     `toml:"embedding_cache_max_entries" comment:"query vectors kept in memory"`
-	DefaultMode              string  `toml:"default_mode" comment:"hybrid, semantic or keyword"`
+	SemanticWeight           float64  `toml:"semantic_weight" comment:"share of the vector leg in hybrid mode; the two add up to 1"`
+	KeywordWeight            float64  `toml:"keyword_weight"`
+	EmbeddingCacheMaxEntries int      `toml:"embedding_cache_max_entries" comment:"query vectors kept in memory"`
+	DefaultMode              string   `toml:"default_mode" comment:"hybrid, semantic or keyword"`
+	FolderContext            []string `toml:"folder_context" comment:"what folders are for, as \"docs/api: the HTTP interface\"; an answer says it with results from there"`
+}
+
+// Contexts returns what FolderContext says, by the path of the folder; "." is the root.
+func (s *Search) Contexts() map[string]string {
+	all := map[string]string{}
+	for _, line := range s.FolderContext {
+		if dir, text, ok := strings.Cut(line, ": "); ok {
+			all[path.Clean(strings.Trim(dir, "/"))] = strings.TrimSpace(text)
+		}
+	}
+	return all
 }
 
 // Retrieval sets what reads the results of a search again. It counts only in a folder

@@ -238,7 +238,7 @@ func RetrieverOptions(c config.Config, log *slog.Logger) *retriever.Options {
 	return &retriever.Options{
 		VectorWeight: c.Search.SemanticWeight, KeywordWeight: c.Search.KeywordWeight,
 		QueryCache: c.Search.EmbeddingCacheMaxEntries, TokenLimit: c.Core.TokenLimit,
-		Extensions: c.Extensions(), Masks: c.Masks(), Log: log,
+		Extensions: c.Extensions(), Masks: c.Masks(), Contexts: c.Search.Contexts(), Log: log,
 		RerankBudget: time.Duration(c.Retrieval.RerankMS) * time.Millisecond,
 	}
 }
