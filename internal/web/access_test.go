@@ -5,6 +5,9 @@ import (
 	_ "embed"
 	"fmt"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -67,6 +70,13 @@ func TestAccessible(t *testing.T) {
 						chromedp.KeyEvent(kb.Tab), chromedp.Evaluate("("+audit+")()", &a),
 						chromedp.Evaluate(`document.documentElement.scrollWidth > window.innerWidth`, &wide), tree(&nodes)); err != nil {
 						t.Fatalf("%s: %v", page, err)
+					}
+					if dir := os.Getenv("CAIRN_SCREENSHOTS"); dir != "" {
+						var png []byte
+						name := fmt.Sprintf("%s-%d-%s.png", scheme, width, regexp.MustCompile(`[^a-z]+`).ReplaceAllString(page[:min(len(page), 60)], "-"))
+						if err := chromedp.Run(tab, chromedp.Navigate(server.URL+page), chromedp.WaitVisible("footer"), chromedp.CaptureScreenshot(&png)); err == nil {
+							_ = os.WriteFile(filepath.Join(dir, name), png, 0o644) // an artefact, not the test
+						}
 					}
 					if wide {
 						t.Errorf("%s: wider than the screen", page)

@@ -112,8 +112,11 @@ func newLatencyChart(took []time.Duration) *latencyChart {
 	p.Bottom = p.Height - chartBottom
 	top := float64(sorted[len(sorted)-1])
 	var points []string
+	if len(took) == 1 {
+		took = append(took, took[0]) // a line, which a point is not
+	}
 	for i, d := range took {
-		x := chartLeft + float64(p.Width-chartLeft-chartRight)*float64(i)/float64(max(1, len(took)-1))
+		x := chartLeft + float64(p.Width-chartLeft-chartRight)*float64(i)/float64(len(took)-1)
 		points = append(points, fmt.Sprintf("%.1f,%.1f", x, float64(p.Bottom)-float64(p.Bottom-chartTop)*float64(d)/top))
 	}
 	p.Points = strings.Join(points, " ")

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"cairn/graphrank"
@@ -67,12 +68,18 @@ type planStep struct {
 	Dangerous bool
 }
 
+// bestPart finds the part of the intent that a tool fits best in the reason for it.
+var bestPart = regexp.MustCompile(`best its part "([^"]*)"`)
+
 func steps(s *suggest.Suggestion) (list []planStep) {
 	numbers := numbered(s)
 	for _, t := range s.Tasks {
 		step := planStep{Tool: t.Tool, Dangerous: t.Dangerous, Why: "fits " + percent(t.Confidence) + " %"}
-		if _, part, ok := strings.Cut(t.Rationale, "best its part "); ok {
-			step.Why = "fits " + part + " to " + percent(t.Confidence) + " %"
+		if quoted := bestPart.FindStringSubmatch(t.Rationale); quoted != nil {
+			step.Why = "fits “" + quoted[1] + "” to " + percent(t.Confidence) + " %"
+		}
+		if strings.Contains(t.Rationale, "used for similar intents") {
+			step.Why += ", and was used for similar tasks"
 		}
 		if t.Prerequisite {
 			step.Why = "comes in because it " + t.Rationale
@@ -108,11 +115,10 @@ func inWords(e *suggest.Edge, numbers map[string]int) string {
 		return fmt.Sprintf("after step %d: %s", numbers[e.FromTask], e.Reason)
 	}
 	from, to = strings.TrimPrefix(from, "output."), strings.TrimPrefix(to, "input.")
-	text := fmt.Sprintf("takes %s from %s of step %d: %s", to, from, numbers[e.FromTask], e.Reason)
 	if e.Ambiguous {
-		text += ", and so does another"
+		return fmt.Sprintf("may take “%s” from “%s” of step %d: %s", to, from, numbers[e.FromTask], e.Reason)
 	}
-	return text
+	return fmt.Sprintf("takes “%s” from “%s” of step %d: %s", to, from, numbers[e.FromTask], e.Reason)
 }
 
 // plan draws a suggestion.

@@ -255,7 +255,7 @@ func TestPages(t *testing.T) {
 		{"/tools", 200, []string{"No tools are imported"}},
 		{"/tools?intent=send+a+mail", 200, []string{"No tools are imported"}},
 		{"/tasks", 200, []string{`<summary aria-label="Folder notes, choose another">`, `<a href="/w/empty/tasks">empty</a>`, `<a href="/w/notes/tasks" aria-current="true">notes</a>`}},
-		{"/index", 200, []string{"ready", "all-MiniLM-L6-v2", "<polyline", "10: 9 .md, 1 .txt", "<li>guide/wall.png</li>", "extension not indexed <small>2</small>", "<li>guide/.hidden.png</li>", `class="axis"`}},
+		{"/index", 200, []string{"ready", "all-MiniLM-L6-v2", "<polyline", "10 (9 .md, 1 .txt)", "<li>guide/wall.png</li>", "extension not indexed <small>2</small>", "<li>guide/.hidden.png</li>", `class="axis"`}},
 		{"/assets/style.css", 200, []string{"color-scheme"}},
 		{"/assets/../web.go", 404, nil},
 		{"/nothing", 404, []string{"There is no page at /nothing.", `href="/w/notes/?q=nothing"`, `href="/w/notes/index"`, "viewport"}},
@@ -420,7 +420,7 @@ func TestCoUsage(t *testing.T) {
 	_, _, none := get(t, h, "/tools?around=nobody")
 	_, _, plan := get(t, h, "/tools?around=nobody&intent=translate+a+file")
 	_, _, words := get(t, h, "/tools?intent="+url.QueryEscape("read a file, translate it and send it by mail"))
-	for _, want := range []string{"Plan with tools", "4 tools known", "3 steps, ", "takes text from text of step 1: the output has the name of the input", "needs a value for path", "step 1 · fits"} {
+	for _, want := range []string{"Plan with tools", "4 tools known", "3 steps, ", "takes “text” from “text” of step 1: the output has the name of the input", "needs a value for path", "step 1 · fits"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("no %q in\n%s", want, words)
 		}
