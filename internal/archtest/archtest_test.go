@@ -83,7 +83,7 @@ var imports = []struct{ name, allowed string }{
 	{"internal/stage", "internal/support retriever"},
 	{"internal/suggest", "graphrank internal/catalog internal/taskdag internal/toolsearch"},
 	{"internal/task/doctask", "internal/fit internal/markdown internal/store internal/task internal/task/files internal/task/workflow internal/taskdag internal/walk"},
-	{"internal/index", "graphrank indexer internal/checksum internal/config internal/job internal/kv internal/mirror internal/owner internal/query internal/secret internal/store internal/store/docs internal/store/flat internal/store/keyword internal/walk internal/watch models models/bpe retriever"},
+	{"internal/index", "graphrank indexer internal/checksum internal/config internal/job internal/kv internal/markdown internal/mirror internal/owner internal/query internal/secret internal/store internal/store/docs internal/store/flat internal/store/keyword internal/walk internal/watch models models/bpe retriever"},
 	{"internal/stage/embedded", "internal/kv internal/stage"},
 	{"internal/stage/openai", "internal/stage"},
 	{"internal/stage/postgres", "internal/stage"},

@@ -63,6 +63,22 @@ func Converts(name string) bool {
 	return ok
 }
 
+// Kind names the format of a file that Converts reports: its extension, or what those
+// of one format have in common.
+func Kind(name string) string {
+	ext := strings.ToLower(path.Ext(name))
+	switch ext {
+	case ".htm", ".xhtml":
+		return "html"
+	case ".tsv":
+		return "csv"
+	}
+	if len(ext) == 2 || ext == ".man" {
+		return "manual page"
+	}
+	return strings.TrimPrefix(ext, ".")
+}
+
 // Markdown converts a file that Converts reports. Equal bytes give equal
 // Markdown, in UTF-8. The error is an *Error. Markdown does not keep or change data.
 func Markdown(name string, data []byte) (text []byte, err error) {

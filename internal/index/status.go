@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/markdown"
 	"cairn/internal/store/docs"
 	"cairn/retriever"
 )
@@ -75,6 +76,9 @@ func (x *Index) storesStatus(stores *Stores) (*Status, error) {
 	if !stores.own {
 		return s, nil
 	}
+	if s.Kinds, err = kinds(stores.Docs); err != nil {
+		return nil, err
+	}
 	skipped, err := stores.Docs.Skipped()
 	for _, skip := range skipped {
 		s.Skipped[skip.Reason]++
@@ -100,6 +104,21 @@ func (x *Index) Skipped(context.Context) ([]SkippedFile, error) {
 	}
 	slices.SortStableFunc(files, func(a, b SkippedFile) int { return strings.Compare(a.Reason, b.Reason) })
 	return files, err
+}
+
+// kinds counts the documents by format; nil when all have one.
+func kinds(d *docs.Store) (map[string]int, error) {
+	counts := map[string]int{}
+	err := d.View(func(r *docs.Reader) error {
+		return r.Files("", func(f docs.File) bool {
+			counts[markdown.Kind(f.Path)]++
+			return true
+		})
+	})
+	if len(counts) < 2 {
+		counts = nil
+	}
+	return counts, err
 }
 
 // status fills in what does not depend on the stores.

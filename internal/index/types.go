@@ -47,6 +47,8 @@ type Status struct {
 	// Model is the ID of the model whose vectors the index holds or will hold.
 	Model     string           `json:"model"`
 	Workspace config.Selection `json:"workspace"`
+	// Kinds counts the files by their format; absent when all have one.
+	Kinds map[string]int `json:"kinds,omitempty"`
 	// Skipped counts the files that are not indexed, by reason.
 	Skipped map[string]int `json:"skipped"`
 	// Progress is present while a run is in progress.

@@ -104,6 +104,19 @@ func FormatOf(name string) Format {
 	return Markdown
 }
 
+// Kind names the format of a file for people, such as "Markdown" or "pdf".
+func Kind(name string) string {
+	switch f := FormatOf(name); f {
+	case Converted:
+		return format.Kind(name)
+	default:
+		return [...]string{
+			Markdown: "Markdown", MDX: "Markdown", Text: "text", RST: "reStructuredText", Source: "source code",
+			AsciiDoc: "AsciiDoc", Org: "Org", LaTeX: "LaTeX", Keys: "configuration",
+		}[f]
+	}
+}
+
 // TextOf returns the text of a file, the only form in which the indexer, the
 // retriever and the commands search, show and parse it, and the number of secrets
 // that masks replaced. A file of format Converted is converted here; the error is the

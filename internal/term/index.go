@@ -30,6 +30,13 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 		row("progress", "%s", s.Progress)
 	}
 	row("files", "%d in %s", s.Files, Count(s.Sections, "section"))
+	if len(s.Kinds) > 0 {
+		var kinds []string
+		for _, kind := range slices.Sorted(maps.Keys(s.Kinds)) {
+			kinds = append(kinds, fmt.Sprintf("%d %s", s.Kinds[kind], kind))
+		}
+		row("kinds", "%s", strings.Join(kinds, ", "))
+	}
 	row("vectors", "%d made, %d pending", s.Embedded, s.Pending)
 	row("model", "%s", s.Model)
 	if s.BuiltAt != "" {
