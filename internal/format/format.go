@@ -11,7 +11,6 @@ package format
 import (
 	"bytes"
 	"path"
-	"runtime"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,6 +52,7 @@ var converters = map[string]converter{
 	".docx": convertDOCX, ".pptx": convertPPTX, ".xlsx": convertXLSX, ".epub": convertEPUB, ".pdf": convertPDF,
 	".odt": convertOpenDocument, ".odp": convertOpenDocument, ".ods": convertOpenDocument,
 	".ipynb": convertNotebook, ".csv": convertCSV, ".tsv": convertCSV,
+	".eml": convertMail, ".mbox": convertMbox, ".jsonl": convertTranscript,
 	".1": convertMan, ".2": convertMan, ".3": convertMan, ".4": convertMan, ".5": convertMan,
 	".6": convertMan, ".7": convertMan, ".8": convertMan, ".man": convertMan,
 }
@@ -88,10 +88,8 @@ func Markdown(name string, data []byte) (text []byte, err error) {
 		case nil:
 		case *Error:
 			text, err = nil, r
-		case runtime.Error: // an index that a broken file leads to
+		default: // an index that a broken file leads to
 			text, err = nil, errBroken
-		default:
-			panic(r)
 		}
 	}()
 	if err := converters[strings.ToLower(path.Ext(name))](w, data); err != nil {

@@ -110,6 +110,9 @@ func TestRefused(t *testing.T) {
 		{"deep.pdf", "%PDF-1.4\ntrailer" + strings.Repeat("[", 1000), "nested too deep"},
 		{"itself.pdf", "%PDF-1.4\n1 0 obj 1 0 R endobj 2 0 obj<</Kids[2 0 R 3 0 R]>>endobj 3 0 obj<</Kids 3 0 R/Parent 3 0 R>>endobj trailer<</Root<</Pages 2 0 R>>>>", "no text (scanned pages?)"},
 		{"bomb.pdf", "%PDF-1.4\n1 0 obj<</Type/ObjStm/N 1/First 9/Filter/FlateDecode>>stream\n" + deflated(t, 65<<20) + "\nendstream", "unpacks to more than 64 MiB"},
+		{"not.mbox", "Dear Ann", "broken file"},
+		{"not.eml", "\x00", "broken file"},
+		{"data.jsonl", "{\"a\": 1}\n", "not a transcript of an agent"},
 		{"empty.csv", "", "no text"},
 		{"binary.csv", "a,b\x00", "broken file"},
 	} {
@@ -201,4 +204,7 @@ func FuzzEPUB(f *testing.F)         { fuzz(f, ".epub") }
 func FuzzNotebook(f *testing.F)     { fuzz(f, ".ipynb") }
 func FuzzCSV(f *testing.F)          { fuzz(f, ".csv") }
 func FuzzPDF(f *testing.F)          { fuzz(f, ".pdf") }
+func FuzzMail(f *testing.F)         { fuzz(f, ".eml") }
+func FuzzMbox(f *testing.F)         { fuzz(f, ".mbox") }
+func FuzzTranscript(f *testing.F)   { fuzz(f, ".jsonl") }
 func FuzzMan(f *testing.F)          { fuzz(f, ".1") }
