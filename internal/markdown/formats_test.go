@@ -53,6 +53,9 @@ func TestAnchorsOfFormats(t *testing.T) {
 	for _, c := range []struct{ path, src, anchor, heading string }{
 		{"a.adoc", "= A\n\n[[opts]]\n== Options\n", "opts", "Options"},
 		{"a.adoc", "= A\n\n[#opts.big]\n== Options\n", "opts", "Options"},
+		{"a.rst", "Aah\n===\n\nBee\n---\n\n.. py:function:: json.dumps(obj, *)\n   :module: json\n", "json.dumps", "Bee"},
+		{"a.rst", "Aah\n===\n\nBee\n---\n\n.. option:: --force <n>, -f\n", "--force", "Bee"},
+		{"a.rst", "Aah\n===\n\nBee\n---\n\n.. c:function:: PyObject *PyList_New(Py_ssize_t len)\n", "PyList_New", "Bee"},
 		{"a.org", "* A\n* B\n:PROPERTIES:\n:CUSTOM_ID: b-id\n:END:\n", "b-id", "B"},
 		{"a.yml", "a:\n  b:\n    c: 1\n", "a.b", "b"},
 		{"a.tex", "\\section{A}\n\\section{B}\n\\label{sec:b}\n", "sec:b", "B"},

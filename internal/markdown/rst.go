@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,6 +18,8 @@ import (
 //   - Levels follow the order in which the styles (character, overlined or not)
 //     first appear; the seventh style and later ones are level 6.
 //   - ".. _label:" names the title that follows, or else the section it is in.
+//   - A directive that describes an object, such as ".. py:function:: json.dumps(obj)"
+//     or ".. option:: --force", names the section it is in by its object.
 //
 // Indented blocks cannot hold titles, so literal blocks are no special case.
 func parseRST(src []byte, body int) outline {
@@ -28,6 +31,9 @@ func parseRST(src []byte, body int) outline {
 		if name, ok := rstLabel(line); ok {
 			out.mark(mark{name: name, at: lines[i].start, next: true, end: lines[i].end})
 			continue
+		}
+		if name := rstObject(line); name != "" {
+			out.mark(mark{name: name, at: lines[i].start, end: lines[i].end})
 		}
 		title, style := i, ""
 		switch {
@@ -111,6 +117,38 @@ func rstLabel(line []byte) (string, bool) {
 	}
 	name := strings.Trim(string(rest[:len(rest)-1]), "`")
 	return name, name != "" && name != "_" && !strings.Contains(name, ": ")
+}
+
+// rstObjects are the directives of Sphinx that describe an object, without the name of
+// their domain.
+var rstObjects = []string{
+	"function", "method", "class", "exception", "data", "attribute", "module", "decorator", "staticmethod", "classmethod",
+	"property", "type", "macro", "member", "struct", "enum", "enumerator", "var", "option", "cmdoption", "program", "envvar",
+	"confval", "setting", "describe", "object", "directive", "role", "opcode", "pdbcommand",
+}
+
+// rstObject returns the name of the object that a line describes: "json.dumps" of
+// ".. function:: json.dumps(obj)"; "" for another line.
+func rstObject(line []byte) string {
+	rest, ok := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte(".. "))
+	if !ok {
+		return ""
+	}
+	directive, object, ok := strings.Cut(string(rest[:min(len(rest), 2*MaxHeading)]), ":: ")
+	if _, kind, domain := strings.Cut(directive, ":"); domain {
+		directive = kind
+	}
+	if !ok || !slices.Contains(rstObjects, directive) {
+		return ""
+	}
+	name, _, _ := strings.Cut(strings.TrimSpace(object), "(")
+	name, _, _ = strings.Cut(name, ",")
+	if words := strings.Fields(name); len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		name = words[0]
+	} else if len(words) > 0 {
+		name = words[len(words)-1] // behind the type that C and C++ write first
+	}
+	return strings.TrimLeft(name, "*&")
 }
 
 // rstInline removes the inline markup of a title: “code“, *emphasis*,
