@@ -24,6 +24,7 @@ const (
 	maxOutput   = 10 << 20 // bytes of Markdown
 	maxUnpacked = 64 << 20 // bytes that the parts of one archive unpack to
 	maxDepth    = 200      // elements inside each other
+	maxTags     = 1 << 20  // of a page; the tree takes some 200 bytes for each
 	maxTime     = 30 * time.Second
 )
 
@@ -40,6 +41,7 @@ var (
 	errUnpacked  = &Error{"unpacks to more than 64 MiB"}
 	errOutput    = &Error{"more than 10 MiB of text"}
 	errDepth     = &Error{"nested too deep"}
+	errTags      = &Error{"more than 1,048,576 tags"}
 	errTime      = &Error{"takes longer than 30 s to read"}
 )
 

@@ -26,7 +26,11 @@ func convertHTML(w *writer, data []byte) error {
 
 // writePage writes a page with its headings so many levels lower.
 func writePage(w *writer, data []byte, lower int) error {
-	root, err := html.Parse(bytes.NewReader(utf8Text(data)))
+	data = utf8Text(data)
+	if bytes.Count(data, []byte("<")) > maxTags {
+		return errTags
+	}
+	root, err := html.Parse(bytes.NewReader(data))
 	if err != nil {
 		return errDepth
 	}

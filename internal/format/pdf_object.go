@@ -201,7 +201,8 @@ func (p *objectParser) refers() bool {
 // literal reads a string in parentheses.
 func (p *objectParser) literal() string {
 	var out []byte
-	depth := 0
+	depth, start := 0, p.i
+	defer func() { p.w.spend((p.i - start) / 16) }()
 	for ; p.i < len(p.b); p.i++ {
 		switch c := p.b[p.i]; c {
 		case '(':

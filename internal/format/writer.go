@@ -26,8 +26,13 @@ type container struct {
 }
 
 // step counts a unit of work. Converters call it in every loop over their input.
-func (w *writer) step() {
-	if w.steps++; w.steps&0xfff == 0 && time.Now().After(w.deadline) {
+func (w *writer) step() { w.spend(1) }
+
+// spend counts n units of work.
+func (w *writer) spend(n int) {
+	const often = 1 << 12
+	before := w.steps / often
+	if w.steps += n; w.steps/often != before && time.Now().After(w.deadline) {
 		panic(errTime)
 	}
 }
