@@ -5,7 +5,23 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-step() { printf '== %s\n' "$*"; }
+# step names what runs, and says every half a minute that it still does.
+step() {
+	[ -z "${ticker:-}" ] || kill "$ticker" 2>/dev/null || true
+	printf '== %s\n' "$*"
+	(
+		trap 'kill "$pause"; exit' TERM
+		began=$SECONDS
+		while :; do
+			sleep 30 &
+			pause=$!
+			wait "$pause"
+			printf '   … %s, %d s\n' "$*" $((SECONDS - began))
+		done
+	) &
+	ticker=$!
+}
+trap 'kill "$ticker" 2>/dev/null' EXIT
 
 step gofmt
 unformatted=$(git ls-files '*.go' | xargs gofmt -l)
@@ -17,17 +33,20 @@ fi
 step go mod tidy
 go mod tidy -diff
 
-# One way of compiling for all that follows: each other one costs minutes.
-export CGO_ENABLED=0
-
 step vet
 go vet ./...
 
 step staticcheck
 go tool staticcheck ./...
 
-step build without cgo
-go build -o /dev/null ./cmd/cairn
+step no cgo
+# Everything here compiles as go run does: each other way costs minutes. Releases are built
+# without cgo, so no package may want it but those of Go itself, which have both ways.
+wanted=$(CGO_ENABLED=1 go list -deps -f '{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}' ./cmd/cairn)
+if [ -n "$wanted" ]; then
+	printf 'needs a C compiler:\n%s\n' "$wanted"
+	exit 1
+fi
 
 if [ -z "${FULL:-}" ]; then
 	# Only what differs between systems, for each of the others and for another
