@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,8 @@ func (a *app) askCommand() *cobra.Command {
 		Short: "Answer a question from the folder, with sources",
 		Long: `Answer a question from the folder, with sources. Cairn searches for passages, a
 language model answers from them, and cairn checks the answer against the passages that
-it cites. "It is not in these documents" is an answer.
+it cites. "It is not in these documents" is an answer. For the passages alone use cairn
+search; cairn suggest plans tools, and cairn plan shows earlier questions.
 
 The model is served by an OpenAI-compatible endpoint:
 
@@ -97,6 +99,10 @@ func (a *app) awaitAnswer(ctx context.Context, st *workspace.Stages, s *stage.St
 	}{&s.Task, b}
 	err = a.print(report, func(w *term.Writer) {
 		if b != nil {
+			if b.Stage == stage.ExecutorReasoning && os.Getenv("CAIRN_LLM_URL") == "" {
+				a.stderr.Dim("No language model is set, so here is what one would get: the question and the passages found for it.")
+				a.stderr.Dim("Set CAIRN_LLM_URL and CAIRN_LLM_MODEL to have it answered (see cairn ask --help), or answer it yourself as said at the end.")
+			}
 			w.Brief(b)
 		} else if s.Response != nil {
 			w.Response(s.Response)

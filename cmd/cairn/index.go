@@ -2,26 +2,56 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"cairn/internal/index"
 	"cairn/internal/term"
+	"cairn/internal/walk"
 	"cairn/internal/workspace"
 )
 
 func (a *app) indexCommand() *cobra.Command {
 	var req index.IndexRequest
+	var try bool
 	cmd := &cobra.Command{
 		Use:   "index",
 		Short: "Build or refresh the index; unchanged files cost nothing",
 		Args:  cobra.NoArgs,
-		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.index(ctx, req) }),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if try {
+			return a.withTasks(a.indexable)(cmd, args)
+		}
+		return a.command(func(ctx context.Context, _ []string) error { return a.index(ctx, req) })(cmd, args)
 	}
 	cmd.Flags().BoolVar(&req.Rebuild, "rebuild", false, "remove the index first; needed after a change of model or format")
 	cmd.Flags().BoolVar(&req.NoEmbed, "no-embed", false, "make no vectors; keyword search works without them")
+	cmd.Flags().BoolVarP(&try, "dry-run", "d", false, "print the files that are indexed and those that are left out, and index nothing")
 	a.addModel(cmd)
 	return cmd
+}
+
+// indexable prints what an index would hold.
+func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) error {
+	paths, skipped, err := t.Selected(ctx)
+	if err != nil {
+		return err
+	}
+	v := struct {
+		Files   []string            `json:"files"`
+		Skipped []index.SkippedFile `json:"skipped"`
+	}{paths, skipped}
+	return a.print(v, func(w *term.Writer) {
+		for _, p := range paths {
+			w.Printf("%s\n", term.Plain(p))
+		}
+		for _, s := range skipped {
+			a.stderr.Dim(fmt.Sprintf("left out: %s (%s)", term.Plain(s.Path), walk.Told(s.Reason)))
+		}
+		a.stderr.Printf("%s to index, %d left out\n", term.Count(len(paths), "file"), len(skipped))
+	})
 }
 
 func (a *app) index(ctx context.Context, req index.IndexRequest) error {

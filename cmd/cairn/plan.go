@@ -15,7 +15,7 @@ import (
 func (a *app) planCommand() *cobra.Command {
 	cmd := group("plan", "Show question tasks, answer and stop them", a.planListCommand(), a.planShowCommand(), a.planWatchCommand(), a.planAnswerCommand(), a.planAbortCommand())
 	cmd.Long = `Show question tasks, answer and stop them. cairn ask creates them, and agents do
-with task_dag_create.`
+with task_dag_create. Plans of tools are made by cairn suggest.`
 	a.servers.add(cmd.PersistentFlags())
 	return cmd
 }

@@ -21,7 +21,8 @@ func (a *app) suggestCommand() *cobra.Command {
 		Use:   "suggest [flags] INTENT",
 		Short: "Plan which tools of the catalogue serve an intent",
 		Long: `Plan which tools of the catalogue serve an intent, in which order, and what flows
-between them. cairn runs none of them. With --tools, only those are arranged.`,
+between them. cairn runs none of them. With --tools, only those are arranged. For a
+question about the documents use cairn ask, for an order of tasks cairn dag.`,
 		Example: `  cairn suggest "read config.json and open an issue about it"
   cairn suggest --tools filesystem:read,json:parse,github:create --mermaid`,
 		Args: cobra.MaximumNArgs(1),

@@ -9,6 +9,7 @@ import (
 
 	"cairn/internal/config"
 	"cairn/internal/fit"
+	"cairn/internal/index"
 	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/task/cards"
@@ -145,14 +146,22 @@ func (t *Tasks) Stat(path string) (fs.FileInfo, error) { return t.files.Stat(pat
 
 // Paths are the workspace paths of the files that are indexed, in order.
 func (t *Tasks) Paths(ctx context.Context) ([]string, error) {
-	var paths []string
-	err := t.files.Walk(ctx, t.walk, func(e walk.Entry) error {
-		if e.Reason == walk.None && !e.Dir {
+	paths, _, err := t.Selected(ctx)
+	return paths, err
+}
+
+// Selected returns the workspace paths of the files that are indexed and the files and
+// folders that are not, in order. The contents of files may exclude more.
+func (t *Tasks) Selected(ctx context.Context) (paths []string, skipped []index.SkippedFile, err error) {
+	err = t.files.Walk(ctx, t.walk, func(e walk.Entry) error {
+		if e.Reason != walk.None {
+			skipped = append(skipped, index.SkippedFile{Path: e.Path, Reason: e.Reason.String()})
+		} else if !e.Dir {
 			paths = append(paths, e.Path)
 		}
 		return nil
 	})
-	return paths, err
+	return paths, skipped, err
 }
 
 // pictures are the extensions of the files that Picture reads.
