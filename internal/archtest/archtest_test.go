@@ -105,6 +105,7 @@ var imports = []struct{ name, allowed string }{
 	{"benchmarks/embedding", "benchmarks models/bert"},
 	{"benchmarks/stdio", "benchmarks benchmarks/agent"},
 	{"benchmarks/watch", "benchmarks benchmarks/agent"},
+	{"deploy/packages", ""},
 	{"internal/host", "internal/config internal/index internal/metrics internal/observe internal/server internal/stage internal/stage/openai internal/stage/postgres internal/stage/rabbitmq internal/stage/redis internal/stage/rest internal/stage/websearch internal/token internal/toolbox internal/tracing internal/web internal/workspace models models/bert models/minilm models/onnx retriever tools"},
 	{"cmd/cairn", "benchmarks graphrank indexer internal/atomicfile internal/catalog internal/config internal/connect internal/doctor internal/finder internal/home internal/host internal/index internal/job internal/manual internal/markdown internal/metrics internal/mirror internal/scan internal/scene internal/server internal/stage internal/store internal/suggest internal/task internal/task/cards internal/task/doctask internal/task/taskgraph internal/term internal/token internal/toolbox internal/toolsearch internal/upgrade internal/usage internal/walk internal/workspace models models/bert models/bpe models/minilm retriever tools tools/client"},
 }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+)
+
+// launcher is the program of the main package: it starts the binary of the platform.
+//
+//go:embed launcher.js
+var launcher []byte
+
+// manifest is a package.json.
+type manifest struct {
+	Name        string            `json:"name"`
+	Version     string            `json:"version"`
+	Description string            `json:"description"`
+	License     string            `json:"license"`
+	OS          []string          `json:"os,omitempty"`
+	CPU         []string          `json:"cpu,omitempty"`
+	Bin         map[string]string `json:"bin,omitempty"`
+	Optional    map[string]string `json:"optionalDependencies,omitempty"`
+}
+
+// npm makes a package for each platform, and one that depends on all of them. npm
+// installs those that fit the machine.
+func npm(r release) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	main := manifest{Name: r.name, Version: r.version, Description: summary, License: "Apache-2.0",
+		Bin: map[string]string{"cairn": "launcher.js"}, Optional: map[string]string{}}
+	for p, binary := range r.binaries {
+		m := main
+		m.Name, m.OS, m.CPU, m.Bin, m.Optional = fmt.Sprintf("%s-%s-%s", r.name, p.npmOS, p.npmArch), []string{p.npmOS}, []string{p.npmArch}, nil, nil
+		main.Optional[m.Name] = r.version
+		data, err := m.pack(file{p.binary(), 0o755, binary}, file{"LICENSE", 0o644, r.licence})
+		if err != nil {
+			return nil, err
+		}
+		files[m.Name+"-"+r.version+".tgz"] = data
+	}
+	data, err := main.pack(file{"launcher.js", 0o755, launcher}, file{"LICENSE", 0o644, r.licence})
+	files[r.name+"-"+r.version+".tgz"] = data
+	return files, err
+}
+
+type file struct {
+	name string
+	mode int64
+	data []byte
+}
+
+// pack returns the archive of a package.
+func (m manifest) pack(files ...file) ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	zipped := gzip.NewWriter(&b)
+	t := tar.NewWriter(zipped)
+	for _, f := range append(files, file{"package.json", 0o644, append(text, '\n')}) {
+		if err := t.WriteHeader(&tar.Header{Name: "package/" + f.name, Mode: f.mode, Size: int64(len(f.data))}); err != nil {
+			return nil, err
+		}
+		if _, err := t.Write(f.data); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.Close(); err != nil {
+		return nil, err
+	}
+	err = zipped.Close()
+	return b.Bytes(), err
+}
