@@ -80,8 +80,8 @@ var foreign = [][]string{
 	{"config"}, {"index", "--no-embed"}, {"nonesuch\x1b[31m"}, {"read", "--x\x1b[31m", "a.md"}, {"help"},
 }
 
-// ownStyle is what cairn itself may send.
-var ownStyle = regexp.MustCompile("\x1b\\[(1|1;33|2|0)m")
+// ownStyle is what cairn itself may send: colours, and links to files of the folder.
+var ownStyle = regexp.MustCompile("\x1b\\[(1|1;33|2|0)m|\x1b\\]8;;(file://[^/]*/[[:graph:]]*/001/[a-z]+\\.md#[0-9]+)?\x1b\\\\")
 
 // Nothing that others wrote steers the terminal: only lines, tabs and cairn's own
 // styles come through.
