@@ -105,7 +105,7 @@ func header(cells ...string) string {
 func summaryTable(reports []*DocsReport) string {
 	text := header("what", "figure")
 	for _, r := range publicSets(reports) {
-		if r.Dataset == "scifact" || r.Dataset == "anthropic-docs" || r.Dataset == "k8s-docs" {
+		if r.Dataset == "anthropic-docs" || r.Dataset == "k8s-docs" {
 			text += row("nDCG@10, hybrid (keyword, semantic), "+r.Dataset+" "+r.Split,
 				fmt.Sprintf("%s (%s, %s)", figure(r.system("hybrid").NDCG10), figure(r.system("keyword").NDCG10), figure(r.system("semantic").NDCG10)))
 		}
