@@ -18,6 +18,9 @@ func TestCacheIsOfOneRun(t *testing.T) {
 	if _, err := openCache(dir, model); err == nil || !strings.Contains(err.Error(), "another run") {
 		t.Errorf("a second run: %v", err)
 	}
+	if _, err := Tools(t.Context(), ToolsOptions{Data: writeToolSet(t), Embedder: &testutil.HashEmbedder{}, Cache: dir}); err == nil || !strings.Contains(err.Error(), "another run") {
+		t.Errorf("a second run that measures tools: %v", err)
+	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

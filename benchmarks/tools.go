@@ -246,10 +246,11 @@ func (b *toolBench) close() {
 }
 
 func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolBench, err error) {
-	b = &toolBench{embedder: o.Embedder, rows: map[string][]ToolMetrics{}, namesakes: map[string]bool{}}
+	opened := &toolBench{embedder: o.Embedder, rows: map[string][]ToolMetrics{}, namesakes: map[string]bool{}}
+	b = opened
 	defer func() {
 		if err != nil {
-			b.close()
+			opened.close() // b is nil
 		}
 	}()
 	if o.Cache != "" {
