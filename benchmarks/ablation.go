@@ -39,7 +39,11 @@ func fusion(f retriever.Fusion) func(*retriever.Options) {
 
 // ablate runs all queries with each variant. dir is a folder for another index.
 func (m *measurement) ablate(ctx context.Context, dir string) error {
-	for _, v := range append(m.missingLegs(), variants...) {
+	all := append(m.missingLegs(), variants...)
+	if m.o.Reranker != nil {
+		all = append(all, variant{name: "no re-ranker", change: func(o *retriever.Options) { o.Reranker = nil }})
+	}
+	for _, v := range all {
 		v.ablation = true
 		if err := m.measureVariant(ctx, v, dir); err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)

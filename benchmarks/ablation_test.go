@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,31 @@ func TestAblations(t *testing.T) {
 		t.Errorf("%s", report)
 	}
 }
+
+// TestRerankerAblation: a re-ranker that prefers the worst passage is measured against the
+// search without it.
+func TestRerankerAblation(t *testing.T) {
+	report, err := Docs(t.Context(), DocsOptions{Data: writeSet(t), Split: "test", Embedder: &testutil.HashEmbedder{}, Work: t.TempDir(), Ablate: true, Modes: []retriever.Mode{retriever.Hybrid}, Reranker: reversed{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := report.Ablations[len(report.Ablations)-1]
+	if last.Variant != "no re-ranker" || last.Change <= 0 || !strings.Contains(report.Main().Fingerprint.Configuration, "re-ranked") {
+		t.Errorf("%+v of %s, want a gain without the re-ranker", last, report.Main().Fingerprint.Configuration)
+	}
+}
+
+// reversed is a re-ranker that finds each text better than the one before it.
+type reversed struct{}
+
+func (reversed) Rerank(_ context.Context, _ string, texts []string) (scores []float64, err error) {
+	for i := range texts {
+		scores = append(scores, float64(i))
+	}
+	return scores, nil
+}
+
+func (reversed) Close() error { return nil }
 
 // TestReadingWithinBudgets: answers, whole files and matching lines, with what they cost up
 // to the first relevant text.

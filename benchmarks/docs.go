@@ -25,6 +25,8 @@ type DocsOptions struct {
 	// counts tokens of results; nil estimates them.
 	Embedder models.Embedder
 	Budget   models.BudgetCounter
+	// Reranker, unless nil, reorders the best results; it stays the caller's to close.
+	Reranker models.Reranker
 	// Config holds the settings of the retriever.
 	Config config.Config
 	// Cache is a folder that keeps embeddings from run to run; "" keeps none.

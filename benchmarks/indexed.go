@@ -17,6 +17,7 @@ import (
 	"cairn/internal/usage"
 	"cairn/internal/walk"
 	"cairn/internal/workspace"
+	"cairn/models"
 	"cairn/retriever"
 )
 
@@ -107,6 +108,9 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, fu
 	}
 	options.QueryCache = 1 // every query is embedded in every mode
 	options.MaxQuery = math.MaxInt
+	if o.Reranker != nil {
+		options.Reranker = func() (models.Reranker, error) { return o.Reranker, nil }
+	}
 	w.options = options
 	return w, w.change(func(*retriever.Options) {})
 }

@@ -110,6 +110,9 @@ func (m *measurement) search(ctx context.Context, w *bench, v variant) (*Run, er
 	}
 	c := m.o.Config.Search
 	configuration := fmt.Sprintf("search.semantic_weight=%g search.keyword_weight=%g", c.SemanticWeight, c.KeywordWeight)
+	if m.o.Reranker != nil {
+		configuration += ", re-ranked"
+	}
 	if v.ablation {
 		configuration += ", " + v.name
 	}

@@ -35,6 +35,7 @@ func (f *docsFlags) add(a *app, cmd *cobra.Command) {
 	fs.StringArrayVar(&f.adapters, "adapter", nil, "`name=command` of another system that answers the same queries; may be repeated")
 	f.runFlags.add(fs)
 	a.addModel(cmd)
+	a.addRerank(cmd)
 }
 
 // measure runs docs with the options of the flags over the settings of base.
@@ -59,6 +60,9 @@ func (f *docsFlags) measure(a *app, base config.Config, docs func(benchmarks.Doc
 		o.Adapters = append(o.Adapters, adapter)
 	}
 	if err := f.open(); err != nil {
+		return nil, err
+	}
+	if o.Reranker, err = a.model.OpenReranker(); err != nil {
 		return nil, err
 	}
 	err = a.withModel(func(model models.Embedder, bar *term.Progress) (err error) {

@@ -81,6 +81,14 @@ func (m *Model) Open() (models.Embedder, error) {
 	return minilm.Open(nil)
 }
 
+// OpenReranker loads the re-ranker, nil if none is named.
+func (m *Model) OpenReranker() (models.Reranker, error) {
+	if m.Rerank == "" {
+		return nil, nil
+	}
+	return (&rerankers{engine: m.Engine, opened: map[string]openedReranker{}}).open(m.Rerank)
+}
+
 // rerankers are the re-rankers that are open, until the process ends.
 type rerankers struct {
 	engine string
