@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"cairn/internal/markdown"
 	"cairn/internal/query"
 	"cairn/internal/store/keyword"
 	"cairn/retriever"
@@ -82,7 +83,10 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m *ma
 	if r.Content != "" {
 		lines = r.Passage
 	}
-	place, anchor := fmt.Sprintf("%s:%d", p.Shown(r.Path), lines.Start), ""
+	place, anchor := p.Shown(r.Path), ""
+	if markdown.FormatOf(r.Path) != markdown.Converted { // whose lines are not those of the file
+		place += fmt.Sprintf(":%d", lines.Start)
+	}
 	if r.Anchor != "" {
 		anchor = " #" + r.Anchor
 	}

@@ -73,6 +73,12 @@ func TestResultKeepsItsWidth(t *testing.T) {
 	if !strings.Contains(b.String(), r.Path+":3 #login\n") {
 		t.Errorf("a long place is cut:\n%s", &b)
 	}
+	b.Reset()
+	r.Path = "page.html"
+	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, newMarker("token"), asStored{})
+	if !strings.HasPrefix(b.String(), " 1. page.html #login ") {
+		t.Errorf("a file that is converted:\n%s", &b)
+	}
 }
 
 // asStored shows paths as they are.
