@@ -34,7 +34,7 @@ type app struct {
 // root builds the command tree, which is small enough to be built for every run.
 func (a *app) root() *cobra.Command {
 	cobra.EnableCommandSorting = false // the groups are in the order of use
-	root := group("cairn", "Search a folder of Markdown, from the command line and for agents over MCP")
+	root := group("cairn", "Search a folder of documents, from the command line and for agents over MCP")
 	for _, g := range []struct {
 		title string
 		subs  []*cobra.Command
@@ -60,7 +60,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.Version = versionName()
 	root.SetVersionTemplate("cairn {{.Version}}\n")
-	root.Long = `Cairn searches a folder of Markdown by meaning and by words.
+	root.Long = `Cairn searches a folder of documents by meaning and by words.
 
 The folder is the one named by -C, else CAIRN_WORKSPACE, else CUE_WORKSPACE, else
 the nearest parent with a .cairn or .cuedeck folder, else the current folder.`

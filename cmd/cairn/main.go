@@ -1,4 +1,4 @@
-// Command cairn searches a folder of Markdown, from the command line and for
+// Command cairn searches a folder of documents, from the command line and for
 // agents over MCP. `cairn help` lists what it does.
 package main
 
