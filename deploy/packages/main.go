@@ -1,9 +1,11 @@
-// Command packages makes packages for npm and PyPI that carry the binaries of a release:
+// Command packages makes packages for npm and PyPI that carry the binaries of a release,
+// and a Homebrew formula and a Scoop manifest that name its archives:
 //
-//	go run ./deploy/packages -version 1.2.3 -dist dist -out dist/packages
+//	go run ./deploy/packages -version 1.2.3 -url https://HOST/OWNER/cairn/releases/download/v1.2.3
 //
 // It reads the archives that goreleaser wrote to dist. `npm publish FILE` and `twine upload
-// FILE` publish what it writes. The same release gives the same bytes.
+// FILE` publish packages; cairn.rb belongs into a tap of Homebrew and cairn.json into a
+// bucket of Scoop. The same release gives the same bytes.
 package main
 
 import (
@@ -21,6 +23,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // A platform is one that a release has an archive for.
@@ -50,8 +53,22 @@ func (p platform) binary() string {
 // A release is what the packages are made of.
 type release struct {
 	name, version string // of the packages
+	url           string // of the folder of the archives; "" when it is not known
 	licence       []byte
 	binaries      map[platform][]byte
+	archives      map[platform]archive
+}
+
+// homepage is the page of the repository that the archives are in.
+func (r release) homepage() string {
+	page, _, _ := strings.Cut(r.url, "/releases/")
+	return page
+}
+
+// An archive is a file of a release.
+type archive struct {
+	name string
+	data []byte
 }
 
 func main() {
@@ -61,8 +78,9 @@ func main() {
 	version := flag.String("version", "", "version of the release, such as 1.2.3")
 	dist := flag.String("dist", "dist", "folder with the archives of the release")
 	out := flag.String("out", "dist/packages", "folder for the packages")
+	url := flag.String("url", "", "address of the folder that the archives are downloaded from, for Homebrew and Scoop")
 	flag.Parse()
-	if err := run(*name, *version, *dist, *out); err != nil {
+	if err := run(release{name: *name, version: *version, url: strings.TrimSuffix(*url, "/")}, *dist, *out); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -70,28 +88,37 @@ func main() {
 // versions are those that npm and PyPI read alike.
 var versions = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
-func run(name, version, dist, out string) error {
-	if !versions.MatchString(version) {
-		return fmt.Errorf("-version is %q, want one such as 1.2.3", version)
+func run(r release, dist, out string) error {
+	if !versions.MatchString(r.version) {
+		return fmt.Errorf("-version is %q, want one such as 1.2.3", r.version)
 	}
-	r := release{name: name, version: version, binaries: map[platform][]byte{}}
+	if r.url == "" {
+		log.Print("left out: Homebrew and Scoop, which want -url")
+	} else if !strings.HasPrefix(r.url, "https://") {
+		return fmt.Errorf("-url is %q, want an address with https", r.url)
+	}
+	r.binaries, r.archives = map[platform][]byte{}, map[platform]archive{}
 	for _, p := range platforms {
-		data, licence, err := fromArchive(dist, version, p)
+		a, err := readArchive(dist, r.version, p)
+		var data, licence []byte
+		if err == nil {
+			data, licence, err = a.contents(p)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			log.Printf("left out: %s/%s, which has no archive in %s", p.os, p.arch, dist)
 			continue
 		} else if err != nil {
 			return fmt.Errorf("%s/%s: %w", p.os, p.arch, err)
 		}
-		r.binaries[p], r.licence = data, licence
+		r.binaries[p], r.archives[p], r.licence = data, a, licence
 	}
 	if len(r.binaries) == 0 {
-		return fmt.Errorf("%s has no archive cairn-%s-OS-ARCH", dist, version)
+		return fmt.Errorf("%s has no archive cairn-%s-OS-ARCH", dist, r.version)
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	for _, make := range []func(release) (map[string][]byte, error){wheels, npm} {
+	for _, make := range []func(release) (map[string][]byte, error){wheels, npm, taps} {
 		files, err := make(r)
 		if err != nil {
 			return err
@@ -105,9 +132,18 @@ func run(name, version, dist, out string) error {
 	return nil
 }
 
-// fromArchive returns the binary and the licence of an archive.
-func fromArchive(dist, version string, p platform) (binary, licence []byte, err error) {
-	base := fmt.Sprintf("cairn-%s-%s-%s", version, p.os, p.arch)
+func readArchive(dist, version string, p platform) (archive, error) {
+	a := archive{name: fmt.Sprintf("cairn-%s-%s-%s.tar.gz", version, p.os, p.arch)}
+	if p.os == "windows" {
+		a.name = strings.TrimSuffix(a.name, ".tar.gz") + ".zip"
+	}
+	var err error
+	a.data, err = os.ReadFile(filepath.Join(dist, a.name))
+	return a, err
+}
+
+// contents returns the binary and the licence.
+func (a archive) contents(p platform) (binary, licence []byte, err error) {
 	read := func(name string, r io.Reader) (err error) {
 		switch path.Base(name) {
 		case p.binary():
@@ -118,22 +154,21 @@ func fromArchive(dist, version string, p platform) (binary, licence []byte, err 
 		return err
 	}
 	if p.os == "windows" {
-		err = eachInZip(filepath.Join(dist, base+".zip"), read)
+		err = eachInZip(a.data, read)
 	} else {
-		err = eachInTar(filepath.Join(dist, base+".tar.gz"), read)
+		err = eachInTar(a.data, read)
 	}
 	if err == nil && (binary == nil || licence == nil) {
-		err = fmt.Errorf("%s holds no %s or no LICENSE", base, p.binary())
+		err = fmt.Errorf("%s holds no %s or no LICENSE", a.name, p.binary())
 	}
 	return binary, licence, err
 }
 
-func eachInZip(name string, fn func(string, io.Reader) error) error {
-	z, err := zip.OpenReader(name)
+func eachInZip(data []byte, fn func(string, io.Reader) error) error {
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return err
 	}
-	defer z.Close()
 	for _, f := range z.File {
 		r, err := f.Open()
 		if err != nil {
@@ -146,11 +181,7 @@ func eachInZip(name string, fn func(string, io.Reader) error) error {
 	return nil
 }
 
-func eachInTar(name string, fn func(string, io.Reader) error) error {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
+func eachInTar(data []byte, fn func(string, io.Reader) error) error {
 	unzipped, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return err

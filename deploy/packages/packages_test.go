@@ -5,6 +5,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,11 +61,12 @@ func TestPackages(t *testing.T) {
 	}
 	dist, out, again := t.TempDir(), t.TempDir(), t.TempDir()
 	releaseIn(t, dist)
-	check(t, run("cairn-search", "1.2.3", dist, out))
-	check(t, run("cairn-search", "1.2.3", dist, again))
+	r := release{name: "cairn-search", version: "1.2.3", url: "https://example.com/o/cairn/releases/download/v1.2.3"}
+	check(t, run(r, dist, out))
+	check(t, run(r, dist, again))
 	files, err := filepath.Glob(filepath.Join(out, "*"))
 	check(t, err)
-	if len(files) != 5 { // two wheels, two packages of npm and the one that chooses
+	if len(files) != 7 { // two wheels, two packages of npm and the one that chooses, a formula, a manifest
 		t.Fatalf("made %q", files)
 	}
 	for _, f := range files {
@@ -72,6 +76,27 @@ func TestPackages(t *testing.T) {
 			t.Errorf("%s differs the second time: %v", f, err)
 		}
 	}
+	t.Run("scoop", func(t *testing.T) {
+		var m scoop
+		text, err := os.ReadFile(filepath.Join(out, "cairn.json"))
+		check(t, err)
+		check(t, json.Unmarshal(text, &m))
+		data, err := os.ReadFile(filepath.Join(dist, "cairn-1.2.3-windows-arm64.zip"))
+		check(t, err)
+		want := scoopArchive{r.url + "/cairn-1.2.3-windows-arm64.zip", fmt.Sprintf("%x", sha256.Sum256(data)), "cairn-1.2.3-windows-arm64"}
+		if m.Architecture["arm64"] != want || m.Homepage != "https://example.com/o/cairn" || len(m.Architecture) != 1 {
+			t.Errorf("the manifest: %s", text)
+		}
+	})
+	t.Run("homebrew", func(t *testing.T) {
+		text, err := os.ReadFile(filepath.Join(out, "cairn.rb"))
+		check(t, err)
+		if n := strings.Count(string(text), "sha256"); n != 1 || !strings.Contains(string(text), r.url+"/cairn-1.2.3-"+runtime.GOOS+"-"+runtime.GOARCH+".tar.gz") {
+			t.Errorf("the formula:\n%s", text)
+		}
+		command(t, "ruby", "--version")
+		command(t, "ruby", "-c", filepath.Join(out, "cairn.rb"))
+	})
 	t.Run("pip", func(t *testing.T) {
 		command(t, "python3", "-m", "pip", "--version")
 		dir := t.TempDir()
@@ -137,14 +162,17 @@ func ran(t *testing.T, program string) {
 
 func TestRefusals(t *testing.T) {
 	dist, out := t.TempDir(), t.TempDir()
-	if err := run("cairn-search", "v1.2", dist, out); err == nil || !strings.Contains(err.Error(), "1.2.3") {
+	if err := run(release{version: "v1.2"}, dist, out); err == nil || !strings.Contains(err.Error(), "1.2.3") {
 		t.Errorf("a bad version: %v", err)
 	}
-	if err := run("cairn-search", "1.2.3", dist, out); err == nil || !strings.Contains(err.Error(), "no archive") {
+	if err := run(release{version: "1.2.3", url: "example.com"}, dist, out); err == nil || !strings.Contains(err.Error(), "https") {
+		t.Errorf("a bad address: %v", err)
+	}
+	if err := run(release{version: "1.2.3"}, dist, out); err == nil || !strings.Contains(err.Error(), "no archive") {
 		t.Errorf("no archive: %v", err)
 	}
 	check(t, os.WriteFile(filepath.Join(dist, "cairn-1.2.3-linux-amd64.tar.gz"), []byte("no archive"), 0o644))
-	if err := run("cairn-search", "1.2.3", dist, out); err == nil {
+	if err := run(release{version: "1.2.3"}, dist, out); err == nil {
 		t.Error("a broken archive is taken")
 	}
 }
