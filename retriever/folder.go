@@ -30,57 +30,39 @@ const (
 var readmes = []string{"README.md", "readme.md", "index.md", "_index.md"}
 
 // folders describes the folders of the results, each by the nearest one above it that
-// has a description: of Options.Contexts, or the first sentence of its README. The
-// root is described by Options.Contexts alone, because clients know it.
-func (r *Retriever) folders(results []Result) ([]Folder, error) {
-	var candidates []string
+// has a description: of Options.Contexts, or the first sentence of its README, which is
+// not read from a remote store. The root is described by Options.Contexts alone, because
+// clients know it.
+func (r *Retriever) folders(reader *docs.Reader, results []Result) ([]Folder, error) {
+	var found []Folder
 	looked := map[string]*described{} // by folder
 	for i := range results {
 		for _, dir := range ancestors(results[i].Path) {
-			if looked[dir] != nil {
+			d := looked[dir]
+			if d == nil {
+				d = &described{}
+				looked[dir] = d
+				if err := r.describe(reader, dir, d); err != nil {
+					return nil, fmt.Errorf("reading what the folders of the results are for: %w", err)
+				}
+			}
+			if d.text == "" {
 				continue
 			}
-			looked[dir] = &described{}
-			for _, name := range readmes {
-				if dir != "." {
-					candidates = append(candidates, path.Join(dir, name))
-				}
+			if !d.told && d.from != results[i].Path && len(found) < maxFolders {
+				d.told = true
+				found = append(found, Folder{dir, d.text})
 			}
+			break
 		}
-	}
-	var found []Folder
-	err := r.sources.Documents.View(func(reader *docs.Reader) error {
-		if err := reader.Prefetch(candidates); err != nil {
-			return err
-		}
-		for i := range results {
-			for _, dir := range ancestors(results[i].Path) {
-				d := looked[dir]
-				if err := r.describe(reader, dir, d); err != nil {
-					return err
-				}
-				if d.text == "" {
-					continue
-				}
-				if !d.told && d.from != results[i].Path && len(found) < maxFolders {
-					d.told = true
-					found = append(found, Folder{dir, d.text})
-				}
-				break
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading what the folders of the results are for: %w", err)
 	}
 	return found, nil
 }
 
 // described is what is known of a folder.
 type described struct {
-	known, told bool
-	text, from  string // from is the document that the text is of
+	text, from string // from is the document that the text is of
+	told       bool
 }
 
 // ancestors returns the folders above a document, the nearest first.
@@ -95,14 +77,13 @@ func ancestors(document string) []string {
 	return chain
 }
 
-// describe looks for the description of a folder, once.
+// describe looks for the description of a folder.
 func (r *Retriever) describe(reader *docs.Reader, dir string, d *described) error {
-	if d.known {
-		return nil
-	}
-	d.known = true
 	if text := r.options.Contexts[dir]; text != "" || dir == "." {
 		d.text = oneLine(words(text))
+		return nil
+	}
+	if reader.Remote() { // which would cost every search a call
 		return nil
 	}
 	for _, name := range readmes {

@@ -27,7 +27,7 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 	marked := newTerms(s.parsed)
 	s.shown, s.covered = 0, 0
 	var kept []fingerprint
-	err := s.sources.Documents.View(func(reader *docs.Reader) error {
+	results := func(reader *docs.Reader) error {
 		ready := 0 // documents that were prefetched
 		for i := range ranking.Documents {
 			if err := ctx.Err(); err != nil {
@@ -66,6 +66,12 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 			}
 		}
 		return nil
+	}
+	err := s.sources.Documents.View(func(reader *docs.Reader) (err error) {
+		if err = results(reader); err == nil {
+			a.Folders, err = s.folders(reader, a.Results)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -83,9 +83,6 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		if from.offset == 0 && state.State == "ready" {
 			answer.weigh(s, ranking)
 		}
-		if answer.Folders, err = r.folders(answer.Results); err != nil {
-			return nil, err
-		}
 		if q.MaxTokens > 0 {
 			timer := observe.Begin(ctx, observe.Fit)
 			s.fit(answer)

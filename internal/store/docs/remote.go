@@ -33,6 +33,9 @@ type Loaded struct {
 // changes documents or marks fails with kv.ErrReadOnly.
 func Remote(s Source) *Store { return &Store{source: s} }
 
+// Remote reports whether reading a document that was not prefetched costs a call.
+func (r *Reader) Remote() bool { return r.store.source != nil }
+
 // Prefetch loads the documents at paths for Document and Text. A remote store
 // reads them in one call and keeps them for the length of the View, since offsets
 // into a text belong to its version. For a local store it does nothing.
