@@ -18,7 +18,7 @@ step() {
 			wait "$pause"
 			printf '   … %s, %d s\n' "$*" $((SECONDS - began))
 		done
-	) &
+	) 2>/dev/null &
 	ticker=$!
 }
 trap 'kill "$ticker" 2>/dev/null' EXIT

@@ -54,7 +54,7 @@ func TestAsInAFile(t *testing.T) {
 			}
 			list = append(list, r)
 		}
-		write := func(records.Changes) ([]records.Record, error) { return list, nil }
+		write := func(records.Changes) ([]records.Record, error) { return slices.Clone(list), nil } // which Update may change
 		want, err := file.Update(t.Context(), 0, write)
 		if err != nil {
 			t.Fatal(err)
