@@ -83,9 +83,10 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m *ma
 	if r.Content != "" {
 		lines = r.Passage
 	}
-	place, anchor := p.Shown(r.Path), ""
+	place, anchor, line := p.Shown(r.Path), "", 0
 	if markdown.FormatOf(r.Path) != markdown.Converted { // whose lines are not those of the file
-		place += fmt.Sprintf(":%d", lines.Start)
+		line = lines.Start
+		place += fmt.Sprintf(":%d", line)
 	}
 	if r.Anchor != "" {
 		anchor = " #" + r.Anchor
@@ -96,7 +97,7 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m *ma
 	if n := o.width - utf8.RuneCountInString(head+place+anchor+tail); n >= 2 {
 		gap = strings.Repeat(" ", n)
 	}
-	fmt.Fprintf(b, "%s%s%s%s%s\n", head, o.link(o.paint(bold, place), p.File(r.Path), lines.Start), anchor, gap, o.paint(dim, tail))
+	fmt.Fprintf(b, "%s%s%s%s%s\n", head, o.link(o.paint(bold, place), p.File(r.Path), line), anchor, gap, o.paint(dim, tail))
 	trail := strings.Join(r.Headings, " > ")
 	if trail == "" {
 		trail = r.Title

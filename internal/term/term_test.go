@@ -99,6 +99,11 @@ func TestLink(t *testing.T) {
 		t.Errorf("shown: %q", out)
 	}
 	b.Reset()
+	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "b.pdf", LineRange: retriever.Lines{Start: 3, End: 9}}}}, "token", asStored{})
+	if out := b.String(); !strings.Contains(out, startLink+"file://"+host+"/notes/b.pdf"+endString) {
+		t.Errorf("a file that is converted: %q", out)
+	}
+	b.Reset()
 	o.Printf("%s%sx\ny", start, bold)
 	if out := b.String(); out != start+bold+"x"+endLink+reset+"\ny" {
 		t.Errorf("an open link: %q", out)

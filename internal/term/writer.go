@@ -52,8 +52,10 @@ const (
 	defaultWidth = 100 // without a terminal
 )
 
-// The escape sequences in use.
+// The escape sequences in use, which begin with esc.
 const (
+	esc = '\x1b'
+
 	bold  = "\x1b[1m"
 	match = "\x1b[1;33m"
 	dim   = "\x1b[2m"
@@ -189,6 +191,9 @@ func (o *Writer) end() string {
 
 // ownSequence returns the length of the own sequence that data begins with, else 0.
 func (o *Writer) ownSequence(data []byte) int {
+	if data[0] != esc {
+		return 0
+	}
 	for _, s := range o.own {
 		if strings.HasPrefix(string(data[:min(len(data), len(s))]), s) {
 			return len(s)
@@ -203,7 +208,7 @@ func (o *Writer) incomplete(data []byte) bool {
 	if !utf8.FullRune(data) || string(data) == "\r" {
 		return true
 	}
-	return slices.ContainsFunc(o.own, func(s string) bool {
+	return data[0] == esc && slices.ContainsFunc(o.own, func(s string) bool {
 		return len(data) < len(s) && strings.HasPrefix(s, string(data))
 	})
 }
@@ -238,14 +243,17 @@ func (s style) paint(code, text string) string {
 	return code + text + reset
 }
 
-// link makes text a link to a line of a file that the terminal opens. The URL has the
-// line as its fragment, as kitty and VS Code read it.
+// link makes text a link to a file that the terminal opens. Unless line is 0 the URL has
+// it as its fragment, as kitty and VS Code read it.
 func (o *Writer) link(text, file string, line int) string {
 	if !o.colour || file == "" {
 		return text
 	}
 	host, _ := os.Hostname()
-	u := url.URL{Scheme: "file", Host: host, Path: filepath.ToSlash(file), Fragment: strconv.Itoa(line)}
+	u := url.URL{Scheme: "file", Host: host, Path: filepath.ToSlash(file)}
+	if line > 0 {
+		u.Fragment = strconv.Itoa(line)
+	}
 	start := startLink + u.String() + endString
 	o.mu.Lock()
 	o.own = append(slices.Clip(o.own), start)
