@@ -29,7 +29,7 @@ func TestHandbookRanking(t *testing.T) {
 	}
 	defer e.Close()
 	if e.Kernel() == "portable" {
-		t.Skip("the portable kernel takes minutes")
+		t.Skip("this processor has neither AVX-512 VNNI nor AVX2: the portable kernel takes minutes")
 	}
 	o := DocsOptions{Data: "../examples/handbook.bench", Split: "test", Config: config.Default(), Embedder: e, Budget: &bpe.Counter{}, Work: t.TempDir()}
 	o.Modes = []retriever.Mode{retriever.Keyword, retriever.Hybrid}

@@ -38,7 +38,7 @@ Onions are set in April, earlier under glass, and they are ready when their leav
 ## Watering the beds
 
 Water in the evening, when the sun is low, so that less of it evaporates before the roots have drunk.
-The barrel beside the shed holds enough rain for three weeks in a summer that is not unusually hot.
+The barrel next to the shed holds enough rain for three weeks in a summer that is not unusually hot.
 Seedlings get a little every morning until they have four leaves, and after that as much as the others.
 `
 

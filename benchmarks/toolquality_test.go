@@ -52,7 +52,7 @@ func TestToolQuality(t *testing.T) {
 		t.Skip("CAIRN_DATA names no folder of evaluation data")
 	}
 	if testing.Short() {
-		t.Skip("short")
+		t.Skip("-short is set: this measures every tool set of CAIRN_DATA")
 	}
 	model, cache := toolModel(t)
 	for _, goal := range toolGoals {

@@ -118,8 +118,8 @@ func run(r release, dist, out string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	for _, make := range []func(release) (map[string][]byte, error){wheels, npm, taps} {
-		files, err := make(r)
+	for _, packages := range []func(release) (map[string][]byte, error){wheels, npm, taps} {
+		files, err := packages(r)
 		if err != nil {
 			return err
 		}
