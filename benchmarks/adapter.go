@@ -195,10 +195,7 @@ func (m *measurement) runAdapter(ctx context.Context, a Adapter, dir string) (*R
 
 // readTimes reads the times of queries, if there is a file of them.
 func (r *Run) readTimes(file string) error {
-	at := map[string]*RunQuery{}
-	for i := range r.Queries {
-		at[r.Queries[i].ID] = &r.Queries[i]
-	}
+	at := r.byID()
 	err := readLines(file, func(line []byte) error {
 		query, text, _ := strings.Cut(string(line), "\t")
 		ms, err := strconv.ParseFloat(strings.TrimSpace(text), 64)

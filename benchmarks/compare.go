@@ -98,7 +98,7 @@ func Compare(a, b *Run, o *CompareOptions) (*Comparison, error) {
 	}
 	slices.SortStableFunc(c.Moved, func(x, y MovedQuery) int { return cmp.Compare(math.Abs(y.B-y.A), math.Abs(x.B-x.A)) })
 	c.Moved = c.Moved[:min(p.Moved, len(c.Moved))]
-	c.Metrics = randomise(first, second, p.Rounds, p.Seed)
+	c.Metrics = randomise(metricNames, first, second, p.Rounds, p.Seed)
 	return c, nil
 }
 
@@ -132,15 +132,16 @@ func (q *RunQuery) other() *Evidence {
 }
 
 // randomise is the paired randomisation test (Smucker, Allan and Carterette, CIKM 2007)
-// of every metric: if the two systems are alike, swapping them for a query changes
-// nothing, so each round swaps a random half of the queries. P counts the rounds whose
-// difference of means is at least the observed one, and the observed one itself.
-func randomise(a, b []Metrics, rounds int, seed uint64) []MetricDifference {
-	out := make([]MetricDifference, len(metricNames))
+// of the metrics of names, which begin metricNames: if the two systems are alike, swapping
+// them for a query changes nothing, so each round swaps a random half of the queries. P
+// counts the rounds whose difference of means is at least the observed one, and the
+// observed one itself.
+func randomise(names []string, a, b []Metrics, rounds int, seed uint64) []MetricDifference {
+	out := make([]MetricDifference, len(names))
 	meanA, meanB := Mean(a), Mean(b)
-	differences := make([][]float64, len(metricNames)) // of a metric, those that are not 0
-	observed := make([]float64, len(metricNames))
-	for m, name := range metricNames {
+	differences := make([][]float64, len(names)) // of a metric, one for each query
+	observed := make([]float64, len(names))
+	for m, name := range names {
 		out[m] = MetricDifference{Name: name, A: *meanA.fields()[m], B: *meanB.fields()[m]}
 		for i := range a {
 			d := *b[i].fields()[m] - *a[i].fields()[m]
@@ -150,7 +151,7 @@ func randomise(a, b []Metrics, rounds int, seed uint64) []MetricDifference {
 	}
 	r := rand.New(rand.NewPCG(seed, 0))
 	signs := make([]float64, len(a))
-	extreme := make([]int, len(metricNames))
+	extreme := make([]int, len(names))
 	for range rounds {
 		for i := range signs {
 			signs[i] = float64(r.IntN(2)*2 - 1)

@@ -3,7 +3,6 @@ package benchmarks
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 )
 
@@ -82,7 +81,6 @@ func intervals(each []Metrics) map[string][2]float64 {
 	}
 	out := map[string][2]float64{}
 	for m, name := range metricNames {
-		slices.Sort(samples[m])
 		out[name] = [2]float64{Percentile(samples[m], 2.5), Percentile(samples[m], 97.5)}
 	}
 	return out

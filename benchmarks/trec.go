@@ -176,13 +176,18 @@ func readQrels(file string, judge func(query, document string, grade int) error)
 	})
 }
 
-// readRankings reads the run's file itself. Like trec_eval it sorts by score, equal ones
-// from the last document to the first, and ignores ranks and queries without judgements.
-func (r *Run) readRankings(file string) error {
+func (r *Run) byID() map[string]*RunQuery {
 	at := map[string]*RunQuery{}
 	for i := range r.Queries {
 		at[r.Queries[i].ID] = &r.Queries[i]
 	}
+	return at
+}
+
+// readRankings reads the run's file itself. Like trec_eval it sorts by score, equal ones
+// from the last document to the first, and ignores ranks and queries without judgements.
+func (r *Run) readRankings(file string) error {
+	at := r.byID()
 	seen := map[[2]string]bool{}
 	err := readLines(file, func(line []byte) error {
 		field := bytes.Fields(line)
