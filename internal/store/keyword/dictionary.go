@@ -107,7 +107,8 @@ func (d *Dictionary) longer(term string) []spelling {
 // Has reports whether d holds a term, or would ignore it.
 func (d *Dictionary) Has(term string) bool {
 	first, _ := utf8.DecodeRuneInString(term)
-	return !Spellable(term) || strings.Contains("\n"+d.beginning(first), "\n"+term+"\n")
+	terms := d.beginning(first)
+	return !Spellable(term) || strings.HasPrefix(terms, term+"\n") || strings.Contains(terms, "\n"+term+"\n")
 }
 
 // Misspelt reports whether a dictionary lacks a word of q.
