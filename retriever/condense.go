@@ -69,30 +69,27 @@ func (r *Retriever) rarity(q query.Query) (map[string]float64, error) {
 func condense(text string, rarity map[string]float64) string {
 	type piece struct {
 		text  string
-		terms []string
+		runes int
+		terms []string // each once
 		taken bool
 	}
 	var pieces []piece
 	for line := range strings.Lines(text) {
 		for words := range slices.Chunk(strings.Fields(line), pieceWords) {
 			p := strings.Join(words, " ")
-			pieces = append(pieces, piece{text: p, terms: keyword.Analyze(p)})
+			pieces = append(pieces, piece{text: p, runes: utf8.RuneCountInString(p), terms: distinct(keyword.Analyze(p))})
 		}
 	}
 	value := func(p piece) (sum float64) {
-		seen := map[string]bool{}
 		for _, t := range p.terms {
-			if !seen[t] {
-				sum += rarity[t]
-			}
-			seen[t] = true
+			sum += rarity[t]
 		}
 		return sum
 	}
 	for left := condensedQuery; ; {
 		best, most := -1, 0.0
 		for i, p := range pieces {
-			if n := utf8.RuneCountInString(p.text); !p.taken && n < left {
+			if !p.taken && p.runes < left {
 				if v := value(p); v > most {
 					best, most = i, v
 				}
@@ -102,7 +99,7 @@ func condense(text string, rarity map[string]float64) string {
 			break
 		}
 		pieces[best].taken = true
-		left -= utf8.RuneCountInString(pieces[best].text) + 1
+		left -= pieces[best].runes + 1
 		for _, t := range pieces[best].terms {
 			delete(rarity, t)
 		}
@@ -117,4 +114,14 @@ func condense(text string, rarity map[string]float64) string {
 		return string([]rune(text)[:condensedQuery])
 	}
 	return strings.Join(kept, " ")
+}
+
+// distinct returns each term once, in the order of their first places.
+func distinct(terms []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(terms, func(t string) bool {
+		again := seen[t]
+		seen[t] = true
+		return again
+	})
 }

@@ -37,6 +37,9 @@ func (r *Retriever) folders(reader *docs.Reader, results []Result) ([]Folder, er
 	var found []Folder
 	looked := map[string]*described{} // by folder
 	for i := range results {
+		if len(found) == maxFolders {
+			break
+		}
 		for _, dir := range ancestors(results[i].Path) {
 			d := looked[dir]
 			if d == nil {
@@ -49,7 +52,7 @@ func (r *Retriever) folders(reader *docs.Reader, results []Result) ([]Folder, er
 			if d.text == "" {
 				continue
 			}
-			if !d.told && d.from != results[i].Path && len(found) < maxFolders {
+			if !d.told && d.from != results[i].Path {
 				d.told = true
 				found = append(found, Folder{dir, d.text})
 			}

@@ -152,10 +152,13 @@ func applyLogits(documents []RankedDocument, passages []rerankable, logits []flo
 		d.Logit, d.Rerank = &best[i], spread(best[i])-d.Score
 		d.Score = d.Recompute()
 		slices.SortStableFunc(d.Sections, func(a, b RankedSection) int {
-			if a.reread != b.reread {
-				return map[bool]int{true: -1, false: 1}[a.reread]
+			switch {
+			case a.reread == b.reread:
+				return cmp.Compare(b.Score, a.Score)
+			case a.reread:
+				return -1
 			}
-			return cmp.Compare(b.Score, a.Score)
+			return 1
 		})
 		least := math.Inf(1) // what was not read stays below what was
 		for j := range d.Sections {
