@@ -52,13 +52,7 @@ type Documents struct {
 	More bool `json:"more,omitempty"`
 	// Skipped are the first MaxDocuments files and folders that are not indexed; more
 	// are counted in Status.
-	Skipped []SkippedEntry `json:"skipped,omitempty"`
-}
-
-// SkippedEntry is a file that is not indexed, or a folder that is not entered.
-type SkippedEntry struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"` // as walk.Reason says it
+	Skipped []SkippedFile `json:"skipped,omitempty"`
 }
 
 // Documents lists what is indexed, in the order of the paths. A folder without
@@ -89,7 +83,7 @@ func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
 				if out.More = len(out.Skipped) == MaxDocuments; out.More {
 					break
 				}
-				out.Skipped = append(out.Skipped, SkippedEntry{skip.Path, skip.Reason})
+				out.Skipped = append(out.Skipped, SkippedFile{skip.Path, skip.Reason})
 			}
 			return nil
 		}

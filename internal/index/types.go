@@ -76,7 +76,7 @@ type Status struct {
 // SkippedFile is a file or folder that is not indexed, or a file indexed in part.
 type SkippedFile struct {
 	Path   string `json:"path"`
-	Reason string `json:"reason"`
+	Reason string `json:"reason"` // as walk.Reason says it
 }
 
 // KeywordsLacking is what Answer.Degraded and Status.Degraded call a keyword index

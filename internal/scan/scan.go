@@ -130,6 +130,9 @@ const deadlineLines = 10_000
 
 // file adds the lines of one file.
 func (a *Answer) file(ctx context.Context, path string, content []byte, match func([]byte) bool, r *Request) {
+	if !r.Regexp && !match(content) {
+		return
+	}
 	number, before := 0, a.Total
 	for line := range bytes.Lines(content) {
 		number++

@@ -78,7 +78,7 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
 }
 
 // byReason groups the names of skipped files, the most frequent reason first.
-func byReason(counts map[string]int, names []index.SkippedEntry) (groups []skipped) {
+func byReason(counts map[string]int, names []index.SkippedFile) (groups []skipped) {
 	paths := map[string][]string{}
 	for _, e := range names {
 		if len(paths[e.Reason]) < maxSkipped {
