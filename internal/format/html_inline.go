@@ -142,43 +142,31 @@ func target(href string) string {
 }
 
 // text returns the plain text of an element.
-func (p *page) text(n *html.Node) string {
-	var b strings.Builder
-	var visit func(n *html.Node)
-	visit = func(n *html.Node) {
-		p.w.step()
-		switch {
-		case n.Type == html.TextNode:
-			b.WriteString(flat(n.Data))
-		case n.DataAtom == atom.Br:
-			b.WriteByte(' ')
-		case n.Type == html.ElementNode && hidden(n):
-		default:
-			for c := n.FirstChild; c != nil; c = c.NextSibling {
-				visit(c)
-			}
-		}
-	}
-	visit(n)
-	return b.String()
-}
+func (p *page) text(n *html.Node) string { return p.collect(n, ' ', flat) }
 
 // raw returns the text of preformatted text with its line breaks.
 func (p *page) raw(n *html.Node) string {
+	return p.collect(n, '\n', func(text string) string {
+		return strings.Map(func(r rune) rune {
+			if isControl(r) && r != '\r' {
+				return -1
+			}
+			return r
+		}, text)
+	})
+}
+
+// collect returns the converted text of what an element shows, with lineBreak for <br>.
+func (p *page) collect(n *html.Node, lineBreak byte, convert func(string) string) string {
 	var b strings.Builder
 	var visit func(n *html.Node)
 	visit = func(n *html.Node) {
 		p.w.step()
 		switch {
 		case n.Type == html.TextNode:
-			b.WriteString(strings.Map(func(r rune) rune {
-				if isControl(r) && r != '\r' {
-					return -1
-				}
-				return r
-			}, n.Data))
+			b.WriteString(convert(n.Data))
 		case n.DataAtom == atom.Br:
-			b.WriteByte('\n')
+			b.WriteByte(lineBreak)
 		case n.Type == html.ElementNode && hidden(n):
 		default:
 			for c := n.FirstChild; c != nil; c = c.NextSibling {
