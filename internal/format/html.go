@@ -3,6 +3,8 @@ package format
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +32,7 @@ func writePage(w *writer, data []byte, lower int) error {
 	if bytes.Count(data, []byte("<")) > maxTags {
 		return errTags
 	}
-	root, err := html.Parse(bytes.NewReader(data))
+	root, err := html.Parse(bytes.NewReader(closeEmpty(data)))
 	if err != nil {
 		return errDepth
 	}
@@ -49,6 +51,26 @@ func writePage(w *writer, data []byte, lower int) error {
 	p.blocks(content)
 	p.flush()
 	return nil
+}
+
+// emptyTag is the tag of an empty element as XHTML writes it. Behind an attribute without
+// quotes the slash belongs to the value.
+var emptyTag = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9]{0,31})((?:\s[^<>]*["'\s])?)/>`)
+
+// closeEmpty writes <a id="x"/> as <a id="x"></a>. HTML ignores the slash, so that the
+// element would hold what follows it, and each later block an anchor of that name.
+func closeEmpty(data []byte) []byte {
+	if !bytes.Contains(data, []byte("/>")) {
+		return data
+	}
+	return emptyTag.ReplaceAllFunc(data, func(tag []byte) []byte {
+		m := emptyTag.FindSubmatch(tag)
+		switch atom.Lookup(bytes.ToLower(m[1])) {
+		case atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Source, atom.Track, atom.Wbr:
+			return tag
+		}
+		return fmt.Appendf(nil, "<%s%s></%[1]s>", m[1], m[2])
+	})
 }
 
 // page converts one HTML document.
