@@ -99,7 +99,7 @@ func run(cairn string, files, edits, many int) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	fmt.Printf("%d files indexed in %.1f s\n", files, time.Since(begin).Seconds())
-	c, _, err := agent.Start(cairn, "mcp", "-C", root, "--no-rate-limit", "--no-record")
+	c, _, err := agent.Start(cairn, "mcp", "-C", root, "--no-record")
 	if err != nil {
 		return err
 	}

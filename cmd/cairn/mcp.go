@@ -63,7 +63,7 @@ func (a *app) host(ctx context.Context, command, name string, f *hostFlags, chan
 func (a *app) mcpCommand() *cobra.Command {
 	var f hostFlags
 	var channel string
-	var rateLimit bool
+	var rateLimit, noRateLimit bool
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the tools to an agent over MCP on standard input and output",
@@ -74,13 +74,16 @@ change; keyword search answers while the vectors are being made.`,
 		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error {
 			f.noRateLimit = !rateLimit
+			if noRateLimit { // cobra would print a deprecation on standard output, which is the protocol's
+				a.stderr.Printf("cairn: --no-rate-limit is deprecated: calls are limited only with --rate-limit\n")
+			}
 			return a.mcp(ctx, f, channel)
 		}),
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().BoolVar(&rateLimit, "rate-limit", false, "limit the calls per minute, as cairn serve does")
-	cmd.Flags().Bool("no-rate-limit", false, "")
-	cmd.Flags().Lookup("no-rate-limit").Deprecated = "calls are limited only with --rate-limit"
+	cmd.Flags().BoolVar(&noRateLimit, "no-rate-limit", false, "")
+	cmd.Flags().Lookup("no-rate-limit").Hidden = true
 	cmd.Flags().StringVar(&channel, "channel", "", "tasks for dag tools without a channel: cards, or a document such as /plans/a.md (default: dag.channel)")
 	a.addModel(cmd)
 	a.addRerank(cmd)

@@ -196,12 +196,15 @@ func TestRateLimitFlag(t *testing.T) {
 	for _, c := range []struct {
 		flags   []string
 		refused int
-	}{{nil, 0}, {[]string{"--rate-limit"}, 64 - 15}} {
+	}{{nil, 0}, {[]string{"--rate-limit"}, 64 - 15}, {[]string{"--no-rate-limit"}, 0}} {
 		cmd := exec.Command(cairn, append([]string{"mcp", "-C", root, "--no-index"}, c.flags...)...)
 		cmd.Stdin, cmd.Stderr = strings.NewReader(calls.String()), os.Stderr
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(out), "{") {
+			t.Errorf("%v: standard output begins with %.40q, want an answer", c.flags, out)
 		}
 		if n := strings.Count(string(out), `"code":429`); n != c.refused {
 			t.Errorf("%v: %d of 64 calls are refused, want %d:\n%.300s", c.flags, n, c.refused, out)
