@@ -8,12 +8,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +31,8 @@ type report struct {
 	Empty         int                `json:"empty_answers"`
 	FirstAnswerMS float64            `json:"start_to_first_answer_ms"`
 	ReadContext   map[string]float64 `json:"read_context_ms"`
-	ReadDoc       map[string]float64 `json:"read_doc_ms"`
+	Processor     float64            `json:"processor_ms_per_query,omitempty"` // of the server, with -read=false; Linux only
+	ReadDoc       map[string]float64 `json:"read_doc_ms,omitempty"`
 	Index         json.RawMessage    `json:"index"`
 	PeakRSSMiB    float64            `json:"server_peak_rss_mib,omitempty"` // Linux only
 }
@@ -40,9 +43,10 @@ func main() {
 	n := flag.Int("queries", 1000, "how many queries, all different")
 	warm := flag.Int("warm", 50, "queries asked before measuring")
 	mode := flag.String("mode", "hybrid", "search mode")
+	read := flag.Bool("read", true, "open the first hit of each query")
 	seed := flag.Uint64("seed", 1, "seed of the choice of queries")
 	flag.Parse()
-	r, err := run(*cairn, *dir, *mode, *n, *warm, *seed)
+	r, err := run(*cairn, *dir, *mode, *n, *warm, *seed, *read)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "stdio:", err)
 		os.Exit(1)
@@ -51,20 +55,24 @@ func main() {
 	fmt.Println(string(out))
 }
 
-func run(cairn, dir, mode string, n, warm int, seed uint64) (*report, error) {
+func run(cairn, dir, mode string, n, warm int, seed uint64, opens bool) (*report, error) {
 	queries, err := benchmarks.SampleQueries(dir, n+warm, seed)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	s, err := start(cairn, "mcp", "-C", dir, "--no-rate-limit")
+	s, err := start(cairn, "mcp", "-C", dir)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
 	r := &report{Workspace: filepath.Base(dir), Mode: mode, Queries: n}
 	var search, read []float64
+	var before float64 // processor time
 	for i, q := range queries {
+		if i == warm {
+			before = processor(s.process.Pid)
+		}
 		a, took, err := s.search(q, mode)
 		if err != nil {
 			return nil, fmt.Errorf("read_context %q: %w", q, err)
@@ -81,6 +89,9 @@ func run(cairn, dir, mode string, n, warm int, seed uint64) (*report, error) {
 			r.Empty++
 			continue
 		}
+		if !opens {
+			continue
+		}
 		hit := a.Results[0]
 		took, err = s.read(hit.Path, hit.Anchor)
 		if err != nil {
@@ -89,6 +100,9 @@ func run(cairn, dir, mode string, n, warm int, seed uint64) (*report, error) {
 		read = append(read, took)
 	}
 	r.ReadContext, r.ReadDoc = percentiles(search), percentiles(read)
+	if !opens {
+		r.Processor = (processor(s.process.Pid) - before) / float64(n)
+	}
 	r.PeakRSSMiB = peakRSS(s.process.Pid)
 	return r, nil
 }
@@ -161,6 +175,23 @@ func percentiles(v []float64) map[string]float64 {
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// processor is the processor time that a process has used, in milliseconds, 0 where
+// the system does not tell.
+func processor(pid int) float64 {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // behind the name
+	const user, system = 11, 12
+	var ticks int
+	for _, field := range fields[user : system+1] {
+		n, _ := strconv.Atoi(field)
+		ticks += n
+	}
+	return 10 * float64(ticks)
+}
 
 // peakRSS is the process's high-water mark of resident memory in MiB, 0 where
 // the system does not tell.
