@@ -77,10 +77,17 @@ type log struct {
 	end  int64 // behind the last whole record; the writer's, in readers as of their snapshot
 	// unchecked is set for a file of format 1, whose vectors have no checksums.
 	unchecked bool
+	// mapped is all up to end, nil where files are not mapped.
+	mapped *mapping
 }
 
 func (l *log) read(b []byte, at int64) error {
-	_, err := l.file.ReadAt(b, at)
+	var err error
+	if l.mapped != nil {
+		err = l.mapped.copy(b, at)
+	} else {
+		_, err = l.file.ReadAt(b, at)
+	}
 	if errors.Is(err, os.ErrClosed) {
 		return ErrClosed
 	}

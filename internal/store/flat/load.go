@@ -62,6 +62,7 @@ func (s *Store) load() error {
 		f.Close()
 		return err
 	}
+	state.snap.log.mapped = mapFile(f, state.snap.log.end)
 	s.docIndex, s.contents = state.docIndex, state.contents
 	s.snap.Store(state.snap)
 	if state.version != formatVersion && !s.options.ReadOnly {

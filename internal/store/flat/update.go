@@ -187,7 +187,11 @@ func (l *log) append(r *record, codes, floats []byte) (*log, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.file.Truncate(l.end))
 	}
-	return &log{file: l.file, end: r.end(), unchecked: l.unchecked}, nil
+	next := &log{file: l.file, end: r.end(), unchecked: l.unchecked, mapped: l.mapped}
+	if !next.mapped.covers(next.end) {
+		next.mapped = mapFile(l.file, next.end)
+	}
+	return next, nil
 }
 
 // compact makes a snapshot, and on disk a file, without garbage. Searches under

@@ -1,0 +1,13 @@
+//go:build !linux && !darwin
+
+package flat
+
+import (
+	"errors"
+	"os"
+)
+
+// Windows replaces no file that is mapped.
+func mmap(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+func munmap([]byte) {}

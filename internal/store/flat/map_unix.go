@@ -1,0 +1,17 @@
+//go:build linux || darwin
+
+package flat
+
+import (
+	"os"
+	"syscall"
+)
+
+func mmap(f *os.File, size int64) ([]byte, error) {
+	if int64(int(size)) != size {
+		return nil, syscall.ENOMEM
+	}
+	return syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
+}
+
+func munmap(b []byte) { _ = syscall.Munmap(b) }
