@@ -2,7 +2,6 @@ package retriever
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -44,24 +43,38 @@ func (r *Retriever) parse(text string) (query.Query, error) {
 // rarity returns the inverse document frequency of each term of q that the index has.
 // Without statistics all terms count the same.
 func (r *Retriever) rarity(q query.Query) (map[string]float64, error) {
-	rarity := map[string]float64{}
-	s, ok := r.sources.Keyword.(statistics)
-	if !ok {
-		for _, t := range keyword.QueryTerms(q) {
-			rarity[t] = 1
-		}
-		return rarity, nil
-	}
-	stats, chunks, err := s.Stats(q)
+	stats, chunks, err := r.statistics(q)
 	if err != nil {
-		return nil, fmt.Errorf("reading the statistics of the query: %w", err)
+		return nil, err
 	}
+	rarity := make(map[string]float64, len(stats))
 	for _, t := range stats {
-		if t.DocFreq > 0 {
-			rarity[t.Term] = math.Log(1 + (float64(chunks-t.DocFreq)+.5)/(float64(t.DocFreq)+.5))
+		switch {
+		case chunks == 0:
+			rarity[t.Term] = 1
+		case t.DocFreq > 0:
+			rarity[t.Term] = t.IDF(chunks)
 		}
 	}
 	return rarity, nil
+}
+
+// statistics returns the terms of q with their frequencies, and the number of chunks in
+// the keyword index; 0 and no frequencies if the index does not count them.
+func (r *Retriever) statistics(q query.Query) (stats []keyword.TermStat, chunks int, err error) {
+	s, ok := r.sources.Keyword.(interface {
+		Stats(q query.Query) (stats []keyword.TermStat, chunks int, err error)
+	})
+	if !ok {
+		for _, term := range keyword.QueryTerms(q) {
+			stats = append(stats, keyword.TermStat{Term: term})
+		}
+		return stats, 0, nil
+	}
+	if stats, chunks, err = s.Stats(q); err != nil {
+		return nil, 0, fmt.Errorf("reading the statistics of the query: %w", err)
+	}
+	return stats, chunks, nil
 }
 
 // condense returns the pieces of text whose terms are the rarest, as many as condensedQuery

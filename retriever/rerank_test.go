@@ -18,11 +18,13 @@ type wordReranker struct {
 	word string
 	wait time.Duration
 	read []string // the texts of the last call
+	n    int      // calls
 	err  error
 }
 
 func (r *wordReranker) Rerank(ctx context.Context, _ string, texts []string) ([]float64, error) {
 	r.read = texts
+	r.n++
 	scores, done := make([]float64, len(texts)), make([]bool, len(texts))
 	for i, text := range texts {
 		if r.wait > 0 {
@@ -87,6 +89,20 @@ func TestRerank(t *testing.T) {
 	}
 	if g := trace.Rerank; g == nil || g.Passages != 4 || g.Read != 4 || len(g.Best) != 3 || g.Best[0] != (Reranked{1, 2, 1, "b.md"}) {
 		t.Errorf("trace: %+v", trace.Rerank)
+	}
+}
+
+// TestRerankOnce: where the first hits are of too few documents, the search asks for more
+// before anything is read again.
+func TestRerankOnce(t *testing.T) {
+	r := &wordReranker{word: "best"}
+	f := open(t, rerankFiles, &Options{Depth: 2, Reranker: func() (models.Reranker, error) { return r, nil }})
+	trace, err := f.Explain(t.Context(), Query{Text: "tea", Mode: Keyword}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(trace.Answer.Results) != 3 || trace.Dropped.Rounds < 2 || r.n != 1 {
+		t.Errorf("%d results of %d rounds, re-ranked %d times; want 3 of 2 or more, re-ranked once", len(trace.Answer.Results), trace.Dropped.Rounds, r.n)
 	}
 }
 

@@ -48,17 +48,23 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		return nil, err
 	}
 	s := &search{Retriever: r, Query: q, parsed: parsed, pending: state.Pending > 0, trace: tracerOf(ctx)}
+	s.trace.parsed(parsed)
 	if s.version, err = r.sources.Documents.Version(); err != nil {
 		return nil, fmt.Errorf("reading the state of the index: %w", err)
 	}
-	depth := r.options.Depth
-	for {
+	for depth := r.options.Depth; ; depth *= 4 {
 		l, err := s.ask(ctx, s.parsed, s.Mode, depth)
 		if err != nil {
 			return nil, err
 		}
 		ranking, err := s.rank(ctx, l)
 		if err != nil {
+			return nil, err
+		}
+		if ranking.full && len(ranking.Documents) <= from.offset+q.Limit {
+			continue // the page would not be full either
+		}
+		if err := s.rerank(ctx, ranking); err != nil {
 			return nil, err
 		}
 		timer := observe.Begin(ctx, observe.Page)
@@ -68,7 +74,6 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 			return nil, err
 		}
 		if !answer.HasMore && ranking.full {
-			depth *= 4
 			continue
 		}
 		answer.Index = state
@@ -117,7 +122,11 @@ func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, err
 	if err != nil {
 		return nil, err
 	}
-	return s.rank(ctx, l)
+	ranking, err := s.rank(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return ranking, s.rerank(ctx, ranking)
 }
 
 // Present returns the first limit documents of a ranking as Search does.
@@ -147,7 +156,7 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	s.reweigh(ranking.Documents)
 	timer.End(ctx)
 	s.trace.reweighed(ranking, before)
-	return ranking, s.rerank(ctx, ranking)
+	return ranking, nil
 }
 
 // reweighed is how many of the best documents the Reweigher is asked about.

@@ -3,13 +3,11 @@ package retriever
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"cairn/internal/observe"
 	"cairn/internal/query"
-	"cairn/internal/store/keyword"
 )
 
 // Trace records one search: what each step received and what it made of that.
@@ -188,43 +186,26 @@ func (r *Retriever) Explain(ctx context.Context, q Query, best int) (*Trace, err
 		return nil, err
 	}
 	t.trace.Took, t.trace.Answer = ms(time.Since(t.start)), answer
-	parsed, err := r.parse(t.trace.Query)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.analysis(&t.trace, parsed); err != nil {
+	if err := r.analysis(&t.trace, t.query); err != nil {
 		return nil, err
 	}
 	r.finish(t, q)
 	return &t.trace, nil
 }
 
-// statistics is implemented by keyword indexes that know document frequencies.
-type statistics interface {
-	Stats(q query.Query) (stats []keyword.TermStat, chunks int, err error)
-}
-
 // analysis fills in how the query was understood.
 func (r *Retriever) analysis(trace *Trace, q query.Query) error {
-	a := Analysis{
-		Terms: []Term{}, Plain: q.Words, Near: trace.Answer.Fuzzy,
+	stats, chunks, err := r.statistics(q)
+	if err != nil {
+		return err
+	}
+	trace.Analysis = Analysis{
+		Terms: []Term{}, Chunks: chunks, Plain: q.Words, Near: trace.Answer.Fuzzy,
 		Phrases: len(q.Phrases) > 0, Excludes: len(q.Excluded)+len(q.Dashed) > 0,
 	}
-	if s, ok := r.sources.Keyword.(statistics); ok {
-		stats, chunks, err := s.Stats(q)
-		if err != nil {
-			return fmt.Errorf("reading the statistics of the query: %w", err)
-		}
-		a.Chunks = chunks
-		for _, t := range stats {
-			a.Terms = append(a.Terms, Term{t.Term, t.DocFreq})
-		}
-	} else {
-		for _, t := range keyword.QueryTerms(q) {
-			a.Terms = append(a.Terms, Term{Term: t})
-		}
+	for _, t := range stats {
+		trace.Analysis.Terms = append(trace.Analysis.Terms, Term{t.Term, t.DocFreq})
 	}
-	trace.Analysis = a
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cairn/internal/observe"
+	"cairn/internal/query"
 	"cairn/internal/store"
 )
 
@@ -18,6 +19,7 @@ type tracer struct {
 	best  int
 	start time.Time
 	trace Trace
+	query query.Query // as it was understood
 
 	vectors   []store.Hit // of the vector leg before filterOperators
 	vectorErr error
@@ -47,6 +49,13 @@ func (t *tracer) Cached(_ context.Context, hit bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cached = hit
+}
+
+// parsed records how the query was understood.
+func (t *tracer) parsed(q query.Query) {
+	if t != nil {
+		t.query = q
+	}
 }
 
 // found records what the legs returned.

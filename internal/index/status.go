@@ -3,8 +3,10 @@ package index
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"cairn/internal/markdown"
 	"cairn/internal/store/docs"
@@ -76,7 +78,7 @@ func (x *Index) storesStatus(stores *Stores) (*Status, error) {
 	if !stores.own {
 		return s, nil
 	}
-	if s.Kinds, err = kinds(stores.Docs); err != nil {
+	if s.Kinds, err = x.kinds.of(stores.Docs); err != nil {
 		return nil, err
 	}
 	skipped, err := stores.Docs.Skipped()
@@ -106,19 +108,37 @@ func (x *Index) Skipped(context.Context) ([]SkippedFile, error) {
 	return files, err
 }
 
-// kinds counts the documents by format; nil when all have one.
-func kinds(d *docs.Store) (map[string]int, error) {
-	counts := map[string]int{}
+// kindCounts keeps the last count of documents by format.
+type kindCounts struct {
+	mu      sync.Mutex
+	docs    *docs.Store
+	version int // of docs
+	counts  map[string]int
+}
+
+// of counts the documents by format, unless they are as they were; nil when all have one.
+func (k *kindCounts) of(d *docs.Store) (map[string]int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	err := d.View(func(r *docs.Reader) error {
-		return r.Files("", func(f docs.File) bool {
+		if k.docs == d && k.version == r.Version() {
+			return nil
+		}
+		counts := map[string]int{}
+		err := r.Files("", func(f docs.File) bool {
 			counts[markdown.Kind(f.Path)]++
 			return true
 		})
+		if err != nil {
+			return err
+		}
+		k.docs, k.version, k.counts = d, r.Version(), counts
+		return nil
 	})
-	if len(counts) < 2 {
-		counts = nil
+	if err != nil || len(k.counts) < 2 {
+		return nil, err
 	}
-	return counts, err
+	return maps.Clone(k.counts), nil
 }
 
 // status fills in what does not depend on the stores.

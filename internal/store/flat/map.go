@@ -11,11 +11,18 @@ import (
 // anywhere in the file, and a call of the system takes ten times as long as copying one.
 type mapping struct{ bytes []byte }
 
+// maxMapped is the size of a file that is not mapped any more: of a large one hundreds of
+// searches would count as memory of the process, and there scanning takes most of the time.
+const maxMapped = 256 << 20
+
 // mapFile maps the first size bytes of a file and as many to come, which cannot be
-// read before they are written. It returns nil where files are not mapped; then they are
-// read. The mapping ends when nothing refers to it any more.
+// read before they are written. It returns nil for a large file and where files are not
+// mapped; then they are read. The mapping ends when nothing refers to it any more.
 func mapFile(f *os.File, size int64) *mapping {
 	const least = 64 << 20
+	if size > maxMapped {
+		return nil
+	}
 	b, err := mmap(f, max(least, 2*size))
 	if err != nil {
 		return nil

@@ -254,6 +254,9 @@ type TermStat struct {
 	DocFreq int // chunks that hold the term
 }
 
+// IDF is the rarity of the term in an index of so many chunks, as scores have it.
+func (t TermStat) IDF(chunks int) float64 { return idf(uint64(chunks), uint64(t.DocFreq)) }
+
 // Stats returns the terms of a query, each once and in order, with their
 // frequencies, and the number of chunks in the index.
 func (x *Index) Stats(q query.Query) (stats []TermStat, chunks int, err error) {
