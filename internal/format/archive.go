@@ -178,6 +178,16 @@ func (x *xmlReader) attr(name string) string {
 	return ""
 }
 
+// related returns the name of the relation that the element refers to, as in r:id.
+func (x *xmlReader) related() string {
+	for _, a := range x.attrs {
+		if a.Name.Space != "" && a.Name.Local == "id" {
+			return a.Value
+		}
+	}
+	return ""
+}
+
 // skip reads up to the end of the element that starts.
 func (x *xmlReader) skip() {
 	for depth := x.depth; x.depth >= depth && x.next(); {

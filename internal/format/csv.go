@@ -40,9 +40,6 @@ func convertCSV(w *writer, data []byte) error {
 		}
 		s.add(row)
 	}
-	if s.total == 0 {
-		return errNoText
-	}
 	s.write(w)
 	return nil
 }

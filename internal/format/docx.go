@@ -18,9 +18,6 @@ func convertDOCX(w *writer, data []byte) error {
 		}
 		d.blocks(a.xml(part))
 	}
-	if len(w.out) == 0 {
-		return errNoText
-	}
 	return nil
 }
 

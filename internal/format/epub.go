@@ -40,8 +40,5 @@ func convertEPUB(w *writer, data []byte) error {
 			}
 		}
 	}
-	if len(w.out) == 0 {
-		return errNoText
-	}
 	return nil
 }

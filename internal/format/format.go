@@ -97,6 +97,9 @@ func Markdown(name string, data []byte) (text []byte, err error) {
 	if err := converters[strings.ToLower(path.Ext(name))](w, data); err != nil {
 		return nil, err
 	}
+	if len(w.out) == 0 {
+		return nil, errNoText
+	}
 	return bytes.ToValidUTF8(w.out, []byte("\ufffd")), nil
 }
 

@@ -17,13 +17,7 @@ import (
 // <article>, else its body, without navigation, forms and scripts. The page's title
 // is the heading of a page without one at level 1.
 func convertHTML(w *writer, data []byte) error {
-	if err := writePage(w, data, 0); err != nil {
-		return err
-	}
-	if len(w.out) == 0 {
-		return errNoText
-	}
-	return nil
+	return writePage(w, data, 0)
 }
 
 // writePage writes a page with its headings so many levels lower.

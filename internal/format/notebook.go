@@ -77,13 +77,11 @@ func convertNotebook(w *writer, data []byte) error {
 	if strings.Trim(strings.ToLower(language), "abcdefghijklmnopqrstuvwxyz0123456789+#-") != "" {
 		language = ""
 	}
-	empty := true
 	for i, c := range n.Cells {
 		source := string(c.Source + c.Input)
 		if strings.TrimSpace(source) == "" && len(c.Outputs) == 0 {
 			continue
 		}
-		empty = false
 		w.mark("cell-" + strconv.Itoa(i+1))
 		switch c.Type {
 		case "markdown":
@@ -98,9 +96,6 @@ func convertNotebook(w *writer, data []byte) error {
 		default:
 			w.code("", source)
 		}
-	}
-	if empty {
-		return errNoText
 	}
 	return nil
 }

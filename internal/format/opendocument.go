@@ -22,9 +22,6 @@ func convertOpenDocument(w *writer, data []byte) error {
 	}
 	o := openDocument{w: w, title: a.title("meta.xml")}
 	o.blocks(a.xml("content.xml"))
-	if len(w.out) == 0 {
-		return errNoText
-	}
 	return nil
 }
 

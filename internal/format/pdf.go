@@ -27,7 +27,7 @@ func convertPDF(w *writer, data []byte) error {
 		title = ""
 	}
 	w.heading(1, title, "")
-	fonts := map[any]*pdfFont{}
+	fonts := map[ref]*pdfFont{}
 	level, found := 1, false
 	for i, page := range pages {
 		p := pdfPage{f: f, fonts: fonts}
@@ -111,7 +111,7 @@ func (f *pdfFile) outline(numbers map[ref]int) map[int][]pdfEntry {
 	f.destinations(f.dict(root["Names"])["Dests"], names, map[ref]bool{})
 	entries := map[int][]pdfEntry{}
 	count := 0
-	seen := map[any]bool{}
+	seen := map[ref]bool{}
 	var visit func(v any, level int)
 	visit = func(v any, level int) {
 		for count < maxEntries && level < 10 {

@@ -240,7 +240,7 @@ func (t *pdfFont) text(code int) string {
 		return text
 	}
 	if t.symbols {
-		return map[int]string{0: "−", 15: "•"}[code]
+		return texSymbols[code]
 	}
 	if code < ' ' {
 		return texLigatures[code]
@@ -251,8 +251,11 @@ func (t *pdfFont) text(code int) string {
 	return ""
 }
 
-// texLigatures are where fonts of TeX without an encoding have them.
-var texLigatures = map[int]string{11: "ff", 12: "fi", 13: "fl", 14: "ffi", 15: "ffl"}
+// texLigatures and texSymbols are where fonts of TeX without an encoding have them.
+var (
+	texLigatures = map[int]string{11: "ff", 12: "fi", 13: "fl", 14: "ffi", 15: "ffl"}
+	texSymbols   = map[int]string{0: "−", 15: "•"}
+)
 
 // glyphs are the names of glyphs that are not the character itself, from the Adobe
 // Glyph List: those of ASCII, Latin-1 and common punctuation.

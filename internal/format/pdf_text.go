@@ -10,7 +10,7 @@ import (
 // pdfPage collects the lines of a page in the order in which it draws them.
 type pdfPage struct {
 	f     *pdfFile
-	fonts map[any]*pdfFont // by the object of the font
+	fonts map[ref]*pdfFont // by the object of the font
 	lines []pdfLine
 	line  strings.Builder
 	y     float64 // of the line
@@ -40,6 +40,8 @@ type textState struct {
 }
 
 var identity = [6]float64{1, 0, 0, 1, 0, 0}
+
+func translation(x, y float64) [6]float64 { return [6]float64{1, 0, 0, 1, x, y} }
 
 // times returns the matrix that applies a first and b then.
 func times(a, b [6]float64) [6]float64 {
@@ -136,7 +138,7 @@ func matrixOf(args []any) (m [6]float64) {
 // text interprets an operator for text.
 func (p *pdfPage) text(s *textState, op keyword, args []any) {
 	move := func(x, y float64) {
-		s.lineMatrix = times([6]float64{1, 0, 0, 1, x, y}, s.lineMatrix)
+		s.lineMatrix = times(translation(x, y), s.lineMatrix)
 		s.matrix = s.lineMatrix
 	}
 	switch op {
@@ -181,7 +183,7 @@ func (p *pdfPage) text(s *textState, op keyword, args []any) {
 		list, _ := args[0].(array)
 		for _, v := range list {
 			if n, ok := v.(float64); ok {
-				s.matrix = times([6]float64{1, 0, 0, 1, -n / 1000 * s.size * s.scale, 0}, s.matrix)
+				s.matrix = times(translation(-n/1000*s.size*s.scale, 0), s.matrix)
 			} else {
 				p.show(s, v)
 			}
@@ -234,15 +236,16 @@ func (p *pdfPage) show(s *textState, v any) {
 	}
 	s.font.each(str, func(text string, width float64, blank bool) {
 		p.f.w.step()
-		at := times([6]float64{1, 0, 0, 1, 0, s.rise}, times(s.matrix, s.page))
+		onPage := times(s.matrix, s.page)
+		at := times(translation(0, s.rise), onPage)
 		size := math.Abs(s.size) * math.Hypot(at[2], at[3])
 		advance := width/1000*s.size + s.charSpace
 		if blank {
 			advance += s.wordSpace
 		}
 		// Space between characters shows as a gap: some files space words with it.
-		endAt := times([6]float64{1, 0, 0, 1, width / 1000 * s.size * s.scale, 0}, times(s.matrix, s.page))
-		s.matrix = times([6]float64{1, 0, 0, 1, advance * s.scale, 0}, s.matrix)
+		endAt := times(translation(width/1000*s.size*s.scale, 0), onPage)
+		s.matrix = times(translation(advance*s.scale, 0), s.matrix)
 		p.put(text, at[4], at[5], endAt[4], size)
 	})
 }

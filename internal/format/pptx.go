@@ -23,14 +23,9 @@ func convertPPTX(w *writer, data []byte) error {
 			continue
 		}
 		number++
-		for _, attr := range x.attrs {
-			if name := targets[attr.Value]; attr.Name.Space != "" && attr.Name.Local == "id" && name != "" {
-				a.slide(name, number)
-			}
+		if name := targets[x.related()]; name != "" {
+			a.slide(name, number)
 		}
-	}
-	if len(w.out) == 0 {
-		return errNoText
 	}
 	return nil
 }

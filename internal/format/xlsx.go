@@ -24,12 +24,10 @@ func convertXLSX(w *writer, data []byte) error {
 			continue
 		}
 		number++
-		for _, attr := range x.attrs {
-			if name := targets[attr.Value]; attr.Name.Space != "" && attr.Name.Local == "id" && path.Base(path.Dir(name)) == "worksheets" {
-				s := &sheet{number: number, name: x.attr("name")}
-				a.worksheet(name, s, shared)
-				sheets = append(sheets, s)
-			}
+		if name := targets[x.related()]; path.Base(path.Dir(name)) == "worksheets" {
+			s := &sheet{number: number, name: x.attr("name")}
+			a.worksheet(name, s, shared)
+			sheets = append(sheets, s)
 		}
 	}
 	a.sharedStrings(shared)
@@ -43,9 +41,6 @@ func convertXLSX(w *writer, data []byte) error {
 			}
 		}
 		s.write(w)
-	}
-	if len(w.out) == 0 {
-		return errNoText
 	}
 	return nil
 }
