@@ -137,7 +137,7 @@ func TestTitlesFindContent(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		doc := markdown.Parse(path, src, nil)
+		doc := markdown.Parse(path, src)
 		has := false
 		for i := range doc.Sections {
 			text := own(src, &doc.Sections[i])
@@ -170,7 +170,7 @@ func TestTitlesFindContent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			doc := markdown.Parse(result.Path, src, nil)
+			doc := markdown.Parse(result.Path, src)
 			n, _ := markdown.Resolve(doc, result.Anchor)
 			text := own(src, &doc.Sections[n])
 			if markdown.LinkShare(result.Path, text, 0) > 0.5 {

@@ -79,7 +79,7 @@ func readFolder(ctx context.Context, sel config.Selection, c *config.Config) ([]
 		}
 		text, _, err := markdown.TextOf(e.Path, data, c.Masks())
 		if err == nil && walk.Check(text) == walk.None {
-			pages = append(pages, &page{path: e.Path, text: string(text), parsed: markdown.Parse(e.Path, text, nil)})
+			pages = append(pages, &page{path: e.Path, text: string(text), parsed: markdown.Parse(e.Path, text)})
 		}
 		return nil
 	})

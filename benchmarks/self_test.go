@@ -93,7 +93,7 @@ func TestCopies(t *testing.T) {
 	changed := strings.Replace(gardenPage, "Onions are set in April, earlier under glass", "Onions go out in May", 1)
 	var pages []*page
 	for name, text := range map[string]string{"a.md": gardenPage, "b.md": changed, "c.md": tokensPage} {
-		pages = append(pages, &page{path: name, text: text, parsed: markdown.Parse(name, []byte(text), nil)})
+		pages = append(pages, &page{path: name, text: text, parsed: markdown.Parse(name, []byte(text))})
 	}
 	slices.SortFunc(pages, func(a, b *page) int { return strings.Compare(a.path, b.path) })
 	phrases := phrasesOf(pages)

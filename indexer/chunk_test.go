@@ -14,7 +14,7 @@ import (
 )
 
 func parsed(path, text string) *store.Document {
-	d := markdown.Parse(path, []byte(text), nil)
+	d := markdown.Parse(path, []byte(text))
 	return &store.Document{Path: path, Title: d.Title, Labels: d.Labels, Sections: d.Sections}
 }
 

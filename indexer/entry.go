@@ -82,7 +82,7 @@ func (c *Chunker) abstract(doc *store.Document, text string) string {
 	if !doc.Labels.Found || len(doc.Sections) == 0 {
 		return ""
 	}
-	front := markdown.Parse(doc.Path, []byte(text[:doc.Sections[0].Start]), nil).FrontMatter
+	front := markdown.ReadFrontMatter([]byte(text[:doc.Sections[0].Start]))
 	for _, field := range abstractFields {
 		if s := strings.Join(strings.Fields(front.String(field)), " "); s != "" {
 			if limit := c.options.MaxTokens / 4; len(s) > limit && c.tok.Count(s) > limit {

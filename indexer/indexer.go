@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"cairn/internal/markdown"
 	"cairn/internal/secret"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
@@ -39,8 +38,6 @@ type Cache interface {
 type Options struct {
 	// Walk says which files are indexed.
 	Walk *walk.Options
-	// Markdown bounds parsing.
-	Markdown *markdown.Options
 	// Masks are the secrets that the index must not hold; nil masks nothing.
 	Masks *secret.Masks
 	// Chunk sets the size of chunks.

@@ -168,7 +168,7 @@ func (s *scanner) compare(o *outcome, data []byte, info fileInfo) {
 		}
 		return
 	}
-	d := markdown.Parse(o.path, text, s.x.options.Markdown)
+	d := markdown.Parse(o.path, text)
 	doc := store.Document{
 		Path: o.path, Title: d.Title, Hash: hex.EncodeToString(sum[:]),
 		Size: o.size, ModTime: o.modTime, Labels: d.Labels, Sections: d.Sections,

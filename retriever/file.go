@@ -88,7 +88,7 @@ func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 	}
 	f = &parsedFile{
 		path: name, masked: masked, size: info.Size(), modTime: info.ModTime(), young: time.Since(info.ModTime()) < fresh,
-		hash: hash, text: text, lines: lineStarts(text), doc: markdown.Parse(name, text, nil),
+		hash: hash, text: text, lines: lineStarts(text), doc: markdown.Parse(name, text),
 	}
 	if bytes.HasPrefix(text, []byte("\ufeff")) {
 		f.body = 3

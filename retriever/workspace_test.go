@@ -88,7 +88,7 @@ func (f *folder) index(files map[string]string, later []string) {
 	var vectors []store.VectorEntry
 	for _, path := range slices.Sorted(maps(files)) {
 		content := []byte(files[path])
-		parsed := markdown.Parse(path, content, nil)
+		parsed := markdown.Parse(path, content)
 		sum := sha256.Sum256(content)
 		info, err := os.Stat(filepath.Join(f.dir, filepath.FromSlash(path)))
 		must(f.t, err)

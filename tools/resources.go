@@ -22,7 +22,7 @@ import (
 const (
 	scheme           = "cairn://"
 	documentTemplate = scheme + "{+path}{#anchor}"
-	markdown         = "text/markdown"
+	markdownType     = "text/markdown"
 	resourcesPage    = 100
 )
 
@@ -71,7 +71,7 @@ func (s *Server) listResources(ctx context.Context, req *mcp.ListResourcesReques
 	}
 	for _, d := range page.Documents {
 		list.Resources = append(list.Resources, &mcp.Resource{
-			URI: resourceURI(d.Path, ""), Name: d.Path, Title: d.Title, MIMEType: markdown, Size: d.Bytes,
+			URI: resourceURI(d.Path, ""), Name: d.Path, Title: d.Title, MIMEType: markdownType, Size: d.Bytes,
 			Annotations: &mcp.Annotations{LastModified: d.Modified.Format(time.RFC3339)},
 		})
 		after = d.Path
@@ -96,7 +96,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	if err != nil {
 		return nil, FailureOf(err).wire()
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdown, Text: reading.Content}}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdownType, Text: reading.Content}}}, nil
 }
 
 // follow notifies clients of changes until ctx ends: that the list of resources or
@@ -125,7 +125,7 @@ func (s *Server) follow(ctx context.Context, server *mcp.Server, list *listing, 
 // changed: the SDK does so whenever something is added, even again.
 func (s *Server) addResources(server *mcp.Server) {
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
-		Name: "document", Title: "Document or section", URITemplate: documentTemplate, MIMEType: markdown,
+		Name: "document", Title: "Document or section", URITemplate: documentTemplate, MIMEType: markdownType,
 		Description: "A document of the workspace, or the section with that anchor.",
 	}, s.readResource)
 }

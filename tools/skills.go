@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/markdown"
 	"cairn/skills"
 )
 
@@ -76,9 +76,9 @@ func addSkills(server *mcp.Server) {
 		for _, r := range all[i].Resources {
 			text := files[r.URI]
 			server.AddResource(&mcp.Resource{
-				URI: r.URI, Name: all[i].Frontmatter["name"], Title: "Skill " + all[i].Frontmatter["name"], Description: all[i].Frontmatter["description"], MIMEType: markdown, Size: int64(r.Size),
+				URI: r.URI, Name: all[i].Frontmatter["name"], Title: "Skill " + all[i].Frontmatter["name"], Description: all[i].Frontmatter["description"], MIMEType: markdownType, Size: int64(r.Size),
 			}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.URI, MIMEType: markdown, Text: text}}}, nil
+				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.URI, MIMEType: markdownType, Text: text}}}, nil
 			})
 		}
 	}
@@ -110,7 +110,7 @@ func loadSkills(files fs.FS) (all []skill, texts map[string]string, err error) {
 	}
 	for _, main := range found {
 		dir := path.Dir(main)
-		s := skill{URI: skillScheme + main}
+		s := skill{URI: skillScheme + main, Frontmatter: map[string]string{}}
 		err := fs.WalkDir(files, dir, func(name string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
@@ -124,8 +124,12 @@ func loadSkills(files fs.FS) (all []skill, texts map[string]string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if s.Frontmatter, err = frontmatter(texts[s.URI]); err != nil {
-			return nil, nil, fmt.Errorf("skill %s: %w", dir, err)
+		front := markdown.ReadFrontMatter([]byte(texts[s.URI]))
+		if !front.Found() {
+			return nil, nil, fmt.Errorf("skill %s: it has no front matter: %v", dir, front.Err)
+		}
+		for key := range front.Fields {
+			s.Frontmatter[key] = front.String(key)
 		}
 		if s.Frontmatter["name"] != dir || s.Frontmatter["description"] == "" {
 			return nil, nil, fmt.Errorf("skill %s: name %q and description %q, want the name of its folder and a sentence", dir, s.Frontmatter["name"], s.Frontmatter["description"])
@@ -133,21 +137,4 @@ func loadSkills(files fs.FS) (all []skill, texts map[string]string, err error) {
 		all = append(all, s)
 	}
 	return all, texts, nil
-}
-
-// frontmatter reads the lines "key: value" at the head of a skill.
-func frontmatter(text string) (map[string]string, error) {
-	head, _, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
-	if !ok || !strings.HasPrefix(text, "---\n") {
-		return nil, fmt.Errorf("it has no front matter")
-	}
-	fields := map[string]string{}
-	for line := range strings.SplitSeq(head, "\n") {
-		key, value, ok := strings.Cut(line, ": ")
-		if !ok || value == "" || strings.ContainsAny(key, " \t") || strings.ContainsAny(value[:1], `"'[{|>&*`) {
-			return nil, fmt.Errorf("front matter line %q, want a key and a plain text", line)
-		}
-		fields[key] = value
-	}
-	return fields, nil
 }

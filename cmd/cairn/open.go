@@ -159,7 +159,7 @@ func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 			continue // removed, or not readable
 		}
 		places = append(places, finder.Place{Kind: "file", Path: path, Line: 1, Text: term.Plain(path)})
-		for _, s := range markdown.Parse(path, text, nil).Sections {
+		for _, s := range markdown.Parse(path, text).Sections {
 			if s.Level > 0 {
 				p := finder.Place{Kind: "heading", Path: path, Line: s.StartLine, Text: term.Plain(path + " > " + strings.Join(s.Trail, " > "))}
 				p.Name, p.Where = nameOf(path, path, s.Trail)

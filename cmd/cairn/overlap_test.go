@@ -125,7 +125,7 @@ func headings(t *testing.T, root string, n int) (queries []string) {
 		if err != nil {
 			return err
 		}
-		for _, s := range markdown.Parse(path, text, nil).Sections {
+		for _, s := range markdown.Parse(path, text).Sections {
 			if s.Level > 1 && len(s.Trail) > 1 {
 				if q := term.Plain(s.Trail[0] + " " + s.Trail[len(s.Trail)-1]); len(q) < 120 {
 					queries = append(queries, q)

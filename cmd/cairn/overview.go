@@ -104,7 +104,7 @@ func samples(t *workspace.Tasks, documents []string) []string {
 		if err != nil {
 			continue // removed, or not readable
 		}
-		for _, s := range markdown.Parse(at, text, nil).Sections {
+		for _, s := range markdown.Parse(at, text).Sections {
 			words := len(strings.Fields(s.Heading))
 			if s.Level > 1 && words > 1 && words < 8 && !slices.Contains(found, s.Heading) && !strings.ContainsAny(s.Heading, "`\"$\\") {
 				found = append(found, s.Heading)

@@ -161,7 +161,7 @@ func (c *linkChecker) anchors(target string) {
 	if err != nil {
 		return
 	}
-	doc := markdown.Parse(target, src, nil)
+	doc := markdown.Parse(target, src)
 	for _, l := range c.anchored[target] {
 		if _, ok := markdown.Resolve(doc, l.anchor); ok || lineAnchor.MatchString(l.anchor) || l.anchor == "top" {
 			continue

@@ -10,6 +10,7 @@
 package markdown
 
 import (
+	"bytes"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -43,20 +44,6 @@ type Document struct {
 	// Cut is whether the file has more headings than are read; those beyond are text
 	// of the last section.
 	Cut bool
-}
-
-// Options are the limits of Parse. Nil and the zero value mean the defaults.
-type Options struct {
-	// MaxFrontMatter is the size in bytes beyond which a front matter block is
-	// reported as broken without being parsed; 0 means 256 KiB.
-	MaxFrontMatter int
-}
-
-func (o *Options) maxFrontMatter() int {
-	if o == nil || o.MaxFrontMatter == 0 {
-		return 256 << 10
-	}
-	return o.MaxFrontMatter
 }
 
 // Format is the syntax of a file.
@@ -135,15 +122,23 @@ func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked 
 // Parse reads the text of one document. name decides the format and the fallback title only.
 // Parse never fails: the offsets of the Document are within src for any input. It
 // neither changes nor keeps src.
-func Parse(name string, src []byte, o *Options) *Document {
+func Parse(name string, src []byte) *Document {
 	d := &Document{Path: name}
-	body := 0
-	if strings.HasPrefix(string(src[:min(3, len(src))]), bom) {
-		body = len(bom)
-	}
+	body := bomLen(src)
 	text := normalise(src, body)
+	f := FormatOf(name)
+	if f == Markdown || f == MDX || f == Converted {
+		d.FrontMatter = readFrontMatter(src, text, body)
+		d.describe()
+	}
+	// A broken front matter block is text of the preamble, so that search finds it.
+	from := body
+	body = max(body, d.FrontMatter.End)
+	if d.FrontMatter.Found() {
+		from = body
+	}
 	var out outline
-	switch FormatOf(name) {
+	switch f {
 	case Text:
 	case RST:
 		out = parseRST(text, body)
@@ -158,20 +153,13 @@ func Parse(name string, src []byte, o *Options) *Document {
 	case Source:
 		out = parseSource(name, text, body)
 	case MDX:
-		body = d.readFrontMatter(src, text, body, o)
 		out = parseBlocks(maskESM(text, body), body)
 	default:
-		body = d.readFrontMatter(src, text, body, o)
 		out = parseBlocks(text, body)
-	}
-	// A broken front matter block is text of the preamble, so that search finds it.
-	from := body
-	if d.FrontMatter.Err != nil {
-		from = d.FrontMatter.Start
 	}
 	d.build(src, text, from, out)
 	d.Cut = out.cut
-	if f := FormatOf(name); d.Title == "" && f != Source && f != Keys {
+	if d.Title == "" && f != Source && f != Keys {
 		for _, s := range d.Sections {
 			if s.Heading != "" {
 				d.Title = s.Heading
@@ -204,30 +192,19 @@ const bom = "\ufeff"
 // Trailing blanks do not affect block structure, so offsets in the result are
 // offsets in src. It returns src itself if there is nothing to change.
 func normalise(src []byte, body int) []byte {
-	first := -1
-	for i, c := range src {
-		if c == '\r' {
-			first = i
-			break
-		}
-	}
-	if first < 0 && body == 0 {
+	if bytes.IndexByte(src, '\r') < 0 && body == 0 {
 		return src
 	}
-	out := append([]byte(nil), src...)
+	out := bytes.Clone(src)
 	for i := range body {
 		out[i] = ' '
 	}
-	if first < 0 {
-		return out
-	}
-	for i := first; i < len(out); i++ {
-		if out[i] != '\r' {
-			continue
-		}
-		if i+1 < len(out) && out[i+1] == '\n' {
+	for i, c := range out {
+		switch {
+		case c != '\r':
+		case i+1 < len(out) && out[i+1] == '\n':
 			out[i] = ' '
-		} else {
+		default:
 			out[i] = '\n'
 		}
 	}

@@ -42,7 +42,7 @@ func TestFrontMatter(t *testing.T) {
 		{"---\nNo mapping: [\n---\n# H\n", "No mapping: [", store.Labels{}, false},
 		{"---\n- a\n- b\n---\n# H\n", "H", store.Labels{}, false},
 	} {
-		d := Parse("doc.md", []byte(c.src), nil)
+		d := Parse("doc.md", []byte(c.src))
 		src := c.src[:min(80, len(c.src))]
 		if d.Title != c.title {
 			t.Errorf("title of %q: got %q, want %q", src, d.Title, c.title)
@@ -66,7 +66,7 @@ func TestFrontMatterBomb(t *testing.T) {
 			"aM: &aM [*aN,*aN,*aN,*aN,*aN,*aN,*aN,*aN,*aN,*aN]\n"))
 	}
 	b.WriteString("---\n# H\n")
-	if d := Parse("a.md", []byte(b.String()), nil); d.FrontMatter.Err == nil || d.Title != "H" {
+	if d := Parse("a.md", []byte(b.String())); d.FrontMatter.Err == nil || d.Title != "H" {
 		t.Errorf("got error %v and title %q, want an error and H", d.FrontMatter.Err, d.Title)
 	}
 }
@@ -74,7 +74,7 @@ func TestFrontMatterBomb(t *testing.T) {
 // Section hashes are of what read_doc returns: golden vectors 8 and 10.
 func TestHashes(t *testing.T) {
 	src := "intro\r\n\r\n# A\r\n\r\na\r\n## B\r\n  b  \r\n\r\n# C\r\n\r\n"
-	d := Parse("a.md", []byte(src), nil)
+	d := Parse("a.md", []byte(src))
 	want := []string{"intro", "# A\r\n\r\na\r\n## B\r\n  b  ", "## B\r\n  b  ", "# C"}
 	if len(d.Sections) != len(want) {
 		t.Fatalf("got %d sections, want %d", len(d.Sections), len(want))
@@ -140,7 +140,7 @@ func TestResolve(t *testing.T) {
 		"<h2 ID=Html>t</h2>", "",
 		"# foo_bar Baz", // 9
 	}, "\n")
-	d := Parse("a.md", []byte(src), nil)
+	d := Parse("a.md", []byte(src))
 	for _, c := range []struct {
 		anchor string
 		want   int // -1: none
@@ -167,13 +167,13 @@ func TestResolve(t *testing.T) {
 	if got := d.At(len(src)); got != -1 {
 		t.Errorf("At the end: got %d, want -1", got)
 	}
-	rst := Parse("a.rst", []byte(".. _first:\n\nTitle\n=====\n\n.. _second:\n\ntext\n"), nil)
+	rst := Parse("a.rst", []byte(".. _first:\n\nTitle\n=====\n\n.. _second:\n\ntext\n"))
 	for name, want := range map[string]int{"first": 1, "second": 1, "title": 1} {
 		if got, ok := Resolve(rst, name); !ok || got != want {
 			t.Errorf("rst: Resolve(%q) = %d, %v, want %d", name, got, ok, want)
 		}
 	}
-	code := Parse("a.go", []byte("package a\n\nfunc (s *Server[K]) Verify() {}\n\nconst (\n\tA = 1\n\tB = 2\n)\n"), nil)
+	code := Parse("a.go", []byte("package a\n\nfunc (s *Server[K]) Verify() {}\n\nconst (\n\tA = 1\n\tB = 2\n)\n"))
 	for name, want := range map[string]int{"Verify": 1, "Server.Verify": 1, "A": 2, "B": 2} {
 		if got, ok := Resolve(code, name); !ok || got != want {
 			t.Errorf("go: Resolve(%q) = %d, %v, want %d", name, got, ok, want)
@@ -465,7 +465,7 @@ func TestRealTree(t *testing.T) {
 	}
 	broken := 0
 	for name, src := range files {
-		d := Parse(name, src, nil)
+		d := Parse(name, src)
 		checkInvariants(t, d, src)
 		if d.FrontMatter.Err != nil {
 			broken++
@@ -486,7 +486,7 @@ func TestHostile(t *testing.T) {
 		for _, prefix := range []string{"", "# "} {
 			src := []byte(prefix + strings.Repeat(s, n/len(s)))
 			for _, name := range []string{"a.md", "a.rst", "a.mdx", "a.cpp", "a.ts", "a.go"} {
-				d := Parse(name, src, nil)
+				d := Parse(name, src)
 				if len(d.Sections) == 0 {
 					t.Errorf("%s of %q...: no sections", name, src[:20])
 				}
@@ -495,7 +495,7 @@ func TestHostile(t *testing.T) {
 			Links(src)
 			References(src)
 		}
-		Parse("a.md", []byte("---\na: "+strings.Repeat(s, 8<<10/len(s))+"\n---\n"), nil)
+		Parse("a.md", []byte("---\na: "+strings.Repeat(s, 8<<10/len(s))+"\n---\n"))
 	}
 }
 
@@ -508,9 +508,9 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		name = "f" + strings.ToLower(filepath.Ext(filepath.Base(name)))
-		d := Parse(name, src, nil)
+		d := Parse(name, src)
 		checkInvariants(t, d, src)
-		if got := Parse(name, src, nil); !cmp.Equal(describe(d), describe(got)) {
+		if got := Parse(name, src); !cmp.Equal(describe(d), describe(got)) {
 			t.Errorf("two parses of %q differ", src)
 		}
 		Plain(name, src)
@@ -528,7 +528,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	benchmark(b, func(src []byte) { Parse("a.md", src, nil) })
+	benchmark(b, func(src []byte) { Parse("a.md", src) })
 }
 
 func BenchmarkPlainText(b *testing.B) {

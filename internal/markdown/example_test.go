@@ -7,7 +7,7 @@ import (
 )
 
 func ExampleParse() {
-	d := markdown.Parse("guide.md", []byte("---\ntitle: Guide\n---\n\n# Setup\n\nFirst.\n\n## Linux & macOS\n\nThen.\n"), nil)
+	d := markdown.Parse("guide.md", []byte("---\ntitle: Guide\n---\n\n# Setup\n\nFirst.\n\n## Linux & macOS\n\nThen.\n"))
 	fmt.Println(d.Title)
 	for _, s := range d.Sections {
 		fmt.Println(s.StartLine, s.Anchor, s.Trail)

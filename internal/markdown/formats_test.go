@@ -41,7 +41,7 @@ func TestOutlines(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		got := strings.ReplaceAll(strings.TrimSpace(describe(Parse(c.path, text, nil))), "\n", " | ")
+		got := strings.ReplaceAll(strings.TrimSpace(describe(Parse(c.path, text))), "\n", " | ")
 		if got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
@@ -60,7 +60,7 @@ func TestAnchorsOfFormats(t *testing.T) {
 		{"a.yml", "a:\n  b:\n    c: 1\n", "a.b", "b"},
 		{"a.tex", "\\section{A}\n\\section{B}\n\\label{sec:b}\n", "sec:b", "B"},
 	} {
-		d := Parse(c.path, []byte(c.src), nil)
+		d := Parse(c.path, []byte(c.src))
 		i, ok := Resolve(d, c.anchor)
 		if !ok || d.Sections[i].Heading != c.heading {
 			t.Errorf("%s: %q names section %d, %v, want %s", c.path, c.anchor, i, ok, c.heading)
@@ -88,7 +88,7 @@ func FuzzOutlines(f *testing.F) {
 	f.Add("a:\n  - b: |\n   c\n  d: {\"e\": [\"f\", {}]}\n[g.h]\n'''\n")
 	f.Fuzz(func(t *testing.T, src string) {
 		for _, path := range []string{"a.adoc", "a.org", "a.tex", "a.json", "a.yaml", "a.toml"} {
-			d := Parse(path, []byte(src), nil)
+			d := Parse(path, []byte(src))
 			at := 0
 			for _, s := range d.Sections {
 				if s.Start < at || s.OwnEnd < s.Start || s.End < s.OwnEnd || s.End > len(src) {

@@ -18,8 +18,10 @@ type FrontMatter struct {
 	// Start and End are byte offsets from the opening line to the end of the closing
 	// line, its line break included. Both are 0 if there is no block.
 	Start, End int
-	// Fields holds the block's top-level keys. Nil if there is no block or it is
-	// unusable.
+	// Fields holds the block's top-level keys, with every scalar as written: 012345
+	// stays "012345", which YAML would read as a number. The values are strings, nil
+	// for null, lists of these, and an empty map for deeper structures. Fields is nil
+	// if there is no block or it is unusable.
 	Fields map[string]any
 	// Err explains why the block is unusable: it is not valid YAML, or too large.
 	// Its text then counts as text before the first heading.
@@ -31,89 +33,83 @@ func (f FrontMatter) Found() bool { return f.Fields != nil }
 
 // String returns the value of a scalar key as text, "" when it is absent or not a scalar.
 func (f FrontMatter) String(key string) string {
-	return scalar(f.Fields[key])
+	s, _ := f.Fields[key].(string)
+	return strings.TrimSpace(s)
 }
 
 // Strings returns a list of scalars. It splits a single string at commas.
 func (f FrontMatter) Strings(key string) []string {
-	var out []string
-	switch v := f.Fields[key].(type) {
-	case []any:
-		for _, e := range v {
-			if s := strings.TrimSpace(scalar(e)); s != "" {
-				out = append(out, s)
-			}
+	list, ok := f.Fields[key].([]any)
+	if !ok {
+		for s := range strings.SplitSeq(f.String(key), ",") {
+			list = append(list, s)
 		}
-	default:
-		for s := range strings.SplitSeq(scalar(v), ",") {
-			if s = strings.TrimSpace(s); s != "" {
-				out = append(out, s)
-			}
+	}
+	var out []string
+	for _, e := range list {
+		if s, _ := e.(string); strings.TrimSpace(s) != "" {
+			out = append(out, strings.TrimSpace(s))
 		}
 	}
 	return out
 }
 
-func scalar(v any) string {
-	switch v := v.(type) {
-	case nil, []any, map[string]any, yaml.MapSlice:
-		return ""
-	case string:
-		return strings.TrimSpace(v)
-	default:
-		return fmt.Sprint(v)
-	}
+// maxFrontMatter is the size in bytes beyond which a block is reported as broken without
+// being parsed.
+const maxFrontMatter = 256 << 10
+
+// ReadFrontMatter reads only the front matter of a Markdown file. It is faster than
+// Parse.
+func ReadFrontMatter(src []byte) FrontMatter {
+	body := bomLen(src)
+	return readFrontMatter(src, normalise(src, body), body)
 }
 
-// readFrontMatter sets the front matter, labels and title and returns the offset
-// where the text begins.
+// readFrontMatter reads the block at the head of src. text is src with normalised line
+// ends, and begins at body.
 //
 // A block begins with "---" on the first line and ends with the next line that is
 // "---" or "...". A block without a closing line, or of YAML that is not a mapping,
 // is not front matter: a document may begin with a thematic break.
-func (d *Document) readFrontMatter(src, text []byte, body int, o *Options) int {
-	yamlFrom, yamlTo, end, ok := fences(text, body)
+func readFrontMatter(src, text []byte, body int) FrontMatter {
+	from, to, end, ok := fences(text, body)
 	if !ok {
-		return body
+		return FrontMatter{}
 	}
-	// Taken from src: in text a CRLF would add a blank to block scalars.
-	block := bytes.ReplaceAll(src[yamlFrom:yamlTo], []byte("\r\n"), []byte("\n"))
-	block = bytes.ReplaceAll(block, []byte("\r"), []byte("\n"))
-	fm := FrontMatter{Start: body, End: end}
-	switch {
-	case len(block) > o.maxFrontMatter():
-		if !looksLikeMapping(block) {
-			return body
-		}
-		fm.Err = fmt.Errorf("front matter of %d bytes, want at most %d", len(block), o.maxFrontMatter())
-	default:
-		fields, err := parseYAML(block)
-		switch {
-		case err == nil && fields != nil:
-			fm.Fields = fields
-		case err == nil || !looksLikeMapping(block):
-			return body
-		default:
-			fm.Err = err
-		}
+	block := src[from:to]
+	var fields map[string]any
+	var err error
+	if len(block) > maxFrontMatter {
+		err = fmt.Errorf("front matter of %d bytes, want at most %d", len(block), maxFrontMatter)
+	} else {
+		block = unixLines(block) // in text a CRLF would add a blank to block scalars
+		fields, err = readWritten(block)
 	}
-	d.FrontMatter = fm
-	if fm.Found() {
-		label := func(key string) string { v := fm.String(key); return v[:runeStart(v, MaxHeading)] }
-		tags := fm.Strings("tags")
-		for i, tag := range tags {
-			tags[i] = tag[:runeStart(tag, MaxHeading)]
-		}
-		d.Title = fm.String("title")
-		d.Labels = store.Labels{
-			Found:    true,
-			Tags:     tags[:min(len(tags), maxTags)],
-			Priority: label("priority"),
-			Assignee: label("assignee"),
-			Status:   label("status"),
-		}
+	if fields == nil && (err == nil || !looksLikeMapping(block)) {
+		return FrontMatter{}
 	}
-	return end
+	return FrontMatter{Start: body, End: end, Fields: fields, Err: err}
+}
+
+// describe sets the title and the labels from the front matter.
+func (d *Document) describe() {
+	fm := d.FrontMatter
+	if !fm.Found() {
+		return
+	}
+	label := func(key string) string { v := fm.String(key); return v[:runeStart(v, MaxHeading)] }
+	tags := fm.Strings("tags")
+	for i, tag := range tags {
+		tags[i] = tag[:runeStart(tag, MaxHeading)]
+	}
+	d.Title = fm.String("title")
+	d.Labels = store.Labels{
+		Found:    true,
+		Tags:     tags[:min(len(tags), maxTags)],
+		Priority: label("priority"),
+		Assignee: label("assignee"),
+		Status:   label("status"),
+	}
 }
 
 // fences finds the block's text and its end.
@@ -156,8 +152,8 @@ func looksLikeMapping(block []byte) bool {
 	return false
 }
 
-// parseYAML returns the mapping of a block, an empty map for a block without
-// content, and nil for any other YAML.
+// parseYAML returns the mapping of a block that checkYAML accepts, an empty map for a
+// block without content, and nil for any other YAML.
 func parseYAML(block []byte) (fields map[string]any, err error) {
 	// The text may be hostile; a panic of the library must not end the process.
 	defer func() {
@@ -167,9 +163,6 @@ func parseYAML(block []byte) (fields map[string]any, err error) {
 	}()
 	if len(bytes.TrimSpace(block)) == 0 {
 		return map[string]any{}, nil
-	}
-	if err := checkYAML(block); err != nil {
-		return nil, err
 	}
 	if bytes.IndexByte(block, '*') >= 0 && bytes.IndexByte(block, '&') >= 0 {
 		file, err := parser.ParseBytes(block, 0)

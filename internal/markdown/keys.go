@@ -137,32 +137,23 @@ func yamlKeys(src []byte, body int) []key {
 			text = indent
 		}
 		if len(path) <= maxKeyDepth && len(keys) < maxHeadings {
-			below := yamlIndent(src, lines[i+1:])
-			keys = append(keys, key{slices.Clone(path), ln.start, below > indent || below == indent && len(value) == 0 && text < 0 && yamlList(src, lines[i+1:])})
+			below, item := nextYAML(src, lines[i+1:])
+			keys = append(keys, key{slices.Clone(path), ln.start, below > indent || below == indent && len(value) == 0 && text < 0 && item})
 		}
 	}
 	return keys
 }
 
-// yamlIndent returns the indent of the next line with text, -1 for none.
-func yamlIndent(src []byte, lines []span) int {
+// nextYAML returns the indent of the next line with text, -1 for none, and whether it is
+// an item of a list.
+func nextYAML(src []byte, lines []span) (indent int, item bool) {
 	for _, ln := range lines[:min(len(lines), 50)] {
 		line := ln.of(src)
 		if trimmed := bytes.TrimLeft(line, " "); len(trimmed) > 0 && trimmed[0] != '#' {
-			return len(line) - len(trimmed)
+			return len(line) - len(trimmed), trimmed[0] == '-'
 		}
 	}
-	return -1
-}
-
-// yamlList reports whether the next line with text is an item of a list.
-func yamlList(src []byte, lines []span) bool {
-	for _, ln := range lines[:min(len(lines), 50)] {
-		if trimmed := bytes.TrimLeft(ln.of(src), " "); len(trimmed) > 0 && trimmed[0] != '#' {
-			return trimmed[0] == '-'
-		}
-	}
-	return false
+	return -1, false
 }
 
 // tomlKeys returns the tables.
@@ -206,8 +197,11 @@ func jsonKeys(src []byte, body int) []key {
 	var open []byte   // the open brackets
 	arrays := 0       // of them
 	current := ""     // the last key
+	line := body      // where the line begins
 	for i := body; i < len(src); i++ {
 		switch c := src[i]; c {
+		case '\n':
+			line = i + 1
 		case '"':
 			end := jsonString(src, i)
 			rest := bytes.TrimLeft(src[end:min(len(src), end+64)], " \t\n")
@@ -218,8 +212,7 @@ func jsonKeys(src []byte, body int) []key {
 				}
 				value := bytes.TrimLeft(rest[1:], " \t\n")
 				block := len(value) > 0 && (value[0] == '{' || value[0] == '[')
-				start := max(body, bytes.LastIndexByte(src[:i], '\n')+1)
-				keys = append(keys, key{append(slices.Clone(path), current), start, block})
+				keys = append(keys, key{append(slices.Clone(path), current), line, block})
 			}
 			i = end - 1
 		case '{', '[':

@@ -91,13 +91,9 @@ func Links(src []byte) []Link {
 // codeBlocks returns src with normalised line endings and the ranges of its
 // code blocks and front matter.
 func codeBlocks(src []byte) ([]byte, []span) {
-	var d Document
-	body := 0
-	if bytes.HasPrefix(src, []byte(bom)) {
-		body = len(bom)
-	}
+	body := bomLen(src)
 	norm := normalise(src, body)
-	from := d.readFrontMatter(src, norm, body, nil)
+	from := max(body, readFrontMatter(src, norm, body).End)
 	code := []span{{0, from}}
 	part := limitNesting(norm, from)[from:]
 	eachBlock(part, parser.NewContext(), func(n ast.Node, base int) bool {

@@ -131,7 +131,7 @@ var sectionCases = []struct {
 
 func TestSections(t *testing.T) {
 	for _, c := range sectionCases {
-		d := Parse(c.path, []byte(c.src), nil)
+		d := Parse(c.path, []byte(c.src))
 		want := strings.ReplaceAll(c.want, " | ", "\n")
 		if want != "" {
 			want += "\n"

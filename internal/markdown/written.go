@@ -10,42 +10,6 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// ReadFrontMatter reads only the front matter of a Markdown file, with every scalar
-// as written: 012345 stays "012345", which YAML would read as a number. Fields hold
-// strings, nil for null, lists of these, and an empty map for deeper structures. It
-// is faster than Parse.
-func ReadFrontMatter(src []byte) FrontMatter {
-	body := bomLen(src)
-	text := src
-	if bytes.IndexByte(src, '\r') >= 0 || body > 0 {
-		text = normalise(src, body)
-	}
-	from, to, end, ok := fences(text, body)
-	if !ok {
-		return FrontMatter{}
-	}
-	fm := FrontMatter{Start: body, End: end}
-	var o *Options
-	if to-from > o.maxFrontMatter() {
-		if !looksLikeMapping(text[from:to]) {
-			return FrontMatter{}
-		}
-		fm.Err = fmt.Errorf("front matter of %d bytes, want at most %d", to-from, o.maxFrontMatter())
-		return fm
-	}
-	block := unixLines(src[from:to])
-	fields, err := readWritten(block)
-	switch {
-	case err == nil && fields != nil:
-		fm.Fields = fields
-	case err == nil || !looksLikeMapping(block):
-		return FrontMatter{}
-	default:
-		fm.Err = err
-	}
-	return fm
-}
-
 func unixLines(block []byte) []byte {
 	if bytes.IndexByte(block, '\r') < 0 {
 		return block
@@ -57,6 +21,9 @@ func unixLines(block []byte) []byte {
 // readWritten returns the mapping of a block with scalars as written, nil for any
 // other YAML.
 func readWritten(block []byte) (map[string]any, error) {
+	if err := checkYAML(block); err != nil {
+		return nil, err
+	}
 	if fields, ok := readSimple(block); ok {
 		return fields, nil
 	}
@@ -112,6 +79,8 @@ func asWritten(n ast.Node) any {
 		return n.Value
 	case *ast.LiteralNode:
 		return n.Value.Value
+	case *ast.TagNode:
+		return asWritten(n.Value)
 	case *ast.SequenceNode:
 		list := make([]any, len(n.Values))
 		for i, v := range n.Values {

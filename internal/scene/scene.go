@@ -243,7 +243,7 @@ func References(from string, text []byte, known map[string]bool, names map[strin
 func (i *Item) render() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s\n\n%d tokens, %s\n", i.Path, i.Tokens, i.Hash)
-	d := markdown.Parse(i.Path, i.text, nil)
+	d := markdown.Parse(i.Path, i.text)
 	for _, s := range d.Sections {
 		if s.Level > 0 {
 			fmt.Fprintf(&b, "- line %d: #%s\n", s.StartLine, s.Anchor)

@@ -366,7 +366,7 @@ func plainText(n ast.Node, source []byte) string {
 // by the line of their headings.
 func anchorsOf(source []byte) map[int]string {
 	anchors := map[int]string{}
-	for _, section := range markdown.Parse("document.md", source, nil).Sections {
+	for _, section := range markdown.Parse("document.md", source).Sections {
 		if section.Level > 0 {
 			anchors[section.StartLine] = section.Anchor
 		}

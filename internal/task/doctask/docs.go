@@ -91,7 +91,7 @@ func (d *document) address() string { return "/" + d.path }
 func (d *document) hash() string { return hex.EncodeToString(d.stamp.Hash[:]) }
 
 func newDocument(path string, src []byte, stamp files.Stamp) *document {
-	return &document{path: path, src: src, md: markdown.Parse(path, src, nil), stamp: stamp}
+	return &document{path: path, src: src, md: markdown.Parse(path, src), stamp: stamp}
 }
 
 // load returns a document by its workspace path, from the cache if the file still

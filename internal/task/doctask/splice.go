@@ -139,7 +139,7 @@ func (d *document) insert(at int, text string) []byte {
 // other headings are the same. It catches text that hides or makes headings, such
 // as an unclosed code block.
 func (d *document) checkShape(src []byte, from, to, floor int) (*document, error) {
-	after := &document{path: d.path, src: src, md: markdown.Parse(d.path, src, nil)}
+	after := &document{path: d.path, src: src, md: markdown.Parse(d.path, src)}
 	old, now := d.md.Sections, after.md.Sections
 	fresh := len(now) - (len(old) - (to - from))
 	bad := fresh < 0 || !sameOutline(old[:from], now[:min(from, len(now))]) || d.md.FrontMatter.End != after.md.FrontMatter.End
