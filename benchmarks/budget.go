@@ -63,6 +63,9 @@ func (w *bench) goldLines(q *beirQuery) (lines []piece, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if d == nil {
+			return nil, fmt.Errorf("query %s: the index has no document %s", q.id, id)
+		}
 		for i := range d.Sections {
 			if s := &d.Sections[i]; s.Anchor == anchor {
 				lines = append(lines, piece{document: id, from: s.StartLine, to: s.OwnEndLine})
@@ -91,9 +94,7 @@ func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error
 	reports := make([]BudgetReport, len(readers)*len(m.o.Budgets))
 	for n := range m.set.queries {
 		q := &m.set.queries[n]
-		if m.o.Measured != nil && n%16 == 0 {
-			m.o.Measured("budget", n, len(m.set.queries))
-		}
+		m.o.Measured("budget", n, len(m.set.queries))
 		ranking, err := m.rankedIDs(ctx, q)
 		if err != nil {
 			return nil, err

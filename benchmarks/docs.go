@@ -134,6 +134,9 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 
 // measureDocs measures a set. o.Split is its second name.
 func measureDocs(ctx context.Context, set *beirSet, name string, o *DocsOptions) (*DocsReport, error) {
+	if o.Measured == nil {
+		o.Measured = func(string, int, int) {}
+	}
 	if o.MaxQueries > 0 && o.MaxQueries < len(set.queries) {
 		spread := make([]beirQuery, o.MaxQueries)
 		for i := range spread {

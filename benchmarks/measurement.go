@@ -83,9 +83,7 @@ func (m *measurement) add(run *Run, configuration string) {
 func (m *measurement) search(ctx context.Context, w *bench, v variant) (*Run, error) {
 	run := &Run{System: v.name, Ablation: v.ablation}
 	for i, q := range m.set.queries {
-		if m.o.Measured != nil && i%16 == 0 {
-			m.o.Measured(run.System, i, len(m.set.queries))
-		}
+		m.o.Measured(run.System, i, len(m.set.queries))
 		query := retriever.Query{Text: strings.TrimSpace(q.text), Mode: v.mode}
 		start := time.Now()
 		ranking, err := w.retriever.Rank(ctx, query, 0)

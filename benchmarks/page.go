@@ -101,7 +101,7 @@ func newPage(runs []*Run) *pageData {
 	}
 	p.tiles(main.Budgets)
 	p.Ranks, p.Latency = drawRanks(shown), drawLatency(shown)
-	p.Budget, p.Ablation = drawBudgets(main.Budgets), drawAblations(p.Ablations)
+	p.Budget, p.Ablation = drawBudgets(p.BudgetRows), drawAblations(p.Ablations)
 	for _, g := range main.groups() {
 		if n := len(p.Groups); n == 0 || p.Groups[n-1].By != g.By {
 			p.Groups = append(p.Groups, pageGroups{By: g.By})

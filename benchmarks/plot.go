@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"html/template"
@@ -57,11 +58,13 @@ func drawInterval(mean float64, ci [2]float64, low, high float64) template.HTML 
 	return template.HTML(strings.Replace(string(s.html()), `style="min-width:120px" `, `width="120" height="18" `, 1))
 }
 
-// rankBands are the ranks that a bar tells apart, by their last rank.
-var rankBands = []struct {
+// rankBand are ranks that a bar does not tell apart, up to the last of them.
+type rankBand struct {
 	last int
 	name string
-}{{1, "first"}, {3, "2 to 3"}, {5, "4 to 5"}, {10, "6 to 10"}, {runDepth, "11 to 100"}, {math.MaxInt, "not found"}}
+}
+
+var rankBands = []rankBand{{1, "first"}, {3, "2 to 3"}, {5, "4 to 5"}, {10, "6 to 10"}, {runDepth, "11 to 100"}, {math.MaxInt, "not found"}}
 
 // drawRanks draws where the first relevant document of each query stands.
 func drawRanks(runs []*Run) template.HTML {
@@ -95,26 +98,19 @@ func drawRanks(runs []*Run) template.HTML {
 func (q *RunQuery) band() int {
 	for i, d := range q.Ranking {
 		if q.Relevant[d.ID] > 0 {
-			return slices.IndexFunc(rankBands, func(b struct {
-				last int
-				name string
-			}) bool {
-				return i < b.last
-			})
+			return slices.IndexFunc(rankBands, func(b rankBand) bool { return i < b.last })
 		}
 	}
 	return len(rankBands) - 1
 }
 
 // drawBudgets draws the recall within each budget, a line for each way of reading.
-func drawBudgets(all []BudgetReport) template.HTML {
-	var systems []string
+func drawBudgets(rows []budgetRow) template.HTML {
 	low, high := math.Inf(1), 0.0
-	for _, b := range all {
-		if !slices.Contains(systems, b.System) {
-			systems = append(systems, b.System)
+	for _, row := range rows {
+		for _, b := range row.Cells {
+			low, high = math.Min(low, float64(b.Tokens)), math.Max(high, float64(b.Tokens))
 		}
-		low, high = math.Min(low, float64(b.Tokens)), math.Max(high, float64(b.Tokens))
 	}
 	if low >= high {
 		return ""
@@ -131,16 +127,13 @@ func drawBudgets(all []BudgetReport) template.HTML {
 		s.text(left-8, y(share)+4, "end soft", fmt.Sprintf("%d %%", 10*tenth))
 	}
 	var ends []float64 // of labels, so that none covers another
-	for n, system := range systems {
+	for n, row := range rows {
 		var points []string
 		last := 0.0
-		for _, b := range all {
-			if b.System != system {
-				continue
-			}
+		for _, b := range row.Cells {
 			points = append(points, point(x(b.Tokens), y(b.Recall)))
 			last = y(b.Recall)
-			s.dot(x(b.Tokens), y(b.Recall), 4, fmt.Sprint("fill", n), fmt.Sprintf("%s, %d tokens: %.3f", system, b.Tokens, b.Recall))
+			s.dot(x(b.Tokens), y(b.Recall), 4, fmt.Sprint("fill", n), fmt.Sprintf("%s, %d tokens: %.3f", row.System, b.Tokens, b.Recall))
 			if n == 0 {
 				s.text(x(b.Tokens), top+height+18, "middle soft", fmt.Sprint(b.Tokens))
 			}
@@ -150,7 +143,7 @@ func drawBudgets(all []BudgetReport) template.HTML {
 			last += 4
 		}
 		ends = append(ends, last)
-		s.text(left+width+12, last+4, fmt.Sprint("start name", n), system)
+		s.text(left+width+12, last+4, fmt.Sprint("start name", n), row.System)
 	}
 	s.text(left+width/2, top+height+38, "middle soft", "tokens that are read")
 	return s.html()
@@ -212,12 +205,7 @@ func drawAblations(all []Ablation) template.HTML {
 		return ""
 	}
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b Ablation) int {
-		if a.Change < b.Change {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(all, func(a, b Ablation) int { return cmp.Compare(a.Change, b.Change) })
 	low, high := 0.0, 0.0
 	for _, a := range all {
 		low, high = math.Min(low, a.CI[0]), math.Max(high, a.CI[1])

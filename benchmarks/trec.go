@@ -220,14 +220,19 @@ func (r *Run) readRankings(file string) error {
 	return err
 }
 
-// explain names the first document and the best relevant one of a run that came without
-// the parts of their scores.
+// explain names the first document and the best relevant one. What the run knows of the
+// parts of their scores stays.
 func (q *RunQuery) explain() {
-	if q.First != nil {
-		return
-	}
+	known := []*Evidence{q.First, q.Best}
+	q.First, q.Best = nil, nil
 	for i, d := range q.Ranking {
+		if i > 0 && q.Relevant[d.ID] <= 0 {
+			continue
+		}
 		e := &Evidence{ID: d.ID, Rank: i + 1, Score: d.Score}
+		if k := slices.IndexFunc(known, func(e *Evidence) bool { return e != nil && e.ID == d.ID }); k >= 0 {
+			e = known[k]
+		}
 		if i == 0 {
 			q.First = e
 		}

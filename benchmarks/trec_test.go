@@ -41,6 +41,34 @@ func TestRunFiles(t *testing.T) {
 	}
 }
 
+// TestRunWithOtherJudgements: the best relevant document is that of the judgements that
+// replace those of the run, and the parts of known scores stay.
+func TestRunWithOtherJudgements(t *testing.T) {
+	dir := t.TempDir()
+	run, qrels := filepath.Join(dir, "run"), filepath.Join(dir, "qrels")
+	first, best := &Evidence{ID: "a", Rank: 1, Score: 3, Vector: 2, Keyword: 1}, &Evidence{ID: "b", Rank: 2, Score: 2, Vector: 1, Keyword: 1}
+	r := &Run{System: "hybrid", Queries: []RunQuery{{ID: "1", Relevant: Relevance{"b": 1}, Ranking: []Scored{{"a", 3}, {"b", 2}, {"c", 1}}, First: first, Best: best}}}
+	if err := r.Write(run); err != nil {
+		t.Fatal(err)
+	}
+	write(t, qrels, "1 0 c 1\n")
+	for _, c := range []struct {
+		qrels string
+		want  *Evidence
+	}{{"", best}, {qrels, &Evidence{ID: "c", Rank: 3, Score: 1}}} {
+		got, err := ReadRun(run, c.qrels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(c.want, got.Queries[0].Best); d != "" {
+			t.Errorf("judgements %q: best (-want +got):\n%s", c.qrels, d)
+		}
+		if d := cmp.Diff(first, got.Queries[0].First); d != "" {
+			t.Errorf("judgements %q: first (-want +got):\n%s", c.qrels, d)
+		}
+	}
+}
+
 // TestRunOfAnotherSystem reads a run and judgements that cairn did not write.
 func TestRunOfAnotherSystem(t *testing.T) {
 	dir := t.TempDir()
