@@ -214,3 +214,12 @@ func (r *Report) String() string {
 	return fmt.Sprintf("files %d (+%d ~%d -%d =%d) skipped %v unreadable %d chunks %d embedded %d cached %d",
 		r.Files, r.Added, r.Changed, r.Removed, r.Unchanged, r.Skipped, len(r.Unreadable), r.Chunks, r.Embedded, r.FromCache)
 }
+
+// Paths is Run for the given files alone, as Refresh takes them.
+func (x *Indexer) Paths(ctx context.Context, paths []string, progress func(Progress)) (*Report, error) {
+	only, err := newPathSet(paths)
+	if err != nil {
+		return nil, fmt.Errorf("indexing: %w", err)
+	}
+	return x.run(ctx, progress, func(t *report) error { return x.scan(ctx, only, progress, t) })
+}

@@ -121,19 +121,10 @@ func (x *Indexer) Run(ctx context.Context, progress func(Progress)) (*Report, er
 	return x.run(ctx, progress, func(t *report) error { return x.scan(ctx, nil, progress, t) })
 }
 
-// Paths is Run for the given files alone, relative to the workspace and
-// slash-separated. A folder stands for every file that is or was below it.
-func (x *Indexer) Paths(ctx context.Context, paths []string, progress func(Progress)) (*Report, error) {
-	only, err := newPathSet(paths)
-	if err != nil {
-		return nil, fmt.Errorf("indexing: %w", err)
-	}
-	return x.run(ctx, progress, func(t *report) error { return x.scan(ctx, only, progress, t) })
-}
-
-// Refresh is Paths without the vectors: it returns once keyword search sees the
-// current files. Nil means all files. Embed makes the vectors, concurrently or
-// later.
+// Refresh is Run without the vectors and for the given files alone, relative to the
+// workspace and slash-separated: it returns once keyword search sees the current files.
+// A folder stands for every file that is or was below it, nil for all files. Embed
+// makes the vectors, concurrently or later.
 func (x *Indexer) Refresh(ctx context.Context, paths []string) (*Report, error) {
 	var only *pathSet
 	if paths != nil {

@@ -105,6 +105,8 @@ func (f *fake) Index(ctx context.Context, r index.IndexRequest, progress func(jo
 	return &index.IndexReport{Files: 1, Added: 1, Sections: 2, Chunks: 2, Embedded: 2}, nil
 }
 
+func (f *fake) Skipped(context.Context) ([]index.SkippedFile, error) { return nil, nil }
+
 func (f *fake) Status(context.Context) (*index.Status, error) {
 	return &index.Status{
 		IndexState: retriever.IndexState{State: "ready", Files: 1, Sections: 2, Embedded: 2},

@@ -25,6 +25,7 @@ type Engine interface {
 	Scan(ctx context.Context, r scan.Request) (*scan.Answer, error)
 	Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error)
 	Status(ctx context.Context) (*index.Status, error)
+	Skipped(ctx context.Context) ([]index.SkippedFile, error)
 }
 
 // Library is the part of an Engine that searches, reads and lists documents.

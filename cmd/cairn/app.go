@@ -23,6 +23,8 @@ type app struct {
 	started        bool            // a command has begun; earlier errors are wrong usage
 	warned         map[string]bool // the warnings that choose has printed
 
+	selected *config.Selection // by selection
+
 	dir   string // -C
 	store string // --store
 	json  bool   // --json
@@ -103,7 +105,11 @@ func (a *app) choose() (config.Selection, config.Config, error) {
 	return sel, cfg, nil
 }
 
+// selection selects the folder, once.
 func (a *app) selection() (config.Selection, error) {
+	if a.selected != nil {
+		return *a.selected, nil
+	}
 	sel, err := config.Select(config.SelectOptions{Flag: a.dir})
 	if err != nil {
 		return sel, err
@@ -111,6 +117,7 @@ func (a *app) selection() (config.Selection, error) {
 	if err := sel.Keep(); err != nil {
 		a.stderr.Warn("keeping the further folders: %v", err)
 	}
+	a.selected = &sel
 	return sel, nil
 }
 

@@ -35,22 +35,25 @@ func (a *app) indexCommand() *cobra.Command {
 
 // indexable prints what an index would hold.
 func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) error {
-	paths, skipped, err := t.Selected(ctx)
+	var v struct {
+		Files   []string            `json:"files"`
+		Skipped []index.SkippedFile `json:"skipped"`
+	}
+	var err error
+	v.Files, err = t.Paths(ctx, func(e walk.Entry) {
+		v.Skipped = append(v.Skipped, index.SkippedFile{Path: e.Path, Reason: e.Reason.String()})
+	})
 	if err != nil {
 		return err
 	}
-	v := struct {
-		Files   []string            `json:"files"`
-		Skipped []index.SkippedFile `json:"skipped"`
-	}{paths, skipped}
 	return a.print(v, func(w *term.Writer) {
-		for _, p := range paths {
+		for _, p := range v.Files {
 			w.Printf("%s\n", term.Plain(p))
 		}
-		for _, s := range skipped {
+		for _, s := range v.Skipped {
 			a.stderr.Dim(fmt.Sprintf("left out: %s (%s)", term.Plain(s.Path), walk.Told(s.Reason)))
 		}
-		a.stderr.Printf("%s to index, %d left out\n", term.Count(len(paths), "file"), len(skipped))
+		a.stderr.Printf("%s to index, %d left out\n", term.Count(len(v.Files), "file"), len(v.Skipped))
 	})
 }
 

@@ -146,7 +146,7 @@ func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 		cards[c.Path] = true
 		places = append(places, finder.Place{Kind: "card", Path: c.Path, Line: 1, Text: term.Plain(c.ID + " " + c.Title)})
 	}
-	paths, err := t.Paths(ctx)
+	paths, err := t.Paths(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (a *app) overview(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	defer t.Close()
-	paths, err := t.Paths(ctx)
+	paths, err := t.Paths(ctx, nil)
 	if err != nil {
 		return err
 	}

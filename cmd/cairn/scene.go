@@ -111,7 +111,7 @@ func buildScene(ctx context.Context, t *workspace.Tasks, cfg config.Config, args
 	if err != nil {
 		return nil, err
 	}
-	paths, err := t.Paths(ctx)
+	paths, err := t.Paths(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

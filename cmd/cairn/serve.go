@@ -177,7 +177,7 @@ type place struct{ name, dir string }
 // at returns the program with another folder chosen.
 func (a *app) at(p place) *app {
 	other := *a
-	other.dir = p.dir
+	other.dir, other.selected = p.dir, nil
 	return &other
 }
 

@@ -276,7 +276,7 @@ func (c Client) Merge(path string, old []byte, name string, e Entry, force bool)
 
 // Remove returns a configuration without the entry of that name, which must start
 // cairn on root. The result equals old if there is none. The entry of another server or
-// of another folder is a *ConflictError; a file that cannot be changed safely is an
+// of another folder is a *ForeignEntryError; a file that cannot be changed safely is an
 // *UnsuitableError.
 func (c Client) Remove(path string, old []byte, name, root string) ([]byte, error) {
 	if c.format == tables {

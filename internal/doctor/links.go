@@ -82,7 +82,7 @@ type linkChecker struct {
 
 // links checks every link between the documents.
 func (r *Report) links(ctx context.Context, t *workspace.Tasks) error {
-	paths, err := t.Paths(ctx)
+	paths, err := t.Paths(ctx, nil)
 	if err != nil {
 		return err
 	}

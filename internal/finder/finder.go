@@ -286,9 +286,11 @@ func painted(path, text string, rows, width int) []string {
 	}
 	lines = lines[:min(rows, len(lines))]
 	text = strings.Join(lines, "\n")
-	spans := highlight.Markdown(text)
-	if language := strings.TrimPrefix(path[strings.LastIndex(path, ".")+1:], "."); highlight.Known(language) {
+	var spans []highlight.Span
+	if language := path[strings.LastIndex(path, ".")+1:]; highlight.Known(language) {
 		spans = highlight.Code(language, text)
+	} else {
+		spans = highlight.Markdown(text)
 	}
 	start := 0
 	for i, line := range lines {

@@ -49,7 +49,7 @@ func (m *Model) Apply(o *workspace.Options) error {
 		o.RerankDir = dir
 	}
 	if m.rerankers == nil {
-		m.rerankers = &rerankers{engine: m.Engine, opened: map[string]openedReranker{}}
+		m.rerankers = newRerankers(m.Engine)
 	}
 	o.Reranker = m.rerankers.open
 	if m.Dir == "" && m.Engine != "hugot" {
@@ -86,7 +86,7 @@ func (m *Model) OpenReranker() (models.Reranker, error) {
 	if m.Rerank == "" {
 		return nil, nil
 	}
-	return (&rerankers{engine: m.Engine, opened: map[string]openedReranker{}}).open(m.Rerank)
+	return newRerankers(m.Engine).open(m.Rerank)
 }
 
 // rerankers are the re-rankers that are open, until the process ends.
@@ -94,6 +94,10 @@ type rerankers struct {
 	engine string
 	mu     sync.Mutex
 	opened map[string]openedReranker // by folder
+}
+
+func newRerankers(engine string) *rerankers {
+	return &rerankers{engine: engine, opened: map[string]openedReranker{}}
 }
 
 // openedReranker is the outcome of opening a re-ranker.

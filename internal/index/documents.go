@@ -20,8 +20,6 @@ type DocumentsRequest struct {
 	Outline bool `json:"outline,omitempty"`
 	// Tags adds the tags of each document.
 	Tags bool `json:"tags,omitempty"`
-	// Skipped lists the files that are not indexed instead.
-	Skipped bool `json:"skipped,omitempty"`
 }
 
 // MaxDocuments bounds one answer.
@@ -50,9 +48,6 @@ type Documents struct {
 	Documents []DocumentEntry `json:"documents"`
 	// More is set when there are further ones: After is the last path here.
 	More bool `json:"more,omitempty"`
-	// Skipped are the first MaxDocuments files and folders that are not indexed; more
-	// are counted in Status.
-	Skipped []SkippedFile `json:"skipped,omitempty"`
 }
 
 // Documents lists what is indexed, in the order of the paths. A folder without
@@ -78,15 +73,6 @@ func (x *Index) Documents(_ context.Context, r DocumentsRequest) (*Documents, er
 func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
 	out := &Documents{Documents: []DocumentEntry{}}
 	return out, s.View(func(r *docs.Reader) error {
-		if q.Skipped {
-			for _, skip := range r.Skipped() {
-				if out.More = len(out.Skipped) == MaxDocuments; out.More {
-					break
-				}
-				out.Skipped = append(out.Skipped, SkippedFile{skip.Path, skip.Reason})
-			}
-			return nil
-		}
 		var paths []string
 		if err := r.Files(q.Prefix, func(f docs.File) bool {
 			if f.Path <= q.After {

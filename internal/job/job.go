@@ -114,9 +114,6 @@ func (j *Job[T]) Running() bool {
 	}
 }
 
-// Done is closed when the job ends.
-func (j *Job[T]) Done() <-chan struct{} { return j.done }
-
 // Stop cancels the work and waits for its end.
 func (j *Job[T]) Stop() {
 	j.cancel()

@@ -379,9 +379,6 @@ func commit(t *Tx) error {
 	return t.tx.Commit()
 }
 
-// Path returns the file's path as given to Open.
-func (db *DB) Path() string { return db.path }
-
 // ReadOnly reports whether the database was opened read-only.
 func (db *DB) ReadOnly() bool { return db.options.ReadOnly }
 

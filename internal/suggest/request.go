@@ -120,8 +120,12 @@ type Task struct {
 	DataPaths []string       `json:"data_paths"` // into this task
 	// Confidence is how well the tool fits, in [0, 1]: 1 for a given tool; a
 	// prerequisite has that of the tool that needs it.
-	Confidence   float64  `json:"confidence"`
-	Rationale    string   `json:"rationale"`
+	Confidence float64 `json:"confidence"`
+	Rationale  string  `json:"rationale"`
+	// Part is the part of the intent that the tool fits best, if it has several, and
+	// Remembered is set if the tool was used for similar intents.
+	Part         string   `json:"part,omitempty"`
+	Remembered   bool     `json:"remembered,omitempty"`
 	Alternatives []Option `json:"alternatives"`
 	Dangerous    bool     `json:"dangerous"`
 	// Prerequisite is set when the intent did not choose the tool: another one needs it.

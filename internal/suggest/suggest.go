@@ -161,6 +161,10 @@ func (p *planner) connect() error {
 		node.Dependencies = slices.Compact(node.Dependencies)
 		task.Prerequisite = st.needs >= 0
 		if st.chosen != nil {
+			if n := st.chosen.PartNumber; n >= 0 {
+				task.Part = p.ranking.Parts[n].Text
+			}
+			task.Remembered = st.chosen.Memory > 0
 			task.Alternatives = p.alternatives(st.chosen)
 		}
 		p.out.Tasks = append(p.out.Tasks, task)

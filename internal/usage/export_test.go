@@ -66,3 +66,6 @@ func TestMerge(t *testing.T) {
 		}
 	}
 }
+
+// NewSession returns a session that writes to the store.
+func (s *Store) NewSession() *Session { return NewSession(s.Add, s.o.Now) }

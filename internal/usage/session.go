@@ -73,9 +73,6 @@ func NewSession(add func(context.Context, Change) error, now func() time.Time) *
 	return &Session{add: add, now: now}
 }
 
-// NewSession returns a session that writes to the store.
-func (s *Store) NewSession() *Session { return NewSession(s.Add, s.o.Now) }
-
 // Query records a search for documents, and writes the uses after the query before
 // it.
 func (r *Session) Query(ctx context.Context, text string) error {

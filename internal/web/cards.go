@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"cairn/internal/task"
@@ -19,7 +20,7 @@ type cardView struct {
 	Word          string // of the status
 	Ready         bool   // it can start now
 	After, Before []cardLink
-	Form          cardForm
+	Form          cardForm // for the card's own page
 }
 
 // cardLink is a card that another one waits for.
@@ -35,10 +36,12 @@ type cardForm struct {
 	Statuses, Priorities                                      []string
 }
 
-var (
-	statusWords = []string{"todo", "active", "done", "archived"}
-	priorities  = []string{"critical", "high", "medium", "low"}
-)
+// urgencies are the priorities of cards from the most to the least urgent.
+func urgencies() []string {
+	list := slices.Clone(cards.Priorities)
+	slices.Reverse(list)
+	return list
+}
 
 // cardsOf are the cards of a folder with their graph.
 type cardsOf struct {
@@ -76,6 +79,8 @@ func (h *Handler) cardAt(r *http.Request, path string) (*cardView, error) {
 	for _, c := range b.Cards {
 		if c.Path == path {
 			v := b.view(c)
+			v.Form = cardForm{Title: c.Title, Status: v.Word, Priority: c.Priority, Assignee: c.Assignee, Tags: strings.Join(c.Tags, ", "),
+				DependsOn: strings.Join(c.DependsOn, ", "), Notes: c.Notes, Statuses: cards.Statuses, Priorities: urgencies()}
 			return &v, nil
 		}
 	}
@@ -93,8 +98,6 @@ func (b *cardsOf) view(c *cards.Card) cardView {
 	for _, id := range b.graph.Dependents(c.ID) {
 		v.Before = append(v.Before, b.link(id))
 	}
-	v.Form = cardForm{Title: c.Title, Status: v.Word, Priority: c.Priority, Assignee: c.Assignee, Tags: strings.Join(c.Tags, ", "),
-		DependsOn: strings.Join(c.DependsOn, ", "), Notes: c.Notes, Statuses: statusWords, Priorities: priorities}
 	return v
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -58,23 +59,48 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.Kinds = lib.kinds()
-	names, err := h.sources.Engine.Documents(r.Context(), index.DocumentsRequest{Skipped: true})
+	names, err := h.sources.Engine.Skipped(r.Context())
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	p.Skipped = byReason(status.Skipped, names.Skipped)
+	p.Skipped = byReason(status.Skipped, names)
 	if h.sources.Tasks != nil {
-		paths, files, err := h.sources.Tasks.Unindexed(r.Context(), maxSkipped)
+		other, err := h.otherFormats(r.Context())
 		if err != nil {
 			h.fail(w, r, err)
 			return
 		}
-		if files > 0 {
-			p.Skipped = append(p.Skipped, skipped{walk.Extension.String(), files, paths, files - len(paths)})
+		if other.Files > 0 {
+			p.Skipped = append(p.Skipped, other)
 		}
 	}
 	h.show(w, r, view{section: "index", title: "Index", data: p})
+}
+
+// otherFormats are the files that are not indexed because of their extension, which the
+// index does not record, as they were at most keptFor ago.
+func (h *Handler) otherFormats(ctx context.Context) (skipped, error) {
+	h.walked.Lock()
+	defer h.walked.Unlock()
+	if time.Since(h.walkedAt) < keptFor {
+		return h.other, nil
+	}
+	other := skipped{Reason: walk.Extension.String()}
+	_, err := h.sources.Tasks.Paths(ctx, func(e walk.Entry) {
+		if e.Reason != walk.Extension || e.Dir {
+			return
+		}
+		if other.Files++; other.Files <= maxSkipped {
+			other.Paths = append(other.Paths, e.Path)
+		}
+	})
+	if err != nil {
+		return other, err
+	}
+	other.Further = other.Files - len(other.Paths)
+	h.other, h.walkedAt = other, time.Now()
+	return other, nil
 }
 
 // byReason groups the names of skipped files, the most frequent reason first.

@@ -4,13 +4,12 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"cairn/internal/workspace"
 )
 
-// pictureTypes are the media types of the pictures that pages show, by extension.
-var pictureTypes = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".svg": "image/svg+xml"}
-
 // pictureType returns the media type of a picture by its name, "" for other files.
-func pictureType(name string) string { return pictureTypes[strings.ToLower(path.Ext(name))] }
+func pictureType(name string) string { return workspace.Pictures[strings.ToLower(path.Ext(name))] }
 
 // picturePolicy lets an SVG picture that is opened by itself run and load nothing.
 const picturePolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"

@@ -32,7 +32,7 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	p := &tasksPage{Form: cardForm{Priority: "medium", Priorities: priorities}}
+	p := &tasksPage{Form: cardForm{Priority: "medium", Priorities: urgencies()}}
 	all := b.ByUrgency()
 	for _, word := range []string{"todo", "active", "done"} {
 		c := column{Name: word}

@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"cairn/graphrank"
@@ -68,17 +67,14 @@ type planStep struct {
 	Dangerous bool
 }
 
-// bestPart finds the part of the intent that a tool fits best in the reason for it.
-var bestPart = regexp.MustCompile(`best its part "([^"]*)"`)
-
 func steps(s *suggest.Suggestion) (list []planStep) {
 	numbers := numbered(s)
 	for _, t := range s.Tasks {
 		step := planStep{Tool: t.Tool, Dangerous: t.Dangerous, Why: "fits " + percent(t.Confidence) + " %"}
-		if quoted := bestPart.FindStringSubmatch(t.Rationale); quoted != nil {
-			step.Why = "fits “" + quoted[1] + "” to " + percent(t.Confidence) + " %"
+		if t.Part != "" {
+			step.Why = "fits “" + t.Part + "” to " + percent(t.Confidence) + " %"
 		}
-		if strings.Contains(t.Rationale, "used for similar intents") {
+		if t.Remembered {
 			step.Why += ", and was used for similar tasks"
 		}
 		if t.Prerequisite {

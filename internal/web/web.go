@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cairn/internal/task/cards"
@@ -59,6 +60,10 @@ type Handler struct {
 	templates *template.Template
 	took      latencies
 	shelf     shelf
+
+	walked   sync.Mutex
+	other    skipped // as otherFormats returns them
+	walkedAt time.Time
 }
 
 // New returns the handler of a workspace's pages. It fails only if a template is

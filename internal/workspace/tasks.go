@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"cairn/internal/config"
 	"cairn/internal/fit"
-	"cairn/internal/index"
 	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/task/cards"
@@ -144,28 +145,24 @@ func (t *Tasks) Text(path string) ([]byte, error) {
 // Stat looks at a file or folder without following links.
 func (t *Tasks) Stat(path string) (fs.FileInfo, error) { return t.files.Stat(path) }
 
-// Paths are the workspace paths of the files that are indexed, in order.
-func (t *Tasks) Paths(ctx context.Context) ([]string, error) {
-	paths, _, err := t.Selected(ctx)
-	return paths, err
-}
-
-// Selected returns the workspace paths of the files that are indexed and the files and
-// folders that are not, in order. The contents of files may exclude more.
-func (t *Tasks) Selected(ctx context.Context) (paths []string, skipped []index.SkippedFile, err error) {
+// Paths returns the workspace paths of the files that are indexed, in order, and calls
+// skip, unless it is nil, with the files and folders that are not. The contents of files
+// may exclude more.
+func (t *Tasks) Paths(ctx context.Context, skip func(walk.Entry)) (paths []string, err error) {
 	err = t.files.Walk(ctx, t.walk, func(e walk.Entry) error {
-		if e.Reason != walk.None {
-			skipped = append(skipped, index.SkippedFile{Path: e.Path, Reason: e.Reason.String()})
-		} else if !e.Dir {
+		switch {
+		case e.Reason == walk.None && !e.Dir:
 			paths = append(paths, e.Path)
+		case e.Reason != walk.None && skip != nil:
+			skip(e)
 		}
 		return nil
 	})
-	return paths, skipped, err
+	return paths, err
 }
 
-// pictures are the extensions of the files that Picture reads.
-var pictures = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"}
+// Pictures are the media types of the files that Picture reads, by extension.
+var Pictures = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".svg": "image/svg+xml"}
 
 // Picture returns the content of a picture. The rules that keep files out of the
 // index, such as those of ignored, hidden and too large files, hold for pictures too.
@@ -174,7 +171,7 @@ func (t *Tasks) Picture(ctx context.Context, path string) ([]byte, error) {
 	if t.walk != nil {
 		rules = *t.walk
 	}
-	rules.Extensions = pictures
+	rules.Extensions = slices.Collect(maps.Keys(Pictures))
 	found := false
 	err := t.files.WalkPaths(ctx, &rules, []string{path}, func(e walk.Entry) error {
 		found = found || e.Reason == walk.None && !e.Dir && e.Path == path
@@ -188,18 +185,4 @@ func (t *Tasks) Picture(ctx context.Context, path string) ([]byte, error) {
 	}
 	content, _, err := t.files.Read(path)
 	return content, err
-}
-
-// Unindexed lists the first limit files that are not indexed because of their
-// extension, which the index does not record, and counts all of them.
-func (t *Tasks) Unindexed(ctx context.Context, limit int) (paths []string, files int, err error) {
-	err = t.files.Walk(ctx, t.walk, func(e walk.Entry) error {
-		if e.Reason == walk.Extension && !e.Dir {
-			if files++; files <= limit {
-				paths = append(paths, e.Path)
-			}
-		}
-		return nil
-	})
-	return paths, files, err
 }

@@ -140,7 +140,7 @@ func TestTornTail(t *testing.T) {
 			if n := count(t, s); n != want && string(bytes) != string(content) {
 				t.Errorf("cut at %d: %d vectors, want %d", cut, n, want)
 			}
-			if dropped := s.Dropped(); want == 6 && string(bytes) != string(content) && dropped != int64(len(bytes))-whole {
+			if dropped := s.dropped; want == 6 && string(bytes) != string(content) && dropped != int64(len(bytes))-whole {
 				t.Errorf("cut at %d: %d bytes dropped, want %d", cut, dropped, int64(len(bytes))-whole)
 			}
 			update(t, s, second, chunks(first[:2]))
@@ -191,7 +191,7 @@ func TestDamaged(t *testing.T) {
 			refused++
 		case err != nil || verifyErr != nil:
 			t.Errorf("byte %d: %v, %v", i, err, verifyErr)
-		case int64(i) >= last && s.Dropped() > 0 && len(hits) == 3:
+		case int64(i) >= last && s.dropped > 0 && len(hits) == 3:
 		case !slices.Equal(hits, want):
 			t.Errorf("byte %d: %v, want %v", i, hits, want)
 		case len(found.Problems) == 0:

@@ -191,11 +191,6 @@ func (s *Store) Count() (int, error) {
 	return snap.live, nil
 }
 
-// Dropped is the number of bytes that Open found torn at the file's end and cut
-// off. The writer's last Update is lost then (a crash) or, if the disk has
-// failed, more: compare Has with what should be there.
-func (s *Store) Dropped() int64 { return s.dropped }
-
 // Dimension is the length of every vector.
 func (s *Store) Dimension() int { return s.dim }
 

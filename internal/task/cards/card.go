@@ -37,8 +37,8 @@ type Card struct {
 	dependsLine int // of depends_on, from 1; 0 for none
 }
 
-// priorities from the least to the most urgent.
-var priorities = []string{"low", "medium", "high", "critical"}
+// Priorities are the priorities of cards from the least to the most urgent.
+var Priorities = []string{"low", "medium", "high", "critical"}
 
 const defaultPriority = "medium"
 
@@ -167,7 +167,7 @@ func firstHeading(body []byte) string {
 
 // rank returns 1 for low to 4 for critical, in any case, 0 for any other word.
 func rank(priority string) int {
-	for i, p := range priorities {
+	for i, p := range Priorities {
 		if strings.EqualFold(p, priority) {
 			return i + 1
 		}

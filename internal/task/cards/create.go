@@ -30,7 +30,8 @@ const (
 	maxDepends  = 1000
 )
 
-var statusWords = []string{"todo", "active", "done", "archived"}
+// Statuses are the statuses of cards in their order.
+var Statuses = []string{"todo", "active", "done", "archived"}
 
 // CreateRequest holds the arguments of create_task.
 type CreateRequest struct {
@@ -159,8 +160,8 @@ func checkCreate(r *CreateRequest) (err error) {
 	if r.Priority == "" {
 		r.Priority = defaultPriority
 	}
-	if !slices.Contains(priorities, r.Priority) {
-		return invalid("priority %q, want {%s}", r.Priority, strings.Join(priorities, ","))
+	if !slices.Contains(Priorities, r.Priority) {
+		return invalid("priority %q, want {%s}", r.Priority, strings.Join(Priorities, ","))
 	}
 	if r.Assignee, err = checkAssignee(r.Assignee); err != nil {
 		return err

@@ -66,12 +66,12 @@ func (b *Board) ByUrgency() []*Card {
 
 func (s *Store) filter(r ListRequest) (func(*Card) bool, error) {
 	if r.Status != "" {
-		if !slices.Contains(statusWords, r.Status) {
-			return nil, invalid("status %q, want {%s}", r.Status, strings.Join(statusWords, ","))
+		if !slices.Contains(Statuses, r.Status) {
+			return nil, invalid("status %q, want {%s}", r.Status, strings.Join(Statuses, ","))
 		}
 	}
 	if r.Priority != "" && rank(r.Priority) == 0 {
-		return nil, invalid("priority %q, want {%s}", r.Priority, strings.Join(priorities, ","))
+		return nil, invalid("priority %q, want {%s}", r.Priority, strings.Join(Priorities, ","))
 	}
 	var created, updated *dateFilter
 	for _, d := range []struct {

@@ -180,9 +180,9 @@ func checkList(key string, list []string) ([]string, error) {
 func checkUpdate(key, text string) (string, error) {
 	switch key {
 	case "status", "priority":
-		words := statusWords
+		words := Statuses
 		if key == "priority" {
-			words = priorities
+			words = Priorities
 		}
 		if !slices.Contains(words, text) {
 			return "", invalid("updates.%s %.50q, want {%s}", key, text, strings.Join(words, ","))
