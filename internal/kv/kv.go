@@ -170,6 +170,7 @@ func (db *DB) open() (err error) {
 		return fmt.Errorf("opening %s: %w", db.path, err)
 	}
 	db.bolt, db.file = bolt, file
+	bolt.AllocSize = leastGrowth
 	if err = db.checkWhole(); err == nil && db.plain && db.options.Convert && !db.options.ReadOnly {
 		err = db.convert()
 	}
@@ -179,6 +180,13 @@ func (db *DB) open() (err error) {
 	}
 	return err
 }
+
+// A file that has no room left grows by an eighth, but by leastGrowth to mostGrowth: each
+// growth waits for the disk, and bbolt's 16 MB are more than most folders need.
+const (
+	leastGrowth = 256 << 10
+	mostGrowth  = 16 << 20
+)
 
 // isSystem reports whether err is the operating system's.
 func isSystem(err error) bool {
@@ -328,6 +336,7 @@ func (db *DB) Update(fn func(*Tx) error) (err error) {
 		return err
 	}
 	defer db.rollback(tx) // after Commit it does nothing
+	db.bolt.AllocSize = int(min(max(leastGrowth, tx.Size()/8), mostGrowth))
 	t := &Tx{tx: tx, write: true, plain: db.plain}
 	if err := fn(t); err != nil {
 		return err

@@ -35,8 +35,16 @@ func (t *Tx) Bucket(name string) (_ *Bucket, err error) {
 			return nil, fmt.Errorf("creating bucket %q: %w", name, err)
 		}
 	}
+	if b != nil {
+		b.FillPercent = fillPercent
+	}
 	return &Bucket{tx: t, b: b, name: name, seed: seed(name)}, nil
 }
+
+// fillPercent is how full bbolt leaves a page that it splits. Most records come in the
+// order of their keys, as the files of a walk do, and never fill the rest of a page; with
+// bbolt's .5 a file took up to 1.9 times the room of its records.
+const fillPercent = 0.9
 
 // Bucket is a set of keys with values, ordered by the bytes of the key. Bytes
 // it returns belong to the file: read only, and valid until the transaction ends.
