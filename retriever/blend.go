@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"cairn/internal/store"
 )
@@ -70,12 +71,21 @@ const (
 	imputeSlope = 0.45
 )
 
-// blend returns the candidates in no particular order. A keyword hit always
+// blended pools the candidates of searches, half of what a search would allocate.
+var blended = sync.Pool{New: func() any { return new([]candidate) }}
+
+// release ends the use of candidates that blend has returned.
+func release(candidates []candidate) {
+	clear(candidates)
+	blended.Put(&candidates)
+}
+
+// blend returns the candidates in no particular order, until release. A keyword hit always
 // is one; a chunk that only the vector leg found is one when its cosine is
 // above minSimilarity, or in any case in a semantic search.
 func (b *blender) blend(l *legs) []candidate {
 	found := make(map[string]int, len(l.keyword)+len(l.vector))
-	out := make([]candidate, 0, len(l.keyword)+len(l.vector))
+	out := slices.Grow((*blended.Get().(*[]candidate))[:0], len(l.keyword)+len(l.vector))
 	add := func(chunk string) *candidate {
 		if i, ok := found[chunk]; ok {
 			return &out[i]

@@ -46,6 +46,6 @@ func (s *search) cover(d *foundDocument, t *terms, found map[string]bool) {
 	if s.shown++; s.shown > coveredDocuments {
 		return
 	}
-	addAll(found, t.in(strings.Join(d.doc.Sections[d.section].Trail, "\n")+"\n"+d.doc.Title))
-	s.covered = max(s.covered, float64(len(found))/float64(max(1, len(t.all))))
+	addAll(found, t.In(strings.Join(d.doc.Sections[d.section].Trail, "\n")+"\n"+d.doc.Title))
+	s.covered = max(s.covered, float64(len(found))/float64(max(1, t.Len())))
 }

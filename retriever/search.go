@@ -148,6 +148,7 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	ranking := &Ranking{Documents: group(candidates), Mode: l.mode, Fuzzy: l.fuzzy, full: l.full, query: s.parsed}
 	timer.End(ctx)
 	s.trace.blended(&b, l, candidates, ranking)
+	release(candidates)
 	if l.missing {
 		ranking.Degraded = append(ranking.Degraded, "vectors")
 	}

@@ -17,17 +17,9 @@ const (
 )
 
 // terms are the terms of a query, to find the lines of a text that hold them.
-type terms struct {
-	all map[string]bool
-}
+type terms struct{ *keyword.Marker }
 
-func newTerms(q query.Query) *terms {
-	t := &terms{all: map[string]bool{}}
-	for _, term := range keyword.QueryTerms(q) {
-		t.all[term] = true
-	}
-	return t
-}
+func newTerms(q query.Query) *terms { return &terms{keyword.NewMarker(q)} }
 
 // snippet returns the up to three neighbouring lines of passage that hold most
 // of the query's different terms, the first such, as plain text in one line.
@@ -47,12 +39,12 @@ func (t *terms) snippet(path, heading string, passage []byte) (snippet string, f
 	}
 	var shown map[string]bool
 	if len(lines) > 1 && lines[0] == heading {
-		shown, lines = t.in(heading), lines[1:]
+		shown, lines = t.In(heading), lines[1:]
 		addAll(found, shown)
 	}
 	hits := make([]map[string]bool, len(lines))
 	for i, line := range lines {
-		hits[i] = t.in(line)
+		hits[i] = t.In(line)
 		addAll(found, hits[i])
 		for term := range shown {
 			delete(hits[i], term)
@@ -100,26 +92,12 @@ func addAll(to, from map[string]bool) {
 	}
 }
 
-// in returns the terms of the query that line holds.
-func (t *terms) in(line string) map[string]bool {
-	var found map[string]bool
-	for _, term := range keyword.Analyze(line) {
-		if t.all[term] {
-			if found == nil {
-				found = map[string]bool{}
-			}
-			found[term] = true
-		}
-	}
-	return found
-}
-
 // window cuts a long line to the words that hold most of the query's terms.
 func (t *terms) window(line string) string {
 	words := strings.Fields(line)
 	matches := make([]map[string]bool, len(words))
 	for i, w := range words {
-		matches[i] = t.in(w)
+		matches[i] = t.In(w)
 	}
 	const room = snippetRunes - 2 // an ellipsis at both ends
 	best, bestEnd, bestCount := 0, 0, -1

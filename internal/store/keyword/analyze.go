@@ -79,6 +79,45 @@ func Analyze(s string) []string {
 	return terms
 }
 
+// Marker finds terms of a query in texts. It is not safe for concurrent use.
+type Marker struct {
+	terms map[string]bool
+	first [utf8.RuneSelf]bool // bytes that a term begins with
+}
+
+// NewMarker returns a Marker of the terms of q, as QueryTerms has them.
+func NewMarker(q query.Query) *Marker {
+	m := &Marker{terms: map[string]bool{}}
+	for _, term := range QueryTerms(q) {
+		m.terms[term] = true
+		if term != "" && term[0] < utf8.RuneSelf {
+			m.first[term[0]] = true
+		}
+	}
+	return m
+}
+
+// Len is the number of terms.
+func (m *Marker) Len() int { return len(m.terms) }
+
+// In returns the terms that Analyze finds in text; nil for none.
+func (m *Marker) In(text string) map[string]bool {
+	a := analyzers.Get().(*analyzer)
+	defer analyzers.Put(a)
+	a.query, a.first = false, &m.first
+	defer func() { a.first = nil }()
+	var found map[string]bool
+	for _, t := range a.tokens(text) {
+		if t.kind != stop && m.terms[t.term] {
+			if found == nil {
+				found = map[string]bool{}
+			}
+			found[t.term] = true
+		}
+	}
+	return found
+}
+
 // analyzers pools the buffers and the word cache of an analysis.
 var analyzers = sync.Pool{New: func() any { return &analyzer{words: make(map[string]token)} }}
 
@@ -90,6 +129,8 @@ type analyzer struct {
 	name  []byte   // the compound's parts put together
 	parts []string // the compound's parts, as written
 	query bool     // analyse a query: see cjk
+	// first, unless nil, are the bytes with which the terms that are wanted begin.
+	first *[utf8.RuneSelf]bool
 	out   []token
 	pos   int
 }
@@ -157,7 +198,7 @@ func (a *analyzer) compound(s, prefix string) {
 	for _, p := range a.parts {
 		t := a.word(p)
 		if t.term == "" {
-			continue // a lone accent
+			continue // a lone accent, or not wanted
 		}
 		t.pos = a.pos
 		if a.query {
@@ -204,9 +245,14 @@ func (a *analyzer) emitWhole(s string, pos int) {
 	a.out = append(a.out, token{term: cut(string(a.buf)), pos: pos, kind: whole})
 }
 
-// word returns the term of one part, from the cache if possible.
+// word returns the term of one part, from the cache if possible; an empty one where it is
+// not wanted.
 func (a *analyzer) word(s string) token {
 	a.buf = lower(a.buf[:0], s)
+	// Neither stemming nor folding changes a first byte that is ASCII.
+	if a.first != nil && len(a.buf) > 0 && a.buf[0] < utf8.RuneSelf && !a.first[a.buf[0]] {
+		return token{}
+	}
 	if t, ok := a.words[string(a.buf)]; ok {
 		return t
 	}
@@ -239,6 +285,9 @@ func (a *analyzer) stem(w string) string {
 // splitParts cuts a compound at joiners and where camelCase changes case.
 // Apostrophes vanish: a possessive "'s" with what follows it, others alone.
 func splitParts(parts []string, s string) []string {
+	if isSimple(s) {
+		return append(parts, s)
+	}
 	start := 0
 	flush := func(end int) {
 		if p := strings.Trim(s[start:end], "_-.:'’"); p != "" {
@@ -263,6 +312,18 @@ func splitParts(parts []string, s string) []string {
 	}
 	flush(len(s))
 	return parts
+}
+
+// isSimple reports whether s is one part as it is, as most words are: lower-case letters
+// and digits, of which the first may be a capital letter.
+func isSimple(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || isDigit(c) || i == 0 && 'A' <= c && c <= 'Z') {
+			return false
+		}
+	}
+	return true
 }
 
 // pluralEnd reports whether s, which follows an acronym, is only its plural s.
