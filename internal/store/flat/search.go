@@ -196,6 +196,7 @@ func (c *scan) run(threads int) ([]candidate, error) {
 		}
 	}
 	all.cut()
+	runtime.KeepAlive(c.snap)
 	return all.items, nil
 }
 

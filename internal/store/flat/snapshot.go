@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -18,7 +19,8 @@ const blockLen = 1024
 
 // block holds vectors that were added one after the other. A slot is written
 // once, before the first snapshot that counts it is published, so that readers
-// need no lock.
+// need no lock. Its codes are outside of Go's heap, which keeps as much again free as it
+// holds; they end with the block.
 type block struct {
 	codes   []byte // blockLen x stride, see quantise
 	vectors []float32
@@ -71,7 +73,8 @@ func (s *snapshot) grow(n int) (first int) {
 	s.n += n
 	s.live += n
 	for len(s.blocks)*blockLen < s.n {
-		b := &block{codes: make([]byte, blockLen*s.stride)}
+		b := &block{codes: allocate(blockLen * s.stride)}
+		runtime.AddCleanup(b, free, b.codes)
 		if s.log == nil {
 			b.vectors = make([]float32, blockLen*s.dim)
 		}
