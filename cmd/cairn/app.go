@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -62,16 +63,12 @@ func (a *app) root() *cobra.Command {
 	}
 	root.Version = versionName()
 	root.SetVersionTemplate("cairn {{.Version}}\n")
-	root.Long = `Cairn searches a folder of documents by meaning and by words.
-
-The folder is the one named by -C, else CAIRN_WORKSPACE, else CUE_WORKSPACE, else
-the nearest parent with a .cairn or .cuedeck folder, else the current folder.`
 	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
 	root.PersistentFlags().StringVarP(&a.dir, "workspace", "C", "", "folder to work on")
 	root.PersistentFlags().StringVar(&a.store, "store", "", "where the index is: flat (of this user), qdrant://HOST:6334/COLLECTION, or config (store.address in config.toml); also CAIRN_STORE")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(flagError)
-	addExamples(root)
+	describe(root, parseHelp(helpText))
 	return root
 }
 
@@ -141,6 +138,17 @@ func (a *app) open(ctx context.Context, command string, access workspace.Access,
 		o.Notice = func(line string) { a.stderr.Warn("%s", line) }
 	}
 	return workspace.Open(ctx, sel, cfg, access, o)
+}
+
+// withWorkspace opens the workspace for fn.
+func (a *app) withWorkspace(command string, access workspace.Access, fn func(context.Context, *workspace.Workspace, []string) error) func(*cobra.Command, []string) error {
+	return a.command(func(ctx context.Context, args []string) error {
+		w, err := a.open(ctx, command, access, nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fn(ctx, w, args), w.Close())
+	})
 }
 
 // logger logs to standard error.

@@ -23,25 +23,8 @@ func (a *app) askCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask [flags] QUESTION",
 		Short: "Answer a question from the folder, with sources",
-		Long: `Answer a question from the folder, with sources. Cairn searches for passages, a
-language model answers from them, and cairn checks the answer against the passages that
-it cites. "It is not in these documents" is an answer. For the passages alone use cairn
-search; cairn suggest plans tools, and cairn plan shows earlier questions.
-
-The model is served by an OpenAI-compatible endpoint:
-
-  CAIRN_LLM_URL      such as http://127.0.0.1:11434/v1
-  CAIRN_LLM_MODEL    such as qwen3
-  CAIRN_LLM_API_KEY  the key of the endpoint, if it needs one (default: OPENAI_API_KEY)
-
-Without an endpoint the brief is printed: a person answers with cairn plan answer, an
-agent with task_dag_advance.`,
-		Example: `  cairn ask "who do I call at night?"
-  cairn ask --template simple_lookup "rotate a token"
-  cairn ask "who leads the team?" && echo "Ann does [1]." | cairn plan answer ID`,
-		Args: cobra.ExactArgs(1),
-		RunE: a.command(func(ctx context.Context, args []string) error {
-			return a.ask(ctx, stage.Request{UserID: user, Query: args[0], Template: template}, budget)
+		RunE: a.withWorkspace("ask", workspace.Owning, func(ctx context.Context, w *workspace.Workspace, args []string) error {
+			return a.ask(ctx, w, stage.Request{UserID: user, Query: args[0], Template: template}, budget)
 		}),
 	}
 	fs := cmd.Flags()
@@ -56,12 +39,7 @@ agent with task_dag_advance.`,
 // one that is at work on the folder takes it at once.
 const askWebWait = 5 * time.Second
 
-func (a *app) ask(ctx context.Context, r stage.Request, budget int) error {
-	w, err := a.open(ctx, "ask", workspace.Owning, nil)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (a *app) ask(ctx context.Context, w *workspace.Workspace, r stage.Request, budget int) error {
 	if _, err := a.refresh(ctx, w, retriever.Hybrid, vectorsLimit); err != nil {
 		return err
 	}

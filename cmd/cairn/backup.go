@@ -22,17 +22,7 @@ func (a *app) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write what cannot be built again to a file",
-		Long: `Write what cannot be built again to FILE ("-" is standard output): the catalogue of
-tools, what was learnt from use, question tasks, and the files below .cairn. It works
-while a server runs. The index is not part of it: the documents are the folder's.`,
-		Example: `  cairn backup ~/backup/notes.cairn`,
-		Args:    cobra.ExactArgs(1),
-		RunE: a.command(func(ctx context.Context, args []string) error {
-			w, err := a.open(ctx, "backup", workspace.Reading, nil)
-			if err != nil {
-				return err
-			}
-			defer w.Close()
+		RunE: a.withWorkspace("backup", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			if args[0] == "-" {
 				_, err := w.Backup(ctx, a.stdout.Raw())
 				return err
@@ -59,17 +49,7 @@ func (a *app) restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Replace the records of the folder with those of a backup",
-		Long: `Replace the records of the folder with those of a backup, and write the files below
-.cairn that are missing. Files that differ stay as they are without --overwrite. The
-index is built again by the next search.`,
-		Example: `  cairn restore ~/backup/notes.cairn`,
-		Args:    cobra.ExactArgs(1),
-		RunE: a.command(func(ctx context.Context, args []string) (err error) {
-			w, err := a.open(ctx, "restore", workspace.Reading, nil)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, w.Close()) }()
+		RunE: a.withWorkspace("restore", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			in, err := a.input(args[0])
 			if err != nil {
 				return err
@@ -102,11 +82,6 @@ func (a *app) exportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
 		Short: "Print the tools and what was learnt from use as JSON lines",
-		Long: `Print the tools and what was learnt from use as JSON lines, one tool, edge or intent a
-line, for other programs and folders: see cairn import. A copy for restoring this
-folder is cairn backup.`,
-		Example: `  cairn export > tools-and-usage`,
-		Args:    cobra.NoArgs,
 		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 			out := json.NewEncoder(a.stdout)
 			var failed error
@@ -124,11 +99,6 @@ func (a *app) importCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "import FILE",
 		Short: "Add the tools and the usage that cairn export has printed",
-		Long: `Add the tools and the usage that cairn export has printed ("-" is standard input).
-The tools of a source replace those that the catalogue has of it. An edge or an intent
-is replaced only by one that was observed later: importing twice changes nothing.`,
-		Example: `  cairn import -C ~/other tools-and-usage`,
-		Args:    cobra.ExactArgs(1),
 		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			in, err := a.input(args[0])
 			if err != nil {

@@ -33,7 +33,7 @@ func benchCommand[R interface {
 	comparable
 	fmt.Stringer
 }](a *app, use, short string, measure func(context.Context, []string) (R, error)) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: a.command(func(ctx context.Context, args []string) error {
+	return &cobra.Command{Use: use, Short: short, RunE: a.command(func(ctx context.Context, args []string) error {
 		private, err := os.MkdirTemp("", "cairn-bench")
 		if err != nil {
 			return err
@@ -89,15 +89,6 @@ func (a *app) benchLoadCommand() *cobra.Command {
 		}
 		return r, err
 	})
-	cmd.Long = `Measure how many searches a running server answers, and how fast.
-
-With --rate, searches begin at that rate whether or not earlier ones have been
-answered, and times count from the moment each was due. Without it every client
-sends its next search when it has its answer, which shows the server's capacity.
-Queries are made from the text of the folder unless a file holds them.`
-	cmd.Example = `  cairn serve --no-index &
-  cairn bench load --clients 8 --rate 300
-  cairn bench load --url http://127.0.0.1:7420/w/notes --queries queries.jsonl --json`
 	fs := cmd.Flags()
 	fs.StringVar(&o.URL, "url", "http://127.0.0.1:7420", "address of the server, with /w/NAME for another workspace than its first")
 	fs.StringVar(&o.Token, "token", "", "token to send")
@@ -133,16 +124,6 @@ func (a *app) benchToolsCommand() *cobra.Command {
 		})
 		return report, err
 	})
-	cmd.Long = `Measure tool search and suggestion on intents whose tools are known.
-
-DIR holds tools.jsonl, a tool a line as ` + "`cairn tools import`" + ` reads it, and tasks.jsonl:
-
-  {"id":"1","split":"test","intent":"copy a file","calls":[{"tool":"read"},{"tool":"write"}],"edges":[[0,1]]}
-
-Split --learn is learnt before split --test is measured. With --folds N the
-measured tasks are divided into N parts, and each part is measured after the
-others were learnt. With --distractors everything is measured a second time
-with the tools in the *.jsonl files of that folder added.`
 	flags := cmd.Flags()
 	flags.StringVar(&o.Data, "data", "", "folder with tools.jsonl and tasks.jsonl")
 	flags.StringVar(&o.LearnSplit, "learn", "", "split whose tasks are learnt")
@@ -183,9 +164,6 @@ func (a *app) benchDAGCommand() *cobra.Command {
 	cmd := benchCommand(a, "dag", "Measure the tools for task cards and their graph on synthetic cards", func(ctx context.Context, _ []string) (*benchmarks.DAGReport, error) {
 		return benchmarks.DAG(ctx, &o)
 	})
-	cmd.Long = `Measure the tools for task cards and their graph on synthetic cards, in a temporary
-folder that is removed afterwards. Each call is timed from the request to the
-complete answer, and reads the files.`
 	fs := cmd.Flags()
 	intVar(fs, &o.Cards, "cards", 10_000, 20, 1_000_000, "cards of the board")
 	intVar(fs, &o.Chain, "chain", 5000, 2, 1_000_000, "cards that depend on each other in a row")
@@ -210,12 +188,6 @@ func (a *app) benchStageCommand() *cobra.Command {
 		}
 		return benchmarks.Stage(ctx, &o)
 	})
-	cmd.Long = `Measure the machine of question tasks on its stores: tasks of the standard plan
-are created as fast as they are accepted, while workers do their stages. Lookup
-and reasoning return fixed answers at once; everything else is real.
-
-The tasks are kept in a temporary folder, or on the named servers, where they
-remain: name servers that serve nothing else.`
 	fs := cmd.Flags()
 	intVar(fs, &o.Tasks, "tasks", 10_000, 1, 10_000_000, "tasks to create")
 	intVar(fs, &o.Workers, "workers", 4, 1, maxWorkers, "workers, each with its own connections if there is a queue")

@@ -21,18 +21,7 @@ func (a *app) benchAskCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask --queries FILE",
 		Short: "Collect questions for bench self: search, and mark the right results",
-		Long: `Collect questions for cairn bench self. Type a question, look at the results, and
-answer with the number of the right one; several numbers mark several. A place such as
-path#anchor marks one that was not found, Enter skips the question, q ends. Each answer
-is a line added to FILE: the question, a tab, and path#anchor.`,
-		Example: "  cairn bench ask -C examples/handbook --queries questions.tsv",
-		Args:    cobra.NoArgs,
-		RunE: a.command(func(ctx context.Context, _ []string) error {
-			w, err := a.open(ctx, "bench ask", workspace.Reading, nil)
-			if err != nil {
-				return err
-			}
-			defer w.Close()
+		RunE: a.withWorkspace("bench ask", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
 			r, err := a.refresh(ctx, w, retriever.Hybrid, 30*time.Second)
 			if err != nil {
 				return err

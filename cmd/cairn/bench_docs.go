@@ -90,8 +90,6 @@ func (a *app) benchDocsCommand() *cobra.Command {
 	cmd := benchCommand(a, "docs --data DIR --split NAME", "Measure retrieval on a data set in the layout of BEIR", func(ctx context.Context, _ []string) (*benchmarks.DocsReport, error) {
 		return f.measure(a, config.Default(), func(o benchmarks.DocsOptions) (*benchmarks.DocsReport, error) { return benchmarks.Docs(ctx, o) })
 	})
-	cmd.Example = `  cairn bench docs --data examples/handbook.bench
-  cairn bench docs --data examples/handbook.bench --set search.semantic_weight=0.5 --set search.keyword_weight=0.5`
 	fs := cmd.Flags()
 	fs.StringVar(&f.o.Data, "data", "", "folder with corpus.jsonl, queries.jsonl and qrels/")
 	fs.StringVar(&f.o.Split, "split", "test", "name of the judgements in qrels/")
@@ -115,17 +113,6 @@ func (a *app) benchSelfCommand() *cobra.Command {
 			return benchmarks.Self(ctx, o)
 		})
 	})
-	cmd.Long = `Measure searches of the folder itself, without judgements. Queries are made from
-headings that occur once and from sentences whose words are rare: as they are, with
-a typo, as a question, by their rarest words and paraphrased by rule. The index of
-the run is built from a copy of the folder without those sentences, in a temporary
-folder. The report has a table by kind of query, file name extension and folder,
-and the 20 worst queries with what ranked before them.
-
-With --queries, your own questions are measured instead. Each line of that file is a
-question, a tab, and path#anchor (or a path); cairn bench ask writes it.`
-	cmd.Example = `  cairn bench self -C examples/handbook
-  cairn bench self -C examples/handbook --queries examples/handbook.questions.tsv`
 	fs := cmd.Flags()
 	fs.StringVar(&o.Questions, "queries", "", "file of your own questions with the places of their answers")
 	intVar(fs, &o.Sample, "sample", 50, 1, noBound, "number of headings, and of sentences, that queries are made from")

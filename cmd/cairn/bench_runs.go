@@ -119,17 +119,6 @@ func (a *app) benchCompareCommand() *cobra.Command {
 		c.Gate, err = f.check(runs[1])
 		return c, err
 	})
-	cmd.Args = cobra.ExactArgs(2)
-	cmd.Long = `Compare two runs of the same queries: the means of each metric with the p-value of a
-paired randomisation test, for how many queries B is better and worse, and the
-queries that moved most, with what the scores of their documents were made of.
-
-A and B are files that --run of another command wrote, or TREC runs of any system
-with --qrels. Runs of different data are refused. With --gate, its bounds hold for
-B, and A is the baseline unless the file names one.`
-	cmd.Example = `  cairn bench docs --data examples/handbook.bench --mode hybrid --run before.run
-  cairn bench docs --data examples/handbook.bench --mode hybrid --set search.semantic_weight=0.5 --set search.keyword_weight=0.5 --run after.run
-  cairn bench compare before.run after.run`
 	fs := cmd.Flags()
 	fs.StringVar(&o.Metric, "metric", "ndcg@10", "metric that wins are counted by")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the randomisation test")
@@ -162,8 +151,6 @@ func (a *app) benchReportCommand() *cobra.Command {
 		}
 		return report, f.page(runs)
 	})
-	cmd.Args = cobra.MinimumNArgs(1)
-	cmd.Example = "  cairn bench report before.run after.run"
 	fs := cmd.Flags()
 	fs.StringVar(&qrels, "qrels", "", "judgements in the format of TREC or BEIR (default: those written with the runs)")
 	f.addBoth(fs)

@@ -60,10 +60,8 @@ func cardError(err error) error {
 func (a *app) cardNewCommand() *cobra.Command {
 	var r cards.CreateRequest
 	cmd := &cobra.Command{
-		Use:     "new [flags] TITLE...",
-		Short:   "Create a card",
-		Example: `  cairn card new "Implement login API" --priority high --depends-on abc123`,
-		Args:    cobra.MinimumNArgs(1),
+		Use:   "new [flags] TITLE...",
+		Short: "Create a card",
 		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			r.Title = strings.Join(args, " ")
 			made, err := t.Cards.Create(ctx, r)
@@ -85,7 +83,6 @@ func (a *app) cardListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List cards, the most urgent first",
-		Args:  cobra.NoArgs,
 		RunE: a.withTasks(func(_ context.Context, t *workspace.Tasks, _ []string) error {
 			open, all := r.Status == "", r.Status == "all"
 			if all {
@@ -119,7 +116,6 @@ func (a *app) cardListCommand() *cobra.Command {
 func (a *app) listCommand() *cobra.Command {
 	cmd := a.cardListCommand()
 	cmd.Short += "; the same as card list"
-	cmd.Example = "  cairn list\n  cairn list --status all --tag auth"
 	return cmd
 }
 
@@ -127,7 +123,6 @@ func (a *app) cardShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a card, the cards it waits for and the cards that wait for it",
-		Args:  cobra.ExactArgs(1),
 		RunE: a.withTasks(func(_ context.Context, t *workspace.Tasks, args []string) error {
 			c, err := showCard(t, args[0])
 			if err != nil {
@@ -177,7 +172,6 @@ func (a *app) cardEditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit [flags] ID",
 		Short: "Change a card; without flags, open it in $VISUAL or $EDITOR",
-		Args:  cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
 	for name, f := range editFlags {
@@ -246,7 +240,6 @@ func (a *app) cardDoneCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "done ID...",
 		Short: "Set cards done, and list the cards that can start now",
-		Args:  cobra.MinimumNArgs(1),
 		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			ready := func() []string {
 				most := float64(100)

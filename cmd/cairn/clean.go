@@ -15,16 +15,6 @@ func (a *app) cleanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove the index; the next search makes it again",
-		Long: `Remove the index; the next search makes it again. Cards, configuration, imported
-tools and what was learnt from use stay, and so does the cache of embeddings
-unless --all is given.
-
-With --orphans the indexes of all folders that do not exist any more are removed
-instead, with --all their imported tools and what was learnt there, too.`,
-		Example: `  cairn clean --dry-run
-  cairn clean --all
-  cairn clean --orphans`,
-		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error {
 			r, err := a.clean(ctx, orphans, all, try)
 			if err != nil {

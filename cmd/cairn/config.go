@@ -15,28 +15,20 @@ func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show or change the configuration of the folder",
-		Long: `Show the configuration in effect for the folder: the defaults, overridden by
-config.toml, overridden by the environment (CAIRN_CORE__TOKEN_LIMIT=8000).`,
-		Example: `  cairn config
-  cairn config get core.token_limit
-  cairn config set parser.extensions .go,.py
-  cairn config set security.extra_patterns '["id-[0-9]{6,8}"]'`,
-		Args: cobra.NoArgs,
-		RunE: a.command(a.configShow),
+		RunE:  a.command(a.configShow),
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "show", Short: "Show all settings with their meaning", Example: "  cairn config show",
-			Args: cobra.NoArgs, RunE: a.command(a.configShow),
+			Use: "show", Short: "Show all settings with their meaning",
+			RunE: a.command(a.configShow),
 		},
 		&cobra.Command{
-			Use: "get KEY", Short: "Print one setting", Example: "  cairn config get search.default_mode",
-			Args: cobra.ExactArgs(1), ValidArgs: keys, RunE: a.command(a.configGet),
+			Use: "get KEY", Short: "Print one setting",
+			ValidArgs: keys, RunE: a.command(a.configGet),
 		},
 		&cobra.Command{
 			Use: "set KEY VALUE", Short: "Change one setting in config.toml, and nothing else in the file",
-			Example: "  cairn config set core.token_limit 8000",
-			Args:    cobra.ExactArgs(2), ValidArgs: keys, RunE: a.command(a.configSet),
+			ValidArgs: keys, RunE: a.command(a.configSet),
 		},
 	)
 	return cmd

@@ -30,25 +30,8 @@ type connectFlags struct {
 func (a *app) connectCommand() *cobra.Command {
 	var f connectFlags
 	cmd := &cobra.Command{
-		Use:   "connect [CLIENT]",
-		Short: "Write cairn into the configuration of an MCP client",
-		Long: fmt.Sprintf(`Write cairn into the configuration of an MCP client, so that it starts "cairn mcp"
-on this folder. CLIENT is one of %s. Without it, the command finds the clients that
-are installed and asks.
-
-Most models search with grep unless a file tells them of cairn, so the command also
-writes a short block into the file of this folder that the client gives to its model,
-such as AGENTS.md or CLAUDE.md, after showing the difference.
-
-Everything else in the files stays as it is, comments included, and a copy of the
-configuration is made first. With --print the texts to paste are printed and nothing
-is written. "cairn disconnect" removes what this command has written.`, strings.Join(connect.Names(), ", ")),
-		Example: `  cairn connect
-  cairn connect claude-code
-  cairn connect codex --print
-  cairn connect cursor --tools core,dag
-  cairn connect zed -C ~/notes --name notes`,
-		Args:      cobra.MaximumNArgs(1),
+		Use:       "connect [CLIENT]",
+		Short:     "Write cairn into the configuration of an MCP client",
 		ValidArgs: connect.Names(),
 		RunE: a.command(func(_ context.Context, args []string) error {
 			return a.connect(args, f)

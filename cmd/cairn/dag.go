@@ -20,8 +20,6 @@ func (a *app) dagCommand() *cobra.Command {
 	cmd := group("dag", "Answer questions about the dependencies of tasks",
 		a.dagReadyCommand(&channel), a.dagOrderCommand(&channel), a.dagGroupsCommand(&channel), a.dagCriticalCommand(&channel),
 		a.dagStatsCommand(&channel), a.dagBlockingCommand(&channel), a.dagUnblocksCommand(&channel), a.dagGraphCommand(&channel))
-	cmd.Long = `Answer questions about the dependencies of tasks: of the cards, or with --channel
-of the tasks in one document. The commands work even where the tools are off.`
 	addChannel(cmd.PersistentFlags(), &channel)
 	return cmd
 }
@@ -34,10 +32,10 @@ func addChannel(fs stringFlags, channel *string) {
 	fs.StringVar(channel, "channel", "", "cards, or a document such as /plans/a.md (default: dag.channel)")
 }
 
-// dagSub returns a subcommand of dag with n arguments.
-func (a *app) dagSub(use, short string, n int, fn func(context.Context, *taskgraph.Tools, []string) error) *cobra.Command {
+// dagSub returns a subcommand of dag.
+func (a *app) dagSub(use, short string, fn func(context.Context, *taskgraph.Tools, []string) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.ExactArgs(n),
+		Use: use, Short: short,
 		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error { return fn(ctx, t.Graph, args) }),
 	}
 }
@@ -59,7 +57,7 @@ func (a *app) printGraph(answer any, success bool, o taskgraph.Outcome, text fun
 
 func (a *app) dagReadyCommand(channel *string) *cobra.Command {
 	var limit int
-	cmd := a.dagSub("ready", "List the tasks that can start now", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+	cmd := a.dagSub("ready", "List the tasks that can start now", func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		r := taskgraph.ReadyRequest{ChannelID: *channel, Details: true}
 		if limit > 0 {
 			n := float64(limit)
@@ -74,7 +72,7 @@ func (a *app) dagReadyCommand(channel *string) *cobra.Command {
 
 func (a *app) dagOrderCommand(channel *string) *cobra.Command {
 	var completed bool
-	cmd := a.dagSub("order", "List the tasks so that each comes after those it depends on", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+	cmd := a.dagSub("order", "List the tasks so that each comes after those it depends on", func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		x := g.Order(ctx, taskgraph.OrderRequest{ChannelID: *channel, IncludeCompleted: completed, Details: true})
 		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) { w.Details(x.Details, false) })
 	})
@@ -83,7 +81,7 @@ func (a *app) dagOrderCommand(channel *string) *cobra.Command {
 }
 
 func (a *app) dagGroupsCommand(channel *string) *cobra.Command {
-	return a.dagSub("groups", "Group the open tasks into waves of tasks that can be done at once", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+	return a.dagSub("groups", "Group the open tasks into waves of tasks that can be done at once", func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		x := g.Groups(ctx, taskgraph.GroupsRequest{ChannelID: *channel, Details: true})
 		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) {
 			left := x.Details
@@ -98,7 +96,7 @@ func (a *app) dagGroupsCommand(channel *string) *cobra.Command {
 }
 
 func (a *app) dagCriticalCommand(channel *string) *cobra.Command {
-	return a.dagSub("critical", "Show the longest chain of tasks", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+	return a.dagSub("critical", "Show the longest chain of tasks", func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		x := g.CriticalPath(ctx, taskgraph.CriticalPathRequest{ChannelID: *channel, Details: true})
 		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) {
 			w.Details(x.Details, false)
@@ -110,14 +108,14 @@ func (a *app) dagCriticalCommand(channel *string) *cobra.Command {
 }
 
 func (a *app) dagBlockingCommand(channel *string) *cobra.Command {
-	return a.dagSub("blocking TASK", "Show the tasks that a task waits for", 1, func(ctx context.Context, g *taskgraph.Tools, args []string) error {
+	return a.dagSub("blocking TASK", "Show the tasks that a task waits for", func(ctx context.Context, g *taskgraph.Tools, args []string) error {
 		x := g.Blocking(ctx, taskgraph.BlockingRequest{ChannelID: *channel, TaskID: args[0], Details: true})
 		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) { w.Details(x.Details, false) })
 	})
 }
 
 func (a *app) dagStatsCommand(channel *string) *cobra.Command {
-	return a.dagSub("stats", "Count tasks and dependencies", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+	return a.dagSub("stats", "Count tasks and dependencies", func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		return a.dagStats(ctx, g, *channel)
 	})
 }
@@ -136,7 +134,7 @@ func (a *app) dagStats(ctx context.Context, g *taskgraph.Tools, channel string) 
 
 func (a *app) dagUnblocksCommand(channel *string) *cobra.Command {
 	var limit int
-	cmd := a.dagSub("unblocks", "Rank the open tasks by how much work waits for them", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+	cmd := a.dagSub("unblocks", "Rank the open tasks by how much work waits for them", func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		list, err := g.Leverage(ctx, *channel, limit)
 		if err != nil {
 			return err
@@ -148,16 +146,13 @@ func (a *app) dagUnblocksCommand(channel *string) *cobra.Command {
 			w.Leverage(list)
 		})
 	})
-	cmd.Long = `Rank the open tasks by how much work waits for them, directly or through others:
-PageRank over the dependencies that are not done. Finishing the first task lets
-the most other work go on.`
 	intVar(cmd.Flags(), &limit, "limit", 10, 1, noBound, "most tasks to list")
 	return cmd
 }
 
 func (a *app) dagGraphCommand(channel *string) *cobra.Command {
 	var format string
-	cmd := a.dagSub("graph", "Draw the tasks and their dependencies", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+	cmd := a.dagSub("graph", "Draw the tasks and their dependencies", func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		return a.dagGraph(ctx, g, *channel, format)
 	})
 	addFormat(cmd, &format)
@@ -185,13 +180,12 @@ func (a *app) dagGraph(ctx context.Context, g *taskgraph.Tools, channel, format 
 func (a *app) graphCommand() *cobra.Command {
 	var stats bool
 	var channel, format string
-	cmd := a.dagSub("graph", "Draw the cards and their dependencies; the same as dag graph", 0, func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+	cmd := a.dagSub("graph", "Draw the cards and their dependencies; the same as dag graph", func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		if stats {
 			return a.dagStats(ctx, g, channel)
 		}
 		return a.dagGraph(ctx, g, channel, format)
 	})
-	cmd.Example = "  cairn graph\n  cairn graph --format mermaid\n  cairn graph --stats"
 	cmd.Flags().BoolVar(&stats, "stats", false, "count tasks and dependencies instead")
 	addChannel(cmd.Flags(), &channel)
 	addFormat(cmd, &format)

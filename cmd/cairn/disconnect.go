@@ -14,16 +14,8 @@ import (
 func (a *app) disconnectCommand() *cobra.Command {
 	var f connectFlags
 	cmd := &cobra.Command{
-		Use:   "disconnect [CLIENT]",
-		Short: "Remove what cairn connect has written",
-		Long: `Remove what "cairn connect" has written for this folder: the server from the
-configuration of the client, and the block from AGENTS.md and the like, unless another
-connected client reads it. Without CLIENT it is removed for all of them. Everything
-else in the files stays as it is.`,
-		Example: `  cairn disconnect
-  cairn disconnect claude-code
-  cairn disconnect zed -C ~/notes --name notes`,
-		Args:      cobra.MaximumNArgs(1),
+		Use:       "disconnect [CLIENT]",
+		Short:     "Remove what cairn connect has written",
 		ValidArgs: connect.Names(),
 		RunE: a.command(func(_ context.Context, args []string) error {
 			return a.disconnect(args, f)

@@ -20,11 +20,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the folder and say how to repair what is wrong",
-		Long: `Check the folder: its configuration, its cards, the links between its documents,
-the files that cairn keeps of it (see cairn verify) and its index. The exit code is 1 if there is an error, 0 if there are none or
-only warnings. --repair makes the repairs that are obvious, and no other change.`,
-		Args: cobra.NoArgs,
-		RunE: a.command(func(ctx context.Context, _ []string) error { return a.doctor(ctx, repair) }),
+		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.doctor(ctx, repair) }),
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "make the obvious repairs")
 	return cmd

@@ -17,14 +17,6 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] QUERY...",
 		Short: "Show every step of one search, and the time of each",
-		Long: `Show every step of one search: the terms looked for, how the query became a vector,
-what each leg found with its raw score and its share, the blend, what the graph
-of common use moved, what was left out and why, how a token budget was spent, and
-the time of each step. The search is the same as that of cairn search. If another
-process owns the folder, that process does the search.`,
-		Example: `  cairn explain "how do I rotate a token"
-  cairn explain --mode keyword --candidates 3 'retry_after_seconds'
-  cairn explain --json --max-tokens 2000 backup`,
 		RunE: a.command(func(ctx context.Context, args []string) error {
 			return a.explain(ctx, strings.Join(args, " "), f, candidates)
 		}),

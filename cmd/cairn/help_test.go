@@ -5,11 +5,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/connect"
 	"cairn/internal/term"
 )
 
@@ -46,6 +48,38 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s --help does not show its example:\n%s", cmd.CommandPath(), out.String())
 		}
 	})
+}
+
+// TestHelpText: every part of help.txt is of a command, and connect names all clients.
+func TestHelpText(t *testing.T) {
+	all := parseHelp(helpText)
+	delete(all, "")
+	each(commands(), func(cmd *cobra.Command) { delete(all, cmd.CommandPath()) })
+	for command := range all {
+		t.Errorf("help.txt describes %q, which is no command", command)
+	}
+	for _, name := range connect.Names() {
+		if long := parseHelp(helpText)["cairn connect"].long; !strings.Contains(long, name) {
+			t.Errorf("help.txt does not name the client %s", name)
+		}
+	}
+}
+
+func TestArgsOf(t *testing.T) {
+	for use, want := range map[string]string{ // for 0 to 3 arguments: which are accepted
+		"list": "0", "show ID": "1", "set KEY VALUE": "2", "connect [CLIENT]": "01", "new [flags] TITLE...": "123",
+		"view DOCUMENT [TASK...]": "123", "open [WORD...]": "0123", "docs --data DIR [--folds N]": "0", "learn [--skip-bad] FILE...": "123",
+	} {
+		check, got := argsOf(use), ""
+		for n := range 4 {
+			if check(&cobra.Command{}, []string{"a", "b", "c"}[:n]) == nil {
+				got += strconv.Itoa(n)
+			}
+		}
+		if got != want {
+			t.Errorf("%s accepts %s arguments, want %s", use, got, want)
+		}
+	}
 }
 
 // TestExamples parses every line of every example: it names this very command,

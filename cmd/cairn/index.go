@@ -18,7 +18,6 @@ func (a *app) indexCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "index",
 		Short: "Build or refresh the index; unchanged files cost nothing",
-		Args:  cobra.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if try {

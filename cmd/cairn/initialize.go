@@ -22,11 +22,7 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Create .cairn with cards, docs and config.toml in the folder",
-		Long: `Create .cairn with cards, docs and config.toml in the folder, and name the scene's
-file in .gitignore. The values of an existing .cuedeck/config.toml are carried over:
-cairn reads only the file in .cairn afterwards.`,
-		Args: cobra.NoArgs,
-		RunE: a.command(func(context.Context, []string) error { return a.initialize(force) }),
+		RunE:  a.command(func(context.Context, []string) error { return a.initialize(force) }),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite an existing config.toml")
 	return cmd

@@ -11,11 +11,9 @@ import (
 // manCommand writes the files that packages of cairn install with it.
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "man DIR",
-		Short:   "Write manual pages to DIR/man1 and completions to DIR/completions",
-		Example: "  cairn man build",
-		Args:    cobra.ExactArgs(1),
-		Hidden:  true,
-		RunE:    a.command(func(_ context.Context, args []string) error { return manual.Write(a.root(), args[0]) }),
+		Use:    "man DIR",
+		Short:  "Write manual pages to DIR/man1 and completions to DIR/completions",
+		Hidden: true,
+		RunE:   a.command(func(_ context.Context, args []string) error { return manual.Write(a.root(), args[0]) }),
 	}
 }

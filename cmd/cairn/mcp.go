@@ -67,11 +67,6 @@ func (a *app) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the tools to an agent over MCP on standard input and output",
-		Long: `Serve the tools to an agent over MCP on standard input and output.
-
-The folder is indexed in the background from the start, and again whenever files
-change; keyword search answers while the vectors are being made.`,
-		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) error {
 			f.noRateLimit = !rateLimit
 			if noRateLimit { // cobra would print a deprecation on standard output, which is the protocol's

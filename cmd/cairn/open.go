@@ -22,12 +22,6 @@ func (a *app) openCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open [WORD...]",
 		Short: "Find a file, heading or card by typing, and open it in $VISUAL or $EDITOR",
-		Long: `Find a file, heading or card by typing, with a preview, and open it at its line in
-$VISUAL or $EDITOR. After a pause in typing the folder is also searched by meaning.
-WORDs narrow the list from the start, and with --list what is printed.`,
-		Example: `  cairn open
-  cairn open rotate token
-  cairn open --list rotate`,
 		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			places, err := placesOf(ctx, t)
 			if err != nil {

@@ -14,8 +14,6 @@ import (
 
 func (a *app) planCommand() *cobra.Command {
 	cmd := group("plan", "Show question tasks, answer and stop them", a.planListCommand(), a.planShowCommand(), a.planWatchCommand(), a.planAnswerCommand(), a.planAbortCommand())
-	cmd.Long = `Show question tasks, answer and stop them. cairn ask creates them, and agents do
-with task_dag_create. Plans of tools are made by cairn suggest.`
 	a.servers.add(cmd.PersistentFlags())
 	return cmd
 }
@@ -52,7 +50,6 @@ func (a *app) planListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List question tasks, newest first",
-		Args:  cobra.NoArgs,
 		RunE: a.withStages(func(ctx context.Context, st *workspace.Stages, _ []string) error {
 			q.Status = stage.Status(status)
 			known := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}
@@ -84,7 +81,6 @@ func (a *app) planShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a question task with its log",
-		Args:  cobra.ExactArgs(1),
 		RunE: a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
 			s, err := st.Task(ctx, args[0])
 			if err != nil {
@@ -116,7 +112,6 @@ func (a *app) planWatchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch ID",
 		Short: "Follow a question task to its end",
-		Args:  cobra.ExactArgs(1),
 		RunE: a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
 			s, err := st.Watch(ctx, args[0], func(s *stage.State) {
 				_ = a.printLine(s.Task, "%s  %-11s %3d%%  %s", term.Time(s.UpdatedAt), s.Status, s.Progress, s.Current)
@@ -138,7 +133,6 @@ func (a *app) planAbortCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abort ID",
 		Short: "Stop a question task",
-		Args:  cobra.ExactArgs(1),
 		RunE: a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
 			s, err := st.Apply(ctx, args[0], stage.Event{Kind: stage.Abort, Reason: reason})
 			if err != nil {

@@ -29,15 +29,6 @@ func (a *app) planAnswerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "answer ID",
 		Short: "Answer a question task that waits for an answer",
-		Long: `Answer a question task that waits for an answer. The text comes from standard input,
-or from $VISUAL or $EDITOR where that is a terminal; the editor shows the passages.
-
-Cite the passages that the answer rests on with their ids or numbers in the text, such
-as [doc:teams.md#on-call] or [1], or with --cite. A JSON object with "answer" and
-"citations" is taken as it is. cairn then checks the answer and prints the response.`,
-		Example: `  echo "Ann is called at night [1]." | cairn plan answer 3f2c...
-  cairn plan answer --not-found 3f2c... </dev/null`,
-		Args: cobra.ExactArgs(1),
 		RunE: a.command(func(ctx context.Context, args []string) error {
 			flags := stage.Answered{Draft: stage.Draft{Citations: cite, NotFound: notFound}, NeedsWebSearch: web}
 			return a.answerTask(ctx, args[0], flags)

@@ -20,15 +20,15 @@ func (a *app) readCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "read [flags] PLACE...",
 		Short: "Print a document, a section (path#anchor) or lines (path:from-to)",
-		Example: `  cairn read operations/incidents.md#escalation
-  cairn read --json reference/limits.md:10-20`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > retriever.MaxPaths {
 				return badUsage("got %d places, want 1 to %d, as in: cairn read 'guide.md#install'", len(args), retriever.MaxPaths)
 			}
 			return nil
 		},
-		RunE: a.command(func(ctx context.Context, args []string) error { return a.read(ctx, args, r) }),
+		RunE: a.withWorkspace("read", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
+			return a.read(ctx, w, args, r)
+		}),
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&r.Anchor, "anchor", "", "heading or slug of the section")
@@ -38,12 +38,7 @@ func (a *app) readCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) read(ctx context.Context, args []string, r retriever.ReadRequest) error {
-	w, err := a.open(ctx, "read", workspace.Reading, nil)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (a *app) read(ctx context.Context, w *workspace.Workspace, args []string, r retriever.ReadRequest) error {
 	args = a.paths(w.Selection()).documents(args)
 	if len(args) > 1 {
 		return a.readAll(ctx, w, args, r)

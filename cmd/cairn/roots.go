@@ -21,10 +21,6 @@ func (a *app) rootsCommand() *cobra.Command {
 		&cobra.Command{
 			Use:   "add NAME DIR",
 			Short: "Search another folder with this one",
-			Long: `Search another folder with this one. Its documents have paths that begin with NAME/.
-Your data directory keeps the list, since a folder that came from elsewhere must not
-name others. A running server searches the folder after a restart.`,
-			Args: cobra.ExactArgs(2),
 			RunE: a.command(func(_ context.Context, args []string) error {
 				return a.changeRoots(func(sel config.Selection) (config.Selection, error) { return sel.AddRoot(args[0], args[1]) })
 			}),
@@ -32,7 +28,6 @@ name others. A running server searches the folder after a restart.`,
 		&cobra.Command{
 			Use:   "remove NAME",
 			Short: "Search another folder with this one no more",
-			Args:  cobra.ExactArgs(1),
 			RunE: a.command(func(_ context.Context, args []string) error {
 				return a.changeRoots(func(sel config.Selection) (config.Selection, error) { return sel.RemoveRoot(args[0]) })
 			}),

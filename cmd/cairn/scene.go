@@ -39,17 +39,6 @@ func (a *app) sceneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scene [PATH...]",
 		Short: "Collect the documents of the current work as one text to paste",
-		Long: `Collect the documents of the current work as one Markdown text, to be pasted into
-a conversation: the active cards, the documents they refer to, and so on, the
-nearest first, up to a number of tokens. PATHs are further documents in use.
-Documents changed today weigh twice. Secrets are masked.
-
-On a terminal with a clipboard the text goes to the clipboard, else to standard
-output. It is written to SCENE.md in .cairn (or .cuedeck) as well.`,
-		Example: `  cairn scene --dry-run
-  cairn scene --budget bugfix
-  cairn scene --token-limit 8000 > scene.md
-  cairn scene --list docs/auth.md`,
 	}
 	cmd.RunE = a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 		return a.scene(ctx, t, args, f)

@@ -32,10 +32,6 @@ func (a *app) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search [flags] QUERY...",
 		Short: "Search the folder, after indexing what has changed",
-		Example: `  cairn search "how do I rotate a token"
-  cairn search --mode keyword 'retry_after_seconds'
-  cairn search --exhaustive 'ERR_QUOTA_42'
-  cairn search --json --limit 3 --max-tokens 2000 backup`,
 		RunE: a.command(func(ctx context.Context, args []string) error {
 			if f.exhaustive || f.regexp {
 				return a.searchLines(ctx, strings.Join(args, " "), f)

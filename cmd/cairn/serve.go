@@ -32,25 +32,7 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [NAME=DIR...]",
 		Short: "Serve folders over HTTP: a web page, MCP, a JSON API, health",
-		Long: `Serve folders over HTTP: a page for the browser at /, MCP at /mcp, search and
-reading as JSON below /api, described by /api/openapi.json; /healthz, /readyz, and
-/metrics for Prometheus.
-
-Without arguments the chosen folder is served. With arguments, each DIR is served
-under its NAME at /w/NAME/mcp and /w/NAME/api, strictly separate from the others;
-the first one also without its name. The folders are indexed in the background
-from the start; keyword search answers while the vectors are being made.
-
-Each request needs a token (` + "`cairn token new`" + `) unless --auth is off or the address
-is loopback and no other user can log in to this machine. Where others can, cairn
-writes a token for you to cairn/local.token in your configuration folder.`,
-		Example: `  cairn serve
-  cairn serve -C ~/notes --addr 127.0.0.1:8080
-  cairn serve notes=~/notes handbook=/srv/handbook
-  cairn token new ann
-  cairn serve --addr :7420 --tls-cert cert.pem --tls-key key.pem
-  curl 'http://127.0.0.1:7420/api/search?q=rotate+a+token'`,
-		RunE: a.command(func(ctx context.Context, args []string) error { return a.serve(ctx, args, f) }),
+		RunE:  a.command(func(ctx context.Context, args []string) error { return a.serve(ctx, args, f) }),
 	}
 	fs := cmd.Flags()
 	f.add(fs)

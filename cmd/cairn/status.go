@@ -16,13 +16,7 @@ func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Print which folder is chosen and the state of its index",
-		Args:  cobra.NoArgs,
-		RunE: a.command(func(ctx context.Context, _ []string) error {
-			w, err := a.open(ctx, "status", workspace.Reading, nil)
-			if err != nil {
-				return err
-			}
-			defer w.Close()
+		RunE: a.withWorkspace("status", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
 			s, err := w.Status(ctx)
 			if err != nil {
 				return err

@@ -39,10 +39,7 @@ func (a *app) storeCommand() *cobra.Command {
 	copying := &cobra.Command{
 		Use:   "copy --from flat --to qdrant://HOST:6334/COLLECTION",
 		Short: "Copy an index without embedding again; resume an interrupted copy",
-		Args:  cobra.NoArgs,
-		Example: `  cairn store copy --from flat --to qdrant://localhost:6334/docs
-  cairn store copy --from qdrant://localhost:6334/docs --to flat`,
-		RunE: a.command(func(ctx context.Context, _ []string) error { return a.copyStore(ctx, from, to) }),
+		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.copyStore(ctx, from, to) }),
 	}
 	copying.Flags().StringVar(&from, "from", "", "flat, or the address of a store")
 	copying.Flags().StringVar(&to, "to", "", "flat, or the address of a store")

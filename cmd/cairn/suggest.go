@@ -20,12 +20,7 @@ func (a *app) suggestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suggest [flags] INTENT",
 		Short: "Plan which tools of the catalogue serve an intent",
-		Long: `Plan which tools of the catalogue serve an intent, in which order, and what flows
-between them. cairn runs none of them. With --tools, only those are arranged. For a
-question about the documents use cairn ask, for an order of tasks cairn dag.`,
-		Example: `  cairn suggest "read config.json and open an issue about it"
-  cairn suggest --tools filesystem:read,json:parse,github:create --mermaid`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			if strings.TrimSpace(strings.Join(args, "")) == "" && len(tools) == 0 {
 				return badUsage("want an INTENT, or --tools")

@@ -30,10 +30,8 @@ func (a *app) withDocument(fn func(context.Context, *workspace.Tasks, []string) 
 
 func (a *app) taskViewCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "view DOCUMENT [TASK...]",
-		Short:   "Show tasks of a document; without a task, list them",
-		Example: "  cairn task view /project/setup.md initialize-config",
-		Args:    cobra.MinimumNArgs(1),
+		Use:   "view DOCUMENT [TASK...]",
+		Short: "Show tasks of a document; without a task, list them",
 		RunE: a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			if len(args) == 1 {
 				return a.listDocumentTasks(ctx, t, args[0])
@@ -77,7 +75,6 @@ func (a *app) taskStartCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "start DOCUMENT TASK",
 		Short: "Print a task, its workflow and the documents it refers to",
-		Args:  cobra.ExactArgs(2),
 		RunE: a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			v, err := t.Documents.StartTask(ctx, doctask.StartTaskRequest{Document: args[0], Task: args[1]})
 			if err != nil {
@@ -102,7 +99,6 @@ func (a *app) taskCompleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "complete [flags] DOCUMENT TASK",
 		Short: "Set a task completed, and show the next one",
-		Args:  cobra.ExactArgs(2),
 		RunE: a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			v, err := t.Documents.CompleteTask(ctx, doctask.CompleteTaskRequest{Document: args[0], Task: args[1], Note: note})
 			if err != nil {

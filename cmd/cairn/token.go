@@ -18,10 +18,6 @@ import (
 func (a *app) tokenCommand() *cobra.Command {
 	var file string
 	cmd := group("token", "Create, list and revoke the tokens of `cairn serve`", a.tokenNewCommand(&file), a.tokenListCommand(&file), a.tokenRevokeCommand(&file))
-	cmd.Long = `Create, list and revoke the tokens of ` + "`cairn serve`" + `.
-
-Their hashes are kept in the file named by --tokens, else CAIRN_TOKENS, else
-cairn/tokens.json in your configuration folder. A server notices each change.`
 	cmd.PersistentFlags().StringVar(&file, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
 	return cmd
 }
@@ -46,9 +42,6 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Create a token and print it, once",
-		Example: `  cairn token new ann
-  cairn token new agent --scope write --for notes --expires 720h`,
-		Args: cobra.ExactArgs(1),
 		RunE: a.command(func(ctx context.Context, args []string) error {
 			return a.tokenNew(ctx, *file, args[0], scope, workspaces, expires)
 		}),
@@ -92,11 +85,9 @@ func (a *app) tokenNew(ctx context.Context, file, name, scope string, workspaces
 
 func (a *app) tokenListCommand(file *string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the tokens, without their secrets",
-		Example: `  cairn token list --json`,
-		Args:    cobra.NoArgs,
-		RunE:    a.command(func(context.Context, []string) error { return a.tokenList(*file) }),
+		Use:   "list",
+		Short: "List the tokens, without their secrets",
+		RunE:  a.command(func(context.Context, []string) error { return a.tokenList(*file) }),
 	}
 }
 
@@ -123,10 +114,8 @@ func (a *app) tokenList(file string) error {
 
 func (a *app) tokenRevokeCommand(file *string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "revoke ID|NAME",
-		Short:   "Revoke a token at once",
-		Example: `  cairn token revoke ann`,
-		Args:    cobra.ExactArgs(1),
+		Use:   "revoke ID|NAME",
+		Short: "Revoke a token at once",
 		RunE: a.command(func(ctx context.Context, args []string) error {
 			store, err := tokenStore(*file)
 			if err != nil {

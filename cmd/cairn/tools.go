@@ -14,15 +14,8 @@ import (
 )
 
 func (a *app) toolsCommand() *cobra.Command {
-	cmd := group("tools", "Manage the catalogue of tools and what is known about their use",
+	return group("tools", "Manage the catalogue of tools and what is known about their use",
 		a.toolsImportCommand(), a.toolsListCommand(), a.toolsSearchCommand(), a.toolsShowCommand(), a.toolsLearnCommand(), a.toolsForgetCommand(), a.toolsGraphCommand())
-	cmd.Long = `Manage the catalogue of tools and what is known about their use.
-
-Tools are imported from MCP servers, lists and OpenAPI descriptions. cairn runs none
-of them. It learns which tools serve which intent from traces and, from the third
-time on, from agents that work through ` + "`cairn mcp` and `cairn serve`" + `. All of it is
-kept in your data directory, one place for each folder; cairn status prints it.`
-	return cmd
 }
 
 // toolboxOptions returns the options for the toolbox of a folder. Where a store has

@@ -18,7 +18,6 @@ func (a *app) toolsGraphCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [flags]",
 		Short: "Draw which tools and documents are used together",
-		Args:  cobra.NoArgs,
 		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 			if !slices.Contains([]string{"dot", "json", "mermaid", "text"}, format) {
 				return badUsage("--format %q, want {dot,json,mermaid,text}", format)

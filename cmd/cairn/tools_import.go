@@ -28,19 +28,6 @@ func (a *app) toolsImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import [flags] FILE | --mcp COMMAND [ARG...] | --url URL",
 		Short: "Import the tools of an MCP server, a list or an OpenAPI description",
-		Long: `Import the tools of an MCP server, a list or an OpenAPI description.
-
-FILE is an answer to tools/list, one tool a line (name, server, description,
-inputSchema, outputSchema, annotations, depends_on), or OpenAPI 3.0 or 3.1 in JSON or
-YAML; "-" is standard input. --mcp runs the command that follows and asks it;
---url asks a server over HTTP. Importing a source again updates the catalogue:
-tools that the source no longer has are removed, and changes are listed.
-
-Keyword search finds the tools as soon as they are imported. Then their vectors are
-made, which can be interrupted: the first search makes the rest.`,
-		Example: `  cairn tools import --mcp npx -y @modelcontextprotocol/server-filesystem .
-  cairn tools import --url https://example.com/mcp --token-env MCP_TOKEN
-  cairn tools import --server shop openapi.yaml`,
 	}
 	fs := cmd.Flags()
 	fs.SetInterspersed(false) // the flags after --mcp COMMAND are the command's

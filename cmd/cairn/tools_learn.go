@@ -21,17 +21,6 @@ func (a *app) toolsLearnCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "learn [--skip-bad] FILE...",
 		Short: "Learn from traces which tools are used together, and for what",
-		Long: `Learn from traces which tools are used together, and for what.
-
-Each line of a FILE ("-" is standard input) is one trace:
-
-  {"intent":"copy a file","calls":[{"tool":"read","success":true},{"tool":"write"}],"edges":[[0,1]]}
-
-An edge [i,j] says that call j needed the result of call i. In a trace without
-edges, calls that follow each other count as a sequence. Failed calls are ignored.
-A tool is named by its ID, or by its name if only one server has it. A document is
-"doc:" and its path. If any line is not a trace, nothing is learnt without --skip-bad.`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			return a.toolsLearn(ctx, box, args, skipBad)
 		}),
@@ -108,13 +97,7 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget NAME | --before DATE | --all | --source SOURCE",
 		Short: "Forget how a tool was used, or remove the tools of a source",
-		Long: `Forget how a tool was used, or remove the tools of a source.
-
-NAME is a tool, or "doc:" and a document's path: its relations are forgotten, and the
-intents it served. --before forgets what was last seen before a day, --all everything
-that was learnt. --source removes the tools of an import from the catalogue; see
-` + "`cairn tools list --sources`.",
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&before, "before", "", "day as 2006-01-02")

@@ -19,10 +19,8 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 	var explain bool
 	var wait time.Duration
 	cmd := &cobra.Command{
-		Use:     "search [flags] QUERY",
-		Short:   "Search the catalogue for tools by what they do",
-		Example: `  cairn tools search --context filesystem:read "parse a configuration"`,
-		Args:    cobra.ExactArgs(1),
+		Use:   "search [flags] QUERY",
+		Short: "Search the catalogue for tools by what they do",
 		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			if strings.TrimSpace(args[0]) == "" {
 				return badUsage("want a QUERY, such as \"open an issue\"")

@@ -20,7 +20,6 @@ func (a *app) toolsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List the tools of the catalogue",
-		Args:  cobra.NoArgs,
 		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 			if sources {
 				return a.listSources(ctx, box)
@@ -90,7 +89,6 @@ func (a *app) toolsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a tool with its parameters and the tools used with it",
-		Args:  cobra.ExactArgs(1),
 		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			t, err := box.Lookup(ctx, args[0])
 			if err != nil {

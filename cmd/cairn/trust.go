@@ -15,15 +15,6 @@ func (a *app) trustCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [DIR]",
 		Short: "Trust the configuration of a folder, or list the trusted folders",
-		Long: `Trust the configuration of a folder, or list the trusted folders.
-
-A folder may come from elsewhere. Only where you trust it, its config.toml can open
-connections and raise limits, and it is found from below although it belongs to
-another user.`,
-		Example: `  cairn trust
-  cairn trust .
-  cairn trust --remove ~/notes`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: a.command(func(_ context.Context, args []string) error {
 			if len(args) > 0 {
 				return a.trust(args[0], !remove)

@@ -19,14 +19,7 @@ func (a *app) upgradeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade",
 		Short: "Replace this program with a newer release from the configured feed",
-		Long: `Replace this program with a newer release from the configured feed:
-CAIRN_RELEASE_FEED is its URL, CAIRN_RELEASE_KEY the Ed25519 public key in base64
-that verifies its signatures. Checksum and signature are verified before the
-program is replaced in one step. Without a feed there is no network access.`,
-		Example: `  cairn upgrade --check
-  CAIRN_RELEASE_FEED=https://example.com/cairn/feed.json cairn upgrade`,
-		Args: cobra.NoArgs,
-		RunE: a.command(func(ctx context.Context, _ []string) error { return a.upgrade(ctx, check, force) }),
+		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.upgrade(ctx, check, force) }),
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "print whether there is a newer release, and install nothing")
 	cmd.Flags().BoolVar(&force, "force", false, "install the feed's release even if it is not newer")

@@ -18,30 +18,17 @@ func (a *app) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Read all files that cairn keeps and compare their checksums",
-		Long: `Read all files that cairn keeps of the folder and compare their checksums: the
-index, the catalogue of tools, what was learnt from use and question tasks. The exit
-code is 1 if a file is damaged.
-
---repair builds what is derived again from the files of the folder. Records are
-recovered one by one, and those that cannot be read are taken from a snapshot; the
-damaged file is kept under its name with ".damaged".`,
-		Example: `  cairn verify
-  cairn verify --repair`,
-		Args: cobra.NoArgs,
-		RunE: a.command(func(ctx context.Context, _ []string) error { return a.verify(ctx, repair) }),
+		RunE: a.withWorkspace("verify", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
+			return a.verify(ctx, w, repair)
+		}),
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "rebuild or recover what is damaged")
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, repair bool) (err error) {
-	w, err := a.open(ctx, "verify", workspace.Reading, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
+func (a *app) verify(ctx context.Context, w *workspace.Workspace, repair bool) error {
 	var found *index.Verified
-	err = a.withProgress(func(bar *term.Progress) error {
+	err := a.withProgress(func(bar *term.Progress) (err error) {
 		bar.Show(job.Progress{Phase: "verifying"})
 		found, err = w.Verify(ctx, repair)
 		return err

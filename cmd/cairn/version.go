@@ -20,7 +20,6 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the built-in model and the kernels of this machine",
-		Args:  cobra.NoArgs,
 		RunE: a.command(func(context.Context, []string) error {
 			v := struct {
 				Version string   `json:"version"`

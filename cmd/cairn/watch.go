@@ -19,19 +19,7 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Keep the index up to date with the files, and print changes",
-		Long: `Keep the index up to date with the files until interrupted, and print changes.
-
-cairn mcp and cairn serve do the same; this command is for a folder that neither of
-them serves, or to see which changes are noticed. Where the system does not report
-changes, as on network file systems, the folder is walked at intervals.
-
-With --scene the clipboard and SCENE.md always hold the scene of the current work, as
-cairn scene collects it.`,
-		Example: `  cairn watch
-  cairn watch --scene
-  cairn watch -C ~/notes --json`,
-		Args: cobra.NoArgs,
-		RunE: a.command(func(ctx context.Context, _ []string) error { return a.watch(ctx, poll, scene, t) }),
+		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.watch(ctx, poll, scene, t) }),
 	}
 	cmd.Flags().BoolVar(&poll, "poll", false, "look for changes by walking, even if the system reports them")
 	cmd.Flags().BoolVar(&scene, "scene", false, "after each change, put the scene into the clipboard and SCENE.md")

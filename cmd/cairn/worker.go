@@ -25,19 +25,6 @@ func (a *app) workerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker [flags]",
 		Short: "Work on the stages of question tasks that cairn serve accepts",
-		Long: `Work on the stages of question tasks that cairn serve accepts, until interrupted.
-Any number of workers share the stages. If a worker dies, another one does its
-stages again, and each stage counts once. Give all workers and the server the same
-addresses. Put addresses with passwords in the environment, because every user of a
-machine sees the arguments of its processes.
-
-embedding_lookup searches the folder, which must be the server's or a copy of it.
-executor_reasoning needs a language model (see cairn ask --help), and a server
-started with --remote-reasoning.`,
-		Example: `  cairn serve -C ~/notes --workers 0 --postgres postgres://localhost/cairn --redis redis://localhost --amqp amqp://localhost
-  cairn worker -C ~/notes --postgres postgres://localhost/cairn --redis redis://localhost --amqp amqp://localhost
-  cairn worker --stages intent_analysis,moderation,response_packaging`,
-		Args: cobra.NoArgs,
 		RunE: a.command(func(ctx context.Context, _ []string) (err error) {
 			_, cfg, err := a.choose()
 			if err != nil {
