@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/indexer"
 	"cairn/internal/testutil"
 	"cairn/retriever"
 )
@@ -159,6 +160,11 @@ func checkJSON(t *testing.T, report any, names string) {
 func TestDocsModesAndLimit(t *testing.T) {
 	report, err := Docs(context.Background(), DocsOptions{
 		Data: writeSet(t), Split: "test", Embedder: &testutil.HashEmbedder{}, Work: t.TempDir(), Modes: []retriever.Mode{retriever.Keyword}, MaxQueries: 2,
+		Progress: func(p indexer.Progress) {
+			if p.Phase == indexer.PhaseVectors {
+				t.Error("a keyword run made vectors")
+			}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
