@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cairn/internal/code"
 	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/models"
@@ -41,8 +42,8 @@ const minChunkTokens = 32
 // chunkFormat is the version of the rules that turn a file into sections, sections
 // into chunks, and chunks into entries of both indexes. It changes with any of
 // them: an index keeps the chunks of older rules until its files change. History:
-// 1, the first; 2, the abstract.
-const chunkFormat = 2
+// 1, the first; 2, the abstract; 3, symbols of source code.
+const chunkFormat = 3
 
 // Chunker cuts sections into chunks and makes their index entries. It is safe for
 // concurrent use when its tokenizer is.
@@ -111,7 +112,7 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 			}
 			continue
 		}
-		body := trimBlank(text, span{bodyStart(s, text), s.OwnEnd})
+		body := trimBlank(text, span{bodyStart(doc.Path, s, text), s.OwnEnd})
 		room := c.options.MaxTokens - c.fixed - c.tok.Count(c.head(doc, s)) - c.tok.Count(abstract)
 		abstract = "" // the first chunk has it
 		// A long trail must not leave almost nothing of a small target.
@@ -130,8 +131,8 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 // bodyStart returns the offset at which the text below a section's heading
 // begins. A heading that is part of the text, such as a declaration in a source
 // file, belongs to the body. So does one that is too long to be kept as a heading.
-func bodyStart(s *store.Section, text string) int {
-	if s.Level == 0 {
+func bodyStart(path string, s *store.Section, text string) int {
+	if s.Level == 0 || code.IsSource(path) {
 		return s.Start
 	}
 	at, limit := s.Start, min(s.OwnEnd, s.Start+markdown.MaxHeading)

@@ -19,7 +19,7 @@ func (c *Chunker) EmbedText(doc *store.Document, i, n int, text string) string {
 	if leads(doc, i, n) {
 		parts = append(parts, c.abstract(doc, text))
 	}
-	parts = append(parts, strings.TrimSpace(markdown.Plain(doc.Path, []byte(chunkBody(s, n, text)))))
+	parts = append(parts, strings.TrimSpace(markdown.Plain(doc.Path, []byte(chunkBody(doc.Path, s, n, text)))))
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "\n")
 }
 
@@ -30,7 +30,7 @@ func (c *Chunker) EmbedText(doc *store.Document, i, n int, text string) string {
 // with the abstract.
 func (c *Chunker) KeywordEntry(doc *store.Document, i, n int, text string) store.KeywordEntry {
 	s := &doc.Sections[i]
-	body := chunkBody(s, n, text)
+	body := chunkBody(doc.Path, s, n, text)
 	if leads(doc, i, n) {
 		if abstract := c.abstract(doc, text); abstract != "" {
 			body = abstract + "\n\n" + body
@@ -95,9 +95,9 @@ func (c *Chunker) abstract(doc *store.Document, text string) string {
 }
 
 // chunkBody is the text of chunk n without the section's heading.
-func chunkBody(s *store.Section, n int, text string) string {
+func chunkBody(path string, s *store.Section, n int, text string) string {
 	k := s.Chunks[n]
-	start := min(max(k.Start, bodyStart(s, text)), k.End)
+	start := min(max(k.Start, bodyStart(path, s, text)), k.End)
 	return text[start:k.End]
 }
 

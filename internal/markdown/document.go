@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"cairn/internal/code"
 	"cairn/internal/format"
 	"cairn/internal/secret"
 	"cairn/internal/store"
@@ -34,7 +35,8 @@ type Document struct {
 	// Sections in document order, without chunks. Empty only for an empty file:
 	// a file with neither heading nor text has one section at level 0.
 	// Their own texts [Start, OwnEnd) cover the file from the end of the front
-	// matter on, except blank lines before the first.
+	// matter on, except blank lines before the first and, in source code, blank lines
+	// and closing brackets between two.
 	Sections []store.Section
 	// Aliases maps other names of places to the index of their section: HTML ids
 	// and names, headings inside list items and block quotes, custom ids as written,
@@ -55,7 +57,7 @@ const (
 	MDX                     // .mdx: Markdown with import and export statements and JSX
 	Text                    // .txt: no headings
 	RST                     // .rst
-	Source                  // .go, .py, .rs and others: see languages
+	Source                  // .go, .py, .rs and others: see package code
 	Converted               // .html and others: Markdown that package format makes
 	AsciiDoc                // .adoc, .asciidoc
 	Org                     // .org
@@ -82,7 +84,7 @@ func FormatOf(name string) Format {
 	case ".json", ".yaml", ".yml", ".toml":
 		return Keys
 	}
-	if _, ok := languages[ext]; ok {
+	if code.IsSource(name) {
 		return Source
 	}
 	if format.Converts(name) {
@@ -247,6 +249,10 @@ type heading struct {
 	id     string // custom id, or the declaration's name
 	start  int    // offset of the first byte of its first line
 	nested bool   // in a list item or block quote: no section of its own
+	// end is where the section with all below it ends, 0 for before the next heading of
+	// its level, and within a heading that its trail has above it.
+	end    int
+	within string
 }
 
 // mark is another name of the place at offset at.

@@ -54,6 +54,7 @@ func (d *Document) build(src, text []byte, from int, out outline) {
 		})
 	}
 	d.nest()
+	d.limit(src, tops)
 	d.measure(src, text)
 	for _, m := range append(aliases, out.marks...) {
 		d.alias(text, m, used)
@@ -80,6 +81,25 @@ func (d *Document) nest() {
 			s.Trail = []string{s.Heading}
 		}
 		open = append(open, i)
+	}
+}
+
+// limit sets the ends and trails that the headings give; tops are those of the last
+// sections.
+func (d *Document) limit(src []byte, tops []heading) {
+	first := len(d.Sections) - len(tops)
+	for i, h := range tops {
+		s := &d.Sections[first+i]
+		if h.end > 0 {
+			if len(bytes.TrimSpace(src[min(h.end, s.End):s.End])) > 0 {
+				s.End = h.end
+			}
+			s.OwnEnd = min(s.OwnEnd, s.End)
+		}
+		if h.within != "" {
+			above := s.Trail[:len(s.Trail)-1]
+			s.Trail = append(above[:len(above):len(above)], h.within, s.Heading)
+		}
 	}
 }
 

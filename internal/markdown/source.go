@@ -2,218 +2,197 @@ package markdown
 
 import (
 	"bytes"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"path"
-	"regexp"
-	"slices"
 	"strings"
-	"sync"
+
+	"cairn/internal/code"
 )
 
-// syntax finds top-level declarations by one regular expression, applied to each
-// line without indentation; its first matching group is the name. It misses
-// declarations made by macros or inside namespaces, and matches lines of strings at
-// column 0. Go has a real parser.
-type syntax struct {
-	pattern string
-	lead    string // prefixes, blank-separated, of lines above that belong to the declaration
-	re      func() *regexp.Regexp
-}
-
-func lang(lead, pattern string) *syntax {
-	return &syntax{pattern: pattern, lead: lead, re: sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(pattern)
-	})}
-}
-
-const slashes = "// /* * */ @"
-
-var (
-	goLang = lang(slashes, "")
-	python = lang("# @", `^(?:async\s+def|def|class)\s+([A-Za-z_]\w*)`)
-	script = lang(slashes, `^(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:(?:async\s+)?function\s*\*?|class|interface|type|enum|namespace|const\s+enum)\s+([A-Za-z_$][\w$]*)`+
-		`|^(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)`)
-	rust = lang(slashes+" #[", `^(?:pub(?:\([^)]*\))?\s+)?(?:default\s+)?(?:async\s+)?(?:const\s+)?(?:unsafe\s+)?(?:extern\s+"[^"]*"\s+)?(?:fn|struct|enum|union|trait|type|mod|static|macro_rules!)\s+(?:mut\s+)?([A-Za-z_]\w*)`+
-		`|^(?:pub(?:\([^)]*\))?\s+)?const\s+([A-Za-z_]\w*)\s*:`+
-		`|^(?:unsafe\s+)?impl(?:<[^>]*>)?\s+(?:[\w:<>', &]+\s+for\s+)?&?([A-Za-z_]\w*)`)
-	java   = lang(slashes, `^(?:(?:public|protected|private|abstract|final|static|sealed|non-sealed|strictfp|data|open|internal|partial|record)\s+)*(?:class|interface|enum|record|@interface|object|struct)\s+([A-Za-z_]\w*)`)
-	kotlin = lang(slashes, `^(?:(?:public|protected|private|abstract|final|data|open|internal|sealed|inline|suspend|override|operator|infix|enum|annotation|value|const|lateinit)\s+)*(?:class|interface|object|fun|val|var|typealias)\s+(?:<[^>]*>\s+)?(?:[\w<>?]+\.)?([A-Za-z_]\w*)`)
-	swift  = lang(slashes, `^(?:(?:public|private|fileprivate|internal|open|final|static|indirect)\s+)*(?:class|struct|enum|protocol|extension|func|actor|typealias|let|var)\s+([A-Za-z_]\w*)`)
-	cLike  = lang(slashes, `^(?:typedef\s+)?(?:struct|class|union|enum(?:\s+(?:class|struct))?|namespace)\s+(?:\w+\s+)??([A-Za-z_]\w*)\s*(?:final\s*)?(?:[:{]|$)`+
-		`|^#\s*define\s+([A-Za-z_]\w*)\(`+
-		`|^using\s+([A-Za-z_]\w*)\s*=`+
-		`|^(?:[A-Za-z_][\w:<>,*&\s]*?[\s*&])(?:[\w<>]+::)*(~?[A-Za-z_]\w*)\s*\([^;]*$`)
-	ruby  = lang("#", `^(?:def\s+(?:self\.)?|class\s+|module\s+)([A-Za-z_]\w*)`)
-	php   = lang(slashes+" #", `^(?:(?:abstract|final|readonly)\s+)*(?:function\s+&?|class\s+|interface\s+|trait\s+|enum\s+)([A-Za-z_]\w*)`)
-	shell = lang("#", `^(?:function\s+([A-Za-z_][\w-]*)|([A-Za-z_][\w-]*)\s*\(\)\s*\{?)`)
-	lua   = lang("--", `^(?:local\s+)?function\s+(?:\w+[.:])*([A-Za-z_]\w*)`)
-	scala = lang(slashes, `^(?:(?:abstract|final|sealed|implicit|lazy|case|private|protected|override|inline)\s+)*(?:class|object|trait|def|val|enum|type)\s+([A-Za-z_]\w*)`)
-)
-
-var languages = map[string]*syntax{
-	".go": goLang, ".py": python, ".pyi": python,
-	".js": script, ".jsx": script, ".mjs": script, ".cjs": script, ".ts": script, ".tsx": script, ".mts": script,
-	".rs": rust, ".java": java, ".cs": java, ".kt": kotlin, ".kts": kotlin, ".swift": swift, ".scala": scala,
-	".c": cLike, ".h": cLike, ".cc": cLike, ".cpp": cLike, ".cxx": cLike, ".hpp": cLike, ".hh": cLike,
-	".rb": ruby, ".php": php, ".sh": shell, ".bash": shell, ".lua": lua,
-}
-
-// notNames are keywords that a pattern may match as the name of a C function.
-var notNames = []string{"if", "for", "while", "switch", "return", "else", "do", "sizeof", "defined", "catch"}
-
-// parseSource finds the top-level declarations. Each is a section at level 1,
-// including its comment and attributes; the text before the first (licence,
+// parseSource makes the symbols of a source file its sections, each with its comment
+// and annotations. Members without a comment on one line, and what is inside
+// functions, are other names of the section around them. Code between two symbols is a
+// section whose heading is its first line. The text before the first symbol (licence,
 // imports) is the preamble.
 func parseSource(name string, src []byte, body int) outline {
-	l := languages[strings.ToLower(path.Ext(name))]
-	if l == goLang {
-		return parseGo(src, body)
+	symbols, cut := code.Outline(name, src[body:])
+	s := sourceOutline{src: src, at: body, open: []openSymbol{{end: len(src)}}}
+	s.out.cut = cut
+	types := map[string]string{} // the declaration of each
+	for _, sym := range symbols {
+		if _, ok := types[sym.Name]; !ok && sym.Scope == "" && sym.Kind != "impl" {
+			types[sym.Name] = sym.Signature
+		}
 	}
-	var out outline
-	re, lead := l.re(), strings.Fields(l.lead)
-	lines := splitLines(src, body)
-	floor := 0 // the first line that may belong to the next declaration
-	for i, ln := range lines {
-		line := ln.of(src)
-		if len(line) == 0 || len(line) > maxTag || line[0] == ' ' || line[0] == '\t' || line[0] == '}' {
+	last := -1 // the start of the last heading
+	for _, sym := range symbols {
+		start := sym.Start + body
+		s.marks(symbols, sym, start)
+		member := sym.Parent >= 0 && !symbols[sym.Parent].Space()
+		if sym.Local || start <= last || member && bytes.IndexByte(src[start:sym.End+body], '\n') < 0 {
 			continue
 		}
-		m := re.FindSubmatchIndex(line)
-		if m == nil {
-			continue
+		last = start
+		end := lineBreak(src, sym.End+body)
+		for len(s.open) > 1 && s.top().end <= start {
+			s.close()
 		}
-		id := ""
-		for g := 2; g+1 < len(m) && id == ""; g += 2 {
-			if m[g] >= 0 {
-				id = string(line[m[g]:m[g+1]])
-			}
+		if s.top().inside {
+			start = s.rest(start, true)
 		}
-		if id == "" || slices.Contains(notNames, id) {
-			continue
+		s.top().inside = true
+		h := heading{level: min(len(s.open), maxSourceLevel), text: sym.Signature, id: sym.Name, start: start, end: end}
+		if sym.Scope != "" {
+			h.within = scopeOf(types, sym)
 		}
-		first := i
-		for first > floor && hasLead(lines[first-1].of(src), lead) {
-			first--
-		}
-		floor = i + 1
-		id = id[:runeStart(id, MaxHeading)]
-		if !out.head(heading{level: 1, text: id, id: id, start: lines[first].start}) {
+		if !s.out.head(h) {
 			break
 		}
+		s.open = append(s.open, openSymbol{end: min(end, s.top().end)})
 	}
-	return out
+	for len(s.open) > 0 {
+		s.close()
+	}
+	if len(s.out.heads) >= maxHeadings { // what follows the last one is its text
+		for i := range s.out.heads {
+			s.out.heads[i].end = 0
+		}
+	}
+	return s.out
 }
 
-func hasLead(line []byte, lead []string) bool {
-	line = bytes.TrimLeft(line, " \t")
-	for _, p := range lead {
-		if bytes.HasPrefix(line, []byte(p)) {
-			return true
-		}
-	}
-	return false
+// maxSourceLevel is the deepest level of a section.
+const maxSourceLevel = 6
+
+// sourceOutline makes headings of symbols.
+type sourceOutline struct {
+	src  []byte
+	out  outline
+	at   int          // where the last symbol inside the innermost open one ends
+	open []openSymbol // the file is the first
 }
 
-// maxGo is how many bytes of a Go file are parsed: its tree takes some fifty times as
-// much. Longer files are generated.
-const maxGo = 1 << 20
-
-// parseGo finds the declarations of a Go file, as far as it parses. A method has the
-// heading Type.Name and its name as the anchor. A group of constants, variables or
-// types is one section named after its first; the other names are aliases.
-func parseGo(src []byte, body int) outline {
-	var out outline
-	fset := token.NewFileSet()
-	if len(src)-body > maxGo {
-		src, out.cut = src[:body+maxGo], true
-	}
-	file, _ := parser.ParseFile(fset, "", src[body:], parser.ParseComments|parser.SkipObjectResolution)
-	if file == nil {
-		return out // unreachable: the parser returns what it has of a source given as bytes
-	}
-	offset := func(p token.Pos) int {
-		at := body + min(max(fset.PositionFor(p, false).Offset, 0), len(src)-body)
-		return body + bytes.LastIndexByte(src[body:at], '\n') + 1
-	}
-	last := -1
-	add := func(h heading, doc *ast.CommentGroup, pos token.Pos) bool {
-		if doc != nil {
-			pos = doc.Pos()
-		}
-		if !pos.IsValid() || h.id == "_" || h.id == "" {
-			return false
-		}
-		h.level = 1
-		if h.start = offset(pos); h.start <= last { // two on a line
-			out.mark(mark{name: h.id, at: h.start})
-			return false
-		}
-		last = h.start
-		return out.head(h)
-	}
-	for _, decl := range file.Decls {
-		switch decl := decl.(type) {
-		case *ast.FuncDecl:
-			name := decl.Name.Name
-			h := heading{text: name, id: name}
-			if t := receiver(decl.Recv); t != "" {
-				h.text = t + "." + name
-			}
-			if add(h, decl.Doc, decl.Pos()) && h.text != name {
-				out.mark(mark{name: h.text, at: last})
-			}
-		case *ast.GenDecl:
-			if decl.Tok == token.IMPORT {
-				continue
-			}
-			names := declared(decl)
-			if len(names) == 0 || !add(heading{text: names[0], id: names[0]}, decl.Doc, decl.Pos()) {
-				continue
-			}
-			for _, n := range names[1:] {
-				out.mark(mark{name: n, at: last})
-			}
-		}
-	}
-	return out
+type openSymbol struct {
+	end    int
+	inside bool // a heading is inside
 }
 
-func receiver(recv *ast.FieldList) string {
-	if recv == nil || len(recv.List) == 0 {
-		return ""
+func (s *sourceOutline) top() *openSymbol { return &s.open[len(s.open)-1] }
+
+// close ends the innermost symbol.
+func (s *sourceOutline) close() {
+	top := *s.top()
+	if top.inside {
+		s.rest(top.end, false)
 	}
-	t := recv.List[0].Type
-	for {
-		switch x := t.(type) {
-		case *ast.StarExpr:
-			t = x.X
-		case *ast.ParenExpr:
-			t = x.X
-		case *ast.IndexExpr:
-			t = x.X
-		case *ast.IndexListExpr:
-			t = x.X
-		case *ast.Ident:
-			return x.Name
-		default:
-			return ""
+	s.at = top.end
+	s.open = s.open[:len(s.open)-1]
+}
+
+// rest adds a heading for the code between the last symbol and to, and returns where
+// the next symbol begins: comments alone belong to it. Blank lines and brackets that
+// close symbols belong to no section.
+func (s *sourceOutline) rest(to int, next bool) int {
+	first, end, trailing, text := -1, 0, -1, ""
+	for at := s.at; at < to; {
+		stop := min(lineBreak(s.src, at), to)
+		line := bytes.TrimSpace(s.src[at:stop])
+		kind := lineKind(line)
+		if kind != closing && first < 0 {
+			first = at
 		}
+		switch {
+		case kind == statement:
+			if text == "" {
+				text = string(line)
+			}
+			end, trailing = stop, -1
+		case kind == remark && trailing < 0:
+			trailing = at
+		}
+		at = stop + 1
+	}
+	switch {
+	case first < 0:
+		return to
+	case next && text == "":
+		return first
+	case text == "": // comments at the end
+		text = string(bytes.TrimSpace(s.src[first:lineBreak(s.src, first)]))
+		end = to
+	case next && trailing >= 0:
+		to = trailing
+	case trailing >= 0:
+		end = to
+	}
+	text = strings.TrimRight(strings.Join(strings.Fields(text[:runeStart(text, maxRest)]), " "), " {(=")
+	s.out.head(heading{level: min(len(s.open), maxSourceLevel), text: text, slug: text, start: first, end: end})
+	return to
+}
+
+// maxRest bounds the heading of code that declares no symbol, in bytes.
+const maxRest = 80
+
+type sourceLine int
+
+const (
+	statement sourceLine = iota
+	remark               // a comment
+	closing              // blank, or ends something
+)
+
+// lineKind tells the lines between symbols apart.
+func lineKind(line []byte) sourceLine {
+	if len(bytes.Trim(line, "})];,>")) == 0 {
+		return closing
+	}
+	for _, end := range []string{"end", "#endif", "#else", "#if", "# endif", "fi", "?>", "} //", "} /*", "}  //", "public:", "private:", "protected:"} {
+		if bytes.HasPrefix(line, []byte(end)) && (len(line) == len(end) || end[0] == '#' || end[0] == '}' || line[len(end)] == ' ') {
+			return closing
+		}
+	}
+	for _, mark := range []string{"//", "/*", "*/", "* ", "--", "# ", `"""`, "<!--"} {
+		if bytes.HasPrefix(line, []byte(mark)) {
+			return remark
+		}
+	}
+	if string(line) == "#" || string(line) == "*" {
+		return remark
+	}
+	return statement
+}
+
+// marks adds the other names of a symbol: with the names around it, and the further
+// ones of a group.
+func (s *sourceOutline) marks(symbols []code.Symbol, sym code.Symbol, at int) {
+	full := sym.Name
+	if sym.Scope != "" {
+		full = sym.Scope + "." + full
+	}
+	for p, depth := sym.Parent, 0; p >= 0 && depth < maxSourceLevel; p, depth = symbols[p].Parent, depth+1 {
+		if !symbols[p].Space() {
+			full = symbols[p].Name + "." + full
+		}
+	}
+	for _, name := range append([]string{sym.Name, full}, sym.Names...) {
+		s.out.mark(mark{name: name, at: at})
 	}
 }
 
-func declared(decl *ast.GenDecl) []string {
-	var names []string
-	for _, spec := range decl.Specs {
-		switch spec := spec.(type) {
-		case *ast.TypeSpec:
-			names = append(names, spec.Name.Name)
-		case *ast.ValueSpec:
-			for _, n := range spec.Names {
-				names = append(names, n.Name)
-			}
-		}
+// scopeOf is what the heading trail of a symbol that names its type begins with: the
+// declaration of the type when the file has it.
+func scopeOf(types map[string]string, sym code.Symbol) string {
+	if signature, ok := types[sym.Scope]; ok {
+		return signature
 	}
-	return slices.DeleteFunc(names, func(n string) bool { return n == "_" || n == "" })
+	if strings.HasPrefix(sym.Signature, "func ") {
+		return "type " + sym.Scope
+	}
+	return sym.Scope
+}
+
+// lineBreak returns the offset of the line break at or behind at.
+func lineBreak(src []byte, at int) int {
+	if n := bytes.IndexByte(src[at:], '\n'); n >= 0 {
+		return at + n
+	}
+	return len(src)
 }

@@ -1,0 +1,435 @@
+package code
+
+import "slices"
+
+// frame is an open bracket.
+type frame struct {
+	kind   frameKind
+	open   int  // its token
+	c      byte // the bracket that closes it
+	parent int  // the symbol that encloses what is inside, -1 for none
+	symbol int  // the symbol whose body it is, -1 for none
+	local  bool // inside a function
+	// statement is the first token of the statement that the bracket is part of, and
+	// goesOn whether the statement continues after the bracket.
+	statement int
+	goesOn    bool
+	// soft is whether it does so only before punctuation.
+	soft bool
+	// pending is the symbol that ends with the statement inside the frame, -1 for none.
+	pending int
+	// constants is whether the body of an enum has had no semicolon.
+	constants bool
+	// listed is whether the statement declares several variables.
+	listed bool
+}
+
+type frameKind uint8
+
+const (
+	file    frameKind = iota // also a namespace
+	typ                      // the body of a type
+	fun                      // the body of a function
+	block                    // another body
+	object                   // the value of a literal with fields
+	group                    // parentheses
+	nothing                  // no symbols inside
+)
+
+// braces reads a language whose bodies are in brackets.
+type braces struct {
+	*outline
+	tokens []token
+	stack  []frame
+	over   int // brackets beyond maxDepth
+	steps  int // tokens of the statements looked at
+	from   int // the first token of the statement
+	// conditions are the stacks at the open #if, the innermost last: the parts of one
+	// condition are alternatives, so each begins with the brackets that were open there.
+	conditions []condition
+}
+
+type condition struct {
+	stack []frame
+	over  int
+}
+
+// maxConditions bounds how deep conditions are followed.
+const maxConditions = 50
+
+func readBraces(o *outline) {
+	p := &braces{outline: o, tokens: o.lex(o.lang.lexis)}
+	p.stack = append(p.stack, frame{kind: file, parent: -1, symbol: -1, pending: -1})
+	for i := range p.tokens {
+		p.token(i)
+	}
+	for len(p.stack) > 1 {
+		p.pop(len(p.tokens) - 1)
+	}
+	p.finish(len(p.tokens))
+}
+
+func (p *braces) top() *frame { return &p.stack[len(p.stack)-1] }
+
+func (p *braces) token(i int) {
+	t := &p.tokens[i]
+	switch t.kind {
+	case directive:
+		p.directive(i)
+		if p.from == i {
+			p.from = i + 1
+		}
+		return
+	case newline:
+		if k := p.top().kind; k != group && !p.continues(i) {
+			p.finish(i)
+		}
+		return
+	case punct:
+	default:
+		return
+	}
+	switch t.c {
+	case '{':
+		p.open(i)
+	case '(':
+		p.push(frame{kind: group, c: ')'}, i)
+	case '[':
+		p.push(frame{kind: group, c: ']'}, i)
+	case ')', ']', '}':
+		p.close(i)
+	case ';':
+		if p.top().kind != group {
+			p.top().constants, p.top().listed = false, false
+			p.finish(i)
+		}
+	case ',':
+		if k := p.top().kind; k == object || k == group || p.top().constants || p.lang.lists && p.list(k) {
+			p.finish(i)
+		}
+	}
+}
+
+// push opens a bracket inside which nothing is known yet but what the frame says.
+func (p *braces) push(f frame, i int) {
+	if len(p.stack) >= maxDepth {
+		p.over++
+		return
+	}
+	up := p.top()
+	f.open, f.statement, f.pending = i, p.from, -1
+	if f.kind == group {
+		f.parent, f.symbol, f.local, f.goesOn = up.parent, -1, up.local, true
+		if up.kind == nothing {
+			f.kind = nothing
+		}
+	}
+	p.stack = append(p.stack, f)
+	p.from = i + 1
+}
+
+// open opens a brace.
+func (p *braces) open(i int) {
+	up := p.top()
+	f := frame{kind: nothing, c: '}', parent: up.parent, symbol: -1, local: up.local}
+	if up.kind == nothing || len(p.stack) >= maxDepth {
+		p.push(f, i)
+		return
+	}
+	d := p.classify(p.from, i, true)
+	f.kind, f.goesOn, f.soft = d.inner, d.goesOn, d.soft
+	if d.Name != "" {
+		f.symbol = p.declare(d, d.end(i))
+		if f.symbol >= 0 {
+			f.parent = f.symbol
+		}
+	}
+	f.local = up.local || d.inner == fun
+	f.constants = d.constants
+	if d.inner == fun && p.lang.opaque {
+		f.kind = nothing
+	}
+	p.push(f, i)
+}
+
+// maxSteps is how often a token is looked at on average, in code that no person wrote.
+const maxSteps = 16
+
+// classify returns what the statement of the tokens [from, to) declares.
+func (p *braces) classify(from, to int, body bool) declaration {
+	p.steps += min(max(to-from, 0), maxStatement)
+	if p.steps > maxSteps*(len(p.tokens)+maxStatement) {
+		p.cut = true
+		return declaration{inner: nothing}
+	}
+	return p.lang.classify(p, from, to, body)
+}
+
+// declare adds a symbol that has its signature before token i.
+func (p *braces) declare(d declaration, i int) int {
+	up := p.top()
+	d.Parent, d.Local = up.parent, up.local
+	d.Start, d.End = int(p.tokens[d.first].start), int(p.tokens[max(d.keyword, i-1)].end)
+	d.Decl = int(p.tokens[d.keyword].start)
+	d.Signature = signature(p.src[d.Decl:max(d.Decl, int(p.tokens[max(d.keyword, i-1)].end))])
+	return p.add(d.Symbol)
+}
+
+// close closes the bracket that fits; without one it does nothing.
+func (p *braces) close(i int) {
+	if p.over > 0 {
+		p.over--
+		return
+	}
+	c := p.tokens[i].c
+	for n := len(p.stack) - 1; n > 0; n-- {
+		switch f := p.stack[n]; {
+		case f.c == c:
+			for len(p.stack) > n+1 {
+				p.pop(i)
+			}
+			p.tokens[f.open].match, p.tokens[i].match = int32(i), int32(f.open)
+			p.pop(i)
+			return
+		case f.c == '}':
+			return // a stray parenthesis
+		}
+	}
+}
+
+// pop closes the innermost frame at token i.
+func (p *braces) pop(i int) {
+	p.finish(i)
+	f := *p.top()
+	p.stack = p.stack[:len(p.stack)-1]
+	if f.symbol >= 0 {
+		p.symbols[f.symbol].End = int(p.tokens[i].end)
+	}
+	p.from = i + 1
+	if f.soft && i+1 < len(p.tokens) && p.tokens[i+1].kind != punct {
+		f.goesOn = false
+	}
+	if f.goesOn {
+		p.from = f.statement
+		if f.symbol >= 0 {
+			p.top().pending = f.symbol
+		}
+	}
+}
+
+// list reports whether a comma separates variables of JavaScript: var a = 1, b = 2.
+func (p *braces) list(k frameKind) bool {
+	if k == typ || !p.isWord(p.from) || p.tokens[p.from].kind == newline {
+		return false
+	}
+	if p.text(p.from) == "var" {
+		p.top().listed = true
+	}
+	return p.top().listed
+}
+
+// finish ends the statement before token i.
+func (p *braces) finish(i int) {
+	f := p.top()
+	from := p.from
+	p.from = i + 1
+	for from < i && p.tokens[from].kind == newline {
+		from++
+	}
+	if from >= i || f.kind == nothing {
+		return
+	}
+	end := int(p.tokens[i-1].end)
+	if i < len(p.tokens) && p.tokens[i].c == ';' && p.tokens[i].kind == punct {
+		end = int(p.tokens[i].end)
+	}
+	if f.pending >= 0 {
+		p.symbols[f.pending].End = end
+		f.pending = -1
+		if p.lang.once {
+			return
+		}
+	}
+	if f.constants || f.kind == group {
+		return
+	}
+	d := p.classify(from, i, false)
+	if d.keepOpen {
+		p.from = from
+		return
+	}
+	if d.Name == "" {
+		return
+	}
+	if n := p.declare(d, d.end(i)); n >= 0 {
+		p.symbols[n].End = end
+	}
+}
+
+// directive follows the conditions of the C preprocessor.
+func (p *braces) directive(i int) {
+	t := &p.tokens[i]
+	switch name := firstWord(p.src[t.start+1 : t.end]); name {
+	case "if", "ifdef", "ifndef":
+		if len(p.conditions) < maxConditions {
+			p.conditions = append(p.conditions, condition{slices.Clone(p.stack), p.over})
+		}
+	case "else", "elif":
+		if n := len(p.conditions); n > 0 {
+			c := p.conditions[n-1]
+			p.stack, p.over, p.from = append(p.stack[:0], c.stack...), c.over, i+1
+		}
+	case "endif":
+		if n := len(p.conditions); n > 0 {
+			p.conditions = p.conditions[:n-1]
+		}
+	}
+	if p.lang.directive != nil {
+		p.lang.directive(p, t)
+	}
+}
+
+// continues reports whether the statement goes on after the line break at token i.
+func (p *braces) continues(i int) bool {
+	if i == 0 || i+1 >= len(p.tokens) {
+		return false
+	}
+	switch before := p.tokens[i-1]; before.kind {
+	case arrow, scope:
+		return true
+	case word:
+		switch p.text(i - 1) {
+		case "extends", "implements", "class", "interface", "fun", "func", "typealias":
+			return true
+		}
+	case punct:
+		switch before.c {
+		case ')', ']', '}', '>', '!', '?', ';':
+		case '*':
+			return !p.is(i-2, '.') // import java.util.*
+		default:
+			return true
+		}
+	}
+	after := p.tokens[i+1]
+	switch after.kind {
+	case arrow, scope:
+		return true
+	case punct:
+		switch after.c {
+		case '{':
+			return p.opensBody(i)
+		case '.', '=', ':', '?', ',', '&', '|', '+', '*', ')', ']', '<', '>':
+			return true
+		}
+	case word:
+		switch p.text(i + 1) {
+		case "where", "extends", "implements", "throws", "else", "catch", "finally", "instanceof", "in", "as", "is", "of":
+			return true
+		}
+	}
+	// An annotation is part of what follows.
+	return p.is(p.from, '@') && p.pastAnnotations(p.from, i) >= i
+}
+
+// opensBody reports whether a brace on the line after token i belongs to the statement.
+func (p *braces) opensBody(i int) bool {
+	return p.classify(p.from, i, true).Name != ""
+}
+
+func (p *braces) text(i int) string {
+	if i < 0 || i >= len(p.tokens) {
+		return ""
+	}
+	return string(p.src[p.tokens[i].start:p.tokens[i].end])
+}
+
+func (p *braces) isWord(i int) bool {
+	return i >= 0 && i < len(p.tokens) && p.tokens[i].kind == word
+}
+
+func (p *braces) is(i int, c byte) bool {
+	return i >= 0 && i < len(p.tokens) && p.tokens[i].kind == punct && p.tokens[i].c == c
+}
+
+// past returns the token after the bracket that opens at token i, or i+1 when it is
+// not closed.
+func (p *braces) past(i int) int {
+	if m := int(p.tokens[i].match); m > i {
+		return m + 1
+	}
+	return i + 1
+}
+
+// maxAngles bounds the tokens between angle brackets.
+const maxAngles = 100
+
+// pastAngles returns the token after the closing angle bracket of the one at token i,
+// or i+1 without one.
+func (p *braces) pastAngles(i, to int) int {
+	depth := 0
+	for j := i; j < min(to, i+maxAngles); j++ {
+		switch {
+		case p.is(j, '<'):
+			depth++
+		case p.is(j, '>'):
+			if depth--; depth == 0 {
+				return j + 1
+			}
+		case p.is(j, '('), p.is(j, '['), p.is(j, '{'):
+			j = p.past(j) - 1
+		}
+	}
+	return i + 1
+}
+
+// beforeAngles returns the token before the opening angle bracket of the closing one at
+// token i.
+func (p *braces) beforeAngles(i, from int) int {
+	depth := 0
+	for j := i; j >= max(from, i-maxAngles); j-- {
+		switch {
+		case p.is(j, '>'):
+			depth++
+		case p.is(j, '<'):
+			if depth--; depth == 0 {
+				return j - 1
+			}
+		}
+	}
+	return i
+}
+
+// pastAnnotations returns the first token at or after i that is no annotation,
+// attribute or line break.
+func (p *braces) pastAnnotations(i, to int) int {
+	for i < to {
+		switch {
+		case p.tokens[i].kind == newline:
+			i++
+		case p.is(i, '@') && p.isWord(i+1) && p.text(i+1) != "interface":
+			i += 2
+			for i+1 < to && (p.is(i, '.') || p.is(i, ':')) {
+				i += 2
+			}
+			if p.is(i, '<') {
+				i = p.pastAngles(i, to)
+			}
+			if p.is(i, '(') {
+				i = p.past(i)
+			}
+		case p.is(i, '#') && (p.is(i+1, '[') || p.is(i+1, '!')):
+			for i < to && !p.is(i, '[') {
+				i++
+			}
+			if i < to {
+				i = p.past(i)
+			}
+		case p.is(i, '[') && p.tokens[i].match > int32(i):
+			i = p.past(i)
+		default:
+			return i
+		}
+	}
+	return i
+}

@@ -1,0 +1,281 @@
+package code
+
+import "slices"
+
+// scriptControl are words before parentheses that begin a statement.
+var scriptControl = []string{"if", "for", "while", "switch", "catch", "with", "return", "function", "await", "super", "import", "new", "typeof"}
+
+// byAssignment finds declarations of JavaScript and TypeScript, where functions are
+// also values: of variables, of properties and of members.
+func byAssignment(p *braces, from, to int, body bool) declaration {
+	for from < to && p.tokens[from].kind == newline {
+		from++
+	}
+	start := p.pastAnnotations(from, to)
+	d := declaration{first: from, keyword: min(start, max(to-1, 0)), inner: block}
+	limit := min(to, start+maxStatement)
+	k := start
+	for k < limit && p.isWord(k) && p.lang.keywords[p.text(k)] == aModifier && (p.isWord(k+1) || p.is(k+1, '[') || p.is(k+1, '*') || p.is(k+1, '#') || p.is(k+1, '{')) {
+		k++
+	}
+	if body && p.scriptObject(to) {
+		d.inner, d.goesOn = object, true
+	}
+	if k >= limit {
+		return d
+	}
+	if p.is(k, '*') || p.is(k, '#') {
+		k++
+	}
+	if k >= limit {
+		return d
+	}
+	text := p.text(k)
+	up := p.top().kind
+	switch r := p.lang.keywords[text]; {
+	case r == aType && text != "type" && d.goesOn: // interface A extends B<{
+		return d
+	case r == aType && up != object && p.isWord(k+1) && p.scriptDeclares(text, k, limit, body):
+		d.Kind, d.Name, d.inner = text, p.text(k+1), typ
+		if text == "type" {
+			d.inner, d.goesOn, d.until = typ, true, max(p.scriptAssigned(k+2, limit)-1, 0)
+		}
+		return d
+	case text == "class" && body: // class {
+		d.inner = typ
+		return d
+	case r == aSpace && body && (p.isWord(k+1) || p.tokens[min(k+1, len(p.tokens)-1)].kind == literal):
+		d.Kind, d.Name, d.inner = text, trimQuotes(p.text(k+1)), file
+		for p.is(k+2, '.') && p.isWord(k+3) {
+			k += 2
+			d.Name = p.text(k + 1)
+		}
+		return d
+	case text == "function":
+		if p.is(k+1, '*') {
+			k++
+		}
+		if body || up == file {
+			d.inner, d.Kind, d.Name = fun, "function", p.wordAt(k+1)
+			if body {
+				d.goesOn = false
+			}
+		}
+		return d
+	case r == aValue && p.isWord(k+1):
+		return p.scriptValue(d, k+1, limit, body, text)
+	}
+	return p.scriptMember(d, k, limit, body)
+}
+
+// scriptDeclares reports whether a word that is also a name begins a declaration.
+func (p *braces) scriptDeclares(text string, k, to int, body bool) bool {
+	switch text {
+	case "type":
+		for j := k + 2; j < to; j++ {
+			if p.is(j, '<') {
+				j = p.pastAngles(j, to) - 1
+				continue
+			}
+			return p.is(j, '=')
+		}
+		return false
+	}
+	return body
+}
+
+// scriptObject reports whether the brace before token to begins an object.
+func (p *braces) scriptObject(to int) bool {
+	if to == 0 {
+		return false
+	}
+	if p.isWord(to - 1) {
+		return p.text(to-1) == "return" || p.text(to-1) == "default"
+	}
+	return p.is(to-1, '=') || p.is(to-1, '(') || p.is(to-1, ',') || p.is(to-1, ':') || p.is(to-1, '[') || p.is(to-1, '?') ||
+		p.is(to-1, '|') || p.is(to-1, '&') || p.is(to-1, '<')
+}
+
+// scriptValue reads a variable with the name at token n.
+func (p *braces) scriptValue(d declaration, n, to int, body bool, kind string) declaration {
+	value := p.scriptAssigned(n+1, to)
+	if value > 0 {
+		if f, ok := p.scriptFunction(value, to, body); ok {
+			d.Kind, d.Name, d.inner, d.goesOn, d.until = "function", p.text(n), f, true, p.scriptArrow(value, to)
+			return d
+		}
+	}
+	if p.top().kind != file || body && (value == 0 || p.scriptObject(to) && to > value) && to != value {
+		return d
+	}
+	d.Kind, d.Name, d.until = kind, p.text(n), max(value-1, 0)
+	if body {
+		d.goesOn = true
+		if p.isWord(value) && p.text(value) == "class" {
+			d.inner = typ
+		}
+	}
+	return d
+}
+
+// scriptAssigned returns the token after the = of a variable, 0 without one.
+func (p *braces) scriptAssigned(j, to int) int {
+	for ; j < to; j++ {
+		switch {
+		case p.is(j, '('), p.is(j, '['), p.is(j, '{'):
+			j = p.past(j) - 1
+		case p.is(j, '=') && !p.is(j+1, '='):
+			return j + 1
+		}
+	}
+	return 0
+}
+
+// scriptArrow returns the arrow of the function that begins at token v, 0 without one.
+func (p *braces) scriptArrow(v, to int) int {
+	for ; v < to; v++ {
+		switch {
+		case p.tokens[v].kind == arrow:
+			return v
+		case p.is(v, '('), p.is(v, '{'), p.is(v, '['):
+			v = p.past(v) - 1
+		}
+	}
+	return 0
+}
+
+// scriptFunction reports whether the value that begins at token v is a function, and
+// what a brace at token to opens.
+func (p *braces) scriptFunction(v, to int, body bool) (frameKind, bool) {
+	if p.text(v) == "async" {
+		v++
+	}
+	if p.isWord(v) && p.text(v) == "function" {
+		if body && p.is(to-1, '(') {
+			return block, false
+		}
+		return fun, true
+	}
+	j := v
+	if p.is(j, '<') {
+		j = p.pastAngles(j, to)
+	}
+	switch {
+	case p.is(j, '('):
+		j = p.past(j)
+	case p.isWord(j):
+		j++
+	default:
+		return block, false
+	}
+	if p.is(j, ':') { // a type of the result
+		for j < to && p.tokens[j].kind != arrow && p.tokens[j].kind != newline {
+			if p.is(j, '(') || p.is(j, '{') || p.is(j, '[') {
+				j = p.past(j) - 1
+			}
+			j++
+		}
+	}
+	if j >= to || p.tokens[j].kind != arrow {
+		return block, false
+	}
+	if body && j != to-1 { // x => ({ or x => f({
+		return object, true
+	}
+	return fun, true
+}
+
+// scriptMember reads a method, a property or an assignment that begins at token k.
+func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
+	up := p.top().kind
+	inside := up == typ || up == object
+	named := p.isWord(k) || p.tokens[k].kind == literal
+	if !named && !(p.is(k, '[') && inside) {
+		return d
+	}
+	next := k + 1
+	if p.is(k, '[') {
+		next = min(p.past(k), to)
+	}
+	name := trimQuotes(string(p.src[p.tokens[k].start:p.tokens[next-1].end]))
+	if inside {
+		if p.is(next, '?') {
+			next++
+		}
+		j := next
+		if p.is(j, '<') {
+			j = p.pastAngles(j, to)
+		}
+		if p.is(j, '(') && !slices.Contains(scriptControl, name) { // name(...) { or, in an interface, name(...): T;
+			if body && (p.past(j) == to || p.is(p.past(j), ':')) && (!p.scriptObject(to)) || !body && up == typ && p.past(j) > j+1 {
+				d.Kind, d.Name, d.inner, d.goesOn = "method", name, fun, false
+			}
+			return d
+		}
+		if p.is(next, ':') && up == object || p.is(next, '=') || p.is(next, ':') && up == typ {
+			value := next + 1
+			if up == typ && p.is(next, ':') {
+				value = p.scriptAssigned(next, to)
+			}
+			if value > 0 && value < to {
+				if f, ok := p.scriptFunction(value, to, body); ok {
+					d.Kind, d.Name, d.inner, d.goesOn, d.until = "method", name, f, true, p.scriptArrow(value, to)
+				}
+			}
+		}
+		return d
+	}
+	// a.b.c = function
+	j := k
+	for p.is(j+1, '.') && p.isWord(j+2) {
+		if p.text(j) != "prototype" && p.text(j) != "exports" && p.text(j) != "module" {
+			d.Scope = p.text(j)
+		}
+		j += 2
+		name = p.text(j)
+	}
+	if p.is(j+1, '=') && !p.is(j+2, '=') && j+2 < to {
+		if f, ok := p.scriptFunction(j+2, to, body); ok {
+			d.Kind, d.Name, d.inner, d.goesOn, d.until = "function", name, f, true, p.scriptArrow(j+2, to)
+			if inner := p.wordAt(j + 3); p.text(j+2) == "function" && inner != "" && inner != name {
+				d.Names = append(d.Names, inner)
+			}
+			return d
+		}
+	}
+	d.Scope = ""
+	// Elsewhere in a statement: f(function g() {, return function g() {, x => {
+	if body {
+		return p.scriptInner(d, k, to)
+	}
+	return d
+}
+
+// scriptInner reads a function that begins within a statement.
+func (p *braces) scriptInner(d declaration, from, to int) declaration {
+	if to == 0 {
+		return d
+	}
+	if p.tokens[to-1].kind == arrow {
+		d.inner, d.goesOn = fun, true
+		return d
+	}
+	if !p.is(to-1, ')') {
+		return d
+	}
+	j := int(p.tokens[to-1].match) - 1
+	switch {
+	case j >= from && p.isWord(j) && p.text(j) == "function", p.is(j, '*') && p.text(j-1) == "function":
+		d.inner, d.goesOn = fun, true
+	case j > from && p.isWord(j) && p.text(j-1) == "function":
+		d.Kind, d.Name, d.inner, d.goesOn, d.first, d.keyword = "function", p.text(j), fun, true, j-1, j-1
+	}
+	return d
+}
+
+func trimQuotes(s string) string {
+	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'' || s[0] == '`') {
+		return s[1 : len(s)-1]
+	}
+	return s
+}

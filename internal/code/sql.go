@@ -1,0 +1,158 @@
+package code
+
+import (
+	"bytes"
+	"strings"
+)
+
+// sql finds what CREATE statements make.
+var sql = &language{read: readSQL,
+	lexis: &lexis{comments: []string{"--"}, block: true, nested: false, long: "'\"`", doubled: true, letters: "$", special: dollarQuoted}}
+
+// sqlKinds are what a statement may create; the words before one are passed over.
+var sqlKinds = map[string]bool{"table": true, "view": true, "function": true, "procedure": true, "trigger": true, "index": true,
+	"type": true, "sequence": true, "schema": true, "database": true, "domain": true, "event": true, "package": true, "role": true,
+	"aggregate": true, "extension": true, "policy": true, "rule": true, "publication": true}
+
+func readSQL(o *outline) {
+	tokens := o.lex(o.lang.lexis)
+	text := func(i int) string {
+		if i >= len(tokens) {
+			return ""
+		}
+		return string(o.src[tokens[i].start:tokens[i].end])
+	}
+	lower := func(i int) string { return strings.ToLower(text(i)) }
+	last := -1
+	end := func(at int) {
+		if last >= 0 {
+			o.symbols[last].End = at
+		}
+		last = -1
+	}
+	body := 0 // BEGIN that are open
+	for i := 0; i < len(tokens); i++ {
+		t := tokens[i]
+		if t.kind == punct && t.c == ';' {
+			if body == 0 {
+				end(int(t.end))
+			}
+			continue
+		}
+		if t.kind != word {
+			continue
+		}
+		switch lower(i) {
+		case "begin", "case":
+			if last >= 0 {
+				body++
+			}
+		case "end":
+			switch lower(i + 1) {
+			case "if", "loop", "while", "repeat":
+			default:
+				body = max(body-1, 0)
+			}
+		case "delimiter", "go":
+			if o.lineStart(int(t.start)) == int(t.start) {
+				body = 0
+				end(int(t.start))
+			}
+		case "create":
+			kind, name, at := sqlName(tokens, i, lower, text)
+			if name == "" {
+				continue
+			}
+			end(sqlBefore(tokens, i))
+			body = 0
+			stop := at
+			for stop < len(tokens) && stop < at+60 && !(tokens[stop].kind == punct && (tokens[stop].c == ';' || tokens[stop].c == '(')) && lower(stop) != "as" && lower(stop) != "begin" {
+				stop++
+			}
+			if stop < len(tokens) && tokens[stop].c == '(' && (kind == "function" || kind == "procedure") {
+				stop = sqlPast(tokens, stop)
+			}
+			signed := signature(o.src[t.start:tokens[min(stop, len(tokens))-1].end])
+			last = o.add(Symbol{Name: name, Kind: kind, Signature: signed, Start: int(t.start), Decl: int(t.start), End: int(t.end), Parent: -1})
+			i = at
+		}
+	}
+	if n := len(tokens); n > 0 {
+		end(int(tokens[n-1].end))
+	}
+}
+
+// sqlName returns what the CREATE at token i makes, and the token of its name.
+func sqlName(tokens []token, i int, lower, text func(int) string) (kind, name string, at int) {
+	j := i + 1
+	for j < min(len(tokens), i+12) && !sqlKinds[lower(j)] {
+		if tokens[j].kind == punct && tokens[j].c == ';' {
+			return "", "", 0
+		}
+		j++
+	}
+	if kind = lower(j); !sqlKinds[kind] {
+		return "", "", 0
+	}
+	j++
+	for lower(j) == "if" || lower(j) == "not" || lower(j) == "exists" || lower(j) == "body" || lower(j) == "concurrently" {
+		j++
+	}
+	for j < len(tokens) {
+		if tokens[j].kind == punct {
+			return "", "", 0
+		}
+		name, at = strings.Trim(text(j), "\"`'"), j
+		if j+2 < len(tokens) && tokens[j+1].kind == punct && tokens[j+1].c == '.' {
+			j += 2
+			continue
+		}
+		if name == "on" { // an index without a name
+			return "", "", 0
+		}
+		return kind, name, at
+	}
+	return "", "", 0
+}
+
+// sqlPast returns the token after the closing parenthesis of the one at token i.
+func sqlPast(tokens []token, i int) int {
+	depth := 0
+	for j := i; j < min(len(tokens), i+maxStatement); j++ {
+		if tokens[j].kind == punct && tokens[j].c == '(' {
+			depth++
+		}
+		if tokens[j].kind == punct && tokens[j].c == ')' {
+			if depth--; depth == 0 {
+				return j + 1
+			}
+		}
+	}
+	return i
+}
+
+func sqlBefore(tokens []token, i int) int {
+	if i == 0 {
+		return 0
+	}
+	return int(tokens[i-1].end)
+}
+
+// dollarQuoted reads a string between two tags such as $body$.
+func dollarQuoted(x *lexer) (int, tokenKind, bool) {
+	if x.src[x.i] != '$' || x.afterLetter() {
+		return 0, 0, false
+	}
+	n := 1
+	for x.i+n < len(x.src) && n < 64 && isWordByte(x.src[x.i+n]) {
+		n++
+	}
+	if x.i+n >= len(x.src) || x.src[x.i+n] != '$' {
+		return 0, 0, false
+	}
+	tag := x.src[x.i : x.i+n+1]
+	if end := bytes.Index(x.src[x.i+n+1:], tag); end >= 0 {
+		return x.i + n + 1 + end + len(tag), literal, true
+	}
+	return x.i + n + 1, punct, true
+}

@@ -1,0 +1,35 @@
+#include <stdio.h>
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* A node. */
+typedef struct node {
+	struct node *next;
+} node_t;
+
+struct point { int x, y; };
+enum colour { RED, GREEN };
+static const int table[] = { 1, 2 };
+int proto(int a);
+
+/* Adds. */
+static int
+add(int a, char c)
+{
+	if (c == '{') return a;
+	return a;
+}
+
+#ifdef WIN
+int open_file(const char *name) {
+#else
+int open_file(char *name) {
+#endif
+	return 0;
+}
+
+int old(a, b)
+	int a;
+	char *b;
+{
+	return 0;
+}

@@ -1,0 +1,24 @@
+'use strict';
+import x from 'x';
+
+/** Loads a page. */
+export default async function load(url, { retry = 3 } = {}) {
+  const inner = () => { return `class ${x ? `function y() {}` : ''}`; };
+  return inner();
+}
+
+export const parse = (text) => text.split(/[{"]/);
+const limits = { max: 3, check(n) { return n < this.max; }, reset: function () {} };
+
+class Page extends Base {
+  #body = null;
+  static of(x) { return new Page(x); }
+  get body() { return this.#body; }
+  handle = async (event) => {
+    await event;
+  }
+}
+
+Page.prototype.close = function () {
+};
+module.exports = { load };
