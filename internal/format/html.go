@@ -15,7 +15,7 @@ import (
 
 // convertHTML converts the main content of a page: its <main>, else its only
 // <article>, else its body, without navigation, forms and scripts. The page's title
-// is the heading of a page without one at level 1.
+// is the heading of a page that has none; see titled.
 func convertHTML(w *writer, data []byte) error {
 	return writePage(w, data, 0)
 }
@@ -39,8 +39,11 @@ func writePage(w *writer, data []byte, lower int) error {
 	if content == nil || strings.TrimSpace(p.text(content)) == "" {
 		content = root
 	}
-	if !p.titled && p.title != nil && (lower == 0 || !p.hasHeading(content)) {
+	if p.title != nil && !p.titled() && (lower == 0 || !p.hasHeading(content)) {
 		w.heading(1+lower, p.text(p.title), "")
+		if p.tops > 0 {
+			p.lower++
+		}
 	}
 	p.blocks(content)
 	p.flush()
@@ -76,7 +79,10 @@ type page struct {
 	// article is the first of articles.
 	article  *html.Node
 	articles int
-	titled   bool // there is a heading at level 1
+	tops     int        // headings at level 1
+	top      *html.Node // the first of them
+	prose    int        // bytes of text that is no link
+	begun    bool       // a heading or a long paragraph was written
 	// rich holds the elements around headings, preformatted text and tables: they
 	// cannot be a cell or an item.
 	rich map[*html.Node]bool
@@ -93,6 +99,9 @@ func (p *page) survey(n *html.Node) (rich bool) {
 	if n.Type == html.ElementNode && hidden(n) {
 		return false
 	}
+	if n.Type == html.TextNode && n.Parent.DataAtom != atom.A {
+		p.prose += len(strings.TrimSpace(n.Data))
+	}
 	switch n.DataAtom {
 	case atom.Title:
 		if p.title == nil && n.Namespace == "" {
@@ -107,7 +116,9 @@ func (p *page) survey(n *html.Node) (rich bool) {
 			p.article = n
 		}
 	case atom.H1:
-		p.titled = true
+		if p.tops++; p.tops == 1 {
+			p.top = n
+		}
 		rich = true
 	case atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Pre, atom.Table:
 		rich = true
@@ -123,6 +134,37 @@ func (p *page) survey(n *html.Node) (rich bool) {
 		p.rich[n] = true
 	}
 	return rich || inner
+}
+
+// titled reports whether the first heading at level 1 is that of the page, and not of one
+// of several sections or of a numbered one. The title of the page may name it with the
+// name of the site.
+func (p *page) titled() bool {
+	if p.tops == 0 {
+		return false
+	}
+	text := strings.TrimSpace(p.text(p.top))
+	numbered := text != "" && '0' <= text[0] && text[0] <= '9'
+	return p.tops == 1 && !numbered || strings.Contains(p.text(p.title), text)
+}
+
+// isMenu reports whether a list in front of the page's own text has only links.
+func (p *page) isMenu(list *html.Node) bool {
+	const manyBytes = 300
+	if p.begun || p.prose < manyBytes || p.rich[list] {
+		return false
+	}
+	links, others := 0, 0
+	for n := range list.Descendants() {
+		p.w.step()
+		switch {
+		case n.DataAtom == atom.A:
+			links++
+		case n.Type == html.TextNode && n.Parent.DataAtom != atom.A:
+			others += len(strings.TrimSpace(n.Data))
+		}
+	}
+	return links > 2 && others < links
 }
 
 // dropped are elements that hold no text of the page.
@@ -207,7 +249,9 @@ func (p *page) node(n *html.Node) {
 	case atom.Hr:
 		p.id = ""
 	case atom.Ul, atom.Ol:
-		p.list(n)
+		if !p.isMenu(n) {
+			p.list(n)
+		}
 	case atom.Dl:
 		p.definitions(n)
 	case atom.Blockquote:
@@ -225,6 +269,8 @@ func (p *page) flush() {
 	if p.inline.Len() == 0 {
 		return
 	}
+	const longBytes = 150
+	p.begun = p.begun || p.inline.Len() > longBytes
 	p.w.paragraph(lines(p.inline.String()))
 	p.inline.Reset()
 }
@@ -258,6 +304,7 @@ func (p *page) hasHeading(n *html.Node) bool {
 // heading writes a heading with the id of the element, of one that began just before,
 // or of the first link in it.
 func (p *page) heading(level int, n *html.Node) {
+	p.begun = true
 	id := cmp.Or(attr(n, "id"), p.id)
 	for c := n.FirstChild; c != nil && id == ""; c = c.NextSibling {
 		id = cmp.Or(attr(c, "id"), attr(c, "name"))

@@ -28,9 +28,14 @@ func isManual(text []byte) bool {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return false
 	}
+	ignored := false
 	for line := range bytes.SplitSeq(text, []byte("\n")) {
 		switch line = bytes.TrimSpace(line); {
+		case ignored:
+			ignored = !bytes.HasPrefix(line, []byte(".."))
 		case len(line) == 0:
+		case bytes.HasPrefix(line, []byte(".de")), bytes.HasPrefix(line, []byte(".ig")): // a macro or a comment
+			ignored = true
 		case line[0] != '.' && line[0] != '\'':
 			return false
 		case bytes.HasPrefix(line, []byte(".TH ")), bytes.HasPrefix(line, []byte(".Dd")), bytes.HasPrefix(line, []byte(".Dt ")), bytes.HasPrefix(line, []byte(".so ")):

@@ -35,6 +35,9 @@ type cell struct {
 	Input   joined      `json:"input"` // version 3
 	Level   int         `json:"level"` // of a heading of version 3
 	Outputs []cellPrint `json:"outputs"`
+	About   struct {
+		Mime string `json:"raw_mimetype"`
+	} `json:"metadata"`
 }
 
 type cellPrint struct {
@@ -86,6 +89,12 @@ func convertNotebook(w *writer, data []byte) error {
 		switch c.Type {
 		case "markdown":
 			w.markdown(source)
+		case "raw": // text for a generator of documentation, often reStructuredText
+			if strings.HasSuffix(c.About.Mime, "html") || strings.HasSuffix(c.About.Mime, "latex") {
+				w.code("", source)
+			} else {
+				w.markdown(source)
+			}
 		case "heading":
 			w.heading(c.Level, source, "")
 		case "code":

@@ -2,6 +2,8 @@ package format
 
 import (
 	"bytes"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,11 +24,7 @@ func convertPDF(w *writer, data []byte) error {
 		}
 	}
 	entries := f.outline(numbers)
-	title := pdfText(f.resolve(f.dict(f.trailer["Info"])["Title"]))
-	if strings.TrimSpace(title) == "" || strings.Contains(strings.ToLower(title), "untitled") || strings.HasPrefix(title, "Microsoft ") {
-		title = ""
-	}
-	w.heading(1, title, "")
+	w.heading(1, f.title(), "")
 	fonts := map[ref]*pdfFont{}
 	level, found := 1, false
 	for i, page := range pages {
@@ -40,6 +38,18 @@ func convertPDF(w *writer, data []byte) error {
 		return errScanned
 	}
 	return nil
+}
+
+// title returns the title in the properties of the file, or the name of the file where
+// they have none or one that a program made up.
+func (f *pdfFile) title() string {
+	title := strings.TrimSpace(pdfText(f.resolve(f.dict(f.trailer["Info"])["Title"])))
+	switch {
+	case title == "", strings.Contains(strings.ToLower(title), "untitled"), strings.HasPrefix(title, "Microsoft "),
+		slices.Contains([]string{".dvi", ".tex", ".doc", ".docx", ".ps", ".indd", ".qxd"}, path.Ext(title)):
+		return f.w.name
+	}
+	return title
 }
 
 // pdfNode is a page with the resources it inherits.
