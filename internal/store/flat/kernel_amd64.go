@@ -8,14 +8,16 @@ import "golang.org/x/sys/cpu"
 func available() []kernel {
 	var kernels []kernel
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI {
-		k := kernel{name: "avx512vnni", dots: dotsByVNNI, sums: sumsPortable}
+		k := kernel{name: "avx512vnni", dots: dotsByVNNI, sums: sumsPortable, estimates: estimatesByAVX512, atLeast: atLeastByAVX512}
 		if cpu.X86.HasAVX512VPOPCNTDQ {
 			k.sums = sumsByVPOPCNT
 		}
 		kernels = append(kernels, k)
 	}
 	if cpu.X86.HasAVX2 {
-		kernels = append(kernels, kernel{name: "avx2", dots: dotsByAVX2, sums: sumsPortable})
+		k := portable
+		k.name, k.dots = "avx2", dotsByAVX2
+		kernels = append(kernels, k)
 	}
 	return append(kernels, portable)
 }
@@ -53,4 +55,12 @@ func sumsByVPOPCNT(sums []int32, signs, query []uint64) {
 	}
 	_ = signs[n*lanes*words-1]
 	sumsVPOPCNT(&sums[0], &signs[0], &query[0], n, words)
+}
+
+func estimatesByAVX512(out *[blockLen]float32, sums *[blockLen]int32, factor *[blockLen]float32, slope, offset, centre float32) {
+	estimatesAVX512(&out[0], &sums[0], &factor[0], slope, offset, centre, blockLen/16)
+}
+
+func atLeastByAVX512(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32) {
+	atLeastAVX512(&bits[0], &estimates[0], &sigma[0], spread, floor, len(bits))
 }

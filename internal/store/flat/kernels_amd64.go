@@ -18,3 +18,13 @@ func dotsAVX2(dots *int32, codes *byte, query *int16, groups int, stride int)
 //
 //go:noescape
 func sumsVPOPCNT(sums *int32, signs *uint64, query *uint64, groups int, words int)
+
+// estimatesAVX512 sets 16 x groups numbers of out to centre + factor x (slope x sums + offset). groups is at least 1.
+//
+//go:noescape
+func estimatesAVX512(out *float32, sums *int32, factor *float32, slope float32, offset float32, centre float32, groups int)
+
+// atLeastAVX512 sets bit i of bits where estimates[i] + spread x sigma[i] is at least floor, for 16 x groups numbers. groups is at least 1.
+//
+//go:noescape
+func atLeastAVX512(bits *uint16, estimates *float32, sigma *float32, spread float32, floor float32, groups int)

@@ -161,3 +161,58 @@ word:
 	JNZ         sums
 	VZEROUPPER
 	RET
+
+// func estimatesAVX512(out *float32, sums *int32, factor *float32, slope float32, offset float32, centre float32, groups int)
+// Requires: AVX, AVX512F, SSE
+TEXT ·estimatesAVX512(SB), NOSPLIT, $0-48
+	MOVQ         out+0(FP), AX
+	MOVQ         sums+8(FP), CX
+	MOVQ         factor+16(FP), DX
+	MOVSS        slope+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVSS        offset+28(FP), X1
+	VBROADCASTSS X1, Z1
+	MOVSS        centre+32(FP), X2
+	VBROADCASTSS X2, Z2
+	MOVQ         groups+40(FP), BX
+
+estimates:
+	VCVTDQ2PS (CX), Z3
+	VMULPS    Z0, Z3, Z3
+	VADDPS    Z1, Z3, Z3
+	VMULPS    (DX), Z3, Z3
+	VADDPS    Z2, Z3, Z3
+	VMOVUPS   Z3, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	DECQ      BX
+	JNZ       estimates
+	VZEROUPPER
+	RET
+
+// func atLeastAVX512(bits *uint16, estimates *float32, sigma *float32, spread float32, floor float32, groups int)
+// Requires: AVX, AVX512F, SSE
+TEXT ·atLeastAVX512(SB), NOSPLIT, $0-40
+	MOVQ         bits+0(FP), AX
+	MOVQ         estimates+8(FP), CX
+	MOVQ         sigma+16(FP), DX
+	MOVSS        spread+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVSS        floor+28(FP), X1
+	VBROADCASTSS X1, Z1
+	MOVQ         groups+32(FP), BX
+
+atLeast:
+	VMULPS (DX), Z0, Z2
+	VADDPS (CX), Z2, Z2
+	VCMPPS $0x0d, Z1, Z2, K1
+	KMOVW  K1, SI
+	MOVW   SI, (AX)
+	ADDQ   $0x40, CX
+	ADDQ   $0x40, DX
+	ADDQ   $0x02, AX
+	DECQ   BX
+	JNZ    atLeast
+	VZEROUPPER
+	RET

@@ -159,9 +159,9 @@ func (c *scan) run(threads int) ([]candidate, error) {
 		return c.ctx.Err()
 	}
 	blocks := (c.snap.n + blockLen - 1) / blockLen
-	var estimates [][]float32
+	var estimates []*[blockLen]float32
 	if c.sketches != nil {
-		estimates = make([][]float32, blocks)
+		estimates = make([]*[blockLen]float32, blocks)
 	}
 	err := each(blocks, func(work *scratch, i int) {
 		b, n := c.snap.blocks[i], min(blockLen, c.snap.n-i*blockLen)
@@ -228,14 +228,15 @@ func (c *scan) wanted(b *block, slot int) bool {
 
 // estimate returns the estimated scores of a sketched block, and offers them to
 // the seeds.
-func (c *scan) estimate(work *scratch, i int) []float32 {
+func (c *scan) estimate(work *scratch, i int) *[blockLen]float32 {
 	s, b := c.sketches[i], c.snap.blocks[i]
 	c.kernel.sums(work.dots[:], s.signs, c.sketch.planes)
-	out := work.floats(blockLen)
-	s.estimate(out, work.dots[:], c.sketch, s.score(c.query))
-	for at, score := range out {
-		if score >= work.seeds.floor && c.wanted(b, i*blockLen+at) {
-			work.seeds.add(candidate{score: score, slot: uint32(i*blockLen + at)})
+	out := (*[blockLen]float32)(work.floats(blockLen))
+	s.estimate(c.kernel, out, &work.dots, c.sketch, s.score(c.query))
+	work.places = s.places(c.kernel, work.places[:0], out, 0, work.seeds.floor)
+	for _, at := range work.places {
+		if score := out[at]; score >= work.seeds.floor && c.wanted(b, i*blockLen+int(at)) {
+			work.seeds.add(candidate{score: score, slot: uint32(i*blockLen + int(at))})
 		}
 	}
 	return out
@@ -271,9 +272,9 @@ func (c *scan) floor(workers []*scratch) float32 {
 // reach offers what of a sketched block can reach floor. It does not look at
 // what the worker's own floor has become: which slots are left out must not
 // depend on who was first.
-func (c *scan) reach(work *scratch, i int, estimates []float32, floor float32) {
+func (c *scan) reach(work *scratch, i int, estimates *[blockLen]float32, floor float32) {
 	work.best.floor = max(work.best.floor, floor)
-	work.places = c.sketches[i].reach(work.places[:0], estimates, c.sketch.spread, floor)
+	work.places = c.sketches[i].places(c.kernel, work.places[:0], estimates, c.sketch.spread, floor)
 	if c.allowed != nil { // a filter may leave few, and then no floor that spares codes
 		work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(c.snap.blocks[i], i*blockLen+int(at)) })
 	}

@@ -122,15 +122,15 @@ func (s *sketch) calibrate(b *block, dim, stride int, k kernel) {
 	const asked = 4
 	var sum float64
 	n := 0
-	v, estimates := make([]float32, dim), make([]float32, blockLen)
-	dots, sums := make([]int32, blockLen), make([]int32, blockLen)
+	v, dots := make([]float32, dim), make([]int32, blockLen)
+	estimates, sums := new([blockLen]float32), new([blockLen]int32)
 	for i := 0; i < blockLen; i += blockLen / asked {
 		dequantise(v, b.codes[i*stride:], b.scale[i])
 		q := newQuery(v, stride)
 		sq := newSketchQuery(v, stride, q.scale)
 		k.dots(dots, b.codes, q, stride)
-		k.sums(sums, s.signs, sq.planes)
-		s.estimate(estimates, sums, sq, s.score(q))
+		k.sums(sums[:], s.signs, sq.planes)
+		s.estimate(k, estimates, sums, sq, s.score(q))
 		for m := range blockLen {
 			if m == i || s.sigma[m] == 0 {
 				continue
@@ -159,22 +159,41 @@ func (s *sketch) score(q *query) float32 {
 
 // estimate writes the estimated scores of the block's vectors. sums are what a
 // kernel gives, centre is the score of the centre.
-func (s *sketch) estimate(estimates []float32, sums []int32, q *sketchQuery, centre float32) {
-	estimates, sums = estimates[:blockLen], sums[:blockLen]
-	for i := range s.factor {
-		estimates[i] = centre + s.factor[i]*(q.slope*float32(sums[i])+q.offset)
+func (s *sketch) estimate(k kernel, estimates *[blockLen]float32, sums *[blockLen]int32, q *sketchQuery, centre float32) {
+	k.estimates(estimates, sums, &s.factor, q.slope, q.offset, centre)
+}
+
+// estimatesPortable sets out to centre + factor x (slope x sums + offset).
+func estimatesPortable(out *[blockLen]float32, sums *[blockLen]int32, factor *[blockLen]float32, slope, offset, centre float32) {
+	for i := range out {
+		out[i] = centre + float32(factor[i]*(float32(slope*float32(sums[i]))+offset))
 	}
 }
 
-// reach appends the places of the block whose score can reach floor.
-func (s *sketch) reach(places []uint16, estimates []float32, spread, floor float32) []uint16 {
-	estimates = estimates[:blockLen]
-	for i := range s.sigma {
-		if estimates[i]+spread*s.sigma[i] >= floor {
-			places = append(places, uint16(i))
+// places appends the places of the block whose score can reach floor.
+func (s *sketch) places(k kernel, places []uint16, estimates *[blockLen]float32, spread, floor float32) []uint16 {
+	var reaching blockBits
+	k.atLeast(&reaching, estimates, &s.sigma, spread, floor)
+	for word, b := range reaching {
+		for ; b != 0; b &= b - 1 {
+			places = append(places, uint16(16*word+bits.TrailingZeros16(b)))
 		}
 	}
 	return places
+}
+
+// atLeastPortable sets the bits of the vectors whose estimate + spread x sigma is at least
+// floor.
+func atLeastPortable(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32) {
+	for word := range bits {
+		var b uint16
+		for i := range 16 {
+			if at := 16*word + i; estimates[at]+float32(spread*sigma[at]) >= floor {
+				b |= 1 << i
+			}
+		}
+		bits[word] = b
+	}
 }
 
 // sumsPortable is the portable kernel: sums[i] is the sum of the query's

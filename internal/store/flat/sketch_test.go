@@ -2,6 +2,7 @@ package flat
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -158,5 +159,30 @@ func TestSketchesComeByThemselves(t *testing.T) {
 	}
 	if got := search(t, s, query, 20); !slices.Equal(got, want) {
 		t.Fatalf("%v, want %v", got, want)
+	}
+}
+
+// TestEstimates holds the estimates and comparisons of every kernel to the portable ones,
+// bit for bit.
+func TestEstimates(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var sums [blockLen]int32
+	var factor, sigma, want [blockLen]float32
+	for i := range blockLen {
+		sums[i], factor[i], sigma[i] = int32(rng.IntN(6000)-3000), rng.Float32(), rng.Float32()/30
+	}
+	estimatesPortable(&want, &sums, &factor, .013, -4.1, .27)
+	for _, floor := range []float32{float32(math.Inf(-1)), want[17], want[17] + 3.5*sigma[17], 1e9} {
+		var wantBits blockBits
+		atLeastPortable(&wantBits, &want, &sigma, 3.5, floor)
+		for _, k := range available() {
+			var got [blockLen]float32
+			var gotBits blockBits
+			k.estimates(&got, &sums, &factor, .013, -4.1, .27)
+			k.atLeast(&gotBits, &got, &sigma, 3.5, floor)
+			if got != want || gotBits != wantBits {
+				t.Errorf("%s, floor %v: the estimates are equal: %v, the places: %v", k.name, floor, got == want, gotBits == wantBits)
+			}
+		}
 	}
 }

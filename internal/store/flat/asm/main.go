@@ -18,6 +18,8 @@ func main() {
 	vnni()
 	avx2()
 	vpopcnt()
+	estimates()
+	atLeast()
 	Generate()
 }
 
