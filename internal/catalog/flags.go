@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"cairn/internal/invisible"
 )
 
@@ -54,18 +56,34 @@ func Scan(text string) []Flag {
 	if len(visible) != len(text) {
 		flags = invisible.Find(text)
 	}
-	lower := strings.ToLower(oneLine(visible))
-	for _, a := range attacks {
-		if !slices.ContainsFunc(a.words, func(w string) bool { return strings.Contains(lower, w) }) {
-			continue
-		}
-		if at := a.pattern.FindString(lower); at != "" {
-			flags = append(flags, Flag{Kind: "instructions", Evidence: shorten(at)})
-			break
-		}
+	lower := strings.ToLower(oneLine(norm.NFKC.String(visible))) // full-width letters are letters
+	at := attack(lower)
+	if at == "" && strings.ContainsAny(lower, disguises) {
+		at = attack(undisguised.Replace(lower))
+	}
+	if at != "" {
+		flags = append(flags, Flag{Kind: "instructions", Evidence: shorten(at)})
 	}
 	slices.SortFunc(flags, func(a, b Flag) int { return strings.Compare(a.Kind, b.Kind) })
 	return flags
+}
+
+// disguises are digits and signs that stand for letters, as in "1gn0r3".
+const disguises = "013457@$"
+
+var undisguised = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s")
+
+// attack returns the first phrasing of an attack in a text, "" for none.
+func attack(text string) string {
+	for _, a := range attacks {
+		if !slices.ContainsFunc(a.words, func(w string) bool { return strings.Contains(text, w) }) {
+			continue
+		}
+		if at := a.pattern.FindString(text); at != "" {
+			return at
+		}
+	}
+	return ""
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
