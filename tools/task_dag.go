@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"cairn/internal/job"
@@ -69,4 +70,138 @@ func stageState(ctx context.Context, st *workspace.Stages, s *stage.State, budge
 		a.Next = "cairn works on it: call task_dag_get with wait_seconds"
 	}
 	return a, nil
+}
+
+type stageCreateArgs struct {
+	Query    string        `json:"query" schema:"max=4000"`
+	UserID   *string       `json:"user_id,omitempty" schema:"default=local,max=200"`
+	Template string        `json:"template,omitempty" schema:"enum=standard_query|simple_lookup|complex_research|web_enhanced|quick_answer,default=standard_query"`
+	Plan     []stage.Stage `json:"plan,omitempty" jsonschema:"Instead of template: stages, from intent_analysis to response_packaging"`
+	TaskID   string        `json:"task_id,omitempty" schema:"max=100" jsonschema:"Instead of a generated one"`
+	Budget   whole         `json:"max_tokens,omitempty" schema:"default=3000" jsonschema:"Of passages in the brief"`
+	Wait     whole         `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
+}
+
+// stageCreate is the tool task_dag_create.
+func stageCreate(st *workspace.Stages) tool {
+	return tool{
+		name: "task_dag_create", title: "Start a question task", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
+		description: `Start a question task: cairn analyses the question and finds passages, you reason over them, cairn checks the answer's citations and packages it with its sources. The task survives restarts, and others can continue it.
+Use it for questions whose answer needs sources and has to be kept. Not for a quick search: use read_context.
+The answer holds the task and, as soon as it is your turn, the brief with the passages.`,
+		handler: stageHandler(func(ctx context.Context, a stageCreateArgs) (*stageAnswer, error) {
+			if err := checkBudget(a.Budget); err != nil {
+				return nil, err
+			}
+			r := stage.Request{ID: a.TaskID, UserID: "local", Query: a.Query, Template: a.Template, Plan: a.Plan}
+			if a.UserID != nil {
+				r.UserID = *a.UserID
+			}
+			s, err := st.Create(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			if s, err = awaitCaller(ctx, st, s.ID, a.Wait); err != nil {
+				return nil, err
+			}
+			return stageState(ctx, st, s, a.Budget)
+		}),
+	}
+}
+
+type stageGetArgs struct {
+	TaskID string `json:"task_id"`
+	Wait   whole  `json:"wait_seconds,omitempty" schema:"default=0,min=0,max=300" jsonschema:"Wait until it is your turn or it has ended"`
+	Budget whole  `json:"max_tokens,omitempty" schema:"default=3000" jsonschema:"Of passages in the brief"`
+	Log    bool   `json:"log,omitempty" schema:"default=false" jsonschema:"Add every transition"`
+}
+
+// stageGet is the tool task_dag_get.
+func stageGet(st *workspace.Stages) tool {
+	return tool{
+		name: "task_dag_get", title: "Look at a question task", groups: []Group{Stages}, readOnly: true, waits: true,
+		description: `Return a question task: where it stands, and the brief with the passages when it is your turn, or the response when it is complete.
+Use it to wait for a task, or to continue one. Not for many at once: use task_dag_list.`,
+		handler: stageHandler(func(ctx context.Context, a stageGetArgs) (*stageAnswer, error) {
+			if err := checkBudget(a.Budget); err != nil {
+				return nil, err
+			}
+			s, err := awaitCaller(ctx, st, a.TaskID, a.Wait)
+			if err != nil {
+				return nil, err
+			}
+			answer, err := stageState(ctx, st, s, a.Budget)
+			if err == nil && a.Log {
+				answer.Log, err = st.Log(ctx, a.TaskID)
+			}
+			return answer, err
+		}),
+	}
+}
+
+type stageListArgs struct {
+	UserID string       `json:"user_id,omitempty"`
+	Status stage.Status `json:"status,omitempty" schema:"enum=waiting|in_progress|complete|failed|aborted"`
+	Limit  whole        `json:"limit,omitempty" schema:"default=20,min=1,max=100"`
+}
+
+type stageListAnswer struct {
+	Count int          `json:"count"`
+	Tasks []listedTask `json:"tasks"`
+}
+
+// listedTask is a task in a list.
+type listedTask struct {
+	ID        string       `json:"task_id"`
+	UserID    string       `json:"user_id"`
+	Query     string       `json:"query"` // its beginning
+	Status    stage.Status `json:"status"`
+	Current   stage.Stage  `json:"current_stage"`
+	Progress  int          `json:"progress_percentage"`
+	UpdatedAt time.Time    `json:"updated_at"`
+}
+
+// stageList is the tool task_dag_list.
+func stageList(st *workspace.Stages) tool {
+	return tool{
+		name: "task_dag_list", title: "List question tasks", groups: []Group{Stages}, readOnly: true,
+		description: `List question tasks, newest first: id, query, status, current stage, progress.
+Use it to find a task again. Not for its answer: use task_dag_get.`,
+		handler: stageHandler(func(ctx context.Context, a stageListArgs) (*stageListAnswer, error) {
+			if known := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}; !slices.Contains(known, a.Status) {
+				return nil, invalid("status: unknown %.40q, want {waiting,in_progress,complete,failed,aborted}", a.Status)
+			}
+			found, err := st.List(ctx, stage.Query{UserID: a.UserID, Status: a.Status, Limit: int(a.Limit)})
+			if err != nil {
+				return nil, err
+			}
+			list := &stageListAnswer{Count: len(found), Tasks: make([]listedTask, len(found))}
+			for i, s := range found {
+				query := []rune(s.Query)
+				list.Tasks[i] = listedTask{s.ID, s.UserID, string(query[:min(len(query), 200)]), s.Status, s.Current, s.Progress, s.UpdatedAt}
+			}
+			return list, nil
+		}),
+	}
+}
+
+type stageAbortArgs struct {
+	TaskID string `json:"task_id"`
+	Reason string `json:"reason,omitempty" schema:"max=2000"`
+}
+
+// stageAbort is the tool task_dag_abort.
+func stageAbort(st *workspace.Stages) tool {
+	return tool{
+		name: "task_dag_abort", title: "Stop a question task", groups: []Group{Stages},
+		description: `Stop a question task that waits or is in progress, for good.
+Use it when its answer is not wanted any more. Not for a stage that went wrong: use task_dag_advance with success=false, which tries again.`,
+		handler: stageHandler(func(ctx context.Context, a stageAbortArgs) (*stageAnswer, error) {
+			s, err := st.Apply(ctx, a.TaskID, stage.Event{Kind: stage.Abort, Reason: a.Reason})
+			if err != nil {
+				return nil, err
+			}
+			return stageState(ctx, st, s, 0)
+		}),
+	}
 }

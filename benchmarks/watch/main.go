@@ -129,7 +129,7 @@ func run(cairn string, files, edits, many int) error {
 			if err := write(at, b.text(i, mark)); err != nil {
 				return "", err
 			}
-			if _, err := b.found(at, mark, "keyword"); err != nil {
+			if err := b.found(at, mark, "keyword"); err != nil {
 				return "", err
 			}
 			to := strings.TrimSuffix(at, ".md") + "-" + mark + ".md"
@@ -144,11 +144,11 @@ func run(cairn string, files, edits, many int) error {
 				return err
 			}
 			begin := time.Now()
-			if _, err := b.found(at, mark, "keyword"); err != nil {
+			if err := b.found(at, mark, "keyword"); err != nil {
 				return err
 			}
 			byWord = append(byWord, time.Since(begin).Seconds()*1000)
-			if _, err := b.found(at, mark, "semantic"); err != nil {
+			if err := b.found(at, mark, "semantic"); err != nil {
 				return err
 			}
 			byVector = append(byVector, time.Since(begin).Seconds()*1000)
@@ -163,7 +163,7 @@ func run(cairn string, files, edits, many int) error {
 		if err := write(at, b.text(i, mark)); err != nil {
 			return err
 		}
-		if _, err := b.found(at, mark, "keyword"); err != nil {
+		if err := b.found(at, mark, "keyword"); err != nil {
 			return err
 		}
 		if err := os.Remove(at); err != nil {
@@ -224,7 +224,7 @@ func (b *bench) branches(many int) error {
 	if err := errors.Join(git("add", "-A"), git("commit", "-q", "-m", "two")); err != nil {
 		return err
 	}
-	if _, err := b.found(changed, words[changed], "keyword"); err != nil {
+	if err := b.found(changed, words[changed], "keyword"); err != nil {
 		return err
 	}
 	for _, branch := range []string{"one", "two", "one", "two", "one", "new"} {
@@ -320,26 +320,24 @@ func moved(path string) string { return strings.TrimSuffix(path, ".md") + "-move
 func ms(since time.Time) float64 { return time.Since(since).Seconds() * 1000 }
 
 // found asks until the first result for mark is at path.
-func (b *bench) found(path, mark, mode string) (time.Duration, error) {
+func (b *bench) found(path, mark, mode string) error {
 	rel, err := filepath.Rel(b.root, path)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	begin := time.Now()
 	query := mark
 	if mode == "semantic" {
 		// The first words of the document itself: nothing else is as near.
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		query = strings.TrimPrefix(strings.Join(strings.Fields(string(text))[:24], " "), "# ")
 	}
-	err = b.client.until(mark+" in "+rel, func() (bool, error) {
+	return b.client.until(mark+" in "+rel, func() (bool, error) {
 		first, err := b.client.first(query, mode)
 		return first == filepath.ToSlash(rel), err
 	})
-	return time.Since(begin), err
 }
 
 func write(name, text string) error {

@@ -151,9 +151,9 @@ func (a *app) withWorkspace(command string, access workspace.Access, fn func(con
 	})
 }
 
-// logger logs to standard error.
-func (a *app) logger(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+// logger logs warnings to standard error.
+func (a *app) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // print prints v with --json, else calls text. A failed write is reported when

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
@@ -43,7 +42,7 @@ func (a *app) ask(ctx context.Context, w *workspace.Workspace, r stage.Request, 
 	if _, err := a.refresh(ctx, w, retriever.Hybrid, vectorsLimit); err != nil {
 		return err
 	}
-	st, err := host.OpenStages(ctx, w, a.logger(slog.LevelWarn), &host.StageOptions{WebWait: askWebWait})
+	st, err := host.OpenStages(ctx, w, a.logger(), &host.StageOptions{WebWait: askWebWait})
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -183,7 +182,7 @@ func (a *app) benchStageCommand() *cobra.Command {
 				return nil, err
 			}
 			o.Open = func(ctx context.Context) (stage.Store, stage.Queue, error) {
-				return servers.Open(ctx, a.logger(slog.LevelWarn))
+				return servers.Open(ctx, a.logger())
 			}
 		}
 		return benchmarks.Stage(ctx, &o)

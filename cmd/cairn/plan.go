@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -25,7 +24,7 @@ func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args
 		if err != nil {
 			return err
 		}
-		log := a.logger(slog.LevelWarn)
+		log := a.logger()
 		o := &workspace.StageOptions{Workers: -1, Logger: log}
 		if err := a.servers.check(); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,7 +50,7 @@ func (a *app) answerTask(ctx context.Context, id string, flags stage.Answered) e
 		return err
 	}
 	defer w.Close()
-	st, err := host.OpenStages(ctx, w, a.logger(slog.LevelWarn), &host.StageOptions{Servers: a.servers.addresses(), Remote: true})
+	st, err := host.OpenStages(ctx, w, a.logger(), &host.StageOptions{Servers: a.servers.addresses(), Remote: true})
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -63,7 +62,7 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	o := workspace.Options{Command: "cairn store copy", Logger: a.logger(slog.LevelWarn)}
+	o := workspace.Options{Command: "cairn store copy", Logger: a.logger()}
 	if err := a.model.Apply(&o); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -31,7 +30,7 @@ func (a *app) toolboxOptions(command string, sel config.Selection, cfg config.Co
 	}
 	t := toolbox.Options{
 		Root: sel.Root, HalfLife: cfg.Usage.HalfLife(), Description: o.Description, Model: o.Model, AnyModel: !o.ModelChosen,
-		Command: command, Logger: a.logger(slog.LevelWarn),
+		Command: command, Logger: a.logger(),
 	}
 	if store != nil {
 		t.Postgres, t.Space = os.Getenv("CAIRN_POSTGRES"), store.Collection()

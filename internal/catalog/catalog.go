@@ -207,10 +207,7 @@ func (c *Catalog) snapshot() (*snapshot, error) {
 	defer c.mu.Unlock()
 	changes, err := c.records.Since(context.Background(), c.loaded.generation)
 	if err == nil && changes.Generation > c.loaded.generation {
-		var next *snapshot
-		if next, err = c.loaded.apply(changes); err == nil {
-			c.loaded = next
-		}
+		c.loaded = c.loaded.apply(changes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the catalogue: %w", err)
@@ -220,9 +217,9 @@ func (c *Catalog) snapshot() (*snapshot, error) {
 
 // apply returns the catalogue with changes. A tool of several sources is that of the
 // highest import number.
-func (s *snapshot) apply(c records.Changes) (*snapshot, error) {
+func (s *snapshot) apply(c records.Changes) *snapshot {
 	if c.Generation == s.generation {
-		return s, nil
+		return s
 	}
 	next := &snapshot{generation: c.Generation, stored: map[string]storedTool{}, sources: map[string]uint64{}}
 	if !c.Whole {
@@ -263,7 +260,7 @@ func (s *snapshot) apply(c records.Changes) (*snapshot, error) {
 		name := bareName(&next.tools[i])
 		next.byName[name] = append(next.byName[name], i)
 	}
-	return next, nil
+	return next
 }
 
 func (s *snapshot) find(id string) (int, bool) {

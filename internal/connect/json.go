@@ -12,8 +12,10 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// mergeJSON sets old.section.name. Comments, order and layout stay.
-func mergeJSON(path string, old []byte, section, name string, e Entry, force bool) ([]byte, error) {
+// editJSON calls edit with the object of a JSON file, blank for a new one, and its content,
+// and returns the file with section.name changed and everything else as it was. With an
+// unchanged object it returns old.
+func editJSON(path string, old []byte, section, name string, edit func(doc *hujson.Object, before map[string]any) (changed bool, err error), done func(entry any) bool) ([]byte, error) {
 	unsuitable := func(reason string) error { return &UnsuitableError{path, reason} }
 	body, mark := bytes.CutPrefix(old, []byte("\ufeff"))
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -24,49 +26,20 @@ func mergeJSON(path string, old []byte, section, name string, e Entry, force boo
 		return nil, unsuitable("it is not JSON: " + strings.TrimPrefix(err.Error(), "hujson: "))
 	}
 	before, err := plainJSON(doc)
-	if err != nil {
+	object, ok := doc.Value.(*hujson.Object)
+	if err != nil || !ok {
 		return nil, unsuitable("it is not a JSON object")
 	}
-	unit := indentOf(body)
-	servers, err := object(&doc)
-	if err != nil {
-		return nil, unsuitable("it is not a JSON object")
-	}
-	at := member(servers, section)
-	if at == nil {
-		appendMember(servers, section, hujson.Value{Value: &hujson.Object{}}, unit, "")
-		at = member(servers, section)
-	}
-	list, err := object(at)
-	if err != nil {
-		return nil, unsuitable(section + " in it is not an object")
-	}
-	value, err := hujson.Parse(indented(e, unit))
-	if err != nil {
-		return nil, err // unreachable: it has just been written
-	}
-	value.BeforeExtra = hujson.Extra(" ")
-	if have := member(list, name); have == nil {
-		appendMember(list, name, value, unit+unit, unit)
-	} else {
-		var was any
-		standard := have.Clone()
-		standard.Standardize()
-		if err := json.Unmarshal(standard.Pack(), &was); err != nil {
-			return nil, unsuitable(name + " in it cannot be read")
-		}
-		if sameEntry(was, e) {
-			return old, nil
-		}
-		if !force {
-			return nil, &ConflictError{name, path}
-		}
-		have.Value = value.Value
+	if changed, err := edit(object, before); err != nil || !changed {
+		return old, err
 	}
 	out := doc.Pack()
 	// Check the meaning, whatever the layout was.
+	if doc, err = hujson.Parse(out); err != nil {
+		return nil, unsuitable("its layout is not understood")
+	}
 	after, err := plainJSON(doc)
-	if err != nil || !changedOnly(before, after, section, name) || !sameEntry(under(after, section, name), e) {
+	if err != nil || !changedOnly(before, after, section, name) || !done(under(after, section, name)) {
 		return nil, unsuitable("its layout is not understood (a key may be there twice)")
 	}
 	if mark {
@@ -75,12 +48,36 @@ func mergeJSON(path string, old []byte, section, name string, e Entry, force boo
 	return out, nil
 }
 
-func object(v *hujson.Value) (*hujson.Object, error) {
-	o, ok := v.Value.(*hujson.Object)
-	if !ok {
-		return nil, &json.UnmarshalTypeError{Value: "value"}
-	}
-	return o, nil
+// mergeJSON sets old.section.name. Comments, order and layout stay.
+func mergeJSON(path string, old []byte, section, name string, e Entry, force bool) ([]byte, error) {
+	unit := indentOf(old)
+	return editJSON(path, old, section, name, func(doc *hujson.Object, before map[string]any) (bool, error) {
+		at := member(doc, section)
+		if at == nil {
+			appendMember(doc, section, hujson.Value{Value: &hujson.Object{}}, unit, "")
+			at = member(doc, section)
+		}
+		list, ok := at.Value.(*hujson.Object)
+		if !ok {
+			return false, &UnsuitableError{path, section + " in it is not an object"}
+		}
+		value, err := hujson.Parse(indented(e, unit))
+		if err != nil {
+			return false, err // unreachable: it has just been written
+		}
+		value.BeforeExtra = hujson.Extra(" ")
+		switch have := member(list, name); {
+		case have == nil:
+			appendMember(list, name, value, unit+unit, unit)
+		case sameEntry(under(before, section, name), e):
+			return false, nil
+		case !force:
+			return false, &ConflictError{name, path}
+		default:
+			have.Value = value.Value
+		}
+		return true, nil
+	}, func(entry any) bool { return sameEntry(entry, e) })
 }
 
 func member(o *hujson.Object, name string) *hujson.Value {
@@ -208,47 +205,21 @@ func (e Entry) starts(root string) bool {
 
 // removeJSON removes old.section.name. Comments, order and layout of the rest stay.
 func (c Client) removeJSON(path string, old []byte, name, root string) ([]byte, error) {
-	unsuitable := func(reason string) error { return &UnsuitableError{path, reason} }
-	body, mark := bytes.CutPrefix(old, []byte("\ufeff"))
-	if len(bytes.TrimSpace(body)) == 0 {
-		return old, nil
-	}
-	doc, err := hujson.Parse(body)
-	if err != nil {
-		return nil, unsuitable("it is not JSON: " + strings.TrimPrefix(err.Error(), "hujson: "))
-	}
-	before, err := plainJSON(doc)
-	if err != nil {
-		return nil, unsuitable("it is not a JSON object")
-	}
-	have := under(before, c.section, name)
-	if have == nil {
-		return old, nil
-	}
-	if e, ok := entryOf(have); !ok || !e.starts(root) {
-		return nil, &ForeignEntryError{name, path}
-	}
-	servers, err := object(&doc)
-	if err != nil {
-		return nil, unsuitable("it is not a JSON object")
-	}
-	list, err := object(member(servers, c.section))
-	if err != nil {
-		return nil, unsuitable(c.section + " in it is not an object")
-	}
-	removeMember(list, name)
-	out := doc.Pack()
-	if doc, err = hujson.Parse(out); err != nil {
-		return nil, unsuitable("its layout is not understood")
-	}
-	after, err := plainJSON(doc)
-	if err != nil || !changedOnly(before, after, c.section, name) || under(after, c.section, name) != nil {
-		return nil, unsuitable("its layout is not understood (a key may be there twice)")
-	}
-	if mark {
-		out = append([]byte("\ufeff"), out...)
-	}
-	return out, nil
+	return editJSON(path, old, c.section, name, func(doc *hujson.Object, before map[string]any) (bool, error) {
+		have := under(before, c.section, name)
+		if have == nil {
+			return false, nil
+		}
+		if e, ok := entryOf(have); !ok || !e.starts(root) {
+			return false, &ForeignEntryError{name, path}
+		}
+		list, ok := member(doc, c.section).Value.(*hujson.Object)
+		if !ok {
+			return false, &UnsuitableError{path, c.section + " in it is not an object"}
+		}
+		removeMember(list, name)
+		return true, nil
+	}, func(entry any) bool { return entry == nil })
 }
 
 // removeMember removes a member and keeps the comments before it.

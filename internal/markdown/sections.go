@@ -57,7 +57,7 @@ func (d *Document) build(src, text []byte, from int, out outline) {
 	d.limit(src, tops)
 	d.measure(src, text)
 	for _, m := range append(aliases, out.marks...) {
-		d.alias(text, m, used)
+		d.alias(text, m)
 	}
 }
 
@@ -124,7 +124,7 @@ func (d *Document) measure(src, text []byte) {
 }
 
 // alias records another name of a place unless the name is taken.
-func (d *Document) alias(text []byte, m mark, used slugger) {
+func (d *Document) alias(text []byte, m mark) {
 	i := d.At(m.at)
 	if i < 0 || m.name == "" {
 		return
