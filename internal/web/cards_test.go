@@ -39,6 +39,15 @@ func TestCards(t *testing.T) {
 			t.Errorf("the board has no %q in\n%s", want, board)
 		}
 	}
+	files, err := filepath.Glob(filepath.Join(root, ".cairn/cards/*.md"))
+	if err != nil || len(files) != 4 {
+		t.Fatalf("cards %v, %v, want three and the new one", files, err)
+	}
+	for _, file := range files { // the new one is not indexed
+		if status, _, page := get(t, h, "/doc?path=.cairn/cards/"+filepath.Base(file)); status != http.StatusOK || !strings.Contains(page, "card-form") {
+			t.Errorf("%s: %d\n%s", file, status, page)
+		}
+	}
 	status, header, body = post(h, own, "/cards/bbb222", url.Values{"title": {"Paint it red"}, "status": {"active"}, "notes": {"soon"}, "tags": {""}})
 	if status != http.StatusSeeOther || header.Get("Location") != "/w/notes/doc?path=.cairn%2Fcards%2Fbbb222.md" {
 		t.Errorf("changing: %d to %q\n%s", status, header.Get("Location"), body)

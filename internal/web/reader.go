@@ -1,6 +1,8 @@
 package web
 
 import (
+	"cmp"
+	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -45,7 +47,15 @@ type branch struct {
 func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	reading, err := h.sources.Engine.Read(r.Context(), retriever.ReadRequest{Path: q.Get("path"), MaxTokens: maxPage, Next: q.Get("next")})
-	if err != nil {
+	name := q.Get("path")
+	if err == nil {
+		name = reading.Path
+	}
+	card, cardErr := h.cardAt(r, name)
+	if _, missing := errors.AsType[*retriever.NotFoundError](err); missing && card != nil {
+		reading, err = &retriever.Reading{Path: card.Path, Title: card.Title}, nil // not indexed yet
+	}
+	if err = cmp.Or(err, cardErr); err != nil {
 		h.fail(w, r, err)
 		return
 	}
@@ -55,11 +65,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	prefix := h.options.Prefix(r)
-	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next}
-	if p.Card, err = h.cardAt(r, reading.Path); err != nil {
-		h.fail(w, r, err)
-		return
-	}
+	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next, Card: card}
 	if f := markdown.FormatOf(reading.Path); f == markdown.Markdown || f == markdown.Converted {
 		o := reader{prefix: prefix, name: reading.Path, lib: lib, title: reading.Title}
 		d := o.render([]byte(reading.Content))
