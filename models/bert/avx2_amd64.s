@@ -2428,24 +2428,26 @@ TEXT ·normAVX2(SB), NOSPLIT, $0-8
 	MOVQ         40(AX), BX
 	MOVQ         48(AX), SI
 	MOVQ         56(AX), DI
+	MOVQ         104(AX), R8
+	MOVQ         112(AX), R9
 	VBROADCASTSS 64(AX), Y13
 	VBROADCASTSS 68(AX), Y14
 	VMOVUPS      norm256<>+0(SB), Y15
-	MOVQ         (AX), R8
-	MOVQ         8(AX), R9
+	MOVQ         (AX), R10
+	MOVQ         8(AX), R11
 	MOVQ         24(AX), AX
 
 row:
 	VXORPS Y0, Y0, Y0
-	XORQ   R10, R10
+	XORQ   R12, R12
 
 sum:
-	VMOVUPS    (R8)(R10*1), Y3
-	VADDPS     (DX)(R10*1), Y3, Y3
-	VMOVUPS    Y3, (DX)(R10*1)
+	VMOVUPS    (R10)(R12*1), Y3
+	VADDPS     (DX)(R12*1), Y3, Y3
+	VMOVUPS    Y3, (DX)(R12*1)
 	VADDPS     Y3, Y0, Y0
-	ADDQ       $0x20, R10
-	CMPQ       R10, CX
+	ADDQ       $0x20, R12
+	CMPQ       R12, CX
 	JLT        sum
 	VPERM2F128 $0x01, Y0, Y0, Y2
 	VADDPS     Y2, Y0, Y0
@@ -2455,14 +2457,14 @@ sum:
 	VADDPS     Y2, Y0, Y0
 	VMULPS     Y14, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	XORQ       R10, R10
+	XORQ       R12, R12
 
 squares:
-	VMOVUPS     (DX)(R10*1), Y3
+	VMOVUPS     (DX)(R12*1), Y3
 	VSUBPS      Y0, Y3, Y3
 	VFMADD231PS Y3, Y3, Y1
-	ADDQ        $0x20, R10
-	CMPQ        R10, CX
+	ADDQ        $0x20, R12
+	CMPQ        R12, CX
 	JLT         squares
 	VPERM2F128  $0x01, Y1, Y1, Y2
 	VADDPS      Y2, Y1, Y1
@@ -2473,20 +2475,23 @@ squares:
 	VFMADD213PS Y13, Y14, Y1
 	VSQRTPS     Y1, Y1
 	VDIVPS      Y1, Y15, Y1
-	XORQ        R10, R10
+	XORQ        R12, R12
 
 scale:
-	VMOVUPS     (DX)(R10*1), Y3
+	VMOVUPS     (DX)(R12*1), Y3
 	VSUBPS      Y0, Y3, Y3
 	VMULPS      Y1, Y3, Y3
-	VMOVUPS     (SI)(R10*1), Y2
-	VFMADD213PS (DI)(R10*1), Y2, Y3
-	VMOVUPS     Y3, (DX)(R10*1)
-	ADDQ        $0x20, R10
-	CMPQ        R10, CX
+	VMOVUPS     (SI)(R12*1), Y2
+	VFMADD213PS (DI)(R12*1), Y3, Y2
+	VMOVUPS     Y2, (DX)(R12*1)
+	VMOVUPS     (R8)(R12*1), Y2
+	VFMADD213PS (R9)(R12*1), Y3, Y2
+	VMOVUPS     Y2, (R10)(R12*1)
+	ADDQ        $0x20, R12
+	CMPQ        R12, CX
 	JLT         scale
 	ADDQ        BX, DX
-	ADDQ        R9, R8
+	ADDQ        R11, R10
 	DECQ        AX
 	JNE         row
 	VZEROUPPER

@@ -10889,24 +10889,26 @@ TEXT ·normAVX512(SB), NOSPLIT, $0-8
 	MOVQ         40(AX), BX
 	MOVQ         48(AX), SI
 	MOVQ         56(AX), DI
+	MOVQ         104(AX), R8
+	MOVQ         112(AX), R9
 	VBROADCASTSS 64(AX), Z31
 	VBROADCASTSS 68(AX), Z30
 	VBROADCASTSS norm512<>+0(SB), Z29
-	MOVQ         (AX), R8
-	MOVQ         8(AX), R9
+	MOVQ         (AX), R10
+	MOVQ         8(AX), R11
 	MOVQ         24(AX), AX
 
 row:
 	VPXORD Z0, Z0, Z0
-	XORQ   R10, R10
+	XORQ   R12, R12
 
 sum:
-	VMOVUPS    (R8)(R10*1), Z3
-	VADDPS     (DX)(R10*1), Z3, Z3
-	VMOVUPS    Z3, (DX)(R10*1)
+	VMOVUPS    (R10)(R12*1), Z3
+	VADDPS     (DX)(R12*1), Z3, Z3
+	VMOVUPS    Z3, (DX)(R12*1)
 	VADDPS     Z3, Z0, Z0
-	ADDQ       $0x40, R10
-	CMPQ       R10, CX
+	ADDQ       $0x40, R12
+	CMPQ       R12, CX
 	JLT        sum
 	VSHUFF32X4 $0x4e, Z0, Z0, Z2
 	VADDPS     Z2, Z0, Z0
@@ -10918,14 +10920,14 @@ sum:
 	VADDPS     Z2, Z0, Z0
 	VMULPS     Z30, Z0, Z0
 	VPXORD     Z1, Z1, Z1
-	XORQ       R10, R10
+	XORQ       R12, R12
 
 squares:
-	VMOVUPS     (DX)(R10*1), Z3
+	VMOVUPS     (DX)(R12*1), Z3
 	VSUBPS      Z0, Z3, Z3
 	VFMADD231PS Z3, Z3, Z1
-	ADDQ        $0x40, R10
-	CMPQ        R10, CX
+	ADDQ        $0x40, R12
+	CMPQ        R12, CX
 	JLT         squares
 	VSHUFF32X4  $0x4e, Z1, Z1, Z2
 	VADDPS      Z2, Z1, Z1
@@ -10938,20 +10940,23 @@ squares:
 	VFMADD213PS Z31, Z30, Z1
 	VSQRTPS     Z1, Z1
 	VDIVPS      Z1, Z29, Z1
-	XORQ        R10, R10
+	XORQ        R12, R12
 
 scale:
-	VMOVUPS     (DX)(R10*1), Z3
+	VMOVUPS     (DX)(R12*1), Z3
 	VSUBPS      Z0, Z3, Z3
 	VMULPS      Z1, Z3, Z3
-	VMOVUPS     (SI)(R10*1), Z2
-	VFMADD213PS (DI)(R10*1), Z2, Z3
-	VMOVUPS     Z3, (DX)(R10*1)
-	ADDQ        $0x40, R10
-	CMPQ        R10, CX
+	VMOVUPS     (SI)(R12*1), Z2
+	VFMADD213PS (DI)(R12*1), Z3, Z2
+	VMOVUPS     Z2, (DX)(R12*1)
+	VMOVUPS     (R8)(R12*1), Z2
+	VFMADD213PS (R9)(R12*1), Z3, Z2
+	VMOVUPS     Z2, (R10)(R12*1)
+	ADDQ        $0x40, R12
+	CMPQ        R12, CX
 	JLT         scale
 	ADDQ        BX, DX
-	ADDQ        R9, R8
+	ADDQ        R11, R10
 	DECQ        AX
 	JNE         row
 	VZEROUPPER

@@ -1,6 +1,6 @@
 // Package bert runs BERT sentence encoders. It supports ONNX files with float32
 // weights, or with 8-bit weights as ONNX Runtime's dynamic quantisation writes
-// them, on kernels for AVX-512 VNNI, AVX2 or plain Go.
+// them, on kernels for AVX-512 VNNI, AVX2, NEON or plain Go.
 //
 // It is not a general ONNX engine: it refuses every graph that is not post-norm
 // with exact gelu and absolute positions. Package onnx runs other models.
@@ -22,7 +22,7 @@ type Options struct {
 	// Threads is the number of texts embedded at the same time, by default
 	// runtime.GOMAXPROCS(0).
 	Threads int
-	// Kernel is "avx512vnni", "avx2" or "portable". The default is the value of
+	// Kernel is "avx512vnni", "avx2", "neon" or "portable". The default is the value of
 	// the environment variable CAIRN_KERNEL, or else the fastest kernel of this
 	// machine. A kernel that is unknown, or that the machine lacks, is an error.
 	Kernel string
@@ -34,12 +34,6 @@ type Options struct {
 	// Heads is the number of attention heads. It is required if the graph does
 	// not contain it.
 	Heads int
-	// Positions, if not nil, replaces the position embeddings of the file. Each
-	// row of the hidden size is the sum of a position embedding and that of the
-	// first token type. Texts are cut to that many tokens. Every text uses these
-	// embeddings, so rounding them to 8 bits costs more accuracy than rounding
-	// the words. Digest must cover them.
-	Positions []float32
 }
 
 // An Encoder embeds text with one model. It implements models.Embedder.
@@ -73,9 +67,6 @@ func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts
 	go func() { digest <- digestOf(weights, opts) }()
 	m, err := load(weights, k, opts.Heads)
 	sum := <-digest
-	if err == nil && opts.Positions != nil {
-		err = m.setPositions(opts.Positions)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", desc.Name, err)
 	}

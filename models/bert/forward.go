@@ -128,15 +128,17 @@ type columns struct {
 }
 
 // addNorm adds x to rows of the residual stream from row at and normalises them.
-func (m *model) addNorm(s *scratch, x matrix, at, rows int, n *norm) {
+// It overwrites x.
+func (m *model) addNorm(s *scratch, x matrix, at, rows int, n *packedNorm) {
 	s.args = rowsArgs{
 		x: &x.data[0], ld: 4 * x.stride, n: m.hidden, rows: rows,
 		residual: &s.hidden[at*m.hiddenPad], ldr: 4 * m.hiddenPad,
 		weight: &n.weight[0], bias: &n.bias[0], epsilon: float32(n.epsilon), inverse: 1 / float32(m.hidden),
+		inputWeight: &n.inputWeight[0], inputBias: &n.inputBias[0],
 	}
 	m.norm(&s.args)
 	if m.eight {
-		m.quantizeRows(s, matrix{s.hidden[at*m.hiddenPad:], m.hiddenPad}, m.hidden, rows, quantized{s.q[at*m.hiddenPad:], m.hiddenPad, at})
+		m.quantizeRows(s, x, m.hidden, rows, quantized{s.q[at*m.hiddenPad:], m.hiddenPad, at})
 	}
 }
 

@@ -20,6 +20,8 @@ type kernel struct {
 	// group is the number of products added in 16 bits before they widen to 32,
 	// 1 if they widen at once. Packing ensures that the sums fit.
 	group int
+	// signed says that product8 reads signed bytes of activations.
+	signed bool
 
 	// product8 multiplies tiles of 8-bit activations with one panel of weights.
 	product8 func(*product8)
@@ -31,8 +33,8 @@ type kernel struct {
 	gelu func(*rowsArgs)
 	// quantize turns rows into bytes: x = scale*q + min.
 	quantize func(*rowsArgs)
-	// norm adds residual rows to rows and normalises the sums into the
-	// residual rows.
+	// norm adds residual rows to rows and normalises the sums. It writes them to
+	// the residual rows with one weight and bias, and over the rows with another.
 	norm func(*rowsArgs)
 	// transpose writes panels of fcols columns: the keys of one head.
 	transpose func(*transposeArgs)
@@ -105,6 +107,9 @@ type rowsArgs struct {
 	ldq      int
 	scale    *float32
 	min      *float32
+	// norm: the weight and bias of what replaces the rows.
+	inputWeight *float32
+	inputBias   *float32
 }
 
 // transposeArgs copy rows x n float32s (ld bytes apart) to panels
@@ -170,10 +175,10 @@ func chooseKernel(name string) (*kernel, error) {
 			return k, nil
 		}
 	}
-	for _, known := range []string{"avx512vnni", "avx2", "portable"} {
+	for _, known := range []string{"avx512vnni", "avx2", "neon", "portable"} {
 		if known == name {
 			return nil, fmt.Errorf("%s: this machine cannot run %q, it has %s", from, name, strings.Join(Kernels(), ", "))
 		}
 	}
-	return nil, fmt.Errorf("%s: unknown kernel %q, want {avx512vnni,avx2,portable}", from, name)
+	return nil, fmt.Errorf("%s: unknown kernel %q, want {avx512vnni,avx2,neon,portable}", from, name)
 }

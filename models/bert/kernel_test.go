@@ -22,7 +22,7 @@ func TestLayout(t *testing.T) {
 		}
 	}
 	var a rowsArgs
-	if unsafe.Offsetof(a.epsilon) != 64 || unsafe.Offsetof(a.inverse) != 68 || unsafe.Offsetof(a.q) != 72 || unsafe.Offsetof(a.min) != 96 {
+	if unsafe.Offsetof(a.epsilon) != 64 || unsafe.Offsetof(a.inverse) != 68 || unsafe.Offsetof(a.q) != 72 || unsafe.Offsetof(a.min) != 96 || unsafe.Offsetof(a.inputBias) != 112 {
 		t.Error("rowsArgs is not laid out as the assembly expects")
 	}
 }
@@ -62,6 +62,14 @@ func kernelOf(t *testing.T, f func(t *testing.T, k *kernel, rng *rand.Rand)) {
 	})
 }
 
+// activation is the number that product8 reads from a byte.
+func activation(k *kernel, b byte) int {
+	if k.signed {
+		return int(int8(b))
+	}
+	return int(b)
+}
+
 // TestProduct8 compares with integer sums, at every number of rows, for
 // random and for extreme bytes and weights: those must not overflow.
 func TestProduct8(t *testing.T) {
@@ -84,6 +92,9 @@ func TestProduct8(t *testing.T) {
 				for i := range a {
 					if a[i] = byte(rng.Uint32()); extreme {
 						a[i] = 255
+						if k.signed {
+							a[i] = 128
+						}
 					}
 				}
 				c := alignedFloats(rows * k.cols)
@@ -99,7 +110,7 @@ func TestProduct8(t *testing.T) {
 					for j := range k.cols {
 						sum := 0
 						for d := range depth {
-							sum += int(a[i*depth+d]) * int(p.codes[d/4*4*k.cols+4*j+d%4])
+							sum += activation(k, a[i*depth+d]) * int(p.codes[d/4*4*k.cols+4*j+d%4])
 						}
 						want := scale[i]*p.scale[j]*float32(sum) + low[i]*p.sums[j] + p.bias[j]
 						if !near(c[i*k.cols+j], want, 1e-4) {
@@ -223,7 +234,7 @@ func TestQuantize(t *testing.T) {
 		q, scale, low := alignedBytes(n*rows), alignedFloats(rows), alignedFloats(rows)
 		k.quantize(&rowsArgs{x: &x[0], ld: 4 * n, n: n, rows: rows, q: &q[0], ldq: n, scale: &scale[0], min: &low[0]})
 		for i, v := range x {
-			got := scale[i/n]*float32(q[i]) + low[i/n]
+			got := scale[i/n]*float32(activation(k, q[i])) + low[i/n]
 			if math.Abs(float64(got-v)) > 0.5001*float64(scale[i/n])+1e-6 {
 				t.Errorf("row %d: %v became %v, a step is %v", i/n, v, got, scale[i/n])
 			}
@@ -236,11 +247,15 @@ func TestNorm(t *testing.T) {
 		const n, rows = 64, 3
 		x, h := randomFloats(rng, n*rows), randomFloats(rng, n*rows)
 		weight, bias := randomFloats(rng, n), randomFloats(rng, n)
+		inputWeight, inputBias := randomFloats(rng, n), randomFloats(rng, n)
 		sum := make([]float64, n*rows)
 		for i := range sum {
 			sum[i] = float64(x[i]) + float64(h[i])
 		}
-		k.norm(&rowsArgs{x: &x[0], ld: 4 * n, n: n, rows: rows, residual: &h[0], ldr: 4 * n, weight: &weight[0], bias: &bias[0], epsilon: 1e-5, inverse: 1.0 / n})
+		k.norm(&rowsArgs{
+			x: &x[0], ld: 4 * n, n: n, rows: rows, residual: &h[0], ldr: 4 * n, weight: &weight[0], bias: &bias[0], epsilon: 1e-5, inverse: 1.0 / n,
+			inputWeight: &inputWeight[0], inputBias: &inputBias[0],
+		})
 		for i := range rows {
 			mean, variance := 0.0, 0.0
 			for _, v := range sum[i*n : (i+1)*n] {
@@ -250,9 +265,14 @@ func TestNorm(t *testing.T) {
 				variance += (v - mean) * (v - mean) / n
 			}
 			for j := range n {
-				want := (sum[i*n+j]-mean)/math.Sqrt(variance+1e-5)*float64(weight[j]) + float64(bias[j])
+				unit := (sum[i*n+j] - mean) / math.Sqrt(variance+1e-5)
+				want := unit*float64(weight[j]) + float64(bias[j])
 				if !near(h[i*n+j], float32(want), 1e-5) {
 					t.Errorf("row %d, %d: got %v, want %v", i, j, h[i*n+j], want)
+				}
+				want = unit*float64(inputWeight[j]) + float64(inputBias[j])
+				if !near(x[i*n+j], float32(want), 1e-5) {
+					t.Errorf("row %d, input %d: got %v, want %v", i, j, x[i*n+j], want)
 				}
 			}
 		}

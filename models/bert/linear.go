@@ -34,6 +34,9 @@ func (m *matcher) linear(name string) (a applied, err error) {
 	if a.linear, err = m.weights(c); err != nil {
 		return a, err
 	}
+	if err = m.inputScale(&a); err != nil {
+		return a, err
+	}
 	if c["bias"] == "" {
 		a.bias = make([]float32, a.out)
 		return a, nil
@@ -43,6 +46,34 @@ func (m *matcher) linear(name string) (a applied, err error) {
 		err = fmt.Errorf("%q: %d biases for %d outputs", name, len(a.bias), a.out)
 	}
 	return a, err
+}
+
+// inputForm is an input whose entries are shifted and scaled before they are
+// rounded to bytes, so that a few large ones do not coarsen the rest (Xiao et al.
+// 2023, SmoothQuant).
+var inputForm = op("Mul", op("Add", in("x"), weight("shift")), weight("factor"))
+
+// inputScale reads the shift and factor of a's input if it has them, and sets
+// the input to the tensor before them.
+func (m *matcher) inputScale(a *applied) (err error) {
+	c := m.match(a.input, inputForm)
+	if c == nil {
+		return nil
+	}
+	if a.shift, err = m.vector(c["shift"]); err != nil {
+		return err
+	}
+	if a.factor, err = m.vector(c["factor"]); err != nil {
+		return err
+	}
+	if len(a.shift) != a.in || len(a.factor) != a.in {
+		return fmt.Errorf("%d shifts and %d factors for %d inputs", len(a.shift), len(a.factor), a.in)
+	}
+	if a.codes == nil {
+		return errors.New("shifted inputs of float weights are not supported")
+	}
+	a.input = c["x"]
+	return nil
 }
 
 // weights reads the float or 8-bit weights that linearForms captured.

@@ -63,10 +63,12 @@ var contextForm = op("Reshape", op("Transpose", op("MatMul", op("Softmax", in("s
 var splitForms = append(scaled(in("x")), op("Transpose", in("x")), op("Reshape", in("x"), in("shape")))
 
 // lookupForms are rows of an embedding, dequantised before, after or not at all.
+// In the last form each row has a scale of its own.
 var lookupForms = []pattern{
 	op("Gather", weight("table"), in("rows")),
 	op("Gather", op("DequantizeLinear", weight("table"), weight("scale"), optional(weight("zero"))), in("rows")),
 	op("DequantizeLinear", op("Gather", weight("table"), in("rows")), weight("scale"), optional(weight("zero"))),
+	op("Mul", op("Gather", weight("table"), in("rows")), op("Gather", weight("scales"), in("rows"))),
 }
 
 func added(term pattern, forms []pattern) (sums []pattern) {
@@ -295,14 +297,24 @@ func (m *matcher) lookup(name string, n *network) error {
 	}
 	t := table{rows: int(w.dims[0]), width: int(w.dims[1])}
 	var err error
-	if c["scale"] == "" {
-		t.floats, err = w.float32s()
-	} else if t.codes, t.signed, err = w.bytes(); err == nil {
-		var scales []float32
-		var zeros []int32
-		if scales, zeros, err = m.scales(c, 1); err == nil {
-			t.scale, t.zero = scales[0], zeros[0]
+	switch {
+	case c["scales"] != "":
+		if t.codes, t.signed, err = w.bytes(); err == nil {
+			t.scales, err = m.constants[c["scales"]].float32s()
 		}
+		if err == nil && len(t.scales) != t.rows {
+			err = fmt.Errorf("%d scales for %d rows", len(t.scales), t.rows)
+		}
+	case c["scale"] != "":
+		var zeros []int32
+		if t.codes, t.signed, err = w.bytes(); err == nil {
+			t.scales, zeros, err = m.scales(c, 1)
+		}
+		if err == nil {
+			t.zero = zeros[0]
+		}
+	default:
+		t.floats, err = w.float32s()
 	}
 	if err != nil {
 		return fmt.Errorf("embeddings: %w", err)

@@ -1,6 +1,7 @@
 package bert
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -23,7 +24,7 @@ type model struct {
 	positions            []float32 // position plus type 0, rows of hidden
 	longest              int       // rows of positions
 	second               []float32 // type 1 less type 0, of the tokens of a second text; nil without it
-	embedNorm            norm
+	embedNorm            packedNorm
 	blocks               []block
 	weights              arena // of the blocks' matrices
 	// The kernel's functions, or plain Go if hidden or inner does not suit them.
@@ -34,7 +35,14 @@ type model struct {
 // of query, key and value, each padded to panelWidth.
 type block struct {
 	qkv, output, up, down     *packed
-	attentionNorm, outputNorm norm
+	attentionNorm, outputNorm packedNorm
+}
+
+// A packedNorm is a layer normalisation. inputWeight and inputBias take the
+// place of weight and bias in the rows that the next linear layers read as bytes.
+type packedNorm struct {
+	norm
+	inputWeight, inputBias []float32
 }
 
 func newModel(n *network, k *kernel) (*model, error) {
@@ -49,9 +57,14 @@ func newModel(n *network, k *kernel) (*model, error) {
 	m.integers = m.eight && k.packKeys != nil
 	if m.hidden%16 != 0 {
 		m.norm, m.quantize = normGo, quantizeGo
+		if k.signed {
+			m.quantize = quantizeSigned
+		}
 	}
-	if !finite(m.words.scale) {
-		return nil, fmt.Errorf("the scale %v of the word embeddings is not a finite number", m.words.scale)
+	for _, v := range m.words.scales {
+		if !finite(v) {
+			return nil, fmt.Errorf("the scale %v of the word embeddings is not a finite number", v)
+		}
 	}
 	m.positions = make([]float32, n.positions.rows*n.hidden)
 	for i := range n.positions.rows {
@@ -70,30 +83,20 @@ func newModel(n *network, k *kernel) (*model, error) {
 			m.second[i] -= v
 		}
 	}
-	m.embedNorm = n.embedNorm.aligned()
+	m.embedNorm = n.embedNorm.pack(&n.layers[0].query)
 	for i := range n.layers {
 		b, err := m.packLayer(&n.layers[i], float32(n.scale))
 		if err != nil {
 			return nil, fmt.Errorf("layer %d: %w", i, err)
 		}
+		next := &linear{}
+		if i+1 < len(n.layers) {
+			next = &n.layers[i+1].query
+		}
+		b.outputNorm = n.layers[i].outputNorm.pack(next)
 		m.blocks = append(m.blocks, b)
 	}
 	return m, nil
-}
-
-// setPositions replaces the position embeddings and sets longest to their number.
-func (m *model) setPositions(p []float32) error {
-	rows := len(p) / m.hidden
-	if rows < 2 || rows > m.longest || rows*m.hidden != len(p) {
-		return fmt.Errorf("%d numbers of positions, want whole rows of %d for 2 to %d positions", len(p), m.hidden, m.longest)
-	}
-	for _, v := range p {
-		if !finite(v) {
-			return fmt.Errorf("a position embedding is %v, want finite numbers", v)
-		}
-	}
-	m.positions, m.longest = slices.Clone(p), rows
-	return nil
 }
 
 func (m *model) packLayer(l *layer, scale float32) (b block, err error) {
@@ -101,6 +104,9 @@ func (m *model) packLayer(l *layer, scale float32) (b block, err error) {
 		if (p.codes != nil) != m.eight {
 			return b, fmt.Errorf("8-bit and float weights are mixed, which is not supported")
 		}
+	}
+	if l.output.factor != nil || l.down.factor != nil || !sameInput(&l.query, &l.key) || !sameInput(&l.query, &l.value) {
+		return b, errors.New("only the results of a layer normalisation may be shifted, alike for query, key and value")
 	}
 	threads := runtime.GOMAXPROCS(0)
 	var qkv []column
@@ -124,12 +130,24 @@ func (m *model) packLayer(l *layer, scale float32) (b block, err error) {
 			return b, err
 		}
 	}
-	b.attentionNorm, b.outputNorm = l.attentionNorm.aligned(), l.outputNorm.aligned()
+	b.attentionNorm = l.attentionNorm.pack(&l.up)
 	return b, nil
 }
 
-// aligned returns n with aligned copies of its vectors.
-func (n norm) aligned() norm { return norm{aligned(n.weight), aligned(n.bias), n.epsilon} }
+func sameInput(a, b *linear) bool {
+	return slices.Equal(a.shift, b.shift) && slices.Equal(a.factor, b.factor)
+}
+
+// pack returns n with the shift and factor of the linear layers like next that
+// read its results.
+func (n norm) pack(next *linear) packedNorm {
+	p := packedNorm{norm{aligned(n.weight), aligned(n.bias), n.epsilon}, aligned(n.weight), aligned(n.bias)}
+	for i, f := range next.factor {
+		p.inputWeight[i] *= f
+		p.inputBias[i] = (p.inputBias[i] + next.shift[i]) * f
+	}
+	return p
+}
 
 func aligned(v []float32) []float32 {
 	out := alignedFloats(len(v))

@@ -72,22 +72,19 @@ func TestNewRefuses(t *testing.T) {
 		weights []byte
 		opts    Options
 	}{
-		"no name":          {models.Description{}, file, Options{}},
-		"dimension":        {models.Description{Name: "x", Dimension: y.hidden + 1}, file, Options{}},
-		"longest":          {models.Description{Name: "x", MaxTokens: y.positions + 1}, file, Options{}},
-		"pooling":          {models.Description{Name: "x", Pooling: "max"}, file, Options{}},
-		"similarity":       {models.Description{Name: "x", MinSimilarity: math.NaN()}, file, Options{}},
-		"kernel":           {models.Description{Name: "x"}, file, Options{Kernel: "gpu"}},
-		"heads":            {models.Description{Name: "x"}, file, Options{Heads: 7}},
-		"ragged positions": {models.Description{Name: "x"}, file, Options{Positions: make([]float32, 2*y.hidden+1)}},
-		"many positions":   {models.Description{Name: "x"}, file, Options{Positions: make([]float32, (y.positions+1)*y.hidden)}},
-		"NaN position":     {models.Description{Name: "x"}, file, Options{Positions: append(make([]float32, 2*y.hidden-1), float32(math.NaN()))}},
-		"empty":            {models.Description{Name: "x"}, nil, Options{}},
-		"text":             {models.Description{Name: "x"}, []byte("no model at all, but some text"), Options{}},
-		"truncated":        {models.Description{Name: "x"}, file[:len(file)/2], Options{}},
-		"tiny heads":       {models.Description{Name: "x"}, second(tinySpec{37, 40, 32, 32, 8, 1, ""}.generate()), Options{}},
-		"relative":         {models.Description{Name: "x"}, second(tinySpec{37, 40, 64, 96, 2, 1, "relative"}.generate()), Options{}},
-		"small embedding":  {models.Description{Name: "x"}, second(tinySpec{20, 40, 32, 32, 1, 1, ""}.generate()), Options{}},
+		"no name":         {models.Description{}, file, Options{}},
+		"dimension":       {models.Description{Name: "x", Dimension: y.hidden + 1}, file, Options{}},
+		"longest":         {models.Description{Name: "x", MaxTokens: y.positions + 1}, file, Options{}},
+		"pooling":         {models.Description{Name: "x", Pooling: "max"}, file, Options{}},
+		"similarity":      {models.Description{Name: "x", MinSimilarity: math.NaN()}, file, Options{}},
+		"kernel":          {models.Description{Name: "x"}, file, Options{Kernel: "gpu"}},
+		"heads":           {models.Description{Name: "x"}, file, Options{Heads: 7}},
+		"empty":           {models.Description{Name: "x"}, nil, Options{}},
+		"text":            {models.Description{Name: "x"}, []byte("no model at all, but some text"), Options{}},
+		"truncated":       {models.Description{Name: "x"}, file[:len(file)/2], Options{}},
+		"tiny heads":      {models.Description{Name: "x"}, second(tinySpec{37, 40, 32, 32, 8, 1, ""}.generate()), Options{}},
+		"relative":        {models.Description{Name: "x"}, second(tinySpec{37, 40, 64, 96, 2, 1, "relative"}.generate()), Options{}},
+		"small embedding": {models.Description{Name: "x"}, second(tinySpec{20, 40, 32, 32, 1, 1, ""}.generate()), Options{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := New(c.weights, tok, c.desc, &c.opts); err == nil {
@@ -121,35 +118,6 @@ func TestCycle(t *testing.T) {
 }
 
 func second[A, B any](_ A, b B) B { return b }
-
-// TestPositions: positions given are those used, and the longest text is theirs.
-func TestPositions(t *testing.T) {
-	y, _ := tinySpecs["float"].generate()
-	given := make([]float32, 10*y.hidden)
-	for i := range given {
-		given[i] = float32(y.params["positions"][i] + y.params["types"][i%y.hidden])
-	}
-	_, own := tinyEncoder(t, tinySpecs["float"], models.Description{}, nil)
-	_, same := tinyEncoder(t, tinySpecs["float"], models.Description{}, &Options{Positions: given})
-	if got := same.Description().MaxTokens; got != 10 {
-		t.Errorf("%d tokens at most, want 10", got)
-	}
-	given[3*y.hidden] += 0.5
-	_, other := tinyEncoder(t, tinySpecs["float"], models.Description{}, &Options{Positions: given})
-	var got [3][]float32
-	for i, e := range []*Encoder{own, same, other} {
-		var err error
-		if got[i], err = e.EmbedQuery(t.Context(), "w1 w2 w3"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if c := cosine(got[0], got[1]); c < 0.9999999 {
-		t.Errorf("the model's own positions, given: cosine %v, want 1", c)
-	}
-	if c := cosine(got[0], got[2]); c > 0.99999 {
-		t.Errorf("another position: cosine %v, want less than 1", c)
-	}
-}
 
 func TestKernelVariable(t *testing.T) {
 	_, file := tinySpecs["float"].generate()

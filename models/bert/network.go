@@ -42,16 +42,18 @@ type linear struct {
 	floats     []float32
 	transposed bool
 	bias       []float32
+	// x is (input + shift) * factor with these, nil without them.
+	shift, factor []float32
 }
 
 // A table is an embedding: rows x width, 8-bit or float32 as in linear, with
-// one scale and zero point.
+// one zero point, and one scale or one for each row.
 type table struct {
 	rows, width int
 	codes       []byte
 	signed      bool
 	zero        int32
-	scale       float32
+	scales      []float32
 	floats      []float32
 }
 
@@ -64,7 +66,7 @@ func (t *table) add(dst []float32, r int) {
 		return
 	}
 	row := t.codes[r*t.width : (r+1)*t.width]
-	zero, scale := t.zero, t.scale
+	zero, scale := t.zero, t.scales[min(r, len(t.scales)-1)]
 	if t.signed {
 		for i, c := range row {
 			dst[i] += float32(int32(int8(c))-zero) * scale

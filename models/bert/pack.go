@@ -119,7 +119,9 @@ func (p *packed) packPanel(k *kernel, columns []column, at, width int, buf []int
 	return nil
 }
 
-func finite(v float32) bool { return v-v == 0 }
+// finite compares with the largest number. v-v would not be 0 for a product v
+// where a processor multiplies and subtracts at once, as arm64 does.
+func finite(v float32) bool { return math.Abs(float64(v)) <= math.MaxFloat32 }
 
 func (l *linear) at(i, j int) float32 {
 	if l.transposed {

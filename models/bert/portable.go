@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// portable returns the kernel in plain Go. It serves machines without AVX2, and
-// tests compare the other kernels with it.
+// portable returns the kernel in plain Go. It serves machines without AVX2 or
+// NEON's dot products, and tests compare the other kernels with it.
 func portable() *kernel {
 	return &kernel{
 		name: "portable",
@@ -209,8 +209,22 @@ func quantizeGo(p *rowsArgs) {
 	}
 }
 
+// quantizeSigned is quantize for products of signed bytes: x = scale*(q-128) + min,
+// with a minimum larger by 128 steps.
+func quantizeSigned(p *rowsArgs) {
+	quantizeGo(p)
+	for i := range p.rows {
+		q := unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(p.q), i*p.ldq)), p.n)
+		for j := range q {
+			q[j] ^= 0x80
+		}
+		floats(p.min, 4, i, 1)[0] += 128 * floats(p.scale, 4, i, 1)[0]
+	}
+}
+
 func normGo(p *rowsArgs) {
 	weight, bias := floats(p.weight, 0, 0, p.n), floats(p.bias, 0, 0, p.n)
+	inputWeight, inputBias := floats(p.inputWeight, 0, 0, p.n), floats(p.inputBias, 0, 0, p.n)
 	for i := range p.rows {
 		x, h := floats(p.x, p.ld, i, p.n), floats(p.residual, p.ldr, i, p.n)
 		var sum float32
@@ -226,7 +240,9 @@ func normGo(p *rowsArgs) {
 		}
 		inverse := float32(1 / math.Sqrt(float64(squares*p.inverse+p.epsilon)))
 		for j := range h {
-			h[j] = h[j]*inverse*weight[j] + bias[j]
+			unit := h[j] * inverse
+			h[j] = unit*weight[j] + bias[j]
+			x[j] = unit*inputWeight[j] + inputBias[j]
 		}
 	}
 }

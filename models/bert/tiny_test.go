@@ -33,6 +33,7 @@ var tinySpecs = map[string]tinySpec{
 	"8-bit nodes":  {37, 40, 64, 96, 2, 1, "int8 qdq"},
 	"unsigned":     {37, 40, 64, 96, 2, 1, "int8 unsigned"},
 	"8-bit by DQM": {37, 40, 64, 96, 2, 1, "int8 dqm"},
+	"8-bit smooth": {37, 40, 64, 96, 2, 2, "int8 smooth"},
 	"scaled apart": {37, 40, 64, 96, 2, 2, "sdpa"},
 }
 
@@ -148,6 +149,18 @@ func (y *tiny) embedding() string {
 			return y.node("Gather", y.floatTensor(v, rows, y.hidden), index)
 		}
 		raw := make([]byte, len(v))
+		if y.has("smooth") { // a scale for each row
+			scales := make([]float64, rows)
+			for i, x := range v {
+				if i%y.hidden == 0 {
+					scales[i/y.hidden] = 1.0 / 64 / float64(1+i/y.hidden%3)
+				}
+				s := scales[i/y.hidden]
+				c := max(-127, min(127, math.Round(x/s)))
+				raw[i], v[i] = byte(int8(c)), c*s
+			}
+			return y.node("Mul", y.node("Cast", y.node("Gather", y.tensor(typeInt8, raw, rows, y.hidden), index)), y.node("Gather", y.floatTensor(scales, rows, 1), index))
+		}
 		const scale, zero = 1.0 / 64, 128
 		for i, x := range v {
 			c := max(0, min(255, math.Round(x/scale)+zero))
@@ -205,6 +218,30 @@ func (y *tiny) linear(name, x string, in, out int) string {
 	return y.node("Add", bias, y.node("Mul", product, y.node("Mul", "scale_of_"+q, scale)))
 }
 
+// smooth shifts and scales the entries of x if the spec asks for that.
+func (y *tiny) smooth(name, x string) string {
+	if !y.has("smooth") {
+		return x
+	}
+	shift := y.floatTensor(y.random(name+".shift", y.hidden, 0, 1), y.hidden)
+	return y.node("Mul", y.node("Add", x, shift), y.floatTensor(y.random(name+".factor", y.hidden, 1, 0.2), y.hidden))
+}
+
+// smoothed is what smooth computes.
+func (y *tiny) smoothed(name string, x [][]float64) [][]float64 {
+	shift, factor := y.params[name+".shift"], y.params[name+".factor"]
+	if shift == nil {
+		return x
+	}
+	out := make([][]float64, len(x))
+	for i := range x {
+		for j, v := range x[i] {
+			out[i] = append(out[i], (v+shift[j])*factor[j])
+		}
+	}
+	return out
+}
+
 // quantize rounds weights to 8 bits, a channel or, unsigned, the whole tensor
 // at a time, and leaves the rounded values in w.
 func (y *tiny) quantize(w []float64, in, out int) (codes, scale, zero string) {
@@ -238,9 +275,10 @@ func (y *tiny) block(l int, h string) string {
 	split := func(x string) string {
 		return y.node("Transpose", y.node("Reshape", x, y.shape(0, 0, int64(y.heads), int64(size))))
 	}
-	q := split(y.linear(name("query"), h, y.hidden, y.hidden))
-	k := y.node("Transpose", split(y.linear(name("key"), h, y.hidden, y.hidden)))
-	v := split(y.linear(name("value"), h, y.hidden, y.hidden))
+	x := y.smooth(name("attention in"), h)
+	q := split(y.linear(name("query"), x, y.hidden, y.hidden))
+	k := y.node("Transpose", split(y.linear(name("key"), x, y.hidden, y.hidden)))
+	v := split(y.linear(name("value"), x, y.hidden, y.hidden))
 	var masked string
 	if y.has("sdpa") { // PyTorch's scaled_dot_product_attention scales both factors by a computed number
 		root := y.node("Sqrt", "scale")
@@ -255,7 +293,7 @@ func (y *tiny) block(l int, h string) string {
 	p := y.node("Softmax", masked)
 	context := y.node("Reshape", y.node("Transpose", y.node("MatMul", p, v)), y.shape(0, 0, int64(y.hidden)))
 	a := y.norm(name("attention"), y.node("Add", y.linear(name("out"), context, y.hidden, y.hidden), h))
-	up := y.linear(name("up"), a, y.hidden, y.inner)
+	up := y.linear(name("up"), y.smooth(name("up in"), a), y.hidden, y.inner)
 	var act string
 	if y.has("fused") {
 		act = y.node("Gelu", up)
@@ -283,7 +321,8 @@ func (y *tiny) states(ids []int32, second int) [][]float64 {
 	h = y.normalize("embed", h)
 	for l := range y.layers {
 		name := func(s string) string { return fmt.Sprintf("%d.%s", l, s) }
-		q, k, v := y.apply(name("query"), h, y.hidden), y.apply(name("key"), h, y.hidden), y.apply(name("value"), h, y.hidden)
+		x := y.smoothed(name("attention in"), h)
+		q, k, v := y.apply(name("query"), x, y.hidden), y.apply(name("key"), x, y.hidden), y.apply(name("value"), x, y.hidden)
 		size := y.hidden / y.heads
 		context := make([][]float64, len(h))
 		for i := range h {
@@ -306,7 +345,7 @@ func (y *tiny) states(ids []int32, second int) [][]float64 {
 			}
 		}
 		h = y.normalize(name("attention"), plus(y.apply(name("out"), context, y.hidden), h))
-		up := y.apply(name("up"), h, y.inner)
+		up := y.apply(name("up"), y.smoothed(name("up in"), h), y.inner)
 		for i := range up {
 			for j, x := range up[i] {
 				up[i][j] = x * 0.5 * (1 + math.Erf(x/math.Sqrt2))

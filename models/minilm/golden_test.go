@@ -13,15 +13,16 @@ import (
 )
 
 // TestGolden holds every kernel to the float32 model, as ONNX Runtime computes
-// it from the published weights: cosine at least .985 at worst, and on average
-// .995 over testdata/golden.jsonl, where half of the texts are odd ones, and .996
-// over minilm/reference.jsonl in the folder CAIRN_REFERENCE, if there is one.
+// it from the published weights, over testdata/golden.jsonl, where half of the
+// texts are odd ones, and over minilm/reference.jsonl in the folder
+// CAIRN_REFERENCE, if there is one: a cosine of .9985 on average, .993 at worst.
+// AVX2 rounds the weights to fewer bits and may be .001 off on the odd texts.
 func TestGolden(t *testing.T) {
-	least := map[string]float64{filepath.Join("testdata", "golden.jsonl"): .995}
+	least := map[string]float64{filepath.Join("testdata", "golden.jsonl"): .998}
 	if dir := os.Getenv("CAIRN_REFERENCE"); dir != "" {
-		least[filepath.Join(dir, "minilm", "reference.jsonl")] = .996
+		least[filepath.Join(dir, "minilm", "reference.jsonl")] = .9985
 	}
-	for _, kernel := range []string{"avx512vnni", "avx2", "portable"} {
+	for _, kernel := range []string{"avx512vnni", "avx2", "neon", "portable"} {
 		t.Run(kernel, func(t *testing.T) {
 			e, err := Open(&bert.Options{Kernel: kernel})
 			if err != nil {
@@ -43,8 +44,8 @@ func TestGolden(t *testing.T) {
 					}
 				}
 				t.Logf("%s: %d texts, cosine to float32 %.4f on average, %.4f at worst", filepath.Base(file), len(got), mean, worst)
-				if mean < average || worst < .985 {
-					t.Errorf("%s: cosine %.4f on average, %.4f at worst (%.40q), want %.3f and .985", file, mean, worst, texts[at], average)
+				if mean < average || worst < .993 {
+					t.Errorf("%s: cosine %.4f on average, %.4f at worst (%.40q), want %.4f and .993", file, mean, worst, texts[at], average)
 				}
 			}
 		})

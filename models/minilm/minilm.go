@@ -1,16 +1,14 @@
 // Package minilm embeds the sentence encoder that cairn ships:
-// all-MiniLM-L6-v2, quantised to 8 bits, with its tokenizer and its position
-// embeddings before rounding. SOURCE.md documents the origin of the files. It is
-// not an engine: Open runs the model on package bert.
+// all-MiniLM-L6-v2, quantised to 8 bits by quantize.py, with its tokenizer.
+// SOURCE.md documents the origin of the files. It is not an engine: Open runs the
+// model on package bert.
 package minilm
 
 import (
 	"crypto/sha256"
 	_ "embed"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 
@@ -26,8 +24,6 @@ var (
 	weights []byte
 	//go:embed tokenizer.json
 	tokenizer []byte
-	//go:embed positions.f32
-	positions []byte
 	//go:embed SHA256SUMS
 	sums string
 )
@@ -38,18 +34,8 @@ func Weights() []byte { return weights }
 // TokenizerJSON returns the bytes of tokenizer.json. The caller must not write to them.
 func TokenizerJSON() []byte { return tokenizer }
 
-// Positions returns the position embeddings plus that of the first token type,
-// 256 rows of 384 numbers, for bert.Options.
-func Positions() []float32 {
-	p := make([]float32, len(positions)/4)
-	for i := range p {
-		p[i] = math.Float32frombits(binary.LittleEndian.Uint32(positions[4*i:]))
-	}
-	return p
-}
-
 // digests are SHA-256 sums of the embedded files.
-type digests struct{ weights, tokenizer, positions, all [sha256.Size]byte }
+type digests struct{ weights, tokenizer, all [sha256.Size]byte }
 
 // digest hashes the files once in a process, which takes about 13 ms.
 var digest = sync.OnceValue(func() (d digests) {
@@ -57,10 +43,8 @@ var digest = sync.OnceValue(func() (d digests) {
 	h.Write(weights)
 	h.Sum(d.weights[:0])
 	h.Write(tokenizer)
-	h.Write(positions)
 	h.Sum(d.all[:0])
 	d.tokenizer = sha256.Sum256(tokenizer)
-	d.positions = sha256.Sum256(positions)
 	return d
 })
 
@@ -71,10 +55,7 @@ func Verify() error {
 	if err := verify(sums, "model.onnx", d.weights); err != nil {
 		return err
 	}
-	if err := verify(sums, "tokenizer.json", d.tokenizer); err != nil {
-		return err
-	}
-	return verify(sums, "positions.f32", d.positions)
+	return verify(sums, "tokenizer.json", d.tokenizer)
 }
 
 // verify compares a digest with the line of file in sums, which has the format
@@ -108,7 +89,7 @@ func Description() models.Description {
 }
 
 // Open verifies the embedded files and returns the native engine running them.
-// It ignores TokenizerJSON, Digest, Heads and Positions in opts.
+// It ignores TokenizerJSON, Digest and Heads in opts.
 func Open(opts *bert.Options) (*bert.Encoder, error) {
 	if err := Verify(); err != nil {
 		return nil, err
@@ -122,7 +103,7 @@ func Open(opts *bert.Options) (*bert.Encoder, error) {
 		o = *opts
 	}
 	all := digest().all
-	o.TokenizerJSON, o.Digest, o.Heads, o.Positions = tokenizer, hex.EncodeToString(all[:]), 12, Positions()
+	o.TokenizerJSON, o.Digest, o.Heads = tokenizer, hex.EncodeToString(all[:]), 12
 	enc, err := bert.New(weights, tok, Description(), &o)
 	if err != nil {
 		return nil, fmt.Errorf("embedded model: %w", err)

@@ -291,6 +291,7 @@ func normAVX2() {
 	SHLQ(operand.U8(2), n)
 	h, ldr := field(p, raResidual), field(p, raLdr)
 	weight, bias := field(p, raWeight), field(p, raBias)
+	inputWeight, inputBias := field(p, raInputWeight), field(p, raInputBias)
 	table := repeated("norm256", 1)
 	mean, squares, t, v := ymm[0], ymm[1], ymm[2], ymm[3]
 	epsilon, inverse, one := ymm[13], ymm[14], ymm[15]
@@ -322,8 +323,11 @@ func normAVX2() {
 			VSUBPS(mean, v, v)
 			VMULPS(squares, v, v)
 			VMOVUPS(indexed(weight, i), t)
-			VFMADD213PS(indexed(bias, i), t, v)
-			VMOVUPS(v, indexed(h, i))
+			VFMADD213PS(indexed(bias, i), v, t)
+			VMOVUPS(t, indexed(h, i))
+			VMOVUPS(indexed(inputWeight, i), t)
+			VFMADD213PS(indexed(inputBias, i), v, t)
+			VMOVUPS(t, indexed(x, i))
 		})
 		ADDQ(ldr, h)
 	})

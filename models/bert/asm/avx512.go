@@ -355,6 +355,7 @@ func normAVX512() {
 	SHLQ(operand.U8(2), n)
 	h, ldr := field(p, raResidual), field(p, raLdr)
 	weight, bias := field(p, raWeight), field(p, raBias)
+	inputWeight, inputBias := field(p, raInputWeight), field(p, raInputBias)
 	table := constants("norm512", []float32{1})
 	mean, squares, t, v := zmm[0], zmm[1], zmm[2], zmm[3]
 	epsilon, inverse, one := zmm[31], zmm[30], zmm[29]
@@ -386,8 +387,11 @@ func normAVX512() {
 			VSUBPS(mean, v, v)
 			VMULPS(squares, v, v)
 			VMOVUPS(indexed(weight, i), t)
-			VFMADD213PS(indexed(bias, i), t, v)
-			VMOVUPS(v, indexed(h, i))
+			VFMADD213PS(indexed(bias, i), v, t)
+			VMOVUPS(t, indexed(h, i))
+			VMOVUPS(indexed(inputWeight, i), t)
+			VFMADD213PS(indexed(inputBias, i), v, t)
+			VMOVUPS(t, indexed(x, i))
 		})
 		ADDQ(ldr, h)
 	})

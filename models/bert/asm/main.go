@@ -15,8 +15,14 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	kernel := flag.String("kernel", "", "avx512 or avx2")
+	kernel := flag.String("kernel", "", "avx512, avx2 or neon")
 	flag.Parse() // with the flags of avo's build package
+	if *kernel == "neon" {
+		if err := neon(flag.Lookup("out").Value.String()); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	ConstraintExpr("amd64")
 	switch *kernel {
 	case "avx512":
@@ -24,7 +30,7 @@ func main() {
 	case "avx2":
 		avx2()
 	default:
-		log.Fatalf("unknown kernel %q, want {avx512,avx2}", *kernel)
+		log.Fatalf("unknown kernel %q, want {avx512,avx2,neon}", *kernel)
 	}
 	Generate()
 }
@@ -46,6 +52,7 @@ const (
 	raX, raLd, raN, raRows, raResidual, raLdr = 0, 8, 16, 24, 32, 40
 	raWeight, raBias, raEpsilon, raInverse    = 48, 56, 64, 68
 	raQ, raLdq, raScale, raMin                = 72, 80, 88, 96
+	raInputWeight, raInputBias                = 104, 112
 )
 
 // text begins a function of one pointer and returns the pointer's register.
