@@ -42,8 +42,9 @@ const minChunkTokens = 32
 // chunkFormat is the version of the rules that turn a file into sections, sections
 // into chunks, and chunks into entries of both indexes. It changes with any of
 // them: an index keeps the chunks of older rules until its files change. History:
-// 1, the first; 2, the abstract; 3, symbols of source code.
-const chunkFormat = 3
+// 1, the first; 2, the abstract; 3, symbols of source code; 4, the folder of files without
+// a title.
+const chunkFormat = 4
 
 // Chunker cuts sections into chunks and makes their index entries. It is safe for
 // concurrent use when its tokenizer is.

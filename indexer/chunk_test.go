@@ -256,3 +256,17 @@ func FuzzChunk(f *testing.F) {
 		}
 	})
 }
+
+// The folder tells files apart that have no title and common names.
+func TestTitleOfFile(t *testing.T) {
+	for path, want := range map[string]string{"values.yaml": "values.yaml", "charts/kibana/values.yaml": "kibana/values.yaml"} {
+		doc := parsed(path, "replicas: 1\n")
+		if got := titleOf(doc); got != want {
+			t.Errorf("titleOf %s is %q, want %q", path, got, want)
+		}
+	}
+	doc := parsed("charts/kibana.md", "# Values\n")
+	if got := titleOf(doc); got != "Values" {
+		t.Errorf("the title of a document with a heading is %q", got)
+	}
+}

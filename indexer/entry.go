@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -38,9 +39,19 @@ func (c *Chunker) KeywordEntry(doc *store.Document, i, n int, text string) store
 	}
 	e := store.KeywordEntry{Chunk: store.ChunkID(doc.Path, s.Anchor, n), Path: doc.Path, Body: body, Labels: doc.Labels}
 	if !c.options.Bare {
-		e.Title, e.Trail = doc.Title, innermost(s.Trail)
+		e.Title, e.Trail = titleOf(doc), innermost(s.Trail)
 	}
 	return e
+}
+
+// titleOf returns the title of a document, with the folder where it is only the name of
+// the file: many folders have a values.yaml or an index.ts.
+func titleOf(doc *store.Document) string {
+	folder, name := path.Split(doc.Path)
+	if doc.Title != name || folder == "" {
+		return doc.Title
+	}
+	return path.Join(path.Base(folder), name)
 }
 
 // maxTrail bounds the bytes of headings that are indexed with each chunk, apart from
@@ -114,7 +125,7 @@ func (c *Chunker) head(doc *store.Document, s *store.Section) string {
 		return ""
 	}
 	parts := make([]string, 0, 1+len(s.Trail))
-	if t := strings.TrimSpace(doc.Title); t != "" && (len(s.Trail) == 0 || s.Trail[0] != doc.Title) {
+	if t := strings.TrimSpace(titleOf(doc)); t != "" && (len(s.Trail) == 0 || s.Trail[0] != doc.Title) {
 		parts = append(parts, t)
 	}
 	parts = append(parts, s.Trail...)
