@@ -69,7 +69,9 @@ func readFolder(ctx context.Context, sel config.Selection, c *config.Config) ([]
 	}
 	defer tree.Close()
 	var pages []*page
-	err = tree.Walk(ctx, c.Walk(), func(e walk.Entry) error {
+	documents := c.Walk()
+	documents.Code = walk.CodeOff
+	err = tree.Walk(ctx, documents, func(e walk.Entry) error {
 		if e.Dir || e.Reason != walk.None {
 			return nil
 		}

@@ -39,7 +39,7 @@ var imports = []struct{ name, allowed string }{
 	{"internal/store/qdrant/qdranttest", ""},
 	{"internal/taskdag", ""},
 	{"internal/testutil/pgtest", ""},
-	{"internal/walk", ""},
+	{"internal/walk", "internal/code"},
 	{"models", ""},
 	{"skills", ""},
 	{"models/wordpiece", ""},

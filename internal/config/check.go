@@ -41,6 +41,7 @@ var words = map[string][]string{
 	"search.default_mode": {"hybrid", "keyword", "semantic"},
 	"log.format":          {"text", "json"},
 	"log.level":           {"auto", "debug", "info", "warn", "error"},
+	"parser.code":         {"auto", "on", "off"},
 }
 
 // check refuses values outside their range.

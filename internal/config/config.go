@@ -55,6 +55,7 @@ type Core struct {
 type Parser struct {
 	IgnorePatterns []string `toml:"ignore_patterns" comment:"what is not indexed, in the syntax of .gitignore; .cairnignore files go before it"`
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
+	Code           string   `toml:"code" comment:"whether source code is indexed: auto, on or off; auto is in folders that are git repositories"`
 }
 
 // Security sets what is masked. Files that look like secrets are left out of the
@@ -190,7 +191,7 @@ func (w Warning) String() string { return w.Where + ": " + w.What }
 func Default() Config {
 	return Config{
 		Core:      Core{TokenLimit: 32000},
-		Parser:    Parser{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}},
+		Parser:    Parser{IgnorePatterns: []string{"target/", "node_modules/", ".git/"}, Code: "auto"},
 		Security:  Security{Mask: true},
 		MCP:       MCP{SearchLimit: 10, RateLimit: true, Tools: []string{"auto"}},
 		Watcher:   Watcher{Enabled: true, DebounceMS: 500},
@@ -389,7 +390,14 @@ func (c *Config) Masks() *secret.Masks {
 // Walk are the options that select the files to index. Package walk always skips
 // folders of dependencies and of build output.
 func (c *Config) Walk() *walk.Options {
-	return &walk.Options{Extensions: c.Extensions(), Ignore: c.Parser.IgnorePatterns}
+	o := &walk.Options{Extensions: c.Extensions(), Ignore: c.Parser.IgnorePatterns}
+	switch c.Parser.Code {
+	case "auto":
+		o.Code = walk.CodeAuto
+	case "on":
+		o.Code = walk.CodeOn
+	}
+	return o
 }
 
 // Extensions are the file name extensions of documents, in lower case, including

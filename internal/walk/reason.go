@@ -27,6 +27,7 @@ const (
 	Unreadable        // permission denied or another error: see Entry.Err
 	Shadowed          // a folder with the name of another root
 	ManyRules         // an ignore file with more rules than are read
+	Vendored          // source code in a folder of other projects' code, such as third_party
 )
 
 var reasonText = [...]string{
@@ -46,6 +47,7 @@ var reasonText = [...]string{
 	Unreadable: "unreadable",
 	Shadowed:   "shadowed by another root",
 	ManyRules:  "ignore file with too many rules, of which the first count",
+	Vendored:   "vendored code",
 }
 
 // String returns the reason in words.

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"cairn/internal/code"
 )
 
 // DefaultMaxSize is the size in bytes up to which files are indexed.
@@ -38,9 +40,25 @@ type Options struct {
 	// ".github/**") of hidden and secret-looking files to index after all.
 	// It is the user's to set, never the workspace's.
 	Allow []string
+	// Code says whether source code is indexed of which Extensions holds nothing.
+	Code Code
 	// NoIgnoreFiles is whether .gitignore and .cairnignore are not looked at.
 	NoIgnoreFiles bool
 }
+
+// Code says where source code is indexed by its extension, except in folders that hold
+// the code of others.
+type Code uint8
+
+// Where source code is indexed.
+const (
+	CodeOff  Code = iota // nowhere
+	CodeAuto             // in roots that are repositories: they hold .git
+	CodeOn               // in all roots
+)
+
+// vendored are names of folders that hold copies of other projects.
+var vendored = []string{"third_party", "third-party", "thirdparty", "bower_components", "site-packages", "_vendor", "Pods", "Carthage"}
 
 // Documents are the extensions of files that are always indexed.
 var Documents = []string{
@@ -185,6 +203,7 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 			w.maxSize = DefaultMaxSize
 		}
 		w.exts = o.extensions()
+		w.code = o.Code == CodeOn || o.Code == CodeAuto && isRepository(r.fs)
 		for _, d := range orDefault(o.SkipDirs, defaultSkipDirs) {
 			w.skip[d] = true
 		}
@@ -207,6 +226,13 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 	return nil
 }
 
+// isRepository reports whether a root is the top of a git repository, or of one of its
+// worktrees, where .git is a file.
+func isRepository(root *os.Root) bool {
+	_, err := root.Lstat(".git")
+	return err == nil
+}
+
 // extensions are those that are indexed, in lower case.
 func (o *Options) extensions() map[string]bool {
 	exts := map[string]bool{}
@@ -224,7 +250,7 @@ func (o *Options) Wants() func(name string) bool {
 	}
 	exts := o.extensions()
 	return func(name string) bool {
-		return exts[strings.ToLower(path.Ext(name))] || IsIgnoreFile(name) || IsConfiguration(name)
+		return exts[strings.ToLower(path.Ext(name))] || IsIgnoreFile(name) || IsConfiguration(name) || o.Code != CodeOff && code.IsSource(name)
 	}
 }
 
@@ -257,6 +283,7 @@ type walker struct {
 	prefix  string                       // of workspace paths
 	maxSize int64
 	exts    map[string]bool
+	code    bool // source code is indexed
 	skip    map[string]bool
 	shadow  map[string]bool // names of the other roots, in the main root
 	// Rule sets that apply to the folder being read, outermost first.
@@ -383,11 +410,22 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 		out.Reason = Special
 	default:
 		out.Size, out.ModTime, out.ChangeTime = info.Size(), info.ModTime().UnixNano(), ChangeTime(info)
-		if out.Size > w.maxSize || out.Size > maxConfiguration && !w.exts[strings.ToLower(path.Ext(name))] && !isInterface(name) {
+		if out.Size > w.limit(name) {
 			out.Reason = TooLarge
 		}
 	}
 	return w.report(out)
+}
+
+// limit is the size in bytes up to which a file is indexed.
+func (w *walker) limit(name string) int64 {
+	switch {
+	case w.exts[strings.ToLower(path.Ext(name))], isInterface(name):
+		return w.maxSize
+	case code.IsSource(name):
+		return min(w.maxSize, code.MaxSize)
+	}
+	return min(w.maxSize, maxConfiguration)
 }
 
 func (w *walker) report(e Entry) error {
@@ -423,7 +461,12 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 		}
 	}
 	if !isDir && !w.exts[strings.ToLower(path.Ext(name))] && !IsConfiguration(name) {
-		return Extension
+		if !w.code || !code.IsSource(name) {
+			return Extension
+		}
+		if isVendored(p) {
+			return Vendored
+		}
 	}
 	if m := w.cairn.match(p, isDir); m != 0 {
 		if m > 0 {
@@ -435,6 +478,16 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 		return Ignored
 	}
 	return None
+}
+
+// isVendored reports whether a file is in a folder of vendored.
+func isVendored(p string) bool {
+	for dir := range strings.SplitSeq(path.Dir(p), "/") {
+		if slices.Contains(vendored, dir) {
+			return true
+		}
+	}
+	return false
 }
 
 func leadsToOurs(p string) bool { return p == ".cairn" || p == ".cuedeck" }

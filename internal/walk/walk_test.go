@@ -397,3 +397,43 @@ func BenchmarkWalk(b *testing.B) {
 		}
 	}
 }
+
+func TestCode(t *testing.T) {
+	files := map[string]string{
+		"a.md": "", "a.go": "", "lib/b.py": "", "third_party/c.go": "", "third_party/d.md": "", "vendor/e.go": "", "big.sql": strings.Repeat("x", 1<<20+1),
+	}
+	for name, c := range map[string]struct {
+		git  string // the entry that makes the folder a repository
+		code Code
+		want string
+	}{
+		"no repository": {"", CodeAuto, "a.md third_party/d.md"},
+		"repository":    {".git/HEAD", CodeAuto, "a.go a.md lib/b.py third_party/d.md"},
+		"worktree":      {".git", CodeAuto, "a.go a.md lib/b.py third_party/d.md"},
+		"on":            {"", CodeOn, "a.go a.md lib/b.py third_party/d.md"},
+		"off":           {".git/HEAD", CodeOff, "a.md third_party/d.md"},
+	} {
+		dir := t.TempDir()
+		write(t, dir, files)
+		if c.git != "" {
+			write(t, dir, map[string]string{c.git: ""})
+		}
+		var got []string
+		reasons := map[string]Reason{}
+		err := open(t, Root{Dir: dir}).Walk(t.Context(), &Options{Code: c.code}, func(e Entry) error {
+			if reasons[e.Path] = e.Reason; e.Reason == None {
+				got = append(got, e.Path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		if c.code == CodeOn && (reasons["third_party/c.go"] != Vendored || reasons["vendor"] != SkippedDir || reasons["big.sql"] != TooLarge) {
+			t.Errorf("%s: %v", name, reasons)
+		}
+	}
+}

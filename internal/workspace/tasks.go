@@ -70,7 +70,9 @@ func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks,
 		return nil, err
 	}
 	f := files.New(tree, &files.Options{NoSync: o.NoSync, LockWait: o.LockWait})
-	t := &Tasks{tree: tree, files: f, walk: cfg.Walk(), GraphEnabled: cfg.DAG.Enabled, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
+	documents := cfg.Walk()
+	documents.Code = walk.CodeOff // tasks are in documents
+	t := &Tasks{tree: tree, files: f, walk: documents, GraphEnabled: cfg.DAG.Enabled, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
 	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce, Assignee: cfg.Author.Assignee()})
 	if !o.Person {
 		t.Budget = fit.Budget{Tokens: cfg.Core.TokenLimit, Count: (&bpe.Counter{}).CountTokens}

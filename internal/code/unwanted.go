@@ -1,0 +1,70 @@
+package code
+
+import "bytes"
+
+const (
+	headLines  = 40      // in which a file says that it is generated
+	smallFile  = 2 << 10 // bytes that are not called minified
+	meanLine   = 300     // bytes of a line on average, of minified code
+	headLength = 16 << 10
+)
+
+// Unwanted returns why a file of source code is not for people, "" when it is: tools
+// wrote it ("Code generated ... DO NOT EDIT", "@generated") or removed its line breaks.
+func Unwanted(src []byte) string {
+	if len(src) > smallFile && len(src)/(1+bytes.Count(src, []byte("\n"))) > meanLine {
+		return "minified code"
+	}
+	head := src[:min(len(src), headLength)]
+	written := 0 // the last line that says that a tool wrote the file
+	edit := 0    // the last line that asks not to edit it
+	for n := 1; n <= headLines && len(head) > 0; n++ {
+		line, rest, _ := bytes.Cut(head, []byte("\n"))
+		head = rest
+		line = bytes.ToLower(bytes.TrimSpace(line))
+		if !isRemark(line) {
+			continue
+		}
+		if bytes.Contains(line, []byte("@generated")) {
+			return "generated code"
+		}
+		if bytes.Contains(line, []byte("generated")) {
+			written = n
+		}
+		if bytes.Contains(line, []byte("do not edit")) || bytes.Contains(line, []byte("do not modify")) {
+			edit = n
+		}
+		if written > 0 && edit > 0 && max(written-edit, edit-written) <= 3 {
+			return "generated code"
+		}
+	}
+	return ""
+}
+
+// isRemark reports whether a line may be one of a comment.
+func isRemark(line []byte) bool {
+	for _, mark := range []string{"//", "#", "/*", "*", "--", `"""`, "<!--", "<?php /"} {
+		if bytes.HasPrefix(line, []byte(mark)) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsTest reports whether a path is that of a test, by the conventions of the languages.
+func IsTest(name string) bool {
+	if !IsSource(name) {
+		return false
+	}
+	elements := bytes.Split([]byte(name), []byte("/"))
+	for _, dir := range elements[:len(elements)-1] {
+		switch string(dir) {
+		case "test", "tests", "__tests__", "spec", "specs", "testdata", "androidTest", "unittests":
+			return true
+		}
+	}
+	base := string(elements[len(elements)-1])
+	return testName().MatchString(base)
+}
+
+var testName = pattern(`^test_|^tests?\.|_test\.|_tests\.|_spec\.|\.test\.|\.spec\.|(Tests?|Spec)\.(java|kt|cs|scala|swift|php)$`)
