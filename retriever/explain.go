@@ -2,7 +2,7 @@ package retriever
 
 // Explanation holds every component of a score, the sum of its Parts:
 //
-//	Score = VectorWeight·Vector + KeywordWeight·Keyword + Graph + Rerank
+//	Score = VectorWeight·Vector + KeywordWeight·Keyword + Graph + Code + Rerank
 //
 // Vector is the mean of ChunkVector, the value of the document's best chunk, and
 // BestVector, the highest of all its chunks; Keyword likewise. For a document of
@@ -26,6 +26,10 @@ type Explanation struct {
 	KeywordWeight float64 `json:"keyword_weight"`
 	VectorWeight  float64 `json:"vector_weight"`
 	Graph         float64 `json:"graph"` // bounded bonus of the co-usage graph; 0 when it is cold
+	// Code is what follows from what the document is: source code is below documents in
+	// the answer to a question, tests are below other code, and the definition of an
+	// identifier is above its uses.
+	Code float64 `json:"code,omitempty"`
 	// Logit is what the re-ranker gave the document's best passage, nil when it did not
 	// read any. Rerank is what that changed.
 	Logit  *float64 `json:"logit,omitempty"`
@@ -36,11 +40,14 @@ type Explanation struct {
 	// estimate from its keyword score.
 	Imputed bool   `json:"imputed,omitempty"`
 	Chunk   string `json:"chunk"` // the chunk these values belong to
+
+	role       role
+	codeWeight float64 // 0 where there is no code
 }
 
 // Part is one signal's part of a score: Weight·Value.
 type Part struct {
-	Name          string // "vector", "keyword", "graph" or "rerank"
+	Name          string // "vector", "keyword", "graph", "code" or "rerank"
 	Weight, Value float64
 	// Raw is what Value was made from, in Unit: "cosine", "bm25" or "logit". Unit is ""
 	// for a signal that is added as it is.
@@ -56,6 +63,9 @@ func (e *Explanation) Parts() []Part {
 		{Name: "vector", Weight: e.VectorWeight, Value: vector, Unit: "cosine", Raw: e.Cosine},
 		{Name: "keyword", Weight: e.KeywordWeight, Value: keyword, Unit: "bm25", Raw: e.BM25},
 		{Name: "graph", Weight: 1, Value: e.Graph},
+	}
+	if e.Code != 0 {
+		parts = append(parts, Part{Name: "code", Weight: 1, Value: e.Code})
 	}
 	if e.Logit != nil {
 		parts = append(parts, Part{Name: "rerank", Weight: 1, Value: e.Rerank, Unit: "logit", Raw: *e.Logit})
@@ -74,5 +84,5 @@ func (e *Explanation) legs() (vector, keyword float64) {
 // Recompute returns the score that the parts add up to.
 func (e *Explanation) Recompute() float64 {
 	vector, keyword := e.legs()
-	return e.VectorWeight*vector + e.KeywordWeight*keyword + e.Graph + e.Rerank
+	return e.VectorWeight*vector + e.KeywordWeight*keyword + e.Graph + e.Code + e.Rerank
 }

@@ -96,6 +96,13 @@ func (q Query) check(maxRunes int) (Query, error) {
 	}
 	q.MaxTokens = min(q.MaxTokens, MaxBudget)
 	q.Filter = q.Filter.Normalised()
+	switch q.Filter.Kind {
+	case "all":
+		q.Filter.Kind = ""
+	case "", store.Docs, store.Code:
+	default:
+		return q, invalid("kind", "unknown kind %q, want {docs,code,all}", string(q.Filter.Kind))
+	}
 	return q, nil
 }
 

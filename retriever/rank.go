@@ -77,7 +77,7 @@ func group(cs []candidate) []RankedDocument {
 		d := &documents[i]
 		d.Vector = (d.ChunkVector + d.BestVector) / 2
 		d.Keyword = (d.ChunkKeyword + d.BestKeyword) / 2
-		d.Score = d.Recompute()
+		d.Score = d.weigh()
 	}
 	sortDocuments(documents)
 	return documents

@@ -3,6 +3,7 @@ package retriever
 import (
 	"context"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"cairn/internal/observe"
@@ -145,6 +146,7 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	timer := observe.Begin(ctx, observe.Blend)
 	b := s.blender(l.mode)
 	candidates := b.blend(l)
+	placeCode(candidates, strings.TrimSpace(s.Query.Text))
 	ranking := &Ranking{Documents: group(candidates), Mode: l.mode, Fuzzy: l.fuzzy, full: l.full, query: s.parsed}
 	timer.End(ctx)
 	s.trace.blended(&b, l, candidates, ranking)

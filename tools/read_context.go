@@ -11,20 +11,21 @@ import (
 
 type readContextArgs struct {
 	Query    string  `json:"query" schema:"min=1,max=4000" jsonschema:"Question or keywords, such as 'auth flow'. \"Quoted phrases\" are required, -words excluded."`
-	Limit    *whole  `json:"limit,omitempty" schema:"min=1,max=50" jsonschema:"Default 5, more with max_tokens"`
+	Limit    *whole  `json:"limit,omitempty" schema:"min=1,max=50" jsonschema:"Default 5"`
 	Mode     *string `json:"mode,omitempty" schema:"enum=keyword|semantic|hybrid|regexp,default=hybrid"`
 	Semantic bool    `json:"semantic,omitempty" schema:"default=false" jsonschema:"DEPRECATED: use mode='semantic'."`
 	Filters  *struct {
-		Tags       []string `json:"tags,omitempty" jsonschema:"Any of these front matter tags"`
+		Tags       []string `json:"tags,omitempty" jsonschema:"Any of these tags"`
 		Priority   string   `json:"priority,omitempty"`
 		Assignee   string   `json:"assignee,omitempty"`
 		PathPrefix string   `json:"path_prefix,omitempty" jsonschema:"Such as 'docs/'"`
+		Kind       string   `json:"kind,omitempty" schema:"enum=docs|code"`
 	} `json:"filters,omitempty"`
 	Context    []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use"`
 	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`
 	MaxTokens  *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include the text, at most this many tokens of it"`
 	Exhaustive bool     `json:"exhaustive,omitempty" schema:"default=false" jsonschema:"All lines with exactly this query; with mode regexp, RE2"`
-	Explain    bool     `json:"explain,omitempty" schema:"default=false" jsonschema:"Add every component of each score"`
+	Explain    bool     `json:"explain,omitempty" schema:"default=false" jsonschema:"Add each score's components"`
 }
 
 // query is the query that the arguments ask for; the retriever checks it. mode
@@ -48,7 +49,7 @@ func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, er
 		q.MaxTokens = int(*a.MaxTokens)
 	}
 	if f := a.Filters; f != nil {
-		q.Filter = store.Filter{Tags: f.Tags, Priority: f.Priority, Assignee: f.Assignee, PathPrefix: f.PathPrefix}
+		q.Filter = store.Filter{Tags: f.Tags, Priority: f.Priority, Assignee: f.Assignee, PathPrefix: f.PathPrefix, Kind: store.Kind(f.Kind)}
 	}
 	return q, nil
 }

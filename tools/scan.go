@@ -7,6 +7,7 @@ import (
 
 	"cairn/internal/fit"
 	"cairn/internal/scan"
+	"cairn/internal/store"
 )
 
 // regexpMode is the mode of an exhaustive search for a regular expression.
@@ -30,7 +31,7 @@ func scanLines(ctx context.Context, e Engine, o *Options, a *readContextArgs) (*
 	case f != nil && (len(f.Tags) > 0 || f.Priority != "" || f.Assignee != ""):
 		return nil, invalid("filters: an exhaustive search takes path_prefix alone")
 	case f != nil:
-		r.PathPrefix = f.PathPrefix
+		r.PathPrefix, r.Kind = f.PathPrefix, store.Kind(f.Kind)
 	}
 	if a.Limit != nil {
 		r.MaxLines = int(*a.Limit)

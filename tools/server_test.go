@@ -49,7 +49,7 @@ func TestParseReadContext(t *testing.T) {
 		{args: `{"query":"a","mode":""}`, bad: "mode: empty"},
 		{args: `{"query":7}`, bad: "query: got number, want string"},
 		{args: `{"query":"a","semantic":"yes"}`, bad: "semantic: got string, want boolean"},
-		{args: `{"query":"a","filters":{"tag":["x"]}}`, bad: `filters: unknown argument "tag", want {tags,priority,assignee,path_prefix}`},
+		{args: `{"query":"a","filters":{"tag":["x"]}}`, bad: `filters: unknown argument "tag", want {tags,priority,assignee,path_prefix,kind}`},
 		{args: `{"query":"a","k":3}`, bad: `unknown argument "k", want {query,limit,mode`},
 		{args: `{"query":"a"} {}`, bad: "trailing data"},
 		{args: `[]`, bad: "must be an object"},

@@ -23,6 +23,7 @@ type searchFlags struct {
 	explain                      bool
 	tags, context                []string
 	priority, assignee, pathPart string
+	kind                         string
 	wait                         time.Duration
 	exhaustive, regexp           bool
 }
@@ -57,6 +58,7 @@ func (a *app) searchCommand() *cobra.Command {
 // everything is checked before the folder is opened, which may index it.
 func (f *searchFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
+	fs.StringVar(&f.kind, "kind", "all", "docs, code (source code) or all")
 	fs.StringVar(&f.mode, "mode", "", "hybrid, keyword or semantic (default: search.default_mode, hybrid)")
 	intVar(fs, &f.limit, "limit", 0, 1, retriever.MaxLimit, "most results, 1 to 50 (default: mcp.search_limit, 10; with --max-tokens as many as have room)")
 	intVar(fs, &f.maxTokens, "max-tokens", 0, retriever.MinBudget, noBound, "include the text of the sections, within this many tokens")
@@ -88,7 +90,7 @@ func (f *searchFlags) query(text string, cfg config.Config) (retriever.Query, er
 	}
 	return retriever.Query{
 		Text: text, Mode: mode, Limit: limit, Cursor: f.cursor, MaxTokens: f.maxTokens, Explain: f.explain, Context: f.context,
-		Filter: store.Filter{Tags: f.tags, Priority: f.priority, Assignee: f.assignee, PathPrefix: f.pathPart},
+		Filter: store.Filter{Tags: f.tags, Priority: f.priority, Assignee: f.assignee, PathPrefix: f.pathPart, Kind: store.Kind(f.kind)},
 	}, err
 }
 

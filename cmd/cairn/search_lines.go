@@ -17,7 +17,7 @@ const maxPrinted = 64 << 20
 // searchLines prints every line that matches, from the files as they are now.
 func (a *app) searchLines(ctx context.Context, text string, f searchFlags) (err error) {
 	if f.cursor != "" || f.mode != "" || f.explain || f.maxTokens != 0 || len(f.tags)+len(f.context) > 0 || f.priority != "" || f.assignee != "" {
-		return badUsage("an exhaustive search takes --path and --limit alone")
+		return badUsage("an exhaustive search takes --path, --kind and --limit alone")
 	}
 	f.mode = string(retriever.Keyword) // needs no model
 	w, q, err := a.openSearch(ctx, "search", text, f)
@@ -25,7 +25,7 @@ func (a *app) searchLines(ctx context.Context, text string, f searchFlags) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	found, err := w.Scan(ctx, scan.Request{Pattern: text, Regexp: f.regexp, PathPrefix: q.Filter.PathPrefix, MaxLines: f.limit, MaxBytes: maxPrinted})
+	found, err := w.Scan(ctx, scan.Request{Pattern: text, Regexp: f.regexp, PathPrefix: q.Filter.PathPrefix, Kind: q.Filter.Kind, MaxLines: f.limit, MaxBytes: maxPrinted})
 	if bad, ok := errors.AsType[*scan.PatternError](err); ok {
 		return badUsage("%w", bad)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cairn/internal/secret"
+	"cairn/internal/store"
 	"cairn/internal/walk"
 )
 
@@ -34,6 +35,8 @@ type Request struct {
 	Regexp  bool
 	// PathPrefix is that of the paths to search; "" searches all.
 	PathPrefix string
+	// Kind is that of the files to search; "" searches all.
+	Kind store.Kind
 	// MaxLines bounds the lines to return, MaxBytes their text. Those beyond are counted.
 	MaxLines, MaxBytes int
 	// Time bounds the scan; 0 is DefaultTime.
@@ -78,9 +81,10 @@ func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Mask
 	}
 	timed, cancel := context.WithTimeout(ctx, r.Time)
 	defer cancel()
+	filter := store.Filter{PathPrefix: r.PathPrefix, Kind: r.Kind}
 	a := &Answer{Pattern: r.Pattern, Lines: []string{}}
 	err = t.Walk(timed, o, func(e walk.Entry) error {
-		if e.Reason != walk.None || e.Dir || !strings.HasPrefix(e.Path, r.PathPrefix) {
+		if e.Reason != walk.None || e.Dir || !filter.Match(e.Path, store.Labels{}) {
 			return timed.Err()
 		}
 		content, _, err := t.ReadFile(e.Path, o.MaxSize)

@@ -108,7 +108,7 @@ var kinds = map[string]string{
 }
 
 // filters are the arguments that a body has below filters.
-var filters = map[string]string{"tags": "strings", "priority": "string", "assignee": "string", "path_prefix": "string"}
+var filters = map[string]string{"tags": "strings", "priority": "string", "assignee": "string", "path_prefix": "string", "kind": "string"}
 
 // fromQuery converts the query of a URL to arguments. q is short for query, and
 // filters are on the same level as the other parameters.

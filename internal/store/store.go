@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cairn/internal/code"
 	"cairn/internal/query"
 )
 
@@ -116,6 +117,25 @@ type Filter struct {
 	// PathPrefix is compared letter by letter, so it is a folder only with a slash at
 	// its end: "docs/" or, for docs/auth.md and docs/authors/, "docs/au".
 	PathPrefix string
+	// Kind is Code for source code, Docs for all other files, and "" for both.
+	Kind Kind
+}
+
+// Kind tells source code from documents, by the name of the file.
+type Kind string
+
+// The kinds.
+const (
+	Docs Kind = "docs"
+	Code Kind = "code"
+)
+
+// KindOf returns the kind of a file.
+func KindOf(path string) Kind {
+	if code.IsSource(path) {
+		return Code
+	}
+	return Docs
 }
 
 // Normalised returns f with a PathPrefix as paths of documents begin, without "./" or
@@ -127,13 +147,13 @@ func (f Filter) Normalised() Filter {
 
 // IsZero reports whether f matches every document.
 func (f Filter) IsZero() bool {
-	return len(f.Tags) == 0 && f.Priority == "" && f.Assignee == "" && f.PathPrefix == ""
+	return len(f.Tags) == 0 && f.Priority == "" && f.Assignee == "" && f.PathPrefix == "" && f.Kind == ""
 }
 
 // Match reports whether a document passes the filter. A document without front
 // matter passes only a filter without labels.
 func (f Filter) Match(path string, l Labels) bool {
-	if !strings.HasPrefix(path, f.PathPrefix) {
+	if !strings.HasPrefix(path, f.PathPrefix) || f.Kind != "" && f.Kind != KindOf(path) {
 		return false
 	}
 	if len(f.Tags) == 0 && f.Priority == "" && f.Assignee == "" {

@@ -40,7 +40,38 @@ func filtered(s *scorch.SegmentSnapshot, f store.Filter) (*roaring.Bitmap, error
 		}
 		all = and(all, below)
 	}
+	if f.Kind != "" {
+		files, err := ofKind(s, f.Kind)
+		if err != nil {
+			return nil, err
+		}
+		all = and(all, files)
+	}
 	return all, nil
+}
+
+// ofKind returns the live chunks of the files of a kind. It visits every file.
+func ofKind(s *scorch.SegmentSnapshot, kind store.Kind) (*roaring.Bitmap, error) {
+	dict, err := s.Segment().Dictionary(pathField)
+	if err != nil {
+		return nil, err
+	}
+	union := roaring.New()
+	it := dict.AutomatonIterator(nil, nil, nil)
+	for {
+		e, err := it.Next()
+		if err != nil || e == nil {
+			return union, err
+		}
+		if strings.HasSuffix(e.Term, "/") || store.KindOf(e.Term) != kind {
+			continue
+		}
+		list, err := dict.PostingsList([]byte(e.Term), s.Deleted(), nil)
+		if err != nil {
+			return nil, err
+		}
+		union.Or(bitmap(list))
+	}
 }
 
 func nonEmpty(s string) []string {

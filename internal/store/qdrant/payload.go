@@ -70,6 +70,10 @@ func folded(labels []string) []string {
 	return slices.Compact(out)
 }
 
+// codeNumber is among the numbers of source code, as if it were a folder that no path
+// can name.
+var codeNumber = prefixNumber("\x00code")
+
 // underRunes is how many runes of a path element the index distinguishes; a prefix
 // that ends deeper in an element is checked on what is returned.
 const underRunes = 8
@@ -79,6 +83,9 @@ const underRunes = 8
 // has no index for the beginning of a keyword.
 func under(path string) []int64 {
 	var numbers []int64
+	if store.KindOf(path) == store.Code {
+		numbers = append(numbers, codeNumber)
+	}
 	for start := 0; start < len(path); {
 		rest := path[start:]
 		element := rest
@@ -135,10 +142,17 @@ func condition(f store.Filter) *pb.Filter {
 		number, _ := underKey(f.PathPrefix)
 		must = append(must, pb.NewMatchInt("under", number))
 	}
-	if must == nil {
+	var not []*pb.Condition
+	switch f.Kind {
+	case store.Code:
+		must = append(must, pb.NewMatchInt("under", codeNumber))
+	case store.Docs:
+		not = append(not, pb.NewMatchInt("under", codeNumber))
+	}
+	if must == nil && not == nil {
 		return nil
 	}
-	return &pb.Filter{Must: must}
+	return &pb.Filter{Must: must, MustNot: not}
 }
 
 // below reports whether a chunk's path begins with prefix.

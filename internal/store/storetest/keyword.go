@@ -101,6 +101,7 @@ func keywordFilters(t *testing.T, x store.Keyword) {
 		{"docs/sub/authentication.md", store.Labels{Found: true}},
 		{"docs/sub/authorisation.md", store.Labels{}},
 		{"notes/é.md", store.Labels{Found: true, Tags: []string{"über"}, Priority: "high"}},
+		{"src/a.go", store.Labels{}},
 	} {
 		e := textEntry(doc.path, "word")
 		e.Labels = doc.labels
@@ -111,7 +112,8 @@ func keywordFilters(t *testing.T, x store.Keyword) {
 		f    store.Filter
 		want int
 	}{
-		{store.Filter{}, 4}, {store.Filter{Tags: []string{"auth"}}, 1}, {store.Filter{Tags: []string{"ÜBER", "API"}}, 2},
+		{store.Filter{}, 5}, {store.Filter{Kind: store.Code}, 1}, {store.Filter{Kind: store.Docs}, 4}, {store.Filter{Kind: store.Docs, PathPrefix: "docs/"}, 3},
+		{store.Filter{Kind: store.Code, PathPrefix: "docs/"}, 0}, {store.Filter{Tags: []string{"auth"}}, 1}, {store.Filter{Tags: []string{"ÜBER", "API"}}, 2},
 		{store.Filter{Priority: "HIGH"}, 2}, {store.Filter{Assignee: "@ann"}, 1}, {store.Filter{Tags: []string{"none"}}, 0},
 		{store.Filter{PathPrefix: "docs/"}, 3}, {store.Filter{PathPrefix: "docs/sub/auth"}, 2}, {store.Filter{PathPrefix: "docs/sub/authentic"}, 1},
 		{store.Filter{PathPrefix: "docs/sub/authors"}, 0}, {store.Filter{PathPrefix: "Docs"}, 0}, {store.Filter{PathPrefix: "notes/é"}, 1},

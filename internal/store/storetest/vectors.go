@@ -221,6 +221,7 @@ func filters(t *testing.T, open func(*testing.T, int) store.Vectors) {
 		{"docs/sub/c.md", store.Labels{Found: true}},
 		{"notes/d.md", store.Labels{}},
 		{"notes/é.md", store.Labels{Found: true, Tags: []string{"über"}, Priority: "high", Assignee: "@bob"}},
+		{"src/e.go", store.Labels{}},
 	} {
 		e := entry(doc.path, "x", 0, 10, float32(i))
 		e.Labels = doc.labels
@@ -231,7 +232,10 @@ func filters(t *testing.T, open func(*testing.T, int) store.Vectors) {
 		f    store.Filter
 		want string
 	}{
-		{store.Filter{}, "docs/a.md docs/b.md docs/sub/c.md notes/d.md notes/é.md"},
+		{store.Filter{}, "docs/a.md docs/b.md docs/sub/c.md notes/d.md notes/é.md src/e.go"},
+		{store.Filter{Kind: store.Code}, "src/e.go"},
+		{store.Filter{Kind: store.Docs}, "docs/a.md docs/b.md docs/sub/c.md notes/d.md notes/é.md"},
+		{store.Filter{Kind: store.Docs, PathPrefix: "notes/"}, "notes/d.md notes/é.md"},
 		{store.Filter{Tags: []string{"auth"}}, "docs/a.md"},
 		{store.Filter{Tags: []string{"UI", "API"}}, "docs/a.md docs/b.md"},
 		{store.Filter{Tags: []string{"ÜBER"}}, "notes/é.md"},
