@@ -96,12 +96,8 @@ func (q Query) check(maxRunes int) (Query, error) {
 	}
 	q.MaxTokens = min(q.MaxTokens, MaxBudget)
 	q.Filter = q.Filter.Normalised()
-	switch q.Filter.Kind {
-	case "all":
-		q.Filter.Kind = ""
-	case "", store.Docs, store.Code:
-	default:
-		return q, invalid("kind", "unknown kind %q, want {docs,code,all}", string(q.Filter.Kind))
+	if q.Filter.Kind, err = store.ParseKind(string(q.Filter.Kind)); err != nil {
+		return q, invalid("kind", "%v", err)
 	}
 	return q, nil
 }

@@ -77,6 +77,9 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 		if _, err := retriever.ParseMode(f.mode); err != nil {
 			return badUsage("--mode: %w", err)
 		}
+		if _, err := store.ParseKind(f.kind); err != nil {
+			return badUsage("--kind: %w", err)
+		}
 		return nil
 	}
 }
@@ -84,14 +87,15 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 // query returns the query for text, with the defaults of the configuration.
 func (f *searchFlags) query(text string, cfg config.Config) (retriever.Query, error) {
 	mode, err := retriever.ParseMode(cmp.Or(f.mode, cfg.Search.DefaultMode))
+	kind, wrong := store.ParseKind(f.kind)
 	limit := f.limit
 	if limit == 0 && f.maxTokens == 0 {
 		limit = cfg.MCP.SearchLimit
 	}
 	return retriever.Query{
 		Text: text, Mode: mode, Limit: limit, Cursor: f.cursor, MaxTokens: f.maxTokens, Explain: f.explain, Context: f.context,
-		Filter: store.Filter{Tags: f.tags, Priority: f.priority, Assignee: f.assignee, PathPrefix: f.pathPart, Kind: store.Kind(f.kind)},
-	}, err
+		Filter: store.Filter{Tags: f.tags, Priority: f.priority, Assignee: f.assignee, PathPrefix: f.pathPart, Kind: kind},
+	}, errors.Join(err, wrong)
 }
 
 // openSearch opens the folder and makes the query for it.

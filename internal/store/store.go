@@ -11,6 +11,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,6 +130,17 @@ const (
 	Docs Kind = "docs"
 	Code Kind = "code"
 )
+
+// ParseKind turns a word into a Kind; "all" is "".
+func ParseKind(s string) (Kind, error) {
+	switch s {
+	case "", "all":
+		return "", nil
+	case string(Docs), string(Code):
+		return Kind(s), nil
+	}
+	return "", fmt.Errorf("unknown kind %q, want {docs,code,all}", s)
+}
 
 // KindOf returns the kind of a file.
 func KindOf(path string) Kind {
