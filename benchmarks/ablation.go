@@ -116,7 +116,7 @@ func ablations(runs []*Run) []Ablation {
 				*f = *after[i].fields()[j] - *before[i].fields()[j]
 			}
 		}
-		all := randomise(metricNames[:1], before, after, defaultRounds, 1)[0]
+		all := randomise(metricNames[:1], before, after, randomRounds, 1)[0]
 		out = append(out, Ablation{name, all.B, all.B - all.A, intervals(change)[metricNames[0]], all.P})
 	}
 	return out

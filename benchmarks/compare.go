@@ -10,19 +10,15 @@ import (
 	"strings"
 )
 
-// CompareOptions are the knobs of Compare. Zero means the defaults.
+// CompareOptions are the knobs of Compare.
 type CompareOptions struct {
-	// Metric is the one that wins are counted and queries ordered by: ndcg@10.
-	Metric string
-	// Rounds of the randomisation test: 10,000. Seed begins its random numbers.
-	Rounds int
-	Seed   uint64
-	// Moved is the most queries listed: 10.
-	Moved int
+	Metric string // by which wins are counted and queries ordered
+	Seed   uint64 // of the randomisation test
+	Moved  int    // the most queries listed
 }
 
-// defaultRounds of a randomisation test give p to about .01.
-const defaultRounds = 10_000
+// randomRounds of a randomisation test give p to about .01.
+const randomRounds = 10_000
 
 // Comparison is what changes from run A to run B of the same queries.
 type Comparison struct {
@@ -68,14 +64,9 @@ func (e *DataError) Error() string {
 }
 
 // Compare compares two runs by query. It fails with *DataError for runs of other data.
-func Compare(a, b *Run, o *CompareOptions) (*Comparison, error) {
-	p := CompareOptions{}
-	if o != nil {
-		p = *o
-	}
-	p.Metric, p.Rounds, p.Moved = cmp.Or(p.Metric, metricNames[0]), cmp.Or(p.Rounds, defaultRounds), cmp.Or(p.Moved, 10)
-	if !slices.Contains(metricNames, p.Metric) {
-		return nil, unknownMetric(p.Metric)
+func Compare(a, b *Run, o CompareOptions) (*Comparison, error) {
+	if !slices.Contains(metricNames, o.Metric) {
+		return nil, unknownMetric(o.Metric)
 	}
 	if a.Fingerprint.Data != "" && b.Fingerprint.Data != "" && a.Fingerprint.Data != b.Fingerprint.Data {
 		return nil, &DataError{a.Fingerprint, b.Fingerprint}
@@ -86,7 +77,7 @@ func Compare(a, b *Run, o *CompareOptions) (*Comparison, error) {
 	}
 	first, second := a.each(), make([]Metrics, len(a.Queries))
 	measured := b.each()
-	c := &Comparison{A: a.Summary(), B: b.Summary(), Queries: len(a.Queries), Metric: p.Metric}
+	c := &Comparison{A: a.Summary(), B: b.Summary(), Queries: len(a.Queries), Metric: o.Metric}
 	for i := range a.Queries {
 		q := &a.Queries[i]
 		n, ok := at[q.ID]
@@ -97,8 +88,8 @@ func Compare(a, b *Run, o *CompareOptions) (*Comparison, error) {
 		c.count(q, &b.Queries[n], &first[i], &second[i])
 	}
 	slices.SortStableFunc(c.Moved, func(x, y MovedQuery) int { return cmp.Compare(math.Abs(y.B-y.A), math.Abs(x.B-x.A)) })
-	c.Moved = c.Moved[:min(p.Moved, len(c.Moved))]
-	c.Metrics = randomise(metricNames, first, second, p.Rounds, p.Seed)
+	c.Moved = c.Moved[:min(o.Moved, len(c.Moved))]
+	c.Metrics = randomise(metricNames, first, second, randomRounds, o.Seed)
 	return c, nil
 }
 

@@ -35,7 +35,7 @@ func madeRun(system string, ranks ...int) *Run {
 // least 1 either way in 10.
 func TestCompare(t *testing.T) {
 	a, b := madeRun("a", 2, 2, 2, 1, 3), madeRun("b", 1, 1, 1, 2, 3)
-	c, err := Compare(a, b, &CompareOptions{Metric: "mrr", Seed: 1})
+	c, err := Compare(a, b, CompareOptions{Metric: "mrr", Seed: 1, Moved: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%+v, want p %.3f and a difference of .2", m, 10./16)
 		}
 	}
-	again, err := Compare(a, b, &CompareOptions{Metric: "mrr", Seed: 1})
+	again, err := Compare(a, b, CompareOptions{Metric: "mrr", Seed: 1, Moved: 10})
 	if err != nil || again.String() != c.String() {
 		t.Errorf("%v: the same seed gives another result", err)
 	}
@@ -57,17 +57,17 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	b.Fingerprint.Data = "other"
-	if _, err := Compare(a, b, nil); err == nil || !strings.Contains(err.Error(), "different data") {
+	if _, err := Compare(a, b, CompareOptions{Metric: "mrr"}); err == nil || !strings.Contains(err.Error(), "different data") {
 		t.Errorf("other data give %v", err)
 	} else if _, ok := errors.AsType[*DataError](err); !ok {
 		t.Errorf("%T", err)
 	}
 	b.Fingerprint.Data = ""
 	b.Queries = b.Queries[1:]
-	if _, err := Compare(a, b, nil); err == nil {
+	if _, err := Compare(a, b, CompareOptions{Metric: "mrr"}); err == nil {
 		t.Error("runs of other queries are compared")
 	}
-	if _, err := Compare(a, a, &CompareOptions{Metric: "luck"}); err == nil || !strings.Contains(err.Error(), "ndcg@10") {
+	if _, err := Compare(a, a, CompareOptions{Metric: "luck"}); err == nil || !strings.Contains(err.Error(), "ndcg@10") {
 		t.Errorf("an unknown metric gives %v", err)
 	}
 }

@@ -18,12 +18,12 @@ import (
 	"cairn/tools"
 )
 
-// DAGOptions are the knobs of DAG. Nil and zero mean the defaults.
+// DAGOptions are the knobs of DAG.
 type DAGOptions struct {
-	Cards int    // of the board; default 10,000
-	Chain int    // cards in a row on another board; default 5,000
-	Large int    // of a third, large board; default 100,000, negative for none
-	Calls int    // of each operation; default 100, a tenth of it on the large board
+	Cards int    // of the board
+	Chain int    // cards in a row on another board
+	Large int    // of a third, large board; less than 1 for none
+	Calls int    // of each operation; a tenth of it on the large board
 	Dir   string // a folder to make the boards in; default the system's for temporary files
 	// Progress receives what is being made or measured; nil is silent.
 	Progress func(what string)
@@ -62,19 +62,7 @@ type dagCall struct {
 
 // DAG measures the tools for cards and their graph on boards of synthetic cards,
 // through the server as an agent reaches it but for the process boundary.
-func DAG(ctx context.Context, opts *DAGOptions) (*DAGReport, error) {
-	o := DAGOptions{}
-	if opts != nil {
-		o = *opts
-	}
-	for _, d := range []struct {
-		v         *int
-		otherwise int
-	}{{&o.Cards, 10_000}, {&o.Chain, 5000}, {&o.Large, 100_000}, {&o.Calls, 100}} {
-		if *d.v == 0 {
-			*d.v = d.otherwise
-		}
-	}
+func DAG(ctx context.Context, o DAGOptions) (*DAGReport, error) {
 	if o.Cards < 20 || o.Chain < 2 || o.Large > 0 && o.Large < 20 || o.Calls < 1 {
 		return nil, errors.New("measuring the task graph: want at least 20 cards, a chain of 2 and 1 call")
 	}
@@ -93,7 +81,7 @@ func DAG(ctx context.Context, opts *DAGOptions) (*DAGReport, error) {
 		{"chain", o.Chain, o.Calls, makeChain, chainCalls},
 		{"large", o.Large, max(o.Calls/10, 1), makeBoard, largeCalls},
 	} {
-		if b.cards < 0 {
+		if b.cards < 1 {
 			continue
 		}
 		if err := ctx.Err(); err != nil {

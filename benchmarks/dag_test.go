@@ -10,7 +10,7 @@ import (
 func TestDAG(t *testing.T) {
 	dir := t.TempDir()
 	told := 0
-	r, err := DAG(t.Context(), &DAGOptions{Cards: 40, Chain: 5, Large: 30, Calls: 2, Dir: dir, Progress: func(string) { told++ }})
+	r, err := DAG(t.Context(), DAGOptions{Cards: 40, Chain: 5, Large: 30, Calls: 2, Dir: dir, Progress: func(string) { told++ }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,12 +30,12 @@ func TestDAG(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	for _, o := range []DAGOptions{{Cards: 3}, {Chain: 1}, {Large: 7}, {Calls: -1}} {
-		if _, err := DAG(t.Context(), &o); err == nil {
+	for _, o := range []DAGOptions{{Cards: 3, Chain: 5, Calls: 1}, {Cards: 40, Chain: 1, Calls: 1}, {Cards: 40, Chain: 5, Large: 7, Calls: 1}, {Cards: 40, Chain: 5, Calls: -1}} {
+		if _, err := DAG(t.Context(), o); err == nil {
 			t.Errorf("%+v is measured", o)
 		}
 	}
-	if r, err = DAG(t.Context(), &DAGOptions{Cards: 20, Chain: 2, Large: -1, Calls: 1, Dir: dir}); err != nil || r.Operations[len(r.Operations)-1].Board != "chain" {
+	if r, err = DAG(t.Context(), DAGOptions{Cards: 20, Chain: 2, Large: -1, Calls: 1, Dir: dir}); err != nil || r.Operations[len(r.Operations)-1].Board != "chain" {
 		t.Errorf("without a large board: %+v, %v", r, err)
 	}
 }

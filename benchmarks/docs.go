@@ -142,13 +142,7 @@ func measureDocs(ctx context.Context, set *beirSet, name string, o *DocsOptions)
 	if o.Measured == nil {
 		o.Measured = func(string, int, int) {}
 	}
-	if o.MaxQueries > 0 && o.MaxQueries < len(set.queries) {
-		spread := make([]beirQuery, o.MaxQueries)
-		for i := range spread {
-			spread[i] = set.queries[i*len(set.queries)/o.MaxQueries]
-		}
-		set.queries = spread
-	}
+	set.queries = spread(set.queries, o.MaxQueries)
 	dir, err := os.MkdirTemp(o.Work, "cairn-bench-")
 	if err != nil {
 		return nil, err

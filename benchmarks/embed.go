@@ -9,20 +9,12 @@ import (
 	"cairn/models"
 )
 
-// EmbedOptions are the knobs of Embed. Nil and zero mean the defaults.
-type EmbedOptions struct {
-	// Rounds is how often all texts are embedded after one warm-up round on
-	// 64 of them; the fastest round counts. Default 3.
-	Rounds int
-	// Query is the query whose latency is measured, by default DefaultQuery.
-	Query string
-	// Queries is how often it is embedded. Default 200.
-	Queries int
-}
-
-// DefaultQuery has 13 word pieces in BERT's uncased vocabulary, the two special
-// tokens included.
-const DefaultQuery = "how does the server decide which pod runs first every day"
+// embedQueries is how often embedQuery is embedded. It has 13 word pieces in BERT's
+// uncased vocabulary, the two special tokens included.
+const (
+	embedQueries = 200
+	embedQuery   = "how does the server decide which pod runs first every day"
+)
 
 // An EmbedResult is what Embed measured.
 type EmbedResult struct {
@@ -39,25 +31,14 @@ type EmbedResult struct {
 	Kernel  string `json:"kernel"`
 }
 
-// Embed measures how many documents a second e embeds, all texts in one call,
-// and how long one query takes.
-func Embed(ctx context.Context, e models.Embedder, texts []string, opts *EmbedOptions) (EmbedResult, error) {
-	o := EmbedOptions{Rounds: 3, Query: DefaultQuery, Queries: 200}
-	if opts != nil {
-		if opts.Rounds > 0 {
-			o.Rounds = opts.Rounds
-		}
-		if opts.Query != "" {
-			o.Query = opts.Query
-		}
-		if opts.Queries > 0 {
-			o.Queries = opts.Queries
-		}
-	}
+// Embed measures how many documents a second e embeds, all texts in one call, and how
+// long one query takes. After a warm-up on 64 texts all are embedded in so many rounds,
+// of which the fastest counts.
+func Embed(ctx context.Context, e models.Embedder, texts []string, rounds int) (EmbedResult, error) {
 	if len(texts) == 0 {
 		return EmbedResult{}, errors.New("measuring an embedder: no texts")
 	}
-	r := EmbedResult{Texts: len(texts), QueryTokens: len(e.Tokenizer().Encode(o.Query))}
+	r := EmbedResult{Texts: len(texts), QueryTokens: len(e.Tokenizer().Encode(embedQuery))}
 	for _, t := range texts {
 		r.Tokens += len(e.Tokenizer().Encode(t))
 	}
@@ -70,7 +51,7 @@ func Embed(ctx context.Context, e models.Embedder, texts []string, opts *EmbedOp
 	if _, err := e.EmbedDocuments(ctx, texts[:min(64, len(texts))]); err != nil {
 		return EmbedResult{}, err
 	}
-	for range o.Rounds {
+	for range rounds {
 		start := time.Now()
 		if _, err := e.EmbedDocuments(ctx, texts); err != nil {
 			return EmbedResult{}, err
@@ -79,10 +60,10 @@ func Embed(ctx context.Context, e models.Embedder, texts []string, opts *EmbedOp
 		r.TextsPerSecond = max(r.TextsPerSecond, float64(len(texts))/s)
 		r.TokensPerSecond = max(r.TokensPerSecond, float64(r.Tokens)/s)
 	}
-	times := make([]time.Duration, o.Queries)
+	times := make([]time.Duration, embedQueries)
 	for i := range times {
 		start := time.Now()
-		if _, err := e.EmbedQuery(ctx, o.Query); err != nil {
+		if _, err := e.EmbedQuery(ctx, embedQuery); err != nil {
 			return EmbedResult{}, err
 		}
 		times[i] = time.Since(start)

@@ -37,15 +37,15 @@ func (w *wordEmbedder) EmbedQuery(context.Context, string) ([]float32, error) {
 
 func TestEmbed(t *testing.T) {
 	e := &wordEmbedder{}
-	got, err := Embed(t.Context(), e, []string{"a b c", "", "d"}, &EmbedOptions{Rounds: 2, Queries: 5, Query: "x y"})
+	got, err := Embed(t.Context(), e, []string{"a b c", "", "d"}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Texts != 3 || got.Tokens != 10 || got.QueryTokens != 4 || got.Threads != 3 || got.Kernel != "words" {
-		t.Errorf("got %+v, want 3 texts, 10 tokens, 4 query tokens, 3 threads, kernel words", got)
+	if got.Texts != 3 || got.Tokens != 10 || got.QueryTokens != 13 || got.Threads != 3 || got.Kernel != "words" {
+		t.Errorf("got %+v, want 3 texts, 10 tokens, 13 query tokens, 3 threads, kernel words", got)
 	}
-	if e.documents != 3+2*3 || e.queries != 5 {
-		t.Errorf("embedded %d documents and %d queries, want 9 and 5", e.documents, e.queries)
+	if e.documents != 3+2*3 || e.queries != embedQueries {
+		t.Errorf("embedded %d documents and %d queries, want 9 and %d", e.documents, e.queries, embedQueries)
 	}
 	if r := got.TokensPerSecond / got.TextsPerSecond; r < 3.3 || r > 3.4 || got.QueryP90 < got.QueryP50 {
 		t.Errorf("got %+v, want 10/3 tokens a text and p90 >= p50", got)
@@ -53,16 +53,16 @@ func TestEmbed(t *testing.T) {
 }
 
 func TestEmbedErrors(t *testing.T) {
-	if _, err := Embed(t.Context(), &wordEmbedder{}, nil, nil); err == nil {
+	if _, err := Embed(t.Context(), &wordEmbedder{}, nil, 1); err == nil {
 		t.Error("no texts: got no error")
 	}
 	want := errors.New("broken")
-	if _, err := Embed(t.Context(), &wordEmbedder{err: want}, []string{"a"}, nil); !errors.Is(err, want) {
+	if _, err := Embed(t.Context(), &wordEmbedder{err: want}, []string{"a"}, 1); !errors.Is(err, want) {
 		t.Errorf("got %v, want %v", err, want)
 	}
 }
 
-func TestDefaultQuery(t *testing.T) {
+func TestEmbedQuery(t *testing.T) {
 	b, err := os.ReadFile("../models/minilm/tokenizer.json")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestDefaultQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(tok.AppendIDs(nil, DefaultQuery, 256)); got != 13 {
-		t.Errorf("DefaultQuery has %d pieces, want 13", got)
+	if got := len(tok.AppendIDs(nil, embedQuery, 256)); got != 13 {
+		t.Errorf("embedQuery has %d pieces, want 13", got)
 	}
 }

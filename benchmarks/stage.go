@@ -17,11 +17,11 @@ import (
 	"cairn/retriever"
 )
 
-// StageOptions are the knobs of Stage. Nil and zero mean the defaults.
+// StageOptions are the knobs of Stage.
 type StageOptions struct {
-	Tasks   int    // default 10,000
-	Workers int    // default 4
-	Clients int    // that create tasks at the same time; default 1
+	Tasks   int
+	Workers int
+	Clients int    // that create tasks at the same time
 	Dir     string // a folder to keep tasks in; default the system's for temporary files
 	// Open connects to servers instead, once for the clients and, with a queue,
 	// once for each worker. What it returns is nil for the folder and the process.
@@ -57,19 +57,7 @@ const idleTasks = 200
 // stages. Looking up and reasoning answer at once with something fixed, so that
 // neither the index nor a model is measured; everything else is real. Each task
 // has to end complete, with every stage counted once.
-func Stage(ctx context.Context, opts *StageOptions) (_ *StageReport, err error) {
-	o := StageOptions{}
-	if opts != nil {
-		o = *opts
-	}
-	for _, d := range []struct {
-		v         *int
-		otherwise int
-	}{{&o.Tasks, 10_000}, {&o.Workers, 4}, {&o.Clients, 1}} {
-		if *d.v == 0 {
-			*d.v = d.otherwise
-		}
-	}
+func Stage(ctx context.Context, o StageOptions) (_ *StageReport, err error) {
 	if o.Tasks < 1 || o.Workers < 1 || o.Clients < 1 {
 		return nil, errors.New("measuring question tasks: want at least 1 task, worker and client")
 	}

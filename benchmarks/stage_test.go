@@ -9,7 +9,7 @@ import (
 func TestStage(t *testing.T) {
 	dir := t.TempDir()
 	told := 0
-	r, err := Stage(t.Context(), &StageOptions{Tasks: 30, Workers: 2, Dir: dir, Progress: func(string) { told++ }})
+	r, err := Stage(t.Context(), StageOptions{Tasks: 30, Workers: 2, Clients: 1, Dir: dir, Progress: func(string) { told++ }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,8 +19,8 @@ func TestStage(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	for _, o := range []StageOptions{{Tasks: -1}, {Workers: -1}, {Clients: -1}} {
-		if _, err := Stage(t.Context(), &o); err == nil {
+	for _, o := range []StageOptions{{Workers: 1, Clients: 1}, {Tasks: 1, Clients: 1}, {Tasks: 1, Workers: 1}} {
+		if _, err := Stage(t.Context(), o); err == nil {
 			t.Errorf("%+v is measured", o)
 		}
 	}

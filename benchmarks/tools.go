@@ -182,14 +182,14 @@ func Tools(ctx context.Context, o ToolsOptions) (*ToolsReport, error) {
 	return report, nil
 }
 
-// spread takes at most n of tasks, evenly; all when n is 0.
-func spread(tasks []*toolTask, n int) []*toolTask {
-	if n <= 0 || n >= len(tasks) {
-		return tasks
+// spread takes at most n of all, evenly; all when n is 0.
+func spread[T any](all []T, n int) []T {
+	if n <= 0 || n >= len(all) {
+		return all
 	}
-	some := make([]*toolTask, n)
+	some := make([]T, n)
 	for i := range some {
-		some[i] = tasks[i*len(tasks)/n]
+		some[i] = all[i*len(all)/n]
 	}
 	return some
 }

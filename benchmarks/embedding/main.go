@@ -42,7 +42,7 @@ func measure(model, file string, threads, rounds int) error {
 		return err
 	}
 	defer e.Close()
-	r, err := benchmarks.Embed(context.Background(), e, texts, &benchmarks.EmbedOptions{Rounds: rounds})
+	r, err := benchmarks.Embed(context.Background(), e, texts, rounds)
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func (a *app) benchToolsCommand() *cobra.Command {
 
 func (a *app) benchEmbedCommand() *cobra.Command {
 	var file string
-	var o benchmarks.EmbedOptions
+	var rounds int
 	cmd := benchCommand(a, "embed --texts FILE", "Measure how many texts the model embeds per second", func(ctx context.Context, _ []string) (r benchmarks.EmbedResult, err error) {
 		texts, err := benchmarks.ReadTexts(file)
 		if err != nil {
@@ -149,10 +149,10 @@ func (a *app) benchEmbedCommand() *cobra.Command {
 			return r, err
 		}
 		defer model.Close()
-		return benchmarks.Embed(ctx, model, texts, &o)
+		return benchmarks.Embed(ctx, model, texts, rounds)
 	})
 	cmd.Flags().StringVar(&file, "texts", "", "file with one JSON string a line")
-	intVar(cmd.Flags(), &o.Rounds, "rounds", 3, 1, noBound, "number of times all texts are embedded; the fastest counts")
+	intVar(cmd.Flags(), &rounds, "rounds", 3, 1, noBound, "number of times all texts are embedded; the fastest counts")
 	_ = cmd.MarkFlagRequired("texts")
 	a.addModel(cmd)
 	return cmd
@@ -161,7 +161,7 @@ func (a *app) benchEmbedCommand() *cobra.Command {
 func (a *app) benchDAGCommand() *cobra.Command {
 	o := benchmarks.DAGOptions{Progress: a.stderr.Replace}
 	cmd := benchCommand(a, "dag", "Measure the tools for task cards and their graph on synthetic cards", func(ctx context.Context, _ []string) (*benchmarks.DAGReport, error) {
-		return benchmarks.DAG(ctx, &o)
+		return benchmarks.DAG(ctx, o)
 	})
 	fs := cmd.Flags()
 	intVar(fs, &o.Cards, "cards", 10_000, 20, 1_000_000, "cards of the board")
@@ -185,7 +185,7 @@ func (a *app) benchStageCommand() *cobra.Command {
 				return servers.Open(ctx, a.logger())
 			}
 		}
-		return benchmarks.Stage(ctx, &o)
+		return benchmarks.Stage(ctx, o)
 	})
 	fs := cmd.Flags()
 	intVar(fs, &o.Tasks, "tasks", 10_000, 1, 10_000_000, "tasks to create")

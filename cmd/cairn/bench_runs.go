@@ -106,7 +106,7 @@ func (a *app) benchCompareCommand() *cobra.Command {
 				return nil, err
 			}
 		}
-		c, err := benchmarks.Compare(runs[0], runs[1], &o)
+		c, err := benchmarks.Compare(runs[0], runs[1], o)
 		if err != nil {
 			return nil, err
 		}
