@@ -103,6 +103,7 @@ var imports = []struct{ name, allowed string }{
 	{"internal/term", "graphrank internal/catalog internal/doctor internal/draw internal/home internal/index internal/job internal/markdown internal/query internal/scene internal/stage internal/store internal/store/keyword internal/suggest internal/task internal/task/cards internal/task/doctask internal/task/taskgraph internal/task/workflow internal/token internal/toolsearch internal/walk retriever"},
 	{"internal/web", "graphrank internal/highlight internal/index internal/markdown internal/query internal/store internal/store/keyword internal/suggest internal/task internal/task/cards internal/taskdag internal/toolbox internal/usage internal/walk internal/workspace retriever tools"},
 	{"benchmarks/conformance", "internal/config internal/server internal/workspace models models/minilm tools"},
+	{"benchmarks/definitions", "internal/code"},
 	{"benchmarks/embedding", "benchmarks models/bert"},
 	{"benchmarks/stdio", "benchmarks benchmarks/agent"},
 	{"benchmarks/watch", "benchmarks benchmarks/agent"},

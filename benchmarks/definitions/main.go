@@ -1,0 +1,140 @@
+// Command definitions asks a running cairn serve for the names of a repository's
+// symbols, and prints for how many of them a definition is the first hit and among the
+// first five:
+//
+//	cairn serve --addr 127.0.0.1:7931 --auth off &
+//	go run ./benchmarks/definitions -n 600 -mode keyword http://127.0.0.1:7931 FOLDER
+//
+// Names of one word in lower case are left out, since they are also words of English,
+// and so are tests.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/code"
+)
+
+// place is where a symbol is defined.
+type place struct {
+	path string
+	line int
+}
+
+func main() {
+	n := flag.Int("n", 600, "names to ask for, chosen at random")
+	mode := flag.String("mode", "keyword", "mode of the searches")
+	qualified := flag.Bool("qualified", false, "ask for Type.Method and package.Name")
+	flag.Parse()
+	if err := run(flag.Arg(0), flag.Arg(1), *mode, *n, *qualified); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(address, dir, mode string, n int, qualified bool) error {
+	defined, err := definitions(dir, qualified)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for name := range defined {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	r := rand.New(rand.NewPCG(1, 2))
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	names = names[:min(n, len(names))]
+	first, five := 0, 0
+	for _, name := range names {
+		time.Sleep(60 * time.Millisecond) // the server takes 20 calls a second
+		hits, err := search(address, name, mode)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(hits, func(h hit) bool { return h.holds(defined[name]) })
+		if at == 0 {
+			first++
+		}
+		if at >= 0 {
+			five++
+		}
+	}
+	fmt.Printf("%d names: first %.4f, first five %.4f\n", len(names), float64(first)/float64(len(names)), float64(five)/float64(len(names)))
+	return nil
+}
+
+// definitions returns the places of the symbols of a folder by name.
+func definitions(dir string, qualified bool) (map[string][]place, error) {
+	defined := map[string][]place{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !code.IsSource(name) || code.IsTest(name) {
+			return err
+		}
+		src, err := os.ReadFile(path.Join(dir, name))
+		if err != nil || code.Unwanted(src) != "" {
+			return err
+		}
+		symbols, _ := code.Outline(name, src)
+		for _, s := range symbols {
+			key := s.Name
+			switch {
+			case s.Local || s.Parent >= 0:
+				continue
+			case qualified && s.Scope != "":
+				key = s.Scope + "." + key
+			case qualified:
+				key = path.Base(path.Dir(name)) + "." + key
+			case len(key) < 2 || strings.ToLower(key) == key && !strings.Contains(key, "_"):
+				continue
+			}
+			defined[key] = append(defined[key], place{name, 1 + strings.Count(string(src[:s.Decl]), "\n")})
+		}
+		return nil
+	})
+	return defined, err
+}
+
+type hit struct {
+	Path  string `json:"path"`
+	Lines struct {
+		Start, End int
+	} `json:"line_range"`
+}
+
+func (h hit) holds(places []place) bool {
+	return slices.ContainsFunc(places, func(p place) bool {
+		return h.Path == p.path && h.Lines.Start <= p.line && p.line <= h.Lines.End
+	})
+}
+
+func search(address, name, mode string) ([]hit, error) {
+	answer, err := http.Get(address + "/api/search?limit=5&mode=" + url.QueryEscape(mode) + "&q=" + url.QueryEscape(name))
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1000))
+		return nil, fmt.Errorf("searching %q: %s: %s", name, answer.Status, text)
+	}
+	var found struct {
+		Results []hit `json:"results"`
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&found); err != nil {
+		return nil, fmt.Errorf("searching %q: %w", name, err)
+	}
+	return found.Results, nil
+}
