@@ -67,13 +67,6 @@ fi
 step test
 go test ./...
 
-step test the kernels of arm64 by emulation
-if command -v qemu-aarch64-static >/dev/null; then
-	GOARCH=arm64 go test -exec 'qemu-aarch64-static -cpu max' -run 'Product|Quantize|Generated/8-bit_(odd|smooth)' ./models/bert
-else
-	echo 'untested: qemu-aarch64-static is not installed'
-fi
-
 # The race detector needs a C compiler. It costs a factor of ten in the numeric
 # packages, which share no state between goroutines beyond what the others
 # exercise; the commands are tested as processes of their own.

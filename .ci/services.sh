@@ -125,6 +125,7 @@ start)
 		command -v redis-server >/dev/null || missing+=(redis-server)
 		command -v rabbitmq-server >/dev/null || missing+=(rabbitmq-server)
 		[ -n "$(command -v initdb || ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || missing+=(postgresql)
+		command -v qemu-aarch64-static >/dev/null || missing+=(qemu-user-static) # for .ci/run
 		if [ ${#missing[@]} -gt 0 ]; then
 			install "${missing[@]}"
 		fi

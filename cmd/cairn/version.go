@@ -58,7 +58,8 @@ func versionName() string {
 	return "devel"
 }
 
-// lacking returns the kernels that this machine cannot run.
+// lacking returns the kernels for this architecture that this machine cannot run.
 func lacking(have []string) []string {
-	return slices.DeleteFunc([]string{"avx512vnni", "avx2", "portable"}, func(k string) bool { return slices.Contains(have, k) })
+	all := map[string][]string{"amd64": {"avx512vnni", "avx2"}, "arm64": {"neon"}}[runtime.GOARCH]
+	return slices.DeleteFunc(all, func(k string) bool { return slices.Contains(have, k) })
 }
