@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cairn/internal/index"
+	"cairn/internal/store"
 	"cairn/internal/task/cards"
 	"cairn/tools"
 )
@@ -100,6 +101,21 @@ func nameOf(file string) string {
 // find returns the place of a document in Documents.
 func (l *library) find(file string) (int, bool) {
 	return slices.BinarySearchFunc(l.Documents, file, func(d index.DocumentEntry, file string) int { return strings.Compare(d.Path, file) })
+}
+
+// of returns the documents of a kind; all for "".
+func (l *library) of(kind store.Kind) *library {
+	if kind == "" {
+		return l
+	}
+	some := *l
+	some.Documents = slices.DeleteFunc(slices.Clone(l.Documents), func(d index.DocumentEntry) bool { return store.KindOf(d.Path) != kind })
+	return &some
+}
+
+// mixed reports whether there are documents and source code.
+func (l *library) mixed() bool {
+	return slices.ContainsFunc(l.Documents, func(d index.DocumentEntry) bool { return store.KindOf(d.Path) != store.KindOf(l.Documents[0].Path) })
 }
 
 // below returns the documents whose paths begin with prefix.

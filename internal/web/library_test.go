@@ -2,10 +2,12 @@ package web
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"cairn/internal/index"
+	"cairn/internal/store"
 	"cairn/retriever"
 	"cairn/tools"
 )
@@ -42,5 +44,29 @@ func TestLibrary(t *testing.T) {
 	folders, documents := s.last.children("b/")
 	if len(folders) != 1 || folders[0] != (count{"b/c/", 1}) || len(documents) != 1 || s.last.byName["a"] != "" || s.last.byName["d"] != "b/c/d.txt" {
 		t.Errorf("in b/: %v, %v; names %v", folders, documents, s.last.byName)
+	}
+}
+
+// TestKindChips: the kinds of files can be chosen where there are both.
+func TestKindChips(t *testing.T) {
+	docs := &library{Documents: []index.DocumentEntry{{Path: "a.md"}, {Path: "b.md"}}}
+	both := &library{Documents: []index.DocumentEntry{{Path: "a.md"}, {Path: "src/main.go"}}}
+	for _, c := range []struct {
+		lib  *library
+		kind store.Kind
+		want []string
+	}{
+		{docs, "", []string{"by words", "by meaning"}},
+		{both, "", []string{"src/", "by words", "by meaning", "documents", "source code"}},
+		{both, store.Docs, []string{"by words", "by meaning", "source code"}},
+	} {
+		p := &searchPage{Query: "main", Kind: c.kind}
+		var got []string
+		for _, chip := range p.chips(c.lib.of(c.kind), c.lib.mixed()) {
+			got = append(got, chip.Label)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("kind %q: %q, want %q", c.kind, got, c.want)
+		}
 	}
 }

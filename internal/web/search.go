@@ -30,6 +30,7 @@ const (
 
 type searchPage struct {
 	Query, Mode, Prefix, Tag string
+	Kind                     store.Kind
 	Chips                    []chip
 	Answer                   *retriever.Answer
 	Scores                   [][]scorePart // of each result
@@ -51,8 +52,12 @@ type homePage struct {
 	OmittedDocument int
 }
 
-// modes are the ways to search other than hybrid, which is the default.
-var modes = []struct{ value, name string }{{"keyword", "by words"}, {"semantic", "by meaning"}}
+// choices are the ways to search other than hybrid, which is the default, and the kinds
+// of files, of which all is the default.
+var choices = []struct{ key, value, name string }{
+	{"mode", string(retriever.Keyword), "by words"}, {"mode", string(retriever.Semantic), "by meaning"},
+	{"kind", string(store.Docs), "documents"}, {"kind", string(store.Code), "source code"},
+}
 
 // chip is a link that sets a filter, or removes the one that is set.
 type chip struct {
@@ -77,16 +82,19 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 	if p.Mode != string(retriever.Keyword) && p.Mode != string(retriever.Semantic) {
 		p.Mode = ""
 	}
+	p.Kind, _ = store.ParseKind(form.Get("kind"))
 	p.From = p.address("", "")
 	lib, err := h.shelf.library(r.Context(), h.sources.Engine)
 	if err != nil {
 		p.Problem = err.Error()
 		lib = &library{}
 	}
+	p.Chips = p.set()
+	chosen := lib.of(p.Kind)
 	if p.Query == "" {
-		p.Home = p.home(lib)
+		p.Home = p.home(chosen)
 	} else {
-		p.Chips = p.chips(lib)
+		p.Chips = append(p.Chips, p.chips(chosen, lib.mixed())...)
 		h.find(r, p)
 	}
 	title := "Search"
@@ -98,7 +106,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 
 // find runs the search of the page.
 func (h *Handler) find(r *http.Request, p *searchPage) {
-	q := retriever.Query{Text: p.Query, Mode: retriever.Mode(p.Mode), Limit: results, Explain: true, Cursor: r.URL.Query().Get("cursor"), Filter: store.Filter{PathPrefix: p.Prefix}}
+	q := retriever.Query{Text: p.Query, Mode: retriever.Mode(p.Mode), Limit: results, Explain: true, Cursor: r.URL.Query().Get("cursor"), Filter: store.Filter{PathPrefix: p.Prefix, Kind: p.Kind}}
 	if p.Tag != "" {
 		q.Filter.Tags = []string{p.Tag}
 	}
@@ -124,7 +132,7 @@ func (h *Handler) find(r *http.Request, p *searchPage) {
 // "" changes none.
 func (p *searchPage) address(key, value string) template.URL {
 	v := url.Values{}
-	for k, text := range map[string]string{"q": p.Query, "in": p.Prefix, "tag": p.Tag, "mode": p.Mode} {
+	for k, text := range map[string]string{"q": p.Query, "in": p.Prefix, "tag": p.Tag, "mode": p.Mode, "kind": string(p.Kind)} {
 		if k == key {
 			text = value
 		}
@@ -138,17 +146,23 @@ func (p *searchPage) address(key, value string) template.URL {
 	return template.URL(v.Encode())
 }
 
-// chips returns the filters by folder and tag, those that are set first.
-func (p *searchPage) chips(lib *library) []chip {
+// chips returns the filters that can be set: by folder and tag, and the choices. mixed
+// says that there are documents and source code.
+func (p *searchPage) chips(lib *library, mixed bool) []chip {
 	folder := p.Prefix[:strings.LastIndex(p.Prefix, "/")+1]
 	folders, _ := lib.children(folder)
-	chips := slices.Concat(p.set(), p.folders(largest(folders, maxChips)), p.tags(largest(lib.tags(p.Prefix), maxChips)))
-	for _, m := range modes {
-		if m.value != p.Mode {
-			chips = append(chips, chip{Label: m.name, Link: "?" + p.address("mode", m.value)})
+	chips := slices.Concat(p.folders(largest(folders, maxChips)), p.tags(largest(lib.tags(p.Prefix), maxChips)))
+	for _, c := range choices {
+		if !p.has(c.key, c.value) && (mixed || c.key != "kind") {
+			chips = append(chips, chip{Label: c.name, Link: "?" + p.address(c.key, c.value)})
 		}
 	}
 	return chips
+}
+
+// has reports whether a choice is made.
+func (p *searchPage) has(key, value string) bool {
+	return key == "mode" && value == p.Mode || key == "kind" && value == string(p.Kind)
 }
 
 // set returns the chips of the filters that are set.
@@ -159,9 +173,9 @@ func (p *searchPage) set() (chips []chip) {
 	if p.Tag != "" {
 		chips = append(chips, chip{Label: "#" + p.Tag, Link: "?" + p.address("tag", ""), Set: true})
 	}
-	for _, m := range modes {
-		if m.value == p.Mode {
-			chips = append(chips, chip{Label: m.name, Link: "?" + p.address("mode", ""), Set: true})
+	for _, c := range choices {
+		if p.has(c.key, c.value) {
+			chips = append(chips, chip{Label: c.name, Link: "?" + p.address(c.key, ""), Set: true})
 		}
 	}
 	return chips
@@ -186,7 +200,6 @@ func (p *searchPage) tags(counts []count) (chips []chip) {
 // home returns what the page shows without a query: folders, tags and the documents
 // that changed last, or those of the folder or tag that is chosen.
 func (p *searchPage) home(lib *library) *homePage {
-	p.Chips = p.set()
 	folders, documents := lib.children(p.Prefix)
 	home := &homePage{Total: len(lib.Documents), Cut: lib.Cut, Title: "Documents"}
 	home.Folders = p.folders(folders[:min(len(folders), maxInList)])
