@@ -345,7 +345,7 @@ func macros(p *braces, t *token) {
 	if firstWord(line) != "define" {
 		return
 	}
-	rest := trimLeft(line[indexOf(line, "define")+len("define"):])
+	rest := bytes.TrimLeft(line[bytes.Index(line, []byte("define"))+len("define"):], " \t")
 	n := 0
 	for n < len(rest) && (isWordByte(rest[n])) {
 		n++

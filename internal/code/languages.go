@@ -226,9 +226,5 @@ func hereEnd(src []byte, from int, label string) int {
 }
 
 func isWordByte(c byte) bool {
-	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 || isDigit(c)
+	return isLetter(c) || isDigit(c)
 }
-
-func trimLeft(b []byte) []byte { return bytes.TrimLeft(b, " \t") }
-
-func indexOf(b []byte, s string) int { return bytes.Index(b, []byte(s)) }

@@ -86,17 +86,9 @@ func (x *lexer) next() {
 		x.i++
 	case x.comment():
 	case x.isLetter(c):
-		end := x.i + 1
-		for end < len(x.src) && (x.isLetter(x.src[end]) || isDigit(x.src[end])) {
-			end++
-		}
-		x.emit(end, word)
+		x.emit(x.wordEnd(), word)
 	case isDigit(c):
-		end := x.i + 1
-		for end < len(x.src) && (x.isLetter(x.src[end]) || isDigit(x.src[end])) {
-			end++
-		}
-		x.emit(end, literal)
+		x.emit(x.wordEnd(), literal)
 	case strings.IndexByte(x.quotes, c) >= 0 || strings.IndexByte(x.long, c) >= 0:
 		x.emit(x.quoted(x.i), literal)
 	case c == '#' && x.hash && x.beginsLine():
@@ -129,8 +121,20 @@ func (x *lexer) advance(end int) {
 func (x *lexer) follows(s string) bool { return bytes.HasPrefix(x.src[x.i:], []byte(s)) }
 
 func (x *lexer) isLetter(c byte) bool {
-	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 || x.letters != "" && strings.IndexByte(x.letters, c) >= 0
+	return isLetter(c) || strings.IndexByte(x.letters, c) >= 0
 }
+
+// wordEnd returns the end of the word or number at the place.
+func (x *lexer) wordEnd() int {
+	end := x.i + 1
+	for end < len(x.src) && (x.isLetter(x.src[end]) || isDigit(x.src[end])) {
+		end++
+	}
+	return end
+}
+
+// isLetter reports whether c is a letter of words in every language.
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 

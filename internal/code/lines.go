@@ -3,6 +3,7 @@ package code
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -261,12 +262,8 @@ func (r *linedReader) begins(at, end, indent int, line, text []byte) {
 	if oneLine(text, r.end) || r.short != nil && r.short().Match(text) {
 		return
 	}
-	isType := false
-	for _, t := range r.types {
-		isType = isType || t == kind
-	}
 	if len(r.stack) < maxDepth {
-		r.stack = append(r.stack, openLine{symbol, indent, isType})
+		r.stack = append(r.stack, openLine{symbol, indent, slices.Contains(r.types, kind)})
 	}
 }
 

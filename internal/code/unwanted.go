@@ -1,6 +1,10 @@
 package code
 
-import "bytes"
+import (
+	"bytes"
+	"path"
+	"strings"
+)
 
 const (
 	headLines  = 40      // in which a file says that it is generated
@@ -56,14 +60,13 @@ func IsTest(name string) bool {
 	if !IsSource(name) {
 		return false
 	}
-	elements := bytes.Split([]byte(name), []byte("/"))
-	for _, dir := range elements[:len(elements)-1] {
-		switch string(dir) {
+	dirs, base := path.Split(name)
+	for dir := range strings.SplitSeq(dirs, "/") {
+		switch dir {
 		case "test", "tests", "__tests__", "spec", "specs", "testdata", "androidTest", "unittests":
 			return true
 		}
 	}
-	base := string(elements[len(elements)-1])
 	return testName().MatchString(base)
 }
 

@@ -109,15 +109,16 @@ func Kind(name string) string {
 // TextOf returns the text of a file, the only form in which the indexer, the
 // retriever and the commands search, show and parse it, and the number of secrets
 // that masks replaced. A file of format Converted is converted here; the error is the
-// *format.Error that says why it cannot be, or that a tool wrote the source code. The caller checks the result, not data,
-// with walk.Check. TextOf does not change data and may return it.
+// *format.Error that says why it cannot be, or that a tool wrote the source code. The
+// caller checks the result, not data, with walk.Check. TextOf does not change data and
+// may return it.
 func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
-	if FormatOf(name) == Converted {
+	switch FormatOf(name) {
+	case Converted:
 		if data, err = format.Markdown(name, data); err != nil {
 			return nil, 0, err
 		}
-	}
-	if FormatOf(name) == Source {
+	case Source:
 		if reason := code.Unwanted(data); reason != "" {
 			return nil, 0, &format.Error{Reason: reason}
 		}
