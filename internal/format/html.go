@@ -52,7 +52,7 @@ func writePage(w *writer, data []byte, lower int) error {
 
 // emptyTag is the tag of an empty element as XHTML writes it. Behind an attribute without
 // quotes the slash belongs to the value.
-var emptyTag = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9]{0,31})((?:\s[^<>]*["'\s])?)/>`)
+var emptyTag = regexp.MustCompile(`<[A-Za-z][A-Za-z0-9]{0,31}(?:\s[^<>]*["'\s])?/>`)
 
 // closeEmpty writes <a id="x"/> as <a id="x"></a>. HTML ignores the slash, so that the
 // element would hold what follows it, and each later block an anchor of that name.
@@ -61,12 +61,12 @@ func closeEmpty(data []byte) []byte {
 		return data
 	}
 	return emptyTag.ReplaceAllFunc(data, func(tag []byte) []byte {
-		m := emptyTag.FindSubmatch(tag)
-		switch atom.Lookup(bytes.ToLower(m[1])) {
+		name := tag[1:bytes.IndexAny(tag, "\t\n\f\r /")]
+		switch atom.Lookup(bytes.ToLower(name)) {
 		case atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Source, atom.Track, atom.Wbr:
 			return tag
 		}
-		return fmt.Appendf(nil, "<%s%s></%[1]s>", m[1], m[2])
+		return fmt.Appendf(nil, "%s></%s>", bytes.TrimSuffix(tag, []byte("/>")), name)
 	})
 }
 

@@ -115,7 +115,11 @@ func (l *library) of(kind store.Kind) *library {
 
 // mixed reports whether there are documents and source code.
 func (l *library) mixed() bool {
-	return slices.ContainsFunc(l.Documents, func(d index.DocumentEntry) bool { return store.KindOf(d.Path) != store.KindOf(l.Documents[0].Path) })
+	if len(l.Documents) == 0 {
+		return false
+	}
+	first := store.KindOf(l.Documents[0].Path)
+	return slices.ContainsFunc(l.Documents, func(d index.DocumentEntry) bool { return store.KindOf(d.Path) != first })
 }
 
 // below returns the documents whose paths begin with prefix.
