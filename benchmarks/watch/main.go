@@ -156,10 +156,18 @@ func run(cairn string, files, edits, many int) error {
 		show(c.name+", by keyword", byWord)
 		show(c.name+", by vector", byVector)
 	}
-	var gone []float64
-	for i := range edits {
+	if err := b.removals(edits); err != nil {
+		return err
+	}
+	return b.branches(min(many, files))
+}
+
+// removals measures how long a search still finds a file that was removed.
+func (b *bench) removals(n int) error {
+	var took []float64
+	for i := range n {
 		mark := b.mark()
-		at := filepath.Join(root, "gone", mark+".md")
+		at := filepath.Join(b.root, "gone", mark+".md")
 		if err := write(at, b.text(i, mark)); err != nil {
 			return err
 		}
@@ -177,10 +185,10 @@ func run(cairn string, files, edits, many int) error {
 		}); err != nil {
 			return err
 		}
-		gone = append(gone, time.Since(begin).Seconds()*1000)
+		took = append(took, time.Since(begin).Seconds()*1000)
 	}
-	show("removed file, not found any more", gone)
-	return b.branches(min(many, files))
+	show("removed file, not found any more", took)
+	return nil
 }
 
 // branches switches between two branches of git that differ in many files: of
