@@ -48,8 +48,6 @@ type Report struct {
 	Findings  []Finding `json:"findings"`
 	// Repaired has a line for each repair.
 	Repaired []string `json:"repaired,omitempty"`
-
-	languages languages // of the documents
 }
 
 // Options of Check.
@@ -254,7 +252,9 @@ func (r *Report) index(s *index.Status, err error) {
 	} else if s.Problem != "" {
 		r.add(Finding{Check: "index", Kind: "failed", Message: "the last run failed: " + s.Problem, Fix: "run `cairn index` to see why", Error: true})
 	}
-	r.languages.report(r, s.Model)
+	if message, fix := s.Language(); message != "" {
+		r.add(Finding{Check: "index", Kind: "language", Message: message, Fix: fix})
+	}
 	if n := s.Skipped["unreadable"]; n > 0 {
 		r.add(Finding{Check: "index", Kind: "unreadable", Message: fmt.Sprintf("%d files could not be read", n), Fix: "give yourself permission to read them; `cairn status --skipped` lists them"})
 	}

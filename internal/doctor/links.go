@@ -121,7 +121,6 @@ func (c *linkChecker) document(p string) {
 		return // removed meanwhile, or not text: the index skips it, too
 	}
 	c.report.Documents++
-	c.report.languages.add(p, src)
 	for _, l := range linksOf(p, src) {
 		c.report.Links++
 		target, kind := c.find(l)

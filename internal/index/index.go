@@ -94,7 +94,7 @@ type Index struct {
 	// rebuilds. met is damage of vectors that the last search has met.
 	damage Damage
 	met    atomic.Pointer[error]
-	kinds  kindCounts // for Status
+	files  fileCounts // for Status
 
 	// swap is held for reading by writes outside a run, and for writing to replace
 	// the stores; it is locked before mu.

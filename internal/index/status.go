@@ -78,8 +78,13 @@ func (x *Index) storesStatus(stores *Stores) (*Status, error) {
 	if !stores.own {
 		return s, nil
 	}
-	if s.Kinds, err = x.kinds.of(stores.Docs); err != nil {
+	counted, err := x.files.of(stores.Docs)
+	if err != nil {
 		return nil, err
+	}
+	s.Kinds = counted.kinds
+	if strings.HasPrefix(s.Model, englishModel+"@") && counted.notEnglish > 50 {
+		s.NotEnglish = counted.notEnglish
 	}
 	skipped, err := stores.Docs.Skipped()
 	for _, skip := range skipped {
@@ -108,37 +113,45 @@ func (x *Index) Skipped(context.Context) ([]SkippedFile, error) {
 	return files, err
 }
 
-// kindCounts keeps the last count of documents by format.
-type kindCounts struct {
+// fileCounts keeps what was last counted of the documents.
+type fileCounts struct {
 	mu      sync.Mutex
 	docs    *docs.Store
 	version int // of docs
-	counts  map[string]int
+	last    counted
 }
 
-// of counts the documents by format, unless they are as they were; nil when all have one.
-func (k *kindCounts) of(d *docs.Store) (map[string]int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+type counted struct {
+	kinds      map[string]int // documents by format; nil when all have one
+	notEnglish int            // see notEnglish
+}
+
+// of counts the documents, unless they are as they were.
+func (c *fileCounts) of(d *docs.Store) (counted, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	err := d.View(func(r *docs.Reader) error {
-		if k.docs == d && k.version == r.Version() {
+		if c.docs == d && c.version == r.Version() {
 			return nil
 		}
-		counts := map[string]int{}
+		kinds, prose := map[string]int{}, []string{}
 		err := r.Files("", func(f docs.File) bool {
-			counts[markdown.Kind(f.Path)]++
+			kinds[markdown.Kind(f.Path)]++
+			if isProse(f.Path) {
+				prose = append(prose, f.Path)
+			}
 			return true
 		})
 		if err != nil {
 			return err
 		}
-		k.docs, k.version, k.counts = d, r.Version(), counts
+		if len(kinds) < 2 {
+			kinds = nil
+		}
+		c.docs, c.version, c.last = d, r.Version(), counted{kinds, notEnglish(r, prose)}
 		return nil
 	})
-	if err != nil || len(k.counts) < 2 {
-		return nil, err
-	}
-	return maps.Clone(k.counts), nil
+	return counted{maps.Clone(c.last.kinds), c.last.notEnglish}, err
 }
 
 // status fills in what does not depend on the stores.

@@ -49,6 +49,9 @@ type Status struct {
 	Workspace config.Selection `json:"workspace"`
 	// Kinds counts the files by their format; absent when all have one.
 	Kinds map[string]int `json:"kinds,omitempty"`
+	// NotEnglish is how many percent of the text, by a sample, are in another language,
+	// when that is most of it and Model knows English alone.
+	NotEnglish int `json:"not_english_percent,omitempty"`
 	// Skipped counts the files that are not indexed, by reason.
 	Skipped map[string]int `json:"skipped"`
 	// Progress is present while a run is in progress.

@@ -53,6 +53,9 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 			}
 		}
 	}
+	if message, fix := s.Language(); message != "" {
+		row("language", "%s; %s", message, fix)
+	}
 	if s.Problem != "" {
 		row("problem", "%s", s.Problem)
 	}

@@ -1,0 +1,70 @@
+package index
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"cairn/internal/markdown"
+	"cairn/internal/query"
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+)
+
+// englishModel is the name of the embedding model that was trained on English alone.
+const englishModel = "all-MiniLM-L6-v2"
+
+// Of English prose every third word is a stop word, of references full of names every
+// tenth. A text of fewer than minWords words says nothing about its language.
+const (
+	minStopShare = 0.04
+	minWords     = 50
+	maxSample    = 16 << 10 // bytes of a document that are looked at
+	samples      = 64       // documents of a folder that are looked at
+)
+
+// notEnglish estimates from a sample of the documents, evenly spaced by path, how many
+// percent of their bytes are in another language than English.
+func notEnglish(r *docs.Reader, paths []string) int {
+	all, other := 0, 0
+	for i := range min(samples, len(paths)) {
+		path := paths[i*len(paths)/min(samples, len(paths))]
+		src := r.Text(path)
+		all += len(src)
+		if !isEnglish(path, src[:min(len(src), maxSample)]) {
+			other += len(src)
+		}
+	}
+	return 100 * other / max(all, 1)
+}
+
+// isEnglish reports whether the text of a file may be English.
+func isEnglish(path string, src []byte) bool {
+	words, stops, foreign, letters := 0, 0, 0, 0
+	for word := range strings.FieldsFuncSeq(markdown.Plain(path, src), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }) {
+		words++
+		if query.IsStopWord(strings.ToLower(word)) {
+			stops++
+		}
+		for _, r := range word {
+			letters++
+			if !unicode.Is(unicode.Latin, r) && r != '\'' {
+				foreign++
+			}
+		}
+	}
+	return foreign <= letters/2 && (words < minWords || float64(stops) >= minStopShare*float64(words))
+}
+
+// Language returns a warning that most of the folder is in a language that the model
+// does not know, and what to do; "" for no warning.
+func (s *Status) Language() (message, fix string) {
+	if s.NotEnglish == 0 {
+		return "", ""
+	}
+	return fmt.Sprintf("%d %% of the text is not English, and %s knows no other language: only the words are matched well", s.NotEnglish, englishModel),
+		"index with `--model DIR`, the folder of a multilingual ONNX encoder, or search with `--mode keyword`"
+}
+
+// isProse reports whether the text of a file is written in a language of people.
+func isProse(path string) bool { return store.KindOf(path) == store.Docs }
