@@ -5,6 +5,9 @@
 // answer, and the server's peak memory.
 //
 //	go run ./benchmarks/stdio -cairn ./cairn -C FOLDER [-queries 1000] [-mode hybrid]
+//
+// With -peer COMMAND the queries also go to that command, 25 at a time after cairn's
+// answers to them, so that both see the same machine: see exact.py.
 package main
 
 import (
@@ -23,6 +26,10 @@ import (
 	"cairn/benchmarks/agent"
 )
 
+// turn is how many queries one side answers before the other does. Threads of a peer
+// that wait by spinning take processor time from the first answers of a turn alone.
+const turn = 25
+
 // report is what the command prints, latencies in milliseconds.
 type report struct {
 	Workspace     string             `json:"workspace"`
@@ -33,6 +40,8 @@ type report struct {
 	ReadContext   map[string]float64 `json:"read_context_ms"`
 	Processor     float64            `json:"processor_ms_per_query,omitempty"` // of the server, with -read=false; Linux only
 	ReadDoc       map[string]float64 `json:"read_doc_ms,omitempty"`
+	Peer          map[string]float64 `json:"peer_ms,omitempty"`
+	Ratio         map[string]float64 `json:"read_context_by_peer,omitempty"`
 	Index         json.RawMessage    `json:"index"`
 	PeakRSSMiB    float64            `json:"server_peak_rss_mib,omitempty"` // Linux only
 }
@@ -45,8 +54,14 @@ func main() {
 	mode := flag.String("mode", "hybrid", "search mode")
 	read := flag.Bool("read", true, "open the first hit of each query")
 	seed := flag.Uint64("seed", 1, "seed of the choice of queries")
+	peerCommand := flag.String("peer", "", "a `command` that answers each query too: a JSON string a line in, a line out")
 	flag.Parse()
-	r, err := run(*cairn, *dir, *mode, *n, *warm, *seed, *read)
+	peer, err := startPeer(*peerCommand)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "stdio:", err)
+		os.Exit(1)
+	}
+	r, err := run(*cairn, *dir, *mode, *n, *warm, *seed, *read, peer)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "stdio:", err)
 		os.Exit(1)
@@ -55,7 +70,7 @@ func main() {
 	fmt.Println(string(out))
 }
 
-func run(cairn, dir, mode string, n, warm int, seed uint64, opens bool) (*report, error) {
+func run(cairn, dir, mode string, n, warm int, seed uint64, opens bool, peer *peer) (*report, error) {
 	queries, err := benchmarks.SampleQueries(dir, n+warm, seed)
 	if err != nil {
 		return nil, err
@@ -67,8 +82,9 @@ func run(cairn, dir, mode string, n, warm int, seed uint64, opens bool) (*report
 	}
 	defer s.Close()
 	r := &report{Workspace: filepath.Base(dir), Mode: mode, Queries: n}
-	var search, read []float64
+	var search, read, others []float64
 	var before float64 // processor time
+	asked := 0         // queries that the peer has answered
 	for i, q := range queries {
 		if i == warm {
 			before = processor(s.process.Pid)
@@ -79,6 +95,17 @@ func run(cairn, dir, mode string, n, warm int, seed uint64, opens bool) (*report
 		}
 		if i == 0 {
 			r.FirstAnswerMS = ms(time.Since(began))
+		}
+		if (i+1)%turn == 0 || i == len(queries)-1 {
+			for ; asked <= i; asked++ {
+				took, err := peer.ask(queries[asked])
+				if err != nil {
+					return nil, fmt.Errorf("the peer, %q: %w", queries[asked], err)
+				}
+				if asked >= warm {
+					others = append(others, took)
+				}
+			}
 		}
 		if i < warm {
 			continue
@@ -102,6 +129,12 @@ func run(cairn, dir, mode string, n, warm int, seed uint64, opens bool) (*report
 	r.ReadContext, r.ReadDoc = percentiles(search), percentiles(read)
 	if !opens {
 		r.Processor = (processor(s.process.Pid) - before) / float64(n)
+	}
+	if peer != nil {
+		r.Peer, r.Ratio = percentiles(others), map[string]float64{}
+		for at, took := range r.Peer {
+			r.Ratio[at] = r.ReadContext[at] / took
+		}
 	}
 	r.PeakRSSMiB = peakRSS(s.process.Pid)
 	return r, nil
