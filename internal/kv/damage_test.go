@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"go.etcd.io/bbolt"
 )
 
 // fill writes records of several sizes, a large one among them, and returns them.
@@ -113,7 +115,7 @@ func TestDamageIsFoundAndRecovered(t *testing.T) {
 		if err := errors.Join(os.WriteFile(path, faults[fault](r, append([]byte(nil), content...)), 0o600), os.WriteFile(path+".snapshot", snapshot, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		db, err := Open(path, &Options{Snapshots: true, Convert: true})
+		db, err := Open(path, &Options{Snapshots: true})
 		var got map[string]string
 		if err == nil {
 			got, err = readAll(db)
@@ -200,19 +202,15 @@ func TestFullDiskIsNoDamage(t *testing.T) {
 	}
 }
 
-// TestConvert adds checksums to a file that has none, once.
-func TestConvert(t *testing.T) {
+// TestRecoverWithoutChecksums takes the records of a file that an earlier version wrote.
+func TestRecoverWithoutChecksums(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kv.db")
-	db := open(t, path, nil)
-	put(t, db, "k", "old")
-	db.plain = true
-	if err := db.Update(func(tx *Tx) error { // as an earlier version wrote it
-		for _, name := range []string{sumsBucket, "b"} {
-			if err := tx.tx.DeleteBucket([]byte(name)); err != nil {
-				return err
-			}
-		}
-		b, err := tx.Bucket("b")
+	plain, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plain.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucket([]byte("b"))
 		if err != nil {
 			return err
 		}
@@ -220,22 +218,31 @@ func TestConvert(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	db.Close()
-	for range 2 {
-		db = open(t, path, &Options{ReadOnly: true})
-		if got := get(t, db, "k"); got != "plain" {
-			t.Errorf("reading %q, want plain", got)
-		}
-		db.Close()
-		db = open(t, path, &Options{Convert: true})
-		if got := get(t, db, "k"); got != "plain" || db.plain {
-			t.Errorf("converted to %q, plain %v", got, db.plain)
-		}
-		if c, err := db.Verify(); err != nil || len(c.Problems) > 0 || c.Records != 1 {
-			t.Errorf("Verify: %+v, %v", c, err)
-		}
-		db.Close()
+	if err := plain.Close(); err != nil {
+		t.Fatal(err)
 	}
+	if _, corrupt := errors.AsType[*CorruptError](openError(path)); !corrupt {
+		t.Error("a file without checksums opens")
+	}
+	if r, err := Recover(path); err != nil || r == nil || r.Records != 1 {
+		t.Fatalf("Recover: %+v, %v, want one record", r, err)
+	}
+	db := open(t, path, nil)
+	if got := get(t, db, "k"); got != "plain" {
+		t.Errorf("reading %q, want plain", got)
+	}
+	if c, err := db.Verify(); err != nil || len(c.Problems) > 0 || c.Records != 1 {
+		t.Errorf("Verify: %+v, %v", c, err)
+	}
+}
+
+// openError returns the error of opening a file.
+func openError(path string) error {
+	db, err := Open(path, nil)
+	if err != nil {
+		return err
+	}
+	return db.Close()
 }
 
 // FuzzScan reads any bytes as a file: it ends, and does not panic.
@@ -324,7 +331,7 @@ func TestMissingChecksums(t *testing.T) {
 	if err := os.WriteFile(path, bytes.ReplaceAll(content, []byte(sumsBucket), []byte("checksumt")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []*Options{nil, {ReadOnly: true}, {Convert: true}} {
+	for _, o := range []*Options{nil, {ReadOnly: true}} {
 		if _, err := Open(path, o); err == nil {
 			t.Errorf("%+v: the file opens", o)
 		} else if _, corrupt := errors.AsType[*CorruptError](err); !corrupt {

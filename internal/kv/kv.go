@@ -10,7 +10,6 @@
 package kv
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,16 +33,11 @@ const DefaultTimeout = 1500 * time.Millisecond
 type Options struct {
 	// ReadOnly opens an existing file for View only.
 	ReadOnly bool
-	// Convert adds checksums to a file that an earlier version wrote without them.
-	// Otherwise such a file is used as it is.
-	Convert bool
 	// Snapshots keeps copies of the records next to the file: see Snapshot.
 	Snapshots bool
 	// Timeout bounds the wait of Open for another process that has the file open. 0
 	// means DefaultTimeout.
 	Timeout time.Duration
-
-	shared bool // opened for one transaction of a Shared
 }
 
 // ErrReadOnly is returned by Update on a database opened read-only.
@@ -83,7 +77,6 @@ type DB struct {
 	bolt *bbolt.DB    // nil after Close
 	file *os.File     // of bolt
 
-	plain        bool        // written by an earlier version, without checksums
 	changed      atomic.Bool // since the last snapshot
 	snapshotting sync.Mutex
 	broken       atomic.Pointer[string] // why bolt cannot be used, and its locks may be held
@@ -171,10 +164,7 @@ func (db *DB) open() (err error) {
 	}
 	db.bolt, db.file = bolt, file
 	bolt.AllocSize = leastGrowth
-	if err = db.checkWhole(); err == nil && db.plain && db.options.Convert && !db.options.ReadOnly {
-		err = db.convert()
-	}
-	if err != nil {
+	if err = db.checkWhole(); err != nil {
 		_ = db.closeBolt() // it is damaged
 		db.bolt = nil
 	}
@@ -223,50 +213,10 @@ func (db *DB) checkWhole() error {
 		if _, err := readHeader(db.file); err != nil {
 			return &CorruptError{Path: db.path, Reason: err.Error()}
 		}
-		db.plain = tx.Bucket([]byte(sumsBucket)) == nil
-		empty := true
-		err := tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
-			empty = false
-			if !db.plain {
-				return nil
-			}
-			key, value := b.Cursor().First()
-			if _, _, sealed := unseal(seed(string(name)), key, value); sealed {
-				return &CorruptError{Path: db.path, Reason: "its checksums are missing"}
-			}
-			return nil
-		})
-		db.plain = db.plain && !empty
-		return err
-	})
-}
-
-// convert adds checksums to a file that has none.
-func (db *DB) convert() error {
-	return db.bolt.Update(func(tx *bbolt.Tx) error {
-		t := &Tx{tx: tx, write: true}
-		var names []string
-		if err := tx.ForEach(func(name []byte, _ *bbolt.Bucket) error { names = append(names, string(name)); return nil }); err != nil {
-			return err
+		if first, _ := tx.Cursor().First(); first != nil && tx.Bucket([]byte(sumsBucket)) == nil {
+			return &CorruptError{Path: db.path, Reason: "its checksums are missing"}
 		}
-		for _, name := range names {
-			b, d := tx.Bucket([]byte(name)), t.digest(name)
-			d.changed = true
-			type record struct{ key, value []byte }
-			var records []record
-			if err := b.ForEach(func(k, v []byte) error { records = append(records, record{bytes.Clone(k), bytes.Clone(v)}); return nil }); err != nil {
-				return err
-			}
-			for _, r := range records {
-				stored := seal(seed(name), r.key, r.value)
-				if err := b.Put(r.key, stored); err != nil {
-					return err
-				}
-				d.add(sumOf(stored))
-			}
-		}
-		db.plain = false
-		return t.writeDigests()
+		return nil
 	})
 }
 
@@ -317,7 +267,7 @@ func (db *DB) view(fn func(*Tx) error) (err error) {
 		return err
 	}
 	defer tx.Rollback() // of a reading transaction: it reads nothing and returns no error
-	return fn(&Tx{tx: tx, plain: db.plain})
+	return fn(&Tx{tx: tx})
 }
 
 // Update calls fn with a transaction that may write, one at a time. When fn
@@ -337,7 +287,7 @@ func (db *DB) Update(fn func(*Tx) error) (err error) {
 	}
 	defer db.rollback(tx) // after Commit it does nothing
 	db.bolt.AllocSize = int(min(max(leastGrowth, tx.Size()/8), mostGrowth))
-	t := &Tx{tx: tx, write: true, plain: db.plain}
+	t := &Tx{tx: tx, write: true}
 	if err := fn(t); err != nil {
 		return err
 	}
@@ -399,11 +349,7 @@ func (db *DB) Close() error {
 	if db.bolt == nil {
 		return nil
 	}
-	if db.options.shared {
-		db.snapshotIfDue(snapshotEvery)
-	} else {
-		db.snapshotIfDue(0)
-	}
+	db.snapshotIfDue(0)
 	err := db.closeBolt()
 	db.bolt = nil
 	if err != nil {

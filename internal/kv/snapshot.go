@@ -219,9 +219,11 @@ func recoverFile(path string) (*Recovery, error) {
 	defer f.Close()
 	kept := records{}
 	s := scanFile(f, false, kept.put)
-	if len(s.digests) == 0 && s.records == 0 { // of an earlier version
+	if len(s.digests) == 0 && s.records == 0 { // an earlier version wrote no checksums
 		kept = records{}
-		s = scanFile(f, true, kept.put)
+		if s = scanFile(f, true, kept.put); s.records > 0 {
+			s.problem("it has no checksums")
+		}
 	}
 	if len(s.problems) == 0 {
 		return nil, nil

@@ -95,9 +95,6 @@ func (t *Tx) digest(bucket string) *digest {
 
 // writeDigests stores the digests that the transaction has changed.
 func (t *Tx) writeDigests() error {
-	if t.plain {
-		return nil
-	}
 	sums, err := t.tx.CreateBucketIfNotExists([]byte(sumsBucket))
 	if err != nil {
 		return err

@@ -14,7 +14,6 @@ const MaxKey = bbolt.MaxKeySize
 type Tx struct {
 	tx    *bbolt.Tx
 	write bool
-	plain bool               // the values have no checksums
 	sums  map[string]*digest // of the buckets that this transaction has read or changed
 }
 
@@ -27,7 +26,7 @@ func (t *Tx) ID() int { return t.tx.ID() }
 func (t *Tx) Bucket(name string) (_ *Bucket, err error) {
 	defer damaged()
 	b := t.tx.Bucket([]byte(name))
-	if b == nil && !t.plain && name != sumsBucket && t.digest(name).count > 0 {
+	if b == nil && name != sumsBucket && t.digest(name).count > 0 {
 		panic(damage(fmt.Sprintf("the bucket %q is missing", name)))
 	}
 	if b == nil && t.write {
@@ -86,9 +85,6 @@ func (b *Bucket) Put(key, value []byte) error {
 		return ErrReadOnly
 	}
 	defer damaged()
-	if b.tx.plain {
-		return b.b.Put(key, value)
-	}
 	stored := seal(b.seed, key, value)
 	before := b.b.Get(key)
 	if err := b.b.Put(key, stored); err != nil {
@@ -104,10 +100,7 @@ func (b *Bucket) Delete(key []byte) error {
 		return ErrReadOnly
 	}
 	defer damaged()
-	var before []byte
-	if !b.tx.plain {
-		before = b.b.Get(key)
-	}
+	before := b.b.Get(key)
 	if err := b.b.Delete(key); err != nil {
 		return err
 	}
@@ -117,7 +110,7 @@ func (b *Bucket) Delete(key []byte) error {
 
 // replaced counts a change of a stored value in the bucket's digest; nil is none.
 func (b *Bucket) replaced(before, after []byte) {
-	if before == nil && after == nil || b.tx.plain {
+	if before == nil && after == nil {
 		return
 	}
 	d := b.tx.digest(b.name)
@@ -149,7 +142,7 @@ func (b *Bucket) ForEach(fn func(key, value []byte) bool) {
 		whole = fn(key, value)
 		return whole
 	})
-	if want := b.tx.digest(b.name); whole && !b.tx.plain && !seen.equal(want) {
+	if want := b.tx.digest(b.name); whole && !seen.equal(want) {
 		panic(damage(fmt.Sprintf("the bucket %q has %d records of %d, or others", b.name, seen.count, want.count)))
 	}
 }
@@ -198,9 +191,6 @@ func (b *Bucket) next(c **bbolt.Cursor, start []byte) (key, value []byte, sum ui
 
 // open returns the value and the checksum of a stored value.
 func (b *Bucket) open(key, stored []byte) ([]byte, uint32) {
-	if b.tx.plain {
-		return stored, 0
-	}
 	value, sum, ok := unseal(b.seed, key, stored)
 	if !ok {
 		panic(damage(fmt.Sprintf("the record %.80q of the bucket %q", key, b.name)))

@@ -8,9 +8,8 @@ import (
 	"cairn/internal/checksum"
 )
 
-// Verify reads the whole file as of now and compares all checksums. The file of an
-// earlier version has none, so that only its pages are checked. A damaged snapshot is a
-// problem too.
+// Verify reads the whole file as of now and compares all checksums. A damaged snapshot
+// is a problem too.
 func (db *DB) Verify() (checksum.File, error) {
 	found, err := db.check()
 	if db.options.Snapshots && err == nil {
@@ -28,9 +27,9 @@ func (db *DB) check() (found checksum.File, err error) {
 		}
 		defer f.Close()
 		// The pages of this transaction stay as they are until it ends.
-		s := scanFile(f, db.plain, nil)
+		s := scanFile(f, false, nil)
 		if len(s.problems) > 0 { // a commit may have written the header meanwhile
-			s = scanFile(f, db.plain, nil)
+			s = scanFile(f, false, nil)
 		}
 		found = checksum.File{Name: filepath.Base(db.path), Bytes: int64(s.header.pages) * s.header.pageSize, Records: s.records, Problems: s.problems}
 		return nil

@@ -33,7 +33,7 @@ func (f *file) open(create bool) (*kv.DB, error) {
 	if _, err := os.Stat(f.path); !create && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	db, err := kv.Open(f.path, &kv.Options{Convert: true, Snapshots: true})
+	db, err := kv.Open(f.path, &kv.Options{Snapshots: true})
 	f.db = db
 	return db, err
 }
