@@ -27,11 +27,9 @@ import (
 	"time"
 
 	"cairn/internal/config"
-	"cairn/internal/kv"
 	"cairn/internal/stage"
 	"cairn/internal/stage/postgres"
 	"cairn/internal/stage/redis"
-	"cairn/internal/testutil"
 	"cairn/internal/workspace"
 )
 
@@ -54,7 +52,6 @@ func TestStageChaos(t *testing.T) {
 		c.load()
 		c.kill(kills)
 		c.finish()
-		c.checkFile()
 	})
 	t.Run("Servers", func(t *testing.T) {
 		c, _ := onServers(t)
@@ -424,41 +421,6 @@ type history interface {
 type engine struct{ *stage.Engine }
 
 func (e engine) Load(ctx context.Context, id string) (*stage.State, error) { return e.Task(ctx, id) }
-
-// checkFile holds the archive in the folder's file to the active copies.
-func (c *chaos) checkFile() {
-	t := c.t
-	db, err := kv.Open(filepath.Join(testutil.Place(t, c.root).Records, "stages.db"), &kv.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	both := 0
-	if err := db.View(func(tx *kv.Tx) error {
-		active, err := tx.Bucket("stage.active")
-		if err != nil {
-			return err
-		}
-		archive, err := tx.Bucket("stage.archive")
-		if err != nil {
-			return err
-		}
-		for _, id := range c.ids {
-			a := active.Get([]byte(id))
-			if a == nil {
-				continue // ended more than 600 s ago
-			}
-			both++
-			if !bytes.Equal(a, archive.Get([]byte(id))) {
-				t.Errorf("the archive of %s differs from the active copy", id)
-			}
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d active copies are in the archive as they are", both)
-}
 
 // services are private servers, started by .ci/services.sh.
 type services struct {

@@ -2,18 +2,15 @@
 //
 // # Buckets
 //
-//	stage.active   id -> state as JSON; until KeepActive after the end
-//	stage.archive  id -> state as JSON of tasks that have ended
-//	stage.log      id 0 version:8 -> entry as JSON
-//	stage.recent   ^created:8 id -> user; all tasks, newest first
-//	stage.user     user 0 ^created:8 id -> nothing
-//	stage.due      deadline:8 id -> nothing
-//	stage.resend   id -> time:8 run:8; all open jobs, few enough to scan
-//	stage.expire   time:8 id -> nothing; ends of active copies
-//	stage.retire   time:8 id -> nothing; ends of archived copies
+//	stage.tasks   id -> state as JSON; until KeepArchive after the end
+//	stage.log     id 0 version:8 -> entry as JSON
+//	stage.recent  ^created:8 id -> nothing; all tasks, newest first
+//	stage.open    id -> deadline:8 resend:8 run:8 stage; tasks that have not ended, few
+//	              enough to scan. resend is the largest number without a job.
+//	stage.retire  time:8 id -> nothing; ends of the copies of tasks that have ended
 //
 // Numbers are big-endian, times are milliseconds since 1970, ^ is the
-// complement. Ids and users hold no zero byte.
+// complement. Ids hold no zero byte.
 package embedded
 
 import (
@@ -22,8 +19,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -62,25 +59,19 @@ func (s *Store) Close() error {
 }
 
 const (
-	active  = "stage.active"
-	archive = "stage.archive"
+	tasks   = "stage.tasks"
 	logged  = "stage.log"
 	recent  = "stage.recent"
-	byUser  = "stage.user"
-	due     = "stage.due"
-	resend  = "stage.resend"
-	expire  = "stage.expire"
+	waiting = "stage.open"
 	retire  = "stage.retire"
 )
 
 // Buckets are the buckets of a Store.
-func Buckets() []string {
-	return []string{active, archive, logged, recent, byUser, due, resend, expire, retire}
-}
+func Buckets() []string { return []string{tasks, logged, recent, waiting, retire} }
 
 // write is one change to commit.
 type write struct {
-	fn   func(*kv.Tx) error
+	fn   func(*writer) error
 	err  error
 	done chan struct{}
 }
@@ -88,7 +79,7 @@ type write struct {
 // update commits fn together with all pending writes, as a commit costs the same
 // for one change as for many. fn must return its refusals before its first write,
 // since the other changes of the batch commit that write too.
-func (s *Store) update(ctx context.Context, fn func(*kv.Tx) error) error {
+func (s *Store) update(ctx context.Context, fn func(*writer) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -115,10 +106,10 @@ func (s *Store) update(ctx context.Context, fn func(*kv.Tx) error) error {
 
 func (s *Store) commit(batch []*write) {
 	err := s.db.Update(func(tx *kv.Tx) error {
+		to := &writer{tx: tx}
 		for _, w := range batch {
-			w.err = w.fn(tx)
-			if partial, ok := errors.AsType[*partialWriteError](w.err); ok {
-				return partial // fn may have written: discard the whole batch
+			if w.err = w.fn(to); to.err != nil {
+				return to.err
 			}
 		}
 		return nil
@@ -131,29 +122,24 @@ func (s *Store) commit(batch []*write) {
 	}
 }
 
-// partialWriteError is an error after fn may have written.
-type partialWriteError struct{ err error }
-
-func (e *partialWriteError) Error() string { return e.err.Error() }
-func (e *partialWriteError) Unwrap() error { return e.err }
-
 // Create implements stage.Store.
 func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
-	return s.update(ctx, func(tx *kv.Tx) error {
-		if old, err := load(tx, st.ID); err != nil || old != nil {
-			if err == nil {
-				err = stage.Exists(st.ID)
-			}
+	return s.update(ctx, func(w *writer) error {
+		old, err := load(w.tx, st.ID)
+		if err != nil {
 			return err
 		}
-		return put(tx, nil, st, fx)
+		if old != nil {
+			return stage.Exists(st.ID)
+		}
+		return w.transition(nil, st, fx)
 	})
 }
 
 // Update implements stage.Store.
 func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *stage.State, fx *stage.Effects, err error) {
-	err = s.update(ctx, func(tx *kv.Tx) error {
-		old, err := load(tx, id)
+	err = s.update(ctx, func(w *writer) error {
+		old, err := load(w.tx, id)
 		if err != nil {
 			return err
 		}
@@ -163,7 +149,7 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 		if next, fx, err = fn(old); err != nil {
 			return err
 		}
-		return put(tx, old, next, fx)
+		return w.transition(old, next, fx)
 	})
 	if err != nil {
 		return nil, nil, err
@@ -188,17 +174,13 @@ func (s *Store) Load(_ context.Context, id string) (*stage.State, error) {
 func (s *Store) List(_ context.Context, q stage.Query) ([]*stage.State, error) {
 	list := []*stage.State{}
 	err := s.db.View(func(tx *kv.Tx) error {
-		name, prefix := recent, []byte{}
-		if q.UserID != "" {
-			name, prefix = byUser, append([]byte(q.UserID), 0)
-		}
-		b, err := tx.Bucket(name)
+		b, err := tx.Bucket(recent)
 		if err != nil {
 			return err
 		}
 		var failed error
-		b.Prefix(prefix, func(k, _ []byte) bool {
-			st, err := load(tx, string(k[len(prefix)+8:]))
+		b.ForEach(func(k, _ []byte) bool {
+			st, err := load(tx, string(k[8:]))
 			if err != nil {
 				failed = err
 				return false
@@ -213,69 +195,89 @@ func (s *Store) List(_ context.Context, q stage.Query) ([]*stage.State, error) {
 	return list, err
 }
 
-// Due implements stage.Store.
-func (s *Store) Due(_ context.Context, now time.Time, limit int) ([]string, error) {
-	var ids []string
-	err := s.db.View(func(tx *kv.Tx) error {
-		return scanUntil(tx, due, now, limit, func(k []byte) { ids = append(ids, string(k[8:])) })
+// timer is an entry of the bucket of open tasks. Times are milliseconds since 1970.
+type timer struct {
+	job              stage.Job
+	deadline, resend uint64
+}
+
+// noJob is the time of a job that there is not.
+const noJob = math.MaxUint64
+
+func timerOf(st *stage.State) timer {
+	t := timer{deadline: uint64(st.Deadline().UnixMilli()), resend: noJob}
+	if j, ok := st.Job(); ok {
+		t.job, t.resend = j, uint64(st.UpdatedAt.Add(stage.ResendAfter).UnixMilli())
+	}
+	return t
+}
+
+func (t *timer) encode() []byte {
+	return slices.Concat(number(t.deadline), number(t.resend), number(uint64(t.job.Run)), []byte(t.job.Stage))
+}
+
+func decodeTimer(id, b []byte) timer {
+	return timer{
+		job:      stage.Job{TaskID: string(id), Stage: stage.Stage(b[24:]), Run: int(binary.BigEndian.Uint64(b[16:]))},
+		deadline: binary.BigEndian.Uint64(b), resend: binary.BigEndian.Uint64(b[8:]),
+	}
+}
+
+// until returns the timers of which a time is not after now, the oldest first.
+func (s *Store) until(now time.Time, limit int, of func(timer) uint64) (list []timer, err error) {
+	err = s.db.View(func(tx *kv.Tx) error {
+		b, err := tx.Bucket(waiting)
+		if err != nil {
+			return err
+		}
+		b.ForEach(func(k, v []byte) bool {
+			if t := decodeTimer(k, v); of(t) <= uint64(now.UnixMilli()) {
+				list = append(list, t)
+			}
+			return true
+		})
+		return nil
 	})
+	slices.SortStableFunc(list, func(a, b timer) int { return cmp.Compare(of(a), of(b)) })
+	return list[:min(limit, len(list))], err
+}
+
+// Due implements stage.Store.
+func (s *Store) Due(_ context.Context, now time.Time, limit int) (ids []string, err error) {
+	list, err := s.until(now, limit, func(t timer) uint64 { return t.deadline })
+	for _, t := range list {
+		ids = append(ids, t.job.TaskID)
+	}
 	return ids, err
 }
 
 // Unsent implements stage.Store.
-func (s *Store) Unsent(_ context.Context, now time.Time, limit int) ([]stage.Job, error) {
-	type waiting struct {
-		id string
-		at uint64
+func (s *Store) Unsent(_ context.Context, now time.Time, limit int) (jobs []stage.Job, err error) {
+	list, err := s.until(now, limit, func(t timer) uint64 { return t.resend })
+	for _, t := range list {
+		jobs = append(jobs, t.job)
 	}
-	var jobs []stage.Job
-	err := s.db.View(func(tx *kv.Tx) error {
-		b, err := tx.Bucket(resend)
-		if err != nil {
-			return err
-		}
-		var list []waiting
-		b.ForEach(func(k, v []byte) bool {
-			if at := binary.BigEndian.Uint64(v); at <= uint64(now.UnixMilli()) {
-				list = append(list, waiting{string(k), at})
-			}
-			return true
-		})
-		slices.SortStableFunc(list, func(a, b waiting) int { return cmp.Compare(a.at, b.at) })
-		for _, w := range list[:min(limit, len(list))] {
-			st, err := load(tx, w.id)
-			if err != nil {
-				return err
-			}
-			if st == nil {
-				continue
-			}
-			if j, ok := st.Job(); ok {
-				jobs = append(jobs, j)
-			}
-		}
-		return nil
-	})
 	return jobs, err
 }
 
 // Postpone implements stage.Store.
 func (s *Store) Postpone(ctx context.Context, at time.Time, jobs ...stage.Job) error {
-	return s.update(ctx, func(tx *kv.Tx) error {
-		b, err := tx.Bucket(resend)
-		if err != nil {
-			return err
-		}
+	return s.update(ctx, func(w *writer) error {
+		b := w.bucket(waiting)
 		for _, j := range jobs {
+			if w.err != nil {
+				return w.err
+			}
 			v := b.Get([]byte(j.TaskID))
-			if v == nil || binary.BigEndian.Uint64(v[8:]) != uint64(j.Run) {
+			if v == nil {
 				continue
 			}
-			if err := b.Put([]byte(j.TaskID), slices.Concat(number(uint64(at.UnixMilli())), number(uint64(j.Run)))); err != nil {
-				return &partialWriteError{err}
+			if t := decodeTimer([]byte(j.TaskID), v); t.job == j && t.resend != noJob {
+				t.resend = uint64(at.UnixMilli())
+				w.put(waiting, []byte(j.TaskID), t.encode())
 			}
 		}
-		return nil
+		return w.err
 	})
 }
 
@@ -308,30 +310,34 @@ func (s *Store) Log(_ context.Context, id string) ([]stage.Entry, error) {
 // maxCleaned bounds the tasks that one commit of Clean deletes.
 const maxCleaned = 500
 
-// Clean implements stage.Store.
+// Clean implements stage.Store. There is only one copy, which expires by KeepArchive.
 func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 	total := 0
 	for {
-		var expired, retired [][]byte
+		var retired [][]byte
 		err := s.db.View(func(tx *kv.Tx) error {
-			return errors.Join(
-				scanUntil(tx, expire, now, maxCleaned, func(k []byte) { expired = append(expired, bytes.Clone(k)) }),
-				scanUntil(tx, retire, now, maxCleaned, func(k []byte) { retired = append(retired, bytes.Clone(k)) }))
+			b, err := tx.Bucket(retire)
+			if err != nil {
+				return err
+			}
+			b.ForEach(func(k, _ []byte) bool {
+				if len(retired) == maxCleaned || binary.BigEndian.Uint64(k) > uint64(now.UnixMilli()) {
+					return false
+				}
+				retired = append(retired, bytes.Clone(k))
+				return true
+			})
+			return nil
 		})
-		if err != nil || len(expired)+len(retired) == 0 {
+		if err != nil || len(retired) == 0 {
 			return total, err
 		}
-		err = s.update(ctx, func(tx *kv.Tx) error {
-			w := &writer{tx: tx}
-			for _, k := range expired {
-				w.delete(expire, k)
-				w.delete(active, k[8:])
-			}
+		err = s.update(ctx, func(w *writer) error {
 			for _, k := range retired {
 				w.delete(retire, k)
 				w.deleteTask(string(k[8:]))
 			}
-			return w.partial()
+			return w.err
 		})
 		if err != nil {
 			return total, err
@@ -342,65 +348,22 @@ func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 
 // load returns a task, nil if there is none.
 func load(tx *kv.Tx, id string) (*stage.State, error) {
-	for _, name := range []string{active, archive} {
-		b, err := tx.Bucket(name)
-		if err != nil {
-			return nil, err
-		}
-		if text := b.Get([]byte(id)); id != "" && text != nil {
-			st := &stage.State{}
-			if err := json.Unmarshal(text, st); err != nil {
-				return nil, fmt.Errorf("reading task %s: %w", id, err)
-			}
-			return st, nil
-		}
+	b, err := tx.Bucket(tasks)
+	if err != nil || id == "" {
+		return nil, err
 	}
-	return nil, nil
+	text := b.Get([]byte(id))
+	if text == nil {
+		return nil, nil
+	}
+	st := &stage.State{}
+	if err := json.Unmarshal(text, st); err != nil {
+		return nil, fmt.Errorf("reading task %s: %w", id, err)
+	}
+	return st, nil
 }
 
-// put stores a state, its log entry and its index entries. old is nil for a new task.
-func put(tx *kv.Tx, old, st *stage.State, fx *stage.Effects) error {
-	text, err := stage.Encode(st)
-	if err != nil {
-		return err
-	}
-	if err := putEntry(tx, fx.Entry); err != nil {
-		return err
-	}
-	w := &writer{tx: tx}
-	if old == nil {
-		w.put(recent, newest(st.StartedAt, st.ID), nil)
-		w.put(byUser, append(append([]byte(st.UserID), 0), newest(st.StartedAt, st.ID)...), nil)
-	} else if d := old.Deadline(); !d.IsZero() {
-		w.delete(due, timed(d, st.ID))
-		w.delete(resend, []byte(st.ID))
-	}
-	w.put(active, []byte(st.ID), text)
-	if st.Status.Final() {
-		w.put(archive, []byte(st.ID), text)
-		w.put(expire, timed(st.UpdatedAt.Add(stage.KeepActive), st.ID), nil)
-		w.put(retire, timed(st.UpdatedAt.Add(stage.KeepArchive), st.ID), nil)
-	} else {
-		w.put(due, timed(st.Deadline(), st.ID), nil)
-		if j, ok := st.Job(); ok {
-			w.put(resend, []byte(st.ID), slices.Concat(number(uint64(st.UpdatedAt.Add(stage.ResendAfter).UnixMilli())), number(uint64(j.Run))))
-		}
-	}
-	return w.partial()
-}
-
-// putEntry appends an entry to a task's log.
-func putEntry(tx *kv.Tx, e stage.Entry) error {
-	text, err := stage.Encode(e)
-	if err != nil {
-		return err
-	}
-	w := &writer{tx: tx}
-	w.put(logged, append(append([]byte(e.TaskID), 0), number(uint64(e.Version))...), text)
-	return w.partial()
-}
-
-// writer keeps the first error of several writes.
+// writer keeps the first error of the writes of a transaction.
 type writer struct {
 	tx  *kv.Tx
 	err error
@@ -426,26 +389,41 @@ func (w *writer) delete(bucket string, key []byte) {
 	}
 }
 
-// partial returns the first error as a partialWriteError.
-func (w *writer) partial() error {
-	if w.err == nil {
-		return nil
+// transition stores a state, its log entry and its index entries. old is nil for a new
+// task.
+func (w *writer) transition(old, st *stage.State, fx *stage.Effects) error {
+	text, err := stage.Encode(st)
+	if err != nil {
+		return err
 	}
-	return &partialWriteError{w.err}
+	entry, err := stage.Encode(fx.Entry)
+	if err != nil {
+		return err
+	}
+	w.put(logged, append(append([]byte(fx.Entry.TaskID), 0), number(uint64(fx.Entry.Version))...), entry)
+	w.put(tasks, []byte(st.ID), text)
+	if old == nil {
+		w.put(recent, newest(st), nil)
+	}
+	if st.Status.Final() {
+		w.delete(waiting, []byte(st.ID))
+		w.put(retire, append(number(uint64(st.UpdatedAt.Add(stage.KeepArchive).UnixMilli())), st.ID...), nil)
+	} else {
+		t := timerOf(st)
+		w.put(waiting, []byte(st.ID), t.encode())
+	}
+	return w.err
 }
 
-// deleteTask deletes a task, its log and its index entries.
+// deleteTask deletes a task that has ended, its log and its index entries.
 func (w *writer) deleteTask(id string) {
 	st, err := load(w.tx, id)
 	if err != nil && w.err == nil {
 		w.err = err
 	}
-	w.delete(active, []byte(id))
-	w.delete(archive, []byte(id))
+	w.delete(tasks, []byte(id))
 	if st != nil {
-		w.delete(expire, timed(st.UpdatedAt.Add(stage.KeepActive), id))
-		w.delete(recent, newest(st.StartedAt, id))
-		w.delete(byUser, append(append([]byte(st.UserID), 0), newest(st.StartedAt, id)...))
+		w.delete(recent, newest(st))
 	}
 	b := w.bucket(logged)
 	if w.err != nil {
@@ -461,26 +439,9 @@ func (w *writer) deleteTask(id string) {
 	}
 }
 
-// scanUntil calls fn with the keys of a bucket of times up to now.
-func scanUntil(tx *kv.Tx, bucket string, now time.Time, limit int, fn func(key []byte)) error {
-	b, err := tx.Bucket(bucket)
-	if err != nil {
-		return err
-	}
-	n := 0
-	b.ForEach(func(k, _ []byte) bool {
-		if n == limit || binary.BigEndian.Uint64(k) > uint64(now.UnixMilli()) {
-			return false
-		}
-		n++
-		fn(k)
-		return true
-	})
-	return nil
-}
-
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-func timed(t time.Time, id string) []byte { return append(number(uint64(t.UnixMilli())), id...) }
-
-func newest(t time.Time, id string) []byte { return append(number(^uint64(t.UnixMilli())), id...) }
+// newest is the key of a task in the bucket of all tasks.
+func newest(st *stage.State) []byte {
+	return append(number(^uint64(st.StartedAt.UnixMilli())), st.ID...)
+}

@@ -79,7 +79,7 @@ func TestDamaged(t *testing.T) {
 	s := Open(db, nil)
 	stagetest.Make(t, s, stage.Request{ID: "abc", At: time.Now()})
 	if err := db.Update(func(tx *kv.Tx) error {
-		b, err := tx.Bucket(active)
+		b, err := tx.Bucket(tasks)
 		return errors.Join(err, b.Put([]byte("abc"), []byte("{")))
 	}); err != nil {
 		t.Fatal(err)
