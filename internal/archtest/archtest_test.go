@@ -69,7 +69,7 @@ var imports = []struct{ name, allowed string }{
 	{"internal/store/flat", "internal/atomicfile internal/checksum internal/store"},
 	{"internal/store/keyword", "internal/checksum internal/kv internal/query internal/store"},
 	{"internal/store/storetest", "internal/query internal/store"},
-	{"internal/usage", "graphrank internal/checksum internal/records"},
+	{"internal/usage", "graphrank internal/records"},
 	{"models/minilm", "models models/bert models/wordpiece"},
 	{"indexer", "internal/code internal/markdown internal/secret internal/store internal/store/docs internal/walk models"},
 	{"internal/scene", "internal/markdown internal/secret"},

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 
 	"cairn/internal/home"
 )
 
 // FormerFiles are the files of an earlier version that Former reads.
-var FormerFiles = []string{catalogFile, usageFile, journalFile}
-
-const journalFile = "usage.log" // of format 2 of the usage
+var FormerFiles = []string{catalogFile, usageFile}
 
 // Former returns the tools, edges and intents in copies of FormerFiles in dir, which are
 // changed, and a line for each file that was damaged.
@@ -20,9 +17,6 @@ func Former(ctx context.Context, dir string) (list []Exported, damaged []string,
 	s := newService(Options{HalfLife: -1, Logger: slog.New(slog.DiscardHandler)}, home.Place{Records: dir})
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.open(ctx); err != nil {
-		return nil, nil, err
-	}
-	if err := s.usage.ImportJournal(filepath.Join(dir, journalFile)); err != nil {
 		return nil, nil, err
 	}
 	for _, r := range s.recovered {

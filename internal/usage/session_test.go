@@ -185,7 +185,7 @@ func TestFormatOne(t *testing.T) {
 	if err := old.Observe(t.Context(), Observation{From: "a", To: "b"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := open(t, db, nil).meta[versionKey]; got != version {
+	if got := open(t, db, nil).version; got != version {
 		t.Errorf("after a write the version is %d, want %d", got, version)
 	}
 	if err := stamp(version + 1); err != nil {

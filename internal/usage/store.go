@@ -22,12 +22,10 @@
 //	                  (4 bytes); all little-endian
 //	bucket "intents"  first 16 bytes of a SHA-256 of the normalised intent and its
 //	                  sorted tools -> see appendIntent
-//	bucket "usage"    "version" and "epoch" -> 8 bytes, little-endian: format version,
-//	                  number of the last imported journal
+//	bucket "usage"    "version" -> the version of the format, 8 bytes, little-endian
 //
-// Version 2 had a journal next to the file, see ImportJournal, and kept counters in
-// bucket "usage". Version 1 had neither weak edges nor weak intents. Open reads
-// both versions.
+// Version 2 kept counters in bucket "usage", version 1 had neither weak edges nor weak
+// intents. Open reads both.
 package usage
 
 import (
@@ -51,7 +49,6 @@ const (
 	intentsBucket = "intents"
 	metaBucket    = "usage"
 	versionKey    = "version"
-	epochKey      = "epoch"
 )
 
 // Buckets are the buckets of a records.Store that hold a Store.
@@ -103,7 +100,7 @@ type Store struct {
 
 	mu         sync.RWMutex // guards the fields below
 	generation uint64
-	meta       map[string]uint64 // of bucket "usage"
+	version    uint64            // of the records; 0 when there are none
 	edges      map[pair]edge     // counts as of their last observation
 	intents    map[string]Intent // by key
 	graph      *graphrank.Graph  // of the edges that count; nil before the first load
@@ -214,11 +211,11 @@ type delta struct {
 	whole   bool // the delta replaces everything
 	edges   map[pair]*edge
 	intents map[string]*Intent
-	meta    map[string]uint64
+	version uint64 // 0 leaves it
 }
 
 func newDelta() delta {
-	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}, meta: map[string]uint64{}}
+	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}}
 }
 
 // read decodes records. It removes a damaged edge or intent from memory, with a
@@ -247,12 +244,12 @@ func (d *delta) read(list []records.Record, log *slog.Logger) error {
 				continue
 			}
 			d.intents[r.Key] = &m
-		case len(r.Value) == 8:
-			d.meta[r.Key] = binary.LittleEndian.Uint64([]byte(r.Value))
+		case r.Key == versionKey && len(r.Value) == 8:
+			d.version = binary.LittleEndian.Uint64(r.Value)
 		}
 	}
-	if have := d.meta[versionKey]; have > version {
-		return &FormatError{have, version}
+	if d.version > version {
+		return &FormatError{d.version, version}
 	}
 	return nil
 }
@@ -274,8 +271,8 @@ func (d *delta) list() []records.Record {
 		}
 		list = append(list, r)
 	}
-	for key, value := range d.meta {
-		list = append(list, records.Record{Bucket: metaBucket, Key: key, Value: binary.LittleEndian.AppendUint64(nil, value)})
+	if d.version > 0 {
+		list = append(list, records.Record{Bucket: metaBucket, Key: versionKey, Value: binary.LittleEndian.AppendUint64(nil, d.version)})
 	}
 	return list
 }
@@ -285,10 +282,10 @@ func (s *Store) install(d delta, generation uint64, now time.Time) {
 	var c Changes
 	rewritten := d.whole
 	if d.whole {
-		s.edges, s.intents, s.meta = map[pair]edge{}, map[string]Intent{}, map[string]uint64{}
+		s.edges, s.intents, s.version = map[pair]edge{}, map[string]Intent{}, 0
 	}
 	s.generation = generation
-	maps.Copy(s.meta, d.meta)
+	s.version = max(s.version, d.version)
 	for p, e := range d.edges {
 		if e == nil {
 			rewritten = rewritten || !s.edges[p].weak

@@ -90,12 +90,10 @@ func (s *Store) update(fn func(d *delta, now time.Time)) error {
 		defer s.mu.RUnlock()
 		d = newDelta()
 		fn(&d, now)
-		list := d.list()
-		if len(list) > 0 && s.meta[versionKey] != version {
-			d.meta[versionKey] = version
-			list = d.list()
+		if s.version != version && len(d.edges)+len(d.intents) > 0 {
+			d.version = version
 		}
-		return list, nil
+		return d.list(), nil
 	})
 	if err != nil {
 		return err
