@@ -56,9 +56,6 @@ func (c *contents) add(r *record, dim int) error {
 		c.insert(n)
 	}
 	for i := range r.ids {
-		if r.version == 1 {
-			r.vectors[i] = uint32(base + i)
-		}
 		if int(r.vectors[i]) >= len(c.all) {
 			return fmt.Errorf("chunk %.200q refers to vector %d of %d", r.ids[i], r.vectors[i], len(c.all))
 		}
@@ -161,7 +158,7 @@ func (s *Store) Put(keys []store.Key, vectors [][]float32) error {
 	if err != nil || snap.log == nil {
 		return err
 	}
-	r := &record{version: formatVersion}
+	r := &record{}
 	floats, err := s.place(snap.log, r, keys, vectors)
 	if err != nil || len(r.keys) == 0 {
 		return err
@@ -232,7 +229,7 @@ func (s *Store) Salvage(dir string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("salvaging vectors: %w", err)
 	}
-	_, at, err := readFileHeader(f, s.dim, s.model)
+	at, err := readFileHeader(f, s.dim, s.model)
 	if err != nil {
 		return 0, fmt.Errorf("salvaging vectors: %w", err)
 	}

@@ -49,14 +49,12 @@ import (
 // without a chunk than Options allow, what is in use is written to a new file
 // that takes the old one's name.
 //
-// Format 1 wrote every entry's vector into its record and had no keys. Open
-// converts such a file.
+// Format 1 wrote every entry's vector into its record and had no keys. It is not read.
 const (
 	fileName      = "vectors.cairn"
 	fileMagic     = "cairnvec"
 	formatVersion = 2
 	recordMagic   = 0x32636572 // "rec2"
-	recordMagic1  = 0x31636572 // "rec1", of format 1
 	headerSize    = 64
 	maxModel      = 4096 // bytes of a model ID
 	keySize       = 16   // bytes of a key in the file
@@ -75,8 +73,6 @@ func fileHeader(dim int, model string) []byte {
 type log struct {
 	file *os.File
 	end  int64 // behind the last whole record; the writer's, in readers as of their snapshot
-	// unchecked is set for a file of format 1, whose vectors have no checksums.
-	unchecked bool
 	// mapped is all up to end, nil where files are not mapped.
 	mapped *mapping
 }
@@ -97,37 +93,36 @@ func (l *log) read(b []byte, at int64) error {
 	return nil
 }
 
-// readFileHeader checks what the file is and returns its format and where records begin.
-func readFileHeader(f *os.File, dim int, model string) (version uint32, start int64, err error) {
+// readFileHeader checks what the file is and returns where records begin.
+func readFileHeader(f *os.File, dim int, model string) (start int64, err error) {
 	corrupt := func(reason string) error { return &CorruptError{Path: f.Name(), Reason: reason} }
 	fixed := make([]byte, 20)
 	if n, err := f.ReadAt(fixed, 0); err != nil && !errors.Is(err, io.EOF) {
-		return 0, 0, err
+		return 0, err
 	} else if n < len(fixed) || string(fixed[:8]) != fileMagic {
-		return 0, 0, corrupt("it does not begin as one")
+		return 0, corrupt("it does not begin as one")
 	}
-	version = binary.LittleEndian.Uint32(fixed[8:])
-	if version < 1 || version > formatVersion {
-		return 0, 0, &FormatError{Have: version, Want: formatVersion}
+	if version := binary.LittleEndian.Uint32(fixed[8:]); version != formatVersion {
+		return 0, &FormatError{Have: version, Want: formatVersion}
 	}
 	have, length := binary.LittleEndian.Uint32(fixed[12:]), binary.LittleEndian.Uint32(fixed[16:])
 	if length > maxModel {
-		return 0, 0, corrupt("its header is damaged")
+		return 0, corrupt("its header is damaged")
 	}
 	whole := make([]byte, len(fixed)+int(length)+4)
 	if _, err := f.ReadAt(whole, 0); err != nil {
-		return 0, 0, corrupt("its header is cut short")
+		return 0, corrupt("its header is cut short")
 	}
 	body := whole[:len(whole)-4]
 	switch {
 	case binary.LittleEndian.Uint32(whole[len(body):]) != checksum.Of(body):
-		return 0, 0, corrupt("its header is damaged")
+		return 0, corrupt("its header is damaged")
 	case string(body[20:]) != model:
-		return 0, 0, &ModelError{Have: string(body[20:]), Want: model}
+		return 0, &ModelError{Have: string(body[20:]), Want: model}
 	case int(have) != dim:
-		return 0, 0, &DimensionError{Have: int(have), Want: dim}
+		return 0, &DimensionError{Have: int(have), Want: dim}
 	}
-	return version, int64(len(whole)), nil
+	return int64(len(whole)), nil
 }
 
 // record is one Update or Put as it is read and written.
@@ -142,7 +137,6 @@ type record struct {
 	vectors []uint32 // number of the vector in the file, per entry
 	scales  []float32
 
-	version              uint32
 	at                   int64 // of the header
 	names, codes, floats int64 // lengths in bytes
 	checksums            [3]uint32
@@ -202,15 +196,11 @@ func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 	if _, err := f.ReadAt(h, at); err != nil {
 		return nil, err
 	}
-	magic := binary.LittleEndian.Uint32(h)
-	if magic != recordMagic && magic != recordMagic1 || binary.LittleEndian.Uint32(h[60:]) != checksum.Of(h[:60]) {
+	if binary.LittleEndian.Uint32(h) != recordMagic || binary.LittleEndian.Uint32(h[60:]) != checksum.Of(h[:60]) {
 		return nil, nil
 	}
-	r := &record{at: at, version: 2, entries: int(binary.LittleEndian.Uint32(h[4:])), fresh: int(binary.LittleEndian.Uint32(h[8:]))}
+	r := &record{at: at, entries: int(binary.LittleEndian.Uint32(h[4:])), fresh: int(binary.LittleEndian.Uint32(h[8:]))}
 	rest := h[12:]
-	if magic == recordMagic1 {
-		r.version, r.fresh, rest = 1, r.entries, h[8:]
-	}
 	room := uint64(size - at - headerSize)
 	for i, n := range []*int64{&r.names, &r.codes, &r.floats} {
 		length := binary.LittleEndian.Uint64(rest[8*i:])
@@ -271,21 +261,19 @@ func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 		return false, err
 	}
 	d := decoder{s: string(b)}
-	r.clear = r.version > 1 && d.take(1) == "\x01"
+	r.clear = d.take(1) == "\x01"
 	r.docs = make([]payload, d.length())
 	for i := range r.docs {
 		r.docs[i] = d.payload()
 	}
 	r.stale = d.list()
-	if r.entries > len(d.s) || r.version > 1 && (keySize+4)*r.fresh > len(d.s) {
+	if r.entries > len(d.s) || (keySize+4)*r.fresh > len(d.s) {
 		return false, nil
 	}
 	r.keys, r.sums = make([]contentKey, r.fresh), make([]uint32, r.fresh)
 	for i := range r.fresh {
-		if r.version > 1 {
-			copy(r.keys[i][:], d.take(keySize))
-			r.sums[i] = d.uint32()
-		}
+		copy(r.keys[i][:], d.take(keySize))
+		r.sums[i] = d.uint32()
 	}
 	r.ids, r.doc, r.vectors, r.scales = make([]string, r.entries), make([]uint32, r.entries), make([]uint32, r.entries), make([]float32, r.entries)
 	for i := range r.ids {
@@ -294,9 +282,7 @@ func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 			return false, nil
 		}
 		r.doc[i], r.ids[i] = uint32(doc), d.string()
-		if r.version > 1 {
-			r.vectors[i] = uint32(d.number())
-		}
+		r.vectors[i] = uint32(d.number())
 	}
 	for i := range r.scales {
 		r.scales[i] = math.Float32frombits(d.uint32())

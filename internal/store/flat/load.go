@@ -65,22 +65,18 @@ func (s *Store) load() error {
 	state.snap.log.mapped = mapFile(f, state.snap.log.end)
 	s.docIndex, s.contents = state.docIndex, state.contents
 	s.snap.Store(state.snap)
-	if state.version != formatVersion && !s.options.ReadOnly {
-		return s.compact(state.snap)
-	}
 	return nil
 }
 
 // loaded is a file as it was read.
 type loaded struct {
-	version  uint32
 	snap     *snapshot
 	docIndex map[string]uint32
 	contents contents
 }
 
 func (s *Store) loadFile(f *os.File) (*loaded, error) {
-	version, start, err := readFileHeader(f, s.dim, s.model)
+	start, err := readFileHeader(f, s.dim, s.model)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +84,7 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &log{file: f, end: start, unchecked: version == 1}
+	l := &log{file: f, end: start}
 	records, err := s.walk(f, start, info.Size())
 	if err != nil {
 		return nil, err
@@ -101,7 +97,7 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 		entries += r.entries
 		vectors += r.fresh
 	}
-	state := &loaded{version: version, snap: newSnapshot(s.dim, l), docIndex: map[string]uint32{}, contents: newContents(vectors)}
+	state := &loaded{snap: newSnapshot(s.dim, l), docIndex: map[string]uint32{}, contents: newContents(vectors)}
 	state.snap.table = newTable(entries)
 	if err := state.read(f, records); err != nil {
 		return nil, err

@@ -205,7 +205,7 @@ func (r *vectorReader) vector(slot int) ([]float32, error) {
 	if err := r.snap.log.read(r.bytes, b.at[i]); err != nil {
 		return nil, err
 	}
-	if !r.snap.log.unchecked && checksum.Of(r.bytes) != b.sum[i] {
+	if checksum.Of(r.bytes) != b.sum[i] {
 		return nil, &CorruptError{Path: r.snap.log.file.Name(), Reason: fmt.Sprintf("the vector at %d is damaged", b.at[i])}
 	}
 	if !littleEndian {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"cairn/internal/checksum"
 	"cairn/internal/store"
 )
 
@@ -138,7 +137,7 @@ func present(snap *snapshot, ids []string) (held []string) {
 // newRecord names entries. Their ids are copied into one string: the store must
 // not hold on to strings that keep something larger in memory.
 func newRecord(entries []store.VectorEntry, stale []string) *record {
-	r := &record{version: formatVersion, stale: stale, ids: make([]string, len(entries)), doc: make([]uint32, len(entries)), scales: make([]float32, len(entries))}
+	r := &record{stale: stale, ids: make([]string, len(entries)), doc: make([]uint32, len(entries)), scales: make([]float32, len(entries))}
 	index := map[string]uint32{}
 	var arena []byte
 	for i := range entries {
@@ -187,7 +186,7 @@ func (l *log) append(r *record, codes, floats []byte) (*log, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.file.Truncate(l.end))
 	}
-	next := &log{file: l.file, end: r.end(), unchecked: l.unchecked, mapped: l.mapped}
+	next := &log{file: l.file, end: r.end(), mapped: l.mapped}
 	if !next.mapped.covers(next.end) {
 		next.mapped = mapFile(l.file, next.end)
 	}
@@ -229,7 +228,7 @@ func (s *Store) writeLive(f *os.File, old *snapshot) error {
 		cached = append(cached, uint32(n))
 	}
 	for batch := range slices.Chunk(cached, compactRecord) {
-		if err := w.write(&record{version: formatVersion}, nil, batch); err != nil {
+		if err := w.write(&record{}, nil, batch); err != nil {
 			return err
 		}
 	}
@@ -266,12 +265,8 @@ func (c *compaction) write(r *record, codes []byte, vectors []uint32) error {
 				return err
 			}
 			floats = append(floats, b...)
-			sum := v.sum
-			if v.key == (contentKey{}) {
-				sum = checksum.Of(b) // format 1 had none
-			}
 			r.keys = append(r.keys, v.key)
-			r.sums = append(r.sums, sum)
+			r.sums = append(r.sums, v.sum)
 			c.copied++
 			c.numbers[n] = c.copied
 		}

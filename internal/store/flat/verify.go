@@ -20,7 +20,7 @@ func (s *Store) Verify(ctx context.Context) (found checksum.File, err error) {
 	}
 	f, end := snap.log.file, snap.log.end
 	found.Bytes, found.Records = end, snap.live
-	_, at, err := readFileHeader(f, s.dim, s.model)
+	at, err := readFileHeader(f, s.dim, s.model)
 	if err != nil {
 		problem("%v", err)
 		return found, nil
