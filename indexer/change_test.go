@@ -61,7 +61,7 @@ func (f *fixture) believe(names ...string) {
 	for _, name := range names {
 		_, actual := f.changeTimes(name)
 		if file, ok := files[name]; ok {
-			if err := f.stores.Docs.Touch(f.t.Context(), []docs.Touched{{Path: name, Size: file.Size, ModTime: file.ModTime, ChangeTime: actual}}); err != nil {
+			if err := f.stores.Docs.Touch(f.t.Context(), []docs.File{{Path: name, Size: file.Size, ModTime: file.ModTime, ChangeTime: actual}}); err != nil {
 				f.t.Fatal(err)
 			}
 		}
@@ -122,7 +122,7 @@ func TestRecordWithoutChangeTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := files["a.md"]
-	if err := f.stores.Docs.Touch(t.Context(), []docs.Touched{{Path: "a.md", Size: old.Size, ModTime: old.ModTime}}); err != nil {
+	if err := f.stores.Docs.Touch(t.Context(), []docs.File{{Path: "a.md", Size: old.Size, ModTime: old.ModTime}}); err != nil {
 		t.Fatal(err)
 	}
 	f.keep("a.md", "# A\n\ngamma\n")

@@ -39,7 +39,7 @@ type scanner struct {
 	seen    map[string]bool // indexed files that still exist
 	kept    []string        // unreadable paths: the index keeps what is at and below them
 	skipped []docs.Skipped
-	touched []docs.Touched
+	touched []docs.File
 	young   []youngFile
 	aside   []string // files that are set aside in this run
 	puts    []docs.Put
@@ -276,7 +276,7 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 	switch o.kind {
 	case touched:
 		s.unchanged(o.path)
-		s.touched = append(s.touched, docs.Touched{Path: o.path, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime})
+		s.touched = append(s.touched, docs.File{Path: o.path, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime})
 	case changed:
 		if err := o.put.Check(); err != nil {
 			// A parser error in one file must not stop the others.
@@ -342,7 +342,7 @@ func (s *scanner) settle(ctx context.Context) error {
 		if err != nil || info.modTime == 0 || sha256.Sum256(data) != f.hash {
 			continue // changed or removed: left to the next run
 		}
-		s.touched = append(s.touched, docs.Touched{Path: f.path, Size: info.size, ModTime: info.modTime, ChangeTime: info.changeTime})
+		s.touched = append(s.touched, docs.File{Path: f.path, Size: info.size, ModTime: info.modTime, ChangeTime: info.changeTime})
 	}
 	return nil
 }

@@ -116,12 +116,12 @@ func BenchmarkDecode(b *testing.B) {
 		puts = corpus(len(puts) + 1)
 		d = puts[len(puts)-1].Document
 	}
-	value, f := encodeDocument(&d), &file{}
+	value, f := encodeDocument(&d), &File{Path: d.Path}
 	b.SetBytes(int64(len(value)))
 	b.ReportAllocs()
 	for b.Loop() {
 		var got *store.Document
-		got, err := decodeDocument(d.Path, f, value)
+		got, err := decodeDocument(f, value)
 		if err != nil || len(got.Sections) != 12 {
 			b.Fatal(err)
 		}

@@ -154,9 +154,9 @@ func (d *decoder) list() []string {
 
 // decodeDocument is the inverse of encodeDocument. The document shares no
 // memory with value.
-func decodeDocument(path string, f *file, value []byte) (*store.Document, error) {
+func decodeDocument(f *File, value []byte) (*store.Document, error) {
 	d := &decoder{s: string(value)}
-	doc := &store.Document{Path: path, Hash: hex.EncodeToString(f.hash[:]), Size: f.size, ModTime: f.modTime}
+	doc := &store.Document{Path: f.Path, Hash: f.HexHash(), Size: f.Size, ModTime: f.ModTime}
 	doc.Title = d.string()
 	doc.Labels.Found = d.take(1) == "\x01"
 	doc.Labels.Tags = d.list()
@@ -197,7 +197,7 @@ func decodeDocument(path string, f *file, value []byte) (*store.Document, error)
 		d.err = fmt.Errorf("%d bytes are left over", len(d.s))
 	}
 	if d.err != nil {
-		return nil, &CorruptError{Path: path, Reason: d.err.Error()}
+		return nil, &CorruptError{Path: f.Path, Reason: d.err.Error()}
 	}
 	all := string(hashes)
 	for i := range doc.Sections {
@@ -206,64 +206,53 @@ func decodeDocument(path string, f *file, value []byte) (*store.Document, error)
 	return doc, nil
 }
 
-// file is an entry of the bucket files.
-type file struct {
-	seq              uint64
-	size, modTime    int64
-	hash             [hashSize]byte
-	sections, chunks int
-}
+const fileSize = 8 + 8 + 8 + 8 + hashSize + 4 + 4
 
-const fileSize = 8 + 8 + 8 + hashSize + 4 + 4
-
-func (f *file) encode() []byte {
+// encode returns the entry in the bucket of files.
+func (f *File) encode() []byte {
 	b := make([]byte, 0, fileSize)
 	b = binary.LittleEndian.AppendUint64(b, f.seq)
-	b = binary.LittleEndian.AppendUint64(b, uint64(f.size))
-	b = binary.LittleEndian.AppendUint64(b, uint64(f.modTime))
-	b = append(b, f.hash[:]...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(f.sections))
-	return binary.LittleEndian.AppendUint32(b, uint32(f.chunks))
+	for _, n := range []int64{f.Size, f.ModTime, f.ChangeTime} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	b = append(b, f.Hash[:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(f.Sections))
+	return binary.LittleEndian.AppendUint32(b, uint32(f.Chunks))
 }
 
-func decodeFile(path string, b []byte) (f file, err error) {
+func decodeFile(path string, b []byte) (File, error) {
+	f := File{Path: path}
 	if len(b) != fileSize {
 		return f, &CorruptError{Path: path, Reason: fmt.Sprintf("its entry has %d bytes", len(b))}
 	}
 	f.seq = binary.LittleEndian.Uint64(b)
-	f.size = int64(binary.LittleEndian.Uint64(b[8:]))
-	f.modTime = int64(binary.LittleEndian.Uint64(b[16:]))
-	copy(f.hash[:], b[24:])
-	f.sections = int(binary.LittleEndian.Uint32(b[24+hashSize:]))
-	f.chunks = int(binary.LittleEndian.Uint32(b[28+hashSize:]))
+	for i, n := range []*int64{&f.Size, &f.ModTime, &f.ChangeTime} {
+		*n = int64(binary.LittleEndian.Uint64(b[8+8*i:]))
+	}
+	b = b[copy(f.Hash[:], b[32:])+32:]
+	f.Sections, f.Chunks = int(binary.LittleEndian.Uint32(b)), int(binary.LittleEndian.Uint32(b[4:]))
 	return f, nil
 }
 
-// mark is an entry of a pending bucket.
-type mark struct {
-	seq              uint64
-	sections, chunks int
-	stale            []string
-}
-
-func (m *mark) encode() []byte {
-	e := &encoder{b: binary.LittleEndian.AppendUint64(nil, m.seq)}
-	e.b = binary.LittleEndian.AppendUint32(e.b, uint32(m.sections))
-	e.b = binary.LittleEndian.AppendUint32(e.b, uint32(m.chunks))
-	e.list(m.stale)
+// encode returns the mark in the bucket of an index.
+func (p *PendingDoc) encode() []byte {
+	e := &encoder{b: binary.LittleEndian.AppendUint64(nil, p.Seq)}
+	e.b = binary.LittleEndian.AppendUint32(e.b, uint32(p.Sections))
+	e.b = binary.LittleEndian.AppendUint32(e.b, uint32(p.Chunks))
+	e.list(p.Stale)
 	return e.b
 }
 
-func decodeMark(path string, b []byte) (m mark, err error) {
+func decodeMark(path string, b []byte) (p PendingDoc, err error) {
+	p.Path = path
 	if len(b) < 16 {
-		return m, &CorruptError{Path: path, Reason: fmt.Sprintf("its mark has %d bytes", len(b))}
+		return p, &CorruptError{Path: path, Reason: fmt.Sprintf("its mark has %d bytes", len(b))}
 	}
-	m.seq = binary.LittleEndian.Uint64(b)
-	m.sections = int(binary.LittleEndian.Uint32(b[8:]))
-	m.chunks = int(binary.LittleEndian.Uint32(b[12:]))
+	p.Seq = binary.LittleEndian.Uint64(b)
+	p.Sections, p.Chunks = int(binary.LittleEndian.Uint32(b[8:])), int(binary.LittleEndian.Uint32(b[12:]))
 	d := &decoder{s: string(b[16:])}
-	if m.stale = d.list(); d.err != nil {
-		return m, &CorruptError{Path: path, Reason: "its mark: " + d.err.Error()}
+	if p.Stale = d.list(); d.err != nil {
+		return p, &CorruptError{Path: path, Reason: "its mark: " + d.err.Error()}
 	}
-	return m, nil
+	return p, nil
 }

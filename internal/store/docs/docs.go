@@ -7,30 +7,26 @@
 // and clears the marks it read (Done). After a crash at any point the marks still
 // exist, and repeating the work does no harm.
 //
-// # Buckets, format 3
+// # Buckets, format 4
 //
 // Numbers are little-endian; keys of all buckets but meta are paths.
 //
 //	meta       format (uint32), model (JSON of models.Description), chunks (text,
 //	           see Options.Chunks), generation (uint64), roots (JSON), built_at
 //	           (int64, Unix nanoseconds), counts (11 x int64, see Counts)
-//	files      seq uint64, size int64, mtime int64, SHA-256 (32 bytes),
-//	           sections uint32, chunks uint32
+//	files      seq uint64, size, mtime and ctime int64, SHA-256 (32 bytes), sections
+//	           uint32, chunks uint32; ctime is 0 where it is not known
 //	documents  title, labels and sections, see codec.go
-//	changed    ctime int64 of the file, if it is known; files without one are
-//	           compared by size and mtime alone
 //	texts      the file's bytes as indexed
 //	text, vectors
 //	           pending marks: seq uint64, sections uint32, chunks uint32, then
 //	           the ids of stale chunks
 //	skipped    the reason why the file is not indexed; if its content is the
-//	           reason, then also a NUL, its size int64, mtime int64 and, if it is
-//	           known, ctime int64
+//	           reason, then also a NUL, its size, mtime and ctime int64
 //
-// History: 1, the first; 2, chunks in meta, size and time of skipped files. The
-// ctimes came later within 2: older versions do not change the entries in changed,
-// which then match no file and cost one more read, and take a skipped file with a
-// ctime for one without a time; 3, checksums, see package kv.
+// History: 1, the first; 2, chunks in meta, size and time of skipped files; 3,
+// checksums, see package kv; 4, ctime in files. An index of an earlier format is built
+// again.
 package docs
 
 import (
@@ -47,7 +43,7 @@ import (
 )
 
 // FormatVersion is the version of the buckets.
-const FormatVersion = 3
+const FormatVersion = 4
 
 // DefaultCache is how many decoded documents the cache keeps, some 5 kB each.
 const DefaultCache = 2048

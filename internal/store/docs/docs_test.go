@@ -187,7 +187,7 @@ func TestTouchReachesCachedDocument(t *testing.T) {
 	if err := s.Done(background, Keyword, []Mark{pending(t, s, Keyword)[0].Mark}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Touch(background, []Touched{{Path: "p", Size: 11, ModTime: 12}, {Path: "absent"}}); err != nil {
+	if err := s.Touch(background, []File{{Path: "p", Size: 11, ModTime: 12}, {Path: "absent"}}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := s.Document("p")
@@ -225,7 +225,7 @@ func TestChangeTimes(t *testing.T) {
 		}
 	}
 	check("Put", map[string]int64{"p": 8, "q": 0})
-	if err := s.Touch(background, []Touched{{Path: "p", Size: 1, ModTime: 2}, {Path: "q", Size: 1, ModTime: 2, ChangeTime: 3}}); err != nil {
+	if err := s.Touch(background, []File{{Path: "p", Size: 1, ModTime: 2}, {Path: "q", Size: 1, ModTime: 2, ChangeTime: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	check("Touch", map[string]int64{"p": 0, "q": 3})
@@ -433,15 +433,15 @@ func TestViewIsOneMoment(t *testing.T) {
 func TestDamagedValue(t *testing.T) {
 	p := page("p", "a:..", "b:.", "c:...")
 	value := encodeDocument(&p.Document)
-	f := &file{}
+	f := &File{Path: "p"}
 	for n := range value {
-		if _, err := decodeDocument("p", f, value[:n]); err == nil {
+		if _, err := decodeDocument(f, value[:n]); err == nil {
 			t.Errorf("a value cut to %d of %d bytes was accepted", n, len(value))
 		}
 		for _, b := range []byte{0, 1, 0x7f, 0x80, 0xff} {
 			bad := append([]byte(nil), value...)
 			bad[n] = b
-			d, err := decodeDocument("p", f, bad)
+			d, err := decodeDocument(f, bad)
 			var corrupt *CorruptError
 			if (d == nil) == (err == nil) || err != nil && !errors.As(err, &corrupt) {
 				t.Errorf("byte %d = %d: %v, %v, want a document or *CorruptError", n, b, d, err)

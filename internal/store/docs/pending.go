@@ -61,14 +61,12 @@ func (r *Reader) Pending(kind Kind, after string, limit int) ([]PendingDoc, erro
 		if path == after {
 			return true
 		}
-		var m mark
-		if m, err = decodeMark(path, v); err != nil {
+		var p PendingDoc
+		if p, err = decodeMark(path, v); err != nil {
 			return false
 		}
-		pending = append(pending, PendingDoc{
-			Mark:    Mark{Path: path, Seq: m.seq},
-			Deleted: r.files.Get(k) == nil, Sections: m.sections, Chunks: m.chunks, Stale: m.stale,
-		})
+		p.Deleted = r.files.Get(k) == nil
+		pending = append(pending, p)
 		return len(pending) != limit
 	})
 	return pending, err
@@ -93,7 +91,7 @@ func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark) error {
 			return nil
 		}
 		m, err := decodeMark(marks[i].Path, value)
-		if err != nil || m.seq != marks[i].Seq {
+		if err != nil || m.Seq != marks[i].Seq {
 			return err
 		}
 		w.counts.pending(kind).add(-1, &m)
@@ -107,14 +105,13 @@ func (s *Store) Renew(ctx context.Context, kind Kind) error {
 	return s.update(ctx, 1, func(w *writer, _ int) error {
 		var err error
 		w.files.ForEach(func(k, v []byte) bool {
-			path := string(k)
-			var f file
-			if f, err = decodeFile(path, v); err != nil {
+			var f File
+			if f, err = decodeFile(string(k), v); err != nil {
 				return false
 			}
-			m := mark{seq: w.seq, sections: f.sections, chunks: f.chunks}
-			if err = w.unmark(kind, path, &m.stale); err == nil {
-				err = w.marks[kind].Put([]byte(path), m.encode())
+			m := PendingDoc{Mark: Mark{Seq: w.seq}, Sections: f.Sections, Chunks: f.Chunks}
+			if m.Stale, err = w.unmark(kind, f.Path); err == nil {
+				err = w.marks[kind].Put([]byte(f.Path), m.encode())
 			}
 			w.counts.pending(kind).add(1, &m)
 			return err == nil && ctx.Err() == nil

@@ -209,9 +209,9 @@ func (m *model) random(rng *rand.Rand, s *Store) (name string, err error) {
 		}
 		return "delete", s.Delete(background, paths)
 	case 5:
-		var touched []Touched
+		var touched []File
 		for _, path := range paths {
-			to := Touched{Path: path, Size: rng.Int64N(9), ModTime: rng.Int64N(9)}
+			to := File{Path: path, Size: rng.Int64N(9), ModTime: rng.Int64N(9)}
 			touched = append(touched, to)
 			if p, ok := m.docs[path]; ok {
 				p.Document.Size, p.Document.ModTime = to.Size, to.ModTime

@@ -2,7 +2,6 @@ package docs
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 
 	"cairn/internal/checksum"
@@ -21,8 +20,8 @@ type Reader struct {
 
 // buckets are the buckets in one transaction.
 type buckets struct {
-	meta, files, changed, documents, texts, skipped *kv.Bucket
-	marks                                           [2]*kv.Bucket // by Kind
+	meta, files, documents, texts, skipped *kv.Bucket
+	marks                                  [2]*kv.Bucket // by Kind
 }
 
 func openBuckets(tx *kv.Tx) (b buckets, err error) {
@@ -30,7 +29,7 @@ func openBuckets(tx *kv.Tx) (b buckets, err error) {
 		name   string
 		bucket **kv.Bucket
 	}{
-		{"meta", &b.meta}, {"files", &b.files}, {"changed", &b.changed}, {"documents", &b.documents}, {"texts", &b.texts},
+		{"meta", &b.meta}, {"files", &b.files}, {"documents", &b.documents}, {"texts", &b.texts},
 		{"skipped", &b.skipped}, {"text", &b.marks[Keyword]}, {"vectors", &b.marks[Vectors]},
 	} {
 		if *named.bucket, err = tx.Bucket(named.name); err != nil {
@@ -73,7 +72,7 @@ func (r *Reader) Document(path string) (*store.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := decodeDocument(path, &f, r.documents.Need([]byte(path)))
+	d, err := decodeDocument(&f, r.documents.Need([]byte(path)))
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +116,8 @@ type File struct {
 	// when it was not recorded.
 	Size, ModTime, ChangeTime int64
 	Sections, Chunks          int
+
+	seq uint64 // of the transaction that stored the document
 }
 
 // HexHash returns Hash as store.Document.Hash has it.
@@ -131,32 +132,8 @@ func (r *Reader) File(path string) (f File, ok bool, err error) {
 	if entry == nil {
 		return File{}, false, nil
 	}
-	f, err = r.newFile(path, entry)
+	f, err = decodeFile(path, entry)
 	return f, err == nil, err
-}
-
-func (r *Reader) newFile(path string, entry []byte) (File, error) {
-	f, err := decodeFile(path, entry)
-	return File{Path: path, Hash: f.hash, Size: f.size, ModTime: f.modTime, ChangeTime: r.changeTime(path), Sections: f.sections, Chunks: f.chunks}, err
-}
-
-// changeTime returns the recorded ctime, 0 when there is none.
-func (b *buckets) changeTime(path string) int64 {
-	if value := b.changed.Get([]byte(path)); len(value) == 8 {
-		return int64(binary.LittleEndian.Uint64(value))
-	}
-	return 0
-}
-
-// setChangeTime records a ctime; 0 removes it.
-func (b *buckets) setChangeTime(path string, at int64) error {
-	switch have := b.changeTime(path); {
-	case have == at:
-		return nil
-	case at == 0:
-		return b.changed.Delete([]byte(path))
-	}
-	return b.changed.Put([]byte(path), binary.LittleEndian.AppendUint64(nil, uint64(at)))
 }
 
 // Files calls fn with every indexed file whose path begins with prefix, in
@@ -168,7 +145,7 @@ func (r *Reader) Files(prefix string, fn func(File) bool) error {
 	var err error
 	each := func(k, v []byte) bool {
 		var f File
-		if f, err = r.newFile(string(k), v); err != nil {
+		if f, err = decodeFile(string(k), v); err != nil {
 			return false
 		}
 		return fn(f)

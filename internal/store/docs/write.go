@@ -38,12 +38,15 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 		if err != nil {
 			return err
 		}
-		f := file{seq: w.seq, size: p.Document.Size, modTime: p.Document.ModTime, sections: len(p.Document.Sections)}
-		if _, err := hex.Decode(f.hash[:], []byte(p.Document.Hash)); err != nil {
+		f := File{
+			Path: p.Document.Path, Size: p.Document.Size, ModTime: p.Document.ModTime, ChangeTime: p.ChangeTime,
+			Sections: len(p.Document.Sections), seq: w.seq,
+		}
+		if _, err := hex.Decode(f.Hash[:], []byte(p.Document.Hash)); err != nil {
 			return err // unreachable: Check has seen that it is hex
 		}
 		ids := chunkIDs(&p.Document)
-		f.chunks = len(ids)
+		f.Chunks = len(ids)
 		key := []byte(p.Document.Path)
 		for _, put := range []struct {
 			bucket *kv.Bucket
@@ -53,14 +56,11 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 				return err
 			}
 		}
-		if err := w.setChangeTime(p.Document.Path, p.ChangeTime); err != nil {
-			return err
-		}
 		w.counts.Files++
-		w.counts.Sections += f.sections
-		w.counts.Chunks += f.chunks
+		w.counts.Sections += f.Sections
+		w.counts.Chunks += f.Chunks
 		w.counts.Bytes += int64(len(p.Text))
-		return w.mark(p.Document.Path, &f, before, stale, ids)
+		return w.mark(&f, before, stale, ids)
 	})
 }
 
@@ -73,24 +73,18 @@ func (s *Store) Delete(ctx context.Context, paths []string) error {
 			return err
 		}
 		key := []byte(paths[i])
-		for _, b := range []*kv.Bucket{w.files, w.changed, w.documents, w.texts} {
+		for _, b := range []*kv.Bucket{w.files, w.documents, w.texts} {
 			if err := b.Delete(key); err != nil {
 				return err
 			}
 		}
-		return w.mark(paths[i], &file{seq: w.seq}, before, stale, nil)
+		return w.mark(&File{Path: paths[i], seq: w.seq}, before, stale, nil)
 	})
 }
 
-// Touched is a file whose size or time changed, but not its bytes.
-type Touched struct {
-	Path                      string
-	Size, ModTime, ChangeTime int64 // as in File
-}
-
-// Touch records new sizes and times. It ignores unknown paths and marks nothing as
-// pending.
-func (s *Store) Touch(ctx context.Context, touched []Touched) error {
+// Touch records new sizes and times of files whose bytes did not change. It ignores
+// unknown paths and marks nothing as pending.
+func (s *Store) Touch(ctx context.Context, touched []File) error {
 	return s.update(ctx, len(touched), func(w *writer, i int) error {
 		key := []byte(touched[i].Path)
 		value := w.files.Get(key)
@@ -101,10 +95,7 @@ func (s *Store) Touch(ctx context.Context, touched []Touched) error {
 		if err != nil {
 			return err
 		}
-		f.size, f.modTime = touched[i].Size, touched[i].ModTime
-		if err := w.setChangeTime(touched[i].Path, touched[i].ChangeTime); err != nil {
-			return err
-		}
+		f.Size, f.ModTime, f.ChangeTime = touched[i].Size, touched[i].ModTime, touched[i].ChangeTime
 		return w.files.Put(key, f.encode())
 	})
 }
@@ -126,9 +117,6 @@ func (f *Skipped) encode() []byte {
 	}
 	b = binary.LittleEndian.AppendUint64(append(b, 0), uint64(f.Size))
 	b = binary.LittleEndian.AppendUint64(b, uint64(f.ModTime))
-	if f.ChangeTime == 0 {
-		return b
-	}
 	return binary.LittleEndian.AppendUint64(b, uint64(f.ChangeTime))
 }
 
@@ -136,11 +124,9 @@ func (f *Skipped) encode() []byte {
 func decodeSkipped(path string, value []byte) Skipped {
 	reason, rest, _ := bytes.Cut(value, []byte{0})
 	f := Skipped{Path: path, Reason: string(reason)}
-	if len(rest) == 16 || len(rest) == 24 {
+	if len(rest) == 24 {
 		f.Size = int64(binary.LittleEndian.Uint64(rest))
 		f.ModTime = int64(binary.LittleEndian.Uint64(rest[8:]))
-	}
-	if len(rest) == 24 {
 		f.ChangeTime = int64(binary.LittleEndian.Uint64(rest[16:]))
 	}
 	return f
@@ -248,59 +234,59 @@ func (w *writer) remove(path string) (before bool, ids []string, err error) {
 	if err != nil {
 		return false, nil, err
 	}
-	d, err := decodeDocument(path, &f, w.documents.Need([]byte(path)))
+	d, err := decodeDocument(&f, w.documents.Need([]byte(path)))
 	if err != nil {
 		return false, nil, err
 	}
 	w.counts.Files--
-	w.counts.Sections -= f.sections
-	w.counts.Chunks -= f.chunks
+	w.counts.Sections -= f.Sections
+	w.counts.Chunks -= f.Chunks
 	w.counts.Bytes -= int64(len(w.texts.Get([]byte(path))))
 	return true, chunkIDs(d), nil
 }
 
-// mark renews the marks of path for both indexes. Its stale ids are those of the
+// mark renews the marks of a file for both indexes. Its stale ids are those of the
 // previous version and of an earlier mark that the new version, ids, lacks.
-func (w *writer) mark(path string, f *file, before bool, stale, ids []string) error {
+func (w *writer) mark(f *File, before bool, stale, ids []string) error {
 	have := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		have[id] = true
 	}
 	for _, kind := range []Kind{Keyword, Vectors} {
-		m := mark{seq: f.seq, sections: f.sections, chunks: f.chunks}
-		if err := w.unmark(kind, path, &m.stale); err != nil {
+		m := PendingDoc{Mark: Mark{Seq: f.seq}, Sections: f.Sections, Chunks: f.Chunks}
+		var err error
+		if m.Stale, err = w.unmark(kind, f.Path); err != nil {
 			return err
 		}
 		if before {
-			m.stale = append(m.stale, stale...)
+			m.Stale = append(m.Stale, stale...)
 		}
-		slices.Sort(m.stale)
-		m.stale = slices.DeleteFunc(slices.Compact(m.stale), func(id string) bool { return have[id] })
-		if err := w.marks[kind].Put([]byte(path), m.encode()); err != nil {
-			return fmt.Errorf("marking %q: %w", path, err)
+		slices.Sort(m.Stale)
+		m.Stale = slices.DeleteFunc(slices.Compact(m.Stale), func(id string) bool { return have[id] })
+		if err := w.marks[kind].Put([]byte(f.Path), m.encode()); err != nil {
+			return fmt.Errorf("marking %q: %w", f.Path, err)
 		}
 		w.counts.pending(kind).add(1, &m)
 	}
 	return nil
 }
 
-// unmark subtracts an existing mark from the counts and sets stale to its ids.
-func (w *writer) unmark(kind Kind, path string, stale *[]string) error {
+// unmark subtracts an existing mark from the counts and returns its stale ids.
+func (w *writer) unmark(kind Kind, path string) (stale []string, err error) {
 	value := w.marks[kind].Get([]byte(path))
 	if value == nil {
-		return nil
+		return nil, nil
 	}
 	m, err := decodeMark(path, value)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.counts.pending(kind).add(-1, &m)
-	*stale = m.stale
-	return nil
+	return m.Stale, nil
 }
 
-func (p *PendingCounts) add(sign int, m *mark) {
+func (p *PendingCounts) add(sign int, m *PendingDoc) {
 	p.Files += sign
-	p.Sections += sign * m.sections
-	p.Chunks += sign * m.chunks
+	p.Sections += sign * m.Sections
+	p.Chunks += sign * m.Chunks
 }
