@@ -93,8 +93,8 @@ const DocumentsLacking = "documents"
 // ErrNoIndex is returned where an index is needed and there is none.
 var ErrNoIndex = errors.New("this folder has no index yet; run `cairn index`, or call the index tool")
 
-// ErrReadOnly is returned by Index and Watch of an Index that is not the owner's.
-var ErrReadOnly = errors.New("opened for reading")
+// ErrReadOnly is returned by Index and Watch of an Index without files.
+var ErrReadOnly = errors.New("this process only answers from the store; run `cairn index --store ...` where the files are")
 
 // RebuildError is returned for an index that this binary cannot use as it is:
 // it was made in another format or with another model, or it is damaged.

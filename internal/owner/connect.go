@@ -3,7 +3,6 @@ package owner
 import (
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -68,7 +67,8 @@ func (f *Folder) own(l *lock, socket string, me Holder) (*session, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.release())
 	}
-	s := &session{lock: l, server: &Server{Holder: me, Held: l.held, kinds: f.o.Errors, local: map[string]any{}, mux: http.NewServeMux()}}
+	s := &session{lock: l, server: newServer(f.o.Errors)}
+	s.server.Holder, s.server.Held = me, l.held
 	if s.service, err = f.o.Serve(s.server); err != nil {
 		return nil, errors.Join(err, ln.Close(), l.release())
 	}

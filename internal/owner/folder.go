@@ -101,7 +101,8 @@ type mutex chan struct{}
 func (m mutex) Lock()   { m <- struct{}{} }
 func (m mutex) Unlock() { <-m }
 
-// session is one way into the folder: client, or the others.
+// session is one way into the folder: client, or the others. A session of Local has no
+// lock and no listener.
 type session struct {
 	client *client
 
@@ -132,6 +133,14 @@ func Open(ctx context.Context, o Options) (*Folder, error) {
 	ctx, f.stop = context.WithCancel(context.WithoutCancel(ctx))
 	f.supervisor.Go(func() { f.supervise(ctx) })
 	return f, nil
+}
+
+// Local returns a folder whose operations run in this process, without files that need an
+// owner. serve registers them.
+func Local(serve func(*Server) Service) *Folder {
+	s := &session{server: newServer(nil)}
+	s.service = serve(s.server)
+	return &Folder{mu: make(mutex, 1), current: s}
 }
 
 // Close ends the service, or the connection to the owner.
@@ -227,7 +236,7 @@ func (f *Folder) session(ctx context.Context) (*session, error) {
 
 // removed reports whether s has to be given up because the folder was removed.
 func (s *session) removed() bool {
-	return s.client == nil && (!s.lock.held() || s.service.Removed())
+	return s.lock != nil && (!s.lock.held() || s.service.Removed())
 }
 
 // close waits for answers in flight, closes the files and releases the lock.
@@ -235,6 +244,9 @@ func (s *session) close() error {
 	if s.client != nil {
 		s.client.close()
 		return nil
+	}
+	if s.lock == nil {
+		return s.service.Close()
 	}
 	s.listener.close()
 	return errors.Join(s.service.Close(), s.lock.release())

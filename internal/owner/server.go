@@ -39,6 +39,10 @@ type Server struct {
 	mux   *http.ServeMux
 }
 
+func newServer(kinds Kinds) *Server {
+	return &Server{kinds: kinds, local: map[string]any{}, mux: http.NewServeMux()}
+}
+
 // maxRequest bounds a request of another process in bytes: a large catalogue is one.
 const maxRequest = 256 << 20
 

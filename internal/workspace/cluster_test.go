@@ -104,8 +104,8 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 	}()); !ok {
 		t.Error("a path that is nearly right is no *retriever.NotFoundError")
 	}
-	if _, err := one.Index(t.Context(), index.IndexRequest{}, nil); !errors.Is(err, errNoWriter) {
-		t.Errorf("indexing by a server without files: %v, want %v", err, errNoWriter)
+	if _, err := one.Index(t.Context(), index.IndexRequest{}, nil); !errors.Is(err, index.ErrReadOnly) {
+		t.Errorf("indexing by a server without files: %v, want %v", err, index.ErrReadOnly)
 	}
 	// A server that has just begun; the others may remember for a moment what was.
 	s, err := server(t, o).Status(t.Context())

@@ -10,9 +10,6 @@ import (
 	"cairn/internal/walk"
 )
 
-// errNoWriter says that a process without files cannot index.
-var errNoWriter = errors.New("this process only answers from the store; run `cairn index --store ...` where the files are")
-
 // remoteStores opens the Qdrant store of w for reading.
 func (w *Workspace) remoteStores() (*index.Stores, error) {
 	client, err := w.options.Store.Dial(w.options.Logger)

@@ -16,12 +16,9 @@ import (
 // of the tools and of the question tasks. With repair, what is derived is built again and
 // records are recovered.
 func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, error) {
-	found := &index.Verified{}
-	if w.remote == nil {
-		var err error
-		if found, err = index.VerifyOp.Call(ctx, w.folder, index.VerifyRequest{Repair: repair}, nil); err != nil {
-			return nil, err
-		}
+	found, err := index.VerifyOp.Call(ctx, w.folder, index.VerifyRequest{Repair: repair}, nil)
+	if err != nil {
+		return nil, err
 	}
 	place, err := home.Of(w.selection.Root)
 	if err != nil {
@@ -43,8 +40,12 @@ func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, e
 	return found, verifyStages(place, found, repair)
 }
 
-// recoveredFiles are the damaged files that were recovered and are kept.
+// recoveredFiles are the damaged files that were recovered and are kept; none of the zero
+// Place.
 func recoveredFiles(place home.Place) (files []checksum.File) {
+	if place.Records == "" {
+		return nil
+	}
 	names, _ := filepath.Glob(filepath.Join(place.Records, "*.db"+kv.DamagedSuffix)) // the pattern is valid
 	for _, name := range names {
 		info, err := os.Stat(name)

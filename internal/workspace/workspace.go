@@ -102,12 +102,9 @@ type Workspace struct {
 	config    config.Config
 	options   Options
 	access    Access
-	place     home.Place // zero with remote
+	place     home.Place // zero where the store alone answers
 	ownTools  ownToolbox
-
-	// One of both is nil: remote searches Options.Store.
-	folder *owner.Folder
-	remote *index.Index
+	folder    *owner.Folder
 }
 
 // Open opens the folder of sel.
@@ -124,9 +121,11 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 		if err != nil {
 			return nil, err
 		}
-		x := w.indexOptions()
-		x.Remote = stores
-		w.remote = index.New(x)
+		w.folder = owner.Local(func(s *owner.Server) owner.Service {
+			o := w.indexOptions()
+			o.Remote = stores
+			return serveIndex(s, o)
+		})
 		return w, nil
 	}
 	var err error
@@ -149,9 +148,14 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 func (w *Workspace) serve(s *owner.Server) (owner.Service, error) {
 	o := w.indexOptions()
 	o.Holder, o.Held, o.Write = &s.Holder, s.Held, w.access == Owning
+	return serveIndex(s, o), nil
+}
+
+// serveIndex opens an index and registers its operations.
+func serveIndex(s *owner.Server, o index.Options) *index.Index {
 	x := index.New(o)
 	x.Serve(s)
-	return x, nil
+	return x
 }
 
 func (w *Workspace) indexOptions() index.Options {
@@ -240,50 +244,32 @@ func (w *Workspace) accept(h owner.Holder, identity map[string]string) error {
 
 // Search answers a query.
 func (w *Workspace) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
-	if w.remote != nil {
-		return w.remote.Search(ctx, q)
-	}
 	return index.SearchOp.Call(ctx, w.folder, q, nil)
 }
 
 // Explain answers a query with its trace.
 func (w *Workspace) Explain(ctx context.Context, r index.ExplainRequest) (*retriever.Trace, error) {
-	if w.remote != nil {
-		return w.remote.Explain(ctx, r)
-	}
 	return index.ExplainOp.Call(ctx, w.folder, r, nil)
 }
 
 // Read returns a document, a section or lines of one.
 func (w *Workspace) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
-	if w.remote != nil {
-		return w.remote.Read(ctx, r)
-	}
 	return index.ReadOp.Call(ctx, w.folder, r, nil)
 }
 
 // ReadAll returns several places at once.
 func (w *Workspace) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
-	if w.remote != nil {
-		return w.remote.ReadAll(ctx, r)
-	}
 	return index.ReadAllOp.Call(ctx, w.folder, r, nil)
 }
 
 // Documents lists what is indexed, in the order of the paths. A folder without
 // an index has no documents.
 func (w *Workspace) Documents(ctx context.Context, r index.DocumentsRequest) (*index.Documents, error) {
-	if w.remote != nil {
-		return w.remote.Documents(ctx, r)
-	}
 	return index.DocumentsOp.Call(ctx, w.folder, r, nil)
 }
 
 // Status returns the state of the workspace.
 func (w *Workspace) Status(ctx context.Context) (*index.Status, error) {
-	if w.remote != nil {
-		return w.remote.Status(ctx)
-	}
 	s, err := index.StatusOp.Call(ctx, w.folder, struct{}{}, nil)
 	if err != nil {
 		return nil, err
@@ -297,9 +283,6 @@ func (w *Workspace) Status(ctx context.Context) (*index.Status, error) {
 
 // Skipped returns the files that are not indexed, by reason and path.
 func (w *Workspace) Skipped(ctx context.Context) ([]index.SkippedFile, error) {
-	if w.remote != nil {
-		return w.remote.Skipped(ctx)
-	}
 	files, err := index.SkippedOp.Call(ctx, w.folder, struct{}{}, nil)
 	if err != nil {
 		return nil, err
@@ -312,9 +295,6 @@ func (w *Workspace) Skipped(ctx context.Context) ([]index.SkippedFile, error) {
 // be nil; it is called from the caller's goroutine. A run that another caller started
 // is a *LockError, unless r.Join.
 func (w *Workspace) Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error) {
-	if w.remote != nil {
-		return nil, errNoWriter
-	}
 	return index.IndexOp.Call(ctx, w.folder, r, progress)
 }
 
@@ -328,9 +308,6 @@ const watchAgain = time.Second
 // the whole folder with the index, so that it misses nothing. Watch waits for a
 // folder that is removed meanwhile, and for an owner that stops answering.
 func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error {
-	if w.remote != nil {
-		return errNoWriter
-	}
 	begun, reported := false, false
 	for {
 		_, err := index.WatchOp.Call(ctx, w.folder, struct{}{}, func(e index.WatchEvent) { begun, reported = true, false; fn(e) })
@@ -367,8 +344,5 @@ func (w *Workspace) Selection() config.Selection { return w.selection }
 // Close ends the work of this process in the background and closes the stores. The
 // next run resumes what was not finished.
 func (w *Workspace) Close() error {
-	if w.remote != nil {
-		return errors.Join(w.remote.Close(), w.ownTools.close())
-	}
 	return errors.Join(w.folder.Close(), w.ownTools.close())
 }
