@@ -19,13 +19,10 @@ import (
 func (a *app) askCommand() *cobra.Command {
 	var template, user string
 	var budget int
-	cmd := &cobra.Command{
-		Use:   "ask [flags] QUESTION",
-		Short: "Answer a question from the folder, with sources",
-		RunE: a.withWorkspace("ask", workspace.Owning, func(ctx context.Context, w *workspace.Workspace, args []string) error {
+	cmd := newCommand("ask [flags] QUESTION", "Answer a question from the folder, with sources",
+		a.withWorkspace("ask", workspace.Owning, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			return a.ask(ctx, w, stage.Request{UserID: user, Query: args[0], Template: template}, budget)
-		}),
-	}
+		}))
 	fs := cmd.Flags()
 	fs.StringVar(&template, "template", "", "plan: standard_query (default), simple_lookup, complex_research, web_enhanced or quick_answer")
 	fs.StringVar(&user, "user", "local", "name of the person who asks")

@@ -19,10 +19,8 @@ import (
 )
 
 func (a *app) backupCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "backup FILE",
-		Short: "Write what cannot be built again to a file",
-		RunE: a.withWorkspace("backup", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
+	return newCommand("backup FILE", "Write what cannot be built again to a file",
+		a.withWorkspace("backup", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			if args[0] == "-" {
 				_, err := w.Backup(ctx, a.stdout.Raw())
 				return err
@@ -40,16 +38,13 @@ func (a *app) backupCommand() *cobra.Command {
 				return err
 			}
 			return a.printLine(r, "wrote %s and %s to %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Plain(args[0]))
-		}),
-	}
+		}))
 }
 
 func (a *app) restoreCommand() *cobra.Command {
 	var o workspace.RestoreOptions
-	cmd := &cobra.Command{
-		Use:   "restore FILE",
-		Short: "Replace the records of the folder with those of a backup",
-		RunE: a.withWorkspace("restore", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
+	cmd := newCommand("restore FILE", "Replace the records of the folder with those of a backup",
+		a.withWorkspace("restore", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			in, err := a.input(args[0])
 			if err != nil {
 				return err
@@ -63,8 +58,7 @@ func (a *app) restoreCommand() *cobra.Command {
 				a.stderr.Warn("%s differs from the backup and is kept; --overwrite replaces it", term.Plain(name))
 			}
 			return a.printLine(r, "restored %s and %s; left out %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Count(r.Damaged, "damaged line"))
-		}),
-	}
+		}))
 	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "leave damaged lines out, and restore the others")
 	cmd.Flags().BoolVar(&o.Overwrite, "overwrite", false, "replace files that differ from those of the backup")
 	return cmd
@@ -79,10 +73,8 @@ func (a *app) input(name string) (io.ReadCloser, error) {
 }
 
 func (a *app) exportCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "export",
-		Short: "Print the tools and what was learnt from use as JSON lines",
-		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+	return newCommand("export", "Print the tools and what was learnt from use as JSON lines",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 			out := json.NewEncoder(a.stdout)
 			var failed error
 			err := box.Export(ctx, func(x toolbox.Exported) {
@@ -91,15 +83,12 @@ func (a *app) exportCommand() *cobra.Command {
 				}
 			})
 			return errors.Join(err, failed)
-		}),
-	}
+		}))
 }
 
 func (a *app) importCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "import FILE",
-		Short: "Add the tools and the usage that cairn export has printed",
-		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+	return newCommand("import FILE", "Add the tools and the usage that cairn export has printed",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			in, err := a.input(args[0])
 			if err != nil {
 				return err
@@ -114,8 +103,7 @@ func (a *app) importCommand() *cobra.Command {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			return a.printLine(m, "changed %s and %s of usage", term.Count(m.Tools, "tool"), term.Count(m.Usage, "record"))
-		}),
-	}
+		}))
 }
 
 func readExported(in io.Reader) ([]toolbox.Exported, error) {

@@ -18,10 +18,8 @@ import (
 
 func (a *app) benchAskCommand() *cobra.Command {
 	var file string
-	cmd := &cobra.Command{
-		Use:   "ask --queries FILE",
-		Short: "Collect questions for bench self: search, and mark the right results",
-		RunE: a.withWorkspace("bench ask", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
+	cmd := newCommand("ask --queries FILE", "Collect questions for bench self: search, and mark the right results",
+		a.withWorkspace("bench ask", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
 			r, err := a.refresh(ctx, w, retriever.Hybrid, 30*time.Second)
 			if err != nil {
 				return err
@@ -30,8 +28,7 @@ func (a *app) benchAskCommand() *cobra.Command {
 				return err
 			}
 			return r.finish(ctx)
-		}),
-	}
+		}))
 	cmd.Flags().StringVar(&file, "queries", "", "file that the questions are added to")
 	_ = cmd.MarkFlagRequired("queries")
 	a.addModel(cmd)

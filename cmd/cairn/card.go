@@ -59,18 +59,15 @@ func cardError(err error) error {
 
 func (a *app) cardNewCommand() *cobra.Command {
 	var r cards.CreateRequest
-	cmd := &cobra.Command{
-		Use:   "new [flags] TITLE...",
-		Short: "Create a card",
-		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+	cmd := newCommand("new [flags] TITLE...", "Create a card",
+		a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			r.Title = strings.Join(args, " ")
 			made, err := t.Cards.Create(ctx, r)
 			if err != nil {
 				return err
 			}
 			return a.printLine(made, "%s  %s", made.ID, made.Path)
-		}),
-	}
+		}))
 	cmd.Flags().StringVar(&r.Priority, "priority", "", "low, medium, high or critical (default medium)")
 	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "person who does it")
 	cmd.Flags().StringSliceVar(&r.Tags, "tag", nil, "tag; may be repeated")
@@ -80,10 +77,8 @@ func (a *app) cardNewCommand() *cobra.Command {
 
 func (a *app) cardListCommand() *cobra.Command {
 	var r cards.ListRequest
-	cmd := &cobra.Command{
-		Use:   "list [flags]",
-		Short: "List cards, the most urgent first",
-		RunE: a.withTasks(func(_ context.Context, t *workspace.Tasks, _ []string) error {
+	cmd := newCommand("list [flags]", "List cards, the most urgent first",
+		a.withTasks(func(_ context.Context, t *workspace.Tasks, _ []string) error {
 			open, all := r.Status == "", r.Status == "all"
 			if all {
 				r.Status = ""
@@ -101,8 +96,7 @@ func (a *app) cardListCommand() *cobra.Command {
 				}
 				w.Cards(list)
 			})
-		}),
-	}
+		}))
 	cmd.Flags().StringVar(&r.Status, "status", "", "todo, active, done, archived or all (default: todo and active)")
 	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "only cards of this person")
 	cmd.Flags().StringVar(&r.Priority, "priority", "", "only cards of this priority")
@@ -120,17 +114,14 @@ func (a *app) listCommand() *cobra.Command {
 }
 
 func (a *app) cardShowCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show ID",
-		Short: "Show a card, the cards it waits for and the cards that wait for it",
-		RunE: a.withTasks(func(_ context.Context, t *workspace.Tasks, args []string) error {
+	return newCommand("show ID", "Show a card, the cards it waits for and the cards that wait for it",
+		a.withTasks(func(_ context.Context, t *workspace.Tasks, args []string) error {
 			c, err := showCard(t, args[0])
 			if err != nil {
 				return err
 			}
 			return a.print(c, func(w *term.Writer) { w.Card(c) })
-		}),
-	}
+		}))
 }
 
 func showCard(t *workspace.Tasks, id string) (*term.Card, error) {
@@ -237,10 +228,8 @@ func (a *app) openCard(ctx context.Context, t *workspace.Tasks, id string) error
 }
 
 func (a *app) cardDoneCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "done ID...",
-		Short: "Set cards done, and list the cards that can start now",
-		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+	return newCommand("done ID...", "Set cards done, and list the cards that can start now",
+		a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			ready := func() []string {
 				most := float64(100)
 				return t.Graph.Ready(ctx, taskgraph.ReadyRequest{ChannelID: taskgraph.CardsChannel, Limit: &most}).ReadyTasks
@@ -270,6 +259,5 @@ func (a *app) cardDoneCommand() *cobra.Command {
 					}
 				}
 			})
-		}),
-	}
+		}))
 }

@@ -12,10 +12,8 @@ import (
 
 func (a *app) cleanCommand() *cobra.Command {
 	var all, try, orphans bool
-	cmd := &cobra.Command{
-		Use:   "clean",
-		Short: "Remove the index; the next search makes it again",
-		RunE: a.command(func(ctx context.Context, _ []string) error {
+	cmd := newCommand("clean", "Remove the index; the next search makes it again",
+		a.command(func(ctx context.Context, _ []string) error {
 			r, err := a.clean(ctx, orphans, all, try)
 			if err != nil {
 				return err
@@ -25,8 +23,7 @@ func (a *app) cleanCommand() *cobra.Command {
 				did = "would be removed"
 			}
 			return a.printLine(r, "%s %s, %.1f MB", cmp.Or(strings.Join(r.Removed, ", "), "nothing"), did, float64(r.Bytes)/1e6)
-		}),
-	}
+		}))
 	cmd.Flags().BoolVar(&all, "all", false, "remove the cache of embeddings, too; with --orphans, the records")
 	cmd.Flags().BoolVar(&orphans, "orphans", false, "remove the indexes of folders that do not exist any more")
 	cmd.Flags().BoolVarP(&try, "dry-run", "d", false, "print what would be removed, and remove nothing")

@@ -12,16 +12,9 @@ import (
 
 func (a *app) configCommand() *cobra.Command {
 	keys := config.Default().Keys()
-	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Show or change the configuration of the folder",
-		RunE:  a.command(a.configShow),
-	}
+	cmd := newCommand("config", "Show or change the configuration of the folder", a.command(a.configShow))
 	cmd.AddCommand(
-		&cobra.Command{
-			Use: "show", Short: "Show all settings with their meaning",
-			RunE: a.command(a.configShow),
-		},
+		newCommand("show", "Show all settings with their meaning", a.command(a.configShow)),
 		&cobra.Command{
 			Use: "get KEY", Short: "Print one setting",
 			ValidArgs: keys, RunE: a.command(a.configGet),

@@ -17,11 +17,8 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	var repair bool
-	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check the folder and say how to repair what is wrong",
-		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.doctor(ctx, repair) }),
-	}
+	cmd := newCommand("doctor", "Check the folder and say how to repair what is wrong",
+		a.command(func(ctx context.Context, _ []string) error { return a.doctor(ctx, repair) }))
 	cmd.Flags().BoolVar(&repair, "repair", false, "make the obvious repairs")
 	return cmd
 }

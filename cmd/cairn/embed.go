@@ -12,11 +12,8 @@ import (
 )
 
 func (a *app) embedCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "embed",
-		Short: "Print a vector for each line of standard input, one JSON object a line",
-		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.embed(ctx) }),
-	}
+	cmd := newCommand("embed", "Print a vector for each line of standard input, one JSON object a line",
+		a.command(func(ctx context.Context, _ []string) error { return a.embed(ctx) }))
 	a.addModel(cmd)
 	return cmd
 }

@@ -14,13 +14,10 @@ import (
 func (a *app) explainCommand() *cobra.Command {
 	var f searchFlags
 	var candidates int
-	cmd := &cobra.Command{
-		Use:   "explain [flags] QUERY...",
-		Short: "Show every step of one search, and the time of each",
-		RunE: a.command(func(ctx context.Context, args []string) error {
+	cmd := newCommand("explain [flags] QUERY...", "Show every step of one search, and the time of each",
+		a.command(func(ctx context.Context, args []string) error {
 			return a.explain(ctx, strings.Join(args, " "), f, candidates)
-		}),
-	}
+		}))
 	f.add(cmd)
 	intVar(cmd.Flags(), &candidates, "candidates", 10, 1, retriever.TraceLimit, "number of entries shown of each list, 1 to 100")
 	a.addModel(cmd)

@@ -21,6 +21,11 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func badUsage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
+// newCommand returns a command that runs a function.
+func newCommand(use, short string, run func(*cobra.Command, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, RunE: run}
+}
+
 // group returns a command that has nothing but subcommands.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: noSuchCommand, SuggestionsMinimumDistance: 2, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}

@@ -19,11 +19,8 @@ import (
 
 func (a *app) initCommand() *cobra.Command {
 	var force bool
-	cmd := &cobra.Command{
-		Use:   "init",
-		Short: "Create .cairn with cards, docs and config.toml in the folder",
-		RunE:  a.command(func(context.Context, []string) error { return a.initialize(force) }),
-	}
+	cmd := newCommand("init", "Create .cairn with cards, docs and config.toml in the folder",
+		a.command(func(context.Context, []string) error { return a.initialize(force) }))
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite an existing config.toml")
 	return cmd
 }

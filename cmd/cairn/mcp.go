@@ -64,17 +64,14 @@ func (a *app) mcpCommand() *cobra.Command {
 	var f hostFlags
 	var channel string
 	var rateLimit, noRateLimit bool
-	cmd := &cobra.Command{
-		Use:   "mcp",
-		Short: "Serve the tools to an agent over MCP on standard input and output",
-		RunE: a.command(func(ctx context.Context, _ []string) error {
+	cmd := newCommand("mcp", "Serve the tools to an agent over MCP on standard input and output",
+		a.command(func(ctx context.Context, _ []string) error {
 			f.noRateLimit = !rateLimit
 			if noRateLimit { // cobra would print a deprecation on standard output, which is the protocol's
 				a.stderr.Printf("cairn: --no-rate-limit is deprecated: calls are limited only with --rate-limit\n")
 			}
 			return a.mcp(ctx, f, channel)
-		}),
-	}
+		}))
 	f.add(cmd.Flags())
 	cmd.Flags().BoolVar(&rateLimit, "rate-limit", false, "limit the calls per minute, as cairn serve does")
 	cmd.Flags().BoolVar(&noRateLimit, "no-rate-limit", false, "")

@@ -11,10 +11,8 @@ import (
 )
 
 func (a *app) migrateCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "migrate",
-		Short: "Take over what an earlier version has kept in .cairn/index, and remove that",
-		RunE: a.withWorkspace("migrate", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
+	return newCommand("migrate", "Take over what an earlier version has kept in .cairn/index, and remove that",
+		a.withWorkspace("migrate", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
 			r, err := w.Migrate(ctx)
 			if err != nil {
 				return err
@@ -31,6 +29,5 @@ func (a *app) migrateCommand() *cobra.Command {
 				line += "; next: cairn index"
 			}
 			return a.printLine(r, "%s", line)
-		}),
-	}
+		}))
 }

@@ -19,10 +19,8 @@ import (
 
 func (a *app) openCommand() *cobra.Command {
 	var list bool
-	cmd := &cobra.Command{
-		Use:   "open [WORD...]",
-		Short: "Find a file, heading or card by typing, and open it in $VISUAL or $EDITOR",
-		RunE: a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+	cmd := newCommand("open [WORD...]", "Find a file, heading or card by typing, and open it in $VISUAL or $EDITOR",
+		a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			places, err := placesOf(ctx, t)
 			if err != nil {
 				return err
@@ -36,8 +34,7 @@ func (a *app) openCommand() *cobra.Command {
 				})
 			}
 			return a.find(ctx, t, places, strings.Join(args, " "))
-		}),
-	}
+		}))
 	cmd.Flags().BoolVar(&list, "list", false, "print the places that match instead")
 	return cmd
 }

@@ -46,10 +46,8 @@ func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args
 func (a *app) planListCommand() *cobra.Command {
 	var q stage.Query
 	var status string
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List question tasks, newest first",
-		RunE: a.withStages(func(ctx context.Context, st *workspace.Stages, _ []string) error {
+	cmd := newCommand("list", "List question tasks, newest first",
+		a.withStages(func(ctx context.Context, st *workspace.Stages, _ []string) error {
 			q.Status = stage.Status(status)
 			known := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}
 			if !slices.Contains(known, q.Status) {
@@ -68,8 +66,7 @@ func (a *app) planListCommand() *cobra.Command {
 					w.Printf("%s  %-11s %3d%%  %-18s  %s  %s\n", term.Plain(s.ID), s.Status, s.Progress, s.Current, term.Time(s.StartedAt), term.Cut(term.OneLine(s.Query), 60))
 				}
 			})
-		}),
-	}
+		}))
 	cmd.Flags().StringVar(&q.UserID, "user", "", "only tasks of this user")
 	cmd.Flags().StringVar(&status, "status", "", "only waiting, in_progress, complete, failed or aborted ones")
 	intVar(cmd.Flags(), &q.Limit, "limit", 20, 1, 1000, "most tasks to list")
@@ -77,10 +74,8 @@ func (a *app) planListCommand() *cobra.Command {
 }
 
 func (a *app) planShowCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show ID",
-		Short: "Show a question task with its log",
-		RunE: a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
+	return newCommand("show ID", "Show a question task with its log",
+		a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
 			s, err := st.Task(ctx, args[0])
 			if err != nil {
 				return err
@@ -103,15 +98,12 @@ func (a *app) planShowCommand() *cobra.Command {
 					w.Response(s.Response)
 				}
 			})
-		}),
-	}
+		}))
 }
 
 func (a *app) planWatchCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "watch ID",
-		Short: "Follow a question task to its end",
-		RunE: a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
+	return newCommand("watch ID", "Follow a question task to its end",
+		a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
 			s, err := st.Watch(ctx, args[0], func(s *stage.State) {
 				_ = a.printLine(s.Task, "%s  %-11s %3d%%  %s", term.Time(s.UpdatedAt), s.Status, s.Progress, s.Current)
 			}, nil)
@@ -123,23 +115,19 @@ func (a *app) planWatchCommand() *cobra.Command {
 				a.stdout.Response(s.Response)
 			}
 			return nil
-		}),
-	}
+		}))
 }
 
 func (a *app) planAbortCommand() *cobra.Command {
 	var reason string
-	cmd := &cobra.Command{
-		Use:   "abort ID",
-		Short: "Stop a question task",
-		RunE: a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
+	cmd := newCommand("abort ID", "Stop a question task",
+		a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
 			s, err := st.Apply(ctx, args[0], stage.Event{Kind: stage.Abort, Reason: reason})
 			if err != nil {
 				return err
 			}
 			return a.printLine(s.Task, "%s is aborted", term.Plain(s.ID))
-		}),
-	}
+		}))
 	cmd.Flags().StringVar(&reason, "reason", "", "reason to record")
 	return cmd
 }

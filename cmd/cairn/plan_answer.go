@@ -25,14 +25,11 @@ import (
 func (a *app) planAnswerCommand() *cobra.Command {
 	var cite []string
 	var notFound, web bool
-	cmd := &cobra.Command{
-		Use:   "answer ID",
-		Short: "Answer a question task that waits for an answer",
-		RunE: a.command(func(ctx context.Context, args []string) error {
+	cmd := newCommand("answer ID", "Answer a question task that waits for an answer",
+		a.command(func(ctx context.Context, args []string) error {
 			flags := stage.Answered{Draft: stage.Draft{Citations: cite, NotFound: notFound}, NeedsWebSearch: web}
 			return a.answerTask(ctx, args[0], flags)
-		}),
-	}
+		}))
 	fs := cmd.Flags()
 	fs.StringSliceVar(&cite, "cite", nil, "ids of passages that the answer rests on")
 	fs.BoolVar(&notFound, "not-found", false, "the passages do not have the answer; the text may be empty")

@@ -18,20 +18,13 @@ func (a *app) rootsCommand() *cobra.Command {
 		return a.printRoots(sel)
 	})
 	cmd := group("roots", "List, add and remove further folders that are searched with this one",
-		&cobra.Command{
-			Use:   "add NAME DIR",
-			Short: "Search another folder with this one",
-			RunE: a.command(func(_ context.Context, args []string) error {
-				return a.changeRoots(func(sel config.Selection) (config.Selection, error) { return sel.AddRoot(args[0], args[1]) })
-			}),
-		},
-		&cobra.Command{
-			Use:   "remove NAME",
-			Short: "Search another folder with this one no more",
-			RunE: a.command(func(_ context.Context, args []string) error {
+		newCommand("add NAME DIR", "Search another folder with this one", a.command(func(_ context.Context, args []string) error {
+			return a.changeRoots(func(sel config.Selection) (config.Selection, error) { return sel.AddRoot(args[0], args[1]) })
+		})),
+		newCommand("remove NAME", "Search another folder with this one no more",
+			a.command(func(_ context.Context, args []string) error {
 				return a.changeRoots(func(sel config.Selection) (config.Selection, error) { return sel.RemoveRoot(args[0]) })
-			}),
-		})
+			})))
 	cmd.RunE = list
 	return cmd
 }

@@ -30,16 +30,13 @@ type searchFlags struct {
 
 func (a *app) searchCommand() *cobra.Command {
 	var f searchFlags
-	cmd := &cobra.Command{
-		Use:   "search [flags] QUERY...",
-		Short: "Search the folder, after indexing what has changed",
-		RunE: a.command(func(ctx context.Context, args []string) error {
+	cmd := newCommand("search [flags] QUERY...", "Search the folder, after indexing what has changed",
+		a.command(func(ctx context.Context, args []string) error {
 			if f.exhaustive || f.regexp {
 				return a.searchLines(ctx, strings.Join(args, " "), f)
 			}
 			return a.search(ctx, strings.Join(args, " "), f)
-		}),
-	}
+		}))
 	f.add(cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&f.explain, "explain", false, "show the components of each score")

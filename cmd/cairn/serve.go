@@ -29,11 +29,8 @@ type serveFlags struct {
 
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
-	cmd := &cobra.Command{
-		Use:   "serve [NAME=DIR...]",
-		Short: "Serve folders over HTTP: a web page, MCP, a JSON API, health",
-		RunE:  a.command(func(ctx context.Context, args []string) error { return a.serve(ctx, args, f) }),
-	}
+	cmd := newCommand("serve [NAME=DIR...]", "Serve folders over HTTP: a web page, MCP, a JSON API, health",
+		a.command(func(ctx context.Context, args []string) error { return a.serve(ctx, args, f) }))
 	fs := cmd.Flags()
 	f.add(fs)
 	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit the calls per minute (also CAIRN_RATE_LIMIT=off)")

@@ -13,10 +13,8 @@ import (
 
 func (a *app) statusCommand() *cobra.Command {
 	var list bool
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Print which folder is chosen and the state of its index",
-		RunE: a.withWorkspace("status", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
+	cmd := newCommand("status", "Print which folder is chosen and the state of its index",
+		a.withWorkspace("status", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
 			s, err := w.Status(ctx)
 			if err != nil {
 				return err
@@ -36,8 +34,7 @@ func (a *app) statusCommand() *cobra.Command {
 				}
 			}
 			return a.print(full, func(w *term.Writer) { w.Status(s, full.Place, full.SkippedFiles) })
-		}),
-	}
+		}))
 	cmd.Flags().BoolVar(&list, "skipped", false, "list the files that are not indexed, by reason")
 	return cmd
 }

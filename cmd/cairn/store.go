@@ -35,11 +35,8 @@ func (a *app) chooseStore(cfg config.Config) (*mirror.Store, error) {
 
 func (a *app) storeCommand() *cobra.Command {
 	var from, to string
-	copying := &cobra.Command{
-		Use:   "copy --from flat --to qdrant://HOST:6334/COLLECTION",
-		Short: "Copy an index without embedding again; resume an interrupted copy",
-		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.copyStore(ctx, from, to) }),
-	}
+	copying := newCommand("copy --from flat --to qdrant://HOST:6334/COLLECTION", "Copy an index without embedding again; resume an interrupted copy",
+		a.command(func(ctx context.Context, _ []string) error { return a.copyStore(ctx, from, to) }))
 	copying.Flags().StringVar(&from, "from", "", "flat, or the address of a store")
 	copying.Flags().StringVar(&to, "to", "", "flat, or the address of a store")
 	a.addModel(copying)

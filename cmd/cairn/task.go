@@ -29,10 +29,8 @@ func (a *app) withDocument(fn func(context.Context, *workspace.Tasks, []string) 
 }
 
 func (a *app) taskViewCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "view DOCUMENT [TASK...]",
-		Short: "Show tasks of a document; without a task, list them",
-		RunE: a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+	return newCommand("view DOCUMENT [TASK...]", "Show tasks of a document; without a task, list them",
+		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			if len(args) == 1 {
 				return a.listDocumentTasks(ctx, t, args[0])
 			}
@@ -48,8 +46,7 @@ func (a *app) taskViewCommand() *cobra.Command {
 					w.DocumentTask(&v.Tasks[i])
 				}
 			})
-		}),
-	}
+		}))
 }
 
 func (a *app) listDocumentTasks(ctx context.Context, t *workspace.Tasks, document string) error {
@@ -72,10 +69,8 @@ func (a *app) listDocumentTasks(ctx context.Context, t *workspace.Tasks, documen
 }
 
 func (a *app) taskStartCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "start DOCUMENT TASK",
-		Short: "Print a task, its workflow and the documents it refers to",
-		RunE: a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+	return newCommand("start DOCUMENT TASK", "Print a task, its workflow and the documents it refers to",
+		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			v, err := t.Documents.StartTask(ctx, doctask.StartTaskRequest{Document: args[0], Task: args[1]})
 			if err != nil {
 				return err
@@ -84,8 +79,7 @@ func (a *app) taskStartCommand() *cobra.Command {
 				w.TaskToWork(&v.Task)
 				a.warn(v.Warnings)
 			})
-		}),
-	}
+		}))
 }
 
 func (a *app) warn(warnings []string) {
@@ -96,10 +90,8 @@ func (a *app) warn(warnings []string) {
 
 func (a *app) taskCompleteCommand() *cobra.Command {
 	var note string
-	cmd := &cobra.Command{
-		Use:   "complete [flags] DOCUMENT TASK",
-		Short: "Set a task completed, and show the next one",
-		RunE: a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+	cmd := newCommand("complete [flags] DOCUMENT TASK", "Set a task completed, and show the next one",
+		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			v, err := t.Documents.CompleteTask(ctx, doctask.CompleteTaskRequest{Document: args[0], Task: args[1], Note: note})
 			if err != nil {
 				return err
@@ -113,8 +105,7 @@ func (a *app) taskCompleteCommand() *cobra.Command {
 					w.Printf("next: %s  %s\n", term.Plain(v.NextTask.Slug), term.Plain(v.NextTask.Title))
 				}
 			})
-		}),
-	}
+		}))
 	cmd.Flags().StringVar(&note, "note", "", "note to keep with the task, up to 1,000 characters")
 	return cmd
 }

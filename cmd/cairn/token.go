@@ -39,13 +39,9 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 	var scope string
 	var workspaces []string
 	var expires time.Duration
-	cmd := &cobra.Command{
-		Use:   "new NAME",
-		Short: "Create a token and print it, once",
-		RunE: a.command(func(ctx context.Context, args []string) error {
-			return a.tokenNew(ctx, *file, args[0], scope, workspaces, expires)
-		}),
-	}
+	cmd := newCommand("new NAME", "Create a token and print it, once", a.command(func(ctx context.Context, args []string) error {
+		return a.tokenNew(ctx, *file, args[0], scope, workspaces, expires)
+	}))
 	cmd.Flags().StringVar(&scope, "scope", "read", "what it permits: read; write, which includes read; or admin, which may also rebuild the index")
 	cmd.Flags().StringSliceVar(&workspaces, "for", nil, "names of the workspaces it permits (default: all)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "time until it expires, such as 720h (default: never)")
@@ -84,11 +80,8 @@ func (a *app) tokenNew(ctx context.Context, file, name, scope string, workspaces
 }
 
 func (a *app) tokenListCommand(file *string) *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "List the tokens, without their secrets",
-		RunE:  a.command(func(context.Context, []string) error { return a.tokenList(*file) }),
-	}
+	return newCommand("list", "List the tokens, without their secrets",
+		a.command(func(context.Context, []string) error { return a.tokenList(*file) }))
 }
 
 func (a *app) tokenList(file string) error {
@@ -113,19 +106,15 @@ func (a *app) tokenList(file string) error {
 }
 
 func (a *app) tokenRevokeCommand(file *string) *cobra.Command {
-	return &cobra.Command{
-		Use:   "revoke ID|NAME",
-		Short: "Revoke a token at once",
-		RunE: a.command(func(ctx context.Context, args []string) error {
-			store, err := tokenStore(*file)
-			if err != nil {
-				return err
-			}
-			t, err := store.Revoke(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return a.printLine(term.NewToken(t), "revoked %s (%s)", t.ID, t.Name)
-		}),
-	}
+	return newCommand("revoke ID|NAME", "Revoke a token at once", a.command(func(ctx context.Context, args []string) error {
+		store, err := tokenStore(*file)
+		if err != nil {
+			return err
+		}
+		t, err := store.Revoke(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.printLine(term.NewToken(t), "revoked %s (%s)", t.ID, t.Name)
+	}))
 }

@@ -15,10 +15,8 @@ import (
 func (a *app) toolsGraphCommand() *cobra.Command {
 	var format, around string
 	var limit int
-	cmd := &cobra.Command{
-		Use:   "graph [flags]",
-		Short: "Draw which tools and documents are used together",
-		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+	cmd := newCommand("graph [flags]", "Draw which tools and documents are used together",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 			if !slices.Contains([]string{"dot", "json", "mermaid", "text"}, format) {
 				return badUsage("--format %q, want {dot,json,mermaid,text}", format)
 			}
@@ -28,8 +26,7 @@ func (a *app) toolsGraphCommand() *cobra.Command {
 				return err
 			}
 			return a.printUsage(edges, format, limit, toolTitle(ctx, box))
-		}),
-	}
+		}))
 	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
 	cmd.Flags().StringVar(&around, "around", "", "only edges of this tool, or of \"doc:\" and a document's path")
 	intVar(cmd.Flags(), &limit, "limit", 100, 1, noBound, "most edges, the heaviest and most often seen first")

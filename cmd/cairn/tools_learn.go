@@ -18,13 +18,10 @@ import (
 
 func (a *app) toolsLearnCommand() *cobra.Command {
 	var skipBad bool
-	cmd := &cobra.Command{
-		Use:   "learn [--skip-bad] FILE...",
-		Short: "Learn from traces which tools are used together, and for what",
-		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+	cmd := newCommand("learn [--skip-bad] FILE...", "Learn from traces which tools are used together, and for what",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			return a.toolsLearn(ctx, box, args, skipBad)
-		}),
-	}
+		}))
 	cmd.Flags().BoolVar(&skipBad, "skip-bad", false, "report lines that are not traces, and learn the others")
 	return cmd
 }

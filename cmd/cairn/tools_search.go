@@ -18,10 +18,8 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 	var inUse []string
 	var explain bool
 	var wait time.Duration
-	cmd := &cobra.Command{
-		Use:   "search [flags] QUERY",
-		Short: "Search the catalogue for tools by what they do",
-		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+	cmd := newCommand("search [flags] QUERY", "Search the catalogue for tools by what they do",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			if strings.TrimSpace(args[0]) == "" {
 				return badUsage("want a QUERY, such as \"open an issue\"")
 			}
@@ -45,8 +43,7 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 				}
 				w.FoundTools(answer)
 			})
-		}),
-	}
+		}))
 	cmd.Flags().VarP(&boundedInt{&limit, 1, toolsearch.MaxLimit}, "limit", "n", "most tools to list")
 	cmd.Flags().StringSliceVar(&inUse, "context", nil, "tools in use; tools used with them rank higher")
 	addWait(cmd, &wait)

@@ -17,16 +17,13 @@ func (a *app) toolsListCommand() *cobra.Command {
 	var server string
 	var limit int
 	var sources bool
-	cmd := &cobra.Command{
-		Use:   "list [flags]",
-		Short: "List the tools of the catalogue",
-		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+	cmd := newCommand("list [flags]", "List the tools of the catalogue",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 			if sources {
 				return a.listSources(ctx, box)
 			}
 			return a.toolsList(ctx, box, server, limit)
-		}),
-	}
+		}))
 	cmd.Flags().StringVar(&server, "server", "", "only the tools of this server")
 	cmd.Flags().IntVar(&limit, "limit", 0, "most tools to list (default: all)")
 	cmd.Flags().BoolVar(&sources, "sources", false, "list the imported sources instead")
@@ -86,10 +83,8 @@ func (a *app) listSources(ctx context.Context, box *toolbox.Toolbox) error {
 }
 
 func (a *app) toolsShowCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show NAME",
-		Short: "Show a tool with its parameters and the tools used with it",
-		RunE: a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+	return newCommand("show NAME", "Show a tool with its parameters and the tools used with it",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			t, err := box.Lookup(ctx, args[0])
 			if err != nil {
 				return err
@@ -103,6 +98,5 @@ func (a *app) toolsShowCommand() *cobra.Command {
 				return err
 			}
 			return a.print(t, func(w *term.Writer) { w.Tool(&t, related) })
-		}),
-	}
+		}))
 }

@@ -12,10 +12,8 @@ import (
 
 func (a *app) trustCommand() *cobra.Command {
 	var remove bool
-	cmd := &cobra.Command{
-		Use:   "trust [DIR]",
-		Short: "Trust the configuration of a folder, or list the trusted folders",
-		RunE: a.command(func(_ context.Context, args []string) error {
+	cmd := newCommand("trust [DIR]", "Trust the configuration of a folder, or list the trusted folders",
+		a.command(func(_ context.Context, args []string) error {
 			if len(args) > 0 {
 				return a.trust(args[0], !remove)
 			}
@@ -31,8 +29,7 @@ func (a *app) trustCommand() *cobra.Command {
 					w.Printf("%s\n", term.Plain(folder))
 				}
 			})
-		}),
-	}
+		}))
 	cmd.Flags().BoolVar(&remove, "remove", false, "trust the folder no more")
 	return cmd
 }

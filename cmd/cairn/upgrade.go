@@ -16,11 +16,8 @@ var releaseFeed, releaseKey string
 
 func (a *app) upgradeCommand() *cobra.Command {
 	var check, force bool
-	cmd := &cobra.Command{
-		Use:   "upgrade",
-		Short: "Replace this program with a newer release from the configured feed",
-		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.upgrade(ctx, check, force) }),
-	}
+	cmd := newCommand("upgrade", "Replace this program with a newer release from the configured feed",
+		a.command(func(ctx context.Context, _ []string) error { return a.upgrade(ctx, check, force) }))
 	cmd.Flags().BoolVar(&check, "check", false, "print whether there is a newer release, and install nothing")
 	cmd.Flags().BoolVar(&force, "force", false, "install the feed's release even if it is not newer")
 	return cmd

@@ -15,13 +15,10 @@ import (
 
 func (a *app) verifyCommand() *cobra.Command {
 	var repair bool
-	cmd := &cobra.Command{
-		Use:   "verify",
-		Short: "Read all files that cairn keeps and compare their checksums",
-		RunE: a.withWorkspace("verify", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
+	cmd := newCommand("verify", "Read all files that cairn keeps and compare their checksums",
+		a.withWorkspace("verify", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
 			return a.verify(ctx, w, repair)
-		}),
-	}
+		}))
 	cmd.Flags().BoolVar(&repair, "repair", false, "rebuild or recover what is damaged")
 	return cmd
 }

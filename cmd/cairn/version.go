@@ -17,10 +17,8 @@ import (
 var version = ""
 
 func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version, the built-in model and the kernels of this machine",
-		RunE: a.command(func(context.Context, []string) error {
+	return newCommand("version", "Print the version, the built-in model and the kernels of this machine",
+		a.command(func(context.Context, []string) error {
 			v := struct {
 				Version string   `json:"version"`
 				Go      string   `json:"go"`
@@ -34,8 +32,7 @@ func (a *app) versionCommand() *cobra.Command {
 				kernels += "; not on this machine: " + strings.Join(v.Lacking, ", ")
 			}
 			return a.printLine(v, "cairn %s (%s, %s)\nmodel   %s\nkernels %s", v.Version, v.Go, v.System, v.Model, kernels)
-		}),
-	}
+		}))
 }
 
 // versionName returns the release, else the module's version, else the commit.

@@ -16,11 +16,8 @@ import (
 func (a *app) watchCommand() *cobra.Command {
 	var poll, scene bool
 	var t telemetryFlags
-	cmd := &cobra.Command{
-		Use:   "watch",
-		Short: "Keep the index up to date with the files, and print changes",
-		RunE:  a.command(func(ctx context.Context, _ []string) error { return a.watch(ctx, poll, scene, t) }),
-	}
+	cmd := newCommand("watch", "Keep the index up to date with the files, and print changes",
+		a.command(func(ctx context.Context, _ []string) error { return a.watch(ctx, poll, scene, t) }))
 	cmd.Flags().BoolVar(&poll, "poll", false, "look for changes by walking, even if the system reports them")
 	cmd.Flags().BoolVar(&scene, "scene", false, "after each change, put the scene into the clipboard and SCENE.md")
 	t.add(cmd.Flags())

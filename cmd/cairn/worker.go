@@ -22,10 +22,8 @@ func (a *app) workerCommand() *cobra.Command {
 	var o host.StageOptions
 	var servers taskServers
 	var t telemetryFlags
-	cmd := &cobra.Command{
-		Use:   "worker [flags]",
-		Short: "Work on the stages of question tasks that cairn serve accepts",
-		RunE: a.command(func(ctx context.Context, _ []string) (err error) {
+	cmd := newCommand("worker [flags]", "Work on the stages of question tasks that cairn serve accepts",
+		a.command(func(ctx context.Context, _ []string) (err error) {
 			_, cfg, err := a.choose()
 			if err != nil {
 				return err
@@ -38,8 +36,7 @@ func (a *app) workerCommand() *cobra.Command {
 				return err
 			}
 			return a.work(ctx, o, cfg.Log, t)
-		}),
-	}
+		}))
 	fs := cmd.Flags()
 	fs.StringSliceVar(&names, "stages", nil, "stages to work on (default: all that are possible here)")
 	intVar(fs, &o.Workers, "workers", 2, 1, maxWorkers, "stages worked on at once")
