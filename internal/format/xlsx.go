@@ -7,7 +7,7 @@ import (
 )
 
 // convertXLSX converts a workbook of Excel: the head of each sheet as a section with
-// the anchor sheet-1 and so on. Values are as they are stored, so dates are numbers.
+// the anchor sheet-1 and so on. Values are as they are stored, but for dates.
 func convertXLSX(w *writer, data []byte) error {
 	const workbook = "xl/workbook.xml"
 	a := openArchive(w, data)
@@ -19,14 +19,18 @@ func convertXLSX(w *writer, data []byte) error {
 	var sheets []*sheet
 	shared := map[int]string{}
 	number := 0
+	dates := dates{styles: a.dateStyles()}
 	for x := a.xml(workbook); x.next(); {
+		if x.start == "workbookPr" {
+			dates.from1904 = x.attr("date1904") == "1" || x.attr("date1904") == "true"
+		}
 		if x.start != "sheet" {
 			continue
 		}
 		number++
 		if name := targets[x.related()]; path.Base(path.Dir(name)) == "worksheets" {
 			s := &sheet{number: number, name: x.attr("name")}
-			a.worksheet(name, s, shared)
+			a.worksheet(name, s, shared, dates)
 			sheets = append(sheets, s)
 		}
 	}
@@ -49,20 +53,23 @@ func convertXLSX(w *writer, data []byte) error {
 const sharedMark = "\x02"
 
 // worksheet reads the rows of a sheet, and notes the shared strings of its head.
-func (a *archive) worksheet(name string, s *sheet, shared map[int]string) {
+func (a *archive) worksheet(name string, s *sheet, shared map[int]string, dates dates) {
 	var row []string
-	column, kind := 0, ""
+	column, kind, style := 0, "", ""
 	for x := a.xml(name); x.next(); {
 		switch {
 		case x.start == "row":
 			row = nil
 		case x.start == "c":
-			kind = x.attr("t")
+			kind, style = x.attr("t"), x.attr("s")
 			column = columnOf(x.attr("r"), len(row))
 		case x.start == "v" || x.start == "is":
 			text := x.textUntil(x.start)
 			if text == "" || column >= maxColumns {
 				continue
+			}
+			if kind == "" || kind == "n" {
+				text = dates.value(text, style)
 			}
 			if kind == "s" {
 				if n, err := strconv.Atoi(text); err == nil && len(s.rows) < maxRows {
