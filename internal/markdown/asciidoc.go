@@ -16,10 +16,13 @@ import (
 //     least four "-", ".", "/" or "+", or "```", hold no titles.
 //   - "[[id]]" and "[#id]" on a line of their own name the title that follows, or
 //     else the section they are in.
+//   - "{name}" in a title stands for the value that a line ":name: value" above it
+//     gave.
 func parseAsciiDoc(src []byte, body int) outline {
 	var out outline
 	lines := splitLines(src, body)
 	verbatim := ""
+	attributes := map[string]string{}
 	for i := 0; i < len(lines); i++ {
 		line := lines[i].of(src)
 		if verbatim != "" {
@@ -33,6 +36,12 @@ func parseAsciiDoc(src []byte, body int) outline {
 		}
 		if id, ok := asciiDocID(line); ok {
 			out.mark(mark{name: id, at: lines[i].start, next: true, end: lines[i].end})
+			continue
+		}
+		if name, value, ok := asciiDocAttribute(line); ok {
+			if len(attributes) < maxAttributes {
+				attributes[name] = value
+			}
 			continue
 		}
 		level, raw := asciiDocTitle(line)
@@ -51,13 +60,55 @@ func parseAsciiDoc(src []byte, body int) outline {
 			}
 			continue
 		}
-		text := collapse(strings.NewReplacer("`", "", "*", "").Replace(string(raw[:runeStart(raw, MaxHeading)])))
+		text := asciiDocResolve(string(raw[:runeStart(raw, MaxHeading)]), attributes)
+		text = collapse(strings.NewReplacer("`", "", "*", "").Replace(text[:runeStart(text, MaxHeading)]))
 		if !out.head(heading{level: level, text: text, slug: text, start: lines[i].start}) {
 			break
 		}
 		i = last
 	}
 	return out
+}
+
+// maxAttributes bounds the attributes of a file.
+const maxAttributes = 1000
+
+// asciiDocAttribute returns the name and the value that a line such as
+// ":product: Cairn" gives to an attribute.
+func asciiDocAttribute(line []byte) (name, value string, ok bool) {
+	if line[0] != ':' {
+		return "", "", false
+	}
+	before, after, ok := strings.Cut(string(line[1:min(len(line), MaxHeading)]), ":")
+	if !ok || before == "" || strings.ContainsAny(before, " \t{}") || after != "" && after[0] != ' ' {
+		return "", "", false
+	}
+	return strings.ToLower(before), strings.TrimSpace(after), true
+}
+
+// asciiDocResolve replaces "{name}" by the values of attributes, whose own values are not
+// searched for further ones. Unknown names stay.
+func asciiDocResolve(text string, attributes map[string]string) string {
+	if len(attributes) == 0 || !strings.Contains(text, "{") {
+		return text
+	}
+	var b strings.Builder
+	for text != "" && b.Len() <= MaxHeading {
+		before, rest, _ := strings.Cut(text, "{")
+		b.WriteString(before)
+		if rest == "" && len(before) == len(text) {
+			break
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if value, known := attributes[strings.ToLower(name)]; closed && known {
+			b.WriteString(value)
+			text = after
+			continue
+		}
+		b.WriteString("{")
+		text = rest
+	}
+	return b.String()
 }
 
 // asciiDocTitle returns the level of a title on one line, from 1, else 0.

@@ -17,6 +17,8 @@ func TestOutlines(t *testing.T) {
 		{"asciidoc, titles underlined", "a.asciidoc", "git-add(1)\n==========\n\nNAME\n----\ngit-add - Add\n\n....\nNO\n--\n....\n\nOPTIONS\n-------\n",
 			"1 git-add(1) #git-add1 1:2:14 | 2 git-add(1) > NAME #name 4:11:11 | 2 git-add(1) > OPTIONS #options 13:14:14"},
 		{"asciidoc, a list is no title", "a.adoc", "some text\n----\nx\n----\n\n* == a\n. == b\n", "0  # 1:7:7"},
+		{"asciidoc, attributes in titles", "a.adoc", ":product: Cairn\n:Version: 2\n= {product} {version} {other} {\n\n== Install {Product}\nx\n",
+			"0  # 1:2:2 | 1 Cairn 2 {other} { #cairn-2-other- 3:3:6 | 2 Cairn 2 {other} { > Install Cairn #install-cairn 5:6:6"},
 		{"org", "a.org", "#+TITLE: My notes\n#+AUTHOR: me\n\nintro\n* TODO [#A] Buy milk :home:shop:\n:PROPERTIES:\n:CUSTOM_ID: milk\n:END:\n** Which\n*bold* text\n* Done\n",
 			"1 My notes #my-notes 1:4:11 | 2 My notes > Buy milk #buy-milk 5:8:10 | 3 My notes > Buy milk > Which #which 9:10:10 | 2 My notes > Done #done 11:11:11"},
 		{"org without a title", "a.org", "* One\ntext\n** Two\n", "1 One #one 1:2:3 | 2 One > Two #two 3:3:3"},
