@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"cairn/internal/code"
 	"cairn/internal/markdown"
 	"cairn/internal/store/docs"
 	"cairn/internal/walk"
@@ -110,31 +111,43 @@ func (r *Retriever) unreadable(name string, err error) error {
 	return fmt.Errorf("reading %q: %w", name, err)
 }
 
-// permitted refuses files that are not indexed and will not be: other
-// extensions, hidden files, and those the last run skipped, with its reason.
+// permitted refuses files that are not indexed and will not be: those the last run
+// skipped, with its reason, other extensions, and hidden files.
 func (r *Retriever) permitted(name string) error {
 	return r.sources.Documents.View(func(reader *docs.Reader) error {
 		if _, indexed, err := reader.File(name); err != nil || indexed {
 			return err
 		}
-		if !slices.Contains(r.options.Extensions, strings.ToLower(path.Ext(name))) && !walk.IsConfiguration(name) {
+		own := isOwn(name)
+		if !own {
+			for _, s := range reader.Skipped() {
+				if walk.Under(name, s.Path) {
+					return invalid("path", "%q is not indexed: %s", name, walk.Told(s.Reason))
+				}
+			}
+		}
+		switch {
+		case slices.Contains(r.options.Extensions, strings.ToLower(path.Ext(name))), walk.IsConfiguration(name):
+		case code.IsSource(name):
+			return invalid("path", "%q is source code and not in the index: the setting parser.code says where it is indexed", name)
+		default:
 			return invalid("path", "%q is not indexed: only %s files are", name, strings.Join(r.options.Extensions, ", "))
 		}
-		for _, own := range []string{".cairn/cards/", ".cairn/docs/", ".cuedeck/cards/", ".cuedeck/docs/"} {
-			if rest, ok := strings.CutPrefix(name, own); ok && !hidden(rest) {
-				return nil
-			}
-		}
-		if hidden(name) {
+		if !own && hidden(name) {
 			return invalid("path", "%q is hidden and not indexed", name)
-		}
-		for _, s := range reader.Skipped() {
-			if walk.Under(name, s.Path) {
-				return invalid("path", "%q is not indexed: %s", name, walk.Told(s.Reason))
-			}
 		}
 		return nil
 	})
+}
+
+// isOwn reports whether a file is in a folder of cairn's cards or documents.
+func isOwn(name string) bool {
+	for _, own := range []string{".cairn/cards/", ".cairn/docs/", ".cuedeck/cards/", ".cuedeck/docs/"} {
+		if rest, ok := strings.CutPrefix(name, own); ok && !hidden(rest) {
+			return true
+		}
+	}
+	return false
 }
 
 // hidden reports whether an element of a path begins with a dot.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cairn/internal/markdown"
+	"cairn/internal/store/docs"
 	"cairn/internal/testutil"
 	"cairn/models/bpe"
 )
@@ -109,6 +110,22 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("Read(%q, %q) = %v, want a NotFoundError that offers %s", c.path, c.anchor, err, c.want)
 		case missing.Anchor != "" && !slices.Equal(missing.Anchors, []string{"login-flow", "token-check"}):
 			t.Errorf("available anchors are %v", missing.Anchors)
+		}
+	}
+}
+
+// A file that is not indexed is refused with the reason of the last run, also source code.
+func TestReadSaysWhyAFileIsNotIndexed(t *testing.T) {
+	f := open(t, map[string]string{"a.md": "# A\n"}, nil)
+	for _, name := range []string{"gen/a.pb.go", "third_party/a.c", "src/a.go", "a.png"} {
+		f.write(name, "x\n")
+	}
+	must(t, f.docs.SetSkipped(context.Background(), []docs.Skipped{{Path: "gen/a.pb.go", Reason: "generated code"}, {Path: "third_party/a.c", Reason: "vendored code"}}))
+	for name, reason := range map[string]string{
+		"gen/a.pb.go": "generated code", "third_party/a.c": "vendored code", "src/a.go": "parser.code says where", "a.png": "only ",
+	} {
+		if _, err := f.Read(context.Background(), ReadRequest{Path: name}); err == nil || !strings.Contains(err.Error(), reason) {
+			t.Errorf("Read(%q) = %v, want the reason %q", name, err, reason)
 		}
 	}
 }
