@@ -43,8 +43,8 @@ const minChunkTokens = 32
 // into chunks, and chunks into entries of both indexes. It changes with any of
 // them: an index keeps the chunks of older rules until its files change. History:
 // 1, the first; 2, the abstract; 3, symbols of source code; 4, the folder of files without
-// a title.
-const chunkFormat = 4
+// a title; 5, chunks that begin inside a fenced code block.
+const chunkFormat = 5
 
 // Chunker cuts sections into chunks and makes their index entries. It is safe for
 // concurrent use when its tokenizer is.
@@ -122,7 +122,7 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 		spans := sp.cut(body)
 		s.Chunks = make([]store.Chunk, len(spans))
 		for n, p := range spans {
-			s.Chunks[n] = store.Chunk{Start: p.start, End: p.end}
+			s.Chunks[n] = store.Chunk{Start: p.start, End: p.end, Fence: sp.fenceMark(p.start)}
 		}
 		s.Chunks[0].Start = own.start
 		s.Chunks[len(spans)-1].End = own.end

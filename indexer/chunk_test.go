@@ -123,6 +123,51 @@ func TestChunkShapes(t *testing.T) {
 	}
 }
 
+// Chunks that begin inside a fenced code block keep the punctuation of the code for the
+// encoder, also in quotes and list entries.
+func TestChunksInsideFences(t *testing.T) {
+	var code []string
+	for i := range 40 {
+		code = append(code, fmt.Sprintf("if [ ! -f a%d ] || ! grep -q b%d log; then cat <in> | tee *out_; fi", i, i))
+	}
+	for _, c := range []struct{ name, open, line, closing string }{
+		{"backquotes", "```bash\n", "", "```\n"},
+		{"tildes with backquotes inside", "~~~~ {.bash}\n```\n", "", "```\n~~~~\n"},
+		{"quote", "> ```\n", "> ", "> ```\n"},
+		{"list entry", "- ```\n", "  ", "  ```\n"},
+		{"numbered entry", "1. ```\n", "   ", "   ```\n"},
+		{"not closed", "```\n", "", ""},
+	} {
+		text := "# Steps\n\nBefore *all*.\n\n" + c.open
+		for _, line := range code {
+			text += c.line + line + "\n"
+		}
+		text += c.closing
+		if c.closing != "" {
+			text += "\nAfter *all*.\n"
+		}
+		doc := parsed("a.md", text)
+		chunker := hashChunker(&ChunkOptions{MaxTokens: 128})
+		chunker.Chunk(doc, text)
+		var embedded strings.Builder
+		for n := range doc.Sections[0].Chunks {
+			embedded.WriteString(chunker.EmbedText(doc, 0, n, text) + "\n")
+		}
+		if n := len(doc.Sections[0].Chunks); n < 4 {
+			t.Errorf("%s: %d chunks, want more", c.name, n)
+		}
+		for _, line := range code {
+			if !strings.Contains(embedded.String(), line+"\n") {
+				t.Errorf("%s: %q is not in the text of\n%s", c.name, line, embedded.String())
+				break
+			}
+		}
+		if c.closing != "" && !strings.Contains(embedded.String(), "After all.") {
+			t.Errorf("%s: the text after the block is not read as Markdown:\n%s", c.name, embedded.String())
+		}
+	}
+}
+
 func TestChunkOverlapRepeatsWholeSentences(t *testing.T) {
 	var b strings.Builder
 	for i := range 40 {

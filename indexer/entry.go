@@ -20,7 +20,7 @@ func (c *Chunker) EmbedText(doc *store.Document, i, n int, text string) string {
 	if leads(doc, i, n) {
 		parts = append(parts, c.abstract(doc, text))
 	}
-	parts = append(parts, strings.TrimSpace(markdown.Plain(doc.Path, []byte(chunkBody(doc.Path, s, n, text)))))
+	parts = append(parts, strings.TrimSpace(markdown.Plain(doc.Path, s.Chunks[n].Fence, []byte(chunkBody(doc.Path, s, n, text)))))
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "\n")
 }
 

@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,6 +32,7 @@ type splitter struct {
 	path, text   string
 	room, target int
 	units        []unit
+	fences       []markdown.Fence // of the body
 }
 
 // cut divides body into pieces of at most room tokens, close to target tokens
@@ -39,6 +41,11 @@ func (sp *splitter) cut(body span) []span {
 	n, fits := sp.count(body, min(sp.room, sp.target+sp.target/4))
 	if fits {
 		return []span{body}
+	}
+	sp.fences = markdown.Fences([]byte(sp.text[body.start:body.end]))
+	for i := range sp.fences {
+		f := &sp.fences[i]
+		f.Start, f.Code, f.End = f.Start+body.start, f.Code+body.start, f.End+body.start
 	}
 	sp.divide(body, paragraphs)
 	if n == 0 { // too long to have been counted
@@ -61,20 +68,39 @@ const (
 // to five bytes on average, so a text that fits is far below it.
 const bytesPerToken = 64
 
+// fence returns the fenced code block that holds the byte at offset at, its marks
+// included; nil without one.
+func (sp *splitter) fence(at int) *markdown.Fence {
+	n := sort.Search(len(sp.fences), func(i int) bool { return sp.fences[i].End > at })
+	if n == len(sp.fences) || sp.fences[n].Start > at {
+		return nil
+	}
+	return &sp.fences[n]
+}
+
+// fenceMark returns the mark of the fenced code block whose code holds the byte at
+// offset at, "" without one.
+func (sp *splitter) fenceMark(at int) string {
+	if f := sp.fence(at); f != nil && at >= f.Code {
+		return f.Mark
+	}
+	return ""
+}
+
 // count returns the tokens of the plain text of a span and whether they are at
 // most limit. It does not count a span of too many bytes.
 func (sp *splitter) count(s span, limit int) (n int, fits bool) {
 	if s.end-s.start > (limit+1)*bytesPerToken {
 		return 0, false
 	}
-	n = sp.c.tok.Count(markdown.Plain(sp.path, []byte(sp.text[s.start:s.end])))
+	n = sp.c.tok.Count(markdown.Plain(sp.path, sp.fenceMark(s.start), []byte(sp.text[s.start:s.end])))
 	return n, n <= limit
 }
 
 // divide appends the units of s in order. A unit has at most room tokens, and
 // is larger than target only when it is a single sentence.
 func (sp *splitter) divide(s span, at level) {
-	split := [...]func(string, span, func(span)){splitParagraphs, splitLines, splitSentences}
+	split := [...]func(span, func(span)){sp.splitParagraphs, sp.splitLines, sp.splitSentences}
 	for ; at < halves; at++ {
 		var last span // not added yet: it may be the only one
 		pieces := 0
@@ -86,7 +112,7 @@ func (sp *splitter) divide(s span, at level) {
 			}
 		}
 		join := s.end-s.start > longSpan
-		split[at](sp.text, s, func(p span) {
+		split[at](s, func(p span) {
 			if join && pieces > 0 && p.end-last.start < shortPiece {
 				last.end = p.end
 				return
@@ -183,29 +209,21 @@ func (sp *splitter) emit(out []span, first, fresh, end int) []span {
 
 // splitParagraphs divides s at blank lines and around fenced code, which keeps its
 // blank lines.
-func splitParagraphs(text string, s span, yield func(span)) {
+func (sp *splitter) splitParagraphs(s span, yield func(span)) {
 	start := s.start
 	flush := func(end int) {
-		if p := trimBlank(text, span{start, end}); p.start < p.end {
+		if p := trimBlank(sp.text, span{start, end}); p.start < p.end {
 			yield(p)
 		}
 		start = end
 	}
-	fence := ""
 	for at := s.start; at < s.end; {
-		end := lineEnd(text, at, s.end)
-		line := strings.TrimSpace(text[at:end])
-		mark := fenceMark(line)
-		switch {
-		case fence != "":
-			if strings.HasPrefix(mark, fence) && len(line) == len(mark) {
-				fence = ""
-				flush(end)
-			}
-		case mark != "":
+		end := lineEnd(sp.text, at, s.end)
+		if f := sp.fence(at); f != nil {
 			flush(at)
-			fence = mark
-		case line == "":
+			end = min(f.End, s.end)
+			flush(end)
+		} else if strings.TrimSpace(sp.text[at:end]) == "" {
 			flush(at)
 		}
 		at = end
@@ -213,31 +231,20 @@ func splitParagraphs(text string, s span, yield func(span)) {
 	flush(s.end)
 }
 
-// fenceMark returns the run of three or more backquotes or tildes line begins
-// with, or "".
-func fenceMark(line string) string {
-	for _, c := range []string{"`", "~"} {
-		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 {
-			return line[:n]
-		}
-	}
-	return ""
-}
-
 // splitLines divides a paragraph before every list entry and table row, and
 // fenced or indented code at every line.
-func splitLines(text string, s span, yield func(span)) {
-	code := fenceMark(strings.TrimSpace(text[s.start:lineEnd(text, s.start, s.end)])) != ""
+func (sp *splitter) splitLines(s span, yield func(span)) {
+	code := sp.fence(s.start) != nil
 	start := s.start
 	flush := func(end int) {
-		if p := trimBlank(text, span{start, end}); p.start < p.end {
+		if p := trimBlank(sp.text, span{start, end}); p.start < p.end {
 			yield(p)
 		}
 		start = end
 	}
 	for at := s.start; at < s.end; {
-		end := lineEnd(text, at, s.end)
-		line := text[at:end]
+		end := lineEnd(sp.text, at, s.end)
+		line := sp.text[at:end]
 		if at > start && (code || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t") || beginsEntry(line)) {
 			flush(at)
 		}
@@ -266,8 +273,8 @@ func beginsEntry(line string) bool {
 
 // splitSentences divides s after '.', '!' and '?' before white space and after
 // their full-width forms. Abbreviations divide too; packing joins them again.
-func splitSentences(text string, s span, yield func(span)) {
-	start := s.start
+func (sp *splitter) splitSentences(s span, yield func(span)) {
+	text, start := sp.text, s.start
 	flush := func(end int) {
 		if p := trimSpace(text, span{start, end}); p.start < p.end {
 			yield(p)

@@ -103,7 +103,7 @@ func (r *Retriever) describe(reader *docs.Reader, dir string, d *described) erro
 			if s.Start < 0 || s.OwnEnd > len(content) || s.Start > s.OwnEnd {
 				continue
 			}
-			own := strings.TrimPrefix(markdown.Plain(p, content[s.Start:s.OwnEnd]), s.Heading)
+			own := strings.TrimPrefix(markdown.Plain(p, "", content[s.Start:s.OwnEnd]), s.Heading)
 			if d.text = firstSentence(own); d.text != "" {
 				d.from = p
 				return nil

@@ -190,7 +190,7 @@ func sectionOf(doc *store.Document, s *RankedSection) int {
 // heading and shows nothing.
 func blankPreamble(doc *store.Document, n int, text []byte) bool {
 	s := &doc.Sections[n]
-	return s.Level == 0 && strings.TrimSpace(markdown.Plain(doc.Path, text[s.Start:s.OwnEnd])) == ""
+	return s.Level == 0 && strings.TrimSpace(markdown.Plain(doc.Path, "", text[s.Start:s.OwnEnd])) == ""
 }
 
 // result describes d. Its snippet shows the terms in marked.
@@ -200,7 +200,7 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 	var snippet string
 	if s.MaxTokens == 0 || s.shown < coveredDocuments { // a budget is for text: further hits need no snippet
 		var found map[string]bool
-		snippet, found = marked.snippet(doc.Path, section.Heading, d.text[chunk.Start:chunk.End])
+		snippet, found = marked.snippet(section.Heading, markdown.Plain(doc.Path, chunk.Fence, d.text[chunk.Start:chunk.End]))
 		s.cover(d, marked, found)
 	}
 	result := Result{

@@ -120,7 +120,7 @@ func (d *foundDocument) rerankable(document, section int) rerankable {
 	if len(head) == 0 || head[0] != d.doc.Title {
 		head = slices.Concat([]string{d.doc.Title}, head)
 	}
-	p.text = strings.Join(head, "\n") + "\n" + markdown.Plain(d.doc.Path, d.text[c.Start:c.End])
+	p.text = strings.Join(head, "\n") + "\n" + markdown.Plain(d.doc.Path, c.Fence, d.text[c.Start:c.End])
 	return p
 }
 

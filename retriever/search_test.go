@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/internal/markdown"
 	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
@@ -563,8 +564,24 @@ func TestSnippetHeading(t *testing.T) {
 		{"planned rotation", "Planned rotation", "## Planned rotation\n\nOne.\n\nTwo.\n\nThree.\n\nRotation.\n", "One. Two. Three."},
 		{"rotation", "Steps", "# Title\n\nPlanned rotation.\n", "Title Planned rotation."},
 	} {
-		if got, _ := newTerms(query.Parse(c.query)).snippet("a.md", c.heading, []byte(c.passage)); got != c.want {
+		if got, _ := newTerms(query.Parse(c.query)).snippet(c.heading, markdown.PlainText([]byte(c.passage))); got != c.want {
 			t.Errorf("%q in %q: %q, want %q", c.query, c.passage, got, c.want)
 		}
+	}
+}
+
+// A snippet of a chunk that begins inside a fenced code block keeps the punctuation of
+// the code.
+func TestSnippetOfLongFence(t *testing.T) {
+	var code strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&code, "if [ ! -f step%d ] || ! grep -q done%d log; then run | tee out%d; fi\n", i, i, i)
+	}
+	f := open(t, map[string]string{"a.md": "# Steps\n\n```bash\n" + code.String() + "```\n"}, nil)
+	a, err := f.Search(context.Background(), Query{Text: "done41", Mode: Keyword})
+	must(t, err)
+	want := "if [ ! -f step41 ] || ! grep -q done41 log; then run | tee out41; fi"
+	if len(a.Results) != 1 || !strings.Contains(a.Results[0].Snippet, want) {
+		t.Errorf("got %+v, want a snippet with %q", a.Results, want)
 	}
 }

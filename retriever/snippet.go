@@ -5,7 +5,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cairn/internal/markdown"
 	"cairn/internal/query"
 	"cairn/internal/store/keyword"
 )
@@ -21,15 +20,15 @@ type terms struct{ *keyword.Marker }
 
 func newTerms(q query.Query) *terms { return &terms{keyword.NewMarker(q)} }
 
-// snippet returns the up to three neighbouring lines of passage that hold most
-// of the query's different terms, the first such, as plain text in one line.
+// snippet returns the up to three neighbouring lines of passage, a text without markup,
+// that hold most of the query's different terms, the first such, in one line.
 // Without a match it is the beginning. It leaves out a first line that is the
 // heading, which results show next to the snippet, unless there is no other
 // line; the terms of the heading do not count again. found are the terms in the passage.
-func (t *terms) snippet(path, heading string, passage []byte) (snippet string, found map[string]bool) {
+func (t *terms) snippet(heading, passage string) (snippet string, found map[string]bool) {
 	found = map[string]bool{}
 	var lines []string
-	for _, line := range strings.FieldsFunc(markdown.Plain(path, passage), func(r rune) bool { return r == '\n' || r == '\r' }) {
+	for _, line := range strings.FieldsFunc(passage, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if line = strings.Join(strings.Fields(line), " "); line != "" {
 			lines = append(lines, line)
 		}

@@ -41,7 +41,7 @@ func notEnglish(r *docs.Reader, paths []string) int {
 // isEnglish reports whether the text of a file may be English.
 func isEnglish(path string, src []byte) bool {
 	words, stops, foreign, letters := 0, 0, 0, 0
-	for word := range strings.FieldsFuncSeq(markdown.Plain(path, src), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }) {
+	for word := range strings.FieldsFuncSeq(markdown.Plain(path, "", src), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }) {
 		words++
 		if query.IsStopWord(strings.ToLower(word)) {
 			stops++

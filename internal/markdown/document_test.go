@@ -384,19 +384,26 @@ func TestPlainText(t *testing.T) {
 		{"`open **x**", "open x"},
 		{"<!-- open x", "open x"},
 		{"a\\\nb", "a\nb"},
+		{"1. ```sh\n   a | b\n   ```\n2. *c*", "1.\nsh\n   a | b\n2. c"},
+		{"> ```{.python}\n> a[0]\n> ```\n> *c*", "python\n> a[0]\nc"},
+		{"```a [b]``` c\n*d*", "a [b] c\nd"},
 	} {
 		if got := PlainText([]byte(c.in)); got != c.want {
 			t.Errorf("PlainText(%q)\n got %q\nwant %q", c.in, got, c.want)
 		}
 	}
-	for _, c := range []struct{ name, in, want string }{
-		{"a.txt", "\n*a* <b>\n", "*a* <b>"},
-		{"a.c", "int *p = a[0];\n", "int *p = a[0];"},
-		{"a.mdx", "import A from 'a'\n\n<A x={1 > 0}>*b*</A>", "b"},
-		{"a.md", "*b*", "b"},
+	for _, c := range []struct{ name, fence, in, want string }{
+		{"a.txt", "", "\n*a* <b>\n", "*a* <b>"},
+		{"a.c", "", "int *p = a[0];\n", "int *p = a[0];"},
+		{"a.mdx", "", "import A from 'a'\n\n<A x={1 > 0}>*b*</A>", "b"},
+		{"a.md", "", "*b*", "b"},
+		{"a.md", "```", "*b* [c]\n~~~\n```\n*d*", "*b* [c]\n~~~\nd"},
+		{"a.md", "```", "```\n*d*", "d"},
+		{"a.html", "~~~~", "*b* [c]\n~~~", "*b* [c]\n~~~"},
+		{"a.txt", "```", "*b* [c]", "*b* [c]"},
 	} {
-		if got := Plain(c.name, []byte(c.in)); got != c.want {
-			t.Errorf("Plain(%q, %q) = %q, want %q", c.name, c.in, got, c.want)
+		if got := Plain(c.name, c.fence, []byte(c.in)); got != c.want {
+			t.Errorf("Plain(%q, %q, %q) = %q, want %q", c.name, c.fence, c.in, got, c.want)
 		}
 	}
 }
@@ -513,7 +520,7 @@ func FuzzParse(f *testing.F) {
 		if got := Parse(name, src); !cmp.Equal(describe(d), describe(got)) {
 			t.Errorf("two parses of %q differ", src)
 		}
-		Plain(name, src)
+		Plain(name, "", src)
 		for _, l := range Links(src) {
 			if l.Start >= len(src) || l.Line < 1 {
 				t.Errorf("link %+v in %q", l, src)

@@ -16,8 +16,15 @@ import (
 // image alternatives, code with its line breaks and the language of its fence, and
 // the text, title or term_id of a Hugo shortcode. It replaces entities by their
 // characters and runs of blanks by one blank.
-func PlainText(src []byte) string {
+func PlainText(src []byte) string { return plainText(src, "") }
+
+// plainText is PlainText of a piece that begins inside the fenced code block that fence
+// opened, unless fence is empty.
+func plainText(src []byte, fence string) string {
 	p := plain{src: src, out: make([]byte, 0, len(src))}
+	if fence != "" {
+		p.code(fence)
+	}
 	p.run()
 	return string(bytes.TrimRight(p.out, " \n"))
 }
@@ -40,13 +47,14 @@ func LinkShare(name string, src []byte, skip int) float64 {
 
 // Plain returns the text of a piece of the named file. For Markdown it is PlainText,
 // for MDX also without import and export statements. For other formats it is the
-// piece itself without blank lines at its ends.
-func Plain(name string, src []byte) string {
+// piece itself without blank lines at its ends. fence is the mark of the fenced code
+// block that the piece begins inside, "" where it begins outside: see Fence.
+func Plain(name, fence string, src []byte) string {
 	switch FormatOf(name) {
 	case Markdown, Converted:
-		return PlainText(src)
+		return plainText(src, fence)
 	case MDX:
-		return PlainText(maskESM(src, 0))
+		return plainText(maskESM(src, 0), fence)
 	}
 	return strings.ToValidUTF8(string(TrimBlankLines(src)), "\ufffd")
 }
@@ -99,12 +107,7 @@ func (p *plain) newline() {
 
 // line returns the line from p.i on and the offset behind its line break.
 func (p *plain) line() ([]byte, int) {
-	rest := p.src[p.i:]
-	n := bytes.IndexByte(rest, '\n')
-	if n < 0 {
-		return rest, len(p.src)
-	}
-	return rest[:n], p.i + n + 1
+	return lineAt(p.src, p.i)
 }
 
 // lineStart reads markup that is valid only at the start of a line.
@@ -132,9 +135,17 @@ func (p *plain) lineStart() {
 			p.i += n
 			return
 		case '`', '~':
-			if !p.fence(c) {
+			if !p.fence() {
 				return
 			}
+		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			line, _ := p.line()
+			if _, n := openingFence(line); n == 0 {
+				return
+			}
+			n := entryMark(line)
+			p.out = append(p.out, line[:n]...)
+			p.i += n
 		case '-', '+', '*', '=', '_':
 			if line, next := p.line(); isUnderline(line, c) {
 				p.i = next
@@ -218,29 +229,33 @@ func isDefinition(line []byte) bool {
 }
 
 // fence copies a fenced code block, or reports that there is none.
-func (p *plain) fence(c byte) bool {
-	n := 0
-	for p.i+n < len(p.src) && p.src[p.i+n] == c {
-		n++
-	}
+func (p *plain) fence() bool {
 	line, next := p.line()
-	if n < 3 || c == '`' && bytes.IndexByte(line[n:], '`') >= 0 {
+	at, n := openingFence(line)
+	if n == 0 {
 		return false
 	}
 	p.newline()
-	info := bytes.TrimSpace(line[n:])
-	if word := bytes.Trim(info, "{}."); len(word) > 0 {
+	mark := string(line[at : at+n])
+	if word := bytes.Trim(line[at:], mark[:1]+" \t\r{}."); len(word) > 0 {
 		if cut := bytes.IndexAny(word, " \t,{"); cut >= 0 {
 			word = word[:cut]
 		}
 		p.out = append(p.out, word...)
 		p.newline()
 	}
-	for p.i = next; p.i < len(p.src); p.i = next {
-		line, next = p.line()
-		if closing := bytes.TrimSpace(bytes.TrimLeft(line, "> ")); len(closing) >= n && len(bytes.Trim(closing, string(c))) == 0 {
-			p.i = next
-			return true
+	p.i = next
+	p.code(mark)
+	return true
+}
+
+// code copies the rest of the fenced code block that mark opened.
+func (p *plain) code(mark string) {
+	for p.i < len(p.src) {
+		line, next := p.line()
+		p.i = next
+		if closesFence(line, mark) {
+			return
 		}
 		line = bytes.TrimRight(line, " \t\r")
 		if len(line) > 0 {
@@ -248,7 +263,6 @@ func (p *plain) fence(c byte) bool {
 			p.out = append(p.out, '\n')
 		}
 	}
-	return true
 }
 
 // inline reads to the end of the line, or to the end of a construct that spans lines.

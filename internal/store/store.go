@@ -87,7 +87,13 @@ type Section struct {
 type Chunk struct {
 	// Start and End are byte offsets into the file.
 	Start, End int
+	// Fence is the mark of the fenced code block that Start is inside, such as "```";
+	// "" outside of one.
+	Fence string `json:",omitempty"`
 }
+
+// MaxFence is the most characters of a Chunk.Fence.
+const MaxFence = 64
 
 // ChunkID names chunk n of a section: path, "#", anchor, ".", n. Anchors hold
 // neither '#' nor '.', so SplitChunkID is its inverse for any path.

@@ -56,6 +56,9 @@ func (p *Put) Check() error {
 			if c.Start < 0 || c.End < c.Start || c.End > len(p.Text) {
 				return wrong("a chunk of section %d spans %d to %d in a text of %d bytes", i, c.Start, c.End, len(p.Text))
 			}
+			if !isFence(c.Fence) {
+				return wrong("a chunk of section %d begins inside the fence %.20q, want 3 to %d backquotes or tildes", i, c.Fence, store.MaxFence)
+			}
 		}
 	}
 	return nil
@@ -66,6 +69,13 @@ func checkPath(path string) error {
 		return fmt.Errorf("document path %.200q, want a clean relative slash-separated one", path)
 	}
 	return nil
+}
+
+func isFence(s string) bool {
+	if s == "" {
+		return true
+	}
+	return 3 <= len(s) && len(s) <= store.MaxFence && (strings.Trim(s, "`") == "" || strings.Trim(s, "~") == "")
 }
 
 func isHash(s string) bool {

@@ -20,7 +20,7 @@ import (
 //	         end | start line | own end line | end line | SHA-256 (32 bytes) |
 //	         fingerprint (8 bytes) | chunks
 //	trail:   0 when it is the parent's trail and the heading, else 1 and the list
-//	chunk:   start | end
+//	chunk:   start | end | fence
 //
 // Decoding copies the value once and slices every string out of that copy. It is
 // five times as fast as CBOR with struct reflection, at a third of the size (12 sections: 14 µs and 1.4 kB against 76 µs and 4.3 kB on one machine).
@@ -73,6 +73,7 @@ func encodeDocument(d *store.Document) []byte {
 		for _, c := range s.Chunks {
 			e.number(c.Start)
 			e.number(c.End)
+			e.string(c.Fence)
 		}
 	}
 	return e.b
@@ -186,10 +187,10 @@ func decodeDocument(f *File, value []byte) (*store.Document, error) {
 		if fingerprint := d.take(8); len(fingerprint) == 8 {
 			s.Fingerprint = binary.LittleEndian.Uint64([]byte(fingerprint))
 		}
-		if n := d.length(2); n > 0 {
+		if n := d.length(3); n > 0 {
 			s.Chunks = make([]store.Chunk, n)
 			for j := range s.Chunks {
-				s.Chunks[j] = store.Chunk{Start: d.number(), End: d.number()}
+				s.Chunks[j] = store.Chunk{Start: d.number(), End: d.number(), Fence: d.string()}
 			}
 		}
 	}

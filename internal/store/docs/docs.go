@@ -7,7 +7,7 @@
 // and clears the marks it read (Done). After a crash at any point the marks still
 // exist, and repeating the work does no harm.
 //
-// # Buckets, format 4
+// # Buckets, format 5
 //
 // Numbers are little-endian; keys of all buckets but meta are paths.
 //
@@ -25,8 +25,8 @@
 //	           reason, then also a NUL, its size, mtime and ctime int64
 //
 // History: 1, the first; 2, chunks in meta, size and time of skipped files; 3,
-// checksums, see package kv; 4, ctime in files. An index of an earlier format is built
-// again.
+// checksums, see package kv; 4, ctime in files; 5, fences of chunks. An index of an
+// earlier format is built again.
 package docs
 
 import (
@@ -43,7 +43,7 @@ import (
 )
 
 // FormatVersion is the version of the buckets.
-const FormatVersion = 4
+const FormatVersion = 5
 
 // DefaultCache is how many decoded documents the cache keeps, some 5 kB each.
 const DefaultCache = 2048

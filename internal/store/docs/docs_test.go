@@ -58,7 +58,7 @@ func page(path string, sections ...string) Put {
 		}
 		s.Trail = trailBelow(p.Document.Sections, s.Parent, s.Heading)
 		for n := range len(chunks) {
-			s.Chunks = append(s.Chunks, store.Chunk{Start: 100*i + n, End: 100*i + n + 1})
+			s.Chunks = append(s.Chunks, store.Chunk{Start: 100*i + n, End: 100*i + n + 1, Fence: strings.Repeat("`", 3*(n%2))})
 		}
 		p.Document.Sections = append(p.Document.Sections, s)
 	}
@@ -375,6 +375,8 @@ func TestPutRefuses(t *testing.T) {
 		"repeated anchor":  func(p *Put) { p.Document.Sections[0].Anchor = "b" },
 		"chunk beyond":     func(p *Put) { p.Document.Sections[1].Chunks[0].End = 201 },
 		"chunk turned":     func(p *Put) { p.Document.Sections[1].Chunks[0].End = 1 },
+		"short fence":      func(p *Put) { p.Document.Sections[1].Chunks[0].Fence = "``" },
+		"fence of letters": func(p *Put) { p.Document.Sections[1].Chunks[0].Fence = "abc" },
 		"text not as long": func(p *Put) { p.Text = p.Text[:150] },
 	}
 	for name, change := range change {
