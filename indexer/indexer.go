@@ -71,6 +71,8 @@ type Indexer struct {
 
 	// One lock for each phase: files can be refreshed while vectors are made.
 	scanning, keywords, vectors sync.Mutex
+
+	preferences preferences
 }
 
 // New returns an Indexer that writes to the stores.

@@ -28,13 +28,37 @@ func (x *Indexer) Keywords(ctx context.Context, progress func(Progress)) error {
 
 func (x *Indexer) updateKeywords(ctx context.Context, progress func(Progress)) error {
 	counts, err := x.stores.Docs.Counts()
-	if err != nil || counts.Keyword.Files == 0 {
+	if err != nil {
 		return err
 	}
-	m := newProgressReporter(progress, x.now, Progress{Phase: PhaseKeywords, FilesTotal: counts.Keyword.Files, ChunksTotal: counts.Keyword.Chunks})
-	defer m.end()
+	if counts.Keyword.Files > 0 {
+		m := newProgressReporter(progress, x.now, Progress{Phase: PhaseKeywords, FilesTotal: counts.Keyword.Files, ChunksTotal: counts.Keyword.Chunks})
+		defer m.end()
+		if err := x.takeKeywords(ctx, m, nil); err != nil {
+			return err
+		}
+	}
+	x.preferences.end()
+	return nil
+}
+
+// keywordsOf updates the keyword index with the given documents.
+func (x *Indexer) keywordsOf(ctx context.Context, paths map[string]bool) error {
+	x.keywords.Lock()
+	defer x.keywords.Unlock()
+	return x.takeKeywords(ctx, newProgressReporter(nil, x.now, Progress{}), paths)
+}
+
+// takeKeywords updates the keyword index with the pending documents among paths. Nil
+// means all; those that searches prefer come first then.
+func (x *Indexer) takeKeywords(ctx context.Context, m *progressReporter, paths map[string]bool) error {
 	for after := ""; ; {
-		b, err := x.keywordBatch(after)
+		if paths == nil {
+			if err := x.preferKeywords(ctx, m); err != nil {
+				return err
+			}
+		}
+		b, err := x.keywordBatch(after, paths)
 		if err != nil {
 			return fmt.Errorf("reading documents for the keyword index: %w", err)
 		}
@@ -59,6 +83,21 @@ func (x *Indexer) updateKeywords(ctx context.Context, progress func(Progress)) e
 	}
 }
 
+// preferKeywords updates the keyword index with the documents that searches prefer.
+func (x *Indexer) preferKeywords(ctx context.Context, m *progressReporter) error {
+	for p := x.preferences.next(); p != nil; p = x.preferences.next() {
+		chosen, err := x.prefer(ctx, p, nil)
+		if err != nil {
+			return err
+		}
+		if err := x.takeKeywords(ctx, m, chosen); err != nil {
+			return err
+		}
+		close(p.done)
+	}
+	return nil
+}
+
 // keywordBatch is a number of pending documents in the form of the keyword index.
 type keywordBatch struct {
 	marks   []docs.Mark
@@ -68,10 +107,10 @@ type keywordBatch struct {
 	size    int      // bytes of text
 }
 
-// keywordBatch reads pending documents above after until a batch is full. A document
-// that may have ended the last process is a batch of its own. Document, text and mark
-// belong to one transaction.
-func (x *Indexer) keywordBatch(after string) (b keywordBatch, err error) {
+// keywordBatch reads pending documents above after, and among paths unless nil, until a
+// batch is full. A document that may have ended the last process is a batch of its own.
+// Document, text and mark belong to one transaction.
+func (x *Indexer) keywordBatch(after string, paths map[string]bool) (b keywordBatch, err error) {
 	err = x.stores.Docs.View(func(r *docs.Reader) error {
 		for {
 			pending, err := r.Pending(docs.Keyword, after, pendingPage)
@@ -79,11 +118,14 @@ func (x *Indexer) keywordBatch(after string) (b keywordBatch, err error) {
 				return err
 			}
 			for _, p := range pending {
+				after = p.Path
+				if paths != nil && !paths[p.Path] {
+					continue
+				}
 				suspect := x.attempts.count(p.Path) > 0
 				if suspect && len(b.marks) > 0 {
 					return nil
 				}
-				after = p.Path
 				if err := x.addKeywords(&b, r, &p); err != nil {
 					return err
 				}

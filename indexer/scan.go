@@ -52,6 +52,10 @@ type scanner struct {
 func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(Progress), t *report) error {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
+	if only == nil {
+		x.preferences.scan(true)
+		defer x.preferences.scan(false)
+	}
 	known, err := x.known(only)
 	if err != nil {
 		return fmt.Errorf("reading the list of documents: %w", err)
@@ -70,7 +74,7 @@ func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(Progres
 	}
 	s.m.expect(len(s.look))
 	x.reached("files found")
-	if err := s.readAll(ctx); err != nil {
+	if err := s.readAll(ctx, only == nil); err != nil {
 		return err
 	}
 	if err := s.settle(ctx); err != nil {
@@ -215,10 +219,14 @@ func (s *scanner) skipAs(f docs.Skipped) {
 	s.skipped = append(s.skipped, f)
 }
 
-// readAll reads the files in look on all processors, at most some megabytes ahead
-// of the document store, and stores the documents. It reads those that may have ended
-// the last process first, one at a time.
-func (s *scanner) readAll(ctx context.Context) error {
+// readAtOnce is how many files are read between looks for requests of searches: some
+// tenths of a second.
+const readAtOnce = 256
+
+// readAll reads the files in look and stores the documents. It reads those that may have
+// ended the last process first, one at a time. With preferences it reads the files that
+// searches prefer before the others.
+func (s *scanner) readAll(ctx context.Context, preferences bool) error {
 	var suspects []walk.Entry
 	s.look = slices.DeleteFunc(s.look, func(e walk.Entry) bool {
 		suspect := s.x.attempts.count(e.Path) > 0
@@ -232,6 +240,27 @@ func (s *scanner) readAll(ctx context.Context) error {
 			return err
 		}
 	}
+	for len(s.look) > 0 {
+		if preferences {
+			if p := s.x.preferences.next(); p != nil {
+				if err := s.prefer(ctx, p); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		n := min(len(s.look), readAtOnce)
+		if err := s.readFiles(ctx, s.look[:n]); err != nil {
+			return err
+		}
+		s.look = s.look[n:]
+	}
+	return s.put(ctx)
+}
+
+// readFiles reads files on all processors, at most some megabytes ahead of the document
+// store, and stores the documents in large transactions: the last wait for put.
+func (s *scanner) readFiles(ctx context.Context, files []walk.Entry) error {
 	g, ctx := errgroup.WithContext(ctx)
 	outcomes := make(chan outcome, s.x.options.Parallel)
 	var next, running atomic.Int64
@@ -245,11 +274,11 @@ func (s *scanner) readAll(ctx context.Context) error {
 			}()
 			for {
 				i := next.Add(1) - 1
-				if i >= int64(len(s.look)) {
+				if i >= int64(len(files)) {
 					return nil
 				}
 				select {
-				case outcomes <- s.read(s.look[i]):
+				case outcomes <- s.read(files[i]):
 				case <-ctx.Done():
 					return ctx.Err()
 				}
@@ -262,7 +291,7 @@ func (s *scanner) readAll(ctx context.Context) error {
 				return err
 			}
 		}
-		return s.put(ctx)
+		return nil
 	})
 	return g.Wait()
 }

@@ -177,14 +177,17 @@ type IndexState struct {
 	Sections int    `json:"sections"`
 	Embedded int    `json:"embedded"` // chunks that have a vector
 	Pending  int    `json:"pending"`  // chunks without a vector
-	BuiltAt  string `json:"built_at,omitempty"`
+	// Unindexed are files that were found and that searches do not see yet.
+	Unindexed int    `json:"unindexed,omitempty"`
+	BuiltAt   string `json:"built_at,omitempty"`
 }
 
 // NewIndexState derives the state of an index from the counts of its document
-// store. building is whether an indexing run is going on.
-func NewIndexState(m docs.Meta, c docs.Counts, building bool) IndexState {
+// store. building is whether an indexing run is going on, and unread how many files
+// it has yet to read.
+func NewIndexState(m docs.Meta, c docs.Counts, building bool, unread int) IndexState {
 	s := IndexState{
-		Files: c.Files, Sections: c.Sections,
+		Files: c.Files, Sections: c.Sections, Unindexed: c.Keyword.Files + unread,
 		Embedded: max(0, c.Chunks-c.Vectors.Chunks), Pending: c.Vectors.Chunks,
 	}
 	if !m.BuiltAt.IsZero() {
@@ -211,9 +214,9 @@ type Answer struct {
 	NextCursor *string    `json:"next_cursor"`
 	Mode       Mode       `json:"mode"`
 	Index      IndexState `json:"index"`
-	// Degraded names what a full answer lacks: "vectors" (none or not all), "rerank"
-	// (the re-ranker had no time for all passages), "stale", and "keywords", which
-	// package index adds.
+	// Degraded names what a full answer lacks: "files" (the first index is not complete),
+	// "vectors" (none or not all), "rerank" (the re-ranker had no time for all passages),
+	// "stale", and "keywords", which package index adds.
 	Degraded []string `json:"degraded"`
 	// Reason explains an empty answer: "no_match", "not_indexed", "indexing", "empty_workspace".
 	Reason string `json:"reason,omitempty"`

@@ -30,8 +30,9 @@ type Sources struct {
 	// Files are the workspace's roots. Read reads them, and a search compares its
 	// results with them. Nil makes Read fail and no result stale.
 	Files *walk.Tree
-	// Building reports whether an indexing run is going on. Nil means never.
-	Building func() bool
+	// Building reports whether an indexing run is going on, and how many files it has yet
+	// to read. Nil means never.
+	Building func() (going bool, unread int)
 }
 
 // Reweigher adjusts scores by something other than the text, such as the

@@ -42,8 +42,11 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	building := r.sources.Building != nil && r.sources.Building()
-	state := NewIndexState(meta, counts, building)
+	building, unread := false, 0
+	if r.sources.Building != nil {
+		building, unread = r.sources.Building()
+	}
+	state := NewIndexState(meta, counts, building, unread)
 	parsed, err := r.parse(q.Text)
 	if err != nil {
 		return nil, err
@@ -78,6 +81,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 			continue
 		}
 		answer.Index = state
+		if state.Unindexed > 0 && meta.Generation == 0 {
+			answer.Degraded = append(answer.Degraded, "files")
+		}
 		if answer.HasMore {
 			next := cursor{from.offset + q.Limit, meta.Generation, q.identity()}.encode()
 			answer.NextCursor = &next

@@ -456,7 +456,7 @@ func TestEmptyAnswersSayWhy(t *testing.T) {
 	if a := f.search(Query{Text: "zzzzqqqq", Mode: Keyword}); a.Reason != "no_match" || a.Hint == "" {
 		t.Errorf("no match gives %q %q", a.Reason, a.Hint)
 	}
-	f.sources.Building = func() bool { return true }
+	f.sources.Building = func() (bool, int) { return true, 7 }
 	if a := f.search(Query{Text: "zzzzqqqq", Mode: Keyword}); a.Reason != "indexing" || a.Index.State != "building" {
 		t.Errorf("while building: %q, state %q", a.Reason, a.Index.State)
 	}

@@ -17,6 +17,12 @@ import (
 const (
 	// refreshLimit is for changed files of a folder that has an index.
 	refreshLimit = 2 * time.Second
+	// firstLimit is for the files of a folder without one. If more than manyFiles are left
+	// to read then, or the words of manyChunks to index, the search waits only for the
+	// files with its words.
+	firstLimit = time.Second
+	manyFiles  = 500
+	manyChunks = 5000
 	// fewVectors are made before the answer, unless --wait says otherwise. More are made
 	// after it.
 	fewVectors = 200
@@ -33,6 +39,7 @@ const (
 type refresh struct {
 	a      *app
 	first  bool          // there is no index to answer from
+	early  bool          // the search may answer from a part of the files
 	shared bool          // another process does the work
 	wait   time.Duration // for vectors
 	steps  chan job.Progress
@@ -42,14 +49,17 @@ type refresh struct {
 
 // refresh brings the index up to date. It returns as soon as a search has what it
 // needs: the text of every file and, in modes other than keyword, the vectors, unless
-// there are many or wait has passed. An owner that watches the folder needs no refresh.
+// there are many or wait has passed. Of a large folder without an index it leaves the
+// text of most files to be indexed during the search, unless the caller chose wait. An
+// owner that watches the folder needs no refresh.
 func (a *app) refresh(ctx context.Context, w *workspace.Workspace, mode retriever.Mode, wait time.Duration) (*refresh, error) {
 	status, err := w.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &refresh{a: a, first: status.BuiltAt == "", wait: wait, shared: status.Owner != nil && status.Owner.PID != os.Getpid()}
-	if status.Store != "" || status.Watching != "" && !r.first {
+	first := status.BuiltAt == ""
+	r := &refresh{a: a, first: first, early: first && wait == anyWait && mode != retriever.Semantic, wait: wait, shared: status.Owner != nil && status.Owner.PID != os.Getpid()}
+	if status.Store != "" || status.Watching != "" && !first {
 		return r, nil
 	}
 	r.done, r.steps = make(chan struct{}), make(chan job.Progress, 1)
@@ -70,7 +80,10 @@ func (a *app) refresh(ctx context.Context, w *workspace.Workspace, mode retrieve
 func (r *refresh) await(ctx context.Context) error {
 	bar := term.NewProgress(r.a.stderr)
 	defer bar.Close()
-	var limit, visible <-chan time.Time // nil never comes
+	var limit, visible, early <-chan time.Time // nil never comes
+	if r.early {
+		early = time.After(firstLimit)
+	}
 	if !r.first {
 		limit, visible = time.After(refreshLimit), make(chan time.Time)
 		if r.a.stderr.IsTerminal() {
@@ -91,6 +104,11 @@ func (r *refresh) await(ctx context.Context) error {
 			if searchable && r.wait == anyWait && p.Phase == string(indexer.PhaseVectors) && p.Total-p.Done > fewVectors {
 				return nil
 			}
+		case <-early:
+			if !searchable && hasMany(latest) {
+				return nil
+			}
+			early = time.After(firstLimit)
 		case <-visible:
 			visible = nil
 			bar.Show(latest)
@@ -103,6 +121,17 @@ func (r *refresh) await(ctx context.Context) error {
 			return r.ended(ctx, searchable)
 		}
 	}
+}
+
+// hasMany reports whether bringing keyword search up to date takes long from a step on.
+func hasMany(p job.Progress) bool {
+	switch p.Phase {
+	case string(indexer.PhaseScan):
+		return p.Total-p.Done > manyFiles
+	case string(indexer.PhaseKeywords):
+		return p.Total-p.Done > manyChunks
+	}
+	return false
 }
 
 func (r *refresh) vectorsLimit() time.Duration {
@@ -134,7 +163,11 @@ func (r *refresh) finish(ctx context.Context) error {
 		select {
 		case p := <-r.steps:
 			if !begun {
-				r.a.stderr.Dim("making the other vectors; Ctrl-C ends this and keeps what was made")
+				what := "indexing the other files"
+				if p.Searchable {
+					what = "making the other vectors"
+				}
+				r.a.stderr.Dim(what + "; Ctrl-C ends this and keeps what was made")
 				begun = true
 			}
 			bar.Show(p)

@@ -348,6 +348,7 @@ func (x *Index) useFilled() (*Stores, error) {
 func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Answer, err error) {
 	again := q
 	defer x.repaired(&err, func() { a, err = x.Search(ctx, again) })
+	x.prefer(ctx, q)
 	if x.turns != nil {
 		if err := x.turns.Acquire(ctx, 1); err != nil {
 			return nil, err
@@ -398,6 +399,7 @@ func (x *Index) documentsProblem() string {
 // Explain answers a query with its trace.
 func (x *Index) Explain(ctx context.Context, r ExplainRequest) (t *retriever.Trace, err error) {
 	defer x.repaired(&err, func() { t, err = x.Explain(ctx, r) })
+	x.prefer(ctx, r.Query)
 	if _, err := x.useFilled(); err != nil {
 		return nil, err
 	}

@@ -182,7 +182,7 @@ func (x *Index) repaired(err *error, again func()) {
 // reports whether the caller should try again. A run in progress meets the damage itself.
 func (x *Index) heal(err error) bool {
 	part := damagedPart(err)
-	if part == "" || x.building() || !x.setAside(Damage{part: err}) {
+	if building, _ := x.building(); part == "" || building || !x.setAside(Damage{part: err}) {
 		return false
 	}
 	switch {

@@ -10,8 +10,11 @@ import (
 	"cairn/indexer"
 	"cairn/internal/job"
 	"cairn/internal/owner"
+	"cairn/internal/query"
 	"cairn/internal/store/docs"
+	"cairn/internal/store/keyword"
 	"cairn/models"
+	"cairn/retriever"
 )
 
 // run is one run of the indexer.
@@ -92,11 +95,60 @@ func (x *Index) background(work func(context.Context, func(Progress)) (*IndexRep
 	})
 }
 
-// building reports whether a run is in progress.
-func (x *Index) building() bool {
+// building reports whether a run is in progress, and how many files it has found and
+// not read yet.
+func (x *Index) building() (going bool, unread int) {
 	x.runs.Lock()
 	defer x.runs.Unlock()
-	return x.current != nil && x.current.Running()
+	if x.current == nil || !x.current.Running() {
+		return false, 0
+	}
+	if p := x.current.Progress(); p.Phase == string(indexer.PhaseScan) {
+		unread = max(0, p.Total-p.Done)
+	}
+	return true, unread
+}
+
+// preferLimit bounds how long a search waits for the files that it most likely finds.
+const preferLimit = 5 * time.Second
+
+// prefer has a run that makes a first index take the files that a query most likely
+// finds before the others, and waits until they can be found by words.
+func (x *Index) prefer(ctx context.Context, q retriever.Query) {
+	<-x.started
+	x.runs.Lock()
+	run := x.current
+	x.runs.Unlock()
+	if run == nil || !run.Running() || run.Progress().Searchable || q.Mode == retriever.Semantic || x.isBuilt() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, preferLimit)
+	defer cancel()
+	go func() {
+		select {
+		case <-run.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	// The search reports what is wrong, and otherwise answers from what there is.
+	if indexer, _, err := x.writer(); err == nil {
+		_ = indexer.Prefer(ctx, keyword.QueryTerms(query.Parse(q.Text)), q.Filter)
+	}
+}
+
+// isBuilt reports whether a run has once completed the index.
+func (x *Index) isBuilt() bool {
+	s, err := x.use()
+	if err != nil {
+		return false
+	}
+	defer x.mu.RUnlock()
+	if s == nil {
+		return false
+	}
+	meta, err := s.Docs.Meta()
+	return err == nil && meta.Generation > 0
 }
 
 // indexAll is the run of a process that indexes by itself.

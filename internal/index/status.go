@@ -71,7 +71,8 @@ func (x *Index) storesStatus(stores *Stores) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := x.status(retriever.NewIndexState(meta, counts, x.building()))
+	building, unread := x.building()
+	s := x.status(retriever.NewIndexState(meta, counts, building, unread))
 	if stores.lacksKeywords() {
 		s.Degraded, s.Problem = []string{KeywordsLacking}, stores.keywordsHint()
 	}

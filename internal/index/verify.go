@@ -40,7 +40,7 @@ func (x *Index) Verify(ctx context.Context, r VerifyRequest) (*Verified, error) 
 	if err != nil || !r.Repair || !v.Damaged() {
 		return v, err
 	}
-	if x.building() { // the stores are not replaced meanwhile
+	if building, _ := x.building(); building { // the stores are not replaced meanwhile
 		if _, err := x.Index(ctx, IndexRequest{Join: true}, nil); err != nil && damagedPart(err) == "" {
 			return v, err
 		}

@@ -114,6 +114,9 @@ func (j *Job[T]) Running() bool {
 	}
 }
 
+// Done returns a channel that is closed when the job has ended.
+func (j *Job[T]) Done() <-chan struct{} { return j.done }
+
 // Stop cancels the work and waits for its end.
 func (j *Job[T]) Stop() {
 	j.cancel()

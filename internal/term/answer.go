@@ -52,6 +52,8 @@ func Notes(a *retriever.Answer) []string {
 	}
 	for _, d := range a.Degraded {
 		switch d {
+		case "files":
+			notes = append(notes, fmt.Sprintf("%s of the folder are not indexed yet and were not searched; `cairn index` indexes the rest", Count(a.Index.Unindexed, "file")))
 		case "vectors":
 			notes = append(notes, fmt.Sprintf("%d of %d pieces have no vector yet and were found by keyword only; `cairn index` makes the rest", a.Index.Pending, a.Index.Pending+a.Index.Embedded))
 		case "rerank":

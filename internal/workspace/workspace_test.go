@@ -3,8 +3,10 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +109,24 @@ func TestFreshFolderIsNotStale(t *testing.T) {
 		if r.Stale {
 			t.Errorf("%s is called stale", r.Path)
 		}
+	}
+}
+
+// TestFirstSearchWaitsForItsFiles searches while the first run has only begun.
+func TestFirstSearchWaitsForItsFiles(t *testing.T) {
+	sel := folder(t)
+	for i := range 1000 {
+		write(t, filepath.Join(sel.Root, fmt.Sprintf("a/%04d.md", i)), fmt.Sprintf("# Page %d\n\nNothing about it.\n", i))
+	}
+	o := hashed()
+	o.Background = true
+	w := open(t, sel, Owning, o)
+	a, err := w.Search(t.Context(), retriever.Query{Text: "login flow", Mode: retriever.Keyword})
+	if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" {
+		t.Fatalf("Search = %+v, %v, want auth.md", a, err)
+	}
+	if lacks := slices.Contains(a.Degraded, "files"); lacks != (a.Index.Unindexed > 0) {
+		t.Errorf("degraded %v with %d files not indexed", a.Degraded, a.Index.Unindexed)
 	}
 }
 

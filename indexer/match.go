@@ -1,0 +1,180 @@
+package indexer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"math"
+	"math/bits"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Bounds of what match chooses, files and bytes of them, and of what it reads, of each
+// file and of all.
+const (
+	preferredFiles = 256
+	preferredBytes = 4 << 20
+	matchFile      = 1 << 20
+	matchRead      = 256 << 20
+)
+
+// match returns the files whose words match terms best. A file counts by its part of
+// some 150 words that holds the rarest terms, as a chunk does in a search, and then by
+// how many terms it has in all.
+func (x *Indexer) match(ctx context.Context, terms []string, paths []string) (map[string]bool, error) {
+	m := newMatcher(terms)
+	found := make([]matched, len(paths))
+	var next, read atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range x.options.Parallel {
+		g.Go(func() error {
+			var lowered []byte
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(paths) || read.Load() > matchRead {
+					return nil
+				}
+				data, _, err := x.stores.Files.ReadFile(paths[i], matchFile)
+				if err != nil {
+					data = nil // too large, or not to be read: its name counts
+				}
+				read.Add(int64(len(data)))
+				found[i], lowered = m.match(paths[i], data, lowered)
+			}
+			return ctx.Err()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	best := m.best(found)
+	chosen := make(map[string]bool, len(best))
+	size := 0
+	for _, i := range best {
+		if size += found[i].size; len(chosen) > 0 && size > preferredBytes {
+			break
+		}
+		chosen[paths[i]] = true
+	}
+	return chosen, nil
+}
+
+// matcher looks for terms in files.
+type matcher struct{ terms [][]byte }
+
+func newMatcher(terms []string) *matcher {
+	m := &matcher{}
+	for _, t := range terms {
+		// The stemmer writes an y at the end as i.
+		if len(t) > 3 {
+			t = strings.TrimSuffix(t, "i")
+		}
+		m.terms = append(m.terms, []byte(t))
+	}
+	return m
+}
+
+// matched is what a file has of the terms, each a bit.
+type matched struct {
+	size  int
+	all   uint32
+	parts []uint32 // of parts of the file, each once
+}
+
+// partSize is half the size of the parts that are matched, which overlap.
+const partSize = 512
+
+// match looks for words of a file that begin with a term, and for such parts of names in
+// camel case. The name of the file and its first bytes, where its title is, count for
+// every part. lowered is a buffer that it returns for the next call.
+func (m *matcher) match(name string, data, lowered []byte) (matched, []byte) {
+	f := matched{size: len(data)}
+	lowered = lowerASCII(lowered[:0], data)
+	title := lowerASCII(nil, []byte(path.Base(name)))
+	halves := make([]uint32, len(data)/partSize+1)
+	var everywhere uint32
+	for t, term := range m.terms {
+		bit := uint32(1) << t
+		if bytes.Contains(title, term) {
+			everywhere |= bit
+		}
+		for at := 0; ; {
+			n := bytes.Index(lowered[at:], term)
+			if n < 0 {
+				break
+			}
+			at += n
+			if at == 0 || !isWordByte(data[at-1]) || isUpper(data[at]) && !isUpper(data[at-1]) {
+				halves[at/partSize] |= bit
+				at = (at/partSize+1)*partSize - 1 // on with the next half
+			}
+			at = min(at+1, len(lowered))
+		}
+	}
+	everywhere |= halves[0]
+	for i, h := range halves {
+		part := everywhere | h
+		if i > 0 {
+			part |= halves[i-1]
+		}
+		f.all |= part
+		if !slices.Contains(f.parts, part) {
+			f.parts = append(f.parts, part)
+		}
+	}
+	return f, lowered
+}
+
+// best returns the indexes of the files with the highest scores.
+func (m *matcher) best(found []matched) []int {
+	weights := make([]float64, len(m.terms))
+	for t := range m.terms {
+		n := 0
+		for _, f := range found {
+			n += int(f.all >> t & 1)
+		}
+		weights[t] = math.Log1p(float64(len(found)) / float64(n+1))
+	}
+	sum := func(terms uint32) (s float64) {
+		for ; terms != 0; terms &= terms - 1 {
+			s += weights[bits.TrailingZeros32(terms)]
+		}
+		return s
+	}
+	scores := make([]float64, len(found))
+	var order []int
+	for i, f := range found {
+		if f.all == 0 {
+			continue
+		}
+		for _, part := range f.parts {
+			scores[i] = max(scores[i], sum(part))
+		}
+		scores[i] += sum(f.all) / 4
+		order = append(order, i)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	return order[:min(len(order), preferredFiles)]
+}
+
+// lowerASCII appends s with its ASCII letters in lower case.
+func lowerASCII(dst, s []byte) []byte {
+	dst = append(dst, s...)
+	for i, c := range dst {
+		if isUpper(c) {
+			dst[i] = c + 'a' - 'A'
+		}
+	}
+	return dst
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+func isWordByte(c byte) bool {
+	return isUpper(c) || 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
+}
