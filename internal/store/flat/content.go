@@ -2,9 +2,8 @@ package flat
 
 import (
 	"context"
-	"encoding/binary"
+	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -20,10 +19,9 @@ func keyOf(k store.Key) contentKey { return contentKey(k[:keySize]) }
 
 // content is a vector in the file.
 type content struct {
-	key  contentKey
-	at   int64  // offset
-	sum  uint32 // checksum
-	refs uint32 // chunks that have it
+	fresh
+	codeAt, at int64  // offsets of its code and its low bytes
+	refs       uint32 // chunks that have it
 }
 
 // contents are the vectors in the file, in its order. Only the writer uses them.
@@ -40,10 +38,10 @@ func newContents(n int) contents {
 // add takes in the vectors of a record whose place in the file is known.
 func (c *contents) add(r *record, dim int) error {
 	base := len(c.all)
-	for i := range r.fresh {
+	for i, v := range r.fresh {
 		n := base + i
-		c.all = append(c.all, content{key: r.keys[i], sum: r.sums[i], at: r.floatsAt() + int64(4*dim*i)})
-		if r.keys[i] == (contentKey{}) {
+		c.all = append(c.all, content{fresh: v, codeAt: r.codesAt() + int64(dim*i), at: r.lowAt() + int64(dim*i)})
+		if v.key == (contentKey{}) {
 			continue
 		}
 		c.cached++
@@ -82,14 +80,14 @@ func (c *contents) find(key contentKey) (n int, ok bool) {
 	return n, n >= 0
 }
 
-// refer counts a chunk of a vector and returns the vector's offset and checksum.
-func (c *contents) refer(n uint32) (at int64, sum uint32) {
+// refer counts a chunk of a vector and returns the vector.
+func (c *contents) refer(n uint32) *content {
 	v := &c.all[n]
 	if v.refs == 0 && v.key != (contentKey{}) {
 		c.cached--
 	}
 	v.refs++
-	return v.at, v.sum
+	return v
 }
 
 // release takes back one refer.
@@ -101,18 +99,19 @@ func (c *contents) release(n uint32) {
 	}
 }
 
-// read returns the little-endian bytes of a vector, nil if it is damaged.
-func (s *Store) read(l *log, v *content) ([]byte, error) {
-	b := make([]byte, 4*s.dim)
-	if err := l.read(b, v.at); err != nil || checksum.Of(b) != v.sum {
-		return nil, err
+// read returns the code of a vector and its low bytes; whole is false if it is damaged.
+func (s *Store) read(l *log, v *content) (code, low []byte, whole bool, err error) {
+	b := make([]byte, 2*s.dim)
+	code, low = b[:s.dim], b[s.dim:]
+	if err := errors.Join(l.read(code, v.codeAt), l.read(low, v.at)); err != nil {
+		return nil, nil, false, err
 	}
-	return b, nil
+	return code, low, checksum.Of(code) == v.codeSum && checksum.Of(low) == v.sum, nil
 }
 
-// Get returns the vectors that were stored under keys, in their order, bit for
-// bit; nil for a key that is unknown or whose vector is damaged. A store in
-// memory knows none.
+// Get returns the vectors that were stored under keys, in their order and in 16 bits a
+// coordinate; nil for a key that is unknown or whose vector is damaged. A store in memory
+// knows none.
 func (s *Store) Get(keys []store.Key) ([][]float32, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,12 +128,13 @@ func (s *Store) Get(keys []store.Key) ([][]float32, error) {
 		if !ok {
 			continue
 		}
-		b, err := s.read(snap.log, &s.contents.all[n])
+		v := &s.contents.all[n]
+		code, low, whole, err := s.read(snap.log, v)
 		if err != nil {
 			return nil, err
 		}
-		if b != nil {
-			vectors[i] = decodeFloats(b)
+		if whole {
+			vectors[i] = restore(code, low, v.scale)
 		}
 	}
 	return vectors, nil
@@ -158,13 +158,13 @@ func (s *Store) Put(keys []store.Key, vectors [][]float32) error {
 	if err != nil || snap.log == nil {
 		return err
 	}
-	r := &record{}
-	floats, err := s.place(snap.log, r, keys, vectors)
-	if err != nil || len(r.keys) == 0 {
+	r := new(record)
+	codes, low, err := s.place(snap.log, r, keys, s.quantise(vectors))
+	if err != nil || len(r.fresh) == 0 {
 		return err
 	}
 	next := snap.next()
-	if next.log, err = snap.log.append(r, nil, floats); err != nil {
+	if next.log, err = snap.log.append(r, codes, low); err != nil {
 		return fmt.Errorf("writing vectors %s: %w", s.path, err)
 	}
 	if err := s.contents.add(r, s.dim); err != nil {
@@ -175,9 +175,24 @@ func (s *Store) Put(keys []store.Key, vectors [][]float32) error {
 	return nil
 }
 
+// quantised are vectors in 16 bits a coordinate, one after the other.
+type quantised struct {
+	codes, low []byte
+	scales     []float32
+}
+
+func (s *Store) quantise(vectors [][]float32) *quantised {
+	n := len(vectors)
+	q := &quantised{make([]byte, n*s.dim), make([]byte, n*s.dim), make([]float32, n)}
+	for i, v := range vectors {
+		q.scales[i] = quantise(q.codes[i*s.dim:][:s.dim], q.low[i*s.dim:], v)
+	}
+	return q
+}
+
 // place finds each vector in the file by its key, or adds it to the record r. It
-// sets r.vectors and returns the bytes of the vectors added.
-func (s *Store) place(l *log, r *record, keys []store.Key, vectors [][]float32) (floats []byte, err error) {
+// sets r.vectors and returns the codes and low bytes of the vectors added.
+func (s *Store) place(l *log, r *record, keys []store.Key, vectors *quantised) (codes, low []byte, err error) {
 	added := map[contentKey]uint32{}
 	numbers := make([]uint32, len(keys))
 	for i := range keys {
@@ -187,28 +202,31 @@ func (s *Store) place(l *log, r *record, keys []store.Key, vectors [][]float32) 
 			continue
 		}
 		if n, ok := s.contents.find(key); ok {
-			b, err := s.read(l, &s.contents.all[n])
+			_, _, whole, err := s.read(l, &s.contents.all[n])
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			if b != nil {
+			if whole {
 				numbers[i] = uint32(n)
 				continue
 			}
 		}
-		numbers[i] = uint32(len(s.contents.all) + len(r.keys))
+		numbers[i] = uint32(len(s.contents.all) + len(r.fresh))
 		if key != (contentKey{}) {
 			added[key] = numbers[i]
 		}
-		from := len(floats)
-		floats = appendFloats(floats, vectors[i])
-		r.keys = append(r.keys, key)
-		r.sums = append(r.sums, checksum.Of(floats[from:]))
+		r.add(key, vectors.codes[i*s.dim:][:s.dim], vectors.low[i*s.dim:][:s.dim], vectors.scales[i], &codes, &low)
 	}
 	if len(r.ids) > 0 {
 		r.vectors = numbers
 	}
-	return floats, nil
+	return codes, low, nil
+}
+
+// add adds a vector to the record, and its code and low bytes to those of the record.
+func (r *record) add(key contentKey, code, lowBytes []byte, scale float32, codes, low *[]byte) {
+	r.fresh = append(r.fresh, fresh{key: key, scale: scale, codeSum: checksum.Of(code), sum: checksum.Of(lowBytes)})
+	*codes, *low = append(*codes, code...), append(*low, lowBytes...)
 }
 
 // Clear removes every chunk. Their vectors are kept for Get.
@@ -245,14 +263,14 @@ func (s *Store) Salvage(dir string) (int, error) {
 		}
 		var keys []store.Key
 		var vectors [][]float32
-		for i := range r.keys {
-			b, err := s.read(l, &content{at: r.floatsAt() + int64(4*s.dim*i), sum: r.sums[i]})
-			if err != nil || b == nil || r.keys[i] == (contentKey{}) {
+		for i, v := range r.fresh {
+			c := content{fresh: v, codeAt: r.codesAt() + int64(s.dim*i), at: r.lowAt() + int64(s.dim*i)}
+			code, low, whole, err := s.read(l, &c)
+			if err != nil || !whole || v.key == (contentKey{}) {
 				continue
 			}
-			v := decodeFloats(b)
-			if s.checkVector(v) == nil {
-				keys, vectors = append(keys, r.keys[i].key()), append(vectors, v)
+			if vector := restore(code, low, v.scale); s.checkVector(vector) == nil {
+				keys, vectors = append(keys, v.key.key()), append(vectors, vector)
 			}
 		}
 		if err := s.Put(keys, vectors); err != nil {
@@ -266,19 +284,4 @@ func (s *Store) Salvage(dir string) (int, error) {
 func (k contentKey) key() (key store.Key) {
 	copy(key[:], k[:])
 	return key
-}
-
-func appendFloats(b []byte, v []float32) []byte {
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
-}
-
-func decodeFloats(b []byte) []float32 {
-	v := make([]float32, len(b)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return v
 }

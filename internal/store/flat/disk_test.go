@@ -76,6 +76,7 @@ func TestOpenRefuses(t *testing.T) {
 		"header":       func(b []byte) []byte { b[22] ^= 1; return b },
 		"short header": func(b []byte) []byte { return b[:25] },
 		"other format": func(b []byte) []byte { b[8] = 9; return b },
+		"format 2":     func(b []byte) []byte { b[8] = 2; return b },
 	} {
 		bad := change(bytes.Clone(content))
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
@@ -84,8 +85,8 @@ func TestOpenRefuses(t *testing.T) {
 		_, err := Open(dir, 4, "model@1", nil)
 		var corrupt *CorruptError
 		var format *FormatError
-		if name == "other format" {
-			if !errors.As(err, &format) || format.Have != 9 {
+		if bad != nil && bytes.HasPrefix(bad, []byte(fileMagic)) && bad[8] != formatVersion {
+			if !errors.As(err, &format) || format.Have != uint32(bad[8]) {
 				t.Errorf("%s: %v, want *FormatError", name, err)
 			}
 		} else if !errors.As(err, &corrupt) {

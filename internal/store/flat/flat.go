@@ -1,6 +1,6 @@
 // Package flat is an exact vector store: every search looks at every vector.
 // A first pass scans them as 8-bit codes in memory, with SIMD; the best are
-// scored again in float32, from disk or memory. Large stores are first scanned
+// scored again in 16 bits, of which the lower 8 come from the file. Large stores are first scanned
 // as sketches of one bit a coordinate, which leave out what cannot be among the
 // best. It is not an approximate index.
 //
@@ -256,21 +256,4 @@ func (s *Store) checkVector(v []float32) error {
 		return fmt.Errorf("vector of length %g, want 1", math.Sqrt(norm))
 	}
 	return nil
-}
-
-// dot is the inner product, summed in float64 in a fixed order.
-func dot(a, b []float32) float64 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float64
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		s0 += float64(a[i]) * float64(b[i])
-		s1 += float64(a[i+1]) * float64(b[i+1])
-		s2 += float64(a[i+2]) * float64(b[i+2])
-		s3 += float64(a[i+3]) * float64(b[i+3])
-	}
-	for ; i < len(a); i++ {
-		s0 += float64(a[i]) * float64(b[i])
-	}
-	return s0 + s1 + (s2 + s3)
 }

@@ -12,7 +12,7 @@ import (
 	"cairn/internal/checksum"
 )
 
-// The file, format 2. Numbers are little-endian, checksums CRC-32C; a string is
+// The file, format 3. Numbers are little-endian, checksums CRC-32C; a string is
 // its length as uvarint and its bytes, a list its length as uvarint and its
 // elements.
 //
@@ -26,38 +26,37 @@ import (
 // One Update or Put is one record:
 //
 //	header    64 bytes: magic uint32, entries uint32, vectors uint32, lengths of
-//	          the names, codes and vectors (3 x uint64), their checksums
+//	          the names, codes and low bytes (3 x uint64), their checksums
 //	          (3 x uint32), zeros, checksum of the 60 bytes before (uint32)
 //	names     1 if all earlier chunks leave, else 0 (1 byte)
 //	          documents: path, found (1 byte), tags, priority, assignee, status
 //	          stale ids
-//	          per vector: its key (16 bytes, see store.Key), checksum (uint32)
+//	          per vector: its key (16 bytes, see store.Key), scale (float32),
+//	          checksums of its code and its low bytes (2 x uint32)
 //	          per entry: index into documents (uvarint), chunk id, number of its
 //	          vector (uvarint), counted from the beginning of the file
-//	          per entry: scale, float32
-//	codes     entries x dimension bytes, see quantise
-//	vectors   vectors x dimension float32
+//	codes     vectors x dimension bytes, see quantise
+//	low bytes vectors x dimension bytes: what the codes leave
 //
 // Reading a file from the start, the stale ids of a record leave, then its
-// entries enter or replace. Vectors are read only when they are asked for. The
-// checksum over all vectors of a record is compared at the end of the file,
-// where a crash can have torn them; that of one vector before it is used again.
+// entries enter or replace. Codes are read at Open, low bytes only when they are
+// asked for. The checksums over all of a record are compared at the end of the file,
+// where a crash can have torn them; those of one vector before it is used.
 //
 // A record is written behind the last whole one and synced before the call
 // returns, so only the last can be torn; the writer cuts it off at the next
 // Open. When more than a quarter of the entries is garbage, or more vectors are
 // without a chunk than Options allow, what is in use is written to a new file
 // that takes the old one's name.
-//
-// Format 1 wrote every entry's vector into its record and had no keys. It is not read.
 const (
 	fileName      = "vectors.cairn"
 	fileMagic     = "cairnvec"
-	formatVersion = 2
-	recordMagic   = 0x32636572 // "rec2"
+	formatVersion = 3
+	recordMagic   = 0x33636572 // "rec3"
 	headerSize    = 64
-	maxModel      = 4096 // bytes of a model ID
-	keySize       = 16   // bytes of a key in the file
+	maxModel      = 4096         // bytes of a model ID
+	keySize       = 16           // bytes of a key in the file
+	vectorSize    = keySize + 12 // bytes of a vector among the names
 )
 
 func fileHeader(dim int, model string) []byte {
@@ -130,53 +129,58 @@ type record struct {
 	clear   bool
 	docs    []payload
 	stale   []string
-	keys    []contentKey // of the vectors in this record
-	sums    []uint32     // their checksums
+	fresh   []fresh // the vectors in this record
 	ids     []string
 	doc     []uint32 // index into docs, per entry
 	vectors []uint32 // number of the vector in the file, per entry
-	scales  []float32
 
-	at                   int64 // of the header
-	names, codes, floats int64 // lengths in bytes
-	checksums            [3]uint32
-	entries, fresh       int // entries and vectors in this record
+	at                int64 // of the header
+	names, codes, low int64 // lengths in bytes
+	checksums         [3]uint32
+	entries, added    int // entries and vectors in this record
 }
 
-func (r *record) codesAt() int64  { return r.at + headerSize + r.names }
-func (r *record) floatsAt() int64 { return r.codesAt() + r.codes }
-func (r *record) end() int64      { return r.floatsAt() + r.floats }
+// fresh is what the names say of a vector.
+type fresh struct {
+	key          contentKey
+	scale        float32
+	codeSum, sum uint32 // checksums of its code and its low bytes
+}
+
+func (r *record) codesAt() int64 { return r.at + headerSize + r.names }
+func (r *record) lowAt() int64   { return r.codesAt() + r.codes }
+func (r *record) end() int64     { return r.lowAt() + r.low }
 
 // encode returns the bytes of a record whose names are given, with its codes and
-// vectors (little-endian), and sets the lengths.
-func (r *record) encode(codes, floats []byte) []byte {
-	b := make([]byte, headerSize, headerSize+64*len(r.ids)+32*len(r.keys)+len(codes)+len(floats)+256)
+// low bytes, and sets the lengths.
+func (r *record) encode(codes, low []byte) []byte {
+	b := make([]byte, headerSize, headerSize+64*len(r.ids)+vectorSize*len(r.fresh)+len(codes)+len(low)+256)
 	b = append(b, flag(r.clear))
 	b = binary.AppendUvarint(b, uint64(len(r.docs)))
 	for i := range r.docs {
 		b = r.docs[i].append(b)
 	}
 	b = appendList(b, r.stale)
-	for i := range r.keys {
-		b = append(b, r.keys[i][:]...)
-		b = binary.LittleEndian.AppendUint32(b, r.sums[i])
+	for i := range r.fresh {
+		v := &r.fresh[i]
+		b = append(b, v.key[:]...)
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v.scale))
+		b = binary.LittleEndian.AppendUint32(b, v.codeSum)
+		b = binary.LittleEndian.AppendUint32(b, v.sum)
 	}
 	for i, id := range r.ids {
 		b = appendString(binary.AppendUvarint(b, uint64(r.doc[i])), id)
 		b = binary.AppendUvarint(b, uint64(r.vectors[i]))
 	}
-	for _, scale := range r.scales {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(scale))
-	}
-	r.entries, r.fresh = len(r.ids), len(r.keys)
-	r.names, r.codes, r.floats = int64(len(b)-headerSize), int64(len(codes)), int64(len(floats))
-	r.checksums = [3]uint32{checksum.Of(b[headerSize:]), checksum.Of(codes), checksum.Of(floats)}
-	b = append(append(b, codes...), floats...)
+	r.entries, r.added = len(r.ids), len(r.fresh)
+	r.names, r.codes, r.low = int64(len(b)-headerSize), int64(len(codes)), int64(len(low))
+	r.checksums = [3]uint32{checksum.Of(b[headerSize:]), checksum.Of(codes), checksum.Of(low)}
+	b = append(append(b, codes...), low...)
 	h := b[:0:headerSize]
 	h = binary.LittleEndian.AppendUint32(h, recordMagic)
 	h = binary.LittleEndian.AppendUint32(h, uint32(r.entries))
-	h = binary.LittleEndian.AppendUint32(h, uint32(r.fresh))
-	for _, n := range []int64{r.names, r.codes, r.floats} {
+	h = binary.LittleEndian.AppendUint32(h, uint32(r.added))
+	for _, n := range []int64{r.names, r.codes, r.low} {
 		h = binary.LittleEndian.AppendUint64(h, uint64(n))
 	}
 	for _, sum := range r.checksums {
@@ -199,19 +203,18 @@ func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 	if binary.LittleEndian.Uint32(h) != recordMagic || binary.LittleEndian.Uint32(h[60:]) != checksum.Of(h[:60]) {
 		return nil, nil
 	}
-	r := &record{at: at, entries: int(binary.LittleEndian.Uint32(h[4:])), fresh: int(binary.LittleEndian.Uint32(h[8:]))}
-	rest := h[12:]
+	r := &record{at: at, entries: int(binary.LittleEndian.Uint32(h[4:])), added: int(binary.LittleEndian.Uint32(h[8:]))}
 	room := uint64(size - at - headerSize)
-	for i, n := range []*int64{&r.names, &r.codes, &r.floats} {
-		length := binary.LittleEndian.Uint64(rest[8*i:])
+	for i, n := range []*int64{&r.names, &r.codes, &r.low} {
+		length := binary.LittleEndian.Uint64(h[12+8*i:])
 		if length > room {
 			return nil, nil
 		}
 		room -= length
 		*n = int64(length)
-		r.checksums[i] = binary.LittleEndian.Uint32(rest[24+4*i:])
+		r.checksums[i] = binary.LittleEndian.Uint32(h[36+4*i:])
 	}
-	if r.codes != int64(r.entries)*int64(dim) || r.floats != 4*int64(r.fresh)*int64(dim) {
+	if r.codes != int64(r.added)*int64(dim) || r.low != r.codes {
 		return nil, nil
 	}
 	return r, nil
@@ -267,35 +270,32 @@ func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 		r.docs[i] = d.payload()
 	}
 	r.stale = d.list()
-	if r.entries > len(d.s) || (keySize+4)*r.fresh > len(d.s) {
+	if r.entries > len(d.s) || vectorSize*r.added > len(d.s) {
 		return false, nil
 	}
-	r.keys, r.sums = make([]contentKey, r.fresh), make([]uint32, r.fresh)
+	r.fresh = make([]fresh, r.added)
 	for i := range r.fresh {
-		copy(r.keys[i][:], d.take(keySize))
-		r.sums[i] = d.uint32()
+		v := &r.fresh[i]
+		copy(v.key[:], d.take(keySize))
+		v.scale, v.codeSum, v.sum = math.Float32frombits(d.uint32()), d.uint32(), d.uint32()
 	}
-	r.ids, r.doc, r.vectors, r.scales = make([]string, r.entries), make([]uint32, r.entries), make([]uint32, r.entries), make([]float32, r.entries)
+	r.ids, r.doc, r.vectors = make([]string, r.entries), make([]uint32, r.entries), make([]uint32, r.entries)
 	for i := range r.ids {
 		doc := d.number()
 		if doc >= len(r.docs) {
 			return false, nil
 		}
-		r.doc[i], r.ids[i] = uint32(doc), d.string()
-		r.vectors[i] = uint32(d.number())
-	}
-	for i := range r.scales {
-		r.scales[i] = math.Float32frombits(d.uint32())
+		r.doc[i], r.ids[i], r.vectors[i] = uint32(doc), d.string(), uint32(d.number())
 	}
 	return !d.bad && d.s == "", nil
 }
 
-// checkVectors reads codes and vectors and compares their checksums.
+// checkVectors reads codes and low bytes and compares their checksums.
 func (r *record) checkVectors(f io.ReaderAt) (ok bool, err error) {
 	if _, ok, err = section(f, r.codesAt(), r.codes, r.checksums[1]); err != nil || !ok {
 		return false, err
 	}
-	_, ok, err = section(f, r.floatsAt(), r.floats, r.checksums[2])
+	_, ok, err = section(f, r.lowAt(), r.low, r.checksums[2])
 	return ok, err
 }
 

@@ -95,7 +95,7 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	entries, vectors := 0, 0
 	for _, r := range records {
 		entries += r.entries
-		vectors += r.fresh
+		vectors += r.added
 	}
 	state := &loaded{snap: newSnapshot(s.dim, l), docIndex: map[string]uint32{}, contents: newContents(vectors)}
 	state.snap.table = newTable(entries)
@@ -195,14 +195,14 @@ func (st *loaded) read(f *os.File, records []*record) error {
 		if err != nil {
 			return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d: %v", r.at, err)}
 		}
-		blocks := st.snap.blocks // grows with the next record
-		g.Go(func() error { return st.snap.readCodes(f, r, blocks, first) })
+		blocks, all := st.snap.blocks, st.contents.all // grow with the next record
+		g.Go(func() error { return st.snap.readCodes(f, r, blocks, all, first) })
 	}
 	return g.Wait()
 }
 
 // apply takes the names of a record in and returns the slot of its first entry.
-// c is nil in memory.
+// c is nil in memory, where the record has the vectors of its entries in their order.
 func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first int, err error) {
 	if c != nil {
 		if err := c.add(r, s.dim); err != nil {
@@ -234,23 +234,24 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 		slot := first + i
 		s.name(slot, id, docs[r.doc[i]])
 		b := s.blocks[slot/blockLen]
-		b.scale[slot%blockLen] = r.scales[i]
-		if c != nil {
-			b.vector[slot%blockLen] = r.vectors[i]
-			b.at[slot%blockLen], b.sum[slot%blockLen] = c.refer(r.vectors[i])
+		if c == nil {
+			b.scale[slot%blockLen] = r.fresh[i].scale
+			continue
 		}
+		v := c.refer(r.vectors[i])
+		b.vector[slot%blockLen] = r.vectors[i]
+		b.scale[slot%blockLen], b.at[slot%blockLen], b.sum[slot%blockLen] = v.scale, v.at, v.sum
 	}
 	return first, nil
 }
 
-// readCodes reads the codes of r into the slots from first on.
-func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, first int) error {
-	var crc uint32
-	at := r.codesAt()
+// readCodes reads the codes of the entries of r, whose vectors are among all, into the
+// slots from first on.
+func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, all []content, first int) error {
 	var buffer []byte
-	for slot, end := first, first+r.entries; slot < end; {
-		n := min(end-slot, blockLen-slot%blockLen)
-		codes := blocks[slot/blockLen].codes[slot%blockLen*s.stride:]
+	for i := 0; i < r.entries; {
+		n := s.run(all, r.vectors[i:], blockLen-(first+i)%blockLen)
+		codes := blocks[(first+i)/blockLen].codes[(first+i)%blockLen*s.stride:]
 		target := codes[:n*s.dim]
 		if s.dim != s.stride {
 			if buffer == nil {
@@ -258,20 +259,29 @@ func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, first int) 
 			}
 			target = buffer[:n*s.dim]
 		}
-		if _, err := f.ReadAt(target, at); err != nil {
+		if _, err := f.ReadAt(target, all[r.vectors[i]].codeAt); err != nil {
 			return err
 		}
-		crc = checksum.Add(crc, target)
-		if s.dim != s.stride {
-			for i := range n {
-				copy(codes[i*s.stride:], target[i*s.dim:][:s.dim])
+		for k := range n {
+			code := target[k*s.dim:][:s.dim]
+			if v := &all[r.vectors[i+k]]; checksum.Of(code) != v.codeSum {
+				return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the code at %d is damaged", v.codeAt)}
+			}
+			if s.dim != s.stride {
+				copy(codes[k*s.stride:], code)
 			}
 		}
-		slot += n
-		at += int64(len(target))
-	}
-	if crc != r.checksums[1] {
-		return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the codes of the record at %d are damaged", r.at)}
+		i += n
 	}
 	return nil
+}
+
+// run returns how many of the vectors, at most limit, have their codes one behind the
+// other in the file.
+func (s *snapshot) run(all []content, vectors []uint32, limit int) int {
+	n := 1
+	for n < min(limit, len(vectors)) && all[vectors[n]].codeAt == all[vectors[n-1]].codeAt+int64(s.dim) {
+		n++
+	}
+	return n
 }

@@ -2,8 +2,64 @@ package flat
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+
+	"cairn/internal/checksum"
 )
+
+// vectorReader reads what the codes of a snapshot's vectors leave into one buffer.
+type vectorReader struct {
+	snap   *snapshot
+	buffer []byte
+}
+
+// slot returns the code of a slot, what it leaves, and its scale, valid until the next
+// call.
+func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err error) {
+	b, i := r.snap.blocks[slot/blockLen], slot%blockLen
+	code, scale = b.codes[i*r.snap.stride:][:r.snap.dim], b.scale[i]
+	if b.low != nil {
+		return code, b.low[i*r.snap.dim:][:r.snap.dim], scale, nil
+	}
+	if r.buffer == nil {
+		r.buffer = make([]byte, r.snap.dim)
+	}
+	if err := r.snap.log.read(r.buffer, b.at[i]); err != nil {
+		return nil, nil, 0, err
+	}
+	if checksum.Of(r.buffer) != b.sum[i] {
+		return nil, nil, 0, &CorruptError{Path: r.snap.log.file.Name(), Reason: fmt.Sprintf("the vector at %d is damaged", b.at[i])}
+	}
+	return code, r.buffer, scale, nil
+}
+
+// exact returns the cosines of slots in 16 bits, NaN for slot -1.
+func (s *snapshot) exact(queryVector []float32, slots []int, threads int) ([]float64, error) {
+	query := newFineQuery(queryVector)
+	scores := make([]float64, len(slots))
+	errs := make([]error, threads)
+	readers := make([]vectorReader, threads)
+	share(threads, (len(slots)+readBatch-1)/readBatch, func(worker, batch int) {
+		readers[worker].snap = s
+		for i := batch * readBatch; i < min((batch+1)*readBatch, len(slots)) && errs[worker] == nil; i++ {
+			if slots[i] < 0 {
+				scores[i] = math.NaN()
+				continue
+			}
+			code, low, scale, err := readers[worker].slot(slots[i])
+			if err != nil {
+				errs[worker] = err
+				return
+			}
+			scores[i] = query.cosine(code, low, scale)
+		}
+	})
+	runtime.KeepAlive(s) // and with it codes, which are outside of Go's heap
+	return scores, errors.Join(errs...)
+}
 
 // Vectors returns the vector of each chunk, nil for a chunk that has none. They
 // are the caller's.
@@ -13,17 +69,18 @@ func (s *Store) Vectors(ctx context.Context, chunks []string) ([][]float32, erro
 		return nil, err
 	}
 	vectors := make([][]float32, len(chunks))
-	read := snap.reader()
+	read := vectorReader{snap: snap}
 	for i, id := range chunks {
 		slot, ok := snap.lookup(id)
 		if !ok {
 			continue
 		}
-		v, err := read.vector(slot)
+		code, low, scale, err := read.slot(slot)
 		if err != nil {
 			return nil, err
 		}
-		vectors[i] = slices.Clone(v)
+		vectors[i] = restore(code, low, scale)
 	}
+	runtime.KeepAlive(snap)
 	return vectors, ctx.Err()
 }

@@ -2,7 +2,6 @@ package flat
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"cairn/internal/store"
@@ -15,7 +14,7 @@ func TestVectorsGivesBackWhatWasStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := s.Vectors(context.Background(), []string{"b#x.0", "c#x.0", "a#x.0"})
-		if err != nil || len(got) != 3 || !slices.Equal(got[0], b) || got[1] != nil || !slices.Equal(got[2], a) {
+		if err != nil || len(got) != 3 || !near(got[0], b) || got[1] != nil || !near(got[2], a) {
 			t.Errorf("%s: %v, %v, want %v, nothing, %v", name, got, err, b, a)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func (s *scratch) floats(n int) []float32 {
 }
 
 // Search returns the k chunks nearest to the unit vector query that pass the
-// filter, by cosine in float32, best first, ties by chunk id.
+// filter, by cosine in 16 bits a coordinate, best first, ties by chunk id.
 func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f store.Filter) ([]store.Hit, error) {
 	if err := s.checkVector(queryVector); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
@@ -297,7 +296,7 @@ func (c *scan) score(work *scratch, best *selection, block int) {
 	}
 }
 
-// rescore scores candidates with their float32 vectors and returns the best k.
+// rescore scores candidates in 16 bits and returns the best k.
 func (s *snapshot) rescore(near []candidate, queryVector []float32, k, threads int) ([]store.Hit, error) {
 	slots := make([]int, len(near))
 	for i, c := range near {
@@ -314,36 +313,6 @@ func (s *snapshot) rescore(near []candidate, queryVector []float32, k, threads i
 	}
 	slices.SortFunc(hits, compareHits)
 	return slices.Clip(hits[:min(k, len(hits))]), nil
-}
-
-// exact returns the cosines of slots in float32, NaN for slot -1.
-func (s *snapshot) exact(queryVector []float32, slots []int, threads int) ([]float64, error) {
-	scores := make([]float64, len(slots))
-	errs := make([]error, threads)
-	readers := make([]*vectorReader, threads)
-	share(threads, (len(slots)+readBatch-1)/readBatch, func(worker, batch int) {
-		if readers[worker] == nil {
-			readers[worker] = s.reader()
-		}
-		for i := batch * readBatch; i < min((batch+1)*readBatch, len(slots)) && errs[worker] == nil; i++ {
-			if slots[i] < 0 {
-				scores[i] = math.NaN()
-				continue
-			}
-			vector, err := readers[worker].vector(slots[i])
-			if err != nil {
-				errs[worker] = err
-				return
-			}
-			scores[i] = dot(queryVector, vector)
-		}
-	})
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return scores, nil
 }
 
 func compareHits(a, b store.Hit) int {

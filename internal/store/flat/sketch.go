@@ -93,7 +93,7 @@ func newSketch(b *block, dim, stride int, k kernel) *sketch {
 			centre[j] += x / blockLen
 		}
 	}
-	s.scale = quantise(s.centre, centre)
+	s.scale = quantise(s.centre, nil, centre)
 	dequantise(centre, s.centre, s.scale) // what is rounded off becomes part of the residuals
 	for i := range blockLen {
 		dequantise(vector, b.codes[i*stride:], b.scale[i])

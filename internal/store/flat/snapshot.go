@@ -1,15 +1,10 @@
 package flat
 
 import (
-	"encoding/binary"
-	"fmt"
 	"hash/maphash"
-	"math"
 	"runtime"
 	"sync/atomic"
-	"unsafe"
 
-	"cairn/internal/checksum"
 	"cairn/internal/store"
 )
 
@@ -22,15 +17,15 @@ const blockLen = 1024
 // need no lock. Its codes are outside of Go's heap, which keeps as much again free as it
 // holds; they end with the block.
 type block struct {
-	codes   []byte // blockLen x stride, see quantise
-	vectors []float32
-	scale   [blockLen]float32
-	at      [blockLen]int64  // offset of the float32 vector in the file; vectors is nil then
-	sum     [blockLen]uint32 // its checksum
-	vector  [blockLen]uint32 // its index in contents; the writer's
-	doc     [blockLen]uint32
-	id      [blockLen]string
-	sketch  atomic.Pointer[sketch] // of a full block, some time after the first searches
+	codes  []byte // blockLen x stride, see quantise
+	low    []byte // blockLen x dim, what the codes leave; nil when that is in the file
+	scale  [blockLen]float32
+	at     [blockLen]int64  // offset of what the code leaves in the file
+	sum    [blockLen]uint32 // its checksum
+	vector [blockLen]uint32 // the index of the vector in contents; the writer's
+	doc    [blockLen]uint32
+	id     [blockLen]string
+	sketch atomic.Pointer[sketch] // of a full block, some time after the first searches
 }
 
 // payload is what a filter looks at.
@@ -76,7 +71,7 @@ func (s *snapshot) grow(n int) (first int) {
 		b := &block{codes: allocate(blockLen * s.stride)}
 		runtime.AddCleanup(b, free, b.codes)
 		if s.log == nil {
-			b.vectors = make([]float32, blockLen*s.dim)
+			b.low = make([]byte, blockLen*s.dim)
 		}
 		s.blocks = append(s.blocks, b)
 	}
@@ -175,43 +170,4 @@ func (t *table) find(hash uint64, match func(n int) bool) (n int, ok bool) {
 			return n, true
 		}
 	}
-}
-
-// vectorReader reads float32 vectors of a snapshot into one buffer.
-type vectorReader struct {
-	snap   *snapshot
-	buffer []float32
-	bytes  []byte // of buffer
-}
-
-// littleEndian: numbers lie in memory as they do in the file.
-var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
-
-func (s *snapshot) reader() *vectorReader {
-	r := &vectorReader{snap: s}
-	if s.log != nil {
-		r.buffer = make([]float32, s.dim)
-		r.bytes = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r.buffer))), 4*s.dim)
-	}
-	return r
-}
-
-// vector returns the vector of slot, valid until the next call.
-func (r *vectorReader) vector(slot int) ([]float32, error) {
-	b, i := r.snap.blocks[slot/blockLen], slot%blockLen
-	if r.snap.log == nil {
-		return b.vectors[i*r.snap.dim:][:r.snap.dim], nil
-	}
-	if err := r.snap.log.read(r.bytes, b.at[i]); err != nil {
-		return nil, err
-	}
-	if checksum.Of(r.bytes) != b.sum[i] {
-		return nil, &CorruptError{Path: r.snap.log.file.Name(), Reason: fmt.Sprintf("the vector at %d is damaged", b.at[i])}
-	}
-	if !littleEndian {
-		for j := range r.buffer {
-			r.buffer[j] = math.Float32frombits(binary.LittleEndian.Uint32(r.bytes[4*j:]))
-		}
-	}
-	return r.buffer, nil
 }

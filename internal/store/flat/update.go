@@ -41,14 +41,21 @@ func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale [
 	if len(r.ids)+len(r.stale) == 0 && !clear {
 		return nil
 	}
-	codes := make([]byte, len(entries)*s.dim)
+	keys, vectors := make([]store.Key, len(entries)), make([][]float32, len(entries))
 	for i := range entries {
-		r.scales[i] = quantise(codes[i*s.dim:][:s.dim], entries[i].Vector)
+		keys[i], vectors[i] = entries[i].Key, entries[i].Vector
 	}
+	q := s.quantise(vectors)
 	next := snap.next()
 	var c *contents
-	if snap.log != nil {
-		if next.log, err = s.append(snap.log, r, codes, entries); err != nil {
+	if snap.log == nil {
+		r.fresh = freshOf(q.scales)
+	} else {
+		codes, low, err := s.place(snap.log, r, keys, q)
+		if err == nil {
+			next.log, err = snap.log.append(r, codes, low)
+		}
+		if err != nil {
 			return fmt.Errorf("writing vectors %s: %w", s.path, err)
 		}
 		c = &s.contents
@@ -57,19 +64,28 @@ func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale [
 	if err != nil {
 		return err // unreachable: place numbers vectors that are there
 	}
-	next.fill(first, codes, entries)
+	next.fill(first, q)
 	s.snap.Store(next)
 	s.tidy(next)
 	return nil
 }
 
-// fill copies codes, and in memory vectors, into the slots from first on.
-func (s *snapshot) fill(first int, codes []byte, entries []store.VectorEntry) {
-	for i := range entries {
+// freshOf returns the vectors of a record in memory.
+func freshOf(scales []float32) []fresh {
+	vectors := make([]fresh, len(scales))
+	for i, scale := range scales {
+		vectors[i].scale = scale
+	}
+	return vectors
+}
+
+// fill copies codes, and in memory what they leave, into the slots from first on.
+func (s *snapshot) fill(first int, q *quantised) {
+	for i := range q.scales {
 		b, slot := s.blocks[(first+i)/blockLen], (first+i)%blockLen
-		copy(b.codes[slot*s.stride:], codes[i*s.dim:][:s.dim])
-		if b.vectors != nil {
-			copy(b.vectors[slot*s.dim:], entries[i].Vector)
+		copy(b.codes[slot*s.stride:], q.codes[i*s.dim:][:s.dim])
+		if b.low != nil {
+			copy(b.low[slot*s.dim:], q.low[i*s.dim:][:s.dim])
 		}
 	}
 }
@@ -137,7 +153,7 @@ func present(snap *snapshot, ids []string) (held []string) {
 // newRecord names entries. Their ids are copied into one string: the store must
 // not hold on to strings that keep something larger in memory.
 func newRecord(entries []store.VectorEntry, stale []string) *record {
-	r := &record{stale: stale, ids: make([]string, len(entries)), doc: make([]uint32, len(entries)), scales: make([]float32, len(entries))}
+	r := &record{stale: stale, ids: make([]string, len(entries)), doc: make([]uint32, len(entries))}
 	index := map[string]uint32{}
 	var arena []byte
 	for i := range entries {
@@ -161,23 +177,10 @@ func newRecord(entries []store.VectorEntry, stale []string) *record {
 	return r
 }
 
-// append writes a record of entries behind the last whole one.
-func (s *Store) append(l *log, r *record, codes []byte, entries []store.VectorEntry) (*log, error) {
-	keys, vectors := make([]store.Key, len(entries)), make([][]float32, len(entries))
-	for i := range entries {
-		keys[i], vectors[i] = entries[i].Key, entries[i].Vector
-	}
-	floats, err := s.place(l, r, keys, vectors)
-	if err != nil {
-		return nil, err
-	}
-	return l.append(r, codes, floats)
-}
-
 // append writes a record behind the last whole one and syncs. After an error
 // the file is as before, or ends in what the next Open drops.
-func (l *log) append(r *record, codes, floats []byte) (*log, error) {
-	b := r.encode(codes, floats)
+func (l *log) append(r *record, codes, low []byte) (*log, error) {
+	b := r.encode(codes, low)
 	r.at = l.end
 	_, err := l.file.WriteAt(b, l.end)
 	if err == nil {
@@ -228,19 +231,16 @@ func (s *Store) writeLive(f *os.File, old *snapshot) error {
 		cached = append(cached, uint32(n))
 	}
 	for batch := range slices.Chunk(cached, compactRecord) {
-		if err := w.write(&record{}, nil, batch); err != nil {
+		if err := w.write(new(record), batch); err != nil {
 			return err
 		}
 	}
 	return old.eachLive(compactRecord, func(slots []int) error {
-		entries, codes, scales := old.entries(slots)
-		r := newRecord(entries, nil)
-		r.scales = scales
 		vectors := make([]uint32, len(slots))
 		for i, slot := range slots {
 			vectors[i] = old.blocks[slot/blockLen].vector[slot%blockLen]
 		}
-		return w.write(r, codes, vectors)
+		return w.write(newRecord(old.entries(slots), nil), vectors)
 	})
 }
 
@@ -253,20 +253,19 @@ type compaction struct {
 	copied  uint32
 }
 
-// write writes r with its codes. Its entries, if any, have the vectors of these
-// numbers in the old file; those not copied before are copied.
-func (c *compaction) write(r *record, codes []byte, vectors []uint32) error {
-	var floats []byte
+// write writes r. Its entries, if any, have the vectors of these numbers in the old
+// file; those not copied before are copied, damaged ones with their old checksums.
+func (c *compaction) write(r *record, vectors []uint32) error {
+	var codes, low []byte
 	for _, n := range vectors {
 		v := &c.store.contents.all[n]
 		if c.numbers[n] == 0 {
-			b := make([]byte, 4*c.store.dim)
-			if err := c.old.read(b, v.at); err != nil {
+			code, lowBytes, _, err := c.store.read(c.old, v)
+			if err != nil {
 				return err
 			}
-			floats = append(floats, b...)
-			r.keys = append(r.keys, v.key)
-			r.sums = append(r.sums, v.sum)
+			codes, low = append(codes, code...), append(low, lowBytes...)
+			r.fresh = append(r.fresh, v.fresh)
 			c.copied++
 			c.numbers[n] = c.copied
 		}
@@ -274,7 +273,7 @@ func (c *compaction) write(r *record, codes []byte, vectors []uint32) error {
 			r.vectors = append(r.vectors, c.numbers[n]-1)
 		}
 	}
-	_, err := c.w.Write(r.encode(codes, floats))
+	_, err := c.w.Write(r.encode(codes, low))
 	return err
 }
 
@@ -283,14 +282,17 @@ func (s *Store) compactMemory(old *snapshot) error {
 	next, index := newSnapshot(s.dim, nil), map[string]uint32{}
 	next.table = newTable(old.live)
 	err := old.eachLive(compactRecord, func(slots []int) error {
-		entries, codes, scales := old.entries(slots)
-		for i, slot := range slots {
-			entries[i].Vector = old.blocks[slot/blockLen].vectors[slot%blockLen*s.dim:][:s.dim]
+		q := new(quantised)
+		for _, slot := range slots {
+			b, at := old.blocks[slot/blockLen], slot%blockLen
+			q.codes = append(q.codes, b.codes[at*old.stride:][:s.dim]...)
+			q.low = append(q.low, b.low[at*s.dim:][:s.dim]...)
+			q.scales = append(q.scales, b.scale[at])
 		}
-		r := newRecord(entries, nil)
-		r.scales = scales
+		r := newRecord(old.entries(slots), nil)
+		r.fresh = freshOf(q.scales)
 		first, err := next.apply(r, index, nil)
-		next.fill(first, codes, entries)
+		next.fill(first, q)
 		return err
 	})
 	if err != nil {
@@ -318,17 +320,13 @@ func (s *snapshot) eachLive(n int, fn func(slots []int) error) error {
 	return nil
 }
 
-// entries returns slots as Update was given them, without vectors, with their
-// codes and scales.
-func (s *snapshot) entries(slots []int) (entries []store.VectorEntry, codes []byte, scales []float32) {
-	entries, scales = make([]store.VectorEntry, len(slots)), make([]float32, len(slots))
-	codes = make([]byte, 0, len(slots)*s.dim)
+// entries returns slots as Update was given them, without vectors.
+func (s *snapshot) entries(slots []int) []store.VectorEntry {
+	entries := make([]store.VectorEntry, len(slots))
 	for i, slot := range slots {
 		b, at := s.blocks[slot/blockLen], slot%blockLen
 		p := s.docs[b.doc[at]]
 		entries[i] = store.VectorEntry{Chunk: b.id[at], Path: p.path, Labels: p.labels}
-		scales[i] = b.scale[at]
-		codes = append(codes, b.codes[at*s.stride:][:s.dim]...)
 	}
-	return entries, codes, scales
+	return entries
 }
