@@ -2,13 +2,13 @@ package usage
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"cairn/graphrank"
+	"cairn/internal/packed"
 )
 
 // weakMark ends the record of a weak intent.
@@ -65,18 +65,11 @@ func (m *Intent) key() []byte {
 // edges and both ends of each, and weakMark on those that are weak. Texts follow
 // their length in bytes; all numbers are unsigned varints.
 func appendIntent(b []byte, m *Intent) []byte {
-	text := func(s string) {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
-	}
-	b = binary.AppendUvarint(binary.AppendUvarint(b, unix(m.Last)), uint64(m.Count))
-	text(m.Text)
-	b = binary.AppendUvarint(b, uint64(len(m.Tools)))
-	for _, tool := range m.Tools {
-		text(tool)
-	}
-	b = binary.AppendUvarint(b, uint64(len(m.Edges)))
+	b = packed.AppendNumber(packed.AppendNumber(b, int(unix(m.Last))), m.Count)
+	b = packed.AppendList(packed.AppendText(b, m.Text), m.Tools)
+	b = packed.AppendNumber(b, len(m.Edges))
 	for _, e := range m.Edges {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e[0])), uint64(e[1]))
+		b = packed.AppendNumber(packed.AppendNumber(b, e[0]), e[1])
 	}
 	if m.Weak {
 		b = append(b, weakMark)
@@ -86,46 +79,20 @@ func appendIntent(b []byte, m *Intent) []byte {
 
 var errIntent = errors.New("a stored intent is damaged")
 
-func decodeIntent(b []byte) (m Intent, err error) {
-	bad := false
-	number := func() int {
-		v, n := binary.Uvarint(b)
-		if n <= 0 || v > 1<<40 {
-			bad, b = true, nil
-			return 0
+func decodeIntent(b []byte) (Intent, error) {
+	r := &packed.Reader{Rest: string(b)}
+	m := Intent{Last: time.Unix(int64(r.Number()), 0), Count: r.Number(), Text: r.Text(), Tools: r.List()}
+	for range r.Length(2) {
+		e := [2]int{r.Number(), r.Number()}
+		if max(e[0], e[1]) >= len(m.Tools) {
+			return Intent{}, errIntent
 		}
-		b = b[n:]
-		return int(v)
-	}
-	size := func() int { // a length or count: each entry takes at least one byte
-		n := number()
-		if n > len(b) {
-			bad, b = true, nil
-			return 0
-		}
-		return n
-	}
-	text := func() string {
-		n := size()
-		s := string(b[:n])
-		b = b[n:]
-		return s
-	}
-	m.Last = time.Unix(int64(number()), 0)
-	m.Count = number()
-	m.Text = text()
-	for range size() {
-		m.Tools = append(m.Tools, text())
-	}
-	for range size() {
-		e := [2]int{number(), number()}
-		bad = bad || max(e[0], e[1]) >= len(m.Tools)
 		m.Edges = append(m.Edges, e)
 	}
-	if m.Weak = len(b) == 1 && b[0] == weakMark; m.Weak {
-		b = nil
+	if m.Weak = r.Rest == string(rune(weakMark)); m.Weak {
+		r.Rest = ""
 	}
-	if bad || len(b) > 0 || len(m.Tools) == 0 {
+	if !r.Done() || len(m.Tools) == 0 {
 		return Intent{}, errIntent
 	}
 	return m, nil

@@ -3,10 +3,10 @@ package docs
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 
+	"cairn/internal/packed"
 	"cairn/internal/store"
 )
 
@@ -27,56 +27,45 @@ import (
 
 const hashSize = 32 // bytes of SHA-256
 
-type encoder struct{ b []byte }
-
-func (e *encoder) number(n int)    { e.b = binary.AppendUvarint(e.b, uint64(n)) }
-func (e *encoder) string(s string) { e.number(len(s)); e.b = append(e.b, s...) }
-func (e *encoder) list(l []string) {
-	e.number(len(l))
-	for _, s := range l {
-		e.string(s)
-	}
-}
-
 // encodeDocument encodes a document that Check has accepted.
 func encodeDocument(d *store.Document) []byte {
-	e := &encoder{b: make([]byte, 0, 128+160*len(d.Sections))}
-	e.string(d.Title)
+	b := make([]byte, 0, 128+160*len(d.Sections))
+	b = packed.AppendText(b, d.Title)
 	found := byte(0)
 	if d.Labels.Found {
 		found = 1
 	}
-	e.b = append(e.b, found)
-	e.list(d.Labels.Tags)
-	e.string(d.Labels.Priority)
-	e.string(d.Labels.Assignee)
-	e.string(d.Labels.Status)
-	e.number(len(d.Sections))
+	b = append(b, found)
+	b = packed.AppendList(b, d.Labels.Tags)
+	b = packed.AppendText(b, d.Labels.Priority)
+	b = packed.AppendText(b, d.Labels.Assignee)
+	b = packed.AppendText(b, d.Labels.Status)
+	b = packed.AppendNumber(b, len(d.Sections))
 	for i := range d.Sections {
 		s := &d.Sections[i]
-		e.number(s.Level)
-		e.string(s.Heading)
-		e.string(s.Anchor)
-		e.number(s.Parent + 1)
+		b = packed.AppendNumber(b, s.Level)
+		b = packed.AppendText(b, s.Heading)
+		b = packed.AppendText(b, s.Anchor)
+		b = packed.AppendNumber(b, s.Parent+1)
 		if derived := trailBelow(d.Sections, s.Parent, s.Heading); slices.Equal(derived, s.Trail) {
-			e.number(0)
+			b = packed.AppendNumber(b, 0)
 		} else {
-			e.number(1)
-			e.list(s.Trail)
+			b = packed.AppendNumber(b, 1)
+			b = packed.AppendList(b, s.Trail)
 		}
 		for _, n := range []int{s.Start, s.OwnEnd, s.End, s.StartLine, s.OwnEndLine, s.EndLine} {
-			e.number(n)
+			b = packed.AppendNumber(b, n)
 		}
-		e.b, _ = hex.AppendDecode(e.b, []byte(s.Hash)) // Check has verified that it is hex
-		e.b = binary.LittleEndian.AppendUint64(e.b, s.Fingerprint)
-		e.number(len(s.Chunks))
+		b, _ = hex.AppendDecode(b, []byte(s.Hash)) // Check has verified that it is hex
+		b = binary.LittleEndian.AppendUint64(b, s.Fingerprint)
+		b = packed.AppendNumber(b, len(s.Chunks))
 		for _, c := range s.Chunks {
-			e.number(c.Start)
-			e.number(c.End)
-			e.string(c.Fence)
+			b = packed.AppendNumber(b, c.Start)
+			b = packed.AppendNumber(b, c.End)
+			b = packed.AppendText(b, c.Fence)
 		}
 	}
-	return e.b
+	return b
 }
 
 // trailBelow is the trail of a section with that heading below sections[parent].
@@ -88,117 +77,48 @@ func trailBelow(sections []store.Section, parent int, heading string) []string {
 	return append(above[:len(above):len(above)], heading)
 }
 
-// A decoder reads the encoding off s. After the first error it reads zeros.
-type decoder struct {
-	s   string
-	err error
-}
-
-var errShort = errors.New("it ends too early")
-
-func (d *decoder) fail(err error) {
-	if d.err == nil {
-		d.err = err
-	}
-	d.s = ""
-}
-
-func (d *decoder) number() int {
-	var n uint64
-	for i := 0; i < len(d.s) && i < 9; i++ {
-		c := d.s[i]
-		n |= uint64(c&0x7f) << (7 * i)
-		if c < 0x80 {
-			d.s = d.s[i+1:]
-			return int(n)
-		}
-	}
-	d.fail(errShort)
-	return 0
-}
-
-func (d *decoder) take(n int) string {
-	if n > len(d.s) {
-		d.fail(errShort)
-		return ""
-	}
-	s := d.s[:n]
-	d.s = d.s[n:]
-	return s
-}
-
-func (d *decoder) string() string { return d.take(d.number()) }
-
-// length reads the length of a list whose elements take at least size bytes each.
-// It fails for a damaged length that the value cannot hold, before the caller
-// allocates the list.
-func (d *decoder) length(size int) int {
-	n := d.number()
-	if n > len(d.s)/size {
-		d.fail(errShort)
-		return 0
-	}
-	return n
-}
-
-func (d *decoder) list() []string {
-	n := d.length(1)
-	if n == 0 {
-		return nil
-	}
-	l := make([]string, n)
-	for i := range l {
-		l[i] = d.string()
-	}
-	return l
-}
-
 // decodeDocument is the inverse of encodeDocument. The document shares no
 // memory with value.
 func decodeDocument(f *File, value []byte) (*store.Document, error) {
-	d := &decoder{s: string(value)}
+	d := &packed.Reader{Rest: string(value)}
 	doc := &store.Document{Path: f.Path, Hash: f.HexHash(), Size: f.Size, ModTime: f.ModTime}
-	doc.Title = d.string()
-	doc.Labels.Found = d.take(1) == "\x01"
-	doc.Labels.Tags = d.list()
-	doc.Labels.Priority, doc.Labels.Assignee, doc.Labels.Status = d.string(), d.string(), d.string()
-	n := d.length(hashSize)
+	doc.Title = d.Text()
+	doc.Labels.Found = d.Byte() == 1
+	doc.Labels.Tags = d.List()
+	doc.Labels.Priority, doc.Labels.Assignee, doc.Labels.Status = d.Text(), d.Text(), d.Text()
+	n := d.Length(hashSize)
 	if n > 0 {
 		doc.Sections = make([]store.Section, n)
 	}
 	hashes := make([]byte, 0, 2*hashSize*n)
 	for i := range doc.Sections {
 		s := &doc.Sections[i]
-		s.Level = d.number()
-		s.Heading, s.Anchor = d.string(), d.string()
-		s.Parent = d.number() - 1
+		s.Level = d.Number()
+		s.Heading, s.Anchor = d.Text(), d.Text()
+		s.Parent = d.Number() - 1
 		if s.Parent >= i {
-			d.fail(fmt.Errorf("section %d is below section %d", i, s.Parent))
-			break
+			return nil, &CorruptError{Path: f.Path, Reason: fmt.Sprintf("section %d is below section %d", i, s.Parent)}
 		}
-		if d.number() == 0 {
+		if d.Number() == 0 {
 			s.Trail = trailBelow(doc.Sections, s.Parent, s.Heading)
 		} else {
-			s.Trail = d.list()
+			s.Trail = d.List()
 		}
-		s.Start, s.OwnEnd, s.End = d.number(), d.number(), d.number()
-		s.StartLine, s.OwnEndLine, s.EndLine = d.number(), d.number(), d.number()
-		hashes = hex.AppendEncode(hashes, []byte(d.take(hashSize)))
-		if fingerprint := d.take(8); len(fingerprint) == 8 {
+		s.Start, s.OwnEnd, s.End = d.Number(), d.Number(), d.Number()
+		s.StartLine, s.OwnEndLine, s.EndLine = d.Number(), d.Number(), d.Number()
+		hashes = hex.AppendEncode(hashes, []byte(d.Take(hashSize)))
+		if fingerprint := d.Take(8); len(fingerprint) == 8 {
 			s.Fingerprint = binary.LittleEndian.Uint64([]byte(fingerprint))
 		}
-		if n := d.length(3); n > 0 {
+		if n := d.Length(3); n > 0 {
 			s.Chunks = make([]store.Chunk, n)
 			for j := range s.Chunks {
-				s.Chunks[j] = store.Chunk{Start: d.number(), End: d.number(), Fence: d.string()}
+				s.Chunks[j] = store.Chunk{Start: d.Number(), End: d.Number(), Fence: d.Text()}
 			}
 		}
 	}
-	if d.err == nil && d.s != "" {
-		d.err = fmt.Errorf("%d bytes are left over", len(d.s))
-	}
-	if d.err != nil {
-		return nil, &CorruptError{Path: f.Path, Reason: d.err.Error()}
+	if !d.Done() {
+		return nil, &CorruptError{Path: f.Path, Reason: "it is cut short, or longer than it says"}
 	}
 	all := string(hashes)
 	for i := range doc.Sections {
@@ -237,11 +157,10 @@ func decodeFile(path string, b []byte) (File, error) {
 
 // encode returns the mark in the bucket of an index.
 func (p *PendingDoc) encode() []byte {
-	e := &encoder{b: binary.LittleEndian.AppendUint64(nil, p.Seq)}
-	e.b = binary.LittleEndian.AppendUint32(e.b, uint32(p.Sections))
-	e.b = binary.LittleEndian.AppendUint32(e.b, uint32(p.Chunks))
-	e.list(p.Stale)
-	return e.b
+	b := binary.LittleEndian.AppendUint64(nil, p.Seq)
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Sections))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Chunks))
+	return packed.AppendList(b, p.Stale)
 }
 
 func decodeMark(path string, b []byte) (p PendingDoc, err error) {
@@ -251,9 +170,9 @@ func decodeMark(path string, b []byte) (p PendingDoc, err error) {
 	}
 	p.Seq = binary.LittleEndian.Uint64(b)
 	p.Sections, p.Chunks = int(binary.LittleEndian.Uint32(b[8:])), int(binary.LittleEndian.Uint32(b[12:]))
-	d := &decoder{s: string(b[16:])}
-	if p.Stale = d.list(); d.err != nil {
-		return p, &CorruptError{Path: path, Reason: "its mark: " + d.err.Error()}
+	d := &packed.Reader{Rest: string(b[16:])}
+	if p.Stale = d.List(); d.Bad {
+		return p, &CorruptError{Path: path, Reason: "its mark is cut short"}
 	}
 	return p, nil
 }

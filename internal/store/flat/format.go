@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"cairn/internal/checksum"
+	"cairn/internal/packed"
 )
 
 // The file, format 3. Numbers are little-endian, checksums CRC-32C; a string is
@@ -156,11 +157,11 @@ func (r *record) end() int64     { return r.lowAt() + r.low }
 func (r *record) encode(codes, low []byte) []byte {
 	b := make([]byte, headerSize, headerSize+64*len(r.ids)+vectorSize*len(r.fresh)+len(codes)+len(low)+256)
 	b = append(b, flag(r.clear))
-	b = binary.AppendUvarint(b, uint64(len(r.docs)))
+	b = packed.AppendNumber(b, len(r.docs))
 	for i := range r.docs {
 		b = r.docs[i].append(b)
 	}
-	b = appendList(b, r.stale)
+	b = packed.AppendList(b, r.stale)
 	for i := range r.fresh {
 		v := &r.fresh[i]
 		b = append(b, v.key[:]...)
@@ -169,8 +170,8 @@ func (r *record) encode(codes, low []byte) []byte {
 		b = binary.LittleEndian.AppendUint32(b, v.sum)
 	}
 	for i, id := range r.ids {
-		b = appendString(binary.AppendUvarint(b, uint64(r.doc[i])), id)
-		b = binary.AppendUvarint(b, uint64(r.vectors[i]))
+		b = packed.AppendText(packed.AppendNumber(b, int(r.doc[i])), id)
+		b = packed.AppendNumber(b, int(r.vectors[i]))
 	}
 	r.entries, r.added = len(r.ids), len(r.fresh)
 	r.names, r.codes, r.low = int64(len(b)-headerSize), int64(len(codes)), int64(len(low))
@@ -263,31 +264,31 @@ func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	d := decoder{s: string(b)}
-	r.clear = d.take(1) == "\x01"
-	r.docs = make([]payload, d.length())
+	d := &packed.Reader{Rest: string(b)}
+	r.clear = d.Byte() == 1
+	r.docs = make([]payload, d.Length(1))
 	for i := range r.docs {
-		r.docs[i] = d.payload()
+		r.docs[i] = readPayload(d)
 	}
-	r.stale = d.list()
-	if r.entries > len(d.s) || vectorSize*r.added > len(d.s) {
+	r.stale = d.List()
+	if r.entries > len(d.Rest) || vectorSize*r.added > len(d.Rest) {
 		return false, nil
 	}
 	r.fresh = make([]fresh, r.added)
 	for i := range r.fresh {
 		v := &r.fresh[i]
-		copy(v.key[:], d.take(keySize))
-		v.scale, v.codeSum, v.sum = math.Float32frombits(d.uint32()), d.uint32(), d.uint32()
+		copy(v.key[:], d.Take(keySize))
+		v.scale, v.codeSum, v.sum = math.Float32frombits(readUint32(d)), readUint32(d), readUint32(d)
 	}
 	r.ids, r.doc, r.vectors = make([]string, r.entries), make([]uint32, r.entries), make([]uint32, r.entries)
 	for i := range r.ids {
-		doc := d.number()
+		doc := d.Number()
 		if doc >= len(r.docs) {
 			return false, nil
 		}
-		r.doc[i], r.ids[i], r.vectors[i] = uint32(doc), d.string(), uint32(d.number())
+		r.doc[i], r.ids[i], r.vectors[i] = uint32(doc), d.Text(), uint32(d.Number())
 	}
-	return !d.bad && d.s == "", nil
+	return d.Done(), nil
 }
 
 // checkVectors reads codes and low bytes and compares their checksums.
@@ -300,10 +301,10 @@ func (r *record) checkVectors(f io.ReaderAt) (ok bool, err error) {
 }
 
 func (p *payload) append(b []byte) []byte {
-	b = appendString(b, p.path)
-	b = appendList(append(b, flag(p.labels.Found)), p.labels.Tags)
+	b = packed.AppendText(b, p.path)
+	b = packed.AppendList(append(b, flag(p.labels.Found)), p.labels.Tags)
 	for _, s := range []string{p.labels.Priority, p.labels.Assignee, p.labels.Status} {
-		b = appendString(b, s)
+		b = packed.AppendText(b, s)
 	}
 	return b
 }
@@ -315,85 +316,19 @@ func flag(b bool) byte {
 	return 0
 }
 
-func appendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-func appendList(b []byte, l []string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(l)))
-	for _, s := range l {
-		b = appendString(b, s)
-	}
-	return b
-}
-
-// A decoder reads names off s. Once bad it reads zeros.
-type decoder struct {
-	s   string
-	bad bool
-}
-
-func (d *decoder) number() int {
-	n := 0
-	for i := 0; i < len(d.s) && i < 9; i++ {
-		c := d.s[i]
-		n |= int(c&0x7f) << (7 * i)
-		if c < 0x80 {
-			d.s = d.s[i+1:]
-			return n
-		}
-	}
-	d.s, d.bad = "", true
-	return 0
-}
-
-func (d *decoder) take(n int) string {
-	if n > len(d.s) {
-		d.s, d.bad = "", true
-		return ""
-	}
-	s := d.s[:n]
-	d.s = d.s[n:]
-	return s
-}
-
-func (d *decoder) uint32() uint32 {
-	b := []byte(d.take(4))
-	if len(b) < 4 {
-		return 0
-	}
-	return binary.LittleEndian.Uint32(b)
-}
-
-// payload reads what payload.append wrote.
-func (d *decoder) payload() (p payload) {
-	p.path = d.string()
-	p.labels.Found = d.take(1) == "\x01"
-	p.labels.Tags = d.list()
-	p.labels.Priority, p.labels.Assignee, p.labels.Status = d.string(), d.string(), d.string()
+// readPayload reads what payload.append wrote.
+func readPayload(r *packed.Reader) (p payload) {
+	p.path = r.Text()
+	p.labels.Found = r.Byte() == 1
+	p.labels.Tags = r.List()
+	p.labels.Priority, p.labels.Assignee, p.labels.Status = r.Text(), r.Text(), r.Text()
 	return p
 }
 
-func (d *decoder) string() string { return d.take(d.number()) }
-
-// length reads the length of a list, of which every element takes a byte at least.
-func (d *decoder) length() int {
-	n := d.number()
-	if n > len(d.s) {
-		d.s, d.bad = "", true
-		return 0
+// readUint32 reads a number of 4 bytes.
+func readUint32(r *packed.Reader) uint32 {
+	if b := []byte(r.Take(4)); len(b) == 4 {
+		return binary.LittleEndian.Uint32(b)
 	}
-	return n
-}
-
-func (d *decoder) list() []string {
-	n := d.length()
-	if n == 0 {
-		return nil
-	}
-	l := make([]string, n)
-	for i := range l {
-		l[i] = d.string()
-	}
-	return l
+	return 0
 }

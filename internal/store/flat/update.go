@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"cairn/internal/packed"
 	"cairn/internal/store"
 )
 
@@ -163,8 +164,7 @@ func newRecord(entries []store.VectorEntry, stale []string) *record {
 		if !ok {
 			doc = uint32(len(r.docs))
 			index[string(key)] = doc
-			d := decoder{s: string(key)}
-			r.docs = append(r.docs, d.payload())
+			r.docs = append(r.docs, readPayload(&packed.Reader{Rest: string(key)}))
 		}
 		r.doc[i] = doc
 		arena = append(arena, entries[i].Chunk...)
