@@ -19,16 +19,16 @@ type none = struct{}
 
 // The operations of the owner of an index: the methods of Index.
 const (
-	SearchOp    owner.Op[retriever.Query, retriever.Answer, none]         = "search"
-	ExplainOp   owner.Op[ExplainRequest, retriever.Trace, none]           = "explain"
-	ReadOp      owner.Op[retriever.ReadRequest, retriever.Reading, none]  = "read"
-	ReadAllOp   owner.Op[retriever.ReadRequest, retriever.Readings, none] = "read_all"
-	StatusOp    owner.Op[none, Status, none]                              = "status"
-	SkippedOp   owner.Op[none, []SkippedFile, none]                       = "skipped"
-	DocumentsOp owner.Op[DocumentsRequest, Documents, none]               = "documents"
-	IndexOp     owner.Op[IndexRequest, IndexReport, Progress]             = "index"
-	VerifyOp    owner.Op[VerifyRequest, Verified, none]                   = "verify"
-	WatchOp     owner.Op[none, none, WatchEvent]                          = "watch"
+	SearchOp    owner.Op[retriever.Query, *retriever.Answer, none]         = "search"
+	ExplainOp   owner.Op[ExplainRequest, *retriever.Trace, none]           = "explain"
+	ReadOp      owner.Op[retriever.ReadRequest, *retriever.Reading, none]  = "read"
+	ReadAllOp   owner.Op[retriever.ReadRequest, *retriever.Readings, none] = "read_all"
+	StatusOp    owner.Op[none, *Status, none]                              = "status"
+	SkippedOp   owner.Op[none, []SkippedFile, none]                        = "skipped"
+	DocumentsOp owner.Op[DocumentsRequest, *Documents, none]               = "documents"
+	IndexOp     owner.Op[IndexRequest, *IndexReport, Progress]             = "index"
+	VerifyOp    owner.Op[VerifyRequest, *Verified, none]                   = "verify"
+	WatchOp     owner.Op[none, none, WatchEvent]                           = "watch"
 )
 
 // Serve registers the operations of x.
@@ -38,15 +38,12 @@ func (x *Index) Serve(s *owner.Server) {
 	ReadOp.Answer(s, x.Read)
 	ReadAllOp.Answer(s, x.ReadAll)
 	StatusOp.Answer(s, func(ctx context.Context, _ none) (*Status, error) { return x.Status(ctx) })
-	SkippedOp.Answer(s, func(ctx context.Context, _ none) (*[]SkippedFile, error) {
-		files, err := x.Skipped(ctx)
-		return &files, err
-	})
+	SkippedOp.Answer(s, func(ctx context.Context, _ none) ([]SkippedFile, error) { return x.Skipped(ctx) })
 	DocumentsOp.Answer(s, x.Documents)
 	IndexOp.Handle(s, x.Index)
 	VerifyOp.Answer(s, x.Verify)
-	WatchOp.Handle(s, func(ctx context.Context, _ none, ahead func(WatchEvent)) (*none, error) {
-		return &none{}, x.Watch(ctx, ahead)
+	WatchOp.Handle(s, func(ctx context.Context, _ none, ahead func(WatchEvent)) (none, error) {
+		return none{}, x.Watch(ctx, ahead)
 	})
 }
 

@@ -19,7 +19,7 @@ type client struct {
 	kinds Kinds
 }
 
-const helloOp Op[struct{}, hello, struct{}] = "hello"
+const helloOp Op[struct{}, *hello, struct{}] = "hello"
 
 // helloLimit bounds how long an owner may take to say hello, and pulseEvery how long
 // it may take to answer before the client asks whether it still answers. Together
@@ -93,7 +93,7 @@ func (c *client) watchdog(ctx context.Context, silent func()) {
 
 // receive sends one request and reads lines until the result. An exchange that
 // breaks while ctx holds means that the owner ended.
-func receive[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, Line], in In, ahead func(Line)) (*Out, error) {
+func receive[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, Line], in In, ahead func(Line)) (Out, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watchdog(ctx, func() { cancel(errSilent) }) })
@@ -101,20 +101,20 @@ func receive[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, L
 	defer cancel(nil)
 	out, err := exchange(ctx, c, op, in, ahead)
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
-		return nil, errSilent
+		err = errSilent
 	}
 	return out, err
 }
 
 // exchange is receive for an owner that answers.
-func exchange[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, Line], in In, ahead func(Line)) (*Out, error) {
+func exchange[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, Line], in In, ahead func(Line)) (out Out, err error) {
 	body, err := json.Marshal(in)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://owner/"+string(op), bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	broken := func(err error) error {
 		if ctx.Err() != nil {
@@ -124,31 +124,30 @@ func exchange[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, 
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, broken(err)
+		return out, broken(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the owner of the folder (process %d) answered %s to %s: it may be of another version of cairn", c.owner.Holder.PID, resp.Status, op)
+		return out, fmt.Errorf("the owner of the folder (process %d) answered %s to %s: it may be of another version of cairn", c.owner.Holder.PID, resp.Status, op)
 	}
 	for lines := json.NewDecoder(resp.Body); ; {
 		var next reply
 		if err := lines.Decode(&next); err != nil {
-			return nil, broken(err)
+			return out, broken(err)
 		}
 		switch {
 		case next.Error != nil:
-			return nil, c.kinds.decode(next.Error)
+			return out, c.kinds.decode(next.Error)
 		case next.Ahead != nil:
 			var line Line
 			if err := json.Unmarshal(next.Ahead, &line); err != nil {
-				return nil, err
+				return out, err
 			}
 			if ahead != nil {
 				ahead(line)
 			}
 		default:
-			out := new(Out)
-			return out, json.Unmarshal(next.Result, out)
+			return out, json.Unmarshal(next.Result, &out)
 		}
 	}
 }

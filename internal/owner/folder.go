@@ -168,26 +168,25 @@ const attempts = 50
 
 // Call runs the operation where the files are. ahead may be nil; it is called from
 // the caller's goroutine while the owner is another process.
-func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead func(Line)) (*Out, error) {
+func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead func(Line)) (out Out, err error) {
 	if ahead == nil {
 		ahead = func(Line) {}
 	}
 	for n := 1; ; n++ {
 		s, err := f.session(ctx)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		var out *Out
 		if s.client != nil {
 			out, err = receive(ctx, s.client, op, in, ahead)
 			if errors.Is(err, errSilent) {
 				f.drop(s)
-				return nil, f.refuse(s.client.owner.Holder)
+				return out, f.refuse(s.client.owner.Holder)
 			}
-		} else if fn, ok := s.server.local[string(op)].(func(context.Context, In) (*Out, error)); ok {
+		} else if fn, ok := s.server.local[string(op)].(func(context.Context, In) (Out, error)); ok {
 			out, err = fn(ctx, in)
 		} else {
-			out, err = s.server.local[string(op)].(func(context.Context, In, func(Line)) (*Out, error))(ctx, in, ahead)
+			out, err = s.server.local[string(op)].(func(context.Context, In, func(Line)) (Out, error))(ctx, in, ahead)
 		}
 		if !errors.Is(err, ErrEnded) || n == attempts {
 			return out, err

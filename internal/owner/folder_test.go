@@ -35,20 +35,19 @@ func (s *sum) Removed() bool { return s.removed.Load() }
 func (s *sum) Close() error  { s.closed.Store(true); return nil }
 
 func (s *sum) serve(server *Server) {
-	addOp.Handle(server, func(_ context.Context, in int, ahead func(string)) (*int, error) {
+	addOp.Handle(server, func(_ context.Context, in int, ahead func(string)) (int, error) {
 		ahead("adding")
 		if s.closed.Load() {
-			return nil, ErrEnded
+			return 0, ErrEnded
 		}
-		out := int(s.n.Add(int64(in)))
-		return &out, nil
+		return int(s.n.Add(int64(in))), nil
 	})
-	failOp.Handle(server, func(_ context.Context, in int, _ func(struct{})) (*int, error) {
-		return nil, fmt.Errorf("wrapped: %w", &evidence{in})
+	failOp.Handle(server, func(_ context.Context, in int, _ func(struct{})) (int, error) {
+		return 0, fmt.Errorf("wrapped: %w", &evidence{in})
 	})
-	slowOp.Handle(server, func(ctx context.Context, _ int, _ func(struct{})) (*string, error) {
+	slowOp.Handle(server, func(ctx context.Context, _ int, _ func(struct{})) (string, error) {
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return "", ctx.Err()
 	})
 }
 
@@ -84,7 +83,7 @@ func TestOneOwner(t *testing.T) {
 	second, taken := openSum(t, dir, nil)
 	for i, f := range []*Folder{first, second} {
 		var lines []string
-		if got, err := addOp.Call(t.Context(), f, 3, func(line string) { lines = append(lines, line) }); err != nil || *got != 3*(i+1) || len(lines) != 1 {
+		if got, err := addOp.Call(t.Context(), f, 3, func(line string) { lines = append(lines, line) }); err != nil || got != 3*(i+1) || len(lines) != 1 {
 			t.Errorf("folder %d: add = %v, %v, lines %q", i, got, err, lines)
 		}
 		_, err := failOp.Call(t.Context(), f, 7, nil)
@@ -103,7 +102,7 @@ func TestOneOwner(t *testing.T) {
 	if err := first.Close(); err != nil || !state.closed.Load() {
 		t.Errorf("Close = %v, service closed %v", err, state.closed.Load())
 	}
-	if got, err := addOp.Call(t.Context(), second, 5, nil); err != nil || *got != 5 || !second.Owns() || taken.n.Load() != 5 {
+	if got, err := addOp.Call(t.Context(), second, 5, nil); err != nil || got != 5 || !second.Owns() || taken.n.Load() != 5 {
 		t.Errorf("after the owner ended: %v, %v, owns %v", got, err, second.Owns())
 	}
 	if _, err := addOp.Call(t.Context(), first, 5, nil); !errors.Is(err, ErrClosed) {

@@ -52,7 +52,7 @@ type Op[In, Out, Line any] string
 
 // Handle registers fn as the operation on s. fn may call ahead from any goroutine
 // until it returns.
-func (op Op[In, Out, Line]) Handle(s *Server, fn func(ctx context.Context, in In, ahead func(Line)) (*Out, error)) {
+func (op Op[In, Out, Line]) Handle(s *Server, fn func(ctx context.Context, in In, ahead func(Line)) (Out, error)) {
 	s.local[string(op)] = fn
 	s.mux.HandleFunc("POST /"+string(op), func(w http.ResponseWriter, r *http.Request) {
 		var mu sync.Mutex
@@ -85,8 +85,8 @@ func (op Op[In, Out, Line]) Handle(s *Server, fn func(ctx context.Context, in In
 }
 
 // Answer registers fn as the operation on s: one that reports nothing before its result.
-func (op Op[In, Out, Line]) Answer(s *Server, fn func(context.Context, In) (*Out, error)) {
-	op.Handle(s, func(ctx context.Context, in In, _ func(Line)) (*Out, error) { return fn(ctx, in) })
+func (op Op[In, Out, Line]) Answer(s *Server, fn func(context.Context, In) (Out, error)) {
+	op.Handle(s, func(ctx context.Context, in In, _ func(Line)) (Out, error) { return fn(ctx, in) })
 	s.local[string(op)] = fn
 }
 

@@ -74,24 +74,23 @@ func (p *simProcess) serve(t *testing.T, server *Server) (Service, error) {
 		}
 	}
 	p.sim.open[s] = true
-	run := func(what string, fn func(files map[string]int) int) (*int, error) {
+	run := func(what string, fn func(files map[string]int) int) (int, error) {
 		r := p.sim.Of(p.name, what)
 		time.Sleep(time.Duration(r.Int64N(int64(200*time.Millisecond))) + 1)
 		p.sim.mu.Lock()
 		defer p.sim.mu.Unlock()
 		if !p.sim.open[s] || p.dead.Load() {
-			return nil, ErrEnded
+			return 0, ErrEnded
 		}
-		out := fn(p.sim.files)
-		return &out, nil
+		return fn(p.sim.files), nil
 	}
-	simPutOp.Answer(server, func(_ context.Context, in simPut) (*int, error) {
+	simPutOp.Answer(server, func(_ context.Context, in simPut) (int, error) {
 		return run("put", func(files map[string]int) int {
 			files[in.Key] = max(files[in.Key], in.Value)
 			return files[in.Key]
 		})
 	})
-	simGetOp.Answer(server, func(_ context.Context, key string) (*int, error) {
+	simGetOp.Answer(server, func(_ context.Context, key string) (int, error) {
 		return run("get", func(files map[string]int) int { return files[key] })
 	})
 	return s, nil
@@ -287,9 +286,9 @@ func (s *simFolder) call(t *testing.T, f *Folder, name, key string, acknowledged
 	_, err := simPutOp.Call(t.Context(), f, simPut{key, *acknowledged + 1}, nil)
 	if err == nil {
 		*acknowledged++
-		var got *int
-		if got, err = simGetOp.Call(t.Context(), f, key, nil); err == nil && *got < *acknowledged {
-			t.Errorf("seed %d: %s reads %d, want at least %d", s.Seed, name, *got, *acknowledged)
+		var got int
+		if got, err = simGetOp.Call(t.Context(), f, key, nil); err == nil && got < *acknowledged {
+			t.Errorf("seed %d: %s reads %d, want at least %d", s.Seed, name, got, *acknowledged)
 		}
 	}
 	if err == nil && s.calm.Load() {

@@ -94,7 +94,7 @@ func (t *Toolbox) Export(ctx context.Context, fn func(Exported)) error {
 // Merge imports what Export has written. The tools of a source replace those that the
 // catalogue has of it; of an edge or an intent the one that was observed last stays.
 func (t *Toolbox) Merge(ctx context.Context, list []Exported) (Merged, error) {
-	return value(opMerge.Call(ctx, t.folder, list, nil))
+	return opMerge.Call(ctx, t.folder, list, nil)
 }
 
 func (s *service) export(_ context.Context, _ struct{}, fn func(Exported)) (struct{}, error) {

@@ -36,25 +36,25 @@ const (
 // The operations. A call that is repeated because the owner ended may count a trace
 // twice; the others have the same effect when they run twice.
 const (
-	opImport  owner.Op[importRequest, catalog.Diff, struct{}]             = "tools/import"
-	opRemove  owner.Op[string, []string, struct{}]                        = "tools/remove"
-	opList    owner.Op[ListRequest, List, struct{}]                       = "tools/list"
-	opStats   owner.Op[struct{}, Stats, struct{}]                         = "tools/stats"
-	opLookup  owner.Op[string, catalog.Tool, struct{}]                    = "tools/lookup"
-	opResolve owner.Op[[]string, []string, struct{}]                      = "tools/resolve"
-	opSearch  owner.Op[toolsearch.Query, toolsearch.Answer, job.Progress] = "tools/search"
-	opSuggest owner.Op[suggest.Request, suggest.Suggestion, job.Progress] = "tools/suggest"
-	opPrepare owner.Op[time.Duration, Prepared, job.Progress]             = "tools/prepare"
-	opLearn   owner.Op[[]usage.Trace, []string, struct{}]                 = "tools/learn"
-	opObserve owner.Op[usage.Change, struct{}, struct{}]                  = "tools/observe"
-	opForget  owner.Op[ForgetRequest, usage.Forgotten, struct{}]          = "tools/forget"
-	opIntents owner.Op[struct{}, []usage.Intent, struct{}]                = "tools/intents"
-	opBackup  owner.Op[struct{}, struct{}, Line]                          = "tools/backup"
-	opRestore owner.Op[[]Line, struct{}, struct{}]                        = "tools/restore"
-	opExport  owner.Op[struct{}, struct{}, Exported]                      = "tools/export"
-	opMerge   owner.Op[[]Exported, Merged, struct{}]                      = "tools/merge"
-	opVerify  owner.Op[bool, []checksum.File, struct{}]                   = "tools/verify"
-	opGraph   owner.Op[uint64, graphChanges, struct{}]                    = "tools/graph"
+	opImport  owner.Op[importRequest, catalog.Diff, struct{}]              = "tools/import"
+	opRemove  owner.Op[string, []string, struct{}]                         = "tools/remove"
+	opList    owner.Op[ListRequest, *List, struct{}]                       = "tools/list"
+	opStats   owner.Op[struct{}, *Stats, struct{}]                         = "tools/stats"
+	opLookup  owner.Op[string, catalog.Tool, struct{}]                     = "tools/lookup"
+	opResolve owner.Op[[]string, []string, struct{}]                       = "tools/resolve"
+	opSearch  owner.Op[toolsearch.Query, *toolsearch.Answer, job.Progress] = "tools/search"
+	opSuggest owner.Op[suggest.Request, *suggest.Suggestion, job.Progress] = "tools/suggest"
+	opPrepare owner.Op[time.Duration, *Prepared, job.Progress]             = "tools/prepare"
+	opLearn   owner.Op[[]usage.Trace, []string, struct{}]                  = "tools/learn"
+	opObserve owner.Op[usage.Change, struct{}, struct{}]                   = "tools/observe"
+	opForget  owner.Op[ForgetRequest, usage.Forgotten, struct{}]           = "tools/forget"
+	opIntents owner.Op[struct{}, []usage.Intent, struct{}]                 = "tools/intents"
+	opBackup  owner.Op[struct{}, struct{}, Line]                           = "tools/backup"
+	opRestore owner.Op[[]Line, struct{}, struct{}]                         = "tools/restore"
+	opExport  owner.Op[struct{}, struct{}, Exported]                       = "tools/export"
+	opMerge   owner.Op[[]Exported, Merged, struct{}]                       = "tools/merge"
+	opVerify  owner.Op[bool, []checksum.File, struct{}]                    = "tools/verify"
+	opGraph   owner.Op[uint64, graphChanges, struct{}]                     = "tools/graph"
 )
 
 type importRequest struct {
@@ -163,8 +163,8 @@ func (s *service) register(server *owner.Server) {
 	handle(s, server, opRemove, func(_ context.Context, source string, _ func(struct{})) ([]string, error) {
 		return s.catalog.Forget(source)
 	})
-	handle(s, server, opList, func(_ context.Context, r ListRequest, _ func(struct{})) (List, error) { return s.list(r) })
-	handle(s, server, opStats, func(context.Context, struct{}, func(struct{})) (Stats, error) { return s.stats() })
+	handle(s, server, opList, func(_ context.Context, r ListRequest, _ func(struct{})) (*List, error) { return s.list(r) })
+	handle(s, server, opStats, func(context.Context, struct{}, func(struct{})) (*Stats, error) { return s.stats() })
 	handle(s, server, opLookup, func(_ context.Context, name string, _ func(struct{})) (catalog.Tool, error) {
 		return s.catalog.Lookup(name)
 	})
@@ -178,19 +178,19 @@ func (s *service) register(server *owner.Server) {
 		}
 		return ids, nil
 	})
-	handle(s, server, opSearch, func(ctx context.Context, q toolsearch.Query, progress func(job.Progress)) (toolsearch.Answer, error) {
+	handle(s, server, opSearch, func(ctx context.Context, q toolsearch.Query, progress func(job.Progress)) (*toolsearch.Answer, error) {
 		x, err := s.Index(ctx, progress)
 		if err != nil {
-			return toolsearch.Answer{}, err
+			return nil, err
 		}
-		return value(x.Search(ctx, q))
+		return x.Search(ctx, q)
 	})
-	handle(s, server, opSuggest, func(ctx context.Context, r suggest.Request, progress func(job.Progress)) (suggest.Suggestion, error) {
+	handle(s, server, opSuggest, func(ctx context.Context, r suggest.Request, progress func(job.Progress)) (*suggest.Suggestion, error) {
 		x, err := s.Index(ctx, progress)
 		if err != nil {
-			return suggest.Suggestion{}, err
+			return nil, err
 		}
-		return value(suggest.Suggest(ctx, x, r))
+		return suggest.Suggest(ctx, x, r)
 	})
 	handle(s, server, opPrepare, s.prepare)
 	handle(s, server, opLearn, func(ctx context.Context, traces []usage.Trace, _ func(struct{})) ([]string, error) {
@@ -217,18 +217,15 @@ func (s *service) register(server *owner.Server) {
 
 // handle registers an operation, for which the files are open.
 func handle[In, Out, Line any](s *service, server *owner.Server, op owner.Op[In, Out, Line], fn func(context.Context, In, func(Line)) (Out, error)) {
-	op.Handle(server, func(ctx context.Context, in In, ahead func(Line)) (*Out, error) {
+	op.Handle(server, func(ctx context.Context, in In, ahead func(Line)) (out Out, err error) {
 		if err := s.open(ctx); err != nil {
-			return nil, err
+			return out, err
 		}
-		out, err := fn(ctx, in, ahead)
+		out, err = fn(ctx, in, ahead)
 		if _, corrupt := errors.AsType[*kv.CorruptError](err); corrupt || errors.Is(err, keyword.ErrCorrupt) {
 			s.damaged.Store(true)
 		}
-		if err != nil {
-			return nil, err
-		}
-		return &out, nil
+		return out, err
 	})
 }
 
@@ -330,9 +327,9 @@ func (s *service) Close() error {
 	return errors.Join(errs...)
 }
 
-func (s *service) list(r ListRequest) (List, error) {
+func (s *service) list(r ListRequest) (*List, error) {
 	tools, err := s.catalog.Tools()
-	l := List{Tools: []Listed{}, Servers: []string{}}
+	l := &List{Tools: []Listed{}, Servers: []string{}}
 	servers := map[string]bool{}
 	for i := range tools {
 		t := &tools[i]
@@ -350,18 +347,19 @@ func (s *service) list(r ListRequest) (List, error) {
 	return l, err
 }
 
-func (s *service) stats() (st Stats, err error) {
+func (s *service) stats() (*Stats, error) {
+	st := &Stats{}
 	tools, err := s.catalog.Tools()
 	if err != nil {
-		return st, err
+		return nil, err
 	}
 	st.Tools = len(tools)
 	if st.Sources, err = s.catalog.Sources(); err != nil {
-		return st, err
+		return nil, err
 	}
 	intents, err := s.usage.Intents()
 	if err != nil {
-		return st, err
+		return nil, err
 	}
 	st.Usage.Intents = len(intents)
 	return st, s.usage.Read(func(g *graphrank.Graph) error {
@@ -453,15 +451,16 @@ func (s *service) changes(generation uint64) (graphChanges, error) {
 	return c, err
 }
 
-func (s *service) prepare(ctx context.Context, wait time.Duration, progress func(job.Progress)) (p Prepared, err error) {
+func (s *service) prepare(ctx context.Context, wait time.Duration, progress func(job.Progress)) (*Prepared, error) {
 	if _, err := s.Index(ctx, progress); err != nil {
-		return p, err
+		return nil, err
 	}
+	p := &Prepared{}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	switch err := s.WaitVectors(limited, progress); {
 	case ctx.Err() != nil:
-		return p, ctx.Err()
+		return nil, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
 		p.TimedOut = true
 	case err != nil:

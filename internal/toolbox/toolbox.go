@@ -141,12 +141,12 @@ func (t *Toolbox) Close() error {
 
 // Import replaces the tools of a source; see catalog.Import.
 func (t *Toolbox) Import(ctx context.Context, source string, tools []catalog.Tool) (catalog.Diff, error) {
-	return value(opImport.Call(ctx, t.folder, importRequest{source, tools}, nil))
+	return opImport.Call(ctx, t.folder, importRequest{source, tools}, nil)
 }
 
 // RemoveSource removes a source and its tools, and returns their ids.
 func (t *Toolbox) RemoveSource(ctx context.Context, source string) ([]string, error) {
-	return value(opRemove.Call(ctx, t.folder, source, nil))
+	return opRemove.Call(ctx, t.folder, source, nil)
 }
 
 // Tools lists the tools of the catalogue, by id.
@@ -162,7 +162,7 @@ func (t *Toolbox) Stats(ctx context.Context) (*Stats, error) {
 // Lookup finds a tool by its id, or by its name where only one server has a tool
 // of that name; see catalog.Lookup.
 func (t *Toolbox) Lookup(ctx context.Context, name string) (catalog.Tool, error) {
-	return value(opLookup.Call(ctx, t.folder, name, nil))
+	return opLookup.Call(ctx, t.folder, name, nil)
 }
 
 // Resolve turns names of tools into ids. It returns ids of documents, and names that
@@ -171,7 +171,7 @@ func (t *Toolbox) Resolve(ctx context.Context, names ...string) ([]string, error
 	if len(names) == 0 {
 		return nil, ctx.Err()
 	}
-	return value(opResolve.Call(ctx, t.folder, names, nil))
+	return opResolve.Call(ctx, t.folder, names, nil)
 }
 
 // Search finds tools without waiting for missing vectors; see toolsearch. progress may be nil.
@@ -212,7 +212,7 @@ const maxWait = 24 * time.Hour
 // learns them, all or none. It learns names that are not of exactly one tool as they
 // are, and returns them, each once, in order of appearance.
 func (t *Toolbox) Learn(ctx context.Context, traces ...usage.Trace) (unknown []string, err error) {
-	return value(opLearn.Call(ctx, t.folder, traces, nil))
+	return opLearn.Call(ctx, t.folder, traces, nil)
 }
 
 // Observe adds a change of the usage graph.
@@ -226,20 +226,12 @@ func (t *Toolbox) Observe(ctx context.Context, c usage.Change) error {
 
 // Intents are the remembered intents, by text, then tools.
 func (t *Toolbox) Intents(ctx context.Context) ([]usage.Intent, error) {
-	return value(opIntents.Call(ctx, t.folder, struct{}{}, nil))
+	return opIntents.Call(ctx, t.folder, struct{}{}, nil)
 }
 
 // Forget removes what was learnt.
 func (t *Toolbox) Forget(ctx context.Context, r ForgetRequest) (usage.Forgotten, error) {
-	return value(opForget.Call(ctx, t.folder, r, nil))
-}
-
-func value[T any](v *T, err error) (T, error) {
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	return *v, nil
+	return opForget.Call(ctx, t.folder, r, nil)
 }
 
 // copiedGraph is a copy of the owner's graph.

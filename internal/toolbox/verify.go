@@ -14,7 +14,7 @@ import (
 // records, and removes what is built again. Files that were recovered when they were
 // opened are reported, too.
 func (t *Toolbox) Verify(ctx context.Context, repair bool) ([]checksum.File, error) {
-	return value(opVerify.Call(ctx, t.folder, repair, nil))
+	return opVerify.Call(ctx, t.folder, repair, nil)
 }
 
 func (s *service) verify(ctx context.Context, repair bool) ([]checksum.File, error) {

@@ -283,11 +283,7 @@ func (w *Workspace) Status(ctx context.Context) (*index.Status, error) {
 
 // Skipped returns the files that are not indexed, by reason and path.
 func (w *Workspace) Skipped(ctx context.Context) ([]index.SkippedFile, error) {
-	files, err := index.SkippedOp.Call(ctx, w.folder, struct{}{}, nil)
-	if err != nil {
-		return nil, err
-	}
-	return *files, nil
+	return index.SkippedOp.Call(ctx, w.folder, struct{}{}, nil)
 }
 
 // Index starts a run of the indexer and waits for its end. The run continues when
