@@ -13,26 +13,21 @@ import (
 	"cairn/internal/store"
 )
 
-// renderJSON renders v as a client receives it in structured content.
-func renderJSON(v any) []string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("marshalling %T: %v", v, err)) // unreachable: answers hold nothing that does not marshal
-	}
-	return []string{string(b)}
-}
-
 // longestToken is the most bytes of a token, so that a text that is far too long need
 // not be counted.
 const longestToken = 128
 
-// cost is the tokens of the largest rendering of v.
+// cost is the tokens of v in JSON, as a client receives it.
 func (r *Retriever) cost(v any) int {
-	most := 0
-	for _, text := range r.options.Render(v) {
-		most = max(most, r.sources.Budget.CountTokens(text))
+	return r.sources.Budget.CountTokens(renderJSON(v))
+}
+
+func renderJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("marshalling %T: %v", v, err)) // unreachable: answers hold nothing that does not marshal
 	}
-	return most
+	return string(b)
 }
 
 // omittedCost is the tokens of one entry in the list of omitted hits, with its

@@ -30,7 +30,7 @@ func TestBudgetIsKept(t *testing.T) {
 			if text > budget || text != a.Budget.Text {
 				t.Errorf("%q with budget %d: %d tokens of text, reported as %d", query, budget, text, a.Budget.Text)
 			}
-			if whole := count(renderJSON(a)[0]); whole > MaxBudget+20 || whole > text+200+160*len(a.Results) {
+			if whole := count(renderJSON(a)); whole > MaxBudget+20 || whole > text+200+160*len(a.Results) {
 				t.Errorf("%q with budget %d: %d tokens, %d of them text of %d hits", query, budget, whole, text, len(a.Results))
 			}
 			if len(a.Results)+a.OmittedCount != min(12, a.TotalCount) || len(a.Omitted) > 3 {

@@ -58,8 +58,6 @@ type Options struct {
 	MaxQuery int
 	// QueryCache is the number of query vectors kept; 0 means 1000.
 	QueryCache int
-	// DocumentCache is the number of parsed files Read keeps; 0 means 256.
-	DocumentCache int
 	// TokenLimit is the estimate (bytes/4) above which Read asks for a budget;
 	// 0 means 32,000.
 	TokenLimit int
@@ -71,9 +69,6 @@ type Options struct {
 	// Contexts describe folders by their path; "." is the root. The first sentence of
 	// its README describes another.
 	Contexts map[string]string
-	// Render returns the texts in which a client receives an answer or a reading;
-	// each of them keeps to the token budget. Nil means its JSON.
-	Render func(v any) []string
 	// Reweigher, when not nil, adds at most ReweighLimit (0 means 0.05) up or down.
 	Reweigher    Reweigher
 	ReweighLimit float64
@@ -126,7 +121,7 @@ func New(s Sources, o *Options) (*Retriever, error) {
 	for _, d := range []struct {
 		field    *int
 		standard int
-	}{{&p.Depth, DefaultDepth}, {&p.MaxQuery, MaxQuery}, {&p.QueryCache, 1000}, {&p.DocumentCache, 256}, {&p.TokenLimit, 32_000}} {
+	}{{&p.Depth, DefaultDepth}, {&p.MaxQuery, MaxQuery}, {&p.QueryCache, 1000}, {&p.TokenLimit, 32_000}} {
 		if *d.field <= 0 {
 			*d.field = d.standard
 		}
@@ -140,9 +135,6 @@ func New(s Sources, o *Options) (*Retriever, error) {
 	if p.Extensions == nil {
 		p.Extensions = walk.Documents
 	}
-	if p.Render == nil {
-		p.Render = renderJSON
-	}
 	r.log = p.Log
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -152,7 +144,7 @@ func New(s Sources, o *Options) (*Retriever, error) {
 	}
 	// New of lru fails only for sizes that are not positive.
 	r.queries, _ = lru.New[string, []float32](p.QueryCache)
-	r.parsed, _ = lru.New[string, *parsedFile](p.DocumentCache)
+	r.parsed, _ = lru.New[string, *parsedFile](256)
 	r.lengths, _ = lru.New[string, int](8192)
 	return r, nil
 }

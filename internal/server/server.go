@@ -61,8 +61,6 @@ type Options struct {
 	MaxRequests int
 	// NoRateLimit turns the limits on the calls of the API off.
 	NoRateLimit bool
-	// Grace bounds the time to finish requests at shutdown; 0 means 1 s.
-	Grace time.Duration
 }
 
 // Server is an HTTP server of workspaces. It is safe for concurrent use after the
@@ -98,9 +96,6 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 	}
 	if s.options.Logger == nil {
 		s.options.Logger = slog.New(slog.DiscardHandler)
-	}
-	if s.options.Grace == 0 {
-		s.options.Grace = time.Second
 	}
 	if s.options.MaxRequests == 0 {
 		s.options.MaxRequests = 256
@@ -279,9 +274,11 @@ const (
 	readTimeout   = 30 * time.Second // of a whole request
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 32 << 10 // bytes
+	// grace bounds the time to finish requests at shutdown.
+	grace = time.Second
 )
 
-// Serve answers on a listener until ctx ends, and then waits up to Options.Grace
+// Serve answers on a listener until ctx ends, and then waits up to grace
 // for requests in progress. It closes the listener, the sessions and the streams,
 // but not the workspaces.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
@@ -301,13 +298,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Grace)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	// Shutdown waits for streams, which do not end by themselves.
 	s.Close()
-	err := web.Shutdown(grace)
+	err := web.Shutdown(ending)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.options.Logger.Warn("closing connections with unfinished requests", "grace", s.options.Grace)
+		s.options.Logger.Warn("closing connections with unfinished requests", "grace", grace)
 		err = web.Close()
 	}
 	<-ended // http.ErrServerClosed

@@ -32,8 +32,8 @@ type Options struct {
 	Shards, Replicas, WriteConsistency uint32
 	// Exact searches without quantisation and without an approximate index.
 	Exact bool
-	// ReadTimeout and WriteTimeout bound one attempt of a call: 2 s and 30 s when 0.
-	ReadTimeout, WriteTimeout time.Duration
+	// ReadTimeout bounds one attempt of a reading call; 0 means 2 s.
+	ReadTimeout time.Duration
 	// Log is silent when nil.
 	Log *slog.Logger
 }
@@ -62,9 +62,6 @@ func Dial(t Target, o *Options) (*Client, error) {
 	}
 	if c.options.ReadTimeout <= 0 {
 		c.options.ReadTimeout = 2 * time.Second
-	}
-	if c.options.WriteTimeout <= 0 {
-		c.options.WriteTimeout = 30 * time.Second
 	}
 	config := &pb.Config{
 		Host: t.Host, Port: t.Port, UseTLS: t.TLS, SkipCompatibilityCheck: true, PoolSize: 1, KeepAliveTime: 10, KeepAliveTimeout: 10,
@@ -200,7 +197,9 @@ func (o *once) do(fn func() error) error {
 const (
 	readAttempts  = 2
 	writeAttempts = 6
-	firstWait     = 50 * time.Millisecond
+	// writeTimeout bounds one attempt of a writing call.
+	writeTimeout = 30 * time.Second
+	firstWait    = 50 * time.Millisecond
 )
 
 // read runs a call that changes nothing.
@@ -210,7 +209,7 @@ func (c *Client) read(ctx context.Context, fn func(context.Context) error) error
 
 // write runs a call that changes the store. All of ours can be repeated.
 func (c *Client) write(ctx context.Context, fn func(context.Context) error) error {
-	return c.call(ctx, writeAttempts, c.options.WriteTimeout, fn)
+	return c.call(ctx, writeAttempts, writeTimeout, fn)
 }
 
 // call runs fn with a deadline an attempt, and again when it failed for a
