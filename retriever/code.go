@@ -1,8 +1,10 @@
 package retriever
 
 import (
+	"cmp"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"cairn/internal/code"
@@ -33,7 +35,8 @@ const (
 var identifiers = regexp.MustCompile(`^[~@]?[\pL_$][\pL\d_$]*(?:(?:\.|::|#|->)~?[\pL_$][\pL\d_$]*[?!]?)*[?!]?(\(\))?$`)
 
 // identifier returns the name that a query of one identifier asks for, and the type or
-// package before it; "" for other queries. A word in lower case is no identifier.
+// package before it; "" for other queries. A word in lower case is no identifier: see
+// isWord.
 func identifier(query string) (scope, name string) {
 	query = strings.Trim(query, "`")
 	if !identifiers.MatchString(query) || strings.HasSuffix(query, ".md") || store.KindOf(query) == store.Code {
@@ -54,8 +57,7 @@ func inPackage(file, name string) bool {
 	if name == "" {
 		return false
 	}
-	base := path.Base(file)
-	return path.Base(path.Dir(file)) == name || strings.TrimSuffix(base, path.Ext(base)) == name
+	return path.Base(path.Dir(file)) == name || stem(file) == name
 }
 
 // defines reports whether an anchor is that of a symbol with the name: it may have a
@@ -68,48 +70,148 @@ func defines(anchor, name string) bool {
 	return rest[0] == '-' && strings.Trim(rest[1:], "0123456789") == ""
 }
 
+// isWord reports whether a query is one word in lower case. It may be the name of a
+// symbol or a word of a language.
+func isWord(query string) bool {
+	return len(query) > 1 && strings.IndexFunc(query, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
+}
+
+// placing is what placeCode knows of the candidates.
+type placing struct {
+	query, scope, name string
+	word               bool // the name is a word in lower case
+	documents, sources bool // there are some
+	named              bool // a document or its section is named by the word
+	defined, packaged  bool // there is a definition, in the package that the query names
+	declared           bool // definitions are known by their text alone
+}
+
 // placeCode sets the role of every candidate and the part of its score that follows
-// from it. Without source code among them nothing changes.
-func placeCode(cs []candidate, query string) {
-	scope, name := identifier(query)
-	documents, sources, defined, packaged := false, false, false, false
+// from it. Without source code among them nothing changes. declare finds, among
+// candidates of source code, those whose text declares a name for which the outline has
+// no symbol.
+func placeCode(cs []candidate, query string, declare func(name string, cs []*candidate) error) error {
+	p := placing{query: query}
+	p.scope, p.name = identifier(query)
+	if p.word = p.name == "" && isWord(query); p.word {
+		p.name = query
+	}
+	p.assign(cs)
+	if !p.sources {
+		return nil
+	}
+	if p.name != "" && !p.defined && !p.named {
+		if err := p.declare(cs, declare); err != nil {
+			return err
+		}
+	}
+	p.weigh(cs)
+	return nil
+}
+
+// assign gives every candidate its role. A word that names a document or a section of
+// one is no name of a symbol.
+func (p *placing) assign(cs []candidate) {
 	for i := range cs {
 		c := &cs[i]
 		switch {
 		case !code.IsSource(c.path):
-			documents = true
+			p.documents = true
+			p.named = p.named || p.word && (defines(c.anchor, p.name) || strings.EqualFold(stem(c.path), p.name))
 			continue
-		case name != "" && defines(c.anchor, name):
-			c.role, defined = definition, true
-			packaged = packaged || inPackage(c.path, scope)
+		case p.name != "" && defines(c.anchor, p.name):
+			c.role, p.defined = definition, true
+			p.packaged = p.packaged || inPackage(c.path, p.scope)
 		case code.IsTest(c.path):
 			c.role = test
 		default:
 			c.role = source
 		}
-		sources = true
+		p.sources = true
 	}
-	if !sources {
+	if !p.named {
 		return
 	}
+	p.defined = false
 	for i := range cs {
-		c := &cs[i]
-		c.codeWeight = 1
-		if c.role == test || c.role == definition && (code.IsTest(c.path) || packaged && !inPackage(c.path, scope)) {
-			c.codeWeight = testWeight
+		if c := &cs[i]; c.role == definition {
+			if c.role = source; code.IsTest(c.path) {
+				c.role = test
+			}
 		}
-		switch {
-		case defined:
-			c.codeWeight *= useWeight
-		case documents && name == "" && c.role != document:
-			c.codeWeight *= sourceWeight
-		}
-		c.Score = c.weigh()
 	}
 }
 
+// maxDeclaring is how many of the best candidates are read for declarations.
+const maxDeclaring = 100
+
+// declare makes definitions of the candidates whose text declares the name.
+func (p *placing) declare(cs []candidate, find func(name string, cs []*candidate) error) error {
+	var sources []*candidate
+	for i := range cs {
+		if c := &cs[i]; c.role != document {
+			sources = append(sources, c)
+		}
+	}
+	slices.SortFunc(sources, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.chunk, b.chunk))
+	})
+	sources = sources[:min(len(sources), maxDeclaring)]
+	if err := find(p.name, sources); err != nil {
+		return err
+	}
+	for _, c := range sources {
+		if c.role == definition {
+			p.declared, p.defined = true, true
+			p.packaged = p.packaged || inPackage(c.path, p.scope)
+		}
+	}
+	return nil
+}
+
+// weigh sets the scores. The place of a definition is above everything; that of a word in
+// lower case which only a text declares is above the other code, and documents stay where
+// they are.
+func (p *placing) weigh(cs []candidate) {
+	among := p.word && p.declared
+	best := 0.0 // of code that is no definition
+	for i := range cs {
+		c := &cs[i]
+		c.codeWeight, c.floor = 1, useWeight
+		if c.role == test || c.role == definition && (code.IsTest(c.path) || p.packaged && !inPackage(c.path, p.scope)) {
+			c.codeWeight = testWeight
+		}
+		switch {
+		case p.defined && !among:
+			c.codeWeight *= useWeight
+		case p.documents && (p.name == "" || p.word) && c.role != document:
+			c.codeWeight *= sourceWeight
+		}
+		if c.role != definition {
+			c.Score = c.weigh()
+			if c.role != document {
+				best = max(best, c.Score)
+			}
+		}
+	}
+	for i := range cs {
+		if c := &cs[i]; c.role == definition {
+			if among {
+				c.floor = min(best, useWeight)
+			}
+			c.Score = c.weigh()
+		}
+	}
+}
+
+// stem is the name of a file without its folder and extension.
+func stem(file string) string {
+	base := path.Base(file)
+	return strings.TrimSuffix(base, path.Ext(base))
+}
+
 // weigh sets the part of the score that follows from the role of the candidate, and
-// returns the score. That of a definition is between useWeight and 1.
+// returns the score. That of a definition is between floor and floor and 1 - useWeight.
 func (e *Explanation) weigh() float64 {
 	e.Code = 0
 	base := min(max(e.Recompute(), 0), 1)
@@ -120,7 +222,7 @@ func (e *Explanation) weigh() float64 {
 		if e.codeWeight < useWeight { // of a test, or of another package
 			part = base / 2
 		}
-		e.Code = useWeight + (1-useWeight)*part - base
+		e.Code = e.floor + (1-useWeight)*part - base
 	default:
 		e.Code = (e.codeWeight - 1) * base
 	}

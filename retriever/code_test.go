@@ -2,6 +2,7 @@ package retriever
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestPlaceCode(t *testing.T) {
 			c.VectorWeight, c.Vector = 1, 0.8-0.01*float64(i)
 			c.Score = c.Recompute()
 		}
-		placeCode(cs, query)
+		placeCode(cs, query, nothing)
 		slices.SortFunc(cs, func(a, b candidate) int { return cmp.Compare(b.Score, a.Score) })
 		var got []string
 		for _, c := range cs {
@@ -53,8 +54,48 @@ func TestPlaceCode(t *testing.T) {
 			t.Errorf("%q: %s, want %s", query, got, want)
 		}
 	}
+	// A word in lower case is the name of a symbol unless a document has it as a name.
+	for path, want := range map[string]string{"docs/a.md#quoted-text": "a.go#quote", "docs/a.md#quote": "docs/a.md#quote", "docs/quote.md#": "docs/quote.md#"} {
+		file, anchor, _ := strings.Cut(path, "#")
+		cs := []candidate{{path: "a.go", anchor: "quote"}, {path: file, anchor: anchor}, {path: "b.go", anchor: "f"}}
+		for i := range cs {
+			cs[i].VectorWeight, cs[i].Vector = 1, 0.5+0.1*float64(i%2)
+			cs[i].Score = cs[i].Recompute()
+		}
+		if err := placeCode(cs, "quote", nothing); err != nil {
+			t.Fatal(err)
+		}
+		best := slices.MaxFunc(cs, func(a, b candidate) int { return cmp.Compare(a.Score, b.Score) })
+		if got := best.path + "#" + best.anchor; got != want {
+			t.Errorf("quote with %s: first is %s, want %s", path, got, want)
+		}
+	}
 	documents := []candidate{{path: "a.md", Explanation: Explanation{Score: 0.5}}}
-	if placeCode(documents, "OpenIndex"); documents[0].Score != 0.5 {
+	if _ = placeCode(documents, "OpenIndex", nothing); documents[0].Score != 0.5 {
 		t.Errorf("documents alone: %+v", documents[0])
+	}
+}
+
+// nothing is the search for declarations in texts that have none.
+func nothing(string, []*candidate) error { return nil }
+
+// TestDeclarationsFirst: a name that is no symbol of the outline is found where it is
+// declared; one that may be a word, among the code alone.
+func TestDeclarationsFirst(t *testing.T) {
+	f := open(t, map[string]string{
+		"README.md":    "# Tool\n\nSet fIndices or the monitor. The monitor, fIndices, monitor and fIndices.\n",
+		"Use.java":     "class Use {\n  void f(Rule r) {\n    print(r.fIndices, r.fIndices, r.fIndices);\n    r.monitor(monitor, monitor);\n  }\n}\n",
+		"Failure.java": "class Failure {\n  private final List<Integer> fIndices = new ArrayList<Integer>();\n  private final Object monitor;\n\n  String message() {\n    return text + other + longer;\n  }\n}\n",
+	}, nil)
+	for query, want := range map[string]string{"fIndices": "Failure.java", "monitor": "README.md Failure.java"} {
+		a, err := f.Search(context.Background(), Query{Text: query, Mode: Keyword})
+		must(t, err)
+		var got []string
+		for _, r := range a.Results {
+			got = append(got, r.Path)
+		}
+		if !strings.HasPrefix(strings.Join(got, " "), want) {
+			t.Errorf("%s: %v, want %s first", query, got, want)
+		}
 	}
 }

@@ -43,6 +43,7 @@ type Explanation struct {
 
 	role       role
 	codeWeight float64 // 0 where there is no code
+	floor      float64 // of the score of a definition
 }
 
 // Part is one signal's part of a score: Weight·Value.

@@ -152,7 +152,9 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	timer := observe.Begin(ctx, observe.Blend)
 	b := s.blender(l.mode)
 	candidates := b.blend(l)
-	placeCode(candidates, strings.TrimSpace(s.Query.Text))
+	if err := placeCode(candidates, strings.TrimSpace(s.Query.Text), s.declaring); err != nil {
+		return nil, err
+	}
 	ranking := &Ranking{Documents: group(candidates), Mode: l.mode, Fuzzy: l.fuzzy, full: l.full, query: s.parsed}
 	timer.End(ctx)
 	s.trace.blended(&b, l, candidates, ranking)

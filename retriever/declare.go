@@ -1,0 +1,56 @@
+package retriever
+
+import (
+	"fmt"
+	"slices"
+
+	"cairn/internal/code"
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+)
+
+// declaring makes definitions of the candidates whose text declares a name, as
+// placeCode wants it.
+func (s *search) declaring(name string, cs []*candidate) error {
+	err := s.sources.Documents.View(func(r *docs.Reader) error {
+		var paths []string
+		for _, c := range cs {
+			if !slices.Contains(paths, c.path) {
+				paths = append(paths, c.path)
+			}
+		}
+		if err := r.Prefetch(paths); err != nil {
+			return err
+		}
+		for _, path := range paths {
+			doc, err := r.Document(path)
+			if err != nil {
+				return err
+			}
+			if doc == nil {
+				continue // it was removed since
+			}
+			text := r.Text(path)
+			for _, c := range cs {
+				if c.path == path && declares(doc, text, c, name) {
+					c.role = definition
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("looking for a declaration of %q: %w", name, err)
+	}
+	return nil
+}
+
+// declares reports whether the chunk of c declares a name.
+func declares(doc *store.Document, text []byte, c *candidate, name string) bool {
+	i := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return s.Anchor == c.anchor })
+	if i < 0 || c.number >= len(doc.Sections[i].Chunks) {
+		return false
+	}
+	chunk := doc.Sections[i].Chunks[c.number]
+	return code.Declares(text[chunk.Start:chunk.End], name)
+}
