@@ -173,12 +173,12 @@ func FuzzEditFrontMatter(f *testing.F) {
 // TestReadSimpleAgrees holds the fast reader against the library's tree.
 func TestReadSimpleAgrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	scalars := []string{"todo", "a b-c", "2026-01-02T10:43:00Z", "2026-01-02", "\"q, x: # y\"", "\"\"", "null", "true", "x: y", "a # b", "0x12", "1e5", "12", "@x", "user@x", "v1.2", "a:b", "-", "- a", "x -y", "~", "e12345", "''", "\"a\\nb\"", "ü", "no", "a,b", ".5", "a'b", "Inf", "nan", "2026-13-45", "a?", "? a"}
+	scalars := []string{"todo", "a b-c", "2026-01-02T10:43:00Z", "2026-01-02", "\"q, x: # y\"", "\"\"", "null", "true", "x: y", "a # b", "0x12", "1e5", "12", "@x", "user@x", "v1.2", "a:b", "-", "- a", "x -y", "~", "e12345", "''", "\"a\\nb\"", "ü", "no", "a,b", ".5", "a'b", "Inf", "nan", "2026-13-45", "a?", "? a", "11/04/2016", "54f8c1d2-3b0a", "0b101", "0o17", "017", "1-2", "0x", "1e", "12e-3", "3d", "0xFG", "9/", "8-"}
 	checked := 0
 	for range 30000 {
 		var b strings.Builder
 		for i := range 1 + r.IntN(4) {
-			key := []string{"title", "status", "tags", "k" + fmt.Sprint(i), "true", "null"}[r.IntN(6)]
+			key := []string{"title", "status", "tags", "k" + fmt.Sprint(i), "true", "null", "ms.date"}[r.IntN(7)]
 			b.WriteString(key + ":")
 			pick := func() string { return scalars[r.IntN(len(scalars))] }
 			switch r.IntN(5) {
@@ -214,6 +214,7 @@ func TestReadSimpleAgrees(t *testing.T) {
 func FuzzReadSimple(f *testing.F) {
 	f.Add([]byte("title: a\ntags: [a, b]\nx:\n  - y\n"))
 	f.Add([]byte("title: \"a: b\"\ncreated: 2026-01-02T10:43:00Z\n"))
+	f.Add([]byte("ms.date: 11/04/2016\nms.assetid: 54f8c1d2-3b0a\n"))
 	f.Fuzz(func(t *testing.T, block []byte) {
 		fast, ok := readSimple(block)
 		if !ok || bytes.Contains(block, []byte("\n---")) || bytes.Contains(block, []byte("\n...")) {

@@ -144,10 +144,10 @@ const (
 	digits  = "0123456789"
 )
 
-// isKey reports whether s is a key of letters, digits, "_" and "-" that no YAML
+// isKey reports whether s is a key of letters, digits, "_", "-" and "." that no YAML
 // reader takes for another type.
 func isKey(s string) bool {
-	return s != "" && isLetter(s[0]) && strings.Trim(s, letters+digits+"_-") == "" &&
+	return s != "" && isLetter(s[0]) && strings.Trim(s, letters+digits+"_-.") == "" &&
 		!slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "y", "n", "null"}, strings.ToLower(s))
 }
 
@@ -183,8 +183,14 @@ func simpleScalar(s string) (string, bool) {
 		inner := strings.TrimSuffix(s[1:], `"`)
 		return inner, len(inner) == len(s)-2 && !strings.ContainsAny(inner, `"\`)
 	}
-	return s, (isLetter(s[0]) || isDate(s)) && !strings.EqualFold(s, "null") && s[len(s)-1] != ':' &&
+	return s, (isLetter(s[0]) || isDate(s) || isID(s)) && !strings.EqualFold(s, "null") && s[len(s)-1] != ':' &&
 		!strings.ContainsAny(s, "#,[]{}\"'&*!|>%@`") && !strings.Contains(s, ": ") && !strings.Contains(s, " -")
+}
+
+// isID reports whether s begins with a digit and has only letters, digits, dashes and
+// slashes: "11/04/2016", "54f8c1d2-3b0a". A number is returned as it is written, too.
+func isID(s string) bool {
+	return strings.IndexByte(digits, s[0]) >= 0 && strings.Trim(s, letters+digits+"-/") == ""
 }
 
 // isDate reports whether s begins as "2026-01-02" does, which is not a number.
