@@ -118,7 +118,10 @@ func isVendored(p string) bool {
 func isSecret(name string) bool {
 	name = strings.ToLower(name)
 	for _, pattern := range secretNames {
-		if doublestar.MatchUnvalidated(pattern, name) {
+		// Compare the literal ends first: matching all patterns took a quarter of a walk.
+		head, _, _ := strings.Cut(pattern, "*")
+		tail := pattern[strings.LastIndexByte(pattern, '*')+1:]
+		if strings.HasPrefix(name, head) && strings.HasSuffix(name, tail) && doublestar.MatchUnvalidated(pattern, name) {
 			return true
 		}
 	}
