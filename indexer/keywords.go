@@ -33,7 +33,7 @@ func (x *Indexer) updateKeywords(ctx context.Context, progress func(Progress)) e
 	}
 	if counts.Keyword.Files > 0 {
 		m := newProgressReporter(progress, x.now, Progress{Phase: PhaseKeywords, FilesTotal: counts.Keyword.Files, ChunksTotal: counts.Keyword.Chunks})
-		defer m.end()
+		defer m.flush()
 		if err := x.takeKeywords(ctx, m, nil); err != nil {
 			return err
 		}

@@ -147,6 +147,7 @@ func (s *scanner) prefer(ctx context.Context, p *preference) error {
 	if err := s.x.keywordsOf(ctx, chosen); err != nil {
 		return err
 	}
+	s.m.flush() // an answer says how many files are left
 	close(p.done)
 	return nil
 }

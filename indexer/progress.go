@@ -70,8 +70,8 @@ func (p *progressReporter) expect(files int) {
 	p.report(false)
 }
 
-// end reports the last state of the phase.
-func (p *progressReporter) end() {
+// flush reports the state of the phase, as at its end.
+func (p *progressReporter) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.report(true)

@@ -20,7 +20,7 @@ func TestProgressIsBoundedAndPredicts(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		m.add(0, 5, 4)
 	}
-	m.end()
+	m.flush()
 	if len(got) != 12 { // at the beginning, every 100 ms, at the end
 		t.Errorf("%d reports in a second, want 12", len(got))
 	}

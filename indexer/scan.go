@@ -68,7 +68,7 @@ func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(Progres
 		x: x, t: t, known: known, passed: passed, seen: make(map[string]bool, len(known)),
 		m: newProgressReporter(progress, x.now, Progress{Phase: PhaseScan}),
 	}
-	defer s.m.end()
+	defer s.m.flush()
 	if err := s.walk(ctx, only); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t 
 		return err
 	}
 	m := newProgressReporter(progress, x.now, Progress{Phase: PhaseVectors, FilesTotal: counts.Vectors.Files, ChunksTotal: counts.Vectors.Chunks})
-	defer m.end()
+	defer m.flush()
 	// At most four windows are in memory: one being read or waiting, one being
 	// embedded, one in the queue and one being written.
 	windows := make(chan *window)

@@ -110,7 +110,7 @@ func (x *Index) building() (going bool, unread int) {
 }
 
 // preferLimit bounds how long a search waits for the files that it most likely finds.
-const preferLimit = 5 * time.Second
+const preferLimit = 10 * time.Second
 
 // prefer has a run that makes a first index take the files that a query most likely
 // finds before the others, and waits until they can be found by words.
