@@ -239,7 +239,7 @@ func TestCompaction(t *testing.T) {
 			}
 		}
 		check(s)
-		if hits, err := old.rescore([]candidate{{slot: 0}, {slot: n - 1}}, all[0].Vector, 2, 1); err != nil || len(hits) != 2 {
+		if hits, err := old.rescore(s.kernel, []candidate{{slot: 0}, {slot: n - 1}}, all[0].Vector, 2, 1); err != nil || len(hits) != 2 {
 			t.Errorf("%s: a search that began before the compaction: %v, %v", where, hits, err)
 		}
 		update(t, s, batch(rng, n, 10, dim), chunks(all[2000:2010]))

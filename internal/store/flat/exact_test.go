@@ -132,7 +132,7 @@ func TestFineVectors(t *testing.T) {
 			if !slices.Equal(code, again) || !slices.Equal(low, lowAgain) {
 				t.Fatalf("dimension %d: stored a second time, %v is another vector", dim, v)
 			}
-			cosine := newFineQuery(query).cosine(code, low, scale)
+			cosine := newFineQuery(query).cosine(available()[0], code, low, scale)
 			if off := math.Abs(cosine - dot(query, v)); off > storetest.Tolerance || dim >= 384 && off > fineMargin {
 				t.Errorf("dimension %d: a cosine is off by %v", dim, off)
 			}
@@ -160,7 +160,7 @@ func BenchmarkExact(b *testing.B) {
 	slices.Sort(slots)
 	query := clustered(rng, 3)
 	for b.Loop() {
-		if _, err := snap.exact(query, slots, 1); err != nil {
+		if _, err := snap.exact(available()[0], query, slots, 1); err != nil {
 			b.Fatal(err)
 		}
 	}

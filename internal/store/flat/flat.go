@@ -227,7 +227,7 @@ func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) ([
 			slots[i] = slot
 		}
 	}
-	return snap.exact(query, slots, s.threads(snap))
+	return snap.exact(s.kernel, query, slots, s.threads(snap))
 }
 
 // Close ends the store. Searches under way finish or return an error. Closing

@@ -10,19 +10,20 @@ import (
 // number, for every i below len(dots). codes holds at least len(dots) x stride
 // bytes; stride is a multiple of strideUnit. sums does the same with the signs
 // of a sketch and the bits of a query, see sumsPortable. estimates and atLeast work on a
-// block, see their portable forms. All kernels give the same numbers.
+// block, fine on a vector, see their portable forms. All kernels give the same numbers.
 type kernel struct {
 	name      string
 	dots      func(dots []int32, codes []byte, q *query, stride int)
 	sums      func(sums []int32, signs, query []uint64)
 	estimates func(out *[blockLen]float32, sums *[blockLen]int32, factor *[blockLen]float32, slope, offset, centre float32)
 	atLeast   func(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32)
+	fine      func(query []int16, codes, low []byte) int64
 }
 
 // blockBits has a bit for each vector of a block.
 type blockBits [blockLen / 16]uint16
 
-var portable = kernel{name: "portable", dots: dotsPortable, sums: sumsPortable, estimates: estimatesPortable, atLeast: atLeastPortable}
+var portable = kernel{name: "portable", dots: dotsPortable, sums: sumsPortable, estimates: estimatesPortable, atLeast: atLeastPortable, fine: finePortable}
 
 func dotsPortable(dots []int32, codes []byte, q *query, stride int) {
 	for i := range dots {

@@ -8,7 +8,7 @@ import "golang.org/x/sys/cpu"
 func available() []kernel {
 	var kernels []kernel
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI {
-		k := kernel{name: "avx512vnni", dots: dotsByVNNI, sums: sumsPortable, estimates: estimatesByAVX512, atLeast: atLeastByAVX512}
+		k := kernel{name: "avx512vnni", dots: dotsByVNNI, sums: sumsPortable, estimates: estimatesByAVX512, atLeast: atLeastByAVX512, fine: fineByAVX2}
 		if cpu.X86.HasAVX512VPOPCNTDQ {
 			k.sums = sumsByVPOPCNT
 		}
@@ -16,7 +16,7 @@ func available() []kernel {
 	}
 	if cpu.X86.HasAVX2 {
 		k := portable
-		k.name, k.dots = "avx2", dotsByAVX2
+		k.name, k.dots, k.fine = "avx2", dotsByAVX2, fineByAVX2
 		kernels = append(kernels, k)
 	}
 	return append(kernels, portable)
@@ -63,4 +63,16 @@ func estimatesByAVX512(out *[blockLen]float32, sums *[blockLen]int32, factor *[b
 
 func atLeastByAVX512(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32) {
 	atLeastAVX512(&bits[0], &estimates[0], &sigma[0], spread, floor, len(bits))
+}
+
+func fineByAVX2(query []int16, codes, low []byte) int64 {
+	const step = 16
+	n := len(query) / step
+	done := n * step
+	sum := finePortable(query[done:], codes[done:], low[done:])
+	if n > 0 {
+		_, _ = codes[done-1], low[done-1]
+		sum += fineAVX2(&query[0], &codes[0], &low[0], n)
+	}
+	return sum
 }

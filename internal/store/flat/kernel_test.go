@@ -36,6 +36,28 @@ func TestKernels(t *testing.T) {
 	}
 }
 
+// TestFineKernels holds every kernel to the obvious loop, with random and extreme numbers.
+func TestFineKernels(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	for _, k := range available() {
+		for _, dim := range []int{1, 2, 15, 16, 17, 384, 1023} {
+			for _, fill := range []string{"random", "largest", "smallest"} {
+				query, codes, low := make([]int16, dim), make([]byte, dim), make([]byte, dim)
+				var want int64
+				for i := range query {
+					n := map[string]int{"random": rng.IntN(2*top+1) - top, "largest": top, "smallest": -top}[fill]
+					query[i] = int16(map[string]int{"random": rng.IntN(2*top+1) - top, "largest": top, "smallest": top}[fill])
+					codes[i], low[i] = byte((n+128)>>8+codeZero), byte(n)
+					want += int64(query[i]) * int64(n)
+				}
+				if got := k.fine(query, codes, low); got != want {
+					t.Errorf("%s, dimension %d, %s: %d, want %d", k.name, dim, fill, got, want)
+				}
+			}
+		}
+	}
+}
+
 func randomCodes(rng *rand.Rand, n, stride int, fill string) ([]byte, *query) {
 	codes := make([]byte, n)
 	q := &query{int8: make([]int8, stride), int16: make([]int16, stride)}

@@ -28,3 +28,8 @@ func estimatesAVX512(out *float32, sums *int32, factor *float32, slope float32, 
 //
 //go:noescape
 func atLeastAVX512(bits *uint16, estimates *float32, sigma *float32, spread float32, floor float32, groups int)
+
+// fineAVX2 returns the sum of query x ((code - 128) x 256 + low) over 16 x steps coordinates. steps is at least 1.
+//
+//go:noescape
+func fineAVX2(query *int16, codes *byte, low *byte, steps int) int64

@@ -216,3 +216,43 @@ atLeast:
 	JNZ    atLeast
 	VZEROUPPER
 	RET
+
+// func fineAVX2(query *int16, codes *byte, low *byte, steps int) int64
+// Requires: AVX, AVX2
+TEXT ·fineAVX2(SB), NOSPLIT, $0-40
+	MOVQ     query+0(FP), AX
+	MOVQ     codes+8(FP), CX
+	MOVQ     low+16(FP), DX
+	MOVQ     steps+24(FP), BX
+	VPCMPEQW Y0, Y0, Y0
+	VPSRLW   $0x0f, Y0, Y0
+	VPSLLW   $0x07, Y0, Y0
+	VPXOR    Y1, Y1, Y1
+	VPXOR    Y2, Y2, Y2
+
+fine:
+	VPMOVZXBW    (CX), Y3
+	VPSUBW       Y0, Y3, Y3
+	VPSLLW       $0x08, Y3, Y3
+	VPMOVSXBW    (DX), Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDWD     (AX), Y3, Y3
+	VPMOVSXDQ    X3, Y4
+	VPADDQ       Y4, Y1, Y1
+	VEXTRACTI128 $0x01, Y3, X3
+	VPMOVSXDQ    X3, Y4
+	VPADDQ       Y4, Y2, Y2
+	ADDQ         $0x10, CX
+	ADDQ         $0x10, DX
+	ADDQ         $0x20, AX
+	DECQ         BX
+	JNZ          fine
+	VPADDQ       Y2, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPADDQ       X0, X1, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPADDQ       X1, X0, X0
+	VMOVQ        X0, AX
+	VZEROUPPER
+	MOVQ         AX, ret+32(FP)
+	RET

@@ -78,19 +78,22 @@ func newFineQuery(v []float32) *fineQuery {
 	return &fineQuery{numbers, float64(scale) / 256}
 }
 
-// cosine returns that of the query with the vector of these codes and what they leave. It
-// counts in integers, so that every machine gives the same.
-func (q *fineQuery) cosine(codes, low []byte, scale float32) float64 {
-	codes, low = codes[:len(q.numbers)], low[:len(q.numbers)]
-	var sum int64
+// cosine returns that of the query with the vector of these codes and what they leave.
+func (q *fineQuery) cosine(k kernel, codes, low []byte, scale float32) float64 {
+	return float64(k.fine(q.numbers, codes, low)) * q.scale * float64(scale) / 256
+}
+
+// finePortable returns the sum of the query's numbers x those of a vector.
+func finePortable(query []int16, codes, low []byte) (sum int64) {
+	codes, low = codes[:len(query)], low[:len(query)]
 	i := 0
-	for ; i+2 <= len(q.numbers); i += 2 { // two products are below 2^31
-		sum += int64(int32(q.numbers[i])*number(codes[i], low[i]) + int32(q.numbers[i+1])*number(codes[i+1], low[i+1]))
+	for ; i+2 <= len(query); i += 2 { // two products are below 2^31
+		sum += int64(int32(query[i])*number(codes[i], low[i]) + int32(query[i+1])*number(codes[i+1], low[i+1]))
 	}
-	if i < len(q.numbers) {
-		sum += int64(int32(q.numbers[i]) * number(codes[i], low[i]))
+	if i < len(query) {
+		sum += int64(int32(query[i]) * number(codes[i], low[i]))
 	}
-	return float64(sum) * q.scale * float64(scale) / 256
+	return sum
 }
 
 // query is a quantised query in the forms the kernels take, padded with zeros

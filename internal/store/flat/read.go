@@ -37,7 +37,7 @@ func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err erro
 }
 
 // exact returns the cosines of slots in 16 bits, NaN for slot -1.
-func (s *snapshot) exact(queryVector []float32, slots []int, threads int) ([]float64, error) {
+func (s *snapshot) exact(k kernel, queryVector []float32, slots []int, threads int) ([]float64, error) {
 	query := newFineQuery(queryVector)
 	scores := make([]float64, len(slots))
 	errs := make([]error, threads)
@@ -54,7 +54,7 @@ func (s *snapshot) exact(queryVector []float32, slots []int, threads int) ([]flo
 				errs[worker] = err
 				return
 			}
-			scores[i] = query.cosine(code, low, scale)
+			scores[i] = query.cosine(k, code, low, scale)
 		}
 	})
 	runtime.KeepAlive(s) // and with it codes, which are outside of Go's heap

@@ -83,7 +83,7 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 	if scan.unsketched && s.searches.Add(1) > 1 { // not for the only search of a command
 		s.sketchAll(snap)
 	}
-	return snap.rescore(near, queryVector, k, threads)
+	return snap.rescore(s.kernel, near, queryVector, k, threads)
 }
 
 func (s *Store) threads(snap *snapshot) int {
@@ -296,14 +296,14 @@ func (c *scan) score(work *scratch, best *selection, block int) {
 	}
 }
 
-// rescore scores candidates in 16 bits and returns the best k.
-func (s *snapshot) rescore(near []candidate, queryVector []float32, k, threads int) ([]store.Hit, error) {
+// rescore scores candidates in 16 bits and returns the best, at most most.
+func (s *snapshot) rescore(k kernel, near []candidate, queryVector []float32, most, threads int) ([]store.Hit, error) {
 	slots := make([]int, len(near))
 	for i, c := range near {
 		slots[i] = int(c.slot)
 	}
 	slices.Sort(slots) // the order of the file
-	scores, err := s.exact(queryVector, slots, threads)
+	scores, err := s.exact(k, queryVector, slots, threads)
 	if err != nil {
 		return nil, err
 	}
@@ -312,7 +312,7 @@ func (s *snapshot) rescore(near []candidate, queryVector []float32, k, threads i
 		hits[i] = store.Hit{Chunk: s.id(slot), Score: scores[i]}
 	}
 	slices.SortFunc(hits, compareHits)
-	return slices.Clip(hits[:min(k, len(hits))]), nil
+	return slices.Clip(hits[:min(most, len(hits))]), nil
 }
 
 func compareHits(a, b store.Hit) int {

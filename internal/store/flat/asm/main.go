@@ -20,6 +20,7 @@ func main() {
 	vpopcnt()
 	estimates()
 	atLeast()
+	fine()
 	Generate()
 }
 
