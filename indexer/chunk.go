@@ -43,8 +43,9 @@ const minChunkTokens = 32
 // into chunks, and chunks into entries of both indexes. It changes with any of
 // them: an index keeps the chunks of older rules until its files change. History:
 // 1, the first; 2, the abstract; 3, symbols of source code; 4, the folder of files without
-// a title; 5, chunks that begin inside a fenced code block.
-const chunkFormat = 5
+// a title; 5, chunks that begin inside a fenced code block; 6, reStructuredText without
+// its markup for the encoder.
+const chunkFormat = 6
 
 // Chunker cuts sections into chunks and makes their index entries. It is safe for
 // concurrent use when its tokenizer is.

@@ -46,8 +46,8 @@ func LinkShare(name string, src []byte, skip int) float64 {
 }
 
 // Plain returns the text of a piece of the named file. For Markdown it is PlainText,
-// for MDX also without import and export statements. For other formats it is the
-// piece itself without blank lines at its ends. fence is the mark of the fenced code
+// for MDX also without import and export statements. reStructuredText loses its markup
+// too: see plainRST. For other formats it is the piece itself without blank lines at its ends. fence is the mark of the fenced code
 // block that the piece begins inside, "" where it begins outside: see Fence.
 func Plain(name, fence string, src []byte) string {
 	switch FormatOf(name) {
@@ -55,6 +55,8 @@ func Plain(name, fence string, src []byte) string {
 		return plainText(src, fence)
 	case MDX:
 		return plainText(maskESM(src, 0), fence)
+	case RST:
+		return strings.ToValidUTF8(plainRST(src), "\ufffd")
 	}
 	return strings.ToValidUTF8(string(TrimBlankLines(src)), "\ufffd")
 }
