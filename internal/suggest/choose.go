@@ -18,9 +18,9 @@ const (
 	gapShare = 2.5
 	// oddsSlope and evenOdds make log-odds of a score over the best: fitted by
 	// logistic regression on each half of 3,027 intents with a trusted memory
-	// (9.4 and .712, 9.0 and .716) and used on the other; see
+	// (9.9 and .672, 10.0 and .670) and used on the other; see
 	// benchmarks/toolquality.md.
-	oddsSlope, evenOdds = 9.2, 0.71
+	oddsSlope, evenOdds = 10, 0.67
 	// guessedIntents is the number of past intents with the weight of the guess
 	// from the parts of this one.
 	guessedIntents = 20
@@ -58,7 +58,7 @@ func agrees(has, asked toolsearch.Actions) float64 {
 // for which
 //
 //	ln P(k) + trust·Σ odds(i ≤ k) + (1−trust)·2.5·(score(k) − score(k+1)) / score(1)
-//	odds(i) = 9.2·(score(i)/score(1) − 0.71)
+//	odds(i) = 10·(score(i)/score(1) − 0.67)
 //
 // is largest. With votes of past intents, the scores of used and unused tools
 // differ, so a score alone tells how likely its tool is in the plan. Without votes

@@ -37,6 +37,7 @@ type link struct {
 	reason string
 	input  string // path of the input that an inferred link feeds
 	output string // the entity it is fed with
+	refers bool   // the intent only refers to an earlier result
 }
 
 var declaredLink = link{kind: DeclaredEdge, grade: Exact, reason: "the catalogue declares the need"}

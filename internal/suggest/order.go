@@ -20,6 +20,7 @@ const (
 	neededOrder   = 0.4  // the first was added because the second needs it
 	typeOrder     = 0.05 // the first has an output of the type that the second requires
 	statedOrder   = 60   // the intent says that the second runs after the first
+	refersOrder   = 0.3  // it says "it" or the like alone, and plans of similar intents were chains
 	declaredOrder = 100  // the second is declared to need the first
 	// farPair is the weight of a pair that is not adjacent.
 	farPair = 0.7
@@ -69,8 +70,12 @@ func (p *planner) order(steps []step) {
 		}
 	}
 	stated := p.stated(steps)
-	for pair := range stated {
-		e.pair[pair[0]][pair[1]] += statedOrder
+	for pair, k := range stated {
+		if k.refers && e.chain {
+			e.pair[pair[0]][pair[1]] += refersOrder
+		} else {
+			e.pair[pair[0]][pair[1]] += statedOrder
+		}
 	}
 	order := e.arrange()
 	p.chain, p.trust = e.chain, max(TypeOnly, e.trust)
@@ -138,7 +143,7 @@ func (p *planner) stated(steps []step) links {
 			}
 		}
 		if last >= 0 {
-			found.add(last, i, link{kind: StatedEdge, grade: StatedOrder, reason: fmt.Sprintf("%q refers to an earlier result", part.Refers)})
+			found.add(last, i, link{kind: StatedEdge, grade: StatedOrder, refers: true, reason: fmt.Sprintf("%q refers to an earlier result", part.Refers)})
 		}
 	}
 	return found

@@ -333,6 +333,15 @@ func TestChainsAreLearnt(t *testing.T) {
 	if got := toolsOf(s); !slices.Equal(got, []string{"book_flight", "book_hotel"}) || len(s.DAG.Edges) != 1 || s.DAG.Edges[0].Kind != "sequence" || len(s.Remembered) != 2 {
 		t.Errorf("%v %+v %v", got, s.DAG.Edges, s.Remembered)
 	}
+	// A word that may refer to an earlier result does not overrule them; "then" does.
+	for intent, want := range map[string][]string{
+		"book the hotel for the flight and book a flight for that hotel": {"book_flight", "book_hotel"},
+		"book a hotel for the trip, then book a flight for it":           {"book_hotel", "book_flight"},
+	} {
+		if got := toolsOf(suggest(t, x, Request{Intent: intent})); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", intent, got, want)
+		}
+	}
 	// The same tools with nothing learnt are one layer (golden 47).
 	if s := suggest(t, index(t, tools), Request{Tools: []string{"book_flight", "book_hotel"}}); len(s.Layers) != 1 || len(s.DAG.Edges) != 0 {
 		t.Errorf("%v %+v, want one layer", s.Layers, s.DAG.Edges)
