@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
-	"cairn/internal/catalog"
 	"cairn/internal/toolsearch"
 )
 
@@ -43,8 +41,11 @@ func (p *planner) preferAsked(cs []toolsearch.Candidate, r *toolsearch.Ranking) 
 }
 
 // agrees is 1 when a tool has an action that is asked for, −1 when it has another, and
-// 0 when either is not known.
+// 0 when either is not known. A tool that writes may as well make or change what it writes.
 func agrees(has, asked toolsearch.Actions) float64 {
+	if has == toolsearch.Writing {
+		has |= toolsearch.Making | toolsearch.Changing
+	}
 	switch {
 	case has == 0 || asked == 0:
 		return 0
@@ -90,142 +91,6 @@ func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) 
 		}
 	}
 	return cs[:size]
-}
-
-// Weights of the score of a tool for a part of an intent when no past intents tell.
-const (
-	// agreement is for a tool whose action is the one that the part asks for, and
-	// the loss of one with another.
-	agreement = 0.10
-	// repeated is what a tool loses that is the best for another part, which asks for
-	// another action.
-	repeated = 0.10
-	// mentioned is for each of the first maxMentioned inputs of a tool that the intent
-	// names.
-	mentioned    = 0.03
-	maxMentioned = 3
-	// sameVerb is for a tool whose name has the verb that the part begins with, and
-	// sameNumber for one that names its entity in the number that the part does, as
-	// list_issues does for "list the issues"; one in the other number loses it.
-	sameVerb   = 0.03
-	sameNumber = 0.04
-	// leastPart is the least score of the best tool for a part, over that of the best
-	// tool for any part, at which the part has a tool.
-	// leastUnled is that of a part that does not begin with a verb: it may only
-	// tell about the others.
-	leastPart  = 0.6
-	leastUnled = 0.8
-	// considered bounds the candidates.
-	considered = 25
-	// trusted is the trust in past intents from which they choose.
-	trusted = 0.4
-)
-
-// chooseParts picks the best tool for each part of the intent, at most limit tools, by
-//
-//	part + whole + 0.1·(1 for the action asked for, −1 for another) + 0.03·(inputs the intent mentions)
-//	+ 0.03·(1 for the verb of the part) + 0.04·(1 for its entity in the same number, −1 in the other)
-//
-// and what use says, less 0.1 for a tool of another part with another action.
-func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
-	cs := ownScores(r)
-	cs = cs[:min(considered, len(cs))]
-	if len(cs) == 0 {
-		return nil
-	}
-	parts := r.Parts
-	if len(parts) == 1 {
-		parts = []toolsearch.Part{{Text: p.req.Intent, Led: true}}
-	}
-	base := make([]float64, len(cs))
-	purposes := make([]toolsearch.Purpose, len(cs))
-	words := wordSet(p.req.Intent)
-	for i := range cs {
-		c := &cs[i]
-		base[i] = c.Whole.Score + own(c) - toolsearch.FinalShare*c.Hybrid
-		if t, ok := p.index.Tool(c.ID); ok {
-			purposes[i] = toolsearch.PurposeOf(&t)
-			base[i] += mentioned * float64(min(maxMentioned, mentions(&t, words)))
-		}
-	}
-	type pick struct {
-		candidate int
-		score     float64
-	}
-	best := make([]pick, len(parts))
-	asks := make([]toolsearch.Actions, len(parts))
-	top := 0.0
-	for n := range parts {
-		asked := toolsearch.AskedActions(parts[n].Text)
-		asks[n] = asked
-		phrase := toolsearch.PhraseOf(parts[n].Text)
-		for i := range cs {
-			s := base[i] + cs[i].Whole.Score
-			for m := range n {
-				if best[m].candidate == i && asks[m] != asked {
-					s -= repeated
-				}
-			}
-			if scores := cs[i].PartScores(); n < len(scores) {
-				s += scores[n] - cs[i].Whole.Score
-			}
-			s += agreement * agrees(purposes[i].Actions, asked)
-			if phrase.Verb != "" && phrase.Verb == purposes[i].Verb {
-				s += sameVerb
-			}
-			s += sameNumber * float64(phrase.Number(purposes[i].Noun))
-			if i == 0 || s > best[n].score {
-				best[n] = pick{i, s}
-			}
-		}
-		top = max(top, best[n].score)
-	}
-	var picks []toolsearch.Candidate
-	for n, b := range best {
-		c := cs[b.candidate]
-		least := leastPart
-		if !parts[n].Led {
-			least = leastUnled
-		}
-		if b.score < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == c.ID }) {
-			continue
-		}
-		if len(best) > 1 {
-			c.PartNumber = n
-		}
-		picks = append(picks, c)
-	}
-	return picks
-}
-
-// wordSet returns the singular words of a text.
-func wordSet(text string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range toolsearch.Words(text) {
-		set[toolsearch.Singular(w)] = true
-	}
-	return set
-}
-
-// mentions counts the inputs of a tool of whose names the words have all but the
-// common ones.
-func mentions(t *catalog.Tool, words map[string]bool) (n int) {
-	for i := range t.Takes {
-		if strings.Contains(t.Takes[i].Path, ".") {
-			continue
-		}
-		distinct, all := false, true
-		for _, w := range toolsearch.Words(t.Takes[i].Name) {
-			if slices.Contains(common, w) {
-				continue
-			}
-			distinct, all = true, all && words[toolsearch.Singular(w)]
-		}
-		if distinct && all {
-			n++
-		}
-	}
-	return n
 }
 
 // sizes returns P of choose for 1 to limit; larger sizes count as limit.

@@ -158,3 +158,23 @@ func TestPhrase(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedBy: the verb of a phrase may be a noun of the name, or be written in two words.
+func TestNamedBy(t *testing.T) {
+	for _, c := range []struct {
+		part, tool string
+		want       bool
+	}{
+		{"refund the last payment", "create_refund", true},
+		{"back up the database", "backup_database", true},
+		{"please back up the database", "backup_database", true},
+		{"label it as a bug", "update_issue_labels", true},
+		{"back up the database", "restore_database", false},
+		{"it", "list_items", false},
+		{"", "refund", false},
+	} {
+		if got := PhraseOf(c.part).NamedBy(PurposeOf(&catalog.Tool{Name: c.tool})); got != c.want {
+			t.Errorf("%q names %s: %v, want %v", c.part, c.tool, got, c.want)
+		}
+	}
+}

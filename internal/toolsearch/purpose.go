@@ -15,6 +15,8 @@ type Purpose struct {
 	Verb    string   // in its base form; "" when the name has none
 	Entity  []string // singular words; empty when the name is a verb alone
 	Noun    string   // the last word of the entity, in the number that the name has
+
+	words []string // of the name
 }
 
 // PurposeOf reads the name of a tool: the verb is its first or last word, the
@@ -22,7 +24,7 @@ type Purpose struct {
 func PurposeOf(t *catalog.Tool) Purpose {
 	name := t.Name[strings.LastIndexByte(t.Name, ':')+1:]
 	words := Words(name)
-	p := Purpose{Actions: ActionsOf(name)}
+	p := Purpose{Actions: ActionsOf(name), words: slices.Clone(words)}
 	for _, at := range []int{0, len(words) - 1} {
 		if at < 0 || at >= len(words) {
 			break
@@ -48,6 +50,7 @@ func PurposeOf(t *catalog.Tool) Purpose {
 // Phrase is what a part of an intent asks for.
 type Phrase struct {
 	Verb    string // its first word after words such as "please", in its base form
+	joined  string // that word and the next: "back up" is "backup"
 	words   map[string]bool
 	singles map[string]bool // the words in the singular
 }
@@ -55,13 +58,23 @@ type Phrase struct {
 // PhraseOf reads a part of an intent.
 func PhraseOf(part string) Phrase {
 	p := Phrase{words: map[string]bool{}, singles: map[string]bool{}}
+	first := ""
 	for _, w := range Words(part) {
 		p.words[w], p.singles[Singular(w)] = true, true
-		if p.Verb == "" && !slices.Contains(fillers, w) {
-			p.Verb = cmp.Or(verbForms[w], w)
+		switch {
+		case p.Verb == "" && !slices.Contains(fillers, w):
+			p.Verb, first = cmp.Or(verbForms[w], w), w
+		case p.Verb != "" && p.joined == "":
+			p.joined = first + w
 		}
 	}
 	return p
+}
+
+// NamedBy reports whether the verb of the phrase is a word of a tool's name, as in
+// create_refund for "refund" and backup_database for "back up".
+func (p Phrase) NamedBy(tool Purpose) bool {
+	return p.Verb != "" && slices.ContainsFunc(tool.words, func(w string) bool { return Singular(w) == p.Verb || w == p.joined })
 }
 
 // Number is 1 when the phrase has the noun, −1 when it has it in the other number only,

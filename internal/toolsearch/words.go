@@ -92,7 +92,7 @@ var actionWords = makeActionWords(map[Actions]string{
 	Making:    "create add make new generate compose draft open insert register initiate start launch publish build produce plan arrange set fork clone upload post import install",
 	Writing:   "write append record save store",
 	Booking:   "book reserve order rent purchase buy reservation schedule appointment place apply request",
-	Changing:  "change modify update edit adjust reschedule rename replace alter amend move shift convert switch upgrade correct revise modification postpone set close reopen mark enable disable activate deactivate toggle",
+	Changing:  "change modify update edit adjust reschedule rename replace alter amend move shift convert switch upgrade correct revise modification postpone set close reopen mark enable disable activate deactivate toggle star pin follow subscribe label tag assign attach merge approve archive lock resolve restore scale rotate mute pause resume",
 	Removing:  "delete remove cancel drop clear erase discard cancelling cancellation withdraw terminate revoke uninstall unassign unfollow unlink unpin unset unstar unsubscribe",
 	Reading:   "get list search find query check look view show inquire enquire see read fetch retrieve lookup browse track know tell confirm verify status display provide describe recommend inquiry info availability count download",
 	Running:   "run execute trigger invoke start launch restart rerun perform",
