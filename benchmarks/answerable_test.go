@@ -89,6 +89,12 @@ const (
 	otherDocuments = 400
 )
 
+// What TestAnswerable wants of all folders, and the area of the questions of k8s-docs too.
+const (
+	leastArea = .85
+	mostError = .08
+)
+
 // asked is an estimate for a question.
 type asked struct {
 	set, folder string // a folder has the name of its set
@@ -134,19 +140,27 @@ func TestAnswerable(t *testing.T) {
 			}
 		}
 		w.close()
-		t.Logf("%-20s %s", folder, summary(slices.Collect(filter(all, func(a asked) bool { return a.folder == folder }))))
+		t.Logf("%-20s %s", folder, summarize(slices.Collect(filter(all, func(a asked) bool { return a.folder == folder }))))
 	}
-	t.Logf("%-20s %s", "all folders", summary(all))
+	s := summarize(all)
+	t.Logf("%-20s %s", "all folders", s)
+	if s.area < leastArea || s.error > mostError {
+		t.Errorf("all folders: %s; want AUROC %.2f and calibration error %.2f", s, leastArea, mostError)
+	}
 	for _, name := range []string{"k8s-docs/kubefix", "k8s-docs/realistic"} {
 		own := slices.Collect(filter(all, func(a asked) bool { return a.set == name }))
-		t.Logf("%-20s in other folders: %s", name, summary(own))
+		s := summarize(own)
+		t.Logf("%-20s in other folders: %s", name, s)
+		if s.area < leastArea {
+			t.Errorf("%s in other folders: AUROC %.3f, want %.2f", name, s.area, leastArea)
+		}
 		w := openFolder(t, part(sets[name], false), e)
 		own = slices.DeleteFunc(own, func(a asked) bool { return !a.here })
 		for _, q := range sets[name].queries {
 			own = append(own, asked{set: name, p: *ask(t, w, q.text).Answerable})
 		}
 		w.close()
-		t.Logf("%-20s without relevant documents: %s", name, summary(own))
+		t.Logf("%-20s without relevant documents: %s", name, summarize(own))
 	}
 }
 
@@ -187,8 +201,17 @@ func part(set *beirSet, relevant bool) *beirSet {
 	return kept
 }
 
-// summary measures estimates.
-func summary(all []asked) string {
+// summary measures estimates. unlikely and rejected are the shares of the questions of the
+// folder itself, and of the others, with an estimate below .1.
+type summary struct {
+	area, error, unlikely, rejected float64
+}
+
+func (s summary) String() string {
+	return fmt.Sprintf("AUROC %.3f, calibration error %.3f, unlikely %.3f of its own and %.3f of the others", s.area, s.error, s.unlikely, s.rejected)
+}
+
+func summarize(all []asked) summary {
 	count := map[bool]map[string]float64{false: {}, true: {}}
 	for _, a := range all {
 		count[a.here][a.folder]++
@@ -199,7 +222,8 @@ func summary(all []asked) string {
 		all[i].weight = 1 / count[a.here][a.folder] / folders[a.here]
 	}
 	slices.SortFunc(all, func(a, b asked) int { return cmp.Compare(a.p, b.p) })
-	var area, below, early, late float64 // early and late: those below .1
+	var s summary
+	var below float64
 	for i := 0; i < len(all); {
 		j, own, other := i, 0.0, 0.0
 		for ; j < len(all) && all[j].p == all[i].p; j++ {
@@ -210,13 +234,13 @@ func summary(all []asked) string {
 			}
 			if all[j].p < .1 {
 				if all[j].here {
-					early += all[j].weight
+					s.unlikely += all[j].weight
 				} else {
-					late += all[j].weight
+					s.rejected += all[j].weight
 				}
 			}
 		}
-		area += own * (below + other/2)
+		s.area += own * (below + other/2)
 		below += other
 		i = j
 	}
@@ -228,9 +252,8 @@ func summary(all []asked) string {
 		}
 		off[min(int(a.p*10), 9)] += a.weight * (a.p - y) / 2
 	}
-	ece := 0.0
 	for _, o := range off {
-		ece += max(o, -o)
+		s.error += max(o, -o)
 	}
-	return fmt.Sprintf("AUROC %.3f, calibration error %.3f, unlikely %.3f of its own and %.3f of the others", area, ece, early, late)
+	return s
 }

@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -104,5 +105,59 @@ func TestToolQuality(t *testing.T) {
 				t.Errorf("%.4f of the planned tools are not in the catalogue", report.Plan.Hallucinated)
 			}
 		})
+	}
+}
+
+// mostLoss is the most that a figure of a set may lose by learning, and mostToolError the
+// most calibration error of the confidence of plans.
+const (
+	mostLoss      = .005
+	mostToolError = .08
+)
+
+// TestLearning learns four fifths of the intents of each set of the folder named by
+// CAIRN_DATA and asks the others: ranking loses nothing by what was learnt, although most
+// tools serve one intent alone and have siblings. It pools the confidence of the plans, cold
+// and learnt, each set by the square root of its size as the weights were fitted.
+func TestLearning(t *testing.T) {
+	dir := os.Getenv("CAIRN_DATA")
+	if dir == "" {
+		t.Skip("CAIRN_DATA names no folder of evaluation data")
+	}
+	if testing.Short() {
+		t.Skip("-short is set: this measures every tool set of CAIRN_DATA")
+	}
+	model, cache := toolModel(t)
+	var stated, right, weight [calibrationBins]float64
+	var all float64
+	for _, goal := range toolGoals {
+		o := ToolsOptions{Data: filepath.Join(dir, "tools", goal.set), Folds: 5, MaxTasks: 140, Embedder: model, Cache: cache, Rows: []string{"hybrid", "default"}}
+		r, err := Tools(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hybrid, learnt := r.Retrieval["hybrid"], r.Retrieval["default"]
+		t.Logf("%-16s nDCG@10 %.4f, learnt %.4f; hit@1 %.3f, learnt %.3f; node F1 %.4f, learnt %.4f; calibration error %.3f, learnt %.3f", goal.set,
+			hybrid.NDCG10, learnt.NDCG10, hybrid.Hit1, learnt.Hit1, r.Cold.NodeF1, r.Plan.NodeF1, r.ColdCalibration.ECE, r.Calibration.ECE)
+		if learnt.NDCG10 < hybrid.NDCG10-mostLoss || learnt.Hit1 < hybrid.Hit1-mostLoss || r.Plan.NodeF1 < r.Cold.NodeF1-mostLoss {
+			t.Errorf("%s loses by learning", goal.set)
+		}
+		each := 1 / math.Sqrt(float64(r.Intents))
+		for _, c := range []*Calibration{r.Calibration, r.ColdCalibration} {
+			for i, b := range c.Bins {
+				n := each * float64(b.Plans)
+				stated[i], right[i], weight[i] = stated[i]+n*b.Confidence, right[i]+n*b.Right, weight[i]+n
+				all += n
+			}
+		}
+	}
+	var off float64
+	for i := range stated {
+		off += math.Abs(stated[i]-right[i]) / all
+		t.Logf("confidence %.3f, right %.3f, share of the plans %.3f", stated[i]/max(weight[i], 1e-9), right[i]/max(weight[i], 1e-9), weight[i]/all)
+	}
+	t.Logf("calibration error of all sets: %.4f", off)
+	if off > mostToolError {
+		t.Errorf("calibration error %.4f, want %.2f", off, mostToolError)
 	}
 }

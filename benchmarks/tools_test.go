@@ -58,6 +58,64 @@ func TestPlanMetricsByHand(t *testing.T) {
 	}
 }
 
+// TestPlanMetricsCountInventedLinks: a plan with a link where a task has none loses, an
+// accepted alternative counts as the call that it stands for, and where a set does not say
+// what waits for what, a prerequisite is not a tool too many.
+func TestPlanMetricsCountInventedLinks(t *testing.T) {
+	var s planSums
+	known := func(string) bool { return true }
+	a, b := suggest.Task{Tool: "a"}, suggest.Task{Tool: "b", Layer: 1}
+	chain := func(kind string, tasks ...suggest.Task) *suggest.Suggestion {
+		p := &suggest.Suggestion{Tasks: tasks}
+		for i, task := range tasks {
+			p.DAG.Nodes = append(p.DAG.Nodes, suggest.Node{ToolID: task.Tool})
+			if i > 0 {
+				p.DAG.Edges = append(p.DAG.Edges, suggest.Edge{From: tasks[i-1].Tool, To: task.Tool, Kind: kind})
+			}
+		}
+		return p
+	}
+	free := &toolTask{calls: []string{"a", "b"}, edges: [][2]int{}}
+	s.add(chain(suggest.TextEdge, a, b), free, known)
+	s.add(chain(suggest.StatedEdge, a, b), free, known)
+	got := s.metrics()
+	if got.LinkF1 != 0 || got.LinkF1All != 0 || got.Invented != 1 || got.Claimed != .5 || got.NodeF1 != 1 || got.Whole != 1 {
+		t.Errorf("links where there are none: %+v", got)
+	}
+	s = planSums{}
+	task := &toolTask{calls: []string{"a", "b"}, edges: [][2]int{{0, 1}}, stands: map[string]string{"other": "b"}}
+	s.add(chain(suggest.TextEdge, a, suggest.Task{Tool: "other", Layer: 1}), task, known)
+	if got = s.metrics(); got.NodeF1 != 1 || got.LinkF1 != 1 || got.Exact != 1 || got.Whole != 1 {
+		t.Errorf("with an alternative: %+v", got)
+	}
+	s.add(chain(suggest.TextEdge, a, b, suggest.Task{Tool: "other", Layer: 2}), task, known)
+	if got = s.metrics(); got.NodeF1 != .9 || got.Exact != .5 { // 1 and 2·2/(3+2)
+		t.Errorf("with the call and its alternative: %+v", got)
+	}
+	s = planSums{}
+	b.Prerequisite = true
+	s.add(chain(suggest.InferredEdge, b, a), &toolTask{calls: []string{"a"}, unlinked: true}, known)
+	if got = s.metrics(); got.NodeF1 != 1 || got.Exact != 1 {
+		t.Errorf("with a prerequisite: %+v", got)
+	}
+	s.add(chain(suggest.InferredEdge, b, a), &toolTask{calls: []string{"a"}, edges: [][2]int{}}, known)
+	if got = s.metrics(); got.Exact != .5 {
+		t.Errorf("with a prerequisite, links known: %+v", got)
+	}
+}
+
+// TestCalibrateByHand compares with values computed by hand.
+func TestCalibrateByHand(t *testing.T) {
+	c := calibrate([]judgement{{.9, true}, {.9, true}, {.1, false}, {.1, false}, {.95, false}, {.65, true}, {.65, false}, {1, true}})
+	nine := c.Bins[9]
+	if nine.Plans != 4 || math.Abs(nine.Confidence-.9375) > 1e-12 || nine.Right != .75 || c.Bins[0].Plans != 0 || c.Bins[1].Right != 0 || c.Bins[6].Right != .5 {
+		t.Errorf("bins %+v", c.Bins)
+	}
+	if want := (4*.1875 + 2*.1 + 2*.15) / 8; math.Abs(c.ECE-want) > 1e-12 {
+		t.Errorf("calibration error %v, want %v", c.ECE, want)
+	}
+}
+
 func TestAveragePrecisionAt(t *testing.T) {
 	rel := Relevance{"a": 1, "b": 1, "c": 1}
 	for _, c := range []struct {
