@@ -17,8 +17,8 @@ import (
 	"cairn/models/wordpiece"
 )
 
-// The embedded files stay where the linker put them, in read-only pages of the
-// binary that are loaded when they are first read.
+// The embedded files stay where the linker put them, in pages of the binary that are
+// loaded when they are first read.
 var (
 	//go:embed model.onnx
 	weights []byte
@@ -108,5 +108,8 @@ func Open(opts *bert.Options) (*bert.Encoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded model: %w", err)
 	}
+	// The encoder has its own copy of all but the embeddings of words.
+	release(weights)
+	release(tokenizer)
 	return enc, nil
 }
