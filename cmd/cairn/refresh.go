@@ -19,10 +19,11 @@ const (
 	refreshLimit = 2 * time.Second
 	// firstLimit is for the files of a folder without one. If more than manyFiles are left
 	// to read then, or the words of manyChunks to index, the search waits only for the
-	// files with its words.
-	firstLimit = time.Second
-	manyFiles  = 500
-	manyChunks = 5000
+	// files with its words, and at once if there are more than tooManyFiles.
+	firstLimit   = time.Second
+	manyFiles    = 500
+	manyChunks   = 5000
+	tooManyFiles = 5000
 	// fewVectors are made before the answer, unless --wait says otherwise. More are made
 	// after it.
 	fewVectors = 200
@@ -97,6 +98,9 @@ func (r *refresh) await(ctx context.Context) error {
 			latest = p
 			if visible == nil {
 				bar.Show(p)
+			}
+			if r.early && p.Phase == string(indexer.PhaseScan) && p.Total-p.Done > tooManyFiles {
+				return nil
 			}
 			if p.Searchable && !searchable {
 				searchable, limit = true, time.After(r.vectorsLimit())
