@@ -280,7 +280,7 @@ func (m *Mirror) begin(ctx context.Context, meta docs.Meta) (err error) {
 	held := map[string]qdrant.DocumentHead{}
 	if err := m.documents.List(ctx, "", func(h qdrant.DocumentHead) bool {
 		if m.next == nil && state.Meta.Format != 0 && state.Meta.Chunks != meta.Chunks {
-			h.Hash = "" // it was cut by other rules
+			clear(h.Hash[:]) // it was cut by other rules
 		}
 		held[h.Path] = h
 		return true
@@ -339,7 +339,7 @@ func pending(r *docs.Reader, kind docs.Kind) (map[string]bool, error) {
 }
 
 func differs(h qdrant.DocumentHead, f *docs.File) bool {
-	return h.Hash != f.HexHash() || h.Size != f.Size || h.ModTime != f.ModTime || h.Chunks != f.Chunks
+	return h.Hash != f.Hash || h.Size != f.Size || h.ModTime != f.ModTime || h.Chunks != f.Chunks
 }
 
 // A copy of more than one in bulk documents leaves the average length in the
@@ -358,10 +358,13 @@ func (m *Mirror) put(ctx context.Context, paths []string) (int, error) {
 	var entries []qdrant.Chunk
 	var ids, replaced []string
 	var puts []docs.Put
-	behind := map[string]bool{}
+	files, behind := map[string]docs.File{}, map[string]bool{}
 	for _, path := range paths {
 		err := m.index.Docs.View(func(r *docs.Reader) error {
 			doc, err := r.Document(path)
+			if err == nil {
+				files[path], _, err = r.File(path)
+			}
 			if err != nil || doc == nil {
 				return err
 			}
@@ -407,9 +410,7 @@ func (m *Mirror) put(ctx context.Context, paths []string) (int, error) {
 		if err := m.documents.Put(ctx, d, puts[i].Text, !behind[d.Path]); err != nil {
 			return 0, err
 		}
-		m.held[d.Path] = qdrant.DocumentHead{
-			Path: d.Path, Hash: d.Hash, Size: d.Size, ModTime: d.ModTime, Sections: len(d.Sections), Chunks: len(chunkIDs(d)), Complete: !behind[d.Path],
-		}
+		m.held[d.Path] = qdrant.DocumentHead{File: files[d.Path], Complete: !behind[d.Path]}
 	}
 	return len(puts), nil
 }

@@ -100,34 +100,22 @@ func (s *Source) Load(paths []string) (map[string]docs.Loaded, error) {
 // File implements docs.Source.
 func (s *Source) File(path string) (docs.File, bool, error) {
 	h, ok, err := s.documents.Head(context.Background(), path)
-	if !ok || err != nil {
-		return docs.File{}, false, err
-	}
-	f, err := fileOf(h)
-	return f, err == nil, err
+	return h.File, ok, err
 }
 
 // Files implements docs.Source.
 func (s *Source) Files(prefix string, fn func(docs.File) bool) error {
-	var heads []qdrant.DocumentHead
-	if err := s.documents.List(context.Background(), prefix, func(h qdrant.DocumentHead) bool { heads = append(heads, h); return true }); err != nil {
+	var files []docs.File
+	if err := s.documents.List(context.Background(), prefix, func(h qdrant.DocumentHead) bool { files = append(files, h.File); return true }); err != nil {
 		return err
 	}
-	slices.SortFunc(heads, func(a, b qdrant.DocumentHead) int { return strings.Compare(a.Path, b.Path) })
-	for _, h := range heads {
-		f, err := fileOf(h)
-		if err != nil {
-			return err
-		}
+	slices.SortFunc(files, func(a, b docs.File) int { return strings.Compare(a.Path, b.Path) })
+	for _, f := range files {
 		if !fn(f) {
 			return nil
 		}
 	}
 	return nil
-}
-
-func fileOf(h qdrant.DocumentHead) (docs.File, error) {
-	return docs.NewFile(h.Path, h.Hash, h.Size, h.ModTime, h.Sections, h.Chunks)
 }
 
 // Stat implements walk.Stored.
@@ -142,7 +130,7 @@ func (s *Source) Stat(name string) (fs.FileInfo, error) {
 	if !ok {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}
-	return s.remember(name, h.Hash, h.Size, h.ModTime), nil
+	return s.remember(name, h.HexHash(), h.Size, h.ModTime), nil
 }
 
 // Read implements walk.Stored.

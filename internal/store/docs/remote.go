@@ -1,11 +1,6 @@
 package docs
 
-import (
-	"encoding/hex"
-	"fmt"
-
-	"cairn/internal/store"
-)
+import "cairn/internal/store"
 
 // Source holds the documents of a Store made by Remote, which other processes
 // write. Every method may ask a server, is safe for concurrent use, and answers
@@ -64,20 +59,4 @@ func (r *Reader) load(path string) (*store.Document, error) {
 		}
 	}
 	return r.loaded[path].Document, nil
-}
-
-// NewFile makes a File of what a Source knows; hash is in hex.
-func NewFile(path, hash string, size, modTime int64, sections, chunks int) (File, error) {
-	f := File{Path: path, Size: size, ModTime: modTime, Sections: sections, Chunks: chunks}
-	if n, err := decodeHash(&f, hash); err != nil || n != hashSize {
-		return f, &CorruptError{Path: path, Reason: fmt.Sprintf("its hash is %q", hash)}
-	}
-	return f, nil
-}
-
-func decodeHash(f *File, hash string) (int, error) {
-	if len(hash) != 2*hashSize {
-		return 0, nil
-	}
-	return hex.Decode(f.Hash[:], []byte(hash))
 }

@@ -139,7 +139,7 @@ func (c *Client) create(ctx context.Context, name string, s shape) error {
 	request := c.creation(name, s)
 	err := c.write(ctx, func(ctx context.Context) error {
 		_, err := c.grpc.Collections().Create(ctx, request)
-		if code := status.Code(err); code == codes.AlreadyExists || code == codes.InvalidArgument && strings.Contains(err.Error(), "already exists") {
+		if status.Code(err) == codes.AlreadyExists {
 			return nil
 		}
 		return err

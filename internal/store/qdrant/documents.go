@@ -2,6 +2,7 @@ package qdrant
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -49,9 +50,7 @@ func (d *Documents) Open(ctx context.Context) error {
 
 // DocumentHead says which version of a document is held.
 type DocumentHead struct {
-	Path, Hash       string
-	Size, ModTime    int64
-	Sections, Chunks int
+	docs.File
 	// Complete is whether all chunks had their vectors when it was stored.
 	Complete bool
 }
@@ -190,10 +189,13 @@ func (d *Documents) Head(ctx context.Context, path string) (head DocumentHead, o
 var headFields = []string{"path", "hash", "size", "mtime", "sections", "chunks", "complete"}
 
 func headOf(p map[string]*pb.Value) DocumentHead {
-	return DocumentHead{
-		Path: p["path"].GetStringValue(), Hash: p["hash"].GetStringValue(), Size: p["size"].GetIntegerValue(), ModTime: p["mtime"].GetIntegerValue(),
-		Sections: int(p["sections"].GetIntegerValue()), Chunks: int(p["chunks"].GetIntegerValue()), Complete: p["complete"].GetBoolValue(),
-	}
+	h := DocumentHead{docs.File{
+		Path: p["path"].GetStringValue(), Size: p["size"].GetIntegerValue(), ModTime: p["mtime"].GetIntegerValue(),
+		Sections: int(p["sections"].GetIntegerValue()), Chunks: int(p["chunks"].GetIntegerValue()),
+	}, p["complete"].GetBoolValue()}
+	hash, _ := hex.DecodeString(p["hash"].GetStringValue())
+	copy(h.Hash[:], hash) // a damaged hash is that of no file: the document is sent again
+	return h
 }
 
 // loadPoints is how many documents one call reads: each may have partBytes of text.

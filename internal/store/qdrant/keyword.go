@@ -169,12 +169,8 @@ func (c *Chunks) rarities(ctx context.Context, terms []string) (map[string]float
 
 // weightIn returns the weight of a term in a chunk's sparse vector, 0 if it has none.
 func weightIn(vectors *pb.VectorsOutput, index uint32) float64 {
-	out := vectors.GetVectors().GetVectors()[wordsVector]
-	indices, values := out.GetSparse().GetIndices(), out.GetSparse().GetValues()
-	if indices == nil {
-		//lint:ignore SA1019 servers before 1.16 put it there
-		indices, values = out.GetIndices().GetData(), out.GetData()
-	}
+	words := vectors.GetVectors().GetVectors()[wordsVector].GetSparseVector()
+	indices, values := words.GetIndices(), words.GetValues()
 	if i := slices.Index(indices, index); i >= 0 && i < len(values) {
 		return float64(values[i])
 	}

@@ -73,7 +73,7 @@ func (c *Client) removeAll(ctx context.Context) {
 // and on a real server where QDRANT_ADDR names one.
 func servers(t *testing.T, test func(t *testing.T, addr string)) {
 	for name, o := range map[string]*qdranttest.Options{
-		"Fake": nil, "FakeUnquantised": {Unquantised: true}, "FakeExistsIsInvalid": {ExistsIsInvalid: true},
+		"Fake": nil, "FakeUnquantised": {Unquantised: true},
 	} {
 		t.Run(name, func(t *testing.T) { test(t, qdranttest.New(t, o).Addr()) })
 	}

@@ -87,13 +87,7 @@ func (v *Vectors) Vectors(ctx context.Context, chunks []string) ([][]float32, er
 				CollectionName: v.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude("chunk"), WithVectors: pb.NewWithVectorsInclude(denseVector),
 			})
 			for _, p := range r.GetResult() {
-				out := p.GetVectors().GetVectors().GetVectors()[denseVector]
-				data := out.GetDense().GetData()
-				if data == nil {
-					//lint:ignore SA1019 servers before 1.16 put it there
-					data = out.GetData()
-				}
-				known[p.Payload["chunk"].GetStringValue()] = data
+				known[p.Payload["chunk"].GetStringValue()] = p.GetVectors().GetVectors().GetVectors()[denseVector].GetDenseVector().GetData()
 			}
 			return err
 		})

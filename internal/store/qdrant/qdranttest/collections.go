@@ -34,11 +34,7 @@ func (s *Server) Create(_ context.Context, r *pb.CreateCollection) (*pb.Collecti
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.collections[r.CollectionName]; ok {
-		code := codes.AlreadyExists
-		if s.options.ExistsIsInvalid {
-			code = codes.InvalidArgument
-		}
-		return nil, status.Errorf(code, "Wrong input: Collection `%s` already exists!", r.CollectionName)
+		return nil, status.Errorf(codes.AlreadyExists, "Wrong input: Collection `%s` already exists!", r.CollectionName)
 	}
 	if _, ok := s.aliases[r.CollectionName]; ok {
 		return nil, invalid("Wrong input: Can't create collection with name %s. Alias with the same name already exists", r.CollectionName)

@@ -2,8 +2,8 @@
 // client, answered in this process from memory. It is not a database. It is as
 // strict as the engine: it refuses what the engine refuses, applies a batch piece
 // by piece, returns equal scores in no useful order, and searches quantised
-// vectors. Options select what versions of the engine do differently, so that
-// tests run both ways.
+// vectors. Options select what the engine does only at times, so that tests run both
+// ways.
 //
 // The behaviour follows Qdrant's documentation and its engine as published for
 // embedding (qdrant-edge 0.9); see internal/store/qdrant/ORACLE.md for what was
@@ -34,9 +34,6 @@ type Options struct {
 	APIKey string
 	// Version is what the health check says; "1.18.3" when empty.
 	Version string
-	// ExistsIsInvalid answers the creation of a collection that exists with
-	// InvalidArgument, as versions before 1.8 did, instead of AlreadyExists.
-	ExistsIsInvalid bool
 	// Unquantised leaves vectors as they are, as the engine does with segments
 	// below its indexing threshold.
 	Unquantised bool
