@@ -156,7 +156,7 @@ func TestEveryCode(t *testing.T) {
 	}
 	cfg := config.Default()
 	cfg.DAG.Enabled = true
-	tasks, err := workspace.OpenTasks(config.Selection{Root: root}, cfg, &workspace.TaskOptions{NoSync: true, LockWait: time.Millisecond, Searcher: failingSearcher{}})
+	tasks, err := workspace.OpenTasks(config.Selection{Root: root}, cfg, &workspace.TaskOptions{LockWait: time.Millisecond, Searcher: failingSearcher{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func openTasks(t *testing.T, root string, dag bool) *workspace.Tasks {
 	now := func() time.Time {
 		return time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC).Add(time.Duration(calls.Add(1)) * time.Second)
 	}
-	tasks, err := workspace.OpenTasks(config.Selection{Root: root}, cfg, &workspace.TaskOptions{NoSync: true, Now: now})
+	tasks, err := workspace.OpenTasks(config.Selection{Root: root}, cfg, &workspace.TaskOptions{Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,11 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // File is a file that is being written in the folder of the file it is to replace.
@@ -21,8 +24,7 @@ type File struct {
 	root       *os.Root
 	owned      bool   // root is closed with the file
 	temp, name string // below root
-	mode       fs.FileMode
-	over       bool // committed or discarded
+	over       bool   // committed or discarded
 }
 
 // Create begins a file that Commit gives the name path and the permissions mode.
@@ -32,30 +34,49 @@ func Create(path string, mode fs.FileMode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := create(root, filepath.Base(path), mode)
+	f, err := CreateIn(root, filepath.Base(path))
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	f.owned = true
+	if err := f.Chmod(mode); err != nil {
+		f.Discard()
+		return nil, err
+	}
 	return f, nil
 }
 
-func create(root *os.Root, name string, mode fs.FileMode) (*File, error) {
-	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d.tmp", filepath.Base(name), rand.Uint64()))
+// CreateIn is Create of the file name in root, which the caller closes. It does not leave
+// root by a link, and leaves the permissions, 0600, to the caller.
+func CreateIn(root *os.Root, name string) (*File, error) {
+	dir, base := filepath.Split(name)
+	base = strings.ToValidUTF8(base[:min(len(base), maxBase)], "")
+	temp := filepath.Join(dir, fmt.Sprintf("%s%s.%d%s", tempPrefix, base, rand.Uint64(), tempSuffix))
 	f, err := root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &File{File: f, root: root, temp: temp, name: name, mode: mode}, nil
+	return &File{File: f, root: root, temp: temp, name: name}, nil
 }
+
+// The names of temporary files. They hold maxBase bytes of the file's own name at most:
+// names have at most 255.
+const (
+	tempPrefix = ".cairn-"
+	tempSuffix = ".tmp"
+	maxBase    = 200
+)
 
 // Commit makes the content durable and puts it in place. On an error before the
 // last step, which makes the name durable, the old file is as it was.
-func (f *File) Commit() error {
-	if err := errors.Join(f.Chmod(f.mode), f.Sync(), f.Close()); err != nil {
+func (f *File) Commit() error { return f.CommitBy(f.root.Rename) }
+
+// CommitBy is Commit where place gives the file its name. Both names are below the root.
+func (f *File) CommitBy(place func(temp, name string) error) error {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := f.root.Rename(f.temp, f.name); err != nil {
+	if err := place(f.temp, f.name); err != nil {
 		return err
 	}
 	f.over = true
@@ -98,16 +119,22 @@ func WriteIn(root *os.Root, name string, content []byte, mode fs.FileMode) error
 	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
 		mode = info.Mode().Perm()
 	}
-	f, err := create(root, name, mode)
+	f, err := CreateIn(root, name)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
 	return write(f, err, content)
 }
 
 func write(f *File, err error, content []byte) error {
-	if err != nil {
+	if f == nil {
 		return err
 	}
 	defer f.Discard()
-	if _, err := f.Write(content); err != nil {
+	if err == nil {
+		_, err = f.Write(content)
+	}
+	if err != nil {
 		return err
 	}
 	return f.Commit()
@@ -117,9 +144,24 @@ func write(f *File, err error, content []byte) error {
 // The caller holds a lock that keeps other writers out.
 func RemoveLeftovers(path string) {
 	dir := filepath.Dir(path)
-	left, _ := fs.Glob(os.DirFS(dir), "."+filepath.Base(path)+".*.tmp") // a leftover costs only space
+	left, _ := fs.Glob(os.DirFS(dir), tempPrefix+filepath.Base(path)+".*"+tempSuffix) // a leftover costs only space
 	for _, name := range left {
 		os.Remove(filepath.Join(dir, name))
+	}
+}
+
+// oldLeftover is the age from which the writer of a temporary file has crashed.
+const oldLeftover = time.Hour
+
+// RemoveOldLeftovers removes what killed processes left long ago for any file of a folder
+// below root.
+func RemoveOldLeftovers(root *os.Root, folder string) {
+	left, _ := fs.Glob(root.FS(), path.Join(filepath.ToSlash(folder), tempPrefix+"*"+tempSuffix))
+	for _, name := range left {
+		name = filepath.FromSlash(name)
+		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > oldLeftover {
+			root.Remove(name)
+		}
 	}
 }
 

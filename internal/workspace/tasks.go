@@ -51,8 +51,6 @@ type TaskOptions struct {
 	Channel string
 	// Searcher ranks documents for queries; without one every document is looked at.
 	Searcher doctask.Searcher
-	// NoSync leaves the durability of writes to the operating system: for tests.
-	NoSync bool
 	// LockWait is how long a write waits for another process; 0 means 5 s.
 	LockWait time.Duration
 	// Now is the clock; nil is time.Now.
@@ -69,7 +67,7 @@ func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks,
 	if err != nil {
 		return nil, err
 	}
-	f := files.New(tree, &files.Options{NoSync: o.NoSync, LockWait: o.LockWait})
+	f := files.New(tree, &files.Options{LockWait: o.LockWait})
 	documents := cfg.Walk()
 	documents.Code = walk.CodeOff // tasks are in documents
 	t := &Tasks{tree: tree, files: f, walk: documents, GraphEnabled: cfg.DAG.Enabled, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}

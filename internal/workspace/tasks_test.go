@@ -54,7 +54,7 @@ func TestDAGSettings(t *testing.T) {
 // TestTasksMakeNothingByLooking: a folder without cards stays as it is.
 func TestTasksMakeNothingByLooking(t *testing.T) {
 	root := t.TempDir()
-	tasks, err := OpenTasks(config.Selection{Root: root}, config.Default(), &TaskOptions{NoSync: true})
+	tasks, err := OpenTasks(config.Selection{Root: root}, config.Default(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestTasksFollowAFolderMadeAgain(t *testing.T) {
 		}
 		if n == 0 {
 			var err error
-			if tasks, err = OpenTasks(sel, config.Default(), &TaskOptions{NoSync: true}); err != nil {
+			if tasks, err = OpenTasks(sel, config.Default(), nil); err != nil {
 				t.Fatal(err)
 			}
 			defer tasks.Close()

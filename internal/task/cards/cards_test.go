@@ -43,9 +43,6 @@ func openStore(t testing.TB, dir string, o *files.Options) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tree.Close() })
-	if o == nil {
-		o = &files.Options{NoSync: true}
-	}
 	return New(files.New(tree, o), &Options{Now: func() time.Time { return today }})
 }
 
@@ -654,7 +651,7 @@ func TestEveryWriteIsWholeOrNothing(t *testing.T) {
 
 func TestUpdateRefusedWhenChangedMeanwhile(t *testing.T) {
 	var name string
-	o := &files.Options{NoSync: true, Fault: func(string) error { return os.WriteFile(name, []byte(card("Theirs", "")), 0o644) }}
+	o := &files.Options{Fault: func(string) error { return os.WriteFile(name, []byte(card("Theirs", "")), 0o644) }}
 	s, dir := board(t, o, map[string]string{"abc123": card("Ours", "")})
 	name = filepath.Join(dir, ".cairn/cards/abc123.md")
 	if _, err := s.Update(context.Background(), update("abc123", `{"status":"done"}`)); code(err) != CodeStale {

@@ -273,7 +273,7 @@ func TestEveryWriteIsWholeOrNothing(t *testing.T) {
 			t.Errorf("%s that crashed left %q", name, text)
 		}
 		var target string
-		d, dir = docs(t, &files.Options{NoSync: true, Fault: func(string) error { return os.WriteFile(target, []byte("theirs"), 0o644) }}, map[string]string{"a.md": content})
+		d, dir = docs(t, &files.Options{Fault: func(string) error { return os.WriteFile(target, []byte("theirs"), 0o644) }}, map[string]string{"a.md": content})
 		target = filepath.Join(dir, "a.md")
 		if err := do(d); code(err) != PreconditionFailed {
 			t.Errorf("%s while somebody else writes: %v, want PRECONDITION_FAILED", name, err)

@@ -30,9 +30,6 @@ func open(t testing.TB, dir string, o *Options, fo *files.Options) *Docs {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tree.Close() })
-	if fo == nil {
-		fo = &files.Options{NoSync: true}
-	}
 	if o == nil {
 		o = &Options{}
 	}

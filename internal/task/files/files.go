@@ -14,9 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"cairn/internal/atomicfile"
@@ -45,8 +43,6 @@ func (e *LockError) Error() string {
 type Options struct {
 	// LockWait is how long a writer waits for another process; 0 means 5 s.
 	LockWait time.Duration
-	// NoSync leaves durability to the operating system: for measurements and tests.
-	NoSync bool
 	// Fault, if set, is called between writing a new file and renaming it into
 	// place. Its error ends the write without cleaning up, as a crash would: for tests.
 	Fault func(path string) error
@@ -208,14 +204,6 @@ func (w *Writer) Create(p string, content []byte) error {
 	return nil
 }
 
-const (
-	tempPrefix = ".cairn-"
-	tempSuffix = ".tmp"
-	tempAge    = time.Hour // after which the writer of a temporary file has crashed
-)
-
-var tempCount atomic.Uint64
-
 // errCrash marks an error of Fault, after which the writer does not clean up.
 type errCrash struct{ error }
 
@@ -241,37 +229,30 @@ func (w *Writer) write(p string, content []byte, mode fs.FileMode, place func(ro
 	if err := w.t.checkFolder(p); err != nil {
 		return err
 	}
-	w.t.clean(root, folder)
-	temp := filepath.Join(folder, fmt.Sprintf("%s%d-%d%s", tempPrefix, os.Getpid(), tempCount.Add(1), tempSuffix))
-	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if _, done := w.t.swept.LoadOrStore(dir+"\x00"+folder, true); !done {
+		atomicfile.RemoveOldLeftovers(root, folder)
+	}
+	f, err := atomicfile.CreateIn(root, rel)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if _, crashed := errors.AsType[errCrash](err); err != nil && !crashed {
-			root.Remove(temp)
+		if _, crashed := errors.AsType[errCrash](err); !crashed {
+			f.Discard()
 		}
 	}()
-	_, err = f.Write(content)
-	_ = f.Chmod(mode) // undoes the umask; some file systems have no modes
-	if err == nil && !w.t.o.NoSync {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	_ = f.Chmod(mode) // some file systems have no modes
+	if _, err := f.Write(content); err != nil {
 		return err
 	}
-	if w.t.o.Fault != nil {
-		if err := w.t.o.Fault(p); err != nil {
-			return errCrash{err}
+	return f.CommitBy(func(temp, name string) error {
+		if w.t.o.Fault != nil {
+			if err := w.t.o.Fault(p); err != nil {
+				return errCrash{err}
+			}
 		}
-	}
-	if err := place(root, temp, rel); err != nil {
-		return err
-	}
-	if w.t.o.NoSync {
-		return nil
-	}
-	return syncFolder(root, folder)
+		return place(root, temp, name)
+	})
 }
 
 // checkFolder refuses a folder that is reached through a symbolic link, as reads do.
@@ -290,37 +271,6 @@ func (t *Tree) checkFolder(p string) error {
 		}
 	}
 	return nil
-}
-
-// clean removes the temporary files of crashed writers from a folder, once per process.
-func (t *Tree) clean(root *os.Root, folder string) {
-	if _, done := t.swept.LoadOrStore(root.Name()+"\x00"+folder, true); done {
-		return
-	}
-	dir, err := root.Open(folder)
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	for _, name := range names {
-		if !strings.HasPrefix(name, tempPrefix) || !strings.HasSuffix(name, tempSuffix) {
-			continue
-		}
-		name = filepath.Join(folder, name)
-		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > tempAge {
-			root.Remove(name)
-		}
-	}
-}
-
-func syncFolder(root *os.Root, folder string) error {
-	dir, err := root.Open(folder)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return atomicfile.SyncOpenDir(dir)
 }
 
 // Edit reads a file, calls change for its new content and replaces it, all under

@@ -74,7 +74,7 @@ func TestReplace(t *testing.T) {
 
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
-	tree := open(t, dir, &Options{NoSync: true})
+	tree := open(t, dir, nil)
 	w := lock(t, tree)
 	defer w.Unlock()
 	if err := w.Create("x/y/a.md", []byte("one")); err != nil {
@@ -101,7 +101,7 @@ func TestContainment(t *testing.T) {
 	os.Symlink(filepath.Join(outside, "secret.md"), filepath.Join(dir, "s.md"))
 	os.Mkdir(filepath.Join(dir, "in"), 0o755)
 	os.Symlink("in", filepath.Join(dir, "alias"))
-	tree := open(t, dir, &Options{NoSync: true})
+	tree := open(t, dir, nil)
 	w := lock(t, tree)
 	defer w.Unlock()
 	for _, p := range []string{"../a.md", "/etc/a.md", "link/a.md", "link/secret.md", "s.md", "a/../../b.md", "alias/a.md", "", "x\\y.md", "a\x00.md", "C:/a.md"} {
@@ -144,7 +144,7 @@ func TestCrash(t *testing.T) {
 	// A later process removes what is so old that no process can be writing it.
 	old := time.Now().Add(-2 * time.Hour)
 	os.Chtimes(left[0], old, old)
-	next := open(t, dir, &Options{NoSync: true})
+	next := open(t, dir, nil)
 	w = lock(t, next)
 	defer w.Unlock()
 	if err := w.Create("c.md", nil); err != nil {

@@ -65,7 +65,7 @@ func tools(t testing.TB, dir string, o Options) *Tools {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tree.Close() })
-	f := files.New(tree, &files.Options{NoSync: true})
+	f := files.New(tree, nil)
 	return New(cards.New(f, nil), doctask.New(f, nil), o)
 }
 
