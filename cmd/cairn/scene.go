@@ -108,7 +108,21 @@ func buildScene(ctx context.Context, t *workspace.Tasks, cfg config.Config, args
 	if err != nil {
 		return nil, err
 	}
-	r := scene.Request{TokenLimit: limit, Count: (&bpe.Counter{}).CountTokens, Masks: masks, Now: time.Now()}
+	r := scene.Request{
+		Paths: paths,
+		Read: func(path string) ([]byte, time.Time, error) {
+			text, err := t.Text(path)
+			if err != nil {
+				return nil, time.Time{}, err
+			}
+			info, err := t.Stat(path)
+			if err != nil {
+				return nil, time.Time{}, err
+			}
+			return text, info.ModTime(), nil
+		},
+		TokenLimit: limit, Count: (&bpe.Counter{}).CountTokens, Masks: masks, Now: time.Now(),
+	}
 	for _, c := range board.Cards {
 		if c.Status == task.InProgress {
 			r.Cards = append(r.Cards, c.Path)
@@ -129,7 +143,7 @@ func buildScene(ctx context.Context, t *workspace.Tasks, cfg config.Config, args
 			r.Global = append(r.Global, p)
 		}
 	}
-	return scene.Build(&sceneSource{t, paths}, r), nil
+	return scene.Build(r), nil
 }
 
 // writeScene writes the text of a scene to SCENE.md in the folder's marker, without
@@ -149,24 +163,4 @@ func (a *app) writeScene(root string, s *scene.Scene) error {
 		return fmt.Errorf("writing %s: %w", sceneFile, err)
 	}
 	return nil
-}
-
-// sceneSource reads documents through the folder's tasks, which need no index.
-type sceneSource struct {
-	t     *workspace.Tasks
-	paths []string
-}
-
-func (s *sceneSource) Paths() []string { return s.paths }
-
-func (s *sceneSource) Read(path string) ([]byte, time.Time, error) {
-	text, err := s.t.Text(path)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	info, err := s.t.Stat(path)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	return text, info.ModTime(), nil
 }

@@ -18,16 +18,12 @@ import (
 	"cairn/internal/secret"
 )
 
-// Source has the documents.
-type Source interface {
-	// Paths returns the documents' workspace paths, sorted.
-	Paths() []string
-	// Read returns a document and the time of its last change.
-	Read(path string) (text []byte, changed time.Time, err error)
-}
-
 // Request describes the scene to build.
 type Request struct {
+	// Paths are the workspace paths of the documents, sorted.
+	Paths []string
+	// Read returns a document and the time of its last change.
+	Read func(path string) (text []byte, changed time.Time, err error)
 	// Cards are the paths of the active cards.
 	Cards []string
 	// Working are further documents in use. Their weight is timesWorking as high, and
@@ -88,8 +84,8 @@ type Scene struct {
 const truncated = "> [!WARNING] Context Truncated here...\n"
 
 // Build builds a scene. It leaves out documents that cannot be read.
-func Build(s Source, r Request) *Scene {
-	items := collect(s, r)
+func Build(r Request) *Scene {
+	items := collect(r)
 	slices.SortStableFunc(items, func(a, b *Item) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(a.Path, b.Path))
 	})
@@ -126,10 +122,10 @@ func footer(tokens, limit, documents int) string {
 }
 
 // collect follows references from the cards, the nearest first.
-func collect(s Source, r Request) []*Item {
+func collect(r Request) []*Item {
 	known := map[string]bool{}
 	names := map[string]string{} // the only document of a name without extension; "" for several
-	for _, p := range s.Paths() {
+	for _, p := range r.Paths {
 		known[p] = true
 		name := strings.ToLower(strings.TrimSuffix(path.Base(p), path.Ext(p)))
 		if _, twice := names[name]; twice {
@@ -144,7 +140,7 @@ func collect(s Source, r Request) []*Item {
 		if seen[p] != nil || !known[p] {
 			return
 		}
-		text, changed, err := s.Read(p)
+		text, changed, err := r.Read(p)
 		if err != nil {
 			return
 		}

@@ -50,7 +50,7 @@ var docs = folder{
 }
 
 func TestWeights(t *testing.T) {
-	s := Build(docs, Request{Cards: []string{"cards/a.md"}, Working: []string{"hand.md", "notes.md", "closed.md"}, Global: []string{"global.md"}, TokenLimit: 10_000, Count: words, Now: now})
+	s := Build(Request{Paths: docs.Paths(), Read: docs.Read, Cards: []string{"cards/a.md"}, Working: []string{"hand.md", "notes.md", "closed.md"}, Global: []string{"global.md"}, TokenLimit: 10_000, Count: words, Now: now})
 	var got []string
 	for _, i := range s.Items {
 		got = append(got, fmt.Sprintf("%s %g %d", i.Path, i.Weight, i.Depth))
@@ -79,7 +79,7 @@ func TestWeights(t *testing.T) {
 // heaviest.
 func TestBudget(t *testing.T) {
 	for limit := 1; limit < 260; limit += 7 {
-		s := Build(docs, Request{Cards: []string{"cards/a.md"}, TokenLimit: limit, Count: words, Now: now})
+		s := Build(Request{Paths: docs.Paths(), Read: docs.Read, Cards: []string{"cards/a.md"}, TokenLimit: limit, Count: words, Now: now})
 		if n := words(s.Text); n > max(limit, 40) {
 			t.Errorf("limit %d: %d tokens", limit, n)
 		}
@@ -101,7 +101,7 @@ func TestBudget(t *testing.T) {
 
 func TestFences(t *testing.T) {
 	f := folder{"a.md": "# One\n\n````\n```\n````\n\n## Two\n"}
-	s := Build(f, Request{Cards: []string{"a.md"}, TokenLimit: 1000, Count: words, Now: now})
+	s := Build(Request{Paths: f.Paths(), Read: f.Read, Cards: []string{"a.md"}, TokenLimit: 1000, Count: words, Now: now})
 	if !strings.Contains(s.Text, "\n`````markdown\n# One\n") || !strings.Contains(s.Text, "- line 7: #two\n") {
 		t.Errorf("text is\n%s", s.Text)
 	}
