@@ -82,7 +82,7 @@ type stageBench struct {
 
 // open opens the tasks for n workers, less than 1 for none.
 func (b *stageBench) open(ctx context.Context, n int) (_ *workspace.Stages, queue bool, err error) {
-	so := &workspace.StageOptions{Library: fixedLibrary{}, Reasoner: fixedReasoner{}, Workers: n}
+	so := &workspace.StageOptions{WorkOptions: stage.WorkOptions{Library: fixedLibrary{}, Reasoner: fixedReasoner{}}, Workers: n}
 	if b.o.Open != nil {
 		if so.Store, so.Queue, err = b.o.Open(ctx); err != nil {
 			return nil, false, err

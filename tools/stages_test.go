@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"cairn/internal/config"
+	"cairn/internal/stage"
 	"cairn/internal/workspace"
 	"cairn/retriever"
 )
@@ -30,7 +31,7 @@ func openStages(t *testing.T) *workspace.Stages {
 	t.Helper()
 	// The clock stands still: nothing times out, and every answer has the same time.
 	now := func() time.Time { return time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC) }
-	st, err := workspace.OpenStages(config.Selection{Root: t.TempDir()}, &workspace.StageOptions{Library: &team{}, Now: now})
+	st, err := workspace.OpenStages(config.Selection{Root: t.TempDir()}, &workspace.StageOptions{WorkOptions: stage.WorkOptions{Library: &team{}}, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

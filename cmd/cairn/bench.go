@@ -177,12 +177,11 @@ func (a *app) benchStageCommand() *cobra.Command {
 	var f taskServers
 	cmd := benchCommand(a, "stage", "Measure the machine of question tasks on its stores", func(ctx context.Context, _ []string) (*benchmarks.StageReport, error) {
 		if f != (taskServers{}) { // the environment does not count
-			servers := host.StageServers{Redis: f.redis, Postgres: f.postgres, AMQP: f.amqp}
 			if err := f.check(); err != nil {
 				return nil, err
 			}
 			o.Open = func(ctx context.Context) (stage.Store, stage.Queue, error) {
-				return servers.Open(ctx, a.logger())
+				return host.StageServers(f).Open(ctx, a.logger())
 			}
 		}
 		return benchmarks.Stage(ctx, o)

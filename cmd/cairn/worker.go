@@ -120,23 +120,23 @@ func (a *app) work(ctx context.Context, o host.StageOptions, log config.Log, f t
 }
 
 // taskServers are the flags for the servers of question tasks.
-type taskServers struct{ redis, postgres, amqp string }
+type taskServers host.StageServers
 
 func (f *taskServers) add(fs stringFlags) {
-	fs.StringVar(&f.redis, "redis", "", "keep active question tasks in redis://HOST:6379/0 (also CAIRN_REDIS); needs --postgres")
-	fs.StringVar(&f.postgres, "postgres", "", "keep question tasks and their history in postgres://USER@HOST:5432/DATABASE (also CAIRN_POSTGRES)")
+	fs.StringVar(&f.Redis, "redis", "", "keep active question tasks in redis://HOST:6379/0 (also CAIRN_REDIS); needs --postgres")
+	fs.StringVar(&f.Postgres, "postgres", "", "keep question tasks and their history in postgres://USER@HOST:5432/DATABASE (also CAIRN_POSTGRES)")
 }
 
 func (f *taskServers) addQueue(fs stringFlags) {
-	fs.StringVar(&f.amqp, "amqp", "", "send their stages to workers through RabbitMQ at amqp://USER@HOST:5672/ (also CAIRN_AMQP)")
+	fs.StringVar(&f.AMQP, "amqp", "", "send their stages to workers through RabbitMQ at amqp://USER@HOST:5672/ (also CAIRN_AMQP)")
 }
 
 // addresses returns the addresses of the flags, else of the environment.
 func (f *taskServers) addresses() host.StageServers {
 	return host.StageServers{
-		Redis:    cmp.Or(f.redis, os.Getenv("CAIRN_REDIS")),
-		Postgres: cmp.Or(f.postgres, os.Getenv("CAIRN_POSTGRES")),
-		AMQP:     cmp.Or(f.amqp, os.Getenv("CAIRN_AMQP")),
+		Redis:    cmp.Or(f.Redis, os.Getenv("CAIRN_REDIS")),
+		Postgres: cmp.Or(f.Postgres, os.Getenv("CAIRN_POSTGRES")),
+		AMQP:     cmp.Or(f.AMQP, os.Getenv("CAIRN_AMQP")),
 	}
 }
 

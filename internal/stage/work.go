@@ -55,8 +55,6 @@ type WorkOptions struct {
 	Web      WebSearcher
 	// Encoder compares answers with what they cite; without one only words count.
 	Encoder support.Encoder
-	Hits    int // sections a lookup returns; 0 means 8
-	Budget  int // tokens of passages in a brief; 0 means DefaultBudget
 }
 
 // Works returns the stages that o has the means for.
@@ -111,19 +109,15 @@ type Lookup struct {
 	Unlikely   bool     `json:"unlikely,omitempty"`
 }
 
-// defaultHits is as many hits as have a passage in a brief of DefaultBudget.
-const defaultHits = 15
+// lookupHits is as many hits as have a passage in a brief of DefaultBudget.
+const lookupHits = 15
 
 func lookup(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 	var in Intent
 	if !fromContext(s, IntentAnalysis, &in) || in.SearchQuery == "" {
 		in = Analyze(s.Query)
 	}
-	n := o.Hits
-	if n <= 0 {
-		n = defaultHits
-	}
-	a, err := o.Library.Search(ctx, retriever.Query{Text: in.SearchQuery, Mode: retriever.Hybrid, Limit: n})
+	a, err := o.Library.Search(ctx, retriever.Query{Text: in.SearchQuery, Mode: retriever.Hybrid, Limit: lookupHits})
 	if err != nil {
 		return Result{}, fmt.Errorf("searching: %w", err)
 	}
@@ -144,7 +138,7 @@ func lookup(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 }
 
 func reason(ctx context.Context, s *State, o WorkOptions) (Result, error) {
-	b, err := NewBrief(ctx, s, o.Library, o.Budget)
+	b, err := NewBrief(ctx, s, o.Library, 0)
 	if err != nil {
 		return Result{}, err
 	}
@@ -264,7 +258,7 @@ func moderate(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 
 // judge adds the opinion of a language model to a verdict.
 func judge(ctx context.Context, s *State, d Draft, o WorkOptions, v *Verdict) error {
-	b, err := NewBrief(ctx, s, o.Library, o.Budget)
+	b, err := NewBrief(ctx, s, o.Library, 0)
 	if err != nil {
 		return err
 	}

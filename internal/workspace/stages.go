@@ -13,7 +13,6 @@ import (
 	"cairn/internal/kv"
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
-	"cairn/internal/support"
 	"cairn/models"
 )
 
@@ -35,17 +34,10 @@ type Stages struct {
 
 // StageOptions are the knobs of OpenStages. Nil and the zero value mean the defaults.
 type StageOptions struct {
-	// Library is searched and read; nil leaves embedding_lookup to others.
-	Library stage.Library
-	// Reasoner answers; without one executor_reasoning waits for the calling
-	// agent, unless Remote. Judge is a second opinion in moderation.
-	Reasoner stage.Reasoner
-	Judge    stage.Judge
-	// Web searches the web; without it web_search waits for the calling agent and is
-	// skipped after Rules.WebWait.
-	Web stage.WebSearcher
-	// Encoder compares answers with what they cite.
-	Encoder support.Encoder
+	// Without a Library embedding_lookup is left to others. Without a Reasoner
+	// executor_reasoning waits for the calling agent, unless Remote; without Web
+	// web_search does, and is skipped after Rules.WebWait.
+	stage.WorkOptions
 	// Store and Queue are servers' instead of the folder's file and this
 	// process's memory. They are closed by Close.
 	Store stage.Store
@@ -95,7 +87,7 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 	}
 	t.Engine = stage.NewEngine(t.store, &stage.Options{
 		Queue: t.queue, Rules: rules, Now: o.Now, Logger: o.Logger,
-		Work: stage.Works(stage.WorkOptions{Library: o.Library, Reasoner: o.Reasoner, Judge: o.Judge, Web: o.Web, Encoder: o.Encoder}),
+		Work: stage.Works(o.WorkOptions),
 	})
 	stages, n := o.Stages, o.Workers
 	if stages == nil {
