@@ -90,14 +90,14 @@ func adamicAdar(g *graphrank.Graph, context, candidates []string) []float64 {
 
 // pageRank is the rank over the highest of the graph, whatever the context.
 func pageRank(g *graphrank.Graph, _, candidates []string) []float64 {
-	return overBest(g.PageRank(nil), candidates)
+	return overBest(g.PageRank(), candidates)
 }
 
 // personalized is PageRank with the context as seeds, over the highest of the
 // other nodes.
 func personalized(g *graphrank.Graph, context, candidates []string) []float64 {
 	ranks := map[string]float64{}
-	for _, s := range g.Personalized(context, g.Len(), nil) {
+	for _, s := range g.Personalized(context, g.Len()) {
 		if !slices.Contains(context, s.ID) {
 			ranks[s.ID] = s.Score
 		}

@@ -38,8 +38,6 @@ type ToolsOptions struct {
 	MaxTasks int
 	// Rows names the retrieval rows to measure; nil means all of ToolRows.
 	Rows []string
-	// Each, when not nil, receives the figures of every task in every row.
-	Each func(row, task string, m ToolMetrics)
 	// Progress, when not nil, receives how far each stage is: "keywords" and
 	// "vectors" of tools, "learn" and "measure" of tasks. total never is 0.
 	Progress func(stage string, done, total int)
@@ -352,11 +350,7 @@ func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error 
 			if err != nil {
 				return fmt.Errorf("task %s: %w", t.id, err)
 			}
-			m := measureTools(r, t.relevant)
-			if o.Each != nil {
-				o.Each(row, t.id, m)
-			}
-			b.rows[row] = append(b.rows[row], m)
+			b.rows[row] = append(b.rows[row], measureTools(r, t.relevant))
 			if row == "default" && len(o.Distractors) > 0 {
 				r.Candidates = slices.DeleteFunc(r.Candidates, func(c toolsearch.Candidate) bool { return b.namesakes[c.ID] })
 				b.rows[asideRow] = append(b.rows[asideRow], measureTools(r, t.relevant))

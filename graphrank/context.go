@@ -26,7 +26,7 @@ func (g *Graph) Affinity(context, candidates []string) []float64 {
 		return out
 	}
 	best, rank := 0.0, map[string]float64{}
-	for _, s := range g.Personalized(context, g.Len(), nil) {
+	for _, s := range g.Personalized(context, g.Len()) {
 		if !slices.Contains(context, s.ID) {
 			rank[s.ID] = s.Score
 			best = max(best, s.Score)

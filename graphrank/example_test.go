@@ -28,7 +28,7 @@ func ExampleGraph_PageRank() {
 	var g graphrank.Graph
 	g.Observe("a", "hub", graphrank.Sequence)
 	g.Observe("b", "hub", graphrank.Sequence)
-	ranks := g.PageRank(nil)
+	ranks := g.PageRank()
 	fmt.Printf("a %.2f, b %.2f, hub %.2f\n", ranks["a"], ranks["b"], ranks["hub"])
 	// Output: a 0.21, b 0.21, hub 0.57
 }

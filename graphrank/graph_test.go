@@ -132,7 +132,7 @@ func TestScale(t *testing.T) {
 	}
 	g := random(3, 100_000, 1_000_000)
 	began := time.Now()
-	g.PageRank(nil)
+	g.PageRank()
 	rank := time.Since(began)
 	const rounds = 1000
 	began = time.Now()

@@ -6,28 +6,12 @@ import (
 	"slices"
 )
 
-// PageRankOptions are the knobs of PageRank; the zero value means the defaults.
-type PageRankOptions struct {
-	Damping       float64 // share of rank that follows edges; 0 means 0.85
-	Tolerance     float64 // stop when the L1 change falls below it; 0 means 1e-9
-	MaxIterations int     // bound on the loop; 0 means 200
-}
-
-func (o *PageRankOptions) defaults() PageRankOptions {
-	d := PageRankOptions{0.85, 1e-9, 200}
-	if o != nil {
-		if o.Damping > 0 && o.Damping < 1 {
-			d.Damping = o.Damping
-		}
-		if o.Tolerance > 0 {
-			d.Tolerance = o.Tolerance
-		}
-		if o.MaxIterations > 0 {
-			d.MaxIterations = o.MaxIterations
-		}
-	}
-	return d
-}
+// The constants of PageRank.
+const (
+	damping       = 0.85 // share of rank that follows edges
+	tolerance     = 1e-9 // it stops when the L1 change falls below
+	maxIterations = 200
+)
 
 // PageRank is the stationary distribution of a random walk that follows edges by
 // their weight with probability d and else jumps to any node:
@@ -39,8 +23,7 @@ func (o *PageRankOptions) defaults() PageRankOptions {
 // is bounded, so equal graphs give equal bits. Page, Brin, Motwani and
 // Winograd, "The PageRank Citation Ranking", Stanford 1999, section 2.6;
 // dangling nodes as in Langville and Meyer, "Deeper Inside PageRank", 2004, 3.1.
-func (g *Graph) PageRank(o *PageRankOptions) map[string]float64 {
-	opt := o.defaults()
+func (g *Graph) PageRank() map[string]float64 {
 	m := g.matrix()
 	n := len(m.ids)
 	ranks := make(map[string]float64, n)
@@ -51,23 +34,23 @@ func (g *Graph) PageRank(o *PageRankOptions) map[string]float64 {
 	for i := range rank {
 		rank[i] = 1 / float64(n)
 	}
-	for range opt.MaxIterations {
+	for range maxIterations {
 		var dangling float64
 		for _, i := range m.dangling {
 			dangling += rank[i]
 		}
-		base := (1-opt.Damping)/float64(n) + opt.Damping*dangling/float64(n)
+		base := (1-damping)/float64(n) + damping*dangling/float64(n)
 		var change float64
 		for v := range next {
 			var sum float64
 			for e := m.start[v]; e < m.start[v+1]; e++ {
 				sum += rank[m.from[e]] * m.share[e]
 			}
-			next[v] = base + opt.Damping*sum
+			next[v] = base + damping*sum
 			change += math.Abs(next[v] - rank[v])
 		}
 		rank, next = next, rank
-		if change < opt.Tolerance {
+		if change < tolerance {
 			break
 		}
 	}
@@ -123,8 +106,7 @@ func (g *Graph) matrix() matrix {
 // without edges out returns to the seeds. Unknown seeds are ignored. The k best
 // are returned, seeds included. Andersen, Chung and Lang, "Local Graph Partitioning using
 // PageRank Vectors", FOCS 2006, section 3.
-func (g *Graph) Personalized(seeds []string, k int, o *PageRankOptions) []Scored {
-	opt := o.defaults()
+func (g *Graph) Personalized(seeds []string, k int) []Scored {
 	const epsilon = 1e-4
 	var start []int32
 	for _, s := range seeds {
@@ -155,19 +137,19 @@ func (g *Graph) Personalized(seeds []string, k int, o *PageRankOptions) []Scored
 		queued[n] = false
 		mass := r[n]
 		r[n] = 0
-		p[n] += (1 - opt.Damping) * mass
+		p[n] += (1 - damping) * mass
 		var total float64
 		for _, h := range g.out[n] {
 			total += h.weight()
 		}
 		if total == 0 {
 			for _, s := range start {
-				add(s, opt.Damping*mass/float64(len(start)))
+				add(s, damping*mass/float64(len(start)))
 			}
 			continue
 		}
 		for _, h := range g.out[n] {
-			add(h.node, opt.Damping*mass*h.weight()/total)
+			add(h.node, damping*mass*h.weight()/total)
 		}
 	}
 	ranked := make([]Scored, 0, len(p))

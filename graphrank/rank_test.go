@@ -91,14 +91,14 @@ func TestPageRank(t *testing.T) {
 	// c = .15/3 = .05, a = .05 + .85(b + c), b = .05 + .85 a
 	// => a(1-.7225) = .05 + .0425 + .0425 => a = .135/.2775.
 	g := build([2]string{"a", "b"}, [2]string{"b", "a"}, [2]string{"c", "a"})
-	got := g.PageRank(nil)
+	got := g.PageRank()
 	a := .135 / .2775
 	for id, want := range map[string]float64{"a": a, "b": .05 + .85*a, "c": .05} {
 		if !near(got[id], want, 1e-8) {
 			t.Errorf("rank(%s) = %v, want %v", id, got[id], want)
 		}
 	}
-	if r := new(Graph).PageRank(nil); len(r) != 0 {
+	if r := new(Graph).PageRank(); len(r) != 0 {
 		t.Errorf("empty graph: %v, want no ranks", r)
 	}
 }
@@ -117,7 +117,7 @@ func TestPageRankAgainstGonum(t *testing.T) {
 			other.SetWeightedEdge(other.NewWeightedEdge(simple.Node(f), simple.Node(to), e.Weight()))
 		}
 		want := network.PageRankSparse(other, 0.85, 1e-12)
-		got := g.PageRank(&PageRankOptions{Tolerance: 1e-12, MaxIterations: 1000})
+		got := g.PageRank()
 		var sum float64
 		for i, id := range ids {
 			sum += got[id]
@@ -143,10 +143,10 @@ func TestDeterministic(t *testing.T) {
 	for _, id := range g.Nodes() {
 		h.AddNode(id)
 	}
-	if !cmp.Equal(g.PageRank(nil), h.PageRank(nil)) {
+	if !cmp.Equal(g.PageRank(), h.PageRank()) {
 		t.Error("PageRank depends on the order of insertion")
 	}
-	if !cmp.Equal(g.Personalized([]string{"n000001", "n000007"}, 50, nil), h.Personalized([]string{"n000007", "n000001"}, 50, nil)) {
+	if !cmp.Equal(g.Personalized([]string{"n000001", "n000007"}, 50), h.Personalized([]string{"n000007", "n000001"}, 50)) {
 		t.Error("Personalized depends on the order of insertion")
 	}
 	if !cmp.Equal(g.Communities(1), h.Communities(1)) {
@@ -160,18 +160,18 @@ func TestDeterministic(t *testing.T) {
 func TestPersonalized(t *testing.T) {
 	// s -> m -> s: by hand p(s) = .15/(1-.85²) = .5405, p(m) = .85·p(s).
 	g := build([2]string{"s", "m"}, [2]string{"m", "s"}, [2]string{"x", "y"})
-	got := g.Personalized([]string{"s"}, 10, nil)
+	got := g.Personalized([]string{"s"}, 10)
 	if len(got) != 2 || got[0].ID != "s" || !near(got[0].Score, .15/(1-.7225), 1e-3) || !near(got[1].Score, .85*.15/(1-.7225), 1e-3) {
 		t.Errorf("got %v, want s .5405 and m .4595", got)
 	}
-	if got := g.Personalized([]string{"nobody"}, 10, nil); got != nil {
+	if got := g.Personalized([]string{"nobody"}, 10); got != nil {
 		t.Errorf("unknown seed: %v, want none", got)
 	}
 	// Against the exact power iteration on random graphs: never above, and near.
 	for seed := range uint64(4) {
 		r := random(seed+20, 40, 160)
 		exact := personalizedExact(r, "n000003")
-		for _, s := range r.Personalized([]string{"n000003"}, 40, nil) {
+		for _, s := range r.Personalized([]string{"n000003"}, 40) {
 			if s.Score > exact[s.ID]+1e-9 || exact[s.ID]-s.Score > 0.02 {
 				t.Errorf("seed %d: %s %v, exact %v", seed, s.ID, s.Score, exact[s.ID])
 			}

@@ -59,16 +59,6 @@ func IsSource(name string) bool {
 	return ok
 }
 
-// Extensions are those of source code, sorted, with the dot.
-func Extensions() []string {
-	var all []string
-	for ext := range languages {
-		all = append(all, ext)
-	}
-	slices.Sort(all)
-	return all
-}
-
 // Outline returns the symbols of a file in the order of their Starts, a symbol before
 // those inside it. It reads at most MaxSize bytes and maxSymbols symbols; cut is
 // whether there may be more. It never fails: broken code has fewer symbols. src has

@@ -258,7 +258,7 @@ func (u *Usage) pageRank() map[string]float64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.ranks == nil || float64(u.changes) > rerankShare*float64(u.graph.EdgeCount()) {
-		u.ranks, u.changes = u.graph.PageRank(nil), 0
+		u.ranks, u.changes = u.graph.PageRank(), 0
 	}
 	return u.ranks
 }

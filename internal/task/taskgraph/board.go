@@ -64,7 +64,7 @@ func (b *board) leverage() map[string]float64 {
 			}
 		}
 	}
-	return g.PageRank(nil)
+	return g.PageRank()
 }
 
 // id returns the ID of the task that a request names: its ID, else its ID or title
