@@ -1,10 +1,13 @@
 package walk
 
 import (
+	"io"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -66,6 +69,21 @@ func IsConfiguration(name string) bool {
 func isInterface(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "openapi") || strings.Contains(name, "swagger")
+}
+
+// interfaceKey is what a description of OpenAPI begins with, in YAML or JSON.
+var interfaceKey = regexp.MustCompile(`^(?:\s|#.*\n|---|\{)*"?(?:openapi|swagger)"?\s*:`)
+
+// describesInterface reports whether the beginning of a file says so.
+func describesInterface(root *os.Root, name string) bool {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 4096)
+	n, _ := io.ReadFull(f, head)
+	return interfaceKey.Match(head[:n])
 }
 
 // secretNames are patterns over lower-case file names of what should not get

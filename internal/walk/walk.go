@@ -316,7 +316,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 		out.Reason = Special
 	default:
 		out.Size, out.ModTime, out.ChangeTime = info.Size(), info.ModTime().UnixNano(), ChangeTime(info)
-		if out.Size > w.limit(name) {
+		if out.Size > w.limit(name) && !(out.Size <= w.maxSize && IsConfiguration(name) && describesInterface(root, name)) {
 			out.Reason = TooLarge
 		}
 	}

@@ -437,3 +437,22 @@ func TestCode(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeConfiguration: configuration of more than 256 KiB is data, unless its name or
+// its beginning says that it describes an interface.
+func TestLargeConfiguration(t *testing.T) {
+	large := strings.Repeat("x: 1\n", 60_000)
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"v1.51.yaml": "# The API\n\nswagger: \"2.0\"\n" + large, "openapi.yaml": large, "values.yaml": large,
+		"api.config.json": "{\n  \"openapi\": \"3.0.0\",\n" + large, "huge.yaml": "openapi: 3.0.0\n" + strings.Repeat(large, 40),
+	})
+	got := map[string]Reason{}
+	if err := open(t, Root{Dir: dir}).Walk(t.Context(), nil, func(e Entry) error { got[e.Path] = e.Reason; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Reason{"v1.51.yaml": None, "openapi.yaml": None, "values.yaml": TooLarge, "api.config.json": None, "huge.yaml": TooLarge}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
