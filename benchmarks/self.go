@@ -29,7 +29,11 @@ type SelfOptions struct {
 // Self measures searches of a folder: known items whose text the index of the run does
 // not have, or the user's own questions. It copies the documents to a temporary folder.
 func Self(ctx context.Context, o SelfOptions) (*DocsReport, error) {
-	pages, err := readFolder(ctx, o.Selection, &o.Config)
+	documents := o.Config.Walk()
+	if o.Questions == "" {
+		documents.Code = walk.CodeOff
+	}
+	pages, err := readFolder(ctx, o.Selection, &o.Config, documents)
 	if err != nil {
 		return nil, err
 	}
@@ -61,16 +65,14 @@ type page struct {
 	hidden     [][2]int // extents of text that the index does not have
 }
 
-// readFolder reads the documents that cairn would index.
-func readFolder(ctx context.Context, sel config.Selection, c *config.Config) ([]*page, error) {
+// readFolder reads the documents that cairn would index with these options.
+func readFolder(ctx context.Context, sel config.Selection, c *config.Config, documents *walk.Options) ([]*page, error) {
 	tree, err := walk.Open(sel.Roots()...)
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Close()
 	var pages []*page
-	documents := c.Walk()
-	documents.Code = walk.CodeOff
 	err = tree.Walk(ctx, documents, func(e walk.Entry) error {
 		if e.Dir || e.Reason != walk.None {
 			return nil

@@ -166,8 +166,12 @@ func TestOwnQuestions(t *testing.T) {
 	}
 	write(t, filepath.Join(root, "tokens.md"), tokensPage)
 	write(t, filepath.Join(root, "garden.md"), gardenPage)
+	if err := os.Mkdir(filepath.Join(root, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "token.go"), "package a\n\n// NewToken makes a token.\nfunc NewToken() {}\n")
 	file := filepath.Join(dir, "mine.tsv")
-	for _, q := range []Question{{"how do I get\ta new token", "tokens.md#rotating-a-token"}, {"carrots", "garden.md"}, {"carrots", "garden.md#watering-the-beds"}} {
+	for _, q := range []Question{{"NewToken", "token.go#NewToken"}, {"how do I get\ta new token", "tokens.md#rotating-a-token"}, {"carrots", "garden.md"}, {"carrots", "garden.md#watering-the-beds"}} {
 		if err := q.Append(file); err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +181,7 @@ func TestOwnQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := report.Main().Queries; report.Split != "mine" || len(q) != 2 || q[0].Text != "how do I get a new token" || len(q[1].Sections) != 1 {
+	if q := report.Main().Queries; report.Split != "mine" || len(q) != 3 || q[0].First == nil || q[0].First.ID != "token.go" || q[1].Text != "how do I get a new token" || len(q[2].Sections) != 1 {
 		t.Errorf("%s: %+v", report.Split, q)
 	}
 	for text, want := range map[string]string{
