@@ -115,7 +115,7 @@ func TestBrokenCards(t *testing.T) {
 	}
 
 	// The others answer as if nothing were wrong.
-	tasks, err := workspace.OpenTasks(sel, config.Default(), &workspace.TaskOptions{Person: true, NoSync: true})
+	tasks, err := workspace.OpenTasks(sel, config.Default(), &workspace.TaskOptions{Person: true})
 	if err != nil {
 		t.Fatal(err)
 	}
