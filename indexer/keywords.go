@@ -86,12 +86,14 @@ func (x *Indexer) takeKeywords(ctx context.Context, m *progressReporter, paths m
 // preferKeywords updates the keyword index with the documents that searches prefer.
 func (x *Indexer) preferKeywords(ctx context.Context, m *progressReporter) error {
 	for p := x.preferences.next(); p != nil; p = x.preferences.next() {
-		chosen, err := x.prefer(ctx, p, nil)
+		groups, err := x.prefer(ctx, p, nil)
 		if err != nil {
 			return err
 		}
-		if err := x.takeKeywords(ctx, m, chosen); err != nil {
-			return err
+		for _, chosen := range groups {
+			if err := x.takeKeywords(ctx, m, chosen); err != nil {
+				return err
+			}
 		}
 		close(p.done)
 	}

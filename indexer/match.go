@@ -21,12 +21,16 @@ const (
 	preferredBytes = 4 << 20
 	matchFile      = 1 << 20
 	matchRead      = 256 << 20
+
+	// bestFiles are indexed before the others that match chooses, for a search that
+	// cannot wait for these.
+	bestFiles = 32
 )
 
 // match returns the files whose words match terms best. A file counts by its part of
 // some 150 words that holds the rarest terms, as a chunk does in a search, and then by
-// how many terms it has in all.
-func (x *Indexer) match(ctx context.Context, terms []string, paths []string) (map[string]bool, error) {
+// how many terms it has in all. The best files are a group of their own.
+func (x *Indexer) match(ctx context.Context, terms []string, paths []string) (groups []map[string]bool, err error) {
 	m := newMatcher(terms)
 	found := make([]matched, len(paths))
 	var next, read atomic.Int64
@@ -52,16 +56,17 @@ func (x *Indexer) match(ctx context.Context, terms []string, paths []string) (ma
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	best := m.best(found)
-	chosen := make(map[string]bool, len(best))
 	size := 0
-	for _, i := range best {
-		if size += found[i].size; len(chosen) > 0 && size > preferredBytes {
+	for n, i := range m.best(found) {
+		if size += found[i].size; n > 0 && size > preferredBytes {
 			break
 		}
-		chosen[paths[i]] = true
+		if n == 0 || n == bestFiles {
+			groups = append(groups, map[string]bool{})
+		}
+		groups[len(groups)-1][paths[i]] = true
 	}
-	return chosen, nil
+	return groups, nil
 }
 
 // matcher looks for terms in files.

@@ -101,8 +101,8 @@ func (p *preferences) end() {
 }
 
 // prefer returns those of paths, and of the documents that the keyword index lacks, that
-// match a request best.
-func (x *Indexer) prefer(ctx context.Context, p *preference, paths []string) (map[string]bool, error) {
+// match a request best, in groups as match does.
+func (x *Indexer) prefer(ctx context.Context, p *preference, paths []string) ([]map[string]bool, error) {
 	err := x.stores.Docs.View(func(r *docs.Reader) error {
 		pending, err := r.Pending(docs.Keyword, "", 0)
 		for _, d := range pending {
@@ -125,29 +125,31 @@ func (s *scanner) prefer(ctx context.Context, p *preference) error {
 	for i, e := range s.look {
 		paths[i] = e.Path
 	}
-	chosen, err := s.x.prefer(ctx, p, paths)
+	groups, err := s.x.prefer(ctx, p, paths)
 	if err != nil {
 		return err
 	}
-	var first, rest []walk.Entry
-	for _, e := range s.look {
-		if chosen[e.Path] {
-			first = append(first, e)
-		} else {
-			rest = append(rest, e)
+	for _, chosen := range groups {
+		var first, rest []walk.Entry
+		for _, e := range s.look {
+			if chosen[e.Path] {
+				first = append(first, e)
+			} else {
+				rest = append(rest, e)
+			}
 		}
+		s.look = rest
+		if err := s.readFiles(ctx, first); err != nil {
+			return err
+		}
+		if err := s.put(ctx); err != nil {
+			return err
+		}
+		if err := s.x.keywordsOf(ctx, chosen); err != nil {
+			return err
+		}
+		s.m.flush() // an answer says how many files are left
 	}
-	s.look = rest
-	if err := s.readFiles(ctx, first); err != nil {
-		return err
-	}
-	if err := s.put(ctx); err != nil {
-		return err
-	}
-	if err := s.x.keywordsOf(ctx, chosen); err != nil {
-		return err
-	}
-	s.m.flush() // an answer says how many files are left
 	close(p.done)
 	return nil
 }
