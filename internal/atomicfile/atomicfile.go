@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -156,9 +155,12 @@ const oldLeftover = time.Hour
 // RemoveOldLeftovers removes what killed processes left long ago for any file of a folder
 // below root.
 func RemoveOldLeftovers(root *os.Root, folder string) {
-	left, _ := fs.Glob(root.FS(), path.Join(filepath.ToSlash(folder), tempPrefix+"*"+tempSuffix))
-	for _, name := range left {
-		name = filepath.FromSlash(name)
+	entries, _ := fs.ReadDir(root.FS(), filepath.ToSlash(folder))
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), tempPrefix) || !strings.HasSuffix(e.Name(), tempSuffix) {
+			continue
+		}
+		name := filepath.Join(folder, e.Name())
 		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > oldLeftover {
 			root.Remove(name)
 		}
