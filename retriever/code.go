@@ -23,9 +23,10 @@ const (
 
 // Weights of scores where documents and code compete. A question is answered by the
 // documents unless the code matches clearly better; code that tests is below the code
-// it tests. The definition of an identifier is above everything that uses it.
+// it tests. The definition of an identifier is above everything that uses it. The first
+// two are chosen over questions about documents and about code: benchmarks/formats.md.
 const (
-	sourceWeight = 0.85 // of code in the answer to a question that finds documents too
+	sourceWeight = 0.95 // of code in the answer to a question that finds documents too
 	testWeight   = 0.85 // of tests
 	useWeight    = 0.9  // of what is no definition where one is found
 )
