@@ -32,7 +32,8 @@ func parseSource(name string, src []byte, body int) outline {
 		}
 		last = start
 		end := lineBreak(src, sym.End+body)
-		for len(s.open) > 1 && s.top().end <= start {
+		for len(s.open) > 1 && (s.top().end <= start || s.top().end < end) {
+			s.cutAt(start)
 			s.close()
 		}
 		if s.top().inside {
@@ -46,7 +47,7 @@ func parseSource(name string, src []byte, body int) outline {
 		if !s.out.head(h) {
 			break
 		}
-		s.open = append(s.open, openSymbol{end: min(end, s.top().end)})
+		s.open = append(s.open, openSymbol{end: min(end, s.top().end), head: len(s.out.heads) - 1})
 	}
 	for len(s.open) > 0 {
 		s.close()
@@ -72,10 +73,20 @@ type sourceOutline struct {
 
 type openSymbol struct {
 	end    int
+	head   int  // its place among the headings
 	inside bool // a heading is inside
 }
 
 func (s *sourceOutline) top() *openSymbol { return &s.open[len(s.open)-1] }
+
+// cutAt ends the innermost symbol on the line before start at the latest: in broken code
+// the next one can begin on its last line and go on behind it.
+func (s *sourceOutline) cutAt(start int) {
+	if top := s.top(); top.end > start {
+		top.end = start - 1
+		s.out.heads[top.head].end = top.end
+	}
+}
 
 // close ends the innermost symbol.
 func (s *sourceOutline) close() {
