@@ -6,9 +6,12 @@ import (
 	"slices"
 )
 
-// The constants of PageRank.
+// damping is the share of rank that follows edges. As a constant it would give the last
+// digit of 1-damping, and of recorded ranks, another value.
+var damping = 0.85
+
+// The bounds of PageRank.
 const (
-	damping       = 0.85 // share of rank that follows edges
 	tolerance     = 1e-9 // it stops when the L1 change falls below
 	maxIterations = 200
 )
