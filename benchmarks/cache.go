@@ -20,7 +20,7 @@ type cache struct {
 }
 
 // openCache opens the cache of a model in folder. Another run that has it open is an
-// error; a cache that is damaged is begun again.
+// error; a cache that is damaged, or of another format, is begun again.
 func openCache(folder string, d models.Description) (*cache, error) {
 	dir := filepath.Join(folder, url.PathEscape(d.ID))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -32,17 +32,8 @@ func openCache(folder string, d models.Description) (*cache, error) {
 	} else if !locked {
 		return nil, errors.Join(fmt.Errorf("another run has the cache %s open: wait for it, or name another folder with --cache", folder), c.lock.Close())
 	}
-	open := func() (err error) {
-		c.Store, err = flat.Open(dir, d.Dimension, d.ID, &flat.Options{MaxCached: 4 << 20})
-		return err
-	}
-	err := open()
-	if bad, ok := errors.AsType[*flat.CorruptError](err); ok {
-		if err = os.Remove(bad.Path); err == nil {
-			err = open()
-		}
-	}
-	if err != nil {
+	var err error
+	if c.Store, err = flat.OpenOrReplace(dir, d.Dimension, d.ID, &flat.Options{MaxCached: 4 << 20}); err != nil {
 		return nil, errors.Join(err, c.lock.Close())
 	}
 	return c, nil

@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,14 +29,22 @@ func TestCacheIsOfOneRun(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("files of the cache: %v", files)
 	}
-	if err := os.WriteFile(files[0], []byte("not vectors"), 0o644); err != nil {
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := openCache(dir, model)
-	if err != nil {
-		t.Fatalf("after damage: %v", err)
-	}
-	if err := second.Close(); err != nil {
-		t.Error(err)
+	otherFormat := slices.Clone(whole)
+	otherFormat[8]-- // the number of the format is behind the magic
+	for name, content := range map[string][]byte{"damage": []byte("not vectors"), "another format": otherFormat} {
+		if err := os.WriteFile(files[0], content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		next, err := openCache(dir, model)
+		if err != nil {
+			t.Fatalf("after %s: %v", name, err)
+		}
+		if err := next.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,9 +1,7 @@
 package toolbox
 
 import (
-	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -40,15 +38,7 @@ func (s *service) openVectors(d models.Description) (cache toolsearch.VectorCach
 // openFile opens the cache in dir. One of another model, or a damaged one, is
 // replaced by an empty one.
 func openFile(dir string, d models.Description) (*flat.Store, error) {
-	path := filepath.Join(dir, vectorsFolder)
-	c, err := flat.Open(path, d.Dimension, d.ID, nil)
-	if !flat.Unusable(err) {
-		return c, err
-	}
-	if removeErr := os.RemoveAll(path); removeErr != nil {
-		return nil, errors.Join(err, removeErr)
-	}
-	return flat.Open(path, d.Dimension, d.ID, nil)
+	return flat.OpenOrReplace(filepath.Join(dir, vectorsFolder), d.Dimension, d.ID, nil)
 }
 
 // fileVectors is a cache in a file. Vectors that it cannot read are embedded again.

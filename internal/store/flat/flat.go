@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -168,6 +169,19 @@ func Open(dir string, dim int, model string, o *Options) (*Store, error) {
 		return nil, fmt.Errorf("opening vectors %s: %w", s.path, err)
 	}
 	return s, nil
+}
+
+// OpenOrReplace is Open, but puts an empty store in the place of one that is Unusable. It
+// is for caches.
+func OpenOrReplace(dir string, dim int, model string, o *Options) (*Store, error) {
+	s, err := Open(dir, dim, model, o)
+	if !Unusable(err) {
+		return s, err
+	}
+	if removeErr := os.Remove(filepath.Join(dir, fileName)); removeErr != nil {
+		return nil, errors.Join(err, removeErr)
+	}
+	return Open(dir, dim, model, o)
 }
 
 // snapshot returns the newest state.
