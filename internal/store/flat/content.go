@@ -31,6 +31,11 @@ type contents struct {
 	cached int    // vectors with a key and without a chunk
 }
 
+// content returns vector i of a record whose place in the file is known.
+func (r *record) content(i, dim int) content {
+	return content{fresh: r.fresh[i], codeAt: r.codesAt() + int64(dim*i), at: r.lowAt() + int64(dim*i)}
+}
+
 func newContents(n int) contents {
 	return contents{all: make([]content, 0, n), table: newTable(n)}
 }
@@ -40,7 +45,7 @@ func (c *contents) add(r *record, dim int) error {
 	base := len(c.all)
 	for i, v := range r.fresh {
 		n := base + i
-		c.all = append(c.all, content{fresh: v, codeAt: r.codesAt() + int64(dim*i), at: r.lowAt() + int64(dim*i)})
+		c.all = append(c.all, r.content(i, dim))
 		if v.key == (contentKey{}) {
 			continue
 		}
@@ -215,18 +220,14 @@ func (s *Store) place(l *log, r *record, keys []store.Key, vectors *quantised) (
 		if key != (contentKey{}) {
 			added[key] = numbers[i]
 		}
-		r.add(key, vectors.codes[i*s.dim:][:s.dim], vectors.low[i*s.dim:][:s.dim], vectors.scales[i], &codes, &low)
+		code, lowBytes := vectors.codes[i*s.dim:][:s.dim], vectors.low[i*s.dim:][:s.dim]
+		r.fresh = append(r.fresh, fresh{key: key, scale: vectors.scales[i], codeSum: checksum.Of(code), sum: checksum.Of(lowBytes)})
+		codes, low = append(codes, code...), append(low, lowBytes...)
 	}
 	if len(r.ids) > 0 {
 		r.vectors = numbers
 	}
 	return codes, low, nil
-}
-
-// add adds a vector to the record, and its code and low bytes to those of the record.
-func (r *record) add(key contentKey, code, lowBytes []byte, scale float32, codes, low *[]byte) {
-	r.fresh = append(r.fresh, fresh{key: key, scale: scale, codeSum: checksum.Of(code), sum: checksum.Of(lowBytes)})
-	*codes, *low = append(*codes, code...), append(*low, lowBytes...)
 }
 
 // Clear removes every chunk. Their vectors are kept for Get.
@@ -264,7 +265,7 @@ func (s *Store) Salvage(dir string) (int, error) {
 		var keys []store.Key
 		var vectors [][]float32
 		for i, v := range r.fresh {
-			c := content{fresh: v, codeAt: r.codesAt() + int64(s.dim*i), at: r.lowAt() + int64(s.dim*i)}
+			c := r.content(i, s.dim)
 			code, low, whole, err := s.read(l, &c)
 			if err != nil || !whole || v.key == (contentKey{}) {
 				continue

@@ -45,8 +45,8 @@ func TestFineKernels(t *testing.T) {
 				query, codes, low := make([]int16, dim), make([]byte, dim), make([]byte, dim)
 				var want int64
 				for i := range query {
-					n := map[string]int{"random": rng.IntN(2*top+1) - top, "largest": top, "smallest": -top}[fill]
-					query[i] = int16(map[string]int{"random": rng.IntN(2*top+1) - top, "largest": top, "smallest": top}[fill])
+					n := map[string]int{"random": rng.IntN(2*maxNumber+1) - maxNumber, "largest": maxNumber, "smallest": -maxNumber}[fill]
+					query[i] = int16(map[string]int{"random": rng.IntN(2*maxNumber+1) - maxNumber, "largest": maxNumber, "smallest": maxNumber}[fill])
 					codes[i], low[i] = byte((n+128)>>8+codeZero), byte(n)
 					want += int64(query[i]) * int64(n)
 				}

@@ -16,8 +16,8 @@ const codeZero = 128
 // what is left, from -128 to 127. The error of a coordinate is at most scale / 512, which
 // moves a cosine of MiniLM by some 2e-6.
 
-// top is the largest n.
-const top = 127 << 8
+// maxNumber is the largest n.
+const maxNumber = 127 << 8
 
 // fine returns the numbers n of v in 16 bits, and its scale.
 func fine(v []float32) (n []int16, scale float32) {
@@ -30,7 +30,7 @@ func fine(v []float32) (n []int16, scale float32) {
 	}
 	n = make([]int16, len(v))
 	for i, x := range v {
-		n[i] = int16(math.RoundToEven(float64(x) * top / float64(most)))
+		n[i] = int16(math.RoundToEven(float64(x) * maxNumber / float64(most)))
 	}
 	return n, most / 127
 }
