@@ -49,8 +49,8 @@ func TestAdamicAdar(t *testing.T) {
 		"direct edge":    {"u", []string{"w"}, 1},
 		"other way":      {"w", []string{"u"}, 1},
 		"no context":     {"u", nil, 0},
-		"unknown node":   {"nobody", []string{"u"}, 0},
-		"unknown other":  {"u", []string{"nobody"}, 0},
+		"unknown node":   {"unknown", []string{"u"}, 0},
+		"unknown other":  {"u", []string{"unknown"}, 0},
 		"in the context": {"u", []string{"u", "w"}, 0},
 	} {
 		if got := g.Relatedness(c.id, c.context); got != c.want {
@@ -72,7 +72,7 @@ func TestRelated(t *testing.T) {
 	if got := g.Related("a", 1); len(got) != 1 || got[0].ID != "heavy" {
 		t.Errorf("Related(a, 1) = %v, want heavy", got)
 	}
-	if got := g.Related("nobody", 3); got != nil {
+	if got := g.Related("unknown", 3); got != nil {
 		t.Errorf("Related(nobody) = %v, want none", got)
 	}
 	// Related agrees with Relatedness on every pair of a random graph.
@@ -164,7 +164,7 @@ func TestPersonalized(t *testing.T) {
 	if len(got) != 2 || got[0].ID != "s" || !near(got[0].Score, .15/(1-.7225), 1e-3) || !near(got[1].Score, .85*.15/(1-.7225), 1e-3) {
 		t.Errorf("got %v, want s .5405 and m .4595", got)
 	}
-	if got := g.Personalized([]string{"nobody"}, 10); got != nil {
+	if got := g.Personalized([]string{"unknown"}, 10); got != nil {
 		t.Errorf("unknown seed: %v, want none", got)
 	}
 	// Against the exact power iteration on random graphs: never above, and near.
@@ -214,7 +214,7 @@ func TestShortestPath(t *testing.T) {
 	if p, ok := g.ShortestPath("a", "c", 1); !ok || p.Hops() != 1 || !near(p.Cost, 1/.35, 1e-12) {
 		t.Errorf("a to c in one hop: %v", p)
 	}
-	for _, c := range [][2]string{{"c", "a"}, {"a", "a"}, {"a", "nobody"}} {
+	for _, c := range [][2]string{{"c", "a"}, {"a", "a"}, {"a", "unknown"}} {
 		if p, ok := g.ShortestPath(c[0], c[1], 3); ok {
 			t.Errorf("%v: %v, want none", c, p)
 		}

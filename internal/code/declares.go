@@ -23,9 +23,8 @@ func Declares(text []byte, name string) bool {
 		if start > 0 && isNameByte(text[start-1]) || end < len(text) && isNameByte(text[end]) {
 			continue
 		}
-		line := text[bytes.LastIndexByte(text[:start], '\n')+1 : lineEnd(text, end)]
-		from := start - (bytes.LastIndexByte(text[:start], '\n') + 1)
-		if declares(string(line[:from]), string(bytes.TrimRight(line[from+len(name):], " \t\r"))) {
+		before, after := text[bytes.LastIndexByte(text[:start], '\n')+1:start], text[end:lineEnd(text, end)]
+		if declares(string(before), string(bytes.TrimRight(after, " \t\r"))) {
 			return true
 		}
 	}

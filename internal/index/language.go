@@ -7,7 +7,6 @@ import (
 
 	"cairn/internal/markdown"
 	"cairn/internal/query"
-	"cairn/internal/store"
 	"cairn/internal/store/docs"
 )
 
@@ -65,6 +64,3 @@ func (s *Status) Language() (message, fix string) {
 	return fmt.Sprintf("%d %% of the text is not English, and %s knows no other language: only the words are matched well", s.NotEnglish, englishModel),
 		"index with `--model DIR`, the folder of a multilingual ONNX encoder, or search with `--mode keyword`"
 }
-
-// isProse reports whether the text of a file is written in a language of people.
-func isProse(path string) bool { return store.KindOf(path) == store.Docs }

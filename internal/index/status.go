@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"cairn/internal/markdown"
+	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/retriever"
 )
@@ -138,7 +139,7 @@ func (c *fileCounts) of(d *docs.Store) (counted, error) {
 		kinds, prose := map[string]int{}, []string{}
 		err := r.Files("", func(f docs.File) bool {
 			kinds[markdown.Kind(f.Path)]++
-			if isProse(f.Path) {
+			if store.KindOf(f.Path) == store.Docs {
 				prose = append(prose, f.Path)
 			}
 			return true
