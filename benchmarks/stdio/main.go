@@ -46,22 +46,26 @@ type report struct {
 	PeakRSSMiB    float64            `json:"server_peak_rss_mib,omitempty"` // Linux only
 }
 
+// options are the flags.
+type options struct {
+	cairn, dir, mode, peer string
+	queries, warm          int
+	seed                   uint64
+	read                   bool
+}
+
 func main() {
-	cairn := flag.String("cairn", "./cairn", "the cairn `program`")
-	dir := flag.String("C", ".", "the indexed workspace `folder`")
-	n := flag.Int("queries", 1000, "how many queries, all different")
-	warm := flag.Int("warm", 50, "queries asked before measuring")
-	mode := flag.String("mode", "hybrid", "search mode")
-	read := flag.Bool("read", true, "open the first hit of each query")
-	seed := flag.Uint64("seed", 1, "seed of the choice of queries")
-	peerCommand := flag.String("peer", "", "a `command` that answers each query too: a JSON string a line in, a line out")
+	var o options
+	flag.StringVar(&o.cairn, "cairn", "./cairn", "the cairn `program`")
+	flag.StringVar(&o.dir, "C", ".", "the indexed workspace `folder`")
+	flag.IntVar(&o.queries, "queries", 1000, "how many queries, all different")
+	flag.IntVar(&o.warm, "warm", 50, "queries asked before measuring")
+	flag.StringVar(&o.mode, "mode", "hybrid", "search mode")
+	flag.BoolVar(&o.read, "read", true, "open the first hit of each query")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the choice of queries")
+	flag.StringVar(&o.peer, "peer", "", "a `command` that answers each query too: a JSON string a line in, a line out")
 	flag.Parse()
-	peer, err := startPeer(*peerCommand)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "stdio:", err)
-		os.Exit(1)
-	}
-	r, err := run(*cairn, *dir, *mode, *n, *warm, *seed, *read, peer)
+	r, err := run(o)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "stdio:", err)
 		os.Exit(1)
@@ -70,26 +74,30 @@ func main() {
 	fmt.Println(string(out))
 }
 
-func run(cairn, dir, mode string, n, warm int, seed uint64, opens bool, peer *peer) (*report, error) {
-	queries, err := benchmarks.SampleQueries(dir, n+warm, seed)
+func run(o options) (*report, error) {
+	queries, err := benchmarks.SampleQueries(o.dir, o.queries+o.warm, o.seed)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := startPeer(o.peer)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	s, err := start(cairn, "mcp", "-C", dir)
+	s, err := start(o.cairn, "mcp", "-C", o.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	r := &report{Workspace: filepath.Base(dir), Mode: mode, Queries: n}
+	r := &report{Workspace: filepath.Base(o.dir), Mode: o.mode, Queries: o.queries}
 	var search, read, others []float64
 	var before float64 // processor time
 	asked := 0         // queries that the peer has answered
 	for i, q := range queries {
-		if i == warm {
+		if i == o.warm {
 			before = processor(s.process.Pid)
 		}
-		a, took, err := s.search(q, mode)
+		a, took, err := s.search(q, o.mode)
 		if err != nil {
 			return nil, fmt.Errorf("read_context %q: %w", q, err)
 		}
@@ -102,12 +110,12 @@ func run(cairn, dir, mode string, n, warm int, seed uint64, opens bool, peer *pe
 				if err != nil {
 					return nil, fmt.Errorf("the peer, %q: %w", queries[asked], err)
 				}
-				if asked >= warm {
+				if asked >= o.warm {
 					others = append(others, took)
 				}
 			}
 		}
-		if i < warm {
+		if i < o.warm {
 			continue
 		}
 		search = append(search, took)
@@ -116,7 +124,7 @@ func run(cairn, dir, mode string, n, warm int, seed uint64, opens bool, peer *pe
 			r.Empty++
 			continue
 		}
-		if !opens {
+		if !o.read {
 			continue
 		}
 		hit := a.Results[0]
@@ -127,8 +135,8 @@ func run(cairn, dir, mode string, n, warm int, seed uint64, opens bool, peer *pe
 		read = append(read, took)
 	}
 	r.ReadContext, r.ReadDoc = percentiles(search), percentiles(read)
-	if !opens {
-		r.Processor = (processor(s.process.Pid) - before) / float64(n)
+	if !o.read {
+		r.Processor = (processor(s.process.Pid) - before) / float64(o.queries)
 	}
 	if peer != nil {
 		r.Peer, r.Ratio = percentiles(others), map[string]float64{}
