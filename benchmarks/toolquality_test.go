@@ -12,16 +12,17 @@ import (
 	"cairn/models/minilm"
 )
 
-// toolGoals are what each set must reach, or what it reached where toolquality.md says missed; every figure is a row's and a
-// metric's, or "plan". What is reached is in toolquality.md.
+// toolGoals are what each set must reach; every figure is a row's and a metric's, or
+// "plan". missedGoals are what was reached of the goals that are missed. What is reached
+// is in toolquality.md.
 var toolGoals = []struct {
 	set   string
 	folds int
 	least map[string]float64
 }{
-	{"mcpproxy-golden", 0, map[string]float64{"default/recall@5": .89, "default/ndcg@10": .87}},
+	{"mcpproxy-golden", 0, map[string]float64{"default/recall@5": .92, "default/ndcg@10": .87}},
 	{"gtc-k8s", 0, map[string]float64{"default/recall@5": .96, "default/ndcg@10": .86}},
-	{"gtc-github", 0, map[string]float64{"default/recall@5": .95}},
+	{"gtc-github", 0, map[string]float64{"default/recall@5": .975}},
 	{"gtc-mixed_mcp", 0, map[string]float64{"default/recall@5": .966}},
 	{"gtc-multi_mcp", 0, map[string]float64{"default/recall@5": .93}},
 	{"gtc-petstore", 0, map[string]float64{"default/recall@5": .92}},
@@ -29,6 +30,12 @@ var toolGoals = []struct {
 	{"toollinkos", 0, map[string]float64{"default/map@10": .889}},
 	{"seal-tools", 0, map[string]float64{"default/ndcg@10": .895}},
 	{"g4tp-ultratool", 5, map[string]float64{"hybrid/ndcg@10": .74, "without_memory/ndcg@10": .80, "default/ndcg@10": .944, "plan/node_f1": .842, "plan/link_f1": .595, "plan_cold/node_f1": .66, "plan_cold/link_f1": .25}},
+}
+
+// missedGoals are by set and figure.
+var missedGoals = map[[2]string]float64{
+	{"mcpproxy-golden", "default/recall@5"}: .89,
+	{"gtc-github", "default/recall@5"}:      .95,
 }
 
 // toolModel opens the built-in model and names the folder of its embeddings of tools.
@@ -45,9 +52,10 @@ func toolModel(t *testing.T) (model models.Embedder, cache string) {
 	return model, t.TempDir()
 }
 
-// TestToolQuality holds the goals on the folder named by CAIRN_DATA, which
-// takes minutes. CAIRN_CACHE names a folder that keeps embeddings.
-func TestToolQuality(t *testing.T) {
+// toolSets returns the folder of the tool sets. It skips the test where there is none, and
+// in short runs.
+func toolSets(t *testing.T) string {
+	t.Helper()
 	dir := os.Getenv("CAIRN_DATA")
 	if dir == "" {
 		t.Skip("CAIRN_DATA names no folder of evaluation data")
@@ -55,10 +63,17 @@ func TestToolQuality(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short is set: this measures every tool set of CAIRN_DATA")
 	}
+	return filepath.Join(dir, "tools")
+}
+
+// TestToolQuality holds the goals on the folder named by CAIRN_DATA, which
+// takes minutes. CAIRN_CACHE names a folder that keeps embeddings.
+func TestToolQuality(t *testing.T) {
+	dir := toolSets(t)
 	model, cache := toolModel(t)
 	for _, goal := range toolGoals {
 		t.Run(goal.set, func(t *testing.T) {
-			report, err := Tools(context.Background(), ToolsOptions{Data: filepath.Join(dir, "tools", goal.set), Folds: goal.folds, Embedder: model, Cache: cache})
+			report, err := Tools(context.Background(), ToolsOptions{Data: filepath.Join(dir, goal.set), Folds: goal.folds, Embedder: model, Cache: cache})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,6 +98,10 @@ func TestToolQuality(t *testing.T) {
 					got, ok = figures.Plan[metric]
 				case "plan_cold/":
 					got, ok = figures.Cold[metric]
+				}
+				if reached, missed := missedGoals[[2]string{goal.set, name}]; missed {
+					t.Logf("%s is %.4f: the goal of %.4f is missed", name, got, least)
+					least = reached
 				}
 				if !ok || got < least {
 					t.Errorf("%s is %.4f, want %.4f", name, got, least)
@@ -120,18 +139,12 @@ const (
 // tools serve one intent alone and have siblings. It pools the confidence of the plans, cold
 // and learnt, each set by the square root of its size as the weights were fitted.
 func TestLearning(t *testing.T) {
-	dir := os.Getenv("CAIRN_DATA")
-	if dir == "" {
-		t.Skip("CAIRN_DATA names no folder of evaluation data")
-	}
-	if testing.Short() {
-		t.Skip("-short is set: this measures every tool set of CAIRN_DATA")
-	}
+	dir := toolSets(t)
 	model, cache := toolModel(t)
 	var stated, right, weight [calibrationBins]float64
 	var all float64
 	for _, goal := range toolGoals {
-		o := ToolsOptions{Data: filepath.Join(dir, "tools", goal.set), Folds: 5, MaxTasks: 140, Embedder: model, Cache: cache, Rows: []string{"hybrid", "default"}}
+		o := ToolsOptions{Data: filepath.Join(dir, goal.set), Folds: 5, MaxTasks: 140, Embedder: model, Cache: cache, Rows: []string{"hybrid", "default"}}
 		r, err := Tools(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)
