@@ -47,8 +47,9 @@ func LinkShare(name string, src []byte, skip int) float64 {
 
 // Plain returns the text of a piece of the named file. For Markdown it is PlainText,
 // for MDX also without import and export statements. reStructuredText loses its markup
-// too: see plainRST. For other formats it is the piece itself without blank lines at its ends. fence is the mark of the fenced code
-// block that the piece begins inside, "" where it begins outside: see Fence.
+// too: see plainRST. For other formats it is the piece itself without blank lines at its
+// ends. fence is the mark of the fenced code block that the piece begins inside, "" where
+// it begins outside: see Fence.
 func Plain(name, fence string, src []byte) string {
 	switch FormatOf(name) {
 	case Markdown, Converted:
