@@ -111,6 +111,9 @@ type Writer struct {
 // Lock waits until no other process writes in the workspace. The caller unlocks
 // the Writer. The error is a *LockError, ctx's, or the file system's.
 func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	t.Reopen()
 	dir := t.Roots()[0].Dir
 	start := time.Now()
@@ -123,12 +126,20 @@ func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
 		return &LockError{Path: dir, PID: holder(dir), Waited: time.Since(start)}
 	}
 	select {
-	case t.writing <- struct{}{}:
-	case <-wait.Done():
-		return nil, late()
+	case t.writing <- struct{}{}: // a free lock takes no time, on a slow machine neither
+	default:
+		select {
+		case t.writing <- struct{}{}:
+		case <-wait.Done():
+			return nil, late()
+		}
 	}
 	lock := newLock(dir)
-	if _, err := lock.TryLockContext(wait, lockRetry); err != nil {
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		_, err = lock.TryLockContext(wait, lockRetry)
+	}
+	if err != nil {
 		<-t.writing
 		if wait.Err() != nil {
 			return nil, late()

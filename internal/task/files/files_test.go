@@ -157,7 +157,7 @@ func TestCrash(t *testing.T) {
 
 func TestLockIsSharedByProcesses(t *testing.T) {
 	dir := t.TempDir()
-	a, b := open(t, dir, nil), open(t, dir, &Options{LockWait: time.Millisecond})
+	a, b := open(t, dir, nil), open(t, dir, &Options{LockWait: time.Nanosecond}) // over before the first attempt
 	w := lock(t, a)
 	_, err := b.Lock(context.Background())
 	held, ok := errors.AsType[*LockError](err)
