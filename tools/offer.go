@@ -125,17 +125,16 @@ type listing struct {
 	listed []string // the last list; nil before the first
 }
 
-// scanWait bounds the look at the documents that starts with the server, and how long
-// the first list waits for it. In a folder that takes longer, the look begins again
-// after scanPause, when the server has started, and clients are notified of what it
-// finds.
+// defaultScanWait is the Server.scanWait of the product. In a folder that takes longer, the
+// look begins again after scanPause, when the server has started, and clients are notified
+// of what it finds.
 const (
-	scanWait  = 15 * time.Millisecond
-	scanPause = 2 * time.Second
+	defaultScanWait = 15 * time.Millisecond
+	scanPause       = 2 * time.Second
 )
 
 func (s *Server) newListing() *listing {
-	return &listing{server: s, scanned: make(chan struct{}), until: time.Now().Add(scanWait)}
+	return &listing{server: s, scanned: make(chan struct{}), until: time.Now().Add(s.scanWait)}
 }
 
 // scan looks for a document with tasks.

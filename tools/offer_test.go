@@ -92,7 +92,9 @@ func TestExplicitToolsAreAdded(t *testing.T) {
 // TestUnlistedToolsAreCalled: by name in both ways of calling, and through more_tools,
 // which describes a tool that lacks arguments.
 func TestUnlistedToolsAreCalled(t *testing.T) {
-	s := startSession(t, auto(t, map[string]string{"plan.md": "# Plan\n\n## Tasks\n\n### First\n\n- Status: pending\n"}))
+	server := auto(t, map[string]string{"plan.md": "# Plan\n\n## Tasks\n\n### First\n\n- Status: pending\n"})
+	server.scanWait = time.Minute // the list waits for the look at plan.md, however slow the machine is
+	s := startSession(t, server)
 	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
 	if line := s.receive(); !strings.Contains(line, "more_tools") {
 		t.Errorf("the instructions do not name more_tools: %s", line)
@@ -227,7 +229,7 @@ func TestListDoesNotWait(t *testing.T) {
 	start := time.Now()
 	l.tools(t.Context())
 	l.tools(t.Context())
-	if took := time.Since(start); took > 10*scanWait {
+	if took := time.Since(start); took > 10*defaultScanWait {
 		t.Errorf("two lists took %v", took)
 	}
 	if got := fmt.Sprint(l.documents.Load()); got != "false" {

@@ -86,6 +86,9 @@ type Server struct {
 	options Options
 	tools   []tool // that clients can call; offered returns those to list
 	limits  *limiter
+	// scanWait bounds the look at the documents that starts with the server, and how
+	// long the first list waits for it.
+	scanWait time.Duration
 	// running bounds the calls that run at once, over all sessions: more would not
 	// finish sooner, only hold memory.
 	running chan struct{}
@@ -96,7 +99,7 @@ const maxRunning = 16
 
 // New returns a server over engine.
 func New(engine Engine, o *Options) *Server {
-	s := &Server{engine: engine, running: make(chan struct{}, maxRunning)}
+	s := &Server{engine: engine, scanWait: defaultScanWait, running: make(chan struct{}, maxRunning)}
 	if o != nil {
 		s.options = *o
 	}
