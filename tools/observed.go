@@ -20,7 +20,7 @@ type Observed struct {
 	Lacked func([]string)
 }
 
-// Search implements Library.
+// Search implements Engine.
 func (o *Observed) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
 	a, err := o.Engine.Search(observe.With(ctx, o.Listener), q)
 	if err == nil {
@@ -29,12 +29,12 @@ func (o *Observed) Search(ctx context.Context, q retriever.Query) (*retriever.An
 	return a, err
 }
 
-// Read implements Library.
+// Read implements Engine.
 func (o *Observed) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
 	return o.Engine.Read(observe.With(ctx, o.Listener), r)
 }
 
-// ReadAll implements Library.
+// ReadAll implements Engine.
 func (o *Observed) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
 	return o.Engine.ReadAll(observe.With(ctx, o.Listener), r)
 }

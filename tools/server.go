@@ -21,19 +21,14 @@ import (
 // Engine is the workspace that the tools work on; *workspace.Workspace is one.
 // Every method may be called concurrently.
 type Engine interface {
-	Library
-	Scan(ctx context.Context, r scan.Request) (*scan.Answer, error)
-	Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error)
-	Status(ctx context.Context) (*index.Status, error)
-	Skipped(ctx context.Context) ([]index.SkippedFile, error)
-}
-
-// Library is the part of an Engine that searches, reads and lists documents.
-type Library interface {
 	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
 	Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error)
 	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
 	Documents(ctx context.Context, r index.DocumentsRequest) (*index.Documents, error)
+	Scan(ctx context.Context, r scan.Request) (*scan.Answer, error)
+	Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error)
+	Status(ctx context.Context) (*index.Status, error)
+	Skipped(ctx context.Context) ([]index.SkippedFile, error)
 }
 
 // Options are the knobs of New. Nil and the zero value mean the defaults.
