@@ -296,7 +296,7 @@ func TestAPIIsLimitedInRate(t *testing.T) {
 // deadline, and a long wait between two writes has none.
 func TestWritesHaveADeadline(t *testing.T) {
 	var w deadlines
-	timed := newTimedWriter(&w)
+	timed := newAnswerWriter(&w)
 	timed.WriteHeader(200)
 	_, _ = timed.Write([]byte("a"))
 	timed.Flush()

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/time/rate"
 
@@ -21,8 +20,6 @@ const (
 	// maxStreams bounds the streams of all clients, which have their own limit: they stay
 	// open for hours.
 	maxStreams = 256
-	// writeTimeout is how long a client may leave what is written to it unread.
-	writeTimeout = 30 * time.Second
 	// maxRates bounds the clients whose rates are kept.
 	maxRates = 4096
 )
@@ -124,39 +121,3 @@ func (l *limits) allow(w http.ResponseWriter, r *http.Request, client string) bo
 	refuse(w, r, http.StatusTooManyRequests, &tools.Failure{Code: tools.CodeRateLimit, Message: fmt.Sprintf("Rate Limit Exceeded: %v calls a second", of.perSecond)})
 	return false
 }
-
-// timedWriter ends the connection of a client that does not read what is written to it.
-type timedWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-func newTimedWriter(w http.ResponseWriter) *timedWriter {
-	t := &timedWriter{w, http.NewResponseController(w)}
-	t.extend() // of the request before on this connection
-	return t
-}
-
-// extend has no effect on a writer without deadlines, as in a test.
-func (t *timedWriter) extend() { _ = t.control.SetWriteDeadline(time.Now().Add(writeTimeout)) }
-
-// WriteHeader implements http.ResponseWriter.
-func (t *timedWriter) WriteHeader(code int) {
-	t.extend()
-	t.ResponseWriter.WriteHeader(code)
-}
-
-// Write implements http.ResponseWriter.
-func (t *timedWriter) Write(b []byte) (int, error) {
-	t.extend()
-	return t.ResponseWriter.Write(b)
-}
-
-// Flush implements http.Flusher.
-func (t *timedWriter) Flush() {
-	t.extend()
-	_ = t.control.Flush() // not every writer can flush
-}
-
-// Unwrap supports http.ResponseController.
-func (t *timedWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }

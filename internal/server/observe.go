@@ -12,7 +12,7 @@ import (
 )
 
 // observed answers a request and reports it to the listener.
-func (s *Server) observed(w http.ResponseWriter, r *http.Request) {
+func (s *Server) observed(w *answerWriter, r *http.Request) {
 	c := &observe.Call{
 		ID: observe.IDOf(r.Header.Get(observe.IDHeader)), Method: method(r.Method),
 		TraceParent: r.Header.Get("traceparent"), TraceState: r.Header.Get("tracestate"),
@@ -25,9 +25,8 @@ func (s *Server) observed(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(observe.IDHeader, c.ID)
 	start := time.Now()
 	ctx := s.options.Listener.Begin(observe.WithID(r.Context(), c.ID), c)
-	out := &statusWriter{ResponseWriter: w}
-	s.answer(out, r.WithContext(context.WithValue(ctx, callKey{}, c)))
-	s.options.Listener.End(ctx, c, out.outcome(ctx, r), time.Since(start))
+	s.answer(w, r.WithContext(context.WithValue(ctx, callKey{}, c)))
+	s.options.Listener.End(ctx, c, w.outcome(ctx, r), time.Since(start))
 }
 
 // method returns a known method or OTHER, so that clients cannot add labels to
@@ -60,41 +59,8 @@ func routed(pattern, workspace string, h http.Handler) http.Handler {
 	})
 }
 
-// statusWriter records the status of an answer.
-type statusWriter struct {
-	http.ResponseWriter
-	code int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *statusWriter) WriteHeader(code int) {
-	if w.code == 0 && code >= http.StatusOK { // not an informational status
-		w.code = code
-	}
-	w.ResponseWriter.WriteHeader(code)
-}
-
-// Write implements http.ResponseWriter.
-func (w *statusWriter) Write(b []byte) (int, error) {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
-	return w.ResponseWriter.Write(b)
-}
-
-// Unwrap supports http.ResponseController.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// Flush implements http.Flusher.
-func (w *statusWriter) Flush() {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
-	_ = http.NewResponseController(w.ResponseWriter).Flush() // not every writer can flush
-}
-
 // outcome returns the result of a request.
-func (w *statusWriter) outcome(ctx context.Context, r *http.Request) observe.Outcome {
+func (w *answerWriter) outcome(ctx context.Context, r *http.Request) observe.Outcome {
 	o := observe.Outcome{Status: observe.OK, Code: w.code}
 	switch {
 	case o.Code == 0 && ctx.Err() != nil:

@@ -133,8 +133,8 @@ func (s *Server) routes() {
 }
 
 // ServeHTTP implements http.Handler: it answers every request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w = newTimedWriter(w)
+func (s *Server) ServeHTTP(under http.ResponseWriter, r *http.Request) {
+	w := newAnswerWriter(under)
 	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 	if r.TLS != nil {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
