@@ -3,9 +3,7 @@ package term
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"cairn/internal/markdown"
@@ -146,20 +144,9 @@ func sum(e *retriever.Explanation) string {
 }
 
 // marker finds the words of a query in text.
-type marker struct{ terms map[string]bool }
+type marker struct{ *keyword.Marker }
 
-func newMarker(text string) *marker {
-	m := &marker{terms: map[string]bool{}}
-	for _, t := range keyword.QueryTerms(query.Parse(text)) {
-		m.terms[t] = true
-	}
-	return m
-}
-
-// matches reports whether a word holds a term of the query.
-func (m *marker) matches(word string) bool {
-	return slices.ContainsFunc(keyword.Analyze(word), func(t string) bool { return m.terms[t] })
-}
+func newMarker(text string) *marker { return &marker{keyword.NewMarker(query.Parse(text))} }
 
 // lines returns a result's content if the answer holds it, else the lines of
 // its snippet that match, wrapped.
@@ -184,7 +171,7 @@ func (m *marker) pick(lines []string, n int) []string {
 	left := n
 	for _, wantMatch := range []bool{true, false} {
 		for i, line := range lines {
-			if left > 0 && !chosen[i] && (!wantMatch || m.matchesAny(line)) {
+			if left > 0 && !chosen[i] && (!wantMatch || m.In(line) != nil) {
 				chosen[i] = true
 				left--
 			}
@@ -199,38 +186,17 @@ func (m *marker) pick(lines []string, n int) []string {
 	return picked
 }
 
-func (m *marker) matchesAny(line string) bool {
-	found := false
-	words(line, func(word string, isWord bool) { found = found || isWord && m.matches(word) })
-	return found
-}
-
 // mark paints the words that match.
 func (m *marker) mark(s style, line string) string {
 	if !s.colour {
 		return line
 	}
 	var b strings.Builder
-	words(line, func(word string, isWord bool) {
-		if isWord && m.matches(word) {
-			word = s.paint(match, word)
+	m.Words(line, func(part string, holds bool) {
+		if holds {
+			part = s.paint(match, part)
 		}
-		b.WriteString(word)
+		b.WriteString(part)
 	})
 	return b.String()
-}
-
-// words calls fn with each word of line and with the text between words, in order.
-func words(line string, fn func(part string, isWord bool)) {
-	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
-	for line != "" {
-		first, _ := utf8.DecodeRuneInString(line)
-		word := inWord(first)
-		end := strings.IndexFunc(line, func(r rune) bool { return inWord(r) != word })
-		if end < 0 {
-			end = len(line)
-		}
-		fn(line[:end], word)
-		line = line[end:]
-	}
 }

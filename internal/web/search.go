@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"cairn/internal/index"
 	"cairn/internal/query"
@@ -38,7 +37,7 @@ type searchPage struct {
 	Further                  template.URL  // the query of the address of the next results
 	Took                     string
 	Problem                  string
-	Terms                    map[string]bool
+	Terms                    *keyword.Marker
 	Home                     *homePage // without a query
 }
 
@@ -119,7 +118,7 @@ func (h *Handler) find(r *http.Request, p *searchPage) {
 	took := time.Since(start)
 	h.took.add(took)
 	p.Took = took.Round(100 * time.Microsecond).String()
-	p.Answer, p.Terms = answer, terms(p.Query)
+	p.Answer, p.Terms = answer, keyword.NewMarker(query.Parse(p.Query))
 	for i := range answer.Results {
 		p.Scores = append(p.Scores, scoreParts(answer.Results[i].Explain))
 	}
@@ -236,42 +235,18 @@ func scoreParts(e *retriever.Explanation) []scorePart {
 	return append(parts, part("score", e.Score))
 }
 
-// terms returns the terms that a query looks up in the keyword index.
-func terms(text string) map[string]bool {
-	all := map[string]bool{}
-	for _, term := range keyword.QueryTerms(query.Parse(text)) {
-		all[term] = true
-	}
-	return all
-}
-
-// marked escapes a snippet and marks the words that contain one of terms.
-func marked(snippet string, terms map[string]bool) template.HTML {
+// marked escapes a snippet and marks the words that contain a term.
+func marked(snippet string, terms *keyword.Marker) template.HTML {
 	var b strings.Builder
-	rest := snippet
-	for rest != "" {
-		end := strings.IndexFunc(rest, func(r rune) bool { return !inWord(r) })
-		if end < 0 {
-			end = len(rest)
+	terms.Words(snippet, func(part string, holds bool) {
+		part = template.HTMLEscapeString(part)
+		if holds {
+			part = "<mark>" + part + "</mark>"
 		}
-		word := rest[:end]
-		if word != "" && slices.ContainsFunc(keyword.Analyze(word), func(term string) bool { return terms[term] }) {
-			b.WriteString("<mark>" + template.HTMLEscapeString(word) + "</mark>")
-		} else {
-			b.WriteString(template.HTMLEscapeString(word))
-		}
-		rest = rest[end:]
-		next := strings.IndexFunc(rest, inWord)
-		if next < 0 {
-			next = len(rest)
-		}
-		b.WriteString(template.HTMLEscapeString(rest[:next]))
-		rest = rest[next:]
-	}
+		b.WriteString(part)
+	})
 	return template.HTML(b.String()) // every part is escaped
 }
-
-func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
 
 // latencies are the durations of the last searches.
 type latencies struct {

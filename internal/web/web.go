@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"cairn/internal/task/cards"
 	"cairn/internal/toolbox"
@@ -238,7 +239,7 @@ func (h *Handler) unknown(w http.ResponseWriter, r *http.Request) {
 // words returns the words of a path as a query.
 func words(path string) string {
 	path = strings.TrimSuffix(path, ".md")
-	return strings.Join(strings.FieldsFunc(path, func(r rune) bool { return !inWord(r) || r == '_' }), " ")
+	return strings.Join(strings.FieldsFunc(path, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }), " ")
 }
 
 // place returns the link to a place in the reader.

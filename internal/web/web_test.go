@@ -20,6 +20,8 @@ import (
 	"cairn/internal/config"
 	"cairn/internal/index"
 	"cairn/internal/job"
+	"cairn/internal/query"
+	"cairn/internal/store/keyword"
 	"cairn/internal/toolbox"
 	"cairn/internal/usage"
 	"cairn/internal/workspace"
@@ -490,7 +492,7 @@ func TestMarked(t *testing.T) {
 		{"", "x", ""},
 		{"no match", "", "no match"},
 	} {
-		if got := string(marked(c.text, terms(c.query))); got != c.want {
+		if got := string(marked(c.text, keyword.NewMarker(query.Parse(c.query)))); got != c.want {
 			t.Errorf("%q for %q: %q, want %q", c.text, c.query, got, c.want)
 		}
 	}

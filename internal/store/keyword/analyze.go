@@ -118,6 +118,22 @@ func (m *Marker) In(text string) map[string]bool {
 	return found
 }
 
+// Words calls fn with each word of text and with the text between words, in order. holds
+// reports whether the word has a term.
+func (m *Marker) Words(text string, fn func(part string, holds bool)) {
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
+	for text != "" {
+		first, _ := utf8.DecodeRuneInString(text)
+		word := inWord(first)
+		end := strings.IndexFunc(text, func(r rune) bool { return inWord(r) != word })
+		if end < 0 {
+			end = len(text)
+		}
+		fn(text[:end], word && m.In(text[:end]) != nil)
+		text = text[end:]
+	}
+}
+
 // analyzers pools the buffers and the word cache of an analysis.
 var analyzers = sync.Pool{New: func() any { return &analyzer{words: make(map[string]token)} }}
 
