@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cairn/internal/catalog"
+	"cairn/internal/job"
 	"cairn/internal/store"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
@@ -38,8 +39,8 @@ type ToolsOptions struct {
 	MaxTasks int
 	// Rows names the retrieval rows to measure; nil means all of ToolRows.
 	Rows []string
-	// Progress, when not nil, receives how far each stage is: "keywords" and
-	// "vectors" of tools, "learn" and "measure" of tasks. total never is 0.
+	// Progress, when not nil, receives how far each stage is: "tools keywords"
+	// and "tools vectors", then "learn" and "measure" of tasks. total never is 0.
 	Progress func(stage string, done, total int)
 }
 
@@ -288,11 +289,11 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 		return nil, err
 	}
 	start := time.Now()
-	err = b.index.Sync(ctx, tools, func(p toolsearch.Progress) {
-		if p.Stage == "keywords" {
+	err = b.index.Sync(ctx, tools, func(p job.Progress) {
+		if p.Phase == toolsearch.KeywordsPhase {
 			b.report.KeywordSeconds = time.Since(start).Seconds()
 		}
-		o.Progress(p.Stage, p.Done, max(1, p.Total))
+		o.Progress(p.Phase, p.Done, max(1, p.Total))
 	})
 	b.report.VectorSeconds = time.Since(start).Seconds()
 	return b, err

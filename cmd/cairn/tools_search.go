@@ -80,7 +80,7 @@ func (a *app) prepareTools(ctx context.Context, box *toolbox.Toolbox, wait time.
 	var p *toolbox.Prepared
 	err := a.withProgress(func(bar *term.Progress) (err error) {
 		p, err = box.Prepare(ctx, wait, func(step job.Progress) {
-			if step.Total >= minToolsShown && (step.Phase != "tools keywords" || step.Total >= minWordsShown) {
+			if step.Total >= minToolsShown && (step.Phase != toolsearch.KeywordsPhase || step.Total >= minWordsShown) {
 				bar.Show(step)
 			}
 		})

@@ -70,7 +70,7 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 			return nil, err
 		}
 		x.current = nil
-		if err := x.base.Update(ctx, tools, func(p toolsearch.Progress) { report(progress, p) }); err != nil {
+		if err := x.base.Update(ctx, tools, progress); err != nil {
 			return nil, err
 		}
 	}
@@ -122,12 +122,6 @@ func (s *service) addLearnt(ctx context.Context, usage uint64) error {
 	return nil
 }
 
-func report(progress func(job.Progress), p toolsearch.Progress) {
-	if progress != nil {
-		progress(job.Progress{Phase: "tools " + p.Stage, Done: p.Done, Total: p.Total, Searchable: p.Stage == "vectors"})
-	}
-}
-
 // WaitVectors waits until no vector of a tool or a past intent is missing, or ctx
 // ends. Index has been called before. progress may be nil; it is called from this
 // goroutine. The error is that of the model or of ctx; the index then answers by
@@ -171,10 +165,10 @@ func (s *service) makeVectors() {
 	}
 	intents := x.intents
 	x.making = job.Start(func(ctx context.Context, progress func(job.Progress)) (struct{}, error) {
-		if err := x.base.Embed(ctx, func(p toolsearch.Progress) { report(progress, p) }); err != nil || len(intents) == 0 {
+		if err := x.base.Embed(ctx, progress); err != nil || len(intents) == 0 {
 			return struct{}{}, err
 		}
-		err := toolsearch.EmbedTexts(ctx, intents, x.model, x.vectors, func(p toolsearch.Progress) { report(progress, p) })
+		err := toolsearch.EmbedTexts(ctx, intents, x.model, x.vectors, progress)
 		if err == nil {
 			x.mu.Lock()
 			defer x.mu.Unlock()

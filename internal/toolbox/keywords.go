@@ -15,12 +15,13 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// keywordsFolder has the keyword index of a large catalogue, in a folder named by the
-// digest of its contents. A folder with that name is complete and read-only: it is built
-// as buildFolder and renamed, so that no process reads what a killed process left.
+// keywordsFolder has the keyword index of a large catalogue in indexFolder, and in
+// contentsFile the digest of what is in it. That file exists only while the index is
+// complete, so that no process reads what a killed process left.
 const (
 	keywordsFolder = "tool-keywords"
-	buildFolder    = "new"
+	indexFolder    = "index"
+	contentsFile   = "contents"
 )
 
 // KeywordsDir is the folder of the keyword index below that of an index.
@@ -38,13 +39,13 @@ type toolKeywords struct {
 
 	mu     sync.RWMutex   // held for writing to change index
 	index  *keyword.Index // nil before the first Begin, and after Close
-	stored string         // folder of index; "" in memory
+	stored bool           // index is in dir
 
 	// The fields below belong to the update; there is one at a time.
-	building *keyword.Index // nil unless an index is being built
-	target   string
-	failed   bool // the folder cannot be written: memory is used from now on
-	filled   bool // index is in memory and complete
+	contents string // the digest that Begin was called with
+	complete bool   // index has these contents
+	fresh    bool   // index was empty at Begin
+	failed   bool   // the folder cannot be written: memory is used from now on
 }
 
 var _ toolsearch.PersistentKeyword = (*toolKeywords)(nil)
@@ -55,134 +56,112 @@ func newToolKeywords(dir string) *toolKeywords {
 
 // Begin implements toolsearch.PersistentKeyword.
 func (k *toolKeywords) Begin(whole [32]byte, tools int) (toolsearch.Stored, error) {
-	k.abandon()
-	if k.failed || tools < k.least {
-		if k.filled {
-			return toolsearch.StoredLast, nil
+	contents, stored := hex.EncodeToString(whole[:]), !k.failed && tools >= k.least
+	has := toolsearch.StoredNothing
+	if k.complete && k.stored == stored {
+		if has = toolsearch.StoredLast; k.contents == contents {
+			return toolsearch.StoredAll, nil
 		}
-		x, err := keyword.Memory()
-		if err != nil {
-			return 0, err
-		}
-		return toolsearch.StoredNothing, k.use(x, "")
 	}
-	k.filled = false
-	k.target = filepath.Join(k.dir, hex.EncodeToString(whole[:16]))
-	switch x, err := keyword.Open(k.target, &keyword.Options{ReadOnly: true}); {
-	case err == nil:
-		return toolsearch.StoredAll, k.use(x, k.target)
-	case errors.Is(err, keyword.ErrCorrupt), errors.Is(err, keyword.ErrFormat):
-		_ = os.RemoveAll(k.target) // otherwise the rename fails, which says so
+	k.contents, k.complete = contents, false
+	var err error
+	switch {
+	case !stored && has == toolsearch.StoredLast, has == toolsearch.StoredLast && k.unmark() == nil:
+		k.fresh = false
+		return has, nil
+	case !stored:
+		err = k.use(false, keyword.Memory)
+	case k.open(tools):
+		k.complete = true
+		return toolsearch.StoredAll, nil
+	default:
+		k.fresh = true
+		err = k.use(true, k.create)
 	}
-	if err := k.build(); err != nil {
-		k.abandon()
+	if err != nil && stored {
 		k.failed = true
 		return k.Begin(whole, tools)
 	}
-	return toolsearch.StoredNothing, nil
+	return toolsearch.StoredNothing, err
 }
 
-// build starts an index on disk.
-func (k *toolKeywords) build() error {
-	if err := os.RemoveAll(k.temp()); err != nil { // of a process that was killed
+// open opens the index of an earlier process, if it has the announced contents. The count
+// notices an index that was only partly removed.
+func (k *toolKeywords) open(tools int) bool {
+	contents, err := os.ReadFile(filepath.Join(k.dir, contentsFile))
+	if err != nil || string(contents) != k.contents {
+		return false
+	}
+	if k.use(true, func() (*keyword.Index, error) { return keyword.Open(filepath.Join(k.dir, indexFolder), nil) }) != nil {
+		return false
+	}
+	n, err := k.index.Count()
+	return err == nil && n == tools
+}
+
+// create makes an empty index in the folder.
+func (k *toolKeywords) create() (*keyword.Index, error) {
+	if err := os.MkdirAll(k.dir, 0o755); err != nil { // a file has its name
+		return nil, err
+	}
+	if err := os.RemoveAll(k.dir); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(k.dir, indexFolder)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return keyword.Open(dir, nil)
+}
+
+// unmark records that the stored index is about to change.
+func (k *toolKeywords) unmark() error {
+	if err := os.Remove(filepath.Join(k.dir, contentsFile)); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(k.temp(), 0o755); err != nil {
-		return err
+	return atomicfile.SyncDir(k.dir)
+}
+
+// use closes the index when its last search has ended, and replaces it by the result of
+// open.
+func (k *toolKeywords) use(stored bool, open func() (*keyword.Index, error)) (err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.index != nil {
+		_ = k.index.Close() // it is derived, and replaced
 	}
-	var err error
-	k.building, err = keyword.Open(k.temp(), nil)
+	k.index, err = open()
+	k.stored = stored && err == nil
 	return err
 }
 
-func (k *toolKeywords) temp() string { return filepath.Join(k.dir, buildFolder) }
-
-// abandon removes an unfinished index.
-func (k *toolKeywords) abandon() {
-	if k.building != nil {
-		_ = k.building.Close() // it is removed
-		_ = os.RemoveAll(k.temp())
-	}
-	k.building = nil
-}
-
-// use makes x the index, and closes the previous one when its last search has ended.
-func (k *toolKeywords) use(x *keyword.Index, folder string) error {
-	k.mu.Lock()
-	old := k.index
-	k.index, k.stored = x, folder
-	k.mu.Unlock()
-	if old == nil {
-		return nil
-	}
-	return old.Close()
-}
-
-// Update implements store.Keyword.
+// Update implements toolsearch.Keyword.
 func (k *toolKeywords) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
-	if k.building == nil {
-		return k.index.Update(ctx, entries, stale)
-	}
-	err := k.building.Update(ctx, entries, stale)
-	if err != nil && ctx.Err() == nil {
-		k.failed = true
-	}
+	err := k.index.Update(ctx, entries, stale)
+	k.failed = k.failed || k.stored && err != nil && ctx.Err() == nil
 	return err
 }
 
 // Finish implements toolsearch.PersistentKeyword.
 func (k *toolKeywords) Finish(ctx context.Context) error {
-	if k.building == nil {
-		k.filled = true
-		return nil
+	if k.stored {
+		var err error
+		if k.fresh {
+			err = k.index.Optimize(ctx)
+		}
+		if err == nil {
+			err = atomicfile.Write(filepath.Join(k.dir, contentsFile), []byte(k.contents), 0o600)
+		}
+		if err != nil {
+			k.failed = ctx.Err() == nil
+			return err
+		}
 	}
-	err := k.rename(ctx)
-	if err != nil {
-		k.failed = ctx.Err() == nil
-		k.abandon()
-		return err
-	}
-	k.sweep()
+	k.complete = true
 	return nil
 }
 
-// rename completes the index that is being built and opens it under its name.
-func (k *toolKeywords) rename(ctx context.Context) error {
-	if err := k.building.Optimize(ctx); err != nil {
-		return err
-	}
-	err := k.building.Close()
-	k.building = nil
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.SyncDir(k.temp()); err != nil {
-		return err
-	}
-	if err := os.Rename(k.temp(), k.target); err != nil {
-		return err
-	}
-	if err := atomicfile.SyncDir(k.dir); err != nil {
-		return err
-	}
-	x, err := keyword.Open(k.target, &keyword.Options{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	return k.use(x, k.target)
-}
-
-// sweep removes the indexes of earlier catalogues.
-func (k *toolKeywords) sweep() {
-	entries, _ := os.ReadDir(k.dir) // after an error they stay until the next sweep
-	for _, e := range entries {
-		if path := filepath.Join(k.dir, e.Name()); path != k.target {
-			_ = os.RemoveAll(path)
-		}
-	}
-}
-
-// Search implements store.Keyword.
+// Search implements toolsearch.Keyword.
 func (k *toolKeywords) Search(ctx context.Context, q query.Query, n int, f store.Filter) ([]store.Hit, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -190,34 +169,20 @@ func (k *toolKeywords) Search(ctx context.Context, q query.Query, n int, f store
 		return nil, keyword.ErrClosed
 	}
 	hits, err := k.index.Search(ctx, q, n, f)
-	if k.stored != "" && errors.Is(err, keyword.ErrCorrupt) {
-		_ = os.RemoveAll(k.stored) // the next process builds it again
+	if k.stored && errors.Is(err, keyword.ErrCorrupt) {
+		_ = os.RemoveAll(k.dir) // the next process builds it again
 	}
 	return hits, err
 }
 
-// Admits implements store.Keyword.
-func (k *toolKeywords) Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error) {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	if k.index == nil {
-		return nil, keyword.ErrClosed
-	}
-	return k.index.Admits(ctx, q, chunks)
-}
-
-// Count implements store.Keyword.
-func (k *toolKeywords) Count() (int, error) {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	if k.index == nil {
-		return 0, keyword.ErrClosed
-	}
-	return k.index.Count()
-}
-
-// Close implements store.Keyword.
+// Close closes the index.
 func (k *toolKeywords) Close() error {
-	k.abandon()
-	return k.use(nil, "")
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.index == nil {
+		return nil
+	}
+	err := k.index.Close()
+	k.index = nil
+	return err
 }

@@ -62,17 +62,14 @@ func check(t *testing.T, what string, box *Toolbox) {
 	}
 }
 
-// folders are those of stored indexes.
-func folders(t *testing.T, k *toolKeywords) (names []string) {
+// contents is the digest of the stored index, "" for none that is complete.
+func contents(t *testing.T, k *toolKeywords) string {
 	t.Helper()
-	entries, err := os.ReadDir(k.dir)
+	text, err := os.ReadFile(filepath.Join(k.dir, contentsFile))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
+	return string(text)
 }
 
 // TestToolKeywordsAreStored: the next process reads what the last one built, answers
@@ -89,11 +86,11 @@ func TestToolKeywordsAreStored(t *testing.T) {
 	first := openStored(t, root)
 	check(t, "built", first)
 	k := first.local().index.keywords
-	names := folders(t, k)
-	if len(names) != 1 || k.stored == "" {
-		t.Fatalf("folders %v, want one", names)
+	built := contents(t, k)
+	if built == "" || !k.stored {
+		t.Fatal("the index is not stored")
 	}
-	before, err := os.Stat(filepath.Join(k.dir, names[0]))
+	before, err := os.Stat(filepath.Join(k.dir, indexFolder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,24 +98,27 @@ func TestToolKeywordsAreStored(t *testing.T) {
 	second := openStored(t, root)
 	check(t, "read", second)
 	k = second.local().index.keywords
-	if after, err := os.Stat(filepath.Join(k.dir, names[0])); err != nil || !os.SameFile(before, after) {
+	if after, err := os.Stat(filepath.Join(k.dir, indexFolder)); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the second process built the index again, %v", err)
 	}
 	importTools(t, second, "s", manyTools(280)+`{"server":"s","name":"galoshes","description":"Keeps thing 3 dry"}`)
 	check(t, "after an import", second)
-	if now := folders(t, k); len(now) != 1 || now[0] == names[0] {
-		t.Errorf("folders %v, want the new one alone", now)
+	if now := contents(t, k); now == "" || now == built {
+		t.Errorf("contents %q after an import, before %q", now, built)
+	}
+	if after, err := os.Stat(filepath.Join(k.dir, indexFolder)); err != nil || !os.SameFile(before, after) {
+		t.Errorf("an import built the index again, %v", err)
 	}
 	// Few tools go to memory, many come back.
 	importTools(t, second, "s", manyTools(3))
 	k.least = 10
-	if check(t, "a catalogue that shrank", second); k.stored != "" {
+	if check(t, "a catalogue that shrank", second); k.stored {
 		t.Error("a catalogue that shrank is stored")
 	}
 	importTools(t, second, "s", manyTools(8))
 	check(t, "in memory", second)
 	importTools(t, second, "s", manyTools(50))
-	if check(t, "a catalogue that grew", second); k.stored == "" {
+	if check(t, "a catalogue that grew", second); !k.stored {
 		t.Error("a catalogue that grew is not stored")
 	}
 }
@@ -130,7 +130,7 @@ func TestToolKeywordsThatFail(t *testing.T) {
 	box := openStored(t, root)
 	importTools(t, box, "s", manyTools(300))
 	check(t, "built", box)
-	stored := box.local().index.keywords.stored
+	stored := filepath.Join(box.local().index.keywords.dir, indexFolder)
 	files, err := filepath.Glob(filepath.Join(stored, "store", "*"))
 	more, err2 := filepath.Glob(filepath.Join(stored, "*"))
 	if err != nil || err2 != nil || len(files)+len(more) == 0 {
@@ -145,23 +145,20 @@ func TestToolKeywordsThatFail(t *testing.T) {
 	box = openStored(t, root)
 	check(t, "over a damaged index", box)
 	k := box.local().index.keywords
-	if k.stored == "" {
+	if !k.stored {
 		t.Error("a damaged index is not replaced")
 	}
-	// A killed process left a build; a caller that gives up leaves nothing half done.
+	// A caller that gives up leaves an index that is not complete.
 	importTools(t, box, "s", manyTools(301))
-	if err := os.Mkdir(k.temp(), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := box.local().Index(ctx, nil); err == nil {
 		t.Error("an index is built without a caller")
 	}
-	check(t, "after an update that was cut short", box)
-	if names := folders(t, k); len(names) != 1 {
-		t.Errorf("folders %v, want the index", names)
+	if now := contents(t, k); now != "" {
+		t.Errorf("an update that was cut short has the contents %q", now)
 	}
+	check(t, "after an update that was cut short", box)
 	// A file has the name of the folder.
 	closeBox(t, box)
 	if err := os.RemoveAll(k.dir); err != nil {
@@ -191,7 +188,7 @@ func buildForever(root string) error {
 			return err
 		}
 		fmt.Println("built")
-		if err := os.RemoveAll(box.local().index.keywords.stored); err != nil {
+		if err := os.RemoveAll(box.local().index.keywords.dir); err != nil {
 			return err
 		}
 		fmt.Println("removed")

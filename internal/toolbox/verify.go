@@ -82,7 +82,7 @@ func (s *service) verifyDerived(ctx context.Context, repair bool) (found []check
 	}
 	x.keywords.mu.RLock()
 	defer x.keywords.mu.RUnlock()
-	if x.keywords.index != nil && x.keywords.stored != "" {
+	if x.keywords.index != nil && x.keywords.stored {
 		parts = append(parts, part{keywordsFolder, x.keywords.index.Verify})
 	}
 	for _, p := range parts {

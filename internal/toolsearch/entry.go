@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cairn/internal/catalog"
+	"cairn/internal/job"
 	"cairn/internal/store"
 	"cairn/models"
 )
@@ -114,14 +115,14 @@ func Distinct(texts []string) []string {
 
 // EmbedTexts adds the vectors of texts to the cache. After an error it has added some.
 // progress may be nil.
-func EmbedTexts(ctx context.Context, texts []string, e models.Embedder, cache VectorCache, progress func(Progress)) error {
+func EmbedTexts(ctx context.Context, texts []string, e models.Embedder, cache VectorCache, progress func(job.Progress)) error {
 	done := 0
 	for batch := range slices.Chunk(texts, 2*vectorBatch) {
 		if _, err := embedAll(ctx, e, cache, batch); err != nil {
 			return fmt.Errorf("embedding past intents: %w", err)
 		}
 		if done += len(batch); progress != nil {
-			progress(Progress{"intents", done, len(texts)})
+			progress(job.Progress{Phase: "tools intents", Done: done, Total: len(texts)})
 		}
 	}
 	return nil

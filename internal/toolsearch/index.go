@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/catalog"
+	"cairn/internal/job"
+	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/models"
 )
@@ -24,7 +26,7 @@ import (
 // derived from the catalogue. The caller closes them.
 type Stores struct {
 	// Keyword holds names, descriptions and the parameters of both schemas.
-	Keyword store.Keyword
+	Keyword Keyword
 	// Names holds the vectors of the names alone, Texts those of "name.
 	// description". The nearer vector has most of the weight: names distinguish
 	// tools with similar descriptions, descriptions those with vague names. Both are
@@ -32,15 +34,21 @@ type Stores struct {
 	Names, Texts store.Vectors
 }
 
+// Keyword is what an Index needs of a store.Keyword.
+type Keyword interface {
+	Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error
+	Search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error)
+}
+
 // PersistentKeyword is a keyword index that may have the tools of an earlier run.
 // The Index calls Update between Begin and Finish.
 type PersistentKeyword interface {
-	store.Keyword
+	Keyword
 	// Begin announces the contents of the index, by a digest of all tools, and
 	// returns which of them it has. The Index adds nothing to one that has all.
 	Begin(whole [32]byte, tools int) (Stored, error)
-	// Finish completes the index that Begin announced. After an error the next
-	// Begin returns StoredNothing.
+	// Finish completes the index that Begin announced. Without it the next Begin
+	// returns StoredNothing.
 	Finish(ctx context.Context) error
 }
 
@@ -82,8 +90,7 @@ type Index struct {
 	embedding sync.Mutex // held by Embed
 	write     sync.Mutex // held while the stores change; guards digests
 	// digests are those of the tools in the stores, by ID.
-	digests  map[string]string
-	finished bool // the last Update finished a PersistentKeyword; guarded by write
+	digests map[string]string
 
 	mu         sync.RWMutex
 	tools      []catalog.Tool      // sorted by ID
@@ -122,13 +129,6 @@ func New(stores Stores, o *Options) (*Index, error) {
 	return x, err
 }
 
-// Progress is the progress of a Sync, in tools.
-type Progress struct {
-	// Stage is "keywords" or "vectors".
-	Stage       string
-	Done, Total int
-}
-
 // keywordBatch, knownBatch and vectorBatch are the numbers of tools in a batch: of
 // the keyword index, of vectors in the cache, of vectors to compute. Opening the
 // cache costs a look at each of its entries.
@@ -138,8 +138,12 @@ const (
 	vectorBatch  = 128
 )
 
+// KeywordsPhase is the phase of a job.Progress of Update. The others are "tools vectors"
+// and "tools intents".
+const KeywordsPhase = "tools keywords"
+
 // Sync runs Update, then Embed. progress may be nil.
-func (x *Index) Sync(ctx context.Context, tools []catalog.Tool, progress func(Progress)) error {
+func (x *Index) Sync(ctx context.Context, tools []catalog.Tool, progress func(job.Progress)) error {
 	if err := x.Update(ctx, tools, progress); err != nil {
 		return err
 	}
@@ -150,14 +154,14 @@ func (x *Index) Sync(ctx context.Context, tools []catalog.Tool, progress func(Pr
 // those that are new or changed. When it returns, searches find all tools by
 // keyword, and those with vectors in the cache by vector too; Embed makes the Missing
 // ones. After an error the next Update does the rest. progress may be nil.
-func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(Progress)) error {
+func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(job.Progress)) error {
 	x.write.Lock()
 	defer x.write.Unlock()
 	tools = slices.Clone(tools)
 	slices.SortStableFunc(tools, func(a, b catalog.Tool) int { return strings.Compare(a.ID, b.ID) })
 	tools = slices.CompactFunc(tools, func(a, b catalog.Tool) bool { return a.ID == b.ID })
 	if progress == nil {
-		progress = func(Progress) {}
+		progress = func(job.Progress) {}
 	}
 	at := make(map[string]int, len(tools))
 	digests := make(map[string]string, len(tools))
@@ -207,50 +211,37 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 func (x *Index) Missing() int { return int(x.missing.Load()) }
 
 // updateKeywords updates the keyword index.
-func (x *Index) updateKeywords(ctx context.Context, tools []catalog.Tool, digests map[string]string, changed []int, stale []string, progress func(Progress)) error {
+func (x *Index) updateKeywords(ctx context.Context, tools []catalog.Tool, digests map[string]string, changed []int, stale []string, progress func(job.Progress)) error {
 	k, ok := x.stores.Keyword.(PersistentKeyword)
 	if !ok {
 		return x.syncKeywords(ctx, tools, changed, stale, progress)
 	}
-	if len(changed)+len(stale) == 0 && x.finished {
-		return nil
-	}
-	x.finished = false
 	whole := sha256.New()
+	all := make([]int, len(tools))
 	for i := range tools {
 		whole.Write([]byte(tools[i].ID + "\x00" + digests[tools[i].ID]))
+		all[i] = i
 	}
 	var err error
 	for range 2 { // the second time, an index that cannot be stored is in memory
 		var stored Stored
-		if stored, err = k.Begin([32]byte(whole.Sum(nil)), len(tools)); err != nil {
+		if stored, err = k.Begin([32]byte(whole.Sum(nil)), len(tools)); err != nil || stored == StoredAll {
 			return err
 		}
-		switch stored {
-		case StoredAll:
-			x.finished = true
-			return nil
-		case StoredNothing:
-			all := make([]int, len(tools))
-			for i := range all {
-				all[i] = i
-			}
-			err = x.syncKeywords(ctx, tools, all, nil, progress)
-		default:
-			err = x.syncKeywords(ctx, tools, changed, stale, progress)
+		if stored == StoredNothing {
+			changed, stale = all, nil
 		}
-		if err == nil {
+		if err = x.syncKeywords(ctx, tools, changed, stale, progress); err == nil {
 			err = k.Finish(ctx)
 		}
 		if err == nil || ctx.Err() != nil {
 			break
 		}
 	}
-	x.finished = err == nil
 	return err
 }
 
-func (x *Index) syncKeywords(ctx context.Context, tools []catalog.Tool, changed []int, stale []string, progress func(Progress)) error {
+func (x *Index) syncKeywords(ctx context.Context, tools []catalog.Tool, changed []int, stale []string, progress func(job.Progress)) error {
 	for done := 0; done < len(changed) || len(stale) > 0; {
 		batch := changed[done:min(done+keywordBatch, len(changed))]
 		entries := make([]store.KeywordEntry, len(batch))
@@ -262,7 +253,7 @@ func (x *Index) syncKeywords(ctx context.Context, tools []catalog.Tool, changed 
 		}
 		stale = nil
 		done += len(batch)
-		progress(Progress{"keywords", done, len(changed)})
+		progress(job.Progress{Phase: KeywordsPhase, Done: done, Total: len(changed)})
 	}
 	return nil
 }
@@ -328,14 +319,14 @@ func (x *Index) put(ctx context.Context, ids []string, names, texts [][]float32)
 
 // Embed makes the missing vectors. Searches and Updates can run at the same time.
 // After an error, or when ctx ends, the next Embed does the rest. progress may be nil.
-func (x *Index) Embed(ctx context.Context, progress func(Progress)) error {
+func (x *Index) Embed(ctx context.Context, progress func(job.Progress)) error {
 	if x.options.Embedder == nil {
 		return nil
 	}
 	x.embedding.Lock()
 	defer x.embedding.Unlock()
 	if progress == nil {
-		progress = func(Progress) {}
+		progress = func(job.Progress) {}
 	}
 	for x.Missing() > 0 {
 		order := x.toEmbed()
@@ -345,7 +336,7 @@ func (x *Index) Embed(ctx context.Context, progress func(Progress)) error {
 				return err
 			}
 			done += len(batch)
-			progress(Progress{"vectors", done, total})
+			progress(job.Progress{Phase: "tools vectors", Done: done, Total: total, Searchable: true})
 		}
 	}
 	return nil
