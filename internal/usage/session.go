@@ -3,7 +3,6 @@ package usage
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"cairn/graphrank"
@@ -20,8 +19,8 @@ const (
 )
 
 // Session records one agent's session. Successive uses become sequence edges. The
-// uses after a query become its Intent at the next query or at Close. It is safe
-// for concurrent use.
+// uses after a query become its Intent at the next query or at Close. One
+// goroutine uses it at a time.
 //
 // An agent that reads a document has used it: its edges are written at once. An
 // agent that fetches a tool's schema may call the tool, which cairn does not see.
@@ -43,7 +42,6 @@ type Session struct {
 	add func(context.Context, Change) error
 	now func() time.Time
 
-	mu    sync.Mutex
 	query string
 	used  []Call // since the query, at most Window
 	last  string
@@ -76,8 +74,6 @@ func NewSession(add func(context.Context, Change) error, now func() time.Time) *
 // Query records a search for documents, and writes the uses after the query before
 // it.
 func (r *Session) Query(ctx context.Context, text string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if normal(text) == normal(r.query) {
 		return nil // asked again, or for the next page
 	}
@@ -91,8 +87,6 @@ func (r *Session) Query(ctx context.Context, text string) error {
 // Used records a successful use of a document by its DocumentID, and returns when
 // it is durable. Failed calls are not recorded.
 func (r *Session) Used(ctx context.Context, id string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	before, err := r.visit(ctx, id)
 	if err != nil {
 		return err
@@ -113,15 +107,11 @@ func (r *Session) Used(ctx context.Context, id string) error {
 // Searched records a search for tools with its results, and writes what was
 // inferred since the search before.
 func (r *Session) Searched(ctx context.Context, query string, found []string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return r.begin(ctx, search{query: query}, found)
 }
 
 // Planned records a plan for an intent, with its tools and its edges, and writes what was inferred since the search before.
 func (r *Session) Planned(ctx context.Context, intent string, tools []string, edges [][2]string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return r.begin(ctx, search{query: intent, plan: true, edges: edges}, tools)
 }
 
@@ -153,8 +143,6 @@ func (r *Session) begin(ctx context.Context, next search, found []string) error 
 
 // Fetched records that an agent fetched the schema of a tool.
 func (r *Session) Fetched(ctx context.Context, id string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	before, err := r.visit(ctx, id)
 	if err != nil {
 		return err
@@ -180,8 +168,6 @@ func (r *Session) Fetched(ctx context.Context, id string) error {
 // Reported records the tools that an agent reports as used, and drops what was
 // inferred of them.
 func (r *Session) Reported(ctx context.Context, ids []string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if err := r.touch(ctx); err != nil || len(ids) == 0 {
 		return err
 	}
@@ -196,8 +182,6 @@ func (r *Session) Reported(ctx context.Context, ids []string) error {
 
 // Close writes the uses after the last query and what was inferred.
 func (r *Session) Close(ctx context.Context) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if err := r.flush(ctx); err != nil {
 		return err
 	}
@@ -206,13 +190,11 @@ func (r *Session) Close(ctx context.Context) error {
 
 // Idle reports whether the last record is older than a Gap.
 func (r *Session) Idle() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return !r.at.IsZero() && r.now().Sub(r.at) > Gap
 }
 
 // visit makes id the last node and returns the one before it, "" at the start of a
-// piece of work. r.mu is held.
+// piece of work.
 func (r *Session) visit(ctx context.Context, id string) (before string, err error) {
 	if err := checkID(id); err != nil {
 		return "", err
@@ -224,7 +206,7 @@ func (r *Session) visit(ctx context.Context, id string) (before string, err erro
 	return before, nil
 }
 
-// touch records the time, and begins a new piece of work after a Gap. r.mu is held.
+// touch records the time, and begins a new piece of work after a Gap.
 func (r *Session) touch(ctx context.Context) error {
 	now := r.now()
 	pause := !r.at.IsZero() && now.Sub(r.at) > Gap
@@ -241,7 +223,7 @@ func (r *Session) touch(ctx context.Context) error {
 	return err
 }
 
-// infer adds a weak observation, which a report may replace. r.mu is held.
+// infer adds a weak observation, which a report may replace.
 func (r *Session) infer(s Observation) {
 	if len(r.pending) < Window {
 		r.pending = append(r.pending, s)
@@ -249,7 +231,7 @@ func (r *Session) infer(s Observation) {
 }
 
 // writeInferred writes the pending weak observations, and the tools fetched for the
-// last search as an intent, each once for a piece of work. r.mu is held.
+// last search as an intent, each once for a piece of work.
 func (r *Session) writeInferred(ctx context.Context) error {
 	var c Change
 	if r.observed == nil {
@@ -277,8 +259,7 @@ func (r *Session) writeInferred(ctx context.Context) error {
 	return r.add(ctx, c)
 }
 
-// flush writes the query with the uses since. Used has written their edges. r.mu is
-// held.
+// flush writes the query with the uses since. Used has written their edges.
 func (r *Session) flush(ctx context.Context) error {
 	t := Trace{Intent: r.query, Calls: r.used}
 	r.query, r.used = "", nil
