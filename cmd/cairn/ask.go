@@ -21,7 +21,19 @@ func (a *app) askCommand() *cobra.Command {
 	var budget int
 	cmd := newCommand("ask [flags] QUESTION", "Answer a question from the folder, with sources",
 		a.withWorkspace("ask", workspace.Owning, func(ctx context.Context, w *workspace.Workspace, args []string) error {
-			return a.ask(ctx, w, stage.Request{UserID: user, Query: args[0], Template: template}, budget)
+			if _, err := a.refresh(ctx, w, retriever.Hybrid, vectorsLimit); err != nil {
+				return err
+			}
+			st, err := host.OpenStages(ctx, w, a.logger(), &host.StageOptions{WebWait: askWebWait})
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			s, err := st.Create(ctx, stage.Request{UserID: user, Query: args[0], Template: template})
+			if err != nil {
+				return stageError(err)
+			}
+			return a.awaitAnswer(ctx, st, s, budget)
 		}))
 	fs := cmd.Flags()
 	fs.StringVar(&template, "template", "", "plan: standard_query (default), simple_lookup, complex_research, web_enhanced or quick_answer")
@@ -34,22 +46,6 @@ func (a *app) askCommand() *cobra.Command {
 // askWebWait is how long a task of cairn ask waits for a client that searches the web:
 // one that is at work on the folder takes it at once.
 const askWebWait = 5 * time.Second
-
-func (a *app) ask(ctx context.Context, w *workspace.Workspace, r stage.Request, budget int) error {
-	if _, err := a.refresh(ctx, w, retriever.Hybrid, vectorsLimit); err != nil {
-		return err
-	}
-	st, err := host.OpenStages(ctx, w, a.logger(), &host.StageOptions{WebWait: askWebWait})
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	s, err := st.Create(ctx, r)
-	if err != nil {
-		return stageError(err)
-	}
-	return a.awaitAnswer(ctx, st, s, budget)
-}
 
 // awaitAnswer waits until a task has ended or needs an answer, and prints the response or
 // the brief. A web search that waits for a client is skipped after a while, so it waits

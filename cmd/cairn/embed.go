@@ -13,7 +13,7 @@ import (
 
 func (a *app) embedCommand() *cobra.Command {
 	cmd := newCommand("embed", "Print a vector for each line of standard input, one JSON object a line",
-		a.command(func(ctx context.Context, _ []string) error { return a.embed(ctx) }))
+		a.command(a.embed))
 	a.addModel(cmd)
 	return cmd
 }
@@ -26,7 +26,7 @@ const (
 	maxEmbedLine = 16 << 20
 )
 
-func (a *app) embed(ctx context.Context) error {
+func (a *app) embed(ctx context.Context, _ []string) error {
 	model, err := a.model.Open()
 	if err != nil {
 		return err

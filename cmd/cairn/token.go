@@ -40,7 +40,34 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 	var workspaces []string
 	var expires time.Duration
 	cmd := newCommand("new NAME", "Create a token and print it, once", a.command(func(ctx context.Context, args []string) error {
-		return a.tokenNew(ctx, *file, args[0], scope, workspaces, expires)
+		sc, err := token.ParseScope(scope)
+		if err != nil {
+			return badUsage("--scope: %w", err)
+		}
+		for _, w := range workspaces {
+			if _, err := server.ParseName(w); err != nil {
+				return badUsage("--for: %w", err)
+			}
+		}
+		if expires < 0 {
+			return badUsage("--expires is %s, want more than 0", expires)
+		}
+		store, err := tokenStore(*file)
+		if err != nil {
+			return err
+		}
+		secret, t, err := store.New(ctx, args[0], sc, workspaces, expires)
+		if err != nil {
+			return err
+		}
+		report := struct {
+			Secret string `json:"token"`
+			term.Token
+		}{secret, term.NewToken(t)}
+		return a.print(report, func(w *term.Writer) {
+			w.Printf("%s\n", secret)
+			a.stderr.Printf("the token is not shown again; clients send it as Authorization: Bearer TOKEN\n")
+		})
 	}))
 	cmd.Flags().StringVar(&scope, "scope", "read", "what it permits: read; write, which includes read; or admin, which may also rebuild the index")
 	cmd.Flags().StringSliceVar(&workspaces, "for", nil, "names of the workspaces it permits (default: all)")
@@ -48,61 +75,27 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 	return cmd
 }
 
-func (a *app) tokenNew(ctx context.Context, file, name, scope string, workspaces []string, expires time.Duration) error {
-	sc, err := token.ParseScope(scope)
-	if err != nil {
-		return badUsage("--scope: %w", err)
-	}
-	for _, w := range workspaces {
-		if _, err := server.ParseName(w); err != nil {
-			return badUsage("--for: %w", err)
-		}
-	}
-	if expires < 0 {
-		return badUsage("--expires is %s, want more than 0", expires)
-	}
-	store, err := tokenStore(file)
-	if err != nil {
-		return err
-	}
-	secret, t, err := store.New(ctx, name, sc, workspaces, expires)
-	if err != nil {
-		return err
-	}
-	report := struct {
-		Secret string `json:"token"`
-		term.Token
-	}{secret, term.NewToken(t)}
-	return a.print(report, func(w *term.Writer) {
-		w.Printf("%s\n", secret)
-		a.stderr.Printf("the token is not shown again; clients send it as Authorization: Bearer TOKEN\n")
-	})
-}
-
 func (a *app) tokenListCommand(file *string) *cobra.Command {
-	return newCommand("list", "List the tokens, without their secrets",
-		a.command(func(context.Context, []string) error { return a.tokenList(*file) }))
-}
-
-func (a *app) tokenList(file string) error {
-	store, err := tokenStore(file)
-	if err != nil {
-		return err
-	}
-	list, err := store.List()
-	if err != nil {
-		return err
-	}
-	rows := []term.Token{}
-	for _, t := range list {
-		rows = append(rows, term.NewToken(t))
-	}
-	return a.print(rows, func(w *term.Writer) {
-		if len(rows) == 0 {
-			a.stderr.Printf("there are no tokens; `cairn token new NAME` creates one\n")
+	return newCommand("list", "List the tokens, without their secrets", a.command(func(context.Context, []string) error {
+		store, err := tokenStore(*file)
+		if err != nil {
+			return err
 		}
-		w.Tokens(rows)
-	})
+		list, err := store.List()
+		if err != nil {
+			return err
+		}
+		rows := []term.Token{}
+		for _, t := range list {
+			rows = append(rows, term.NewToken(t))
+		}
+		return a.print(rows, func(w *term.Writer) {
+			if len(rows) == 0 {
+				a.stderr.Printf("there are no tokens; `cairn token new NAME` creates one\n")
+			}
+			w.Tokens(rows)
+		})
+	}))
 }
 
 func (a *app) tokenRevokeCommand(file *string) *cobra.Command {

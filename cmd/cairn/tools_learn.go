@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -77,10 +76,7 @@ func is(n int, one string) string {
 }
 
 func (a *app) readTraces(name string) ([]usage.Trace, []*usage.LineError, error) {
-	if name == "-" {
-		return usage.ReadTraces(a.stdin)
-	}
-	f, err := os.Open(name)
+	f, err := a.input(name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,9 +107,20 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 			return badUsage("want one of NAME, --before, --all and --source")
 		}
 		if source != "" {
-			return a.forgetSource(ctx, box, source)
+			removed, err := box.RemoveSource(ctx, source)
+			if err != nil {
+				return err
+			}
+			return a.printLine(map[string]any{"source": source, "removed": removed}, "removed %s", term.Count(len(removed), "tool"))
 		}
-		f, err := forget(ctx, box, args, before)
+		r := toolbox.ForgetRequest{Name: strings.Join(args, ""), All: all}
+		if before != "" {
+			var err error
+			if r.Before, err = time.ParseInLocation(time.DateOnly, before, time.Local); err != nil {
+				return badUsage("--before %q: want a day such as 2026-01-31", before)
+			}
+		}
+		f, err := box.Forget(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -125,26 +132,4 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 		})
 	})
 	return cmd
-}
-
-func forget(ctx context.Context, box *toolbox.Toolbox, args []string, before string) (usage.Forgotten, error) {
-	if before != "" {
-		day, err := time.ParseInLocation(time.DateOnly, before, time.Local)
-		if err != nil {
-			return usage.Forgotten{}, badUsage("--before %q: want a day such as 2026-01-31", before)
-		}
-		return box.Forget(ctx, toolbox.ForgetRequest{Before: day})
-	}
-	if len(args) == 0 {
-		return box.Forget(ctx, toolbox.ForgetRequest{All: true})
-	}
-	return box.Forget(ctx, toolbox.ForgetRequest{Name: args[0]})
-}
-
-func (a *app) forgetSource(ctx context.Context, box *toolbox.Toolbox, source string) error {
-	removed, err := box.RemoveSource(ctx, source)
-	if err != nil {
-		return err
-	}
-	return a.printLine(map[string]any{"source": source, "removed": removed}, "removed %s", term.Count(len(removed), "tool"))
 }

@@ -17,29 +17,25 @@ func (a *app) verifyCommand() *cobra.Command {
 	var repair bool
 	cmd := newCommand("verify", "Read all files that cairn keeps and compare their checksums",
 		a.withWorkspace("verify", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
-			return a.verify(ctx, w, repair)
+			var found *index.Verified
+			err := a.withProgress(func(bar *term.Progress) (err error) {
+				bar.Show(job.Progress{Phase: "verifying"})
+				found, err = w.Verify(ctx, repair)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if err := a.print(found, func(out *term.Writer) { printVerified(out, found) }); err != nil {
+				return err
+			}
+			if found.Damaged() {
+				return errors.New("files are damaged; run `cairn verify --repair`")
+			}
+			return nil
 		}))
 	cmd.Flags().BoolVar(&repair, "repair", false, "rebuild or recover what is damaged")
 	return cmd
-}
-
-func (a *app) verify(ctx context.Context, w *workspace.Workspace, repair bool) error {
-	var found *index.Verified
-	err := a.withProgress(func(bar *term.Progress) (err error) {
-		bar.Show(job.Progress{Phase: "verifying"})
-		found, err = w.Verify(ctx, repair)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := a.print(found, func(out *term.Writer) { printVerified(out, found) }); err != nil {
-		return err
-	}
-	if found.Damaged() {
-		return errors.New("files are damaged; run `cairn verify --repair`")
-	}
-	return nil
 }
 
 func printVerified(out *term.Writer, found *index.Verified) {
