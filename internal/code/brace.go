@@ -39,11 +39,10 @@ const (
 // braces reads a language whose bodies are in brackets.
 type braces struct {
 	*outline
-	tokens []token
-	stack  []frame
-	over   int // brackets beyond maxDepth
-	steps  int // tokens of the statements looked at
-	from   int // the first token of the statement
+	stack []frame
+	over  int // brackets beyond maxDepth
+	steps int // tokens of the statements looked at
+	from  int // the first token of the statement
 	// conditions are the stacks at the open #if, the innermost last: the parts of one
 	// condition are alternatives, so each begins with the brackets that were open there.
 	conditions []condition
@@ -58,7 +57,8 @@ type condition struct {
 const maxConditions = 50
 
 func readBraces(o *outline) {
-	p := &braces{outline: o, tokens: o.lex(o.lang.lexis)}
+	o.lex()
+	p := &braces{outline: o}
 	p.stack = append(p.stack, frame{kind: file, parent: -1, symbol: -1, pending: -1})
 	for i := range p.tokens {
 		p.token(i)
@@ -337,21 +337,6 @@ func (p *braces) opensBody(i int) bool {
 	return p.classify(p.from, i, true).Name != ""
 }
 
-func (p *braces) text(i int) string {
-	if i < 0 || i >= len(p.tokens) {
-		return ""
-	}
-	return string(p.src[p.tokens[i].start:p.tokens[i].end])
-}
-
-func (p *braces) isWord(i int) bool {
-	return i >= 0 && i < len(p.tokens) && p.tokens[i].kind == word
-}
-
-func (p *braces) is(i int, c byte) bool {
-	return i >= 0 && i < len(p.tokens) && p.tokens[i].kind == punct && p.tokens[i].c == c
-}
-
 // past returns the token after the bracket that opens at token i, or i+1 when it is
 // not closed.
 func (p *braces) past(i int) int {
@@ -376,7 +361,7 @@ func (p *braces) pastAngles(i, to int) int {
 			if depth--; depth == 0 {
 				return j + 1
 			}
-		case p.is(j, '('), p.is(j, '['), p.is(j, '{'):
+		case p.opens(j):
 			j = p.past(j) - 1
 		}
 	}

@@ -87,6 +87,7 @@ type outline struct {
 	src      []byte
 	lang     *language
 	lines    []int32 // where they begin
+	tokens   []token // of all languages but Go, Ruby, Lua and shell
 	comments []span  // of lines of their own, in order
 	symbols  []Symbol
 	cut      bool
@@ -165,6 +166,27 @@ func signature(text []byte) string {
 	}
 	return strings.ToValidUTF8(s, "")
 }
+
+// text returns token i, "" beyond the tokens.
+func (o *outline) text(i int) string {
+	if i < 0 || i >= len(o.tokens) {
+		return ""
+	}
+	return string(o.src[o.tokens[i].start:o.tokens[i].end])
+}
+
+func (o *outline) isWord(i int) bool {
+	return i >= 0 && i < len(o.tokens) && o.tokens[i].kind == word
+}
+
+// is reports whether token i is a mark of punctuation.
+func (o *outline) is(i int, c byte) bool {
+	return i >= 0 && i < len(o.tokens) && o.tokens[i].kind == punct && o.tokens[i].c == c
+}
+
+// opens and closes report whether token i is a bracket.
+func (o *outline) opens(i int) bool  { return o.is(i, '(') || o.is(i, '[') || o.is(i, '{') }
+func (o *outline) closes(i int) bool { return o.is(i, ')') || o.is(i, ']') || o.is(i, '}') }
 
 // lineStart returns the start of the line of the byte at offset at.
 func (o *outline) lineStart(at int) int {

@@ -114,7 +114,7 @@ func matched(src []byte, symbols []code.Symbol, tags []ctag, each bool) (n int, 
 	for _, tag := range tags {
 		best := -1
 		for i, s := range symbols {
-			if used[i] && each || s.Name != tag.Name && !slices.Contains(s.Names, tag.Name) || tag.Line < lines[i][0] || tag.Line > lines[i][2] {
+			if used[i] && each && s.Name == tag.Name || s.Name != tag.Name && !slices.Contains(s.Names, tag.Name) || tag.Line < lines[i][0] || tag.Line > lines[i][2] {
 				continue
 			}
 			if best < 0 || distance(lines[i][1], tag.Line) < distance(lines[best][1], tag.Line) {
@@ -126,7 +126,7 @@ func matched(src []byte, symbols []code.Symbol, tags []ctag, each bool) (n int, 
 			continue
 		}
 		n++
-		used[best] = symbols[best].Name == tag.Name
+		used[best] = used[best] || symbols[best].Name == tag.Name
 	}
 	return n, missed
 }

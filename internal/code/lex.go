@@ -55,13 +55,13 @@ type lexer struct {
 	o      *outline
 }
 
-// lex returns the tokens of a file and records its comments.
-func (o *outline) lex(l *lexis) []token {
-	x := &lexer{lexis: l, src: o.src, o: o, tokens: make([]token, 0, len(o.src)/5)}
+// lex reads the tokens and comments of a file.
+func (o *outline) lex() {
+	x := &lexer{lexis: o.lang.lexis, src: o.src, o: o, tokens: make([]token, 0, len(o.src)/5)}
 	for x.i < len(x.src) {
 		x.next()
 	}
-	return x.tokens
+	o.tokens = x.tokens
 }
 
 func (x *lexer) next() {

@@ -14,7 +14,8 @@ var python = &language{read: readPython,
 
 func readPython(o *outline) {
 	type openDef struct{ symbol, indent int }
-	tokens := o.lex(o.lang.lexis)
+	o.lex()
+	tokens := o.tokens
 	var stack []openDef
 	depth, first, above := 0, -1, -1 // the first token of the line and of the decorators above
 	lastEnd := 0
@@ -26,17 +27,11 @@ func readPython(o *outline) {
 			stack = stack[:len(stack)-1]
 		}
 	}
-	text := func(i int) string {
-		if i >= len(tokens) {
-			return ""
-		}
-		return string(o.src[tokens[i].start:tokens[i].end])
-	}
 	logical := func(first, to int) {
 		start := int(tokens[first].start)
 		indent := start - o.lineStart(start)
 		closeTo(indent, lastEnd)
-		if tokens[first].c == '@' && tokens[first].kind == punct {
+		if o.is(first, '@') {
 			if above < 0 {
 				above = first
 			}
@@ -48,14 +43,14 @@ func readPython(o *outline) {
 		}
 		above = -1
 		k := first
-		if text(k) == "async" {
+		if o.text(k) == "async" {
 			k++
 		}
-		kind := text(k)
-		if kind != "def" && kind != "class" || k+1 >= to || tokens[k+1].kind != word {
+		kind := o.text(k)
+		if kind != "def" && kind != "class" || k+1 >= to || !o.isWord(k+1) {
 			return
 		}
-		s := Symbol{Name: text(k + 1), Kind: kind, Start: at, Decl: start, End: int(tokens[to-1].end), Parent: -1}
+		s := Symbol{Name: o.text(k + 1), Kind: kind, Start: at, Decl: start, End: int(tokens[to-1].end), Parent: -1}
 		if n := len(stack); n > 0 {
 			s.Parent = stack[n-1].symbol
 			if s.Parent >= 0 {
@@ -63,24 +58,22 @@ func readPython(o *outline) {
 				s.Local = up.Local || up.Kind == "def"
 			}
 		}
-		s.Signature = signature(o.src[start:pythonHead(tokens, first, to)])
+		s.Signature = signature(o.src[start:o.pythonHead(first, to)])
 		stack = append(stack, openDef{o.add(s), indent})
 	}
 	for i, t := range tokens {
-		if t.kind == punct {
-			switch t.c {
-			case '(', '[', '{':
-				depth++
-			case ')', ']', '}':
-				depth = max(depth-1, 0)
-			}
+		switch {
+		case o.opens(i):
+			depth++
+		case o.closes(i):
+			depth = max(depth-1, 0)
 		}
 		if t.kind == newline {
 			// A definition at the beginning of a line ends brackets that are not closed.
-			if depth > 0 && i+2 < len(tokens) && (text(i+1) == "def" || text(i+1) == "class") && tokens[i+2].kind == word {
+			if depth > 0 && (o.text(i+1) == "def" || o.text(i+1) == "class") && o.isWord(i+2) {
 				depth = 0
 			}
-			if depth > 0 || i > 0 && tokens[i-1].kind == punct && tokens[i-1].c == '\\' {
+			if depth > 0 || o.is(i-1, '\\') {
 				continue
 			}
 			if first >= 0 {
@@ -102,24 +95,19 @@ func readPython(o *outline) {
 }
 
 // pythonHead returns the end of the head of a definition, before the colon.
-func pythonHead(tokens []token, from, to int) int {
+func (o *outline) pythonHead(from, to int) int {
 	depth := 0
 	for i := from; i < to; i++ {
-		if tokens[i].kind != punct {
-			continue
-		}
-		switch tokens[i].c {
-		case '(', '[', '{':
+		switch {
+		case o.opens(i):
 			depth++
-		case ')', ']', '}':
+		case o.closes(i):
 			depth--
-		case ':':
-			if depth == 0 {
-				return int(tokens[i].start)
-			}
+		case depth == 0 && o.is(i, ':'):
+			return int(o.tokens[i].start)
 		}
 	}
-	return int(tokens[to-1].end)
+	return int(o.tokens[to-1].end)
 }
 
 // lined describes a language whose definitions begin a line and end with a line of the

@@ -122,7 +122,7 @@ func (p *braces) scriptValue(d declaration, n, to int, body bool, kind string) d
 func (p *braces) scriptAssigned(j, to int) int {
 	for ; j < to; j++ {
 		switch {
-		case p.is(j, '('), p.is(j, '['), p.is(j, '{'):
+		case p.opens(j):
 			j = p.past(j) - 1
 		case p.is(j, '=') && !p.is(j+1, '='):
 			return j + 1
@@ -137,7 +137,7 @@ func (p *braces) scriptArrow(v, to int) int {
 		switch {
 		case p.tokens[v].kind == arrow:
 			return v
-		case p.is(v, '('), p.is(v, '{'), p.is(v, '['):
+		case p.opens(v):
 			v = p.past(v) - 1
 		}
 	}
@@ -170,7 +170,7 @@ func (p *braces) scriptFunction(v, to int, body bool) (frameKind, bool) {
 	}
 	if p.is(j, ':') { // a type of the result
 		for j < to && p.tokens[j].kind != arrow && p.tokens[j].kind != newline {
-			if p.is(j, '(') || p.is(j, '{') || p.is(j, '[') {
+			if p.opens(j) {
 				j = p.past(j) - 1
 			}
 			j++
@@ -225,14 +225,26 @@ func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
 		}
 		return d
 	}
-	// a.b.c = function
+	// a.b.c = function, a.b["c"] = function; a.b[c] = function is one of b.
 	j := k
-	for p.is(j+1, '.') && p.isWord(j+2) {
-		if p.text(j) != "prototype" && p.text(j) != "exports" && p.text(j) != "module" {
+	for j+2 < to {
+		indexed := p.is(j+1, '[') && p.past(j+1) <= to
+		if !indexed && !(p.is(j+1, '.') && p.isWord(j+2)) {
+			break
+		}
+		literally := indexed && p.tokens[j+2].kind == literal && p.is(j+3, ']')
+		if indexed && !literally {
+			j = p.past(j+1) - 1
+			continue
+		}
+		if p.isWord(j) && p.text(j) != "prototype" && p.text(j) != "exports" && p.text(j) != "module" {
 			d.Scope = p.text(j)
 		}
 		j += 2
-		name = p.text(j)
+		name = trimQuotes(p.text(j))
+		if literally {
+			j++
+		}
 	}
 	if p.is(j+1, '=') && !p.is(j+2, '=') && j+2 < to {
 		if f, ok := p.scriptFunction(j+2, to, body); ok {

@@ -15,14 +15,9 @@ var sqlKinds = map[string]bool{"table": true, "view": true, "function": true, "p
 	"aggregate": true, "extension": true, "policy": true, "rule": true, "publication": true}
 
 func readSQL(o *outline) {
-	tokens := o.lex(o.lang.lexis)
-	text := func(i int) string {
-		if i >= len(tokens) {
-			return ""
-		}
-		return string(o.src[tokens[i].start:tokens[i].end])
-	}
-	lower := func(i int) string { return strings.ToLower(text(i)) }
+	o.lex()
+	tokens := o.tokens
+	lower := func(i int) string { return strings.ToLower(o.text(i)) }
 	last := -1
 	end := func(at int) {
 		if last >= 0 {
@@ -33,7 +28,7 @@ func readSQL(o *outline) {
 	body := 0 // BEGIN that are open
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
-		if t.kind == punct && t.c == ';' {
+		if o.is(i, ';') {
 			if body == 0 {
 				end(int(t.end))
 			}
@@ -59,18 +54,18 @@ func readSQL(o *outline) {
 				end(int(t.start))
 			}
 		case "create":
-			kind, name, at := sqlName(tokens, i, lower, text)
+			kind, name, at := o.sqlName(i)
 			if name == "" {
 				continue
 			}
-			end(sqlBefore(tokens, i))
+			end(int(tokens[max(i-1, 0)].end))
 			body = 0
 			stop := at
-			for stop < len(tokens) && stop < at+60 && !(tokens[stop].kind == punct && (tokens[stop].c == ';' || tokens[stop].c == '(')) && lower(stop) != "as" && lower(stop) != "begin" {
+			for stop < len(tokens) && stop < at+60 && !o.is(stop, ';') && !o.is(stop, '(') && lower(stop) != "as" && lower(stop) != "begin" {
 				stop++
 			}
-			if stop < len(tokens) && tokens[stop].c == '(' && (kind == "function" || kind == "procedure") {
-				stop = sqlPast(tokens, stop)
+			if o.is(stop, '(') && (kind == "function" || kind == "procedure") {
+				stop = o.sqlPast(stop)
 			}
 			signed := signature(o.src[t.start:tokens[min(stop, len(tokens))-1].end])
 			last = o.add(Symbol{Name: name, Kind: kind, Signature: signed, Start: int(t.start), Decl: int(t.start), End: int(t.end), Parent: -1})
@@ -83,12 +78,10 @@ func readSQL(o *outline) {
 }
 
 // sqlName returns what the CREATE at token i makes, and the token of its name.
-func sqlName(tokens []token, i int, lower, text func(int) string) (kind, name string, at int) {
+func (o *outline) sqlName(i int) (kind, name string, at int) {
+	lower := func(i int) string { return strings.ToLower(o.text(i)) }
 	j := i + 1
-	for j < min(len(tokens), i+12) && !sqlKinds[lower(j)] {
-		if tokens[j].kind == punct && tokens[j].c == ';' {
-			return "", "", 0
-		}
+	for j < i+12 && !sqlKinds[lower(j)] && !o.is(j, ';') {
 		j++
 	}
 	if kind = lower(j); !sqlKinds[kind] {
@@ -98,44 +91,30 @@ func sqlName(tokens []token, i int, lower, text func(int) string) (kind, name st
 	for lower(j) == "if" || lower(j) == "not" || lower(j) == "exists" || lower(j) == "body" || lower(j) == "concurrently" {
 		j++
 	}
-	for j < len(tokens) {
-		if tokens[j].kind == punct {
-			return "", "", 0
-		}
-		name, at = strings.Trim(text(j), "\"`'"), j
-		if j+2 < len(tokens) && tokens[j+1].kind == punct && tokens[j+1].c == '.' {
-			j += 2
-			continue
-		}
-		if name == "on" { // an index without a name
-			return "", "", 0
-		}
-		return kind, name, at
+	for o.is(j+1, '.') && j+2 < len(o.tokens) {
+		j += 2
 	}
-	return "", "", 0
+	name = strings.Trim(o.text(j), "\"`'")
+	if j >= len(o.tokens) || o.tokens[j].kind == punct || name == "on" { // an index without a name
+		return "", "", 0
+	}
+	return kind, name, j
 }
 
 // sqlPast returns the token after the closing parenthesis of the one at token i.
-func sqlPast(tokens []token, i int) int {
+func (o *outline) sqlPast(i int) int {
 	depth := 0
-	for j := i; j < min(len(tokens), i+maxStatement); j++ {
-		if tokens[j].kind == punct && tokens[j].c == '(' {
+	for j := i; j < min(len(o.tokens), i+maxStatement); j++ {
+		switch {
+		case o.is(j, '('):
 			depth++
-		}
-		if tokens[j].kind == punct && tokens[j].c == ')' {
+		case o.is(j, ')'):
 			if depth--; depth == 0 {
 				return j + 1
 			}
 		}
 	}
 	return i
-}
-
-func sqlBefore(tokens []token, i int) int {
-	if i == 0 {
-		return 0
-	}
-	return int(tokens[i-1].end)
 }
 
 // dollarQuoted reads a string between two tags such as $body$.

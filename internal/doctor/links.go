@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -14,53 +13,15 @@ import (
 	"cairn/internal/workspace"
 )
 
-// link is a link to a place in the workspace.
+// link is a link of a document to a place in the workspace.
 type link struct {
-	from   string
-	line   int
-	raw    string // as written
-	path   string // workspace path, not yet looked up
-	anchor string
-	// loose links name a document by its name alone, or a page of a site. They are
-	// only warnings when they are broken.
-	loose bool
+	from string
+	markdown.Target
 }
 
-// scheme matches the beginning of an address elsewhere: https:, mailto:, data:.
-var scheme = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*:|//)`)
-
-// linksOf returns the links of a document that stay in the workspace.
-func linksOf(from string, src []byte) (list []link) {
-	for _, l := range markdown.Links(src) {
-		target := l.Target
-		if target == "" || scheme.MatchString(target) || strings.ContainsAny(target, "<>{}") {
-			continue // elsewhere, or a template
-		}
-		target, anchor, _ := strings.Cut(target, "#")
-		target, _, _ = strings.Cut(target, "?")
-		if plain, err := url.PathUnescape(target); err == nil {
-			target = plain
-		}
-		k := link{from: from, line: l.Line, raw: l.Target, anchor: anchor, loose: l.Kind == markdown.WikiLink || strings.HasPrefix(target, "/")}
-		switch {
-		case target == "":
-			k.path = from
-		case l.Kind == markdown.WikiLink, strings.HasPrefix(target, "/"):
-			k.path = strings.TrimPrefix(target, "/")
-		default:
-			k.path = path.Join(path.Dir(from), target)
-		}
-		list = append(list, k)
-	}
-	for _, r := range markdown.References(src) {
-		k := link{from: from, line: r.Line, raw: r.Raw, path: r.Path, anchor: r.Anchor}
-		if r.Path == "" {
-			k.path = from
-		}
-		list = append(list, k)
-	}
-	return list
-}
+// loose reports whether a link names a document by its name alone, or a page of a site.
+// Such a link is only a warning when it is broken.
+func (l *link) loose() bool { return l.Wiki || l.Rooted }
 
 // maxSuggested bounds the broken links for which a similar name is looked up.
 const maxSuggested = 100
@@ -121,25 +82,26 @@ func (c *linkChecker) document(p string) {
 		return // removed meanwhile, or not text: the index skips it, too
 	}
 	c.report.Documents++
-	for _, l := range linksOf(p, src) {
+	for _, t := range markdown.Targets(p, src) {
+		l := link{p, t}
 		c.report.Links++
-		target, kind := c.find(l)
+		target, kind := c.find(&l)
 		switch kind {
 		case "":
-			if l.anchor != "" && isMarkdown(target) {
+			if l.Anchor != "" && isMarkdown(target) {
 				if c.anchored[target] == nil {
 					c.targets = append(c.targets, target)
 				}
 				c.anchored[target] = append(c.anchored[target], l)
 			}
 		case "outside-link":
-			c.report.add(l.finding(kind, l.raw+" leads out of the workspace", "link to a document of the workspace, or to an address", false))
+			c.report.add(l.finding(kind, l.Raw+" leads out of the workspace", "link to a document of the workspace, or to an address", false))
 		default:
-			message := l.raw + " does not exist"
-			if l.raw != l.path {
-				message = fmt.Sprintf("%s leads to %s, which does not exist", l.raw, l.path)
+			message := l.Raw + " does not exist"
+			if l.Raw != l.Path {
+				message = fmt.Sprintf("%s leads to %s, which does not exist", l.Raw, l.Path)
 			}
-			c.report.add(l.finding(kind, message, c.suggestion(l.path), !l.loose))
+			c.report.add(l.finding(kind, message, c.suggestion(l.Path), !l.loose()))
 		}
 	}
 }
@@ -162,7 +124,7 @@ func (c *linkChecker) anchors(target string) {
 	}
 	doc := markdown.Parse(target, src)
 	for _, l := range c.anchored[target] {
-		if _, ok := markdown.Resolve(doc, l.anchor); ok || lineAnchor.MatchString(l.anchor) || l.anchor == "top" {
+		if _, ok := markdown.Resolve(doc, l.Anchor); ok || lineAnchor.MatchString(l.Anchor) || l.Anchor == "top" {
 			continue
 		}
 		fix := "correct the anchor, or remove it"
@@ -172,34 +134,34 @@ func (c *linkChecker) anchors(target string) {
 				anchors = append(anchors, s.Anchor)
 			}
 		}
-		if n := markdown.Nearest(anchors, l.anchor, 1); len(n) > 0 {
+		if n := markdown.Nearest(anchors, l.Anchor, 1); len(n) > 0 {
 			fix = "did you mean #" + n[0] + "?"
 		}
-		c.report.add(l.finding("broken-anchor", fmt.Sprintf("%s: %s has no section #%s", l.raw, target, l.anchor), fix, true))
+		c.report.add(l.finding("broken-anchor", fmt.Sprintf("%s: %s has no section #%s", l.Raw, target, l.Anchor), fix, true))
 	}
 }
 
 // lineAnchor matches an anchor that names lines, as hosts of repositories have them.
 var lineAnchor = regexp.MustCompile(`^L\d+(C\d+)?(-L\d+(C\d+)?)?$`)
 
-func (l link) finding(kind, message, fix string, wrong bool) Finding {
-	return Finding{Check: "links", Kind: kind, Path: l.from, Line: l.line, Message: message, Fix: fix, Error: wrong}
+func (l *link) finding(kind, message, fix string, wrong bool) Finding {
+	return Finding{Check: "links", Kind: kind, Path: l.from, Line: l.Line, Message: message, Fix: fix, Error: wrong}
 }
 
 // find returns the path that a link leads to. kind is "" if it exists.
-func (c *linkChecker) find(l link) (target, kind string) {
-	if l.path == ".." || strings.HasPrefix(l.path, "../") {
+func (c *linkChecker) find(l *link) (target, kind string) {
+	if l.Path == ".." || strings.HasPrefix(l.Path, "../") {
 		return "", "outside-link"
 	}
-	p := path.Clean(l.path)
+	p := path.Clean(l.Path)
 	// A link may name a page without its extension, or a folder for its first page.
 	for _, candidate := range []string{p, p + ".md", path.Join(p, "index.md"), path.Join(p, "README.md")} {
 		if c.known[candidate] {
 			return candidate, ""
 		}
 	}
-	if l.loose {
-		if p, ok := c.byName[strings.ToLower(strings.TrimSuffix(path.Base(p), ".md"))]; ok && !strings.Contains(l.path, "/") {
+	if l.loose() {
+		if p, ok := c.byName[strings.ToLower(strings.TrimSuffix(path.Base(p), ".md"))]; ok && !strings.Contains(l.Path, "/") {
 			return p, ""
 		}
 	}

@@ -235,15 +235,10 @@ func collapse(s string) string {
 func limitNesting(src []byte, body int) []byte {
 	copied := false
 	for at := body; at < len(src); {
-		end := bytes.IndexByte(src[at:], '\n')
-		if end < 0 {
-			end = len(src)
-		} else {
-			end += at
-		}
-		if end-at > maxContainers && !isRule(src[at:end]) {
+		line, next := lineAt(src, at)
+		if len(line) > maxContainers && !isRule(line) {
 			markers := 0
-			for i := at; i < end && strings.IndexByte(" \t>-+*.)0123456789", src[i]) >= 0; i++ {
+			for i := at; i < at+len(line) && strings.IndexByte(" \t>-+*.)0123456789", src[i]) >= 0; i++ {
 				if strings.IndexByte(">-+*.)", src[i]) < 0 {
 					continue
 				}
@@ -257,7 +252,7 @@ func limitNesting(src []byte, body int) []byte {
 				break
 			}
 		}
-		at = end + 1
+		at = next
 	}
 	return src
 }
@@ -274,13 +269,7 @@ func isRule(line []byte) bool {
 func maskESM(src []byte, body int) []byte {
 	copied, inside, blank := false, false, true
 	for at := body; at < len(src); {
-		end := bytes.IndexByte(src[at:], '\n')
-		if end < 0 {
-			end = len(src)
-		} else {
-			end += at
-		}
-		line := src[at:end]
+		line, next := lineAt(src, at)
 		empty := len(bytes.TrimSpace(line)) == 0
 		switch {
 		case empty:
@@ -292,12 +281,12 @@ func maskESM(src []byte, body int) []byte {
 			if !copied {
 				src, copied = bytes.Clone(src), true
 			}
-			for i := at; i < end; i++ {
-				src[i] = ' '
+			for i := range line {
+				src[at+i] = ' '
 			}
 		}
 		blank = empty
-		at = end + 1
+		at = next
 	}
 	return src
 }

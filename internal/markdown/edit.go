@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -84,7 +85,8 @@ func lineEnding(head []byte) string {
 	return "\n" // unreachable: the opening line has an end
 }
 
-// verifyEdit parses the result of an edit and compares it with the requested change.
+// verifyEdit parses the result of an edit and compares it with the requested change. It
+// changes the fields of before.
 func verifyEdit(src, out []byte, before FrontMatter, edits []FieldEdit) error {
 	after := ReadFrontMatter(out)
 	if after.Err != nil || !after.Found() || after.Start != before.Start || after.End-before.End != len(out)-len(src) {
@@ -106,24 +108,14 @@ func verifyEdit(src, out []byte, before FrontMatter, edits []FieldEdit) error {
 			return fmt.Errorf("front matter key %s cannot be set to that value", key)
 		}
 	}
-	a, errA := parsedFields(src)
-	b, errB := parsedFields(out)
-	if errA != nil || errB != nil {
-		return errors.Join(errA, errB)
-	}
 	for key := range want {
-		delete(a, key)
-		delete(b, key)
+		delete(before.Fields, key)
+		delete(after.Fields, key)
 	}
-	if !reflect.DeepEqual(a, b) {
+	if !reflect.DeepEqual(before.Fields, after.Fields) {
 		return errors.New("front matter is written in a way that cannot be edited key by key")
 	}
 	return nil
-}
-
-func parsedFields(src []byte) (map[string]any, error) {
-	from, to := blockSpan(src)
-	return parseYAML(unixLines(src[from:to]))
 }
 
 // written returns a value as ReadFrontMatter reads it.
@@ -386,7 +378,7 @@ func renderScalar(s string, quote byte, flow bool) (string, error) {
 	if quote == '\'' && strings.IndexFunc(s, unprintable) < 0 {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'", nil
 	}
-	return doubleQuoted(s), nil
+	return strconv.Quote(s), nil // Go's escapes are those of YAML, section 5.7
 }
 
 // isPlain reports whether every YAML reader reads a text without quotes as that
@@ -409,35 +401,6 @@ func isPlain(s string, flow bool) bool {
 		}
 	}
 	return true
-}
-
-// doubleQuoted returns a YAML double-quoted scalar with the escapes of section 5.7.
-func doubleQuoted(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case unprintable(r) && r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case unprintable(r) && r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		case unprintable(r):
-			fmt.Fprintf(&b, `\U%08x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }
 
 func unprintable(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }

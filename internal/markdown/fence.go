@@ -17,8 +17,10 @@ type Fence struct {
 }
 
 // Fences returns the fenced code blocks of src in order, those in quotes and list
-// entries included. A block that no line closes ends with src.
+// entries included. A block that no line closes ends with src. It accepts all line
+// endings.
 func Fences(src []byte) []Fence {
+	src = normalise(src, 0)
 	var fences []Fence
 	for at := 0; at < len(src); {
 		line, next := lineAt(src, at)

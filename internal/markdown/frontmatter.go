@@ -2,13 +2,8 @@ package markdown
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"cairn/internal/store"
 )
@@ -20,8 +15,8 @@ type FrontMatter struct {
 	Start, End int
 	// Fields holds the block's top-level keys, with every scalar as written: 012345
 	// stays "012345", which YAML would read as a number. The values are strings, nil
-	// for null, lists of these, and an empty map for deeper structures. Fields is nil
-	// if there is no block or it is unusable.
+	// for null, and lists and maps of these. Fields is nil if there is no block or it is
+	// unusable.
 	Fields map[string]any
 	// Err explains why the block is unusable: it is not valid YAML, or too large.
 	// Its text then counts as text before the first heading.
@@ -114,21 +109,14 @@ func (d *Document) describe() {
 
 // fences finds the block's text and its end.
 func fences(text []byte, body int) (from, to, end int, ok bool) {
-	line := func(at int) ([]byte, int) {
-		n := bytes.IndexByte(text[at:], '\n')
-		if n < 0 {
-			return bytes.TrimRight(text[at:], " \t"), len(text)
-		}
-		return bytes.TrimRight(text[at:at+n], " \t"), at + n + 1
-	}
-	first, at := line(body)
-	if string(first) != "---" {
-		return 0, 0, 0, false
-	}
-	from = at
-	for at < len(text) {
-		l, next := line(at)
-		if s := string(l); s == "---" || s == "..." {
+	for at := body; at < len(text); {
+		line, next := lineAt(text, at)
+		switch mark := string(bytes.TrimRight(line, " \t")); {
+		case at == body && mark != "---":
+			return 0, 0, 0, false
+		case at == body:
+			from = next
+		case mark == "---" || mark == "...":
 			return from, at, next, true
 		}
 		at = next
@@ -150,32 +138,6 @@ func looksLikeMapping(block []byte) bool {
 			(len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t')
 	}
 	return false
-}
-
-// parseYAML returns the mapping of a block that checkYAML accepts, an empty map for a
-// block without content, and nil for any other YAML.
-func parseYAML(block []byte) (fields map[string]any, err error) {
-	// The text may be hostile; a panic of the library must not end the process.
-	defer func() {
-		if r := recover(); r != nil {
-			fields, err = nil, fmt.Errorf("front matter: %v", r)
-		}
-	}()
-	if len(bytes.TrimSpace(block)) == 0 {
-		return map[string]any{}, nil
-	}
-	if bytes.IndexByte(block, '*') >= 0 && bytes.IndexByte(block, '&') >= 0 {
-		file, err := parser.ParseBytes(block, 0)
-		if err == nil && hasAlias(file) {
-			return nil, errors.New("front matter: YAML aliases are not supported")
-		}
-	}
-	var v any
-	if err := yaml.Unmarshal(block, &v); err != nil {
-		return nil, fmt.Errorf("front matter: %s", firstLine(err.Error()))
-	}
-	fields, _ = v.(map[string]any)
-	return fields, nil
 }
 
 // The YAML library takes time quadratic in the length of a line that it rejects and
@@ -212,31 +174,4 @@ func checkYAML(block []byte) error {
 		}
 	}
 	return nil
-}
-
-// hasAlias reports whether a file refers to an anchor. Nested references grow
-// exponentially when expanded, and front matter does not need them.
-func hasAlias(file *ast.File) bool {
-	var f aliasFinder
-	for _, doc := range file.Docs {
-		ast.Walk(&f, doc)
-	}
-	return f.found
-}
-
-type aliasFinder struct{ found bool }
-
-func (f *aliasFinder) Visit(n ast.Node) ast.Visitor {
-	if n.Type() == ast.AliasType {
-		f.found = true
-	}
-	if f.found {
-		return nil
-	}
-	return f
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return s
 }

@@ -173,7 +173,7 @@ func tomlKeys(src []byte, body int) []key {
 				quotes = q
 			}
 		}
-		if len(line) < 3 || line[0] != '[' || len(line) > maxTag || bytes.ContainsAny(line[:1], "=,") || len(keys) >= maxHeadings {
+		if len(line) < 3 || line[0] != '[' || len(line) > maxTag || len(keys) >= maxHeadings {
 			continue
 		}
 		end := bytes.LastIndexByte(line, ']')

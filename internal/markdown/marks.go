@@ -2,8 +2,8 @@ package markdown
 
 import (
 	"bytes"
-	"html"
-	"strings"
+
+	"cairn/internal/format"
 )
 
 // span is a half-open byte range.
@@ -45,15 +45,13 @@ func htmlMarks(out *outline, part []byte, body int, code []span) {
 				i = len(part)
 			}
 		default:
-			name, attrs, end := parseTag(part, at)
+			anchors, end := tag(part, at)
 			if end == at {
 				i = at + 1
 				continue
 			}
-			for _, a := range attrs {
-				if a.name == "id" || a.name == "name" && name == "a" {
-					out.mark(mark{name: a.value, at: body + at, next: true, end: body + end})
-				}
+			for _, name := range anchors {
+				out.mark(mark{name: name, at: body + at, next: true, end: body + end})
 			}
 			i = end
 		}
@@ -96,63 +94,11 @@ const (
 	maxTag      = 2 << 10
 )
 
-type attribute struct{ name, value string }
-
-// parseTag reads the opening, closing or empty HTML tag at src[at] == '<'. end is
-// the offset behind its '>', or at if it is not a tag. Names are lower-case, values
-// unescaped.
-func parseTag(src []byte, at int) (name string, attrs []attribute, end int) {
-	i := at + 1
-	limit := min(len(src), at+maxTag)
-	if i < limit && src[i] == '/' {
-		i++
-	}
-	from := i
-	for i < limit && isTagByte(src[i]) {
-		i++
-	}
-	if i == from || !isLetter(src[from]) {
-		return "", nil, at
-	}
-	name = strings.ToLower(string(src[from:i]))
-	for i < limit {
-		for i < limit && (src[i] == ' ' || src[i] == '\t' || src[i] == '\n' || src[i] == '/') {
-			i++
-		}
-		if i >= limit {
-			break
-		}
-		if src[i] == '>' {
-			return name, attrs, i + 1
-		}
-		from = i
-		for i < limit && strings.IndexByte(" \t\n/>=\"'<`", src[i]) < 0 {
-			i++
-		}
-		if i == from {
-			break
-		}
-		a := attribute{name: strings.ToLower(string(src[from:i]))}
-		if i < limit && src[i] == '=' {
-			i++
-			if i < limit && (src[i] == '"' || src[i] == '\'') {
-				n := bytes.IndexByte(src[i+1:limit], src[i])
-				if n < 0 {
-					break
-				}
-				a.value = html.UnescapeString(string(src[i+1 : i+1+n]))
-				i += n + 2
-			} else {
-				from = i
-				for i < limit && strings.IndexByte(" \t\n>\"'<`", src[i]) < 0 {
-					i++
-				}
-				a.value = html.UnescapeString(string(src[from:i]))
-			}
-		}
-		attrs = append(attrs, a)
-	}
-	return "", nil, at
+// tag returns the anchors of the HTML tag at src[at] == '<' and the offset behind its
+// '>', which is at if it is not a tag.
+func tag(src []byte, at int) (anchors []string, end int) {
+	anchors, n := format.TagAnchors(src[at:min(len(src), at+maxTag)])
+	return anchors, at + n
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

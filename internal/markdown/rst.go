@@ -54,7 +54,7 @@ func parseRST(src []byte, body int) outline {
 			levels[style] = level
 		}
 		raw := bytes.TrimSpace(lines[title].of(src))
-		text := rstInline(string(raw[:runeStart(raw, MaxHeading)]))
+		text := string(appendRSTInline(nil, raw[:runeStart(raw, MaxHeading)]))
 		if !out.head(heading{level: level, text: text, slug: text, start: lines[i].start}) {
 			break
 		}
@@ -71,12 +71,9 @@ func (s span) of(src []byte) []byte {
 func splitLines(src []byte, body int) []span {
 	out := make([]span, 0, bytes.Count(src[body:], []byte{'\n'})+1)
 	for at := body; at < len(src); {
-		n := bytes.IndexByte(src[at:], '\n')
-		if n < 0 {
-			return append(out, span{at, len(src)})
-		}
-		out = append(out, span{at, at + n})
-		at += n + 1
+		line, next := lineAt(src, at)
+		out = append(out, span{at, at + len(line)})
+		at = next
 	}
 	return out
 }
@@ -149,45 +146,4 @@ func rstObject(line []byte) string {
 		name = words[len(words)-1] // behind the type that C and C++ write first
 	}
 	return strings.TrimLeft(name, "*&")
-}
-
-// rstInline removes the inline markup of a title: “code“, *emphasis*,
-// :role:`text <target>` and `text <target>`_.
-func rstInline(s string) string {
-	if !strings.ContainsAny(s, "`*\\") {
-		return s
-	}
-	var b strings.Builder
-	for s != "" {
-		tick := strings.IndexByte(s, '`')
-		if tick < 0 {
-			b.WriteString(rstPlain(s))
-			break
-		}
-		before := s[:tick]
-		if strings.HasSuffix(before, ":") {
-			if colon := strings.LastIndexByte(before[:len(before)-1], ':'); colon >= 0 && !strings.ContainsAny(before[colon:], " \t") {
-				before = before[:colon]
-			}
-		}
-		b.WriteString(rstPlain(before))
-		s = strings.TrimLeft(s[tick:], "`")
-		end := strings.IndexByte(s, '`')
-		if end < 0 {
-			b.WriteString(s)
-			break
-		}
-		inner := s[:end]
-		if open := strings.LastIndex(inner, " <"); open > 0 && strings.HasSuffix(inner, ">") {
-			inner = inner[:open]
-		}
-		b.WriteString(inner)
-		s = strings.TrimLeft(s[end:], "`")
-		s = strings.TrimPrefix(strings.TrimPrefix(s, "_"), "_")
-	}
-	return collapse(b.String())
-}
-
-func rstPlain(s string) string {
-	return strings.NewReplacer("*", "", `\`, "").Replace(s)
 }

@@ -201,8 +201,8 @@ func appendRSTInline(out, text []byte) []byte {
 const maxRSTSpan = 1 << 10
 
 // rstQuoted returns the offset behind the closing backquotes of the text that begins
-// with those at i: code in two, or what is in one when a role precedes or an underscore
-// follows. 0 otherwise.
+// with those at i: code in two, or what is in one when a role precedes, an underscore
+// follows, or it is a word of its own. 0 otherwise.
 func rstQuoted(text []byte, i int) int {
 	rest := text[i:min(len(text), i+maxRSTSpan)]
 	if bytes.HasPrefix(rest, []byte("``")) {
@@ -217,6 +217,9 @@ func rstQuoted(text []byte, i int) int {
 	}
 	end := i + n + 1
 	if i > 0 && text[i-1] == ':' || end < len(text) && text[end] == '_' {
+		return end
+	}
+	if mayBegin(text, i) && !isBlank(rest[1]) && !isBlank(rest[n-1]) && (end == len(text) || !isWordByte(text[end]) && text[end] != '`') {
 		return end
 	}
 	return 0
@@ -251,10 +254,15 @@ func rstRole(text []byte) int {
 	return 0
 }
 
+// mayBegin reports whether inline markup may begin at i: after a blank or an opening mark.
+func mayBegin(text []byte, i int) bool {
+	return i == 0 || isBlank(text[i-1]) || strings.IndexByte("'\"([{<-/:", text[i-1]) >= 0
+}
+
 // rstSpan returns where the run of n marks at i is repeated as the end of emphasis or of
 // a substitution; 0 where it begins none.
 func rstSpan(text []byte, i, n int) int {
-	if n > 2 || i > 0 && !isBlank(text[i-1]) && strings.IndexByte("'\"([{<-/:", text[i-1]) < 0 {
+	if n > 2 || !mayBegin(text, i) {
 		return 0
 	}
 	from := i + n

@@ -10,6 +10,7 @@ func TestPlainRST(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"titles", "=====\nGuide\n=====\n\nSet up\n------\ntext\n", "Guide\nSet up\ntext"},
 		{"roles", "Use :func:`functools.wraps`, :meth:`~flask.Flask.route` and :doc:`the guide <guide>` at 12:30.", "Use functools.wraps, flask.Flask.route and the guide at 12:30."},
+		{"default role", "The `key` of a `long name`, it`s 5` and `a` `.", "The key of a long name, it`s 5` and a `."},
 		{"links", "See `the Go\nsite <https://go.dev>`_, `here`__ and `there`_.", "See the Go\nsite, here and there."},
 		{"inline", "**bold** and *thin* and ``a *b* | c`` and |release|, 2 * 3 * 4, f(*args, **kw), a_b_", "bold and thin and a *b* | c and release, 2 * 3 * 4, f(*args, **kw), a_b_"},
 		{"escapes", `a\ s \*b\* C:\path`, "as *b* C:\\path"},

@@ -159,7 +159,7 @@ func onlyTags(text []byte) bool {
 		case ' ', '\t', '\n':
 			i++
 		case '<':
-			_, _, end := parseTag(text, i)
+			_, end := tag(text, i)
 			if end == i {
 				return false
 			}

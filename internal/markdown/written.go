@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,63 +31,63 @@ func readWritten(block []byte) (map[string]any, error) {
 	return readTree(block)
 }
 
-// readTree is readWritten by the YAML library's syntax tree.
+// readTree is readWritten by the YAML library's syntax tree. It refuses aliases: nested
+// references grow exponentially when expanded, and front matter does not need them.
 func readTree(block []byte) (fields map[string]any, err error) {
-	// Refuse what the decoder refuses.
-	whole, err := parseYAML(block)
-	if err != nil || whole == nil || len(whole) == 0 {
-		return whole, err
-	}
+	// The text may be hostile; a panic of the library must not end the process.
 	defer func() {
 		if r := recover(); r != nil {
 			fields, err = nil, fmt.Errorf("front matter: %v", r)
 		}
 	}()
+	if len(bytes.TrimSpace(block)) == 0 {
+		return map[string]any{}, nil
+	}
 	file, err := parser.ParseBytes(block, 0)
 	if err != nil {
-		return nil, fmt.Errorf("front matter: %s", firstLine(err.Error())) // unreachable: parseYAML parsed it
-	}
-	fields = make(map[string]any, len(whole))
-	for key := range whole {
-		fields[key] = map[string]any{} // for keys that are not plain pairs in the tree: merge keys
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fmt.Errorf("front matter: %s", text)
 	}
 	if len(file.Docs) == 0 {
-		return fields, nil
+		return nil, nil
 	}
-	switch n := file.Docs[0].Body.(type) {
-	case *ast.MappingNode:
-		for _, v := range n.Values {
-			fields[keyText(v)] = asWritten(v.Value)
-		}
-	case *ast.MappingValueNode:
-		fields[keyText(n)] = asWritten(n.Value)
-	}
-	for key := range fields {
-		if _, ok := whole[key]; !ok {
-			delete(fields, key)
-		}
+	alias := false
+	fields, _ = asWritten(file.Docs[0].Body, &alias).(map[string]any)
+	if alias {
+		return nil, errors.New("front matter: YAML aliases are not supported")
 	}
 	return fields, nil
 }
 
-func keyText(v *ast.MappingValueNode) string { return v.Key.GetToken().Value }
-
-func asWritten(n ast.Node) any {
+// asWritten returns the value of a node, and sets alias when there is one in it.
+func asWritten(n ast.Node, alias *bool) any {
 	switch n := n.(type) {
-	case *ast.NullNode:
+	case *ast.NullNode, nil:
 		return nil
 	case *ast.StringNode:
 		return n.Value
 	case *ast.LiteralNode:
 		return n.Value.Value
 	case *ast.TagNode:
-		return asWritten(n.Value)
+		return asWritten(n.Value, alias)
+	case *ast.AnchorNode:
+		return asWritten(n.Value, alias)
+	case *ast.AliasNode:
+		*alias = true
 	case *ast.SequenceNode:
 		list := make([]any, len(n.Values))
 		for i, v := range n.Values {
-			list[i] = asWritten(v)
+			list[i] = asWritten(v, alias)
 		}
 		return list
+	case *ast.MappingNode:
+		fields := make(map[string]any, len(n.Values))
+		for _, v := range n.Values {
+			fields[v.Key.GetToken().Value] = asWritten(v.Value, alias)
+		}
+		return fields
+	case *ast.MappingValueNode:
+		return map[string]any{n.Key.GetToken().Value: asWritten(n.Value, alias)}
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		return strings.TrimSpace(n.GetToken().Value)
 	}

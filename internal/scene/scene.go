@@ -191,44 +191,16 @@ func weight(i *Item, r Request) float64 {
 // text: by links, wiki links and "@" references. known are all paths, names the
 // documents by their file name without extension.
 func References(from string, text []byte, known map[string]bool, names map[string]string) []string {
-	type at struct {
-		path  string
-		start int
-	}
-	var found []at
-	add := func(p string, start int) {
-		if p != "" && p != from && known[p] {
-			found = append(found, at{p, start})
-		}
-	}
-	for _, l := range markdown.Links(text) {
-		target, _, _ := strings.Cut(l.Target, "#")
-		if l.Kind == markdown.WikiLink {
-			if name := strings.ToLower(strings.TrimSuffix(path.Base(target), path.Ext(target))); names[name] != "" {
-				add(names[name], l.Start)
-			}
-			add(path.Clean(strings.TrimPrefix(target, "/")), l.Start)
-			continue
-		}
-		if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
-			continue
-		}
-		if rest, ok := strings.CutPrefix(target, "/"); ok {
-			add(path.Clean(rest), l.Start)
-		} else if p := path.Join(path.Dir(from), target); known[p] {
-			add(p, l.Start)
-		} else {
-			add(path.Clean(target), l.Start) // from the root, as cards often write it
-		}
-	}
-	for _, ref := range markdown.References(text) {
-		add(ref.Path, ref.Start)
-	}
-	slices.SortStableFunc(found, func(a, b at) int { return cmp.Compare(a.start, b.start) })
 	var paths []string
-	for _, f := range found {
-		if !slices.Contains(paths, f.path) && len(paths) < maxReferences {
-			paths = append(paths, f.path)
+	for _, t := range markdown.Targets(from, text) {
+		raw, _, _ := strings.Cut(t.Raw, "#")
+		candidates := []string{path.Clean(t.Path), path.Clean(raw)} // cards often write a path from the root
+		if t.Wiki {
+			candidates[1] = names[strings.ToLower(strings.TrimSuffix(path.Base(t.Path), path.Ext(t.Path)))]
+		}
+		i := slices.IndexFunc(candidates, func(p string) bool { return known[p] })
+		if i >= 0 && candidates[i] != from && !slices.Contains(paths, candidates[i]) && len(paths) < maxReferences {
+			paths = append(paths, candidates[i])
 		}
 	}
 	return paths

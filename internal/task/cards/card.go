@@ -34,7 +34,8 @@ type Card struct {
 	// Problems lists what is wrong with the file, in the order of the keys.
 	Problems []Problem
 
-	dependsLine int // of depends_on, from 1; 0 for none
+	dependsLine int    // of depends_on, from 1; 0 for none
+	otherID     string // of the front matter, where it is not the ID
 }
 
 // Priorities are the priorities of cards from the least to the most urgent.
@@ -79,6 +80,7 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 		note(OddName, "file name %q is no card id", id)
 	}
 	if own := fm.String("id"); own != "" && own != id {
+		c.otherID = own
 		note(OtherID, "the front matter says id %q, the file name %q", own, id)
 	}
 	if c.Title = fm.String("title"); c.Title == "" {
@@ -150,16 +152,11 @@ func keyLine(head []byte, key string) int {
 	return 0
 }
 
-// firstHeading returns the text of the first heading line near the top.
+// firstHeading returns the text of the first heading near the top.
 func firstHeading(body []byte) string {
-	for line := range strings.Lines(string(body[:min(len(body), 4<<10)])) {
-		line = strings.TrimSpace(line)
-		if text := strings.TrimLeft(line, "#"); len(text) < len(line) && strings.HasPrefix(text, " ") {
-			text = strings.TrimSpace(text)
-			if open := strings.TrimRight(text, "#"); strings.HasSuffix(open, " ") { // a closing row
-				text = strings.TrimSpace(open)
-			}
-			return text
+	for _, s := range markdown.Parse("", body[:min(len(body), 4<<10)]).Sections {
+		if s.Heading != "" {
+			return s.Heading
 		}
 	}
 	return ""

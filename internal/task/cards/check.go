@@ -106,12 +106,8 @@ func (s *Store) Check() ([]Problem, error) {
 		for _, t := range c.Tags {
 			tags[strings.ToLower(t)] = append(tags[strings.ToLower(t)], c)
 		}
-		for _, p := range c.Problems {
-			if p.Kind == OtherID {
-				if other := quoted(p.Message); other != "" {
-					claimed[other] = append(claimed[other], c)
-				}
-			}
+		if c.otherID != "" {
+			claimed[c.otherID] = append(claimed[c.otherID], c)
 		}
 	}
 	for tag, cards := range tags {
@@ -144,11 +140,4 @@ func newProblem(path, id, kind, message string) Problem {
 
 func (c *Card) problem(kind, format string, args ...any) Problem {
 	return newProblem(c.Path, c.ID, kind, fmt.Sprintf(format, args...))
-}
-
-// quoted returns the first quoted text of an OtherID message.
-func quoted(message string) string {
-	_, rest, _ := strings.Cut(message, `"`)
-	id, _, _ := strings.Cut(rest, `"`)
-	return id
 }

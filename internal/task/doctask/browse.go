@@ -3,7 +3,6 @@ package doctask
 import (
 	"cmp"
 	"context"
-	"path"
 	"slices"
 	"strings"
 
@@ -346,25 +345,11 @@ func (d *Docs) related(from []DocumentLine, depth int) []RelatedLine {
 	return out
 }
 
-// linked returns the workspace paths that a document links or refers to.
+// linked returns the workspace paths of the documents that a document links or refers to.
 func linked(doc *document) []string {
 	var out []string
-	for _, l := range markdown.Links(doc.src) {
-		target, _, _ := strings.Cut(l.Target, "#")
-		if target == "" || strings.Contains(target, ":") || !strings.HasSuffix(target, ".md") {
-			continue
-		}
-		if rooted, ok := strings.CutPrefix(target, "/"); ok {
-			target = rooted
-		} else {
-			target = path.Join(path.Dir(doc.path), target)
-		}
-		if clean, err := parseAddress(target); err == nil {
-			out = append(out, clean)
-		}
-	}
-	for _, r := range markdown.References(doc.src) {
-		if clean, err := parseAddress(r.Path); err == nil {
+	for _, t := range markdown.Targets(doc.path, doc.src) {
+		if clean, err := parseAddress(t.Path); err == nil {
 			out = append(out, clean)
 		}
 	}

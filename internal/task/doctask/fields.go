@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"cairn/internal/markdown"
 )
 
 // line is one line of a task's own text.
@@ -16,26 +18,22 @@ type line struct {
 
 // ownLines returns the lines of section i's own text below its heading.
 func (d *document) ownLines(i int) []line {
-	s := d.md.Sections[i]
-	at := d.bodyStart(i)
+	from, to := d.bodyStart(i), d.md.Sections[i].OwnEnd
+	fences := markdown.Fences(d.src[from:to])
 	var lines []line
-	fence, comment := "", false
-	for at < s.OwnEnd {
-		end, next := lineEnd(d.src, at, s.OwnEnd)
+	comment := false
+	for at := from; at < to; {
+		end, next := lineEnd(d.src, at, to)
 		l := line{start: at, end: end, text: string(d.src[at:end])}
-		mark := fenceMark(l.text)
+		if len(fences) > 0 && at >= from+fences[0].End {
+			fences = fences[1:]
+		}
 		switch {
-		case fence != "":
+		case !comment && len(fences) > 0 && at >= from+fences[0].Start:
 			l.code = true
-			// A closing fence has only the same character, at least as often.
-			if strings.HasPrefix(mark, fence) && strings.Trim(strings.TrimSpace(l.text), fence[:1]) == "" {
-				fence = ""
-			}
 		case comment || strings.HasPrefix(strings.TrimLeft(l.text, " "), "<!--"):
 			l.code = true
 			comment = !strings.Contains(l.text, "-->")
-		case mark != "":
-			fence, l.code = mark, true
 		}
 		lines = append(lines, l)
 		at = next
@@ -54,19 +52,6 @@ func lineEnd(src []byte, at, limit int) (end, next int) {
 		next++
 	}
 	return end, next
-}
-
-// fenceMark returns the three or more backticks or tildes that a line begins with,
-// after blanks and list markers; "" for any other line.
-func fenceMark(text string) string {
-	text = strings.TrimLeft(text, " \t>-*+")
-	for _, c := range []string{"`", "~"} {
-		rest := strings.TrimLeft(text, c)
-		if n := len(text) - len(rest); n >= 3 && (c == "~" || !strings.Contains(rest, "`")) {
-			return text[:n]
-		}
-	}
-	return ""
 }
 
 // bodyStart returns where the text below section i's heading begins.

@@ -1,0 +1,29 @@
+package format
+
+import (
+	"bytes"
+
+	"golang.org/x/net/html"
+)
+
+// TagAnchors returns the names that the HTML tag at the beginning of text gives to its
+// place, its id and the name of an <a>, and the length of the tag, 0 for none.
+func TagAnchors(text []byte) (anchors []string, length int) {
+	z := html.NewTokenizer(bytes.NewReader(text))
+	switch z.Next() {
+	case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
+	default:
+		return nil, 0
+	}
+	length = len(z.Raw())
+	name, more := z.TagName()
+	isLink := string(name) == "a"
+	for more {
+		var key, value []byte
+		key, value, more = z.TagAttr()
+		if string(key) == "id" || isLink && string(key) == "name" {
+			anchors = append(anchors, string(value))
+		}
+	}
+	return anchors, length
+}
