@@ -69,6 +69,11 @@ type watcher struct {
 	done   chan struct{} // closed at the end
 	embed  chan struct{} // has room for one: there is something to embed
 
+	// indexed are the files in a version of the documents, as held has read them.
+	docs    *docs.Store
+	version int
+	indexed []string
+
 	mu      sync.Mutex
 	err     error // why it ended
 	polling string
@@ -115,7 +120,7 @@ func (w *watcher) run(ctx context.Context, ready func()) error {
 	defer tree.Close()
 	most := max(time.Duration(w.x.o.Config.Watcher.DebounceMS)*time.Millisecond, time.Millisecond)
 	watcher, err := watch.Open(ctx, tree, &watch.Options{
-		Walk: w.x.o.Config.Walk(), Quiet: most / 5, Most: most, Poll: w.x.o.Poll, Logger: w.x.o.Logger,
+		Walk: w.x.o.Config.Walk(), Quiet: most / 5, Most: most, Poll: w.x.o.Poll, Held: w.held, Logger: w.x.o.Logger,
 	})
 	if err != nil {
 		return err
@@ -134,6 +139,31 @@ func (w *watcher) run(ctx context.Context, ready func()) error {
 	w.cancel() // makeVectors ends with the watcher
 	vectors.Wait()
 	return errors.Join(err, watcher.Close())
+}
+
+// held returns the paths of the indexed files; none where the index cannot be read, which
+// a run that looks at all files follows.
+func (w *watcher) held() []string {
+	s, err := w.x.use()
+	if err != nil {
+		return nil
+	}
+	defer w.x.mu.RUnlock()
+	if s == nil {
+		return nil
+	}
+	err = s.Docs.View(func(r *docs.Reader) error {
+		if w.docs == s.Docs && w.version == r.Version() {
+			return nil
+		}
+		w.docs, w.version, w.indexed = s.Docs, r.Version(), nil
+		return r.Files("", func(f docs.File) bool { w.indexed = append(w.indexed, f.Path); return true })
+	})
+	if err != nil {
+		w.docs = nil
+		return nil
+	}
+	return w.indexed
 }
 
 func (w *watcher) polls(by *watch.Watcher) {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,10 +11,9 @@ import (
 
 // poller compares one walk with the next.
 type poller struct {
-	w       *Watcher
-	seen    map[string]state // by path
-	removed []string         // that the newest walk was the first to miss
-	cost    time.Duration    // of the newest walk
+	w    *Watcher
+	seen map[string]state // by path
+	cost time.Duration    // of the newest walk
 }
 
 // state is by what a file is known to be the same.
@@ -54,10 +54,10 @@ func (p *poller) run(ctx context.Context, tell chan<- change) error {
 func (p *poller) pause() time.Duration { return max(p.w.options.PollEvery, pollShare*p.cost) }
 
 // look walks the workspace and returns the paths that differ from the walk
-// before. A file that cannot be looked at is as it was. A path that is missing is
-// returned twice, by two walks: a reader, which looks later than the walk, may have
-// found it made again, and before the next walk it may have been removed again.
+// before, and those that the reader holds and the walk misses. A file that cannot be
+// looked at is as it was.
 func (p *poller) look(ctx context.Context) (changed []string, err error) {
+	held := p.held()
 	begin := time.Now()
 	seen := make(map[string]state, len(p.seen))
 	var closed []string
@@ -77,25 +77,27 @@ func (p *poller) look(ctx context.Context) (changed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range p.removed {
-		if _, ok := seen[path]; !ok {
-			changed = append(changed, path)
-		}
-	}
-	p.removed = nil
-	for path, before := range p.seen {
+	for _, path := range held {
 		if _, ok := seen[path]; ok {
 			continue
 		}
 		if within(path, closed) {
-			seen[path] = before
-			continue
+			seen[path] = p.seen[path]
+		} else {
+			changed = append(changed, path)
 		}
-		changed = append(changed, path)
-		p.removed = append(p.removed, path)
 	}
 	p.seen, p.cost = seen, time.Since(begin)
 	return changed, nil
+}
+
+// held returns the files that a reader holds. The walk before does not tell: a reader
+// looks later than it, and may have found files that were there between two walks only.
+func (p *poller) held() []string {
+	if p.w.options.Held == nil {
+		return slices.Collect(maps.Keys(p.seen))
+	}
+	return p.w.options.Held()
 }
 
 // within reports whether path is one of places or below it.

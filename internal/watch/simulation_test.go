@@ -80,7 +80,7 @@ func TestWatchSimulation(t *testing.T) {
 		}
 		r := c.Of("edits")
 		s := &simEvents{Chance: c, changes: make(chan change), ends: time.Now().Add(time.Duration(r.Int64N(int64(40 * time.Second))))}
-		v.w = &Watcher{tree: v.tree, source: s, retry: firstRetry, options: Options{Quiet: defaultQuiet, Most: defaultMost, PollEvery: defaultPoll, Logger: slog.New(slog.DiscardHandler)}}
+		v.w = &Watcher{tree: v.tree, source: s, retry: firstRetry, options: Options{Quiet: defaultQuiet, Most: defaultMost, PollEvery: defaultPoll, Held: v.held, Logger: slog.New(slog.DiscardHandler)}}
 		var calm atomic.Bool
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -101,11 +101,15 @@ func TestWatchSimulation(t *testing.T) {
 			for _, path := range v.edit(r, n) {
 				s.report(ctx, path)
 			}
-			pause := time.Duration(r.Int64N(int64(time.Second)))
-			if time.Until(s.ends) < time.Second {
-				pause += defaultPoll // walking misses a file that is there between two walks only
+			time.Sleep(time.Duration(r.Int64N(int64(time.Second))))
+			if r.IntN(3) == 0 { // a file that is there for a moment
+				brief := fmt.Sprint("brief", n, ".md")
+				v.write(brief, "brief")
+				s.report(ctx, brief)
+				time.Sleep(time.Duration(r.Int64N(int64(defaultPoll))))
+				v.do(os.Remove(filepath.Join(v.root, brief)))
+				s.report(ctx, brief)
 			}
-			time.Sleep(pause)
 		}
 		calm.Store(true)
 		time.Sleep(lastRetry + 10*time.Second)

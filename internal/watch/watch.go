@@ -27,6 +27,9 @@ type Options struct {
 	Most time.Duration
 	// Poll looks for changes by walking, also where there are events.
 	Poll bool
+	// Held returns the paths of the files that the reader holds: those that a walk misses
+	// are reported. Nil stands for the files of the walk before.
+	Held func() []string
 	// PollEvery is the least time between two walks; 0 is 500 ms. At most a
 	// twentieth of the time is spent on walking.
 	PollEvery time.Duration

@@ -49,7 +49,7 @@ func watched(t *testing.T, root string, o Options) *view {
 	if v.tree, err = walk.Open(walk.Root{Dir: root}); err != nil {
 		t.Fatal(err)
 	}
-	v.o.Quiet, v.o.PollEvery = 5*time.Millisecond, 5*time.Millisecond
+	v.o.Quiet, v.o.PollEvery, v.o.Held = 5*time.Millisecond, 5*time.Millisecond, v.held
 	if v.w, err = Open(t.Context(), v.tree, &v.o); err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +85,13 @@ func watched(t *testing.T, root string, o Options) *view {
 		}
 	})
 	return v
+}
+
+// held returns the paths of the files of the view.
+func (v *view) held() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Collect(maps.Keys(v.files))
 }
 
 // look takes a batch in.
@@ -514,29 +521,31 @@ func TestPollerSeesKeptTime(t *testing.T) {
 	}
 }
 
-// TestPollerReportsARemovalTwice: a reader that looks after the walk may find the file
-// made again; if it is removed again before the next walk, the reader has to look again.
-func TestPollerReportsARemovalTwice(t *testing.T) {
-	v := watched(t, t.TempDir(), Options{Poll: true, PollEvery: time.Hour})
-	p, err := openPoller(t.Context(), v.w)
+// TestPollerReportsWhatItsReaderHolds: a file that is there only between two walks, while
+// the reader looks, is reported by the next walk, and as long as the reader holds it.
+func TestPollerReportsWhatItsReaderHolds(t *testing.T) {
+	v := &view{t: t, root: t.TempDir(), files: map[string]string{}}
+	var err error
+	if v.tree, err = walk.Open(walk.Root{Dir: v.root}); err != nil {
+		t.Fatal(err)
+	}
+	defer v.tree.Close()
+	p, err := openPoller(t.Context(), &Watcher{tree: v.tree, options: Options{Held: v.held}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	look := func(want ...string) {
-		t.Helper()
-		if got, err := p.look(t.Context()); err != nil || !slices.Equal(got, want) {
-			t.Errorf("the walk finds %q, %v, want %q", got, err, want)
+	v.mu.Lock()
+	v.files["there-between.md"] = "two walks"
+	v.mu.Unlock()
+	for range 2 {
+		if got, err := p.look(t.Context()); err != nil || !slices.Equal(got, []string{"there-between.md"}) {
+			t.Errorf("the walk finds %q, %v, want the file that the reader holds", got, err)
 		}
 	}
-	v.write("a.md", "one")
-	look("a.md")
-	v.do(os.Remove(filepath.Join(v.root, "a.md")))
-	look("a.md")
-	v.write("a.md", "two")
-	v.do(os.Remove(filepath.Join(v.root, "a.md")))
-	look("a.md")
-	look()
-	v.write("a.md", "three")
-	look("a.md")
-	look()
+	v.mu.Lock()
+	clear(v.files)
+	v.mu.Unlock()
+	if got, err := p.look(t.Context()); err != nil || len(got) > 0 {
+		t.Errorf("the walk finds %q, %v, want nothing", got, err)
+	}
 }
