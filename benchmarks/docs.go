@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"cairn/indexer"
 	"cairn/internal/config"
+	"cairn/internal/job"
 	"cairn/models"
 	"cairn/retriever"
 )
@@ -52,7 +52,7 @@ type DocsOptions struct {
 	// query is learnt and the others are measured.
 	Learn string
 	// Progress, when not nil, receives the progress of the indexing.
-	Progress func(indexer.Progress)
+	Progress func(job.Progress)
 	// Measured, when not nil, receives how many queries a system has answered.
 	Measured func(system string, done, total int)
 	// Program and Machine are for the fingerprints of the runs.

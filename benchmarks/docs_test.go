@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cairn/indexer"
+	"cairn/internal/job"
 	"cairn/internal/testutil"
 	"cairn/retriever"
 )
@@ -160,7 +161,7 @@ func checkJSON(t *testing.T, report any, names string) {
 func TestDocsModesAndLimit(t *testing.T) {
 	report, err := Docs(context.Background(), DocsOptions{
 		Data: writeSet(t), Split: "test", Embedder: &testutil.HashEmbedder{}, Work: t.TempDir(), Modes: []retriever.Mode{retriever.Keyword}, MaxQueries: 2,
-		Progress: func(p indexer.Progress) {
+		Progress: func(p job.Progress) {
 			if p.Phase == indexer.PhaseVectors {
 				t.Error("a keyword run made vectors")
 			}

@@ -90,8 +90,9 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, fu
 		stores.Cache, w.closers = cache, append(w.closers, cache.Close)
 	}
 	start := time.Now()
-	x := indexer.New(indexer.Stores{Files: stores.Files, Docs: stores.Docs, Keyword: stores.Keyword, Vectors: stores.Vectors, Cache: stores.Cache}, o.Embedder,
-		&indexer.Options{Walk: &walk.Options{NoIgnoreFiles: true, Allow: []string{"**"}, Extensions: o.Config.Extensions(), Code: walk.CodeOn}, Chunk: &indexer.ChunkOptions{Bare: full != nil}})
+	x := stores.Indexer(o.Embedder, &indexer.Options{
+		Walk: &walk.Options{Everything: true, Extensions: o.Config.Extensions(), Code: walk.CodeOn}, Chunk: &indexer.ChunkOptions{Bare: full != nil},
+	})
 	if o.vectors() {
 		_, err = x.Run(ctx, o.Progress)
 	} else if _, err = x.Scan(ctx, o.Progress); err == nil {

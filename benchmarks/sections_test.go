@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/indexer"
 	"cairn/internal/config"
 	"cairn/internal/index"
 	"cairn/internal/markdown"
@@ -218,7 +217,7 @@ func openTree(t *testing.T, folder string) *retriever.Retriever {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stores.Close() })
-	x := indexer.New(indexer.Stores{Files: stores.Files, Docs: stores.Docs, Keyword: stores.Keyword, Vectors: stores.Vectors, Cache: stores.Cache}, e, nil)
+	x := stores.Indexer(e, nil)
 	if _, err := x.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}

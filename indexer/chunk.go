@@ -23,9 +23,6 @@ type ChunkOptions struct {
 	// section up to a quarter above it stays whole. 0 is DefaultTargetTokens. More
 	// than MaxTokens is MaxTokens: only sections that do not fit are cut.
 	TargetTokens int
-	// OverlapTokens is the most tokens from the end of a chunk to repeat at the
-	// start of the next one, in whole paragraphs, list entries or sentences.
-	OverlapTokens int
 	// Bare leaves title and headings out of the chunks, to measure what they add.
 	Bare bool
 }
@@ -78,7 +75,6 @@ func (o *ChunkOptions) within(d models.Description) ChunkOptions {
 		m.TargetTokens = DefaultTargetTokens
 	}
 	m.TargetTokens = min(m.TargetTokens, m.MaxTokens)
-	m.OverlapTokens = min(max(m.OverlapTokens, 0), m.TargetTokens/2)
 	return m
 }
 
@@ -90,7 +86,7 @@ func (c *Chunker) Format() string { return c.options.format() }
 func ChunkFormat(d models.Description, o *ChunkOptions) string { return o.within(d).format() }
 
 func (o ChunkOptions) format() string {
-	format := fmt.Sprintf("chunks-%d max=%d target=%d overlap=%d", chunkFormat, o.MaxTokens, o.TargetTokens, o.OverlapTokens)
+	format := fmt.Sprintf("chunks-%d max=%d target=%d overlap=0", chunkFormat, o.MaxTokens, o.TargetTokens) // chunks do not overlap
 	if o.Bare {
 		format += " bare"
 	}
@@ -98,8 +94,8 @@ func (o ChunkOptions) format() string {
 }
 
 // Chunk sets the chunks of every section of doc, whose text is text. They are in
-// order, hold every byte of the section's own text that is not white space, and
-// overlap only when the options ask for it. A heading without a body is a chunk,
+// order, do not overlap, and hold every byte of the section's own text that is not white
+// space. A heading without a body is a chunk,
 // so that searches find it. So is the blank section of a document of front matter
 // alone; its extent is empty, and its text is title and abstract.
 func (c *Chunker) Chunk(doc *store.Document, text string) {

@@ -25,7 +25,7 @@ func hashChunker(o *ChunkOptions) *Chunker {
 
 // TestChunkProperties holds what every consumer of chunks relies on.
 func TestChunkProperties(t *testing.T) {
-	for _, o := range []ChunkOptions{{}, {TargetTokens: 120}, {MaxTokens: 64}, {MaxTokens: 32}, {TargetTokens: 128, OverlapTokens: 40}, {MaxTokens: 50, TargetTokens: 20, OverlapTokens: 10}} {
+	for _, o := range []ChunkOptions{{}, {TargetTokens: 120}, {MaxTokens: 64}, {MaxTokens: 32}, {TargetTokens: 128}, {MaxTokens: 50, TargetTokens: 20}} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			c := hashChunker(&o)
 			limit := c.options.MaxTokens
@@ -40,7 +40,7 @@ func TestChunkProperties(t *testing.T) {
 				again := parsed("dir/doc.md", text)
 				c.Chunk(again, text)
 				for i, s := range doc.Sections {
-					checkSection(t, c, doc, i, text, limit, o.OverlapTokens > 0)
+					checkSection(t, c, doc, i, text, limit)
 					if got, want := fmt.Sprint(s.Chunks), fmt.Sprint(again.Sections[i].Chunks); got != want {
 						t.Fatalf("seed %d section %d: chunks differ between two calls: %s and %s", seed, i, got, want)
 					}
@@ -53,7 +53,7 @@ func TestChunkProperties(t *testing.T) {
 	}
 }
 
-func checkSection(t *testing.T, c *Chunker, doc *store.Document, i int, text string, limit int, overlaps bool) {
+func checkSection(t *testing.T, c *Chunker, doc *store.Document, i int, text string, limit int) {
 	t.Helper()
 	s := doc.Sections[i]
 	covered := s.Start
@@ -65,7 +65,7 @@ func checkSection(t *testing.T, c *Chunker, doc *store.Document, i int, text str
 		if n > 0 && (k.Start <= s.Chunks[n-1].Start || k.End <= s.Chunks[n-1].End) {
 			t.Errorf("section %d chunk %d %v does not come after %v", i, n, k, s.Chunks[n-1])
 		}
-		if n > 0 && !overlaps && k.Start < s.Chunks[n-1].End {
+		if n > 0 && k.Start < s.Chunks[n-1].End {
 			t.Errorf("section %d chunk %d %v overlaps %v", i, n, k, s.Chunks[n-1])
 		}
 		if !utf8.ValidString(text[k.Start:k.End]) {
@@ -168,26 +168,6 @@ func TestChunksInsideFences(t *testing.T) {
 	}
 }
 
-func TestChunkOverlapRepeatsWholeSentences(t *testing.T) {
-	var b strings.Builder
-	for i := range 40 {
-		fmt.Fprintf(&b, "Sentence number %02d here. ", i) // 5 pieces each
-	}
-	text := "# H\n\n" + b.String() + "\n"
-	doc := parsed("a.md", text)
-	hashChunker(&ChunkOptions{MaxTokens: 64, OverlapTokens: 12}).Chunk(doc, text)
-	chunks := doc.Sections[0].Chunks
-	if len(chunks) < 4 {
-		t.Fatalf("%d chunks, want at least 4", len(chunks))
-	}
-	for n := 1; n < len(chunks); n++ {
-		shared := text[chunks[n].Start:chunks[n-1].End]
-		if got := strings.Count(shared, "Sentence"); got != 2 || !strings.HasPrefix(shared, "Sentence") {
-			t.Errorf("chunk %d repeats %q, want two sentences", n, shared)
-		}
-	}
-}
-
 func TestEmbedTextAndTextEntry(t *testing.T) {
 	text := "---\ntitle: Guide\ntags: [a]\n---\n# Setup\n\n## On *Linux*\n\nRun [make](docs/make.md).\n"
 	doc := parsed("g.md", text)
@@ -255,7 +235,7 @@ func TestAbstractIsBounded(t *testing.T) {
 		c := hashChunker(&ChunkOptions{MaxTokens: size})
 		doc := parsed("a.md", text)
 		c.Chunk(doc, text)
-		checkSection(t, c, doc, 0, text, c.options.MaxTokens, false)
+		checkSection(t, c, doc, 0, text, c.options.MaxTokens)
 	}
 }
 
@@ -266,7 +246,7 @@ func TestHeadIsBounded(t *testing.T) {
 	c := hashChunker(nil)
 	c.Chunk(doc, text)
 	for i := range doc.Sections {
-		checkSection(t, c, doc, i, text, 256, false)
+		checkSection(t, c, doc, i, text, 256)
 	}
 	if e := c.EmbedText(doc, 1, 0, text); !strings.HasPrefix(e, "Sub\nbody") {
 		t.Errorf("EmbedText begins with %.40q, want the innermost heading", e)
@@ -283,7 +263,7 @@ func TestChunkOneLongLine(t *testing.T) {
 	doc := parsed("a.txt", text)
 	c := hashChunker(nil)
 	c.Chunk(doc, text)
-	checkSection(t, c, doc, 0, text, 256, false)
+	checkSection(t, c, doc, 0, text, 256)
 }
 
 func FuzzChunk(f *testing.F) {
@@ -297,7 +277,7 @@ func FuzzChunk(f *testing.F) {
 		doc := parsed("a.md", text)
 		c.Chunk(doc, text)
 		for i := range doc.Sections {
-			checkSection(t, c, doc, i, text, c.options.MaxTokens, false)
+			checkSection(t, c, doc, i, text, c.options.MaxTokens)
 		}
 	})
 }

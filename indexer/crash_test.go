@@ -197,15 +197,11 @@ func checkInterrupted(t *testing.T, root, index string) {
 		if body, _, err := s.Docs.Text(path); err != nil || int64(len(body)) != f.Size {
 			t.Errorf("%s has %d bytes of text (%v), want %d", path, len(body), err, f.Size)
 		}
-		var ids []string
-		for i := range d.Sections {
-			for n := range d.Sections[i].Chunks {
-				ids = append(ids, store.ChunkID(path, d.Sections[i].Anchor, n))
-				known[ids[len(ids)-1]] = true
-			}
+		ids := d.ChunkIDs()
+		for _, id := range ids {
+			known[id] = true
 		}
-		has, err := s.Vectors.Has(context.Background(), ids)
-		check(err)
+		has := haveVectors(t, s, ids)
 		for i := range ids {
 			if !has[i] && !pending[docs.Vectors][path] {
 				t.Errorf("%s has no vector and is not pending", ids[i])

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/job"
 	"cairn/internal/kv"
 	"cairn/internal/query"
 	"cairn/internal/store"
@@ -151,15 +152,9 @@ func contentOf(t *testing.T, s Stores, e models.Embedder) content {
 		encoded, err := json.Marshal(same)
 		check(err)
 		c.Documents[path] = string(encoded) + string(body)
-		for i := range d.Sections {
-			for n := range d.Sections[i].Chunks {
-				chunks = append(chunks, store.ChunkID(path, d.Sections[i].Anchor, n))
-			}
-		}
+		chunks = append(chunks, d.ChunkIDs()...)
 	}
-	has, err := s.Vectors.Has(ctx, chunks)
-	check(err)
-	if n := slices.Index(has, false); n >= 0 {
+	if n := slices.Index(haveVectors(t, s, chunks), false); n >= 0 {
 		t.Errorf("chunk %s has no vector", chunks[n])
 	}
 	for _, index := range []interface{ Count() (int, error) }{s.Keyword, s.Vectors} {
@@ -210,16 +205,30 @@ func generated(t *testing.T, files int) string {
 	return root
 }
 
+// haveVectors reports which chunks have a vector.
+func haveVectors(t *testing.T, s Stores, chunks []string) []bool {
+	t.Helper()
+	vectors, err := s.Vectors.(*flat.Store).Vectors(t.Context(), chunks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := make([]bool, len(chunks))
+	for i, v := range vectors {
+		has[i] = v != nil
+	}
+	return has
+}
+
 func (r *Report) String() string {
 	return fmt.Sprintf("files %d (+%d ~%d -%d =%d) skipped %v unreadable %d chunks %d embedded %d cached %d",
-		r.Files, r.Added, r.Changed, r.Removed, r.Unchanged, r.Skipped, len(r.Unreadable), r.Chunks, r.Embedded, r.FromCache)
+		r.Files, r.Added, r.Changed, r.Removed, r.Unchanged, r.Skipped, r.Skipped["unreadable"], r.Chunks, r.Embedded, r.FromCache)
 }
 
 // Paths is Run for the given files alone, as Refresh takes them.
-func (x *Indexer) Paths(ctx context.Context, paths []string, progress func(Progress)) (*Report, error) {
+func (x *Indexer) Paths(ctx context.Context, paths []string, progress func(job.Progress)) (*Report, error) {
 	only, err := newPathSet(paths)
 	if err != nil {
 		return nil, fmt.Errorf("indexing: %w", err)
 	}
-	return x.run(ctx, progress, func(t *report) error { return x.scan(ctx, only, progress, t) })
+	return x.run(ctx, only, progress)
 }

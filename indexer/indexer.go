@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/job"
 	"cairn/internal/secret"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
@@ -45,6 +46,9 @@ type Options struct {
 	// Attempts is a file that names the documents in work, for the next process to set
 	// those aside that end it; "" is none.
 	Attempts string
+	// Held, unless nil, is called before each write to a derived index, and fails when the
+	// stores must not be written any more.
+	Held func() error
 	// Parallel is the number of files read and parsed at a time; 0 is GOMAXPROCS.
 	Parallel int
 	// BatchTexts is the most texts that the encoder gets at a time; 0 is 128 for
@@ -101,6 +105,13 @@ func New(s Stores, e models.Embedder, o *Options) *Indexer {
 // Chunker returns the Chunker that cuts the documents.
 func (x *Indexer) Chunker() *Chunker { return x.chunker }
 
+func (x *Indexer) held() error {
+	if x.options.Held == nil {
+		return nil
+	}
+	return x.options.Held()
+}
+
 func (x *Indexer) now() time.Time {
 	if x.options.Now != nil {
 		return x.options.Now()
@@ -119,8 +130,23 @@ func (x *Indexer) reached(point string) {
 // by ctx or by the end of the process. The Report is complete also when there is
 // an error. progress may be nil; one goroutine at a time calls it, at most ten
 // times a second, and the run waits until it returns.
-func (x *Indexer) Run(ctx context.Context, progress func(Progress)) (*Report, error) {
-	return x.run(ctx, progress, func(t *report) error { return x.scan(ctx, nil, progress, t) })
+func (x *Indexer) Run(ctx context.Context, progress func(job.Progress)) (*Report, error) {
+	return x.run(ctx, nil, progress)
+}
+
+func (x *Indexer) run(ctx context.Context, only *pathSet, progress func(job.Progress)) (*Report, error) {
+	t := &Report{Skipped: map[string]int{}}
+	err := x.scan(ctx, only, progress, t)
+	if err == nil {
+		err = x.Keywords(ctx, progress)
+	}
+	if err == nil {
+		err = x.makeVectors(ctx, progress, t)
+	}
+	if err == nil {
+		err = x.advance(ctx)
+	}
+	return x.finish(t, err)
 }
 
 // Refresh is Run without the vectors and for the given files alone, relative to the
@@ -135,18 +161,18 @@ func (x *Indexer) Refresh(ctx context.Context, paths []string) (*Report, error) 
 			return nil, fmt.Errorf("indexing: %w", err)
 		}
 	}
-	t := newReport()
-	err := x.timed(t, PhaseScan, func() error { return x.scan(ctx, only, nil, t) })
+	t := &Report{Skipped: map[string]int{}}
+	err := x.scan(ctx, only, nil, t)
 	if err == nil {
-		err = x.timed(t, PhaseKeywords, func() error { return x.Keywords(ctx, nil) })
+		err = x.Keywords(ctx, nil)
 	}
 	return x.finish(t, err)
 }
 
 // Embed makes the vectors of pending documents, and counts a completed run.
 func (x *Indexer) Embed(ctx context.Context) (*Report, error) {
-	t := newReport()
-	err := x.timed(t, PhaseVectors, func() error { return x.makeVectors(ctx, nil, t) })
+	t := &Report{}
+	err := x.makeVectors(ctx, nil, t)
 	if err == nil {
 		err = x.advance(ctx)
 	}
@@ -155,32 +181,9 @@ func (x *Indexer) Embed(ctx context.Context) (*Report, error) {
 
 // Scan brings the documents up to date with the files and marks what changed
 // as pending. Searches do not see the changes yet.
-func (x *Indexer) Scan(ctx context.Context, progress func(Progress)) (*Report, error) {
-	t := newReport()
-	err := x.timed(t, PhaseScan, func() error { return x.scan(ctx, nil, progress, t) })
-	return x.finish(t, err)
-}
-
-func (x *Indexer) run(ctx context.Context, progress func(Progress), scan func(*report) error) (*Report, error) {
-	t := newReport()
-	err := x.timed(t, PhaseScan, func() error { return scan(t) })
-	if err == nil {
-		err = x.timed(t, PhaseKeywords, func() error { return x.Keywords(ctx, progress) })
-	}
-	if err == nil {
-		err = x.timed(t, PhaseVectors, func() error { return x.makeVectors(ctx, progress, t) })
-	}
-	if err == nil {
-		err = x.advance(ctx)
-	}
-	return x.finish(t, err)
-}
-
-func (x *Indexer) timed(t *report, p Phase, phase func() error) error {
-	start := x.now()
-	err := phase()
-	t.do(func(r *Report) { r.Seconds[p] += x.now().Sub(start).Seconds() })
-	return err
+func (x *Indexer) Scan(ctx context.Context, progress func(job.Progress)) (*Report, error) {
+	t := &Report{Skipped: map[string]int{}}
+	return x.finish(t, x.scan(ctx, nil, progress, t))
 }
 
 // advance counts the run as completed.
@@ -195,7 +198,7 @@ func (x *Indexer) advance(ctx context.Context) error {
 }
 
 // finish adds the state of the whole index to the report.
-func (x *Indexer) finish(t *report, err error) (*Report, error) {
+func (x *Indexer) finish(t *Report, err error) (*Report, error) {
 	counts, countErr := x.stores.Docs.Counts()
 	if err == nil {
 		err = countErr
@@ -204,12 +207,9 @@ func (x *Indexer) finish(t *report, err error) (*Report, error) {
 	if err == nil {
 		err = metaErr
 	}
-	t.do(func(r *Report) {
-		r.Files, r.Sections, r.Chunks = counts.Files, counts.Sections, counts.Chunks
-		r.Generation = meta.Generation
-	})
+	t.Files, t.Sections, t.Chunks, t.Generation = counts.Files, counts.Sections, counts.Chunks, meta.Generation
 	if err != nil {
-		return &t.Report, fmt.Errorf("indexing: %w", err)
+		return t, fmt.Errorf("indexing: %w", err)
 	}
-	return &t.Report, nil
+	return t, nil
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/job"
 	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
@@ -23,9 +24,9 @@ import (
 
 func TestRunFromNothing(t *testing.T) {
 	f := newFixture(t, generated(t, 40), nil)
-	var last Progress
-	phases := map[Phase]bool{}
-	r, err := f.Run(t.Context(), func(p Progress) {
+	var last job.Progress
+	phases := map[string]bool{}
+	r, err := f.Run(t.Context(), func(p job.Progress) {
 		last = p
 		phases[p.Phase] = true
 	})
@@ -35,7 +36,7 @@ func TestRunFromNothing(t *testing.T) {
 	if r.Files != 40 || r.Added != 40 || r.Chunks == 0 || r.Sections == 0 || r.Embedded == 0 || r.Generation != 1 {
 		t.Errorf("report of a first run over 40 files: %v, generation %d", r, r.Generation)
 	}
-	if len(phases) != 3 || last.Phase != PhaseVectors || last.ChunksDone != r.Chunks || last.ChunksTotal != r.Chunks {
+	if len(phases) != 3 || last.Phase != PhaseVectors || last.Done != r.Chunks || last.Total != r.Chunks {
 		t.Errorf("progress in phases %v ended with %+v, want all three and %d chunks", phases, last, r.Chunks)
 	}
 	meta, err := f.stores.Docs.Meta()
@@ -126,14 +127,36 @@ func TestSkippedContentIsNotReadAgain(t *testing.T) {
 	}
 }
 
+// TestHeld: nothing is written to a derived index that this process must not write.
+func TestHeld(t *testing.T) {
+	lost := errors.New("another process has the folder")
+	held := error(nil)
+	f := newFixture(t, generated(t, 4), &Options{Held: func() error { return held }})
+	if _, err := f.Scan(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	held = lost
+	if err := f.Keywords(t.Context(), nil); !errors.Is(err, lost) {
+		t.Errorf("Keywords = %v, want %v", err, lost)
+	}
+	if err := f.Vectors(t.Context(), nil); !errors.Is(err, lost) {
+		t.Errorf("Vectors = %v, want %v", err, lost)
+	}
+	for _, index := range []interface{ Count() (int, error) }{f.stores.Keyword, f.stores.Vectors} {
+		if n, err := index.Count(); n > 0 || err != nil {
+			t.Errorf("%T holds %d chunks, %v, want none", index, n, err)
+		}
+	}
+}
+
 // TestContradictoryDocumentIsSkipped: a parser's mistake about one file costs
 // that file alone, and the list of skipped files names it.
 func TestContradictoryDocumentIsSkipped(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil)
 	f.write("bad.md", "# A\n\n# B\n")
 	f.write("good.md", "# Good\n")
-	tl := newReport()
-	s := &scanner{x: f.Indexer, t: tl, m: newProgressReporter(nil, time.Now, Progress{}), seen: map[string]bool{}}
+	tl := &Report{Skipped: map[string]int{}}
+	s := &scanner{x: f.Indexer, t: tl, m: newProgressReporter(nil, time.Now, PhaseScan, 0, 0), seen: map[string]bool{}}
 	for _, name := range []string{"bad.md", "good.md"} {
 		o := s.read(walk.Entry{Path: name})
 		if name == "bad.md" {
@@ -238,8 +261,8 @@ func TestUnreadableIsNotDeleted(t *testing.T) {
 	if err := os.Chmod(filepath.Join(f.root, "a.md"), 0); err != nil {
 		t.Fatal(err)
 	}
-	if r := f.run(); r.Files != 2 || r.Removed != 0 || len(r.Unreadable) != 2 || r.Skipped["unreadable"] != 2 {
-		t.Errorf("run over unreadable paths: %v, %v", r, r.Unreadable)
+	if r := f.run(); r.Files != 2 || r.Removed != 0 || r.Skipped["unreadable"] != 2 {
+		t.Errorf("run over unreadable paths: %v", r)
 	}
 	// The same by name, and below a folder that can be listed but not entered.
 	for _, mode := range []os.FileMode{0, 0o444, 0o111} {
@@ -252,7 +275,7 @@ func TestUnreadableIsNotDeleted(t *testing.T) {
 			}
 		}
 	}
-	if r, err := f.Refresh(t.Context(), []string{"a.md"}); err != nil || r.Files != 2 || len(r.Unreadable) != 1 {
+	if r, err := f.Refresh(t.Context(), []string{"a.md"}); err != nil || r.Files != 2 || r.Skipped["unreadable"] != 1 {
 		t.Errorf("Refresh of a file without permission: %v, %v", r, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"cairn/internal/job"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 )
@@ -20,19 +21,19 @@ const (
 // Keywords brings the keyword index up to the documents: it updates the index
 // with pending documents in batches, and then clears their marks. Documents that
 // change meanwhile stay pending. Calls wait for each other.
-func (x *Indexer) Keywords(ctx context.Context, progress func(Progress)) error {
+func (x *Indexer) Keywords(ctx context.Context, progress func(job.Progress)) error {
 	x.keywords.Lock()
 	defer x.keywords.Unlock()
 	return x.reconcile(ctx, docs.Keyword, x.stores.Keyword.Count, func() error { return x.updateKeywords(ctx, progress) })
 }
 
-func (x *Indexer) updateKeywords(ctx context.Context, progress func(Progress)) error {
+func (x *Indexer) updateKeywords(ctx context.Context, progress func(job.Progress)) error {
 	counts, err := x.stores.Docs.Counts()
 	if err != nil {
 		return err
 	}
 	if counts.Keyword.Files > 0 {
-		m := newProgressReporter(progress, x.now, Progress{Phase: PhaseKeywords, FilesTotal: counts.Keyword.Files, ChunksTotal: counts.Keyword.Chunks})
+		m := newProgressReporter(progress, x.now, PhaseKeywords, counts.Keyword.Files, counts.Keyword.Chunks)
 		defer m.flush()
 		if err := x.takeKeywords(ctx, m, nil); err != nil {
 			return err
@@ -46,7 +47,7 @@ func (x *Indexer) updateKeywords(ctx context.Context, progress func(Progress)) e
 func (x *Indexer) keywordsOf(ctx context.Context, paths map[string]bool) error {
 	x.keywords.Lock()
 	defer x.keywords.Unlock()
-	return x.takeKeywords(ctx, newProgressReporter(nil, x.now, Progress{}), paths)
+	return x.takeKeywords(ctx, newProgressReporter(nil, x.now, PhaseKeywords, 0, 0), paths)
 }
 
 // takeKeywords updates the keyword index with the pending documents among paths. Nil
@@ -70,7 +71,9 @@ func (x *Indexer) takeKeywords(ctx context.Context, m *progressReporter, paths m
 			return fmt.Errorf("recording the files in work: %w", err)
 		}
 		x.reached("keywords read")
-		err = x.stores.Keyword.Update(ctx, b.entries, b.stale)
+		if err = x.held(); err == nil {
+			err = x.stores.Keyword.Update(ctx, b.entries, b.stale)
+		}
 		if err := errors.Join(err, x.attempts.end(err == nil, b.large...)); err != nil {
 			return fmt.Errorf("updating the keyword index: %w", err)
 		}
@@ -79,7 +82,7 @@ func (x *Indexer) takeKeywords(ctx context.Context, m *progressReporter, paths m
 			return fmt.Errorf("clearing marks of the keyword index: %w", err)
 		}
 		x.reached("keywords done")
-		m.add(len(b.marks), len(b.entries), 0)
+		m.add(len(b.marks), len(b.entries))
 	}
 }
 

@@ -3,31 +3,17 @@ package indexer
 import (
 	"sync"
 	"time"
+
+	"cairn/internal/job"
 )
 
-// Phase is a part of a run.
-type Phase string
-
-// The phases, in the order of a run. Keyword answers are complete when
+// The phases of a run, in their order. Keyword answers are complete when
 // PhaseKeywords has ended.
 const (
-	PhaseScan     Phase = "scan"     // walk, read, parse, store
-	PhaseKeywords Phase = "keywords" // bring the keyword index up to date
-	PhaseVectors  Phase = "vectors"  // embed
+	PhaseScan     = "scan"     // walk, read, parse, store
+	PhaseKeywords = "keywords" // bring the keyword index up to date
+	PhaseVectors  = "vectors"  // embed
 )
-
-// Progress is the state of a phase. Totals are 0 while they are unknown, as long
-// as the walk finds files.
-type Progress struct {
-	Phase                   Phase
-	FilesDone, FilesTotal   int
-	ChunksDone, ChunksTotal int
-	// TextsPerSecond is the speed of embedding so far, without cached vectors;
-	// 0 outside of PhaseVectors.
-	TextsPerSecond float64
-	// ETA is the estimated time to the end of the phase; 0 while it is unknown.
-	ETA time.Duration
-}
 
 // progressInterval bounds the rate of reports: ten a second look smooth on a
 // terminal and cost nothing.
@@ -37,28 +23,34 @@ const progressInterval = 100 * time.Millisecond
 // end of a phase, and in between at most once an interval. It is safe for
 // concurrent use; one goroutine at a time calls fn.
 type progressReporter struct {
-	mu    sync.Mutex
-	fn    func(Progress)
-	now   func() time.Time
-	state Progress
-	start time.Time
-	last  time.Time
-	texts int // embedded in this phase
+	mu     sync.Mutex
+	fn     func(job.Progress) // nil reports nothing
+	now    func() time.Time
+	state  job.Progress
+	chunks bool // chunks are counted, not files
+	last   time.Time
 }
 
-func newProgressReporter(fn func(Progress), now func() time.Time, p Progress) *progressReporter {
-	r := &progressReporter{fn: fn, now: now, state: p, start: now()}
-	r.report(true)
-	return r
+// newProgressReporter begins a phase with so many files and chunks; both are 0 while they
+// are not known. Chunks are counted if there are some.
+func newProgressReporter(fn func(job.Progress), now func() time.Time, phase string, files, chunks int) *progressReporter {
+	p := &progressReporter{fn: fn, now: now, state: job.Progress{Phase: phase, Total: files, Searchable: phase == PhaseVectors}}
+	if chunks > 0 {
+		p.chunks, p.state.Total = true, chunks
+	}
+	p.report(true)
+	return p
 }
 
-// add counts completed work; texts are those that the encoder embedded.
-func (p *progressReporter) add(files, chunks, texts int) {
+// add counts completed work.
+func (p *progressReporter) add(files, chunks int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state.FilesDone += files
-	p.state.ChunksDone += chunks
-	p.texts += texts
+	if p.chunks {
+		p.state.Done += chunks
+	} else {
+		p.state.Done += files
+	}
 	p.report(false)
 }
 
@@ -66,7 +58,7 @@ func (p *progressReporter) add(files, chunks, texts int) {
 func (p *progressReporter) expect(files int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state.FilesTotal = files
+	p.state.Total = files
 	p.report(false)
 }
 
@@ -83,17 +75,5 @@ func (p *progressReporter) report(always bool) {
 		return
 	}
 	p.last = now
-	state := p.state
-	spent := now.Sub(p.start)
-	if state.Phase == PhaseVectors && spent > 0 {
-		state.TextsPerSecond = float64(p.texts) / spent.Seconds()
-	}
-	done, total := state.ChunksDone, state.ChunksTotal
-	if total == 0 {
-		done, total = state.FilesDone, state.FilesTotal
-	}
-	if done > 0 && total > done {
-		state.ETA = time.Duration(float64(spent) / float64(done) * float64(total-done))
-	}
-	p.fn(state)
+	p.fn(p.state)
 }

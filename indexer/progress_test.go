@@ -8,33 +8,34 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/job"
 	"cairn/internal/store"
 )
 
-func TestProgressIsBoundedAndPredicts(t *testing.T) {
+func TestProgressIsBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
-	var got []Progress
-	m := newProgressReporter(func(p Progress) { got = append(got, p) }, func() time.Time { return now },
-		Progress{Phase: PhaseVectors, FilesTotal: 10, ChunksTotal: 1000})
+	var got []job.Progress
+	m := newProgressReporter(func(p job.Progress) { got = append(got, p) }, func() time.Time { return now },
+		PhaseVectors, 10, 1000)
 	for range 100 { // a second of steps of 10 ms
 		now = now.Add(10 * time.Millisecond)
-		m.add(0, 5, 4)
+		m.add(0, 5)
 	}
 	m.flush()
 	if len(got) != 12 { // at the beginning, every 100 ms, at the end
 		t.Errorf("%d reports in a second, want 12", len(got))
 	}
 	last := got[len(got)-1]
-	want := Progress{Phase: PhaseVectors, FilesTotal: 10, ChunksDone: 500, ChunksTotal: 1000, TextsPerSecond: 400, ETA: time.Second}
+	want := job.Progress{Phase: PhaseVectors, Done: 500, Total: 1000, Searchable: true}
 	if last != want {
 		t.Errorf("after half of the chunks in a second:\n got %+v\nwant %+v", last, want)
 	}
 }
 
 func TestQueueSortsAndJoinsEqualTexts(t *testing.T) {
-	var jobs []job
+	var jobs []pendingChunk
 	for _, text := range []string{"aaaa", "b", "ccc", "b", "dd", "eeeee", "cached"} {
-		j := job{text: text, entry: store.VectorEntry{Key: store.Key{text[0]}}}
+		j := pendingChunk{text: text, entry: store.VectorEntry{Key: store.Key{text[0]}}}
 		if text == "cached" {
 			j.entry.Vector = []float32{1}
 		}

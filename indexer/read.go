@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 	"time"
@@ -19,11 +18,11 @@ import (
 type outcomeKind int
 
 const (
-	touched    outcomeKind = iota // other size or time, same bytes
-	changed                       // new, or other bytes: put holds it
-	skipped                       // not indexed, for a reason
-	absent                        // removed since the walk
-	unreadable                    // for err
+	touched outcomeKind = iota // other size or time, same bytes
+	changed                    // new, or other bytes: put holds it
+	skipped                    // not indexed, for a reason
+	absent                     // removed since the walk
+	unreadable
 )
 
 // outcome is the result of reading one file.
@@ -35,7 +34,6 @@ type outcome struct {
 	put    *docs.Put
 	reason string // of skipped
 	cut    string // why only a part of a changed file is indexed; "" when all is
-	err    error
 }
 
 // cutPrefix begins the reason of a file of which only a part is indexed.
@@ -73,11 +71,11 @@ func (s *scanner) read(e walk.Entry) outcome {
 		return s.readFile(e)
 	}
 	if err := s.x.attempts.begin(e.Path); err != nil {
-		return outcome{kind: unreadable, path: e.Path, err: fmt.Errorf("recording the attempt: %w", err)}
+		return outcome{kind: unreadable, path: e.Path}
 	}
 	o := s.readFile(e)
 	if err := s.x.attempts.end(true, e.Path); err != nil {
-		return outcome{kind: unreadable, path: e.Path, err: fmt.Errorf("recording the attempt: %w", err)}
+		return outcome{kind: unreadable, path: e.Path}
 	}
 	return o
 }
@@ -95,7 +93,7 @@ func (s *scanner) readFile(e walk.Entry) outcome {
 	case errors.Is(err, walk.ErrSize):
 		o.kind, o.reason = skipped, walk.TooLarge.String()
 	case err != nil:
-		o.kind, o.err = unreadable, err
+		o.kind = unreadable
 	default:
 		s.compare(&o, data, info)
 	}

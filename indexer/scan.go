@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cairn/internal/job"
 	"cairn/internal/store/docs"
 	"cairn/internal/walk"
 )
@@ -29,7 +30,7 @@ const deletePaths = 1000
 // changes it.
 type scanner struct {
 	x     *Indexer
-	t     *report
+	t     *Report
 	m     *progressReporter
 	known map[string]docs.File
 	// passed are the files that the last run skipped, or cut, for their content.
@@ -49,7 +50,7 @@ type scanner struct {
 // scan compares all files, or, when only is not nil, those it covers. The walk
 // comes first and finds the unchanged files by size and time; then scan reads the
 // others. It removes documents last, so that a moved file is never missing.
-func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(Progress), t *report) error {
+func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(job.Progress), t *Report) error {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
 	if only == nil {
@@ -66,7 +67,7 @@ func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(Progres
 	}
 	s := &scanner{
 		x: x, t: t, known: known, passed: passed, seen: make(map[string]bool, len(known)),
-		m: newProgressReporter(progress, x.now, Progress{Phase: PhaseScan}),
+		m: newProgressReporter(progress, x.now, PhaseScan, 0, 0),
 	}
 	defer s.m.flush()
 	if err := s.walk(ctx, only); err != nil {
@@ -155,7 +156,7 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 		p := s.passed[e.Path]
 		switch {
 		case e.Reason == walk.Unreadable:
-			s.keep(e.Path, e.Err)
+			s.keep(e.Path)
 		case e.Reason != walk.None:
 			s.skip(e.Path, e.Reason)
 		case s.x.attempts.count(e.Path) >= maxAttempts:
@@ -179,7 +180,7 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 // unchanged records an indexed file with the same content.
 func (s *scanner) unchanged(path string) {
 	s.seen[path] = true
-	s.t.do(func(r *Report) { r.Unchanged++ })
+	s.t.Unchanged++
 	if f, ok := s.passed[path]; ok && isCut(f) {
 		s.skipAs(f)
 	}
@@ -187,10 +188,9 @@ func (s *scanner) unchanged(path string) {
 
 // keep records an unreadable path. The index keeps what it has of it, and the
 // list of skipped files names it.
-func (s *scanner) keep(path string, err error) {
+func (s *scanner) keep(path string) {
 	s.kept = append(s.kept, path)
 	s.skipAs(docs.Skipped{Path: path, Reason: walk.Unreadable.String()})
-	s.t.do(func(r *Report) { r.Unreadable = append(r.Unreadable, Unreadable{Path: path, Err: err}) })
 }
 
 // skip records a file that is not indexed. Files with other extensions are
@@ -201,7 +201,7 @@ func (s *scanner) skip(path string, reason walk.Reason) {
 		return
 	}
 	if reason == walk.Extension || reason == walk.BadName {
-		s.t.do(func(r *Report) { r.Skipped[reason.String()]++ })
+		s.t.Skipped[reason.String()]++
 		return
 	}
 	s.skipAs(docs.Skipped{Path: path, Reason: reason.String()})
@@ -215,7 +215,7 @@ func isOurs(name string) bool {
 
 // skipAs counts and lists a file that is not indexed.
 func (s *scanner) skipAs(f docs.Skipped) {
-	s.t.do(func(r *Report) { r.Skipped[f.Reason]++ })
+	s.t.Skipped[f.Reason]++
 	s.skipped = append(s.skipped, f)
 }
 
@@ -322,19 +322,17 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 		s.seen[o.path] = true
 		s.puts = append(s.puts, *o.put)
 		s.size += len(o.put.Text)
-		s.t.do(func(r *Report) {
-			if indexed {
-				r.Changed++
-			} else {
-				r.Added++
-			}
-		})
+		if indexed {
+			s.t.Changed++
+		} else {
+			s.t.Added++
+		}
 	case skipped:
 		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime})
 	case unreadable:
-		s.keep(o.path, o.err)
+		s.keep(o.path)
 	}
-	s.m.add(1, 0, 0)
+	s.m.add(1, 0)
 	if s.size >= putBytes {
 		return s.put(ctx)
 	}
@@ -398,7 +396,7 @@ func (s *scanner) remove(ctx context.Context, paths []string) error {
 			return fmt.Errorf("removing %d documents: %w", len(batch), err)
 		}
 		s.x.reached("documents removed")
-		s.t.do(func(r *Report) { r.Removed += len(batch) })
+		s.t.Removed += len(batch)
 	}
 	return nil
 }

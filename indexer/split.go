@@ -53,7 +53,7 @@ func (sp *splitter) cut(body span) []span {
 			n += int(u.tokens)
 		}
 	}
-	return sp.pack(n, sp.c.options.OverlapTokens)
+	return sp.pack(n)
 }
 
 // A text of more than longSpan bytes may have millions of pieces. Those of less than
@@ -146,50 +146,29 @@ func (sp *splitter) add(s span, tokens int) {
 // pack joins neighbouring units into chunks. total is the sum of their tokens,
 // from which pack derives an even size: cutting 260 tokens into 250 and 10 would
 // leave a chunk without content.
-func (sp *splitter) pack(total, overlap int) []span {
+func (sp *splitter) pack(total int) []span {
 	var out []span
 	left := max(1, (total+sp.target-1)/sp.target) // chunks still to come
 	first, size := 0, 0                           // the open chunk: units[first:i]
-	fresh := 0                                    // its first unit that is not repeated from the chunk before
 	even := total / left
 	for i, u := range sp.units {
 		tokens := int(u.tokens)
-		if i > fresh && (size+tokens > sp.room || size+tokens/2 > even) {
-			out = sp.emit(out, first, fresh, i)
-			for _, done := range sp.units[fresh:i] {
-				total -= int(done.tokens)
-			}
+		if i > first && (size+tokens > sp.room || size+tokens/2 > even) {
+			out = sp.emit(out, first, i)
+			total -= size
 			left = max(1, left-1)
 			even = total / left
-			fresh = i
-			first, size = sp.overlap(first, i, overlap)
-			even += size
-			for first < i && size+tokens > sp.room {
-				size -= int(sp.units[first].tokens)
-				first++
-			}
+			first, size = i, 0
 		}
 		size += tokens
 	}
-	return sp.emit(out, first, fresh, len(sp.units))
+	return sp.emit(out, first, len(sp.units))
 }
 
-// overlap returns the first of the units before i, and after first, that
-// together have at most limit tokens, and their size.
-func (sp *splitter) overlap(first, i, limit int) (from, size int) {
-	from = i
-	for limit > 0 && from > first+1 && size+int(sp.units[from-1].tokens) <= limit {
-		from--
-		size += int(sp.units[from].tokens)
-	}
-	return from, size
-}
-
-// emit appends the chunk of units[first:end], of which those from fresh on are
-// new. A text can have more tokens than the sum of its parts (markup that means
-// nothing in a part), so emit counts it: a chunk that is too large loses its
-// repeated units, then is halved.
-func (sp *splitter) emit(out []span, first, fresh, end int) []span {
+// emit appends the chunk of units[first:end]. A text can have more tokens than the sum
+// of its parts (markup that means nothing in a part), so emit counts it: a chunk that is
+// too large is halved.
+func (sp *splitter) emit(out []span, first, end int) []span {
 	if first >= end {
 		return out
 	}
@@ -200,11 +179,8 @@ func (sp *splitter) emit(out []span, first, fresh, end int) []span {
 	if _, fits := sp.count(s, sp.room); fits {
 		return append(out, s)
 	}
-	if first < fresh {
-		return sp.emit(out, fresh, fresh, end)
-	}
 	mid := (first + end) / 2
-	return sp.emit(sp.emit(out, first, first, mid), mid, mid, end)
+	return sp.emit(sp.emit(out, first, mid), mid, end)
 }
 
 // splitParagraphs divides s at blank lines and around fenced code, which keeps its

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cairn/internal/job"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 )
@@ -38,22 +39,22 @@ const lastWrite = 250 * time.Millisecond
 // embedded, the next one is read and the vectors before it are written: cache,
 // vector store, then marks. Documents that change meanwhile stay pending. Calls
 // wait for each other.
-func (x *Indexer) Vectors(ctx context.Context, progress func(Progress)) error {
-	return x.makeVectors(ctx, progress, newReport())
+func (x *Indexer) Vectors(ctx context.Context, progress func(job.Progress)) error {
+	return x.makeVectors(ctx, progress, &Report{})
 }
 
-func (x *Indexer) makeVectors(ctx context.Context, progress func(Progress), t *report) error {
+func (x *Indexer) makeVectors(ctx context.Context, progress func(job.Progress), t *Report) error {
 	x.vectors.Lock()
 	defer x.vectors.Unlock()
 	return x.reconcile(ctx, docs.Vectors, x.stores.Vectors.Count, func() error { return x.updateVectors(ctx, progress, t) })
 }
 
-func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t *report) error {
+func (x *Indexer) updateVectors(ctx context.Context, progress func(job.Progress), t *Report) error {
 	counts, err := x.stores.Docs.Counts()
 	if err != nil || counts.Vectors.Files == 0 {
 		return err
 	}
-	m := newProgressReporter(progress, x.now, Progress{Phase: PhaseVectors, FilesTotal: counts.Vectors.Files, ChunksTotal: counts.Vectors.Chunks})
+	m := newProgressReporter(progress, x.now, PhaseVectors, counts.Vectors.Files, counts.Vectors.Chunks)
 	defer m.flush()
 	// At most four windows are in memory: one being read or waiting, one being
 	// embedded, one in the queue and one being written.
@@ -89,7 +90,7 @@ func (x *Indexer) updateVectors(ctx context.Context, progress func(Progress), t 
 			if err != nil {
 				return err
 			}
-			m.add(completed, len(c.jobs), c.embedded)
+			m.add(completed, len(c.jobs))
 		}
 		return nil
 	})
@@ -141,22 +142,20 @@ func (x *Indexer) fromCache(w *window) error {
 // they complete.
 type commit struct {
 	w     *window
-	jobs  []*job // with their vectors
-	fresh []*job // one for each text that the encoder embedded, for the cache
-	// embedded is how many of jobs have a vector from the encoder.
-	embedded int
+	jobs  []*pendingChunk // with their vectors
+	fresh []*pendingChunk // one for each text that the encoder embedded, for the cache
 }
 
 // embedWindow embeds the texts without a vector and sends commits. When it is
 // cancelled, or the encoder fails, it first sends the vectors it has.
-func (x *Indexer) embedWindow(ctx context.Context, w *window, p *batchSize, t *report, send func(commit) error) error {
+func (x *Indexer) embedWindow(ctx context.Context, w *window, p *batchSize, t *Report, send func(commit) error) error {
 	c := commit{w: w}
 	for i := range w.jobs {
 		if w.jobs[i].entry.Vector != nil {
 			c.jobs = append(c.jobs, &w.jobs[i])
 		}
 	}
-	t.do(func(r *Report) { r.FromCache += len(c.jobs) })
+	t.FromCache += len(c.jobs)
 	q := newQueue(w.jobs)
 	for batch := q.next(p.texts); len(batch) > 0; batch = q.next(p.texts) {
 		begin := x.now()
@@ -167,11 +166,10 @@ func (x *Indexer) embedWindow(ctx context.Context, w *window, p *batchSize, t *r
 			}
 			return err
 		}
-		t.do(func(r *Report) { r.Embedded += len(batch) })
+		t.Embedded += len(batch)
 		for _, same := range batch {
 			c.fresh = append(c.fresh, same[0])
 			c.jobs = append(c.jobs, same...)
-			c.embedded += len(same)
 		}
 		x.reached("vectors embedded")
 		if p.embedded(x.now().Sub(begin)) {
@@ -185,7 +183,7 @@ func (x *Indexer) embedWindow(ctx context.Context, w *window, p *batchSize, t *r
 }
 
 // embedBatch sets the vector of every job of a batch.
-func (x *Indexer) embedBatch(ctx context.Context, batch [][]*job) error {
+func (x *Indexer) embedBatch(ctx context.Context, batch [][]*pendingChunk) error {
 	texts := make([]string, len(batch))
 	for i, same := range batch {
 		texts[i] = same[0].text
@@ -271,7 +269,10 @@ func (x *Indexer) writeVectors(ctx context.Context, c commit) (completed int, er
 			stale = append(stale, d.stale...)
 		}
 	}
-	if err := x.stores.Vectors.Update(ctx, entries, stale); err != nil {
+	if err = x.held(); err == nil {
+		err = x.stores.Vectors.Update(ctx, entries, stale)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("updating the vectors: %w", err)
 	}
 	x.reached("vectors updated")

@@ -12,7 +12,7 @@ import (
 // embedded together.
 type window struct {
 	docs []docState
-	jobs []job
+	jobs []pendingChunk
 }
 
 // docState is a pending document of a window.
@@ -23,8 +23,8 @@ type docState struct {
 	done  bool // writeVectors clears, or has cleared, the mark
 }
 
-// job is a chunk that needs its vector.
-type job struct {
+// pendingChunk is a chunk that needs its vector.
+type pendingChunk struct {
 	doc   int // in window.docs
 	entry store.VectorEntry
 	text  string // for the encoder
@@ -70,7 +70,7 @@ func (x *Indexer) addJobs(w *window, r *docs.Reader, path string) error {
 		s := &doc.Sections[i]
 		for n := range s.Chunks {
 			t := x.chunker.EmbedText(doc, i, n, text)
-			w.jobs = append(w.jobs, job{
+			w.jobs = append(w.jobs, pendingChunk{
 				doc:   len(w.docs) - 1,
 				entry: store.VectorEntry{Chunk: store.ChunkID(doc.Path, s.Anchor, n), Path: doc.Path, Labels: doc.Labels, Key: store.KeyOf(t)},
 				text:  t,
@@ -84,13 +84,13 @@ func (x *Indexer) addJobs(w *window, r *docs.Reader, path string) error {
 // queue holds the texts of a window that lack a vector, in the order in which
 // they are embedded.
 type queue struct {
-	texts [][]*job // sorted by length; jobs of equal text together
-	back  bool     // which end is next
+	texts [][]*pendingChunk // sorted by length; jobs of equal text together
+	back  bool              // which end is next
 }
 
 // newQueue groups jobs that lack a vector by text, so that equal texts are
 // embedded once, and sorts the groups by length.
-func newQueue(jobs []job) *queue {
+func newQueue(jobs []pendingChunk) *queue {
 	groups := map[store.Key]int{}
 	q := &queue{}
 	for i := range jobs {
@@ -106,14 +106,14 @@ func newQueue(jobs []job) *queue {
 		}
 		q.texts[g] = append(q.texts[g], j)
 	}
-	slices.SortStableFunc(q.texts, func(a, b []*job) int { return cmp.Compare(len(b[0].text), len(a[0].text)) })
+	slices.SortStableFunc(q.texts, func(a, b []*pendingChunk) int { return cmp.Compare(len(b[0].text), len(a[0].text)) })
 	return q
 }
 
 // next takes at most size texts out of the queue; none means that it is empty.
 // Long and short ones take turns, so that the speed so far predicts the remaining
 // time.
-func (q *queue) next(size int) [][]*job {
+func (q *queue) next(size int) [][]*pendingChunk {
 	size = min(size, len(q.texts))
 	from, to := 0, size
 	if q.back {

@@ -18,10 +18,10 @@ import (
 type Sources struct {
 	// Documents and Keyword are required.
 	Documents *docs.Store
-	Keyword   store.Keyword
+	Keyword   store.KeywordSearcher
 	// Vectors and Embedder make the vector leg. Without either every search is
 	// a keyword search, and its answer says so.
-	Vectors  store.Vectors
+	Vectors  store.VectorSearcher
 	Embedder models.Embedder
 	// Legs, unless nil, searches Keyword and Vectors in one call.
 	Legs store.LegSearcher

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/benchmarks"
-	"cairn/indexer"
 	"cairn/internal/config"
 	"cairn/internal/job"
 	"cairn/internal/term"
@@ -67,13 +66,7 @@ func (f *docsFlags) measure(a *app, base config.Config, docs func(benchmarks.Doc
 	}
 	err = a.withModel(func(model models.Embedder, bar *term.Progress) (err error) {
 		o.Embedder, o.Budget, o.Program, o.Machine = model, &bpe.Counter{}, "cairn "+versionName(), machine(model)
-		o.Progress = func(p indexer.Progress) {
-			step := job.Progress{Phase: string(p.Phase), Done: p.FilesDone, Total: p.FilesTotal}
-			if p.ChunksTotal > 0 {
-				step.Done, step.Total = p.ChunksDone, p.ChunksTotal
-			}
-			bar.Show(step)
-		}
+		o.Progress = bar.Show
 		o.Measured = func(system string, done, total int) {
 			bar.Show(job.Progress{Phase: system + " searches", Done: done, Total: total})
 		}

@@ -99,13 +99,13 @@ func (r *refresh) await(ctx context.Context) error {
 			if visible == nil {
 				bar.Show(p)
 			}
-			if r.early && p.Phase == string(indexer.PhaseScan) && p.Total-p.Done > tooManyFiles {
+			if r.early && p.Phase == indexer.PhaseScan && p.Total-p.Done > tooManyFiles {
 				return nil
 			}
 			if p.Searchable && !searchable {
 				searchable, limit = true, time.After(r.vectorsLimit())
 			}
-			if searchable && r.wait == anyWait && p.Phase == string(indexer.PhaseVectors) && p.Total-p.Done > fewVectors {
+			if searchable && r.wait == anyWait && p.Phase == indexer.PhaseVectors && p.Total-p.Done > fewVectors {
 				return nil
 			}
 		case <-early:
@@ -130,9 +130,9 @@ func (r *refresh) await(ctx context.Context) error {
 // hasMany reports whether bringing keyword search up to date takes long from a step on.
 func hasMany(p job.Progress) bool {
 	switch p.Phase {
-	case string(indexer.PhaseScan):
+	case indexer.PhaseScan:
 		return p.Total-p.Done > manyFiles
-	case string(indexer.PhaseKeywords):
+	case indexer.PhaseKeywords:
 		return p.Total-p.Done > manyChunks
 	}
 	return false

@@ -87,12 +87,8 @@ func TestRunStopsWhereTheIndexWasRemoved(t *testing.T) {
 	if err := os.RemoveAll(x.o.Dir); err != nil {
 		t.Fatal(err)
 	}
-	check := func() error { return x.checkHeld(s) }
-	if err := (heldKeyword{s.keyword(), check}).Update(t.Context(), nil, nil); !errors.Is(err, owner.ErrEnded) {
-		t.Errorf("updating a keyword index that was removed = %v, want ErrEnded", err)
-	}
-	if err := (heldVectors{s.Vectors, check}).Update(t.Context(), nil, nil); !errors.Is(err, owner.ErrEnded) {
-		t.Errorf("updating vectors that were removed = %v, want ErrEnded", err)
+	if err := x.checkHeld(s); !errors.Is(err, owner.ErrEnded) {
+		t.Errorf("checkHeld of stores that were removed = %v, want ErrEnded", err)
 	}
 	close(removed)
 	if err := <-ended; !errors.Is(err, owner.ErrEnded) {

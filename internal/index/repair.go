@@ -226,18 +226,18 @@ func (x *Index) setAside(found Damage) bool {
 
 // noticing are vectors that report damage, which a search otherwise only logs.
 type noticing struct {
-	store.Vectors
+	store.VectorSearcher
 	met *atomic.Pointer[error]
 }
 
 func (v noticing) Search(ctx context.Context, query []float32, k int, f store.Filter) ([]store.Hit, error) {
-	hits, err := v.Vectors.Search(ctx, query, k, f)
+	hits, err := v.VectorSearcher.Search(ctx, query, k, f)
 	v.note(err)
 	return hits, err
 }
 
 func (v noticing) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
-	scores, err := v.Vectors.Scores(ctx, query, chunks)
+	scores, err := v.VectorSearcher.Scores(ctx, query, chunks)
 	v.note(err)
 	return scores, err
 }
@@ -272,39 +272,9 @@ func (x *Index) checkHeld(s *Stores) error {
 	return nil
 }
 
-// heldKeyword is a keyword index that checks checkHeld before it writes.
-type heldKeyword struct {
-	store.Keyword
-	check func() error
-}
-
-func (k heldKeyword) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
-	if err := k.check(); err != nil {
-		return err
-	}
-	return k.Keyword.Update(ctx, entries, stale)
-}
-
-// heldVectors is a vector store that checks checkHeld before it writes.
-type heldVectors struct {
-	store.Vectors
-	check func() error
-}
-
-func (v heldVectors) Update(ctx context.Context, entries []store.VectorEntry, stale []string) error {
-	if err := v.check(); err != nil {
-		return err
-	}
-	return v.Vectors.Update(ctx, entries, stale)
-}
-
 // noKeywords is a keyword index that finds nothing, in the place of one that cannot be
 // opened.
 type noKeywords struct{}
-
-func (noKeywords) Update(context.Context, []store.KeywordEntry, []string) error {
-	return ErrReadOnly // unreachable: a reader writes nothing
-}
 
 func (noKeywords) Search(context.Context, query.Query, int, store.Filter) ([]store.Hit, error) {
 	return nil, nil
@@ -318,7 +288,3 @@ func (noKeywords) Admits(_ context.Context, q query.Query, chunks []string) ([]b
 	}
 	return admits, nil
 }
-
-func (noKeywords) Count() (int, error) { return 0, nil }
-
-func (noKeywords) Close() error { return nil }

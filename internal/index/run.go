@@ -103,7 +103,7 @@ func (x *Index) building() (going bool, unread int) {
 	if x.current == nil || !x.current.Running() {
 		return false, 0
 	}
-	if p := x.current.Progress(); p.Phase == string(indexer.PhaseScan) {
+	if p := x.current.Progress(); p.Phase == indexer.PhaseScan {
 		unread = max(0, p.Total-p.Done)
 	}
 	return true, unread
@@ -186,7 +186,7 @@ func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progr
 			return nil, err
 		}
 	}
-	report, err := runPhases(ctx, ix, r.NoEmbed, func(p indexer.Progress) { progress(progressOf(p)) })
+	report, err := runPhases(ctx, ix, r.NoEmbed, progress)
 	if err == nil && s.Mirror != nil {
 		_, err = s.Mirror.Sync(ctx, nil)
 	}
@@ -239,10 +239,10 @@ func (x *Index) writer() (*indexer.Indexer, *Stores, error) {
 		return nil, nil, owner.ErrEnded
 	}
 	s.indexer.Do(func() {
-		check := func() error { return x.checkHeld(s) }
-		s.writer = indexer.New(indexer.Stores{
-			Files: s.Files, Docs: s.Docs, Keyword: heldKeyword{s.keyword(), check}, Vectors: heldVectors{s.Vectors, check}, Cache: s.Cache,
-		}, model, &indexer.Options{Walk: x.o.Config.Walk(), Masks: x.o.Config.Masks(), Attempts: filepath.Join(x.o.Dir, attemptsFile)})
+		s.writer = s.Indexer(model, &indexer.Options{
+			Walk: x.o.Config.Walk(), Masks: x.o.Config.Masks(), Attempts: filepath.Join(x.o.Dir, attemptsFile),
+			Held: func() error { return x.checkHeld(s) },
+		})
 	})
 	return s.writer, s, nil
 }
@@ -263,7 +263,7 @@ func (x *Index) update(ctx context.Context, fn func(context.Context, *indexer.In
 }
 
 // runPhases runs the indexer with or without its last phase.
-func runPhases(ctx context.Context, x *indexer.Indexer, noEmbed bool, progress func(indexer.Progress)) (*indexer.Report, error) {
+func runPhases(ctx context.Context, x *indexer.Indexer, noEmbed bool, progress func(Progress)) (*indexer.Report, error) {
 	if !noEmbed {
 		return x.Run(ctx, progress)
 	}
@@ -272,15 +272,6 @@ func runPhases(ctx context.Context, x *indexer.Indexer, noEmbed bool, progress f
 		return nil, err
 	}
 	return report, x.Keywords(ctx, progress)
-}
-
-// progressOf translates the indexer's progress.
-func progressOf(p indexer.Progress) Progress {
-	out := Progress{Phase: string(p.Phase), Done: p.ChunksDone, Total: p.ChunksTotal, Searchable: p.Phase == indexer.PhaseVectors}
-	if out.Total == 0 {
-		out.Done, out.Total = p.FilesDone, p.FilesTotal
-	}
-	return out
 }
 
 // reportOf translates the indexer's report.

@@ -47,8 +47,8 @@ type Stores struct {
 	Docs  *docs.Store
 	Files *walk.Tree
 	// Keyword and Vectors are nil in a reader where the index is unusable.
-	Keyword store.Keyword
-	Vectors store.Vectors
+	Keyword store.KeywordSearcher
+	Vectors store.VectorSearcher
 	// Legs, unless nil, searches Keyword and Vectors in one call.
 	Legs store.LegSearcher
 	// Mirror, unless nil, keeps a Qdrant store up to date; see MirrorTo.
@@ -58,8 +58,10 @@ type Stores struct {
 	// Closers are closed by Close, the last one first.
 	Closers []func() error
 
-	own      bool   // the folder's own files
-	known    Damage // as in Open
+	own      bool           // the folder's own files
+	text     *keyword.Index // is Keyword then
+	vectors  *flat.Store    // is Vectors then
+	known    Damage         // as in Open
 	writable bool
 	paths    []string  // of the files that must exist while the stores are open
 	indexer  sync.Once // makes writer
@@ -100,31 +102,31 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 	if s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil) + " masks=" + masks.Rules()}); err != nil {
 		return s, err
 	}
-	text, damage, err := openDerived(s, dir, keywordFolder, docs.Keyword, func(path string) (*keyword.Index, error) {
+	s.text, s.textDamage, err = openDerived(s, dir, keywordFolder, docs.Keyword, func(path string) (*keyword.Index, error) {
 		return keyword.Open(path, &keyword.Options{ReadOnly: !write})
 	})
-	if s.textDamage = damage; err != nil {
+	if err != nil {
 		return s, err
 	}
-	if text != nil {
-		s.Keyword = text
-		s.Closers = append(s.Closers, text.Close)
+	if s.text != nil {
+		s.Keyword = s.text
+		s.Closers = append(s.Closers, s.text.Close)
 	}
-	vectors, damage, err := openDerived(s, dir, vectorFolder, docs.Vectors, func(path string) (*flat.Store, error) {
+	s.vectors, s.vectorDamage, err = openDerived(s, dir, vectorFolder, docs.Vectors, func(path string) (*flat.Store, error) {
 		return flat.Open(path, d.Dimension, d.ID, &flat.Options{ReadOnly: !write, Logger: log})
 	})
-	if s.vectorDamage = damage; err != nil {
+	if err != nil {
 		return s, err
 	}
-	if vectors != nil {
-		s.Vectors = vectors
-		s.Closers = append(s.Closers, vectors.Close)
+	if s.vectors != nil {
+		s.Vectors = s.vectors
+		s.Closers = append(s.Closers, s.vectors.Close)
 	}
 	if err = s.markDamaged(); err != nil {
 		return s, err
 	}
 	if write {
-		if err = s.openCache(vectors, dir, log); err != nil {
+		if err = s.openCache(dir, log); err != nil {
 			return s, err
 		}
 	}
@@ -135,10 +137,10 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 
 // openCache makes the vectors the cache of embeddings. Chunks that no document has,
 // as after a rebuild, leave; of damaged vectors the whole ones are kept.
-func (s *Stores) openCache(vectors *flat.Store, dir string, log *slog.Logger) error {
-	s.Cache = vectors
+func (s *Stores) openCache(dir string, log *slog.Logger) error {
+	s.Cache = s.vectors
 	if s.vectorDamage != nil {
-		if n, err := vectors.Salvage(filepath.Join(dir, vectorFolder+damagedSuffix)); n > 0 || err != nil {
+		if n, err := s.vectors.Salvage(filepath.Join(dir, vectorFolder+damagedSuffix)); n > 0 || err != nil {
 			log.Info("reading whole vectors of the damaged file", "vectors", n, "error", err)
 		}
 	}
@@ -146,32 +148,33 @@ func (s *Stores) openCache(vectors *flat.Store, dir string, log *slog.Logger) er
 	if err != nil || counts.Chunks > 0 {
 		return err
 	}
-	if n, err := vectors.Count(); err != nil || n == 0 {
+	if n, err := s.vectors.Count(); err != nil || n == 0 {
 		return err
 	}
-	return vectors.Clear(context.Background())
+	return s.vectors.Clear(context.Background())
 }
 
-// keyword is the keyword index, which finds nothing where it is unusable.
-func (s *Stores) keyword() store.Keyword {
-	if s.Keyword == nil {
-		return noKeywords{}
-	}
-	return s.Keyword
+// Indexer returns an Indexer that writes to s, the folder's own files.
+func (s *Stores) Indexer(e models.Embedder, o *indexer.Options) *indexer.Indexer {
+	return indexer.New(indexer.Stores{Files: s.Files, Docs: s.Docs, Keyword: s.text, Vectors: s.vectors, Cache: s.Cache}, e, o)
 }
 
 // Sources returns what a retriever reads of s, with the model of its queries and the
 // counter of its budgets.
 func (s *Stores) Sources(model models.Embedder, budget models.BudgetCounter) retriever.Sources {
+	words := s.Keyword
+	if words == nil {
+		words = noKeywords{}
+	}
 	return retriever.Sources{
-		Documents: s.Docs, Keyword: s.keyword(), Vectors: s.Vectors, Legs: s.Legs, Files: s.Files, Embedder: model, Budget: budget,
+		Documents: s.Docs, Keyword: words, Vectors: s.Vectors, Legs: s.Legs, Files: s.Files, Embedder: model, Budget: budget,
 	}
 }
 
 // MirrorTo prepares s.Mirror, which copies to a Qdrant store. open opens the model.
 func (s *Stores) MirrorTo(to *mirror.Store, d models.Description, open func() (models.Embedder, error), o *mirror.Options) (err error) {
 	s.Mirror, err = mirror.New(to, mirror.Index{
-		Docs: s.Docs, Keyword: s.Keyword.(*keyword.Index), Vectors: s.Vectors.(*flat.Store), Model: d,
+		Docs: s.Docs, Keyword: s.text, Vectors: s.vectors, Model: d,
 		Chunker: func() (*indexer.Chunker, error) {
 			model, err := open()
 			if err != nil {

@@ -9,8 +9,6 @@ import (
 
 	"cairn/internal/checksum"
 	"cairn/internal/store/docs"
-	"cairn/internal/store/flat"
-	"cairn/internal/store/keyword"
 )
 
 // VerifyRequest asks for a check of all files.
@@ -109,10 +107,10 @@ func (x *Index) verify(ctx context.Context) (*Verified, error) {
 	}{
 		{documentsFile, s.Docs.Verify},
 		{keywordFolder, func() (checksum.File, error) {
-			return verifyDerived(ctx, s, docs.Keyword, s.Keyword, x.damage[keywordFolder])
+			return verifyDerived(ctx, s, docs.Keyword, s.text, x.damage[keywordFolder])
 		}},
 		{vectorFolder, func() (checksum.File, error) {
-			return verifyDerived(ctx, s, docs.Vectors, s.Vectors, x.damage[vectorFolder])
+			return verifyDerived(ctx, s, docs.Vectors, s.vectors, x.damage[vectorFolder])
 		}},
 	} {
 		f, err := part.check()
@@ -129,13 +127,12 @@ func (x *Index) verify(ctx context.Context) (*Verified, error) {
 }
 
 // verifyDerived checks a derived index, which is nil in a reader where it is damaged.
-func verifyDerived(ctx context.Context, s *Stores, kind docs.Kind, x any, known error) (f checksum.File, err error) {
-	switch x := x.(type) {
-	case *keyword.Index:
-		if f, err = x.Verify(ctx); err == nil {
-			known = s.countDamage(kind, x.Count)
-		}
-	case *flat.Store:
+func verifyDerived[T any, X interface {
+	*T
+	Count() (int, error)
+	Verify(context.Context) (checksum.File, error)
+}](ctx context.Context, s *Stores, kind docs.Kind, x X, known error) (f checksum.File, err error) {
+	if x != nil {
 		if f, err = x.Verify(ctx); err == nil {
 			known = s.countDamage(kind, x.Count)
 		}

@@ -80,7 +80,7 @@ func (m *Mirror) get(ctx context.Context, paths []string) (int, error) {
 	for _, path := range slices.Sorted(maps.Keys(found)) {
 		d := found[path]
 		puts = append(puts, docs.Put{Document: *d.Document, Text: d.Text})
-		ids = append(ids, chunkIDs(d.Document)...)
+		ids = append(ids, d.Document.ChunkIDs()...)
 		for i := range d.Document.Sections {
 			for n := range d.Document.Sections[i].Chunks {
 				keys = append(keys, store.KeyOf(chunker.EmbedText(d.Document, i, n, string(d.Text))))

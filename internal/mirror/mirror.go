@@ -26,7 +26,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"cairn/indexer"
-	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
@@ -248,7 +247,11 @@ func (m *Mirror) sync(ctx context.Context, r *Report, progress func(done, total 
 			return err
 		}
 	}
-	if err := m.chunks.Complete(ctx); err != nil { // also where there are no chunks
+	terms, err := m.index.Keyword.Spellings()
+	if err != nil {
+		return err
+	}
+	if err := m.chunks.Complete(ctx, terms); err != nil { // also where there are no chunks
 		return err
 	}
 	if m.next != nil {
@@ -440,19 +443,9 @@ func (m *Mirror) chunksOf(ctx context.Context, paths []string) (ids []string, er
 		return nil, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(found)) {
-		ids = append(ids, chunkIDs(found[path].Document)...)
+		ids = append(ids, found[path].Document.ChunkIDs()...)
 	}
 	return ids, nil
-}
-
-// chunkIDs returns the ids of a document's chunks.
-func chunkIDs(doc *store.Document) (ids []string) {
-	for i := range doc.Sections {
-		for n := range doc.Sections[i].Chunks {
-			ids = append(ids, store.ChunkID(doc.Path, doc.Sections[i].Anchor, n))
-		}
-	}
-	return ids
 }
 
 // announce writes the state to the store if it has changed. What is pending is

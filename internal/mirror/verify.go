@@ -96,7 +96,7 @@ func (m *Mirror) probes() (chosen []string, err error) {
 			if err != nil {
 				return err
 			}
-			all = append(all, chunkIDs(doc)...)
+			all = append(all, doc.ChunkIDs()...)
 		}
 		return nil
 	})

@@ -101,6 +101,17 @@ func ChunkID(path, anchor string, n int) string {
 	return path + "#" + anchor + "." + strconv.Itoa(n)
 }
 
+// ChunkIDs returns the ids of all chunks in document order.
+func (d *Document) ChunkIDs() []string {
+	var ids []string
+	for i := range d.Sections {
+		for n := range d.Sections[i].Chunks {
+			ids = append(ids, ChunkID(d.Path, d.Sections[i].Anchor, n))
+		}
+	}
+	return ids
+}
+
 // SplitChunkID takes a chunk id apart. ok is false when id is not one.
 func SplitChunkID(id string) (path, anchor string, n int, ok bool) {
 	hash := strings.LastIndexByte(id, '#')
@@ -228,30 +239,30 @@ type VectorEntry struct {
 	Key    Key       // of the embedded text; the zero Key if it is unknown
 }
 
-// Keyword is the keyword index. Safe for concurrent use: one writer, many readers.
-type Keyword interface {
-	// Update applies one batch: it removes stale chunks and adds or replaces
-	// entries. Both may be empty. It ignores unknown stale ids. When it returns,
-	// the batch is durable and searches see it.
-	Update(ctx context.Context, entries []KeywordEntry, stale []string) error
+// KeywordSearcher finds chunks by their words. Safe for concurrent use.
+type KeywordSearcher interface {
 	// Search returns at most k chunks that pass the filter and match at least
 	// one term, best first, ties by chunk id. No terms, no hits.
 	Search(ctx context.Context, q query.Query, k int, f Filter) ([]Hit, error)
 	// Admits reports, for each chunk, whether the index holds it with every
 	// phrase of q and nothing that q excludes.
 	Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error)
+}
+
+// Keyword is the keyword index. Safe for concurrent use: one writer, many readers.
+type Keyword interface {
+	KeywordSearcher
+	// Update applies one batch: it removes stale chunks and adds or replaces
+	// entries. Both may be empty. It ignores unknown stale ids. When it returns,
+	// the batch is durable and searches see it.
+	Update(ctx context.Context, entries []KeywordEntry, stale []string) error
 	// Count returns the number of chunks.
 	Count() (int, error)
 	Close() error
 }
 
-// Vectors is a vector store. Safe for concurrent use: one writer, many readers.
-type Vectors interface {
-	// Update applies one batch: it removes stale chunks and adds or replaces
-	// entries. It ignores unknown stale ids. When it returns, the batch is durable
-	// and searches see it. It fails, and changes nothing, for a vector of another
-	// dimension.
-	Update(ctx context.Context, entries []VectorEntry, stale []string) error
+// VectorSearcher finds chunks by their vectors. Safe for concurrent use.
+type VectorSearcher interface {
 	// Search returns the k chunks nearest to the unit vector query that pass
 	// the filter, by cosine, best first, ties by chunk id. An empty store
 	// gives no hits.
@@ -259,8 +270,16 @@ type Vectors interface {
 	// Scores returns the cosine of each chunk with query, in the order of
 	// chunks; NaN for a chunk that has no vector.
 	Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error)
-	// Has reports, for each chunk, whether it has a vector.
-	Has(ctx context.Context, chunks []string) ([]bool, error)
+}
+
+// Vectors is a vector store. Safe for concurrent use: one writer, many readers.
+type Vectors interface {
+	VectorSearcher
+	// Update applies one batch: it removes stale chunks and adds or replaces
+	// entries. It ignores unknown stale ids. When it returns, the batch is durable
+	// and searches see it. It fails, and changes nothing, for a vector of another
+	// dimension.
+	Update(ctx context.Context, entries []VectorEntry, stale []string) error
 	// Count returns the number of vectors.
 	Count() (int, error)
 	Close() error

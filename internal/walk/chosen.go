@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"io/fs"
 	"path"
 	"strings"
 )
@@ -21,12 +22,17 @@ func everything(string) *chosen { return nil }
 func (t *Tree) choose(paths []string) (func(root string) *chosen, error) {
 	choice := map[string]*chosen{}
 	all := map[string]bool{}
+	roots := t.opened()
+	if len(roots) == 0 {
+		return nil, fs.ErrClosed
+	}
 	for _, p := range paths {
 		clean, err := Clean(strings.TrimSuffix(p, "/"))
 		if err != nil {
 			return nil, err
 		}
-		root, rel := t.split(clean)
+		n, rel := split(roots, clean)
+		root := roots[n].Name
 		if rel == "" {
 			all[root] = true
 			continue
@@ -53,17 +59,4 @@ func (t *Tree) choose(paths []string) (func(root string) *chosen, error) {
 		}
 		return &chosen{}
 	}, nil
-}
-
-// split returns the name of the root that holds a clean path, and the path
-// therein; "" is the root itself.
-func (t *Tree) split(clean string) (root, rel string) {
-	first, rest, _ := strings.Cut(clean, "/")
-	roots := t.opened()
-	for _, r := range roots[min(1, len(roots)):] {
-		if r.Name == first {
-			return r.Name, rest
-		}
-	}
-	return "", clean
 }

@@ -105,7 +105,11 @@ func isRepository(root *os.Root) bool {
 // extensions are those that are indexed, in lower case.
 func (o *Options) extensions() map[string]bool {
 	exts := map[string]bool{}
-	for _, e := range orDefault(o.Extensions, Documents) {
+	list := o.Extensions
+	if list == nil {
+		list = Documents
+	}
+	for _, e := range list {
 		exts[strings.ToLower(e)] = true
 	}
 	return exts

@@ -165,13 +165,23 @@ func (t *Tree) locate(p string) (*os.Root, string, error) {
 	if len(roots) == 0 {
 		return nil, "", fs.ErrClosed
 	}
-	first, rest, ok := strings.Cut(clean, "/")
-	for _, r := range roots[1:] {
-		if ok && r.Name == first {
-			return r.fs, rest, nil
+	root, rel := split(roots, clean)
+	if rel == "" { // the name of a further root: a file of the main one
+		root, rel = 0, clean
+	}
+	return roots[root].fs, rel, nil
+}
+
+// split returns the index of the root that holds a clean path, and the path
+// therein; "" is the root itself.
+func split(roots []opened, clean string) (root int, rel string) {
+	first, rest, _ := strings.Cut(clean, "/")
+	for i, r := range roots {
+		if i > 0 && r.Name == first {
+			return i, rest
 		}
 	}
-	return roots[0].fs, clean, nil
+	return 0, clean
 }
 
 // Dir returns the folder in the file system that holds a workspace path, and

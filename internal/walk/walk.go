@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"cairn/internal/code"
 )
 
@@ -28,25 +26,20 @@ type Options struct {
 	// Extensions that are indexed, with the dot, in any case, next to Configuration.
 	// Nil means Documents.
 	Extensions []string
-	// SkipDirs are folder names not entered at any depth. Nil means
-	// node_modules, .git, target, dist and vendor.
-	SkipDirs []string
 	// Ignore are patterns in the syntax of .gitignore, relative to each root.
 	// The .cairnignore files go before them.
 	Ignore []string
 	// MaxSize in bytes; 0 means DefaultMaxSize.
 	MaxSize int64
-	// Allow are patterns over workspace paths ("docs/credentials.md",
-	// ".github/**") of hidden and secret-looking files to index after all.
-	// It is the user's to set, never the workspace's.
-	Allow []string
 	// Code says whether source code is indexed of which Extensions holds nothing.
 	Code Code
-	// NoIgnoreFiles is whether .gitignore and .cairnignore are not looked at.
-	NoIgnoreFiles bool
+	// Everything is whether hidden and secret-looking files are indexed, too, and
+	// .gitignore and .cairnignore are not looked at.
+	Everything bool
 }
 
-var defaultSkipDirs = []string{"node_modules", ".git", "target", "dist", "vendor"}
+// skipDirs are folder names not entered at any depth.
+var skipDirs = []string{"node_modules", ".git", "target", "dist", "vendor"}
 
 // ourFolders are entered although they are hidden, at the top of a root only;
 // .gitignore does not matter in them, since cards are searched although they
@@ -114,11 +107,6 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 	if o == nil {
 		o = &Options{}
 	}
-	for _, p := range o.Allow {
-		if !doublestar.ValidatePattern(p) {
-			return fmt.Errorf("allow pattern %q is not valid", p)
-		}
-	}
 	for _, p := range o.Ignore {
 		if err := CheckPattern(p); err != nil {
 			return err
@@ -129,7 +117,7 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 		return fs.ErrClosed
 	}
 	for i, r := range roots {
-		w := walker{ctx: ctx, o: o, visit: visit, folder: folder, dirOf: r.Dir, only: only(r.Name), maxSize: o.MaxSize, skip: map[string]bool{}}
+		w := walker{ctx: ctx, o: o, visit: visit, folder: folder, dirOf: r.Dir, only: only(r.Name), maxSize: o.MaxSize}
 		if w.only != nil && len(w.only.names) == 0 {
 			continue // nothing of this root
 		}
@@ -138,9 +126,6 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 		}
 		w.exts = o.extensions()
 		w.code = o.Code == CodeOn || o.Code == CodeAuto && isRepository(r.fs)
-		for _, d := range orDefault(o.SkipDirs, defaultSkipDirs) {
-			w.skip[d] = true
-		}
 		if i == 0 {
 			w.shadow = map[string]bool{}
 			for _, other := range roots[1:] {
@@ -150,7 +135,7 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 			w.prefix = r.Name + "/"
 		}
 		w.cairn, _ = w.cairn.with([]byte(strings.Join(o.Ignore, "\n")), "", "")
-		if !o.NoIgnoreFiles {
+		if !o.Everything {
 			w.git = above(r.Dir)
 		}
 		if err := w.dir(r.fs, "", 0); err != nil {
@@ -172,13 +157,6 @@ const (
 	cairnIgnore = ".cairnignore"
 )
 
-func orDefault(list, otherwise []string) []string {
-	if list == nil {
-		return otherwise
-	}
-	return list
-}
-
 type walker struct {
 	ctx     context.Context
 	o       *Options
@@ -189,8 +167,7 @@ type walker struct {
 	prefix  string                       // of workspace paths
 	maxSize int64
 	exts    map[string]bool
-	code    bool // source code is indexed
-	skip    map[string]bool
+	code    bool            // source code is indexed
 	shadow  map[string]bool // names of the other roots, in the main root
 	// Rule sets that apply to the folder being read, outermost first.
 	git, cairn ruleSets
@@ -214,7 +191,7 @@ func (w *walker) dir(root *os.Root, rel string, depth int) error {
 		}
 		return w.unreadable(strings.TrimSuffix(rel, "/"), true, err)
 	}
-	if !w.o.NoIgnoreFiles {
+	if !w.o.Everything {
 		git, cairn := len(w.git), len(w.cairn)
 		defer func() { w.git, w.cairn = w.git[:git], w.cairn[:cairn] }()
 		if !w.ours && (w.only != nil || has(entries, gitIgnore)) {
@@ -347,22 +324,22 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 	switch {
 	case e.Type()&fs.ModeSymlink != 0:
 		return Symlink
-	case isDir && w.skip[name]:
+	case isDir && slices.Contains(skipDirs, name):
 		return SkippedDir
 	case isDir && depth >= maxDepth:
 		return TooDeep
 	case isDir && depth == 0 && w.shadow[name]:
 		return Shadowed
-	case name[0] == '.' && !(isDir && leadsToOurs(p)) && !w.allowed(w.prefix+p, isDir):
+	case name[0] == '.' && !(isDir && leadsToOurs(p)) && !w.o.Everything:
 		return Hidden
 	case !isDir && !e.Type().IsRegular():
 		return Special
-	case !isDir && isSecret(name) && !w.allowed(w.prefix+p, false):
+	case !isDir && isSecret(name) && !w.o.Everything:
 		return Secret
 	case isDir && (p == ".cairn" || p == ".cuedeck"):
 		return None // what is in it is decided there
 	case strings.HasPrefix(p, ".cairn/") || strings.HasPrefix(p, ".cuedeck/"):
-		if !w.ours && !slices.Contains(ourFolders, p) && !w.allowed(w.prefix+p, isDir) {
+		if !w.ours && !slices.Contains(ourFolders, p) && !w.o.Everything {
 			return Hidden
 		}
 	}
@@ -387,35 +364,6 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 }
 
 func leadsToOurs(p string) bool { return p == ".cairn" || p == ".cuedeck" }
-
-// allowed reports whether an Allow pattern matches a path or, of a folder,
-// something that may lie below it.
-func (w *walker) allowed(p string, isDir bool) bool {
-	for _, pattern := range w.o.Allow {
-		if doublestar.MatchUnvalidated(pattern, p) || isDir && leadsTo(pattern, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// leadsTo reports whether the first elements of pattern match dir, each by one.
-// A leading "**" leads only to what is not hidden.
-func leadsTo(pattern, dir string) bool {
-	pats, elems := strings.Split(pattern, "/"), strings.Split(dir, "/")
-	for i, e := range elems {
-		if i >= len(pats) {
-			return false
-		}
-		if pats[i] == "**" {
-			return i > 0
-		}
-		if !doublestar.MatchUnvalidated(pats[i], e) {
-			return false
-		}
-	}
-	return len(pats) > len(elems)
-}
 
 // enter walks a folder, opened within the one that holds it.
 func (w *walker) enter(root *os.Root, p, name string, depth int) error {

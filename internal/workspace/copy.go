@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"cairn/indexer"
 	"cairn/internal/config"
 	"cairn/internal/home"
 	"cairn/internal/index"
@@ -56,12 +55,11 @@ func CopyIn(ctx context.Context, sel config.Selection, cfg config.Config, s *mir
 		if err != nil {
 			return report, err
 		}
-		x := indexer.New(indexer.Stores{Files: to.Files, Docs: to.Docs, Keyword: to.Keyword, Vectors: to.Vectors, Cache: to.Cache}, refusing{model}, nil)
-		phase := func(p indexer.Progress) { tell(string(p.Phase))(p.ChunksDone, p.ChunksTotal) }
-		if err := x.Keywords(ctx, phase); err != nil {
+		x := to.Indexer(refusing{model}, nil)
+		if err := x.Keywords(ctx, progress); err != nil {
 			return report, err
 		}
-		if err := x.Vectors(ctx, phase); err != nil {
+		if err := x.Vectors(ctx, progress); err != nil {
 			return report, err
 		}
 		_, err = to.Docs.Advance(ctx, []string{sel.Root}, start)

@@ -85,14 +85,3 @@ func isHash(s string) bool {
 	_, err := hex.DecodeString(s)
 	return err == nil
 }
-
-// chunkIDs returns the ids of all chunks of d in document order.
-func chunkIDs(d *store.Document) []string {
-	var ids []string
-	for i := range d.Sections {
-		for n := range d.Sections[i].Chunks {
-			ids = append(ids, store.ChunkID(d.Path, d.Sections[i].Anchor, n))
-		}
-	}
-	return ids
-}

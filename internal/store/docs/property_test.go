@@ -51,11 +51,11 @@ func (m *model) change(path string, p *Put) {
 		if stale == nil {
 			stale = map[string]bool{}
 		}
-		for _, id := range chunkIDs(&before.Document) {
+		for _, id := range before.Document.ChunkIDs() {
 			stale[id] = true
 		}
 		if p != nil {
-			for _, id := range chunkIDs(&p.Document) {
+			for _, id := range p.Document.ChunkIDs() {
 				delete(stale, id)
 			}
 		}
@@ -72,7 +72,7 @@ func (m *model) pending(k Kind) (docs []PendingDoc, c PendingCounts) {
 	for _, path := range slices.Sorted(maps.Keys(m.marks[k])) {
 		p, there := m.docs[path]
 		d := PendingDoc{Mark: Mark{Path: path, Seq: m.marks[k][path].seq}, Deleted: !there}
-		d.Sections, d.Chunks = len(p.Document.Sections), len(chunkIDs(&p.Document))
+		d.Sections, d.Chunks = len(p.Document.Sections), len(p.Document.ChunkIDs())
 		d.Stale = slices.Sorted(maps.Keys(m.marks[k][path].stale))
 		docs = append(docs, d)
 		c.Files++
@@ -101,7 +101,7 @@ func (m *model) compare(s *Store) error {
 			}
 			want.Files++
 			want.Sections += len(p.Document.Sections)
-			want.Chunks += len(chunkIDs(&p.Document))
+			want.Chunks += len(p.Document.ChunkIDs())
 			want.Bytes += int64(len(p.Text))
 		}
 		var paths []string

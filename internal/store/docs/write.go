@@ -45,7 +45,7 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 		if _, err := hex.Decode(f.Hash[:], []byte(p.Document.Hash)); err != nil {
 			return err // unreachable: Check has seen that it is hex
 		}
-		ids := chunkIDs(&p.Document)
+		ids := p.Document.ChunkIDs()
 		f.Chunks = len(ids)
 		key := []byte(p.Document.Path)
 		for _, put := range []struct {
@@ -242,7 +242,7 @@ func (w *writer) remove(path string) (before bool, ids []string, err error) {
 	w.counts.Sections -= f.Sections
 	w.counts.Chunks -= f.Chunks
 	w.counts.Bytes -= int64(len(w.texts.Get([]byte(path))))
-	return true, chunkIDs(d), nil
+	return true, d.ChunkIDs(), nil
 }
 
 // mark renews the marks of a file for both indexes. Its stale ids are those of the

@@ -287,9 +287,8 @@ func TestClosed(t *testing.T) {
 		}
 		_, searched := s.Search(t.Context(), []float32{1, 0}, 1, store.Filter{})
 		_, counted := s.Count()
-		_, had := s.Has(t.Context(), nil)
 		_, scored := s.Scores(t.Context(), []float32{1, 0}, nil)
-		for _, err := range []error{searched, counted, had, scored, s.Update(t.Context(), nil, nil)} {
+		for _, err := range []error{searched, counted, scored, s.Update(t.Context(), nil, nil)} {
 			if !errors.Is(err, ErrClosed) {
 				t.Errorf("after Close: %v, want %v", err, ErrClosed)
 			}

@@ -211,19 +211,6 @@ func (s *Store) Dimension() int { return s.dim }
 // Kernel names the code that scans: avx512vnni, avx2 or portable.
 func (s *Store) Kernel() string { return s.kernel.name }
 
-// Has reports, for each chunk, whether it has a vector.
-func (s *Store) Has(ctx context.Context, chunks []string) ([]bool, error) {
-	snap, err := s.snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	has := make([]bool, len(chunks))
-	for i, id := range chunks {
-		_, has[i] = snap.lookup(id)
-	}
-	return has, nil
-}
-
 // Scores returns the cosine of each chunk with the unit vector query, NaN for a
 // chunk that has no vector.
 func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {

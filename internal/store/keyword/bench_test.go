@@ -4,6 +4,7 @@ package keyword
 
 import (
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -182,18 +183,22 @@ func BenchmarkDictionaryNear(b *testing.B) {
 		return string(w)
 	}
 	var before, after runtime.MemStats
+	terms := map[string]bool{}
+	for len(terms) < 1_000_000 {
+		terms[term()] = true
+	}
+	text := strings.Join(slices.Collect(maps.Keys(terms)), "\n")
+	clear(terms)
+	terms = nil
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	d := &Dictionary{}
-	for d.Len() < 1_000_000 {
-		d.Add(term())
-	}
+	d := NewDictionary(text)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	for b.Loop() {
-		if _, err := d.near(queryTerm{term: term()}); err != nil {
+		if _, err := neighbours(d, queryTerm{term: term()}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(d.Len()), "bytes-a-term")
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1_000_000, "bytes-a-term")
 }

@@ -60,10 +60,7 @@ func edits(a, b []rune) int {
 func TestDictionaryNear(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	words := misspellings(r, 3000)
-	var d Dictionary
-	for _, w := range words {
-		d.Add(w)
-	}
+	d := NewDictionary(strings.Join(words, "\n"))
 	found := 0
 	for _, term := range append(misspellings(r, 80), words[:20]...) {
 		want := map[string]int{}
@@ -77,17 +74,18 @@ func TestDictionaryNear(t *testing.T) {
 				want[w] = e
 			}
 		}
-		near, err := d.near(queryTerm{term: term})
-		if err != nil || near[0].term != term || near[0].edits != 0 {
-			t.Fatalf("near %q: %v, %v, want the term itself first", term, near, err)
+		near, err := neighbours(d, queryTerm{term: term})
+		if err != nil {
+			t.Fatal(err)
 		}
 		got := map[string]int{}
-		for _, s := range near[1:] {
+		for _, s := range near {
 			if !query.IsStopWord(s.term) {
 				got[s.term] = s.edits
 			}
 		}
-		if !maps.Equal(got, want) {
+		found--
+		if want[term] = 0; !maps.Equal(got, want) {
 			t.Errorf("near %q: %v, want %v", term, got, want)
 		}
 		found += len(got)
@@ -98,31 +96,33 @@ func TestDictionaryNear(t *testing.T) {
 }
 
 func TestDictionaryHoldsWhatCanBeMeant(t *testing.T) {
-	var d Dictionary
-	for _, term := range []string{"their", "x", "京", "京都", "ok", "über", "--dry-run"} {
-		d.Add(term)
+	d := NewDictionary("their\nx\n京\n京都\nok\nüber\n--dry-run")
+	if want := (Dictionary{"o": {"ok"}, "ü": {"über"}, "-": {"--dry-run"}}); !cmp.Equal(d, want) {
+		t.Errorf("the dictionary has %v, want %v", d, want)
 	}
-	if d.Len() != 3 {
-		t.Errorf("%d terms, want ok, über and --dry-run", d.Len())
+	if !d.HasAll([]string{"ok", "their"}) || d.HasAll([]string{"ok", "okay"}) {
+		t.Error("HasAll: want true for ok and their, which is ignored, false for okay")
 	}
-	if near, err := d.near(queryTerm{term: "thier"}); err != nil || len(near) != 2 || near[1].term != "their" || near[1].idf != stopIDF {
+	if near, err := neighbours(d, queryTerm{term: "thier"}); err != nil || len(near) != 2 || near[0].term != "their" || near[0].idf != stopIDF {
 		t.Errorf("near thier: %v, %v, want their with the rarity of a stop word", near, err)
 	}
 }
 
 // TestDictionaryBoundsWhatIsLookedUp has more similar terms than are looked up.
 func TestDictionaryBoundsWhatIsLookedUp(t *testing.T) {
-	var d Dictionary
+	var terms []string
 	for i := range 2 * maxSpellings {
-		d.Add("tokens-" + string(rune('A'+i)))
+		terms = append(terms, "tokens-"+string(rune('A'+i)))
 	}
-	d.Add("tokens-")
-	near, err := d.near(queryTerm{term: "tokens"})
+	near, err := neighbours(NewDictionary(strings.Join(append(terms, "tokens-"), "\n")), queryTerm{term: "tokens"})
 	if err != nil || len(near) != 1+maxSpellings {
 		t.Fatalf("%d similar terms, %v, want %d", len(near)-1, err, maxSpellings)
 	}
-	if near[1].term != "tokens-" || near[2].term != "tokens-A" {
-		t.Errorf("%q and %q come first, want the nearest and then what was added first", near[1].term, near[2].term)
+	has := func(term string) bool {
+		return slices.ContainsFunc(near, func(s spelling) bool { return s.term == term })
+	}
+	if !has("tokens-") || !has("tokens-A") || has(terms[len(terms)-1]) {
+		t.Error("want the nearest and then the commonest terms")
 	}
 }
 
@@ -153,7 +153,7 @@ func TestMeant(t *testing.T) {
 func TestNearAsOnDisk(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	words := misspellings(r, 2000)
-	var d Dictionary
+	var listed []string
 	var entries []store.KeywordEntry
 	for i, w := range words {
 		entries = append(entries, entry(fmt.Sprint("a", i), w), entry(fmt.Sprint("b", i), words[r.IntN(100)]))
@@ -164,7 +164,7 @@ func TestNearAsOnDisk(t *testing.T) {
 		terms, _ := Terms(e)
 		for _, term := range slices.Sorted(maps.Keys(terms)) {
 			if _, known := freqs[term]; !known {
-				d.Add(term)
+				listed = append(listed, term)
 			}
 			freqs[term]++
 		}
@@ -181,6 +181,7 @@ func TestNearAsOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d := NewDictionary(strings.Join(listed, "\n"))
 	idfs := func(terms []string) (map[string]float64, error) {
 		held := map[string]float64{}
 		for _, term := range terms {
@@ -203,7 +204,7 @@ func TestNearAsOnDisk(t *testing.T) {
 		if r.IntN(2) == 0 {
 			asked = query.Parse(text).WithPrefixes()
 		}
-		q, err := NewQuery(asked).Near(&d, idfs)
+		q, err := NewQuery(asked).Near(d, idfs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,14 +216,14 @@ func TestNearAsOnDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		on, err := nearTerms(snap, NewQuery(asked), uint64(docs))
+		on, err := NewQuery(asked).Near(snapshot{snap}, func(terms []string) (map[string]float64, error) { return snapshot{snap}.idfs(terms, uint64(docs)) })
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]float64{}
-		for _, w := range on {
-			if !query.IsStopWord(w.term) { // a name such as a-t; the dictionary has no stop words
-				want[w.term] = math.Round(w.weight * 1e9)
+		for term, count := range on.Terms() {
+			if !query.IsStopWord(term) { // a name such as a-t; the dictionary has no stop words
+				want[term] = math.Round(count * idf(uint64(docs), freqs[term]) * 1e9)
 			}
 		}
 		if !maps.Equal(got, want) {
@@ -238,7 +239,7 @@ func TestNearAsOnDisk(t *testing.T) {
 
 func TestNearNobodyAnswers(t *testing.T) {
 	want := fmt.Errorf("the store is away")
-	if _, err := NewQuery(query.Parse("tokne").WithFuzzy()).Near(&Dictionary{}, func([]string) (map[string]float64, error) { return nil, want }); err != want {
+	if _, err := NewQuery(query.Parse("tokne").WithFuzzy()).Near(Dictionary{}, func([]string) (map[string]float64, error) { return nil, want }); err != want {
 		t.Errorf("Near: %v, want %v", err, want)
 	}
 }

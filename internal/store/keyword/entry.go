@@ -1,7 +1,6 @@
 package keyword
 
 import (
-	"slices"
 	"strings"
 
 	index "github.com/blevesearch/bleve_index_api"
@@ -162,13 +161,13 @@ func newDocument(e store.KeywordEntry, before *document) *document {
 	d.fileFields = append(d.fileFields, exactField(pathField, pathTerms(e.Path)))
 	if l.Found { // without front matter no label filter matches
 		if len(l.Tags) > 0 {
-			d.fileFields = append(d.fileFields, exactField(tagField, foldAll(l.Tags...)))
+			d.fileFields = append(d.fileFields, exactField(tagField, store.FoldAll(l.Tags...)))
 		}
 		if l.Priority != "" {
-			d.fileFields = append(d.fileFields, exactField(priorityField, foldAll(l.Priority)))
+			d.fileFields = append(d.fileFields, exactField(priorityField, store.FoldAll(l.Priority)))
 		}
 		if l.Assignee != "" {
-			d.fileFields = append(d.fileFields, exactField(assigneeField, foldAll(l.Assignee)))
+			d.fileFields = append(d.fileFields, exactField(assigneeField, store.FoldAll(l.Assignee)))
 		}
 	}
 	d.fields = append(d.fields, d.fileFields...)
@@ -184,16 +183,6 @@ func pathTerms(path string) []string {
 		}
 	}
 	return append(terms, path)
-}
-
-// foldAll returns the labels folded and sorted, each once.
-func foldAll(labels ...string) []string {
-	folded := make([]string, len(labels))
-	for i, l := range labels {
-		folded[i] = store.Fold(l)
-	}
-	slices.Sort(folded)
-	return slices.Compact(folded)
 }
 
 func (d *document) ID() string { return d.entry.Chunk }

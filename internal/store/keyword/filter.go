@@ -24,7 +24,7 @@ func filtered(s *scorch.SegmentSnapshot, f store.Filter) (*roaring.Bitmap, error
 			continue
 		}
 		union := roaring.New()
-		for _, label := range foldAll(c.any...) {
+		for _, label := range store.FoldAll(c.any...) {
 			list, err := postings(s, c.field, label)
 			if err != nil {
 				return nil, err

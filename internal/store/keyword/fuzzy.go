@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
+	index "github.com/blevesearch/bleve_index_api"
 	"github.com/blevesearch/vellum/levenshtein"
 
 	"cairn/internal/query"
@@ -102,69 +104,101 @@ func (q Query) misspelt(similar [][]spelling) []bool {
 	return out
 }
 
-// nearTerms replaces the terms of a query by indexed terms that are near.
-func nearTerms(snap *scorch.IndexSnapshot, q Query, docs uint64) ([]weightedTerm, error) {
+// vocabulary is what an index knows of its terms.
+type vocabulary interface {
+	// near adds the terms that match a to found, with their edits, and removes those
+	// that the index does not hold.
+	near(a *automaton, found map[string]int) error
+	// longer returns the commonest terms that begin with term, without term itself.
+	longer(term string) ([]string, error)
+}
+
+// Near replaces terms by those that q accepts for them. v has the terms of the store, and
+// idfs returns the inverse document frequencies of those that some chunk holds, by which
+// the store multiplies weights.
+func (q Query) Near(v vocabulary, idfs func(terms []string) (map[string]float64, error)) (Query, error) {
+	known := map[string]float64{} // rarities; 0 for a term that no chunk holds
 	similar := make([][]spelling, len(q.terms))
-	for i, word := range q.terms {
-		var longer []string
-		var err error
-		if q.width != exact {
-			longer, err = beginning(snap, word.term)
+	for i, w := range q.terms {
+		similar[i] = []spelling{{weightedTerm: weightedTerm{term: w.term}}}
+		if q.width == exact || !expandable(w.term) {
+			continue
 		}
-		if err == nil {
-			similar[i], err = spelled(snap, word.term, longer, docs)
-		}
+		longer, err := v.longer(w.term)
 		if err != nil {
-			return nil, err
+			return q, err
+		}
+		for _, term := range longer {
+			similar[i] = append(similar[i], spelling{weightedTerm: weightedTerm{term: term}, edits: 1})
 		}
 	}
-	for i, replaced := range q.misspelt(similar) {
-		if !replaced {
+	if err := weigh(similar, known, idfs); err != nil {
+		return q, err
+	}
+	replaced := q.misspelt(similar)
+	for i, w := range q.terms {
+		if !replaced[i] {
 			continue
 		}
 		var err error
-		if similar[i], err = neighbours(snap, q.terms[i], docs); err != nil {
-			return nil, err
+		if similar[i], err = neighbours(v, w); err != nil {
+			return q, err
 		}
 	}
-	var terms []weightedTerm
-	for _, s := range replacements(q.terms, similar) {
-		terms = append(terms, s.weightedTerm)
+	if err := weigh(similar, known, idfs); err != nil {
+		return q, err
 	}
-	return terms, nil
+	out := q
+	out.terms = nil
+	for _, s := range replacements(q.terms, similar) {
+		out.terms = append(out.terms, queryTerm{term: s.term, count: s.weight / s.idf})
+	}
+	return out, nil
 }
 
-// neighbours returns those of a query's term and the similar terms that some chunk holds.
-func neighbours(snap *scorch.IndexSnapshot, word queryTerm, docs uint64) (near []spelling, err error) {
+// weigh sets the rarities of the spellings, asks for those that are not known, and removes
+// the spellings that no chunk holds.
+func weigh(similar [][]spelling, known map[string]float64, idfs func(terms []string) (map[string]float64, error)) error {
+	var ask []string
+	for _, s := range slices.Concat(similar...) {
+		if _, ok := known[s.term]; !ok && s.idf == 0 {
+			known[s.term] = 0
+			ask = append(ask, s.term)
+		}
+	}
+	if len(ask) > 0 {
+		held, err := idfs(ask)
+		if err != nil {
+			return err
+		}
+		maps.Copy(known, held)
+	}
+	for i, some := range similar {
+		for j, s := range some {
+			some[j].idf = max(s.idf, known[s.term])
+		}
+		similar[i] = slices.DeleteFunc(some, func(s spelling) bool { return s.idf <= 0 })
+	}
+	return nil
+}
+
+// neighbours returns a term of a query, the similar terms, and the similar stop words
+// with their rarity.
+func neighbours(v vocabulary, word queryTerm) (near []spelling, err error) {
 	a, err := newAutomaton(word.term)
 	if err != nil {
 		return nil, err
 	}
 	edits := stemsNear(word)
 	if a != nil {
-		if err := a.find(snap, edits); err != nil {
+		if err := v.near(a, edits); err != nil {
 			return nil, err
 		}
 		near = a.stops()
 	}
 	edits[word.term] = 0
-	held, err := snap.FieldDictContains(textField)
-	if err != nil {
-		return nil, err
-	}
 	for _, term := range slices.Sorted(maps.Keys(edits)) {
-		if ok, err := held.Contains([]byte(term)); err != nil {
-			return nil, err
-		} else if !ok {
-			continue
-		}
-		t, err := lookUp(snap, term)
-		if err != nil {
-			return nil, err
-		}
-		if t.freq > 0 {
-			near = append(near, spelling{t, edits[term], idf(docs, t.freq)})
-		}
+		near = append(near, spelling{weightedTerm: weightedTerm{term: term}, edits: edits[term]})
 	}
 	return near, nil
 }
@@ -216,23 +250,29 @@ func expandable(term string) bool {
 	return utf8.RuneCountInString(term) >= fuzzyMinRunes && unicode.IsLetter(r) && Spellable(term)
 }
 
-// beginning returns the commonest of the first maxBeginning terms that begin with
-// term, without term itself.
-func beginning(snap *scorch.IndexSnapshot, term string) ([]string, error) {
-	if !expandable(term) {
-		return nil, nil
-	}
-	dict, err := snap.FieldDictPrefix(textField, []byte(term))
+// snapshot is the vocabulary of an index on disk.
+type snapshot struct{ *scorch.IndexSnapshot }
+
+// longer implements vocabulary, with the first maxBeginning terms.
+func (s snapshot) longer(term string) ([]string, error) {
+	dict, err := s.FieldDictPrefix(textField, []byte(term))
 	if err != nil {
 		return nil, err
 	}
+	terms, err := commonest(dict, maxBeginning)
+	terms = slices.DeleteFunc(terms, func(t string) bool { return t == term })
+	return terms[:min(len(terms), maxLonger)], err
+}
+
+// commonest returns those of the first n terms that are Spellable, and closes dict.
+func commonest(dict index.FieldDict, n int) (terms []string, err error) {
 	defer dict.Close()
 	type counted struct {
 		term  string
 		count uint64
 	}
 	var found []counted
-	for range maxBeginning {
+	for range n {
 		e, err := dict.Next()
 		if err != nil {
 			return nil, err
@@ -240,30 +280,42 @@ func beginning(snap *scorch.IndexSnapshot, term string) ([]string, error) {
 		if e == nil {
 			break
 		}
-		if e.Term != term && Spellable(e.Term) {
+		if Spellable(e.Term) {
 			found = append(found, counted{e.Term, e.Count})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b counted) int { return cmp.Compare(b.count, a.count) })
-	var terms []string
-	for _, f := range found[:min(len(found), maxLonger)] {
+	for _, f := range found {
 		terms = append(terms, f.term)
 	}
 	return terms, nil
 }
 
-// spelled looks a term up, and longer ones as if they were one edit away.
-func spelled(snap *scorch.IndexSnapshot, term string, longer []string, docs uint64) (near []spelling, err error) {
-	for i, one := range append([]string{term}, longer...) {
-		t, err := lookUp(snap, one)
+// Spellings returns the terms for which a misspelt word may stand, the commonest first.
+func (x *Index) Spellings() (terms []string, err error) {
+	err = x.read(func(snap *scorch.IndexSnapshot) error {
+		dict, err := snap.FieldDict(textField)
+		if err == nil {
+			terms, err = commonest(dict, math.MaxInt)
+		}
+		return err
+	})
+	return terms, err
+}
+
+// idfs returns the inverse document frequencies of the terms that some chunk holds.
+func (s snapshot) idfs(terms []string, docs uint64) (map[string]float64, error) {
+	held := map[string]float64{}
+	for _, term := range terms {
+		t, err := lookUp(s.IndexSnapshot, term)
 		if err != nil {
 			return nil, err
 		}
 		if t.freq > 0 {
-			near = append(near, spelling{t, min(i, 1), idf(docs, t.freq)})
+			held[term] = idf(docs, t.freq)
 		}
 	}
-	return near, nil
+	return held, nil
 }
 
 // haveOthers reports whether every list holds another term than the one typed.
@@ -311,8 +363,7 @@ func newAutomaton(term string) (*automaton, error) {
 	if n <= 5 {
 		a.edits = 1
 	}
-	_, size := utf8.DecodeRuneInString(term)
-	a.first = term[:size]
+	a.first = firstOf(term)
 	b, err := builders[a.edits]()
 	if err == nil {
 		a.dfa, err = b.BuildDfa(term, uint8(a.edits))
@@ -323,9 +374,20 @@ func newAutomaton(term string) (*automaton, error) {
 	return a, nil
 }
 
-// find adds the terms of snap that match to edits, unless they are there.
-func (a *automaton) find(snap *scorch.IndexSnapshot, edits map[string]int) error {
-	for _, s := range snap.Segments() {
+// near implements vocabulary.
+func (s snapshot) near(a *automaton, found map[string]int) error {
+	held, err := s.FieldDictContains(textField)
+	if err != nil {
+		return err
+	}
+	for term := range found {
+		if ok, err := held.Contains([]byte(term)); err != nil {
+			return err
+		} else if !ok {
+			delete(found, term)
+		}
+	}
+	for _, s := range s.Segments() {
 		dict, err := s.Segment().Dictionary(textField)
 		if err != nil {
 			return err
@@ -340,8 +402,8 @@ func (a *automaton) find(snap *scorch.IndexSnapshot, edits map[string]int) error
 			if e == nil {
 				break
 			}
-			if n, ok := a.match(e.Term); ok && Spellable(e.Term) && edits[e.Term] == 0 {
-				edits[e.Term] = n
+			if n, ok := a.match(e.Term); ok && Spellable(e.Term) && found[e.Term] == 0 {
+				found[e.Term] = n
 			}
 		}
 	}

@@ -111,7 +111,10 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query,
 	}
 	terms, err := exactTerms(snap, q.terms, docs)
 	if err == nil && (q.width != exact || lacksWord(q.terms, terms)) {
-		terms, err = nearTerms(snap, q, docs)
+		v := snapshot{snap}
+		if q, err = q.Near(v, func(terms []string) (map[string]float64, error) { return v.idfs(terms, docs) }); err == nil {
+			terms, err = exactTerms(snap, q.terms, docs)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -18,13 +18,12 @@ import (
 // searches both. Updates replace whole points: a search never sees the words of
 // one version with the embedding of another.
 type Chunks struct {
-	client  *Client
-	name    string // of the collection or its alias
-	shape   shape
-	records *Records
-	terms   *terms
-	opened  once
-	gate    gate
+	client    *Client
+	name      string // of the collection or its alias
+	shape     shape
+	documents *Documents // of the same generation
+	terms     *terms
+	opened    once
 
 	weighing sync.Mutex
 	average  float64 // that the weights were made with; 0 until Settle has read it
@@ -56,10 +55,10 @@ func (c *Chunks) Open(ctx context.Context) error {
 }
 
 // Keyword returns the chunks as a keyword index.
-func (c *Chunks) Keyword() *Keyword { return &Keyword{Chunks: c} }
+func (c *Chunks) Keyword() Keyword { return Keyword{c} }
 
 // Vectors returns the chunks as a vector store.
-func (c *Chunks) Vectors() *Vectors { return &Vectors{c} }
+func (c *Chunks) Vectors() Vectors { return Vectors{c} }
 
 // checkVector refuses a vector that the collection would not take.
 func (c *Chunks) checkVector(vector []float32) error {
@@ -106,16 +105,6 @@ func (c *Chunks) update(ctx context.Context, entries []Chunk, stale []string, av
 	if err := c.Settle(ctx, avg, drift); err != nil {
 		return err
 	}
-	held := map[string]int{}
-	for i := range entries {
-		countTerms(held, entries[i].KeywordEntry)
-	}
-	if len(held) > 0 {
-		if err := c.terms.add(ctx, held, c.stored); err != nil {
-			return err
-		}
-	}
-	defer c.gate.write()()
 	var points []*pb.PointStruct
 	for i := range entries {
 		if last[entries[i].Chunk] != i {
@@ -162,17 +151,11 @@ func entryOf(p map[string]*pb.Value) store.KeywordEntry {
 // valid is s as protocol buffers take it.
 func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// Complete makes the dictionary if there is none, from the stored texts.
-func (c *Chunks) Complete(ctx context.Context) error {
-	err := c.Open(ctx)
-	if err == nil {
-		var there bool
-		if there, err = c.terms.exists(ctx); err == nil && !there {
-			err = c.terms.add(ctx, nil, c.stored)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("completing %s: %w", c.name, err)
+// Complete brings the dictionary up to the terms of the writer's own index, the
+// commonest first. Without it misspelt words find nothing.
+func (c *Chunks) Complete(ctx context.Context, terms []string) error {
+	if err := c.terms.complete(ctx, terms); err != nil {
+		return fmt.Errorf("writing the dictionary of %s: %w", c.name, err)
 	}
 	return nil
 }

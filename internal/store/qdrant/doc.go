@@ -7,10 +7,11 @@
 // For a store called NAME there are, for generation G from 1:
 //
 //	NAME-G            chunks: see Chunks
-//	NAME-documents-G  documents and their texts, without vectors, and the
-//	                  dictionary of their words: see Documents and terms
+//	NAME-documents-G  documents and their texts, without vectors, with the
+//	                  dictionary of their words and the average length of
+//	                  chunks: see Documents and terms
 //	NAME-records      records, without vectors: see Records. The state of the
-//	                  index, the lengths of chunks and the writer's lease
+//	                  index and the writer's lease
 //
 // NAME and NAME-documents are aliases of one generation. The writer fills a new
 // generation while the old one answers, then moves all aliases in one operation.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -31,7 +32,8 @@ import (
 //	kind      "part"
 //	text
 //
-// Points of other kinds are the dictionary's, see terms.
+// The point of kind "dictionary" is a text as well, see terms, and the one of kind
+// "weights" says what the weights of the chunks were made with, see Settle.
 type Documents struct {
 	client *Client
 	name   string
@@ -75,43 +77,49 @@ func (d *Documents) put(ctx context.Context, doc *store.Document, text []byte, c
 	if err != nil {
 		return err // unreachable: documents always marshal
 	}
-	before, err := d.fields(ctx, doc.Path, "hash", "parts")
-	if err != nil {
-		return err
-	}
-	pieces := cut(text)
 	chunks := 0
 	for i := range doc.Sections {
 		chunks += len(doc.Sections[i].Chunks)
 	}
-	numbers := under(doc.Path)
-	list := make([]*pb.Value, len(numbers))
-	for i, n := range numbers {
-		list[i] = pb.NewValueInt(n)
+	return d.putText(ctx, "document", doc.Path, doc.Hash, text, map[string]*pb.Value{
+		"path": pb.NewValueString(doc.Path), "size": pb.NewValueInt(doc.Size), "mtime": pb.NewValueInt(doc.ModTime),
+		"sections": pb.NewValueInt(int64(len(doc.Sections))), "chunks": pb.NewValueInt(int64(chunks)), "under": underList(doc.Path),
+		"document": pb.NewValueString(string(encoded)), "complete": pb.NewValueBool(complete),
+	})
+}
+
+// putText stores a text with what else its point holds. The points with further parts
+// are named after path and hash: first come the new ones, last go the old ones.
+func (d *Documents) putText(ctx context.Context, kind, path, hash string, text []byte, further map[string]*pb.Value) error {
+	before, err := d.fields(ctx, kind+":"+path, "hash", "parts")
+	if err != nil {
+		return err
 	}
-	payload := map[string]*pb.Value{
-		"kind": pb.NewValueString("document"), "path": pb.NewValueString(doc.Path), "hash": pb.NewValueString(doc.Hash),
-		"size": pb.NewValueInt(doc.Size), "mtime": pb.NewValueInt(doc.ModTime), "sections": pb.NewValueInt(int64(len(doc.Sections))),
-		"chunks": pb.NewValueInt(int64(chunks)), "under": pb.NewValueFromList(list...), "document": pb.NewValueString(string(encoded)),
-		"text": pb.NewValueString(pieces[0]), "parts": pb.NewValueInt(int64(len(pieces) - 1)), "complete": pb.NewValueBool(complete),
-	}
+	pieces := cut(text)
 	for n, piece := range pieces[1:] {
-		part := bare(textPart(doc.Path, doc.Hash, n), map[string]*pb.Value{"kind": pb.NewValueString("part"), "text": pb.NewValueString(piece)})
+		part := bare(textPart(path, hash, n), map[string]*pb.Value{"kind": pb.NewValueString("part"), "text": pb.NewValueString(piece)})
 		if err := d.client.update(ctx, d.name, []*pb.PointStruct{part}, nil); err != nil {
 			return err
 		}
 	}
-	if err := d.client.update(ctx, d.name, []*pb.PointStruct{bare("document:"+doc.Path, payload)}, nil); err != nil {
+	payload := map[string]*pb.Value{
+		"kind": pb.NewValueString(kind), "hash": pb.NewValueString(hash), "text": pb.NewValueString(pieces[0]), "parts": pb.NewValueInt(int64(len(pieces) - 1)),
+	}
+	maps.Copy(payload, further)
+	if err := d.client.update(ctx, d.name, []*pb.PointStruct{bare(kind+":"+path, payload)}, nil); err != nil {
 		return err
 	}
-	if old := before["hash"].GetStringValue(); old != doc.Hash {
-		return d.client.update(ctx, d.name, nil, textParts(doc.Path, old, int(before["parts"].GetIntegerValue())))
+	if before["hash"].GetStringValue() != hash {
+		return d.client.update(ctx, d.name, nil, textParts(path, before))
 	}
 	return nil
 }
 
 // partBytes is how much of a text one point holds.
 const partBytes = 1 << 20
+
+// maxParts bounds the parts of a text that is read.
+const maxParts = 1024
 
 // cut cuts a text into pieces of at most partBytes, at least one.
 func cut(text []byte) []string {
@@ -129,10 +137,11 @@ func cut(text []byte) []string {
 
 func textPart(path, hash string, n int) string { return fmt.Sprintf("text:%s:%s:%d", path, hash, n) }
 
-func textParts(path, hash string, parts int) []string {
+// textParts returns the names of the further points of a text, by its hash and parts.
+func textParts(path string, p map[string]*pb.Value) []string {
 	var names []string
-	for n := range parts {
-		names = append(names, textPart(path, hash, n))
+	for n := range max(0, min(p["parts"].GetIntegerValue(), maxParts)) {
+		names = append(names, textPart(path, p["hash"].GetStringValue(), int(n)))
 	}
 	return names
 }
@@ -143,10 +152,9 @@ func (d *Documents) Delete(ctx context.Context, paths []string) error {
 		return fmt.Errorf("removing documents from %s: %w", d.name, err)
 	}
 	for _, path := range paths {
-		before, err := d.fields(ctx, path, "hash", "parts")
+		before, err := d.fields(ctx, "document:"+path, "hash", "parts")
 		if err == nil {
-			names := append(textParts(path, before["hash"].GetStringValue(), int(before["parts"].GetIntegerValue())), "document:"+path)
-			err = d.client.update(ctx, d.name, nil, names)
+			err = d.client.update(ctx, d.name, nil, append(textParts(path, before), "document:"+path))
 		}
 		if err != nil {
 			return fmt.Errorf("removing %s from %s: %w", path, d.name, err)
@@ -165,9 +173,9 @@ func (d *Documents) get(ctx context.Context, names []string, fields ...string) (
 	return points, err
 }
 
-// fields returns fields of a document's point, nil when there is none.
-func (d *Documents) fields(ctx context.Context, path string, fields ...string) (map[string]*pb.Value, error) {
-	points, err := d.get(ctx, []string{"document:" + path}, fields...)
+// fields returns fields of a point, nil when there is none.
+func (d *Documents) fields(ctx context.Context, name string, fields ...string) (map[string]*pb.Value, error) {
+	points, err := d.get(ctx, []string{name}, fields...)
 	if err != nil || len(points) == 0 {
 		return nil, err
 	}
@@ -179,7 +187,7 @@ func (d *Documents) Head(ctx context.Context, path string) (head DocumentHead, o
 	if err := d.Open(ctx); err != nil {
 		return head, false, fmt.Errorf("looking up %s in %s: %w", path, d.name, err)
 	}
-	payload, err := d.fields(ctx, path, headFields...)
+	payload, err := d.fields(ctx, "document:"+path, headFields...)
 	if err != nil {
 		return head, false, fmt.Errorf("looking up %s in %s: %w", path, d.name, err)
 	}
@@ -229,7 +237,7 @@ func (d *Documents) load(ctx context.Context, paths []string, all map[string]doc
 	for i, path := range paths {
 		names[i] = "document:" + path
 	}
-	points, err := d.get(ctx, names, "document", "text", "parts")
+	points, err := d.get(ctx, names, "document", "hash", "text", "parts")
 	if err != nil {
 		return err
 	}
@@ -238,16 +246,9 @@ func (d *Documents) load(ctx context.Context, paths []string, all map[string]doc
 		if err := json.Unmarshal([]byte(p.Payload["document"].GetStringValue()), doc); err != nil {
 			return fmt.Errorf("a stored document is damaged: %w", err)
 		}
-		text := []byte(p.Payload["text"].GetStringValue())
-		whole := true
-		for _, name := range textParts(doc.Path, doc.Hash, int(p.Payload["parts"].GetIntegerValue())) {
-			part, err := d.get(ctx, []string{name}, "text")
-			if err != nil {
-				return err
-			}
-			if whole = whole && len(part) == 1; whole {
-				text = append(text, part[0].Payload["text"].GetStringValue()...)
-			}
+		text, whole, err := d.textOf(ctx, doc.Path, p.Payload)
+		if err != nil {
+			return err
 		}
 		if whole {
 			all[doc.Path] = docs.Loaded{Document: doc, Text: text}
@@ -256,6 +257,20 @@ func (d *Documents) load(ctx context.Context, paths []string, all map[string]doc
 		}
 	}
 	return nil
+}
+
+// textOf returns the text of a point with its hash, text and parts. whole is false
+// where a part is missing.
+func (d *Documents) textOf(ctx context.Context, path string, p map[string]*pb.Value) (text []byte, whole bool, err error) {
+	text = []byte(p["text"].GetStringValue())
+	for _, name := range textParts(path, p) {
+		part, err := d.fields(ctx, name, "text")
+		if err != nil || part == nil {
+			return nil, false, err
+		}
+		text = append(text, part["text"].GetStringValue()...)
+	}
+	return text, true, nil
 }
 
 // scrollPoints is how many points one page of a listing has.

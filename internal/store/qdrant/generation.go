@@ -64,9 +64,10 @@ func (g *Generation) name(alias string) string {
 // made if there is none, at the first use: one of another model or dimension is
 // then a *MismatchError.
 func (g *Generation) Chunks(dim int, model string) *Chunks {
+	documents := g.Documents()
 	return &Chunks{
 		client: g.client, name: g.name(g.client.names()[0]), shape: g.shape(shape{dim: dim, model: model, fields: labelFields}),
-		records: g.client.Records(), terms: newTerms(g.Documents()),
+		documents: documents, terms: newTerms(documents),
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	pb "github.com/qdrant/go-client/qdrant"
 
@@ -14,37 +13,18 @@ import (
 	"cairn/internal/store/keyword"
 )
 
-// Keyword is a collection of chunks as a store.Keyword.
+// Keyword is a collection of chunks as a store.KeywordSearcher.
 //
 // Two things differ from the index on disk: the average length of chunks is
 // inside the weights, and document frequencies are those of a shard. The terms
 // near a misspelt word come from a dictionary, see terms; how common each is, the
 // engine knows.
-type Keyword struct {
-	*Chunks
+type Keyword struct{ *Chunks }
 
-	counting              sync.Mutex
-	wordCount, chunkCount int // of the entries of Update
-}
+var _ store.KeywordSearcher = Keyword{}
 
-var _ store.Keyword = (*Keyword)(nil)
-
-// Update implements store.Keyword. Entries lose the vector they had. The average
-// length is that of the entries which this Keyword was given.
-func (x *Keyword) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
-	x.counting.Lock()
-	defer x.counting.Unlock()
-	chunks := make([]Chunk, len(entries))
-	for i := range entries {
-		chunks[i].KeywordEntry = entries[i]
-		x.wordCount += countTerms(map[string]int{}, entries[i])
-	}
-	x.chunkCount += len(entries)
-	return x.Chunks.Update(ctx, chunks, stale, max(1, float64(x.wordCount)/float64(max(1, x.chunkCount))))
-}
-
-// Search implements store.Keyword.
-func (x *Keyword) Search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error) {
+// Search implements store.KeywordSearcher.
+func (x Keyword) Search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error) {
 	if k <= 0 {
 		return nil, ctx.Err()
 	}
@@ -55,7 +35,7 @@ func (x *Keyword) Search(ctx context.Context, q query.Query, k int, f store.Filt
 	return hits, nil
 }
 
-func (x *Keyword) search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error) {
+func (x Keyword) search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error) {
 	if err := x.Open(ctx); err != nil {
 		return nil, err
 	}
@@ -67,7 +47,6 @@ func (x *Keyword) search(ctx context.Context, q query.Query, k int, f store.Filt
 	if l == nil {
 		return nil, ctx.Err()
 	}
-	defer x.gate.read()()
 	found, err := x.client.run(ctx, l)
 	if err != nil {
 		return nil, err
@@ -106,8 +85,8 @@ func (c *Chunks) resolve(ctx context.Context, q query.Query) (keyword.Query, err
 	})
 }
 
-// Admits implements store.Keyword.
-func (x *Keyword) Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error) {
+// Admits implements store.KeywordSearcher.
+func (x Keyword) Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error) {
 	held := make(map[string]bool, len(chunks))
 	resolved, err := x.resolve(ctx, q)
 	if err == nil {
@@ -177,8 +156,5 @@ func weightIn(vectors *pb.VectorsOutput, index uint32) float64 {
 	return 0
 }
 
-// Count implements store.Keyword.
-func (x *Keyword) Count() (int, error) { return x.countPoints(nil) }
-
-// Close implements store.Keyword. The client stays open.
-func (x *Keyword) Close() error { return nil }
+// Count returns the number of chunks.
+func (x Keyword) Count() (int, error) { return x.countPoints(nil) }

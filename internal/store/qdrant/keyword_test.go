@@ -13,7 +13,7 @@ import (
 
 func TestKeywordConformance(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
-		storetest.Keyword(t, func(t *testing.T) store.Keyword { return dial(t, addr, nil).Current().Chunks(1, "m").Keyword() })
+		storetest.Keyword(t, func(t *testing.T) store.Keyword { return index(t, dial(t, addr, nil).Current().Chunks(1, "m")) })
 	})
 }
 

@@ -37,8 +37,8 @@ func TestOverlapWithFlat(t *testing.T) {
 		embedded := flat.Memory(dim)
 		// The fake compares with every vector, which may take a busy machine long.
 		c := dial(t, addr, &Options{ReadTimeout: time.Minute})
-		approximate := c.Current().Chunks(dim, "m").Vectors()
-		exactly := dialTo(t, addr, c.target.Collection, &Options{Exact: true, ReadTimeout: time.Minute}).Current().Chunks(dim, "m").Vectors()
+		approximate := vectored{c.Current().Chunks(dim, "m").Vectors()}
+		exactly := vectored{dialTo(t, addr, c.target.Collection, &Options{Exact: true, ReadTimeout: time.Minute}).Current().Chunks(dim, "m").Vectors()}
 		entries := make([]store.VectorEntry, chunks)
 		for i := range entries {
 			path := fmt.Sprintf("p%05d", i/4)

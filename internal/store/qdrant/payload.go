@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,7 +34,7 @@ func chunkPayload(chunk, path string, l store.Labels) map[string]*pb.Value {
 	p := map[string]*pb.Value{"chunk": pb.NewValueString(chunk)}
 	if l.Found { // without front matter no label filter matches
 		if len(l.Tags) > 0 {
-			p["tags"] = stringList(folded(l.Tags))
+			p["tags"] = stringList(store.FoldAll(l.Tags...))
 		}
 		if l.Priority != "" {
 			p["priority"] = pb.NewValueString(store.Fold(l.Priority))
@@ -44,13 +43,16 @@ func chunkPayload(chunk, path string, l store.Labels) map[string]*pb.Value {
 			p["assignee"] = pb.NewValueString(store.Fold(l.Assignee))
 		}
 	}
-	numbers := under(path)
-	list := make([]*pb.Value, len(numbers))
-	for i, n := range numbers {
-		list[i] = pb.NewValueInt(n)
-	}
-	p["under"] = pb.NewValueFromList(list...)
+	p["under"] = underList(path)
 	return p
+}
+
+func underList(path string) *pb.Value {
+	var list []*pb.Value
+	for _, n := range under(path) {
+		list = append(list, pb.NewValueInt(n))
+	}
+	return pb.NewValueFromList(list...)
 }
 
 func stringList(all []string) *pb.Value {
@@ -59,15 +61,6 @@ func stringList(all []string) *pb.Value {
 		list[i] = pb.NewValueString(s)
 	}
 	return pb.NewValueFromList(list...)
-}
-
-func folded(labels []string) []string {
-	out := make([]string, len(labels))
-	for i, l := range labels {
-		out[i] = store.Fold(l)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // codeNumber is among the numbers of source code, as if it were a folder that no path
@@ -130,7 +123,7 @@ func prefixNumber(prefix string) int64 {
 func condition(f store.Filter) *pb.Filter {
 	var must []*pb.Condition
 	if len(f.Tags) > 0 {
-		must = append(must, pb.NewMatchKeywords("tags", folded(f.Tags)...))
+		must = append(must, pb.NewMatchKeywords("tags", store.FoldAll(f.Tags...)...))
 	}
 	if f.Priority != "" {
 		must = append(must, pb.NewMatchKeyword("priority", store.Fold(f.Priority)))

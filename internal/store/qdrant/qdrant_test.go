@@ -90,19 +90,37 @@ func realServer(t *testing.T) string {
 	return addr
 }
 
+// vectored is a vector store whose chunks have no text.
+type vectored struct{ Vectors }
+
+var _ store.Vectors = vectored{}
+
+func (v vectored) Update(ctx context.Context, entries []store.VectorEntry, stale []string) error {
+	chunks := make([]Chunk, len(entries))
+	for i, e := range entries {
+		if err := v.checkVector(e.Vector); err != nil {
+			return err
+		}
+		chunks[i] = Chunk{store.KeywordEntry{Chunk: e.Chunk, Path: e.Path, Labels: e.Labels}, e.Vector}
+	}
+	return v.Chunks.Update(ctx, chunks, stale, 1)
+}
+
+func (v vectored) Close() error { return nil }
+
 func TestConformance(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
 		for _, exact := range []bool{false, true} {
 			t.Run(fmt.Sprintf("Exact=%v", exact), func(t *testing.T) {
 				storetest.Vectors(t, func(t *testing.T, dim int) store.Vectors {
-					return dial(t, addr, &Options{Exact: exact}).Current().Chunks(dim, "model@1").Vectors()
+					return vectored{dial(t, addr, &Options{Exact: exact}).Current().Chunks(dim, "model@1").Vectors()}
 				})
 			})
 		}
 		t.Run("Reopen", func(t *testing.T) {
 			collection := newName()
 			storetest.Reopen(t, func(t *testing.T, _ string, dim int) store.Vectors {
-				return dialTo(t, addr, collection, nil).Current().Chunks(dim, "model@1").Vectors()
+				return vectored{dialTo(t, addr, collection, nil).Current().Chunks(dim, "model@1").Vectors()}
 			})
 		})
 	})
@@ -174,7 +192,7 @@ func TestKeyAndVersion(t *testing.T) {
 		}
 	}
 	old := qdranttest.New(t, &qdranttest.Options{Version: "1.15.4"})
-	_, err := dial(t, old.Addr(), nil).Current().Chunks(2, "m").Vectors().Has(background, []string{"a#b.0"})
+	_, err := dial(t, old.Addr(), nil).Current().Chunks(2, "m").Vectors().Vectors(background, []string{"a#b.0"})
 	if v, ok := errors.AsType[*VersionError](err); !ok || v.Have != "1.15.4" {
 		t.Errorf("an old server: %v, want a *VersionError", err)
 	}
@@ -212,7 +230,7 @@ func TestRetriesTransientCodesOnly(t *testing.T) {
 func TestOutage(t *testing.T) {
 	s := qdranttest.New(t, nil)
 	c := dial(t, s.Addr(), nil)
-	v := c.Current().Chunks(2, "m").Vectors()
+	v := vectored{c.Current().Chunks(2, "m").Vectors()}
 	if err := v.Update(background, []store.VectorEntry{{Chunk: "p#a.0", Path: "p", Vector: []float32{1, 0}}}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 
 	"cairn/internal/query"
 	"cairn/internal/store"
-	"cairn/internal/store/keyword"
 	"cairn/internal/store/storetest"
 )
 
@@ -37,17 +36,11 @@ func TestKeywordQuality(t *testing.T) {
 		} {
 			t.Run(set[0], func(t *testing.T) {
 				c := readCollection(t, filepath.Join(data, "docs", set[0]), set[1])
-				disk, err := keyword.Memory()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer disk.Close()
 				// The fake sorts all that a term finds, which may take a busy machine long.
-				remote := dial(t, addr, &Options{ReadTimeout: time.Minute}).Current().Chunks(1, "m").Keyword()
-				for _, x := range []store.Keyword{disk, remote} {
-					for piece := range slices.Chunk(c.entries, 4096) {
-						update(t, x, piece)
-					}
+				remote := index(t, dial(t, addr, &Options{ReadTimeout: time.Minute}).Current().Chunks(1, "m"))
+				disk := remote.own
+				for piece := range slices.Chunk(c.entries, 4096) {
+					update(t, remote, piece)
 				}
 				for _, fuzzy := range []bool{false, true} {
 					if fuzzy {
@@ -59,8 +52,6 @@ func TestKeywordQuality(t *testing.T) {
 						t.Errorf("%s, misspelt %v: nDCG@10 %.4f, on disk %.4f, want within .01", set[0], fuzzy, got, want)
 					}
 				}
-				head := remote.terms.head
-				t.Logf("%-10s the dictionary has %d terms in %d pieces", set[0], head.terms, head.pieces)
 			})
 		}
 	})

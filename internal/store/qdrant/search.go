@@ -188,7 +188,6 @@ func (c *Chunks) searchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 	if words != nil {
 		requests = append(requests, words.request, c.cosines(q.Vector, words.request))
 	}
-	defer c.gate.read()()
 	found, err := c.client.query(ctx, requests...)
 	if err != nil {
 		return hits, err

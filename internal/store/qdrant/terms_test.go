@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"slices"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,6 +27,50 @@ func textEntry(path, body string) store.KeywordEntry {
 	return store.KeywordEntry{Chunk: store.ChunkID(path, "x", 0), Path: path, Body: body}
 }
 
+// indexed is a keyword index in a store, with the writer's own index of the same chunks,
+// of which the average length and the dictionary are, as in package mirror.
+type indexed struct {
+	Keyword
+	own *keyword.Index
+}
+
+var _ store.Keyword = (*indexed)(nil)
+
+func index(t *testing.T, c *Chunks) *indexed {
+	t.Helper()
+	own, err := keyword.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { own.Close() })
+	return &indexed{c.Keyword(), own}
+}
+
+func (x *indexed) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
+	err := x.own.Update(ctx, entries, stale)
+	if err != nil {
+		return err
+	}
+	chunks := make([]Chunk, len(entries))
+	for i, e := range entries {
+		chunks[i].KeywordEntry = e
+	}
+	average, err := x.own.AverageLength()
+	if err == nil {
+		err = x.Chunks.Update(ctx, chunks, stale, average)
+	}
+	if err != nil {
+		return err
+	}
+	terms, err := x.own.Spellings()
+	if err != nil {
+		return err
+	}
+	return x.Complete(ctx, terms)
+}
+
+func (x *indexed) Close() error { return nil }
+
 func update(t *testing.T, x store.Keyword, entries []store.KeywordEntry, stale ...string) {
 	t.Helper()
 	if err := x.Update(background, entries, stale); err != nil {
@@ -35,7 +79,7 @@ func update(t *testing.T, x store.Keyword, entries []store.KeywordEntry, stale .
 }
 
 // similar returns the paths that a misspelt query finds.
-func similar(t *testing.T, x store.Keyword, text string) string {
+func similar(t *testing.T, x store.KeywordSearcher, text string) string {
 	t.Helper()
 	hits, err := x.Search(background, query.Parse(text).WithFuzzy(), 10, store.Filter{})
 	if err != nil {
@@ -54,14 +98,14 @@ func similar(t *testing.T, x store.Keyword, text string) string {
 func TestDictionaryIsShared(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
 		writer := dial(t, addr, nil)
-		words := writer.Current().Chunks(1, "m").Keyword()
-		var readers []*Keyword
+		words := index(t, writer.Current().Chunks(1, "m"))
+		var readers []Keyword
 		for range 2 {
 			readers = append(readers, dialTo(t, addr, writer.target.Collection, nil).Current().Chunks(1, "m").Keyword())
 		}
 		want := func(query, paths string) {
 			t.Helper()
-			for _, x := range append(readers, words) {
+			for _, x := range append(readers, words.Keyword) {
 				if got := similar(t, x, query); got != paths {
 					t.Errorf("%s: %q, want %q", query, got, paths)
 				}
@@ -78,7 +122,7 @@ func TestDictionaryIsShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		update(t, next.Chunks(2, "m").Keyword(), []store.KeywordEntry{textEntry("sea", "The walrus sleeps.")})
+		update(t, index(t, next.Chunks(2, "m")), []store.KeywordEntry{textEntry("sea", "The walrus sleeps.")})
 		if _, err := next.Chunks(2, "m").Vectors().Count(); err != nil {
 			t.Fatal(err)
 		}
@@ -88,11 +132,11 @@ func TestDictionaryIsShared(t *testing.T) {
 		}
 		want("walruss", "sea")
 		want("quaga", "")
-		if n := readers[0].terms.words.Len(); n != 3 {
-			t.Errorf("a reader knows %d terms of the new generation, want sea, walrus and sleep", n)
+		if want := (keyword.Dictionary{"s": {"sea", "sleep"}, "w": {"walrus"}}); !reflect.DeepEqual(readers[0].terms.words, want) {
+			t.Errorf("a reader knows %v of the new generation, want %v", readers[0].terms.words, want)
 		}
-		if names, err := writer.Collections(background); err != nil || len(names) != 3 {
-			t.Errorf("collections: %v, %v, want no more than three", names, err)
+		if names, err := writer.Collections(background); err != nil || len(names) != 2 {
+			t.Errorf("collections: %v, %v, want no more than two", names, err)
 		}
 		// What was learnt of the old generation is no reason to leave a word out of this one.
 		update(t, words, []store.KeywordEntry{textEntry("zoo", "The quagga is extinct.")})
@@ -152,15 +196,9 @@ func TestFuzzyAsOnDisk(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
 		r := rand.New(rand.NewPCG(7, 8))
 		entries, words := corpus(r, 400)
-		disk, err := keyword.Memory()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer disk.Close()
-		remote := dial(t, addr, nil).Current().Chunks(1, "m").Keyword()
-		for _, x := range []store.Keyword{disk, remote} {
-			update(t, x, entries)
-		}
+		remote := index(t, dial(t, addr, nil).Current().Chunks(1, "m"))
+		disk := remote.own
+		update(t, remote, entries)
 		found := 0
 		for range 100 {
 			text := misspelt(r, words[r.IntN(len(words))]+" "+words[r.IntN(len(words))])
@@ -190,61 +228,39 @@ func TestFuzzyAsOnDisk(t *testing.T) {
 }
 
 // logged is a client of its own for a store, with what it logs.
-func logged(t *testing.T, c *Client) (*Keyword, *bytes.Buffer) {
+func logged(t *testing.T, c *Client) (Keyword, *bytes.Buffer) {
 	log := &bytes.Buffer{}
 	return dialTo(t, c.target.Addr(), c.target.Collection, &Options{Log: slog.New(slog.NewTextHandler(log, nil))}).Current().Chunks(1, "m").Keyword(), log
 }
 
-// TestDamagedDictionary harms what is stored: who searches passes it over and
-// warns once, and the next writer rebuilds it.
+// TestDamagedDictionary changes what is stored: a server skips it and warns once, and the
+// next writer replaces it.
 func TestDamagedDictionary(t *testing.T) {
-	piece := func(epoch, terms string, sum int64) map[string]*pb.Value {
-		return map[string]*pb.Value{"kind": pb.NewValueString("terms"), "epoch": pb.NewValueString(epoch), "terms": pb.NewValueString(terms), "sum": pb.NewValueInt(sum)}
+	point := func(text string, parts int64) *pb.PointStruct {
+		return bare(dictionaryPoint, map[string]*pb.Value{"kind": pb.NewValueString("dictionary"), "hash": pb.NewValueString(hashOf([]byte("quagga"))), "text": pb.NewValueString(text), "parts": pb.NewValueInt(parts)})
 	}
-	for name, harm := range map[string]func(x *Keyword) error{
-		"changed": func(x *Keyword) error {
-			return x.client.update(background, x.terms.documents.name, []*pb.PointStruct{bare(piecePoint(0), piece(x.terms.head.epoch, "quagg", sumOf("quagga")))}, nil)
-		},
-		"of another": func(x *Keyword) error {
-			return x.client.update(background, x.terms.documents.name, []*pb.PointStruct{bare(piecePoint(0), piece("other", "quagga", sumOf("quagga")))}, nil)
-		},
-		"of another type": func(x *Keyword) error {
-			return x.client.update(background, x.terms.documents.name, []*pb.PointStruct{bare(piecePoint(0), map[string]*pb.Value{"terms": pb.NewValueInt(7), "epoch": stringList(nil)})}, nil)
-		},
-		"missing": func(x *Keyword) error {
-			return x.client.update(background, x.terms.documents.name, nil, []string{piecePoint(0)})
-		},
+	for name, p := range map[string]*pb.PointStruct{
+		"changed": point("quagg", 0), "a missing part": point("quagga", 1), "a number that is not possible": point("quagga", math.MaxInt64), "less than none": point("", -1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := dial(t, qdranttest.New(t, nil).Addr(), nil)
-			words := c.Current().Chunks(1, "m").Keyword()
-			words.terms.pieceSize = 16
+			words := index(t, c.Current().Chunks(1, "m"))
 			update(t, words, []store.KeywordEntry{textEntry("zoo", "quagga extinct quagga"), textEntry("zoo2", "quagga")})
-			update(t, words, []store.KeywordEntry{textEntry("sky", "zeppelin rises slowly")})
-			if n := words.terms.head.pieces; n < 2 {
-				t.Fatalf("%d pieces, want several", n)
-			}
-			if err := harm(words); err != nil {
+			if err := c.update(background, words.documents.name, []*pb.PointStruct{p}, nil); err != nil {
 				t.Fatal(err)
 			}
 			reader, log := logged(t, c)
 			for range 3 {
-				if got := similar(t, reader, "quaga") + similar(t, reader, "zepelin"); got != "sky" {
-					t.Errorf("with a piece damaged: %q, want sky alone", got)
+				if got := similar(t, reader, "quaga"); got != "" {
+					t.Errorf("with a damaged dictionary: %q, want nothing", got)
 				}
 			}
 			if n := strings.Count(log.String(), "missing or damaged"); n != 1 {
-				t.Errorf("said %d times, want once:\n%s", n, log)
+				t.Errorf("%d warnings, want one:\n%s", n, log)
 			}
-			other, _ := logged(t, c)
-			update(t, other, []store.KeywordEntry{textEntry("sea", "walrus")})
-			for query, want := range map[string]string{"zepelin": "sky", "walruss": "sea"} {
-				if got := similar(t, reader, query); got != want {
-					t.Errorf("after the next change %s finds %q, want %s", query, got, want)
-				}
-			}
-			if got := similar(t, reader, "quaga"); got != "zoo zoo2" && got != "zoo2 zoo" {
-				t.Errorf("after the next change quaga finds %q, want both", got)
+			update(t, words, []store.KeywordEntry{textEntry("sea", "walrus")})
+			if got := similar(t, reader, "walruss") + " " + similar(t, reader, "quaga"); got != "sea zoo zoo2" {
+				t.Errorf("after the next change: %q, want sea zoo zoo2", got)
 			}
 		})
 	}
@@ -254,60 +270,34 @@ func TestDamagedDictionary(t *testing.T) {
 func TestDictionaryOfAnEarlierVersion(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
 		c := dial(t, addr, nil)
-		words := c.Current().Chunks(1, "m").Keyword()
+		words := index(t, c.Current().Chunks(1, "m"))
 		update(t, words, []store.KeywordEntry{textEntry("zoo", "The quagga is extinct.")})
-		if err := c.update(background, words.terms.documents.name, nil, []string{headPoint, piecePoint(0)}); err != nil {
+		if err := c.update(background, words.documents.name, nil, []string{dictionaryPoint}); err != nil {
 			t.Fatal(err)
 		}
 		reader, _ := logged(t, c)
 		if got := similar(t, reader, "quaga"); got != "" {
 			t.Errorf("without a dictionary quaga finds %q", got)
 		}
-		for range 2 { // the second finds nothing to do
-			writer, log := logged(t, c)
-			if err := writer.Complete(background); err != nil {
-				t.Fatal(err)
-			}
-			if got := similar(t, reader, "quaga"); got != "zoo" {
-				t.Errorf("after Complete quaga finds %q, want zoo", got)
-			}
-			head := reader.terms.head
-			if head.terms != 3 || strings.Contains(log.String(), "level=WARN") {
-				t.Errorf("%+v, want zoo, quagga and extinct, and no warning:\n%s", head, log)
-			}
+		update(t, words, nil)
+		if got := similar(t, reader, "quaga"); got != "zoo" {
+			t.Errorf("with one quaga finds %q, want zoo", got)
 		}
 	})
 }
 
-// TestDictionaryIsBounded fills a small one.
+// TestDictionaryIsBounded fills a small one with the commonest terms.
 func TestDictionaryIsBounded(t *testing.T) {
 	c := dial(t, qdranttest.New(t, nil).Addr(), nil)
 	words, log := logged(t, c)
-	words.terms.pieceSize, words.terms.maxPieces = 64, 5
-	for i := range 20 {
-		update(t, words, []store.KeywordEntry{textEntry(fmt.Sprint("p", i), fmt.Sprintf("before%dx between%dx after%dx", i, i, i))})
+	x := &indexed{words, index(t, words.Chunks).own}
+	x.terms.maxBytes = 16
+	update(t, x, []store.KeywordEntry{textEntry("a", "quagga walrus zeppelin"), textEntry("b", "quagga walrus"), textEntry("c", "quagga")})
+	if !strings.Contains(log.String(), "dictionary is full") {
+		t.Errorf("no warning of a full dictionary:\n%s", log)
 	}
-	if h := words.terms.head; h.pieces != 5 || h.terms < 30 || h.terms > 40 || h.terms != words.terms.words.Len() {
-		t.Errorf("%+v with %d known, want five pieces", h, words.terms.words.Len())
-	}
-	if n := strings.Count(log.String(), "dictionary is full"); n != 1 {
-		t.Errorf("said %d times, want once:\n%s", n, log)
-	}
-	reader, _ := logged(t, c)
-	if got := similar(t, reader, "betwen1x"); !strings.HasPrefix(got, "p1 ") && got != "p1" {
-		t.Errorf("betwen1x: %q, want p1 first", got)
-	}
-	if reader.terms.words.Len() != words.terms.words.Len() {
-		t.Errorf("a reader knows %d terms, the writer %d", reader.terms.words.Len(), words.terms.words.Len())
-	}
-	// A number from elsewhere is not believed.
-	if err := c.update(background, words.terms.documents.name, []*pb.PointStruct{bare(headPoint, map[string]*pb.Value{
-		"epoch": pb.NewValueString("x"), "pieces": pb.NewValueInt(math.MaxInt64), "terms": pb.NewValueInt(-1),
-	})}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if got := similar(t, reader, "betwen1x"); got != "" || reader.terms.head.pieces != maxPieces {
-		t.Errorf("a false head: %q, %+v", got, reader.terms.head)
+	if got := similar(t, words, "quaga") + "/" + similar(t, words, "zepelin"); got != "c b a/" {
+		t.Errorf("quaga and zepelin find %q, want the former alone", got)
 	}
 }
 
@@ -322,11 +312,10 @@ func TestDictionaryWriteCutShort(t *testing.T) {
 		return nil
 	}})
 	c := dial(t, s.Addr(), nil)
-	words := c.Current().Chunks(1, "m").Keyword()
-	words.terms.pieceSize = 16
+	words := index(t, c.Current().Chunks(1, "m"))
 	update(t, words, []store.KeywordEntry{textEntry("zoo", "The quagga is extinct.")})
 	failed := 0
-	for n := range 12 {
+	for n := range 6 {
 		entry := []store.KeywordEntry{textEntry("sky", fmt.Sprintf("zeppelin%d rises%d slowly%d", n, n, n))}
 		fails.Store(int64(n + 1))
 		if err := words.Update(background, entry, nil); err != nil {
@@ -338,11 +327,8 @@ func TestDictionaryWriteCutShort(t *testing.T) {
 		if got := similar(t, reader, fmt.Sprintf("zepelin%d", n)) + " " + similar(t, reader, "quaga"); got != "sky zoo" || log.Len() > 0 {
 			t.Errorf("with write %d failing: %q, want sky and zoo\n%s", n+1, got, log)
 		}
-		if have, known := reader.terms.words.Len(), reader.terms.head.terms; have != known {
-			t.Errorf("with write %d failing: %d terms are read, %d are told of", n+1, have, known)
-		}
 	}
-	if failed < 3 {
+	if failed < 2 {
 		t.Errorf("%d updates failed, want some at each write", failed)
 	}
 }
@@ -351,13 +337,9 @@ func TestDictionaryWriteCutShort(t *testing.T) {
 func TestDictionaryIsReadOnce(t *testing.T) {
 	s := qdranttest.New(t, nil)
 	c := dial(t, s.Addr(), nil)
-	words := c.Current().Chunks(1, "m").Keyword()
+	words := index(t, c.Current().Chunks(1, "m"))
 	entries, _ := corpus(rand.New(rand.NewPCG(1, 2)), 200)
-	words.terms.pieceSize = 256
 	update(t, words, entries)
-	if n := words.terms.head.pieces; n <= askPieces/2 {
-		t.Fatalf("%d pieces, want many", n)
-	}
 	reader, _ := logged(t, c)
 	before := s.Calls()
 	similar(t, reader, "xuaga")
@@ -367,6 +349,11 @@ func TestDictionaryIsReadOnce(t *testing.T) {
 	if second := s.Calls() - before; second > 2 || second >= first {
 		t.Errorf("%d calls at first and %d then, want the head and the terms alone", first, second)
 	}
+	before = s.Calls()
+	update(t, words, entries[:1])
+	if n := s.Calls() - before; n > 2 {
+		t.Errorf("an update without a new word takes %d calls, want the chunk and the head", n)
+	}
 	// Several may ask at a time.
 	fresh, _ := logged(t, c)
 	var wg sync.WaitGroup
@@ -374,7 +361,7 @@ func TestDictionaryIsReadOnce(t *testing.T) {
 		wg.Go(func() { similar(t, fresh, "xuaga") })
 	}
 	wg.Wait()
-	if got, want := fresh.terms.words.Len(), words.terms.words.Len(); got != want || !slices.Equal(fresh.terms.taken, words.terms.taken) {
-		t.Errorf("%d terms are known, want %d", got, want)
+	if !reflect.DeepEqual(fresh.terms.words, reader.terms.words) || len(reader.terms.words) == 0 {
+		t.Errorf("one server knows %v, another %v", fresh.terms.words, reader.terms.words)
 	}
 }

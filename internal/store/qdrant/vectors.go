@@ -11,31 +11,19 @@ import (
 	"cairn/internal/store"
 )
 
-// Vectors is a collection of chunks as a store.Vectors.
+// Vectors is a collection of chunks as a store.VectorSearcher.
 type Vectors struct{ *Chunks }
 
-var _ store.Vectors = (*Vectors)(nil)
+var _ store.VectorSearcher = Vectors{}
 
-// Update implements store.Vectors. Entries lose the text they had.
-func (v *Vectors) Update(ctx context.Context, entries []store.VectorEntry, stale []string) error {
-	chunks := make([]Chunk, len(entries))
-	for i, e := range entries {
-		if err := v.checkVector(e.Vector); err != nil {
-			return fmt.Errorf("updating %s: %s: %w", v.name, e.Chunk, err)
-		}
-		chunks[i] = Chunk{store.KeywordEntry{Chunk: e.Chunk, Path: e.Path, Labels: e.Labels}, e.Vector}
-	}
-	return v.Chunks.Update(ctx, chunks, stale, 1)
-}
-
-// Search implements store.Vectors.
-func (v *Vectors) Search(ctx context.Context, query []float32, k int, f store.Filter) ([]store.Hit, error) {
+// Search implements store.VectorSearcher.
+func (v Vectors) Search(ctx context.Context, query []float32, k int, f store.Filter) ([]store.Hit, error) {
 	hits, err := v.SearchLegs(ctx, store.LegsQuery{Vector: query, K: k, Filter: f})
 	return hits.Nearest, err
 }
 
-// Scores implements store.Vectors. The scores are those of the original vectors.
-func (v *Vectors) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
+// Scores implements store.VectorSearcher. The scores are those of the original vectors.
+func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
 	if err := v.checkVector(query); err != nil {
 		return nil, fmt.Errorf("scoring in %s: %w", v.name, err)
 	}
@@ -65,21 +53,8 @@ func (v *Vectors) Scores(ctx context.Context, query []float32, chunks []string) 
 	return scores, nil
 }
 
-// Has implements store.Vectors.
-func (v *Vectors) Has(ctx context.Context, chunks []string) ([]bool, error) {
-	vectors, err := v.Vectors(ctx, chunks)
-	if err != nil {
-		return nil, err
-	}
-	has := make([]bool, len(chunks))
-	for i := range vectors {
-		has[i] = vectors[i] != nil
-	}
-	return has, nil
-}
-
 // Vectors returns the vector of each chunk, nil for a chunk that has none.
-func (v *Vectors) Vectors(ctx context.Context, chunks []string) ([][]float32, error) {
+func (v Vectors) Vectors(ctx context.Context, chunks []string) ([][]float32, error) {
 	known := map[string][]float32{}
 	err := v.each(ctx, chunks, func(ids []*pb.PointId) error {
 		return v.client.read(ctx, func(ctx context.Context) error {
@@ -120,10 +95,7 @@ func (c *Chunks) each(ctx context.Context, chunks []string, fn func([]*pb.PointI
 	return nil
 }
 
-// Count implements store.Vectors.
-func (v *Vectors) Count() (int, error) {
+// Count returns the number of vectors.
+func (v Vectors) Count() (int, error) {
 	return v.countPoints(&pb.Filter{Must: []*pb.Condition{pb.NewHasVector(denseVector)}})
 }
-
-// Close implements store.Vectors. The client stays open.
-func (v *Vectors) Close() error { return nil }

@@ -3,9 +3,6 @@ package qdrant
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"hash/fnv"
 	"maps"
 	"math"
@@ -26,16 +23,10 @@ import (
 // near, and are all made again from the texts when it has moved too far. Document
 // frequencies are those of a shard.
 
-// lengthsRecord holds the lengths of each collection.
-const lengthsRecord = "lengths"
-
-// lengths says what the weights of a collection were made with.
-type lengths struct {
-	Average float64 `json:"average"` // words a chunk; 0: none yet
-	// Weighing is set while the weights are made again, so that an interrupted
-	// attempt is repeated.
-	Weighing bool `json:"weighing,omitempty"`
-}
+// weightsPoint of the collection of documents holds the average that the weights were
+// made with. Its field weighing is set while they are made again, so that an
+// interrupted attempt is repeated.
+const weightsPoint = "weights:"
 
 // drift is how far the average may move, as a part of itself, before all weights
 // are made again: a pass over the collection. On the k8s-docs set 4,096 chunks of
@@ -53,83 +44,39 @@ func (c *Chunks) Settle(ctx context.Context, avg, tolerance float64) error {
 	if c.average > 0 && math.Abs(avg/c.average-1) <= tolerance {
 		return nil
 	}
-	var l lengths
-	err := c.updateLengths(ctx, func(stored *lengths) {
-		switch {
-		case stored.Average == 0:
-			stored.Average = avg
-		case math.Abs(avg/stored.Average-1) > tolerance:
-			stored.Average, stored.Weighing = avg, true
-		}
-		l = *stored
-	})
-	if err == nil && l.Weighing {
-		err = c.reweigh(ctx, l.Average)
+	if err := c.documents.Open(ctx); err != nil {
+		return err
 	}
-	if err == nil {
-		c.average = l.Average
-	}
-	return err
-}
-
-// countTerms adds the terms of an entry to held and returns its length.
-func countTerms(held map[string]int, e store.KeywordEntry) (length int) {
-	terms, length := keyword.Terms(e)
-	for term := range terms {
-		held[term]++
-	}
-	return length
-}
-
-// stored returns how many chunks of the store hold each term, from the texts in
-// their payloads.
-func (c *Chunks) stored(ctx context.Context) (map[string]int, error) {
-	held := map[string]int{}
-	chunks := 0
-	err := c.client.scroll(ctx, &pb.ScrollPoints{CollectionName: c.name, WithPayload: pb.NewWithPayloadInclude(textFields...)}, func(p *pb.RetrievedPoint) bool {
-		if chunks == 0 {
-			c.client.log.Info("making the store's dictionary from its texts", "collection", c.name)
-		}
-		chunks++
-		countTerms(held, entryOf(p.Payload))
-		return true
-	})
-	return held, err
-}
-
-// updateLengths changes the known lengths.
-func (c *Chunks) updateLengths(ctx context.Context, change func(*lengths)) error {
-	all, err := c.client.aliases(ctx)
+	stored, err := c.documents.fields(ctx, weightsPoint, "average", "weighing")
 	if err != nil {
 		return err
 	}
-	name := cmp.Or(all[c.name], c.name) // the weights are those of one generation
-	for {
-		value, version, err := c.records.Get(ctx, lengthsRecord)
+	average, weighing := stored["average"].GetDoubleValue(), stored["weighing"].GetBoolValue()
+	if average == 0 || math.Abs(avg/average-1) > tolerance {
+		n, err := c.countPoints(nil)
 		if err != nil {
 			return err
 		}
-		known := map[string]lengths{}
-		if version > 0 {
-			if err := json.Unmarshal(value, &known); err != nil {
-				return fmt.Errorf("record %s: %w", lengthsRecord, err)
-			}
-		}
-		l := known[name]
-		change(&l)
-		for other := range known {
-			if !slices.Contains(slices.Collect(maps.Values(all)), other) {
-				delete(known, other) // of a removed generation
-			}
-		}
-		known[name] = l
-		if value, err = json.Marshal(known); err != nil {
-			return err // unreachable: finite numbers always marshal
-		}
-		if _, err = c.records.Put(ctx, lengthsRecord, value, version); err == nil || !errors.Is(err, ErrConflict) {
+		average, weighing = avg, n > 0
+		if err := c.recordAverage(ctx, average, weighing); err != nil {
 			return err
 		}
 	}
+	if weighing {
+		if err := c.reweigh(ctx, average); err != nil {
+			return err
+		}
+		if err := c.recordAverage(ctx, average, false); err != nil {
+			return err
+		}
+	}
+	c.average = average
+	return nil
+}
+
+func (c *Chunks) recordAverage(ctx context.Context, avg float64, weighing bool) error {
+	point := bare(weightsPoint, map[string]*pb.Value{"kind": pb.NewValueString("weights"), "average": pb.NewValueDouble(avg), "weighing": pb.NewValueBool(weighing)})
+	return c.client.update(ctx, c.documents.name, []*pb.PointStruct{point}, nil)
 }
 
 // reweigh makes the weights of all chunks again, from the texts in their payloads.
@@ -156,10 +103,7 @@ func (c *Chunks) reweigh(ctx context.Context, avg float64) error {
 	if err == nil && failed == nil {
 		flush()
 	}
-	if err = cmp.Or(err, failed); err != nil {
-		return err
-	}
-	return c.updateLengths(ctx, func(l *lengths) { l.Weighing = false })
+	return cmp.Or(err, failed)
 }
 
 // termIndex is the place of a term in sparse vectors. Two of a million terms
