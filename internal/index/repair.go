@@ -30,17 +30,19 @@ const damagedSuffix = ".damaged"
 type Damage map[string]error
 
 // damagedPart returns the part of an index that err, of opening or using it, shows to be
-// damaged, "" for another error. All parts can be rebuilt: the documents from the files,
-// the others from the documents.
+// damaged or made by former rules, "" for another error. All parts can be rebuilt: the
+// documents from the files, the others from the documents. Another model is no reason:
+// the caller may have named it by mistake.
 func damagedPart(err error) string {
 	_, badFile := errors.AsType[*kv.CorruptError](err)
 	_, badDocument := errors.AsType[*docs.CorruptError](err)
 	format, _ := errors.AsType[*docs.FormatError](err)
+	_, otherChunks := errors.AsType[*docs.ChunksError](err)
 	_, badVectors := errors.AsType[*flat.CorruptError](err)
 	_, otherVectors := errors.AsType[*flat.FormatError](err)
 	diverged, _ := errors.AsType[*indexer.DivergedError](err)
 	switch {
-	case badFile, badDocument, format != nil && format.Have < format.Want:
+	case badFile, badDocument, otherChunks, format != nil && format.Have < format.Want:
 		return documentsFile
 	case errors.Is(err, keyword.ErrCorrupt), errors.Is(err, keyword.ErrFormat), diverged != nil && diverged.Kind == docs.Keyword:
 		return keywordFolder

@@ -66,6 +66,37 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 }
 
+// TestOtherRulesRebuildTheIndex: an index that was made before a setting for secrets
+// changed, or by a cairn that cuts files by other rules, is made again without a command.
+func TestOtherRulesRebuildTheIndex(t *testing.T) {
+	key := "AKIA" + "ABCDEFGHIJKLMNOP"
+	x := open(t, func(o *Options) {
+		o.Config.Security.Mask = false
+		if err := os.WriteFile(filepath.Join(o.Selection.Root, "deploy.md"), []byte("# Deploy\n\nThe deploy key is "+key+".\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if _, err := x.Index(t.Context(), IndexRequest{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	changed := x.o
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	changed.Config.Security.Mask = true
+	x = New(changed)
+	defer x.Close()
+	if _, err := x.Index(t.Context(), IndexRequest{}, nil); err != nil {
+		t.Fatalf("indexing after the setting changed: %v", err)
+	}
+	answer, err := x.Search(t.Context(), retriever.Query{Text: "deploy key"})
+	if err != nil || len(answer.Results) == 0 || strings.Contains(answer.Results[0].Snippet, key) {
+		t.Errorf("the answer after the setting changed is %+v, %v; want one without the key", answer, err)
+	}
+	x.Close()
+	indexed(t, changed.Dir, key)
+}
+
 // indexed reports files below dir that contain one of the secrets.
 func indexed(t *testing.T, dir string, secrets ...string) {
 	t.Helper()
