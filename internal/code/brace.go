@@ -82,6 +82,7 @@ func (p *braces) token(i int) {
 		return
 	case newline:
 		if k := p.top().kind; k != group && !p.continues(i) {
+			p.top().listed = false
 			p.finish(i)
 		}
 		return
@@ -104,7 +105,7 @@ func (p *braces) token(i int) {
 			p.finish(i)
 		}
 	case ',':
-		if k := p.top().kind; k == object || k == group || p.top().constants || p.lang.lists && p.list(k) {
+		if k := p.top().kind; k == object || k == group || p.top().constants || p.lang.lists && p.list(k, i) {
 			p.finish(i)
 		}
 	}
@@ -217,15 +218,40 @@ func (p *braces) pop(i int) {
 	}
 }
 
-// list reports whether a comma separates variables of JavaScript: var a = 1, b = 2.
-func (p *braces) list(k frameKind) bool {
-	if k == typ || !p.isWord(p.from) || p.tokens[p.from].kind == newline {
+// list reports whether the comma at token i separates variables of JavaScript, as in
+// "var a = 1, b = 2", and not the types in angle brackets.
+func (p *braces) list(k frameKind, i int) bool {
+	if k == typ || !p.isWord(p.pastLines(p.from)) {
 		return false
 	}
-	if p.text(p.from) == "var" {
-		p.top().listed = true
+	from := p.pastModifiers(p.from)
+	for j := max(from, i-maxAngles); j < i; j++ {
+		if p.is(j, '<') && p.isWord(j-1) && p.pastAngles(j, len(p.tokens)) > i {
+			return false
+		}
 	}
+	p.top().listed = p.top().listed || p.lists(from)
 	return p.top().listed
+}
+
+// lists reports whether token i is a keyword that may declare several variables.
+func (p *braces) lists(i int) bool { return p.lang.lists && p.lang.keywords[p.text(i)] == aValue }
+
+// pastModifiers returns the first token at or after i that is no line break and no
+// modifier, such as export.
+func (p *braces) pastModifiers(i int) int {
+	for i = p.pastLines(i); p.lang.keywords[p.text(i)] == aModifier; {
+		i++
+	}
+	return i
+}
+
+// pastLines returns the first token at or after i that is no line break.
+func (p *braces) pastLines(i int) int {
+	for i < len(p.tokens) && p.tokens[i].kind == newline {
+		i++
+	}
+	return i
 }
 
 // finish ends the statement before token i.
@@ -300,6 +326,9 @@ func (p *braces) continues(i int) bool {
 	case word:
 		switch p.text(i - 1) {
 		case "extends", "implements", "class", "interface", "fun", "func", "typealias":
+			return true
+		}
+		if p.lists(i-1) && p.pastModifiers(p.from) == i-1 {
 			return true
 		}
 	case punct:

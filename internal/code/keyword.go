@@ -159,11 +159,17 @@ func (p *braces) nameAfter(k, to int, r role) string {
 	}
 	if r == aFunction && p.lang.receivers {
 		name := ""
-		for ; j < to && !p.is(j, '('); j++ {
+		for ; j < to; j++ {
 			if p.is(j, '<') {
 				j = p.pastAngles(j, to) - 1
 			} else if p.isWord(j) {
 				name = p.text(j)
+			} else if p.is(j, '(') {
+				end := p.past(j)
+				if !p.is(end, '.') && !(p.is(end, '?') && p.is(end+1, '.')) {
+					break
+				}
+				j = end // fun (() -> T).name(): the parentheses are the type of the receiver
 			}
 		}
 		return strings.Trim(name, "`")

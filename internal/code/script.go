@@ -1,6 +1,9 @@
 package code
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // scriptControl are words before parentheses that begin a statement.
 var scriptControl = []string{"if", "for", "while", "switch", "catch", "with", "return", "function", "await", "super", "import", "new", "typeof"}
@@ -99,11 +102,8 @@ func (p *braces) scriptObject(to int) bool {
 // scriptValue reads a variable with the name at token n.
 func (p *braces) scriptValue(d declaration, n, to int, body bool, kind string) declaration {
 	value := p.scriptAssigned(n+1, to)
-	if value > 0 {
-		if f, ok := p.scriptFunction(value, to, body); ok {
-			d.Kind, d.Name, d.inner, d.goesOn, d.until = "function", p.text(n), f, true, p.scriptArrow(value, to)
-			return d
-		}
+	if value > 0 && p.scriptAssigns(&d, "function", p.text(n), value, to, body) {
+		return d
 	}
 	if p.top().kind != file || body && (value == 0 || p.scriptObject(to) && to > value) && to != value {
 		return d
@@ -125,7 +125,7 @@ func (p *braces) scriptAssigned(j, to int) int {
 		case p.opens(j):
 			j = p.past(j) - 1
 		case p.is(j, '=') && !p.is(j+1, '='):
-			return j + 1
+			return p.pastLines(j + 1)
 		}
 	}
 	return 0
@@ -185,6 +185,28 @@ func (p *braces) scriptFunction(v, to int, body bool) (frameKind, bool) {
 	return fun, true
 }
 
+// scriptAssigns reports whether the value that begins at token v is a function, and makes
+// d its declaration by the name that it is assigned to.
+func (p *braces) scriptAssigns(d *declaration, kind, name string, v, to int, body bool) bool {
+	inner, ok := p.scriptFunction(v, to, body)
+	if !ok {
+		return false
+	}
+	d.Kind, d.Name, d.inner, d.goesOn, d.until = kind, name, inner, true, p.scriptArrow(v, to)
+	if p.text(v) == "async" {
+		v++
+	}
+	if own := p.wordAt(v + 1); p.text(v) == "function" && own != "" && own != name {
+		d.Names = append(d.Names, own)
+	}
+	return true
+}
+
+// isName reports whether a text could be a name.
+func isName(s string) bool {
+	return s != "" && isLetter(s[0]) && strings.IndexFunc(s, func(r rune) bool { return r < 0x80 && !isWordByte(byte(r)) }) < 0
+}
+
 // scriptMember reads a method, a property or an assignment that begins at token k.
 func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
 	up := p.top().kind
@@ -213,14 +235,12 @@ func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
 			return d
 		}
 		if p.is(next, ':') && up == object || p.is(next, '=') || p.is(next, ':') && up == typ {
-			value := next + 1
+			value := p.pastLines(next + 1)
 			if up == typ && p.is(next, ':') {
 				value = p.scriptAssigned(next, to)
 			}
 			if value > 0 && value < to {
-				if f, ok := p.scriptFunction(value, to, body); ok {
-					d.Kind, d.Name, d.inner, d.goesOn, d.until = "method", name, f, true, p.scriptArrow(value, to)
-				}
+				p.scriptAssigns(&d, "method", name, value, to, body)
 			}
 		}
 		return d
@@ -228,32 +248,25 @@ func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
 	// a.b.c = function, a.b["c"] = function; a.b[c] = function is one of b.
 	j := k
 	for j+2 < to {
-		indexed := p.is(j+1, '[') && p.past(j+1) <= to
-		if !indexed && !(p.is(j+1, '.') && p.isWord(j+2)) {
-			break
-		}
-		literally := indexed && p.tokens[j+2].kind == literal && p.is(j+3, ']')
-		if indexed && !literally {
-			j = p.past(j+1) - 1
+		if p.is(j+1, '.') && p.isWord(j+2) {
+			if p.isWord(j) && p.text(j) != "prototype" && p.text(j) != "exports" && p.text(j) != "module" {
+				d.Scope = p.text(j)
+			}
+			j += 2
+			name = p.text(j)
 			continue
 		}
-		if p.isWord(j) && p.text(j) != "prototype" && p.text(j) != "exports" && p.text(j) != "module" {
-			d.Scope = p.text(j)
+		if !p.is(j+1, '[') && !p.is(j+1, '(') || p.past(j+1) > to {
+			break
 		}
-		j += 2
-		name = trimQuotes(p.text(j))
-		if literally {
-			j++
+		end := p.past(j+1) - 1
+		if p.is(j+1, '[') && end == j+3 && p.tokens[j+2].kind == literal && isName(trimQuotes(p.text(j+2))) {
+			d.Scope, name = name, trimQuotes(p.text(j+2))
 		}
+		j = end
 	}
-	if p.is(j+1, '=') && !p.is(j+2, '=') && j+2 < to {
-		if f, ok := p.scriptFunction(j+2, to, body); ok {
-			d.Kind, d.Name, d.inner, d.goesOn, d.until = "function", name, f, true, p.scriptArrow(j+2, to)
-			if inner := p.wordAt(j + 3); p.text(j+2) == "function" && inner != "" && inner != name {
-				d.Names = append(d.Names, inner)
-			}
-			return d
-		}
+	if value := p.pastLines(j + 2); p.is(j+1, '=') && !p.is(j+2, '=') && value < to && p.scriptAssigns(&d, "function", name, value, to, body) {
+		return d
 	}
 	d.Scope = ""
 	// Elsewhere in a statement: f(function g() {, return function g() {, x => {

@@ -22,3 +22,20 @@ class Page extends Base {
 Page.prototype.close = function () {
 };
 module.exports = { load };
+
+Page.prototype.open =
+  function openPage(url) {
+  };
+Page.fn[name] = function () {};
+Page.fn["load"] = function () {};
+page().view.draw = function () {};
+const first = 1,
+  // the second
+  second = function () {},
+  third = (a, b) => a < b;
+function outer() {
+  var // in a list
+    limit = 3,
+    step = function (n) { return n + limit; };
+  return step;
+}

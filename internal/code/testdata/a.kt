@@ -24,3 +24,6 @@ object Registry : Base() { init { } }
 fun <T> List<T>.second(): T = this[1]
 typealias Ids = Set<String>
 fun `has blanks`() { }
+
+public fun <A, R> ((A) -> R).applied(a: A): R = this(a)
+suspend fun <T> (suspend () -> T)?.orNull(): T? { return this?.invoke() }
