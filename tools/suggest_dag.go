@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -46,7 +47,7 @@ With tools, it arranges just those, and intent is optional.`,
 				return nil, err
 			}
 			s, err := box.Suggest(ctx, r, progressOf(ctx))
-			if suggest.IsCycle(err) {
+			if _, cycle := errors.AsType[*suggest.CycleError](err); cycle {
 				return nil, &Failure{Code: CodeCycle, Message: err.Error()}
 			}
 			if err != nil {

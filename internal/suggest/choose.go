@@ -131,15 +131,7 @@ func own(c *toolsearch.Candidate) float64 { return c.Score - c.Closure }
 // ownScores returns the candidates with a positive own score, the best first.
 func ownScores(r *toolsearch.Ranking) []toolsearch.Candidate {
 	cs := slices.DeleteFunc(slices.Clone(r.Candidates), func(c toolsearch.Candidate) bool { return own(&c) <= 0 })
-	slices.SortStableFunc(cs, func(a, b toolsearch.Candidate) int {
-		switch x, y := own(&a), own(&b); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(cs, func(a, b toolsearch.Candidate) int { return cmp.Compare(own(&b), own(&a)) })
 	return cs
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"cairn/graphrank"
 )
@@ -75,6 +76,9 @@ type EdgeCounts struct {
 	Inferred int `json:"inferred"`
 	Text     int `json:"text"`
 }
+
+// data is the number of edges by schema.
+func (n *EdgeCounts) data() int { return n.Exact + n.Alias + n.Partial + n.TypeOnly }
 
 // confidence computes the base of a confidence from its parts.
 func confidence(hybrid, pageRank, path, alpha float64) Confidence {
@@ -185,13 +189,7 @@ func paths(g *graphrank.Graph, tools []string) []Path {
 			if p.Hops() > 1 {
 				text = "Transitive: "
 			}
-			for n, id := range p.Nodes {
-				if n > 0 {
-					text += " → "
-				}
-				text += id
-			}
-			list = append(list, Path{From: p.Nodes[0], To: p.Nodes[len(p.Nodes)-1], Path: p.Nodes, Hops: p.Hops(), Explanation: text,
+			list = append(list, Path{From: p.Nodes[0], To: p.Nodes[len(p.Nodes)-1], Path: p.Nodes, Hops: p.Hops(), Explanation: text + strings.Join(p.Nodes, " → "),
 				Confidence: graphrank.HopConfidence(p.Hops())})
 		}
 	}

@@ -2,7 +2,6 @@ package suggest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -208,9 +207,6 @@ func (p *planner) alternatives(c *toolsearch.Candidate) []Option {
 // fit returns how well a tool fits the intent: the larger of its final score and
 // its vote by past intents, in [0, 1].
 func fit(c *toolsearch.Candidate) float64 {
-	if c == nil {
-		return 0
-	}
 	return min(1, max(c.Final, c.Memory))
 }
 
@@ -301,7 +297,7 @@ func (p *planner) judge() {
 		p.warn("required inputs without a value yet: %d", len(s.Missing))
 	}
 	s.Rationale = fmt.Sprintf("tools: %d (%d chosen), hybrid %.0f%%, PageRank %.1f%%, dependencies: %d (%d of data), paths in the co-usage graph: %d",
-		len(s.Tasks), p.picked, 100*hybrid, 100*pageRank, len(s.DAG.Edges), dataEdges(s.DAG.Edges), len(s.Paths))
+		len(s.Tasks), p.picked, 100*hybrid, 100*pageRank, len(s.DAG.Edges), s.Parts.Edges.data(), len(s.Paths))
 	if p.ranking == nil {
 		return
 	}
@@ -310,11 +306,9 @@ func (p *planner) judge() {
 			s.Remembered = append(s.Remembered, Remembered{n.Intent, toolsearch.Distinct(n.Trace.Tools), n.Similarity})
 		}
 	}
-	if len(p.steps) > 0 {
-		for _, st := range p.steps {
-			if st.chosen != nil && st.chosen.ID == ids[0] {
-				s.Alternative = p.alternatives(st.chosen)
-			}
+	for _, st := range p.steps {
+		if st.chosen != nil && st.chosen.ID == ids[0] {
+			s.Alternative = p.alternatives(st.chosen)
 		}
 	}
 }
@@ -346,7 +340,7 @@ func (p *planner) unmatched() {
 		return
 	}
 	if len(p.ranking.Parts) < 2 {
-		if len(p.steps) == 0 || slices.IndexFunc(p.steps, func(s step) bool { return s.chosen != nil && fit(s.chosen) >= leastFit }) < 0 {
+		if !slices.ContainsFunc(p.steps, func(s step) bool { return s.chosen != nil && fit(s.chosen) >= leastFit }) {
 			for _, part := range p.ranking.Parts {
 				p.out.Unmatched = append(p.out.Unmatched, part.Text)
 			}
@@ -371,15 +365,6 @@ func (p *planner) unmatched() {
 	}
 }
 
-func dataEdges(edges []Edge) (n int) {
-	for _, e := range edges {
-		if e.Kind == "data" {
-			n++
-		}
-	}
-	return n
-}
-
 // reason explains why a tool was chosen.
 func reason(c *toolsearch.Candidate, r *toolsearch.Ranking) string {
 	why := fmt.Sprintf("fits the intent %.2f", c.Hybrid)
@@ -396,10 +381,4 @@ func reason(c *toolsearch.Candidate, r *toolsearch.Ranking) string {
 		why += fmt.Sprintf(", related by use %.2f", c.Graph)
 	}
 	return why
-}
-
-// IsCycle reports whether err is a cycle of given tools.
-func IsCycle(err error) bool {
-	var cycle *CycleError
-	return errors.As(err, &cycle)
 }

@@ -251,11 +251,10 @@ func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, usin
 	rescore(cs)
 	given := len(resolving) > 0
 	if given {
-		inside, err := x.interiors(ctx, q, cs, resolving)
-		if err != nil {
+		var err error
+		if cs, err = x.interiors(ctx, q, cs, resolving); err != nil {
 			return nil, err
 		}
-		cs = inside
 		cs = slices.DeleteFunc(cs, func(c Candidate) bool { return slices.Contains(using, c.ID) })
 	} else {
 		for i := range cs[:min(ownContext, len(cs))] {
@@ -309,13 +308,7 @@ func (x *Index) interiors(ctx context.Context, q *intentQuery, cs []Candidate, u
 			try(head.ID, c, score)
 		}
 	}
-	var missing []string
-	for id := range injected {
-		if _, ok := scores[id]; !ok {
-			missing = append(missing, id)
-		}
-	}
-	cs, err := x.extend(ctx, q, cs, missing)
+	cs, err := x.extendBy(ctx, q, cs, injected)
 	for i := range cs {
 		cs[i].Injected = injected[cs[i].ID]
 	}
@@ -378,7 +371,7 @@ func (x *Index) addClosure(ctx context.Context, q *intentQuery, cs []Candidate) 
 	return cs, nil
 }
 
-// extendBy adds the tools of sums that are not candidates.
+// extendBy adds the tools of sums that are in the catalogue and not candidates.
 func (x *Index) extendBy(ctx context.Context, q *intentQuery, cs []Candidate, sums map[string]float64) ([]Candidate, error) {
 	have := make(map[string]bool, len(cs))
 	for i := range cs {
@@ -390,21 +383,15 @@ func (x *Index) extendBy(ctx context.Context, q *intentQuery, cs []Candidate, su
 			missing = append(missing, id)
 		}
 	}
-	return x.extend(ctx, q, cs, missing)
-}
-
-// extend adds the tools with these IDs that are in the catalogue.
-func (x *Index) extend(ctx context.Context, q *intentQuery, cs []Candidate, ids []string) ([]Candidate, error) {
-	ids = x.known(ids)
-	if len(ids) == 0 {
+	if missing = x.known(missing); len(missing) == 0 {
 		return cs, nil
 	}
-	slices.Sort(ids)
+	slices.Sort(missing)
 	alpha := 1.0
 	if len(cs) > 0 {
 		alpha = cs[0].Alpha
 	}
-	more, err := x.score(ctx, q, ids)
+	more, err := x.score(ctx, q, missing)
 	if err != nil {
 		return nil, err
 	}
