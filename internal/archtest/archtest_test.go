@@ -150,7 +150,7 @@ var owners = map[string][]string{
 	"github.com/schollz/progressbar/v3":        {"internal/term"},
 	"github.com/bmatcuk/doublestar/v4":         {"internal/walk"},
 	"google.golang.org/protobuf":               {"models/bert", "models/onnx", "internal/store/qdrant"}, // ONNX files; gRPC messages
-	"github.com/rogpeppe/go-internal":          nil,                                                     // tests
+	"github.com/rogpeppe/go-internal":          nil,                                                     // tests; the diffs of internal/connect
 	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/catalog"},
 	"github.com/getkin/kin-openapi":            {"internal/server"}, // tests
 	"github.com/prometheus/client_golang":      {"internal/metrics"},

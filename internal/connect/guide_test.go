@@ -252,7 +252,7 @@ func TestWriteChangedMeanwhile(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	f := Change{Path: "f", Old: []byte("a\nb\nc\nd\ne\n"), New: []byte("a\nb\nc\nx\nd\ne\n")}
-	if got, want := f.Diff(), "--- f\n+++ f\n@@ -2,4 +2,5 @@\n b\n c\n+x\n d\n e\n"; got != want {
+	if got, want := f.Diff(), "--- f\n+++ f\n@@ -1,5 +1,6 @@\n a\n b\n c\n+x\n d\n e\n"; got != want {
 		t.Errorf("inserted:\n%s", got)
 	}
 	f = Change{Path: "f", New: []byte("a\n")}

@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/rogpeppe/go-internal/diff"
+
 	"cairn/internal/atomicfile"
 )
 
@@ -134,6 +136,19 @@ func (f *Change) read() ([]byte, error) {
 // Changes reports whether there is something to write.
 func (f *Change) Changes() bool {
 	return !bytes.Equal(f.Old, f.New) || f.Old != nil && f.New == nil
+}
+
+// Diff returns the change as a unified diff, "" for no change.
+func (f *Change) Diff() string {
+	oldName, newName := f.Path, f.Path
+	if f.Old == nil {
+		oldName = "/dev/null"
+	}
+	if f.New == nil {
+		newName = "/dev/null"
+	}
+	_, text, _ := bytes.Cut(diff.Diff(oldName, f.Old, newName, f.New), []byte("\n")) // without the line of a command
+	return string(text)
 }
 
 // Write makes the change in one step, after copying the old file of a client next to it.
