@@ -2,8 +2,9 @@ package catalog
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"cairn/internal/markdown"
 )
 
 // maxCandidates bounds the names in an error of Lookup.
@@ -68,49 +69,26 @@ func (c *Catalog) Lookup(name string) (Tool, error) {
 	return Tool{}, e
 }
 
-// nearest returns the ids of similar names: first those that differ in case and
-// punctuation alone, then those that contain the other, then those within an edit
-// distance of a third of the letters.
+// nearest returns the ids of tools with similar names, whatever their case and
+// punctuation.
 func (s *snapshot) nearest(name string) []string {
-	_, bare, found := strings.Cut(name, ":")
-	if !found {
-		bare = name
+	if _, bare, found := strings.Cut(name, ":"); found {
+		name = bare
 	}
-	want := letters(bare)
-	if want == "" || len(want) > MaxName {
-		return nil
-	}
-	type near struct {
-		rank int
-		id   string
-	}
-	var list []near
+	var names, near []string
+	ids := map[string][]string{} // by the letters of the name
 	for i := range s.tools {
-		got := letters(bareName(&s.tools[i]))
-		rank := -1
-		switch {
-		case got == want:
-			rank = 0
-		case len(want) >= 3 && strings.Contains(got, want), len(got) >= 3 && strings.Contains(want, got):
-			rank = 100 + len(got) - min(len(want), len(got))
-		default:
-			limit := len(want) / 3
-			if d := len(got) - len(want); d <= limit && -d <= limit {
-				if d := distance(want, got); d <= limit {
-					rank = 10 * d
-				}
-			}
+		t := &s.tools[i]
+		n := letters(bareName(t))
+		if len(ids[n]) == 0 {
+			names = append(names, n)
 		}
-		if rank >= 0 {
-			list = append(list, near{rank, s.tools[i].ID})
-		}
+		ids[n] = append(ids[n], t.ID)
 	}
-	slices.SortStableFunc(list, func(a, b near) int { return a.rank - b.rank })
-	var ids []string
-	for _, n := range list[:min(len(list), maxCandidates)] {
-		ids = append(ids, n.id)
+	for _, n := range markdown.Nearest(names, letters(name), maxCandidates) {
+		near = append(near, ids[n]...)
 	}
-	return ids
+	return near[:min(len(near), maxCandidates)]
 }
 
 // letters returns the letters and digits of s in lower case.
@@ -121,26 +99,4 @@ func letters(s string) string {
 		}
 		return -1
 	}, strings.ToLower(s))
-}
-
-// distance returns the number of bytes to insert, delete or replace to get from a to
-// b. Levenshtein, Soviet Physics Doklady 10 (1966).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

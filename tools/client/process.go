@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os/exec"
@@ -23,6 +24,7 @@ type process struct {
 	stdin  io.WriteCloser
 	stdout io.ReadCloser
 	stderr *tail
+	stop   context.CancelFunc // sends a signal, and kills after grace
 	exited chan struct{}
 	err    error // of the process, once exited is closed
 	once   sync.Once
@@ -31,9 +33,11 @@ type process struct {
 // start runs a command in its own process group, so that wrappers such as shells
 // and package runners end together with their children.
 func start(command []string) (*process, error) {
-	p := &process{cmd: exec.Command(command[0], command[1:]...), stderr: &tail{}, exited: make(chan struct{})}
+	ctx, stop := context.WithCancel(context.Background())
+	p := &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), stop: stop, stderr: &tail{}, exited: make(chan struct{})}
 	p.cmd.Stderr = p.stderr
-	p.cmd.WaitDelay = time.Second // grandchildren may hold standard error open
+	p.cmd.Cancel = func() error { return terminate(p.cmd) }
+	p.cmd.WaitDelay = grace // grandchildren may hold standard error open
 	ownGroup(p.cmd)
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
@@ -57,34 +61,21 @@ func start(command []string) (*process, error) {
 // A further call waits for the first one and returns its result.
 func (p *process) end() error {
 	p.once.Do(func() {
+		defer p.stop()
 		p.stdin.Close()
 		p.stdout.Close() // a server that still writes must not delay the end
-		if p.exitsInTime() {
-			return
+		select {
+		case <-p.exited:
+		case <-time.After(grace):
+			p.stop()
+			<-p.exited
 		}
-		terminate(p.cmd)
-		if p.exitsInTime() {
-			return
-		}
-		kill(p.cmd)
-		<-p.exited
 	})
 	kill(p.cmd) // the leader's children
 	if p.err != nil {
 		return errEnded
 	}
 	return nil
-}
-
-func (p *process) exitsInTime() bool {
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-p.exited:
-		return true
-	case <-timer.C:
-		return false
-	}
 }
 
 // tailSize is how much of a server's standard error tail keeps, in bytes.
