@@ -93,12 +93,11 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, fu
 	x := stores.Indexer(o.Embedder, &indexer.Options{
 		Walk: &walk.Options{Everything: true, Extensions: o.Config.Extensions(), Code: walk.CodeOn}, Chunk: &indexer.ChunkOptions{Bare: full != nil},
 	})
+	run := x.RunKeywords
 	if o.vectors() {
-		_, err = x.Run(ctx, o.Progress)
-	} else if _, err = x.Scan(ctx, o.Progress); err == nil {
-		err = x.Keywords(ctx, o.Progress)
+		run = x.Run
 	}
-	if err != nil {
+	if _, err = run(ctx, o.Progress); err != nil {
 		return nil, err
 	}
 	w.report.Seconds = time.Since(start).Seconds()

@@ -230,5 +230,5 @@ func (x *Indexer) Paths(ctx context.Context, paths []string, progress func(job.P
 	if err != nil {
 		return nil, fmt.Errorf("indexing: %w", err)
 	}
-	return x.run(ctx, only, progress)
+	return x.run(ctx, only, true, progress)
 }

@@ -131,16 +131,21 @@ func (x *Indexer) reached(point string) {
 // an error. progress may be nil; one goroutine at a time calls it, at most ten
 // times a second, and the run waits until it returns.
 func (x *Indexer) Run(ctx context.Context, progress func(job.Progress)) (*Report, error) {
-	return x.run(ctx, nil, progress)
+	return x.run(ctx, nil, true, progress)
 }
 
-func (x *Indexer) run(ctx context.Context, only *pathSet, progress func(job.Progress)) (*Report, error) {
+// RunKeywords is Run without the vectors, which stay pending.
+func (x *Indexer) RunKeywords(ctx context.Context, progress func(job.Progress)) (*Report, error) {
+	return x.run(ctx, nil, false, progress)
+}
+
+func (x *Indexer) run(ctx context.Context, only *pathSet, vectors bool, progress func(job.Progress)) (*Report, error) {
 	t := &Report{Skipped: map[string]int{}}
 	err := x.scan(ctx, only, progress, t)
 	if err == nil {
 		err = x.Keywords(ctx, progress)
 	}
-	if err == nil {
+	if err == nil && vectors {
 		err = x.makeVectors(ctx, progress, t)
 	}
 	if err == nil {

@@ -186,7 +186,11 @@ func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progr
 			return nil, err
 		}
 	}
-	report, err := runPhases(ctx, ix, r.NoEmbed, progress)
+	run := ix.Run
+	if r.NoEmbed {
+		run = ix.RunKeywords
+	}
+	report, err := run(ctx, progress)
 	if err == nil && s.Mirror != nil {
 		_, err = s.Mirror.Sync(ctx, nil)
 	}
@@ -260,18 +264,6 @@ func (x *Index) update(ctx context.Context, fn func(context.Context, *indexer.In
 		return nil, err
 	}
 	return fn(ctx, ix, s)
-}
-
-// runPhases runs the indexer with or without its last phase.
-func runPhases(ctx context.Context, x *indexer.Indexer, noEmbed bool, progress func(Progress)) (*indexer.Report, error) {
-	if !noEmbed {
-		return x.Run(ctx, progress)
-	}
-	report, err := x.Scan(ctx, progress)
-	if err != nil {
-		return nil, err
-	}
-	return report, x.Keywords(ctx, progress)
 }
 
 // reportOf translates the indexer's report.

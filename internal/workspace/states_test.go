@@ -29,13 +29,13 @@ func TestEmptyAnswersSayWhy(t *testing.T) {
 			return sel, hashed()
 		}
 	}
-	empty := func(indexed bool) setup {
+	empty := func(r *index.IndexRequest) setup {
 		return func(t *testing.T) (config.Selection, Options) {
 			sel := config.Selection{Root: t.TempDir(), Rule: config.RuleCurrent}
 			write(t, filepath.Join(sel.Root, "main.c"), "int main;")
-			if indexed {
+			if r != nil {
 				w := open(t, sel, Owning, hashed())
-				fill(t, w, index.IndexRequest{})
+				fill(t, w, *r)
 				w.Close()
 			}
 			return sel, hashed()
@@ -67,8 +67,9 @@ func TestEmptyAnswersSayWhy(t *testing.T) {
 		results                 bool
 	}{
 		{"never indexed", "login", "", usual(nil), "missing", "not_indexed", "", "the tool index", false},
-		{"the wrong folder, never indexed", "login", "", empty(false), "missing", "not_indexed", "", "the tool index", false},
-		{"the wrong folder, indexed", "login", "", empty(true), "ready", "empty_workspace", "", "tool status", false},
+		{"the wrong folder, never indexed", "login", "", empty(nil), "missing", "not_indexed", "", "the tool index", false},
+		{"the wrong folder, indexed", "login", "", empty(&index.IndexRequest{}), "ready", "empty_workspace", "", "tool status", false},
+		{"the wrong folder, indexed without vectors", "login", "", empty(&index.IndexRequest{NoEmbed: true}), "ready", "empty_workspace", "", "tool status", false},
 		{"half indexed, nothing found", "walrus", "", usual(&index.IndexRequest{NoEmbed: true}), "partial", "indexing", "vectors", "tool index", false},
 		{"half indexed, found", "login", "", usual(&index.IndexRequest{NoEmbed: true}), "partial", "", "vectors", "", true},
 		{"interrupted, found", "login", "", interrupted, "partial", "", "vectors", "", true},
