@@ -48,12 +48,15 @@ type parsedFile struct {
 // when its size and time are unchanged. It opens files that the index holds and
 // files that the next run of the indexer could add.
 func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
-	if r.sources.Files == nil {
-		return nil, false, fmt.Errorf("reading %q: there is no workspace folder", name)
-	}
 	name, err = walk.Clean(name)
 	if err != nil {
 		return nil, false, &InvalidError{Field: "path", Reason: err.Error()}
+	}
+	if r.sources.Documents.IsRemote() {
+		return r.openStored(name)
+	}
+	if r.sources.Files == nil {
+		return nil, false, fmt.Errorf("reading %q: there is no workspace folder", name)
 	}
 	info, err := r.sources.Files.Stat(name)
 	if err != nil {
@@ -70,34 +73,54 @@ func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 	if err != nil {
 		return nil, false, r.unreadable(name, err)
 	}
-	hash, stored := info.Sys().(string) // see walk.Stored
-	if !stored {
-		sum := sha256.Sum256(data)
-		hash = hex.EncodeToString(sum[:])
-	}
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
 	if ok && old.hash == hash && old.size == info.Size() && old.modTime.Equal(info.ModTime()) {
 		return old, true, nil
 	}
-	text, masked := data, 0
-	if !stored {
-		if text, masked, err = markdown.TextOf(name, data, r.options.Masks); err != nil {
-			return nil, false, invalid("path", "%q cannot be converted to Markdown: %v", name, err)
-		}
+	text, masked, err := markdown.TextOf(name, data, r.options.Masks)
+	if err != nil {
+		return nil, false, invalid("path", "%q cannot be converted to Markdown: %v", name, err)
 	}
 	if !utf8.Valid(text) {
 		return nil, false, invalid("path", "%q is not UTF-8 text: convert it to UTF-8", name)
 	}
-	f = &parsedFile{
-		path: name, masked: masked, size: info.Size(), modTime: info.ModTime(), young: time.Since(info.ModTime()) < fresh,
-		hash: hash, text: text, lines: lineStarts(text), doc: markdown.Parse(name, text),
+	return r.keepParsed(&parsedFile{path: name, masked: masked, size: info.Size(), modTime: info.ModTime(), hash: hash, text: text}), false, nil
+}
+
+// openStored is open where a server holds the documents instead of files.
+func (r *Retriever) openStored(name string) (f *parsedFile, cached bool, err error) {
+	err = r.sources.Documents.View(func(reader *docs.Reader) error {
+		file, ok, err := reader.File(name)
+		if err != nil || !ok {
+			return err
+		}
+		if f, cached = r.parsed.Get(name); cached && f.hash == file.HexHash() && f.modTime.Equal(time.Unix(0, file.ModTime)) {
+			return nil
+		}
+		f, cached = nil, false
+		doc, err := reader.Document(name)
+		if err == nil && doc != nil {
+			f = r.keepParsed(&parsedFile{path: name, size: doc.Size, modTime: time.Unix(0, doc.ModTime), hash: doc.Hash, text: reader.Text(name)})
+		}
+		return err
+	})
+	if err == nil && f == nil {
+		err = r.missingFile(name)
 	}
-	if bytes.HasPrefix(text, []byte("\ufeff")) {
+	return f, cached, err
+}
+
+// keepParsed completes f, and keeps it.
+func (r *Retriever) keepParsed(f *parsedFile) *parsedFile {
+	f.young, f.lines, f.doc = time.Since(f.modTime) < fresh, lineStarts(f.text), markdown.Parse(f.path, f.text)
+	if bytes.HasPrefix(f.text, []byte("\ufeff")) {
 		f.body = 3
 	}
-	if len(text) <= maxCached {
-		r.parsed.Add(name, f)
+	if len(f.text) <= maxCached {
+		r.parsed.Add(f.path, f)
 	}
-	return f, false, nil
+	return f
 }
 
 // unreadable turns an error of the file system into one for the caller.

@@ -53,15 +53,21 @@ func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool
 
 // exists reports whether there is a file of exactly that name.
 func (r *Retriever) exists(name string) bool {
-	if r.sources.Files == nil {
-		return false
-	}
 	name, err := walk.Clean(name)
-	if err != nil {
-		return false
+	switch {
+	case err != nil:
+	case r.sources.Documents.IsRemote():
+		var ok bool
+		err = r.sources.Documents.View(func(reader *docs.Reader) (err error) {
+			_, ok, err = reader.File(name)
+			return err
+		})
+		return ok && err == nil
+	case r.sources.Files != nil:
+		_, err = r.sources.Files.Stat(name)
+		return err == nil
 	}
-	_, err = r.sources.Files.Stat(name)
-	return err == nil
+	return false
 }
 
 // extent is the part of a file to read: bytes [start, end).

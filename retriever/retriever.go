@@ -27,8 +27,9 @@ type Sources struct {
 	Legs store.LegSearcher
 	// Budget counts the tokens of answers. Nil estimates them as bytes/4.
 	Budget models.BudgetCounter
-	// Files are the workspace's roots. Read reads them, and a search compares its
-	// results with them. Nil makes Read fail and no result stale.
+	// Files are the workspace's roots. Read reads them, unless a server holds the
+	// documents, and a search compares its results with them. Nil makes Read fail and no
+	// result stale.
 	Files *walk.Tree
 	// Building reports whether an indexing run is going on, and how many files it has yet
 	// to read. Nil means never.

@@ -4,14 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"cairn/internal/store/docs"
 	"cairn/internal/store/qdrant"
@@ -39,23 +35,14 @@ func readState(ctx context.Context, r *qdrant.Records) (s State, version int64, 
 	return s, version, nil
 }
 
-const (
-	// stateAge is how old a State may be when it is used.
-	stateAge = 500 * time.Millisecond
-	// statAge is how long the size and time of a document that was read are used
-	// again: an answer compares each of its documents with "the file".
-	statAge = time.Second
-	// maxStats bounds the sizes and times kept.
-	maxStats = 4096
-)
+// stateAge is how old a State may be when it is used.
+const stateAge = 500 * time.Millisecond
 
-// Source is the documents of a store, as docs.Source and walk.Stored. It is safe
-// for concurrent use.
+// Source is the documents of a store, as docs.Source. It is safe for concurrent use.
 type Source struct {
 	documents *qdrant.Documents
 	records   *qdrant.Records
 	now       func() time.Time
-	stats     *lru.Cache[string, fileInfo]
 
 	mu    sync.Mutex
 	state State
@@ -64,8 +51,7 @@ type Source struct {
 
 // NewSource returns the documents that a store holds at the time of each call.
 func NewSource(c *qdrant.Client, now func() time.Time) *Source {
-	stats, _ := lru.New[string, fileInfo](maxStats) // the size is positive
-	return &Source{documents: c.Current().Documents(), records: c.Records(), now: now, stats: stats}
+	return &Source{documents: c.Current().Documents(), records: c.Records(), now: now}
 }
 
 // Open makes sure of the collection of documents.
@@ -87,14 +73,7 @@ func (s *Source) State() (docs.Meta, docs.Counts, error) {
 
 // Load implements docs.Source.
 func (s *Source) Load(paths []string) (map[string]docs.Loaded, error) {
-	found, err := s.documents.Load(context.Background(), paths...)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range found {
-		s.remember(d.Document.Path, d.Document.Hash, d.Document.Size, d.Document.ModTime)
-	}
-	return found, nil
+	return s.documents.Load(context.Background(), paths...)
 }
 
 // File implements docs.Source.
@@ -117,53 +96,3 @@ func (s *Source) Files(prefix string, fn func(docs.File) bool) error {
 	}
 	return nil
 }
-
-// Stat implements walk.Stored.
-func (s *Source) Stat(name string) (fs.FileInfo, error) {
-	if info, ok := s.stats.Get(name); ok && s.now().Sub(info.seen) < statAge {
-		return info, nil
-	}
-	h, ok, err := s.documents.Head(context.Background(), name)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
-	}
-	return s.remember(name, h.HexHash(), h.Size, h.ModTime), nil
-}
-
-// Read implements walk.Stored.
-func (s *Source) Read(name string) ([]byte, fs.FileInfo, error) {
-	found, err := s.Load([]string{name})
-	if err != nil {
-		return nil, nil, err
-	}
-	d, ok := found[name]
-	if !ok {
-		return nil, nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return d.Text, s.remember(name, d.Document.Hash, d.Document.Size, d.Document.ModTime), nil
-}
-
-func (s *Source) remember(name, hash string, size, modTime int64) fileInfo {
-	info := fileInfo{path: name, hash: hash, size: size, modTime: modTime, seen: s.now()}
-	s.stats.Add(name, info)
-	return info
-}
-
-// fileInfo is the fs.FileInfo of a document in a store.
-type fileInfo struct {
-	path    string
-	hash    string // of the file, hex
-	size    int64
-	modTime int64 // Unix nanoseconds
-	seen    time.Time
-}
-
-func (i fileInfo) Name() string       { return path.Base(i.path) }
-func (i fileInfo) Size() int64        { return i.size }
-func (i fileInfo) Mode() fs.FileMode  { return 0o444 }
-func (i fileInfo) ModTime() time.Time { return time.Unix(0, i.modTime) }
-func (i fileInfo) IsDir() bool        { return false }
-func (i fileInfo) Sys() any           { return i.hash }

@@ -26,9 +26,8 @@ type Root struct {
 
 // Tree is the opened roots of one workspace. It is safe for concurrent use.
 type Tree struct {
-	mu     sync.RWMutex
-	roots  []opened // sorted by name, the main root first
-	stored Stored   // instead of roots; see Virtual
+	mu    sync.RWMutex
+	roots []opened // sorted by name, the main root first
 }
 
 type opened struct {
@@ -196,13 +195,6 @@ func (t *Tree) Dir(p string) (root, rel string, err error) {
 
 // Stat returns what Lstat says of a workspace path, after the checks of ReadFile.
 func (t *Tree) Stat(p string) (fs.FileInfo, error) {
-	if t.stored != nil {
-		clean, err := Clean(p)
-		if err != nil {
-			return nil, err
-		}
-		return t.stored.Stat(clean)
-	}
 	root, rel, err := t.locate(p)
 	if err != nil {
 		return nil, err
@@ -259,9 +251,6 @@ var (
 func (t *Tree) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 	if limit <= 0 {
 		limit = DefaultMaxSize
-	}
-	if t.stored != nil {
-		return t.readStored(p, limit)
 	}
 	for n := 1; ; n++ {
 		data, info, err := t.readFile(p, limit)

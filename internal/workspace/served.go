@@ -7,7 +7,6 @@ import (
 	"cairn/internal/index"
 	"cairn/internal/mirror"
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
 )
 
 // remoteStores opens the Qdrant store of w for reading.
@@ -29,6 +28,6 @@ func (w *Workspace) remoteStores() (*index.Stores, error) {
 		return nil, errors.Join(err, client.Close())
 	}
 	return &index.Stores{
-		Docs: docs.Remote(source), Keyword: chunks.Keyword(), Vectors: chunks.Vectors(), Legs: chunks, Files: walk.Virtual(source), Closers: []func() error{client.Close},
+		Docs: docs.Remote(source), Keyword: chunks.Keyword(), Vectors: chunks.Vectors(), Legs: chunks, Closers: []func() error{client.Close},
 	}, nil
 }

@@ -28,6 +28,9 @@ type Loaded struct {
 // changes documents or marks fails with kv.ErrReadOnly.
 func Remote(s Source) *Store { return &Store{source: s} }
 
+// IsRemote reports whether another process writes the documents: see Remote.
+func (s *Store) IsRemote() bool { return s.source != nil }
+
 // Remote reports whether reading a document that was not prefetched costs a call.
 func (r *Reader) Remote() bool { return r.store.source != nil }
 
