@@ -28,8 +28,6 @@ type breaker struct {
 	done     bool
 }
 
-func (b *breaker) open() bool { return b.err() != nil }
-
 // err is why the breaker is open, nil when it is not.
 func (b *breaker) err() error {
 	b.mu.Lock()

@@ -113,9 +113,6 @@ func (c *Client) Close() error {
 	return c.grpc.Close()
 }
 
-// Available reports whether the server answered the last calls. It makes none.
-func (c *Client) Available() bool { return !c.breaker.open() }
-
 // UnavailableError says that the server does not answer. Nothing is known of
 // what a write did.
 type UnavailableError struct {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	pb "github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc/codes"
@@ -197,23 +196,4 @@ func (c *Client) drop(ctx context.Context, name string) error {
 		}
 		return err
 	})
-}
-
-// Collections returns the names of the store's collections, sorted.
-func (c *Client) Collections(ctx context.Context) (names []string, err error) {
-	err = c.read(ctx, func(ctx context.Context) error {
-		names = nil
-		r, err := c.grpc.Collections().List(ctx, &pb.ListCollectionsRequest{})
-		for _, d := range r.GetCollections() {
-			if strings.HasPrefix(d.Name, c.target.Collection+"-") {
-				names = append(names, d.Name)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing collections: %w", err)
-	}
-	slices.Sort(names)
-	return names, nil
 }

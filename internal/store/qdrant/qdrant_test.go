@@ -50,7 +50,7 @@ func dialTo(t testing.TB, addr, collection string, o *Options) *Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if c.Available() && os.Getenv("QDRANT_ADDR") == addr {
+		if c.breaker.err() == nil && os.Getenv("QDRANT_ADDR") == addr {
 			c.removeAll(background)
 		}
 		c.Close()
@@ -247,7 +247,7 @@ func TestOutage(t *testing.T) {
 			t.Fatalf("with the server away: %v, want an *UnavailableError", search())
 		}
 	}
-	if c.Available() {
+	if c.breaker.err() == nil {
 		t.Error("the client still takes the server for available")
 	}
 	calls := s.Calls()

@@ -15,12 +15,14 @@ import (
 // index, which it closes through t.Cleanup. An index may choose its scores, but not
 // the chunks found, nor their order where the rules define it.
 func Keyword(t *testing.T, open func(t *testing.T) store.Keyword) {
+	for _, c := range common {
+		t.Run(c.name, func(t *testing.T) { c.test(ofKeywords(t, open(t))) })
+	}
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, store.Keyword)
 	}{
-		{"Empty", keywordEmpty}, {"K", keywordHowMany}, {"Ties", keywordTies}, {"Filters", keywordFilters}, {"Replace", keywordReplace},
-		{"Stale", keywordStale}, {"Operators", keywordOperators}, {"Admits", keywordAdmits}, {"Fuzzy", keywordFuzzy}, {"Large", keywordLarge}, {"Refused", keywordRefused},
+		{"Words", keywordWords}, {"Operators", keywordOperators}, {"Admits", keywordAdmits}, {"Fuzzy", keywordFuzzy}, {"Refused", keywordRefused},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}
@@ -54,96 +56,23 @@ func keywordCount(t *testing.T, x store.Keyword, want int) {
 	}
 }
 
-func keywordEmpty(t *testing.T, x store.Keyword) {
-	keywordCount(t, x, 0)
-	fill(t, x, nil, nil)
-	fill(t, x, nil, []string{"unknown", "a#b.0", ""})
+// keywordWords finds chunks by some of their words.
+func keywordWords(t *testing.T, x store.Keyword) {
 	for _, q := range []string{"word", "", "  ", `"a phrase"`, "-not", "-"} {
 		if got := find(t, x, q, 5, store.Filter{}); got != "" {
 			t.Errorf("%q in an empty index: %q", q, got)
 		}
 	}
-}
-
-func keywordHowMany(t *testing.T, x store.Keyword) {
 	fill(t, x, []store.KeywordEntry{
 		textEntry("c", "token and many other words that have nothing to do with what is asked for here"),
-		textEntry("a", "token token token"), textEntry("b", "token and some words"), textEntry("d", "nothing"),
+		textEntry("a", "token token token"), textEntry("b", "token and some words"), textEntry("d", "before"), textEntry("e", ""),
 	}, nil)
-	for k, want := range map[int]string{-1: "", 0: "", 1: "a", 2: "a b", 3: "a b c", 100: "a b c"} {
-		if got := find(t, x, "token", k, store.Filter{}); got != want {
-			t.Errorf("k %d: %q, want %q", k, got, want)
-		}
-	}
-	if got := find(t, x, "", 5, store.Filter{}); got != "" {
-		t.Errorf("no terms: %q, want nothing", got)
-	}
-}
-
-func keywordTies(t *testing.T, x store.Keyword) {
-	var entries []store.KeywordEntry
-	for i := range 300 {
-		entries = append(entries, textEntry(fmt.Sprintf("p%03d", (i*71)%300), "the same words each time"))
-	}
-	fill(t, x, entries, nil)
-	if got, want := find(t, x, "same words", 3, store.Filter{}), "p000 p001 p002"; got != want {
-		t.Errorf("300 equal chunks: %q, want %q", got, want)
-	}
-}
-
-func keywordFilters(t *testing.T, x store.Keyword) {
-	var entries []store.KeywordEntry
-	for _, doc := range []struct {
-		path   string
-		labels store.Labels
-	}{
-		{"docs/a.md", store.Labels{Found: true, Tags: []string{"Auth", "api"}, Priority: "High", Assignee: "@Ann"}},
-		{"docs/sub/authentication.md", store.Labels{Found: true}},
-		{"docs/sub/authorisation.md", store.Labels{}},
-		{"notes/é.md", store.Labels{Found: true, Tags: []string{"über"}, Priority: "high"}},
-		{"src/a.go", store.Labels{}},
-	} {
-		e := textEntry(doc.path, "word")
-		e.Labels = doc.labels
-		entries = append(entries, e)
-	}
-	fill(t, x, entries, nil)
-	for _, c := range []struct {
-		f    store.Filter
-		want int
-	}{
-		{store.Filter{}, 5}, {store.Filter{Kind: store.Code}, 1}, {store.Filter{Kind: store.Docs}, 4}, {store.Filter{Kind: store.Docs, PathPrefix: "docs/"}, 3},
-		{store.Filter{Kind: store.Code, PathPrefix: "docs/"}, 0}, {store.Filter{Tags: []string{"auth"}}, 1}, {store.Filter{Tags: []string{"ÜBER", "API"}}, 2},
-		{store.Filter{Priority: "HIGH"}, 2}, {store.Filter{Assignee: "@ann"}, 1}, {store.Filter{Tags: []string{"none"}}, 0},
-		{store.Filter{PathPrefix: "docs/"}, 3}, {store.Filter{PathPrefix: "docs/sub/auth"}, 2}, {store.Filter{PathPrefix: "docs/sub/authentic"}, 1},
-		{store.Filter{PathPrefix: "docs/sub/authors"}, 0}, {store.Filter{PathPrefix: "Docs"}, 0}, {store.Filter{PathPrefix: "notes/é"}, 1},
-		{store.Filter{PathPrefix: "docs/", Priority: "high"}, 1},
-	} {
-		hits, err := x.Search(background, query.Parse("word"), 10, c.f)
-		if err != nil || len(hits) != c.want {
-			t.Errorf("%+v: %v, %v, want %d hits", c.f, hits, err, c.want)
-		}
-	}
-}
-
-func keywordReplace(t *testing.T, x store.Keyword) {
-	fill(t, x, []store.KeywordEntry{textEntry("a", "before"), textEntry("b", "before")}, nil)
-	fill(t, x, []store.KeywordEntry{textEntry("a", "never"), textEntry("a", "after")}, []string{"a#x.0"})
-	keywordCount(t, x, 2)
-	for q, want := range map[string]string{"before": "b", "after": "a", "never": ""} {
+	keywordCount(t, x, 5) // a chunk without a word is one too
+	fill(t, x, []store.KeywordEntry{textEntry("d", "never"), textEntry("d", "after")}, nil)
+	for q, want := range map[string]string{"token": "a b c", "": "", "before": "", "never": "", "after": "d"} {
 		if got := find(t, x, q, 5, store.Filter{}); got != want {
-			t.Errorf("%q after a replacement: %q, want %q", q, got, want)
+			t.Errorf("%q: %q, want %q", q, got, want)
 		}
-	}
-}
-
-func keywordStale(t *testing.T, x store.Keyword) {
-	fill(t, x, []store.KeywordEntry{textEntry("a", "word"), textEntry("b", "word"), textEntry("c", "")}, nil)
-	keywordCount(t, x, 3) // a chunk without a word is one too
-	fill(t, x, nil, []string{"a#x.0", "a#x.0", "unknown#x.0", ""})
-	keywordCount(t, x, 2)
-	if got := find(t, x, "word", 5, store.Filter{}); got != "b" {
-		t.Errorf("after removal: %q, want b", got)
 	}
 }
 
@@ -253,28 +182,6 @@ func keywordFuzzy(t *testing.T, x store.Keyword) {
 	if got := similar("carpetrs", store.Filter{}); !strings.HasPrefix(got, "f") {
 		t.Errorf("carpetrs: %q, want f first", got)
 	}
-}
-
-// keywordLarge has more chunks than any request of a client takes at a time.
-func keywordLarge(t *testing.T, x store.Keyword) {
-	var entries []store.KeywordEntry
-	for i := range 1500 {
-		entries = append(entries, textEntry(fmt.Sprintf("p%04d", i), fmt.Sprintf("common word number%04d", i)))
-	}
-	fill(t, x, entries, nil)
-	keywordCount(t, x, 1500)
-	if got := find(t, x, "number0777", 5, store.Filter{}); got != "p0777" {
-		t.Errorf("one of many: %q, want p0777", got)
-	}
-	if hits, err := x.Search(background, query.Parse("common"), 1200, store.Filter{}); err != nil || len(hits) != 1200 {
-		t.Errorf("%d hits, %v, want 1200", len(hits), err)
-	}
-	var gone []string
-	for _, e := range entries[100:] {
-		gone = append(gone, e.Chunk)
-	}
-	fill(t, x, nil, gone)
-	keywordCount(t, x, 100)
 }
 
 func keywordRefused(t *testing.T, x store.Keyword) {

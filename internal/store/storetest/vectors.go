@@ -25,14 +25,14 @@ const Tolerance = 3e-5
 // store of vectors of length dim; the suite closes what it opens through
 // t.Cleanup of open, so open registers the Close.
 func Vectors(t *testing.T, open func(t *testing.T, dim int) store.Vectors) {
+	for _, c := range common {
+		t.Run(c.name, func(t *testing.T) { c.test(ofVectors(t, open(t, 2))) })
+	}
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, func(*testing.T, int) store.Vectors)
 	}{
-		{"Empty", empty}, {"K", howMany}, {"Ties", ties}, {"ManyTies", manyTies}, {"Filters", filters},
-		{"FilterBeforeCut", filterBeforeCut}, {"Replace", replace}, {"Stale", stale}, {"StaleThenEnter", staleThenEnter},
-		{"Refused", refused}, {"Cancelled", cancelled}, {"Scores", scores}, {"StrangeNames", strangeNames},
-		{"Labels", labelsChange}, {"CallerKeepsMemory", callerKeepsMemory}, {"Exact", exact},
+		{"Refused", refused}, {"Cancelled", cancelled}, {"Scores", scores}, {"CallerKeepsMemory", callerKeepsMemory}, {"Exact", exact},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
 	}
@@ -160,171 +160,6 @@ func holds(t *testing.T, s store.Vectors, dim int, chunks []string, want ...bool
 	}
 }
 
-func empty(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 3)
-	count(t, s, 0)
-	if hits := search(t, s, []float32{1, 0, 0}, 10, store.Filter{}); len(hits) != 0 {
-		t.Errorf("an empty store has hits: %v", hits)
-	}
-	update(t, s, nil, nil)
-	update(t, s, nil, []string{"unknown", "a#b.0", ""})
-	holds(t, s, 3, []string{"a#b.0"}, false)
-	if scores, err := s.Scores(background, []float32{1, 0, 0}, nil); err != nil || len(scores) != 0 {
-		t.Errorf("Scores of nothing: %v, %v", scores, err)
-	}
-}
-
-func howMany(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 2)
-	update(t, s, []store.VectorEntry{entry("p", "c", 0, -1, 0), entry("p", "a", 0, 1, 0), entry("p", "b", 0, 1, 1)}, nil)
-	count(t, s, 3)
-	for k, want := range map[int]string{
-		-1: "", 0: "", 1: "p#a.0", 2: "p#a.0 p#b.0", 3: "p#a.0 p#b.0 p#c.0", 1000: "p#a.0 p#b.0 p#c.0",
-	} {
-		hits := search(t, s, []float32{1, 0}, k, store.Filter{})
-		if got := chunks(hits); got != want {
-			t.Errorf("k %d: %q, want %q", k, got, want)
-		}
-		for i, want := range []float64{1, math.Sqrt2 / 2, -1}[:len(hits)] {
-			if math.Abs(hits[i].Score-want) > Tolerance {
-				t.Errorf("k %d: score %v of %s, want %v", k, hits[i].Score, hits[i].Chunk, want)
-			}
-		}
-	}
-}
-
-func ties(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 2)
-	for _, name := range []string{"d", "b", "e", "a", "c"} {
-		update(t, s, []store.VectorEntry{entry(name, "x", 0, 3, 4)}, nil)
-	}
-	update(t, s, []store.VectorEntry{entry("z", "x", 0, 1, 0)}, nil)
-	if got, want := chunks(search(t, s, []float32{1, 0}, 4, store.Filter{})), "z#x.0 a#x.0 b#x.0 c#x.0"; got != want {
-		t.Errorf("ties: %q, want %q", got, want)
-	}
-}
-
-// manyTies holds more equal vectors than any head that is looked at twice.
-func manyTies(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 3)
-	entries := make([]store.VectorEntry, 700)
-	for i := range entries {
-		entries[i] = entry(fmt.Sprintf("p%03d", (i*389)%700), "x", 0, 1, 2, 3)
-	}
-	update(t, s, entries, nil)
-	if got, want := chunks(search(t, s, unit([]float32{3, 2, 1}), 3, store.Filter{})), "p000#x.0 p001#x.0 p002#x.0"; got != want {
-		t.Errorf("700 equal vectors: %q, want %q", got, want)
-	}
-}
-
-func filters(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 2)
-	var entries []store.VectorEntry
-	for i, doc := range []struct {
-		path   string
-		labels store.Labels
-	}{
-		{"docs/a.md", store.Labels{Found: true, Tags: []string{"Auth", "api"}, Priority: "High", Assignee: "@Ann"}},
-		{"docs/b.md", store.Labels{Found: true, Tags: []string{"ui"}, Priority: "low"}},
-		{"docs/sub/c.md", store.Labels{Found: true}},
-		{"notes/d.md", store.Labels{}},
-		{"notes/é.md", store.Labels{Found: true, Tags: []string{"über"}, Priority: "high", Assignee: "@bob"}},
-		{"src/e.go", store.Labels{}},
-	} {
-		e := entry(doc.path, "x", 0, 10, float32(i))
-		e.Labels = doc.labels
-		entries = append(entries, e)
-	}
-	update(t, s, entries, nil)
-	for _, c := range []struct {
-		f    store.Filter
-		want string
-	}{
-		{store.Filter{}, "docs/a.md docs/b.md docs/sub/c.md notes/d.md notes/é.md src/e.go"},
-		{store.Filter{Kind: store.Code}, "src/e.go"},
-		{store.Filter{Kind: store.Docs}, "docs/a.md docs/b.md docs/sub/c.md notes/d.md notes/é.md"},
-		{store.Filter{Kind: store.Docs, PathPrefix: "notes/"}, "notes/d.md notes/é.md"},
-		{store.Filter{Tags: []string{"auth"}}, "docs/a.md"},
-		{store.Filter{Tags: []string{"UI", "API"}}, "docs/a.md docs/b.md"},
-		{store.Filter{Tags: []string{"ÜBER"}}, "notes/é.md"},
-		{store.Filter{Tags: []string{"none"}}, ""},
-		{store.Filter{Priority: "HIGH"}, "docs/a.md notes/é.md"},
-		{store.Filter{Assignee: "@ann"}, "docs/a.md"},
-		{store.Filter{Priority: "high", Assignee: "@bob"}, "notes/é.md"},
-		{store.Filter{PathPrefix: "docs/"}, "docs/a.md docs/b.md docs/sub/c.md"},
-		{store.Filter{PathPrefix: "docs/s"}, "docs/sub/c.md"},
-		{store.Filter{PathPrefix: "Docs/"}, ""},
-		{store.Filter{PathPrefix: "notes/", Tags: []string{"über", "ui"}, Priority: "high", Assignee: "@BOB"}, "notes/é.md"},
-		{store.Filter{PathPrefix: "docs/", Priority: "high", Assignee: "@bob"}, ""},
-	} {
-		var got []string
-		for _, h := range search(t, s, []float32{1, 0}, 10, c.f) {
-			got = append(got, strings.TrimSuffix(h.Chunk, "#x.0"))
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%+v: %q, want %q", c.f, got, c.want)
-		}
-	}
-}
-
-// filterBeforeCut has the only document that passes far behind the best k.
-func filterBeforeCut(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 2)
-	var entries []store.VectorEntry
-	for i := range 500 {
-		entries = append(entries, entry(fmt.Sprintf("near/%03d", i), "x", 0, 100, float32(i%7)))
-	}
-	entries = append(entries, entry("far", "x", 0, -1, 0), entry("far", "x", 1, -1, 1))
-	update(t, s, entries, nil)
-	if got, want := chunks(search(t, s, []float32{1, 0}, 5, store.Filter{PathPrefix: "far"})), "far#x.1 far#x.0"; got != want {
-		t.Errorf("filtered: %q, want %q", got, want)
-	}
-}
-
-func replace(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 2)
-	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0), entry("p", "b", 0, 1, 1)}, nil)
-	update(t, s, []store.VectorEntry{entry("p", "a", 0, 0, 1)}, nil)
-	count(t, s, 2)
-	hits := search(t, s, []float32{0, 1}, 5, store.Filter{})
-	if got, want := chunks(hits), "p#a.0 p#b.0"; got != want {
-		t.Errorf("after a replacement: %q, want %q", got, want)
-	}
-	update(t, s, []store.VectorEntry{entry("q", "a", 0, 1, 0), entry("q", "a", 0, 0, 1)}, nil)
-	count(t, s, 3)
-	scores, err := s.Scores(background, []float32{0, 1}, []string{"q#a.0"})
-	if err != nil || math.Abs(scores[0]-1) > Tolerance {
-		t.Errorf("of two entries for one chunk the later stays: score %v, %v, want 1", scores, err)
-	}
-}
-
-func stale(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 2)
-	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0), entry("p", "b", 0, 1, 1), entry("q", "a", 0, 0, 1)}, nil)
-	update(t, s, nil, []string{"p#a.0", "p#a.0", "unknown#x.0", "p#a", ""})
-	count(t, s, 2)
-	if got, want := chunks(search(t, s, []float32{1, 0}, 5, store.Filter{})), "p#b.0 q#a.0"; got != want {
-		t.Errorf("after removal: %q, want %q", got, want)
-	}
-	holds(t, s, 2, []string{"p#a.0", "p#b.0", "q#a.0", "q#a.1"}, false, true, true, false)
-	update(t, s, nil, []string{"p#b.0", "q#a.0"})
-	count(t, s, 0)
-	if hits := search(t, s, []float32{1, 0}, 5, store.Filter{}); len(hits) != 0 {
-		t.Errorf("all removed, but %v", hits)
-	}
-}
-
-func staleThenEnter(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 2)
-	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0)}, nil)
-	update(t, s, []store.VectorEntry{entry("p", "a", 0, 0, 1)}, []string{"p#a.0"})
-	count(t, s, 1)
-	scores, err := s.Scores(background, []float32{0, 1}, []string{"p#a.0"})
-	if err != nil || math.Abs(scores[0]-1) > Tolerance {
-		t.Errorf("a chunk that is stale and enters in one batch: score %v, %v, want 1", scores, err)
-	}
-}
-
 func refused(t *testing.T, open func(*testing.T, int) store.Vectors) {
 	s := open(t, 2)
 	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0)}, nil)
@@ -369,7 +204,17 @@ func cancelled(t *testing.T, open func(*testing.T, int) store.Vectors) {
 
 func scores(t *testing.T, open func(*testing.T, int) store.Vectors) {
 	s := open(t, 2)
+	if got, err := s.Scores(background, []float32{1, 0}, nil); err != nil || len(got) != 0 {
+		t.Errorf("Scores of nothing: %v, %v", got, err)
+	}
+	holds(t, s, 2, []string{"p#a.0"}, false)
 	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0), entry("p", "b", 0, 1, 1), entry("p", "c", 0, -1, 0)}, nil)
+	holds(t, s, 2, []string{"p#a.0", "p#b.0", "q#a.0", "p#a.1"}, true, true, false, false)
+	for i, hit := range search(t, s, []float32{1, 0}, 3, store.Filter{}) {
+		if want := []float64{1, math.Sqrt2 / 2, -1}[i]; math.Abs(hit.Score-want) > Tolerance {
+			t.Errorf("the score of %s is %v, want %v", hit.Chunk, hit.Score, want)
+		}
+	}
 	got, err := s.Scores(background, []float32{1, 0}, []string{"p#c.0", "unknown#a.0", "p#b.0", "p#a.0", "p#a.0"})
 	if err != nil {
 		t.Fatal(err)
@@ -381,39 +226,6 @@ func scores(t *testing.T, open func(*testing.T, int) store.Vectors) {
 	for i := range want {
 		if math.IsNaN(want[i]) != math.IsNaN(got[i]) || math.Abs(got[i]-want[i]) > Tolerance {
 			t.Errorf("score %d: %v, want %v", i, got[i], want[i])
-		}
-	}
-}
-
-func strangeNames(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 2)
-	var entries []store.VectorEntry
-	for i, path := range []string{"a b/c#d.md", "日本語/文書.md", "quote\"'`;.md", "a\nb", strings.Repeat("long/", 300) + "x.md", "%2e%2e"} {
-		entries = append(entries, entry(path, "", i, 1, float32(i)), entry(path, "größe-1", i, 1, float32(i)))
-	}
-	update(t, s, entries, nil)
-	holds(t, s, 2, ids(entries), slices.Repeat([]bool{true}, len(entries))...)
-	if hits := search(t, s, []float32{1, 0}, 100, store.Filter{}); len(hits) != len(entries) {
-		t.Errorf("%d hits, want %d", len(hits), len(entries))
-	}
-	if hits := search(t, s, []float32{1, 0}, 100, store.Filter{PathPrefix: "日本"}); len(hits) != 2 {
-		t.Errorf("%d hits below 日本, want 2", len(hits))
-	}
-	update(t, s, nil, ids(entries))
-	count(t, s, 0)
-}
-
-// labelsChange replaces a chunk with the same vector under other labels.
-func labelsChange(t *testing.T, open func(*testing.T, int) store.Vectors) {
-	s := open(t, 2)
-	e := entry("p", "a", 0, 1, 0)
-	for _, tag := range []string{"old", "new"} {
-		e.Labels = store.Labels{Found: true, Tags: []string{tag}}
-		update(t, s, []store.VectorEntry{e}, nil)
-	}
-	for tag, want := range map[string]int{"old": 0, "new": 1} {
-		if hits := search(t, s, []float32{1, 0}, 5, store.Filter{Tags: []string{tag}}); len(hits) != want {
-			t.Errorf("tag %q: %d hits, want %d", tag, len(hits), want)
 		}
 	}
 }

@@ -54,17 +54,6 @@ func (s *Server) deleteCollection(r *pb.DeleteCollection) (*pb.CollectionOperati
 	return &pb.CollectionOperationResponse{Result: ok}, nil
 }
 
-// List implements pb.CollectionsServer.
-func (s *Server) List(context.Context, *pb.ListCollectionsRequest) (*pb.ListCollectionsResponse, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	var list []*pb.CollectionDescription
-	for name := range s.collections {
-		list = append(list, &pb.CollectionDescription{Name: name})
-	}
-	return &pb.ListCollectionsResponse{Collections: list}, nil
-}
-
 // UpdateAliases implements pb.CollectionsServer: all actions, which create aliases, or
 // none. An alias that exists is moved.
 func (s *Server) UpdateAliases(_ context.Context, r *pb.ChangeAliases) (*pb.CollectionOperationResponse, error) {
@@ -102,34 +91,14 @@ func (s *Server) ListAliases(context.Context, *pb.ListAliasesRequest) (*pb.ListA
 	return out, nil
 }
 
-// info answers what is known of a collection.
+// info answers what cairn asks of a collection.
 func (s *Server) info(r *pb.GetCollectionInfoRequest) (*pb.GetCollectionInfoResponse, error) {
 	c, err := s.resolve(r.CollectionName)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	n := uint64(len(c.points))
-	schema := map[string]*pb.PayloadSchemaInfo{}
-	for field, kind := range c.indexes {
-		schema[field] = &pb.PayloadSchemaInfo{DataType: schemaTypes[kind]}
-	}
 	return &pb.GetCollectionInfoResponse{Result: &pb.CollectionInfo{
 		Status: pb.CollectionStatus_Green, OptimizerStatus: &pb.OptimizerStatus{Ok: true}, SegmentsCount: 1,
-		PointsCount: &n, PayloadSchema: schema,
-		Config: &pb.CollectionConfig{
-			Metadata: c.created.Metadata, QuantizationConfig: c.created.QuantizationConfig, HnswConfig: c.created.HnswConfig,
-			Params: &pb.CollectionParams{
-				ShardNumber: max(1, c.created.GetShardNumber()), OnDiskPayload: c.created.GetOnDiskPayload(), VectorsConfig: c.created.VectorsConfig,
-				ReplicationFactor: c.created.ReplicationFactor, WriteConsistencyFactor: c.created.WriteConsistencyFactor,
-				SparseVectorsConfig: c.created.SparseVectorsConfig,
-			},
-		},
+		Config: &pb.CollectionConfig{Metadata: c.created.Metadata, Params: &pb.CollectionParams{VectorsConfig: c.created.VectorsConfig}},
 	}}, nil
-}
-
-var schemaTypes = map[pb.FieldType]pb.PayloadSchemaType{
-	pb.FieldType_FieldTypeKeyword: pb.PayloadSchemaType_Keyword, pb.FieldType_FieldTypeInteger: pb.PayloadSchemaType_Integer,
-	pb.FieldType_FieldTypeBool: pb.PayloadSchemaType_Bool, pb.FieldType_FieldTypeText: pb.PayloadSchemaType_Text,
 }

@@ -16,29 +16,20 @@ func (c *collection) matcher(f *pb.Filter) (test, error) {
 	if f == nil {
 		return func(*point) bool { return true }, nil
 	}
-	if f.MinShould != nil {
-		return nil, invalid("the fake knows no min_should")
+	if f.MinShould != nil || f.Should != nil {
+		return nil, invalid("the fake knows no should")
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	var must, should, mustNot []test
-	for _, group := range []struct {
-		of []*pb.Condition
-		to *[]test
-	}{{f.Must, &must}, {f.Should, &should}, {f.MustNot, &mustNot}} {
-		for _, cond := range group.of {
-			t, err := c.condition(cond)
-			if err != nil {
-				return nil, err
-			}
-			*group.to = append(*group.to, t)
+	var tests []test
+	for i, cond := range slices.Concat(f.Must, f.MustNot) {
+		t, err := c.condition(cond)
+		if err != nil {
+			return nil, err
 		}
+		tests = append(tests, func(p *point) bool { return t(p) == (i < len(f.Must)) })
 	}
-	return func(p *point) bool {
-		holds := func(t test) bool { return t(p) }
-		return !slices.ContainsFunc(must, func(t test) bool { return !t(p) }) &&
-			!slices.ContainsFunc(mustNot, holds) && (len(should) == 0 || slices.ContainsFunc(should, holds))
-	}, nil
+	return func(p *point) bool { return !slices.ContainsFunc(tests, func(t test) bool { return !t(p) }) }, nil
 }
 
 func (c *collection) condition(cond *pb.Condition) (test, error) {

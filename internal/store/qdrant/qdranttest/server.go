@@ -13,7 +13,9 @@ package qdranttest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,6 +87,13 @@ func (s *Server) Addr() string {
 
 // Calls is the number of calls answered so far.
 func (s *Server) Calls() int { return int(s.calls.Load()) }
+
+// Collections returns the names of all collections, sorted.
+func (s *Server) Collections() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Sorted(maps.Keys(s.collections))
+}
 
 // maxMessage is the largest request taken, as Qdrant's max_request_size_mb has it.
 const maxMessage = 32 << 20
