@@ -32,11 +32,7 @@ func (x *Indexer) reconcile(ctx context.Context, kind docs.Kind, count func() (i
 		if err != nil {
 			return err
 		}
-		pending := counts.Keyword
-		if kind == docs.Vectors {
-			pending = counts.Vectors
-		}
-		if pending.Files > 0 {
+		if counts.Pending(kind).Files > 0 {
 			return nil // documents changed meanwhile; the next call continues
 		}
 		have, err := count()

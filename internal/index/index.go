@@ -156,7 +156,7 @@ func (x *Index) start() {
 	case indexes:
 		x.background(x.indexAll, false)
 		x.warm.Go(x.verifyRegularly)
-	case usable && s != nil && (s.textDamage != nil || s.vectorDamage != nil):
+	case usable && s != nil && len(s.damage) > 0:
 		x.background(x.repair, true)
 	}
 }
@@ -264,16 +264,13 @@ func (x *Index) findStores(write bool) (*Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []struct {
-		name, what string
-		damage     error
-	}{{keywordFolder, "the keyword index", s.textDamage}, {vectorFolder, "the vectors", s.vectorDamage}} {
-		switch {
-		case part.damage == nil:
+	for _, part := range derived {
+		switch why := s.damage[part.name]; {
+		case why == nil:
 		case write:
-			x.notice(part.what+" cannot be used", part.damage)
+			x.notice(part.what+" cannot be used", why)
 		default: // opening it again for writing might fail: scorch keeps a lock
-			x.damage[part.name] = part.damage
+			x.damage[part.name] = why
 		}
 	}
 	return s, nil
@@ -345,9 +342,7 @@ func (x *Index) useFilled() (*Stores, error) {
 
 // Search answers a query. As many searches run at a time as there are processors, in
 // the order of their arrival: more would share the processors, and all end later.
-func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Answer, err error) {
-	again := q
-	defer x.repaired(&err, func() { a, err = x.Search(ctx, again) })
+func (x *Index) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
 	x.prefer(ctx, q)
 	if x.turns != nil {
 		if err := x.turns.Acquire(ctx, 1); err != nil {
@@ -355,23 +350,43 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Ans
 		}
 		defer x.turns.Release(1)
 	}
-	s, err := x.useFilled()
+	a, err := answered(x, func(s *Stores) (*retriever.Answer, error) {
+		q := q
+		lacks := s.lacksKeywords()
+		if lacks && q.Mode == retriever.Keyword {
+			q.Mode = retriever.Semantic
+		}
+		a, err := x.retriever.Search(ctx, q)
+		if err == nil && lacks {
+			a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
+			a.Hint = s.keywordsHint()
+		}
+		return a, err
+	})
 	if errors.Is(err, ErrNoIndex) {
 		return x.missing(q.Mode), nil
-	} else if err != nil {
-		return nil, err
-	}
-	defer x.mu.RUnlock()
-	lacks := s.lacksKeywords()
-	if lacks && q.Mode == retriever.Keyword {
-		q.Mode = retriever.Semantic
-	}
-	a, err = x.retriever.Search(ctx, q)
-	if err == nil && lacks {
-		a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
-		a.Hint = s.keywordsHint()
 	}
 	return a, err
+}
+
+// answered runs an operation on the open stores; without an index it fails with
+// ErrNoIndex. When the operation meets damage that can be set aside, it runs again: once a
+// part at most, since each is set aside once. Damage that the retriever answered without is
+// set aside for the next operation.
+func answered[T any](x *Index, operation func(*Stores) (T, error)) (out T, err error) {
+	for {
+		var s *Stores
+		if s, err = x.useFilled(); err == nil {
+			out, err = operation(s)
+			x.mu.RUnlock()
+		}
+		if met := x.met.Swap(nil); met != nil {
+			x.heal(*met)
+		}
+		if err == nil || !x.heal(err) {
+			return out, err
+		}
+	}
 }
 
 // missing is the answer where there is no index.
@@ -397,34 +412,19 @@ func (x *Index) documentsProblem() string {
 }
 
 // Explain answers a query with its trace.
-func (x *Index) Explain(ctx context.Context, r ExplainRequest) (t *retriever.Trace, err error) {
-	defer x.repaired(&err, func() { t, err = x.Explain(ctx, r) })
+func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
 	x.prefer(ctx, r.Query)
-	if _, err := x.useFilled(); err != nil {
-		return nil, err
-	}
-	defer x.mu.RUnlock()
-	return x.retriever.Explain(ctx, r.Query, r.Candidates)
+	return answered(x, func(*Stores) (*retriever.Trace, error) { return x.retriever.Explain(ctx, r.Query, r.Candidates) })
 }
 
 // Read returns a document, a section or lines of one.
-func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (out *retriever.Reading, err error) {
-	defer x.repaired(&err, func() { out, err = x.Read(ctx, r) })
-	if _, err := x.useFilled(); err != nil {
-		return nil, err
-	}
-	defer x.mu.RUnlock()
-	return x.retriever.Read(ctx, r)
+func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+	return answered(x, func(*Stores) (*retriever.Reading, error) { return x.retriever.Read(ctx, r) })
 }
 
 // ReadAll returns several places at once.
-func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (out *retriever.Readings, err error) {
-	defer x.repaired(&err, func() { out, err = x.ReadAll(ctx, r) })
-	if _, err := x.useFilled(); err != nil {
-		return nil, err
-	}
-	defer x.mu.RUnlock()
-	return x.retriever.ReadAll(ctx, r)
+func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	return answered(x, func(*Stores) (*retriever.Readings, error) { return x.retriever.ReadAll(ctx, r) })
 }
 
 // Removed implements owner.Service: files of the open stores are missing.

@@ -52,16 +52,22 @@ func damagedPart(err error) string {
 	return ""
 }
 
+// derived are the parts that are built from the documents.
+var derived = []struct {
+	name, what string
+	kind       docs.Kind
+}{{keywordFolder, "the keyword index", docs.Keyword}, {vectorFolder, "the vectors", docs.Vectors}}
+
 // openDerived opens the derived index in folder name of dir. With write, it renames a
 // damaged one and opens an empty one in its place; a reader gets the zero T. Without
 // known damage in s, even none, a damaged index is an error.
 func openDerived[T interface {
 	Count() (int, error)
 	Close() error
-}](s *Stores, dir, name string, kind docs.Kind, open func(path string) (T, error)) (x T, damage, err error) {
+}](s *Stores, dir, name string, kind docs.Kind, open func(path string) (T, error)) (x T, err error) {
 	path := filepath.Join(dir, name)
 	var none T
-	damage = s.known[name]
+	damage := s.known[name]
 	if damage == nil {
 		x, err = open(path)
 		if err == nil && s.known != nil {
@@ -72,20 +78,21 @@ func openDerived[T interface {
 			damage, err = err, nil
 		}
 		if err != nil || damage == nil {
-			return x, nil, err
+			return x, err
 		}
 	}
+	s.damage[name] = damage
 	if !s.writable {
-		return none, damage, nil
+		return none, nil
 	}
-	if err := os.RemoveAll(path + damagedSuffix); err != nil {
-		return none, nil, fmt.Errorf("renaming a damaged index: %w", err)
+	err = os.RemoveAll(path + damagedSuffix)
+	if err == nil {
+		err = os.Rename(path, path+damagedSuffix)
 	}
-	if err := os.Rename(path, path+damagedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return none, nil, fmt.Errorf("renaming a damaged index: %w", err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return none, fmt.Errorf("renaming a damaged index: %w", err)
 	}
-	x, err = open(path)
-	return x, damage, err
+	return open(path)
 }
 
 // countDamage compares the chunks that a derived index holds with those of the
@@ -96,10 +103,7 @@ func (s *Stores) countDamage(kind docs.Kind, count func() (int, error)) error {
 	if err != nil || counts.Chunks == 0 && kind == docs.Vectors { // see openCache
 		return err
 	}
-	pending := counts.Keyword
-	if kind == docs.Vectors {
-		pending = counts.Vectors
-	}
+	pending := counts.Pending(kind)
 	n, err := count()
 	switch {
 	case err != nil:
@@ -132,15 +136,12 @@ func (s *Stores) markDamaged() error {
 	if !s.writable {
 		return nil
 	}
-	ctx := context.Background()
-	if s.textDamage != nil {
-		if err := s.Docs.Renew(ctx, docs.Keyword); err != nil {
-			return fmt.Errorf("marking all documents for the keyword index: %w", err)
+	for _, part := range derived {
+		if s.damage[part.name] == nil {
+			continue
 		}
-	}
-	if s.vectorDamage != nil {
-		if err := s.Docs.Renew(ctx, docs.Vectors); err != nil {
-			return fmt.Errorf("marking all documents for the vectors: %w", err)
+		if err := s.Docs.Renew(context.Background(), part.kind); err != nil {
+			return fmt.Errorf("marking all documents for %s: %w", part.what, err)
 		}
 	}
 	return nil
@@ -149,7 +150,7 @@ func (s *Stores) markDamaged() error {
 // lacksKeywords reports whether the keyword index was unusable and is not
 // complete again.
 func (s *Stores) lacksKeywords() bool {
-	if s.textDamage == nil || s.repaired.Load() {
+	if s.damage[keywordFolder] == nil || s.repaired.Load() {
 		return false
 	}
 	counts, err := s.Docs.Counts()
@@ -166,18 +167,6 @@ func (s *Stores) keywordsHint() string {
 		return "the keyword index was damaged and is being rebuilt from the documents; meanwhile answers are found by meaning alone"
 	}
 	return "the keyword index is damaged, so answers are found by meaning alone: call the tool index, or run `cairn index`, to rebuild it"
-}
-
-// repaired calls again when the operation that ends with err met damage that could be
-// set aside. Damage that the retriever answered without is set aside for the next one.
-// Each part is set aside once, so again is called once a part at most.
-func (x *Index) repaired(err *error, again func()) {
-	if met := x.met.Swap(nil); met != nil {
-		x.heal(*met)
-	}
-	if *err != nil && x.heal(*err) {
-		again()
-	}
 }
 
 // heal sets a damaged part aside and, in the owner, rebuilds it in the background. It

@@ -66,10 +66,10 @@ type Stores struct {
 	paths    []string  // of the files that must exist while the stores are open
 	indexer  sync.Once // makes writer
 	writer   *indexer.Indexer
-	// textDamage and vectorDamage are what was wrong with the indexes as they were
-	// found; repaired is set when the keyword index is complete again.
-	textDamage, vectorDamage error
-	repaired                 atomic.Bool
+	// damage is what was wrong with the derived indexes as they were found; repaired is
+	// set when the keyword index is complete again.
+	damage   Damage
+	repaired atomic.Bool
 }
 
 // Exists reports whether dir holds an index, which an empty file is not.
@@ -83,7 +83,7 @@ func Exists(dir string) bool {
 // unless it is to be written, ErrNoIndex. Unless known is nil, the derived indexes may be
 // damaged: those in known are.
 func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Description, write bool, known Damage, log *slog.Logger) (s *Stores, err error) {
-	s = &Stores{own: true, writable: write, known: known, paths: []string{filepath.Join(dir, documentsFile), filepath.Join(dir, keywordFolder), filepath.Join(dir, vectorFolder)}}
+	s = &Stores{own: true, writable: write, known: known, damage: Damage{}, paths: []string{filepath.Join(dir, documentsFile), filepath.Join(dir, keywordFolder), filepath.Join(dir, vectorFolder)}}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -102,7 +102,7 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 	if s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil) + " masks=" + masks.Rules()}); err != nil {
 		return s, err
 	}
-	s.text, s.textDamage, err = openDerived(s, dir, keywordFolder, docs.Keyword, func(path string) (*keyword.Index, error) {
+	s.text, err = openDerived(s, dir, keywordFolder, docs.Keyword, func(path string) (*keyword.Index, error) {
 		return keyword.Open(path, &keyword.Options{ReadOnly: !write})
 	})
 	if err != nil {
@@ -112,7 +112,7 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 		s.Keyword = s.text
 		s.Closers = append(s.Closers, s.text.Close)
 	}
-	s.vectors, s.vectorDamage, err = openDerived(s, dir, vectorFolder, docs.Vectors, func(path string) (*flat.Store, error) {
+	s.vectors, err = openDerived(s, dir, vectorFolder, docs.Vectors, func(path string) (*flat.Store, error) {
 		return flat.Open(path, d.Dimension, d.ID, &flat.Options{ReadOnly: !write, Logger: log})
 	})
 	if err != nil {
@@ -139,7 +139,7 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 // as after a rebuild, leave; of damaged vectors the whole ones are kept.
 func (s *Stores) openCache(dir string, log *slog.Logger) error {
 	s.Cache = s.vectors
-	if s.vectorDamage != nil {
+	if s.damage[vectorFolder] != nil {
 		if n, err := s.vectors.Salvage(filepath.Join(dir, vectorFolder+damagedSuffix)); n > 0 || err != nil {
 			log.Info("reading whole vectors of the damaged file", "vectors", n, "error", err)
 		}

@@ -51,7 +51,8 @@ func (c *Counts) numbers() []*int {
 	}
 }
 
-func (c *Counts) pending(k Kind) *PendingCounts {
+// Pending returns the counts of a derived index.
+func (c *Counts) Pending(k Kind) *PendingCounts {
 	if k == Keyword {
 		return &c.Keyword
 	}

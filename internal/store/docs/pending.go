@@ -94,7 +94,7 @@ func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark) error {
 		if err != nil || m.Seq != marks[i].Seq {
 			return err
 		}
-		w.counts.pending(kind).add(-1, &m)
+		w.counts.Pending(kind).add(-1, &m)
 		return w.marks[kind].Delete(key)
 	})
 }
@@ -113,7 +113,7 @@ func (s *Store) Renew(ctx context.Context, kind Kind) error {
 			if m.Stale, err = w.unmark(kind, f.Path); err == nil {
 				err = w.marks[kind].Put([]byte(f.Path), m.encode())
 			}
-			w.counts.pending(kind).add(1, &m)
+			w.counts.Pending(kind).add(1, &m)
 			return err == nil && ctx.Err() == nil
 		})
 		if err == nil {

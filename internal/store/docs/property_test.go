@@ -116,7 +116,7 @@ func (m *model) compare(s *Store) error {
 		}
 		for _, k := range []Kind{Keyword, Vectors} {
 			var pending []PendingDoc
-			pending, *want.pending(k) = m.pending(k)
+			pending, *want.Pending(k) = m.pending(k)
 			got, err := r.Pending(k, "", 0)
 			if err != nil {
 				return err

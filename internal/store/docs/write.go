@@ -266,7 +266,7 @@ func (w *writer) mark(f *File, before bool, stale, ids []string) error {
 		if err := w.marks[kind].Put([]byte(f.Path), m.encode()); err != nil {
 			return fmt.Errorf("marking %q: %w", f.Path, err)
 		}
-		w.counts.pending(kind).add(1, &m)
+		w.counts.Pending(kind).add(1, &m)
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func (w *writer) unmark(kind Kind, path string) (stale []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.counts.pending(kind).add(-1, &m)
+	w.counts.Pending(kind).add(-1, &m)
 	return m.Stale, nil
 }
 
