@@ -122,21 +122,9 @@ func secretOf(r *http.Request) (string, bool) {
 	return strings.TrimSpace(secret), true
 }
 
-// access is the scope that a handler requires.
-type access int
-
-const (
-	// byMethod requires read for GET, HEAD and OPTIONS, and write for other methods.
-	byMethod access = iota
-	// forReaders requires read: the handler changes nothing, or checks itself.
-	forReaders
-)
-
-// scoped answers 403 if a request requires write and its caller may only read.
-func scoped(a access, h http.Handler) http.Handler {
-	if a == forReaders {
-		return h
-	}
+// scoped answers 403 if the method of a request is not GET, HEAD or OPTIONS and its caller
+// may only read.
+func scoped(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
 		case http.MethodGet, http.MethodHead, http.MethodOptions:

@@ -30,10 +30,10 @@ var apiTools = map[string]string{"search": "read_context", "read": "read_doc", "
 func (v *served) api() {
 	for path, tool := range apiTools {
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { v.call(w, r, tool) })
-		v.handle("GET /api/"+path, forReaders, h)
-		v.handle("POST /api/"+path, forReaders, h)
+		v.handle("GET /api/"+path, h)
+		v.handle("POST /api/"+path, h)
 	}
-	v.handle("/api/", forReaders, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	v.handle("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: fmt.Sprintf("%s %s: no such address, want GET or POST of {/api/search,/api/read,/api/status}, described by GET /api/openapi.json", r.Method, r.URL.Path)})
 	}))
 }

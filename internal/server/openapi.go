@@ -17,7 +17,7 @@ var description []byte
 
 // describe adds the description at /api/openapi.json.
 func (v *served) describe() {
-	v.handle("GET /api/openapi.json", forReaders, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	v.handle("GET /api/openapi.json", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		doc, err := v.openAPI(Prefix(r))
 		if err != nil {
 			panic(err) // unreachable: the tests describe every tool the API uses

@@ -112,7 +112,7 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 		if len(s.workspaces) == 0 {
 			v.bare = http.NewServeMux()
 		}
-		v.handle("/mcp", forReaders, v.mcp)
+		v.handle("/mcp", v.mcp)
 		v.api()
 		v.describe()
 		s.workspaces = append(s.workspaces, v)
@@ -222,7 +222,7 @@ func (s *Server) Handle(workspace, pattern string, h http.Handler) (err error) {
 			err = fmt.Errorf("mounting %q: %v", pattern, bad)
 		}
 	}()
-	v.handle(pattern, byMethod, h)
+	v.handle(pattern, scoped(h))
 	v.mounted = append(v.mounted, pattern)
 	return nil
 }
@@ -252,9 +252,9 @@ func (s *Server) Permitted(r *http.Request) []string {
 // something.
 func MayWrite(r *http.Request) bool { return callerOf(r.Context()).mayWrite() }
 
-// handle mounts h as Handle does.
-func (v *served) handle(pattern string, a access, h http.Handler) {
-	h = routed(pattern, v.Name, scoped(a, h))
+// handle mounts h, for which the caller needs no more than the scope read.
+func (v *served) handle(pattern string, h http.Handler) {
+	h = routed(pattern, v.Name, h)
 	method, path := "", pattern
 	if m, p, ok := strings.Cut(pattern, " "); ok {
 		method, path = m+" ", strings.TrimLeft(p, " ")
