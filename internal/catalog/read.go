@@ -189,35 +189,32 @@ func readList(ctx context.Context, text []byte, server string) (*Batch, error) {
 		var list []struct{}
 		return nil, fmt.Errorf("reading the list of tools: %w", json.Unmarshal(text, &list))
 	}
-	return newBatch(ctx, func(yield func(definition, error) bool) {
-		n := 0
+	return newBatch(ctx, decoded(func(yield func([]byte) bool) {
 		for _, raw := range members(text) {
-			n++
-			var d definition
-			err := json.Unmarshal(raw, &d)
-			if err != nil {
-				err = fmt.Errorf("tool %d of the list: %w", n, err)
-			}
-			if !yield(d, err) {
+			if !yield(raw) {
 				return
 			}
 		}
-	}, server)
+	}, "tool %d of the list"), server)
 }
 
 // lines yields the tools of a document with one a line.
-func lines(text []byte) iter.Seq2[definition, error] {
+func lines(text []byte) iter.Seq2[definition, error] { return decoded(bytes.Lines(text), "line %d") }
+
+// decoded yields the tools in pieces of JSON, of which blank ones have none. place is the
+// format of the place of a piece, by its number.
+func decoded(pieces iter.Seq[[]byte], place string) iter.Seq2[definition, error] {
 	return func(yield func(definition, error) bool) {
 		n := 0
-		for line := range bytes.Lines(text) {
+		for piece := range pieces {
 			n++
-			if line = bytes.TrimSpace(line); len(line) == 0 {
+			if piece = bytes.TrimSpace(piece); len(piece) == 0 {
 				continue
 			}
 			var d definition
-			err := json.Unmarshal(line, &d)
+			err := json.Unmarshal(piece, &d)
 			if err != nil {
-				err = fmt.Errorf("line %d: %w", n, err)
+				err = fmt.Errorf(place+": %w", n, err)
 			}
 			if !yield(d, err) {
 				return
