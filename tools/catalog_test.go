@@ -51,15 +51,15 @@ func TestCatalogTools(t *testing.T) {
 		{"suggest_dag", `{"intent":"reads a file"}`, 0, `"toolId":"fs:read"`},
 		{"suggest_dag", `{}`, CodeInvalidParams, `Missing required parameter: 'intent'`},
 		{"suggest_dag", `{"intent":"a","max_tools":21}`, CodeInvalidParams, `max_tools: 21`},
-		{"suggest_dag", `{"tools":["nobody"]}`, CodeToolNotFound, `Tool Not Found`},
+		{"suggest_dag", `{"tools":["nobody"]}`, CodeNotFound, `Tool Not Found`},
 		{"get_tool", `{"name":"read"}`, 0, `{"tool_id":"fs:read","server_id":"fs","name":"read","title":"Read","description":"Reads a file.","input_schema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]},"output_schema":{"type":"object"},"annotations":{"readOnlyHint":true},"depends_on":["fs:stat"]}`},
 		{"get_tool", `{"name":"net:copy"}`, 0, `"flags":[{"kind":"instructions","evidence":"do not tell the user"}]`},
 		{"get_tool", `{"name":"stat"}`, 0, `"schema_error":"input schema: not a JSON object"`},
 		{"get_tool", `{}`, CodeInvalidParams, `Missing required parameter: 'name'`},
 		{"get_tool", `{"name":7}`, CodeInvalidParams, `got number`},
-		{"get_tool", `{"name":"copy"}`, CodeToolNotFound, `"candidates":["fs:copy","net:copy"]`},
-		{"get_tool", `{"name":"raed"}`, CodeToolNotFound, `"nearest":[]`},
-		{"get_tool", `{"name":"Read_"}`, CodeToolNotFound, `"nearest":["fs:read"]`},
+		{"get_tool", `{"name":"copy"}`, CodeNotFound, `"candidates":["fs:copy","net:copy"]`},
+		{"get_tool", `{"name":"raed"}`, CodeNotFound, `"nearest":[]`},
+		{"get_tool", `{"name":"Read_"}`, CodeNotFound, `"nearest":["fs:read"]`},
 		{"related_tools", `{"tool":"read"}`, 0, `{"tool_id":"fs:read","related":[],"message":"nothing was recorded`},
 		{"record_usage", `{"intent":"copy it","calls":[{"tool":"read"},{"tool":"write"},{"tool":"mystery","success":false},{"tool":"doc:a.md"}],"edges":[[0,1]]}`, 0,
 			`{"recorded":true,"relations":1,"remembered":true,"unknown":["mystery"]}`},
@@ -75,7 +75,7 @@ func TestCatalogTools(t *testing.T) {
 		{"related_tools", `{"tool":"doc:a.md"}`, 0, `{"tool_id":"doc:a.md","related":[{"tool_id":"fs:write","relation":"often_before"`},
 		{"related_tools", `{"tool":"doc:none.md"}`, 0, `"related":[],"message"`},
 		{"related_tools", `{"tool":"write","limit":51}`, CodeInvalidParams, `limit: 51`},
-		{"related_tools", `{"tool":"nobody"}`, CodeToolNotFound, `Tool Not Found`},
+		{"related_tools", `{"tool":"nobody"}`, CodeNotFound, `Tool Not Found`},
 	} {
 		tool, ok := s.find(step.tool)
 		if !ok {
@@ -183,7 +183,7 @@ func TestRecorder(t *testing.T) {
 	if want := []string{"doc:docs/auth.md > doc:docs/b.md", "doc:docs/b.md > doc:docs/c.md"}; !slices.Equal(edges, want) {
 		t.Errorf("edges %v, want %v", edges, want)
 	}
-	intents, err := box.Intents(t.Context())
+	intents, err := intentsOf(t, box)
 	if err != nil || len(intents) != 2 || intents[0].Text != "how to log in" || !slices.Equal(intents[0].Tools, []string{"doc:docs/auth.md", "doc:docs/b.md"}) || intents[1].Text != "next" {
 		t.Errorf("%+v, %v", intents, err)
 	}

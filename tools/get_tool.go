@@ -15,10 +15,6 @@ import (
 	"cairn/internal/toolbox"
 )
 
-// CodeToolNotFound is the code for a tool that is not in the catalogue, or a name
-// that several servers use.
-const CodeToolNotFound = CodeNotFound
-
 type getToolArgs struct {
 	MaxTokens *whole `json:"max_tokens,omitempty" schema:"min=200"`
 	Name      string `json:"name" schema:"min=1,max=401" jsonschema:"Such as 'github:create_issue', or without the server where only one has it"`
@@ -161,10 +157,10 @@ func lookup(ctx context.Context, box *toolbox.Toolbox, argument, name string) (c
 		if len(e.Nearest) == 0 {
 			data["suggestion"] = "Import the tool's server with `cairn tools import`"
 		}
-		return t, &Failure{Code: CodeToolNotFound, Message: "Tool Not Found", Data: data}
+		return t, &Failure{Code: CodeNotFound, Message: "Tool Not Found", Data: data}
 	}
 	if e, ok := errors.AsType[*catalog.AmbiguousError](err); ok {
-		return t, &Failure{Code: CodeToolNotFound, Message: fmt.Sprintf("Tool Not Found: %d servers have a tool of this name", len(e.Candidates)),
+		return t, &Failure{Code: CodeNotFound, Message: fmt.Sprintf("Tool Not Found: %d servers have a tool of this name", len(e.Candidates)),
 			Data: map[string]any{"name": e.Name, "candidates": e.Candidates[:min(len(e.Candidates), maxRelated)]}}
 	}
 	return t, err

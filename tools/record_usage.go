@@ -8,21 +8,15 @@ import (
 )
 
 type recordUsageArgs struct {
-	Intent string       `json:"intent,omitempty" schema:"max=4096" jsonschema:"What was asked for, in the user's words"`
-	Calls  []usedCall   `json:"calls" schema:"min=1,max=200"`
-	Edges  [][]position `json:"edges,omitempty" schema:"max=2000,items.min=2,items.max=2"`
+	Intent string     `json:"intent,omitempty" schema:"max=4096" jsonschema:"What was asked for, in the user's words"`
+	Calls  []usedCall `json:"calls" schema:"min=1,max=200"`
+	Edges  [][]whole  `json:"edges,omitempty" schema:"max=2000,items.min=2,items.max=2,items.items.min=0"` // positions in Calls, from 0
 }
 
 type usedCall struct {
 	Tool    string `json:"tool"`
 	Success *bool  `json:"success,omitempty" schema:"default=true"`
 }
-
-// position is that of a call in recordUsageArgs.Calls, from 0.
-type position int
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *position) UnmarshalJSON(text []byte) error { return (*whole)(p).UnmarshalJSON(text) }
 
 // recordAnswer is what was recorded.
 type recordAnswer struct {

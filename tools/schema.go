@@ -19,7 +19,6 @@ import (
 var argumentSchemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[whole]():           {Type: "integer"},
 	reflect.TypeFor[json.RawMessage](): {Type: "object"},
-	reflect.TypeFor[position]():        {Type: "integer", Minimum: new(0.0)},
 	reflect.TypeFor[doctask.Slugs](): {OneOf: []*jsonschema.Schema{{Type: "string"},
 		{Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: new(1), MaxItems: new(10)}}},
 	reflect.TypeFor[map[string]json.RawMessage](): newSchema(reflect.TypeFor[cardUpdates](), nil),

@@ -83,9 +83,6 @@ func New(places []Place, o *Options) *Model {
 	return m
 }
 
-// Chosen returns the chosen place, nil for none.
-func (m *Model) Chosen() *Place { return m.chosen }
-
 // Init implements tea.Model.
 func (m *Model) Init() tea.Cmd { return m.searchLater() }
 

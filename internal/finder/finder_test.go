@@ -65,7 +65,7 @@ func TestChoosing(t *testing.T) {
 			t.Errorf("%s: the finder did not end", c.keys)
 		}
 		got := ""
-		if p := m.Chosen(); p != nil {
+		if p := m.chosen; p != nil {
 			got = fmt.Sprintf("%s:%d", p.Path, p.Line)
 		}
 		if got != c.want {

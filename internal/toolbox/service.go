@@ -48,7 +48,6 @@ const (
 	opLearn   owner.Op[[]usage.Trace, []string, struct{}]                  = "tools/learn"
 	opObserve owner.Op[usage.Change, struct{}, struct{}]                   = "tools/observe"
 	opForget  owner.Op[ForgetRequest, usage.Forgotten, struct{}]           = "tools/forget"
-	opIntents owner.Op[struct{}, []usage.Intent, struct{}]                 = "tools/intents"
 	opBackup  owner.Op[struct{}, struct{}, Line]                           = "tools/backup"
 	opRestore owner.Op[[]Line, struct{}, struct{}]                         = "tools/restore"
 	opExport  owner.Op[struct{}, struct{}, Exported]                       = "tools/export"
@@ -202,7 +201,6 @@ func (s *service) register(server *owner.Server) {
 	handle(s, server, opForget, func(_ context.Context, r ForgetRequest, _ func(struct{})) (usage.Forgotten, error) {
 		return s.forget(r)
 	})
-	handle(s, server, opIntents, func(context.Context, struct{}, func(struct{})) ([]usage.Intent, error) { return s.usage.Intents() })
 	handle(s, server, opBackup, s.backup)
 	handle(s, server, opRestore, s.restore)
 	handle(s, server, opExport, s.export)

@@ -224,11 +224,6 @@ func (t *Toolbox) Observe(ctx context.Context, c usage.Change) error {
 	return err
 }
 
-// Intents are the remembered intents, by text, then tools.
-func (t *Toolbox) Intents(ctx context.Context) ([]usage.Intent, error) {
-	return opIntents.Call(ctx, t.folder, struct{}{}, nil)
-}
-
 // Forget removes what was learnt.
 func (t *Toolbox) Forget(ctx context.Context, r ForgetRequest) (usage.Forgotten, error) {
 	return opForget.Call(ctx, t.folder, r, nil)

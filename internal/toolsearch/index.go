@@ -401,13 +401,6 @@ func (x *Index) Tool(id string) (catalog.Tool, bool) {
 	return x.tools[i], true
 }
 
-// Tools returns all tools, sorted by ID. They must not be changed.
-func (x *Index) Tools() []catalog.Tool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.tools
-}
-
 // Usage returns Options.Usage.
 func (x *Index) Usage() *Usage { return x.options.Usage }
 

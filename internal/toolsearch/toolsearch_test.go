@@ -463,7 +463,7 @@ func TestColdOrderIsHybrid(t *testing.T) {
 		x, r := randomIndex(t, seed, false)
 		bare := x.WithUsage(nil)
 		text := testutil.Sentence(r, 1+r.IntN(12))
-		context_ := []string{x.Tools()[0].ID}
+		context_ := []string{x.tools[0].ID}
 		for _, terms := range []Terms{{}, Suggesting(nil), {OwnContext: true, Transitions: true}, {Context: context_}} {
 			got, err := x.Rank(context.Background(), text, terms)
 			if err != nil {
@@ -489,7 +489,7 @@ func TestExplainAddsUp(t *testing.T) {
 	for seed := range uint64(40) {
 		x, r := randomIndex(t, seed, true)
 		text := testutil.Sentence(r, 1+r.IntN(15))
-		for _, terms := range []Terms{{}, {Context: []string{x.Tools()[0].ID, "nobody"}}, Suggesting(nil), {Legs: KeywordOnly}, {Legs: SemanticOnly}} {
+		for _, terms := range []Terms{{}, {Context: []string{x.tools[0].ID, "nobody"}}, Suggesting(nil), {Legs: KeywordOnly}, {Legs: SemanticOnly}} {
 			got, err := x.Rank(context.Background(), text, terms)
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -69,3 +70,8 @@ func TestMerge(t *testing.T) {
 
 // NewSession returns a session that writes to the store.
 func (s *Store) NewSession() *Session { return NewSession(s.Add, s.o.Now) }
+
+// Observe counts observations.
+func (s *Store) Observe(ctx context.Context, observations ...Observation) error {
+	return s.Add(ctx, Change{Observations: observations})
+}

@@ -118,11 +118,6 @@ func (t *Trace) Memory() (m Intent, ok bool) {
 	return m, m.Text != "" && len(m.Tools) > 0
 }
 
-// Observe counts observations and returns when they are durable.
-func (s *Store) Observe(ctx context.Context, observations ...Observation) error {
-	return s.Add(ctx, Change{Observations: observations})
-}
-
 // Learn counts the observations of the traces and stores their intents in one
 // transaction: all of them or, on an error, none.
 func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
@@ -146,7 +141,6 @@ type LineError struct {
 }
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
-func (e *LineError) Unwrap() error { return e.Err }
 
 // ReadTraces reads one trace a line. It ignores empty lines and unknown fields. bad
 // has the invalid lines in order; the caller decides whether to learn the rest. err
