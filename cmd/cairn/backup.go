@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -106,23 +104,14 @@ func (a *app) importCommand() *cobra.Command {
 		}))
 }
 
-func readExported(in io.Reader) ([]toolbox.Exported, error) {
-	var list []toolbox.Exported
-	r := bufio.NewReader(in)
-	for n := 1; ; n++ {
-		text, err := r.ReadString('\n')
-		if line := strings.TrimSpace(text); line != "" {
-			var x toolbox.Exported
-			if bad := json.Unmarshal([]byte(line), &x); bad != nil {
-				return nil, fmt.Errorf("line %d: %w", n, bad)
-			}
-			list = append(list, x)
-		}
-		if errors.Is(err, io.EOF) {
+func readExported(in io.Reader) (list []toolbox.Exported, err error) {
+	for dec := json.NewDecoder(in); ; {
+		var x toolbox.Exported
+		if err := dec.Decode(&x); errors.Is(err, io.EOF) {
 			return list, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(list)+1, err)
 		}
-		if err != nil {
-			return nil, err
-		}
+		list = append(list, x)
 	}
 }

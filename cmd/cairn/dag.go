@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"cairn/internal/task"
 	"cairn/internal/task/taskgraph"
@@ -24,11 +25,7 @@ func (a *app) dagCommand() *cobra.Command {
 	return cmd
 }
 
-type stringFlags interface {
-	StringVar(p *string, name, value, usage string)
-}
-
-func addChannel(fs stringFlags, channel *string) {
+func addChannel(fs *pflag.FlagSet, channel *string) {
 	fs.StringVar(channel, "channel", "", "cards, or a document such as /plans/a.md (default: dag.channel)")
 }
 

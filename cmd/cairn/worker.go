@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"cairn/internal/config"
 	"cairn/internal/host"
@@ -122,12 +123,12 @@ func (a *app) work(ctx context.Context, o host.StageOptions, log config.Log, f t
 // taskServers are the flags for the servers of question tasks.
 type taskServers host.StageServers
 
-func (f *taskServers) add(fs stringFlags) {
+func (f *taskServers) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Redis, "redis", "", "keep active question tasks in redis://HOST:6379/0 (also CAIRN_REDIS); needs --postgres")
 	fs.StringVar(&f.Postgres, "postgres", "", "keep question tasks and their history in postgres://USER@HOST:5432/DATABASE (also CAIRN_POSTGRES)")
 }
 
-func (f *taskServers) addQueue(fs stringFlags) {
+func (f *taskServers) addQueue(fs *pflag.FlagSet) {
 	fs.StringVar(&f.AMQP, "amqp", "", "send their stages to workers through RabbitMQ at amqp://USER@HOST:5672/ (also CAIRN_AMQP)")
 }
 
