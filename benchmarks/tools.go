@@ -301,10 +301,7 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 
 // bareName is the name of a tool as namesakes share it: its words, without the
 // server's name.
-func bareName(t *catalog.Tool) string {
-	name, _ := strings.CutPrefix(t.Name, t.Server+":")
-	return strings.Join(toolsearch.Words(name), " ")
-}
+func bareName(t *catalog.Tool) string { return strings.Join(toolsearch.Words(t.BareName()), " ") }
 
 // cachedQueries embeds queries as documents through the cache where quality is
 // measured: intents and their parts come back in every row. Latency is measured

@@ -28,17 +28,10 @@ type moreAnswer struct {
 
 // more is the tool more_tools, which calls the hidden ones.
 func (s *Server) more(hidden []tool) tool {
-	var b strings.Builder
-	for i, t := range hidden {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(t.name)
-	}
-	t := tool{
+	return tool{
 		name: moreTools, title: "Further tools", groups: []Group{Auto}, notIdempotent: true,
 		description: fmt.Sprintf(`Call a tool that is not in your list, by its name as action: %s.
-Use it when one of these serves better; without arguments it shows what a tool takes. Not for tools in your list.`, b.String()),
+Use it when one of these serves better; without arguments it shows what a tool takes. Not for tools in your list.`, strings.Join(names(hidden), ", ")),
 		handler: codeHandler(func(_ context.Context, a moreArgs) (*moreAnswer, error) {
 			answer := &moreAnswer{Tools: []describedTool{}}
 			for _, t := range hidden {
@@ -49,7 +42,6 @@ Use it when one of these serves better; without arguments it shows what a tool t
 			return answer, nil
 		}),
 	}
-	return t
 }
 
 func (t tool) describe() describedTool {

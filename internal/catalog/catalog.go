@@ -257,7 +257,7 @@ func (s *snapshot) apply(c records.Changes) *snapshot {
 	}
 	next.byName = make(map[string][]int, len(next.tools))
 	for i := range next.tools {
-		name := bareName(&next.tools[i])
+		name := next.tools[i].BareName()
 		next.byName[name] = append(next.byName[name], i)
 	}
 	return next
@@ -266,9 +266,6 @@ func (s *snapshot) apply(c records.Changes) *snapshot {
 func (s *snapshot) find(id string) (int, bool) {
 	return slices.BinarySearchFunc(s.tools, id, func(t Tool, id string) int { return strings.Compare(t.ID, id) })
 }
-
-// bareName returns a tool's name without the name of its server.
-func bareName(t *Tool) string { return strings.TrimPrefix(t.ID, t.Server+":") }
 
 func toolKey(id, source string) string { return id + "\x00" + source }
 

@@ -79,7 +79,7 @@ func (s *snapshot) nearest(name string) []string {
 	ids := map[string][]string{} // by the letters of the name
 	for i := range s.tools {
 		t := &s.tools[i]
-		n := letters(bareName(t))
+		n := letters(t.BareName())
 		if len(ids[n]) == 0 {
 			names = append(names, n)
 		}

@@ -78,6 +78,14 @@ func MakeID(server, name string) string {
 	return server + ":" + name
 }
 
+// BareName returns the name without that of the server.
+func (t *Tool) BareName() string {
+	if t.Server == "" {
+		return t.Name
+	}
+	return strings.TrimPrefix(t.Name, t.Server+":")
+}
+
 // New completes a tool with names, texts and schemas: it checks the names, truncates
 // the texts, reads the schemas and sets the ID. A broken schema is in SchemaError,
 // after what is there, and is not an error.

@@ -13,17 +13,9 @@ import (
 	"cairn/models"
 )
 
-// ownName returns a tool's name without the name of its server.
-func ownName(t *catalog.Tool) string {
-	if name, ok := strings.CutPrefix(t.Name, t.Server+":"); ok && t.Server != "" {
-		return name
-	}
-	return t.Name
-}
-
 // nameText returns the text to embed for a name.
 func nameText(t *catalog.Tool) string {
-	if w := Words(ownName(t)); len(w) > 0 {
+	if w := Words(t.BareName()); len(w) > 0 {
 		return strings.Join(w, " ")
 	}
 	return t.Name
