@@ -342,7 +342,9 @@ func (x *Index) useFilled() (*Stores, error) {
 
 // Search answers a query. As many searches run at a time as there are processors, in
 // the order of their arrival: more would share the processors, and all end later.
-func (x *Index) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Answer, err error) {
+	again := q
+	defer x.repaired(&err, func() { a, err = x.Search(ctx, again) })
 	x.prefer(ctx, q)
 	if x.turns != nil {
 		if err := x.turns.Acquire(ctx, 1); err != nil {
@@ -350,43 +352,23 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (*retriever.Answe
 		}
 		defer x.turns.Release(1)
 	}
-	a, err := answered(x, func(s *Stores) (*retriever.Answer, error) {
-		q := q
-		lacks := s.lacksKeywords()
-		if lacks && q.Mode == retriever.Keyword {
-			q.Mode = retriever.Semantic
-		}
-		a, err := x.retriever.Search(ctx, q)
-		if err == nil && lacks {
-			a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
-			a.Hint = s.keywordsHint()
-		}
-		return a, err
-	})
+	s, err := x.useFilled()
 	if errors.Is(err, ErrNoIndex) {
 		return x.missing(q.Mode), nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	lacks := s.lacksKeywords()
+	if lacks && q.Mode == retriever.Keyword {
+		q.Mode = retriever.Semantic
+	}
+	a, err = x.retriever.Search(ctx, q)
+	if err == nil && lacks {
+		a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
+		a.Hint = s.keywordsHint()
 	}
 	return a, err
-}
-
-// answered runs an operation on the open stores; without an index it fails with
-// ErrNoIndex. When the operation meets damage that can be set aside, it runs again: once a
-// part at most, since each is set aside once. Damage that the retriever answered without is
-// set aside for the next operation.
-func answered[T any](x *Index, operation func(*Stores) (T, error)) (out T, err error) {
-	for {
-		var s *Stores
-		if s, err = x.useFilled(); err == nil {
-			out, err = operation(s)
-			x.mu.RUnlock()
-		}
-		if met := x.met.Swap(nil); met != nil {
-			x.heal(*met)
-		}
-		if err == nil || !x.heal(err) {
-			return out, err
-		}
-	}
 }
 
 // missing is the answer where there is no index.
@@ -412,19 +394,34 @@ func (x *Index) documentsProblem() string {
 }
 
 // Explain answers a query with its trace.
-func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
+func (x *Index) Explain(ctx context.Context, r ExplainRequest) (t *retriever.Trace, err error) {
+	defer x.repaired(&err, func() { t, err = x.Explain(ctx, r) })
 	x.prefer(ctx, r.Query)
-	return answered(x, func(*Stores) (*retriever.Trace, error) { return x.retriever.Explain(ctx, r.Query, r.Candidates) })
+	if _, err := x.useFilled(); err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	return x.retriever.Explain(ctx, r.Query, r.Candidates)
 }
 
 // Read returns a document, a section or lines of one.
-func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
-	return answered(x, func(*Stores) (*retriever.Reading, error) { return x.retriever.Read(ctx, r) })
+func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (out *retriever.Reading, err error) {
+	defer x.repaired(&err, func() { out, err = x.Read(ctx, r) })
+	if _, err := x.useFilled(); err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	return x.retriever.Read(ctx, r)
 }
 
 // ReadAll returns several places at once.
-func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
-	return answered(x, func(*Stores) (*retriever.Readings, error) { return x.retriever.ReadAll(ctx, r) })
+func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (out *retriever.Readings, err error) {
+	defer x.repaired(&err, func() { out, err = x.ReadAll(ctx, r) })
+	if _, err := x.useFilled(); err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	return x.retriever.ReadAll(ctx, r)
 }
 
 // Removed implements owner.Service: files of the open stores are missing.

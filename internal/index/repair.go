@@ -169,6 +169,18 @@ func (s *Stores) keywordsHint() string {
 	return "the keyword index is damaged, so answers are found by meaning alone: call the tool index, or run `cairn index`, to rebuild it"
 }
 
+// repaired calls again when the operation that ends with err met damage that could be
+// set aside. Damage that the retriever answered without is set aside for the next one.
+// Each part is set aside once, so again is called once a part at most.
+func (x *Index) repaired(err *error, again func()) {
+	if met := x.met.Swap(nil); met != nil {
+		x.heal(*met)
+	}
+	if *err != nil && x.heal(*err) {
+		again()
+	}
+}
+
 // heal sets a damaged part aside and, in the owner, rebuilds it in the background. It
 // reports whether the caller should try again. A run in progress meets the damage itself.
 func (x *Index) heal(err error) bool {
