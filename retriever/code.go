@@ -1,10 +1,8 @@
 package retriever
 
 import (
-	"cmp"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"cairn/internal/code"
@@ -85,6 +83,7 @@ type placing struct {
 	named              bool // a document or its section is named by the word
 	defined, packaged  bool // there is a definition, in the package that the query names
 	declared           bool // definitions are known by their text alone
+	sure               bool // the text of one has a type, a modifier or a keyword
 }
 
 // placeCode sets the role of every candidate and the part of its score that follows
@@ -143,8 +142,24 @@ func (p *placing) assign(cs []candidate) {
 	}
 }
 
-// maxDeclaring is how many of the best candidates are read for declarations.
-const maxDeclaring = 100
+// deepDepth is how many chunks each leg is asked for where a query names a symbol that no
+// candidate defines: its words may be those of many other names.
+const deepDepth = 3000
+
+// lacksDefinition reports whether a query names a symbol, and there is source code among
+// the candidates, none of which defines it.
+func lacksDefinition(cs []candidate, query string) bool {
+	_, name := identifier(query)
+	sources := false
+	for i := range cs {
+		if name != "" && code.IsSource(cs[i].path) {
+			if sources = true; defines(cs[i].anchor, name) {
+				return false
+			}
+		}
+	}
+	return sources
+}
 
 // declare makes definitions of the candidates whose text declares the name.
 func (p *placing) declare(cs []candidate, find func(name string, cs []*candidate) error) error {
@@ -154,16 +169,13 @@ func (p *placing) declare(cs []candidate, find func(name string, cs []*candidate
 			sources = append(sources, c)
 		}
 	}
-	slices.SortFunc(sources, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.chunk, b.chunk))
-	})
-	sources = sources[:min(len(sources), maxDeclaring)]
 	if err := find(p.name, sources); err != nil {
 		return err
 	}
 	for _, c := range sources {
 		if c.role == definition {
 			p.declared, p.defined = true, true
+			p.sure = p.sure || !c.unsure
 			p.packaged = p.packaged || inPackage(c.path, p.scope)
 		}
 	}
@@ -179,7 +191,7 @@ func (p *placing) weigh(cs []candidate) {
 	for i := range cs {
 		c := &cs[i]
 		c.codeWeight, c.floor = 1, useWeight
-		if c.role == test || c.role == definition && (code.IsTest(c.path) || p.packaged && !inPackage(c.path, p.scope)) {
+		if c.role == test || c.role == definition && (code.IsTest(c.path) || p.packaged && !inPackage(c.path, p.scope) || p.sure && c.unsure) {
 			c.codeWeight = testWeight
 		}
 		switch {
@@ -220,7 +232,7 @@ func (e *Explanation) weigh() float64 {
 	case e.codeWeight == 0:
 	case e.role == definition:
 		part := (1 + base) / 2
-		if e.codeWeight < useWeight { // of a test, or of another package
+		if e.codeWeight < useWeight { // of a test, of another package, or unsure
 			part = base / 2
 		}
 		e.Code = e.floor + (1-useWeight)*part - base

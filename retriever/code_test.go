@@ -3,6 +3,7 @@ package retriever
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +97,28 @@ func TestDeclarationsFirst(t *testing.T) {
 		}
 		if !strings.HasPrefix(strings.Join(got, " "), want) {
 			t.Errorf("%s: %v, want %s first", query, got, want)
+		}
+	}
+}
+
+// TestDefinitionBeyondTheDepth: a symbol whose word is in many better chunks is found, and
+// so is a field, before an assignment to it.
+func TestDefinitionBeyondTheDepth(t *testing.T) {
+	files := map[string]string{
+		"types.ts": "export interface Observer {\n  next: number;\n}\n\nexport function unrelated() {\n  return something + other + longer + text + more;\n}\n",
+		"State.h":  "class State {\n  int a;\n  double obs_count_;\n  int b;\n  int c;\n};\n",
+		"State.cc": "void f() {\n  obs_count_ = 0;\n}\n",
+	}
+	for i := range 20 {
+		files[fmt.Sprintf("observe%d.ts", i)] = "export function observe() {\n  // observer observes observing observed\n  return observer;\n}\n"
+		files[fmt.Sprintf("obs%d.ts", i)] = "export function g() {\n  // obs count, obs count\n  return obs.count + obs_count_;\n}\n"
+	}
+	f := open(t, files, &Options{Depth: 5})
+	for query, want := range map[string]string{"Observer": "types.ts", "obs_count_": "State.h"} {
+		a, err := f.Search(context.Background(), Query{Text: query, Mode: Keyword})
+		must(t, err)
+		if len(a.Results) == 0 || a.Results[0].Path != want {
+			t.Errorf("%s: %+v, want %s first", query, a.Results, want)
 		}
 	}
 }

@@ -32,8 +32,11 @@ func (s *search) declaring(name string, cs []*candidate) error {
 			}
 			text := r.Text(path)
 			for _, c := range cs {
-				if c.path == path && declares(doc, text, c, name) {
-					c.role = definition
+				if c.path != path {
+					continue
+				}
+				if d := declares(doc, text, c, name); d > 0 {
+					c.role, c.unsure = definition, d == code.MayDeclare
 				}
 			}
 		}
@@ -45,11 +48,11 @@ func (s *search) declaring(name string, cs []*candidate) error {
 	return nil
 }
 
-// declares reports whether the chunk of c declares a name.
-func declares(doc *store.Document, text []byte, c *candidate, name string) bool {
+// declares returns whether the chunk of c declares a name.
+func declares(doc *store.Document, text []byte, c *candidate, name string) code.Declaration {
 	i := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return s.Anchor == c.anchor })
 	if i < 0 || c.number >= len(doc.Sections[i].Chunks) {
-		return false
+		return 0
 	}
 	chunk := doc.Sections[i].Chunks[c.number]
 	return code.Declares(text[chunk.Start:chunk.End], name)

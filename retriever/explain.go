@@ -41,6 +41,7 @@ type Explanation struct {
 	Imputed bool   `json:"imputed,omitempty"`
 	Chunk   string `json:"chunk"` // the chunk these values belong to
 
+	unsure     bool // a definition by a text that may be none
 	role       role
 	codeWeight float64 // 0 where there is no code
 	floor      float64 // of the score of a definition

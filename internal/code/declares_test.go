@@ -21,8 +21,24 @@ func TestDeclares(t *testing.T) {
 		{"  else size = 3", false}, {"  resize = 3", false}, {"  sizes = 3", false}, {"  size == 3", false}, {"std::size<int>", false},
 		{"f(int size) {", false}, {"class A extends size {", false}, {"-- size = 3", false}, {"new size()", false}, {"    : size(0),", false}, {"  *size = 3;", false},
 	} {
-		if got := code.Declares([]byte("a\n"+c.line+"\nb\n"), "size"); got != c.want {
+		if got := code.Declares([]byte("a\n"+c.line+"\nb\n"), "size"); got > 0 != c.want {
 			t.Errorf("Declares(%q) = %v", c.line, got)
+		}
+	}
+}
+
+func TestDeclaresMoreOrLess(t *testing.T) {
+	for _, c := range []struct {
+		line string // that has the name "Size"
+		want code.Declaration
+	}{
+		{"  double Size;", code.DoesDeclare}, {"  Size = 0;", code.MayDeclare}, {"  pub Size: bool,", code.DoesDeclare}, {"    Size: !(a || b),", code.MayDeclare},
+		{"  Size: Subject<T>;", code.DoesDeclare}, {"    Size: bool = True", code.DoesDeclare}, {"        self.Size = size", code.MayDeclare}, {"\tSize int", code.DoesDeclare},
+		{"let Size = 1;", code.DoesDeclare}, {"    let mut Size: usize = 1;", code.MayDeclare}, {"  A, Size", code.MayDeclare}, {"  A = 1, Size = 2,", code.MayDeclare}, {"  Size(String),", code.MayDeclare}, {"  private sizes: Size<T>[];", 0},
+		{"  Added the ``Size`` value.", 0}, {"  Size the ``b`` value.", 0},
+	} {
+		if got := code.Declares([]byte(c.line+"\n"), "Size"); got != c.want {
+			t.Errorf("Declares(%q) = %v, want %v", c.line, got, c.want)
 		}
 	}
 }
