@@ -231,7 +231,7 @@ func (c *scan) estimate(work *scratch, i int) *[blockLen]float32 {
 	s, b := c.sketches[i], c.snap.blocks[i]
 	c.kernel.sums(work.dots[:], s.signs, c.sketch.planes)
 	out := (*[blockLen]float32)(work.floats(blockLen))
-	s.estimate(c.kernel, out, &work.dots, c.sketch, s.score(c.query))
+	s.estimate(c.kernel, out, &work.dots, c.sketch, s.score(c.kernel, c.query))
 	work.places = s.places(c.kernel, work.places[:0], out, 0, work.seeds.floor)
 	for _, at := range work.places {
 		if score := out[at]; score >= work.seeds.floor && c.wanted(b, i*blockLen+int(at)) {

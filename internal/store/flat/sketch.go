@@ -36,6 +36,9 @@ const (
 	planes = 4
 )
 
+// noLow are the low bytes of vectors of which only the codes are kept.
+var noLow [MaxDimension + strideUnit]byte
+
 // sketch is that of a full block.
 type sketch struct {
 	signs  []uint64 // blockLen x words, in groups of lanes
@@ -130,7 +133,7 @@ func (s *sketch) calibrate(b *block, dim, stride int, k kernel) {
 		sq := newSketchQuery(v, stride, q.scale)
 		k.dots(dots, b.codes, q, stride)
 		k.sums(sums[:], s.signs, sq.planes)
-		s.estimate(k, estimates, sums, sq, s.score(q))
+		s.estimate(k, estimates, sums, sq, s.score(k, q))
 		for m := range blockLen {
 			if m == i || s.sigma[m] == 0 {
 				continue
@@ -151,10 +154,9 @@ func (s *sketch) calibrate(b *block, dim, stride int, k kernel) {
 }
 
 // score is that of the centre.
-func (s *sketch) score(q *query) float32 {
-	var d [1]int32
-	dotsPortable(d[:], s.centre, q, len(s.centre))
-	return float32(d[0]-q.bias) * s.scale
+func (s *sketch) score(k kernel, q *query) float32 {
+	// The low bytes are 0, so that each number is 256 times the code's.
+	return float32(k.fine(q.int16, s.centre, noLow[:len(s.centre)])>>8) * s.scale
 }
 
 // estimate writes the estimated scores of the block's vectors. sums are what a
