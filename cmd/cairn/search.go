@@ -97,7 +97,9 @@ func (f *searchFlags) query(text string, cfg config.Config) (retriever.Query, er
 
 // openSearch opens the folder and makes the query for it.
 func (a *app) openSearch(ctx context.Context, command, text string, f searchFlags) (*workspace.Workspace, retriever.Query, error) {
-	w, err := a.open(ctx, command, workspace.Reading, func(o *workspace.Options) { o.Warm = f.mode != string(retriever.Keyword) })
+	w, err := a.open(ctx, command, workspace.Reading, func(o *workspace.Options) {
+		o.Warm, o.Refresh = f.mode != string(retriever.Keyword), true
+	})
 	if err != nil {
 		return nil, retriever.Query{}, err
 	}

@@ -40,8 +40,9 @@ type Options struct {
 	// Held, unless nil, reports whether this process still owns Dir.
 	Held func() bool
 	// Write opens the index for writing at once, and makes it where it is missing.
-	// Otherwise that happens when Index or Watch is first called.
-	Write bool
+	// Otherwise that happens when Index or Watch is first called, or with Refresh at the
+	// first use.
+	Write, Refresh bool
 	// Description is the model's. Model opens it, once, when it is first needed.
 	Description models.Description
 	Model       func() (models.Embedder, error)
@@ -312,7 +313,7 @@ func (x *Index) use() (*Stores, error) {
 	x.mu.RLock()
 	for !x.opened {
 		x.mu.RUnlock()
-		if err := x.open(x.o.Write); err != nil {
+		if err := x.open(x.o.Write || x.o.Refresh); err != nil {
 			return nil, err
 		}
 		x.mu.RLock()

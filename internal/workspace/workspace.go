@@ -76,6 +76,9 @@ type Options struct {
 	Poll bool
 	// Warm loads the model at once instead of at its first use.
 	Warm bool
+	// Refresh says that the caller will call Index, so that the index is opened for
+	// writing at its first use instead of twice.
+	Refresh bool
 	// Rebuild removes an index that cannot be opened as it is.
 	Rebuild bool
 	// Store, when not nil, is searched instead of the folder by a process that
@@ -167,7 +170,7 @@ func (w *Workspace) indexOptions() index.Options {
 	return index.Options{
 		Selection: w.selection, Config: w.config, Dir: w.place.Index,
 		Description: o.Description, Model: o.Model, Reranker: reranker, Warm: o.Warm,
-		Background: o.Background, Watch: o.Watch, Poll: o.Poll, Rebuild: o.Rebuild,
+		Background: o.Background, Watch: o.Watch, Poll: o.Poll, Refresh: o.Refresh, Rebuild: o.Rebuild,
 		Store: o.Store, ReadUsage: w.readUsage,
 		Notice: o.Notice, Logger: o.Logger, Now: o.Now,
 	}
