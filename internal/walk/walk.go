@@ -276,12 +276,12 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 		return w.report(out)
 	}
 	if e.IsDir() {
-		return w.enter(root, p, name, depth)
+		return w.enter(root, p, e, depth)
 	}
 	if w.visit == nil {
 		return nil
 	}
-	info, err := root.Lstat(name)
+	info, err := e.Info() // the listing of a folder in an os.Root has it
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // removed since the folder was read
@@ -366,19 +366,13 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 func leadsToOurs(p string) bool { return p == ".cairn" || p == ".cuedeck" }
 
 // enter walks a folder, opened within the one that holds it.
-func (w *walker) enter(root *os.Root, p, name string, depth int) error {
-	// Of a link that has taken the folder's place, Lstat knows; one that comes
-	// later still cannot lead out of the folder it is in.
-	info, err := root.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
+func (w *walker) enter(root *os.Root, p string, e fs.DirEntry, depth int) error {
+	info, err := e.Info()
+	if err != nil {
 		return w.unreadable(p, true, err)
-	case !info.IsDir():
-		return w.report(Entry{Path: w.prefix + p, Reason: Symlink})
 	}
-	sub, err := root.OpenRoot(name)
+	// A link that has taken the folder's place opens another one, within root.
+	sub, err := root.OpenRoot(e.Name())
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
