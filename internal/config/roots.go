@@ -15,19 +15,10 @@ import (
 
 // Root is a further folder that is searched with the workspace. Its documents
 // have paths that begin with its name and a slash.
-type Root struct {
-	Name string `json:"name"`
-	Dir  string `json:"dir"`
-}
+type Root = walk.Root
 
 // Roots are the folders to walk, the main one first.
-func (s Selection) Roots() []walk.Root {
-	roots := []walk.Root{{Dir: s.Root}}
-	for _, r := range s.Further {
-		roots = append(roots, walk.Root{Name: r.Name, Dir: r.Dir})
-	}
-	return roots
-}
+func (s Selection) Roots() []Root { return append([]Root{{Dir: s.Root}}, s.Further...) }
 
 // further returns the further folders of root: those that the user keeps for it and those
 // of list, which go first. list is CAIRN_ROOTS: NAME=DIR, separated as in PATH. Both are
@@ -59,7 +50,7 @@ func further(root, list string, refuse refusal) ([]Root, error) {
 	}
 	var roots []Root
 	for _, name := range slices.Sorted(maps.Keys(dirs)) {
-		roots = append(roots, Root{name, dirs[name]})
+		roots = append(roots, Root{Name: name, Dir: dirs[name]})
 	}
 	return roots, nil
 }
@@ -102,7 +93,7 @@ func (s Selection) AddRoot(name, dir string) (Selection, error) {
 	if _, err := os.Lstat(filepath.Join(s.Root, name)); err == nil {
 		return s, fmt.Errorf("the folder has a %q of its own; choose another name", name)
 	}
-	s.Further = append(s.without(name), Root{name, dir})
+	s.Further = append(s.without(name), Root{Name: name, Dir: dir})
 	slices.SortFunc(s.Further, func(a, b Root) int { return cmp.Compare(a.Name, b.Name) })
 	tree, err := walk.Open(s.Roots()...)
 	if err != nil {

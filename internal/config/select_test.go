@@ -247,8 +247,8 @@ func TestSelectFurtherRoots(t *testing.T) {
 		want  []Root
 		bad   bool
 	}{
-		{"wiki=" + at("srv/wiki") + list + "old=" + at("home/me/old"), []Root{{"old", at("home/me/old")}, {"wiki", at("srv/wiki")}}, false},
-		{"link=" + at("home/me/link"), []Root{{"link", at("home/me/proj")}}, false},
+		{"wiki=" + at("srv/wiki") + list + "old=" + at("home/me/old"), []Root{{Name: "old", Dir: at("home/me/old")}, {Name: "wiki", Dir: at("srv/wiki")}}, false},
+		{"link=" + at("home/me/link"), []Root{{Name: "link", Dir: at("home/me/proj")}}, false},
 		{list, nil, false},
 		{at("srv/wiki"), nil, true},
 		{"wiki=srv/wiki", nil, true},

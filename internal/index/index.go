@@ -93,9 +93,9 @@ type Index struct {
 	unusable  error // why the stores are not open
 	// damage is what is wrong with parts of the index. The owner removes a part that it
 	// rebuilds. met is damage of vectors that the last search has met.
-	damage Damage
-	met    atomic.Pointer[error]
-	files  fileCounts // for Status
+	damage  Damage
+	met     atomic.Pointer[error]
+	counted ofDocuments[counted] // for Status
 
 	// swap is held for reading by writes outside a run, and for writing to replace
 	// the stores; it is locked before mu.

@@ -80,11 +80,11 @@ func (x *Index) storesStatus(stores *Stores) (*Status, error) {
 	if !stores.own {
 		return s, nil
 	}
-	counted, err := x.files.of(stores.Docs)
+	counted, err := x.counted.get(stores.Docs, count)
 	if err != nil {
 		return nil, err
 	}
-	s.Kinds = counted.kinds
+	s.Kinds = maps.Clone(counted.kinds)
 	if strings.HasPrefix(s.Model, englishModel+"@") && counted.notEnglish > 50 {
 		s.NotEnglish = counted.notEnglish
 	}
@@ -115,12 +115,29 @@ func (x *Index) Skipped(context.Context) ([]SkippedFile, error) {
 	return files, err
 }
 
-// fileCounts keeps what was last counted of the documents.
-type fileCounts struct {
+// ofDocuments keeps what was last computed from the documents.
+type ofDocuments[T any] struct {
 	mu      sync.Mutex
 	docs    *docs.Store
 	version int // of docs
-	last    counted
+	last    T
+}
+
+// get returns what compute returns, which it calls unless the documents are as they were.
+func (c *ofDocuments[T]) get(d *docs.Store, compute func(*docs.Reader) (T, error)) (T, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := d.View(func(r *docs.Reader) (err error) {
+		if c.docs == d && c.version == r.Version() {
+			return nil
+		}
+		c.docs = nil
+		if c.last, err = compute(r); err == nil {
+			c.docs, c.version = d, r.Version()
+		}
+		return err
+	})
+	return c.last, err
 }
 
 type counted struct {
@@ -128,32 +145,23 @@ type counted struct {
 	notEnglish int            // see notEnglish
 }
 
-// of counts the documents, unless they are as they were.
-func (c *fileCounts) of(d *docs.Store) (counted, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	err := d.View(func(r *docs.Reader) error {
-		if c.docs == d && c.version == r.Version() {
-			return nil
+// count counts the documents.
+func count(r *docs.Reader) (counted, error) {
+	kinds, prose := map[string]int{}, []string{}
+	err := r.Files("", func(f docs.File) bool {
+		kinds[markdown.Kind(f.Path)]++
+		if store.KindOf(f.Path) == store.Docs {
+			prose = append(prose, f.Path)
 		}
-		kinds, prose := map[string]int{}, []string{}
-		err := r.Files("", func(f docs.File) bool {
-			kinds[markdown.Kind(f.Path)]++
-			if store.KindOf(f.Path) == store.Docs {
-				prose = append(prose, f.Path)
-			}
-			return true
-		})
-		if err != nil {
-			return err
-		}
-		if len(kinds) < 2 {
-			kinds = nil
-		}
-		c.docs, c.version, c.last = d, r.Version(), counted{kinds, notEnglish(r, prose)}
-		return nil
+		return true
 	})
-	return counted{maps.Clone(c.last.kinds), c.last.notEnglish}, err
+	if err != nil {
+		return counted{}, err
+	}
+	if len(kinds) < 2 {
+		kinds = nil
+	}
+	return counted{kinds, notEnglish(r, prose)}, nil
 }
 
 // status fills in what does not depend on the stores.

@@ -15,7 +15,7 @@ import (
 // enters or leaves.
 func TestKindsFollowDocuments(t *testing.T) {
 	d := newDocs(t)
-	var k fileCounts
+	var k ofDocuments[counted]
 	var err error
 	for _, c := range []struct {
 		put, remove string
@@ -32,7 +32,7 @@ func TestKindsFollowDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if got, err := k.of(d); err != nil || !maps.Equal(got.kinds, c.want) {
+			if got, err := k.get(d, count); err != nil || !maps.Equal(got.kinds, c.want) {
 				t.Errorf("after %q %q: %v, %v; want %v", c.put, c.remove, got, err, c.want)
 			}
 		}
@@ -65,8 +65,8 @@ func TestLanguageOfDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var f fileCounts
-		got, err := f.of(d)
+		var f ofDocuments[counted]
+		got, err := f.get(d, count)
 		if err != nil || got.notEnglish < c.want-1 || got.notEnglish > c.want+1 {
 			t.Errorf("%s: %d %%, %v; want %d", name, got.notEnglish, err, c.want)
 		}

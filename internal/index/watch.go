@@ -69,10 +69,7 @@ type watcher struct {
 	done   chan struct{} // closed at the end
 	embed  chan struct{} // has room for one: there is something to embed
 
-	// indexed are the files in a version of the documents, as held has read them.
-	docs    *docs.Store
-	version int
-	indexed []string
+	indexed ofDocuments[[]string] // the paths of the files
 
 	mu      sync.Mutex
 	err     error // why it ended
@@ -152,18 +149,14 @@ func (w *watcher) held() []string {
 	if s == nil {
 		return nil
 	}
-	err = s.Docs.View(func(r *docs.Reader) error {
-		if w.docs == s.Docs && w.version == r.Version() {
-			return nil
-		}
-		w.docs, w.version, w.indexed = s.Docs, r.Version(), nil
-		return r.Files("", func(f docs.File) bool { w.indexed = append(w.indexed, f.Path); return true })
+	paths, err := w.indexed.get(s.Docs, func(r *docs.Reader) (paths []string, err error) {
+		err = r.Files("", func(f docs.File) bool { paths = append(paths, f.Path); return true })
+		return paths, err
 	})
 	if err != nil {
-		w.docs = nil
 		return nil
 	}
-	return w.indexed
+	return paths
 }
 
 func (w *watcher) polls(by *watch.Watcher) {

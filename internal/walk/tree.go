@@ -20,8 +20,8 @@ import (
 // Root is one folder of a workspace. The main root's name is empty and its
 // paths have no prefix; the paths of every other begin with its name and a slash.
 type Root struct {
-	Name string
-	Dir  string
+	Name string `json:"name"`
+	Dir  string `json:"dir"`
 }
 
 // Tree is the opened roots of one workspace. It is safe for concurrent use.

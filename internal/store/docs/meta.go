@@ -129,14 +129,7 @@ func decodeMeta(b *kv.Bucket) (m Meta, err error) {
 }
 
 // Counts returns the number of files, sections, chunks and pending marks.
-func (s *Store) Counts() (Counts, error) {
-	var c Counts
-	err := s.View(func(r *Reader) (err error) {
-		c, err = r.Counts()
-		return err
-	})
-	return c, err
-}
+func (s *Store) Counts() (Counts, error) { return view(s, (*Reader).Counts) }
 
 // Advance records that a run over roots completed at the given time, and returns
 // the new generation.

@@ -73,12 +73,8 @@ func (r *Reader) Pending(kind Kind, after string, limit int) ([]PendingDoc, erro
 }
 
 // Pending is Reader.Pending in a transaction of its own.
-func (s *Store) Pending(kind Kind, after string, limit int) (pending []PendingDoc, err error) {
-	err = s.View(func(r *Reader) (err error) {
-		pending, err = r.Pending(kind, after, limit)
-		return err
-	})
-	return pending, err
+func (s *Store) Pending(kind Kind, after string, limit int) ([]PendingDoc, error) {
+	return view(s, func(r *Reader) ([]PendingDoc, error) { return r.Pending(kind, after, limit) })
 }
 
 // Done clears marks after the index of that kind was updated. It leaves a mark

@@ -53,6 +53,15 @@ func (s *Store) View(fn func(*Reader) error) error {
 	})
 }
 
+// view returns what read returns, in a transaction of its own.
+func view[T any](s *Store, read func(*Reader) (T, error)) (out T, err error) {
+	err = s.View(func(r *Reader) (err error) {
+		out, err = read(r)
+		return err
+	})
+	return out, err
+}
+
 // Document returns the document at path, nil when there is none. Callers share it
 // and must not change it. It stays valid after View returns.
 func (r *Reader) Document(path string) (*store.Document, error) {
@@ -99,12 +108,8 @@ func (r *Reader) Text(path string) []byte {
 func (r *Reader) Version() int { return r.version }
 
 // Version is Reader.Version in a transaction of its own.
-func (s *Store) Version() (version int, err error) {
-	err = s.View(func(r *Reader) error {
-		version = r.version
-		return nil
-	})
-	return version, err
+func (s *Store) Version() (int, error) {
+	return view(s, func(r *Reader) (int, error) { return r.version, nil })
 }
 
 // File is the record that a walk compares a file with.
@@ -190,12 +195,8 @@ func (s *Store) Verify() (checksum.File, error) {
 }
 
 // Document is Reader.Document in a transaction of its own.
-func (s *Store) Document(path string) (d *store.Document, err error) {
-	err = s.View(func(r *Reader) (err error) {
-		d, err = r.Document(path)
-		return err
-	})
-	return d, err
+func (s *Store) Document(path string) (*store.Document, error) {
+	return view(s, func(r *Reader) (*store.Document, error) { return r.Document(path) })
 }
 
 // Text returns a copy of the file's bytes as indexed; ok is false when there
@@ -217,20 +218,15 @@ func (s *Store) Text(path string) (text []byte, ok bool, err error) {
 // Files returns all indexed files by path, in one transaction.
 func (s *Store) Files() (map[string]File, error) {
 	files := map[string]File{}
-	err := s.View(func(r *Reader) error {
-		return r.Files("", func(f File) bool {
+	return view(s, func(r *Reader) (map[string]File, error) {
+		return files, r.Files("", func(f File) bool {
 			files[f.Path] = f
 			return true
 		})
 	})
-	return files, err
 }
 
 // Skipped is Reader.Skipped in a transaction of its own.
-func (s *Store) Skipped() (skipped []Skipped, err error) {
-	err = s.View(func(r *Reader) error {
-		skipped = r.Skipped()
-		return nil
-	})
-	return skipped, err
+func (s *Store) Skipped() ([]Skipped, error) {
+	return view(s, func(r *Reader) ([]Skipped, error) { return r.Skipped(), nil })
 }

@@ -164,11 +164,9 @@ func (c *Chunks) Complete(ctx context.Context, terms []string) error {
 func (c *Chunks) countPoints(f *pb.Filter) (n int, err error) {
 	ctx := context.Background()
 	if err = c.Open(ctx); err == nil {
-		err = c.client.read(ctx, func(ctx context.Context) error {
-			r, err := c.client.grpc.Points().Count(ctx, &pb.CountPoints{CollectionName: c.name, Exact: pb.PtrOf(true), Filter: f})
-			n = int(r.GetResult().GetCount())
-			return err
-		})
+		var r *pb.CountResponse
+		r, err = read(ctx, c.client, c.client.grpc.Points().Count, &pb.CountPoints{CollectionName: c.name, Exact: pb.PtrOf(true), Filter: f})
+		n = int(r.GetResult().GetCount())
 	}
 	if err != nil {
 		return 0, fmt.Errorf("counting %s: %w", c.name, err)
@@ -180,19 +178,13 @@ func (c *Chunks) countPoints(f *pb.Filter) (n int, err error) {
 func (c *Client) update(ctx context.Context, collection string, points []*pb.PointStruct, names []string) error {
 	for piece := range slices.Chunk(points, upsertPoints) {
 		r := &pb.UpsertPoints{CollectionName: collection, Wait: pb.PtrOf(true), Points: piece}
-		if err := c.write(ctx, func(ctx context.Context) error {
-			_, err := c.grpc.Points().Upsert(ctx, r)
-			return err
-		}); err != nil {
+		if err := write(ctx, c, c.grpc.Points().Upsert, r); err != nil {
 			return err
 		}
 	}
 	for piece := range slices.Chunk(names, askIDs) {
 		r := &pb.DeletePoints{CollectionName: collection, Wait: pb.PtrOf(true), Points: pb.NewPointsSelectorIDs(pointIDs(piece))}
-		if err := c.write(ctx, func(ctx context.Context) error {
-			_, err := c.grpc.Points().Delete(ctx, r)
-			return err
-		}); err != nil {
+		if err := write(ctx, c, c.grpc.Points().Delete, r); err != nil {
 			return err
 		}
 	}

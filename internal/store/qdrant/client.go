@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -149,11 +150,7 @@ func (e *AccessError) Error() string {
 
 // Version asks the server for its version and refuses one before 1.16.
 func (c *Client) Version(ctx context.Context) (string, error) {
-	var reply *pb.HealthCheckReply
-	err := c.read(ctx, func(ctx context.Context) (err error) {
-		reply, err = c.grpc.Qdrant().HealthCheck(ctx, &pb.HealthCheckRequest{})
-		return err
-	})
+	reply, err := read(ctx, c, c.grpc.Qdrant().HealthCheck, &pb.HealthCheckRequest{})
 	if err != nil {
 		return "", err
 	}
@@ -199,14 +196,34 @@ const (
 	firstWait    = 50 * time.Millisecond
 )
 
-// read runs a call that changes nothing.
-func (c *Client) read(ctx context.Context, fn func(context.Context) error) error {
-	return c.call(ctx, readAttempts, c.options.ReadTimeout, fn)
+// method is one of the generated client.
+type method[Q, R any] = func(context.Context, Q, ...grpc.CallOption) (R, error)
+
+// read makes a call that changes nothing.
+func read[Q, R any](ctx context.Context, c *Client, fn method[Q, R], request Q) (reply R, err error) {
+	err = c.call(ctx, readAttempts, c.options.ReadTimeout, func(ctx context.Context) (err error) {
+		reply, err = fn(ctx, request)
+		return err
+	})
+	return reply, err
 }
 
-// write runs a call that changes the store. All of ours can be repeated.
-func (c *Client) write(ctx context.Context, fn func(context.Context) error) error {
-	return c.call(ctx, writeAttempts, writeTimeout, fn)
+// write makes a call that changes the store. All of ours can be repeated. An error with
+// one of the codes in fine is none.
+func write[Q, R any](ctx context.Context, c *Client, fn method[Q, R], request Q, fine ...codes.Code) error {
+	return c.call(ctx, writeAttempts, writeTimeout, func(ctx context.Context) error {
+		_, err := fn(ctx, request)
+		if err != nil && slices.Contains(fine, status.Code(err)) {
+			return nil
+		}
+		return err
+	})
+}
+
+// points returns the points that exist, in no order.
+func (c *Client) points(ctx context.Context, request *pb.GetPoints) ([]*pb.RetrievedPoint, error) {
+	r, err := read(ctx, c, c.grpc.Points().Get, request)
+	return r.GetResult(), err
 }
 
 // call runs fn with a deadline an attempt, and again when it failed for a

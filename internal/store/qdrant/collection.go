@@ -123,35 +123,20 @@ func (c *Client) fits(ctx context.Context, name string, s shape, err error) erro
 	return nil
 }
 
-func (c *Client) describe(ctx context.Context, name string) (info *pb.CollectionInfo, err error) {
-	err = c.read(ctx, func(ctx context.Context) error {
-		r, err := c.grpc.Collections().Get(ctx, &pb.GetCollectionInfoRequest{CollectionName: name})
-		info = r.GetResult()
-		return err
-	})
-	return info, err
+func (c *Client) describe(ctx context.Context, name string) (*pb.CollectionInfo, error) {
+	r, err := read(ctx, c, c.grpc.Collections().Get, &pb.GetCollectionInfoRequest{CollectionName: name})
+	return r.GetResult(), err
 }
 
 // create makes a collection with its payload indexes. One that exists, because
 // another process is as far or an earlier attempt was cut short, is completed.
 func (c *Client) create(ctx context.Context, name string, s shape) error {
-	request := c.creation(name, s)
-	err := c.write(ctx, func(ctx context.Context) error {
-		_, err := c.grpc.Collections().Create(ctx, request)
-		if status.Code(err) == codes.AlreadyExists {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
+	if err := write(ctx, c, c.grpc.Collections().Create, c.creation(name, s), codes.AlreadyExists); err != nil {
 		return fmt.Errorf("making collection %s: %w", name, err)
 	}
 	for _, field := range slices.Sorted(maps.Keys(s.fields)) {
 		r := &pb.CreateFieldIndexCollection{CollectionName: name, Wait: pb.PtrOf(true), FieldName: field, FieldType: pb.PtrOf(s.fields[field])}
-		if err := c.write(ctx, func(ctx context.Context) error {
-			_, err := c.grpc.Points().CreateFieldIndex(ctx, r)
-			return err
-		}); err != nil {
+		if err := write(ctx, c, c.grpc.Points().CreateFieldIndex, r); err != nil {
 			return fmt.Errorf("indexing field %s of collection %s: %w", field, name, err)
 		}
 	}
@@ -164,11 +149,7 @@ func (c *Client) alias(ctx context.Context, targets map[string]string) error {
 	for _, alias := range slices.Sorted(maps.Keys(targets)) {
 		actions = append(actions, pb.NewAliasCreate(alias, targets[alias]))
 	}
-	err := c.write(ctx, func(ctx context.Context) error {
-		_, err := c.grpc.Collections().UpdateAliases(ctx, &pb.ChangeAliases{Actions: actions})
-		return err
-	})
-	if err != nil {
+	if err := write(ctx, c, c.grpc.Collections().UpdateAliases, &pb.ChangeAliases{Actions: actions}); err != nil {
 		return fmt.Errorf("pointing %v at their collections: %w", slices.Sorted(maps.Keys(targets)), err)
 	}
 	return nil
@@ -177,23 +158,14 @@ func (c *Client) alias(ctx context.Context, targets map[string]string) error {
 // aliases returns what every alias of the server points at.
 func (c *Client) aliases(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
-	err := c.read(ctx, func(ctx context.Context) error {
-		r, err := c.grpc.Collections().ListAliases(ctx, &pb.ListAliasesRequest{})
-		for _, a := range r.GetAliases() {
-			all[a.AliasName] = a.CollectionName
-		}
-		return err
-	})
+	r, err := read(ctx, c, c.grpc.Collections().ListAliases, &pb.ListAliasesRequest{})
+	for _, a := range r.GetAliases() {
+		all[a.AliasName] = a.CollectionName
+	}
 	return all, err
 }
 
 // drop deletes a collection; one that is not there is no error.
 func (c *Client) drop(ctx context.Context, name string) error {
-	return c.write(ctx, func(ctx context.Context) error {
-		_, err := c.grpc.Collections().Delete(ctx, &pb.DeleteCollection{CollectionName: name})
-		if status.Code(err) == codes.NotFound {
-			return nil
-		}
-		return err
-	})
+	return write(ctx, c, c.grpc.Collections().Delete, &pb.DeleteCollection{CollectionName: name}, codes.NotFound)
 }

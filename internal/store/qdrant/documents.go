@@ -163,19 +163,13 @@ func (d *Documents) Delete(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// get returns fields of the points that exist, in no order.
-func (d *Documents) get(ctx context.Context, names []string, fields ...string) (points []*pb.RetrievedPoint, err error) {
-	err = d.client.read(ctx, func(ctx context.Context) error {
-		r, err := d.client.grpc.Points().Get(ctx, &pb.GetPoints{CollectionName: d.name, Ids: pointIDs(names), WithPayload: pb.NewWithPayloadInclude(fields...)})
-		points = r.GetResult()
-		return err
-	})
-	return points, err
-}
-
-// fields returns fields of a point, nil when there is none.
+// fields returns fields of a point, nil when there is none. It asks the majority, in case
+// a replica that was away holds an older version.
 func (d *Documents) fields(ctx context.Context, name string, fields ...string) (map[string]*pb.Value, error) {
-	points, err := d.get(ctx, []string{name}, fields...)
+	points, err := d.client.points(ctx, &pb.GetPoints{
+		CollectionName: d.name, Ids: pointIDs([]string{name}), WithPayload: pb.NewWithPayloadInclude(fields...),
+		ReadConsistency: pb.NewReadConsistencyType(pb.ReadConsistencyType_Majority),
+	})
 	if err != nil || len(points) == 0 {
 		return nil, err
 	}
@@ -237,7 +231,9 @@ func (d *Documents) load(ctx context.Context, paths []string, all map[string]doc
 	for i, path := range paths {
 		names[i] = "document:" + path
 	}
-	points, err := d.get(ctx, names, "document", "hash", "text", "parts")
+	points, err := d.client.points(ctx, &pb.GetPoints{
+		CollectionName: d.name, Ids: pointIDs(names), WithPayload: pb.NewWithPayloadInclude("document", "hash", "text", "parts"),
+	})
 	if err != nil {
 		return err
 	}
@@ -303,11 +299,7 @@ func (c *Client) scroll(ctx context.Context, request *pb.ScrollPoints, fn func(*
 		page.Limit = pb.PtrOf(uint32(scrollPoints))
 	}
 	for {
-		var r *pb.ScrollResponse
-		err := c.read(ctx, func(ctx context.Context) (err error) {
-			r, err = c.grpc.Points().Scroll(ctx, page)
-			return err
-		})
+		r, err := read(ctx, c, c.grpc.Points().Scroll, page)
 		if err != nil {
 			return err
 		}

@@ -91,14 +91,12 @@ func (x Keyword) Admits(ctx context.Context, q query.Query, chunks []string) ([]
 	resolved, err := x.resolve(ctx, q)
 	if err == nil {
 		err = x.each(ctx, chunks, func(ids []*pb.PointId) error {
-			return x.client.read(ctx, func(ctx context.Context) error {
-				r, err := x.client.grpc.Points().Get(ctx, &pb.GetPoints{CollectionName: x.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude(textFields...)})
-				for _, p := range r.GetResult() {
-					e := entryOf(p.Payload)
-					held[e.Chunk] = resolved.Admits(e)
-				}
-				return err
-			})
+			points, err := x.client.points(ctx, &pb.GetPoints{CollectionName: x.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude(textFields...)})
+			for _, p := range points {
+				e := entryOf(p.Payload)
+				held[e.Chunk] = resolved.Admits(e)
+			}
+			return err
 		})
 	}
 	if err != nil {

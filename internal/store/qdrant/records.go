@@ -70,18 +70,14 @@ func (r *Records) Get(ctx context.Context, name string) (value []byte, version i
 
 // payload returns that of a record's point, nil when there is none.
 func (r *Records) payload(ctx context.Context, name string) (payload map[string]*pb.Value, err error) {
-	err = r.client.read(ctx, func(ctx context.Context) error {
-		// The majority is asked, in case a replica that was away holds an older version.
-		got, err := r.client.grpc.Points().Get(ctx, &pb.GetPoints{
-			CollectionName: r.name, Ids: pointIDs([]string{"record:" + name}), WithPayload: pb.NewWithPayload(true),
-			ReadConsistency: pb.NewReadConsistencyType(pb.ReadConsistencyType_Majority),
-		})
-		payload = nil
-		for _, p := range got.GetResult() {
-			payload = p.Payload
-		}
-		return err
+	// The majority is asked, in case a replica that was away holds an older version.
+	points, err := r.client.points(ctx, &pb.GetPoints{
+		CollectionName: r.name, Ids: pointIDs([]string{"record:" + name}), WithPayload: pb.NewWithPayload(true),
+		ReadConsistency: pb.NewReadConsistencyType(pb.ReadConsistencyType_Majority),
 	})
+	for _, p := range points {
+		payload = p.Payload
+	}
 	if status.Code(err) == codes.NotFound { // the first writer makes the collection
 		return nil, nil
 	}
@@ -120,10 +116,7 @@ func (r *Records) put(ctx context.Context, name string, value []byte, from int64
 		UpdateFilter: &pb.Filter{Must: []*pb.Condition{pb.NewMatchInt("version", from)}},
 		Ordering:     &pb.WriteOrdering{Type: pb.WriteOrderingType_Strong},
 	}
-	if err := r.client.write(ctx, func(ctx context.Context) error {
-		_, err := r.client.grpc.Points().Upsert(ctx, request)
-		return err
-	}); err != nil {
+	if err := write(ctx, r.client, r.client.grpc.Points().Upsert, request); err != nil {
 		return err
 	}
 	// The answer does not say whether the condition held. Where it did, others

@@ -113,18 +113,13 @@ func (c *Client) run(ctx context.Context, l *leg) ([]*pb.ScoredPoint, error) {
 
 // query puts requests to one collection in a single call.
 func (c *Client) query(ctx context.Context, requests ...*pb.QueryPoints) (found [][]*pb.ScoredPoint, err error) {
-	batch := &pb.QueryBatchPoints{CollectionName: requests[0].CollectionName, QueryPoints: requests}
-	err = c.read(ctx, func(ctx context.Context) error {
-		r, err := c.grpc.Points().QueryBatch(ctx, batch)
-		found = nil
-		for _, result := range r.GetResult() {
-			found = append(found, result.GetResult())
-		}
-		if err == nil && len(found) != len(requests) {
-			return fmt.Errorf("%d results for %d queries", len(found), len(requests))
-		}
-		return err
-	})
+	r, err := read(ctx, c, c.grpc.Points().QueryBatch, &pb.QueryBatchPoints{CollectionName: requests[0].CollectionName, QueryPoints: requests})
+	for _, result := range r.GetResult() {
+		found = append(found, result.GetResult())
+	}
+	if err == nil && len(found) != len(requests) {
+		err = fmt.Errorf("%d results for %d queries", len(found), len(requests))
+	}
 	return found, err
 }
 

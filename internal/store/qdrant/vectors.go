@@ -57,15 +57,13 @@ func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) (
 func (v Vectors) Vectors(ctx context.Context, chunks []string) ([][]float32, error) {
 	known := map[string][]float32{}
 	err := v.each(ctx, chunks, func(ids []*pb.PointId) error {
-		return v.client.read(ctx, func(ctx context.Context) error {
-			r, err := v.client.grpc.Points().Get(ctx, &pb.GetPoints{
-				CollectionName: v.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude("chunk"), WithVectors: pb.NewWithVectorsInclude(denseVector),
-			})
-			for _, p := range r.GetResult() {
-				known[p.Payload["chunk"].GetStringValue()] = p.GetVectors().GetVectors().GetVectors()[denseVector].GetDenseVector().GetData()
-			}
-			return err
+		points, err := v.client.points(ctx, &pb.GetPoints{
+			CollectionName: v.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude("chunk"), WithVectors: pb.NewWithVectorsInclude(denseVector),
 		})
+		for _, p := range points {
+			known[p.Payload["chunk"].GetStringValue()] = p.GetVectors().GetVectors().GetVectors()[denseVector].GetDenseVector().GetData()
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading vectors of %s: %w", v.name, err)

@@ -85,10 +85,7 @@ func (c *Chunks) reweigh(ctx context.Context, avg float64) error {
 	var failed error
 	flush := func() bool {
 		if len(r.Points) > 0 {
-			failed = c.client.write(ctx, func(ctx context.Context) error {
-				_, err := c.client.grpc.Points().UpdateVectors(ctx, r)
-				return err
-			})
+			failed = write(ctx, c.client, c.client.grpc.Points().UpdateVectors, r)
 			r.Points = nil
 		}
 		return failed == nil
