@@ -80,7 +80,7 @@ var imports = []struct{ name, allowed string }{
 	{"internal/toolsearch", "graphrank internal/catalog internal/job internal/query internal/store internal/store/flat internal/store/keyword models"},
 	{"retriever", "graphrank internal/code internal/invisible internal/markdown internal/observe internal/query internal/secret internal/store internal/store/docs internal/store/keyword internal/usage internal/walk models"},
 	{"tools/client", "internal/catalog"},
-	{"internal/mirror", "indexer internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/qdrant models"},
+	{"internal/mirror", "indexer internal/job internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/qdrant models"},
 	{"internal/support", "internal/markdown internal/store/keyword"},
 	{"internal/stage", "internal/support retriever"},
 	{"internal/suggest", "graphrank internal/catalog internal/taskdag internal/toolsearch"},

@@ -114,32 +114,23 @@ func (o *rerankers) open(dir string) (models.Reranker, error) {
 	if r, ok := o.opened[dir]; ok {
 		return r.Reranker, r.err
 	}
-	var r openedReranker
-	if o.engine != "hugot" {
-		r.Reranker, r.err = openNative(dir)
-	}
-	if r.Reranker == nil {
-		native := r.err
-		if r.Reranker, r.err = openONNX(dir); r.err != nil {
-			r.err = errors.Join(native, r.err)
+	r, err := openReranker(o.engine, dir)
+	o.opened[dir] = openedReranker{r, err}
+	return r, err
+}
+
+func openReranker(engine, dir string) (models.Reranker, error) {
+	var native error
+	if engine != "hugot" {
+		r, err := bert.OpenReranker(dir, nil)
+		if err == nil {
+			return r, nil
 		}
+		native = err
 	}
-	o.opened[dir] = r
-	return r.Reranker, r.err
-}
-
-func openNative(dir string) (models.Reranker, error) {
-	r, err := bert.OpenReranker(dir, nil)
-	if err != nil {
-		return nil, err // not a nil *bert.Reranker
-	}
-	return r, nil
-}
-
-func openONNX(dir string) (models.Reranker, error) {
 	r, err := onnx.OpenReranker(dir, nil)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(native, err)
 	}
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"cairn/internal/job"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/qdrant"
@@ -28,7 +29,7 @@ func (m *Mirror) Adopt(ctx context.Context) error {
 // Import brings the documents of the index up to those of the store and their
 // vectors into the vector store. The indexer then makes the derived indexes from both
 // without embedding. progress may be nil.
-func (m *Mirror) Import(ctx context.Context, progress func(done, total int)) (r Report, err error) {
+func (m *Mirror) Import(ctx context.Context, progress func(job.Progress)) (r Report, err error) {
 	held := map[string]qdrant.DocumentHead{}
 	if err := m.documents.List(ctx, "", func(h qdrant.DocumentHead) bool { held[h.Path] = h; return true }); err != nil {
 		return r, err
@@ -56,7 +57,7 @@ func (m *Mirror) Import(ctx context.Context, progress func(done, total int)) (r 
 			return r, err
 		}
 		if r.Copied += n; progress != nil {
-			progress(r.Copied, len(take))
+			progress(job.Progress{Phase: "copy", Done: r.Copied, Total: len(take)})
 		}
 	}
 	r.Removed = len(removed)

@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"cairn/indexer"
+	"cairn/internal/job"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
@@ -178,7 +179,7 @@ func (m *Mirror) local() (s State, err error) {
 }
 
 // Sync brings the store up to the index. It waits for the lease; progress may be nil.
-func (m *Mirror) Sync(ctx context.Context, progress func(done, total int)) (r Report, err error) {
+func (m *Mirror) Sync(ctx context.Context, progress func(job.Progress)) (r Report, err error) {
 	if err := m.turn.Acquire(ctx, 1); err != nil {
 		return r, err
 	}
@@ -215,7 +216,7 @@ func (m *Mirror) lead(ctx context.Context) (fenced context.Context, end func(), 
 	return fenced, func() { stop(); cancel(nil) }, nil
 }
 
-func (m *Mirror) sync(ctx context.Context, r *Report, progress func(done, total int)) error {
+func (m *Mirror) sync(ctx context.Context, r *Report, progress func(job.Progress)) error {
 	now, err := m.local()
 	if err != nil {
 		return err
@@ -233,7 +234,7 @@ func (m *Mirror) sync(ctx context.Context, r *Report, progress func(done, total 
 			return err
 		}
 		if r.Copied += n; progress != nil {
-			progress(r.Copied, len(send))
+			progress(job.Progress{Phase: "copy", Done: r.Copied, Total: len(send)})
 		}
 	}
 	for batch := range slices.Chunk(removed, batchDocuments) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"cairn/internal/job"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 )
@@ -29,7 +30,7 @@ const (
 // vectors of the index, spread over its documents. The store should be exact, so
 // that the probes show whether all arrived and not what quantisation costs.
 // progress may be nil.
-func (m *Mirror) Verify(ctx context.Context, progress func(done, total int)) (v Verification, err error) {
+func (m *Mirror) Verify(ctx context.Context, progress func(job.Progress)) (v Verification, err error) {
 	counts, err := m.index.Docs.Counts()
 	if err != nil {
 		return v, err
@@ -73,7 +74,7 @@ func (m *Mirror) Verify(ctx context.Context, progress func(done, total int)) (v 
 			}
 		}
 		if progress != nil {
-			progress(i+1, len(queries))
+			progress(job.Progress{Phase: "verify", Done: i + 1, Total: len(queries)})
 		}
 	}
 	v.Probes, v.Overlap = len(queries), float64(same)/float64(wanted)

@@ -24,7 +24,7 @@ const (
 	NotUTF8           // the content is not UTF-8
 	BadName           // the name cannot be a workspace path: see Clean
 	TooDeep           // more than 128 folders deep
-	Unreadable        // permission denied or another error: see Entry.Err
+	Unreadable        // permission denied or another error
 	Shadowed          // a folder with the name of another root
 	ManyRules         // an ignore file with more rules than are read
 	Vendored          // source code in a folder of other projects' code, such as third_party

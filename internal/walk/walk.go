@@ -57,8 +57,6 @@ type Entry struct {
 	// Unix nanoseconds; 0 for folders and for what was left out by its name alone.
 	Size, ModTime, ChangeTime int64
 	Reason                    Reason
-	// Err is what went wrong with an Unreadable entry, else nil.
-	Err error
 }
 
 // Walk visits the files of all roots, the main root first, each in the byte
@@ -189,7 +187,7 @@ func (w *walker) dir(root *os.Root, rel string, depth int) error {
 		if rel == "" {
 			return fmt.Errorf("walking %s: %w", root.Name(), err)
 		}
-		return w.unreadable(strings.TrimSuffix(rel, "/"), true, err)
+		return w.unreadable(strings.TrimSuffix(rel, "/"), true)
 	}
 	if !w.o.Everything {
 		git, cairn := len(w.git), len(w.cairn)
@@ -241,7 +239,7 @@ func (w *walker) entries(root *os.Root, rel string) ([]fs.DirEntry, error) {
 		case err == nil:
 			entries = append(entries, fs.FileInfoToDirEntry(info))
 		case !errors.Is(err, fs.ErrNotExist):
-			if err := w.unreadable(rel+name, false, err); err != nil {
+			if err := w.unreadable(rel+name, false); err != nil {
 				return nil, err
 			}
 		}
@@ -286,7 +284,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // removed since the folder was read
 	case err != nil:
-		return w.unreadable(p, false, err)
+		return w.unreadable(p, false)
 	case info.Mode()&fs.ModeSymlink != 0:
 		out.Reason = Symlink
 	case !info.Mode().IsRegular():
@@ -369,7 +367,7 @@ func leadsToOurs(p string) bool { return p == ".cairn" || p == ".cuedeck" }
 func (w *walker) enter(root *os.Root, p string, e fs.DirEntry, depth int) error {
 	info, err := e.Info()
 	if err != nil {
-		return w.unreadable(p, true, err)
+		return w.unreadable(p, true)
 	}
 	// A link that has taken the folder's place opens another one, within root.
 	sub, err := root.OpenRoot(e.Name())
@@ -377,12 +375,12 @@ func (w *walker) enter(root *os.Root, p string, e fs.DirEntry, depth int) error 
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return w.unreadable(p, true, err)
+		return w.unreadable(p, true)
 	}
 	defer sub.Close()
 	now, err := sub.Stat(".")
 	if err != nil {
-		return w.unreadable(p, true, err) // a folder that may be listed but not entered
+		return w.unreadable(p, true) // a folder that may be listed but not entered
 	}
 	if !os.SameFile(info, now) {
 		return w.report(Entry{Path: w.prefix + p, Dir: true, Reason: Symlink})
@@ -398,8 +396,8 @@ func (w *walker) enter(root *os.Root, p string, e fs.DirEntry, depth int) error 
 	return w.dir(sub, p+"/", depth+1)
 }
 
-func (w *walker) unreadable(p string, dir bool, err error) error {
-	return w.report(Entry{Path: w.prefix + p, Dir: dir, Reason: Unreadable, Err: err})
+func (w *walker) unreadable(p string, dir bool) error {
+	return w.report(Entry{Path: w.prefix + p, Dir: dir, Reason: Unreadable})
 }
 
 // readRules adds the rules of an ignore file of the folder root. One that cannot be

@@ -37,17 +37,17 @@ func CopyOut(ctx context.Context, sel config.Selection, cfg config.Config, s *mi
 	if place, err := home.Of(sel.Root); err != nil || !index.Exists(place.Index) {
 		return nil, errors.Join(err, index.ErrNoIndex)
 	}
-	return copyIndex(ctx, sel, cfg, s, o, progress, func(m *mirror.Mirror, _ *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
-		return m.Sync(ctx, tell("copy"))
+	return copyIndex(ctx, sel, cfg, s, o, progress, func(m *mirror.Mirror, _ *index.Stores) (mirror.Report, error) {
+		return m.Sync(ctx, progress)
 	})
 }
 
 // CopyIn copies a store to a folder's own index, as CopyOut does the other way.
 // It does not look at the folder's files.
 func CopyIn(ctx context.Context, sel config.Selection, cfg config.Config, s *mirror.Store, o Options, progress func(job.Progress)) (*CopyReport, error) {
-	return copyIndex(ctx, sel, cfg, s, o, progress, func(m *mirror.Mirror, to *index.Stores, tell func(string) func(int, int)) (mirror.Report, error) {
+	return copyIndex(ctx, sel, cfg, s, o, progress, func(m *mirror.Mirror, to *index.Stores) (mirror.Report, error) {
 		start := time.Now()
-		report, err := m.Import(ctx, tell("copy"))
+		report, err := m.Import(ctx, progress)
 		if err != nil {
 			return report, err
 		}
@@ -73,14 +73,10 @@ type refusing struct{ models.Embedder }
 func (refusing) EmbedDocuments(context.Context, []string) ([][]float32, error) { return nil, errEmbeds }
 
 // copyIndex runs fn as the owner of the folder's index, and verifies what it did.
-func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *mirror.Store, o Options, progress func(job.Progress), fn func(*mirror.Mirror, *index.Stores, func(string) func(int, int)) (mirror.Report, error)) (*CopyReport, error) {
+func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *mirror.Store, o Options, progress func(job.Progress), fn func(*mirror.Mirror, *index.Stores) (mirror.Report, error)) (*CopyReport, error) {
 	start := time.Now()
-	tell := func(phase string) func(done, total int) {
-		return func(done, total int) {
-			if progress != nil {
-				progress(job.Progress{Phase: phase, Done: done, Total: total})
-			}
-		}
+	if progress == nil {
+		progress = func(job.Progress) {}
 	}
 	place, err := home.Of(sel.Root)
 	if err == nil {
@@ -100,15 +96,15 @@ func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *
 	}
 	defer stores.Close()
 	if err := stores.MirrorTo(s.Exact(), o.Description, o.Model, &mirror.Options{
-		Log: o.Logger, Waiting: func(holder string) { tell("waiting for "+holder)(0, 0) },
+		Log: o.Logger, Waiting: func(holder string) { progress(job.Progress{Phase: "waiting for " + holder}) },
 	}); err != nil {
 		return nil, err
 	}
-	done, err := fn(stores.Mirror, stores, tell)
+	done, err := fn(stores.Mirror, stores)
 	if err != nil {
 		return nil, err
 	}
-	v, err := stores.Mirror.Verify(ctx, tell("verify"))
+	v, err := stores.Mirror.Verify(ctx, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -43,9 +43,9 @@ func (s *Server) Create(_ context.Context, r *pb.CreateCollection) (*pb.Collecti
 	return &pb.CollectionOperationResponse{Result: true}, nil
 }
 
-// deleteCollection takes the real name, not an alias, and the aliases go with the
-// collection.
-func (s *Server) deleteCollection(r *pb.DeleteCollection) (*pb.CollectionOperationResponse, error) {
+// Delete implements pb.CollectionsServer. It takes the real name, not an alias, and the
+// aliases go with the collection.
+func (s collectionsService) Delete(_ context.Context, r *pb.DeleteCollection) (*pb.CollectionOperationResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.collections[r.CollectionName]
@@ -91,8 +91,8 @@ func (s *Server) ListAliases(context.Context, *pb.ListAliasesRequest) (*pb.ListA
 	return out, nil
 }
 
-// info answers what cairn asks of a collection.
-func (s *Server) info(r *pb.GetCollectionInfoRequest) (*pb.GetCollectionInfoResponse, error) {
+// Get implements pb.CollectionsServer, with what cairn asks of a collection.
+func (s collectionsService) Get(_ context.Context, r *pb.GetCollectionInfoRequest) (*pb.GetCollectionInfoResponse, error) {
 	c, err := s.resolve(r.CollectionName)
 	if err != nil {
 		return nil, err

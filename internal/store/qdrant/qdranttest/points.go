@@ -262,7 +262,8 @@ func (c *collection) drop(id string) {
 	}
 }
 
-func (s *Server) deletePoints(r *pb.DeletePoints) (*pb.PointsOperationResponse, error) {
+// Delete implements pb.PointsServer.
+func (s pointsService) Delete(_ context.Context, r *pb.DeletePoints) (*pb.PointsOperationResponse, error) {
 	c, err := s.resolve(r.CollectionName)
 	if err != nil {
 		return nil, err
@@ -302,7 +303,8 @@ func (s *Server) CreateFieldIndex(_ context.Context, r *pb.CreateFieldIndexColle
 	})
 }
 
-func (s *Server) getPoints(r *pb.GetPoints) (*pb.GetResponse, error) {
+// Get implements pb.PointsServer.
+func (s pointsService) Get(_ context.Context, r *pb.GetPoints) (*pb.GetResponse, error) {
 	c, err := s.resolve(r.CollectionName)
 	if err != nil {
 		return nil, err

@@ -63,6 +63,13 @@ type Server struct {
 	grpc     *grpc.Server
 }
 
+// Both services have methods Get and Delete, so each is registered as a type of
+// its own.
+type (
+	collectionsService struct{ *Server }
+	pointsService      struct{ *Server }
+)
+
 // New returns a server that listens on a free port of this machine and is
 // stopped at the end of the test.
 func New(t testing.TB, o *Options) *Server {
