@@ -96,18 +96,6 @@ func New(tasks []Task) (*Graph, error) {
 	return g, nil
 }
 
-// Len is the number of tasks.
-func (g *Graph) Len() int { return len(g.tasks) }
-
-// Task returns the task of that id.
-func (g *Graph) Task(id string) (Task, bool) {
-	i, ok := g.index[id]
-	if !ok {
-		return Task{}, false
-	}
-	return g.tasks[i], true
-}
-
 // Dependencies returns the direct dependencies of id that exist. An unknown ID has
 // no dependencies, dependents and missing dependencies.
 func (g *Graph) Dependencies(id string) []string { return g.named(g.deps, id) }

@@ -221,7 +221,7 @@ func TestProperties(t *testing.T) {
 			}
 		}
 		g := mustNew(t, tasks...)
-		state := func(id string) State { task, _ := g.Task(id); return task.State }
+		state := func(id string) State { return g.tasks[g.index[id]].State }
 
 		order, err := g.Order(OrderOptions{IncludeCompleted: true})
 		cancelled := 0
