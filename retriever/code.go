@@ -143,7 +143,8 @@ func (p *placing) assign(cs []candidate) {
 }
 
 // deepDepth is how many chunks each leg is asked for where a query names a symbol that no
-// candidate defines: its words may be those of many other names.
+// candidate defines: its words may be those of many other names. A store elsewhere is not
+// asked again, since each call is a round trip.
 const deepDepth = 3000
 
 // lacksDefinition reports whether a query names a symbol, and there is source code among

@@ -152,7 +152,7 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	timer := observe.Begin(ctx, observe.Blend)
 	b := s.blender(l.mode)
 	candidates := b.blend(l)
-	if l.full && l.depth < deepDepth && lacksDefinition(candidates, strings.TrimSpace(s.Query.Text)) {
+	if s.sources.Legs == nil && l.full && l.depth < deepDepth && lacksDefinition(candidates, strings.TrimSpace(s.Query.Text)) {
 		release(candidates)
 		timer.End(ctx)
 		deeper, err := s.ask(ctx, s.parsed, s.Mode, deepDepth)
