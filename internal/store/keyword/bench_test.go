@@ -171,7 +171,7 @@ func measure(b *testing.B, x *Index, entries []store.KeywordEntry, name string, 
 }
 
 // BenchmarkDictionaryNear misspells words of a dictionary of a million terms; its
-// bytes-a-term are those of memory.
+// bytes-a-term are those of memory, without the text.
 func BenchmarkDictionaryNear(b *testing.B) {
 	r := rand.New(rand.NewPCG(11, 12))
 	const letters = "eeeetttaaaooiinnsshhrrddlluccmmffwwyyggppbbvvkkxjqz"
