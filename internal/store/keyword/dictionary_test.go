@@ -97,7 +97,7 @@ func TestDictionaryNear(t *testing.T) {
 
 func TestDictionaryHoldsWhatCanBeMeant(t *testing.T) {
 	d := NewDictionary("their\nx\n京\n京都\nok\nüber\n--dry-run")
-	if want := (Dictionary{"o": {"ok"}, "ü": {"über"}, "-": {"--dry-run"}}); !cmp.Equal(d, want) {
+	if want := (Dictionary{"o": "ok\n", "ü": "über\n", "-": "--dry-run\n"}); !cmp.Equal(d, want) {
 		t.Errorf("the dictionary has %v, want %v", d, want)
 	}
 	if !d.HasAll([]string{"ok", "their"}) || d.HasAll([]string{"ok", "okay"}) {

@@ -20,8 +20,8 @@ import (
 // terms separated by line feeds, at most maxTerms bytes. The one writer replaces it
 // when its own index has a term that it lacks. A server reads its hash at each fuzzy
 // query, and the text when the hash is another: none before the first one. A million
-// terms, as a million chunks may have, are 10 to 17 MB here, and 19 MB more in the
-// memory of each server that was asked for a misspelt word (BenchmarkDictionaryNear).
+// terms, as a million chunks may have, are 10 to 17 MB here, and as much in the
+// memory of each server that was asked for a misspelt word.
 //
 // A text that does not have its hash is skipped, and read again by the next query.
 type terms struct {

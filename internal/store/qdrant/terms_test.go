@@ -132,7 +132,7 @@ func TestDictionaryIsShared(t *testing.T) {
 		}
 		want("walruss", "sea")
 		want("quaga", "")
-		if want := (keyword.Dictionary{"s": {"sea", "sleep"}, "w": {"walrus"}}); !reflect.DeepEqual(readers[0].terms.words, want) {
+		if want := (keyword.Dictionary{"s": "sea\nsleep\n", "w": "walrus\n"}); !reflect.DeepEqual(readers[0].terms.words, want) {
 			t.Errorf("a reader knows %v of the new generation, want %v", readers[0].terms.words, want)
 		}
 		for _, removed := range []string{"-1", "-documents-1"} {
