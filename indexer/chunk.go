@@ -38,11 +38,11 @@ const minChunkTokens = 32
 
 // chunkFormat is the version of the rules that turn a file into sections, sections
 // into chunks, and chunks into entries of both indexes. It changes with any of
-// them: an index keeps the chunks of older rules until its files change. History:
+// them: the owner rebuilds an index that was made by other rules. History:
 // 1, the first; 2, the abstract; 3, symbols of source code; 4, the folder of files without
 // a title; 5, chunks that begin inside a fenced code block; 6, reStructuredText without
-// its markup for the encoder.
-const chunkFormat = 6
+// its markup for the encoder; 7, the notes of PDF files.
+const chunkFormat = 7
 
 // Chunker cuts sections into chunks and makes their index entries. It is safe for
 // concurrent use when its tokenizer is.

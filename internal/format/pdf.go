@@ -31,6 +31,7 @@ func convertPDF(w *writer, data []byte) error {
 		p := pdfPage{f: f, fonts: fonts}
 		p.draw(f.content(page.dict), page.resources, identity, 0)
 		p.endLine()
+		p.lines = append(p.lines, f.notes(page.dict)...)
 		found = found || len(p.lines) > 0
 		level = writePDFPage(w, i+1, p.lines, entries[i+1], level)
 	}
@@ -100,6 +101,23 @@ func (f *pdfFile) content(page dict) []byte {
 		}
 	}
 	return all
+}
+
+// notes returns the texts and comments that are put on a page.
+func (f *pdfFile) notes(page dict) []pdfLine {
+	var notes []pdfLine
+	for _, v := range f.array(page["Annots"]) {
+		f.w.step()
+		note := f.dict(v)
+		switch f.resolve(note["Subtype"]) {
+		case name("Link"), name("Popup"): // the latter shows another's text
+			continue
+		}
+		if text := strings.Join(strings.Fields(pdfText(f.resolve(note["Contents"]))), " "); text != "" {
+			notes = append(notes, pdfLine{text: text, apart: true})
+		}
+	}
+	return notes
 }
 
 // pdfEntry is an entry of the outline.
