@@ -86,7 +86,7 @@ func (c *Chunker) Format() string { return c.options.format() }
 func ChunkFormat(d models.Description, o *ChunkOptions) string { return o.within(d).format() }
 
 func (o ChunkOptions) format() string {
-	format := fmt.Sprintf("chunks-%d max=%d target=%d overlap=0", chunkFormat, o.MaxTokens, o.TargetTokens) // chunks do not overlap
+	format := fmt.Sprintf("chunks-%d max=%d target=%d", chunkFormat, o.MaxTokens, o.TargetTokens)
 	if o.Bare {
 		format += " bare"
 	}
