@@ -8,6 +8,7 @@ import (
 
 	"cairn/internal/index"
 	"cairn/internal/term"
+	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 
@@ -16,23 +17,13 @@ func (a *app) explainCommand() *cobra.Command {
 	var candidates int
 	cmd := newCommand("explain [flags] QUERY...", "Show every step of one search, and the time of each",
 		a.command(func(ctx context.Context, args []string) error {
-			w, q, err := a.openSearch(ctx, "explain", strings.Join(args, " "), f)
-			if err != nil {
-				return err
-			}
-			defer w.Close()
-			r, err := a.refresh(ctx, w, q.Mode, f.wait)
-			if err != nil {
-				return err
-			}
-			trace, err := w.Explain(ctx, index.ExplainRequest{Query: q, Candidates: candidates})
-			if err != nil {
-				return err
-			}
-			if err := a.print(trace, func(w *term.Writer) { w.Trace(trace) }); err != nil {
-				return err
-			}
-			return r.finish(ctx)
+			return a.answerSearch(ctx, "explain", strings.Join(args, " "), f, func(w *workspace.Workspace, q retriever.Query) error {
+				trace, err := w.Explain(ctx, index.ExplainRequest{Query: q, Candidates: candidates})
+				if err != nil {
+					return err
+				}
+				return a.print(trace, func(w *term.Writer) { w.Trace(trace) })
+			})
 		}))
 	f.add(cmd)
 	intVar(cmd.Flags(), &candidates, "candidates", 10, 1, retriever.TraceLimit, "number of entries shown of each list, 1 to 100")

@@ -95,10 +95,11 @@ func (f *searchFlags) query(text string, cfg config.Config) (retriever.Query, er
 	}, errors.Join(err, wrong)
 }
 
-// openSearch opens the folder and makes the query for it.
-func (a *app) openSearch(ctx context.Context, command, text string, f searchFlags) (*workspace.Workspace, retriever.Query, error) {
+// openSearch opens the folder and makes the query for it. refresh says that the caller
+// will bring the index up to date.
+func (a *app) openSearch(ctx context.Context, command, text string, f searchFlags, refresh bool) (*workspace.Workspace, retriever.Query, error) {
 	w, err := a.open(ctx, command, workspace.Reading, func(o *workspace.Options) {
-		o.Warm, o.Refresh = f.mode != string(retriever.Keyword), true
+		o.Warm, o.Refresh = f.mode != string(retriever.Keyword), refresh
 	})
 	if err != nil {
 		return nil, retriever.Query{}, err
@@ -112,8 +113,10 @@ func (a *app) openSearch(ctx context.Context, command, text string, f searchFlag
 	return w, q, nil
 }
 
-func (a *app) search(ctx context.Context, text string, f searchFlags) error {
-	w, q, err := a.openSearch(ctx, "search", text, f)
+// answerSearch calls answer with the folder and the query, once the index is as far up to
+// date as the answer needs, and then completes the refresh.
+func (a *app) answerSearch(ctx context.Context, command, text string, f searchFlags, answer func(*workspace.Workspace, retriever.Query) error) error {
+	w, q, err := a.openSearch(ctx, command, text, f, true)
 	if err != nil {
 		return err
 	}
@@ -122,19 +125,24 @@ func (a *app) search(ctx context.Context, text string, f searchFlags) error {
 	if err != nil {
 		return err
 	}
-	answer, err := w.Search(ctx, q)
-	if err != nil {
-		return err
-	}
-	sel := w.Selection()
-	err = a.print(answer, func(w *term.Writer) {
-		w.Answer(answer, text, a.paths(sel))
-		for _, note := range term.Notes(answer) {
-			a.stderr.Dim(note)
-		}
-	})
-	if err != nil {
+	if err := answer(w, q); err != nil {
 		return err
 	}
 	return r.finish(ctx)
+}
+
+func (a *app) search(ctx context.Context, text string, f searchFlags) error {
+	return a.answerSearch(ctx, "search", text, f, func(w *workspace.Workspace, q retriever.Query) error {
+		answer, err := w.Search(ctx, q)
+		if err != nil {
+			return err
+		}
+		sel := w.Selection()
+		return a.print(answer, func(w *term.Writer) {
+			w.Answer(answer, text, a.paths(sel))
+			for _, note := range term.Notes(answer) {
+				a.stderr.Dim(note)
+			}
+		})
+	})
 }

@@ -20,7 +20,7 @@ func (a *app) searchLines(ctx context.Context, text string, f searchFlags) (err 
 		return badUsage("an exhaustive search takes --path, --kind and --limit alone")
 	}
 	f.mode = string(retriever.Keyword) // needs no model
-	w, q, err := a.openSearch(ctx, "search", text, f)
+	w, q, err := a.openSearch(ctx, "search", text, f, false)
 	if err != nil {
 		return err
 	}
