@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sort"
 
 	"cairn/internal/checksum"
 	"cairn/internal/store"
@@ -20,32 +21,53 @@ func keyOf(k store.Key) contentKey { return contentKey(k[:keySize]) }
 // content is a vector in the file.
 type content struct {
 	fresh
-	codeAt, at int64  // offsets of its code and its low bytes
-	refs       uint32 // chunks that have it
+	refs uint32 // chunks that have it; the writer's
 }
 
-// contents are the vectors in the file, in its order. Only the writer uses them.
+// extent says where the vectors of a record are in the file.
+type extent struct {
+	first      uint32 // the number of its first vector
+	codes, low int64  // offsets of its codes and low bytes
+}
+
+// vectors are the vectors in the file, in its order. They only grow, so that a snapshot
+// may hold them while the writer adds to them.
+type vectors struct {
+	all     []content
+	extents []extent
+}
+
+// contents are the vectors in the file as the writer sees them.
 type contents struct {
-	all    []content
+	vectors
 	table  *table // by key
 	cached int    // vectors with a key and without a chunk
+	// retained is how many of the vectors that were cached at the last clear no chunk
+	// has taken since. An index that is being rebuilt takes them again, so they do not
+	// count against Options.MaxCached.
+	retained int
 }
 
-// content returns vector i of a record whose place in the file is known.
-func (r *record) content(i, dim int) content {
-	return content{fresh: r.fresh[i], codeAt: r.codesAt() + int64(dim*i), at: r.lowAt() + int64(dim*i)}
+// extent returns the extent of vector n, and how many vectors of it are before n.
+func (v *vectors) extent(n uint32) (e extent, before int) {
+	i := sort.Search(len(v.extents), func(i int) bool { return v.extents[i].first > n })
+	e = v.extents[i-1]
+	return e, int(n - e.first)
 }
 
 func newContents(n int) contents {
-	return contents{all: make([]content, 0, n), table: newTable(n)}
+	return contents{vectors: vectors{all: make([]content, 0, n)}, table: newTable(n)}
 }
 
 // add takes in the vectors of a record whose place in the file is known.
-func (c *contents) add(r *record, dim int) error {
+func (c *contents) add(r *record) error {
 	base := len(c.all)
+	if len(r.fresh) > 0 {
+		c.extents = append(c.extents, extent{first: uint32(base), codes: r.codesAt(), low: r.lowAt()})
+	}
 	for i, v := range r.fresh {
 		n := base + i
-		c.all = append(c.all, r.content(i, dim))
+		c.all = append(c.all, content{fresh: v})
 		if v.key == (contentKey{}) {
 			continue
 		}
@@ -90,6 +112,7 @@ func (c *contents) refer(n uint32) *content {
 	v := &c.all[n]
 	if v.refs == 0 && v.key != (contentKey{}) {
 		c.cached--
+		c.retained = max(0, c.retained-1)
 	}
 	v.refs++
 	return v
@@ -104,14 +127,22 @@ func (c *contents) release(n uint32) {
 	}
 }
 
-// read returns the code of a vector and its low bytes; whole is false if it is damaged.
-func (s *Store) read(l *log, v *content) (code, low []byte, whole bool, err error) {
+// read returns the code and the low bytes of vector i of those of e, which v describes.
+// whole is false if it is damaged.
+func (s *Store) read(l *log, e extent, i int, v *fresh) (code, low []byte, whole bool, err error) {
 	b := make([]byte, 2*s.dim)
 	code, low = b[:s.dim], b[s.dim:]
-	if err := errors.Join(l.read(code, v.codeAt), l.read(low, v.at)); err != nil {
+	by := int64(i * s.dim)
+	if err := errors.Join(l.read(code, e.codes+by), l.read(low, e.low+by)); err != nil {
 		return nil, nil, false, err
 	}
 	return code, low, checksum.Of(code) == v.codeSum && checksum.Of(low) == v.sum, nil
+}
+
+// readContent is read of vector n of the newest state. s.mu is held.
+func (s *Store) readContent(l *log, n uint32) (code, low []byte, whole bool, err error) {
+	e, i := s.contents.extent(n)
+	return s.read(l, e, i, &s.contents.all[n].fresh)
 }
 
 // Get returns the vectors that were stored under keys, in their order and in 16 bits a
@@ -133,13 +164,12 @@ func (s *Store) Get(keys []store.Key) ([][]float32, error) {
 		if !ok {
 			continue
 		}
-		v := &s.contents.all[n]
-		code, low, whole, err := s.read(snap.log, v)
+		code, low, whole, err := s.readContent(snap.log, uint32(n))
 		if err != nil {
 			return nil, err
 		}
 		if whole {
-			vectors[i] = restore(code, low, v.scale)
+			vectors[i] = restore(code, low, s.contents.all[n].scale)
 		}
 	}
 	return vectors, nil
@@ -172,7 +202,7 @@ func (s *Store) Put(keys []store.Key, vectors [][]float32) error {
 	if next.log, err = snap.log.append(r, codes, low); err != nil {
 		return fmt.Errorf("writing vectors %s: %w", s.path, err)
 	}
-	if err := s.contents.add(r, s.dim); err != nil {
+	if err := s.contents.add(r); err != nil {
 		return err // unreachable: the record has no entries
 	}
 	s.snap.Store(next)
@@ -207,7 +237,7 @@ func (s *Store) place(l *log, r *record, keys []store.Key, vectors *quantised) (
 			continue
 		}
 		if n, ok := s.contents.find(key); ok {
-			_, _, whole, err := s.read(l, &s.contents.all[n])
+			_, _, whole, err := s.readContent(l, uint32(n))
 			if err != nil {
 				return nil, nil, err
 			}
@@ -265,8 +295,7 @@ func (s *Store) Salvage(dir string) (int, error) {
 		var keys []store.Key
 		var vectors [][]float32
 		for i, v := range r.fresh {
-			c := r.content(i, s.dim)
-			code, low, whole, err := s.read(l, &c)
+			code, low, whole, err := s.read(l, extent{codes: r.codesAt(), low: r.lowAt()}, i, &v)
 			if err != nil || !whole || v.key == (contentKey{}) {
 				continue
 			}

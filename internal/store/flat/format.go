@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 
 	"cairn/internal/checksum"
 	"cairn/internal/packed"
@@ -288,7 +289,20 @@ func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 		}
 		r.doc[i], r.ids[i], r.vectors[i] = uint32(doc), d.Text(), uint32(d.Number())
 	}
+	compact(r.ids)
 	return d.Done(), nil
+}
+
+// compact copies the strings into one, so that they do not keep a larger one in memory.
+func compact(list []string) {
+	var b strings.Builder
+	for _, s := range list {
+		b.WriteString(s)
+	}
+	all := b.String()
+	for i, s := range list {
+		list[i], all = all[:len(s)], all[len(s):]
+	}
 }
 
 // checkVectors reads codes and low bytes and compares their checksums.
@@ -318,10 +332,13 @@ func flag(b bool) byte {
 
 // readPayload reads what payload.append wrote.
 func readPayload(r *packed.Reader) (p payload) {
-	p.path = r.Text()
+	p.path = strings.Clone(r.Text())
 	p.labels.Found = r.Byte() == 1
 	p.labels.Tags = r.List()
-	p.labels.Priority, p.labels.Assignee, p.labels.Status = r.Text(), r.Text(), r.Text()
+	compact(p.labels.Tags)
+	for _, s := range []*string{&p.labels.Priority, &p.labels.Assignee, &p.labels.Status} {
+		*s = strings.Clone(r.Text())
+	}
 	return p
 }
 

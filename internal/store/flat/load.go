@@ -7,12 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"sort"
 
 	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/atomicfile"
 	"cairn/internal/checksum"
 )
+
+// namesBatch is how many records are in memory at a time while a store is opened.
+const namesBatch = 32
 
 // create makes a file without vectors when there is none.
 func (s *Store) create() error {
@@ -89,9 +94,6 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := readAllNames(f, records); err != nil {
-		return nil, err
-	}
 	entries, vectors := 0, 0
 	for _, r := range records {
 		entries += r.entries
@@ -99,11 +101,11 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	}
 	state := &loaded{snap: newSnapshot(s.dim, l), docIndex: map[string]uint32{}, contents: newContents(vectors)}
 	state.snap.table = newTable(entries)
-	if err := state.read(f, records); err != nil {
-		return nil, err
-	}
 	if n := len(records); n > 0 {
 		l.end = records[n-1].end()
+	}
+	if err := state.read(f, records); err != nil {
+		return nil, err
 	}
 	if dropped := info.Size() - l.end; dropped > 0 && !s.options.ReadOnly {
 		s.dropped = dropped
@@ -187,27 +189,36 @@ func readAllNames(f *os.File, records []*record) error {
 	return g.Wait()
 }
 
-// read takes records into the snapshot and reads their codes in place.
-func (st *loaded) read(f *os.File, records []*record) error {
+// read applies records to the snapshot and reads their codes. It clears records, so that
+// names are freed on the way.
+func (st *loaded) read(f *os.File, records []*record) (err error) {
 	g := workers()
-	for _, r := range records {
-		first, err := st.snap.apply(r, st.docIndex, &st.contents)
-		if err != nil {
-			return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d: %v", r.at, err)}
+	defer func() { err = errors.Join(err, g.Wait()) }()
+	for batch := range slices.Chunk(records, namesBatch) {
+		if err := readAllNames(f, batch); err != nil {
+			return err
 		}
-		blocks, all := st.snap.blocks, st.contents.all // grow with the next record
-		g.Go(func() error { return st.snap.readCodes(f, r, blocks, all, first) })
+		for _, r := range batch {
+			first, err := st.snap.apply(r, st.docIndex, &st.contents)
+			if err != nil {
+				return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d: %v", r.at, err)}
+			}
+			blocks, vectors := st.snap.blocks, st.snap.vectors // grow with the next record
+			g.Go(func() error { return st.snap.readCodes(f, r, blocks, vectors, first) })
+		}
+		clear(batch)
 	}
-	return g.Wait()
+	return nil
 }
 
 // apply takes the names of a record in and returns the slot of its first entry.
 // c is nil in memory, where the record has the vectors of its entries in their order.
 func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first int, err error) {
 	if c != nil {
-		if err := c.add(r, s.dim); err != nil {
+		if err := c.add(r); err != nil {
 			return 0, err
 		}
+		s.vectors = c.vectors
 	}
 	if r.clear {
 		s.clear(c)
@@ -239,18 +250,19 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 			continue
 		}
 		v := c.refer(r.vectors[i])
-		b.vector[slot%blockLen] = r.vectors[i]
-		b.scale[slot%blockLen], b.at[slot%blockLen], b.sum[slot%blockLen] = v.scale, v.at, v.sum
+		b.vector[slot%blockLen], b.scale[slot%blockLen] = r.vectors[i], v.scale
 	}
 	return first, nil
 }
 
-// readCodes reads the codes of the entries of r, whose vectors are among all, into the
-// slots from first on.
-func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, all []content, first int) error {
+// readCodes reads the codes of the entries of r, whose vectors are among known, into the
+// slots of blocks from first on.
+func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, known vectors, first int) error {
 	var buffer []byte
 	for i := 0; i < r.entries; {
-		n := s.run(all, r.vectors[i:], blockLen-(first+i)%blockLen)
+		e, before := known.extent(r.vectors[i])
+		at := e.codes + int64(before*s.dim)
+		n := known.run(r.vectors[i:], blockLen-(first+i)%blockLen)
 		codes := blocks[(first+i)/blockLen].codes[(first+i)%blockLen*s.stride:]
 		target := codes[:n*s.dim]
 		if s.dim != s.stride {
@@ -259,13 +271,13 @@ func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, all []conte
 			}
 			target = buffer[:n*s.dim]
 		}
-		if _, err := f.ReadAt(target, all[r.vectors[i]].codeAt); err != nil {
+		if _, err := f.ReadAt(target, at); err != nil {
 			return err
 		}
 		for k := range n {
 			code := target[k*s.dim:][:s.dim]
-			if v := &all[r.vectors[i+k]]; checksum.Of(code) != v.codeSum {
-				return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the code at %d is damaged", v.codeAt)}
+			if checksum.Of(code) != known.all[r.vectors[i+k]].codeSum {
+				return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the code at %d is damaged", at+int64(k*s.dim))}
 			}
 			if s.dim != s.stride {
 				copy(codes[k*s.stride:], code)
@@ -276,11 +288,15 @@ func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, all []conte
 	return nil
 }
 
-// run returns how many of the vectors, at most limit, have their codes one behind the
-// other in the file.
-func (s *snapshot) run(all []content, vectors []uint32, limit int) int {
+// run returns how many of the vectors numbers, at most limit, have their codes one after
+// the other in the file.
+func (v *vectors) run(numbers []uint32, limit int) int {
+	end := uint32(len(v.all)) // of the extent of the first
+	if i := sort.Search(len(v.extents), func(i int) bool { return v.extents[i].first > numbers[0] }); i < len(v.extents) {
+		end = v.extents[i].first
+	}
 	n := 1
-	for n < min(limit, len(vectors)) && all[vectors[n]].codeAt == all[vectors[n-1]].codeAt+int64(s.dim) {
+	for n < min(limit, len(numbers)) && numbers[n] == numbers[n-1]+1 && numbers[n] < end {
 		n++
 	}
 	return n

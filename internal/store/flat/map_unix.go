@@ -17,7 +17,7 @@ func mmap(f *os.File, size int64) ([]byte, error) {
 
 func munmap(b []byte) { _ = syscall.Munmap(b) }
 
-// allocate returns n zero bytes that are not of Go's heap, until free.
+// allocate returns n zero bytes outside of Go's heap; free releases them.
 func allocate(n int) []byte {
 	b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {

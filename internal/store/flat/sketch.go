@@ -3,6 +3,8 @@ package flat
 import (
 	"math"
 	"math/bits"
+	"runtime"
+	"unsafe"
 )
 
 // A search of a large store reads one bit a coordinate first and the 8-bit codes
@@ -41,7 +43,7 @@ var noLow [MaxDimension + strideUnit]byte
 
 // sketch is that of a full block.
 type sketch struct {
-	signs  []uint64 // blockLen x words, in groups of lanes
+	signs  []uint64 // blockLen x words, in groups of lanes; outside of Go's heap
 	centre []byte   // codes of the mean of the block's vectors
 	scale  float32  // of centre
 	factor [blockLen]float32
@@ -88,7 +90,9 @@ func newSketchQuery(v []float32, stride int, scale float32) *sketchQuery {
 // newSketch makes the sketch of a full block of vectors of length dim.
 func newSketch(b *block, dim, stride int, k kernel) *sketch {
 	words := stride / 64
-	s := &sketch{signs: make([]uint64, blockLen*words), centre: make([]byte, stride)}
+	memory := allocate(8 * blockLen * words)
+	s := &sketch{signs: unsafe.Slice((*uint64)(unsafe.Pointer(&memory[0])), blockLen*words), centre: make([]byte, stride)}
+	runtime.AddCleanup(s, free, memory)
 	centre, vector := make([]float32, dim), make([]float32, dim)
 	for i := range blockLen {
 		dequantise(vector, b.codes[i*stride:], b.scale[i])

@@ -20,9 +20,7 @@ type block struct {
 	codes  []byte // blockLen x stride, see quantise
 	low    []byte // blockLen x dim, what the codes leave; nil when that is in the file
 	scale  [blockLen]float32
-	at     [blockLen]int64  // offset of what the code leaves in the file
-	sum    [blockLen]uint32 // its checksum
-	vector [blockLen]uint32 // the index of the vector in contents; the writer's
+	vector [blockLen]uint32 // the number of the vector in the file
 	doc    [blockLen]uint32
 	id     [blockLen]string
 	sketch atomic.Pointer[sketch] // of a full block, some time after the first searches
@@ -41,8 +39,10 @@ type snapshot struct {
 	blocks      []*block // shared with later snapshots
 	n           int      // slots
 	live        int
+	cleared     int      // slots that clear has removed; their names are in the file
 	dead        []uint64 // a bit a slot
 	docs        []payload
+	vectors     vectors // in the file
 	table       *table
 	log         *log // nil in memory
 }
@@ -96,12 +96,17 @@ func (s *snapshot) killSlot(slot int, c *contents) {
 	}
 }
 
-// clear removes every chunk.
+// clear removes every chunk and its slot.
 func (s *snapshot) clear(c *contents) {
 	for slot := range s.n {
 		if !s.isDead(slot) {
 			s.killSlot(slot, c)
 		}
+	}
+	s.cleared += s.n
+	s.blocks, s.n, s.dead, s.table = nil, 0, nil, newTable(0)
+	if c != nil {
+		c.retained = c.cached
 	}
 }
 
@@ -137,10 +142,10 @@ type table struct {
 	used  int // the writer's
 }
 
-// newTable has room for n numbers and as many to come.
+// newTable has room for n numbers and half as many to come.
 func newTable(n int) *table {
 	size := 64
-	for size < 3*n {
+	for size < 2*n {
 		size *= 2
 	}
 	return &table{seed: maphash.MakeSeed(), slots: make([]uint32, size), mask: uint64(size - 1)}

@@ -104,14 +104,20 @@ func (s *Store) writable(ctx context.Context) (*snapshot, error) {
 
 // tidy compacts when too much is garbage. s.mu is held.
 func (s *Store) tidy(snap *snapshot) {
-	garbage := snap.n - snap.live
-	if (garbage < minGarbage || garbage <= snap.n/4) && s.contents.cached <= s.options.MaxCached {
+	slots, garbage := snap.n, snap.n-snap.live
+	if s.contents.retained <= s.options.MaxCached/2 { // else an index is being rebuilt
+		slots, garbage = slots+snap.cleared, garbage+snap.cleared
+	}
+	if (garbage < minGarbage || garbage <= slots/4) && s.contents.cached <= s.maxCached() {
 		return
 	}
 	if err := s.compact(snap); err != nil {
 		s.options.Logger.Warn("compacting the vector file failed; it is used as it is", "path", s.path, "error", err)
 	}
 }
+
+// maxCached is how many vectors without a chunk the file may hold. s.mu is held.
+func (s *Store) maxCached() int { return max(s.options.MaxCached, s.contents.retained) }
 
 func (s *Store) checkEntry(e *store.VectorEntry) error {
 	if e.Chunk == "" {
@@ -151,12 +157,10 @@ func present(snap *snapshot, ids []string) (held []string) {
 	return held
 }
 
-// newRecord names entries. Their ids are copied into one string: the store must
-// not hold on to strings that keep something larger in memory.
+// newRecord returns the record of entries and stale chunks, without vectors.
 func newRecord(entries []store.VectorEntry, stale []string) *record {
 	r := &record{stale: stale, ids: make([]string, len(entries)), doc: make([]uint32, len(entries))}
 	index := map[string]uint32{}
-	var arena []byte
 	for i := range entries {
 		p := payload{path: entries[i].Path, labels: entries[i].Labels}
 		key := p.append(nil)
@@ -166,14 +170,9 @@ func newRecord(entries []store.VectorEntry, stale []string) *record {
 			index[string(key)] = doc
 			r.docs = append(r.docs, readPayload(&packed.Reader{Rest: string(key)}))
 		}
-		r.doc[i] = doc
-		arena = append(arena, entries[i].Chunk...)
+		r.doc[i], r.ids[i] = doc, entries[i].Chunk
 	}
-	ids := string(arena)
-	for i := range entries {
-		n := len(entries[i].Chunk)
-		r.ids[i], ids = ids[:n], ids[n:]
-	}
+	compact(r.ids)
 	return r
 }
 
@@ -205,11 +204,13 @@ func (s *Store) compact(old *snapshot) error {
 	if err := s.replace(func(f *os.File) error { return s.writeLive(f, old) }); err != nil {
 		return err
 	}
+	retained := s.contents.retained
 	if err := s.load(); err != nil {
 		// What is open has no name any more: writing to it would be lost.
 		s.broken = fmt.Errorf("reading the compacted file: %w", err)
 		return s.broken
 	}
+	s.contents.retained = retained
 	return nil
 }
 
@@ -217,7 +218,7 @@ func (s *Store) compact(old *snapshot) error {
 // chunks with theirs.
 func (s *Store) writeLive(f *os.File, old *snapshot) error {
 	w := &compaction{store: s, old: old.log, w: f, numbers: make([]uint32, len(s.contents.all))}
-	keep := min(s.contents.cached, s.options.MaxCached-s.options.MaxCached/4)
+	keep := min(s.contents.cached, s.maxCached()-s.options.MaxCached/4)
 	skip := s.contents.cached - keep
 	var cached []uint32
 	for n := range s.contents.all {
@@ -260,7 +261,7 @@ func (c *compaction) write(r *record, vectors []uint32) error {
 	for _, n := range vectors {
 		v := &c.store.contents.all[n]
 		if c.numbers[n] == 0 {
-			code, lowBytes, _, err := c.store.read(c.old, v)
+			code, lowBytes, _, err := c.store.readContent(c.old, n)
 			if err != nil {
 				return err
 			}
