@@ -12,8 +12,8 @@ import (
 	"cairn/internal/store"
 )
 
-// contentKey is how a store.Key is kept: 128 bits of a SHA-256. The zero key
-// is no text's; its vector is found through its chunk only.
+// contentKey is the part of a store.Key that the store keeps: 128 bits of a SHA-256. A
+// vector with the zero key is found by its chunk only.
 type contentKey [keySize]byte
 
 func keyOf(k store.Key) contentKey { return contentKey(k[:keySize]) }
@@ -21,34 +21,34 @@ func keyOf(k store.Key) contentKey { return contentKey(k[:keySize]) }
 // content is a vector in the file.
 type content struct {
 	fresh
-	refs uint32 // chunks that have it; the writer's
+	refs uint32 // chunks that use it; only the writer reads it
 }
 
-// extent says where the vectors of a record are in the file.
+// extent is the position of a record's vectors in the file.
 type extent struct {
 	first      uint32 // the number of its first vector
 	codes, low int64  // offsets of its codes and low bytes
 }
 
-// vectors are the vectors in the file, in its order. They only grow, so that a snapshot
-// may hold them while the writer adds to them.
+// vectors describes the vectors of the file, in its order. The writer only appends, so
+// that a snapshot may keep a copy of the headers of both slices.
 type vectors struct {
 	all     []content
 	extents []extent
 }
 
-// contents are the vectors in the file as the writer sees them.
+// contents indexes the vectors of the file for the writer.
 type contents struct {
 	vectors
 	table  *table // by key
 	cached int    // vectors with a key and without a chunk
-	// retained is how many of the vectors that were cached at the last clear no chunk
-	// has taken since. An index that is being rebuilt takes them again, so they do not
-	// count against Options.MaxCached.
+	// retained is the number of vectors that were cached at the last Clear and that no
+	// chunk has used since. An index that is being rebuilt will use them again, so they
+	// do not count towards Options.MaxCached.
 	retained int
 }
 
-// extent returns the extent of vector n, and how many vectors of it are before n.
+// extent returns the extent that holds vector n, and the position of n in it.
 func (v *vectors) extent(n uint32) (e extent, before int) {
 	i := sort.Search(len(v.extents), func(i int) bool { return v.extents[i].first > n })
 	e = v.extents[i-1]
@@ -59,7 +59,7 @@ func newContents(n int) contents {
 	return contents{vectors: vectors{all: make([]content, 0, n)}, table: newTable(n)}
 }
 
-// add takes in the vectors of a record whose place in the file is known.
+// add adds the vectors of a record whose offset is set.
 func (c *contents) add(r *record) error {
 	base := len(c.all)
 	if len(r.fresh) > 0 {
@@ -92,7 +92,7 @@ func (c *contents) insert(n int) {
 	c.table.insert(c.table.hash(string(c.all[n].key[:])), n)
 }
 
-// find returns the newest vector under a key.
+// find returns the newest vector with the key.
 func (c *contents) find(key contentKey) (n int, ok bool) {
 	if key == (contentKey{}) {
 		return 0, false
@@ -100,14 +100,14 @@ func (c *contents) find(key contentKey) (n int, ok bool) {
 	n = -1
 	c.table.find(c.table.hash(string(key[:])), func(i int) bool {
 		if c.all[i].key == key {
-			n = max(n, i) // an older one is damaged
+			n = max(n, i) // older ones are damaged
 		}
 		return false
 	})
 	return n, n >= 0
 }
 
-// refer counts a chunk of a vector and returns the vector.
+// refer adds a reference to vector n and returns it.
 func (c *contents) refer(n uint32) *content {
 	v := &c.all[n]
 	if v.refs == 0 && v.key != (contentKey{}) {
@@ -118,7 +118,7 @@ func (c *contents) refer(n uint32) *content {
 	return v
 }
 
-// release takes back one refer.
+// release drops a reference to vector n.
 func (c *contents) release(n uint32) {
 	v := &c.all[n]
 	v.refs--
@@ -127,8 +127,8 @@ func (c *contents) release(n uint32) {
 	}
 }
 
-// read returns the code and the low bytes of vector i of those of e, which v describes.
-// whole is false if it is damaged.
+// read returns the code and the low bytes of vector i of extent e, which v describes.
+// whole is false if they are damaged.
 func (s *Store) read(l *log, e extent, i int, v *fresh) (code, low []byte, whole bool, err error) {
 	b := make([]byte, 2*s.dim)
 	code, low = b[:s.dim], b[s.dim:]
@@ -139,15 +139,14 @@ func (s *Store) read(l *log, e extent, i int, v *fresh) (code, low []byte, whole
 	return code, low, checksum.Of(code) == v.codeSum && checksum.Of(low) == v.sum, nil
 }
 
-// readContent is read of vector n of the newest state. s.mu is held.
+// readContent is read for vector n of the file. The caller holds s.mu.
 func (s *Store) readContent(l *log, n uint32) (code, low []byte, whole bool, err error) {
 	e, i := s.contents.extent(n)
 	return s.read(l, e, i, &s.contents.all[n].fresh)
 }
 
-// Get returns the vectors that were stored under keys, in their order and in 16 bits a
-// coordinate; nil for a key that is unknown or whose vector is damaged. A store in memory
-// knows none.
+// Get returns the vectors of keys, in that order and with 16 bits a coordinate. The
+// vector of an unknown key, or one that is damaged, is nil. A store in memory has no keys.
 func (s *Store) Get(keys []store.Key) ([][]float32, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,9 +174,8 @@ func (s *Store) Get(keys []store.Key) ([][]float32, error) {
 	return vectors, nil
 }
 
-// Put stores vectors under keys, of which there are as many, without a chunk. A
-// key that is known keeps its vector. A refused vector changes nothing. A store
-// in memory forgets them.
+// Put stores one vector for each key, without a chunk. A known key keeps its vector. If
+// Put returns an error, it has stored nothing. On a store in memory, Put does nothing.
 func (s *Store) Put(keys []store.Key, vectors [][]float32) error {
 	if len(keys) != len(vectors) {
 		return fmt.Errorf("%d keys for %d vectors", len(keys), len(vectors))
@@ -225,8 +223,8 @@ func (s *Store) quantise(vectors [][]float32) *quantised {
 	return q
 }
 
-// place finds each vector in the file by its key, or adds it to the record r. It
-// sets r.vectors and returns the codes and low bytes of the vectors added.
+// place finds each vector in the file by its key, or adds it to record r. It sets
+// r.vectors and returns the codes and low bytes of the added vectors.
 func (s *Store) place(l *log, r *record, keys []store.Key, vectors *quantised) (codes, low []byte, err error) {
 	added := map[contentKey]uint32{}
 	numbers := make([]uint32, len(keys))
@@ -260,14 +258,14 @@ func (s *Store) place(l *log, r *record, keys []store.Key, vectors *quantised) (
 	return codes, low, nil
 }
 
-// Clear removes every chunk. Their vectors are kept for Get.
+// Clear removes every chunk. Get still returns their vectors.
 func (s *Store) Clear(ctx context.Context) error {
 	return s.update(ctx, nil, nil, true)
 }
 
-// Salvage puts the vectors with a key that are whole in the file of another
-// store, such as a damaged one, into s, and returns how many it read. The file
-// must be of the same model and dimension.
+// Salvage copies the undamaged vectors with a key from the store in folder dir into s,
+// and returns their number. That store may be damaged, but must have the same model and
+// dimension.
 func (s *Store) Salvage(dir string) (int, error) {
 	f, err := os.Open(filepath.Join(dir, fileName))
 	if err != nil {
@@ -310,7 +308,7 @@ func (s *Store) Salvage(dir string) (int, error) {
 	}
 }
 
-// key is a store.Key that is kept as k.
+// key returns a store.Key of which k is the part that the store keeps.
 func (k contentKey) key() (key store.Key) {
 	copy(key[:], k[:])
 	return key

@@ -1,14 +1,15 @@
-// Package flat is an exact vector store: every search looks at every vector.
-// A first pass scans them as 8-bit codes in memory, with SIMD; the best are
-// scored again in 16 bits, of which the lower 8 come from the file. Large stores are first scanned
-// as sketches of one bit a coordinate, which leave out what cannot be among the
-// best. It is not an approximate index.
+// Package flat is an exact vector store: every search considers every vector.
 //
-// The file holds each vector once, under the hash of the text it was made from.
-// The vector of a chunk that was removed stays in the file until compaction, so
-// that moved, copied and restored text is not embedded again: see Get and Put.
+// A search first scans 8-bit codes in memory, with SIMD, and then scores the best
+// candidates again with 16 bits a coordinate; the lower 8 bits come from the file. In
+// large stores, sketches of one bit a coordinate rule out most vectors before the scan.
+// The index is not approximate.
 //
-// The caller makes sure that only one process has a store open for writing.
+// The file holds each vector once, keyed by the hash of its text. The vector of a
+// removed chunk stays in the file until compaction, so that text that was moved, copied
+// or restored need not be embedded again: see Get and Put.
+//
+// The caller ensures that only one process opens a store for writing.
 package flat
 
 import (
@@ -25,23 +26,24 @@ import (
 	"cairn/internal/store"
 )
 
-// MaxDimension is the longest vector: its 8-bit dot products stay below 2^31.
+// MaxDimension is the largest dimension. 8-bit dot products then stay below 2^31.
 const MaxDimension = 1 << 15
 
-// DefaultMaxCached bounds the vectors kept without a chunk: at 384 dimensions
-// some 400 MB.
+// DefaultMaxCached is the default of Options.MaxCached: 200 MB at 384 dimensions.
 const DefaultMaxCached = 256 << 10
 
-// Options are the knobs of Open. Nil and the zero value mean the defaults.
+// Options configures Open. Nil and the zero value select the defaults.
 type Options struct {
 	// ReadOnly opens an existing store for searching.
 	ReadOnly bool
-	// MaxCached bounds the vectors kept that no chunk refers to. 0 means
-	// DefaultMaxCached.
+	// MaxCached is the number of vectors without a chunk that the store keeps. 0 means
+	// DefaultMaxCached. The vectors of a cleared store do not count until they are used
+	// again.
 	MaxCached int
-	// Threads is how many goroutines one search may use. 0 means GOMAXPROCS.
+	// Threads is the number of goroutines that a search may use. 0 means GOMAXPROCS.
 	Threads int
-	// Logger hears of a torn tail and of a compaction that went wrong. Nil is silent.
+	// Logger receives a warning when Open truncates the file and when a compaction
+	// fails. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -51,46 +53,46 @@ var ErrClosed = errors.New("the vector store is closed")
 // ErrReadOnly is returned by Update, Put and Clear on a store opened read-only.
 var ErrReadOnly = errors.New("the vector store is opened read-only")
 
-// DimensionError says that a vector or a store has another dimension.
+// DimensionError reports a vector or a store of another dimension.
 type DimensionError struct{ Have, Want int }
 
 func (e *DimensionError) Error() string {
 	return fmt.Sprintf("vector of dimension %d, want %d", e.Have, e.Want)
 }
 
-// ModelError says that the vectors were made by another model.
+// ModelError reports vectors that another model made.
 type ModelError struct{ Have, Want string }
 
 func (e *ModelError) Error() string {
 	return fmt.Sprintf("the vectors were made by model %s, not %s", e.Have, e.Want)
 }
 
-// FormatError says that the file was written in another format.
+// FormatError reports a file of another format.
 type FormatError struct{ Have, Want uint32 }
 
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("the vectors have format %d, this version reads format %d", e.Have, e.Want)
 }
 
-// CorruptError says that the file is not one of ours or is damaged in a way
-// that no crash explains. The file is left as it is; Salvage reads what is whole.
+// CorruptError reports a file that is not a vector file, or is damaged in a way that no
+// crash explains. Open leaves the file unchanged; Salvage reads its undamaged vectors.
 type CorruptError struct{ Path, Reason string }
 
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s is damaged or not a vector file: %s", e.Path, e.Reason)
 }
 
-// Unusable reports whether err, of Open, says that the file holds nothing for the
-// wanted model: it is damaged, or of another format, model or dimension. Another
-// error, such as a missing permission, says nothing about the file.
+// Unusable reports whether err, an error of Open, means that the file is damaged or has
+// another format, model or dimension. Other errors, such as a missing permission, say
+// nothing about the file.
 func Unusable(err error) bool {
 	_, corrupt := errors.AsType[*CorruptError](err)
 	_, format := errors.AsType[*FormatError](err)
 	return corrupt || format || OtherModel(err)
 }
 
-// OtherModel reports whether err, of Open, says that the vectors were made by
-// another model or have another dimension.
+// OtherModel reports whether err, an error of Open, means that the vectors have another
+// model or dimension.
 func OtherModel(err error) bool {
 	_, model := errors.AsType[*ModelError](err)
 	_, dimension := errors.AsType[*DimensionError](err)
@@ -107,27 +109,27 @@ type Store struct {
 	kernel  kernel
 	scratch sync.Pool // of *scratch
 
-	searches  atomic.Int64 // that would have liked more sketches
-	sketching atomic.Bool  // a search makes sketches
+	searches  atomic.Int64 // that found blocks without sketches
+	sketching atomic.Bool  // sketches are being made
 
 	snap atomic.Pointer[snapshot] // nil after Close
 
-	mu       sync.Mutex        // held while the next snapshot is made; guards what follows
+	mu       sync.Mutex        // held by writers; guards the fields below
 	docIndex map[string]uint32 // payloads of the newest snapshot
 	contents contents          // the vectors in the file
-	broken   error             // why nothing can be written any more
+	broken   error             // of a failed compaction; the store can no longer be written
 	dropped  int64
 }
 
 var _ store.Vectors = (*Store)(nil)
 
-// Memory returns an empty store of vectors of length dim that lives in memory
-// only. It panics unless 1 <= dim <= MaxDimension.
+// Memory returns an empty store of dimension dim that is kept in memory only. It panics
+// unless 1 <= dim <= MaxDimension.
 func Memory(dim int) *Store {
 	if dim < 1 || dim > MaxDimension {
 		panic(fmt.Sprintf("flat.Memory: dimension %d, want 1 to %d", dim, MaxDimension))
 	}
-	s, _ := newStore(dim, "", "", nil) // a kernel that the machine lacks becomes the portable one
+	s, _ := newStore(dim, "", "", nil) // if the machine lacks the kernel, the portable one
 	s.snap.Store(newSnapshot(dim, nil))
 	return s
 }
@@ -147,11 +149,12 @@ func newStore(dim int, model, path string, o *Options) (*Store, error) {
 	return s, err
 }
 
-// Open opens the store in the folder dir, and unless read-only creates it. A
-// store of another format, dimension or model is a *FormatError,
-// *DimensionError or *ModelError and left as it is; a damaged one a
-// *CorruptError. What a crash left half-written at the end is dropped. A
-// read-only store that is absent is an error that is fs.ErrNotExist.
+// Open opens the store in folder dir, and creates it unless Options.ReadOnly is set. It
+// truncates a partial record that a crash left at the end of the file.
+//
+// Open returns a *FormatError, *DimensionError or *ModelError for a store of another
+// format, dimension or model, a *CorruptError for a damaged one, and an error that is
+// fs.ErrNotExist for a missing one. It does not change such a store.
 func Open(dir string, dim int, model string, o *Options) (*Store, error) {
 	if dim < 1 || dim > MaxDimension {
 		return nil, fmt.Errorf("opening vectors in %s: dimension %d, want 1 to %d", dir, dim, MaxDimension)
@@ -171,8 +174,8 @@ func Open(dir string, dim int, model string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// OpenOrReplace is Open, but puts an empty store in the place of one that is Unusable. It
-// is for caches.
+// OpenOrReplace is Open for caches: it replaces a store that is Unusable with an empty
+// one.
 func OpenOrReplace(dir string, dim int, model string, o *Options) (*Store, error) {
 	s, err := Open(dir, dim, model, o)
 	if !Unusable(err) {
@@ -184,7 +187,7 @@ func OpenOrReplace(dir string, dim int, model string, o *Options) (*Store, error
 	return Open(dir, dim, model, o)
 }
 
-// snapshot returns the newest state.
+// snapshot returns the newest snapshot.
 func (s *Store) snapshot(ctx context.Context) (*snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -196,7 +199,7 @@ func (s *Store) snapshot(ctx context.Context) (*snapshot, error) {
 	return snap, nil
 }
 
-// Count is the number of vectors held.
+// Count returns the number of chunks.
 func (s *Store) Count() (int, error) {
 	snap, err := s.snapshot(context.Background())
 	if err != nil {
@@ -205,14 +208,14 @@ func (s *Store) Count() (int, error) {
 	return snap.live, nil
 }
 
-// Dimension is the length of every vector.
+// Dimension returns the length of every vector.
 func (s *Store) Dimension() int { return s.dim }
 
-// Kernel names the code that scans: avx512vnni, avx2 or portable.
+// Kernel returns the name of the kernel that scans: avx512vnni, avx2 or portable.
 func (s *Store) Kernel() string { return s.kernel.name }
 
-// Scores returns the cosine of each chunk with the unit vector query, NaN for a
-// chunk that has no vector.
+// Scores returns the cosine of the unit vector query with each chunk, and NaN for a
+// chunk without a vector.
 func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
 	if err := s.checkVector(query); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
@@ -231,8 +234,8 @@ func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) ([
 	return snap.exact(s.kernel, query, slots, s.threads(snap))
 }
 
-// Close ends the store. Searches under way finish or return an error. Closing
-// twice is not an error.
+// Close closes the store. Searches in progress finish or return an error. Further calls
+// of Close do nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,8 +246,8 @@ func (s *Store) Close() error {
 	return snap.log.file.Close()
 }
 
-// checkVector accepts vectors of our dimension, finite and of unit length
-// within 1 %: a model's rounding, not another scale.
+// checkVector returns an error unless v has the store's dimension and a length of 1,
+// within 1 % for the rounding of models.
 func (s *Store) checkVector(v []float32) error {
 	if len(v) != s.dim {
 		return &DimensionError{Have: len(v), Want: s.dim}

@@ -30,7 +30,7 @@ import (
 //	header    64 bytes: magic uint32, entries uint32, vectors uint32, lengths of
 //	          the names, codes and low bytes (3 x uint64), their checksums
 //	          (3 x uint32), zeros, checksum of the 60 bytes before (uint32)
-//	names     1 if all earlier chunks leave, else 0 (1 byte)
+//	names     1 if the record removes all earlier chunks, else 0 (1 byte)
 //	          documents: path, found (1 byte), tags, priority, assignee, status
 //	          stale ids
 //	          per vector: its key (16 bytes, see store.Key), scale (float32),
@@ -38,18 +38,17 @@ import (
 //	          per entry: index into documents (uvarint), chunk id, number of its
 //	          vector (uvarint), counted from the beginning of the file
 //	codes     vectors x dimension bytes, see quantise
-//	low bytes vectors x dimension bytes: what the codes leave
+//	low bytes vectors x dimension bytes, see quantise
 //
-// Reading a file from the start, the stale ids of a record leave, then its
-// entries enter or replace. Codes are read at Open, low bytes only when they are
-// asked for. The checksums over all of a record are compared at the end of the file,
-// where a crash can have torn them; those of one vector before it is used.
+// Open applies the records in order: each removes its stale chunks, then adds or
+// replaces its entries. Open reads all codes; a search reads the low bytes that it
+// needs. Open compares the checksums of the whole last record, which a crash can have
+// torn, and a reader those of a vector before it uses the vector.
 //
-// A record is written behind the last whole one and synced before the call
-// returns, so only the last can be torn; the writer cuts it off at the next
-// Open. When more than a quarter of the entries is garbage, or more vectors are
-// without a chunk than Options allow, what is in use is written to a new file
-// that takes the old one's name.
+// A writer appends a record and syncs the file before it returns, so only the last
+// record can be torn; the next Open for writing truncates it. When more than a quarter
+// of the entries is garbage, or more vectors are without a chunk than Options allows, a
+// compaction writes the rest to a new file, which replaces the old one.
 const (
 	fileName      = "vectors.cairn"
 	fileMagic     = "cairnvec"
@@ -73,8 +72,8 @@ func fileHeader(dim int, model string) []byte {
 // log is an open file.
 type log struct {
 	file *os.File
-	end  int64 // behind the last whole record; the writer's, in readers as of their snapshot
-	// mapped is all up to end, nil where files are not mapped.
+	end  int64 // of the last whole record
+	// mapped holds the file up to end. It is nil if the file is not mapped.
 	mapped *mapping
 }
 
@@ -94,7 +93,7 @@ func (l *log) read(b []byte, at int64) error {
 	return nil
 }
 
-// readFileHeader checks what the file is and returns where records begin.
+// readFileHeader checks the header of f and returns the offset of the first record.
 func readFileHeader(f *os.File, dim int, model string) (start int64, err error) {
 	corrupt := func(reason string) error { return &CorruptError{Path: f.Name(), Reason: reason} }
 	fixed := make([]byte, 20)
@@ -126,7 +125,7 @@ func readFileHeader(f *os.File, dim int, model string) (start int64, err error) 
 	return int64(len(whole)), nil
 }
 
-// record is one Update or Put as it is read and written.
+// record is the content of one Update or Put.
 type record struct {
 	clear   bool
 	docs    []payload
@@ -142,7 +141,7 @@ type record struct {
 	entries, added    int // entries and vectors in this record
 }
 
-// fresh is what the names say of a vector.
+// fresh describes a vector that a record adds.
 type fresh struct {
 	key          contentKey
 	scale        float32
@@ -153,8 +152,8 @@ func (r *record) codesAt() int64 { return r.at + headerSize + r.names }
 func (r *record) lowAt() int64   { return r.codesAt() + r.codes }
 func (r *record) end() int64     { return r.lowAt() + r.low }
 
-// encode returns the bytes of a record whose names are given, with its codes and
-// low bytes, and sets the lengths.
+// encode returns the bytes of r with these codes and low bytes, and sets its lengths and
+// checksums.
 func (r *record) encode(codes, low []byte) []byte {
 	b := make([]byte, headerSize, headerSize+64*len(r.ids)+vectorSize*len(r.fresh)+len(codes)+len(low)+256)
 	b = append(b, flag(r.clear))
@@ -192,8 +191,8 @@ func (r *record) encode(codes, low []byte) []byte {
 	return b
 }
 
-// readRecordHeader reads the header at offset at of a file of size bytes. A nil
-// record means that there is no whole one.
+// readRecordHeader reads the header at offset at of a file of size bytes. It returns a
+// nil record if there is no valid header, or the record is cut short.
 func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 	if size-at < headerSize {
 		return nil, nil
@@ -222,8 +221,8 @@ func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 	return r, nil
 }
 
-// nextRecord returns the first record from offset at on that has a whole header, nil
-// if there is none.
+// nextRecord returns the first record at or after offset at that has a valid header, or
+// nil if there is none.
 func nextRecord(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 	magic := binary.LittleEndian.AppendUint32(nil, recordMagic)
 	b := make([]byte, 1<<20)
@@ -250,7 +249,7 @@ func nextRecord(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 	return nil, nil
 }
 
-// section reads n bytes at offset at; ok is whether they have the checksum.
+// section reads n bytes at offset at. ok reports whether they match the checksum.
 func section(f io.ReaderAt, at, n int64, want uint32) (b []byte, ok bool, err error) {
 	b = make([]byte, n)
 	if _, err := f.ReadAt(b, at); err != nil {
@@ -259,7 +258,7 @@ func section(f io.ReaderAt, at, n int64, want uint32) (b []byte, ok bool, err er
 	return b, checksum.Of(b) == want, nil
 }
 
-// readNames reads the names of r. ok is false when they are damaged.
+// readNames reads the names of r. ok is false if they are damaged.
 func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 	b, ok, err := section(f, r.at+headerSize, r.names, r.checksums[0])
 	if err != nil || !ok {
@@ -293,7 +292,8 @@ func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 	return d.Done(), nil
 }
 
-// compact copies the strings into one, so that they do not keep a larger one in memory.
+// compact copies the strings of list into one string, so that they keep no larger string
+// in memory.
 func compact(list []string) {
 	var b strings.Builder
 	for _, s := range list {
@@ -305,7 +305,7 @@ func compact(list []string) {
 	}
 }
 
-// checkVectors reads codes and low bytes and compares their checksums.
+// checkVectors reports whether the codes and low bytes of r match their checksums.
 func (r *record) checkVectors(f io.ReaderAt) (ok bool, err error) {
 	if _, ok, err = section(f, r.codesAt(), r.codes, r.checksums[1]); err != nil || !ok {
 		return false, err

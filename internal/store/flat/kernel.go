@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// kernel computes dots[i] = sum over j of codes[i*stride+j] x the query's j-th
-// number, for every i below len(dots). codes holds at least len(dots) x stride
-// bytes; stride is a multiple of strideUnit. sums does the same with the signs
-// of a sketch and the bits of a query, see sumsPortable. estimates and atLeast work on a
-// block, fine on a vector, see their portable forms. All kernels give the same numbers.
+// kernel is one implementation of the inner loops. All kernels return the same numbers.
+//
+// dots sets dots[i] to the sum over j of codes[i*stride+j] x the query's number j. codes
+// has at least len(dots) x stride bytes; stride is a multiple of strideUnit. The other
+// functions are described at their portable forms.
 type kernel struct {
 	name      string
 	dots      func(dots []int32, codes []byte, q *query, stride int)
@@ -46,8 +46,8 @@ func dotsPortable(dots []int32, codes []byte, q *query, stride int) {
 // as for models/bert.
 const kernelVariable = "CAIRN_KERNEL"
 
-// Kernels returns the names of the kernels this machine runs, the fastest
-// first. "portable" is always the last.
+// Kernels returns the names of the kernels that this machine can run, fastest first. The
+// last is "portable".
 func Kernels() []string {
 	var names []string
 	for _, k := range available() {
@@ -56,7 +56,7 @@ func Kernels() []string {
 	return names
 }
 
-// chooseKernel returns the kernel the environment names, by default the fastest.
+// chooseKernel returns the kernel that the environment names, or else the fastest.
 func chooseKernel() (kernel, error) {
 	name := os.Getenv(kernelVariable)
 	all := available()

@@ -19,7 +19,7 @@ import (
 // namesBatch is how many records are in memory at a time while a store is opened.
 const namesBatch = 32
 
-// create makes a file without vectors when there is none.
+// create creates an empty file unless one exists.
 func (s *Store) create() error {
 	if _, err := os.Stat(s.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -33,8 +33,7 @@ func (s *Store) create() error {
 	return s.replace(func(f *os.File) error { return nil })
 }
 
-// replace writes a new file, header first and then what write adds, and gives
-// it the store's name.
+// replace replaces the store's file with a header and what write adds to it.
 func (s *Store) replace(write func(*os.File) error) error {
 	f, err := atomicfile.Create(s.path, 0o644)
 	if err != nil {
@@ -50,7 +49,7 @@ func (s *Store) replace(write func(*os.File) error) error {
 	return f.Commit()
 }
 
-// load reads the file into a first snapshot. The writer cuts a torn tail off.
+// load reads the file into the first snapshot. For writing, it truncates a torn record.
 func (s *Store) load() error {
 	flag := os.O_RDWR
 	if s.options.ReadOnly {
@@ -73,7 +72,7 @@ func (s *Store) load() error {
 	return nil
 }
 
-// loaded is a file as it was read.
+// loaded is the content of a file.
 type loaded struct {
 	snap     *snapshot
 	docIndex map[string]uint32
@@ -120,8 +119,8 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	return state, nil
 }
 
-// walk finds the whole records from offset at on. Only the last one's vectors
-// are checked. Damage before the last record is a *CorruptError.
+// walk returns the whole records from offset at. It checks the vectors of the last one
+// only, and returns a *CorruptError for damage before it.
 func (s *Store) walk(f *os.File, at, size int64) ([]*record, error) {
 	var records []*record
 	for {
@@ -137,9 +136,9 @@ func (s *Store) walk(f *os.File, at, size int64) ([]*record, error) {
 	}
 }
 
-// lastWhole returns the records without the last one if a crash has torn it. The file
-// from offset at on has no whole header: either a crash has torn a record there, or
-// it is damaged and further records follow.
+// lastWhole returns records, without the last one if a crash has torn it. There is no
+// valid header at offset at: either a crash has torn that record, or it is damaged and
+// further records follow.
 func (s *Store) lastWhole(f *os.File, records []*record, at, size int64) ([]*record, error) {
 	next, err := nextRecord(f, at, size, s.dim)
 	if err != nil {
@@ -176,7 +175,7 @@ func readAllNames(f *os.File, records []*record) error {
 	g := workers()
 	for _, r := range records {
 		if r.ids != nil {
-			continue // walk has read the last one's
+			continue // lastWhole has read them
 		}
 		g.Go(func() error {
 			ok, err := r.readNames(f)
@@ -211,8 +210,8 @@ func (st *loaded) read(f *os.File, records []*record) (err error) {
 	return nil
 }
 
-// apply takes the names of a record in and returns the slot of its first entry.
-// c is nil in memory, where the record has the vectors of its entries in their order.
+// apply applies the names of a record and returns the slot of its first entry. c is nil
+// for a store in memory; then the record describes the vectors of its entries in order.
 func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first int, err error) {
 	if c != nil {
 		if err := c.add(r); err != nil {
@@ -255,8 +254,8 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 	return first, nil
 }
 
-// readCodes reads the codes of the entries of r, whose vectors are among known, into the
-// slots of blocks from first on.
+// readCodes reads the codes of the entries of r, whose vectors are in known, into blocks
+// from slot first.
 func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, known vectors, first int) error {
 	var buffer []byte
 	for i := 0; i < r.entries; {
@@ -288,8 +287,8 @@ func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, known vecto
 	return nil
 }
 
-// run returns how many of the vectors numbers, at most limit, have their codes one after
-// the other in the file.
+// run returns the number of leading vectors of numbers, at most limit, whose codes are
+// consecutive in the file.
 func (v *vectors) run(numbers []uint32, limit int) int {
 	end := uint32(len(v.all)) // of the extent of the first
 	if i := sort.Search(len(v.extents), func(i int) bool { return v.extents[i].first > numbers[0] }); i < len(v.extents) {

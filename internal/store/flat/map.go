@@ -7,17 +7,18 @@ import (
 	"runtime/debug"
 )
 
-// mapping is a file in memory, for reading. A search reads hundreds of vectors from
-// anywhere in the file, and a call of the system takes ten times as long as copying one.
+// mapping is a file that is mapped for reading. A search reads hundreds of vectors at
+// random offsets, and a system call takes ten times as long as a copy from a mapping.
 type mapping struct{ bytes []byte }
 
-// maxMapped is the size of a file that is not mapped any more: of a large one hundreds of
-// searches would count as memory of the process, and there scanning takes most of the time.
+// maxMapped is the size of the largest file that is mapped. The pages of a larger file
+// would count as memory of the process, and its searches spend most of their time
+// scanning.
 const maxMapped = 256 << 20
 
-// mapFile maps the first size bytes of a file and as many to come, which cannot be
-// read before they are written. It returns nil for a large file and where files are not
-// mapped; then they are read. The mapping ends when nothing refers to it any more.
+// mapFile maps the first size bytes of f and room for as many more, which must not be
+// read before they are written. It returns nil for a large file, and on systems where
+// files are not mapped. The mapping is released with its last reference.
 func mapFile(f *os.File, size int64) *mapping {
 	const least = 64 << 20
 	if size > maxMapped {
@@ -32,8 +33,8 @@ func mapFile(f *os.File, size int64) *mapping {
 	return m
 }
 
-// copy copies the bytes from offset at on into b. It returns an error if the file has
-// been cut short, or its disk fails.
+// copy copies bytes from offset at to b. It returns an error if the file was truncated or
+// its disk fails.
 func (m *mapping) copy(b []byte, at int64) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

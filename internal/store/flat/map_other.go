@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Windows replaces no file that is mapped.
+// mmap fails, because Windows cannot replace a mapped file.
 func mmap(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func munmap([]byte) {}

@@ -2,24 +2,24 @@ package flat
 
 import "math"
 
-// strideUnit is what the length of a code is rounded up to, in bytes: a cache
+// strideUnit is the multiple in bytes to which the length of a code is rounded up: a cache
 // line and an AVX-512 register.
 const strideUnit = 64
 
-// codeZero is the code of 0. Codes are unsigned because the 8-bit dot product of
-// AVX-512 VNNI takes one unsigned side; a kernel returns the sum of code x
-// query, and codeZero x the sum of the query is taken off afterwards.
+// codeZero is the code of 0. Codes are unsigned because one operand of the 8-bit dot
+// product of AVX-512 VNNI is. A kernel returns the sum of code x query, from which the
+// caller subtracts codeZero x the sum of the query.
 const codeZero = 128
 
-// A vector is kept in 16 bits a coordinate: x = scale x n / 256 with scale = max|x| / 127
-// and n from -32512 to 32512. Its code is the high byte of n, rounded; the low byte is
-// what is left, from -128 to 127. The error of a coordinate is at most scale / 512, which
-// moves a cosine of MiniLM by some 2e-6.
+// A vector has 16 bits a coordinate: x = scale x n / 256 with scale = max|x| / 127 and n
+// from -32512 to 32512. Its code is n / 256, rounded, and its low byte the remainder, from
+// -128 to 127. The error of a coordinate is at most scale / 512, which changes a cosine of
+// MiniLM vectors by some 2e-6.
 
 // maxNumber is the largest n.
 const maxNumber = 127 << 8
 
-// fine returns the numbers n of v in 16 bits, and its scale.
+// fine returns the numbers n of v, and its scale.
 func fine(v []float32) (n []int16, scale float32) {
 	var most float32
 	for _, x := range v {
@@ -35,7 +35,7 @@ func fine(v []float32) (n []int16, scale float32) {
 	return n, most / 127
 }
 
-// quantise writes the codes of v and, unless low is nil, what they leave. It returns the
+// quantise writes the codes of v and, unless low is nil, its low bytes. It returns the
 // scale.
 func quantise(codes, low []byte, v []float32) (scale float32) {
 	numbers, scale := fine(v)
@@ -51,14 +51,14 @@ func quantise(codes, low []byte, v []float32) (scale float32) {
 // number returns the n of a coordinate.
 func number(code, low byte) int32 { return (int32(code)-codeZero)<<8 + int32(int8(low)) }
 
-// dequantise writes the numbers that codes stand for, len(v) of them.
+// dequantise sets v to the vector that codes alone describe.
 func dequantise(v []float32, codes []byte, scale float32) {
 	for i, c := range codes[:len(v)] {
 		v[i] = float32(int(c)-codeZero) * scale
 	}
 }
 
-// restore returns the vector with these codes and what they leave.
+// restore returns the vector with these codes and low bytes.
 func restore(codes, low []byte, scale float32) []float32 {
 	v := make([]float32, len(low))
 	for i := range v {
@@ -78,12 +78,12 @@ func newFineQuery(v []float32) *fineQuery {
 	return &fineQuery{numbers, float64(scale) / 256}
 }
 
-// cosine returns that of the query with the vector of these codes and what they leave.
+// cosine returns the cosine of the query with the vector of these codes and low bytes.
 func (q *fineQuery) cosine(k kernel, codes, low []byte, scale float32) float64 {
 	return float64(k.fine(q.numbers, codes, low)) * q.scale * float64(scale) / 256
 }
 
-// finePortable returns the sum of the query's numbers x those of a vector.
+// finePortable returns the dot product of the query's numbers and those of a vector.
 func finePortable(query []int16, codes, low []byte) (sum int64) {
 	codes, low = codes[:len(query)], low[:len(query)]
 	i := 0
@@ -96,8 +96,8 @@ func finePortable(query []int16, codes, low []byte) (sum int64) {
 	return sum
 }
 
-// query is a quantised query in the forms the kernels take, padded with zeros
-// to the stride, so that what a code is padded with does not count.
+// query is a quantised query in the forms that kernels need. It is padded with zeros to
+// the stride, so that the padding of codes does not count.
 type query struct {
 	int8  []int8
 	int16 []int16

@@ -10,14 +10,14 @@ import (
 	"cairn/internal/checksum"
 )
 
-// vectorReader reads what the codes of a snapshot's vectors leave into one buffer.
+// vectorReader reads the vectors of a snapshot.
 type vectorReader struct {
 	snap   *snapshot
 	buffer []byte
 }
 
-// slot returns the code of a slot, what it leaves, and its scale, valid until the next
-// call.
+// slot returns the code, the low bytes and the scale of a slot. They are valid until the
+// next call.
 func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err error) {
 	b, i := r.snap.blocks[slot/blockLen], slot%blockLen
 	code, scale = b.codes[i*r.snap.stride:][:r.snap.dim], b.scale[i]
@@ -39,7 +39,7 @@ func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err erro
 	return code, r.buffer, scale, nil
 }
 
-// exact returns the cosines of slots in 16 bits, NaN for slot -1.
+// exact returns the cosines of slots with 16 bits a coordinate, and NaN for slot -1.
 func (s *snapshot) exact(k kernel, queryVector []float32, slots []int, threads int) ([]float64, error) {
 	query := newFineQuery(queryVector)
 	scores := make([]float64, len(slots))
@@ -60,12 +60,12 @@ func (s *snapshot) exact(k kernel, queryVector []float32, slots []int, threads i
 			scores[i] = query.cosine(k, code, low, scale)
 		}
 	})
-	runtime.KeepAlive(s) // and with it codes, which are outside of Go's heap
+	runtime.KeepAlive(s) // and its codes, which are outside of Go's heap
 	return scores, errors.Join(errs...)
 }
 
-// Vectors returns the vector of each chunk, nil for a chunk that has none. They
-// are the caller's.
+// Vectors returns the vector of each chunk, and nil for a chunk without one. The caller
+// may modify them.
 func (s *Store) Vectors(ctx context.Context, chunks []string) ([][]float32, error) {
 	snap, err := s.snapshot(ctx)
 	if err != nil {

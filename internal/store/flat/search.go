@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// margin is what an 8-bit cosine may be off, measured on 10,000 MiniLM
-	// vectors as a standard deviation of 0.0006 (see TestErrorOfCodes). A
-	// vector whose 8-bit cosine is twice as much below the k-th best cannot be
-	// among the best k.
+	// margin bounds the error of an 8-bit cosine, whose standard deviation over 10,000
+	// MiniLM vectors is 0.0006 (see TestErrorOfCodes). A vector whose 8-bit cosine is
+	// more than twice the margin below the k-th best cannot be among the best k.
 	margin = 0.004
-	// threadBytes of codes are worth a goroutine of their own: some 0.2 ms.
+	// threadBytes is the size of codes that justifies another goroutine: some 0.2 ms of
+	// work.
 	threadBytes = 4 << 20
-	// readBatch vectors are read from the file before the work is divided again.
+	// readBatch is the number of vectors that a goroutine scores at a time.
 	readBatch = 16
 )
 
@@ -30,34 +30,35 @@ type candidate struct {
 	slot  uint32
 }
 
-// gathered rows go through the kernel at once.
+// gathered is the number of rows that are copied for one call of a kernel.
 const gathered = 64
 
-// seeds times k slots with the highest estimates are scored first.
+// seeds is how many times k slots with the highest estimates are scored first.
 const seeds = 3
 
-// scratch is what one scanning goroutine needs.
+// scratch is the working memory of one scanning goroutine.
 type scratch struct {
 	dots      [blockLen]int32
 	best      selection
 	seeds     selection // by estimate
 	places    []uint16
 	rows      []byte    // gathered x stride
-	estimates []float32 // of the blocks it has estimated
+	estimates []float32 // of the blocks that the goroutine has estimated
 	used      int
 }
 
-// floats returns n floats that stay the scratch's.
+// floats returns n floats that are valid until the scratch is used for another search.
 func (s *scratch) floats(n int) []float32 {
 	if s.used+n > len(s.estimates) {
-		s.estimates, s.used = make([]float32, max(2*len(s.estimates), 16*n)), 0 // what is handed out lives on
+		s.estimates, s.used = make([]float32, max(2*len(s.estimates), 16*n)), 0
 	}
 	s.used += n
 	return s.estimates[s.used-n : s.used : s.used]
 }
 
-// Search returns the k chunks nearest to the unit vector query that pass the
-// filter, by cosine in 16 bits a coordinate, best first, ties by chunk id.
+// Search returns the k chunks that pass the filter and are nearest to the unit vector
+// query, best first. Scores are cosines with 16 bits a coordinate. Search breaks ties by
+// chunk ID.
 func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f store.Filter) ([]store.Hit, error) {
 	if err := s.checkVector(queryVector); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
@@ -72,7 +73,7 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 		query: newQuery(queryVector, snap.stride), k: k, allowed: snap.allowed(f),
 	}
 	scan.slack = 2 * margin / scan.query.scale
-	if snap.n >= sketchFrom && k <= snap.n/16 { // of more there is little to leave out
+	if snap.n >= sketchFrom && k <= snap.n/16 { // for a larger k, sketches rule out little
 		scan.useSketches(queryVector)
 	}
 	threads := s.threads(snap)
@@ -80,7 +81,7 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 	if err != nil {
 		return nil, err
 	}
-	if scan.unsketched && s.searches.Add(1) > 1 { // not for the only search of a command
+	if scan.unsketched && s.searches.Add(1) > 1 { // a command searches once
 		s.sketchAll(snap)
 	}
 	return snap.rescore(s.kernel, near, queryVector, k, threads)
@@ -94,7 +95,7 @@ func (s *Store) threads(snap *snapshot) int {
 	return max(1, min(n, snap.n*snap.stride/threadBytes))
 }
 
-// allowed evaluates the filter once a document. Nil means that all pass.
+// allowed returns a bit for each document that passes the filter, or nil if all do.
 func (s *snapshot) allowed(f store.Filter) []uint64 {
 	if f.IsZero() {
 		return nil
@@ -119,13 +120,13 @@ type scan struct {
 	slack   float32 // twice the margin, in units of the query's scale
 	allowed []uint64
 
-	// Of stores large enough for sketches.
+	// These are set for stores that are large enough for sketches.
 	sketch     *sketchQuery
 	sketches   []*sketch // by block; nil where there is none
 	unsketched bool      // a full block has no sketch yet
 }
 
-// useSketches takes the sketches there are.
+// useSketches sets the sketches of the blocks that have one.
 func (c *scan) useSketches(queryVector []float32) {
 	c.sketch = newSketchQuery(queryVector, c.snap.stride, c.query.scale)
 	c.sketches = make([]*sketch, len(c.snap.blocks))
@@ -135,7 +136,7 @@ func (c *scan) useSketches(queryVector []float32) {
 	}
 }
 
-// run returns every slot that can be among the best k, in no order.
+// run returns every slot that can be among the best k, in any order.
 func (c *scan) run(threads int) ([]candidate, error) {
 	workers := make([]*scratch, threads)
 	each := func(blocks int, do func(work *scratch, i int)) error {
@@ -199,8 +200,8 @@ func (c *scan) run(threads int) ([]candidate, error) {
 	return all.items, nil
 }
 
-// collect offers slots of a block to best: those at places, or the first ones
-// where that is nil.
+// collect offers the scored slots of a block to best: those at places, or if that is
+// nil, the first len(dots).
 func (c *scan) collect(best *selection, dots []int32, places []uint16, b *block, first int) {
 	for i, d := range dots {
 		if places != nil {
@@ -216,7 +217,7 @@ func (c *scan) collect(best *selection, dots []int32, places []uint16, b *block,
 	}
 }
 
-// wanted reports whether a slot of b lives and passes the filter.
+// wanted reports whether a slot of b is live and passes the filter.
 func (c *scan) wanted(b *block, slot int) bool {
 	if c.snap.isDead(slot) {
 		return false
@@ -225,8 +226,8 @@ func (c *scan) wanted(b *block, slot int) bool {
 	return c.allowed == nil || c.allowed[doc>>6]>>(doc&63)&1 != 0
 }
 
-// estimate returns the estimated scores of a sketched block, and offers them to
-// the seeds.
+// estimate returns the estimated scores of block i, which has a sketch, and offers them
+// to the seeds.
 func (c *scan) estimate(work *scratch, i int) *[blockLen]float32 {
 	s, b := c.sketches[i], c.snap.blocks[i]
 	c.kernel.sums(work.dots[:], s.signs, c.sketch.planes)
@@ -241,8 +242,8 @@ func (c *scan) estimate(work *scratch, i int) *[blockLen]float32 {
 	return out
 }
 
-// floor returns a score that the k-th best is known to reach, less the slack:
-// that of the k-th best of those with the highest estimates.
+// floor returns a lower bound of the k-th best score, less the slack: the k-th best score
+// among the slots with the highest estimates.
 func (c *scan) floor(workers []*scratch) float32 {
 	var near, best selection
 	near.reset(seeds*c.k, 0)
@@ -268,19 +269,19 @@ func (c *scan) floor(workers []*scratch) float32 {
 	return best.floor
 }
 
-// reach offers what of a sketched block can reach floor. It does not look at
-// what the worker's own floor has become: which slots are left out must not
-// depend on who was first.
+// reach offers the slots of a sketched block that can reach floor. It ignores the floor
+// that the worker has found since, because the result must not depend on the order in
+// which workers take blocks.
 func (c *scan) reach(work *scratch, i int, estimates *[blockLen]float32, floor float32) {
 	work.best.floor = max(work.best.floor, floor)
 	work.places = c.sketches[i].places(c.kernel, work.places[:0], estimates, c.sketch.spread, floor)
-	if c.allowed != nil { // a filter may leave few, and then no floor that spares codes
+	if c.allowed != nil { // if few slots pass, the floor rules out nothing
 		work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(c.snap.blocks[i], i*blockLen+int(at)) })
 	}
 	c.score(work, &work.best, i)
 }
 
-// score offers the places of a block to best.
+// score scores the places of a block and offers them to best.
 func (c *scan) score(work *scratch, best *selection, block int) {
 	b, stride := c.snap.blocks[block], c.snap.stride
 	if len(work.rows) < gathered*stride {
@@ -296,7 +297,7 @@ func (c *scan) score(work *scratch, best *selection, block int) {
 	}
 }
 
-// rescore scores candidates in 16 bits and returns the best, at most most.
+// rescore scores candidates with 16 bits a coordinate and returns the best, at most most.
 func (s *snapshot) rescore(k kernel, near []candidate, queryVector []float32, most, threads int) ([]store.Hit, error) {
 	slots := make([]int, len(near))
 	for i, c := range near {

@@ -2,13 +2,13 @@ package flat
 
 import "math"
 
-// selection keeps every candidate whose score is at most slack below the k-th
-// best so far. It looks for that one only now and then, when it holds many
-// more than k: most of a scan is then one comparison with floor a vector.
+// selection keeps every candidate whose score is at most slack below the k-th best so
+// far. It determines the k-th best only when it holds many more than k candidates, so
+// that most vectors of a scan cost one comparison with floor.
 type selection struct {
 	k, limit int
 	slack    float32
-	// floor is a score that the k-th best less slack is known to reach.
+	// floor is a lower bound of the k-th best score less slack.
 	floor float32
 	items []candidate
 }
@@ -17,19 +17,19 @@ func (s *selection) reset(k int, slack float32) {
 	*s = selection{k: k, limit: 2*k + 1024, slack: slack, floor: float32(math.Inf(-1)), items: s.items[:0]}
 }
 
-// add takes in a candidate that is not below floor.
+// add adds a candidate whose score is at least floor.
 func (s *selection) add(c candidate) {
 	s.items = append(s.items, c)
 	if len(s.items) < s.limit {
 		return
 	}
 	s.cut()
-	if len(s.items) > s.limit/2 { // many alike
+	if len(s.items) > s.limit/2 { // many scores are alike
 		s.limit = 2 * len(s.items)
 	}
 }
 
-// cut drops what is too far below the k-th best.
+// cut removes the candidates that are more than slack below the k-th best.
 func (s *selection) cut() {
 	if len(s.items) <= s.k {
 		return
@@ -44,9 +44,9 @@ func (s *selection) cut() {
 	s.items = kept
 }
 
-// nth returns the score that would be at place n if items were sorted best
-// first, and reorders them: Hoare's selection ("Algorithm 65: Find",
-// CACM 4(7), 1961) with the median of three as pivot.
+// nth returns the score at index n of items sorted best first, and reorders items. It is
+// Hoare's selection ("Algorithm 65: Find", CACM 4(7), 1961) with the median of three as
+// pivot.
 func nth(items []candidate, n int) float32 {
 	low, high := 0, len(items)-1
 	for low < high {

@@ -2,11 +2,11 @@ package flat
 
 import "sync/atomic"
 
-// share calls work(worker, i) once for every i below n, on the caller's
-// goroutine (worker 0) and on up to threads-1 others, and returns when all
-// calls have. A free goroutine takes the next i, and the caller does not wait
-// for a goroutine that has not begun: a processor that sleeps can take
-// milliseconds to wake on a virtual machine, which is longer than most scans.
+// share calls work(worker, i) once for every i below n, on the caller's goroutine (worker
+// 0) and on up to threads-1 others, and returns when all calls have returned. A free
+// goroutine takes the next i. The caller does not wait for a goroutine that has not
+// started: waking a processor of a virtual machine can take milliseconds, longer than most
+// scans.
 func share(threads, n int, work func(worker, i int)) {
 	var next, ended atomic.Int64
 	all := make(chan struct{})

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// A search of a large store reads one bit a coordinate first and the 8-bit codes
-// only of what can still be among the best: an eighth of the memory traffic.
+// A search of a large store first reads one bit a coordinate, and then the 8-bit codes of
+// the vectors that can still be among the best. It reads an eighth of the memory.
 //
 // The sketch of a vector x is the signs s of its residual r = x - c from the mean
 // c of its block, and two numbers. It estimates a query's cosine as
@@ -16,32 +16,32 @@ import (
 //	q.x = q.c + q.r,  q.r ~ |r|^2 / sum|r_i| x sum s_i q_i
 //
 // which is the estimator of RaBitQ (Gao and Long, SIGMOD 2024, equations 13 and
-// 20), without its random rotation: the coordinates of sentence embeddings behave as if rotated,
-// and where they do not calibrate widens the bound. Its error has the standard
-// deviation
+// 20) without its random rotation: the coordinates of sentence embeddings behave as if they
+// were rotated, and calibrate widens the bound if they do not. The standard deviation of
+// its error is
 //
 //	|r| x sqrt((1-a^2) / a^2) / sqrt(D-1),  a = sum|r_i| / (sqrt(D) |r|)
 //
 // (equation 14): 0.033 for MiniLM, where a is about 0.79.
 
 const (
-	// sketchFrom is the number of vectors from which sketches pay.
+	// sketchFrom is the number of vectors from which sketches are worth their cost.
 	sketchFrom = 16 * blockLen
-	// sketchMargin is how many standard deviations above its estimate a cosine
-	// is taken to lie at most. A vector just above the k-th best is overlooked
-	// once in 4,000 times at most (of 60,000 hits compared none was), one well above it never.
+	// sketchMargin is the number of standard deviations by which a cosine can exceed its
+	// estimate. A search misses a vector just above the k-th best at most once in 4,000
+	// times (in a test, none of 60,000 hits), and never one well above it.
 	sketchMargin = 3.5
-	// lanes is how many vectors lie side by side in a sketch: word w of vector i
+	// lanes is the number of vectors that are interleaved in a sketch: word w of vector i
 	// of a group is at [w*lanes+i].
 	lanes = 8
-	// planes is the bits of a query's coordinate in two's complement.
+	// planes is the number of bits of a query's coordinate, in two's complement.
 	planes = 4
 )
 
-// noLow are the low bytes of vectors of which only the codes are kept.
+// noLow are the low bytes of a vector that has codes only.
 var noLow [MaxDimension + strideUnit]byte
 
-// sketch is that of a full block.
+// sketch is the sketch of a full block.
 type sketch struct {
 	signs  []uint64 // blockLen x words, in groups of lanes; outside of Go's heap
 	centre []byte   // codes of the mean of the block's vectors
@@ -50,16 +50,16 @@ type sketch struct {
 	sigma  [blockLen]float32 // standard deviation of the estimate's error
 }
 
-// sketchQuery is a query in 4 bits a coordinate, in the units of the query it
-// was made with.
+// sketchQuery is a query with 4 bits a coordinate. Its scores have the units of the 8-bit
+// query.
 type sketchQuery struct {
 	planes []uint64 // planes x words
 	// A score is at most centre + factor x (slope x sum + offset) + spread x sigma.
 	slope, offset, spread float32
 }
 
-// newSketchQuery quantises v to step x u with u in [-7, 7]. scale is that of
-// the 8-bit query, in which scores are counted.
+// newSketchQuery quantises v to step x u with u in [-7, 7]. scale is the scale of the
+// 8-bit query.
 func newSketchQuery(v []float32, stride int, scale float32) *sketchQuery {
 	words := stride / 64
 	q := &sketchQuery{planes: make([]uint64, planes*words)}
@@ -82,7 +82,7 @@ func newSketchQuery(v []float32, stride int, scale float32) *sketchQuery {
 		}
 	}
 	q.slope, q.offset = 2*step/scale, -step*float32(total)/scale
-	// What rounding the query adds, where a is what it is for normal coordinates.
+	// The error of rounding the query, with the a of normally distributed coordinates.
 	q.spread = sketchMargin / scale * float32(math.Sqrt(1+lost/(1-2/math.Pi)))
 	return q
 }
@@ -101,7 +101,7 @@ func newSketch(b *block, dim, stride int, k kernel) *sketch {
 		}
 	}
 	s.scale = quantise(s.centre, nil, centre)
-	dequantise(centre, s.centre, s.scale) // what is rounded off becomes part of the residuals
+	dequantise(centre, s.centre, s.scale) // the residuals include the rounding error
 	for i := range blockLen {
 		dequantise(vector, b.codes[i*stride:], b.scale[i])
 		signs := s.signs[i/lanes*lanes*words+i%lanes:]
@@ -123,8 +123,8 @@ func newSketch(b *block, dim, stride int, k kernel) *sketch {
 	return s
 }
 
-// calibrate widens the deviations where the coordinates are not as the theory
-// wants them, by asking for some of the block's own vectors.
+// calibrate widens the deviations if the estimates for some of the block's own vectors
+// have larger errors than the theory predicts.
 func (s *sketch) calibrate(b *block, dim, stride int, k kernel) {
 	const asked = 4
 	var sum float64
@@ -157,14 +157,14 @@ func (s *sketch) calibrate(b *block, dim, stride int, k kernel) {
 	}
 }
 
-// score is that of the centre.
+// score returns the score of the centre.
 func (s *sketch) score(k kernel, q *query) float32 {
 	// The low bytes are 0, so that each number is 256 times the code's.
 	return float32(k.fine(q.int16, s.centre, noLow[:len(s.centre)])>>8) * s.scale
 }
 
-// estimate writes the estimated scores of the block's vectors. sums are what a
-// kernel gives, centre is the score of the centre.
+// estimate sets estimates to the estimated scores of the block's vectors. sums are the
+// sums of a kernel, centre is the score of the centre.
 func (s *sketch) estimate(k kernel, estimates *[blockLen]float32, sums *[blockLen]int32, q *sketchQuery, centre float32) {
 	k.estimates(estimates, sums, &s.factor, q.slope, q.offset, centre)
 }
@@ -176,7 +176,7 @@ func estimatesPortable(out *[blockLen]float32, sums *[blockLen]int32, factor *[b
 	}
 }
 
-// places appends the places of the block whose score can reach floor.
+// places appends the places of the block whose scores can reach floor.
 func (s *sketch) places(k kernel, places []uint16, estimates *[blockLen]float32, spread, floor float32) []uint16 {
 	var reaching blockBits
 	k.atLeast(&reaching, estimates, &s.sigma, spread, floor)
@@ -222,8 +222,8 @@ func sumsPortable(sums []int32, signs, query []uint64) {
 	}
 }
 
-// sketchAll makes the sketches that are missing, in the background and one
-// after the other: they are nothing an answer waits for.
+// sketchAll makes the missing sketches in the background, one at a time. No search waits
+// for them.
 func (s *Store) sketchAll(snap *snapshot) {
 	if !s.sketching.CompareAndSwap(false, true) {
 		return
@@ -241,5 +241,5 @@ func (s *Store) sketchAll(snap *snapshot) {
 	}()
 }
 
-// full returns the blocks that will not change any more.
+// full returns the blocks that will not change.
 func (s *snapshot) full() []*block { return s.blocks[:s.n/blockLen] }

@@ -8,39 +8,39 @@ import (
 	"cairn/internal/store"
 )
 
-// blockLen is the number of vectors a block holds: one call of a kernel, and
-// at 384 dimensions as many codes as a second-level cache holds.
+// blockLen is the number of vectors of a block. A kernel processes one block a call; at
+// 384 dimensions its codes fit into a second-level cache.
 const blockLen = 1024
 
-// block holds vectors that were added one after the other. A slot is written
-// once, before the first snapshot that counts it is published, so that readers
-// need no lock. Its codes are outside of Go's heap, which keeps as much again free as it
-// holds; they end with the block.
+// block holds consecutive slots. A slot is written once, before the first snapshot that
+// includes it is published, so that readers need no lock. The codes are outside of Go's
+// heap, for which the collector would reserve as much memory again; they are freed with
+// the block.
 type block struct {
 	codes  []byte // blockLen x stride, see quantise
-	low    []byte // blockLen x dim, what the codes leave; nil when that is in the file
+	low    []byte // blockLen x dim, the low bytes; nil if they are in the file
 	scale  [blockLen]float32
 	vector [blockLen]uint32 // the number of the vector in the file
 	doc    [blockLen]uint32
 	id     [blockLen]string
-	sketch atomic.Pointer[sketch] // of a full block, some time after the first searches
+	sketch atomic.Pointer[sketch] // of a full block; made after the first searches
 }
 
-// payload is what a filter looks at.
+// payload holds the properties of a document that filters use.
 type payload struct {
 	path   string
 	labels store.Labels
 }
 
-// snapshot is an unchanging state of the store. Slots are numbered in the order
-// of addition; those of replaced and removed chunks are dead.
+// snapshot is an immutable state of the store. Slots are numbered in the order in which
+// they were added; those of replaced and removed chunks are dead.
 type snapshot struct {
 	dim, stride int
 	blocks      []*block // shared with later snapshots
 	n           int      // slots
 	live        int
-	cleared     int      // slots that clear has removed; their names are in the file
-	dead        []uint64 // a bit a slot
+	cleared     int      // slots that clear has removed; the file still has their names
+	dead        []uint64 // a bit for each slot
 	docs        []payload
 	vectors     vectors // in the file
 	table       *table
@@ -51,7 +51,7 @@ func newSnapshot(dim int, l *log) *snapshot {
 	return &snapshot{dim: dim, stride: (dim + strideUnit - 1) / strideUnit * strideUnit, table: newTable(0), log: l}
 }
 
-// next returns a copy that can be changed without readers of s noticing.
+// next returns a copy of s that the writer may change.
 func (s *snapshot) next() *snapshot {
 	c := *s
 	c.dead = append(make([]uint64, 0, len(s.dead)+blockLen/64), s.dead...)
@@ -81,7 +81,7 @@ func (s *snapshot) grow(n int) (first int) {
 	return first
 }
 
-// kill removes the chunk with that id, if there is one.
+// kill removes the chunk with that ID, if it exists.
 func (s *snapshot) kill(id string, c *contents) {
 	if slot, ok := s.lookup(id); ok {
 		s.killSlot(slot, c)
@@ -96,7 +96,7 @@ func (s *snapshot) killSlot(slot int, c *contents) {
 	}
 }
 
-// clear removes every chunk and its slot.
+// clear removes every chunk and every slot.
 func (s *snapshot) clear(c *contents) {
 	for slot := range s.n {
 		if !s.isDead(slot) {
@@ -110,7 +110,7 @@ func (s *snapshot) clear(c *contents) {
 	}
 }
 
-// name gives slot its id and payload, and makes it the one that lookup finds.
+// name sets the ID and the payload of a slot, and makes lookup find it.
 func (s *snapshot) name(slot int, id string, doc uint32) {
 	b := s.blocks[slot/blockLen]
 	b.id[slot%blockLen] = id
@@ -126,15 +126,15 @@ func (s *snapshot) name(slot int, id string, doc uint32) {
 	s.table.insert(s.table.hash(id), slot)
 }
 
-// lookup returns the live slot of a chunk. A later snapshot may have added slots
-// to the same table.
+// lookup returns the live slot of a chunk. The table may also have slots of later
+// snapshots.
 func (s *snapshot) lookup(id string) (slot int, ok bool) {
 	return s.table.find(s.table.hash(id), func(slot int) bool { return slot < s.n && !s.isDead(slot) && s.id(slot) == id })
 }
 
-// table finds numbers by hash, with open addressing. It only grows: the writer
-// inserts while readers probe, and each reader ignores what its snapshot does
-// not hold.
+// table maps hashes to numbers, with open addressing. Nothing is deleted from it: the
+// writer inserts while readers probe, and a reader ignores numbers that its snapshot does
+// not have.
 type table struct {
 	seed  maphash.Seed
 	slots []uint32 // number + 1; 0 is free

@@ -11,16 +11,15 @@ import (
 	"cairn/internal/store"
 )
 
-// Garbage beyond a quarter of all slots is compacted away, from minGarbage
-// slots on: below that the file is too small to matter.
+// minGarbage is the number of dead slots below which a store is not compacted.
 const minGarbage = 4096
 
-// compactRecord is how many vectors a record holds that a compaction writes.
+// compactRecord is the number of vectors of a record that a compaction writes.
 const compactRecord = 4096
 
-// Update applies one batch: stale chunks leave, entries enter or replace; of
-// two entries for one chunk the later stays. A refused vector changes nothing.
-// One Update costs one sync of the disk, so batches pay.
+// Update removes the stale chunks, then adds or replaces entries. If two entries have the
+// same chunk, the later one wins. If Update refuses a vector, it changes nothing. An
+// Update syncs the file once, so callers should batch.
 func (s *Store) Update(ctx context.Context, entries []store.VectorEntry, stale []string) error {
 	for i := range entries {
 		if err := s.checkEntry(&entries[i]); err != nil {
@@ -80,7 +79,7 @@ func freshOf(scales []float32) []fresh {
 	return vectors
 }
 
-// fill copies codes, and in memory what they leave, into the slots from first on.
+// fill copies codes, and in memory the low bytes, into the slots from first.
 func (s *snapshot) fill(first int, q *quantised) {
 	for i := range q.scales {
 		b, slot := s.blocks[(first+i)/blockLen], (first+i)%blockLen
@@ -91,7 +90,8 @@ func (s *snapshot) fill(first int, q *quantised) {
 	}
 }
 
-// writable returns the newest snapshot if the store can be written. s.mu is held.
+// writable returns the newest snapshot, or an error if the store cannot be written. The
+// caller holds s.mu.
 func (s *Store) writable(ctx context.Context) (*snapshot, error) {
 	if s.options.ReadOnly {
 		return nil, ErrReadOnly
@@ -102,7 +102,8 @@ func (s *Store) writable(ctx context.Context) (*snapshot, error) {
 	return s.snapshot(ctx)
 }
 
-// tidy compacts when too much is garbage. s.mu is held.
+// tidy compacts the store if more than a quarter of its slots is garbage, or too many
+// vectors have no chunk. The caller holds s.mu.
 func (s *Store) tidy(snap *snapshot) {
 	slots, garbage := snap.n, snap.n-snap.live
 	if s.contents.retained <= s.options.MaxCached/2 { // else an index is being rebuilt
@@ -112,11 +113,12 @@ func (s *Store) tidy(snap *snapshot) {
 		return
 	}
 	if err := s.compact(snap); err != nil {
-		s.options.Logger.Warn("compacting the vector file failed; it is used as it is", "path", s.path, "error", err)
+		s.options.Logger.Warn("compacting the vector file failed; the old file stays in use", "path", s.path, "error", err)
 	}
 }
 
-// maxCached is how many vectors without a chunk the file may hold. s.mu is held.
+// maxCached returns how many vectors without a chunk the file may have. The caller holds
+// s.mu.
 func (s *Store) maxCached() int { return max(s.options.MaxCached, s.contents.retained) }
 
 func (s *Store) checkEntry(e *store.VectorEntry) error {
@@ -129,7 +131,7 @@ func (s *Store) checkEntry(e *store.VectorEntry) error {
 	return nil
 }
 
-// lastOfEach drops entries that a later one of the same chunk replaces.
+// lastOfEach returns entries without those that a later entry of the same chunk replaces.
 func lastOfEach(entries []store.VectorEntry) []store.VectorEntry {
 	last := make(map[string]int, len(entries))
 	for i := range entries {
@@ -147,7 +149,7 @@ func lastOfEach(entries []store.VectorEntry) []store.VectorEntry {
 	return kept
 }
 
-// present returns those of ids that snap holds.
+// present returns the ids that snap has.
 func present(snap *snapshot, ids []string) (held []string) {
 	for _, id := range ids {
 		if _, ok := snap.lookup(id); ok {
@@ -176,8 +178,8 @@ func newRecord(entries []store.VectorEntry, stale []string) *record {
 	return r
 }
 
-// append writes a record behind the last whole one and syncs. After an error
-// the file is as before, or ends in what the next Open drops.
+// append appends r to the file and syncs it. After an error, the file is unchanged or ends
+// in a partial record, which the next Open truncates.
 func (l *log) append(r *record, codes, low []byte) (*log, error) {
 	b := r.encode(codes, low)
 	r.at = l.end
@@ -195,8 +197,8 @@ func (l *log) append(r *record, codes, low []byte) (*log, error) {
 	return next, nil
 }
 
-// compact makes a snapshot, and on disk a file, without garbage. Searches under
-// way keep the old ones.
+// compact replaces the snapshot, and the file if there is one, by one without garbage.
+// Searches in progress keep the old ones.
 func (s *Store) compact(old *snapshot) error {
 	if old.log == nil {
 		return s.compactMemory(old)
@@ -206,7 +208,7 @@ func (s *Store) compact(old *snapshot) error {
 	}
 	retained := s.contents.retained
 	if err := s.load(); err != nil {
-		// What is open has no name any more: writing to it would be lost.
+		// The open file was replaced: writes to it would be lost.
 		s.broken = fmt.Errorf("reading the compacted file: %w", err)
 		return s.broken
 	}
@@ -214,8 +216,8 @@ func (s *Store) compact(old *snapshot) error {
 	return nil
 }
 
-// writeLive writes the newest of the vectors without a chunk, then the live
-// chunks with theirs.
+// writeLive writes the newest vectors without a chunk, then the live chunks with their
+// vectors.
 func (s *Store) writeLive(f *os.File, old *snapshot) error {
 	w := &compaction{store: s, old: old.log, w: f, numbers: make([]uint32, len(s.contents.all))}
 	keep := min(s.contents.cached, s.maxCached()-s.options.MaxCached/4)
@@ -254,8 +256,9 @@ type compaction struct {
 	copied  uint32
 }
 
-// write writes r. Its entries, if any, have the vectors of these numbers in the old
-// file; those not copied before are copied, damaged ones with their old checksums.
+// write writes r. vectors are the numbers, in the old file, of the vectors of its entries,
+// or of vectors without a chunk if r has no entries. write copies those that it has not
+// copied before; a damaged one keeps its old checksums.
 func (c *compaction) write(r *record, vectors []uint32) error {
 	var codes, low []byte
 	for _, n := range vectors {
@@ -304,7 +307,7 @@ func (s *Store) compactMemory(old *snapshot) error {
 	return nil
 }
 
-// eachLive calls fn with the live slots, n at a time, in order.
+// eachLive calls fn with the live slots in order, n at a time.
 func (s *snapshot) eachLive(n int, fn func(slots []int) error) error {
 	var slots []int
 	for slot := range s.n {
@@ -321,7 +324,7 @@ func (s *snapshot) eachLive(n int, fn func(slots []int) error) error {
 	return nil
 }
 
-// entries returns slots as Update was given them, without vectors.
+// entries returns the entries of slots, without vectors.
 func (s *snapshot) entries(slots []int) []store.VectorEntry {
 	entries := make([]store.VectorEntry, len(slots))
 	for i, slot := range slots {

@@ -7,8 +7,7 @@ import (
 	"cairn/internal/checksum"
 )
 
-// Verify reads the whole file as of now and compares all checksums. A store in memory
-// has nothing to verify.
+// Verify reads the whole file and compares all checksums. A store in memory has none.
 func (s *Store) Verify(ctx context.Context) (found checksum.File, err error) {
 	found.Name = fileName
 	snap, err := s.snapshot(ctx)
