@@ -26,6 +26,10 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 	}
 	marked := newTerms(s.parsed)
 	s.shown, s.covered = 0, 0
+	if s.sources.Files != nil {
+		s.files = s.sources.Files.Lookup()
+		defer s.files.Close()
+	}
 	var kept []fingerprint
 	results := func(reader *docs.Reader) error {
 		ready := 0 // documents that were prefetched
@@ -293,11 +297,11 @@ func (r *Retriever) sectionTokens(s *store.Section, text []byte) int {
 
 // stale reports whether the file on disk is no longer the one indexed, by its
 // size and time alone.
-func (r *Retriever) stale(doc *store.Document) bool {
-	if r.sources.Files == nil {
+func (s *search) stale(doc *store.Document) bool {
+	if s.files == nil {
 		return false
 	}
-	info, err := r.sources.Files.Stat(doc.Path)
+	info, err := s.files.Stat(doc.Path)
 	return err != nil || info.Size() != doc.Size || !info.ModTime().Equal(time.Unix(0, doc.ModTime))
 }
 

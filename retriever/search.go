@@ -9,16 +9,18 @@ import (
 	"cairn/internal/observe"
 	"cairn/internal/query"
 	"cairn/internal/store/docs"
+	"cairn/internal/walk"
 )
 
 // search is one query under way.
 type search struct {
 	*Retriever
 	Query
-	parsed  query.Query // of Query.Text
-	pending bool        // some chunks have no vector yet
-	version int         // of the documents before the indexes were asked; 0 if it is not known
-	trace   *tracer     // nil unless the search is explained
+	parsed  query.Query  // of Query.Text
+	pending bool         // some chunks have no vector yet
+	version int          // of the documents before the indexes were asked; 0 if it is not known
+	trace   *tracer      // nil unless the search is explained
+	files   *walk.Lookup // while a page is made; nil without a workspace folder
 	// shown counts the results that cover has seen. covered is the largest share of the query's terms
 	// that one of the first has.
 	shown   int

@@ -195,43 +195,9 @@ func (t *Tree) Dir(p string) (root, rel string, err error) {
 
 // Stat returns what Lstat says of a workspace path, after the checks of ReadFile.
 func (t *Tree) Stat(p string) (fs.FileInfo, error) {
-	root, rel, err := t.locate(p)
-	if err != nil {
-		return nil, err
-	}
-	return lstat(root, rel)
-}
-
-// lstat refuses a path that goes through a symbolic link.
-func lstat(root *os.Root, rel string) (fs.FileInfo, error) {
-	for i, c := range rel {
-		if c != '/' {
-			continue
-		}
-		info, err := root.Lstat(rel[:i])
-		if err != nil {
-			return nil, err
-		}
-		if !info.IsDir() {
-			return nil, &fs.PathError{Op: "open", Path: rel[:i], Err: errNotDir(info)}
-		}
-	}
-	info, err := root.Lstat(rel)
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		return nil, &fs.PathError{Op: "open", Path: rel, Err: ErrSymlink}
-	}
-	return info, nil
-}
-
-func errNotDir(info fs.FileInfo) error {
-	if info.Mode()&fs.ModeSymlink != 0 {
-		return ErrSymlink
-	}
-	// No path below a file exists, as for a path whose folder was removed.
-	return fs.ErrNotExist
+	l := t.Lookup()
+	defer l.Close()
+	return l.Stat(p)
 }
 
 // Errors of ReadFile in addition to those of the file system.
@@ -272,17 +238,19 @@ func (t *Tree) readFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 	wrap := func(err error) ([]byte, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("reading %s: %w", p, err)
 	}
-	before, err := lstat(root, rel)
+	l := t.Lookup()
+	defer l.Close()
+	folder, name, before, err := l.find(root, rel)
 	if err != nil {
 		return wrap(err)
 	}
 	if !before.Mode().IsRegular() {
 		return wrap(ErrSpecial)
 	}
-	// O_NONBLOCK, lest a pipe that takes the file's place now holds us up.
-	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	// A pipe may have replaced the file: O_NONBLOCK keeps open from waiting for its writer.
+	f, err := folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return wrap(err)
+		return wrap(pathError(rel, err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
