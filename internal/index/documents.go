@@ -8,13 +8,13 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// DocumentsRequest asks which documents are indexed.
+// DocumentsRequest selects documents of the index.
 type DocumentsRequest struct {
-	// Prefix narrows to paths that begin with it.
+	// Prefix selects the paths that begin with it.
 	Prefix string `json:"prefix,omitempty"`
-	// After continues behind this path.
+	// After selects the paths that sort after it.
 	After string `json:"after,omitempty"`
-	// Limit is the most to return, 1 to MaxDocuments; 0 means 100.
+	// Limit is the largest number of documents to return, 1 to MaxDocuments; 0 means 100.
 	Limit int `json:"limit,omitempty"`
 	// Outline adds the headings of each document.
 	Outline bool `json:"outline,omitempty"`
@@ -22,10 +22,10 @@ type DocumentsRequest struct {
 	Tags bool `json:"tags,omitempty"`
 }
 
-// MaxDocuments bounds one answer.
+// MaxDocuments bounds the number of documents in one answer.
 const MaxDocuments = 1000
 
-// DocumentEntry is a document as it is listed.
+// DocumentEntry is a document in a list.
 type DocumentEntry struct {
 	Path     string         `json:"path"`
 	Title    string         `json:"title"`
@@ -35,7 +35,7 @@ type DocumentEntry struct {
 	Outline  []HeadingEntry `json:"outline,omitempty"`
 }
 
-// HeadingEntry is a heading of a document; "path#anchor" reads its section.
+// HeadingEntry is a heading of a document. "path#anchor" is the place of its section.
 type HeadingEntry struct {
 	Level   int    `json:"level"` // 1 to 6
 	Heading string `json:"heading"`
@@ -43,15 +43,16 @@ type HeadingEntry struct {
 	Line    int    `json:"line"`
 }
 
-// Documents are documents in the order of their paths.
+// Documents is a list of documents in the order of their paths.
 type Documents struct {
 	Documents []DocumentEntry `json:"documents"`
-	// More is set when there are further ones: After is the last path here.
+	// More reports that there are further documents: list them with After set to the
+	// last path here.
 	More bool `json:"more,omitempty"`
 }
 
-// Documents lists what is indexed, in the order of the paths. A folder without
-// an index has no documents.
+// Documents lists the indexed documents in the order of their paths. A folder without an
+// index has none.
 func (x *Index) Documents(_ context.Context, r DocumentsRequest) (*Documents, error) {
 	if r.Limit == 0 {
 		r.Limit = 100

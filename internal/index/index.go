@@ -1,5 +1,5 @@
-// Package index opens, searches and updates the index of one folder in the process
-// that owns its files. It does not decide which process that is: see owner.
+// Package index opens, searches and updates the index of one folder in the process that
+// owns its files. Package owner decides which process that is.
 package index
 
 import (
@@ -26,49 +26,50 @@ import (
 	"cairn/retriever"
 )
 
-// Progress is how far a run is.
+// Progress is the progress of a run.
 type Progress = job.Progress
 
-// Options are what New needs. Selection, Config, Dir, Description and Model must be set.
+// Options configures New. Selection, Config, Dir, Description, Model, Logger and Now are
+// required.
 type Options struct {
 	Selection config.Selection
 	Config    config.Config
-	// Dir holds the files of the index.
+	// Dir is the directory of the index.
 	Dir string
-	// Holder is this process when it owns Dir; nil when it may only read.
+	// Holder describes this process if it owns Dir. Nil means that it only reads.
 	Holder *owner.Holder
-	// Held, unless nil, reports whether this process still owns Dir.
+	// Held, if not nil, reports whether this process still owns Dir.
 	Held func() bool
-	// Write opens the index for writing at once, and makes it where it is missing.
-	// Otherwise that happens when Index or Watch is first called, or with Refresh at the
-	// first use.
+	// Write makes New open the index for writing, and create it if it is missing. With
+	// Refresh the first use does that. Otherwise the first call of Index or Watch does.
 	Write, Refresh bool
-	// Description is the model's. Model opens it, once, when it is first needed.
+	// Description describes the model. Model opens it; the index calls it once, when it
+	// first needs the model.
 	Description models.Description
 	Model       func() (models.Embedder, error)
-	// Reranker, unless nil, returns the re-ranker of all searches, which stays the caller's.
+	// Reranker, if not nil, returns the re-ranker of all searches. The caller closes it.
 	Reranker func() (models.Reranker, error)
 	// Warm opens the model at once, in the background.
 	Warm bool
-	// Background starts a run of the indexer, Watch keeps the index up to date with
-	// the files, and Poll finds changes by walking even where the system reports them.
+	// Background starts a run of the indexer. Watch keeps the index up to date with the
+	// files. Poll makes Watch walk the folder even if the operating system reports changes.
 	Background, Watch, Poll bool
-	// VerifyEvery is how often a process that indexes by itself verifies and repairs the
-	// index; 0 means once a day.
+	// VerifyEvery is the interval at which a process with Background verifies and repairs
+	// the index; 0 means a day.
 	VerifyEvery time.Duration
-	// Rebuild removes an index that cannot be opened as it is.
+	// Rebuild replaces an index that cannot be opened.
 	Rebuild bool
-	// Store, unless nil, is kept up to date with the index by the process that writes it.
+	// Store, if not nil, is a copy of the index that the writing process keeps up to date.
 	Store *mirror.Store
-	// Remote, unless nil, are the stores that answer instead of Dir, for reading.
+	// Remote, if not nil, answers instead of the files in Dir. It is read only.
 	Remote *Stores
-	// ReadUsage, unless nil, calls a function with the graph of what was used together,
-	// for queries that name what is in use.
+	// ReadUsage, if not nil, calls a function with the co-usage graph, for queries with a
+	// context.
 	ReadUsage func(func(*graphrank.Graph) error) error
-	// Notice receives a line for people when an index was unusable and is made
-	// again; nil sends it to Logger.
+	// Notice receives a line for the user if an unusable index is rebuilt. Nil sends it
+	// to Logger.
 	Notice func(line string)
-	// Logger receives what happens in the background.
+	// Logger receives messages about background work.
 	Logger *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
@@ -80,8 +81,8 @@ type Index struct {
 	o     Options
 	model *models.Lazy
 	warm  sync.WaitGroup
-	turns *semaphore.Weighted // to search; nil without a bound
-	// started is closed when New's work has begun; calls wait for it.
+	turns *semaphore.Weighted // bounds concurrent searches; nil means no bound
+	// started is closed when the stores are open for writing; calls wait for it.
 	started chan struct{}
 
 	// mu is held for reading while the stores are in use, and for writing to
@@ -91,8 +92,8 @@ type Index struct {
 	stores    *Stores // nil when there is no index
 	retriever *retriever.Retriever
 	unusable  error // why the stores are not open
-	// damage is what is wrong with parts of the index. The owner removes a part that it
-	// rebuilds. met is damage of vectors that the last search has met.
+	// damage is the known damage of parts of the index. The owner removes the entry of a
+	// part that it rebuilds. met is damage of the vectors that the last search found.
 	damage  Damage
 	met     atomic.Pointer[error]
 	counted ofDocuments[counted] // for Status
@@ -101,13 +102,13 @@ type Index struct {
 	// the stores; it is locked before mu.
 	swap sync.RWMutex
 
-	runs    sync.Mutex // guards what follows
+	runs    sync.Mutex // guards the fields below
 	current *run       // the newest run; nil before the first
-	problem error      // of the newest run, unless a caller waited for it
+	problem error      // of the newest run, if no caller waits for it
 	watcher *watcher   // nil unless the folder is watched
 	closed  bool
-	// updates ends the writes outside a run, before a rebuild; it is replaced while
-	// swap is held for writing.
+	// updates is the context of writes outside a run; stopUpdates ends them before a
+	// rebuild. Both are replaced while swap is held for writing.
 	updates     context.Context
 	stopUpdates context.CancelFunc
 	// life ends with Close.
@@ -115,16 +116,16 @@ type Index struct {
 	end  context.CancelFunc
 }
 
-// New returns the index in o.Dir and starts the work that o asks for.
+// New returns the index in o.Dir and starts the background work of o.
 func New(o Options) *Index {
 	x := &Index{o: o, model: models.NewLazy(o.Description, o.Model), damage: Damage{}, started: make(chan struct{})}
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
 	x.life, x.end = context.WithCancel(context.Background())
-	if o.Remote == nil { // a server is mostly waited for
+	if o.Remote == nil { // searches of a server mostly wait for it
 		x.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 	}
 	if o.Warm {
-		x.warm.Go(func() { _, _ = x.model.Open() }) // the first use gets the same error again
+		x.warm.Go(func() { _, _ = x.model.Open() }) // the first use returns the same error
 	}
 	if o.Holder == nil || !o.Write {
 		close(x.started)
@@ -137,10 +138,10 @@ func New(o Options) *Index {
 	return x
 }
 
-// start opens the stores and begins the work in the background.
+// start opens the stores and starts the background work.
 func (x *Index) start() {
 	if err := x.open(true); err != nil {
-		return // the first use gets the same error again
+		return // the first use returns the same error
 	}
 	x.mu.RLock()
 	s, usable := x.stores, x.unusable == nil
@@ -162,8 +163,8 @@ func (x *Index) start() {
 	}
 }
 
-// open opens the stores unless they are open; with write, for writing. An index that
-// has to be rebuilt counts as open: every use but Status returns the reason.
+// open opens the stores unless they are open; with write, for writing. An index that must
+// be rebuilt counts as open: every method but Status returns the reason.
 func (x *Index) open(write bool) error {
 	write = write && x.o.Holder != nil
 	x.mu.RLock()
@@ -199,13 +200,14 @@ func (x *Index) open(write bool) error {
 	return err
 }
 
-// isOpen reports whether nothing is left for open to do. x.mu is held.
+// isOpen reports whether the stores are open, for writing if write is set. The caller
+// holds x.mu.
 func (x *Index) isOpen(write bool) bool {
 	return x.opened && (!write || x.unusable != nil || x.stores != nil && x.stores.writable)
 }
 
-// openStores opens the stores and the retriever. With fresh, the mirror begins new
-// collections. x.mu is held for writing.
+// openStores opens the stores and the retriever. With fresh, the mirror starts new
+// collections. The caller holds x.mu for writing.
 func (x *Index) openStores(write, fresh bool) error {
 	s, err := x.findStores(write)
 	if err != nil {
@@ -235,7 +237,7 @@ func (x *Index) openStores(write, fresh bool) error {
 	return nil
 }
 
-// RetrieverOptions are the settings of c for a retriever.
+// RetrieverOptions returns the options of a retriever from the configuration.
 func RetrieverOptions(c config.Config, log *slog.Logger) *retriever.Options {
 	return &retriever.Options{
 		VectorWeight: c.Search.SemanticWeight, KeywordWeight: c.Search.KeywordWeight,
@@ -270,14 +272,15 @@ func (x *Index) findStores(write bool) (*Stores, error) {
 		case why == nil:
 		case write:
 			x.notice(part.what+" cannot be used", why)
-		default: // opening it again for writing might fail: scorch keeps a lock
+		default: // opening it again for writing could fail: scorch keeps a lock
 			x.damage[part.name] = why
 		}
 	}
 	return s, nil
 }
 
-// replaceStores removes the index and opens an empty one. x.mu is held for writing.
+// replaceStores removes the index and opens an empty one. The caller holds x.mu for
+// writing.
 func (x *Index) replaceStores() error {
 	if err := x.closeStores(); err != nil {
 		x.o.Logger.Warn("closing an index that is removed", "error", err)
@@ -297,7 +300,7 @@ func (x *Index) closeStores() error {
 	return s.Close()
 }
 
-// notice reports an index that is made again.
+// notice reports that an index is being rebuilt.
 func (x *Index) notice(what string, why error) {
 	if x.o.Notice != nil {
 		x.o.Notice(fmt.Sprintf("%s: %v; it is being rebuilt", what, why))
@@ -306,8 +309,8 @@ func (x *Index) notice(what string, why error) {
 	x.o.Logger.Warn(what+"; it is being rebuilt", "reason", why)
 }
 
-// use opens the stores where necessary and returns them, nil where there is no
-// index. Unless it fails, x.mu is held for reading: the caller unlocks it.
+// use opens the stores if necessary and returns them, nil if there is no index. Unless it
+// fails, it returns with x.mu locked for reading, and the caller unlocks it.
 func (x *Index) use() (*Stores, error) {
 	<-x.started
 	x.mu.RLock()
@@ -325,7 +328,8 @@ func (x *Index) use() (*Stores, error) {
 	return x.stores, nil
 }
 
-// useFilled is use for calls that need an index: without one it fails with ErrNoIndex.
+// useFilled is use for callers that need an index. It fails with ErrNoIndex if there is
+// none.
 func (x *Index) useFilled() (*Stores, error) {
 	s, err := x.use()
 	if err != nil {
@@ -341,8 +345,8 @@ func (x *Index) useFilled() (*Stores, error) {
 	return s, err
 }
 
-// Search answers a query. As many searches run at a time as there are processors, in
-// the order of their arrival: more would share the processors, and all end later.
+// Search answers a query. At most GOMAXPROCS searches run at a time, in the order of their
+// arrival: more would share the processors, and all would end later.
 func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Answer, err error) {
 	again := q
 	defer x.repaired(&err, func() { a, err = x.Search(ctx, again) })
@@ -372,7 +376,7 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Ans
 	return a, err
 }
 
-// missing is the answer where there is no index.
+// missing is the answer if there is no index.
 func (x *Index) missing(mode retriever.Mode) *retriever.Answer {
 	a := &retriever.Answer{
 		Results: []retriever.Result{}, Mode: mode, Index: retriever.IndexState{State: "missing"}, Degraded: []string{},
@@ -384,7 +388,8 @@ func (x *Index) missing(mode retriever.Mode) *retriever.Answer {
 	return a
 }
 
-// documentsProblem says what to do about documents that are damaged, "" if they are not.
+// documentsProblem returns what the user can do about damaged documents, "" if they are
+// not damaged.
 func (x *Index) documentsProblem() string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -405,7 +410,7 @@ func (x *Index) Explain(ctx context.Context, r ExplainRequest) (t *retriever.Tra
 	return x.retriever.Explain(ctx, r.Query, r.Candidates)
 }
 
-// Read returns a document, a section or lines of one.
+// Read returns a document, or a section or lines of it.
 func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (out *retriever.Reading, err error) {
 	defer x.repaired(&err, func() { out, err = x.Read(ctx, r) })
 	if _, err := x.useFilled(); err != nil {
@@ -425,7 +430,8 @@ func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (out *retr
 	return x.retriever.ReadAll(ctx, r)
 }
 
-// Removed implements owner.Service: files of the open stores are missing.
+// Removed implements owner.Service. It reports whether files of the open stores are
+// missing.
 func (x *Index) Removed() bool {
 	if !x.mu.TryRLock() {
 		return false // the stores are being replaced
@@ -434,7 +440,7 @@ func (x *Index) Removed() bool {
 	return x.stores != nil && x.stores.removed()
 }
 
-// Close ends all work and closes the files, without complaint when they were removed.
+// Close ends all work and closes the files. It returns no error if they were removed.
 func (x *Index) Close() error {
 	removed := x.Removed()
 	x.runs.Lock()

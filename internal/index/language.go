@@ -13,17 +13,17 @@ import (
 // englishModel is the name of the embedding model that was trained on English alone.
 const englishModel = "all-MiniLM-L6-v2"
 
-// Of English prose every third word is a stop word, of references full of names every
-// tenth. A text of fewer than minWords words says nothing about its language.
+// In English prose every third word is a stop word, in references full of names every
+// tenth. A text of fewer than minWords words is too short to judge.
 const (
 	minStopShare = 0.04
 	minWords     = 50
-	maxSample    = 16 << 10 // bytes of a document that are looked at
-	samples      = 64       // documents of a folder that are looked at
+	maxSample    = 16 << 10 // bytes read of a document
+	samples      = 64       // documents read of a folder
 )
 
-// notEnglish estimates from a sample of the documents, evenly spaced by path, how many
-// percent of their bytes are in another language than English.
+// notEnglish estimates the percentage of the documents' bytes that are not English, from
+// a sample of the documents that is evenly spaced by path.
 func notEnglish(r *docs.Reader, paths []string) int {
 	all, other := 0, 0
 	for i := range min(samples, len(paths)) {
@@ -55,12 +55,12 @@ func isEnglish(path string, src []byte) bool {
 	return foreign <= letters/2 && (words < minWords || float64(stops) >= minStopShare*float64(words))
 }
 
-// Language returns a warning that most of the folder is in a language that the model
-// does not know, and what to do; "" for no warning.
+// Language returns a warning if most of the text is not English and the model supports
+// English only, and what the user can do. Both are "" if there is no warning.
 func (s *Status) Language() (message, fix string) {
 	if s.NotEnglish == 0 {
 		return "", ""
 	}
-	return fmt.Sprintf("%d %% of the text is not English, and %s knows no other language: only the words are matched well", s.NotEnglish, englishModel),
+	return fmt.Sprintf("%d %% of the text is not English, and %s supports no other language: search by meaning finds little, search by words works", s.NotEnglish, englishModel),
 		"index with `--model DIR`, the folder of a multilingual ONNX encoder, or search with `--mode keyword`"
 }

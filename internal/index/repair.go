@@ -20,19 +20,18 @@ import (
 	"cairn/models"
 )
 
-// The keyword index and the vectors are derived from the documents, which hold the
-// text. The owner renames one that cannot be opened to its name with this suffix and
-// builds it again. The next damaged one replaces it.
+// damagedSuffix is the suffix of a damaged derived index. The keyword index and the
+// vectors are derived from the documents. The owner renames one that cannot be opened and
+// rebuilds it. The next damaged one replaces the renamed one.
 const damagedSuffix = ".damaged"
 
-// Damage is what is known to be wrong with parts of an index, by the name of the file or
-// folder.
+// Damage is the known damage of an index, by the name of the damaged file or folder.
 type Damage map[string]error
 
-// damagedPart returns the part of an index that err, of opening or using it, shows to be
-// damaged or made by former rules, "" for another error. All parts can be rebuilt: the
-// documents from the files, the others from the documents. Another model is no reason:
-// the caller may have named it by mistake.
+// damagedPart returns the part of an index that is damaged or of an earlier format,
+// according to an error of opening or using it. It returns "" for other errors. All parts
+// can be rebuilt: the documents from the files, the others from the documents. A different
+// model is not damage, because the user may have named it by mistake.
 func damagedPart(err error) string {
 	_, badFile := errors.AsType[*kv.CorruptError](err)
 	_, badDocument := errors.AsType[*docs.CorruptError](err)
@@ -58,9 +57,9 @@ var derived = []struct {
 	kind       docs.Kind
 }{{keywordFolder, "the keyword index", docs.Keyword}, {vectorFolder, "the vectors", docs.Vectors}}
 
-// openDerived opens the derived index in folder name of dir. With write, it renames a
-// damaged one and opens an empty one in its place; a reader gets the zero T. Without
-// known damage in s, even none, a damaged index is an error.
+// openDerived opens the derived index in folder name of dir. If it is damaged, a writer
+// renames it and opens an empty one, and a reader gets the zero T. If s.known is nil, a
+// damaged index is an error.
 func openDerived[T interface {
 	Count() (int, error)
 	Close() error
@@ -95,9 +94,9 @@ func openDerived[T interface {
 	return open(path)
 }
 
-// countDamage compares the chunks that a derived index holds with those of the
-// documents: files were removed, lost what was written last, or are damaged. While
-// documents are pending, only an empty index is known to be wrong.
+// countDamage compares the number of chunks in a derived index with that of the documents.
+// They differ if files were removed, lost their last writes, or are damaged. While
+// documents are pending, only an empty index is an error.
 func (s *Stores) countDamage(kind docs.Kind, count func() (int, error)) error {
 	counts, err := s.Docs.Counts()
 	if err != nil || counts.Chunks == 0 && kind == docs.Vectors { // see openCache
@@ -109,16 +108,16 @@ func (s *Stores) countDamage(kind docs.Kind, count func() (int, error)) error {
 	case err != nil:
 		return err
 	case pending.Files == 0 && n != counts.Chunks:
-		return fmt.Errorf("it holds %d pieces of text of %d", n, counts.Chunks)
+		return fmt.Errorf("it has %d of %d chunks", n, counts.Chunks)
 	case n == 0 && counts.Chunks > pending.Chunks:
 		return errors.New("it is empty, the documents are not")
 	}
 	return nil
 }
 
-// removeEmpty removes an index whose file of documents is empty, as a full disk or a
-// power failure may leave it, or damaged: the other files belong to no index. It returns
-// why it did so.
+// removeEmpty removes an index whose documents are damaged, or whose file of documents is
+// empty, as after a full disk or a power failure: its other files are useless. It returns
+// why it removed the index.
 func removeEmpty(dir string, d models.Description, damage error) (why, err error) {
 	path := filepath.Join(dir, documentsFile)
 	info, err := os.Stat(path)
@@ -131,7 +130,7 @@ func removeEmpty(dir string, d models.Description, damage error) (why, err error
 	return damage, removeIndex(dir, d)
 }
 
-// markDamaged marks the documents for the indexes that were damaged.
+// markDamaged marks all documents as pending for the indexes that were damaged.
 func (s *Stores) markDamaged() error {
 	if !s.writable {
 		return nil
@@ -147,8 +146,8 @@ func (s *Stores) markDamaged() error {
 	return nil
 }
 
-// lacksKeywords reports whether the keyword index was unusable and is not
-// complete again.
+// lacksKeywords reports whether the keyword index was damaged and its rebuild is not
+// complete.
 func (s *Stores) lacksKeywords() bool {
 	if s.damage[keywordFolder] == nil || s.repaired.Load() {
 		return false
@@ -161,7 +160,7 @@ func (s *Stores) lacksKeywords() bool {
 	return true
 }
 
-// keywordsHint says what to do about a keyword index that is missing.
+// keywordsHint returns what the user can do about a missing keyword index.
 func (s *Stores) keywordsHint() string {
 	if s.writable {
 		return "the keyword index was damaged and is being rebuilt from the documents; meanwhile answers are found by meaning alone"
@@ -169,9 +168,9 @@ func (s *Stores) keywordsHint() string {
 	return "the keyword index is damaged, so answers are found by meaning alone: call the tool index, or run `cairn index`, to rebuild it"
 }
 
-// repaired calls again when the operation that ends with err met damage that could be
-// set aside. Damage that the retriever answered without is set aside for the next one.
-// Each part is set aside once, so again is called once a part at most.
+// repaired calls again if the operation failed because of damage that could be set aside.
+// It also sets aside damage despite which the retriever could answer. Each part is set
+// aside once, so that repaired calls again at most once for each part.
 func (x *Index) repaired(err *error, again func()) {
 	if met := x.met.Swap(nil); met != nil {
 		x.heal(*met)
@@ -182,7 +181,8 @@ func (x *Index) repaired(err *error, again func()) {
 }
 
 // heal sets a damaged part aside and, in the owner, rebuilds it in the background. It
-// reports whether the caller should try again. A run in progress meets the damage itself.
+// reports whether the caller should try again. It leaves damage to a run in progress,
+// which finds it too.
 func (x *Index) heal(err error) bool {
 	part := damagedPart(err)
 	if building, _ := x.building(); part == "" || building || !x.setAside(Damage{part: err}) {
@@ -199,8 +199,8 @@ func (x *Index) heal(err error) bool {
 }
 
 // setAside closes the stores because parts of them are damaged. The next use opens them
-// without these: the owner rebuilds them, a reader answers without them. It reports
-// whether a part was set aside.
+// without these parts: the owner rebuilds them, a reader answers without them. It reports
+// whether it has set a part aside.
 func (x *Index) setAside(found Damage) bool {
 	if x.o.Remote != nil {
 		return false
@@ -227,7 +227,7 @@ func (x *Index) setAside(found Damage) bool {
 	return added
 }
 
-// noticing are vectors that report damage, which a search otherwise only logs.
+// noticing is a VectorSearcher that records damage, which a search only logs.
 type noticing struct {
 	store.VectorSearcher
 	met *atomic.Pointer[error]
@@ -251,7 +251,7 @@ func (v noticing) note(err error) {
 	}
 }
 
-// repair fills the damaged indexes, in a process that does not index by itself.
+// repair fills the derived indexes that were damaged, without looking at the files.
 func (x *Index) repair(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
 	ix, _, err := x.writer()
 	if err != nil {
@@ -266,8 +266,8 @@ func (x *Index) repair(ctx context.Context, progress func(Progress)) (*IndexRepo
 	return &IndexReport{}, nil
 }
 
-// checkHeld fails with owner.ErrEnded when this process must not write to s, because
-// it does not own the folder any more or files of s were removed.
+// checkHeld fails with owner.ErrEnded if this process must not write to s, because it no
+// longer owns the folder or files of s were removed.
 func (x *Index) checkHeld(s *Stores) error {
 	if x.o.Held != nil && !x.o.Held() || s.removed() {
 		return owner.ErrEnded
@@ -275,15 +275,15 @@ func (x *Index) checkHeld(s *Stores) error {
 	return nil
 }
 
-// noKeywords is a keyword index that finds nothing, in the place of one that cannot be
-// opened.
+// noKeywords is a KeywordSearcher that finds nothing. It replaces a keyword index that
+// cannot be opened.
 type noKeywords struct{}
 
 func (noKeywords) Search(context.Context, query.Query, int, store.Filter) ([]store.Hit, error) {
 	return nil, nil
 }
 
-// Admits cannot check exclusions; without them an answer is degraded anyway.
+// Admits does not check exclusions. An answer without the keyword index is degraded.
 func (noKeywords) Admits(_ context.Context, q query.Query, chunks []string) ([]bool, error) {
 	admits := make([]bool, len(chunks))
 	for i := range admits {

@@ -20,13 +20,13 @@ import (
 // run is one run of the indexer.
 type run struct {
 	*job.Job[*IndexReport]
-	repairs bool // fills damaged indexes only; a run that a caller asks for replaces it
+	repairs bool // only fills damaged indexes; a caller's run replaces it
 }
 
-// Index starts a run of the indexer and waits for its end. The run continues when
-// ctx ends first, until it is done or the Index is closed. progress may be nil; it is
-// called from the caller's goroutine. A run in progress is a *owner.LockError, unless
-// r.Join.
+// Index starts a run of the indexer and waits for its end. If ctx ends first, the run
+// continues until it is complete or the Index is closed. Index calls progress, which may
+// be nil, from its own goroutine. If a run is in progress, Index fails with a
+// *owner.LockError, unless r.Join is set.
 func (x *Index) Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
 	<-x.started
 	if x.o.Holder == nil {
@@ -55,12 +55,12 @@ func (x *Index) Index(ctx context.Context, r IndexRequest, progress func(Progres
 	x.runs.Unlock()
 	report, err := current.Follow(ctx, progress)
 	if err != nil && ctx.Err() == nil && (x.o.Held != nil && !x.o.Held() || x.Removed()) {
-		return nil, owner.ErrEnded // whatever the error, the run may be asked for again
+		return nil, owner.ErrEnded // the caller can repeat the run
 	}
 	return report, err
 }
 
-// background starts a run that no caller waits for; Status shows its error.
+// background starts a run that no caller waits for. Status shows its error.
 func (x *Index) background(work func(context.Context, func(Progress)) (*IndexReport, error), repairs bool) {
 	x.runs.Lock()
 	defer x.runs.Unlock()
@@ -71,7 +71,7 @@ func (x *Index) background(work func(context.Context, func(Progress)) (*IndexRep
 	current := &run{repairs: repairs}
 	current.Job = job.Start(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
 		if watcher != nil {
-			// The watcher sees files that change after this run has read them.
+			// After this the watcher sees every file that changes while the run reads.
 			select {
 			case <-watcher.ready:
 			case <-ctx.Done():
@@ -95,8 +95,8 @@ func (x *Index) background(work func(context.Context, func(Progress)) (*IndexRep
 	})
 }
 
-// building reports whether a run is in progress, and how many files it has found and
-// not read yet.
+// building reports whether a run is in progress, and how many of the files it has found
+// it has not read yet.
 func (x *Index) building() (going bool, unread int) {
 	x.runs.Lock()
 	defer x.runs.Unlock()
@@ -109,11 +109,11 @@ func (x *Index) building() (going bool, unread int) {
 	return true, unread
 }
 
-// preferLimit bounds how long a search waits for the files that it most likely finds.
+// preferLimit bounds how long prefer waits.
 const preferLimit = 10 * time.Second
 
-// prefer has a run that makes a first index take the files that a query most likely
-// finds before the others, and waits until they can be found by words.
+// prefer makes a run that builds the first index read the files that best match the
+// query before the others, and waits until keyword search can find them.
 func (x *Index) prefer(ctx context.Context, q retriever.Query) {
 	<-x.started
 	x.runs.Lock()
@@ -131,13 +131,13 @@ func (x *Index) prefer(ctx context.Context, q retriever.Query) {
 		case <-ctx.Done():
 		}
 	}()
-	// The search reports what is wrong, and otherwise answers from what there is.
+	// The search that follows reports errors, or answers from the files indexed so far.
 	if indexer, _, err := x.writer(); err == nil {
 		_ = indexer.Prefer(ctx, keyword.QueryTerms(query.Parse(q.Text)), q.Filter)
 	}
 }
 
-// isBuilt reports whether a run has once completed the index.
+// isBuilt reports whether a run has ever completed the index.
 func (x *Index) isBuilt() bool {
 	s, err := x.use()
 	if err != nil {
@@ -151,7 +151,7 @@ func (x *Index) isBuilt() bool {
 	return err == nil && meta.Generation > 0
 }
 
-// indexAll is the run of a process that indexes by itself.
+// indexAll is the run that a process starts in the background.
 func (x *Index) indexAll(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
 	return x.index(ctx, IndexRequest{}, progress)
 }
@@ -176,7 +176,7 @@ func (x *Index) index(ctx context.Context, r IndexRequest, progress func(Progres
 
 // fill brings the index up to date with the files.
 func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progress func(Progress)) (*IndexReport, error) {
-	// The stores are not replaced during a run, so it need not hold x.mu.
+	// Nothing replaces the stores during a run, so it need not hold x.mu.
 	ix, s, err := x.writer()
 	if err != nil {
 		return nil, err
@@ -220,8 +220,8 @@ func (x *Index) rebuild() error {
 	return err
 }
 
-// writer returns the one Indexer of the stores, whose locks serialise all writes, and
-// the stores. It opens them for writing.
+// writer opens the stores for writing. It returns them and their only Indexer, whose
+// locks serialize all writes.
 func (x *Index) writer() (*indexer.Indexer, *Stores, error) {
 	model, err := x.model.Open()
 	if errors.Is(err, models.ErrClosed) {
@@ -251,8 +251,8 @@ func (x *Index) writer() (*indexer.Indexer, *Stores, error) {
 	return s.writer, s, nil
 }
 
-// update writes to the stores outside a run. It ends early, with context.Canceled,
-// when a run is about to replace them.
+// update writes to the stores outside a run. It ends early with context.Canceled if a run
+// is about to replace them.
 func (x *Index) update(ctx context.Context, fn func(context.Context, *indexer.Indexer, *Stores) (*indexer.Report, error)) (*indexer.Report, error) {
 	x.swap.RLock()
 	defer x.swap.RUnlock()
@@ -266,7 +266,7 @@ func (x *Index) update(ctx context.Context, fn func(context.Context, *indexer.In
 	return fn(ctx, ix, s)
 }
 
-// reportOf translates the indexer's report.
+// reportOf converts the indexer's report.
 func reportOf(r *indexer.Report, counts docs.Counts, took time.Duration) *IndexReport {
 	out := &IndexReport{
 		Files: r.Files, Added: r.Added + r.Changed, Removed: r.Removed, Unchanged: r.Unchanged,

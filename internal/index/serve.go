@@ -8,8 +8,8 @@ import (
 	"cairn/retriever"
 )
 
-// LockFile and Socket are the names of the lock and the socket of the owner of an
-// index, in its folder.
+// LockFile and Socket are the names of the owner's lock and socket in the directory of an
+// index.
 const (
 	LockFile = "lock"
 	Socket   = "sock"
@@ -17,7 +17,7 @@ const (
 
 type none = struct{}
 
-// The operations of the owner of an index: the methods of Index.
+// The operations of the owner of an index. Each calls the method of Index of that name.
 const (
 	SearchOp    owner.Op[retriever.Query, *retriever.Answer, none]         = "search"
 	ExplainOp   owner.Op[ExplainRequest, *retriever.Trace, none]           = "explain"
@@ -47,7 +47,7 @@ func (x *Index) Serve(s *owner.Server) {
 	})
 }
 
-// ErrorKinds are the error types of the operations whose evidence callers use.
+// ErrorKinds lists the errors of the operations that clients receive with their type.
 var ErrorKinds = owner.Kinds{
 	"rebuild":       owner.KindOf[*RebuildError](),
 	"invalid":       owner.KindOf[*retriever.InvalidError](),

@@ -64,7 +64,7 @@ func (x *Index) storesStatus(stores *Stores) (*Status, error) {
 	if err == nil {
 		counts, err = stores.Docs.Counts()
 	}
-	if err != nil && !stores.own { // the server is away
+	if err != nil && !stores.own { // the server is unavailable
 		s := x.status(retriever.IndexState{State: "unusable"})
 		s.Problem = err.Error()
 		return s, nil
@@ -95,8 +95,8 @@ func (x *Index) storesStatus(stores *Stores) (*Status, error) {
 	return s, err
 }
 
-// Skipped returns what Status.Skipped counts, by reason and path. A store that other
-// machines share does not list them.
+// Skipped returns the files that Status.Skipped counts, sorted by reason and path. Stores
+// of a server do not record them.
 func (x *Index) Skipped(context.Context) ([]SkippedFile, error) {
 	stores, err := x.use()
 	if err != nil {
@@ -115,7 +115,7 @@ func (x *Index) Skipped(context.Context) ([]SkippedFile, error) {
 	return files, err
 }
 
-// ofDocuments keeps what was last computed from the documents.
+// ofDocuments caches a value computed from the documents.
 type ofDocuments[T any] struct {
 	mu      sync.Mutex
 	docs    *docs.Store
@@ -123,7 +123,8 @@ type ofDocuments[T any] struct {
 	last    T
 }
 
-// get returns what compute returns, which it calls unless the documents are as they were.
+// get returns the value of compute for d. It calls compute only if the documents have
+// changed since the last call.
 func (c *ofDocuments[T]) get(d *docs.Store, compute func(*docs.Reader) (T, error)) (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,11 +142,11 @@ func (c *ofDocuments[T]) get(d *docs.Store, compute func(*docs.Reader) (T, error
 }
 
 type counted struct {
-	kinds      map[string]int // documents by format; nil when all have one
+	kinds      map[string]int // number of documents by format; nil if all have the same
 	notEnglish int            // see notEnglish
 }
 
-// count counts the documents.
+// count computes the part of the status that reads all documents.
 func count(r *docs.Reader) (counted, error) {
 	kinds, prose := map[string]int{}, []string{}
 	err := r.Files("", func(f docs.File) bool {
@@ -164,7 +165,7 @@ func count(r *docs.Reader) (counted, error) {
 	return counted{kinds, notEnglish(r, prose)}, nil
 }
 
-// status fills in what does not depend on the stores.
+// status returns a Status with the fields that do not depend on the stores.
 func (x *Index) status(s retriever.IndexState) *Status {
 	st := &Status{IndexState: s, Model: x.o.Description.ID, Workspace: x.o.Selection, Skipped: map[string]int{}}
 	if x.o.Store != nil {

@@ -26,62 +26,61 @@ import (
 	"cairn/retriever"
 )
 
-// The files in the index's folder.
+// The files in the directory of an index.
 const (
 	documentsFile = "documents.db"
 	keywordFolder = "keywords"
 	vectorFolder  = "vectors"
-	attemptsFile  = "attempts" // the documents in work
+	attemptsFile  = "attempts" // the documents that a run is working on
 )
 
-// Derived are the files and folders in the index's folder that the next run builds
-// again.
+// Derived lists the files and folders of an index that the next run rebuilds.
 var Derived = []string{documentsFile, attemptsFile, keywordFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
 
-// Cache is the folder of the vectors. Without chunks it is the cache of embeddings
-// that spares the next run the model.
+// Cache is the folder of the vectors. If the documents are removed, it still caches their
+// embeddings, so that the next run need not compute them.
 const Cache = vectorFolder
 
-// Stores are the open files of an index or, without files, stores of a server.
+// Stores holds the open files of an index, or stores of a server.
 type Stores struct {
 	Docs  *docs.Store
-	Files *walk.Tree
-	// Keyword and Vectors are nil in a reader where the index is unusable.
+	Files *walk.Tree // nil for stores of a server
+	// Keyword and Vectors are nil in a reader if they are damaged.
 	Keyword store.KeywordSearcher
 	Vectors store.VectorSearcher
-	// Legs, unless nil, searches Keyword and Vectors in one call.
+	// Legs, if not nil, searches Keyword and Vectors in one call.
 	Legs store.LegSearcher
-	// Mirror, unless nil, keeps a Qdrant store up to date; see MirrorTo.
+	// Mirror, if not nil, keeps a Qdrant store up to date; see MirrorTo.
 	Mirror *mirror.Mirror
 	// Cache holds the embeddings of text: the folder's own vectors, nil in a reader.
 	Cache indexer.Cache
-	// Closers are closed by Close, the last one first.
+	// Close calls Closers, the last one first.
 	Closers []func() error
 
-	own      bool           // the folder's own files
-	text     *keyword.Index // is Keyword then
-	vectors  *flat.Store    // is Vectors then
+	own      bool           // the stores are the folder's own files
+	text     *keyword.Index // Keyword, if own
+	vectors  *flat.Store    // Vectors, if own
 	known    Damage         // as in Open
 	writable bool
-	paths    []string  // of the files that must exist while the stores are open
-	indexer  sync.Once // makes writer
+	paths    []string  // files that must exist while the stores are open
+	indexer  sync.Once // sets writer
 	writer   *indexer.Indexer
-	// damage is what was wrong with the derived indexes as they were found; repaired is
-	// set when the keyword index is complete again.
+	// damage is the damage of the derived indexes when they were opened. repaired is set
+	// when the keyword index is complete again.
 	damage   Damage
 	repaired atomic.Bool
 }
 
-// Exists reports whether dir holds an index, which an empty file is not.
+// Exists reports whether dir holds an index. An empty file of documents is none.
 func Exists(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, documentsFile))
 	return err == nil && info.Size() > 0
 }
 
-// Open opens the index in dir of a folder, for a model and masked secrets. An index that
-// exists but cannot be used as it is gives a *RebuildError, one that does not exist,
-// unless it is to be written, ErrNoIndex. Unless known is nil, the derived indexes may be
-// damaged: those in known are.
+// Open opens the index in dir of the folder sel, for the model d and the rules of masks.
+// It fails with a *RebuildError if the index must be rebuilt, and with ErrNoIndex if a
+// reader finds none. known lists damaged derived indexes. If it is not nil, Open sets these
+// and others that it finds damaged aside; if it is nil, a damaged one is an error.
 func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Description, write bool, known Damage, log *slog.Logger) (s *Stores, err error) {
 	s = &Stores{own: true, writable: write, known: known, damage: Damage{}, paths: []string{filepath.Join(dir, documentsFile), filepath.Join(dir, keywordFolder), filepath.Join(dir, vectorFolder)}}
 	defer func() {
@@ -130,18 +129,19 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 			return s, err
 		}
 	}
-	// A reader's may be missing.
+	// A reader may lack some of them.
 	s.paths = slices.DeleteFunc(s.paths, func(path string) bool { _, err := os.Stat(path); return err != nil })
 	return s, nil
 }
 
-// openCache makes the vectors the cache of embeddings. Chunks that no document has,
-// as after a rebuild, leave; of damaged vectors the whole ones are kept.
+// openCache makes the vectors the cache of embeddings. It adds the undamaged vectors of a
+// damaged file, and clears the vectors of a store whose documents are gone, as after a
+// rebuild; their embeddings remain in the cache.
 func (s *Stores) openCache(dir string, log *slog.Logger) error {
 	s.Cache = s.vectors
 	if s.damage[vectorFolder] != nil {
 		if n, err := s.vectors.Salvage(filepath.Join(dir, vectorFolder+damagedSuffix)); n > 0 || err != nil {
-			log.Info("reading whole vectors of the damaged file", "vectors", n, "error", err)
+			log.Info("reading undamaged vectors of a damaged file", "vectors", n, "error", err)
 		}
 	}
 	counts, err := s.Docs.Counts()
@@ -154,13 +154,13 @@ func (s *Stores) openCache(dir string, log *slog.Logger) error {
 	return s.vectors.Clear(context.Background())
 }
 
-// Indexer returns an Indexer that writes to s, the folder's own files.
+// Indexer returns an Indexer that writes to s, which must be the folder's own files.
 func (s *Stores) Indexer(e models.Embedder, o *indexer.Options) *indexer.Indexer {
 	return indexer.New(indexer.Stores{Files: s.Files, Docs: s.Docs, Keyword: s.text, Vectors: s.vectors, Cache: s.Cache}, e, o)
 }
 
-// Sources returns what a retriever reads of s, with the model of its queries and the
-// counter of its budgets.
+// Sources returns the sources of a retriever that searches s, embeds queries with model
+// and counts tokens with budget.
 func (s *Stores) Sources(model models.Embedder, budget models.BudgetCounter) retriever.Sources {
 	words := s.Keyword
 	if words == nil {
@@ -171,7 +171,7 @@ func (s *Stores) Sources(model models.Embedder, budget models.BudgetCounter) ret
 	}
 }
 
-// MirrorTo prepares s.Mirror, which copies to a Qdrant store. open opens the model.
+// MirrorTo sets s.Mirror, which copies the index to a Qdrant store. open opens the model.
 func (s *Stores) MirrorTo(to *mirror.Store, d models.Description, open func() (models.Embedder, error), o *mirror.Options) (err error) {
 	s.Mirror, err = mirror.New(to, mirror.Index{
 		Docs: s.Docs, Keyword: s.text, Vectors: s.vectors, Model: d,
@@ -195,9 +195,9 @@ func (s *Stores) filled() (bool, error) {
 	return meta.Format != 0, err
 }
 
-// removed reports whether files that are open are missing, or the folder was removed or
-// replaced. Then nothing may be written, since stores find files by their names, which
-// may belong to another process by now.
+// removed reports whether open files are missing, or the folder was removed or replaced.
+// Then the process must not write, because stores open files by their names, and files of
+// these names may belong to another process.
 func (s *Stores) removed() bool {
 	if s.Files != nil && s.Files.Moved() {
 		return true
@@ -222,7 +222,8 @@ func (s *Stores) Close() error {
 	return errors.Join(errs...)
 }
 
-// OpenError adds what to do to the error of opening an index for the model d.
+// OpenError translates an error of opening an index for the model d into one of the
+// errors of Open.
 func OpenError(err error, d models.Description) error {
 	if errors.Is(err, walk.ErrRoots) {
 		return err
@@ -233,7 +234,7 @@ func OpenError(err error, d models.Description) error {
 	} else if e, ok := errors.AsType[*docs.ModelError](err); ok {
 		reason = fmt.Sprintf("the index was made with model %s and this is %s", e.Have, e.Want)
 	} else if e, ok := errors.AsType[*docs.ChunksError](err); ok {
-		reason = fmt.Sprintf("the index was cut by the rules %q and this cairn cuts by %q", e.Have, e.Want)
+		reason = fmt.Sprintf("the index was made with the chunk rules %q and this cairn uses %q", e.Have, e.Want)
 	} else if e, ok := errors.AsType[*flat.ModelError](err); ok {
 		reason = fmt.Sprintf("the index was made with model %s and this is %s", e.Have, e.Want)
 	} else if e, ok := errors.AsType[*flat.DimensionError](err); ok {
@@ -253,8 +254,8 @@ func OpenError(err error, d models.Description) error {
 	return err
 }
 
-// removeIndex removes the index but for the vectors, which Open clears. It removes
-// those of another model than d.
+// removeIndex removes the index except for the vectors, which Open clears. It removes
+// vectors of a model other than d.
 func removeIndex(dir string, d models.Description) error {
 	names := []string{documentsFile, keywordFolder, attemptsFile}
 	vectors, err := flat.Open(filepath.Join(dir, vectorFolder), d.Dimension, d.ID, nil)

@@ -11,13 +11,13 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// VerifyRequest asks for a check of all files.
+// VerifyRequest is a request to check all files.
 type VerifyRequest struct {
 	// Repair rebuilds what is damaged.
 	Repair bool `json:"repair,omitempty"`
 }
 
-// Verified is what a check has found, by file.
+// Verified is the result of a check, by file.
 type Verified struct {
 	Files []checksum.File `json:"files"`
 }
@@ -38,7 +38,7 @@ func (x *Index) Verify(ctx context.Context, r VerifyRequest) (*Verified, error) 
 	if err != nil || !r.Repair || !v.Damaged() {
 		return v, err
 	}
-	if building, _ := x.building(); building { // the stores are not replaced meanwhile
+	if building, _ := x.building(); building { // the stores cannot be replaced during a run
 		if _, err := x.Index(ctx, IndexRequest{Join: true}, nil); err != nil && damagedPart(err) == "" {
 			return v, err
 		}
@@ -61,7 +61,7 @@ func (x *Index) Verify(ctx context.Context, r VerifyRequest) (*Verified, error) 
 	return v, nil
 }
 
-// verifyRegularly verifies the index at a low rate until Close.
+// verifyRegularly verifies and repairs the index at intervals until Close.
 func (x *Index) verifyRegularly() {
 	tick := time.NewTicker(cmp.Or(x.o.VerifyEvery, 24*time.Hour))
 	defer tick.Stop()
@@ -87,7 +87,7 @@ func (x *Index) verifyRegularly() {
 	}
 }
 
-// verify checks the parts of the index. Those that are damaged may not be open.
+// verify checks the parts of the index. Damaged parts may not be open.
 func (x *Index) verify(ctx context.Context) (*Verified, error) {
 	s, err := x.use()
 	if err != nil {
@@ -126,7 +126,7 @@ func (x *Index) verify(ctx context.Context) (*Verified, error) {
 	return v, nil
 }
 
-// verifyDerived checks a derived index, which is nil in a reader where it is damaged.
+// verifyDerived checks a derived index. In a reader x is nil if it is damaged.
 func verifyDerived[T any, X interface {
 	*T
 	Count() (int, error)

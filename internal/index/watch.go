@@ -14,34 +14,34 @@ import (
 	"cairn/internal/watch"
 )
 
-// WatchEvent is a change of a watched folder: changed files that
-// keyword search sees now, or, with Vectors, that search by meaning sees.
+// WatchEvent reports changes of a watched folder that keyword search now finds or, with
+// Vectors, that search by meaning now finds.
 type WatchEvent struct {
-	// At is when the event was reported, First when the first change was noticed.
+	// At is the time of the event, First that of the first change it reports.
 	At    time.Time `json:"at"`
 	First time.Time `json:"first,omitzero"`
-	// Paths are the files and folders that changed, none if anything may have;
-	// at most watchPaths are named.
+	// Paths lists the changed files and folders, at most watchPaths of them. It is empty
+	// if any file may have changed.
 	Paths   []string `json:"paths,omitempty"`
 	Changed int      `json:"changed,omitempty"` // new or changed documents
 	Removed int      `json:"removed,omitempty"`
-	// Vectors says that every document has its vectors, after Embedded texts
-	// were embedded.
+	// Vectors reports that every document has its vectors. Embedded counts the texts
+	// embedded since the last event.
 	Vectors  bool `json:"vectors,omitempty"`
 	Embedded int  `json:"embedded,omitempty"`
-	// Polling says why changes are looked for by walking; "" where the
-	// operating system reports them.
+	// Polling is why the watcher walks the folder to find changes; "" if the operating
+	// system reports them.
 	Polling string `json:"polling,omitempty"`
-	// Problem is what went wrong; it is tried again.
+	// Problem is an error after which the watcher retries.
 	Problem string `json:"problem,omitempty"`
 }
 
-// watchPaths is how many paths an event names.
+// watchPaths bounds the paths in an event.
 const watchPaths = 20
 
-// Watch calls fn, from the caller's goroutine, with every change of the folder that is
-// indexed, until ctx ends. The first event comes when watching has begun. The watcher
-// stays when ctx ends, for the next caller.
+// Watch calls fn, from its own goroutine, with every indexed change of the folder, until
+// ctx ends. The first event reports that watching has begun. After ctx has ended, the
+// watcher keeps the index up to date for the next caller.
 func (x *Index) Watch(ctx context.Context, fn func(WatchEvent)) error {
 	<-x.started
 	if x.o.Holder == nil {
@@ -63,11 +63,11 @@ func (x *Index) Watch(ctx context.Context, fn func(WatchEvent)) error {
 // watcher keeps the index of an owned folder up to date.
 type watcher struct {
 	x      *Index
-	first  bool // look at everything at first: no run of the indexer does
+	first  bool // begin with all files, because no run of the indexer does
 	cancel context.CancelFunc
-	ready  chan struct{} // closed when no change is missed from then on, or all will be
+	ready  chan struct{} // closed when every later change is seen, or the watcher has failed
 	done   chan struct{} // closed at the end
-	embed  chan struct{} // has room for one: there is something to embed
+	embed  chan struct{} // signals that there are chunks to embed; has room for one signal
 
 	indexed ofDocuments[[]string] // the paths of the files
 
@@ -76,13 +76,13 @@ type watcher struct {
 	polling string
 	problem string
 	begun   bool // an event has been reported
-	// When the oldest change was noticed that keyword search, or search by
-	// meaning, does not see yet; zero for none.
+	// The times of the oldest change that keyword search, or search by meaning, does not
+	// find yet; zero if there is none.
 	keywordSince, vectorsSince time.Time
 	followers                  map[chan WatchEvent]bool
 }
 
-// startWatching begins to watch in a goroutine of its own.
+// startWatching starts a watcher in a goroutine.
 func (x *Index) startWatching(first bool) *watcher {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watcher{
@@ -107,9 +107,9 @@ func (x *Index) startWatching(first bool) *watcher {
 	return w
 }
 
-// run watches until ctx ends. ready is called when no change is missed any more.
+// run watches until ctx ends. It calls ready when it sees every later change.
 func (w *watcher) run(ctx context.Context, ready func()) error {
-	// A tree of its own: that of the stores is closed when the index is rebuilt.
+	// The watcher has its own tree, because a rebuild of the index closes the stores' tree.
 	tree, err := walk.Open(w.x.o.Selection.Roots()...)
 	if err != nil {
 		return err
@@ -138,8 +138,8 @@ func (w *watcher) run(ctx context.Context, ready func()) error {
 	return errors.Join(err, watcher.Close())
 }
 
-// held returns the paths of the indexed files; none where the index cannot be read, which
-// a run that looks at all files follows.
+// held returns the paths of the indexed files. It returns none if the index cannot be
+// read: a run that looks at all files follows then.
 func (w *watcher) held() []string {
 	s, err := w.x.use()
 	if err != nil {
@@ -165,7 +165,7 @@ func (w *watcher) polls(by *watch.Watcher) {
 	w.polling = by.Polling()
 }
 
-// take brings keyword search up to a batch and has the vectors follow.
+// take updates the documents and the keyword index for a batch, and signals makeVectors.
 func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 	w.notice(b.First)
 	var counts docs.Counts
@@ -177,7 +177,7 @@ func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 	})
 	e := WatchEvent{First: b.First, Paths: b.Paths[:min(len(b.Paths), watchPaths)]}
 	if err != nil {
-		if !errors.Is(err, context.Canceled) && !errors.Is(err, owner.ErrEnded) { // that is the end, or a rebuild; it comes again then
+		if !errors.Is(err, context.Canceled) && !errors.Is(err, owner.ErrEnded) { // at the end, or before a rebuild, which makes the batch due again
 			e.Problem = err.Error()
 			w.report(e)
 		}
@@ -189,21 +189,20 @@ func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 	if !e.Vectors {
 		select {
 		case w.embed <- struct{}{}:
-		default: // the embedding that is due covers this batch as well
+		default: // the embedding that is due includes this batch
 		}
 	}
 	w.report(e)
 	return nil
 }
 
-// firstPause and lastPause bound the wait before vectors that could not be made
-// are tried again.
+// firstPause and lastPause bound the pause before makeVectors retries after an error.
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
 )
 
-// makeVectors runs behind keyword search.
+// makeVectors embeds the pending chunks after each signal on embed.
 func (w *watcher) makeVectors(ctx context.Context) {
 	again := time.NewTimer(time.Hour)
 	again.Stop()
@@ -220,7 +219,7 @@ func (w *watcher) makeVectors(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, context.Canceled), errors.Is(err, owner.ErrEnded):
-			again.Reset(pause) // a rebuild, which does the work itself
+			again.Reset(pause) // a rebuild, which embeds the chunks itself
 		case err != nil:
 			w.x.o.Logger.Warn("embedding changed files", "error", err, "again_in", pause)
 			w.report(WatchEvent{Problem: err.Error()})
@@ -234,7 +233,7 @@ func (w *watcher) makeVectors(ctx context.Context) {
 	}
 }
 
-// notice records changes that no search sees yet.
+// notice records the time of changes that no search finds yet.
 func (w *watcher) notice(first time.Time) {
 	if first.IsZero() {
 		first = w.x.o.Now()
@@ -248,9 +247,9 @@ func (w *watcher) notice(first time.Time) {
 	}
 }
 
-// caughtUp records that keyword search sees all that was noticed, and whether
-// search by meaning does. A change that comes while vectors are made counts as
-// old as those before it until it has its own.
+// caughtUp records that keyword search, or search by meaning, finds all noticed changes.
+// A change during an embedding keeps the time of the changes before it until its own
+// embedding.
 func (w *watcher) caughtUp(keyword, vectors bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -262,15 +261,15 @@ func (w *watcher) caughtUp(keyword, vectors bool) {
 	}
 }
 
-// behind says since when there are changes that searches do not see.
+// behind returns the times of the oldest changes that searches do not find.
 func (w *watcher) behind() (keyword, vectors time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.keywordSince, w.vectorsSince
 }
 
-// report passes an event to the followers. Each has room for a number of unread
-// events; one that does not read loses the oldest.
+// report sends an event to the followers. A follower whose channel is full loses its
+// oldest event.
 func (w *watcher) report(e WatchEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -280,14 +279,14 @@ func (w *watcher) report(e WatchEvent) {
 		if len(f) == cap(f) {
 			select {
 			case <-f:
-			default: // read just now
+			default: // the follower has just received one
 			}
 		}
-		f <- e // has room: only tell sends, under the mutex
+		f <- e // there is room: all senders hold w.mu
 	}
 }
 
-// follow calls fn with events from the caller's goroutine until the watching or ctx ends.
+// follow calls fn with events from its own goroutine until the watcher or ctx ends.
 func (w *watcher) follow(ctx context.Context, fn func(WatchEvent)) error {
 	events := make(chan WatchEvent, 64)
 	w.mu.Lock()
@@ -315,8 +314,8 @@ func (w *watcher) follow(ctx context.Context, fn func(WatchEvent)) error {
 	}
 }
 
-// state says how the folder is watched: "events", or "polling" and why; "" is
-// not at all, with the reason in problem.
+// state returns how the folder is watched: "events", or "polling" and the reason. "" means
+// that it is not watched; problem has the reason.
 func (w *watcher) state() (how, problem string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

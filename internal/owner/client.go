@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// client asks the process that owns the folder.
+// client sends operations to the process that owns the folder.
 type client struct {
 	http  *http.Client
 	owner hello
@@ -21,15 +21,15 @@ type client struct {
 
 const helloOp Op[struct{}, *hello, struct{}] = "hello"
 
-// helloLimit bounds how long an owner may take to say hello, and pulseEvery how long
-// it may take to answer before the client asks whether it still answers. Together
-// they keep the report of an owner that hangs within a second.
+// helloLimit bounds the wait for an owner's hello. While a call is open, the client
+// sends a hello every pulseEvery. Together they report an owner that hangs within a
+// second.
 const (
 	helloLimit = 350 * time.Millisecond
 	pulseEvery = 200 * time.Millisecond
 )
 
-// errSilent says that the owner exists and does not answer.
+// errSilent reports an owner that exists but does not answer.
 var errSilent = errors.New("the owner does not answer")
 
 // dial connects to the owner that listens at path. The error is ErrEnded when no
@@ -47,7 +47,7 @@ func dial(ctx context.Context, n network, path string, kinds Kinds) (*client, er
 	c.owner = *h
 	if h.Protocol != protocol {
 		c.close()
-		return nil, fmt.Errorf("process %d (%s) owns this folder and is of another version of cairn: stop it, or use the same binary", h.Holder.PID, h.Holder.Command)
+		return nil, fmt.Errorf("process %d (%s) owns this folder and runs another version of cairn: stop it, or use the same binary", h.Holder.PID, h.Holder.Command)
 	}
 	return c, nil
 }
@@ -58,8 +58,8 @@ func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// hello asks the owner for its name. It asks twice before it returns errSilent: this
-// process, too, may have been stopped for a while.
+// hello returns the owner's description of itself. It tries twice before it returns
+// errSilent, because this process may itself have been suspended during the first try.
 func (c *client) hello(ctx context.Context) (*hello, error) {
 	var err error
 	for range 2 {
@@ -91,8 +91,8 @@ func (c *client) watchdog(ctx context.Context, silent func()) {
 	}
 }
 
-// receive sends one request and reads lines until the result. An exchange that
-// breaks while ctx holds means that the owner ended.
+// receive sends one request and reads lines until the result. If the connection breaks
+// before ctx ends, the error is ErrEnded.
 func receive[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, Line], in In, ahead func(Line)) (Out, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
@@ -106,7 +106,7 @@ func receive[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, L
 	return out, err
 }
 
-// exchange is receive for an owner that answers.
+// exchange is receive without the watchdog.
 func exchange[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, Line], in In, ahead func(Line)) (out Out, err error) {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -128,7 +128,7 @@ func exchange[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, 
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return out, fmt.Errorf("the owner of the folder (process %d) answered %s to %s: it may be of another version of cairn", c.owner.Holder.PID, resp.Status, op)
+		return out, fmt.Errorf("the owner of the folder (process %d) answered %s to %s: it may run another version of cairn", c.owner.Holder.PID, resp.Status, op)
 	}
 	for lines := json.NewDecoder(resp.Body); ; {
 		var next reply

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// connectLimit bounds the wait for an owner that neither answers nor has released
-// the lock: it is closing its files. retryEvery is the pause between two tries.
+// connectLimit bounds the wait for an owner that is closing its files: it no longer
+// answers and still has the lock. retryEvery is the pause between two attempts.
 const (
 	connectLimit = 3 * time.Second
 	retryEvery   = 10 * time.Millisecond
 )
 
-// connect finds the way into the folder. f.mu is held.
+// connect takes the lock and becomes the owner, or connects to the owner. The caller
+// holds f.mu.
 func (f *Folder) connect(ctx context.Context) (*session, error) {
 	if err := f.o.Make(); err != nil {
 		return nil, err
@@ -49,7 +50,8 @@ func (f *Folder) connect(ctx context.Context) (*session, error) {
 	}
 }
 
-// accept uses the owner behind c unless the caller refuses it.
+// accept returns a session with the owner that c is connected to, unless
+// Options.Accept refuses that owner.
 func (f *Folder) accept(c *client) (*session, error) {
 	if f.o.Accept != nil {
 		if err := f.o.Accept(c.owner.Holder, c.owner.Identity); err != nil {
@@ -60,8 +62,8 @@ func (f *Folder) accept(c *client) (*session, error) {
 	return &session{client: c}, nil
 }
 
-// own makes this process, which has the lock, the owner: it starts the service and
-// lets other processes use it.
+// own starts the service in this process, which holds the lock, and opens the socket
+// for other processes.
 func (f *Folder) own(l *lock, socket string, me Holder) (*session, error) {
 	ln, err := f.o.network.listen(socket)
 	if err != nil {

@@ -1,33 +1,33 @@
-// Package owner lets one process at a time own the files of a folder, which other
-// processes use by asking it. It knows nothing about what the files hold.
+// Package owner lets one process at a time own the files of a folder. Other processes
+// send their operations to it. The package does not interpret the files.
 //
 // # Ownership
 //
-// The owner holds an exclusive lock on a file, which names it, and listens on a Unix
-// socket. A process that does not get the lock becomes a client. When the owner
-// ends, the next call of a client takes the lock and becomes the owner. Only the
-// owner opens the files, so they need no locks of their own. The lock and the socket
-// come first; a Service opens its files when an operation first needs them.
+// The owner holds an exclusive lock on a file that names the process, and listens on a
+// Unix socket. A process that does not get the lock becomes a client. When the owner
+// ends, the next client to make a call takes the lock and becomes the owner. Only the
+// owner opens the files, so they need no locks of their own. The owner takes the lock
+// and opens the socket first; a Service opens its files when an operation needs them.
 //
 // # Operations
 //
-// An operation is an Op: a name with the types of its argument, its result, and the
+// An Op is an operation: a name with the types of its argument, its result, and the
 // lines that report progress. A Service registers a function for each with
-// Op.Handle. Op.Call runs it here when this process is the owner, and sends it to
-// the owner otherwise; callers see no difference. Call asks again when the owner
-// ends before it answers, so an operation must have the same effect when it runs
-// twice. Errors keep their type when Options.Errors lists it.
+// Op.Handle. Op.Call runs the function in this process if it is the owner, and sends the
+// operation to the owner otherwise; callers see no difference. If the owner ends before
+// it answers, Call sends the operation to the next owner, so operations must be
+// idempotent. Errors keep their type if Options.Errors lists it.
 //
 // # An owner that hangs
 //
-// A process that is stopped keeps its lock. Clients get a *LockError within a
-// second, which names the process and the command that ends it.
+// A suspended process keeps its lock. Clients get a *LockError within a second; it names
+// the process and the command that ends it.
 //
 // # A folder that is removed
 //
-// Before every call, and once a second, the owner compares the lock it holds with
-// the file at its path. When it was removed, the owner closes its files without
-// writing to them and takes the folder again.
+// Before every call, and once a second, the owner compares the file that it has locked
+// with the file at its path. If they differ, the folder was removed: the owner closes its
+// files without writing to them and connects again.
 package owner
 
 import (
@@ -40,44 +40,45 @@ import (
 	"time"
 )
 
-// Options are what Open needs. Serve must be set.
+// Options configures Open. Dir, Make, Lock, Socket and Serve are required.
 type Options struct {
-	// Dir holds the lock and the socket. Make makes it, before every attempt to own it.
+	// Dir is the directory of the lock and the socket. Make creates it before every
+	// attempt to take the lock.
 	Dir  string
 	Make func() error
-	// Lock and Socket are the names of the lock's file and the socket in Dir.
+	// Lock and Socket are the names of the lock file and the socket in Dir.
 	Lock, Socket string
-	// Takeover makes a client the owner soon after the owner ends, and an owner own a
-	// folder again soon after it was removed, without a call.
+	// Takeover connects again in the background, without a call, after the owner ended
+	// or the folder was removed.
 	Takeover bool
-	// Command is how this process introduces itself, such as "cairn index".
+	// Command describes this process to others, such as "cairn index".
 	Command string
 	// Identity describes the owner's service to its clients, such as its model.
 	Identity map[string]string
-	// Accept, unless nil, may refuse an owner by its identity.
+	// Accept, if not nil, can refuse an owner because of its identity.
 	Accept func(h Holder, identity map[string]string) error
-	// Errors are the error types that keep their type.
+	// Errors lists the error types that clients receive with their type.
 	Errors Kinds
-	// Serve registers the operations on s and returns their service. It is called
-	// whenever this process begins to hold the folder.
+	// Serve registers the operations on s and returns their service. The Folder calls
+	// it whenever this process becomes the owner.
 	Serve func(s *Server) (Service, error)
-	// Check, unless nil, may refuse to work with the folder, before every call.
+	// Check, if not nil, runs before every call; its error is the call's.
 	Check func() error
-	// Logger receives what happens in the background; nil is silent.
+	// Logger receives errors of background work. Nil discards them.
 	Logger *slog.Logger
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
 	network network // zero: Unix sockets
 }
 
-// network is how processes reach each other. A simulation has one of its own.
+// network connects processes. Tests replace it by a simulation.
 type network struct {
 	listen func(path string) (net.Listener, error)
 	dial   func(ctx context.Context, path string) (net.Conn, error)
 }
 
-// Folder is a folder that this process owns or whose owner it asks. It is safe for
+// Folder is a folder that this process owns or uses through its owner. It is safe for
 // concurrent use.
 type Folder struct {
 	o Options
@@ -85,8 +86,8 @@ type Folder struct {
 	mu      mutex
 	current *session // nil before the first call, and after an owner ended
 	closed  bool
-	// refused is the owner that did not answer at refusedAt: calls that waited
-	// meanwhile, or follow at once, get the same error.
+	// refused is the error for an owner that did not answer at refusedAt. Calls within
+	// a second of it get the same error without another attempt.
 	refused   *LockError
 	refusedAt time.Time
 
@@ -94,15 +95,16 @@ type Folder struct {
 	supervisor sync.WaitGroup
 }
 
-// mutex is a lock that is held while a process waits for another. The virtual clock of a
-// simulation stops while goroutines wait for a sync.Mutex.
+// mutex is a lock that a goroutine holds while it waits for another process. It is a
+// channel because the virtual clock of testing/synctest stops while a goroutine waits
+// for a sync.Mutex.
 type mutex chan struct{}
 
 func (m mutex) Lock()   { m <- struct{}{} }
 func (m mutex) Unlock() { <-m }
 
-// session is one way into the folder: client, or the others. A session of Local has no
-// lock and no listener.
+// session is a connection to the owner if client is set. Otherwise this process is the
+// owner; a session of Local has no lock and no listener.
 type session struct {
 	client *client
 
@@ -135,15 +137,15 @@ func Open(ctx context.Context, o Options) (*Folder, error) {
 	return f, nil
 }
 
-// Local returns a folder whose operations run in this process, without files that need an
-// owner. serve registers them.
+// Local returns a Folder whose operations always run in this process, because they use no
+// files that need an owner. serve registers them.
 func Local(serve func(*Server) Service) *Folder {
 	s := &session{server: newServer(nil)}
 	s.service = serve(s.server)
 	return &Folder{mu: make(mutex, 1), current: s}
 }
 
-// Close ends the service, or the connection to the owner.
+// Close closes the service or the connection to the owner.
 func (f *Folder) Close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -162,12 +164,13 @@ func (f *Folder) Close() error {
 	return s.close()
 }
 
-// attempts bounds how often a call follows the folder to a new owner. Owners that
-// run one command last a fraction of a second.
+// attempts bounds how many owners a call tries. It is large because an owner that runs
+// one short command lives a fraction of a second.
 const attempts = 50
 
-// Call runs the operation where the files are. ahead may be nil; it is called from
-// the caller's goroutine while the owner is another process.
+// Call runs the operation in the owner. ahead receives the lines that the operation
+// reports before its result; it may be nil. If the owner is another process, Call calls
+// ahead from its own goroutine.
 func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead func(Line)) (out Out, err error) {
 	if ahead == nil {
 		ahead = func(Line) {}
@@ -202,7 +205,7 @@ func (f *Folder) Owns() bool {
 	return f.current != nil && f.current.client == nil
 }
 
-// session returns the way into the folder, and finds one where there is none.
+// session returns the current session, or connects if there is none.
 func (f *Folder) session(ctx context.Context) (*session, error) {
 	if f.o.Check != nil {
 		if err := f.o.Check(); err != nil {
@@ -233,12 +236,12 @@ func (f *Folder) session(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// removed reports whether s has to be given up because the folder was removed.
+// removed reports whether this process was the owner and the folder was removed.
 func (s *session) removed() bool {
 	return s.lock != nil && (!s.lock.held() || s.service.Removed())
 }
 
-// close waits for answers in flight, closes the files and releases the lock.
+// close waits for answers in progress, closes the files and releases the lock.
 func (s *session) close() error {
 	if s.client != nil {
 		s.client.close()
@@ -251,14 +254,14 @@ func (s *session) close() error {
 	return errors.Join(s.service.Close(), s.lock.release())
 }
 
-// drop gives s up, unless another goroutine has done so.
+// drop closes s, unless another goroutine has already dropped it.
 func (f *Folder) drop(s *session) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forget(s)
 }
 
-// forget is drop with f.mu held.
+// forget is drop for a caller that holds f.mu.
 func (f *Folder) forget(s *session) {
 	if f.current != s {
 		return
@@ -278,12 +281,12 @@ func (f *Folder) refuse(h Holder) *LockError {
 	return f.refused
 }
 
-// superviseEvery is how often a folder is looked at without a call.
+// superviseEvery is the interval of the checks in supervise.
 const superviseEvery = time.Second
 
-// supervise gives up a folder soon after it was removed, so that other processes can
-// have it. With Takeover it then takes the folder again, and takes the place of an
-// owner that ended.
+// supervise drops the session soon after the folder was removed, so that other processes
+// can own a new one. With Takeover it then connects again, and also when the owner has
+// ended.
 func (f *Folder) supervise(ctx context.Context) {
 	tick := time.NewTicker(superviseEvery)
 	defer tick.Stop()

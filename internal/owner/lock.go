@@ -20,14 +20,14 @@ type Holder struct {
 	StartedAt time.Time `json:"started_at"`
 }
 
-// LockError is returned when another process owns the folder and the caller can
-// neither ask it nor take its place.
+// LockError is returned if another process owns the folder and this process can neither
+// use it nor become the owner.
 type LockError struct {
 	LockFile string `json:"lock_file"`
 	Holder   Holder `json:"holder"`
-	// Doing is what the holder is busy with, such as "indexing".
+	// Doing is the holder's work, such as "indexing".
 	Doing string `json:"doing"`
-	// Silent is set when the holder does not answer: it was stopped, or hangs.
+	// Silent reports that the holder does not answer: it is suspended or hangs.
 	Silent bool `json:"silent,omitempty"`
 }
 
@@ -48,7 +48,7 @@ func (e *LockError) Suggestion() string {
 	case e.Holder.PID == 0:
 		return "wait a moment and try again"
 	case e.Silent:
-		return fmt.Sprintf("let it go on with `kill -CONT %d` if it was stopped, or end it with `kill -KILL %[1]d`: another process takes over by itself", e.Holder.PID)
+		return fmt.Sprintf("resume it with `kill -CONT %d` if it was suspended, or end it with `kill -KILL %[1]d`: another process then takes over", e.Holder.PID)
 	}
 	return fmt.Sprintf("wait for it, follow it with `cairn status`, or stop it with `kill %d`", e.Holder.PID)
 }
@@ -62,13 +62,14 @@ type lock struct {
 
 func newLock(path string) *lock { return &lock{path: path, file: flock.New(path)} }
 
-// tryOwn takes the lock if it is free, and writes h to the file.
+// tryOwn takes the lock if it is free, and writes h to the file. It reports whether it
+// has the lock.
 func (l *lock) tryOwn(h Holder) (bool, error) {
 	ok, err := l.file.TryLock()
 	if err != nil || !ok {
 		return false, err
 	}
-	if !l.held() { // the folder was removed in between
+	if !l.held() { // the folder was removed before the lock was taken
 		return false, l.file.Unlock()
 	}
 	text, err := json.Marshal(h)
@@ -83,7 +84,7 @@ func (l *lock) tryOwn(h Holder) (bool, error) {
 	return true, nil
 }
 
-// free reports whether no process holds the lock. It does not take it.
+// free reports whether no process holds the lock.
 func (l *lock) free() bool {
 	ok, err := l.file.TryLock()
 	if ok {
@@ -92,8 +93,8 @@ func (l *lock) free() bool {
 	return ok && err == nil
 }
 
-// held reports whether the locked file is still the one at its path. Removing the
-// folder removes the file, and the next owner locks another.
+// held reports whether the locked file is still the file at its path. It is not after the
+// folder was removed: the next owner creates and locks another file.
 func (l *lock) held() bool {
 	mine, err := l.file.Stat()
 	if err != nil {
@@ -106,9 +107,9 @@ func (l *lock) held() bool {
 	return os.SameFile(mine, there)
 }
 
-// release gives the lock back. It erases the holder first, so that the file never
-// names a process that does not hold the lock. It leaves a file alone that
-// replaced the locked one.
+// release releases the lock. It erases the holder first, so that the file never names a
+// process that does not hold the lock. It does not touch a file that has replaced the
+// locked one.
 func (l *lock) release() error {
 	var err error
 	if l.file.Locked() && l.held() {
@@ -117,7 +118,7 @@ func (l *lock) release() error {
 	return errors.Join(err, l.file.Unlock())
 }
 
-// readHolder returns the owner that the file at path names; the zero Holder for none.
+// readHolder returns the owner that the file at path names, or the zero Holder.
 func readHolder(path string) Holder {
 	var h Holder
 	text, err := os.ReadFile(path)
@@ -127,12 +128,12 @@ func readHolder(path string) Holder {
 	return h
 }
 
-// lockLimit bounds the wait of Lock for an owner that is about to end.
+// lockLimit bounds how long Lock waits for an owner to end.
 const lockLimit = 1500 * time.Millisecond
 
-// Lock takes the lock of the owner of dir, in the file name, for a process that
-// changes the files without answering others. It fails with a *LockError when the
-// folder has an owner. release gives it back.
+// Lock takes the owner's lock of dir, in the file name, for a process that changes the
+// files but serves no clients. It fails with a *LockError if the folder has an owner.
+// release releases the lock.
 func Lock(ctx context.Context, dir, name, command string) (release func() error, err error) {
 	l := newLock(filepath.Join(dir, name))
 	me := Holder{PID: os.Getpid(), Command: command, StartedAt: time.Now().UTC().Truncate(time.Second)}

@@ -17,20 +17,20 @@ import (
 	"cairn/internal/home"
 )
 
-// Service is what the owner does with the files of a folder.
+// Service works on the files of a folder in its owner.
 type Service interface {
-	// Removed reports whether files that are open were removed from the folder. They
-	// must not be written any more.
+	// Removed reports whether open files were removed from the folder. The service must
+	// not write to them any more.
 	Removed() bool
 	// Close ends all work and closes the files.
 	Close() error
 }
 
-// Server runs the operations of a folder in its owner: for this process and others.
+// Server runs the operations of a folder in its owner, for this process and for clients.
 type Server struct {
 	// Holder is this process.
 	Holder Holder
-	// Held reports whether this process still owns the folder. It does not when the
+	// Held reports whether this process still owns the folder. It is false after the
 	// folder was removed.
 	Held func() bool
 
@@ -43,11 +43,11 @@ func newServer(kinds Kinds) *Server {
 	return &Server{kinds: kinds, local: map[string]any{}, mux: http.NewServeMux()}
 }
 
-// maxRequest bounds a request of another process in bytes: a large catalogue is one.
+// maxRequest bounds a client's request in bytes. A large catalogue is one request.
 const maxRequest = 256 << 20
 
-// Op is an operation: In is its argument, Out its result, and Line what it reports
-// before the result. Its value is a name that is unique in the folder.
+// Op is the name of an operation, unique in the folder. In is the type of its argument,
+// Out of its result, and Line of the progress that it reports before the result.
 type Op[In, Out, Line any] string
 
 // Handle registers fn as the operation on s. fn may call ahead from any goroutine
@@ -60,7 +60,7 @@ func (op Op[In, Out, Line]) Handle(s *Server, fn func(ctx context.Context, in In
 		send := func(line reply) {
 			mu.Lock()
 			defer mu.Unlock()
-			// A client that has left misses nothing.
+			// An error means that the client has disconnected.
 			if out.Encode(line) == nil && line.Ahead != nil {
 				_ = http.NewResponseController(w).Flush()
 			}
@@ -84,22 +84,22 @@ func (op Op[In, Out, Line]) Handle(s *Server, fn func(ctx context.Context, in In
 	})
 }
 
-// Answer registers fn as the operation on s: one that reports nothing before its result.
+// Answer is Handle for an operation that reports no progress.
 func (op Op[In, Out, Line]) Answer(s *Server, fn func(context.Context, In) (Out, error)) {
 	op.Handle(s, func(ctx context.Context, in In, _ func(Line)) (Out, error) { return fn(ctx, in) })
 	s.local[string(op)] = fn
 }
 
-// listener answers other processes. Requests are HTTP, so that one connection
-// carries many; answers are lines of JSON.
+// listener answers clients. Requests are HTTP, so that one connection carries many;
+// answers are lines of JSON.
 type listener struct {
 	net    net.Listener
-	socket os.FileInfo // as it was made
+	socket os.FileInfo // of the socket that this process created
 	server *http.Server
-	ended  chan struct{} // closed when the server has returned
+	ended  chan struct{} // closed after the server has returned
 }
 
-// serve starts to answer on l.
+// serve starts to answer clients on l.
 func (s *Server) serve(l net.Listener, h hello, log *slog.Logger) *listener {
 	s.mux.HandleFunc("POST /"+string(helloOp), func(w http.ResponseWriter, _ *http.Request) {
 		text, _ := json.Marshal(h) // a hello always marshals
@@ -110,7 +110,7 @@ func (s *Server) serve(l net.Listener, h hello, log *slog.Logger) *listener {
 		server: &http.Server{Handler: s.mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)},
 		ended:  make(chan struct{}),
 	}
-	ln.socket, _ = os.Lstat(l.Addr().String()) // if it was removed already, close finds nothing to remove
+	ln.socket, _ = os.Lstat(l.Addr().String()) // if it has been removed, close has nothing to remove
 	go func() {
 		defer close(ln.ended)
 		if err := ln.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -120,12 +120,12 @@ func (s *Server) serve(l net.Listener, h hello, log *slog.Logger) *listener {
 	return ln
 }
 
-// closeLimit bounds the wait for answers in flight when an owner closes.
+// closeLimit bounds the wait for answers in progress when an owner closes.
 const closeLimit = 300 * time.Millisecond
 
-// close stops listening, lets answers in flight leave within closeLimit, and cuts
-// off the rest, whose clients ask again. It leaves a socket alone that another
-// owner has put in the place of this one.
+// close stops listening, waits up to closeLimit for answers in progress, and closes the
+// other connections; their clients send the operation to the next owner. It does not
+// remove a socket with which another owner has replaced this one.
 func (ln *listener) close() {
 	if unix, ok := ln.net.(*net.UnixListener); ok {
 		there, err := os.Lstat(unix.Addr().String())
@@ -139,8 +139,8 @@ func (ln *listener) close() {
 	<-ln.ended
 }
 
-// listen opens the socket at path for this user alone. The caller holds the lock,
-// so a socket that exists belongs to a process that ended.
+// listen opens a socket at path that only this user can connect to. The caller holds the
+// lock, so a socket that exists belongs to a process that ended.
 func listen(path string) (net.Listener, error) {
 	if err := home.Private(filepath.Dir(path)); err != nil {
 		return nil, err

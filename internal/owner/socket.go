@@ -7,12 +7,11 @@ import (
 	"path/filepath"
 )
 
-// maxSocketPath is the longest path a Unix socket can have everywhere: macOS
-// has room for 103 bytes, Linux for 107.
+// maxSocketPath bounds the path of a Unix socket in bytes: macOS allows 103, Linux 107.
 const maxSocketPath = 100
 
-// socketPath is where the owner of dir listens: at name in dir or, where that path
-// is too long, under a name made from it in a private directory below temp.
+// socketPath returns the path of the socket of the owner of dir: name in dir or, if that
+// path is too long, a hash of it in a private directory below temp.
 func socketPath(dir, name, temp string) string {
 	path := filepath.Join(dir, name)
 	if len(path) <= maxSocketPath {

@@ -8,23 +8,23 @@ import (
 	"reflect"
 )
 
-// protocol is the version of the messages between processes. A process of another
-// version is refused.
+// protocol is the version of the messages between processes. A client refuses an owner
+// of another version.
 const protocol = "2"
 
-// ErrEnded says that the owner ended, or lost the folder, before it answered. Every
-// operation may be asked again: Call does so.
+// ErrEnded is returned if the owner ended, or lost the folder, before it answered. The
+// caller may repeat the operation; Call does.
 var ErrEnded = errors.New("the process that owned the folder has ended")
 
-// hello is what an owner says about itself.
+// hello is an owner's description of itself.
 type hello struct {
 	Protocol string            `json:"protocol"`
 	Identity map[string]string `json:"identity,omitempty"`
 	Holder   Holder            `json:"holder"`
 }
 
-// reply is one line of an answer. Any number of lines with Ahead precede the one
-// with Result or Error.
+// reply is one line of an answer. Any number of lines with Ahead precede the line with
+// Result or Error.
 type reply struct {
 	Ahead  json.RawMessage `json:"ahead,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
@@ -38,17 +38,17 @@ type wireError struct {
 	Detail  json.RawMessage `json:"detail,omitempty"`
 }
 
-// Kinds are the error types that arrive at a client as the owner returned them, by
-// a name of the caller's choice. Other errors arrive as their text.
+// Kinds maps names to the error types that clients receive with their type and fields.
+// Of other errors clients receive the text.
 type Kinds map[string]Kind
 
-// Kind is one error type of Kinds: see KindOf and Sentinel.
+// Kind is one error type of Kinds, made by KindOf or Sentinel.
 type Kind struct {
 	as     func(error) (error, bool)
 	decode func(json.RawMessage) (error, error)
 }
 
-// KindOf is the kind of E, a pointer to a struct whose exported fields are the evidence.
+// KindOf returns the Kind of E, a pointer to a struct with exported fields.
 func KindOf[E error]() Kind {
 	return Kind{
 		as: func(err error) (error, bool) { return errors.AsType[E](err) },
@@ -59,7 +59,7 @@ func KindOf[E error]() Kind {
 	}
 }
 
-// Sentinel is the kind of one error value.
+// Sentinel returns the Kind of one error value.
 func Sentinel(sentinel error) Kind {
 	return Kind{
 		as:     func(err error) (error, bool) { return sentinel, errors.Is(err, sentinel) },
@@ -67,7 +67,7 @@ func Sentinel(sentinel error) Kind {
 	}
 }
 
-// ended is the kind of ErrEnded on the wire; lockKind that of a *LockError.
+// The kinds on the wire of ErrEnded and of a *LockError.
 const (
 	ended    = "ended"
 	lockKind = "lock"
@@ -75,7 +75,7 @@ const (
 
 var lockErrors = KindOf[*LockError]()
 
-// encode prepares err for a client; nil stays nil.
+// encode returns err as a client receives it; nil for nil.
 func (kinds Kinds) encode(err error) *wireError {
 	if err == nil {
 		return nil

@@ -23,10 +23,10 @@ import (
 	"cairn/internal/toolbox"
 )
 
-// A backup has what cannot be built again: the catalogue of tools, what was learnt from
-// use, question tasks, and what people wrote below .cairn or .cuedeck. Each line is a
-// JSON object {"sum":N,"record":{...}}, with the CRC-32C of the record. The first record
-// has the format, the last the number of lines before it.
+// A backup holds what cannot be derived: the tool catalogue, the usage, the question
+// tasks, and the files below .cairn and .cuedeck. Each line is a JSON object
+// {"sum":N,"record":{...}} with the CRC-32C of the record. The first record holds the
+// format, the last one the number of lines before it.
 type backupRecord struct {
 	Format    int       `json:"cairn_backup,omitempty"`
 	Made      time.Time `json:"made,omitzero"`
@@ -48,24 +48,24 @@ type backupLine struct {
 const (
 	backupFormat  = 1
 	questionsPart = "questions"
-	// maxBackupFile bounds a file that people wrote, in bytes.
+	// maxBackupFile bounds a backed-up file in bytes.
 	maxBackupFile = 16 << 20
 )
 
-// writtenFolders hold what people wrote, and configuration.
+// writtenFolders hold files that people wrote, such as cards and configuration.
 var writtenFolders = []string{".cairn", ".cuedeck"}
 
-// BackupReport counts what a backup has.
+// BackupReport counts the content of a backup.
 type BackupReport struct {
 	Records int `json:"records"`
 	Files   int `json:"files"`
-	// Kept are files of the folder that differ from those of the backup.
+	// Kept lists files of the folder that differ from the backup and were not replaced.
 	Kept []string `json:"kept,omitempty"`
-	// Damaged counts the lines that were left out.
+	// Damaged counts the damaged lines that Restore skipped.
 	Damaged int `json:"damaged,omitempty"`
 }
 
-// backupWriter writes lines.
+// backupWriter writes the lines of a backup and keeps the first error.
 type backupWriter struct {
 	out   *json.Encoder
 	lines int
@@ -83,7 +83,7 @@ func (w *backupWriter) write(r backupRecord) {
 	}
 }
 
-// Backup writes a backup of the folder. Each part is as of one time.
+// Backup writes a backup of the folder. Each part is a consistent snapshot.
 func (w *Workspace) Backup(ctx context.Context, to io.Writer) (*BackupReport, error) {
 	out := bufio.NewWriter(to)
 	b := &backupWriter{out: json.NewEncoder(out)}
@@ -122,7 +122,7 @@ func (w *Workspace) Backup(ctx context.Context, to io.Writer) (*BackupReport, er
 	return report, errors.Join(b.err, out.Flush())
 }
 
-// questions are the records of the question tasks in the folder's own file.
+// questions opens the records of the question tasks in the folder's own file.
 func (w *Workspace) questions() (store records.Store, closeFile func() error, err error) {
 	place, err := home.Of(w.selection.Root)
 	if err != nil {
@@ -132,7 +132,8 @@ func (w *Workspace) questions() (store records.Store, closeFile func() error, er
 	return records.NewFile(file, embedded.Buckets()...), file.Close, nil
 }
 
-// eachWritten calls fn with the files that people wrote, by path, following no links.
+// eachWritten calls fn with the files of writtenFolders in the order of their paths. It
+// does not follow symbolic links.
 func (w *Workspace) eachWritten(fn func(name string, content []byte)) error {
 	root, err := os.OpenRoot(w.selection.Root)
 	if err != nil {
@@ -168,17 +169,17 @@ func (w *Workspace) eachWritten(fn func(name string, content []byte)) error {
 	return nil
 }
 
-// RestoreOptions are the knobs of Restore.
+// RestoreOptions configures Restore.
 type RestoreOptions struct {
-	// SkipDamaged leaves damaged lines out; otherwise they are an error, and nothing is
-	// restored.
+	// SkipDamaged skips damaged lines. Otherwise a damaged line is an error, and Restore
+	// changes nothing.
 	SkipDamaged bool
-	// Overwrite replaces files of the folder that differ from those of the backup.
+	// Overwrite replaces files of the folder that differ from the backup.
 	Overwrite bool
 }
 
-// Restore replaces the records of the folder with those of a backup, and writes the files
-// that are missing. The index is built again from the folder's documents.
+// Restore replaces the records of the folder with those of a backup, and writes the
+// missing files. It does not touch the index, which is derived from the documents.
 func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOptions) (*BackupReport, error) {
 	list, damaged, err := readBackup(from)
 	if err != nil {
@@ -216,7 +217,7 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 	return report, w.restoreFiles(list, o.Overwrite, report)
 }
 
-// readBackup returns the whole records, and the number of lines that are damaged or
+// readBackup returns the undamaged records, and the number of lines that are damaged or
 // missing.
 func readBackup(from io.Reader) (list []backupRecord, damaged int, err error) {
 	in := bufio.NewReader(from)
@@ -247,7 +248,7 @@ func readBackup(from io.Reader) (list []backupRecord, damaged int, err error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, 0, errors.New("it is not a backup of cairn")
+		return nil, 0, errors.New("the file is not a backup of cairn")
 	}
 	if !end {
 		damaged++

@@ -16,17 +16,17 @@ import (
 	"cairn/internal/toolbox"
 )
 
-// CleanReport says what was, or would be, removed.
+// CleanReport lists what Clean removed or, in a dry run, would remove.
 type CleanReport struct {
 	Workspace string   `json:"workspace,omitempty"`
 	Removed   []string `json:"removed"` // in the directory of the index, or whole directories
 	Bytes     int64    `json:"bytes"`
 }
 
-// Clean removes the index of a folder, which the next run makes again: the documents,
-// both indexes and that of the tools' words, with all the cache of embeddings too.
-// Imported tools and what was learnt from use stay. A folder in use is a *LockError.
-// With try nothing is removed.
+// Clean removes the index of a folder, which the next run rebuilds: the documents, the
+// derived indexes and the keyword index of the tools; with all, also the cache of
+// embeddings. It keeps imported tools and usage. It fails with a *owner.LockError if the
+// folder is in use. With try it is a dry run.
 func Clean(ctx context.Context, sel config.Selection, command string, all, try bool) (*CleanReport, error) {
 	r := &CleanReport{Workspace: sel.Root, Removed: []string{}}
 	place, err := home.Of(sel.Root)
@@ -56,8 +56,8 @@ func Clean(ctx context.Context, sel config.Selection, command string, all, try b
 	return r, nil
 }
 
-// CleanOrphans removes the indexes of folders that do not exist any more, with all their
-// records too, unless a process still uses them. With try nothing is removed.
+// CleanOrphans removes the indexes of folders that do not exist any more, unless a
+// process still uses them; with all, also their records. With try it is a dry run.
 func CleanOrphans(ctx context.Context, command string, all, try bool) (*CleanReport, error) {
 	places, err := home.All()
 	if err != nil {
@@ -88,7 +88,7 @@ func CleanOrphans(ctx context.Context, command string, all, try bool) (*CleanRep
 	return r, nil
 }
 
-// remove removes a file or folder under the name it has in the report.
+// remove removes the file or folder at path and reports it as name.
 func (r *CleanReport) remove(path, name string, try bool) error {
 	size, err := SizeOf(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func (r *CleanReport) remove(path, name string, try bool) error {
 	return nil
 }
 
-// SizeOf is the size in bytes of a file, or of all files below a folder.
+// SizeOf returns the size in bytes of a file, or of all files below a folder.
 func SizeOf(path string) (int64, error) {
 	var n int64
 	err := filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {

@@ -9,15 +9,15 @@ import (
 	"cairn/internal/toolbox"
 )
 
-// ownToolbox is the toolbox that a workspace opens when a query first has a context
-// and the caller has given it none.
+// ownToolbox is the toolbox that a workspace opens for its first query with a context,
+// unless Options.Toolbox is set.
 type ownToolbox struct {
 	mu     sync.Mutex
 	box    *toolbox.Toolbox
 	closed bool
 }
 
-// readUsage calls fn with the graph of what is used together in the folder.
+// readUsage calls fn with the folder's co-usage graph.
 func (w *Workspace) readUsage(fn func(*graphrank.Graph) error) error {
 	box, err := w.toolbox()
 	if err != nil {

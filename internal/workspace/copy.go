@@ -14,25 +14,25 @@ import (
 	"cairn/models"
 )
 
-// CopyReport is what a copy of an index did and how it was verified.
+// CopyReport counts what a copy of an index did, and the result of its verification.
 type CopyReport struct {
 	Documents int `json:"documents"` // in the copy now
-	Copied    int `json:"copied"`    // of them in this run; the others were there
+	Copied    int `json:"copied"`    // in this run
 	Removed   int `json:"removed"`
 	Chunks    int `json:"chunks"`
-	// Probes are queries put to both sides, Overlap is the part of the best
-	// ten that both gave, on average.
+	// Probes counts the queries that were run on both sides. Overlap is the mean share
+	// of the best ten hits that both sides found.
 	Probes  int     `json:"probes"`
 	Overlap float64 `json:"overlap"`
 	Seconds float64 `json:"seconds"`
 }
 
-// errEmbeds says that a copy lacks a vector of its source.
+// errEmbeds reports a chunk without a vector in the source of a copy.
 var errEmbeds = errors.New("the source has no vector for a chunk; complete it with `cairn index` first")
 
-// CopyOut copies a folder's own index to a store. Documents that are there
-// already, in the same version, are not sent again, so an interrupted copy
-// continues. Nothing is embedded. progress may be nil.
+// CopyOut copies a folder's own index to a store. It skips documents of which the store
+// has the same version, so that an interrupted copy can continue. It embeds nothing.
+// progress may be nil.
 func CopyOut(ctx context.Context, sel config.Selection, cfg config.Config, s *mirror.Store, o Options, progress func(job.Progress)) (*CopyReport, error) {
 	if place, err := home.Of(sel.Root); err != nil || !index.Exists(place.Index) {
 		return nil, errors.Join(err, index.ErrNoIndex)
@@ -42,8 +42,8 @@ func CopyOut(ctx context.Context, sel config.Selection, cfg config.Config, s *mi
 	})
 }
 
-// CopyIn copies a store to a folder's own index, as CopyOut does the other way.
-// It does not look at the folder's files.
+// CopyIn is the reverse of CopyOut: it copies a store to a folder's own index. It does
+// not look at the folder's files.
 func CopyIn(ctx context.Context, sel config.Selection, cfg config.Config, s *mirror.Store, o Options, progress func(job.Progress)) (*CopyReport, error) {
 	return copyIndex(ctx, sel, cfg, s, o, progress, func(m *mirror.Mirror, to *index.Stores) (mirror.Report, error) {
 		start := time.Now()
@@ -67,12 +67,12 @@ func CopyIn(ctx context.Context, sel config.Selection, cfg config.Config, s *mir
 	})
 }
 
-// refusing is a model that embeds nothing.
+// refusing is a model that fails to embed documents.
 type refusing struct{ models.Embedder }
 
 func (refusing) EmbedDocuments(context.Context, []string) ([][]float32, error) { return nil, errEmbeds }
 
-// copyIndex runs fn as the owner of the folder's index, and verifies what it did.
+// copyIndex runs fn as the owner of the folder's index, and verifies the copy.
 func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *mirror.Store, o Options, progress func(job.Progress), fn func(*mirror.Mirror, *index.Stores) (mirror.Report, error)) (*CopyReport, error) {
 	start := time.Now()
 	if progress == nil {

@@ -19,40 +19,40 @@ import (
 	"cairn/internal/toolbox"
 )
 
-// formerDir is where earlier versions kept the index and the records of a folder: in the
-// folder. It is not read otherwise, since it may have come with the folder.
+// formerDir is the directory in the folder where earlier versions kept the index and the
+// records. Only Migrate reads it, because it may have come with the folder.
 var formerDir = filepath.Join(".cairn", "index")
 
 // formerIgnore is the .gitignore next to it.
 var formerIgnore = filepath.Join(".cairn", ".gitignore")
 
-// Former reports the index of an earlier version in a folder, and what to do about it;
-// both are "" without one.
+// Former reports the index of an earlier version in a folder, and what the user can do
+// about it. Both are "" if there is none.
 func Former(root string) (found, fix string) {
 	if _, err := os.Lstat(filepath.Join(root, formerDir)); err != nil {
 		return "", ""
 	}
-	return formerDir + " is of an earlier version, or came with the folder; it is not used", "take over what it has learnt with `cairn migrate`, or remove it if it is not yours"
+	return formerDir + " is the index of an earlier version, or came with the folder; it is not used", "import its records with `cairn migrate`, or remove it if it is not yours"
 }
 
-// MigrateReport says what was taken over from an earlier version.
+// MigrateReport counts what Migrate imported from an earlier version.
 type MigrateReport struct {
 	Workspace string `json:"workspace"`
-	// Found is false where the folder has nothing of an earlier version.
+	// Found reports whether the folder has the index of an earlier version.
 	Found bool `json:"found"`
-	// Records counts the tools, edges, intents and records of question tasks that are new.
+	// Records counts the added tools, edges, intents and records of question tasks.
 	Records int `json:"records"`
-	// Embeddings is set when the vectors were taken over.
+	// Embeddings reports whether the vectors were imported.
 	Embeddings bool `json:"embeddings"`
-	// Damaged has a line for each damaged file, of which whole records were taken over.
+	// Damaged has a line for each damaged file. Its undamaged records were imported.
 	Damaged []string `json:"damaged,omitempty"`
 }
 
-// Migrate takes over from the folder's .cairn/index, which an earlier version made, the
-// tools, the usage, the question tasks and the embeddings that the folder lacks, and
-// removes it. Everything else is built again. It follows no link. A process of an earlier
-// version that uses the folder is a *owner.LockError. On any error, and where a file was
-// damaged, .cairn/index remains.
+// Migrate imports the tools, the usage, the question tasks and the embeddings that the
+// folder lacks from .cairn/index, where earlier versions kept them, and removes
+// .cairn/index. Everything else is derived. It follows no symbolic link. It fails with a
+// *owner.LockError if a process of an earlier version uses the folder. After an error, or
+// if a file was damaged, .cairn/index remains.
 func (w *Workspace) Migrate(ctx context.Context) (*MigrateReport, error) {
 	r := &MigrateReport{Workspace: w.selection.Root}
 	root, err := os.OpenRoot(w.selection.Root)
@@ -67,7 +67,7 @@ func (w *Workspace) Migrate(ctx context.Context) (*MigrateReport, error) {
 		} else if err != nil {
 			return nil, err
 		} else if !info.IsDir() {
-			return nil, fmt.Errorf("%s is not a folder that cairn made; remove it", filepath.Join(w.selection.Root, dir))
+			return nil, fmt.Errorf("%s is not a folder made by cairn; remove it", filepath.Join(w.selection.Root, dir))
 		}
 	}
 	r.Found = true
@@ -94,10 +94,10 @@ func (w *Workspace) Migrate(ctx context.Context) (*MigrateReport, error) {
 		return nil, err
 	}
 	if err := w.adoptRecords(ctx, former, place, r); err != nil {
-		return nil, fmt.Errorf("taking over the records of an earlier version: %w", err)
+		return nil, fmt.Errorf("importing the records of an earlier version: %w", err)
 	}
 	if r.Embeddings, err = adoptVectors(former, place); err != nil {
-		return nil, fmt.Errorf("taking over the embeddings of an earlier version: %w", err)
+		return nil, fmt.Errorf("importing the embeddings of an earlier version: %w", err)
 	}
 	if r.Damaged != nil {
 		return r, nil
@@ -110,7 +110,7 @@ func (w *Workspace) Migrate(ctx context.Context) (*MigrateReport, error) {
 	return r, root.RemoveAll(formerDir)
 }
 
-// adoptRecords adds what cannot be built again to r.
+// adoptRecords imports the records, which cannot be derived, and counts them in r.
 func (w *Workspace) adoptRecords(ctx context.Context, former *os.Root, place home.Place, r *MigrateReport) (err error) {
 	copies, err := os.MkdirTemp(place.Records, "migrate-")
 	if err != nil {
@@ -135,7 +135,7 @@ func (w *Workspace) adoptRecords(ctx context.Context, former *os.Root, place hom
 	if err != nil {
 		return err
 	}
-	// A source that was imported since stays as it is.
+	// A source that the user has imported since then keeps its tools.
 	learnt = slices.DeleteFunc(learnt, func(x toolbox.Exported) bool { return x.Tool != nil && slices.Contains(have.Sources, x.Source) })
 	merged, err := box.Merge(ctx, learnt)
 	if err != nil {
@@ -159,8 +159,8 @@ func (w *Workspace) adoptRecords(ctx context.Context, former *os.Root, place hom
 	return errors.Join(err, closeFile())
 }
 
-// adoptVectors copies the embeddings unless the folder has some. Opening the index
-// checks them.
+// adoptVectors copies the embeddings unless the folder has some. The index checks them
+// when it opens them.
 func adoptVectors(former *os.Root, place home.Place) (bool, error) {
 	target := filepath.Join(place.Index, index.Cache)
 	if _, err := os.Lstat(target); err == nil {
@@ -177,7 +177,7 @@ func adoptVectors(former *os.Root, place home.Place) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer os.RemoveAll(temp) // nothing is there once it has its name
+	defer os.RemoveAll(temp) // does nothing after the rename
 	for _, e := range entries {
 		if err := copyOut(former, filepath.Join(index.Cache, e.Name()), filepath.Join(temp, e.Name())); err != nil {
 			return false, err
@@ -186,7 +186,7 @@ func adoptVectors(former *os.Root, place home.Place) (bool, error) {
 	return true, os.Rename(temp, target)
 }
 
-// copyOut copies a regular file in root; anything else, such as a link, is passed over.
+// copyOut copies a regular file out of root. It skips anything else, such as a link.
 func copyOut(root *os.Root, name, to string) error {
 	info, err := root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {

@@ -8,11 +8,11 @@ import (
 	"cairn/internal/walk"
 )
 
-// errNoFolder is what a scan of a workspace without files returns.
+// errNoFolder is returned by Scan of a workspace without files.
 var errNoFolder = errors.New("this process answers from a store and has no files to search line by line")
 
-// Scan finds every line of the folder's files that matches. It reads the files in this
-// process, whichever process owns the index.
+// Scan finds every matching line of the folder's files. It reads the files in this
+// process, even if another process owns the index.
 func (w *Workspace) Scan(ctx context.Context, r scan.Request) (_ *scan.Answer, err error) {
 	if w.options.Stateless {
 		return nil, errNoFolder

@@ -17,7 +17,7 @@ func (w *Workspace) remoteStores() (*index.Stores, error) {
 	}
 	d := w.options.Description
 	source, chunks := mirror.NewSource(client, w.options.Now), client.Current().Chunks(d.Dimension, d.ID)
-	// Report the wrong model at once; a store that is away may come back.
+	// Report a wrong model now, but accept an unavailable store: it may become available.
 	meta, _, err := source.State()
 	if err == nil && meta.Generation > 0 {
 		if err = chunks.Open(context.Background()); err == nil {

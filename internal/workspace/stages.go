@@ -16,12 +16,13 @@ import (
 	"cairn/models"
 )
 
-// stageFile survives a rebuild of the index: it cannot be made again.
+// stageFile holds the question tasks. A rebuild of the index keeps it, because it cannot
+// be derived.
 const stageFile = "stages.db"
 
-// Stages are the question tasks of a folder. Unless a server keeps them, any
-// number of processes hold them open at the same time, whichever owns the index,
-// and each does what another has left. It is safe for concurrent use.
+// Stages holds the question tasks of a folder open. Unless a server keeps them, any number
+// of processes can do so at the same time, and each continues the work of the others. It
+// is safe for concurrent use.
 type Stages struct {
 	*stage.Engine
 
@@ -32,32 +33,34 @@ type Stages struct {
 	working sync.WaitGroup
 }
 
-// StageOptions are the knobs of OpenStages. Nil and the zero value mean the defaults.
+// StageOptions configures OpenStages. Nil and the zero value mean the defaults.
 type StageOptions struct {
-	// Without a Library embedding_lookup is left to others. Without a Reasoner
-	// executor_reasoning waits for the calling agent, unless Remote; without Web
-	// web_search does, and is skipped after Rules.WebWait.
+	// WorkOptions configure the work. Without a Library this process does not work on
+	// embedding_lookup. Without a Reasoner executor_reasoning waits for the calling agent,
+	// unless Remote is set. Without Web web_search waits for it too, and is skipped after
+	// Rules.WebWait.
 	stage.WorkOptions
-	// Store and Queue are servers' instead of the folder's file and this
-	// process's memory. They are closed by Close.
+	// Store and Queue replace the folder's file and the queue in memory, for servers.
+	// Close closes them.
 	Store stage.Store
 	Queue stage.Queue
-	// Remote is set when workers elsewhere answer.
+	// Remote reports that workers in other processes do executor_reasoning.
 	Remote bool
-	// Stages are those worked on here; nil is all that can be.
+	// Stages lists the stages that this process works on. Nil means all.
 	Stages []stage.Stage
-	// Workers is how many stages are worked on at once; 0 is 2, less is none.
+	// Workers is how many stages this process works on at once. 0 means 2, a negative
+	// number none.
 	Workers int
 	// Maintain maintains the store even without workers, see stage.Engine.
 	Maintain bool
-	// Rules of new tasks; Delegated is filled in.
+	// Rules apply to new tasks. OpenStages adds to Rules.Delegated.
 	Rules  stage.Rules
 	Logger *slog.Logger
 	Now    func() time.Time
 }
 
-// OpenStages opens the question tasks of a folder and works on them until
-// Close. It creates nothing until there is a task.
+// OpenStages opens the question tasks of a folder and works on them until Close. It
+// creates no file before the first task.
 func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 	if o == nil {
 		o = &StageOptions{}
@@ -111,21 +114,21 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 	return t, nil
 }
 
-// stagesOf is the file of a folder's question tasks. recovered hears of its recovery.
+// stagesOf returns the file of a folder's question tasks. If it was damaged, recovered
+// receives the report of its recovery.
 func stagesOf(place home.Place, recovered func(*kv.Recovery)) *kv.Shared {
 	return kv.NewShared(filepath.Join(place.Records, stageFile), place.Make, recovered)
 }
 
-// Close stops the work, which others or the next process go on with, and
-// closes the store.
+// Close stops the work, which another process can continue, and closes the store.
 func (t *Stages) Close() error {
 	t.cancel()
 	t.working.Wait()
 	return errors.Join(t.queue.Close(), t.store.Close())
 }
 
-// Brief is what somebody outside needs for a task that waits for them; nil for
-// any other. budget is in tokens, 0 the default.
+// Brief returns what the calling agent needs to work on a task that waits for it, nil for
+// any other task. budget is in tokens; 0 means the default.
 func (t *Stages) Brief(ctx context.Context, s *stage.State, budget int) (*stage.Brief, error) {
 	if s.Status.Final() || !stage.Delegated(s) {
 		return nil, nil
@@ -133,8 +136,8 @@ func (t *Stages) Brief(ctx context.Context, s *stage.State, budget int) (*stage.
 	return stage.NewBrief(ctx, s, t.library, budget)
 }
 
-// Stages opens the question tasks of the workspace's folder, with itself as
-// their library unless o names another; the caller closes them first.
+// Stages opens the question tasks of the workspace's folder. w is their Library unless o
+// has another. The caller closes them before w.
 func (w *Workspace) Stages(o *StageOptions) (*Stages, error) {
 	var with StageOptions
 	if o != nil {

@@ -22,19 +22,18 @@ import (
 	"cairn/retriever"
 )
 
-// Tasks are the tasks of a folder: its cards, those in its documents, and the
-// graphs of both. They need no index and no owner: any number of processes hold
-// them open at once, and each looks at the files for every answer. It is safe
-// for concurrent use.
+// Tasks gives access to the tasks of a folder: its cards, the tasks in its documents, and
+// the graphs of both. It needs no index and no owner: any number of processes can open it
+// at once, and each answer reads the files. It is safe for concurrent use.
 type Tasks struct {
 	Cards     *cards.Store
 	Documents *doctask.Docs
 	Graph     *taskgraph.Tools
-	// Budget bounds an answer to an agent whose request sets no budget.
+	// Budget bounds the answers to agents' requests without a budget.
 	Budget fit.Budget
-	// GraphEnabled is whether the configuration lets Graph answer agents.
+	// GraphEnabled reports whether the configuration lets agents use Graph.
 	GraphEnabled bool
-	// Enforce is whether a task may start only when its dependencies are done.
+	// Enforce reports whether a task can start only after its dependencies are done.
 	Enforce bool
 
 	tree  *walk.Tree
@@ -42,23 +41,23 @@ type Tasks struct {
 	walk  *walk.Options
 }
 
-// TaskOptions are the knobs of OpenTasks. Nil and the zero value mean the defaults.
+// TaskOptions configures OpenTasks. Nil and the zero value mean the defaults.
 type TaskOptions struct {
-	// Person lets Graph answer where the configuration has it off, for commands.
+	// Person reports that a person uses the tasks through a command: Graph is enabled
+	// whatever the configuration, and answers have no token budget.
 	Person bool
-	// Channel is where the graph tools look when a request names no channel; ""
-	// is what the configuration says.
+	// Channel is the channel of graph requests that name none; "" means the configured one.
 	Channel string
-	// Searcher ranks documents for queries; without one every document is looked at.
+	// Searcher ranks documents for queries. Without one, every document is read.
 	Searcher doctask.Searcher
 	// LockWait is how long a write waits for another process; 0 means 5 s.
 	LockWait time.Duration
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// OpenTasks opens the tasks of a folder. It reads and creates nothing until it
-// is asked for something.
+// OpenTasks opens the tasks of a folder. It reads and creates no file before the first
+// request.
 func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks, error) {
 	if o == nil {
 		o = &TaskOptions{}
@@ -90,8 +89,8 @@ func (t *Tasks) Close() error {
 	return t.tree.Close()
 }
 
-// Tasks opens the tasks of the workspace's folder; the caller closes them. Unless
-// o names another Searcher, the workspace's index is asked for documents.
+// Tasks opens the tasks of the workspace's folder. The caller closes them. Unless o has a
+// Searcher, the workspace's keyword index ranks the documents.
 func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) {
 	with := TaskOptions{}
 	if o != nil {
@@ -103,10 +102,10 @@ func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) {
 	return OpenTasks(w.selection, w.config, &with)
 }
 
-// keywords finds documents by the keyword index.
+// keywords is a doctask.Searcher that uses the keyword index.
 type keywords struct{ w *Workspace }
 
-// Documents is doctask.Searcher.
+// Documents implements doctask.Searcher.
 func (k keywords) Documents(ctx context.Context, query, prefix string, limit int) ([]string, error) {
 	if runes := []rune(query); len(runes) > retriever.MaxQuery {
 		query = string(runes[:retriever.MaxQuery])
@@ -142,12 +141,12 @@ func (t *Tasks) Text(path string) ([]byte, error) {
 	return text, err
 }
 
-// Stat looks at a file or folder without following links.
+// Stat returns the state of a file or folder. It follows no symbolic link.
 func (t *Tasks) Stat(path string) (fs.FileInfo, error) { return t.files.Stat(path) }
 
-// Paths returns the workspace paths of the files that are indexed, in order, and calls
-// skip, unless it is nil, with the files and folders that are not. The contents of files
-// may exclude more.
+// Paths returns the workspace paths of the files to index, in order, and calls skip, if it
+// is not nil, with the other files and folders. It does not read the files, some of which
+// the indexer may skip because of their content.
 func (t *Tasks) Paths(ctx context.Context, skip func(walk.Entry)) (paths []string, err error) {
 	err = t.files.Walk(ctx, t.walk, func(e walk.Entry) error {
 		switch {
@@ -161,11 +160,11 @@ func (t *Tasks) Paths(ctx context.Context, skip func(walk.Entry)) (paths []strin
 	return paths, err
 }
 
-// Pictures are the media types of the files that Picture reads, by extension.
+// Pictures maps the extensions of the files that Picture reads to their media types.
 var Pictures = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".svg": "image/svg+xml"}
 
-// Picture returns the content of a picture. The rules that keep files out of the
-// index, such as those of ignored, hidden and too large files, hold for pictures too.
+// Picture returns the content of a picture. The rules for ignored, hidden and too large
+// files apply to pictures as they do to documents.
 func (t *Tasks) Picture(ctx context.Context, path string) ([]byte, error) {
 	var rules walk.Options
 	if t.walk != nil {

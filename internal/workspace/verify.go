@@ -12,9 +12,9 @@ import (
 	"cairn/internal/kv"
 )
 
-// Verify reads all files of the folder and compares their checksums: those of the index,
-// of the tools and of the question tasks. With repair, what is derived is built again and
-// records are recovered.
+// Verify reads all files of the index, the tools and the question tasks, and compares
+// their checksums. With repair, it rebuilds damaged derived files and recovers damaged
+// records.
 func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, error) {
 	found, err := index.VerifyOp.Call(ctx, w.folder, index.VerifyRequest{Repair: repair}, nil)
 	if err != nil {
@@ -34,14 +34,14 @@ func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, e
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if err != nil { // files that nothing can open
+	if err != nil { // the files cannot be opened
 		found.Files = append(found.Files, checksum.File{Name: "tools", Problems: []string{err.Error()}})
 	}
 	return found, verifyStages(place, found, repair)
 }
 
-// recoveredFiles are the damaged files that were recovered and are kept; none of the zero
-// Place.
+// recoveredFiles returns the damaged files that remain after the recovery of their
+// records. The zero Place has none.
 func recoveredFiles(place home.Place) (files []checksum.File) {
 	if place.Records == "" {
 		return nil
@@ -62,7 +62,7 @@ func recoveredFiles(place home.Place) (files []checksum.File) {
 	return files
 }
 
-// verifyStages adds the file of the question tasks, if there is one.
+// verifyStages adds the file of the question tasks to found, if there is one.
 func verifyStages(place home.Place, found *index.Verified, repair bool) error {
 	var recovery *kv.Recovery
 	file := stagesOf(place, func(r *kv.Recovery) { recovery = r })
@@ -72,7 +72,7 @@ func verifyStages(place home.Place, found *index.Verified, repair bool) error {
 		checked.Repaired = "its damaged snapshots are removed"
 		err = file.Repair()
 	}
-	if recovery != nil { // of a file that could not even be opened, without being asked for
+	if recovery != nil { // the file could not be opened, so opening it has recovered its records
 		checked.Problems, checked.Repaired = recovery.Problems, recovery.String()
 	}
 	if checked.Name != "" {

@@ -1,22 +1,21 @@
-// Package workspace opens a folder: it returns its index, which may be in another
-// process, with its tasks. It searches and stores nothing itself: see index and owner.
+// Package workspace opens a folder: its index, which another process may own, and its
+// tasks. Package index searches and stores, and package owner connects the processes.
 //
 // # Files
 //
-// The folder has what people write: cards, documents, workflows and
-// .cairn/config.toml. The index, its lock and the owner's socket are in the private
-// directories of the folder, see home.
+// The folder holds what people write: cards, documents, workflows and
+// .cairn/config.toml. The index, its lock and the owner's socket are in the folder's
+// private directories, see home.
 //
 // # A folder that is removed
 //
-// The owner closes its files when the folder, or its index, is removed. The
-// next call opens what is there then; where the folder is missing, it is a
-// *FolderError.
+// The owner closes its files after the folder, or its index, was removed. The next call
+// opens the new one, or fails with a *FolderError if the folder does not exist.
 //
-// # A store that is shared
+// # A shared store
 //
-// With Options.Store the owner copies the index to a Qdrant server, which processes
-// that only read search instead: see mirror.
+// With Options.Store the owner copies the index to a Qdrant server, and processes that
+// only read search the server instead: see mirror.
 package workspace
 
 import (
@@ -40,72 +39,72 @@ import (
 	"cairn/retriever"
 )
 
-// Access is what a process wants to do with a folder.
+// Access is how a process uses a folder.
 type Access int
 
 const (
-	// Reading opens what is there. Calls of Index and Watch still write.
+	// Reading opens an existing index for reading. Index and Watch still write.
 	Reading Access = iota
-	// Owning opens the index for writing, and makes it where it is missing.
+	// Owning opens the index for writing, and creates it if it is missing.
 	Owning
 )
 
-// Options are the knobs of Open.
+// Options configures Open.
 type Options struct {
-	// Model opens the embedding model. It is called at most once, when the
-	// model is first needed, and not from several goroutines.
+	// Model opens the embedding model. Open calls it at most once, when it first needs
+	// the model.
 	Model func() (models.Embedder, error)
-	// Description is the model's, known before it is opened.
+	// Description describes the model, which need not be open.
 	Description models.Description
-	// ModelChosen is set when the user named the model: an owner that uses
-	// another one is then an error.
+	// ModelChosen reports that the user named the model: Open then fails if the owner
+	// uses another one.
 	ModelChosen bool
-	// RerankDir is the folder of the re-ranker that the user named; "" is that of the
-	// configuration, if any. An owner that uses another one is an error. Reranker opens
-	// one, or returns it if it is open; it stays the caller's.
+	// RerankDir is the folder of the re-ranker that the user named; Open fails if the
+	// owner uses another one. "" means the configured re-ranker, if any. Reranker
+	// opens one, or returns it if it is open; the caller keeps it and closes it.
 	RerankDir string
 	Reranker  func(dir string) (models.Reranker, error)
-	// Command is how this process introduces itself, such as "cairn index".
+	// Command describes this process to others, such as "cairn index".
 	Command string
 	// Background starts a run of the indexer whenever this process becomes the owner.
 	Background bool
 	// Watch keeps the index up to date with the files whenever this process is
 	// the owner and watcher.enabled is set.
 	Watch bool
-	// Poll finds changes by walking even where the system reports them.
+	// Poll makes Watch walk the folder even if the operating system reports changes.
 	Poll bool
 	// Warm loads the model at once instead of at its first use.
 	Warm bool
-	// Refresh says that the caller will call Index, so that the index is opened for
-	// writing at its first use instead of twice.
+	// Refresh announces a call of Index, so that the first use opens the index for
+	// writing and Index need not open it again.
 	Refresh bool
-	// Rebuild removes an index that cannot be opened as it is.
+	// Rebuild replaces an index that cannot be opened.
 	Rebuild bool
-	// Store, when not nil, is searched instead of the folder by a process that
-	// only reads, and kept up to date with the folder's index by its owner.
+	// Store, if not nil, is a server's copy of the index. The owner keeps it up to date;
+	// processes that only read search it instead of the folder.
 	Store *mirror.Store
-	// Stateless, with a Store, answers from the store alone and never writes.
+	// Stateless answers from Store alone and never writes.
 	Stateless bool
-	// Toolbox has the graph of what is used together, for queries that name what is
-	// in use; nil opens that of the folder when it is first needed. It stays the caller's.
+	// Toolbox provides the co-usage graph for queries with a context. The caller closes
+	// it. Nil means that the workspace opens the folder's own when it first needs it.
 	Toolbox *toolbox.Toolbox
-	// Notice receives a line for people when this process finds an index unusable
-	// and rebuilds it; nil sends it to Logger.
+	// Notice receives a line for the user if this process finds an index unusable and
+	// rebuilds it. Nil sends it to Logger.
 	Notice func(line string)
-	// Logger receives what happens in the background; nil is silent.
+	// Logger receives messages about background work. Nil discards them.
 	Logger *slog.Logger
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Workspace is a folder whose index is open in this process or in the one that owns
-// it. It is safe for concurrent use.
+// Workspace is an open folder. Its index is open in this process or in its owner. It is
+// safe for concurrent use.
 type Workspace struct {
 	selection config.Selection
 	config    config.Config
 	options   Options
 	access    Access
-	place     home.Place // zero where the store alone answers
+	place     home.Place // zero if Options.Store answers alone
 	ownTools  ownToolbox
 	folder    *owner.Folder
 }
@@ -147,7 +146,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 	return w, nil
 }
 
-// serve opens the index in its owner.
+// serve opens the index in this process, its owner.
 func (w *Workspace) serve(s *owner.Server) (owner.Service, error) {
 	o := w.indexOptions()
 	o.Holder, o.Held, o.Write = &s.Holder, s.Held, w.access == Owning
@@ -176,8 +175,8 @@ func (w *Workspace) indexOptions() index.Options {
 	}
 }
 
-// rerankDir is the folder of the re-ranker, "" for none. A relative one in the
-// configuration is below the folder.
+// rerankDir returns the folder of the re-ranker, "" for none. A relative path in the
+// configuration is relative to the workspace's folder.
 func (w *Workspace) rerankDir() string {
 	dir := w.options.RerankDir
 	if dir == "" {
@@ -188,18 +187,18 @@ func (w *Workspace) rerankDir() string {
 	return dir
 }
 
-// FolderError says that the folder of a workspace does not exist.
+// FolderError reports that the folder of a workspace does not exist.
 type FolderError struct{ Root string }
 
 func (e *FolderError) Error() string {
-	return fmt.Sprintf("the folder %s does not exist any more: make it again, and it is indexed again, or choose another with -C", e.Root)
+	return fmt.Sprintf("the folder %s does not exist any more: create it, and cairn indexes it again, or choose another with -C", e.Root)
 }
 
 // Is makes a FolderError an fs.ErrNotExist.
 func (e *FolderError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// exists fails with a *FolderError where the folder is missing. Other errors surface
-// when the folder is opened.
+// exists fails with a *FolderError if the folder is missing. Opening the folder reports
+// other errors.
 func (w *Workspace) exists() error {
 	info, err := os.Stat(w.selection.Root)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
@@ -211,16 +210,16 @@ func (w *Workspace) exists() error {
 // Keys of the owner's identity.
 const (
 	modelIdentity = "model"
-	storeIdentity = "store" // the address of the store that it keeps up to date, "" for none
+	storeIdentity = "store" // the address of the store that the owner keeps up to date, "" for none
 	rootsIdentity = "roots" // the further folders
-	// rerankIdentity is the folder of its re-ranker, "" for none.
+	// rerankIdentity is the folder of the owner's re-ranker, "" for none.
 	rerankIdentity = "rerank"
 )
 
 // rootsOf returns the further folders of sel as one string.
 func rootsOf(sel config.Selection) string { return fmt.Sprint(sel.Further) }
 
-// storeAddress is the address of the store; "" for none.
+// storeAddress returns the address of the store, "" for none.
 func (w *Workspace) storeAddress() string {
 	if w.options.Store == nil {
 		return ""
@@ -228,7 +227,8 @@ func (w *Workspace) storeAddress() string {
 	return w.options.Store.String()
 }
 
-// accept refuses an owner with another model or store than the user asked for.
+// accept refuses an owner whose model, store or re-ranker is not the one that the user
+// named.
 func (w *Workspace) accept(h owner.Holder, identity map[string]string) error {
 	if address := w.storeAddress(); address != "" && address != identity[storeIdentity] {
 		return fmt.Errorf("process %d (%s) owns this folder and does not copy its index to %s; stop it first, or start it with --store", h.PID, h.Command, address)
@@ -255,7 +255,7 @@ func (w *Workspace) Explain(ctx context.Context, r index.ExplainRequest) (*retri
 	return index.ExplainOp.Call(ctx, w.folder, r, nil)
 }
 
-// Read returns a document, a section or lines of one.
+// Read returns a document, or a section or lines of it.
 func (w *Workspace) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
 	return index.ReadOp.Call(ctx, w.folder, r, nil)
 }
@@ -265,8 +265,8 @@ func (w *Workspace) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retr
 	return index.ReadAllOp.Call(ctx, w.folder, r, nil)
 }
 
-// Documents lists what is indexed, in the order of the paths. A folder without
-// an index has no documents.
+// Documents lists the indexed documents in the order of their paths. A folder without an
+// index has none.
 func (w *Workspace) Documents(ctx context.Context, r index.DocumentsRequest) (*index.Documents, error) {
 	return index.DocumentsOp.Call(ctx, w.folder, r, nil)
 }
@@ -284,28 +284,28 @@ func (w *Workspace) Status(ctx context.Context) (*index.Status, error) {
 	return s, nil
 }
 
-// Skipped returns the files that are not indexed, by reason and path.
+// Skipped returns the files that are not indexed, sorted by reason and path.
 func (w *Workspace) Skipped(ctx context.Context) ([]index.SkippedFile, error) {
 	return index.SkippedOp.Call(ctx, w.folder, struct{}{}, nil)
 }
 
-// Index starts a run of the indexer and waits for its end. The run continues when
-// ctx ends first, until it is done or its process closes the workspace. progress may
-// be nil; it is called from the caller's goroutine. A run that another caller started
-// is a *LockError, unless r.Join.
+// Index starts a run of the indexer and waits for its end. If ctx ends first, the run
+// continues until it is complete or its process closes the workspace. Index calls
+// progress, which may be nil, from its own goroutine. If another caller has started a
+// run, Index fails with a *owner.LockError, unless r.Join is set.
 func (w *Workspace) Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error) {
 	return index.IndexOp.Call(ctx, w.folder, r, progress)
 }
 
-// watchAgain is how long Watch waits before it tries again to follow a folder that
-// was removed, or whose owner does not answer.
+// watchAgain is the pause before Watch retries after the folder was removed or its owner
+// did not answer.
 const watchAgain = time.Second
 
-// Watch calls fn, from the caller's goroutine, with every change of the folder that
-// its owner has indexed, until ctx ends. The first event comes when watching has
-// begun. When the owner ends, this process may become the owner; it then compares
-// the whole folder with the index, so that it misses nothing. Watch waits for a
-// folder that is removed meanwhile, and for an owner that stops answering.
+// Watch calls fn, from its own goroutine, with every change of the folder that the owner
+// has indexed, until ctx ends. The first event reports that watching has begun. After the
+// owner has ended, this process may become the owner; it then compares the whole folder
+// with the index, so that it misses no change. Watch retries while the folder is missing
+// or the owner does not answer.
 func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error {
 	begun, reported := false, false
 	for {
@@ -331,17 +331,17 @@ func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error 
 	}
 }
 
-// Place is where the files of the index and the records are, zero where a store answers.
+// Place returns the directories of the index and the records, zero if a store answers.
 func (w *Workspace) Place() home.Place { return w.place }
 
-// Config is the folder's configuration.
+// Config returns the folder's configuration.
 func (w *Workspace) Config() config.Config { return w.config }
 
 // Selection returns the folder.
 func (w *Workspace) Selection() config.Selection { return w.selection }
 
-// Close ends the work of this process in the background and closes the stores. The
-// next run resumes what was not finished.
+// Close ends the background work of this process and closes the stores. The next run
+// resumes unfinished work.
 func (w *Workspace) Close() error {
 	return errors.Join(w.folder.Close(), w.ownTools.close())
 }
