@@ -145,7 +145,7 @@ func (r *Retriever) permitted(name string) error {
 		if !own {
 			for _, s := range reader.Skipped() {
 				if walk.Under(name, s.Path) {
-					return invalid("path", "%q is not indexed: %s", name, walk.Told(s.Reason))
+					return invalid("path", "%q is not indexed: %s", name, walk.WithAdvice(s.Reason))
 				}
 			}
 		}

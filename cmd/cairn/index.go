@@ -50,7 +50,7 @@ func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) err
 			w.Printf("%s\n", term.Plain(p))
 		}
 		for _, s := range v.Skipped {
-			a.stderr.Dim(fmt.Sprintf("left out: %s (%s)", term.Plain(s.Path), walk.Told(s.Reason)))
+			a.stderr.Dim(fmt.Sprintf("left out: %s (%s)", term.Plain(s.Path), walk.WithAdvice(s.Reason)))
 		}
 		a.stderr.Printf("%s to index, %d left out\n", term.Count(len(v.Files), "file"), len(v.Skipped))
 	})

@@ -1,12 +1,12 @@
-// Package kv keeps named buckets of ordered keys in one file, on bbolt, whose only
-// importer it is. It does not order writes across files.
+// Package kv stores named buckets of ordered keys in one bbolt file. It does not order
+// writes to different files.
 //
-// Every value has a checksum, and every bucket a digest of its records: damage that a
-// transaction meets ends it with a *CorruptError. Recover makes a whole file from what is
-// left of a damaged one and from its snapshots.
+// Every value has a checksum, and every bucket has a digest of its records. A transaction
+// that reads damaged data ends with a *CorruptError. Recover rebuilds a damaged file from
+// its readable records and its snapshots.
 //
-// One process has a file open for writing, or any number for reading: bbolt locks it
-// for as long as it is open. Shared is for files that many processes write.
+// Either one process has a file open for writing, or any number have it open for reading:
+// bbolt locks the file while it is open. Shared is for files that many processes write.
 package kv
 
 import (
@@ -29,13 +29,14 @@ import (
 // DefaultTimeout is how long Open waits for another process.
 const DefaultTimeout = 1500 * time.Millisecond
 
-// Options are the knobs of Open. Nil and the zero value mean the defaults.
+// Options configures Open. Nil and the zero value mean the defaults.
 type Options struct {
 	// ReadOnly opens an existing file for View only.
 	ReadOnly bool
-	// Snapshots keeps copies of the records next to the file: see Snapshot.
+	// Snapshots keeps copies of the records in files with the suffix ".snapshot", from
+	// which Recover restores lost records.
 	Snapshots bool
-	// Timeout bounds the wait of Open for another process that has the file open. 0
+	// Timeout bounds how long Open waits for another process that has the file open. 0
 	// means DefaultTimeout.
 	Timeout time.Duration
 }
@@ -46,8 +47,8 @@ var ErrReadOnly = errors.New("opened read-only")
 // ErrClosed is returned by every call after Close.
 var ErrClosed = errors.New("closed")
 
-// LockedError says that another process has the file open: for writing or, when this
-// one wants to write, at all.
+// LockedError reports that another process has the file open for writing or, if this
+// process opens it for writing, has it open at all.
 type LockedError struct {
 	Path   string
 	Waited time.Duration
@@ -57,8 +58,8 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is in use by another process (waited %v)", e.Path, e.Waited)
 }
 
-// CorruptError says that the file is not one of ours or is damaged. The file
-// is left as it is.
+// CorruptError reports a file that is damaged or not a database of cairn. The failed
+// operation has not changed it.
 type CorruptError struct {
 	Path   string
 	Reason string
@@ -75,17 +76,17 @@ type DB struct {
 
 	mu   sync.RWMutex // held for reading during a View or an Update
 	bolt *bbolt.DB    // nil after Close
-	file *os.File     // of bolt
+	file *os.File     // the file that bolt has open
 
-	changed      atomic.Bool // since the last snapshot
+	changed      atomic.Bool // whether there are changes since the last snapshot
 	snapshotting sync.Mutex
-	broken       atomic.Pointer[string] // why bolt cannot be used, and its locks may be held
+	broken       atomic.Pointer[string] // why bolt is unusable and may hold its locks
 }
 
-// Open opens the file at path, and unless read-only creates it with its
-// folder. It fails with *LockedError when another process has it open for
-// writing, or at all unless read-only, with *CorruptError when it is damaged, and
-// with an error that is fs.ErrNotExist when a read-only file is absent.
+// Open opens the file at path. Unless read-only, it creates the file and its folder if
+// they are missing. It fails with a *LockedError if another process has the file open (for
+// a read-only DB: open for writing), with a *CorruptError if it is damaged, and with an
+// error that wraps fs.ErrNotExist if a file to read is missing.
 func Open(path string, o *Options) (*DB, error) {
 	db := &DB{path: path}
 	if o != nil {
@@ -105,11 +106,11 @@ func Open(path string, o *Options) (*DB, error) {
 	return db, nil
 }
 
-// mapped is the address space reserved at least, so that a growing file is
-// rarely mapped again, which waits for every reader.
+// mapped returns the initial size of the memory map in bytes. It is large because a file
+// that outgrows it is mapped again, which waits for every reader.
 func mapped() int {
 	if runtime.GOOS == "windows" || ^uint(0)>>32 == 0 {
-		return 0 // Windows would grow the file to it; 32 bits lack the space
+		return 0 // Windows would grow the file to that size; 32 bits have too little address space
 	}
 	return 1 << 30
 }
@@ -118,10 +119,10 @@ func mapped() int {
 func (db *DB) open() (err error) {
 	var file *os.File
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() { // no code of a caller runs below: every panic is bbolt's, about what it read
+	defer func() { // no caller's code runs below, so that a panic means that bbolt read damaged data
 		if v := recover(); v != nil {
 			if file != nil {
-				unlock(file) // the mapping that bbolt leaves behind would keep the lock
+				unlock(file) // the memory map that bbolt leaves would keep the lock
 				file.Close()
 			}
 			err = &CorruptError{Path: db.path, Reason: fmt.Sprint(v)}
@@ -147,14 +148,14 @@ func (db *DB) open() (err error) {
 	_, absent := os.Lstat(db.path)
 	bolt, err := db.openWithin(open)
 	if err != nil && errors.Is(absent, fs.ErrNotExist) && !errors.Is(err, bolterrors.ErrTimeout) {
-		_ = os.Remove(db.path) // as far as it was made, on a full disk
+		_ = os.Remove(db.path) // incomplete, for example because the disk is full
 	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return &LockedError{Path: db.path, Waited: db.options.Timeout}
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
 		return &CorruptError{Path: db.path, Reason: err.Error()}
-	case isSystem(err): // such as a full disk, which says nothing about the file
+	case isSystem(err): // such as a full disk, which does not mean that the file is damaged
 		return fmt.Errorf("opening %s: %w", db.path, err)
 	case err != nil:
 		if info, statErr := os.Stat(db.path); statErr == nil && info.Mode().IsRegular() && info.Size() < 2*int64(os.Getpagesize()) {
@@ -165,30 +166,30 @@ func (db *DB) open() (err error) {
 	db.bolt, db.file = bolt, file
 	bolt.AllocSize = leastGrowth
 	if err = db.checkWhole(); err != nil {
-		_ = db.closeBolt() // it is damaged
+		_ = db.closeBolt() // err says more
 		db.bolt = nil
 	}
 	return err
 }
 
-// A file that has no room left grows by an eighth, but by leastGrowth to mostGrowth: each
-// growth waits for the disk, and bbolt's 16 MB are more than most folders need.
+// A full file grows by an eighth of its size, within leastGrowth and mostGrowth bytes. Each
+// growth waits for the disk, and bbolt's default of 16 MB is more than most folders need.
 const (
 	leastGrowth = 256 << 10
 	mostGrowth  = 16 << 20
 )
 
-// isSystem reports whether err is the operating system's.
+// isSystem reports whether the operating system returned err.
 func isSystem(err error) bool {
 	_, ok := errors.AsType[syscall.Errno](err)
 	return ok
 }
 
-// retryEvery is the pause between two tries to open a file that another process has
-// open. bbolt itself waits 50 ms, longer than most transactions take.
+// retryEvery is the pause between two attempts to open a file that another process has
+// open. bbolt's own is 50 ms, longer than most transactions take.
 const retryEvery = time.Millisecond
 
-// openWithin calls open until it gets the lock, within the timeout.
+// openWithin calls open until it gets the lock or the timeout is over.
 func (db *DB) openWithin(open func() (*bbolt.DB, error)) (*bbolt.DB, error) {
 	for end := time.Now().Add(db.options.Timeout); ; time.Sleep(retryEvery) {
 		bolt, err := open()
@@ -198,9 +199,9 @@ func (db *DB) openWithin(open func() (*bbolt.DB, error)) (*bbolt.DB, error) {
 	}
 }
 
-// checkWhole compares the length the last commit claims with the file's, checks both
-// headers, and reads the root: a file cut short would fault later, inside a query, and
-// with one header damaged bbolt silently goes back to the commit before.
+// checkWhole compares the length of the file with the one in the last commit, checks both
+// headers, and reads the root. A truncated file would fault later, inside a query; with
+// one damaged header, bbolt silently uses the commit before.
 func (db *DB) checkWhole() error {
 	info, err := db.file.Stat()
 	if err != nil {
@@ -208,7 +209,7 @@ func (db *DB) checkWhole() error {
 	}
 	return db.bolt.View(func(tx *bbolt.Tx) error {
 		if tx.Size() > info.Size() {
-			return &CorruptError{Path: db.path, Reason: fmt.Sprintf("%d bytes of %d are there", info.Size(), tx.Size())}
+			return &CorruptError{Path: db.path, Reason: fmt.Sprintf("it has %d of %d bytes", info.Size(), tx.Size())}
 		}
 		if _, err := readHeader(db.file); err != nil {
 			return &CorruptError{Path: db.path, Reason: err.Error()}
@@ -220,11 +221,10 @@ func (db *DB) checkWhole() error {
 	})
 }
 
-// damage is the panic with which a transaction ends that meets damage.
+// damage is the panic that ends a transaction which has read damaged data.
 type damage string
 
-// damaged turns every panic of bbolt, which the caller has called and nothing else,
-// into damage. It is deferred.
+// damaged turns a panic of bbolt into damage. Functions that call only bbolt defer it.
 func damaged() {
 	switch v := recover().(type) {
 	case nil:
@@ -235,9 +235,9 @@ func damaged() {
 	}
 }
 
-// report returns damage as a *CorruptError, as well as a fault on mapped memory that
-// is missing, which values may meet after they were handed out. Any other panic is a
-// caller's and goes on. It is deferred.
+// report turns damage into a *CorruptError. It does the same for a fault in the memory map,
+// which may happen when a caller reads a value. It repeats other panics, which are the
+// caller's. View and Update defer it.
 func (db *DB) report(err *error) {
 	switch v := recover().(type) {
 	case nil:
@@ -250,8 +250,8 @@ func (db *DB) report(err *error) {
 	}
 }
 
-// View calls fn with a transaction that sees the last commit. Bytes it hands
-// out are valid until fn returns. Do not nest View or Update.
+// View calls fn with a transaction that reads the last commit. Its bytes are valid until
+// fn returns. Calls of View and Update must not be nested.
 func (db *DB) View(fn func(*Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	db.mu.RLock()
@@ -259,20 +259,20 @@ func (db *DB) View(fn func(*Tx) error) (err error) {
 	return db.view(fn)
 }
 
-// view is View with db.mu held.
+// view is View for a caller that holds db.mu.
 func (db *DB) view(fn func(*Tx) error) (err error) {
 	defer db.report(&err)
 	tx, err := db.begin(false)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // of a reading transaction: it reads nothing and returns no error
+	defer tx.Rollback() // returns no error for a transaction that only reads
 	return fn(&Tx{tx: tx})
 }
 
-// Update calls fn with a transaction that may write, one at a time. When fn
-// returns nil the changes are on disk before Update returns; otherwise there
-// are none. Do not nest View or Update.
+// Update calls fn with a transaction that may write. Transactions that write run one at a
+// time. If fn returns nil, the changes are on disk before Update returns; otherwise Update
+// discards them. Calls of View and Update must not be nested.
 func (db *DB) Update(fn func(*Tx) error) (err error) {
 	if db.options.ReadOnly {
 		return fmt.Errorf("writing %s: %w", db.path, ErrReadOnly)
@@ -285,7 +285,7 @@ func (db *DB) Update(fn func(*Tx) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer db.rollback(tx) // after Commit it does nothing
+	defer db.rollback(tx) // does nothing after a commit
 	db.bolt.AllocSize = int(min(max(leastGrowth, tx.Size()/8), mostGrowth))
 	t := &Tx{tx: tx, write: true}
 	if err := fn(t); err != nil {
@@ -314,14 +314,14 @@ func (db *DB) begin(write bool) (*bbolt.Tx, error) {
 	return tx, nil
 }
 
-// rollback ends a writing transaction. It reads pages: one that is damaged makes
-// bbolt panic with its locks held, so that the file cannot be used any more.
+// rollback ends a writing transaction. It reads pages. On a damaged one bbolt panics with
+// its locks held, so that the file becomes unusable.
 func (db *DB) rollback(tx *bbolt.Tx) {
 	defer db.breaks()
-	_ = tx.Rollback() // the error says that the transaction has ended
+	_ = tx.Rollback() // an error means that the transaction has ended
 }
 
-// breaks is damaged for calls that leave bbolt unusable. It is deferred.
+// breaks is damaged for calls whose panics leave bbolt unusable.
 func (db *DB) breaks() {
 	if v := recover(); v != nil {
 		reason := fmt.Sprint(v)
@@ -341,8 +341,7 @@ func commit(t *Tx) error {
 // ReadOnly reports whether the database was opened read-only.
 func (db *DB) ReadOnly() bool { return db.options.ReadOnly }
 
-// Close waits for running transactions and closes the file. Closing twice is
-// not an error.
+// Close waits for running transactions and closes the file. A second call does nothing.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -358,8 +357,8 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// closeBolt closes the file. Of one that is broken the mapping remains, since bbolt
-// waits for its locks to remove it.
+// closeBolt closes the file. The memory map of a broken one remains, because bbolt would
+// wait for its locks.
 func (db *DB) closeBolt() error {
 	if db.broken.Load() == nil {
 		return db.bolt.Close()

@@ -11,20 +11,20 @@ import (
 	"os"
 )
 
-// A scan reads a file of bbolt page by page, with every bound checked: bbolt itself
-// panics, and may not end, on damaged pages. A page it cannot use is a problem, and
-// the others are read. Numbers are little-endian.
+// A scan reads a bbolt file page by page and checks every bound, because bbolt itself
+// panics or loops on damaged pages. A scan records an unusable page as a problem and reads
+// the others. Numbers are little-endian.
 //
-//	page      id uint64, flags uint16, count uint16, overflow uint32 (further pages
-//	          that belong to it), then the elements
+//	page      id uint64, flags uint16, count uint16, overflow uint32 (the number of
+//	          pages that continue it), then the elements
 //	headers   pages 0 and 1: magic, version, page size, flags (4 x uint32), root page,
 //	          sequence, free list, pages in use, transaction (5 x uint64), FNV-1a of
-//	          these 56 bytes (uint64); the one of the later transaction counts
+//	          these 56 bytes (uint64); the header with the later transaction is valid
 //	branch    per element: position and length of the key (2 x uint32), page uint64
 //	leaf      per element: flags, position, lengths of key and value (4 x uint32); a
-//	          position counts from its element
+//	          position is relative to its element
 //	bucket    a value in the root's leaves with flag 1: root page, sequence (2 x
-//	          uint64); root page 0 means that a leaf follows
+//	          uint64); if the root page is 0, a leaf follows
 const (
 	pageHeader   = 16
 	headerLength = 56
@@ -36,14 +36,14 @@ const (
 	maxDepth     = 64
 )
 
-// header is what a scan needs of a header of the file.
+// header holds the fields of a file's header that a scan needs.
 type header struct {
 	pageSize                  int64
 	root, freelist, pages, tx uint64
 }
 
-// readHeader returns the header of the last commit. It returns an error as well when
-// only the other header can be read, so that the last commit may be lost.
+// readHeader returns the header of the last commit. If only one header is readable, it
+// returns that one and an error, because the last commit may be lost.
 func readHeader(r io.ReaderAt) (h header, err error) {
 	first, ok := parseHeader(r, 0)
 	size := first.pageSize
@@ -76,21 +76,21 @@ func parseHeader(r io.ReaderAt, at int64) (h header, ok bool) {
 	return header{pageSize: int64(size), root: u64(16), freelist: u64(32), pages: u64(40), tx: u64(48)}, true
 }
 
-// scan reads one file as of one commit.
+// scan is the scan of one file at one commit.
 type scan struct {
 	r        io.ReaderAt
-	size     int64
+	size     int64 // bytes
 	header   header
-	plain    bool
+	plain    bool            // values have no checksums
 	seen     map[uint64]bool // pages
 	problems []string
-	found    map[string]*digest // by bucket
-	digests  map[string]*digest // as stored
+	found    map[string]*digest // of the records read, by bucket
+	digests  map[string]*digest // stored in the file, by bucket
 	records  int
 	visit    func(bucket string, key, value []byte) // may be nil
 }
 
-// maxProblems bounds those reported one by one.
+// maxProblems bounds the problems that a scan records.
 const maxProblems = 20
 
 func (s *scan) problem(format string, args ...any) {
@@ -99,7 +99,7 @@ func (s *scan) problem(format string, args ...any) {
 	}
 }
 
-// scanFile reads all records that can be read, and calls visit with each.
+// scanFile reads all readable records of f, and calls visit, if it is not nil, with each.
 func scanFile(f *os.File, plain bool, visit func(bucket string, key, value []byte)) *scan {
 	info, err := f.Stat()
 	if err != nil {
@@ -128,7 +128,7 @@ func scanPages(r io.ReaderAt, size int64, plain bool, visit func(bucket string, 
 			have = &digest{}
 		}
 		if !have.equal(want) {
-			s.problem("the bucket %q has %d records of %d, or others", name, have.count, want.count)
+			s.problem("the bucket %q has %d records and its digest counts %d, or records differ", name, have.count, want.count)
 		}
 		delete(s.found, name)
 	}
@@ -141,7 +141,7 @@ func scanPages(r io.ReaderAt, size int64, plain bool, visit func(bucket string, 
 	return s
 }
 
-// read returns the content of a page and of those that belong to it.
+// read returns the content of a page and of the pages that continue it.
 func (s *scan) read(id uint64) (flags, count int, content []byte, err error) {
 	size := uint64(s.header.pageSize)
 	if id < 2 || id >= s.header.pages || id > math.MaxInt64/size {
@@ -153,7 +153,7 @@ func (s *scan) read(id uint64) (flags, count int, content []byte, err error) {
 	}
 	further := uint64(binary.LittleEndian.Uint32(head[12:]))
 	if have := binary.LittleEndian.Uint64(head); have != id {
-		return 0, 0, nil, fmt.Errorf("it says that it is page %d", have)
+		return 0, 0, nil, fmt.Errorf("its number is %d", have)
 	}
 	if id+further >= s.header.pages || int64((id+further+1)*size) > s.size {
 		return 0, 0, nil, errors.New("it goes beyond the end of the file")
@@ -171,8 +171,8 @@ func (s *scan) read(id uint64) (flags, count int, content []byte, err error) {
 	return int(binary.LittleEndian.Uint16(head[8:])), int(binary.LittleEndian.Uint16(head[10:])), content[pageHeader:], nil
 }
 
-// page reads a page of a bucket, "" for the root, and those below it. Its keys are
-// from low on and below high; nil is no bound.
+// page reads a page of a bucket, "" for the root, and the pages below it. Its keys must be
+// at least low and less than high; nil means no bound.
 func (s *scan) page(id uint64, bucket string, low, high []byte, depth int) {
 	if depth > maxDepth {
 		s.problem("page %d: it is too deep", id)
@@ -185,13 +185,14 @@ func (s *scan) page(id uint64, bucket string, low, high []byte, depth int) {
 	case flags == leafFlag:
 		s.leaf(fmt.Sprintf("page %d", id), bucket, count, content, low, high)
 	case flags != branchFlag || count == 0:
-		s.problem("page %d: it is of no known kind", id)
+		s.problem("page %d: its kind is unknown", id)
 	default:
 		s.branch(id, bucket, count, content, low, high, depth)
 	}
 }
 
-// element returns a part of content at a position that counts from an element.
+// element returns length bytes of content, at a position relative to the element at from.
+// It returns nil if they are out of range.
 func element(content []byte, from, position, length uint32) []byte {
 	start := uint64(from) + uint64(position)
 	if start+uint64(length) > uint64(len(content)) {
@@ -206,7 +207,7 @@ func (s *scan) branch(id uint64, bucket string, count int, content []byte, low, 
 		at := uint32(16 * i)
 		e := element(content, at, 0, 16)
 		if e == nil {
-			s.problem("page %d: it is cut short", id)
+			s.problem("page %d: it is truncated", id)
 			count = i
 			break
 		}
@@ -234,14 +235,14 @@ func (s *scan) leaf(what, bucket string, count int, content []byte, low, high []
 		at := uint32(16 * i)
 		e := element(content, at, 0, 16)
 		if e == nil {
-			s.problem("%s: it is cut short", what)
+			s.problem("%s: it is truncated", what)
 			return
 		}
 		u32 := func(at int) uint32 { return binary.LittleEndian.Uint32(e[at:]) }
 		key := element(content, at, u32(4), u32(8))
 		value := element(content, at, u32(4)+u32(8), u32(12))
 		if key == nil || value == nil {
-			s.problem("%s: a record is outside of it", what)
+			s.problem("%s: a record is outside the page", what)
 			continue
 		}
 		if bytes.Compare(key, low) < 0 || high != nil && bytes.Compare(key, high) >= 0 || last != nil && bytes.Compare(last, key) >= 0 {
@@ -251,10 +252,10 @@ func (s *scan) leaf(what, bucket string, count int, content []byte, low, high []
 		switch isBucket := u32(0)&bucketFlag != 0; {
 		case isBucket && bucket == "" && len(value) >= 16:
 			s.bucket(string(key), value)
-		case isBucket && s.plain && len(value) >= 16: // another package's
+		case isBucket && s.plain && len(value) >= 16: // a nested bucket of another package
 			s.bucket(bucket+"/"+string(key), value)
 		case isBucket || bucket == "":
-			s.problem("%s: a record is of no known kind", what)
+			s.problem("%s: the kind of a record is unknown", what)
 		default:
 			s.record(bucket, key, value)
 		}
@@ -299,8 +300,8 @@ func (s *scan) record(bucket string, key, stored []byte) {
 	}
 }
 
-// checkFree makes sure that no page is both in use and in the list of free pages,
-// from which the next write would take it.
+// checkFree checks that no page is both in use and in the list of free pages, from which
+// the next write would take it.
 func (s *scan) checkFree() {
 	if s.header.freelist == math.MaxUint64 {
 		return
@@ -316,7 +317,7 @@ func (s *scan) checkFree() {
 	}
 	for i := range count {
 		if 8*i+8 > len(content) {
-			s.problem("the list of free pages is cut short")
+			s.problem("the list of free pages is truncated")
 			return
 		}
 		if id := binary.LittleEndian.Uint64(content[8*i:]); id < 2 || id >= s.header.pages || s.seen[id] {

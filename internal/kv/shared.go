@@ -14,31 +14,31 @@ import (
 	"cairn/internal/checksum"
 )
 
-// sharedTimeout is how long a transaction waits for those of other processes. A large
+// sharedTimeout bounds how long a transaction waits for those of other processes. A large
 // import takes seconds.
 const sharedTimeout = 20 * time.Second
 
-// checkEvery is how often a process reads the whole file to find missing records, which a
-// transaction that looks for a few does not notice.
+// checkEvery is the interval at which a process reads the whole file to find missing
+// records, which transactions that read a few records do not notice.
 const checkEvery = 10 * time.Minute
 
-// Shared is a file that many processes read and write: each has it open only during a
-// transaction. It suits small data that is rarely asked for. It is safe for concurrent
+// Shared is a file that many processes read and write. Each process has it open only
+// during a transaction. It suits small data that is rarely read. It is safe for concurrent
 // use.
 type Shared struct {
 	path      string
 	prepare   func() error    // creates the folder
-	recovered func(*Recovery) // hears of a recovery
+	recovered func(*Recovery) // receives the report of a recovery
 
 	mu      sync.Mutex // held during a transaction
 	checked time.Time  // when this process last read the whole file
-	changed bool       // by this process
+	changed bool       // whether this process has changed the file
 	closed  bool
 }
 
-// NewShared returns the file at path, which the first Update creates in the folder
-// that prepare makes. A damaged file is recovered, see Recover: recovered, unless nil,
-// is called with the outcome. A transaction that meets the damage returns it.
+// NewShared returns the file at path. The first Update creates it after prepare has created
+// its folder. A transaction that finds damage recovers the file, see Recover, calls
+// recovered, if it is not nil, and returns an error if it may have read damaged data.
 func NewShared(path string, prepare func() error, recovered func(*Recovery)) *Shared {
 	if recovered == nil {
 		recovered = func(*Recovery) {}
@@ -46,7 +46,7 @@ func NewShared(path string, prepare func() error, recovered func(*Recovery)) *Sh
 	return &Shared{path: path, prepare: prepare, recovered: recovered}
 }
 
-// View calls fn as DB.View does, unless there is no file yet.
+// View calls fn as DB.View does. It does nothing if there is no file yet.
 func (f *Shared) View(fn func(*Tx) error) error {
 	return f.with(false, func(db *DB) error { return db.View(fn) })
 }
@@ -69,9 +69,9 @@ func (f *Shared) Update(fn func(*Tx) error) error {
 	})
 }
 
-// with calls fn with the open file; not for reading where there is none. It recovers a
-// damaged one; what fn has seen of it may be incomplete, so that the caller gets the
-// error.
+// with calls fn with the open file, unless fn only reads and there is no file. It recovers
+// a damaged file. If fn has already read from it, the caller gets the error, because the
+// data may be incomplete; otherwise with calls fn with the recovered file.
 func (f *Shared) with(write bool, fn func(*DB) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,14 +114,15 @@ func (f *Shared) with(write bool, fn func(*DB) error) error {
 	return once()
 }
 
-// absent reports whether there is no file, or an empty one that another process is about
-// to fill. An empty file with a snapshot has lost its records.
+// absent reports whether there is no file, or an empty one that another process is
+// creating. An empty file with a snapshot is damaged, not absent.
 func (f *Shared) absent() bool {
 	info, err := os.Stat(f.path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 && !emptied(f.path)
 }
 
-// open opens the file when it is this process's turn, and checks it now and then.
+// open waits for this process's turn and opens the file. It checks the file every
+// checkEvery.
 func (f *Shared) open(readOnly bool) (*DB, error) {
 	leave, err := f.turn(readOnly)
 	if err != nil {
@@ -143,8 +144,8 @@ func (f *Shared) open(readOnly bool) (*DB, error) {
 	return db, nil
 }
 
-// recover replaces the file while no process has it open: the turn keeps others from
-// opening it, and the lock waits for those that have.
+// recover replaces the file while no process has it open: other processes cannot get their
+// turn to open it, and the lock waits until the processes that have it open close it.
 func (f *Shared) recover() error {
 	leave, err := f.turn(false)
 	if err != nil {
@@ -172,13 +173,13 @@ func (f *Shared) Repair() error {
 	if err := f.recover(); err != nil {
 		return err
 	}
-	f.changed = true // so that there is a new snapshot
+	f.changed = true // so that Close writes a new snapshot
 	return RemoveDamagedSnapshots(f.path)
 }
 
-// turn waits until this process may open the file. A waiting writer holds the turn,
-// so that readers that come after it do not overtake it without end; leave gives the
-// turn back. A reader that cannot create the file of the turn opens without one.
+// turn waits until this process may open the file, and leave ends its turn. A writer that
+// waits for the file holds the turn, so that later readers do not starve it. A reader
+// that cannot create the lock file opens without a turn.
 func (f *Shared) turn(readOnly bool) (leave func(), err error) {
 	lock := flock.New(f.path + ".turn")
 	ctx, cancel := context.WithTimeout(context.Background(), sharedTimeout)
@@ -188,7 +189,7 @@ func (f *Shared) turn(readOnly bool) (leave func(), err error) {
 		try = lock.TryRLockContext
 	}
 	if _, err = try(ctx, time.Millisecond); err != nil {
-		_ = lock.Close() // it may hold the file open without the lock
+		_ = lock.Close() // it may have the file open without the lock
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -198,11 +199,11 @@ func (f *Shared) turn(readOnly bool) (leave func(), err error) {
 	case err != nil:
 		return nil, fmt.Errorf("opening %s: %w", f.path, err)
 	}
-	return func() { _ = lock.Close() }, nil // the end of the process gives it back as well
+	return func() { _ = lock.Close() }, nil // the end of the process releases it too
 }
 
-// Close makes further transactions fail with ErrClosed, and a snapshot of what this
-// process has changed.
+// Close makes further transactions fail with ErrClosed. It writes a snapshot if this
+// process has changed the file.
 func (f *Shared) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,23 +17,23 @@ import (
 	"cairn/internal/atomicfile"
 )
 
-// A snapshot is a copy of all records next to the file, from which Recover takes what
-// the file has lost. Each line is a JSON object with a checksum. The first, of no
-// bucket, has the transaction and the number of records. Options.Snapshots makes one
-// when the file is closed, and while it is open, after changes, at most every
-// snapshotEvery. The newest snapshot is replaced; one that is an hour old is kept, and
-// so is one before.
+// A snapshot is a copy of all records in a second file, from which Recover restores lost
+// records. Each line is a JSON object with a checksum. The first line, which has no
+// bucket, holds the transaction and the number of records. With Options.Snapshots, Close
+// and, at most every snapshotEvery, Update write a snapshot if there are changes. A
+// snapshot replaces the newest one. If that is at least snapshotKept old, it is kept under
+// another name; at most two are kept in this way.
 const (
 	snapshotEvery = time.Minute
 	snapshotKept  = time.Hour
 )
 
-// snapshotFiles are the snapshots of a file, the newest first.
+// snapshotFiles returns the paths of the snapshots of a file, the newest first.
 func snapshotFiles(path string) []string {
 	return []string{path + ".snapshot", path + ".snapshot.1", path + ".snapshot.2"}
 }
 
-// emptied reports whether a file is empty that has a snapshot.
+// emptied reports whether a file is empty and has a snapshot.
 func emptied(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() > 0 {
@@ -55,9 +55,8 @@ func newRecord(bucket string, key, value []byte) record {
 	return record{bucket, key, value, checksumOf(seed(bucket), key, value)}
 }
 
-// snapshotIfDue writes a snapshot if the file has changed and the newest one is at
-// least that old. A file or a disk that does not allow it has none: the change itself
-// is durable.
+// snapshotIfDue writes a snapshot if the file has changed and the newest snapshot is at
+// least age old. It ignores errors, because the change itself is durable.
 func (db *DB) snapshotIfDue(age time.Duration) {
 	if !db.options.Snapshots || !db.changed.Load() || !db.snapshotting.TryLock() {
 		return
@@ -88,7 +87,7 @@ func (db *DB) writeSnapshot(keep bool) error {
 	}
 	if keep {
 		for i := len(names) - 1; i > 0; i-- {
-			_ = os.Rename(names[i-1], names[i]) // the first times there is none
+			_ = os.Rename(names[i-1], names[i]) // at first there is no older snapshot
 		}
 	}
 	return f.Commit()
@@ -129,7 +128,7 @@ func (t *Tx) writeRecords(w io.Writer) error {
 	return nil
 }
 
-// records are values by bucket and key.
+// records maps buckets and keys to values.
 type records map[string]map[string][]byte
 
 func (r records) put(bucket string, key, value []byte) {
@@ -146,8 +145,8 @@ func (r records) count() (n int) {
 	return n
 }
 
-// readSnapshot returns the whole records of a snapshot, and its transaction if it is
-// complete. A missing one has none.
+// readSnapshot returns the undamaged records of a snapshot, its transaction, and whether
+// it is complete. A missing snapshot has no records.
 func readSnapshot(path string) (found records, tx uint64, complete bool) {
 	found = records{}
 	f, err := os.Open(path)
@@ -176,15 +175,16 @@ func readSnapshot(path string) (found records, tx uint64, complete bool) {
 	return found, tx, !damaged && found.count() == total
 }
 
-// Recovery is what Recover has done.
+// Recovery is the result of Recover.
 type Recovery struct {
 	Path string `json:"path"`
-	// Records are in the file now; FromSnapshot of them only a snapshot had.
+	// Records counts the records of the recovered file, FromSnapshot those of them that
+	// came from a snapshot.
 	Records      int `json:"records"`
 	FromSnapshot int `json:"from_snapshot"`
-	// Incomplete is set where records were lost, as far as is known.
+	// Incomplete reports that records may be lost.
 	Incomplete bool `json:"incomplete"`
-	// Damaged is where the damaged file is kept.
+	// Damaged is the path of the damaged file.
 	Damaged  string   `json:"damaged"`
 	Problems []string `json:"problems"`
 }
@@ -197,12 +197,12 @@ func (r *Recovery) String() string {
 	return s
 }
 
-// DamagedSuffix is that of a damaged file that Recover has replaced.
+// DamagedSuffix is the suffix of a damaged file that Recover has replaced.
 const DamagedSuffix = ".damaged"
 
-// Recover replaces a damaged file, which is not open, by one with all records that it
-// still has, and those of its snapshots. Where nothing is wrong with the file it
-// returns nil.
+// Recover replaces a damaged file by a new one with its readable records and the records
+// of its snapshots. No process may have the file open. Recover returns nil if the file is
+// not damaged.
 func Recover(path string) (*Recovery, error) {
 	r, err := recoverFile(path)
 	if err != nil {
@@ -234,17 +234,17 @@ func recoverFile(path string) (*Recovery, error) {
 	return r, kept.replace(path, r.Damaged)
 }
 
-// fill adds what the snapshots have and the file has lost. It returns the number of
-// these records, and whether others may be lost.
+// fill adds the records that only the snapshots have. It returns their number, and whether
+// further records may be lost.
 func (r records) fill(s *scan, path string) (added int, incomplete bool) {
-	whole := map[string]bool{} // buckets that have lost nothing
+	whole := map[string]bool{} // buckets that have all their records
 	for name, want := range s.digests {
 		whole[name] = s.found[name] != nil && s.found[name].equal(want)
 	}
 	incomplete = true
 	for _, name := range snapshotFiles(path) {
 		snapshot, tx, complete := readSnapshot(name)
-		if complete && tx > s.header.tx { // the last commit is lost, with its pages
+		if complete && tx > s.header.tx { // the file has lost its last commit
 			before := r.count()
 			clear(r)
 			maps.Copy(r, snapshot)
@@ -277,7 +277,8 @@ func allWhole(whole map[string]bool) bool {
 	return len(whole) > 0
 }
 
-// replace writes the records to a new file in the place of the one at path.
+// replace writes the records to a new file, renames the file at path to damaged, and gives
+// the new file its path.
 func (r records) replace(path, damaged string) error {
 	next := path + ".recovered"
 	if err := os.RemoveAll(next); err != nil {

@@ -7,10 +7,10 @@ import (
 	"cairn/internal/checksum"
 )
 
-// Every value ends with the checksum of its bucket's name, its key and itself (4
-// bytes, little-endian). The bucket sumsBucket has a digest of every other bucket: the
-// number of its records and the sum of their checksums (8 bytes each). So a record
-// that changed is found when it is read, and one that is missing when all are read.
+// Every stored value ends with a checksum of the bucket's name, the key and the value (4
+// bytes, little-endian). The bucket sumsBucket holds a digest of every other bucket: the
+// number of its records and the sum of their checksums (8 bytes each). A read finds a
+// damaged record, and a read of the whole bucket finds a missing one.
 const (
 	sumsBucket = "checksums"
 	sumSize    = 4
@@ -18,14 +18,14 @@ const (
 
 var separator = []byte{0}
 
-// seed is where the checksums of a bucket begin.
+// seed returns the initial value of the checksums of a bucket.
 func seed(bucket string) uint32 { return checksum.Add(checksum.Of([]byte(bucket)), separator) }
 
 func checksumOf(seed uint32, key, value []byte) uint32 {
 	return checksum.Add(checksum.Add(checksum.Add(seed, key), separator), value)
 }
 
-// seal returns value as it is stored.
+// seal returns value with its checksum appended.
 func seal(seed uint32, key, value []byte) []byte {
 	stored := make([]byte, len(value), len(value)+sumSize)
 	copy(stored, value)
@@ -42,7 +42,7 @@ func unseal(seed uint32, key, stored []byte) (value []byte, sum uint32, ok bool)
 	return value, sum, checksumOf(seed, key, value) == sum
 }
 
-// sumOf is the checksum that a stored value ends with.
+// sumOf returns the checksum at the end of a stored value.
 func sumOf(stored []byte) uint32 {
 	if len(stored) < sumSize {
 		return 0
@@ -50,7 +50,7 @@ func sumOf(stored []byte) uint32 {
 	return binary.LittleEndian.Uint32(stored[len(stored)-sumSize:])
 }
 
-// digest sums up the records of a bucket.
+// digest is the number and the sum of the checksums of a bucket's records.
 type digest struct {
 	count, sum uint64
 	changed    bool
@@ -71,7 +71,7 @@ func decodeDigest(value []byte) *digest {
 	return &digest{count: binary.LittleEndian.Uint64(value), sum: binary.LittleEndian.Uint64(value[8:])}
 }
 
-// digest returns the digest of a bucket, as this transaction has changed it.
+// digest returns the digest of a bucket, including the changes of this transaction.
 func (t *Tx) digest(bucket string) *digest {
 	if d := t.sums[bucket]; d != nil {
 		return d

@@ -14,15 +14,14 @@ const MaxKey = bbolt.MaxKeySize
 type Tx struct {
 	tx    *bbolt.Tx
 	write bool
-	sums  map[string]*digest // of the buckets that this transaction has read or changed
+	sums  map[string]*digest // digests of the buckets that this transaction has read or changed
 }
 
-// ID is the number of the last commit that the transaction sees, in an Update that of
-// its own.
+// ID returns the number of the commit that a View reads or an Update will make.
 func (t *Tx) ID() int { return t.tx.ID() }
 
-// Bucket returns the bucket of that name. Update creates it when it is absent;
-// in View an absent bucket is an empty one.
+// Bucket returns the bucket of that name. In an Update a missing bucket is created, in a
+// View it is empty.
 func (t *Tx) Bucket(name string) (_ *Bucket, err error) {
 	defer damaged()
 	b := t.tx.Bucket([]byte(name))
@@ -40,22 +39,22 @@ func (t *Tx) Bucket(name string) (_ *Bucket, err error) {
 	return &Bucket{tx: t, b: b, name: name, seed: seed(name)}, nil
 }
 
-// fillPercent is how full bbolt leaves a page that it splits. Most records come in the
-// order of their keys, as the files of a walk do, and never fill the rest of a page; with
-// bbolt's .5 a file took up to 1.9 times the room of its records.
+// fillPercent is the share of a page that bbolt fills when it splits one. Most records are
+// written in the order of their keys, as the files of a walk are, and never fill the rest
+// of a page; with bbolt's default of 0.5 a file was up to 1.9 times as large as its records.
 const fillPercent = 0.9
 
-// Bucket is a set of keys with values, ordered by the bytes of the key. Bytes
-// it returns belong to the file: read only, and valid until the transaction ends.
-// A read that meets damage ends the transaction, which returns a *CorruptError.
+// Bucket maps keys, ordered by their bytes, to values. The bytes that it returns are read
+// only and valid until the transaction ends. A read of damaged data ends the transaction
+// with a *CorruptError.
 type Bucket struct {
 	tx   *Tx
-	b    *bbolt.Bucket
+	b    *bbolt.Bucket // nil for a missing bucket in a View
 	name string
-	seed uint32 // of the checksums
+	seed uint32 // see seed
 }
 
-// Get returns the value of key, nil when it is absent. An empty value is not nil.
+// Get returns the value of key, nil if it is missing. An empty value is not nil.
 func (b *Bucket) Get(key []byte) []byte {
 	if b.b == nil {
 		return nil
@@ -69,7 +68,8 @@ func (b *Bucket) Get(key []byte) []byte {
 	return value
 }
 
-// Need is Get for a key that another record promises: without it the file is damaged.
+// Need is Get for a key that another record refers to. A missing key means that the file
+// is damaged.
 func (b *Bucket) Need(key []byte) []byte {
 	value := b.Get(key)
 	if value == nil {
@@ -78,8 +78,7 @@ func (b *Bucket) Need(key []byte) []byte {
 	return value
 }
 
-// Put sets key, 1 to MaxKey bytes, to value, which must stay as it is until
-// the transaction ends. In a View it is an error.
+// Put sets key, of 1 to MaxKey bytes, to value. In a View it fails.
 func (b *Bucket) Put(key, value []byte) error {
 	if b.b == nil {
 		return ErrReadOnly
@@ -94,7 +93,7 @@ func (b *Bucket) Put(key, value []byte) error {
 	return nil
 }
 
-// Delete removes key. An absent key is no error. In a View it is one.
+// Delete removes key, if it is present. In a View it fails.
 func (b *Bucket) Delete(key []byte) error {
 	if b.b == nil {
 		return ErrReadOnly
@@ -108,7 +107,8 @@ func (b *Bucket) Delete(key []byte) error {
 	return nil
 }
 
-// replaced counts a change of a stored value in the bucket's digest; nil is none.
+// replaced updates the bucket's digest after a change of a stored value. nil means that
+// there was, or is, no value.
 func (b *Bucket) replaced(before, after []byte) {
 	if before == nil && after == nil {
 		return
@@ -123,7 +123,7 @@ func (b *Bucket) replaced(before, after []byte) {
 	}
 }
 
-// NextSequence returns 1, 2, 3, ... for each call on this bucket in an Update.
+// NextSequence returns the next number of the bucket: 1, 2, 3, ... In a View it fails.
 func (b *Bucket) NextSequence() (uint64, error) {
 	if b.b == nil {
 		return 0, ErrReadOnly
@@ -132,8 +132,8 @@ func (b *Bucket) NextSequence() (uint64, error) {
 	return b.b.NextSequence()
 }
 
-// ForEach calls fn with every key in order until it returns false. fn must not
-// change the bucket. When fn has seen all keys, they are known to be complete.
+// ForEach calls fn with every key in order until fn returns false. fn must not change the
+// bucket. If fn has seen all keys, ForEach checks that none is missing.
 func (b *Bucket) ForEach(fn func(key, value []byte) bool) {
 	var seen digest
 	whole := true
@@ -143,23 +143,23 @@ func (b *Bucket) ForEach(fn func(key, value []byte) bool) {
 		return whole
 	})
 	if want := b.tx.digest(b.name); whole && !seen.equal(want) {
-		panic(damage(fmt.Sprintf("the bucket %q has %d records of %d, or others", b.name, seen.count, want.count)))
+		panic(damage(fmt.Sprintf("the bucket %q has %d records and its digest counts %d, or records differ", b.name, seen.count, want.count)))
 	}
 }
 
-// Prefix calls fn with every key that begins with prefix, in order, until it
-// returns false. fn must not change the bucket.
+// Prefix calls fn with every key that begins with prefix, in order, until fn returns
+// false. fn must not change the bucket.
 func (b *Bucket) Prefix(prefix []byte, fn func(key, value []byte) bool) {
 	b.Seek(prefix, func(k, v []byte) bool { return bytes.HasPrefix(k, prefix) && fn(k, v) })
 }
 
-// Seek calls fn with every key from the first that is not below start, in
-// order, until it returns false. fn must not change the bucket.
+// Seek calls fn with every key that is at least start, in order, until fn returns false.
+// fn must not change the bucket.
 func (b *Bucket) Seek(start []byte, fn func(key, value []byte) bool) {
 	b.each(start, func(key, value []byte, _ uint32) bool { return fn(key, value) })
 }
 
-// each is Seek with the checksums.
+// each is Seek that also passes the checksums.
 func (b *Bucket) each(start []byte, fn func(key, value []byte, sum uint32) bool) {
 	if b.b == nil {
 		return
@@ -173,7 +173,8 @@ func (b *Bucket) each(start []byte, fn func(key, value []byte, sum uint32) bool)
 	}
 }
 
-// next moves a cursor, which begins at start. A nil key is the end.
+// next moves the cursor to the next key; a nil cursor to start. It returns a nil key at
+// the end.
 func (b *Bucket) next(c **bbolt.Cursor, start []byte) (key, value []byte, sum uint32) {
 	defer damaged()
 	if *c == nil {

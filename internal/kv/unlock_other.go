@@ -4,5 +4,5 @@ package kv
 
 import "os"
 
-// unlock has no effect: closing f gives back its lock.
+// unlock does nothing: closing f releases its lock.
 func unlock(*os.File) {}

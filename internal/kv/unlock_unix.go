@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// unlock gives back the lock that bbolt took on f.
+// unlock releases the lock of bbolt on f.
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -8,8 +8,8 @@ import (
 	"cairn/internal/checksum"
 )
 
-// Verify reads the whole file as of now and compares all checksums. A damaged snapshot
-// is a problem too.
+// Verify reads the whole file at its last commit and compares all checksums. A damaged
+// snapshot is a problem too.
 func (db *DB) Verify() (checksum.File, error) {
 	found, err := db.check()
 	if db.options.Snapshots && err == nil {
@@ -26,9 +26,9 @@ func (db *DB) check() (found checksum.File, err error) {
 			return fmt.Errorf("verifying %s: %w", db.path, err)
 		}
 		defer f.Close()
-		// The pages of this transaction stay as they are until it ends.
+		// Nothing changes the pages of this transaction until it ends.
 		s := scanFile(f, false, nil)
-		if len(s.problems) > 0 { // a commit may have written the header meanwhile
+		if len(s.problems) > 0 { // a commit may have changed the header during the scan
 			s = scanFile(f, false, nil)
 		}
 		found = checksum.File{Name: filepath.Base(db.path), Bytes: int64(s.header.pages) * s.header.pageSize, Records: s.records, Problems: s.problems}
@@ -48,8 +48,8 @@ func damagedSnapshots(path string) (problems []string) {
 	return problems
 }
 
-// RemoveDamagedSnapshots removes those that Verify reports. The next change of the file
-// writes the newest again.
+// RemoveDamagedSnapshots removes the snapshots that Verify reports. The next change of the
+// file writes a new one.
 func RemoveDamagedSnapshots(path string) error {
 	for _, name := range snapshotFiles(path) {
 		if _, _, complete := readSnapshot(name); !complete {
@@ -61,8 +61,8 @@ func RemoveDamagedSnapshots(path string) error {
 	return nil
 }
 
-// CheckPages reads all pages of a file of bbolt that another package keeps. It fails with
-// a *CorruptError for damage that would make bbolt panic or loop.
+// CheckPages reads all pages of a bbolt file of another package. It fails with a
+// *CorruptError for damage on which bbolt would panic or loop.
 func CheckPages(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -46,7 +46,7 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 		row("owner", "process %d, %s, since %s", s.Owner.PID, s.Owner.Command, s.Owner.StartedAt.Local().Format("15:04:05"))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
-		row("skipped", "%s: %s", Count(s.Skipped[reason], "file"), walk.Told(reason))
+		row("skipped", "%s: %s", Count(s.Skipped[reason], "file"), walk.WithAdvice(reason))
 		for _, f := range skipped {
 			if f.Reason == reason {
 				row("", "  %s", Plain(f.Path))

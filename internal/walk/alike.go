@@ -2,10 +2,11 @@ package walk
 
 import "strings"
 
-// cardFolders are the folders that hold cards; "cards/" is short for either.
+// cardFolders are the folders of cards. "cards/" is an abbreviation of both.
 var cardFolders = []string{".cairn/cards/", ".cuedeck/cards/"}
 
-// Cards returns the paths that "cards/abc123.md" is short for; none for another name.
+// Cards returns the paths that a name such as "cards/abc123.md" abbreviates, none for other
+// names.
 func Cards(name string) []string {
 	id, ok := strings.CutPrefix(name, "cards/")
 	if !ok {
@@ -18,9 +19,8 @@ func Cards(name string) []string {
 	return paths
 }
 
-// Alike returns the only one of paths that a name means: the one that is equal in
-// any case, where "cards/abc123.md" is short for a card. ok is false if there is
-// none, or several.
+// Alike returns the path that equals name if case is ignored and "cards/" can abbreviate a
+// folder of cards. ok is false if there is none, or more than one.
 func Alike(paths []string, name string) (path string, ok bool) {
 	for _, p := range paths {
 		if !strings.EqualFold(p, name) && !strings.EqualFold(short(p), name) {

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// ChangeTime is when the file's content or attributes last changed, in Unix
-// nanoseconds, as the system keeps it: unlike the time of modification, no program
-// can set it. 0 where it is not known.
+// ChangeTime returns the time of the last change of the file's content or attributes in
+// Unix nanoseconds, 0 if it is unknown. Unlike the time of modification, programs cannot
+// set it.
 func ChangeTime(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Ctimespec.Nano()
@@ -17,8 +17,8 @@ func ChangeTime(info fs.FileInfo) int64 {
 	return 0
 }
 
-// Inode returns the number of the file on its file system and how many names it
-// has; zeros where they are not known.
+// Inode returns the number of the file in its file system and its number of names, zeros
+// if they are unknown.
 func Inode(info fs.FileInfo) (number, names uint64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Ino), uint64(st.Nlink)

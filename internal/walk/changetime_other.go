@@ -4,8 +4,8 @@ package walk
 
 import "io/fs"
 
-// ChangeTime is 0: this system does not tell.
+// ChangeTime returns 0: it is unknown on this system.
 func ChangeTime(fs.FileInfo) int64 { return 0 }
 
-// Inode returns zeros: this system does not tell.
+// Inode returns zeros: they are unknown on this system.
 func Inode(fs.FileInfo) (number, names uint64) { return 0, 0 }

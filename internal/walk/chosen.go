@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// chosen are the places of one root that a walk is to look at.
+// chosen selects the files and folders of one root that a walk visits.
 type chosen struct {
-	whole map[string]bool     // paths in the root; everything below them counts too
-	names map[string][]string // by folder, "" or ending in "/": the names to look at therein
-	seen  map[string]bool     // paths whose way up is in names
+	whole map[string]bool     // selected paths in the root, with everything below them
+	names map[string][]string // names to visit, by folder: "" or a path that ends in "/"
+	seen  map[string]bool     // paths that are in names with all their parents
 }
 
-// everything chooses all of every root.
+// everything selects all of every root.
 func everything(string) *chosen { return nil }
 
-// choose sorts workspace paths by the root they lie in. The result gives nil,
-// which is everything, for a root that is named as a whole, and an empty choice
-// for one of which nothing is named.
+// choose groups workspace paths by root. The function that it returns gives the selection
+// of a root: nil, which means everything, if the root itself is among the paths, and an
+// empty one if no path is in the root.
 func (t *Tree) choose(paths []string) (func(root string) *chosen, error) {
 	choice := map[string]*chosen{}
 	all := map[string]bool{}

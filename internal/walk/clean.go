@@ -13,18 +13,18 @@ import (
 // maxPath is the longest workspace path in bytes, Linux's PATH_MAX.
 const maxPath = 4096
 
-// ErrPath is what every error of Clean wraps.
+// ErrPath is wrapped by every error of Clean.
 var ErrPath = errors.New("path not usable")
 
-// Clean turns a path given by somebody else into a workspace path: relative,
-// slash-separated, without "." and ".." and empty elements. It looks at the text
-// only; that the file exists inside the root is checked by Tree.ReadFile.
-// A workspace path is its own Clean, and every path of a walk is one.
+// Clean converts an untrusted path to a workspace path: relative, slash-separated, without
+// ".", ".." and empty elements. It looks at the text only; Tree.ReadFile checks that the
+// file exists inside the root. Clean returns workspace paths, such as every path of a walk,
+// unchanged.
 //
-// Refused are paths that are empty, absolute, or longer than 4096 bytes; that
-// leave the workspace, even on the way; that end in a slash; that begin or end with a
-// blank; that hold a backslash, a control character, invalid UTF-8, a drive letter
-// or an NTFS stream ("a.md:stream"). Nothing is decoded: "%2e" is a name.
+// Clean refuses paths that are empty, absolute, or longer than 4096 bytes; that leave the
+// workspace, even in the middle; that end in a slash; that begin or end with a blank; that
+// contain a backslash, a control character, invalid UTF-8, a drive letter or an NTFS
+// stream ("a.md:stream"). It decodes nothing: "%2e" is a name.
 func Clean(p string) (string, error) {
 	refuse := func(why string) (string, error) {
 		shown := p
@@ -71,7 +71,7 @@ func Clean(p string) (string, error) {
 	if p == "." {
 		return refuse("is the workspace itself, want a file")
 	}
-	// What was inside may now come first: "./C:/x", "a/../ b".
+	// Cleaning can move a later element to the front: "./C:/x", "a/../ b".
 	if p[0] == '/' || strings.TrimSpace(p) != p || hasDrive(p) {
 		return refuse("begins with a blank or a drive letter")
 	}
@@ -82,9 +82,9 @@ func hasDrive(p string) bool {
 	return len(p) > 1 && p[1] == ':' && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z'
 }
 
-// hasStream reports whether a colon follows a file extension, as in
-// "a.md:stream" and "a.md::$DATA". Other colons are part of a name
-// ("FAQ:-Install.md") except on Windows, where they always mean a stream.
+// hasStream reports whether a colon follows a file extension, as in "a.md:stream" and
+// "a.md::$DATA". Other colons are part of a name ("FAQ:-Install.md"), except on Windows,
+// where every colon begins a stream.
 func hasStream(p string) bool {
 	for i := range len(p) {
 		if p[i] != ':' {

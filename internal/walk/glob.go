@@ -8,7 +8,7 @@ import (
 // token is a part of a glob.
 type token struct {
 	op    op
-	class class // of oneOf
+	class class // if op is oneOf
 }
 
 type op uint8
@@ -20,12 +20,12 @@ const (
 	rest              // "**" at the end: everything below
 )
 
-// class is a set of characters. No set contains the slash.
+// class is one character or a set of characters. No set contains the slash.
 type class struct {
-	one    rune // the only character, unless it is a set
+	one    rune // the character, unless set
 	set    bool
 	negate bool
-	ranges []rune // of a set: pairs of the first and the last
+	ranges []rune // of a set: pairs of the first and the last character
 	never  bool   // the empty class
 }
 
@@ -44,8 +44,8 @@ func (c *class) has(r rune) bool {
 	return c.negate
 }
 
-// parseGlob reads a pattern of gitignore(5), relative to its folder. It returns false
-// for one that git never matches.
+// parseGlob parses a pattern of gitignore(5), relative to its folder. ok is false for a
+// pattern that never matches in git.
 func parseGlob(glob string) (out []token, ok bool) {
 	for i := 0; i < len(glob); {
 		switch glob[i] {
@@ -86,8 +86,8 @@ func parseGlob(glob string) (out []token, ok bool) {
 	return out, true
 }
 
-// quoted returns the character that s begins with, which a backslash may precede, and
-// its length; 0 for a backslash alone.
+// quoted returns the first character of s, without a backslash that quotes it, and the
+// length of both in bytes; 0 for a single backslash.
 func quoted(s string) (rune, int) {
 	quote := 0
 	if s[0] == '\\' {
@@ -100,14 +100,14 @@ func quoted(s string) (rune, int) {
 	return r, quote + n
 }
 
-// posixClasses are pairs as in class.ranges.
+// posixClasses maps the names of POSIX classes to pairs as in class.ranges.
 var posixClasses = map[string]string{
 	"alnum": "azAZ09", "alpha": "azAZ", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f", "digit": "09", "graph": "!~",
 	"lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZ", "xdigit": "09afAF",
 }
 
-// bracket reads the character class s begins with and returns its length; 0 for one
-// that is not closed. A "]" that comes first is a member, as in POSIX.
+// bracket parses the character class at the beginning of s and returns its length in
+// bytes, 0 if it is not closed. A "]" in the first place is a member, as in POSIX.
 func bracket(s string) (c class, n int) {
 	c.set = true
 	i := 1

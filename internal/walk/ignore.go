@@ -11,8 +11,8 @@ import (
 // ruleSet holds the rules of one .gitignore or .cairnignore file. It is not safe for
 // concurrent use.
 type ruleSet struct {
-	dir   string // the folder of the file, relative to the root the walk began in, "" or ending in "/"
-	up    string // for a file above the root: the path from its folder to the root, ending in "/"
+	dir   string // the folder of the file, relative to the root: "" or a path that ends in "/"
+	up    string // for a file above the root: the path from its folder to the root, with a final "/"
 	rules automaton
 }
 
@@ -24,19 +24,19 @@ type rule struct {
 }
 
 const (
-	// maxIgnoreFile is the size in bytes beyond which an ignore file is not read.
+	// maxIgnoreFile bounds the size of an ignore file in bytes. A larger one is ignored.
 	maxIgnoreFile = 1 << 20
-	// maxStates bounds the states of all rules that apply to one folder, about one for
-	// each of their characters, and so the time that one path takes. The ignore files of
-	// large repositories have less than 20,000.
+	// maxStates bounds the states of all rules that apply to one folder, and with them
+	// the time of a match. A rule has about one state for each of its characters. The
+	// ignore files of large repositories have less than 20,000.
 	maxStates = 1 << 16
 )
 
 // ruleSets are the rule sets that apply to one folder, outermost first.
 type ruleSets []*ruleSet
 
-// with returns the sets and the rules of one more file. cut reports that it has more
-// rules than there are states for; those beyond have no effect.
+// with returns the sets together with the rules of one more file. cut reports that the
+// rules exceed maxStates; the last ones have no effect.
 func (all ruleSets) with(src []byte, dir, up string) (_ ruleSets, cut bool) {
 	room := maxStates
 	for _, set := range all {
@@ -61,8 +61,7 @@ func (all ruleSets) with(src []byte, dir, up string) (_ ruleSets, cut bool) {
 	return all, cut
 }
 
-// CheckPattern reports why a line would have no effect in an ignore file; nil
-// when it has one.
+// CheckPattern returns an error if a line would have no effect in an ignore file.
 func CheckPattern(pattern string) error {
 	if _, ok := parseRule(pattern); !ok || strings.Contains(pattern, "\n") {
 		return fmt.Errorf("ignore pattern %q, want one line in the syntax of .gitignore, such as \"drafts/\" or \"*.tmp.md\"", pattern)
@@ -90,7 +89,7 @@ func parseRule(line string) (r rule, ok bool) {
 	return r, ok && len(r.glob) > 0 && line != "**/"
 }
 
-// trimTrailingBlanks removes blanks at the end that no backslash quotes.
+// trimTrailingBlanks removes trailing blanks that are not quoted by a backslash.
 func trimTrailingBlanks(line string) string {
 	for strings.HasSuffix(line, " ") {
 		quotes := 0
@@ -105,31 +104,31 @@ func trimTrailingBlanks(line string) string {
 	return line
 }
 
-// automaton is the nondeterministic automaton of a list of rules. It is simulated with
+// automaton is the nondeterministic automaton of a list of rules. match simulates it with
 // one bit for each state (Shift-And: Baeza-Yates and Gonnet, "A New Approach to Text
-// Searching", CACM 1992), so that a path costs its length times the words, whatever the
-// rules are. A state is entered from the one before it by a character of its class. The
-// states of a rule follow each other; the last one accepts.
+// Searching", CACM 1992), so that the time of a match is proportional to the length of the
+// path times the number of words, whatever the rules are. A character of a state's class
+// enters it from the state before. The states of a rule are consecutive; the last accepts.
 type automaton struct {
 	classes []class // by state
-	words   []word  // sets of states, 64 a word
+	words   []word  // sets of states, 64 in a word
 	now     []uint64
-	ascii   [128][]uint64     // states by the character that enters them, made when needed
-	other   map[rune][]uint64 // for all other characters
+	ascii   [128][]uint64     // sets of the states that a character enters, computed when needed
+	other   map[rune][]uint64 // the same for other characters
 }
 
-// word is a part of several sets of states.
+// word holds 64 states of each set.
 type word struct {
 	start uint64 // active before the first character
 	stay  uint64 // stays active over any character but a slash
 	deep  uint64 // stays active over a slash
 	skip  uint64 // activates the next state as well when it is entered
-	last  uint64 // of a rule
-	// For the last states: of a rule that only matches folders, and of one that begins with "!".
+	last  uint64 // is the last state of a rule
+	// Of the last states: the rule only matches folders, or begins with "!".
 	dirOnly, negate uint64
 }
 
-// maxOther bounds the characters outside of ASCII whose states are kept.
+// maxOther bounds the entries of automaton.other.
 const maxOther = 256
 
 // state adds a state and returns its word and bit.
@@ -176,7 +175,7 @@ func (a *automaton) add(r rule) {
 	}
 }
 
-// into returns the states that character r enters.
+// into returns the set of states that character r enters.
 func (a *automaton) into(r rune) []uint64 {
 	if r < rune(len(a.ascii)) && a.ascii[r] != nil {
 		return a.ascii[r]
@@ -200,15 +199,15 @@ func (a *automaton) into(r rune) []uint64 {
 	return in
 }
 
-// match returns what the last rule that fits says: ignore (1), keep (-1), or
-// nothing (0).
+// match returns the effect of the last rule that matches: 1 to ignore the path, -1 to keep
+// it, 0 if no rule matches.
 func (a *automaton) match(path string, isDir bool) int {
 	for w := range a.words {
 		a.now[w] = a.words[w].start
 	}
 	for _, r := range path {
 		in := a.into(r)
-		var carry, jump uint64 // from the word before
+		var carry, jump uint64 // bits of the word before
 		for w := range a.words {
 			k, active := &a.words[w], a.now[w]
 			entered := (active<<1 | carry) & in[w]
@@ -239,8 +238,8 @@ func (a *automaton) match(path string, isDir bool) int {
 	return 0
 }
 
-// match asks the sets from the innermost out; the first answer holds. path is relative
-// to the root.
+// match returns the effect of the innermost set with a matching rule, as automaton.match
+// does. path is relative to the root.
 func (all ruleSets) match(path string, isDir bool) int {
 	for _, s := range slices.Backward(all) {
 		if m := s.rules.match(s.up+path[len(s.dir):], isDir); m != 0 {

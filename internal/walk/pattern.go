@@ -7,15 +7,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Bounds of a glob: matching takes time that grows with each "**".
+// Bounds of a glob. The time of a match grows with each "**".
 const (
 	maxGlob  = 500
 	maxStars = 4
 )
 
-// Glob returns the function that reports whether a path matches the pattern: "*" stands
-// for any characters but "/", "**" for any folders, "?" for one character, and [a-z] and
-// {a,b} for one of several.
+// Glob returns a function that reports whether a path matches the pattern: "*" matches any
+// characters except "/", "**" any folders, "?" one character, [a-z] one of a set, and
+// {a,b} one of several strings.
 func Glob(pattern string) (func(path string) bool, error) {
 	if len(pattern) > maxGlob || strings.Count(pattern, "**") > maxStars || strings.Count(pattern, "{") > maxStars {
 		return nil, fmt.Errorf("%.40q is too long a pattern: want at most %d bytes, %d \"**\" and %[3]d braces", pattern, maxGlob, maxStars)

@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// Reason says why a file or folder is not indexed. The zero Reason means that it is.
+// Reason is why a file or folder is not indexed. The zero Reason means that it is.
 type Reason uint8
 
-// The reasons. Unreadable is never a deletion: what is known of the file, or of
-// everything below the folder, stays.
+// The reasons. Unreadable does not mean that a file was removed: the index keeps the file,
+// or everything below the folder.
 const (
 	None       Reason = iota
-	Extension         // not one of the extensions wanted
+	Extension         // not one of the indexed extensions
 	Ignored           // by .gitignore or .cairnignore
 	Hidden            // the name begins with a dot
 	SkippedDir        // a folder such as node_modules or vendor
@@ -26,7 +26,7 @@ const (
 	TooDeep           // more than 128 folders deep
 	Unreadable        // permission denied or another error
 	Shadowed          // a folder with the name of another root
-	ManyRules         // an ignore file with more rules than are read
+	ManyRules         // an ignore file with too many rules, of which only the first have an effect
 	Vendored          // source code in a folder of other projects' code, such as third_party
 )
 
@@ -46,7 +46,7 @@ var reasonText = [...]string{
 	TooDeep:    "too deep",
 	Unreadable: "unreadable",
 	Shadowed:   "shadowed by another root",
-	ManyRules:  "ignore file with too many rules, of which the first count",
+	ManyRules:  "ignore file with too many rules, of which only the first have an effect",
 	Vendored:   "vendored code",
 }
 
@@ -58,18 +58,17 @@ func (r Reason) String() string {
 	return "unknown reason"
 }
 
-// Told is a reason, as String gives it, with what can be done about it where that
-// is in the file.
-func Told(reason string) string {
+// WithAdvice returns the text of a reason, with advice if the user can change the file.
+func WithAdvice(reason string) string {
 	if reason == NotUTF8.String() {
 		return reason + " (convert to UTF-8)"
 	}
 	return reason
 }
 
-// Check looks at the content of a file that the walk let through: Binary when a
-// NUL is among its first 8 KiB and no mark at the beginning says that it is
-// UTF-16, NotUTF8 when it is not UTF-8 throughout, else None. An empty file is text.
+// Check returns why the content of a file is not text: Binary if its first 8 KiB contain a
+// NUL and do not begin with a UTF-16 byte order mark, NotUTF8 if it is not valid UTF-8,
+// and None otherwise. An empty file is text.
 func Check(content []byte) Reason {
 	if bytes.HasPrefix(content, []byte("\xff\xfe")) || bytes.HasPrefix(content, []byte("\xfe\xff")) {
 		return NotUTF8

@@ -14,15 +14,14 @@ import (
 	"cairn/internal/code"
 )
 
-// Code says where source code is indexed by its extension, except in folders that hold
-// the code of others.
+// Code selects the roots in which source code is indexed. Vendored code never is.
 type Code uint8
 
-// Where source code is indexed.
+// The values of Code.
 const (
-	CodeOff  Code = iota // nowhere
-	CodeAuto             // in roots that are repositories: they hold .git
-	CodeOn               // in all roots
+	CodeOff  Code = iota // no root
+	CodeAuto             // roots that are git repositories
+	CodeOn               // all roots
 )
 
 // vendored are names of folders that hold copies of other projects.
@@ -35,8 +34,8 @@ var Documents = []string{
 	".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".man",
 }
 
-// Configuration are patterns over the lower-case names of the files that are always
-// indexed up to maxConfiguration bytes, unless they are generated. Other files of
+// Configuration lists patterns of the lower-case names of configuration files, which are
+// always indexed up to maxConfiguration bytes, unless they are generated. Other files with
 // these extensions are data.
 var Configuration = []string{
 	"*.yaml", "*.yml", "*.toml", "*config*.json", "*settings*.json", "*openapi*.json", "*swagger*.json", "package.json",
@@ -44,16 +43,16 @@ var Configuration = []string{
 	"angular.json", "app.json", "project.json", "launch.json", "tasks.json", "docker-compose*.json",
 }
 
-// maxConfiguration is the size in bytes up to which configuration is indexed; larger
-// files are data. Descriptions of interfaces, such as openapi.yaml, may be longer.
+// maxConfiguration bounds the size of a configuration file in bytes; larger files are data.
+// Descriptions of interfaces, such as openapi.yaml, may be larger.
 const maxConfiguration = 256 << 10
 
-// generated are patterns over the lower-case names of files that tools write.
+// generated lists patterns of the lower-case names of files that tools write.
 var generated = []string{
 	"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "*-lock.json", "*-lock.yaml", "*-lock.yml", "*.lock.*", "*.min.*",
 }
 
-// IsConfiguration reports whether a file of that name is Configuration.
+// IsConfiguration reports whether a file name or path matches Configuration.
 func IsConfiguration(name string) bool {
 	name = strings.ToLower(path.Base(name))
 	switch path.Ext(name) {
@@ -65,16 +64,16 @@ func IsConfiguration(name string) bool {
 	return slices.ContainsFunc(Configuration, matches) && !slices.ContainsFunc(generated, matches)
 }
 
-// isInterface reports whether a name says that the file describes an interface.
+// isInterface reports whether the name of a file suggests that it describes an interface.
 func isInterface(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "openapi") || strings.Contains(name, "swagger")
 }
 
-// interfaceKey is what a description of OpenAPI begins with, in YAML or JSON.
+// interfaceKey matches the beginning of an OpenAPI description in YAML or JSON.
 var interfaceKey = regexp.MustCompile(`^(?:\s|#.*\n|---|\{)*"?(?:openapi|swagger)"?\s*:`)
 
-// describesInterface reports whether the beginning of a file says so.
+// describesInterface reports whether a file begins like an OpenAPI description.
 func describesInterface(root *os.Root, name string) bool {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -86,8 +85,8 @@ func describesInterface(root *os.Root, name string) bool {
 	return interfaceKey.Match(head[:n])
 }
 
-// secretNames are patterns over lower-case file names of what should not get
-// into an index; names that begin with a dot are out anyway.
+// secretNames lists patterns of the lower-case names of files that may hold secrets. Names
+// that begin with a dot are hidden anyway, except with Options.Everything.
 var secretNames = []string{
 	"*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.gpg", "*.env", "*.env.*",
 	".env*", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "credentials*", "secrets.*", "*.tfstate", "*.tfstate.*",
@@ -102,7 +101,7 @@ func isRepository(root *os.Root) bool {
 	return err == nil
 }
 
-// extensions are those that are indexed, in lower case.
+// extensions returns the indexed extensions in lower case.
 func (o *Options) extensions() map[string]bool {
 	exts := map[string]bool{}
 	list := o.Extensions
@@ -115,8 +114,8 @@ func (o *Options) extensions() map[string]bool {
 	return exts
 }
 
-// Wants returns what says of a file name whether its extension is one that is
-// indexed, or the file says what is ignored: changes of others change no index.
+// Wants returns a function that reports whether a file of that name can change the index:
+// it is an ignore file, or its name is that of a file to index.
 func (o *Options) Wants() func(name string) bool {
 	if o == nil {
 		o = &Options{}
@@ -127,7 +126,7 @@ func (o *Options) Wants() func(name string) bool {
 	}
 }
 
-// isVendored reports whether a file is in a folder of vendored.
+// isVendored reports whether a file is in one of the vendored folders.
 func isVendored(p string) bool {
 	for dir := range strings.SplitSeq(path.Dir(p), "/") {
 		if slices.Contains(vendored, dir) {
@@ -140,7 +139,7 @@ func isVendored(p string) bool {
 func isSecret(name string) bool {
 	name = strings.ToLower(name)
 	for _, pattern := range secretNames {
-		// Compare the literal ends first: matching all patterns took a quarter of a walk.
+		// Compare the literal ends first: matching all patterns took a quarter of the time of a walk.
 		head, _, _ := strings.Cut(pattern, "*")
 		tail := pattern[strings.LastIndexByte(pattern, '*')+1:]
 		if strings.HasPrefix(name, head) && strings.HasSuffix(name, tail) && doublestar.MatchUnvalidated(pattern, name) {

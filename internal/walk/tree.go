@@ -1,7 +1,7 @@
-// Package walk lists the files of a workspace that are to be indexed, says of
-// every other why not, and reads files without ever leaving the workspace.
+// Package walk lists the files of a workspace to index, with a reason for every other
+// file, and reads files without ever leaving the workspace.
 //
-// It does not watch, parse or store anything.
+// It does not watch, parse or store files.
 package walk
 
 import (
@@ -17,14 +17,14 @@ import (
 	"syscall"
 )
 
-// Root is one folder of a workspace. The main root's name is empty and its
-// paths have no prefix; the paths of every other begin with its name and a slash.
+// Root is one folder of a workspace. The main root has an empty name, and its paths have no
+// prefix. The paths of another root begin with its name and a slash.
 type Root struct {
 	Name string `json:"name"`
 	Dir  string `json:"dir"`
 }
 
-// Tree is the opened roots of one workspace. It is safe for concurrent use.
+// Tree holds the open roots of one workspace. It is safe for concurrent use.
 type Tree struct {
 	mu    sync.RWMutex
 	roots []opened // sorted by name, the main root first
@@ -35,12 +35,12 @@ type opened struct {
 	fs *os.Root
 }
 
-// ErrRoots is what the errors of Open about the roots themselves wrap.
+// ErrRoots is wrapped by the errors of Open about unsuitable roots.
 var ErrRoots = errors.New("a folder to search cannot be used")
 
-// Open opens the roots. There has to be a main root; names are single path
-// elements, different and not hidden, and no root is inside another, since its
-// files would have two paths. The Tree must be closed.
+// Open opens the roots. One must be the main root. Names must be single path elements,
+// different and not hidden. No root may be inside another, because its files would have two
+// paths. The Tree must be closed.
 func Open(roots ...Root) (*Tree, error) {
 	t := &Tree{}
 	var real []string
@@ -57,7 +57,7 @@ func Open(roots ...Root) (*Tree, error) {
 		}
 		if err != nil {
 			if r.Name != "" {
-				return nil, t.abort(fmt.Errorf("%w: %w; `cairn roots remove %s` gives it up", ErrRoots, err, r.Name))
+				return nil, t.abort(fmt.Errorf("%w: %w; `cairn roots remove %s` removes it from the workspace", ErrRoots, err, r.Name))
 			}
 			return nil, t.abort(fmt.Errorf("opening root %s: %w", r.Dir, err))
 		}
@@ -104,16 +104,16 @@ func (t *Tree) Close() error {
 	return errors.Join(errs...)
 }
 
-// opened returns the roots as they are open now.
+// opened returns the open roots.
 func (t *Tree) opened() []opened {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.roots
 }
 
-// Reopen opens the roots that were removed and made again: the Tree would go on with
-// the removed folders. Calls that are under way keep to those; the garbage collector
-// closes them.
+// Reopen opens the roots that were removed and created again; without it, the Tree would
+// continue to use the removed folders. Calls in progress continue to use them, and the
+// garbage collector closes them.
 func (t *Tree) Reopen() {
 	if !t.Moved() {
 		return
@@ -123,7 +123,7 @@ func (t *Tree) Reopen() {
 	roots := slices.Clone(t.roots)
 	for i, r := range roots {
 		if info, err := os.Lstat(r.Dir); err != nil || !info.IsDir() {
-			continue // still missing, or a link now
+			continue // still missing, or now a link
 		}
 		if f, err := os.OpenRoot(r.Dir); err == nil {
 			roots[i].fs = f
@@ -132,7 +132,7 @@ func (t *Tree) Reopen() {
 	t.roots = roots
 }
 
-// Moved reports whether a root was removed, or another folder is in its place.
+// Moved reports whether a root was removed, or replaced by another folder.
 func (t *Tree) Moved() bool {
 	for _, r := range t.opened() {
 		there, err := os.Stat(r.Dir)
@@ -144,7 +144,7 @@ func (t *Tree) Moved() bool {
 	return false
 }
 
-// Roots returns the roots with their resolved folders, the main root first.
+// Roots returns the roots, the main root first. Symbolic links in Root.Dir are resolved.
 func (t *Tree) Roots() []Root {
 	roots := t.opened()
 	out := make([]Root, len(roots))
@@ -154,7 +154,7 @@ func (t *Tree) Roots() []Root {
 	return out
 }
 
-// locate splits a workspace path into its root and the path therein.
+// locate splits a workspace path into its root and the path in the root.
 func (t *Tree) locate(p string) (*os.Root, string, error) {
 	clean, err := Clean(p)
 	if err != nil {
@@ -165,14 +165,14 @@ func (t *Tree) locate(p string) (*os.Root, string, error) {
 		return nil, "", fs.ErrClosed
 	}
 	root, rel := split(roots, clean)
-	if rel == "" { // the name of a further root: a file of the main one
+	if rel == "" { // the name of a further root alone means a file of the main root
 		root, rel = 0, clean
 	}
 	return roots[root].fs, rel, nil
 }
 
-// split returns the index of the root that holds a clean path, and the path
-// therein; "" is the root itself.
+// split returns the index of the root of a clean path, and the path in the root; "" is the
+// root itself.
 func split(roots []opened, clean string) (root int, rel string) {
 	first, rest, _ := strings.Cut(clean, "/")
 	for i, r := range roots {
@@ -183,8 +183,8 @@ func split(roots []opened, clean string) (root int, rel string) {
 	return 0, clean
 }
 
-// Dir returns the folder in the file system that holds a workspace path, and
-// its path below that folder, for a message or an editor; reading goes through ReadFile.
+// Dir returns the root of a workspace path as a folder in the file system, and the path in
+// the root. They are for messages and editors; programs read files with ReadFile.
 func (t *Tree) Dir(p string) (root, rel string, err error) {
 	f, rel, err := t.locate(p)
 	if err != nil {
@@ -193,7 +193,8 @@ func (t *Tree) Dir(p string) (root, rel string, err error) {
 	return f.Name(), rel, nil
 }
 
-// Stat returns what Lstat says of a workspace path, after the checks of ReadFile.
+// Stat returns the state of the file or folder at a workspace path. It refuses symbolic
+// links as ReadFile does.
 func (t *Tree) Stat(p string) (fs.FileInfo, error) {
 	l := t.Lookup()
 	defer l.Close()
@@ -205,15 +206,15 @@ var (
 	ErrSymlink = errors.New("symbolic links are not followed")
 	ErrSpecial = errors.New("not a regular file")
 	ErrSize    = errors.New("file too large")
-	ErrChanged = errors.New("file is replaced again and again while it is opened")
+	ErrChanged = errors.New("file keeps being replaced while it is opened")
 )
 
-// ReadFile reads a file by its workspace path, which is cleaned first. It reads
-// only regular files within the roots, through no symbolic link, of at most limit bytes
-// (0 means DefaultMaxSize); otherwise the error wraps ErrPath, ErrSymlink,
-// ErrSpecial, ErrSize, ErrChanged or the file system's: errors.Is(err,
-// fs.ErrNotExist) is the only sign that the file was removed. Ignore rules
-// do not matter here: what may be read is for the caller, who knows the index.
+// ReadFile cleans a workspace path and reads the file. It reads only regular files within
+// the roots, follows no symbolic link, and reads at most limit bytes (0 means
+// DefaultMaxSize). Otherwise the error wraps ErrPath, ErrSymlink, ErrSpecial, ErrSize,
+// ErrChanged or an error of the file system. Only errors.Is(err, fs.ErrNotExist) means that
+// the file was removed. ReadFile does not apply ignore rules; the caller decides which
+// files may be read.
 func (t *Tree) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 	if limit <= 0 {
 		limit = DefaultMaxSize
@@ -226,7 +227,7 @@ func (t *Tree) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 	}
 }
 
-// readAttempts bounds how often ReadFile reads a file that a writer replaces meanwhile.
+// readAttempts bounds the attempts of ReadFile to read a file that a writer keeps replacing.
 const readAttempts = 10
 
 // readFile is one attempt of ReadFile.
@@ -258,7 +259,7 @@ func (t *Tree) readFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 		return wrap(err)
 	}
 	if !os.SameFile(before, info) {
-		// A link or another file took its place. A writer's rename does that, too.
+		// A link or another file has replaced it, for example by a writer's rename.
 		return wrap(ErrChanged)
 	}
 	if info.Size() > limit {

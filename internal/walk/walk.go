@@ -15,68 +15,65 @@ import (
 	"cairn/internal/code"
 )
 
-// DefaultMaxSize is the size in bytes up to which files are indexed.
+// DefaultMaxSize is the default of Options.MaxSize.
 const DefaultMaxSize = 10 << 20
 
 // maxDepth bounds the folders open at once: each costs a file descriptor.
 const maxDepth = 128
 
-// Options say what to index. Nil and the zero value mean the defaults.
+// Options selects the files to index. Nil and the zero value mean the defaults.
 type Options struct {
-	// Extensions that are indexed, with the dot, in any case, next to Configuration.
-	// Nil means Documents.
+	// Extensions lists the extensions to index in addition to Configuration, with the
+	// dot, in any case. Nil means Documents.
 	Extensions []string
-	// Ignore are patterns in the syntax of .gitignore, relative to each root.
-	// The .cairnignore files go before them.
+	// Ignore lists patterns in the syntax of .gitignore, relative to each root. Rules of
+	// .cairnignore files override them.
 	Ignore []string
-	// MaxSize in bytes; 0 means DefaultMaxSize.
+	// MaxSize bounds the size of a file in bytes; 0 means DefaultMaxSize.
 	MaxSize int64
-	// Code says whether source code is indexed of which Extensions holds nothing.
+	// Code selects the roots in which source code is indexed, whatever Extensions has.
 	Code Code
-	// Everything is whether hidden and secret-looking files are indexed, too, and
-	// .gitignore and .cairnignore are not looked at.
+	// Everything also selects hidden files and files that look like secrets, and ignores
+	// .gitignore and .cairnignore.
 	Everything bool
 }
 
-// skipDirs are folder names not entered at any depth.
+// skipDirs lists the names of folders that a walk never enters.
 var skipDirs = []string{"node_modules", ".git", "target", "dist", "vendor"}
 
-// ourFolders are entered although they are hidden, at the top of a root only;
-// .gitignore does not matter in them, since cards are searched although they
-// may not be committed.
+// ourFolders lists the hidden folders that a walk enters at the top of a root. .gitignore
+// does not apply in them, because cards can be searched even if they are not committed.
 var ourFolders = []string{".cairn/cards", ".cairn/docs", ".cuedeck/cards", ".cuedeck/docs"}
 
-// Entry is one file to index, or one file or folder that is not, with its
-// reason. For a folder everything below has the same fate and is not listed.
+// Entry is a file to index, or a file or folder that is not indexed, with the reason. The
+// reason of a folder applies to everything below it, which has no entries.
 type Entry struct {
-	// Path is the workspace path. For BadName it is quoted, so that it is
-	// one line of valid UTF-8.
+	// Path is the workspace path. For BadName it is quoted, so that it is one line of
+	// valid UTF-8.
 	Path string
 	Dir  bool
-	// Size in bytes, ModTime and ChangeTime, see the function of that name, in
-	// Unix nanoseconds; 0 for folders and for what was left out by its name alone.
+	// Size is in bytes. ModTime and ChangeTime, see the function ChangeTime, are in Unix
+	// nanoseconds. All are 0 for folders and for files excluded by their names.
 	Size, ModTime, ChangeTime int64
 	Reason                    Reason
 }
 
-// Walk visits the files of all roots, the main root first, each in the byte
-// order of paths. Symbolic links are not followed, folders are opened through
-// os.Root one in the other, so that nothing outside is seen even when folders
-// are replaced meanwhile. An error of one file or folder is an Unreadable entry; Walk
-// returns an error only when the main folder of a root cannot be read, ctx
-// ends, or visit returns one, which is passed on as it is.
+// Walk visits the files of all roots, the main root first, each in the byte order of its
+// paths. It does not follow symbolic links. It opens each folder in its parent by os.Root,
+// so that it never leaves a root, even if folders are replaced during the walk. A file or
+// folder that cannot be read is an Unreadable entry. Walk returns an error only if a root
+// cannot be read, ctx ends, or visit returns one.
 //
-// Of a root within a git repository the .gitignore files above it count too, up to
-// the repository's top, as does .git/info/exclude. Rules of .cairnignore go
-// before those of .gitignore. Neither can bring in hidden or secret files.
+// If a root is inside a git repository, the .gitignore files above it, up to the top of
+// the repository, and .git/info/exclude also apply. Rules of .cairnignore override those
+// of .gitignore. Neither can include hidden or secret files.
 func (t *Tree) Walk(ctx context.Context, o *Options, visit func(Entry) error) error {
 	return t.walk(ctx, o, everything, nil, visit)
 }
 
-// WalkPaths is Walk for the given workspace paths and everything below them. It
-// looks at nothing else but the folders on the way and their ignore files, so
-// that one file costs the same in a folder of any size. A path that does not
-// exist has no entry; a path that cannot be looked at is Unreadable.
+// WalkPaths is Walk for the given workspace paths and everything below them. Otherwise it
+// reads only their parents' ignore files, so that the time for one file does not depend on
+// the size of its folder. A path that does not exist has no entry.
 func (t *Tree) WalkPaths(ctx context.Context, o *Options, paths []string, visit func(Entry) error) error {
 	only, err := t.choose(paths)
 	if err != nil {
@@ -85,11 +82,10 @@ func (t *Tree) WalkPaths(ctx context.Context, o *Options, paths []string, visit 
 	return t.walk(ctx, o, only, nil, visit)
 }
 
-// Folders visits the folders that Walk enters, at the given paths and below, or
-// all when paths is nil: the workspace path, "" for the main root, and the place
-// in the file system. A folder is visited before it is read, so that a caller
-// that watches it from then on misses nothing that the visit does not see. Folders
-// that cannot be opened are passed over.
+// Folders visits the folders that Walk enters at the given paths and below them, or all if
+// paths is nil. visit receives the workspace path, "" for the main root, and the place in
+// the file system. It is called before the folder is read, so that a caller that starts to
+// watch the folder in visit misses no change. Folders skips folders that cannot be opened.
 func (t *Tree) Folders(ctx context.Context, o *Options, paths []string, visit func(path, dir string) error) error {
 	only, err := everything, error(nil)
 	if paths != nil {
@@ -117,7 +113,7 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 	for i, r := range roots {
 		w := walker{ctx: ctx, o: o, visit: visit, folder: folder, dirOf: r.Dir, only: only(r.Name), maxSize: o.MaxSize}
 		if w.only != nil && len(w.only.names) == 0 {
-			continue // nothing of this root
+			continue // the paths select nothing in this root
 		}
 		if w.maxSize <= 0 {
 			w.maxSize = DefaultMaxSize
@@ -143,8 +139,7 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 	return nil
 }
 
-// IsIgnoreFile reports whether a file of that name, or at that path, holds
-// rules of what to ignore.
+// IsIgnoreFile reports whether a name or path is that of a file with ignore rules.
 func IsIgnoreFile(name string) bool {
 	name = path.Base(name)
 	return name == gitIgnore || name == cairnIgnore
@@ -158,18 +153,18 @@ const (
 type walker struct {
 	ctx     context.Context
 	o       *Options
-	visit   func(Entry) error            // nil when only folders are of interest
-	folder  func(path, dir string) error // nil when only files are
+	visit   func(Entry) error            // nil in Folders
+	folder  func(path, dir string) error // nil except in Folders
 	dirOf   string                       // the root's place in the file system
-	only    *chosen                      // nil: everything from here on
+	only    *chosen                      // nil selects everything below the current folder
 	prefix  string                       // of workspace paths
 	maxSize int64
 	exts    map[string]bool
-	code    bool            // source code is indexed
-	shadow  map[string]bool // names of the other roots, in the main root
-	// Rule sets that apply to the folder being read, outermost first.
+	code    bool            // whether source code is indexed
+	shadow  map[string]bool // names of the other roots; nil except in the main root
+	// Rule sets that apply to the current folder, outermost first.
 	git, cairn ruleSets
-	ours       bool // inside of one of ourFolders
+	ours       bool // whether the current folder is in one of ourFolders
 }
 
 // dir reads one folder. rel is "" or ends in "/".
@@ -203,7 +198,7 @@ func (w *walker) dir(root *os.Root, rel string, depth int) error {
 			}
 		}
 	}
-	// A folder sorts as its name with the slash its paths go on with.
+	// A folder sorts by its name with a slash, as the paths below it do.
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(sortKey(a), sortKey(b)) })
 	for _, e := range entries {
 		if err := w.entry(root, rel, e, depth); err != nil {
@@ -222,8 +217,8 @@ func (w *walker) entries(root *os.Root, rel string) ([]fs.DirEntry, error) {
 	if w.only == nil {
 		return readDir(root)
 	}
-	// In a folder that was removed while it is open, the names would seem to be
-	// missing one by one; reading the folder shows that it was removed.
+	// If the folder was removed while it is open, Lstat would report each name as missing.
+	// Reading the folder fails in that case.
 	f, err := root.Open(".")
 	if err != nil {
 		return nil, err
@@ -279,7 +274,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 	if w.visit == nil {
 		return nil
 	}
-	info, err := e.Info() // the listing of a folder in an os.Root has it
+	info, err := e.Info()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // removed since the folder was read
@@ -298,7 +293,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 	return w.report(out)
 }
 
-// limit is the size in bytes up to which a file is indexed.
+// limit returns the largest size in bytes at which a file of that name is indexed.
 func (w *walker) limit(name string) int64 {
 	switch {
 	case w.exts[strings.ToLower(path.Ext(name))], isInterface(name):
@@ -316,7 +311,8 @@ func (w *walker) report(e Entry) error {
 	return w.visit(e)
 }
 
-// byName decides what the name, the type and the ignore rules decide.
+// byName returns the reason, by its name, its type and the ignore rules, why an entry is not
+// indexed.
 func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 	isDir := e.IsDir()
 	switch {
@@ -335,7 +331,7 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 	case !isDir && isSecret(name) && !w.o.Everything:
 		return Secret
 	case isDir && (p == ".cairn" || p == ".cuedeck"):
-		return None // what is in it is decided there
+		return None // the entries in it have their own reasons
 	case strings.HasPrefix(p, ".cairn/") || strings.HasPrefix(p, ".cuedeck/"):
 		if !w.ours && !slices.Contains(ourFolders, p) && !w.o.Everything {
 			return Hidden
@@ -363,13 +359,13 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 
 func leadsToOurs(p string) bool { return p == ".cairn" || p == ".cuedeck" }
 
-// enter walks a folder, opened within the one that holds it.
+// enter opens a folder in its parent root and walks it.
 func (w *walker) enter(root *os.Root, p string, e fs.DirEntry, depth int) error {
 	info, err := e.Info()
 	if err != nil {
 		return w.unreadable(p, true)
 	}
-	// A link that has taken the folder's place opens another one, within root.
+	// If a link has replaced the folder, this opens another folder within root.
 	sub, err := root.OpenRoot(e.Name())
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -400,7 +396,7 @@ func (w *walker) unreadable(p string, dir bool) error {
 	return w.report(Entry{Path: w.prefix + p, Dir: dir, Reason: Unreadable})
 }
 
-// readRules adds the rules of an ignore file of the folder root. One that cannot be
+// readRules adds the rules of an ignore file in the folder root. A file that cannot be
 // read, is a link or is too large has no rules.
 func (w *walker) readRules(sets *ruleSets, root *os.Root, name, rel string) error {
 	info, err := root.Lstat(name)
@@ -430,9 +426,9 @@ func (w *walker) readRules(sets *ruleSets, root *os.Root, name, rel string) erro
 	return nil
 }
 
-// above returns the rules that hold for a root from outside: info/exclude of
-// the git repository it is in and the .gitignore files from the repository's
-// top down to the folder before the root. Outermost first.
+// above returns the rules from outside a root that apply to it, outermost first: those in
+// info/exclude of its git repository, and in the .gitignore files from the top of the
+// repository down to the root's parent.
 func above(dir string) ruleSets {
 	var files []outerFile
 	up := ""

@@ -351,11 +351,11 @@ func TestCheck(t *testing.T) {
 			t.Errorf("reason %d has no text", r)
 		}
 	}
-	if got := Told(NotUTF8.String()); got != "not UTF-8 (convert to UTF-8)" {
-		t.Errorf("Told of what is not UTF-8: %q", got)
+	if got := WithAdvice(NotUTF8.String()); got != "not UTF-8 (convert to UTF-8)" {
+		t.Errorf("WithAdvice of NotUTF8: %q", got)
 	}
-	if got := Told(Binary.String()); got != "binary" {
-		t.Errorf("Told of binary: %q, want no advice", got)
+	if got := WithAdvice(Binary.String()); got != "binary" {
+		t.Errorf("WithAdvice of Binary: %q, want no advice", got)
 	}
 	if got := Reason(200).String(); got != "unknown reason" {
 		t.Errorf("Reason(200): got %q", got)

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// exhausted reports whether the system has no more watches, or none for us.
+// exhausted reports whether the system has no more watches for this process, or none at
+// all.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOSYS)
 }

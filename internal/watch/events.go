@@ -13,27 +13,26 @@ import (
 	"cairn/internal/walk"
 )
 
-// events is the operating system's account of what changes. Each folder that
-// the walk enters is watched by itself, so that those it does not enter, which
-// are often the largest, cost nothing.
+// events is a source that uses the events of the operating system. It watches each folder
+// that the walk enters by itself, so that the others, which are often the largest, cost
+// nothing.
 type events struct {
 	w       *Watcher
 	notify  *fsnotify.Watcher
-	watched map[string]string // by workspace path of a folder: its place; of one goroutine
-	failed  int               // errors in a row that say nothing of their cause
+	watched map[string]string // places in the file system by workspace path; only the goroutine of run uses it
+	failed  int               // number of consecutive errors of unknown cause
 }
 
-// maxErrors is how many errors in a row the source of events may give before
-// walking takes its place.
+// maxErrors is the number of consecutive errors after which a poller replaces events.
 const maxErrors = 3
 
-// errTooMany is wrapped by errors about more folders than can be watched.
+// errTooMany is wrapped by errors about too many folders.
 var errTooMany = errors.New("more folders than can be watched")
 
 func openEvents(ctx context.Context, w *Watcher) (_ *events, err error) {
 	for _, r := range w.tree.Roots() {
 		if kind := remote(r.Dir); kind != "" {
-			// Other machines change such a folder too, without an event here.
+			// Changes by other machines cause no events here.
 			return nil, fmt.Errorf("%s is on a file system of type %s, which does not report changes", r.Dir, kind)
 		}
 	}
@@ -51,14 +50,14 @@ func openEvents(ctx context.Context, w *Watcher) (_ *events, err error) {
 
 func (e *events) close() error { return e.notify.Close() }
 
-// watch begins to watch the folders at the given paths and below, all when
-// paths is nil. The error means that watching does not work here.
+// watch starts to watch the folders at the given paths and below them, or all folders if
+// paths is nil. An error means that events cannot be used.
 func (e *events) watch(ctx context.Context, paths []string) error {
 	return e.w.tree.Folders(ctx, e.w.options.Walk, paths, e.add)
 }
 
-// add watches one folder. It skips one that was removed or cannot be read: the
-// folder above reports when that changes.
+// add watches one folder. It skips a folder that was removed or cannot be read: an event of
+// its parent reports when that changes.
 func (e *events) add(path, dir string) error {
 	if _, ok := e.watched[path]; ok {
 		return nil
@@ -79,16 +78,17 @@ func (e *events) add(path, dir string) error {
 	return nil
 }
 
-// forget stops watching what was at path and below. The system watches folders
-// wherever they are moved, and would tell of them by a name they have no more.
+// forget stops watching the folder at path and those below it, and reports whether it was
+// watched. The system continues to watch a folder that was moved, and would report its
+// events under its old name.
 func (e *events) forget(path string) (known bool) {
 	if _, known = e.watched[path]; !known {
-		return false // and so is nothing below it
+		return false // no folder below it is watched either
 	}
 	for p, dir := range e.watched {
 		if walk.Under(p, path) {
 			delete(e.watched, p)
-			// An error says that the system has forgotten it already.
+			// An error means that the system no longer watches it.
 			_ = e.notify.Remove(dir)
 		}
 	}
@@ -128,10 +128,10 @@ func (e *events) run(ctx context.Context, tell chan<- change) error {
 	}
 }
 
-// failure decides what an error of the source means.
+// failure handles an error of fsnotify.
 func (e *events) failure(ctx context.Context, err error) (change, error) {
 	if errors.Is(err, fsnotify.ErrEventOverflow) {
-		e.w.options.Logger.Info("more happened than the system could tell; looking at everything")
+		e.w.options.Logger.Info("the system dropped events; looking at all files")
 		return e.resync(ctx)
 	}
 	if e.failed++; e.failed >= maxErrors || exhausted(err) {
@@ -141,8 +141,8 @@ func (e *events) failure(ctx context.Context, err error) (change, error) {
 	return e.resync(ctx)
 }
 
-// resync watches exactly the folders that are to be watched now, and reports that
-// anything may have changed.
+// resync watches exactly the folders that the walk enters now, and reports that any file
+// may have changed.
 func (e *events) resync(ctx context.Context) (change, error) {
 	now := map[string]bool{}
 	if err := e.w.tree.Folders(ctx, e.w.options.Walk, nil, func(path, dir string) error {
@@ -160,7 +160,7 @@ func (e *events) resync(ctx context.Context) (change, error) {
 	return change{all: true}, nil
 }
 
-// event decides what one event means.
+// event returns the change that an event reports; the zero change means none.
 func (e *events) event(ctx context.Context, ev fsnotify.Event) (change, error) {
 	path, ok := e.path(ev.Name)
 	if !ok {
@@ -191,8 +191,8 @@ func (e *events) event(ctx context.Context, ev fsnotify.Event) (change, error) {
 	return change{}, nil
 }
 
-// folder takes in a folder that is new, or whose permissions are. What is
-// created in it before it is watched is seen when its path is read.
+// folder watches a folder that is new or whose permissions have changed. The reader of the
+// change finds files that were created before the folder was watched.
 func (e *events) folder(ctx context.Context, path string, created bool) (change, error) {
 	if created {
 		e.forget(path)
@@ -202,7 +202,7 @@ func (e *events) folder(ctx context.Context, path string, created bool) (change,
 		return change{}, err
 	}
 	if len(e.watched) == before && created {
-		return change{}, nil // one that is left out
+		return change{}, nil // the walk does not enter it
 	}
 	return change{path: path}, nil
 }

@@ -12,26 +12,26 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Folder watches the files of one folder for a reader that must never miss a
-// change made before it asked. A Watcher, in contrast, reports changes some time
-// after they happen. It is safe for concurrent use.
+// Folder watches the files of one folder. Unlike a Watcher, which reports changes some time
+// after they happen, its method Changed returns every change made before the call. It is
+// safe for concurrent use.
 type Folder struct {
 	dir    string
 	info   fs.FileInfo
 	notify *fsnotify.Watcher
-	// probe is a file without a name. The kernel keeps all events in one queue, so
-	// an event of the probe arrives after every change made before it.
+	// probe is a removed file that is still open. The kernel keeps all events in one
+	// queue, so that an event of the probe follows those of all earlier changes.
 	probe  *os.File
-	probed chan struct{} // receives one value per event of the probe
+	probed chan struct{} // receives a value for each event of the probe
 	ended  chan struct{} // closed when the queue ends or overflows
 
-	asking sync.Mutex
+	asking sync.Mutex // held during Changed
 	mu     sync.Mutex
 	names  map[string]bool
 }
 
-// OpenFolder starts watching dir. It fails on systems that have no single queue
-// of events, and on file systems that other machines may change.
+// OpenFolder starts to watch dir. It fails with errors.ErrUnsupported on operating systems
+// other than Linux, and on file systems that other machines can change.
 func OpenFolder(dir string) (*Folder, error) {
 	if runtime.GOOS != "linux" {
 		return nil, fmt.Errorf("watching %s: %w", dir, errors.ErrUnsupported)
@@ -59,7 +59,7 @@ func OpenFolder(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// collect gathers events until Close or until events are lost.
+// collect reads events until Close, or until events were lost.
 func (f *Folder) collect() {
 	defer close(f.ended)
 	for {
@@ -70,7 +70,7 @@ func (f *Folder) collect() {
 				return
 			case e.Name == f.dir:
 				if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
-					return // fsnotify watches it no longer
+					return // fsnotify no longer watches it
 				}
 			case e.Name != f.probe.Name():
 				f.mu.Lock()
@@ -85,13 +85,13 @@ func (f *Folder) collect() {
 	}
 }
 
-// Of reports whether info describes the watched folder, which may have been
-// replaced by another of its name.
+// Of reports whether info describes the watched folder. Another folder of the same name may
+// have replaced it.
 func (f *Folder) Of(info fs.FileInfo) bool { return os.SameFile(f.info, info) }
 
-// Changed returns the names of the files that changed since the last call, in
-// no order. With ok false events were lost: the caller closes the Folder and looks
-// at every file.
+// Changed returns the names of the files that changed since the last call, in no particular
+// order. If ok is false, events were lost: the caller must close the Folder and look at
+// every file.
 func (f *Folder) Changed() (names []string, ok bool) {
 	f.asking.Lock()
 	defer f.asking.Unlock()

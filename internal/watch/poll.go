@@ -9,14 +9,14 @@ import (
 	"cairn/internal/walk"
 )
 
-// poller compares one walk with the next.
+// poller is a source that compares each walk of the workspace with the one before.
 type poller struct {
 	w    *Watcher
 	seen map[string]state // by path
 	cost time.Duration    // of the newest walk
 }
 
-// state is by what a file is known to be the same.
+// state identifies the state of a file.
 type state struct{ size, modTime, changeTime int64 }
 
 func openPoller(ctx context.Context, w *Watcher) (*poller, error) {
@@ -53,9 +53,9 @@ func (p *poller) run(ctx context.Context, tell chan<- change) error {
 
 func (p *poller) pause() time.Duration { return max(p.w.options.PollEvery, pollShare*p.cost) }
 
-// look walks the workspace and returns the paths that differ from the walk
-// before, and those that the reader holds and the walk misses. A file that cannot be
-// looked at is as it was.
+// look walks the workspace. It returns the paths that are new or have changed since the
+// last walk, and the paths that the reader holds and that do not exist. A file that cannot
+// be read counts as unchanged.
 func (p *poller) look(ctx context.Context) (changed []string, err error) {
 	held := p.held()
 	begin := time.Now()
@@ -91,8 +91,8 @@ func (p *poller) look(ctx context.Context) (changed []string, err error) {
 	return changed, nil
 }
 
-// held returns the files that a reader holds. The walk before does not tell: a reader
-// looks later than it, and may have found files that were there between two walks only.
+// held returns the files that the reader holds. They can differ from those of the last
+// walk: a reader reads later, and may have found files that existed only between two walks.
 func (p *poller) held() []string {
 	if p.w.options.Held == nil {
 		return slices.Collect(maps.Keys(p.seen))
@@ -100,7 +100,7 @@ func (p *poller) held() []string {
 	return p.w.options.Held()
 }
 
-// within reports whether path is one of places or below it.
+// within reports whether path is one of places or below one.
 func within(path string, places []string) bool {
 	return slices.ContainsFunc(places, func(place string) bool { return walk.Under(path, place) })
 }

@@ -2,13 +2,12 @@ package watch
 
 import "golang.org/x/sys/unix"
 
-// maxFolders is how many folders are watched at most. A watch costs the kernel
-// about a kilobyte, and no file descriptor.
+// maxFolders bounds the number of watched folders. A watch takes about a kilobyte of kernel
+// memory and no file descriptor.
 const maxFolders = 100_000
 
-// remote names the type of the file system that holds dir if the kernel does
-// not learn of everything that happens there: it is another machine's, or that
-// of a process. "" is any other.
+// remote returns the type of the file system of dir if the kernel does not see all its
+// changes, because another machine or a process serves it; "" for others.
 func remote(dir string) string {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {
@@ -21,7 +20,7 @@ func remote(dir string) string {
 	case unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC:
 		return "smb"
 	case unix.V9FS_MAGIC:
-		return "9p" // how a Windows folder is seen from its Linux subsystem
+		return "9p" // a Windows folder in the Windows Subsystem for Linux
 	case unix.FUSE_SUPER_MAGIC:
 		return "fuse"
 	case unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.NCP_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC:

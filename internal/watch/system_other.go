@@ -2,9 +2,9 @@
 
 package watch
 
-// maxFolders is how many folders are watched at most. Windows needs a handle
-// and a buffer for each.
+// maxFolders bounds the number of watched folders. Windows needs a handle and a buffer for
+// each.
 const maxFolders = 4096
 
-// remote is not known here: shares of Windows machines tell of their changes.
+// remote returns "": shares of Windows machines report their changes.
 func remote(string) string { return "" }

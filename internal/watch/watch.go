@@ -1,6 +1,6 @@
-// Package watch notices which files of a workspace change, by the operating
-// system's events or, where there are none, by looking again and again. It
-// names paths; what became of them is for the indexer, which looks at each.
+// Package watch reports which files of a workspace have changed. It uses the operating
+// system's events or, where there are none, repeated walks. It reports paths only; the
+// indexer finds out what has changed.
 package watch
 
 import (
@@ -15,28 +15,28 @@ import (
 	"cairn/internal/walk"
 )
 
-// Options are the knobs of Open. Nil and the zero value mean the defaults.
+// Options configures Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// Walk says which files are indexed; folders that it leaves out are not watched.
+	// Walk selects the files. Folders that the walk does not enter are not watched.
 	Walk *walk.Options
-	// Quiet is how long nothing may happen before changes are handed over, so
-	// that what is saved in several steps is looked at once. 0 is 100 ms, or
-	// Most if that is less.
+	// Quiet is how long no change may happen before Run delivers a batch, so that a file
+	// saved in several steps is reported once. 0 means 100 ms, or Most if that is less.
 	Quiet time.Duration
-	// Most bounds the wait from the first change on. 0 is 500 ms.
+	// Most bounds the time between the first change of a batch and its delivery. 0 means
+	// 500 ms.
 	Most time.Duration
-	// Poll looks for changes by walking, also where there are events.
+	// Poll makes the Watcher walk even if the operating system reports changes.
 	Poll bool
-	// Held returns the paths of the files that the reader holds: those that a walk misses
-	// are reported. Nil stands for the files of the walk before.
+	// Held returns the paths of the files that the reader holds. A poller reports those
+	// that do not exist. Nil means the files of the last walk.
 	Held func() []string
-	// PollEvery is the least time between two walks; 0 is 500 ms. At most a
-	// twentieth of the time is spent on walking.
+	// PollEvery is the minimum time between two walks; 0 means 500 ms. Walking takes at
+	// most a twentieth of the time.
 	PollEvery time.Duration
-	// MaxFolders is the number of folders beyond which they are walked and not
-	// watched. 0 is what the operating system bears: see maxFolders.
+	// MaxFolders is the number of folders beyond which the Watcher walks instead of using
+	// events. 0 means the limit of the operating system: see maxFolders.
 	MaxFolders int
-	// Logger receives what went wrong; nil is silent.
+	// Logger receives warnings. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -44,26 +44,26 @@ const (
 	defaultQuiet = 100 * time.Millisecond
 	defaultMost  = 500 * time.Millisecond
 	defaultPoll  = 500 * time.Millisecond
-	// pollShare is the time between two walks in times of one.
+	// pollShare is the time between two walks as a multiple of the duration of one.
 	pollShare = 20
-	// maxPaths is how many changed paths are kept apart. Beyond it everything is
-	// looked at, which is then hardly more work.
+	// maxPaths bounds the paths of a batch. A batch of more changes has All set, because
+	// looking at all files is hardly more work then.
 	maxPaths = 10_000
-	// firstRetry and lastRetry bound the wait before a batch that was not taken
-	// is handed over again.
+	// firstRetry and lastRetry bound the pause before Run delivers a batch again after an
+	// error.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
 )
 
-// Batch is a number of changes that were noticed together.
+// Batch is a set of changes that Run delivers together.
 type Batch struct {
-	// All is set when anything may have changed: events were lost, or the rules
-	// of what to ignore are others now. Paths is nil then.
+	// All reports that any file may have changed, because events were lost or the ignore
+	// rules have changed. Paths is nil then.
 	All bool
-	// Paths are workspace paths of files and folders, sorted. A folder stands
-	// for everything that is, or was, below it. None need exist.
+	// Paths are workspace paths of files and folders, sorted. A folder means everything
+	// that is, or was, below it. The paths need not exist.
 	Paths []string
-	// First is when the first of the changes was noticed.
+	// First is the time of the first change.
 	First time.Time
 }
 
@@ -73,27 +73,27 @@ type Watcher struct {
 	options Options
 	wants   func(name string) bool
 	source  source
-	reason  string // why the source is not that of events
+	reason  string // why the source is a poller; "" if it is not
 	retry   time.Duration
 }
 
 // source reports changes.
 type source interface {
-	// run reports changes until ctx ends. An error means that the source is of
-	// no more use, and that changes may have been missed.
-	run(ctx context.Context, tell chan<- change) error
+	// run sends changes until ctx ends. Another error means that the source has failed
+	// and may have missed changes.
+	run(ctx context.Context, changes chan<- change) error
 	close() error
 }
 
-// change is one thing that happened. The zero path of a change that is not all
-// means nothing.
+// change is a change of the file at path or, with all, of any file. The zero change means
+// none.
 type change struct {
 	all  bool
 	path string
 }
 
-// Open begins to watch the files of tree, which stays the caller's to close
-// after the Watcher. Whatever changes once Open has returned is reported by Run.
+// Open starts to watch the files of tree. The caller closes tree after the Watcher. Run
+// reports every change after Open has returned.
 func Open(ctx context.Context, tree *walk.Tree, o *Options) (*Watcher, error) {
 	w := &Watcher{tree: tree, retry: firstRetry}
 	if o != nil {
@@ -116,7 +116,7 @@ func Open(ctx context.Context, tree *walk.Tree, o *Options) (*Watcher, error) {
 		w.options.Logger = slog.New(slog.DiscardHandler)
 	}
 	w.wants = w.options.Walk.Wants()
-	w.reason = "asked for"
+	w.reason = "requested"
 	if !w.options.Poll {
 		var err error
 		w.source, err = openEvents(ctx, w)
@@ -128,25 +128,24 @@ func Open(ctx context.Context, tree *walk.Tree, o *Options) (*Watcher, error) {
 			return nil, ctx.Err()
 		}
 		w.reason = err.Error()
-		w.options.Logger.Warn("looking for changes by walking the folder again and again", "reason", err)
+		w.options.Logger.Warn("finding changes by walking the folder repeatedly", "reason", err)
 	}
 	var err error
 	w.source, err = openPoller(ctx, w)
 	return w, err
 }
 
-// Polling returns why changes are looked for by walking; "" means that the
-// operating system reports them. It holds until Run falls back to walking.
+// Polling returns why the Watcher walks to find changes; "" means that it uses events. Run
+// can fall back to walking.
 func (w *Watcher) Polling() string { return w.reason }
 
 // Close stops watching. Run must have returned.
 func (w *Watcher) Close() error { return w.source.close() }
 
-// Run hands changes over, beginning with a Batch of All if all is set, until ctx
-// ends, which is its only error but for a
-// workspace that cannot be walked any more. handle is called by one goroutine at
-// a time; while it runs, further changes gather. A batch that handle refuses
-// with an error comes again later, with whatever has been added to it.
+// Run calls handle with batches of changes until ctx ends or the workspace can no longer be
+// walked, and returns that error. If all is set, it begins with a Batch of All. Calls of
+// handle do not overlap; Run collects further changes during a call. If handle returns an
+// error, Run calls it again later with that batch and the changes since.
 func (w *Watcher) Run(ctx context.Context, all bool, handle func(context.Context, Batch) error) error {
 	changes := make(chan change, 256)
 	if all {
@@ -161,11 +160,11 @@ func (w *Watcher) Run(ctx context.Context, all bool, handle func(context.Context
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// The source gave up. A poller does only when there is nothing to walk.
+		// The source has failed. A poller fails only if the workspace cannot be walked.
 		if _, polls := w.source.(*poller); polls {
 			return err
 		}
-		w.options.Logger.Warn("looking for changes by walking the folder again and again", "reason", err)
+		w.options.Logger.Warn("finding changes by walking the folder repeatedly", "reason", err)
 		w.reason = err.Error()
 		if err := w.source.close(); err != nil {
 			w.options.Logger.Warn("closing the source of events", "error", err)
@@ -177,7 +176,7 @@ func (w *Watcher) Run(ctx context.Context, all bool, handle func(context.Context
 		}
 		w.source = next
 		changes = make(chan change, 256)
-		changes <- change{all: true} // what was missed in between
+		changes <- change{all: true} // there may have been changes in between
 	}
 }
 
@@ -187,15 +186,15 @@ type closed struct{}
 func (closed) run(context.Context, chan<- change) error { return errors.New("closed") }
 func (closed) close() error                             { return nil }
 
-// collect gathers changes and hands them over until the source has ended. It
-// returns when no handle runs any more.
+// collect gathers changes and calls handle until the source has ended. It returns after
+// the last call of handle has returned.
 func (w *Watcher) collect(ctx context.Context, changes <-chan change, ended <-chan error, handle func(context.Context, Batch) error) error {
 	p := pending{most: maxPaths}
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	defer timer.Stop()
 	var (
-		handled chan error // of the handle that runs, else nil
+		handled chan error // receives the result of handle; nil while handle does not run
 		sent    Batch
 		retry   = w.retry
 		due     bool
@@ -226,7 +225,7 @@ func (w *Watcher) collect(ctx context.Context, changes <-chan change, ended <-ch
 				break
 			}
 			if ctx.Err() == nil {
-				w.options.Logger.Warn("taking in changed files", "error", err, "again_in", retry)
+				w.options.Logger.Warn("processing changed files", "error", err, "again_in", retry)
 			}
 			p.merge(sent)
 			due = false
@@ -241,9 +240,9 @@ func (w *Watcher) collect(ctx context.Context, changes <-chan change, ended <-ch
 	}
 }
 
-// pending are changes that have not been handed over.
+// pending holds changes that have not been delivered.
 type pending struct {
-	most  int // paths
+	most  int // largest number of paths
 	all   bool
 	paths map[string]bool
 	first time.Time
@@ -251,7 +250,7 @@ type pending struct {
 
 func (p *pending) empty() bool { return !p.all && len(p.paths) == 0 }
 
-// add takes in a change and reports whether it was one.
+// add adds a change and reports whether it is not the zero change.
 func (p *pending) add(c change, now time.Time) bool {
 	if !c.all && c.path == "" {
 		return false
@@ -274,14 +273,14 @@ func (p *pending) add(c change, now time.Time) bool {
 	return true
 }
 
-// take empties p.
+// take returns the changes as a batch and empties p.
 func (p *pending) take() Batch {
 	b := Batch{All: p.all, Paths: slices.Sorted(maps.Keys(p.paths)), First: p.first}
 	p.all, p.paths = false, nil
 	return b
 }
 
-// merge puts back what was taken out.
+// merge adds the changes of a batch that take has returned.
 func (p *pending) merge(b Batch) {
 	if b.All {
 		p.add(change{all: true}, b.First)

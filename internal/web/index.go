@@ -112,7 +112,7 @@ func byReason(counts map[string]int, names []index.SkippedFile) (groups []skippe
 		}
 	}
 	for _, reason := range slices.Sorted(maps.Keys(counts)) {
-		groups = append(groups, skipped{walk.Told(reason), counts[reason], paths[reason], counts[reason] - len(paths[reason])})
+		groups = append(groups, skipped{walk.WithAdvice(reason), counts[reason], paths[reason], counts[reason] - len(paths[reason])})
 	}
 	slices.SortStableFunc(groups, func(a, b skipped) int { return cmp.Compare(b.Files, a.Files) })
 	return groups
