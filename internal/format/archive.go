@@ -10,18 +10,17 @@ import (
 	"strings"
 )
 
-// archive is an open zip file. Its parts unpack to at most maxUnpacked in all.
-// Archives inside it are not opened.
+// archive is an open zip file. Its parts together unpack to at most maxUnpacked bytes.
 type archive struct {
 	w     *writer
 	files map[string]*zip.File
 	left  int64 // bytes that may still be unpacked
 }
 
-// openArchive opens a zip file.
+// openArchive opens a zip file. It panics if the file is encrypted or broken.
 func openArchive(w *writer, data []byte) *archive {
 	if bytes.HasPrefix(data, []byte("\xd0\xcf\x11\xe0")) {
-		panic(errEncrypted) // how Office keeps documents with a password
+		panic(errEncrypted) // Office stores encrypted documents in OLE files
 	}
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -35,7 +34,7 @@ func openArchive(w *writer, data []byte) *archive {
 	return a
 }
 
-// open returns a reader of a part, nil for none of that name.
+// open returns a reader of a part, nil if there is no such part.
 func (a *archive) open(name string) io.Reader {
 	f := a.files[name]
 	switch {
@@ -51,7 +50,7 @@ func (a *archive) open(name string) io.Reader {
 	return &part{a, r}
 }
 
-// part counts what it unpacks.
+// part counts the bytes that it unpacks.
 type part struct {
 	a *archive
 	r io.Reader
@@ -69,18 +68,18 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// read returns a part, nil for none of that name.
+// read returns the content of a part, nil if there is no such part.
 func (a *archive) read(name string) []byte {
 	r := a.open(name)
 	if r == nil {
 		return nil
 	}
 	var b bytes.Buffer
-	_, _ = b.ReadFrom(r) // part has no other error than io.EOF
+	_, _ = b.ReadFrom(r) // part.Read returns no error but io.EOF
 	return b.Bytes()
 }
 
-// relations returns the targets of a part's relations by id, as names of parts.
+// relations returns the relations of a part: the names of other parts by relation id.
 func (a *archive) relations(name string) map[string]string {
 	dir, file := path.Split(name)
 	targets := map[string]string{}
@@ -99,7 +98,7 @@ func (a *archive) relations(name string) map[string]string {
 	return targets
 }
 
-// title returns the title in the properties of an Office document, "" for none.
+// title returns the title from the properties part of an Office document, "" for none.
 func (a *archive) title(name string) string {
 	x := a.xml(name)
 	for x.next() {
@@ -110,18 +109,18 @@ func (a *archive) title(name string) string {
 	return ""
 }
 
-// xmlReader reads the events of one XML file. Names have no prefix.
+// xmlReader reads the events of one XML file. It drops the prefixes of element names.
 type xmlReader struct {
 	w     *writer
-	d     *xml.Decoder // nil for a part that does not exist
+	d     *xml.Decoder // nil for a missing part
 	depth int
 
-	// The event: one of the three is set.
+	// The current event sets one of start, end and text.
 	start, end, text string
 	attrs            []xml.Attr
 }
 
-// xml reads a part; one that does not exist has no events.
+// xml returns a reader of a part. A missing part has no events.
 func (a *archive) xml(name string) *xmlReader {
 	r := a.open(name)
 	if r == nil {
@@ -136,7 +135,7 @@ func newXML(w *writer, r io.Reader) *xmlReader {
 	return x
 }
 
-// next goes to the next event; it returns false at the end.
+// next advances to the next event. It returns false at the end.
 func (x *xmlReader) next() bool {
 	for x.d != nil {
 		x.w.step()
@@ -168,7 +167,7 @@ func (x *xmlReader) next() bool {
 	return false
 }
 
-// attr returns an attribute of the element that starts, "" for none.
+// attr returns an attribute of the current start element, "" if it is absent.
 func (x *xmlReader) attr(name string) string {
 	for _, a := range x.attrs {
 		if a.Name.Local == name {
@@ -178,7 +177,7 @@ func (x *xmlReader) attr(name string) string {
 	return ""
 }
 
-// related returns the name of the relation that the element refers to, as in r:id.
+// related returns the relation id of the current start element, its attribute r:id.
 func (x *xmlReader) related() string {
 	for _, a := range x.attrs {
 		if a.Name.Space != "" && a.Name.Local == "id" {
@@ -188,13 +187,14 @@ func (x *xmlReader) related() string {
 	return ""
 }
 
-// skip reads up to the end of the element that starts.
+// skip skips the rest of the current element.
 func (x *xmlReader) skip() {
 	for depth := x.depth; x.depth >= depth && x.next(); {
 	}
 }
 
-// textUntil returns the text up to the end of an element of that name.
+// textUntil returns the text up to the next end of an element with that name, with runs
+// of white space replaced by one blank.
 func (x *xmlReader) textUntil(name string) string {
 	var b strings.Builder
 	for x.next() && x.end != name {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// convertCSV converts the head of a table of values that are separated by commas,
-// semicolons or tabs.
+// convertCSV converts the first rows of a table. The separator is the comma, semicolon or
+// tab, whichever is most frequent in the first line.
 func convertCSV(w *writer, data []byte) error {
 	text := utf8Text(data)
 	if bytes.IndexByte(text, 0) >= 0 {
@@ -27,7 +27,7 @@ func convertCSV(w *writer, data []byte) error {
 		w.step()
 		record, err := r.Read()
 		if err != nil {
-			break // the end; with lazy quotes there is no other error
+			break // io.EOF; with LazyQuotes there is no other error
 		}
 		if len(s.rows) >= maxRows {
 			s.total++

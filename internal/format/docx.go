@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// convertDOCX converts a document of Word. The styles of its paragraphs give the
-// headings. Deleted text, comments, headers and footers are left out.
+// convertDOCX converts a Word document. The paragraph styles determine the headings. It
+// omits deleted text, comments, headers and footers.
 func convertDOCX(w *writer, data []byte) error {
 	a := openArchive(w, data)
 	d := wordDocument{w: w}
@@ -21,7 +21,7 @@ func convertDOCX(w *writer, data []byte) error {
 	return nil
 }
 
-// readStyles finds the styles of headings and of items of lists.
+// readStyles finds the styles of headings and list items.
 func (d *wordDocument) readStyles(x *xmlReader) {
 	levels := map[string]int{}
 	d.levels, d.items = levels, map[string]bool{}
@@ -47,30 +47,30 @@ func (d *wordDocument) readStyles(x *xmlReader) {
 			based[id] = x.attr("val")
 		}
 	}
-	of := map[string]int{}
+	inherited := map[string]int{}
 	for style := range based {
 		for base, n := style, 0; base != "" && n < 10; base, n = based[base], n+1 {
 			if levels[base] > 0 {
-				of[style] = levels[base]
+				inherited[style] = levels[base]
 				break
 			}
 		}
 	}
-	maps.Copy(levels, of)
+	maps.Copy(levels, inherited)
 }
 
 // wordDocument writes the paragraphs and tables of a part.
 type wordDocument struct {
 	w      *writer
-	levels map[string]int  // of the styles of headings
-	items  map[string]bool // styles of items
-	table  *wordTable      // the outermost that is open
-	depth  int             // of tables
+	levels map[string]int  // heading levels by style
+	items  map[string]bool // the styles of list items
+	table  *wordTable      // the outermost open table
+	depth  int             // of nested tables
 }
 
 type wordTable struct {
 	rows [][]string
-	cell []string // paragraphs
+	cell []string // the paragraphs of the current cell
 }
 
 func (d *wordDocument) blocks(x *xmlReader) {
@@ -100,7 +100,7 @@ func (d *wordDocument) blocks(x *xmlReader) {
 	}
 }
 
-// paragraph writes a paragraph, or adds it to the cell.
+// paragraph writes a paragraph, or adds it to the current cell.
 func (d *wordDocument) paragraph(x *xmlReader) {
 	var b strings.Builder
 	level, item, depth := 0, -1, x.depth
@@ -127,7 +127,7 @@ func (d *wordDocument) paragraph(x *xmlReader) {
 			b.WriteString(lineBreak)
 		case "noBreakHyphen":
 			b.WriteByte('-')
-		case "txbxContent": // a box of paragraphs inside this one
+		case "txbxContent": // a text box inside the paragraph
 			b.WriteByte(' ')
 		case "del", "Fallback", "instrText", "moveFrom":
 			x.skip()

@@ -5,7 +5,7 @@ import (
 	"path"
 )
 
-// convertEPUB converts a book: its chapters in their order, below its title.
+// convertEPUB converts a book: its title, then its chapters in reading order.
 func convertEPUB(w *writer, data []byte) error {
 	a := openArchive(w, data)
 	opf := ""

@@ -1,11 +1,11 @@
-// Package format converts documents that are not text, or that are text for a
-// program to lay out, into Markdown: one converter a format, one file each. The
-// headings of a document become headings, and pages, slides, sheets and cells
-// become headings or anchors, so that the Markdown parser finds the sections of any
-// format. It does not read files, run programs or open connections.
+// Package format converts binary documents and formatted text, such as PDF and HTML, to
+// Markdown. Each format has a converter in its own file. Headings become headings, and
+// pages, slides, sheets and cells become headings or anchors, so that the Markdown parser
+// finds the sections of every format. The package does not read files, run programs or
+// open connections.
 //
-// Formats whose source is read by people, such as AsciiDoc, are not converted:
-// package markdown finds their sections in the source.
+// It does not convert formats whose source is readable, such as AsciiDoc. Package markdown
+// finds their sections in the source.
 package format
 
 import (
@@ -22,14 +22,14 @@ import (
 // The bounds of one conversion. A file that exceeds one of them is not converted.
 const (
 	maxOutput   = 10 << 20 // bytes of Markdown
-	maxUnpacked = 64 << 20 // bytes that the parts of one archive unpack to
-	maxDepth    = 200      // elements inside each other
-	maxTags     = 1 << 20  // of a page; the tree takes some 200 bytes for each
+	maxUnpacked = 64 << 20 // bytes of all unpacked parts of an archive
+	maxDepth    = 200      // nesting of elements
+	maxTags     = 1 << 20  // tags of a page; each takes about 200 bytes in the tree
 	maxTime     = 30 * time.Second
 )
 
-// Error says why a file cannot be converted. It is a property of the file: a second
-// attempt gives the same.
+// Error is the reason why a file cannot be converted. It is a property of the file, so a
+// second attempt fails in the same way.
 type Error struct{ Reason string }
 
 func (e *Error) Error() string { return e.Reason }
@@ -45,8 +45,8 @@ var (
 	errTime      = &Error{"takes longer than 30 s to read"}
 )
 
-// A converter writes the Markdown of a file. It panics with an *Error, or returns
-// one, when the file cannot be converted.
+// A converter writes the Markdown of a file to w. It returns an *Error, or panics with
+// one, if the file cannot be converted.
 type converter func(w *writer, data []byte) error
 
 var converters = map[string]converter{
@@ -59,14 +59,14 @@ var converters = map[string]converter{
 	".6": convertMan, ".7": convertMan, ".8": convertMan, ".man": convertMan,
 }
 
-// Converts reports whether files of that name are converted.
+// Converts reports whether Markdown can convert a file, judging by its extension.
 func Converts(name string) bool {
 	_, ok := converters[strings.ToLower(path.Ext(name))]
 	return ok
 }
 
-// Kind names the format of a file that Converts reports: its extension, or what those
-// of one format have in common.
+// Kind returns the display name of the format of a file that Converts accepts: its
+// extension, or a common name for extensions of the same format.
 func Kind(name string) string {
 	ext := strings.ToLower(path.Ext(name))
 	switch ext {
@@ -81,8 +81,8 @@ func Kind(name string) string {
 	return strings.TrimPrefix(ext, ".")
 }
 
-// Markdown converts a file that Converts reports. Equal bytes give equal
-// Markdown, in UTF-8. The error is an *Error. Markdown does not keep or change data.
+// Markdown converts a file that Converts accepts to Markdown in UTF-8. Equal data gives
+// equal Markdown. The error is an *Error. Markdown does not keep or change data.
 func Markdown(name string, data []byte) (text []byte, err error) {
 	w := &writer{name: path.Base(name), deadline: time.Now().Add(maxTime)}
 	defer func() {
@@ -90,7 +90,7 @@ func Markdown(name string, data []byte) (text []byte, err error) {
 		case nil:
 		case *Error:
 			text, err = nil, r
-		default: // an index that a broken file leads to
+		default: // a broken file can cause an index out of range
 			text, err = nil, errBroken
 		}
 	}()
@@ -103,8 +103,8 @@ func Markdown(name string, data []byte) (text []byte, err error) {
 	return bytes.ToValidUTF8(w.out, []byte("\ufffd")), nil
 }
 
-// utf8Text returns text that may be in UTF-16 with a mark, or in Windows-1252, in
-// UTF-8 without a mark.
+// utf8Text decodes text in UTF-16 with a byte order mark, in UTF-8 or, if it is neither,
+// in Windows-1252. The result has no byte order mark.
 func utf8Text(data []byte) []byte {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):

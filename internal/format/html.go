@@ -13,14 +13,14 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// convertHTML converts the main content of a page: its <main>, else its only
-// <article>, else its body, without navigation, forms and scripts. The page's title
-// is the heading of a page that has none; see titled.
+// convertHTML converts the main content of a page: its <main>, else its only <article>,
+// else its body, without navigation, forms and scripts. A page without a heading of its
+// own gets its title as the heading; see titled.
 func convertHTML(w *writer, data []byte) error {
 	return writePage(w, data, 0)
 }
 
-// writePage writes a page with its headings so many levels lower.
+// writePage writes a page with its headings lowered by a number of levels.
 func writePage(w *writer, data []byte, lower int) error {
 	data = utf8Text(data)
 	if bytes.Count(data, []byte("<")) > maxTags {
@@ -50,12 +50,12 @@ func writePage(w *writer, data []byte, lower int) error {
 	return nil
 }
 
-// emptyTag is the tag of an empty element as XHTML writes it. Behind an attribute without
-// quotes the slash belongs to the value.
+// emptyTag matches a self-closing tag of XHTML. After an unquoted attribute value the
+// slash belongs to the value.
 var emptyTag = regexp.MustCompile(`<[A-Za-z][A-Za-z0-9]{0,31}(?:\s[^<>]*["'\s])?/>`)
 
-// closeEmpty writes <a id="x"/> as <a id="x"></a>. HTML ignores the slash, so that the
-// element would hold what follows it, and each later block an anchor of that name.
+// closeEmpty replaces <a id="x"/> by <a id="x"></a>. The HTML parser ignores the slash, so
+// the element would contain the text after it and give its name to each later block.
 func closeEmpty(data []byte) []byte {
 	if !bytes.Contains(data, []byte("/>")) {
 		return data
@@ -73,27 +73,28 @@ func closeEmpty(data []byte) []byte {
 // page converts one HTML document.
 type page struct {
 	w     *writer
-	lower int // levels to lower headings by
+	lower int // the number of levels to lower headings by
 	title *html.Node
 	main  *html.Node
 	// article is the first of articles.
 	article  *html.Node
 	articles int
-	tops     int        // headings at level 1
-	top      *html.Node // the first of them
-	prose    int        // bytes of text that is no link
+	tops     int        // the number of headings at level 1
+	top      *html.Node // the first heading at level 1
+	prose    int        // bytes of text outside links
 	begun    bool       // a heading or a long paragraph was written
-	// rich holds the elements around headings, preformatted text and tables: they
-	// cannot be a cell or an item.
+	// rich holds the elements that contain headings, preformatted text or tables. They
+	// cannot become table cells or list items.
 	rich map[*html.Node]bool
 
-	inline strings.Builder // of the paragraph to come
-	id     string          // of the last element that began, for a heading that follows
-	level  int             // of the last heading that is not a term
-	terms  int             // definition lists around, whose terms are headings
+	inline strings.Builder // the current paragraph
+	id     string          // of the last element that began, for the next heading
+	level  int             // of the last heading that is not a definition term
+	terms  int             // the nesting of definition lists
 }
 
-// survey looks at the whole tree once.
+// survey fills in the fields of p that describe the whole tree below n. It reports whether
+// n is rich or contains a rich element.
 func (p *page) survey(n *html.Node) (rich bool) {
 	p.w.step()
 	if n.Type == html.ElementNode && hidden(n) {
@@ -136,9 +137,8 @@ func (p *page) survey(n *html.Node) (rich bool) {
 	return rich || inner
 }
 
-// titled reports whether the first heading at level 1 is that of the page, and not of one
-// of several sections or of a numbered one. The title of the page may name it with the
-// name of the site.
+// titled reports whether the first heading at level 1 is the heading of the page, rather
+// than one of several or a numbered section. It is if the title of the page contains it.
 func (p *page) titled() bool {
 	if p.tops == 0 {
 		return false
@@ -148,7 +148,8 @@ func (p *page) titled() bool {
 	return p.tops == 1 && !numbered || strings.Contains(p.text(p.title), text)
 }
 
-// isMenu reports whether a list in front of the page's own text has only links.
+// isMenu reports whether a list is a navigation menu: it precedes the page's own text and
+// consists mostly of links.
 func (p *page) isMenu(list *html.Node) bool {
 	const manyBytes = 300
 	if p.begun || p.prose < manyBytes || p.rich[list] {
@@ -167,14 +168,14 @@ func (p *page) isMenu(list *html.Node) bool {
 	return links > 2 && others < links
 }
 
-// dropped are elements that hold no text of the page.
+// dropped are the elements that contain no text of the page.
 var dropped = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true, atom.Nav: true, atom.Aside: true,
 	atom.Footer: true, atom.Button: true, atom.Input: true, atom.Select: true, atom.Textarea: true, atom.Iframe: true,
 	atom.Object: true, atom.Svg: true, atom.Canvas: true, atom.Audio: true, atom.Video: true, atom.Dialog: true,
 }
 
-// hidden reports whether an element is not shown, or not content.
+// hidden reports whether an element is invisible or not part of the content.
 func hidden(n *html.Node) bool {
 	if dropped[n.DataAtom] {
 		return true
@@ -190,7 +191,7 @@ func hidden(n *html.Node) bool {
 				return true
 			}
 		case "class":
-			// Links to a heading itself, and the numbers of lines.
+			// Permalinks of headings, and line numbers.
 			if slices.ContainsFunc(strings.Fields(a.Val), func(c string) bool { return c == "headerlink" || c == "linenos" || c == "line-numbers" }) {
 				return true
 			}
@@ -215,7 +216,7 @@ func (p *page) blocks(n *html.Node) {
 	}
 }
 
-// node writes an element as a block, or adds it to the paragraph.
+// node writes an element as a block, or adds it to the current paragraph.
 func (p *page) node(n *html.Node) {
 	p.w.step()
 	if n.Type == html.TextNode {
@@ -264,7 +265,7 @@ func (p *page) node(n *html.Node) {
 	}
 }
 
-// flush ends the paragraph.
+// flush writes the current paragraph.
 func (p *page) flush() {
 	if p.inline.Len() == 0 {
 		return
@@ -275,8 +276,8 @@ func (p *page) flush() {
 	p.inline.Reset()
 }
 
-// contained writes an element inside a container. Headings leave it, since they
-// begin sections.
+// contained writes an element inside a container. It writes an element with headings
+// outside the container, because headings begin sections.
 func (p *page) contained(n *html.Node, first, rest string) {
 	if p.rich[n] && p.hasHeading(n) {
 		p.blocks(n)
@@ -289,8 +290,7 @@ func (p *page) contained(n *html.Node, first, rest string) {
 	p.w.close()
 }
 
-// hasHeading reports whether a heading is below n. It looks only into elements around
-// headings, preformatted text and tables.
+// hasHeading reports whether n contains a heading. It visits only rich elements.
 func (p *page) hasHeading(n *html.Node) bool {
 	p.w.step()
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -301,8 +301,8 @@ func (p *page) hasHeading(n *html.Node) bool {
 	return false
 }
 
-// heading writes a heading with the id of the element, of one that began just before,
-// or of the first link in it.
+// heading writes a heading. Its id is that of the element, else that of an element that
+// began directly before, else that of its first child with one.
 func (p *page) heading(level int, n *html.Node) {
 	p.begun = true
 	id := cmp.Or(attr(n, "id"), p.id)
@@ -343,8 +343,9 @@ func (p *page) list(n *html.Node) {
 	p.w.gap = true
 }
 
-// definitions writes a definition list. A term with an id is a heading below the
-// last: so documentation generators write functions and options.
+// definitions writes a definition list. A term with an id becomes a heading one level
+// below the last heading, because documentation generators write functions and options in
+// this way.
 func (p *page) definitions(n *html.Node) {
 	p.terms++
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -367,7 +368,8 @@ func (p *page) definitions(n *html.Node) {
 	p.terms--
 }
 
-// table writes a table. One that holds other blocks is layout.
+// table writes a table. A table that contains other blocks is for layout, so table writes
+// only its blocks.
 func (p *page) table(n *html.Node) {
 	if p.rich[n] || attr(n, "role") == "presentation" {
 		p.blocks(n)
@@ -417,10 +419,11 @@ var isBlock = func() map[atom.Atom]bool {
 	return blocks
 }()
 
-// lineBreak stands for a line break of the page among white space that is none.
+// lineBreak represents a line break of the document in text whose other white space is
+// insignificant.
 const lineBreak = "\x01"
 
-// flat turns the line breaks of a source into blanks.
+// flat replaces the white space of a source by blanks and removes lineBreak.
 func flat(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
@@ -433,7 +436,8 @@ func flat(s string) string {
 	}, s)
 }
 
-// lines returns inline text with its line breaks, and single blanks.
+// lines replaces lineBreak by "\n" and other white space by single blanks, and removes
+// blank lines.
 func lines(s string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(s, lineBreak) {

@@ -77,7 +77,7 @@ func span(b *strings.Builder, text string) {
 	b.WriteString(before + ticks + pad + inner + pad + ticks + after)
 }
 
-// outerBlanks returns the blanks around a text, shortened to one.
+// outerBlanks returns one blank for white space at the start and at the end of text.
 func outerBlanks(text string) (before, after string) {
 	if strings.HasPrefix(text, " ") || strings.HasPrefix(text, "\n") {
 		before = " "
@@ -88,7 +88,7 @@ func outerBlanks(text string) (before, after string) {
 	return before, after
 }
 
-// emphasis writes an element between marks, with the blanks outside of them.
+// emphasis writes an element between two marks. Outer blanks stay outside the marks.
 func (p *page) emphasis(b *strings.Builder, n *html.Node, mark string) {
 	var inner strings.Builder
 	p.children(&inner, n)
@@ -102,7 +102,8 @@ func (p *page) emphasis(b *strings.Builder, n *html.Node, mark string) {
 	b.WriteString(before + mark + trimmed + mark + after)
 }
 
-// link writes a link with its target. A link without text, or to a script, has none.
+// link writes a link. It writes only the text of a link without text or to a script, and
+// nothing for a permalink.
 func (p *page) link(b *strings.Builder, n *html.Node) {
 	var inner strings.Builder
 	p.children(&inner, n)
@@ -119,7 +120,7 @@ func (p *page) link(b *strings.Builder, n *html.Node) {
 	b.WriteString(before + "[" + escapeLabel(trimmed) + "](" + target(href) + ")" + after)
 }
 
-// escapeLabel escapes the brackets of a link's text that have no partner.
+// escapeLabel escapes the brackets in a link text unless they are balanced.
 func escapeLabel(text string) string {
 	if strings.Count(text, "[") == strings.Count(text, "]") {
 		return text
@@ -127,7 +128,7 @@ func escapeLabel(text string) string {
 	return strings.NewReplacer("[", `\[`, "]", `\]`).Replace(text)
 }
 
-// target returns the target of a link as Markdown writes it.
+// target returns the Markdown form of a link target.
 func target(href string) string {
 	href = strings.Map(func(r rune) rune {
 		if isControl(r) || r == '\n' || r == '\t' {
@@ -144,7 +145,7 @@ func target(href string) string {
 // text returns the plain text of an element.
 func (p *page) text(n *html.Node) string { return p.collect(n, ' ', flat) }
 
-// raw returns the text of preformatted text with its line breaks.
+// raw returns the text of a preformatted element with its line breaks.
 func (p *page) raw(n *html.Node) string {
 	return p.collect(n, '\n', func(text string) string {
 		return strings.Map(func(r rune) rune {
@@ -156,7 +157,8 @@ func (p *page) raw(n *html.Node) string {
 	})
 }
 
-// collect returns the converted text of what an element shows, with lineBreak for <br>.
+// collect returns the visible text of an element. It applies convert to each text node
+// and replaces <br> by lineBreak.
 func (p *page) collect(n *html.Node, lineBreak byte, convert func(string) string) string {
 	var b strings.Builder
 	var visit func(n *html.Node)
@@ -178,8 +180,8 @@ func (p *page) collect(n *html.Node, lineBreak byte, convert func(string) string
 	return b.String()
 }
 
-// language returns the language of a code block by the class of the element, its only
-// child, or an element around it: "language-go", "highlight-python3", "brush: sql".
+// language returns the language of a code block according to the class of the element, its
+// first child, its parent or grandparent, such as "language-go" or "highlight-python3".
 func language(n *html.Node) string {
 	at := []*html.Node{n, n.FirstChild, n.Parent}
 	if n.Parent != nil {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TagAnchors returns the names that the HTML tag at the beginning of text gives to its
-// place, its id and the name of an <a>, and the length of the tag, 0 for none.
+// TagAnchors returns the anchors of the HTML tag at the start of text: its id and, for an
+// <a>, its name. length is the length of the tag in bytes, 0 if there is none.
 func TagAnchors(text []byte) (anchors []string, length int) {
 	z := html.NewTokenizer(bytes.NewReader(text))
 	switch z.Next() {

@@ -12,14 +12,13 @@ import (
 	"strings"
 )
 
-// maxParts bounds the parts of a message inside each other.
+// maxParts is the maximum nesting of message parts.
 const maxParts = 8
 
 // convertMail converts a message.
 func convertMail(w *writer, data []byte) error { return writeMessage(w, data, 1, "") }
 
-// convertMbox converts a mailbox: a section for each message, with the anchor
-// message-1 and so on.
+// convertMbox converts a mailbox. Message n becomes a section with the anchor message-n.
 func convertMbox(w *writer, data []byte) error {
 	if !bytes.HasPrefix(data, []byte("From ")) {
 		return errBroken
@@ -27,7 +26,7 @@ func convertMbox(w *writer, data []byte) error {
 	number := 0
 	for rest := append([]byte("\n"), data...); len(rest) > 0; {
 		w.step()
-		_, message, _ := bytes.Cut(rest[1:], []byte("\n")) // without the line of the mailbox
+		_, message, _ := bytes.Cut(rest[1:], []byte("\n")) // without the "From " line
 		next := bytes.Index(message, []byte("\nFrom "))
 		rest = nil
 		if next >= 0 {
@@ -42,7 +41,7 @@ func convertMbox(w *writer, data []byte) error {
 	return nil
 }
 
-// writeMessage writes a message below a heading of its subject.
+// writeMessage writes a message with its subject as the heading.
 func writeMessage(w *writer, data []byte, level int, id string) error {
 	m, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
@@ -72,8 +71,8 @@ func decodedHeader(h mail.Header, key string) string {
 	return strings.Join(strings.Fields(string(utf8Text([]byte(value)))), " ")
 }
 
-// messagePart writes the text of a part; of alternatives it writes the first that has
-// any. It reports whether there was text.
+// messagePart writes the text of a part and reports whether there was any. Of
+// alternatives it writes only the first with text.
 func (w *writer) messagePart(kind, encoding string, body io.Reader, depth int) bool {
 	w.step()
 	if depth > maxParts {
@@ -107,7 +106,7 @@ func (w *writer) messagePart(kind, encoding string, body io.Reader, depth int) b
 			found = w.messagePart(part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part, depth+1) || found
 		}
 	case media == "text/plain", media == "text/html":
-		text, _ := io.ReadAll(body) // what can be decoded
+		text, _ := io.ReadAll(body) // up to the first decoding error
 		before := len(w.out)
 		if media == "text/html" {
 			if writePage(w, text, 2) != nil {

@@ -7,8 +7,9 @@ import (
 
 var errNoManual = &Error{"not a manual page"}
 
-// convertMan converts a manual page in the macros man or mdoc, line by line: line n of
-// the Markdown is line n of the page. Other macros leave their arguments.
+// convertMan converts a manual page that uses the man or mdoc macros. It converts line by
+// line: line n of the Markdown is line n of the page. Of an unknown macro it keeps the
+// arguments.
 func convertMan(w *writer, data []byte) error {
 	text := utf8Text(data)
 	if !isManual(text) {
@@ -21,8 +22,8 @@ func convertMan(w *writer, data []byte) error {
 	return nil
 }
 
-// isManual reports whether a text defines the head of a manual page among the macros
-// and comments that it begins with.
+// isManual reports whether text is a manual page: one of the macros at its start, before
+// any text, declares the title.
 func isManual(text []byte) bool {
 	text = text[:min(len(text), 16<<10)]
 	if bytes.IndexByte(text, 0) >= 0 {
@@ -34,7 +35,7 @@ func isManual(text []byte) bool {
 		case ignored:
 			ignored = !bytes.HasPrefix(line, []byte(".."))
 		case len(line) == 0:
-		case bytes.HasPrefix(line, []byte(".de")), bytes.HasPrefix(line, []byte(".ig")): // a macro or a comment
+		case bytes.HasPrefix(line, []byte(".de")), bytes.HasPrefix(line, []byte(".ig")): // a macro definition or a comment
 			ignored = true
 		case line[0] != '.' && line[0] != '\'':
 			return false
@@ -47,10 +48,10 @@ func isManual(text []byte) bool {
 
 // manual is the state of a conversion.
 type manual struct {
-	literal bool // between .nf and .fi, where lines are code
-	ignored bool // in the definition of a macro
-	next    int  // level of a heading whose text is on the next line
-	name    string
+	literal bool   // between .nf and .fi, where lines are code
+	ignored bool   // in a macro definition
+	next    int    // the level of a heading whose text is on the next line, 0 for none
+	name    string // of the command, from .Nm
 }
 
 // line converts one line.
@@ -108,7 +109,7 @@ func (m *manual) line(s string) string {
 	return ""
 }
 
-// heading returns a heading, or none and remembers that its text follows.
+// heading returns a heading. If text is empty, the next line of text is the heading.
 func (m *manual) heading(level int, text string) string {
 	m.literal = false
 	if text = strings.TrimSpace(roff(text)); text == "" {
@@ -118,7 +119,7 @@ func (m *manual) heading(level int, text string) string {
 	return strings.Repeat("#", level) + " " + escape(text)
 }
 
-// text returns a line of text.
+// text converts a line of text.
 func (m *manual) text(s string) string {
 	if m.next > 0 && strings.TrimSpace(s) != "" {
 		level := m.next
@@ -135,7 +136,7 @@ func (m *manual) text(s string) string {
 	return escapeStart(escape(strings.TrimLeft(s, " ")))
 }
 
-// inline returns the arguments of a macro of mdoc, in which other macros may be.
+// inline converts the arguments of an mdoc macro, which may contain other macros.
 func (m *manual) inline(macro string, args []string) string {
 	var b strings.Builder
 	glue := ""
@@ -154,7 +155,7 @@ func (m *manual) inline(macro string, args []string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// arguments splits the arguments of a macro, which quotes may keep together.
+// arguments splits the arguments of a macro. Quotes keep words together.
 func arguments(s string) []string {
 	var args []string
 	for s = strings.TrimLeft(s, " \t"); s != ""; s = strings.TrimLeft(s, " \t") {
@@ -184,7 +185,7 @@ var roffNames = map[string]string{
 	"rs": `\`, "ti": "~", "ha": "^", "ga": "`", "hy": "-", "mi": "-", "->": "→", "<-": "←", "<=": "≤", ">=": "≥", "mu": "×", "de": "°", "la": "<", "ra": ">", "or": "|", "lB": "[", "rB": "]", "lC": "{", "rC": "}",
 }
 
-// roff returns a text without the escapes of roff.
+// roff removes roff escapes from a text, and decodes those that denote characters.
 func roff(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -243,7 +244,7 @@ func roff(s string) string {
 	return b.String()
 }
 
-// nameLength is the length of the name that an escape takes: x, (xx or [xxx].
+// nameLength returns the length of the name after an escape: x, (xx or [xxx].
 func nameLength(s string) int {
 	switch {
 	case s == "":

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of the output of a cell.
+// The maximum size of a cell's output.
 const (
 	maxOutputLines = 20
 	maxOutputBytes = 2000
@@ -33,7 +33,7 @@ type cell struct {
 	Type    string      `json:"cell_type"`
 	Source  joined      `json:"source"`
 	Input   joined      `json:"input"` // version 3
-	Level   int         `json:"level"` // of a heading of version 3
+	Level   int         `json:"level"` // of a heading in version 3
 	Outputs []cellPrint `json:"outputs"`
 	About   struct {
 		Mime string `json:"raw_mimetype"`
@@ -48,7 +48,7 @@ type cellPrint struct {
 	Value string                     `json:"evalue"`
 }
 
-// joined is a text, or a list of its lines.
+// joined is a string, written in JSON as a string or as the list of its lines.
 type joined string
 
 func (j *joined) UnmarshalJSON(data []byte) error {
@@ -63,8 +63,8 @@ func (j *joined) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(j))
 }
 
-// convertNotebook converts a Jupyter notebook: text as it is, code and the beginning
-// of its output in fences. Cell n has the anchor cell-n.
+// convertNotebook converts a Jupyter notebook. It copies Markdown, and writes code and the
+// first lines of its output as fenced code blocks. Cell n has the anchor cell-n.
 func convertNotebook(w *writer, data []byte) error {
 	var n notebook
 	if err := json.Unmarshal(data, &n); err != nil {
@@ -89,7 +89,7 @@ func convertNotebook(w *writer, data []byte) error {
 		switch c.Type {
 		case "markdown":
 			w.markdown(source)
-		case "raw": // text for a generator of documentation, often reStructuredText
+		case "raw": // input of a documentation generator, often reStructuredText
 			if strings.HasSuffix(c.About.Mime, "html") || strings.HasSuffix(c.About.Mime, "latex") {
 				w.code("", source)
 			} else {
@@ -109,7 +109,7 @@ func convertNotebook(w *writer, data []byte) error {
 	return nil
 }
 
-// String returns the beginning of an output as text, "" for a picture.
+// String returns the first lines of an output as text, "" for an image.
 func (o *cellPrint) String() string {
 	text := string(o.Text)
 	var plain joined
@@ -126,7 +126,7 @@ func (o *cellPrint) String() string {
 	return strings.Join(lines, "")
 }
 
-// cut returns the first bytes of a text, with an ellipsis if that is not all.
+// cut shortens a text to at most limit bytes and an ellipsis.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// convertOpenDocument converts a text, presentation or spreadsheet of OpenDocument.
-// Pages of a presentation are sections with the anchors slide-1 and so on, sheets such
-// with sheet-1. Deleted text and comments are left out.
+// convertOpenDocument converts an OpenDocument text, presentation or spreadsheet. Slide n
+// becomes a section with the anchor slide-n, and sheet n one with the anchor sheet-n. It
+// omits deleted text and comments.
 func convertOpenDocument(w *writer, data []byte) error {
 	a := openArchive(w, data)
 	if a.files["content.xml"] == nil {
@@ -29,7 +29,7 @@ type openDocument struct {
 	w             *writer
 	title         string
 	slides, sheet int
-	items         int // lists around
+	items         int // the nesting of lists
 	inCell        int
 	cell          []string
 	rows          [][]string
@@ -71,7 +71,7 @@ func (o *openDocument) blocks(x *xmlReader) {
 	}
 }
 
-// paragraph writes a paragraph or heading, or adds it to the cell.
+// paragraph writes a paragraph or heading, or adds it to the current cell.
 func (o *openDocument) paragraph(x *xmlReader) {
 	level := 0
 	if x.start == "h" {
@@ -95,7 +95,7 @@ func (o *openDocument) paragraph(x *xmlReader) {
 	}
 }
 
-// openText returns the text of the element that starts, with lineBreak for its breaks.
+// openText returns the text of the current element, with lineBreak for its line breaks.
 func openText(x *xmlReader) string {
 	var b strings.Builder
 	for depth := x.depth; x.depth >= depth && x.next(); {
@@ -112,7 +112,7 @@ func openText(x *xmlReader) string {
 	return b.String()
 }
 
-// sheets writes the heads of the tables of a spreadsheet.
+// sheets writes the first rows of each sheet of a spreadsheet.
 func (o *openDocument) sheets(x *xmlReader) {
 	var s *sheet
 	for depth := x.depth; x.depth >= depth && x.next(); {
@@ -129,7 +129,8 @@ func (o *openDocument) sheets(x *xmlReader) {
 	}
 }
 
-// row reads a row of a sheet. Empty cells and rows at the end repeat in their number.
+// row reads a row of a sheet. It expands repeated cells, drops empty cells at the end, and
+// counts a repeated row as often as it repeats.
 func (o *openDocument) row(x *xmlReader, s *sheet) {
 	repeated, _ := strconv.Atoi(x.attr("number-rows-repeated"))
 	var row []string

@@ -11,9 +11,9 @@ import (
 
 var errScanned = &Error{"no text (scanned pages?)"}
 
-// convertPDF converts the text of a PDF file. The entries of its outline are headings,
-// with the number of their page; a page that begins in the middle of one is a section
-// below it. Page n has the anchor page-n.
+// convertPDF converts the text of a PDF file. The entries of its outline become headings
+// with the page number. A page that begins within an entry becomes a section below it.
+// Page n has the anchor page-n.
 func convertPDF(w *writer, data []byte) error {
 	f := openPDF(w, data)
 	pages := f.pages()
@@ -41,8 +41,8 @@ func convertPDF(w *writer, data []byte) error {
 	return nil
 }
 
-// title returns the title in the properties of the file, or the name of the file where
-// they have none or one that a program made up.
+// title returns the title from the properties of the file. It returns the file name if
+// there is no title or a program generated it.
 func (f *pdfFile) title() string {
 	title := strings.TrimSpace(pdfText(f.resolve(f.dict(f.trailer["Info"])["Title"])))
 	switch {
@@ -60,7 +60,7 @@ type pdfNode struct {
 	resources dict
 }
 
-// pages returns the pages in their order; every page once.
+// pages returns the pages in order, each page once.
 func (f *pdfFile) pages() []pdfNode {
 	var pages []pdfNode
 	seen := map[ref]bool{}
@@ -88,7 +88,7 @@ func (f *pdfFile) pages() []pdfNode {
 	return pages
 }
 
-// content returns the content streams of a page one after the other.
+// content returns the concatenated content streams of a page.
 func (f *pdfFile) content(page dict) []byte {
 	parts := f.array(page["Contents"])
 	if parts == nil {
@@ -103,14 +103,14 @@ func (f *pdfFile) content(page dict) []byte {
 	return all
 }
 
-// notes returns the texts and comments that are put on a page.
+// notes returns the text annotations of a page.
 func (f *pdfFile) notes(page dict) []pdfLine {
 	var notes []pdfLine
 	for _, v := range f.array(page["Annots"]) {
 		f.w.step()
 		note := f.dict(v)
 		switch f.resolve(note["Subtype"]) {
-		case name("Link"), name("Popup"): // the latter shows another's text
+		case name("Link"), name("Popup"): // a popup repeats the text of another annotation
 			continue
 		}
 		if text := strings.Join(strings.Fields(pdfText(f.resolve(note["Contents"]))), " "); text != "" {
@@ -126,10 +126,10 @@ type pdfEntry struct {
 	title string
 }
 
-// maxEntries bounds the entries of an outline and the names of destinations.
+// maxEntries is the maximum number of outline entries, and of named destinations.
 const maxEntries = 10_000
 
-// outline returns the entries of the outline by the number of their page.
+// outline returns the outline entries by page number.
 func (f *pdfFile) outline(numbers map[ref]int) map[int][]pdfEntry {
 	root := f.dict(f.trailer["Root"])
 	names := map[string]any{}
@@ -167,7 +167,7 @@ func (f *pdfFile) outline(numbers map[ref]int) map[int][]pdfEntry {
 	return entries
 }
 
-// destinations adds the names of a tree.
+// destinations adds the named destinations of a name tree to names.
 func (f *pdfFile) destinations(v any, names map[string]any, seen map[ref]bool) {
 	r, ok := v.(ref)
 	node := f.dict(v)
@@ -190,7 +190,7 @@ func (f *pdfFile) destinations(v any, names map[string]any, seen map[ref]bool) {
 	}
 }
 
-// pageOf returns the number of the page of a destination, 0 for none.
+// pageOf returns the page number of a destination, 0 for none.
 func (f *pdfFile) pageOf(target any, names map[string]any, numbers map[ref]int) int {
 	switch key := target.(type) {
 	case name:
@@ -209,13 +209,14 @@ func (f *pdfFile) pageOf(target any, names map[string]any, numbers map[ref]int) 
 	return 0
 }
 
-// pdfText returns a string of the document, such as a title, as text.
+// pdfText decodes a text string of the document, such as a title.
 func pdfText(v any) string {
 	s, _ := v.(string)
 	return string(bytes.ToValidUTF8(utf8Text([]byte(s)), nil))
 }
 
-// writePDFPage writes a page, and returns the level of the last entry of the outline.
+// writePDFPage writes a page. level is the heading level of the last outline entry before
+// the page; writePDFPage returns the level after the page.
 func writePDFPage(w *writer, number int, text []pdfLine, entries []pdfEntry, level int) int {
 	anchor := "page-" + strconv.Itoa(number)
 	page := " (page " + strconv.Itoa(number) + ")"
@@ -269,8 +270,8 @@ func writePDFPage(w *writer, number int, text []pdfLine, entries []pdfEntry, lev
 	return level
 }
 
-// titleLines returns how many of the lines, at most three, are the title of an entry,
-// perhaps behind its number; 0 when they are not.
+// titleLines returns the number of lines, at most three, that form the title of an entry,
+// with or without a section number. It returns 0 if the lines are not the title.
 func (w *writer) titleLines(lines []pdfLine, title string) int {
 	want := letters(title)
 	got := ""

@@ -11,24 +11,24 @@ import (
 )
 
 // pdfFile is an open PDF file. It finds objects by scanning the whole file for their
-// heads, not by the cross-reference tables, which broken files have wrong and hostile
-// ones endless: the last object of a number counts.
+// headers. It ignores the cross-reference tables, which are wrong in broken files and can
+// be endless in hostile ones. Of several objects with the same number the last one counts.
 type pdfFile struct {
 	w       *writer
 	data    []byte
-	at      map[int]place // by number of the object
+	at      map[int]place // by object number
 	cache   map[int]any
 	trailer dict
-	left    int64 // bytes that streams may still decode to
+	left    int64 // bytes that may still be decoded
 }
 
-// place is where an object is: at an offset of the file, or in an object stream.
+// place is the location of an object: an offset in the file or in an object stream.
 type place struct {
 	offset int
 	inside []byte // the decoded stream; nil for the file
 }
 
-// openPDF finds the objects of a file.
+// openPDF finds the objects of a file. It panics if the file is encrypted or not a PDF.
 func openPDF(w *writer, data []byte) *pdfFile {
 	f := &pdfFile{w: w, data: data, at: map[int]place{}, cache: map[int]any{}, trailer: dict{}, left: maxUnpacked}
 	if !bytes.Contains(data[:min(len(data), 1024)], []byte("%PDF-")) {
@@ -57,7 +57,7 @@ func openPDF(w *writer, data []byte) *pdfFile {
 	return f
 }
 
-// occurrences yields the offsets of a word.
+// occurrences yields the offsets of word in the file.
 func (f *pdfFile) occurrences(word string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := 0; ; i += len(word) {
@@ -73,7 +73,7 @@ func (f *pdfFile) occurrences(word string) iter.Seq[int] {
 	}
 }
 
-// objectHead returns the number of the object whose head, "12 0 ", ends data.
+// objectHead returns the object number if data ends with an object header such as "12 0 ".
 func objectHead(data []byte) (number int, ok bool) {
 	i := len(data)
 	back := func(is func(byte) bool) []byte {
@@ -91,7 +91,7 @@ func objectHead(data []byte) (number int, ok bool) {
 	return number, err == nil
 }
 
-// trail adds the keys of a trailer; later ones count.
+// trail adds the keys of a trailer. They replace those of earlier trailers.
 func (f *pdfFile) trail(v any) {
 	d, _ := v.(dict)
 	for _, key := range []name{"Root", "Info", "Encrypt"} {
@@ -101,8 +101,8 @@ func (f *pdfFile) trail(v any) {
 	}
 }
 
-// unpack notes the objects of an object stream, and the trailer of a cross-reference
-// stream.
+// unpack records the locations of the objects in an object stream, or the trailer of a
+// cross-reference stream.
 func (f *pdfFile) unpack(number int) {
 	s, _ := f.object(number).(*stream)
 	switch {
@@ -120,7 +120,7 @@ func (f *pdfFile) unpack(number int) {
 			if !ok1 || !ok2 || at < 0 || at > len(data) {
 				break
 			}
-			// An object in the file that comes later replaces this one.
+			// A later object in the file replaces this one.
 			if old, ok := f.at[int(n)]; !ok || old.inside != nil || old.offset < s.start {
 				f.at[int(n)] = place{offset: at, inside: data}
 			}
@@ -128,8 +128,8 @@ func (f *pdfFile) unpack(number int) {
 	}
 }
 
-// object returns an object by its number, nil for none. While it is read it is nil, so
-// that an object cannot contain itself.
+// object returns the object with a number, nil if there is none. While object reads an
+// object, its value is nil, so that it cannot contain itself.
 func (f *pdfFile) object(number int) any {
 	if v, ok := f.cache[number]; ok {
 		return v
@@ -170,7 +170,7 @@ func (f *pdfFile) parse(data []byte, offset int) any {
 	return &stream{d, p.i}
 }
 
-// resolve follows a reference.
+// resolve follows references. It returns nil for a chain of more than eight.
 func (f *pdfFile) resolve(v any) any {
 	for range 8 {
 		r, ok := v.(ref)
@@ -182,7 +182,8 @@ func (f *pdfFile) resolve(v any) any {
 	return nil
 }
 
-// dict returns a dictionary, also that of a stream; nil for another object.
+// dict returns a dictionary or the dictionary of a stream. It returns nil for any other
+// object.
 func (f *pdfFile) dict(v any) dict {
 	switch v := f.resolve(v).(type) {
 	case dict:
@@ -208,8 +209,8 @@ func (f *pdfFile) name(v any) name {
 	return n
 }
 
-// decode returns the data of a stream; what is broken is left out, and so is what has
-// a filter that holds no text, such as a picture.
+// decode returns the decoded data of a stream. It stops at broken data, and returns nil
+// for a filter that is not used for text, such as an image filter.
 func (f *pdfFile) decode(s *stream) []byte {
 	data := f.data[min(s.start, len(f.data)):]
 	n := int(f.number(s.dict["Length"]))
@@ -251,7 +252,7 @@ func (f *pdfFile) count(n int) {
 	}
 }
 
-// inflate returns what can be decompressed.
+// inflate decompresses data up to the first error.
 func (f *pdfFile) inflate(data []byte) []byte {
 	r, err := zlib.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -264,8 +265,8 @@ func (f *pdfFile) inflate(data []byte) []byte {
 	return out
 }
 
-// unLZW decompresses LZW as PDF has it: codes of 9 to 12 bits, most significant bit
-// first, that grow one code early.
+// unLZW decompresses the LZW variant of PDF: codes of 9 to 12 bits, most significant bit
+// first, whose width grows one code early.
 func (f *pdfFile) unLZW(data []byte) []byte {
 	const reset, stop = 256, 257
 	table := make([][]byte, stop+1, 4096)

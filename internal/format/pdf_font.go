@@ -10,20 +10,20 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// pdfFont turns the strings of one font into text.
+// pdfFont decodes the strings of one font.
 type pdfFont struct {
 	wide     bool             // codes have two bytes
-	unicode  map[int]string   // by code, from the font's ToUnicode
-	names    map[int]string   // by code, from the names of glyphs
-	encoding *charmap.Charmap // of one byte
+	unicode  map[int]string   // by code, from the font's ToUnicode map
+	names    map[int]string   // by code, from the glyph names
+	encoding *charmap.Charmap // of one-byte codes
 	utf16    bool             // codes are UTF-16
-	widths   map[int]float64  // in thousandths of the size
-	width    float64          // of codes without one
-	symbols  bool             // a font of symbols of TeX
+	widths   map[int]float64  // by code, in thousandths of the font size
+	width    float64          // of codes that widths does not contain
+	symbols  bool             // a TeX symbol font
 }
 
-// standardWidths are the widths of the ASCII characters in fonts that every reader of
-// PDF has, so that files may leave them out; from Adobe's font metrics.
+// standardWidths are the widths of the ASCII characters in the standard fonts, from
+// Adobe's font metrics. PDF files may omit them.
 var standardWidths = map[string]string{
 	"Times": "250 333 408 500 500 833 778 333 333 333 500 564 250 333 250 278 500 500 500 500 500 500 500 500 500 500 278 278 564 564 564 444 921 " +
 		"722 667 667 722 611 556 722 722 333 389 722 611 889 722 722 556 722 667 556 611 722 722 944 722 722 611 333 278 333 469 500 333 " +
@@ -33,10 +33,10 @@ var standardWidths = map[string]string{
 		"556 556 500 556 556 278 556 556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 260 334 584",
 }
 
-// maxCodes bounds the codes of a font.
+// maxCodes is the maximum number of codes of a font.
 const maxCodes = 1 << 16
 
-// font reads the font of a dictionary.
+// font reads a font dictionary.
 func (f *pdfFile) font(d dict) *pdfFont {
 	t := &pdfFont{unicode: map[int]string{}, names: map[int]string{}, widths: map[int]float64{}, encoding: charmap.Windows1252, width: 500}
 	encoding := f.resolve(d["Encoding"])
@@ -128,7 +128,7 @@ func (f *pdfFile) wideWidths(t *pdfFont, d dict) {
 	}
 }
 
-// readCMap reads what a CMap maps codes to.
+// readCMap reads the mapping from codes to text in a CMap.
 func (f *pdfFile) readCMap(t *pdfFont, data []byte) {
 	p := objectParser{w: f.w, b: data}
 	var stack []any
@@ -164,7 +164,7 @@ func (f *pdfFile) readCMap(t *pdfFont, data []byte) {
 	}
 }
 
-// mapRange maps the codes from first to last to one text after the other.
+// mapRange maps the codes from first to last to consecutive texts that begin with to.
 func (f *pdfFile) mapRange(t *pdfFont, first, last int, to any) {
 	switch to := to.(type) {
 	case array:
@@ -186,7 +186,7 @@ func (f *pdfFile) mapRange(t *pdfFont, first, last int, to any) {
 	}
 }
 
-// codeOf returns the number that the bytes of a code are; -1 for no code.
+// codeOf returns the number of a code of one or two bytes, -1 for any other value.
 func codeOf(v any) int {
 	s, ok := v.(string)
 	if !ok || len(s) == 0 || len(s) > 2 {
@@ -207,7 +207,8 @@ func utf16Text(s string) string {
 	return string(utf16.Decode(units))
 }
 
-// each calls do with the text and the width of each code of a string.
+// each calls do with the text and the width of each code of a string. blank is true for
+// the one-byte code 32, to which word spacing applies.
 func (t *pdfFont) each(s string, do func(text string, width float64, blank bool)) {
 	step := 1
 	if t.wide {
@@ -251,14 +252,14 @@ func (t *pdfFont) text(code int) string {
 	return ""
 }
 
-// texLigatures and texSymbols are where fonts of TeX without an encoding have them.
+// texLigatures and texSymbols are characters of TeX fonts without an encoding, by code.
 var (
 	texLigatures = map[int]string{11: "ff", 12: "fi", 13: "fl", 14: "ffi", 15: "ffl"}
 	texSymbols   = map[int]string{0: "−", 15: "•"}
 )
 
-// glyphs are the names of glyphs that are not the character itself, from the Adobe
-// Glyph List: those of ASCII, Latin-1 and common punctuation.
+// glyphs maps glyph names to text. It contains the names of ASCII, Latin-1 and common
+// punctuation from the Adobe Glyph List.
 var glyphs = func() map[string]string {
 	m := map[string]string{}
 	for _, block := range []struct {
@@ -289,7 +290,7 @@ var glyphs = func() map[string]string {
 	return m
 }()
 
-// glyphText returns the text of a glyph by its name, "" if that is not known.
+// glyphText returns the text of a glyph by its name, "" for an unknown name.
 func glyphText(glyph string) string {
 	glyph, _, _ = strings.Cut(glyph, ".")
 	if text, ok := glyphs[glyph]; ok {

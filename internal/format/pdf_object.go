@@ -50,10 +50,10 @@ func (p *objectParser) space() {
 	}
 }
 
-// end is what next returns at the end of the input.
+// end is the keyword that next returns at the end of the input.
 const end keyword = ""
 
-// next reads an object, a keyword, or a closing bracket as a keyword.
+// next reads an object or a keyword. A closing bracket is a keyword.
 func (p *objectParser) next() any {
 	p.w.step()
 	p.space()
@@ -91,7 +91,7 @@ func (p *objectParser) next() any {
 	return p.word()
 }
 
-// collect reads objects up to a closing keyword. The end of the input closes, too.
+// collect calls add with each object up to a closing keyword or the end of the input.
 func (p *objectParser) collect(closing keyword, add func(any)) {
 	if p.depth++; p.depth > maxDepth {
 		panic(errDepth)
@@ -123,7 +123,7 @@ func (p *objectParser) dict() dict {
 	return d
 }
 
-// nameText reads a name behind its slash.
+// nameText reads a name after its slash.
 func (p *objectParser) nameText() string {
 	start := p.i
 	for p.i < len(p.b) && !isSpace(p.b[p.i]) && !isDelimiter(p.b[p.i]) {
@@ -177,7 +177,7 @@ func (p *objectParser) word() any {
 	return keyword(word)
 }
 
-// refers reads "0 R" behind a number.
+// refers reports whether "0 R" follows a number, and skips it.
 func (p *objectParser) refers() bool {
 	i := p.i
 	for i < len(p.b) && isSpace(p.b[i]) {
@@ -226,7 +226,7 @@ func (p *objectParser) literal() string {
 	return string(out)
 }
 
-// escaped reads what follows a backslash.
+// escaped reads the rest of an escape sequence after its backslash.
 func (p *objectParser) escaped(out []byte) []byte {
 	c := p.b[p.i]
 	if at := strings.IndexByte("nrtbf", c); at >= 0 {
@@ -264,7 +264,7 @@ func (p *objectParser) hex() string {
 	return string(s)
 }
 
-// unhex decodes hexadecimal digits. It ignores other bytes; a missing last digit is 0.
+// unhex decodes hexadecimal digits. It ignores other bytes and adds a missing last 0.
 func unhex(digits []byte) []byte {
 	out := make([]byte, 0, len(digits)/2+1)
 	high, odd := byte(0), false

@@ -10,24 +10,24 @@ import (
 // pdfPage collects the lines of a page in the order in which it draws them.
 type pdfPage struct {
 	f     *pdfFile
-	fonts map[ref]*pdfFont // by the object of the font
+	fonts map[ref]*pdfFont // by object number
 	lines []pdfLine
 	line  strings.Builder
-	y     float64 // of the line
-	x     float64 // where its text ends
+	y     float64 // of the current line
+	x     float64 // the end of its text
 	size  float64 // of its last text
 	open  bool    // a line has begun
-	last  float64 // y of the line before
-	forms int     // drawn so far
+	last  float64 // y of the previous line
+	forms int     // the number of forms drawn
 }
 
 // pdfLine is a line of text.
 type pdfLine struct {
 	text  string
-	apart bool // a paragraph begins
+	apart bool // the line begins a paragraph
 }
 
-// textState is the state of the operators for text.
+// textState is the state of the text operators.
 type textState struct {
 	matrix, lineMatrix [6]float64
 	page               [6]float64 // of the graphics state
@@ -43,7 +43,7 @@ var identity = [6]float64{1, 0, 0, 1, 0, 0}
 
 func translation(x, y float64) [6]float64 { return [6]float64{1, 0, 0, 1, x, y} }
 
-// times returns the matrix that applies a first and b then.
+// times returns the matrix that applies a and then b.
 func times(a, b [6]float64) [6]float64 {
 	return [6]float64{
 		a[0]*b[0] + a[1]*b[2], a[0]*b[1] + a[1]*b[3],
@@ -54,10 +54,10 @@ func times(a, b [6]float64) [6]float64 {
 
 // The bounds of a page.
 const (
-	maxForms    = 8       // drawn inside each other
-	maxDrawn    = 1000    // forms
-	maxOperands = 1 << 14 // of one operator
-	maxStates   = 1 << 10 // saved
+	maxForms    = 8       // nesting of forms
+	maxDrawn    = 1000    // forms drawn
+	maxOperands = 1 << 14 // operands of one operator
+	maxStates   = 1 << 10 // saved states
 )
 
 // draw interprets a content stream.
@@ -106,7 +106,7 @@ func (p *pdfPage) draw(content []byte, resources dict, page [6]float64, forms in
 	}
 }
 
-// skipImage skips a picture in a content stream.
+// skipImage skips an inline image in a content stream.
 func (p *objectParser) skipImage() {
 	for i := p.i; i+3 < len(p.b); i++ {
 		if isSpace(p.b[i]) && p.b[i+1] == 'E' && p.b[i+2] == 'I' && isSpace(p.b[i+3]) {
@@ -135,7 +135,7 @@ func matrixOf(args []any) (m [6]float64) {
 	return m
 }
 
-// text interprets an operator for text.
+// text interprets a text operator.
 func (p *pdfPage) text(s *textState, op keyword, args []any) {
 	move := func(x, y float64) {
 		s.lineMatrix = times(translation(x, y), s.lineMatrix)
@@ -191,7 +191,7 @@ func (p *pdfPage) text(s *textState, op keyword, args []any) {
 	}
 }
 
-// font returns the font of that name.
+// font returns the font with the name key, nil if there is none.
 func (p *pdfPage) font(resources dict, key any) *pdfFont {
 	k, _ := key.(name)
 	v := p.f.dict(resources["Font"])[k]
@@ -210,7 +210,7 @@ func (p *pdfPage) font(resources dict, key any) *pdfFont {
 	return t
 }
 
-// form draws a form, which is a content stream that pages share.
+// form draws a form: a content stream that pages can share.
 func (p *pdfPage) form(resources dict, key any, page [6]float64, forms int) {
 	k, _ := key.(name)
 	s, _ := p.f.resolve(p.f.dict(resources["XObject"])[k]).(*stream)
@@ -243,14 +243,14 @@ func (p *pdfPage) show(s *textState, v any) {
 		if blank {
 			advance += s.wordSpace
 		}
-		// Space between characters shows as a gap: some files space words with it.
+		// The character spacing counts as a gap, because some files separate words by it.
 		endAt := times(translation(width/1000*s.size*s.scale, 0), onPage)
 		s.matrix = times(translation(advance*s.scale, 0), s.matrix)
 		p.put(text, at[4], at[5], endAt[4], size)
 	})
 }
 
-// put adds the text of one code that is drawn from x to right, on the line y.
+// put adds the text of one code, drawn from x to right at height y.
 func (p *pdfPage) put(text string, x, y, right, size float64) {
 	if p.open && (math.Abs(y-p.y) > 0.5*max(size, p.size) || x < p.x-4*max(size, 1)) {
 		p.endLine()
@@ -265,7 +265,7 @@ func (p *pdfPage) put(text string, x, y, right, size float64) {
 		switch {
 		case unicode.IsSpace(r):
 			p.blank()
-		case r == utf8.RuneError || r < ' ' || r == 0xad || 0xe000 <= r && r <= 0xf8ff: // what fonts keep for themselves
+		case r == utf8.RuneError || r < ' ' || r == 0xad || 0xe000 <= r && r <= 0xf8ff: // soft hyphen, private use
 		case 0xfb00 <= r && r <= 0xfb04:
 			p.line.WriteString([]string{"ff", "fi", "fl", "ffi", "ffl"}[r-0xfb00])
 		default:
@@ -280,7 +280,7 @@ func (p *pdfPage) blank() {
 	}
 }
 
-// endLine ends the line. A word that a hyphen breaks continues on the next.
+// endLine ends the current line. It joins a hyphenated word with its rest on this line.
 func (p *pdfPage) endLine() {
 	text := strings.TrimSpace(p.line.String())
 	p.line.Reset()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// convertPPTX converts a presentation of PowerPoint: a section for each slide, with the
-// anchor slide-1 and so on, and the notes of the speaker.
+// convertPPTX converts a PowerPoint presentation with the speaker notes. Slide n becomes a
+// section with the anchor slide-n.
 func convertPPTX(w *writer, data []byte) error {
 	const presentation = "ppt/presentation.xml"
 	a := openArchive(w, data)
@@ -30,10 +30,10 @@ func convertPPTX(w *writer, data []byte) error {
 	return nil
 }
 
-// slideText is what a slide says.
+// slideText is the text of a slide.
 type slideText struct {
 	title string
-	body  []func(*writer) // blocks
+	body  []func(*writer) // each writes a block
 }
 
 // slide writes a slide and its notes.
@@ -64,7 +64,7 @@ func (a *archive) slide(name string, number int) {
 	}
 }
 
-// slideText reads the shapes of a slide in their order.
+// slideText reads the shapes of a slide in order.
 func (a *archive) slideText(name string) slideText {
 	var s slideText
 	var rows [][]string

@@ -5,23 +5,23 @@ import (
 	"strconv"
 )
 
-// The bounds of the head of a sheet.
+// The part of a sheet that is written.
 const (
 	maxRows    = 20
 	maxColumns = 50
 	maxCell    = 200 // bytes
 )
 
-// sheet is the head of one table of a spreadsheet.
+// sheet is the first rows of one sheet of a spreadsheet.
 type sheet struct {
-	number int // from 1; 0 for a file that is one table
+	number int // from 1; 0 for a CSV file
 	name   string
-	rows   [][]string // of inline Markdown, at most maxRows
-	total  int        // rows that are not empty
-	width  int        // columns of the widest row
+	rows   [][]string // inline Markdown, at most maxRows
+	total  int        // the number of rows that are not empty
+	width  int        // the number of columns of the widest row
 }
 
-// add counts a row, and keeps it while there is room.
+// add counts a row, and keeps it if it is one of the first maxRows.
 func (s *sheet) add(row []string) {
 	s.total++
 	s.width = max(s.width, len(row))
@@ -31,7 +31,7 @@ func (s *sheet) add(row []string) {
 	s.rows = append(s.rows, row[:min(len(row), maxColumns)])
 }
 
-// write writes a section of the sheet's size, columns and first rows.
+// write writes a section with the size of the sheet and its first rows.
 func (s *sheet) write(w *writer) {
 	if s.total == 0 {
 		return

@@ -9,11 +9,11 @@ import (
 
 var errNoTranscript = &Error{"not a transcript of an agent"}
 
-// maxTitle is the size in bytes to which a turn is cut for its heading.
+// maxTitle is the maximum size of a turn's heading in bytes.
 const maxTitle = 80
 
-// record is a line of a transcript of Claude Code, where the message is in Message, or
-// of Codex, where it is in Payload or in the record itself.
+// record is a line of a transcript. Claude Code stores the message in Message, Codex in
+// Payload or in the record itself.
 type record struct {
 	turn
 	Message turn `json:"message"`
@@ -27,7 +27,7 @@ type turn struct {
 	Content content `json:"content"`
 }
 
-// content is a text, or a list of parts.
+// content is a list of parts, or a single text.
 type content []contentPart
 
 type contentPart struct {
@@ -47,9 +47,9 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]contentPart)(c))
 }
 
-// convertTranscript converts the conversation of an agent, a JSON object a line: a
-// section for each turn of the user, with the anchor turn-1 and so on, and the answers
-// below it. It names the tools that were called, without their arguments and results.
+// convertTranscript converts the conversation with an agent, one JSON object per line. The
+// user's turn n becomes a section with the anchor turn-n, followed by the answers. The
+// tools that were called are listed without arguments and results.
 func convertTranscript(w *writer, data []byte) error {
 	number, speaker := 0, ""
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
@@ -92,7 +92,7 @@ func convertTranscript(w *writer, data []byte) error {
 	return nil
 }
 
-// text returns the text of the parts and the names of the tools that they call.
+// text returns the text of the parts and the names of the tools called.
 func (c content) text() (text, tools string) {
 	var texts, names []string
 	for _, part := range c {

@@ -6,22 +6,22 @@ import (
 	"unicode"
 )
 
-// writer builds Markdown block by block. It panics with an *Error when the
-// conversion exceeds a bound.
+// writer builds Markdown block by block. It panics with an *Error if the conversion
+// exceeds a bound.
 type writer struct {
 	name       string // of the file, without its folder
 	out        []byte
 	containers []container // outermost first
-	gap        bool        // a blank line belongs before the next block
-	listed     int         // length of out behind the last item
+	gap        bool        // the next block needs a blank line before it
+	listed     int         // length of out after the last list item
 	deadline   time.Time
 	steps      int
 }
 
-// container is a list item or block quote that is open.
+// container is an open list item or block quote.
 type container struct {
-	first string // in front of its first line
-	rest  string // in front of the others
+	first string // prefix of its first line
+	rest  string // prefix of its other lines
 	begun bool
 }
 
@@ -47,7 +47,7 @@ func (w *writer) open(first, rest string) {
 
 func (w *writer) close() { w.containers = w.containers[:len(w.containers)-1] }
 
-// block separates a block from the one before.
+// block begins a block, after a blank line if needed.
 func (w *writer) block() {
 	if w.gap && len(w.out) > 0 {
 		w.line("")
@@ -82,8 +82,8 @@ func (w *writer) line(s string) {
 	}
 }
 
-// heading writes a heading of plain text, which may be empty. id is its anchor; ""
-// leaves that to the text.
+// heading writes a heading of plain text. It writes nothing if text is empty. id is the
+// anchor; if it is "", the Markdown parser derives the anchor from the text.
 func (w *writer) heading(level int, text, id string) {
 	text = escape(strings.Join(strings.Fields(text), " "))
 	if text == "" {
@@ -92,13 +92,13 @@ func (w *writer) heading(level int, text, id string) {
 	if id = anchor(id); id != "" {
 		text += " {#" + id + "}"
 	} else if strings.HasSuffix(text, "}") {
-		text += " {#" + anchor(strings.Trim(text, "{}")) + "}" // the braces are no id
+		text += " {#" + anchor(strings.Trim(text, "{}")) + "}" // so that the braces are not parsed as an id
 	}
 	w.block()
 	w.line(strings.Repeat("#", min(max(level, 1), 6)) + " " + text)
 }
 
-// anchor returns an id without what would end it in a heading.
+// anchor removes the characters that would end an id in a heading.
 func anchor(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r <= ' ' || r == '{' || r == '}' || r == 0x7f || unicode.IsSpace(r) {
@@ -108,13 +108,13 @@ func anchor(id string) string {
 	}, id)
 }
 
-// mark writes an anchor that is no heading.
+// mark writes an anchor without a heading.
 func (w *writer) mark(id string) {
 	w.block()
 	w.line(`<a id="` + id + `"></a>`)
 }
 
-// item writes inline Markdown as an item of a list, inside level others.
+// item writes inline Markdown as a list item. level is its nesting, from 0.
 func (w *writer) item(level int, text string) {
 	level = min(max(level, 0), 8)
 	if w.listed == len(w.out) {
@@ -126,7 +126,7 @@ func (w *writer) item(level int, text string) {
 	w.listed = len(w.out)
 }
 
-// markdown writes Markdown as one block. It closes a fence that is open at the end.
+// markdown writes Markdown as one block. It closes an open fence at the end.
 func (w *writer) markdown(text string) {
 	w.block()
 	fence := ""
@@ -163,7 +163,7 @@ func (w *writer) paragraph(text string) {
 // text writes plain text as one block.
 func (w *writer) text(text string) { w.paragraph(lines(escape(flat(text)))) }
 
-// code writes a fenced block, whose fence is longer than any in the text.
+// code writes a fenced code block. The fence is longer than any in the text.
 func (w *writer) code(language, text string) {
 	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), " \t\r\n")
 	for strings.HasPrefix(text, "\n") {
@@ -181,7 +181,7 @@ func (w *writer) code(language, text string) {
 	w.line(fence)
 }
 
-// table writes rows of inline Markdown; the first is the head.
+// table writes rows of inline Markdown. The first row is the header.
 func (w *writer) table(rows [][]string) {
 	columns := 0
 	for _, row := range rows {
@@ -221,9 +221,9 @@ func longestRun(s string, c byte) int {
 	return longest
 }
 
-// escape returns plain text as inline Markdown. It escapes only what would change
-// the meaning, so that names such as snake_case stay as people search for them. It
-// removes control characters other than lineBreak.
+// escape returns plain text as inline Markdown. It escapes a character only where it would
+// be markup, so that names such as snake_case stay searchable. It removes control
+// characters other than lineBreak.
 func escape(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return strings.ContainsRune("\\`*_<[", r) || isControl(r) }) < 0 {
 		return s
@@ -270,7 +270,7 @@ func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' && string(r) != lineBreak || r == 0x7f
 }
 
-// escapeStart escapes what begins a block at the start of a line.
+// escapeStart escapes a marker at the start of a line that would begin a block.
 func escapeStart(line string) string {
 	switch c := line[0]; c {
 	case '#', '>', '=':

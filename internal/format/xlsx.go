@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// convertXLSX converts a workbook of Excel: the head of each sheet as a section with
-// the anchor sheet-1 and so on. Values are as they are stored, but for dates.
+// convertXLSX converts an Excel workbook. The first rows of sheet n become a section with
+// the anchor sheet-n. Values other than dates are written as stored.
 func convertXLSX(w *writer, data []byte) error {
 	const workbook = "xl/workbook.xml"
 	a := openArchive(w, data)
@@ -49,10 +49,11 @@ func convertXLSX(w *writer, data []byte) error {
 	return nil
 }
 
-// sharedMark begins a cell that stands for a shared string.
+// sharedMark is the prefix of a cell that contains the index of a shared string.
 const sharedMark = "\x02"
 
-// worksheet reads the rows of a sheet, and notes the shared strings of its head.
+// worksheet reads the rows of a sheet, and adds the indexes of the shared strings in its
+// first rows to shared.
 func (a *archive) worksheet(name string, s *sheet, shared map[int]string, dates dates) {
 	var row []string
 	column, kind, style := 0, "", ""
@@ -89,7 +90,8 @@ func (a *archive) worksheet(name string, s *sheet, shared map[int]string, dates 
 	}
 }
 
-// columnOf returns the column, from 0, of a reference such as "AB12".
+// columnOf returns the column, from 0, of a reference such as "AB12". It returns otherwise
+// if ref does not begin with a column.
 func columnOf(ref string, otherwise int) int {
 	n := 0
 	for _, c := range ref {
@@ -104,7 +106,7 @@ func columnOf(ref string, otherwise int) int {
 	return n - 1
 }
 
-// sharedStrings fills in the shared strings that are wanted.
+// sharedStrings reads the shared strings whose indexes are the keys of wanted.
 func (a *archive) sharedStrings(wanted map[int]string) {
 	n, found := -1, 0
 	for x := a.xml("xl/sharedStrings.xml"); found < len(wanted) && x.next(); {
@@ -118,7 +120,7 @@ func (a *archive) sharedStrings(wanted map[int]string) {
 		}
 		var b strings.Builder
 		for depth := x.depth; x.depth >= depth && x.next(); {
-			if x.start == "rPh" { // how to pronounce it
+			if x.start == "rPh" { // a phonetic guide
 				x.skip()
 			}
 			b.WriteString(x.text)

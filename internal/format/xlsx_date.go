@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// dateStyle is what a number format shows of a serial number.
+// dateStyle is the part of a serial date that a number format shows.
 type dateStyle uint8
 
 const (
@@ -18,14 +18,14 @@ const (
 	timeOfDay
 )
 
-// dates shows the dates of a workbook.
+// dates formats the dates of a workbook.
 type dates struct {
 	styles   []dateStyle
 	from1904 bool
 }
 
-// value returns a number as the cell format of that index shows it if that is a date,
-// otherwise the number.
+// value returns a number as a date if the cell format with that index is a date format,
+// and otherwise unchanged.
 func (d *dates) value(number, format string) string {
 	n, err := strconv.Atoi(format)
 	if err != nil || n < 0 || n >= len(d.styles) || d.styles[n] == noDate {
@@ -37,8 +37,8 @@ func (d *dates) value(number, format string) string {
 	return number
 }
 
-// dateStyles returns the date style of each cell format of a workbook, in the order in
-// which cells refer to them.
+// dateStyles returns the date style of each cell format of a workbook, by the index that
+// cells use.
 func (a *archive) dateStyles() []dateStyle {
 	custom := map[string]dateStyle{}
 	var styles []dateStyle
@@ -63,8 +63,8 @@ func (a *archive) dateStyles() []dateStyle {
 	return styles
 }
 
-// builtInStyle returns the style of a number format that files do not define: ECMA-376,
-// part 1, section 18.8.30.
+// builtInStyle returns the style of a built-in number format: ECMA-376, part 1, section
+// 18.8.30.
 func builtInStyle(id string) dateStyle {
 	switch n, _ := strconv.Atoi(id); {
 	case n >= 14 && n <= 17, n >= 27 && n <= 31, n == 36, n >= 50 && n <= 58:
@@ -83,7 +83,7 @@ func styleOf(code string) dateStyle {
 	days, hours, month := false, false, false
 	for i := 0; i < len(code); i++ {
 		switch code[i] {
-		case '\\', '_', '*': // the next character is no code
+		case '\\', '_', '*': // the next character is a literal
 			i++
 		case '"', '[':
 			closing := map[byte]string{'"': `"`, '[': "]"}[code[i]]
@@ -120,8 +120,8 @@ func styleOf(code string) dateStyle {
 	return noDate
 }
 
-// dateOf returns a serial number as a date in the order of ISO 8601, "" for a number that
-// is none. Days count from the end of 1899, or of 1903 in old files of the Macintosh.
+// dateOf formats a serial date in the order of ISO 8601, "" for a number that is not a
+// date. Days count from the end of 1899, or of 1903 in old Macintosh files.
 func dateOf(serial string, style dateStyle, from1904 bool) string {
 	const last = 2958466 // the day after 9999-12-31
 	days, err := strconv.ParseFloat(serial, 64)

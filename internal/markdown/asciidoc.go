@@ -6,18 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// parseAsciiDoc finds the titles and anchors of AsciiDoc by these rules only:
+// parseAsciiDoc finds the titles and anchors of AsciiDoc. It applies only these rules:
 //
-//   - A title is a line of one to six "=" or "#", a blank and text; or a line that
-//     starts after a blank one with a letter or digit, above a line of "=", "-", "~",
-//     "^" or "+" that is as long to within one character. The document's title is at
-//     level 1.
-//   - Listings, literals, comments and passthroughs, between two equal lines of at
-//     least four "-", ".", "/" or "+", or "```", hold no titles.
-//   - "[[id]]" and "[#id]" on a line of their own name the title that follows, or
-//     else the section they are in.
-//   - "{name}" in a title stands for the value that a line ":name: value" above it
-//     gave.
+//   - A one-line title is one to six "=" or "#", a blank and text. A two-line title
+//     starts with a letter or digit after a blank line, and its underline of "=", "-",
+//     "~", "^" or "+" has the same length, plus or minus one character. The document
+//     title has level 1.
+//   - Listings, literals, comments and passthroughs contain no titles. They are enclosed
+//     by two equal lines of at least four "-", ".", "/" or "+", or by "```".
+//   - "[[id]]" or "[#id]" on its own line names the title that follows, or otherwise
+//     the section that contains it.
+//   - "{name}" in a title is replaced by the value of an earlier line ":name: value".
 func parseAsciiDoc(src []byte, body int) outline {
 	var out outline
 	lines := splitLines(src, body)
@@ -70,11 +69,10 @@ func parseAsciiDoc(src []byte, body int) outline {
 	return out
 }
 
-// maxAttributes bounds the attributes of a file.
+// maxAttributes is the number of attributes read from a file.
 const maxAttributes = 1000
 
-// asciiDocAttribute returns the name and the value that a line such as
-// ":product: Cairn" gives to an attribute.
+// asciiDocAttribute parses an attribute line such as ":product: Cairn".
 func asciiDocAttribute(line []byte) (name, value string, ok bool) {
 	if line[0] != ':' {
 		return "", "", false
@@ -86,8 +84,8 @@ func asciiDocAttribute(line []byte) (name, value string, ok bool) {
 	return strings.ToLower(before), strings.TrimSpace(after), true
 }
 
-// asciiDocResolve replaces "{name}" by the values of attributes, whose own values are not
-// searched for further ones. Unknown names stay.
+// asciiDocResolve replaces each "{name}" by the value of the attribute. It does not
+// expand the values themselves, and it leaves unknown names unchanged.
 func asciiDocResolve(text string, attributes map[string]string) string {
 	if len(attributes) == 0 || !strings.Contains(text, "{") {
 		return text
@@ -111,7 +109,8 @@ func asciiDocResolve(text string, attributes map[string]string) string {
 	return b.String()
 }
 
-// asciiDocTitle returns the level of a title on one line, from 1, else 0.
+// asciiDocTitle returns the level, from 1, and the text of a one-line title. The level of
+// any other line is 0.
 func asciiDocTitle(line []byte) (level int, text []byte) {
 	c := line[0]
 	if c != '=' && c != '#' {
@@ -126,7 +125,8 @@ func asciiDocTitle(line []byte) (level int, text []byte) {
 	return level, bytes.TrimSpace(bytes.TrimSuffix(text, bytes.Repeat([]byte{c}, level)))
 }
 
-// asciiDocUnderline returns the level of a title that the next line underlines.
+// asciiDocUnderline returns the level of a two-line title, 0 if under does not underline
+// title.
 func asciiDocUnderline(title, under []byte) int {
 	if len(under) < 2 {
 		return 0
@@ -141,7 +141,7 @@ func asciiDocUnderline(title, under []byte) int {
 	return level
 }
 
-// isVerbatim reports whether a line begins a block without titles.
+// isVerbatim reports whether a line opens a block that contains no titles.
 func isVerbatim(line []byte) bool {
 	if bytes.HasPrefix(line, []byte("```")) {
 		return true
@@ -149,7 +149,7 @@ func isVerbatim(line []byte) bool {
 	return len(line) >= 4 && strings.IndexByte("-./+", line[0]) >= 0 && len(bytes.Trim(line, string(line[:1]))) == 0
 }
 
-// asciiDocID returns the id that a line assigns.
+// asciiDocID parses a line that consists of a block id.
 func asciiDocID(line []byte) (string, bool) {
 	if rest, ok := bytes.CutPrefix(line, []byte("[[")); ok {
 		if end := bytes.Index(rest, []byte("]]")); end > 0 && end == len(rest)-2 {

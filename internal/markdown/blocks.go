@@ -12,9 +12,9 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// engine is the CommonMark parser in two halves: one parses the blocks of a whole
-// document without inline content, which takes three quarters of the time of a full
-// parse, the other the inline content of single headings.
+// engine holds two CommonMark parsers. The blocks parser reads a whole document but no
+// inline content, which saves a quarter of the time of a full parse. The inline parser
+// reads the content of one heading.
 type engine struct {
 	blocks, inline parser.Parser
 }
@@ -33,23 +33,23 @@ var newEngine = sync.OnceValue(func() engine {
 	}
 })
 
-// Bounds that keep the time linear for hostile text: the parser searches open
+// These bounds keep the parsing time linear for hostile text. The parser searches open
 // brackets, earlier definitions and enclosing containers.
 const (
 	maxDefinitions = 1 << 10 // lines of one paragraph searched for link definitions
-	maxReferences  = 1 << 14 // lines of a document searched for them, each with a bracket
-	maxContainers  = 32      // containers opened in one line; the rest is text
+	maxReferences  = 1 << 14 // lines of one document searched for link definitions
+	maxContainers  = 32      // containers opened in one line; more markers are text
 )
 
-// MaxHeading is the size in bytes to which a heading and a title are cut.
+// MaxHeading is the maximum size of a heading or title in bytes. Longer ones are cut.
 const MaxHeading = 256
 
 // definitionsKey holds the number of lines searched for link definitions.
 var definitionsKey = parser.NewContextKey()
 
 // dropParagraphs is a paragraph transformer that collects link reference definitions
-// and then removes the paragraph from the tree, so that its inline content is not
-// parsed. A paragraph that the next line may turn into a setext heading stays.
+// and then removes the paragraph from the tree, so that the parser skips its inline
+// content. It keeps a paragraph that the next line may turn into a setext heading.
 type dropParagraphs struct{}
 
 func (dropParagraphs) Transform(p *ast.Paragraph, r text.Reader, pc parser.Context) {
@@ -78,16 +78,16 @@ func beginsDefinition(p *ast.Paragraph, src []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(first.Value(src), " "), []byte("["))
 }
 
-// parseBlocks finds the headings and HTML anchors of Markdown from offset body on. A
-// heading in a list item or block quote has an anchor, as on GitHub, but does not
-// start a section: the text after the list or quote does not belong to it.
+// parseBlocks finds the headings and HTML anchors of Markdown in src[body:]. A heading
+// in a list item or block quote has an anchor, as on GitHub, but does not start a
+// section, because the text after the list or quote does not belong to it.
 func parseBlocks(src []byte, body int) outline {
 	src = limitNesting(src, body)
 	part := src[body:]
 	pc := parser.NewContext()
 	var out outline
 	var code []span
-	var raws [][]byte // of out.heads; their text may need definitions that follow
+	var raws [][]byte // of out.heads; parsed last, since link definitions may follow
 	wantCode := mayHaveMarks(part)
 	eachBlock(part, pc, func(n ast.Node, base int) bool {
 		if h, ok := n.(*ast.Heading); ok {
@@ -116,7 +116,7 @@ func parseBlocks(src []byte, body int) outline {
 	return out
 }
 
-// headingSource returns the beginning of a heading's own text in part.
+// headingSource returns the source of a heading's text in part, at most MaxHeading bytes.
 func headingSource(n ast.Node, part []byte) []byte {
 	lines := n.Lines()
 	switch lines.Len() {
@@ -135,8 +135,8 @@ func headingSource(n ast.Node, part []byte) []byte {
 	return raw[:runeStart(raw, MaxHeading)]
 }
 
-// cutHeadingID removes a trailing "{#id}" of Hugo and kramdown from a heading;
-// classes and attributes may follow the id.
+// cutHeadingID removes a trailing "{#id}", the syntax of Hugo and kramdown, from a
+// heading. Classes and attributes may follow the id.
 func cutHeadingID(raw []byte) (rest []byte, id string) {
 	trimmed := bytes.TrimRight(raw, " \t\n")
 	if len(trimmed) == 0 || trimmed[len(trimmed)-1] != '}' {
@@ -154,8 +154,8 @@ func cutHeadingID(raw []byte) (rest []byte, id string) {
 	return raw, ""
 }
 
-// headingText returns the plain text of a heading for display, and for the slug: the
-// latter keeps outer blanks and omits images.
+// headingText returns the plain text of a heading for display and the text from which
+// its slug is made. The latter keeps leading and trailing blanks and omits images.
 func headingText(raw []byte, pc parser.Context) (plain, slug string) {
 	if !bytes.ContainsAny(raw, "*_[]<>&\\`!~\n") {
 		s := strings.ToValidUTF8(string(bytes.TrimSpace(raw)), "\ufffd")
@@ -229,9 +229,9 @@ func collapse(s string) string {
 	return s
 }
 
-// limitNesting ends, in a line that opens more than maxContainers block quotes or
-// lists, the run of markers with a letter. Such lines are hostile: they would take
-// quadratic time and deep recursion.
+// limitNesting puts a letter after the first maxContainers markers of a line that opens
+// more block quotes or lists, so that the rest is text. Such lines are hostile: the
+// parser would need quadratic time and deep recursion.
 func limitNesting(src []byte, body int) []byte {
 	copied := false
 	for at := body; at < len(src); {
@@ -257,15 +257,15 @@ func limitNesting(src []byte, body int) []byte {
 	return src
 }
 
-// isRule reports whether a line consists of one of - and *, repeated, and blanks.
+// isRule reports whether a line consists of blanks and repetitions of either - or *.
 func isRule(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 0 && (line[0] == '-' || line[0] == '*') &&
 		len(bytes.Trim(line, string(line[0])+" \t")) == 0
 }
 
-// maskESM replaces the import and export statements of MDX by blanks, so that they
-// contain no headings. A statement ends at the next blank line.
+// maskESM overwrites the import and export statements of MDX with blanks, so that no
+// heading is found in them. A statement ends at the next blank line.
 func maskESM(src []byte, body int) []byte {
 	copied, inside, blank := false, false, true
 	for at := body; at < len(src); {

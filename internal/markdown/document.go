@@ -1,12 +1,12 @@
-// Package markdown finds the front matter, sections, anchors and links of one
-// document. It parses CommonMark, and with small documented scanners
-// reStructuredText, plain text and source files. Package format converts the others to
-// Markdown first. It does not split sections into chunks, read files or render
-// documents.
+// Package markdown finds the front matter, sections, anchors and links of one document.
+// It parses CommonMark, and scans reStructuredText, AsciiDoc, Org, LaTeX, plain text,
+// configuration and source files with small documented scanners. Package format
+// converts all other formats to Markdown first. Package markdown does not split sections
+// into chunks, read files or render documents.
 //
-// A file has two forms: its bytes, which decide its hash and size, and its text,
-// which TextOf makes of them. Parse takes the text, and every offset, line and chunk
-// counts in it.
+// A file has two forms: its bytes, from which its hash and size are computed, and its
+// text, which TextOf derives from them. Parse takes the text. All offsets, lines and
+// chunks refer to the text.
 package markdown
 
 import (
@@ -30,21 +30,20 @@ type Document struct {
 	Title string
 	// Labels are taken from the front matter.
 	Labels store.Labels
-	// FrontMatter is the block at the head of the file; its zero value means there is none.
+	// FrontMatter is the block at the start of the file, zero if there is none.
 	FrontMatter FrontMatter
-	// Sections in document order, without chunks. Empty only for an empty file:
-	// a file with neither heading nor text has one section at level 0.
-	// Their own texts [Start, OwnEnd) cover the file from the end of the front
-	// matter on, except blank lines before the first and, in source code, blank lines
-	// and closing brackets between two.
+	// Sections are in document order, without chunks. Only an empty file has none: a
+	// file with neither heading nor text has one section at level 0. Their own texts
+	// [Start, OwnEnd) cover the file after the front matter, except blank lines before
+	// the first section and, in source code, blank lines and closing brackets between
+	// sections.
 	Sections []store.Section
-	// Aliases maps other names of places to the index of their section: HTML ids
-	// and names, headings inside list items and block quotes, custom ids as written,
-	// rst labels, declarations of a group. It does not repeat section anchors. Nil
-	// if there are none.
+	// Aliases maps further names of a section to its index: HTML ids and names,
+	// headings inside list items and block quotes, custom ids as written, rst labels,
+	// declarations of a group. Section anchors are not repeated. Nil if there are none.
 	Aliases map[string]int
-	// Cut is whether the file has more headings than are read; those beyond are text
-	// of the last section.
+	// Cut reports that the file has too many headings. The excess headings are text of
+	// the last section.
 	Cut bool
 }
 
@@ -53,19 +52,19 @@ type Format uint8
 
 // The formats, chosen by file extension.
 const (
-	Markdown  Format = iota // .md, .markdown and every extension not listed below
+	Markdown  Format = iota // .md, .markdown and every extension not listed here
 	MDX                     // .mdx: Markdown with import and export statements and JSX
 	Text                    // .txt: no headings
 	RST                     // .rst
-	Source                  // .go, .py, .rs and others: see package code
-	Converted               // .html and others: Markdown that package format makes
+	Source                  // .go, .py, .rs and others; see package code
+	Converted               // .html and others; package format converts them to Markdown
 	AsciiDoc                // .adoc, .asciidoc
 	Org                     // .org
 	LaTeX                   // .tex, .latex
 	Keys                    // .json, .yaml, .yml, .toml
 )
 
-// FormatOf returns the format of a file by its extension, in any case.
+// FormatOf returns the format of a file by its extension, ignoring case.
 func FormatOf(name string) Format {
 	ext := strings.ToLower(path.Ext(name))
 	switch ext {
@@ -93,25 +92,23 @@ func FormatOf(name string) Format {
 	return Markdown
 }
 
-// Kind names the format of a file for people, such as "Markdown" or "pdf".
+// Kind returns the display name of a file's format, such as "Markdown" or "pdf".
 func Kind(name string) string {
-	switch f := FormatOf(name); f {
-	case Converted:
+	f := FormatOf(name)
+	if f == Converted {
 		return format.Kind(name)
-	default:
-		return [...]string{
-			Markdown: "Markdown", MDX: "Markdown", Text: "text", RST: "reStructuredText", Source: "source code",
-			AsciiDoc: "AsciiDoc", Org: "Org", LaTeX: "LaTeX", Keys: "configuration",
-		}[f]
 	}
+	return [...]string{
+		Markdown: "Markdown", MDX: "Markdown", Text: "text", RST: "reStructuredText", Source: "source code",
+		AsciiDoc: "AsciiDoc", Org: "Org", LaTeX: "LaTeX", Keys: "configuration",
+	}[f]
 }
 
-// TextOf returns the text of a file, the only form in which the indexer, the
-// retriever and the commands search, show and parse it, and the number of secrets
-// that masks replaced. A file of format Converted is converted here; the error is the
-// *format.Error that says why it cannot be, or that a tool wrote the source code. The
-// caller checks the result, not data, with walk.Check. TextOf does not change data and
-// may return it.
+// TextOf returns the text of a file and the number of secrets that masks replaced in it.
+// The indexer, the retriever and the commands use only this text. TextOf converts a file
+// of format Converted. It returns a *format.Error if the conversion fails or if the file
+// is generated source code. The caller checks the result, not data, with walk.Check.
+// TextOf does not change data and may return it.
 func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
 	switch FormatOf(name) {
 	case Converted:
@@ -127,9 +124,9 @@ func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked 
 	return text, masked, nil
 }
 
-// Parse reads the text of one document. name decides the format and the fallback title only.
-// Parse never fails: the offsets of the Document are within src for any input. It
-// neither changes nor keeps src.
+// Parse reads the text of one document. It uses name only to choose the format and the
+// fallback title. Parse accepts any input, and the offsets of the Document are always
+// within src. It neither changes nor keeps src.
 func Parse(name string, src []byte) *Document {
 	d := &Document{Path: name}
 	body := bomLen(src)
@@ -139,7 +136,7 @@ func Parse(name string, src []byte) *Document {
 		d.FrontMatter = readFrontMatter(src, text, body)
 		d.describe()
 	}
-	// A broken front matter block is text of the preamble, so that search finds it.
+	// A broken front matter block is part of the preamble, so that search finds it.
 	from := body
 	body = max(body, d.FrontMatter.End)
 	if d.FrontMatter.Found() {
@@ -182,7 +179,8 @@ func Parse(name string, src []byte) *Document {
 	return d
 }
 
-// runeStart returns the length of s, or the last start of a rune at or before limit.
+// runeStart returns the largest offset up to limit at which s can be cut without
+// splitting a rune.
 func runeStart[T string | []byte](s T, limit int) int {
 	if len(s) <= limit {
 		return len(s)
@@ -195,10 +193,10 @@ func runeStart[T string | []byte](s T, limit int) int {
 
 const bom = "\ufeff"
 
-// normalise returns src with every line ending as "\n" at unchanged offsets: a
-// lone CR becomes LF, the CR of a CRLF a blank, and the byte order mark blanks.
-// Trailing blanks do not affect block structure, so offsets in the result are
-// offsets in src. It returns src itself if there is nothing to change.
+// normalise returns src with "\n" as the only line ending and the same offsets: a lone CR
+// becomes LF, the CR of a CRLF becomes a blank, and the byte order mark becomes blanks.
+// Trailing blanks do not affect block structure. It returns src itself if nothing
+// changes.
 func normalise(src []byte, body int) []byte {
 	if bytes.IndexByte(src, '\r') < 0 && body == 0 {
 		return src
@@ -223,14 +221,14 @@ func normalise(src []byte, body int) []byte {
 type outline struct {
 	heads []heading
 	marks []mark
-	cut   bool // the document has more headings than heads holds
+	cut   bool // the document has more than maxHeadings headings
 }
 
-// maxHeadings bounds the headings of a document, and its other names of places. What
-// follows the last heading is text of its section.
+// maxHeadings is the maximum number of headings, and of marks, of a document. The text
+// after the last heading belongs to its section.
 const maxHeadings = 10_000
 
-// head adds a heading; it returns false if there are too many.
+// head adds a heading. It returns false if there are too many.
 func (o *outline) head(h heading) bool {
 	if len(o.heads) >= maxHeadings {
 		o.cut = true
@@ -240,31 +238,32 @@ func (o *outline) head(h heading) bool {
 	return true
 }
 
-// mark adds another name of a place unless there are too many.
+// mark adds a mark unless its name is empty or too long or there are too many.
 func (o *outline) mark(m mark) {
 	if m.name != "" && len(m.name) <= MaxHeading && len(o.marks) < maxHeadings {
 		o.marks = append(o.marks, m)
 	}
 }
 
-// heading is a place that starts a section or, if nested, only has an anchor.
+// heading starts a section or, if nested, only has an anchor.
 type heading struct {
 	level  int
 	text   string // plain text
-	slug   string // the text the anchor is made from
+	slug   string // the text from which the anchor is made
 	id     string // custom id, or the declaration's name
 	start  int    // offset of the first byte of its first line
 	nested bool   // in a list item or block quote: no section of its own
-	// end is where the section with all below it ends, 0 for before the next heading of
-	// its level, and within a heading that its trail has above it.
-	end    int
+	// end is the end of the section with its subsections, 0 for the next heading of the
+	// same or a higher level.
+	end int
+	// within is a heading to insert above this one in the trail, "" for none.
 	within string
 }
 
-// mark is another name of the place at offset at.
+// mark is a further name for the section at an offset, such as an HTML id.
 type mark struct {
 	name string
 	at   int
-	next bool // belongs to the next heading if only blank text precedes that
-	end  int  // where the mark's own text ends
+	next bool // names the next heading if only blank text and tags precede it
+	end  int  // of the mark's own text
 }

@@ -27,18 +27,18 @@ type FieldEdit struct {
 	Value any
 }
 
-// NewFrontMatter returns a block with the fields in the order given, between "---"
-// lines. It omits fields whose value is nil.
+// NewFrontMatter returns a block between "---" lines with the fields in the given order.
+// It omits fields whose value is nil.
 func NewFrontMatter(fields ...FieldEdit) ([]byte, error) {
 	return EditFrontMatter([]byte("---\n---\n"), fields...)
 }
 
-// EditFrontMatter returns src with some keys of its front matter set or removed and
-// every other byte unchanged: order, comments, quoting, line endings, byte order
-// mark and text. An existing key keeps its place, its quotes and the comment after
-// it, and a list with one element per line keeps that form; a new key comes last.
-// EditFrontMatter parses the result and returns an error unless it differs from src
-// by exactly the requested change. It does not change src.
+// EditFrontMatter returns a copy of src with the given keys of its front matter set or
+// removed. Every other byte stays unchanged: order, comments, quoting, line endings, byte
+// order mark and text. An existing key keeps its place, its quotes and the comment after
+// it, and a list with one element per line keeps that form. A new key comes last.
+// EditFrontMatter parses the result and returns an error unless it differs from src by
+// exactly the requested change.
 func EditFrontMatter(src []byte, edits ...FieldEdit) ([]byte, error) {
 	before := ReadFrontMatter(src)
 	if before.Err != nil {
@@ -85,8 +85,8 @@ func lineEnding(head []byte) string {
 	return "\n" // unreachable: the opening line has an end
 }
 
-// verifyEdit parses the result of an edit and compares it with the requested change. It
-// changes the fields of before.
+// verifyEdit returns an error unless out is src with exactly the requested edits. It
+// modifies before.Fields.
 func verifyEdit(src, out []byte, before FrontMatter, edits []FieldEdit) error {
 	after := ReadFrontMatter(out)
 	if after.Err != nil || !after.Found() || after.Start != before.Start || after.End-before.End != len(out)-len(src) {
@@ -118,7 +118,7 @@ func verifyEdit(src, out []byte, before FrontMatter, edits []FieldEdit) error {
 	return nil
 }
 
-// written returns a value as ReadFrontMatter reads it.
+// written returns the form of a value that ReadFrontMatter returns.
 func written(value any) any {
 	switch v := value.(type) {
 	case []string:
@@ -133,21 +133,20 @@ func written(value any) any {
 	return value
 }
 
-// field is where a top-level key and its value are in a block. The value spans
-// [from, to); an empty span means that no value begins on the key's line.
+// field holds the offsets of a top-level key and its value in a block. The value spans
+// [from, to). An empty span means that no value begins on the key's line.
 type field struct {
 	key      string
 	start    int // of the key's line
-	colon    int // behind the colon
+	colon    int // after the colon
 	lineEnd  int // of the key's line, without its line break
 	from, to int
 	quote    byte // around the value, 0 for none
-	end      int  // behind the last line of the value, line break included
+	end      int  // after the last line of the value, line break included
 }
 
-// scanFields finds the top-level keys of a block mapping and their indentation.
-// It stops where the lexer's tokens do not match the block; the verification of
-// the edit notices what is missing.
+// scanFields finds the top-level keys of a block mapping and their indentation. It stops
+// where the lexer's tokens do not match the block; verifyEdit detects missing fields.
 func scanFields(block []byte) (fields []field, indent int) {
 	text := normalise(block, 0)
 	lineEnd := func(at int) int {
@@ -201,8 +200,8 @@ func skipBlank(text []byte, at int) int {
 	return len(text) - len(bytes.TrimLeft(text[at:], " \t\n"))
 }
 
-// locate returns the offset behind a token in text. The lexer changes the blanks
-// of a token, so they do not count.
+// locate returns the offset after a token in text. It ignores blanks, because the lexer
+// changes the blanks of a token.
 func locate(text []byte, at int, origin string) (end int, ok bool) {
 	for word := range strings.FieldsSeq(origin) {
 		if at = skipBlank(text, at); !bytes.HasPrefix(text[at:], []byte(word)) {
@@ -248,8 +247,8 @@ func editField(block []byte, e FieldEdit, eol string) ([]byte, error) {
 	}
 	f := fields[i]
 	if e.Value == nil {
-		// Comments indented below the key are removed too: after a block scalar
-		// they would become its text.
+		// Indented comments below the key are removed too, because after a block scalar
+		// they would become part of it.
 		end := f.end
 		for _, line := range rawLines(block[f.end:]) {
 			text := bytes.TrimLeft(line, " ")
@@ -277,8 +276,9 @@ func editField(block []byte, e FieldEdit, eol string) ([]byte, error) {
 	return slices.Concat(block[:f.from], []byte(value), block[f.to:]), nil
 }
 
-// editItems rewrites a list with one element per line: remaining elements keep
-// their lines, new ones follow the remaining element before them.
+// editItems rewrites a list with one element per line. Elements that remain keep their
+// lines. A new element follows the element before it in list. It returns false for a
+// list that is written differently.
 func editItems(block []byte, f field, list []string, eol string) ([]byte, bool) {
 	region := block[f.lineEnd:f.end]
 	region = region[len(rawLines(region)[0]):] // the key line's break
@@ -347,8 +347,8 @@ func editItems(block []byte, f field, list []string, eol string) ([]byte, bool) 
 	return slices.Concat(block[:f.end-len(region)], out, block[f.end:]), true
 }
 
-// render returns the YAML of a value. quote is the quote of the previous value, which
-// the new value keeps where possible.
+// render returns the YAML of a value. The value keeps the quote of the previous value, 0
+// for none, where possible.
 func render(value any, quote byte) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -378,11 +378,11 @@ func renderScalar(s string, quote byte, flow bool) (string, error) {
 	if quote == '\'' && strings.IndexFunc(s, unprintable) < 0 {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'", nil
 	}
-	return strconv.Quote(s), nil // Go's escapes are those of YAML, section 5.7
+	return strconv.Quote(s), nil // YAML has the same escapes as Go (section 5.7)
 }
 
-// isPlain reports whether every YAML reader reads a text without quotes as that
-// text. In doubt it returns false.
+// isPlain reports whether every YAML reader reads s without quotes as the string s. In
+// doubt it returns false.
 func isPlain(s string, flow bool) bool {
 	switch strings.ToLower(s) {
 	case "", "true", "false", "yes", "no", "on", "off", "y", "n", "null":

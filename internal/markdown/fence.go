@@ -6,19 +6,18 @@ import (
 	"cairn/internal/store"
 )
 
-// Fence is a fenced code block of a piece of text. The offsets are in bytes.
+// Fence is a fenced code block. The offsets are in bytes.
 type Fence struct {
-	// Mark is the run of backquotes or tildes that opens the block, at most
-	// store.MaxFence of them. A line of as many closes it.
+	// Mark is the run of backquotes or tildes that opens the block, cut to
+	// store.MaxFence bytes. A line with a run of at least this length closes the block.
 	Mark string
-	// Start is where the line of the mark begins, Code where the next line does. End is
-	// behind the closing line.
+	// Start is the start of the opening line, Code the start of the next line, and End
+	// the offset after the closing line.
 	Start, Code, End int
 }
 
-// Fences returns the fenced code blocks of src in order, those in quotes and list
-// entries included. A block that no line closes ends with src. It accepts all line
-// endings.
+// Fences returns the fenced code blocks of src in order, including those in block quotes
+// and list items. An unclosed block ends with src. Fences accepts all line endings.
 func Fences(src []byte) []Fence {
 	src = normalise(src, 0)
 	var fences []Fence
@@ -42,8 +41,8 @@ func Fences(src []byte) []Fence {
 	return fences
 }
 
-// lineAt returns the line from at on, without its line break, and the offset behind the
-// line break.
+// lineAt returns the rest of the line at offset at, without its line break, and the
+// offset of the next line.
 func lineAt(src []byte, at int) ([]byte, int) {
 	rest := src[at:]
 	n := bytes.IndexByte(rest, '\n')
@@ -53,8 +52,9 @@ func lineAt(src []byte, at int) ([]byte, int) {
 	return rest[:n], at + n + 1
 }
 
-// openingFence returns where in a line the mark of a fenced code block is, and how long
-// it is; 0 in a line that opens none. Marks of quotes and list entries may precede it.
+// openingFence returns the offset and length of the mark in a line that opens a fenced
+// code block. The length is 0 for any other line. Block quote and list markers may
+// precede the mark.
 func openingFence(line []byte) (at, n int) {
 	for at < len(line) {
 		switch c := line[at]; {
@@ -67,19 +67,19 @@ func openingFence(line []byte) (at, n int) {
 			}
 			return at, min(n, store.MaxFence)
 		default:
-			entry := entryMark(line[at:])
-			if entry == 0 {
+			marker := listMarker(line[at:])
+			if marker == 0 {
 				return 0, 0
 			}
-			at += entry
+			at += marker
 		}
 	}
 	return 0, 0
 }
 
-// entryMark returns the length of the mark of a list entry that text begins with, such as
-// "-" or "12.", 0 without one.
-func entryMark(text []byte) int {
+// listMarker returns the length of the list marker at the start of text, such as "-" or
+// "12.", or 0 if there is none.
+func listMarker(text []byte) int {
 	n := 0
 	for n < min(len(text), 9) && '0' <= text[n] && text[n] <= '9' {
 		n++
@@ -94,7 +94,7 @@ func entryMark(text []byte) int {
 	return 0
 }
 
-// closesFence reports whether a line closes the block that mark opened.
+// closesFence reports whether a line closes a block that mark opened.
 func closesFence(line []byte, mark string) bool {
 	closing := bytes.TrimSpace(bytes.TrimLeft(line, "> "))
 	return len(closing) >= len(mark) && len(bytes.Trim(closing, mark[:1])) == 0

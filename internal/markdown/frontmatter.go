@@ -8,31 +8,30 @@ import (
 	"cairn/internal/store"
 )
 
-// FrontMatter is the YAML block between "---" lines at the head of a file.
+// FrontMatter is the YAML block between "---" lines at the start of a file.
 type FrontMatter struct {
-	// Start and End are byte offsets from the opening line to the end of the closing
-	// line, its line break included. Both are 0 if there is no block.
+	// Start and End are the byte offsets of the block, both fences and the last line
+	// break included. Both are 0 if there is no block.
 	Start, End int
-	// Fields holds the block's top-level keys, with every scalar as written: 012345
-	// stays "012345", which YAML would read as a number. The values are strings, nil
-	// for null, and lists and maps of these. Fields is nil if there is no block or it is
-	// unusable.
+	// Fields holds the top-level keys with every scalar as written: 012345 stays
+	// "012345" although YAML would read a number. The values are strings, nil for null,
+	// and lists and maps of these. Fields is nil if there is no valid block.
 	Fields map[string]any
-	// Err explains why the block is unusable: it is not valid YAML, or too large.
-	// Its text then counts as text before the first heading.
+	// Err says why the block is not valid YAML or that it is too large. The block is
+	// then text before the first heading.
 	Err error
 }
 
 // Found reports whether the file has front matter that parses.
 func (f FrontMatter) Found() bool { return f.Fields != nil }
 
-// String returns the value of a scalar key as text, "" when it is absent or not a scalar.
+// String returns the value of a scalar key, "" if the key is absent or not a scalar.
 func (f FrontMatter) String(key string) string {
 	s, _ := f.Fields[key].(string)
 	return strings.TrimSpace(s)
 }
 
-// Strings returns a list of scalars. It splits a single string at commas.
+// Strings returns the non-empty scalars of a list. It splits a single string at commas.
 func (f FrontMatter) Strings(key string) []string {
 	list, ok := f.Fields[key].([]any)
 	if !ok {
@@ -49,23 +48,21 @@ func (f FrontMatter) Strings(key string) []string {
 	return out
 }
 
-// maxFrontMatter is the size in bytes beyond which a block is reported as broken without
-// being parsed.
+// maxFrontMatter is the maximum size of a block in bytes. A larger one is an error.
 const maxFrontMatter = 256 << 10
 
-// ReadFrontMatter reads only the front matter of a Markdown file. It is faster than
-// Parse.
+// ReadFrontMatter reads only the front matter of a Markdown file, faster than Parse.
 func ReadFrontMatter(src []byte) FrontMatter {
 	body := bomLen(src)
 	return readFrontMatter(src, normalise(src, body), body)
 }
 
-// readFrontMatter reads the block at the head of src. text is src with normalised line
-// ends, and begins at body.
+// readFrontMatter reads the block at the start of src[body:]. text is src with normalised
+// line endings.
 //
-// A block begins with "---" on the first line and ends with the next line that is
-// "---" or "...". A block without a closing line, or of YAML that is not a mapping,
-// is not front matter: a document may begin with a thematic break.
+// A block begins with "---" on the first line and ends with the next line that is "---"
+// or "...". A block without a closing line, or whose YAML is not a mapping, is not front
+// matter, because a document may begin with a thematic break.
 func readFrontMatter(src, text []byte, body int) FrontMatter {
 	from, to, end, ok := fences(text, body)
 	if !ok {
@@ -77,7 +74,7 @@ func readFrontMatter(src, text []byte, body int) FrontMatter {
 	if len(block) > maxFrontMatter {
 		err = fmt.Errorf("front matter of %d bytes, want at most %d", len(block), maxFrontMatter)
 	} else {
-		block = unixLines(block) // in text a CRLF would add a blank to block scalars
+		block = unixLines(block) // not from text, where a CRLF adds a blank to block scalars
 		fields, err = readWritten(block)
 	}
 	if fields == nil && (err == nil || !looksLikeMapping(block)) {
@@ -107,7 +104,8 @@ func (d *Document) describe() {
 	}
 }
 
-// fences finds the block's text and its end.
+// fences returns the range of the YAML between the fences and the offset after the
+// closing line.
 func fences(text []byte, body int) (from, to, end int, ok bool) {
 	for at := body; at < len(text); {
 		line, next := lineAt(text, at)
@@ -124,9 +122,9 @@ func fences(text []byte, body int) (from, to, end int, ok bool) {
 	return 0, 0, 0, false
 }
 
-// looksLikeMapping distinguishes broken front matter from prose between two
-// thematic breaks: its first line that is neither blank nor a comment starts with
-// "key:".
+// looksLikeMapping distinguishes broken front matter from prose between two thematic
+// breaks. It reports whether the first line that is neither blank nor a comment starts
+// with "key:".
 func looksLikeMapping(block []byte) bool {
 	for line := range bytes.Lines(block) {
 		line = bytes.TrimSpace(line)
@@ -140,17 +138,17 @@ func looksLikeMapping(block []byte) bool {
 	return false
 }
 
-// The YAML library takes time quadratic in the length of a line that it rejects and
-// more in the depth of open brackets: a line of 64 KiB takes up to a second, 64
-// thousand brackets take 40. Front matter of real pages has lines of up to 54 KB and
-// hardly any nesting.
+// The YAML library takes time quadratic in the length of a line that it rejects, and more
+// than that in the depth of open brackets: up to a second for a line of 64 KiB, 40 seconds
+// for 64,000 brackets. Real front matter has lines of up to 54 KB and hardly any nesting.
 const (
 	maxYAMLLine  = 64 << 10 // bytes
 	maxYAMLLines = 2000     // the library takes time quadratic in the number of keys
 	maxYAMLDepth = 64       // brackets open at once, those in strings included
 )
 
-// maxTags bounds the tags of a document. Each of its chunks has them in the index.
+// maxTags is the maximum number of tags of a document. The index stores them with every
+// chunk.
 const maxTags = 256
 
 func checkYAML(block []byte) error {

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,33 +10,34 @@ import (
 	"sync"
 )
 
-// maxKeyDepth is how deep keys begin sections; those below are text of them.
+// maxKeyDepth is the maximum depth of a key that begins a section.
 const maxKeyDepth = 3
 
 // key is a key of a configuration file.
 type key struct {
 	path  []string
 	start int  // of its line
-	block bool // its value has several lines
+	block bool // its value spans lines of its own
 }
 
-// parseKeys finds the keys of JSON, YAML and TOML as sections, by these rules only:
+// parseKeys makes sections of the keys of JSON, YAML and TOML. It applies only these
+// rules:
 //
-//   - A key begins a section if maps alone are around it, at most two, and its value
-//     has lines of its own. Other keys are text of the section of the map that they
-//     are in; behind a section in that map the next key begins one.
-//   - A table of TOML begins a section, named as in its brackets.
-//   - The path of a key with dots is an anchor: "spec.template".
-//   - In a description of OpenAPI an operation has its method, path and summary as
-//     the heading, and its operationId as an anchor.
+//   - A key begins a section if it is enclosed only by maps, at most two, and its value
+//     spans lines of its own. Other keys are text of the section of their map, but the
+//     first key after a section in the same map begins one.
+//   - A TOML table begins a section, named as in its brackets.
+//   - The path of a key, joined with dots, is its anchor: "spec.template".
+//   - In an OpenAPI description, the heading of an operation is its method, path and
+//     summary, and its anchor is the operationId.
 //
-// The scanners read lines and brackets; they do not check the syntax.
+// The scanners read lines and brackets and do not check the syntax.
 func parseKeys(name string, src []byte, body int) outline {
 	var keys []key
-	switch {
-	case strings.HasSuffix(strings.ToLower(name), ".toml"):
+	switch strings.ToLower(path.Ext(name)) {
+	case ".toml":
 		keys = tomlKeys(src, body)
-	case strings.HasSuffix(strings.ToLower(name), ".json"):
+	case ".json":
 		keys = jsonKeys(src, body)
 	default:
 		keys = yamlKeys(src, body)
@@ -44,7 +46,7 @@ func parseKeys(name string, src []byte, body int) outline {
 		return len(k.path) == 1 && (k.path[0] == "openapi" || k.path[0] == "swagger")
 	})
 	var out outline
-	// Of the last heading: its depth and start, and whether its value has lines.
+	// The depth, start and block of the last key that began a section.
 	deepest, last, block := 0, -1, false
 	for i, k := range keys {
 		depth := len(k.path)
@@ -76,7 +78,7 @@ var operationField = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^\s*"?(summary|operationId)"?\s*:\s*["']?(.*?)["']?,?\s*$`)
 })
 
-// operation returns the heading and the id of an operation of OpenAPI.
+// operation returns the heading and the id of an OpenAPI operation.
 func operation(path []string, src []byte) (text, id string) {
 	text = strings.ToUpper(path[2]) + " " + path[1]
 	id = strings.Join(path, ".")
@@ -96,13 +98,13 @@ var yamlKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^( *)("[^"]*"|'[^']*'|[^\s#\-\[{"'&*!|>%@][^#:]*?|-[^\s#:][^#:]*?)\s*:(\s+(.*))?$`)
 })
 
-// yamlKeys returns the keys of maps in maps.
+// yamlKeys returns the keys that only maps enclose, up to maxKeyDepth.
 func yamlKeys(src []byte, body int) []key {
 	var keys []key
-	var indents []int // of the maps around
+	var indents []int // of the enclosing maps
 	var path []string
-	text := -1 // the indent of a key whose value is literal text
-	list := -1 // the indent of a list
+	text := -1 // the indent of a key whose value is a block scalar, -1 for none
+	list := -1 // the indent of a list, -1 for none
 	lines := splitLines(src, body)
 	for i, ln := range lines {
 		line := ln.of(src)
@@ -144,8 +146,8 @@ func yamlKeys(src []byte, body int) []key {
 	return keys
 }
 
-// nextYAML returns the indent of the next line with text, -1 for none, and whether it is
-// an item of a list.
+// nextYAML returns the indent of the next line with text, -1 if there is none, and
+// whether the line is a list item.
 func nextYAML(src []byte, lines []span) (indent int, item bool) {
 	for _, ln := range lines[:min(len(lines), 50)] {
 		line := ln.of(src)
@@ -156,10 +158,10 @@ func nextYAML(src []byte, lines []span) (indent int, item bool) {
 	return -1, false
 }
 
-// tomlKeys returns the tables.
+// tomlKeys returns the tables as keys.
 func tomlKeys(src []byte, body int) []key {
 	var keys []key
-	quotes := "" // of a text of several lines
+	quotes := "" // that close the open multi-line string, if any
 	for _, ln := range splitLines(src, body) {
 		line := bytes.TrimSpace(ln.of(src))
 		if quotes != "" {
@@ -190,14 +192,14 @@ func tomlKeys(src []byte, body int) []key {
 	return keys
 }
 
-// jsonKeys returns the keys of objects in objects.
+// jsonKeys returns the keys that only objects enclose, up to maxKeyDepth.
 func jsonKeys(src []byte, body int) []key {
 	var keys []key
-	var path []string // of the open objects: the key that each is the value of
+	var path []string // the keys of the open objects
 	var open []byte   // the open brackets
-	arrays := 0       // of them
+	arrays := 0       // the number of open square brackets
 	current := ""     // the last key
-	line := body      // where the line begins
+	line := body      // the start of the current line
 	for i := body; i < len(src); i++ {
 		switch c := src[i]; c {
 		case '\n':
@@ -237,7 +239,7 @@ func jsonKeys(src []byte, body int) []key {
 	return keys
 }
 
-// jsonString returns the offset behind the string that begins at i.
+// jsonString returns the offset after the string that begins at i.
 func jsonString(src []byte, i int) int {
 	for i++; i < len(src); i++ {
 		switch src[i] {

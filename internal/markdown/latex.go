@@ -15,16 +15,16 @@ var latexHeading = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*\\(part|chapter|section|subsection|subsubsection|paragraph)\*?\s*(?:\[[^\]]*\])?\s*\{`)
 })
 
-// latexVerbatim are the environments in which a backslash is no command.
+// latexVerbatim are the environments in which a backslash does not begin a command.
 var latexVerbatim = []string{"verbatim", "Verbatim", "lstlisting", "minted", "comment"}
 
-// parseLaTeX finds the sections and labels of LaTeX by these rules only:
+// parseLaTeX finds the sections and labels of LaTeX. It applies only these rules:
 //
-//   - A sectioning command is the first on its line; its title ends at the brace that
-//     closes it, at most three lines below. The outermost command in use is level 1.
-//   - "\label{id}" names the section it is in.
-//   - Comments and verbatim environments hold none of them. Macros are not expanded,
-//     and other files not included.
+//   - A sectioning command is the first command on its line. Its title ends at the
+//     closing brace, at most three lines below. The outermost command in use has level 1.
+//   - "\label{id}" names the section that contains it.
+//   - Comments and verbatim environments are skipped. Macros are not expanded, and
+//     other files are not included.
 func parseLaTeX(src []byte, body int) outline {
 	var out outline
 	verbatim := ""
@@ -75,7 +75,8 @@ func parseLaTeX(src []byte, body int) outline {
 	return out
 }
 
-// latexArgument returns src up to the brace that closes the one before it.
+// latexArgument returns the argument whose opening brace precedes src. Without a closing
+// brace it is the rest of the line.
 func latexArgument(src []byte) string {
 	depth := 1
 	for i := 0; i < len(src); i++ {

@@ -32,9 +32,9 @@ type Link struct {
 	Start  int    // byte offset of the opening bracket
 }
 
-// Links returns the links of Markdown in document order, except those in code. It
-// scans for brackets in linear time instead of parsing inline content: a link text
-// has at most 2 KiB, and a target ends with its line.
+// Links returns the links of Markdown in document order, except those in code. It scans
+// for brackets in linear time instead of parsing inline content. A link text has at most
+// 2 KiB.
 func Links(src []byte) []Link {
 	norm, code := codeBlocks(src)
 	lines := newLineIndex(norm)
@@ -75,7 +75,6 @@ func Links(src []byte) []Link {
 			if ok {
 				link.Line = lines.of(i)
 				out = append(out, link)
-				// The text of a link may contain an image, which ends first.
 				i = end
 				continue
 			}
@@ -84,12 +83,13 @@ func Links(src []byte) []Link {
 			i++
 		}
 	}
+	// An image inside the text of a link ends before the link does.
 	slices.SortStableFunc(out, func(a, b Link) int { return a.Start - b.Start })
 	return out
 }
 
-// codeBlocks returns src with normalised line endings and the ranges of its
-// code blocks and front matter.
+// codeBlocks returns src with normalised line endings and the ranges of its front matter
+// and code blocks.
 func codeBlocks(src []byte) ([]byte, []span) {
 	body := bomLen(src)
 	norm := normalise(src, body)
@@ -119,7 +119,8 @@ func wikiLink(src []byte, at int) (Link, int, bool) {
 	return Link{Kind: WikiLink, Target: target, Text: strings.TrimSpace(label), Start: at}, at + 2 + end + 2, target != ""
 }
 
-// closeLink reads what follows the ']' at end; the text of the link begins at from.
+// closeLink parses a link whose text is between the '[' at from and the ']' at end. It
+// returns the offset after the link.
 func closeLink(src []byte, from, end int) (Link, int, bool) {
 	if end-from > maxTag || end+1 >= len(src) {
 		return Link{}, 0, false
@@ -157,15 +158,16 @@ func atLineStart(src []byte, at int) bool {
 	return len(bytes.Trim(line, " >\t")) == 0
 }
 
-// linkTarget returns what destination finds as text.
+// linkTarget is like destination but returns the target as a string.
 func linkTarget(src []byte, i int, within bool) (target string, after int) {
 	at, after := destination(src, i, within)
 	return string(src[at.start:at.end]), after
 }
 
-// destination finds a link destination at i: in angle brackets, or up to the next
-// blank with balanced parentheses. within requires the ')' of an inline link, after
-// an optional title. after is -1 if there is no destination.
+// destination finds a link destination at i: in angle brackets, or up to the next blank
+// with balanced parentheses. If within is true, the ')' of an inline link must follow,
+// after an optional title. after is the offset after the destination, -1 if there is
+// none.
 func destination(src []byte, i int, within bool) (target span, after int) {
 	limit := min(len(src), i+maxTag)
 	skip := func() {
@@ -227,7 +229,7 @@ func destination(src []byte, i int, within bool) (target span, after int) {
 	return target, i + 1
 }
 
-// maxParentheses bounds how deep parentheses nest in a link destination, as in the
+// maxParentheses is the maximum nesting of parentheses in a link destination, as in the
 // reference implementation of CommonMark.
 const maxParentheses = 32
 
@@ -235,16 +237,16 @@ const maxParentheses = 32
 // "@/path" or "@#slug".
 type Reference struct {
 	Raw    string // as written, "@" included
-	Path   string // clean and without leading slash, ".md" added; empty for "@#slug"
-	Anchor string // without "#"; empty when none is given
+	Path   string // clean, without leading slash, with ".md"; empty for "@#slug"
+	Anchor string // without "#"; empty if there is none
 	Line   int    // from 1
 	Start  int    // byte offset of the "@"
 }
 
-// References returns the references in Markdown in document order, each spelling
-// once, except those in code blocks. A reference does not begin inside a word. It
-// ends before white space or one of ] ) , ; : ! ? or a backtick, and does not include
-// a final full stop.
+// References returns the references in Markdown in document order, except those in code
+// blocks. It returns references with the same spelling once. A reference does not begin
+// inside a word. It ends before white space or one of ] ) , ; : ! ? or a backtick, and
+// does not include a final full stop.
 func References(src []byte) []Reference {
 	if bytes.IndexByte(src, '@') < 0 {
 		return nil
@@ -285,7 +287,7 @@ func References(src []byte) []Reference {
 			if !strings.HasSuffix(strings.ToLower(p), ".md") {
 				p += ".md"
 			}
-			// Rooted first, so that ".." cannot climb out.
+			// The leading slash keeps ".." inside the workspace.
 			p = strings.TrimPrefix(path.Clean("/"+p), "/")
 		}
 		out = append(out, Reference{Raw: raw, Path: p, Anchor: anchor, Line: lines.of(at), Start: at})

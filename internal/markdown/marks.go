@@ -9,16 +9,16 @@ import (
 // span is a half-open byte range.
 type span struct{ start, end int }
 
-// mayHaveMarks is a cheap test for htmlMarks.
+// mayHaveMarks reports whether htmlMarks may find something in src.
 func mayHaveMarks(src []byte) bool {
 	return bytes.IndexByte(src, '<') >= 0 &&
 		(bytes.Contains(src, []byte("id=")) || bytes.Contains(src, []byte("name=")) ||
 			bytes.Contains(src, []byte("ID=")) || bytes.Contains(src, []byte("NAME=")))
 }
 
-// htmlMarks adds the id of every HTML tag and the name of every <a> outside code
-// blocks, code spans and comments. Offsets in code are relative to part, offsets in
-// the result to the document.
+// htmlMarks adds the id of every HTML tag and the name of every <a> outside code blocks,
+// code spans and comments to out. The ranges in code are relative to part, which begins
+// at offset body of the document.
 func htmlMarks(out *outline, part []byte, body int, code []span) {
 	for i := 0; i < len(part); {
 		if len(code) > 0 && i >= code[0].start {
@@ -58,9 +58,9 @@ func htmlMarks(out *outline, part []byte, body int, code []span) {
 	}
 }
 
-// skipCodeSpan returns the offset behind the code span that begins with the backticks
-// at i, or behind these backticks if no run of the same length ends it before a blank
-// line.
+// skipCodeSpan returns the offset after the code span that begins with the backticks at
+// i. Without a closing run of the same length before a blank line, it returns the offset
+// after the backticks.
 func skipCodeSpan(src []byte, i int) int {
 	n := 0
 	for i+n < len(src) && src[i+n] == '`' {
@@ -87,15 +87,15 @@ func skipCodeSpan(src []byte, i int) int {
 	return after
 }
 
-// maxCodeSpan and maxTag bound in bytes how far a scanner searches for the end of a
-// code span or tag, so that unclosed ones take linear time.
+// maxCodeSpan and maxTag are the maximum lengths in bytes of a code span and of a tag, so
+// that a scanner takes linear time for unclosed ones.
 const (
 	maxCodeSpan = 4 << 10
 	maxTag      = 2 << 10
 )
 
-// tag returns the anchors of the HTML tag at src[at] == '<' and the offset behind its
-// '>', which is at if it is not a tag.
+// tag returns the anchors of the HTML tag that begins at at and the offset after it. The
+// offset is at if there is no tag.
 func tag(src []byte, at int) (anchors []string, end int) {
 	anchors, n := format.TagAnchors(src[at:min(len(src), at+maxTag)])
 	return anchors, at + n

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// parseOrg finds the headlines and targets of Org by these rules only:
+// parseOrg finds the headlines and targets of Org. It applies only these rules:
 //
-//   - A headline is a line of stars, a blank and text. Its keyword in capitals, such
-//     as TODO, its priority "[#A]" and its tags ":a:b:" are no part of the heading.
-//   - "#+TITLE:" is a heading at level 1 before the first headline; the headlines are
-//     then one level below.
-//   - ":CUSTOM_ID:" and ":ID:" in the drawer of a headline name it, as does "<<id>>"
-//     on a line of its own.
+//   - A headline is a line of stars, a blank and text. The heading does not include a
+//     keyword such as TODO, the priority "[#A]" and the tags ":a:b:".
+//   - "#+TITLE:" before the first headline is a heading at level 1. The headlines are
+//     then one level deeper.
+//   - ":CUSTOM_ID:" and ":ID:" in the drawer of a headline, and "<<id>>" on its own line,
+//     name the section that contains them.
 func parseOrg(src []byte, body int) outline {
 	var out outline
 	below := 0
@@ -46,7 +46,7 @@ func parseOrg(src []byte, body int) outline {
 	return out
 }
 
-// orgTitle returns the text of a headline.
+// orgTitle returns the text of a headline without keyword, priority and tags.
 func orgTitle(s string) string {
 	words := strings.Fields(s)
 	if len(words) > 1 && slices.Contains([]string{"TODO", "DONE", "NEXT", "WAITING", "WAIT", "HOLD", "CANCELED", "CANCELLED", "STARTED"}, words[0]) {
@@ -61,7 +61,7 @@ func orgTitle(s string) string {
 	return strings.Join(words, " ")
 }
 
-// orgID returns the id that a line assigns, "" for none.
+// orgID returns the id that a line declares, "" for none.
 func orgID(line []byte) string {
 	for _, key := range []string{":CUSTOM_ID:", ":ID:"} {
 		if len(line) > len(key) && strings.EqualFold(string(line[:len(key)]), key) {

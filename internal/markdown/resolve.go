@@ -9,13 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// Resolve finds the section of an anchor, with or without a leading "#". It applies
-// these rules in order and returns the first matching section: the anchor as this
-// package makes it, including "name-1" for the second heading of a name; the exact
-// heading; the heading in any case; the GitHub slug of anchor; the CueDeck slug, with
-// its own numbering; an alias; and all of these again with percent escapes decoded
-// and GitHub's "user-content-" removed. Anchors precede headings so that the anchor
-// of every hit leads back to it.
+// Resolve finds the section of an anchor, with or without a leading "#". It returns the
+// first section that matches, in this order: its anchor, including "name-1" for the
+// second heading with the same text; its exact heading; its heading in any case; its
+// GitHub slug; its CueDeck slug, which is numbered separately; an alias. If none matches,
+// Resolve tries again with percent escapes decoded and GitHub's "user-content-" removed.
+// Anchors come first so that the anchor of a hit always leads back to it.
 //
 // Section 0 has no anchor; Resolve never returns it.
 func Resolve(d *Document, anchor string) (section int, ok bool) {
@@ -71,11 +70,10 @@ func (d *Document) resolve(want string) (int, bool) {
 	return 0, false
 }
 
-// Nearest returns up to n of the candidates that want may misspell, nearest first,
-// equally near ones in the order given. A candidate is near if its Levenshtein
-// distance, in any case, is at most a third of the longer text, for the whole texts
-// or their last path elements, or if one text of three or more characters contains
-// the other.
+// Nearest returns up to n candidates similar to want, the most similar first and ties in
+// the given order. A candidate is similar if the Levenshtein distance, ignoring case, is
+// at most a third of the longer string, for the whole strings or their last path
+// elements, or if one string contains the other and that has at least three characters.
 func Nearest(candidates []string, want string, n int) []string {
 	type near struct {
 		name string
@@ -88,7 +86,7 @@ func Nearest(candidates []string, want string, n int) []string {
 		lc := strings.ToLower(c)
 		far := relative(lc, w)
 		if b := base(lc); b != lc || wBase != w {
-			// Slightly worse than the same distance of the whole.
+			// A match of the last element ranks slightly below one of the whole path.
 			far = min(far, relative(b, wBase)+0.02)
 		}
 		if far > maxFar && (contains(lc, w) || contains(w, lc)) {
@@ -114,8 +112,8 @@ func contains(long, short string) bool {
 
 func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
-// relative returns the Levenshtein distance divided by the longer length. It returns
-// 1 at once for a very long text and for lengths that differ too much.
+// relative returns the Levenshtein distance divided by the longer length. It returns 1
+// for a very long string and if the lengths differ too much.
 func relative(a, b string) float64 {
 	if a == b {
 		return 0
@@ -132,7 +130,7 @@ func relative(a, b string) float64 {
 	return float64(levenshtein(x, y)) / float64(long)
 }
 
-// levenshtein is the dynamic programme of Wagner and Fischer (1974) over one row.
+// levenshtein implements the algorithm of Wagner and Fischer (1974) with one row.
 func levenshtein(a, b []rune) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

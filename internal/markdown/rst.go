@@ -7,21 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// parseRST finds the section titles and labels of reStructuredText by these rules
-// only:
+// parseRST finds the section titles and labels of reStructuredText. It applies only
+// these rules:
 //
 //   - A title is a line that is not indented and not blank, whose next line is an
-//     adornment: one ASCII punctuation character, at least twice, and as often as the
-//     title has characters or four times. The line before it is blank, a
-//     label or comment (".. "), or an overline: the same adornment.
+//     adornment: a repeated ASCII punctuation character, at least two, and at least
+//     four or as many as the title has characters. The line before it is blank, a
+//     label or comment (".. "), or an overline equal to the adornment.
 //   - An overlined title may be indented.
 //   - Levels follow the order in which the styles (character, overlined or not)
-//     first appear; the seventh style and later ones are level 6.
-//   - ".. _label:" names the title that follows, or else the section it is in.
-//   - A directive that describes an object, such as ".. py:function:: json.dumps(obj)"
-//     or ".. option:: --force", names the section it is in by its object.
+//     first appear. The seventh and later styles have level 6.
+//   - ".. _label:" names the title that follows, or otherwise the section that contains
+//     it.
+//   - The object of a directive that describes one, such as
+//     ".. py:function:: json.dumps(obj)" or ".. option:: --force", names the section that
+//     contains the directive.
 //
-// Indented blocks cannot hold titles, so literal blocks are no special case.
+// Literal blocks need no special case, because titles are not indented.
 func parseRST(src []byte, body int) outline {
 	var out outline
 	levels := map[string]int{}
@@ -67,7 +69,7 @@ func (s span) of(src []byte) []byte {
 	return bytes.TrimRight(src[s.start:s.end], " \t")
 }
 
-// splitLines returns the lines from body on, without their line breaks.
+// splitLines returns the lines of src[body:], without their line breaks.
 func splitLines(src []byte, body int) []span {
 	out := make([]span, 0, bytes.Count(src[body:], []byte{'\n'})+1)
 	for at := body; at < len(src); {
@@ -89,7 +91,7 @@ func beforeTitle(src []byte, lines []span, i int) bool {
 	return blank(before) || bytes.HasPrefix(before, []byte(".. ")) || bytes.HasPrefix(before, []byte("__ "))
 }
 
-// isAdornment reports whether a line is one punctuation character, repeated.
+// isAdornment reports whether a line consists of one repeated punctuation character.
 func isAdornment(line []byte) bool {
 	if len(line) < 2 || line[0] <= ' ' || line[0] >= 0x7f || isLetter(line[0]) || '0' <= line[0] && line[0] <= '9' {
 		return false
@@ -116,16 +118,15 @@ func rstLabel(line []byte) (string, bool) {
 	return name, name != "" && name != "_" && !strings.Contains(name, ": ")
 }
 
-// rstObjects are the directives of Sphinx that describe an object, without the name of
-// their domain.
+// rstObjects are the Sphinx directives that describe an object, without their domain.
 var rstObjects = []string{
 	"function", "method", "class", "exception", "data", "attribute", "module", "decorator", "staticmethod", "classmethod",
 	"property", "type", "macro", "member", "struct", "enum", "enumerator", "var", "option", "cmdoption", "program", "envvar",
 	"confval", "setting", "describe", "object", "directive", "role", "opcode", "pdbcommand",
 }
 
-// rstObject returns the name of the object that a line describes: "json.dumps" of
-// ".. function:: json.dumps(obj)"; "" for another line.
+// rstObject returns the name of the object that a directive describes, such as
+// "json.dumps" for ".. function:: json.dumps(obj)". It returns "" for any other line.
 func rstObject(line []byte) string {
 	rest, ok := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte(".. "))
 	if !ok {
@@ -143,7 +144,7 @@ func rstObject(line []byte) string {
 	if words := strings.Fields(name); len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		name = words[0]
 	} else if len(words) > 0 {
-		name = words[len(words)-1] // behind the type that C and C++ write first
+		name = words[len(words)-1] // in C and C++ the type comes first
 	}
 	return strings.TrimLeft(name, "*&")
 }

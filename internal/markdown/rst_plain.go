@@ -7,10 +7,9 @@ import (
 )
 
 // plainRST returns a piece of reStructuredText without its markup, for embedding and
-// snippets. It removes adornments, table borders, list marks, labels, comments, the
-// options of directives, the marks of directives and roles, link targets and blank
-// lines. It keeps the arguments of directives, the texts of roles and links, and literal
-// blocks as they are.
+// snippets. It removes adornments, table borders, list markers, labels, comments, the
+// names and options of directives, the names of roles, link targets and blank lines. It
+// keeps the arguments of directives, the texts of roles and links, and literal blocks.
 func plainRST(src []byte) string {
 	r := rstReader{literal: -1, comment: -1}
 	for at := 0; at < len(src); {
@@ -24,11 +23,11 @@ func plainRST(src []byte) string {
 
 type rstReader struct {
 	out  []byte
-	text []byte // lines whose inline markup is not read yet
-	// literal and comment are the indentations of the lines that began a literal block
-	// or a comment, -1 outside of one.
+	text []byte // lines whose inline markup is still to be removed
+	// literal and comment are the indentation of the line that opened the current literal
+	// block or comment, -1 for none.
 	literal, comment int
-	options          bool // the line before is a directive or one of its options
+	options          bool // the previous line is a directive or one of its options
 }
 
 func (r *rstReader) line(line []byte) {
@@ -82,10 +81,10 @@ func (r *rstReader) line(line []byte) {
 	r.text = append(append(r.text, bytes.TrimSpace(body)...), '\n')
 }
 
-// rstLiteral are the directives whose content is no reStructuredText.
+// rstLiteral are the directives whose content is not reStructuredText.
 var rstLiteral = []string{"code-block", "code", "sourcecode", "highlight", "parsed-literal", "math", "raw", "prompt", "literalinclude", "ipython", "graphviz", "productionlist"}
 
-// explicit reads what follows the two dots of explicit markup.
+// explicit reads a line of explicit markup; rest is its text after the two dots.
 func (r *rstReader) explicit(rest string, indent int) {
 	if rest == "" || rest[0] == '_' {
 		r.comment = indent
@@ -126,13 +125,13 @@ func (r *rstReader) explicit(rest string, indent int) {
 	}
 }
 
-// flush reads the inline markup of the lines so far.
+// flush moves text to out without its inline markup.
 func (r *rstReader) flush() {
 	r.out = appendRSTInline(r.out, r.text)
 	r.text = r.text[:0]
 }
 
-// isRSTField reports whether a line begins with the name of a field, such as ":param x:".
+// isRSTField reports whether a line begins with a field name, such as ":param x:".
 func isRSTField(line []byte) bool {
 	if len(line) < 3 || line[0] != ':' {
 		return false
@@ -141,7 +140,7 @@ func isRSTField(line []byte) bool {
 	return end > 1 && (end+1 == len(line) || line[end+1] == ' ') && bytes.IndexByte(line[:end], '`') < 0 && line[1] != ' '
 }
 
-// isRSTBorder reports whether a line is an adornment of a title or the border of a table.
+// isRSTBorder reports whether a line is the adornment of a title or a table border.
 func isRSTBorder(line []byte) bool {
 	if isAdornment(line) {
 		return true
@@ -197,12 +196,12 @@ func appendRSTInline(out, text []byte) []byte {
 	return out
 }
 
-// maxRSTSpan bounds inline markup, in bytes.
+// maxRSTSpan is the maximum length of inline markup in bytes.
 const maxRSTSpan = 1 << 10
 
-// rstQuoted returns the offset behind the closing backquotes of the text that begins
-// with those at i: code in two, or what is in one when a role precedes, an underscore
-// follows, or it is a word of its own. 0 otherwise.
+// rstQuoted returns the offset after the quoted text that begins at i: code in double
+// backquotes, or text in single backquotes after a role, before an underscore or between
+// blanks or punctuation. It returns 0 if there is none.
 func rstQuoted(text []byte, i int) int {
 	rest := text[i:min(len(text), i+maxRSTSpan)]
 	if bytes.HasPrefix(rest, []byte("``")) {
@@ -225,7 +224,7 @@ func rstQuoted(text []byte, i int) int {
 	return 0
 }
 
-// appendRSTQuoted appends the text of text[start:end], which rstQuoted has found.
+// appendRSTQuoted appends the content of text[start:end], which rstQuoted found.
 func appendRSTQuoted(out, text []byte, start, end int) []byte {
 	inner := text[start+1 : end-1]
 	if inner[0] == '`' {
@@ -237,8 +236,8 @@ func appendRSTQuoted(out, text []byte, start, end int) []byte {
 	return append(out, bytes.TrimLeft(inner, "~!")...)
 }
 
-// rstRole returns the length of a role before a backquote: 6 for ":func:`", without the
-// backquote; 0 without one.
+// rstRole returns the length of the role that text begins with, such as 6 for ":func:`",
+// or 0 if there is none. A backquote must follow the role; it does not count.
 func rstRole(text []byte) int {
 	for i := 1; i < min(len(text), 60); i++ {
 		switch c := text[i]; {
@@ -254,13 +253,14 @@ func rstRole(text []byte) int {
 	return 0
 }
 
-// mayBegin reports whether inline markup may begin at i: after a blank or an opening mark.
+// mayBegin reports whether inline markup may begin at i: at the start, after a blank or
+// after an opening punctuation mark.
 func mayBegin(text []byte, i int) bool {
 	return i == 0 || isBlank(text[i-1]) || strings.IndexByte("'\"([{<-/:", text[i-1]) >= 0
 }
 
-// rstSpan returns where the run of n marks at i is repeated as the end of emphasis or of
-// a substitution; 0 where it begins none.
+// rstSpan returns the offset of the closing run of the emphasis or substitution that the
+// n markers at i open, or 0 if they open none.
 func rstSpan(text []byte, i, n int) int {
 	if n > 2 || !mayBegin(text, i) {
 		return 0

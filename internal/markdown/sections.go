@@ -10,8 +10,8 @@ import (
 	"cairn/internal/store"
 )
 
-// build makes the sections of src[from:] from the outline of text, the same bytes
-// with normalised line endings.
+// build makes the sections of src[from:] from its outline. text is src with normalised
+// line endings.
 func (d *Document) build(src, text []byte, from int, out outline) {
 	used := slugger{}
 	var aliases []mark
@@ -84,8 +84,7 @@ func (d *Document) nest() {
 	}
 }
 
-// limit sets the ends and trails that the headings give; tops are those of the last
-// sections.
+// limit applies the end and within of the headings tops to the last len(tops) sections.
 func (d *Document) limit(src []byte, tops []heading) {
 	first := len(d.Sections) - len(tops)
 	for i, h := range tops {
@@ -103,7 +102,7 @@ func (d *Document) limit(src []byte, tops []heading) {
 	}
 }
 
-// measure sets lines, hashes and fingerprints.
+// measure sets the lines, hashes and fingerprints of the sections.
 func (d *Document) measure(src, text []byte) {
 	lines := newLineIndex(text)
 	for i := range d.Sections {
@@ -123,13 +122,13 @@ func (d *Document) measure(src, text []byte) {
 	}
 }
 
-// alias records another name of a place unless the name is taken.
+// alias adds a mark to d.Aliases unless its name is taken.
 func (d *Document) alias(text []byte, m mark) {
 	i := d.At(m.at)
 	if i < 0 || m.name == "" {
 		return
 	}
-	// An anchor on a line of its own above a heading means the heading.
+	// A mark on its own line above a heading names the heading.
 	if s := d.Sections[i]; m.next && i+1 < len(d.Sections) && m.end <= s.OwnEnd &&
 		onlyTags(text[m.end:s.OwnEnd]) {
 		line := bytes.LastIndexByte(text[s.Start:m.at], '\n') + 1 + s.Start
@@ -149,7 +148,7 @@ func (d *Document) alias(text []byte, m mark) {
 	d.Aliases[m.name] = i
 }
 
-// onlyTags reports whether text consists of blanks and HTML tags and is short.
+// onlyTags reports whether text is at most maxTag bytes of blanks and HTML tags.
 func onlyTags(text []byte) bool {
 	if len(text) > maxTag {
 		return false
@@ -171,8 +170,8 @@ func onlyTags(text []byte) bool {
 	return true
 }
 
-// At returns the index of the section whose own text contains the byte at offset, -1
-// for an offset in the front matter or behind the end.
+// At returns the index of the section whose own text contains the byte at offset, or -1
+// if there is none, as in the front matter.
 func (d *Document) At(offset int) int {
 	i := sort.Search(len(d.Sections), func(i int) bool { return d.Sections[i].Start > offset }) - 1
 	if i < 0 || offset >= d.Sections[i].OwnEnd {
@@ -181,8 +180,8 @@ func (d *Document) At(offset int) int {
 	return i
 }
 
-// TrimBlankLines returns text without blank lines at both ends and without its last
-// line break. It keeps blanks before the first word, which may be an indentation.
+// TrimBlankLines returns text without leading and trailing blank lines and without its
+// last line break. It keeps the indentation of the first line.
 func TrimBlankLines(text []byte) []byte {
 	text = text[leadingBlank(text):]
 	if end := bytes.TrimRight(text, " \t\r\n\f\v"); len(end) < len(text) {
@@ -198,7 +197,7 @@ func TrimBlankLines(text []byte) []byte {
 	return text
 }
 
-// leadingBlank returns the length of the blank lines text begins with.
+// leadingBlank returns the length of the blank lines at the start of text.
 func leadingBlank(text []byte) int {
 	start := 0
 	for i, c := range text {
@@ -213,13 +212,13 @@ func leadingBlank(text []byte) int {
 	return start
 }
 
-// lastText returns the offset of the last byte of text[start:end] that is not blank,
-// start if all are.
+// lastText returns the offset of the last byte of text[start:end] that is not blank, or
+// start if all bytes are blank.
 func lastText(text []byte, start, end int) int {
 	return max(start, start+len(bytes.TrimRight(text[start:end], " \t\r\n\f\v"))-1)
 }
 
-// lineIndex holds the offset of every line break.
+// lineIndex holds the offset of every line break of a text.
 type lineIndex []int32
 
 func newLineIndex(text []byte) lineIndex {

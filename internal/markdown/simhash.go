@@ -7,14 +7,14 @@ import (
 )
 
 // Fingerprint returns a 64-bit simhash (Charikar, "Similarity estimation techniques
-// from rounding algorithms", STOC 2002) of the text's lower-cased words in shingles
-// of three with equal weight. Near-duplicates differ in few bits: Manku, Jain and Das
-// Sarma (WWW 2007) used 3 of 64 for web pages. Words consist of letters and digits,
-// so markup does not count; a character of a script without blanks is a word. Text
-// without words gives 0, text of one or two words their hash.
+// from rounding algorithms", STOC 2002) of the text: each shingle of three lower-cased
+// words has equal weight. Near-duplicates differ in few bits: Manku, Jain and Das Sarma
+// (WWW 2007) used 3 of 64 for web pages. Words consist of letters and digits, so markup
+// does not count. In a script without blanks each character is a word. The fingerprint
+// of a text without words is 0, that of one or two words is their hash.
 func Fingerprint(text []byte) uint64 {
 	var counts bitCounts
-	var w1, w2 uint64 // the two words before
+	var w1, w2 uint64 // the hashes of the two previous words
 	words := 0
 	add := func(h uint64) {
 		words++
@@ -75,7 +75,7 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): FNV's high bits
+// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014). The high bits of FNV
 // depend too little on the last letters.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
@@ -89,7 +89,7 @@ func isIdeograph(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// bitCounts counts for each of 64 bit positions how many hashes have it set. The
+// bitCounts counts for each of 64 bit positions the hashes in which it is set. The
 // counters are bit-sliced: plane k holds bit k of all 64 counters, so adding a hash
 // takes two operations per plane instead of 64 additions.
 type bitCounts struct {
@@ -104,7 +104,7 @@ func (b *bitCounts) add(h uint64) {
 	}
 }
 
-// majority returns the bits that more than half of the hashes have set.
+// majority returns the bits that are set in more than half of the hashes.
 func (b *bitCounts) majority() uint64 {
 	var out uint64
 	planes := b.planes[:min(bits.Len64(b.n), len(b.planes))] // no count exceeds n

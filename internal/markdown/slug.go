@@ -10,16 +10,17 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Slug returns GitHub's anchor for a heading's plain text: the lower-case letters,
-// marks, decimal digits, connector punctuation (the underscore) and hyphens, with
-// each blank as a hyphen. It is the algorithm of github-slugger 2 and of GitHub's own
-// TOC filter (/[^\p{Word}\- ]/u). The result may be empty.
+// Slug returns GitHub's anchor for the plain text of a heading. It converts the text to
+// lower case, removes all but letters, marks, decimal digits, connector punctuation (the
+// underscore), hyphens and blanks, and replaces each blank by a hyphen. This is the
+// algorithm of github-slugger 2 and of GitHub's TOC filter (/[^\p{Word}\- ]/u). The
+// result may be empty.
 func Slug(text string) string {
 	return slug(text, true)
 }
 
-// CueDeckSlug returns the second form of a slug that cairn accepts: like Slug, but
-// only letters, numbers and hyphens.
+// CueDeckSlug returns the other form of slug that cairn accepts. It is like Slug but
+// keeps only letters, numbers and hyphens.
 func CueDeckSlug(text string) string {
 	return slug(text, false)
 }
@@ -58,8 +59,8 @@ func slug(text string, github bool) string {
 	return b.String()
 }
 
-// isWord is Unicode's word class: Alphabetic, Mark, Decimal_Number and
-// Connector_Punctuation.
+// isWord reports whether r is in Unicode's word class: Alphabetic, Mark, Decimal_Number
+// or Connector_Punctuation.
 func isWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nl, unicode.Nd, unicode.Pc, unicode.Other_Alphabetic)
 }
@@ -83,8 +84,8 @@ func (s slugger) unique(slug string) string {
 	return result
 }
 
-// anchorID returns the anchor of a custom id: the id as written, or its slug if it
-// contains characters that an anchor must not.
+// anchorID returns the anchor for a custom id: the id itself, or its slug if it contains
+// characters that are invalid in an anchor.
 func anchorID(id string) string {
 	for _, r := range id {
 		if r == '#' || r == '.' || r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) {

@@ -7,16 +7,15 @@ import (
 	"cairn/internal/code"
 )
 
-// parseSource makes the symbols of a source file its sections, each with its comment
-// and annotations. Members without a comment on one line, and what is inside
-// functions, are other names of the section around them. Code between two symbols is a
-// section whose heading is its first line. The text before the first symbol (licence,
-// imports) is the preamble.
+// parseSource makes a section of each symbol of a source file, with its comment and
+// annotations. One-line members without a comment and symbols inside functions only name
+// the section that contains them. Code between two symbols is a section whose heading is
+// its first line. The text before the first symbol (licence, imports) is the preamble.
 func parseSource(name string, src []byte, body int) outline {
 	symbols, cut := code.Outline(name, src[body:])
 	s := sourceOutline{src: src, at: body, open: []openSymbol{{end: len(src)}}}
 	s.out.cut = cut
-	types := map[string]string{} // the declaration of each
+	types := map[string]string{} // the declaration of each type by name
 	for _, sym := range symbols {
 		if _, ok := types[sym.Name]; !ok && sym.Scope == "" && sym.Kind != "impl" {
 			types[sym.Name] = sym.Signature
@@ -52,7 +51,7 @@ func parseSource(name string, src []byte, body int) outline {
 	for len(s.open) > 0 {
 		s.close()
 	}
-	if len(s.out.heads) >= maxHeadings { // what follows the last one is its text
+	if len(s.out.heads) >= maxHeadings { // the rest of the file belongs to the last one
 		for i := range s.out.heads {
 			s.out.heads[i].end = 0
 		}
@@ -63,24 +62,24 @@ func parseSource(name string, src []byte, body int) outline {
 // maxSourceLevel is the deepest level of a section.
 const maxSourceLevel = 6
 
-// sourceOutline makes headings of symbols.
+// sourceOutline builds the outline of a source file.
 type sourceOutline struct {
 	src  []byte
 	out  outline
-	at   int          // where the last symbol inside the innermost open one ends
-	open []openSymbol // the file is the first
+	at   int          // the end of the last symbol inside the innermost open one
+	open []openSymbol // the first stands for the file
 }
 
 type openSymbol struct {
 	end    int
-	head   int  // its place among the headings
-	inside bool // a heading is inside
+	head   int  // index of its heading
+	inside bool // it contains a heading
 }
 
 func (s *sourceOutline) top() *openSymbol { return &s.open[len(s.open)-1] }
 
-// cutAt ends the innermost symbol on the line before start at the latest: in broken code
-// the next one can begin on its last line and go on behind it.
+// cutAt ends the innermost symbol on the line before start at the latest. In broken code
+// the next symbol can begin on its last line and continue after it.
 func (s *sourceOutline) cutAt(start int) {
 	if top := s.top(); top.end > start {
 		top.end = start - 1
@@ -98,9 +97,9 @@ func (s *sourceOutline) close() {
 	s.open = s.open[:len(s.open)-1]
 }
 
-// rest adds a heading for the code between the last symbol and to, and returns where
-// the next symbol begins: comments alone belong to it. Blank lines and brackets that
-// close symbols belong to no section.
+// rest adds a heading for the code between the last symbol and to. It returns the start
+// of the next symbol, which includes the comments directly before it. Blank lines and
+// closing brackets belong to no section.
 func (s *sourceOutline) rest(to int, next bool) int {
 	first, end, trailing, text := -1, 0, -1, ""
 	for at := s.at; at < to; {
@@ -139,7 +138,7 @@ func (s *sourceOutline) rest(to int, next bool) int {
 	return to
 }
 
-// maxRest bounds the heading of code that declares no symbol, in bytes.
+// maxRest is the maximum length in bytes of a heading for code between symbols.
 const maxRest = 80
 
 type sourceLine int
@@ -147,10 +146,10 @@ type sourceLine int
 const (
 	statement sourceLine = iota
 	remark               // a comment
-	closing              // blank, or ends something
+	closing              // a blank line or the end of a block
 )
 
-// lineKind tells the lines between symbols apart.
+// lineKind classifies a line between symbols.
 func lineKind(line []byte) sourceLine {
 	if len(bytes.Trim(line, "})];,>")) == 0 {
 		return closing
@@ -171,8 +170,8 @@ func lineKind(line []byte) sourceLine {
 	return statement
 }
 
-// marks adds the other names of a symbol: with the names around it, and the further
-// ones of a group.
+// marks adds the names of a symbol: its own, the one qualified by the enclosing symbols,
+// and the other names of its group.
 func (s *sourceOutline) marks(symbols []code.Symbol, sym code.Symbol, at int) {
 	full := sym.Name
 	if sym.Scope != "" {
@@ -188,8 +187,8 @@ func (s *sourceOutline) marks(symbols []code.Symbol, sym code.Symbol, at int) {
 	}
 }
 
-// scopeOf is what the heading trail of a symbol that names its type begins with: the
-// declaration of the type when the file has it.
+// scopeOf returns the heading to put above a symbol that names its type: the declaration
+// of the type if the file contains it.
 func scopeOf(types map[string]string, sym code.Symbol) string {
 	if signature, ok := types[sym.Scope]; ok {
 		return signature
@@ -200,7 +199,8 @@ func scopeOf(types map[string]string, sym code.Symbol) string {
 	return sym.Scope
 }
 
-// lineBreak returns the offset of the line break at or behind at.
+// lineBreak returns the offset of the next line break at or after at, or the length of
+// src.
 func lineBreak(src []byte, at int) int {
 	if n := bytes.IndexByte(src[at:], '\n'); n >= 0 {
 		return at + n

@@ -9,28 +9,28 @@ import (
 	"strings"
 )
 
-// Target is a place in the workspace that a document links or refers to.
+// Target is a link or reference to a document of the workspace.
 type Target struct {
-	// Path is the path in the workspace, or one that leads out of it with "../". It is
-	// not looked up.
+	// Path is relative to the root of the workspace and may leave it with "../". The
+	// file may not exist.
 	Path   string
 	Anchor string // without "#"
 	Raw    string // as written
 	Line   int    // from 1
 	Start  int    // byte offset of the link
-	// Wiki targets may name a document by its name alone, Rooted ones a page of a site.
+	// A Wiki target may be the bare name of a document, a Rooted one a page of a site.
 	Wiki, Rooted bool
 }
 
-// elsewhere matches the beginning of an address: https:, mailto:, data:.
-var elsewhere = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*:|//)`)
+// external matches the start of a URL with a scheme or host: https:, mailto:, data:.
+var external = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*:|//)`)
 
-// Targets returns the places that the Markdown of the document at a path links or refers
-// to, in the order of the text. Addresses and templates are none.
+// Targets returns the targets of the links and references in a Markdown document at path
+// from, in text order. It omits URLs and templates.
 func Targets(from string, src []byte) []Target {
 	var all []Target
 	for _, l := range Links(src) {
-		if l.Target == "" || elsewhere.MatchString(l.Target) || strings.ContainsAny(l.Target, "<>{}") {
+		if l.Target == "" || external.MatchString(l.Target) || strings.ContainsAny(l.Target, "<>{}") {
 			continue
 		}
 		target, anchor, _ := strings.Cut(l.Target, "#")

@@ -9,19 +9,20 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Bounds on what the block parser holds at once. It keeps the tree of all it has read,
-// and, as long as any block is open, a record for each line and open block.
+// These constants bound the memory of the block parser. It keeps the tree of the whole
+// input and, while any block is open, a record for each line and open block.
 const (
-	windowSteps = 1 << 14 // looks at a line, after which the window ends between two blocks
-	maxSteps    = 1 << 20 // after which it ends within a block
+	windowSteps = 1 << 14 // calls of PeekLine after which a window ends at the next gap between blocks
+	maxSteps    = 1 << 20 // calls after which a window ends within a block
 )
 
-// eachBlock parses the blocks of part and calls visit with the headings and code
-// blocks in document order, until it returns false. Offsets of a node are relative to
-// base. The nodes are gone after the call.
+// eachBlock parses the blocks of part and calls visit with the headings and code blocks
+// in document order, until visit returns false. Offsets of a node are relative to base.
+// The nodes are valid only during the call.
 //
-// The document is parsed in windows that end where no block is open, so the result is
-// that of one parse. Only a block of some hundred thousand lines is divided.
+// eachBlock parses the document in windows that end where no block is open, so the
+// result equals that of a single parse. It divides only a block of some hundred thousand
+// lines.
 func eachBlock(part []byte, pc parser.Context, visit func(n ast.Node, base int) bool) {
 	for base := 0; base < len(part); {
 		w := &window{Reader: text.NewReader(part[base:]), pc: pc}
@@ -51,8 +52,8 @@ func eachBlock(part []byte, pc parser.Context, visit func(n ast.Node, base int) 
 	}
 }
 
-// window is a reader that ends early. It reads a run of blank lines as one, because
-// every open block would look at each of them.
+// window is a reader that ends early. It reads a run of blank lines as one line, because
+// the parser checks every open block for each blank line.
 type window struct {
 	text.Reader
 	pc    parser.Context
@@ -110,8 +111,8 @@ func (w *window) AdvanceLine() {
 	}
 }
 
-// betweenLeaves reports whether the only open block is one that no further line
-// continues.
+// betweenLeaves reports whether the only open block is one that cannot continue on the
+// next line.
 func (w *window) betweenLeaves() bool {
 	open := w.pc.OpenedBlocks()
 	if len(open) != 1 {

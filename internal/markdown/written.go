@@ -19,7 +19,7 @@ func unixLines(block []byte) []byte {
 	return bytes.ReplaceAll(block, []byte("\r"), []byte("\n"))
 }
 
-// readWritten returns the mapping of a block with scalars as written, nil for any
+// readWritten returns the mapping in a block, with scalars as written. It returns nil for
 // other YAML.
 func readWritten(block []byte) (map[string]any, error) {
 	if err := checkYAML(block); err != nil {
@@ -31,10 +31,10 @@ func readWritten(block []byte) (map[string]any, error) {
 	return readTree(block)
 }
 
-// readTree is readWritten by the YAML library's syntax tree. It refuses aliases: nested
-// references grow exponentially when expanded, and front matter does not need them.
+// readTree implements readWritten with the YAML library. It rejects aliases, because
+// nested references grow exponentially when expanded and front matter does not need them.
 func readTree(block []byte) (fields map[string]any, err error) {
-	// The text may be hostile; a panic of the library must not end the process.
+	// Hostile text may make the library panic.
 	defer func() {
 		if r := recover(); r != nil {
 			fields, err = nil, fmt.Errorf("front matter: %v", r)
@@ -59,7 +59,7 @@ func readTree(block []byte) (fields map[string]any, err error) {
 	return fields, nil
 }
 
-// asWritten returns the value of a node, and sets alias when there is one in it.
+// asWritten returns the value of a node. It sets *alias if the node contains an alias.
 func asWritten(n ast.Node, alias *bool) any {
 	switch n := n.(type) {
 	case *ast.NullNode, nil:
@@ -94,12 +94,12 @@ func asWritten(n ast.Node, alias *bool) any {
 	return map[string]any{}
 }
 
-// readSimple reads the front matter of nearly every file, "key: scalar",
-// "key: [a, b]" and lists with one element per line, a hundred times as fast as the
-// library. ok is false for anything else, which the caller leaves to the library.
+// readSimple reads "key: scalar", "key: [a, b]" and lists with one element per line, a
+// hundred times as fast as the library. Nearly all front matter has this form. ok is
+// false for anything else.
 func readSimple(block []byte) (fields map[string]any, ok bool) {
 	fields = map[string]any{}
-	open, indent := "", 0 // the key whose list may follow, and the indentation of its elements
+	open, indent := "", 0 // the key of the current list and the indentation of its items
 	for line := range bytes.Lines(block) {
 		text := strings.TrimRight(string(line), " \n")
 		if strings.ContainsAny(text, "\t\r") {
@@ -145,8 +145,8 @@ const (
 	digits  = "0123456789"
 )
 
-// isKey reports whether s is a key of letters, digits, "_", "-" and "." that no YAML
-// reader takes for another type.
+// isKey reports whether s is a key of letters, digits, "_", "-" and "." that every YAML
+// reader reads as a string.
 func isKey(s string) bool {
 	return s != "" && isLetter(s[0]) && strings.Trim(s, letters+digits+"_-.") == "" &&
 		!slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "y", "n", "null"}, strings.ToLower(s))
@@ -174,8 +174,8 @@ func simpleList(s string) ([]any, bool) {
 	return list, true
 }
 
-// simpleScalar reads a scalar of printable ASCII without escapes, comments or
-// anything that could be a number, a null or a structure.
+// simpleScalar reads a scalar of printable ASCII. It rejects escapes, comments and
+// anything that could be a number, null, a list or a mapping.
 func simpleScalar(s string) (string, bool) {
 	if s == "" || strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) >= 0 {
 		return "", false
@@ -189,12 +189,13 @@ func simpleScalar(s string) (string, bool) {
 }
 
 // isID reports whether s begins with a digit and has only letters, digits, dashes and
-// slashes: "11/04/2016", "54f8c1d2-3b0a". A number is returned as it is written, too.
+// slashes: "11/04/2016", "54f8c1d2-3b0a". It includes integers, which are returned as
+// written.
 func isID(s string) bool {
 	return strings.IndexByte(digits, s[0]) >= 0 && strings.Trim(s, letters+digits+"-/") == ""
 }
 
-// isDate reports whether s begins as "2026-01-02" does, which is not a number.
+// isDate reports whether s has the form of a date or time such as "2026-01-02T15:04:05Z".
 func isDate(s string) bool {
 	return len(s) >= 10 && len(s) <= 35 && s[4] == '-' && s[7] == '-' && strings.Trim(s, digits+"-:TtZz+.") == ""
 }
