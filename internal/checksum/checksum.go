@@ -1,6 +1,5 @@
-// Package checksum computes the CRC-32C with which cairn finds damage in the files it
-// keeps, and describes what a check has found. It does not protect against a change on
-// purpose.
+// Package checksum computes the CRC-32C that detects damage in the files of cairn, and
+// describes the result of a check. It does not protect against deliberate changes.
 package checksum
 
 import "hash/crc32"
@@ -10,15 +9,15 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Of returns the checksum of b.
 func Of(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// Add returns the checksum of what sum was computed of, followed by b.
+// Add returns the checksum of the data with checksum sum followed by b.
 func Add(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
 
-// File is what a check of a file, or of the files of one part, has read and found.
+// File is the result of checking a file, or the files of one part of the index.
 type File struct {
 	Name     string   `json:"name"`
 	Bytes    int64    `json:"bytes"`
 	Records  int      `json:"records,omitempty"`
 	Problems []string `json:"problems,omitempty"`
-	// Repaired says what was done about the problems; "" for nothing.
+	// Repaired describes the repair, "" for none.
 	Repaired string `json:"repaired,omitempty"`
 }

@@ -5,22 +5,21 @@ import "slices"
 // frame is an open bracket.
 type frame struct {
 	kind   frameKind
-	open   int  // its token
-	c      byte // the bracket that closes it
-	parent int  // the symbol that encloses what is inside, -1 for none
+	open   int  // the token of the bracket
+	c      byte // the closing bracket
+	parent int  // the parent of symbols inside, -1 for none
 	symbol int  // the symbol whose body it is, -1 for none
 	local  bool // inside a function
-	// statement is the first token of the statement that the bracket is part of, and
-	// goesOn whether the statement continues after the bracket.
-	statement int
-	goesOn    bool
-	// soft is whether it does so only before punctuation.
-	soft bool
-	// pending is the symbol that ends with the statement inside the frame, -1 for none.
+	// statement is the first token of the statement that contains the bracket. goesOn
+	// reports that the statement continues after the bracket; with soft, it continues
+	// only before punctuation.
+	statement    int
+	goesOn, soft bool
+	// pending is the symbol that ends with the current statement, -1 for none.
 	pending int
-	// constants is whether the body of an enum has had no semicolon.
+	// constants reports that the bracket is the body of an enum before its semicolon.
 	constants bool
-	// listed is whether the statement declares several variables.
+	// listed reports that the current statement declares several variables.
 	listed bool
 }
 
@@ -30,21 +29,21 @@ const (
 	file    frameKind = iota // also a namespace
 	typ                      // the body of a type
 	fun                      // the body of a function
-	block                    // another body
-	object                   // the value of a literal with fields
-	group                    // parentheses
-	nothing                  // no symbols inside
+	block                    // any other body
+	object                   // an object literal
+	group                    // parentheses or square brackets
+	nothing                  // contains no symbols
 )
 
-// braces reads a language whose bodies are in brackets.
+// braces reads a language whose bodies are in braces.
 type braces struct {
 	*outline
 	stack []frame
-	over  int // brackets beyond maxDepth
-	steps int // tokens of the statements looked at
-	from  int // the first token of the statement
-	// conditions are the stacks at the open #if, the innermost last: the parts of one
-	// condition are alternatives, so each begins with the brackets that were open there.
+	over  int // the number of open brackets beyond maxDepth
+	steps int // the number of tokens classified
+	from  int // the first token of the current statement
+	// conditions are the states at the open #if directives, the innermost last. Each
+	// branch of a condition begins with the brackets that were open at its #if.
 	conditions []condition
 }
 
@@ -53,7 +52,7 @@ type condition struct {
 	over  int
 }
 
-// maxConditions bounds how deep conditions are followed.
+// maxConditions is the maximum nesting of conditions.
 const maxConditions = 50
 
 func readBraces(o *outline) {
@@ -111,7 +110,7 @@ func (p *braces) token(i int) {
 	}
 }
 
-// push opens a bracket inside which nothing is known yet but what the frame says.
+// push opens the bracket at token i.
 func (p *braces) push(f frame, i int) {
 	if len(p.stack) >= maxDepth {
 		p.over++
@@ -129,7 +128,7 @@ func (p *braces) push(f frame, i int) {
 	p.from = i + 1
 }
 
-// open opens a brace.
+// open opens the brace at token i.
 func (p *braces) open(i int) {
 	up := p.top()
 	f := frame{kind: nothing, c: '}', parent: up.parent, symbol: -1, local: up.local}
@@ -153,7 +152,8 @@ func (p *braces) open(i int) {
 	p.push(f, i)
 }
 
-// maxSteps is how often a token is looked at on average, in code that no person wrote.
+// maxSteps is the mean number of times that a token is classified before the reader
+// gives up. Only generated code exceeds it.
 const maxSteps = 16
 
 // classify returns what the statement of the tokens [from, to) declares.
@@ -166,7 +166,8 @@ func (p *braces) classify(from, to int, body bool) declaration {
 	return p.lang.classify(p, from, to, body)
 }
 
-// declare adds a symbol that has its signature before token i.
+// declare adds a symbol whose signature ends before token i. It returns the symbol's
+// index, -1 if there are too many.
 func (p *braces) declare(d declaration, i int) int {
 	up := p.top()
 	d.Parent, d.Local = up.parent, up.local
@@ -176,7 +177,7 @@ func (p *braces) declare(d declaration, i int) int {
 	return p.add(d.Symbol)
 }
 
-// close closes the bracket that fits; without one it does nothing.
+// close closes the bracket that token i matches. It ignores an unmatched token.
 func (p *braces) close(i int) {
 	if p.over > 0 {
 		p.over--
@@ -218,8 +219,8 @@ func (p *braces) pop(i int) {
 	}
 }
 
-// list reports whether the comma at token i separates variables of JavaScript, as in
-// "var a = 1, b = 2", and not the types in angle brackets.
+// list reports whether the comma at token i separates JavaScript variables, as in
+// "var a = 1, b = 2", and not types in angle brackets.
 func (p *braces) list(k frameKind, i int) bool {
 	if k == typ || !p.isWord(p.pastLines(p.from)) {
 		return false
@@ -237,8 +238,8 @@ func (p *braces) list(k frameKind, i int) bool {
 // lists reports whether token i is a keyword that may declare several variables.
 func (p *braces) lists(i int) bool { return p.lang.lists && p.lang.keywords[p.text(i)] == aValue }
 
-// pastModifiers returns the first token at or after i that is no line break and no
-// modifier, such as export.
+// pastModifiers returns the first token at or after i that is neither a line break nor a
+// modifier such as export.
 func (p *braces) pastModifiers(i int) int {
 	for i = p.pastLines(i); p.lang.keywords[p.text(i)] == aModifier; {
 		i++
@@ -246,7 +247,7 @@ func (p *braces) pastModifiers(i int) int {
 	return i
 }
 
-// pastLines returns the first token at or after i that is no line break.
+// pastLines returns the first token at or after i that is not a line break.
 func (p *braces) pastLines(i int) int {
 	for i < len(p.tokens) && p.tokens[i].kind == newline {
 		i++
@@ -292,7 +293,7 @@ func (p *braces) finish(i int) {
 	}
 }
 
-// directive follows the conditions of the C preprocessor.
+// directive handles the conditions of the C preprocessor.
 func (p *braces) directive(i int) {
 	t := &p.tokens[i]
 	switch name := firstWord(p.src[t.start+1 : t.end]); name {
@@ -315,7 +316,7 @@ func (p *braces) directive(i int) {
 	}
 }
 
-// continues reports whether the statement goes on after the line break at token i.
+// continues reports whether the statement continues after the line break at token i.
 func (p *braces) continues(i int) bool {
 	if i == 0 || i+1 >= len(p.tokens) {
 		return false
@@ -357,7 +358,7 @@ func (p *braces) continues(i int) bool {
 			return true
 		}
 	}
-	// An annotation is part of what follows.
+	// An annotation is part of the next statement.
 	return p.is(p.from, '@') && p.pastAnnotations(p.from, i) >= i
 }
 
@@ -366,8 +367,8 @@ func (p *braces) opensBody(i int) bool {
 	return p.classify(p.from, i, true).Name != ""
 }
 
-// past returns the token after the bracket that opens at token i, or i+1 when it is
-// not closed.
+// past returns the token after the bracket pair that opens at token i, or i+1 if the
+// bracket is not closed.
 func (p *braces) past(i int) int {
 	if m := int(p.tokens[i].match); m > i {
 		return m + 1
@@ -375,11 +376,11 @@ func (p *braces) past(i int) int {
 	return i + 1
 }
 
-// maxAngles bounds the tokens between angle brackets.
+// maxAngles is the maximum number of tokens between angle brackets.
 const maxAngles = 100
 
-// pastAngles returns the token after the closing angle bracket of the one at token i,
-// or i+1 without one.
+// pastAngles returns the token after the pair of angle brackets that opens at token i, or
+// i+1 if it is not closed.
 func (p *braces) pastAngles(i, to int) int {
 	depth := 0
 	for j := i; j < min(to, i+maxAngles); j++ {
@@ -397,8 +398,8 @@ func (p *braces) pastAngles(i, to int) int {
 	return i + 1
 }
 
-// beforeAngles returns the token before the opening angle bracket of the closing one at
-// token i.
+// beforeAngles returns the token before the pair of angle brackets that closes at token i,
+// or i if there is no pair.
 func (p *braces) beforeAngles(i, from int) int {
 	depth := 0
 	for j := i; j >= max(from, i-maxAngles); j-- {
@@ -414,8 +415,8 @@ func (p *braces) beforeAngles(i, from int) int {
 	return i
 }
 
-// pastAnnotations returns the first token at or after i that is no annotation,
-// attribute or line break.
+// pastAnnotations returns the first token at or after i that is not part of an annotation
+// or attribute and not a line break.
 func (p *braces) pastAnnotations(i, to int) int {
 	for i < to {
 		switch {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// notFunctions are words before parentheses that name no function.
+// notFunctions are words before parentheses that are not function names.
 var notFunctions = map[string]bool{
 	"if": true, "for": true, "while": true, "switch": true, "return": true, "else": true, "do": true, "sizeof": true,
 	"catch": true, "foreach": true, "using": true, "synchronized": true, "new": true,
@@ -14,24 +14,25 @@ var notFunctions = map[string]bool{
 	"this": true, "super": true, "static_assert": true, "assert": true, "default": true, "__except": true, "_Static_assert": true,
 }
 
-// notMethods are further words of C# before parentheses that name no method.
+// notMethods are further such words of C#.
 var notMethods = map[string]bool{
 	"when": true, "base": true, "lock": true, "fixed": true, "checked": true, "unchecked": true, "delegate": true, "await": true, "yield": true,
 }
 
-// cHead is what a statement of C, C++, C# or Java has before its body.
+// cHead describes a statement of C, C++, C# or Java up to its body. Integers are token
+// indexes unless a comment says otherwise.
 type cHead struct {
-	start    int // first token that is no annotation
+	start    int // the first token after annotations
 	typeWord int // the keyword of a type, -1 for none
 	space    int // namespace or extern "C", -1 for none
-	name     int // the name before the parentheses of a function, -1 for none
-	params   int // the parenthesis
+	name     int // the name before the parameters of a function, -1 for none
+	params   int // the opening parenthesis of the parameters
 	assigned bool
 	members  bool // a colon follows the parameters
 	typedef  bool
 	using    int // the word after using, 0 for none
-	after    int // words directly behind the parameters
-	arrow    int // of a C# body that is an expression, 0 for none
+	after    int // the number of words after the parameters
+	arrow    int // the arrow of an expression body in C#, 0 for none
 }
 
 func (p *braces) cHead(from, to int) cHead {
@@ -68,7 +69,7 @@ func (p *braces) cHead(from, to int) cHead {
 	return h
 }
 
-// cWord reads a word of the head and returns the last token read.
+// cWord reads the word at token i and returns the last token read.
 func (p *braces) cWord(h *cHead, i, to int) int {
 	switch text := p.text(i); text {
 	case "template":
@@ -115,7 +116,8 @@ func (p *braces) cWord(h *cHead, i, to int) int {
 	return i
 }
 
-// cParams considers the parenthesis at token i as the parameters of a function.
+// cParams sets h.name and h.params if the parenthesis at token i opens the parameters of a
+// function.
 func (p *braces) cParams(h *cHead, i int) {
 	n := i - 1
 	if p.is(n, '>') {
@@ -130,7 +132,7 @@ func (p *braces) cParams(h *cHead, i int) {
 	}
 }
 
-// byShape finds declarations of C, C++, C# and Java, where a function is a name
+// byShape classifies statements of C, C++, C# and Java, in which a function is a name
 // before parentheses.
 func byShape(p *braces, from, to int, body bool) declaration {
 	for p.isWord(from) && p.is(from+1, ':') && from+1 < to { // public:
@@ -180,12 +182,13 @@ func byShape(p *braces, from, to int, body bool) declaration {
 	return d
 }
 
-// cInitialises reports whether a brace before token to begins the value of a member.
+// cInitialises reports whether a brace at token to begins the value of a member in an
+// initializer list.
 func (p *braces) cInitialises(to int) bool {
 	return p.isWord(to-1) && p.text(to-1) != "try" || p.is(to-1, '>')
 }
 
-// enclosing is the name of the type around the statement.
+// enclosing returns the name of the type that contains the statement, "" for none.
 func (p *braces) enclosing() string {
 	if n := p.top().parent; n >= 0 {
 		return p.symbols[n].Name
@@ -193,7 +196,7 @@ func (p *braces) enclosing() string {
 	return ""
 }
 
-// cName sets the name of a function and the class that it names.
+// cName sets the name, kind and scope of a function.
 func (p *braces) cName(d *declaration, h cHead) {
 	n := h.name
 	d.Name = p.text(n)
@@ -254,7 +257,7 @@ func (p *braces) wordAt(i int) string {
 	return ""
 }
 
-// cStatement finds declarations without a body.
+// cStatement classifies a statement without a body.
 func (p *braces) cStatement(d declaration, h cHead, to int) declaration {
 	up := p.top().kind
 	if up != file && up != typ {
@@ -281,13 +284,13 @@ func (p *braces) cStatement(d declaration, h cHead, to int) declaration {
 	case h.using > 0 && p.isWord(h.using) && h.assigned:
 		d.Kind, d.Name = "using", p.text(h.using)
 	case h.name >= 0 && h.after >= 2 && up == file && !h.assigned && to-h.start < maxStatement && p.hasParameters(h):
-		d.keepOpen = true // the types of the parameters follow
+		d.keepOpen = true // the declarations of the parameters follow
 	}
 	return d
 }
 
-// hasParameters reports whether a statement may begin a function in the style of
-// Kernighan and Ritchie: only names are in the parentheses.
+// hasParameters reports whether a statement may begin a function in K&R style: its
+// parentheses contain only names.
 func (p *braces) hasParameters(h cHead) bool {
 	end := p.past(h.params)
 	for j := h.params + 1; j < end-1; j++ {
@@ -308,7 +311,7 @@ func (p *braces) wordsIn(from, to int) []string {
 	return all
 }
 
-// typedefName returns the name that a typedef gives.
+// typedefName returns the name that a typedef declares.
 func (p *braces) typedefName(from, to int) string {
 	name := ""
 	for j := from + 1; j < to; j++ {
@@ -336,7 +339,7 @@ func (p *braces) typedefName(from, to int) string {
 	return name
 }
 
-// macros adds the macros that look like functions.
+// macros adds a symbol for a function-like macro.
 func macros(p *braces, t *token) {
 	if p.top().kind == nothing {
 		return

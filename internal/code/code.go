@@ -1,7 +1,7 @@
-// Package code finds the symbols of source code: functions, methods and types, with
-// their names, signatures and exact extents. Go has a real parser. The other languages
-// have a lexer that knows their comments, strings and brackets, and rules for what
-// begins a declaration. The package does not resolve names, expand macros or read files.
+// Package code finds the symbols of source code: functions, methods and types, with their
+// names, signatures and exact extents. It parses Go with package go/parser. For the other
+// languages it combines a lexer for comments, strings and brackets with rules that
+// recognize declarations. The package does not resolve names, expand macros or read files.
 package code
 
 import (
@@ -15,25 +15,29 @@ import (
 type Symbol struct {
 	// Name is the declared name without its scope: "Search", "operator==", "~Index".
 	Name string
-	// Kind is the word of the language: "func", "class", "trait", "table".
+	// Kind is the term of the language: "func", "class", "trait", "table".
 	Kind string
-	// Signature is the declaration up to its body on one line, at most maxSignature bytes.
+	// Signature is the declaration without its body, on one line of at most maxSignature
+	// bytes.
 	Signature string
-	// Scope is the type that the declaration names: the receiver of a Go method, the
-	// class of a C++ method that is defined outside of it. "" in all other cases.
+	// Scope is the type that the declaration names: the receiver of a Go method, or the
+	// class of a C++ method that is defined outside of the class. It is "" for any other
+	// symbol.
 	Scope string
-	// Names are further names that the declaration gives, as in a group of constants.
+	// Names are the further names that the declaration declares, as in a group of
+	// constants.
 	Names []string
-	// Start is the first byte of the line on which its comment, annotations or
-	// declaration begin; Decl that of the declaration; End is behind its last byte.
+	// Start is the start of the line on which the symbol's comment, annotations or
+	// declaration begin. Decl is the start of the declaration and End its end. All are
+	// byte offsets.
 	Start, Decl, End int
-	// Parent is the index of the symbol that encloses it, -1 at the top.
+	// Parent is the index of the enclosing symbol, -1 for none.
 	Parent int
-	// Local is whether it is inside a function.
+	// Local reports that the symbol is inside a function.
 	Local bool
 }
 
-// Space reports whether the symbol only holds others: a namespace, module or package.
+// Space reports whether the symbol only contains others: a namespace, module or package.
 func (s *Symbol) Space() bool {
 	switch s.Kind {
 	case "namespace", "mod", "module", "package":
@@ -43,26 +47,27 @@ func (s *Symbol) Space() bool {
 }
 
 const (
-	// MaxSize is how many bytes of a file are read. Longer files are generated.
+	// MaxSize is the number of bytes read from a file. Larger files are usually generated.
 	MaxSize = 1 << 20
-	// maxSymbols bounds the symbols of a file.
+	// maxSymbols is the maximum number of symbols of a file.
 	maxSymbols = 10_000
-	// maxSignature bounds a signature, in bytes: it is part of every chunk.
+	// maxSignature is the maximum length of a signature in bytes. Every chunk contains
+	// the signature.
 	maxSignature = 160
-	// maxDepth bounds how deep brackets are followed.
+	// maxDepth is the maximum nesting of brackets.
 	maxDepth = 500
 )
 
-// IsSource reports whether a file of that name is source code.
+// IsSource reports whether the extension of a file is that of source code.
 func IsSource(name string) bool {
 	_, ok := languages[strings.ToLower(path.Ext(name))]
 	return ok
 }
 
-// Outline returns the symbols of a file in the order of their Starts, a symbol before
-// those inside it. It reads at most MaxSize bytes and maxSymbols symbols; cut is
-// whether there may be more. It never fails: broken code has fewer symbols. src has
-// only "\n" as line breaks.
+// Outline returns the symbols of a file, sorted by Start, each before the symbols inside
+// it. It reads at most MaxSize bytes and maxSymbols symbols. cut reports that there may be
+// more. Outline accepts any input; it finds fewer symbols in broken code. The only line
+// break in src must be "\n".
 func Outline(name string, src []byte) (symbols []Symbol, cut bool) {
 	l := languages[strings.ToLower(path.Ext(name))]
 	if l == nil {
@@ -86,16 +91,16 @@ func Outline(name string, src []byte) (symbols []Symbol, cut bool) {
 type outline struct {
 	src      []byte
 	lang     *language
-	lines    []int32 // where they begin
-	tokens   []token // of all languages but Go, Ruby, Lua and shell
-	comments []span  // of lines of their own, in order
+	lines    []int32 // the offsets of line starts
+	tokens   []token // not used for Go, Ruby, Lua and shell
+	comments []span  // the comments that begin a line, in order
 	symbols  []Symbol
 	cut      bool
 }
 
 type span struct{ start, end int }
 
-// add adds a symbol and returns its index, or -1 when there are too many.
+// add adds a symbol and returns its index, or -1 if there are too many.
 func (o *outline) add(s Symbol) int {
 	if len(o.symbols) >= maxSymbols {
 		o.cut = true
@@ -106,7 +111,8 @@ func (o *outline) add(s Symbol) int {
 	return len(o.symbols) - 1
 }
 
-// above returns the start of the line at offset at, or of the comments directly above.
+// above returns the start of the line that contains offset at, or of the comments directly
+// above the line.
 func (o *outline) above(at int) int {
 	start := o.lineStart(at)
 	n, found := slices.BinarySearchFunc(o.comments, start, func(c span, at int) int { return c.start - at })
@@ -124,8 +130,8 @@ func (o *outline) above(at int) int {
 	return start
 }
 
-// order sorts the symbols, drops those of one start and corrects what a broken file
-// made of extents.
+// order sorts the symbols by Start and corrects the ends and parents that are wrong in
+// broken code.
 func (o *outline) order() {
 	index := make([]int, len(o.symbols))
 	for i := range index {
@@ -133,7 +139,7 @@ func (o *outline) order() {
 	}
 	slices.SortStableFunc(index, func(a, b int) int { return o.symbols[a].Start - o.symbols[b].Start })
 	sorted := make([]Symbol, len(index))
-	at := make([]int, len(index))
+	at := make([]int, len(index)) // the new index of each symbol
 	for n, i := range index {
 		at[i] = n
 		s := o.symbols[i]
@@ -167,7 +173,7 @@ func signature(text []byte) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// text returns token i, "" beyond the tokens.
+// text returns the text of token i, "" if there is no such token.
 func (o *outline) text(i int) string {
 	if i < 0 || i >= len(o.tokens) {
 		return ""
@@ -179,7 +185,7 @@ func (o *outline) isWord(i int) bool {
 	return i >= 0 && i < len(o.tokens) && o.tokens[i].kind == word
 }
 
-// is reports whether token i is a mark of punctuation.
+// is reports whether token i is the punctuation c.
 func (o *outline) is(i int, c byte) bool {
 	return i >= 0 && i < len(o.tokens) && o.tokens[i].kind == punct && o.tokens[i].c == c
 }
@@ -197,7 +203,7 @@ func (o *outline) lineStart(at int) int {
 	return int(o.lines[n])
 }
 
-// lineEnd returns the offset of the line break at or behind at.
+// lineEnd returns the offset of the next line break at or after at, or the length of src.
 func lineEnd(src []byte, at int) int {
 	if n := bytes.IndexByte(src[at:], '\n'); n >= 0 {
 		return at + n

@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// Declaration is how sure it is that a text declares a name.
+// Declaration states how certainly a text declares a name. The zero value means that it
+// does not.
 type Declaration uint8
 
-// The declarations. One of no declaration is the zero value.
+// The levels of certainty.
 const (
 	MayDeclare  Declaration = iota + 1 // an assignment, a key, an element of a list, a local variable
-	DoesDeclare                        // with a type, a modifier or a keyword
+	DoesDeclare                        // a declaration with a type, a modifier or a keyword
 )
 
-// Declares returns whether a line of the code declares name, by the shape of the line
-// alone: a field, an enumerator, a key of an object, a constant or a variable, for which
-// Outline has no symbol. It knows no language, so it takes some uses for declarations,
-// such as a variable on a line of its own in a call.
+// Declares returns how certainly a line of text declares name, judging only by the form of
+// the line. It finds names for which Outline has no symbol: a field, an enumerator, a key
+// of an object, a constant or a variable. It uses the same rules for all languages, so it
+// takes some uses for declarations, such as a variable on its own line in a call.
 func Declares(text []byte, name string) Declaration {
 	var best Declaration
 	for at := 0; name != "" && best < DoesDeclare; {
@@ -41,30 +42,30 @@ func Declares(text []byte, name string) Declaration {
 
 func isNameByte(c byte) bool { return isWordByte(c) || c >= 0x80 }
 
-// uses are words before a name that is used, and first words of statements that declare
-// nothing.
+// uses are words that precede the use of a name, or begin a statement that is not a
+// declaration.
 var uses = strings.Fields("and as assert await break case catch continue default delete do echo else except extends for from " +
 	"goto if implements import in include instanceof is new not of or package print raise require return super throw throws " +
 	"typeof unless until use using when where while with yield")
 
-// declaring are first words of declarations.
+// declaring are words that begin a declaration.
 var declaring = strings.Fields("#define class const def enum fn func function interface let module namespace private protected " +
 	"public static struct trait type typedef union val var")
 
 var (
-	// defining is what precedes a name that a call defines: define('NAME', 1).
+	// defining matches the text before a name that a call defines: define('NAME', 1).
 	defining = regexp.MustCompile(`(?i)^[^#/*]*\bdefine\w*\(.*["']$`)
-	// field is what follows the name of a field in Go, or of a column in SQL.
+	// field matches the text after the name of a Go field or an SQL column.
 	field   = regexp.MustCompile("^[*\\[\\]\\w.]+,?(\\s+`[^`]+`)?(\\s+//.*)?$")
 	letters = regexp.MustCompile(`[A-Za-z]`)
-	// enumerators are those before another on a line.
+	// enumerators matches the enumerators before another one on the same line.
 	enumerators = regexp.MustCompile(`^(\w+(\s*=\s*\w+)?\s*,\s*)+$`)
-	// visibility are modifiers of Rust with parentheses.
+	// visibility matches a Rust modifier with parentheses.
 	visibility = regexp.MustCompile(`^pub\([a-z ]+\)`)
 )
 
-// declares returns whether what is before and after a name on its line makes it the name
-// of a declaration.
+// declares returns how certainly a line declares name. before and after are the text on
+// both sides of the name.
 func declares(before, name, after string) Declaration {
 	indented := strings.HasPrefix(before, " ") || strings.HasPrefix(before, "\t")
 	glued := before != "" && strings.IndexByte(" \t*&$", before[len(before)-1]) < 0
@@ -96,7 +97,7 @@ func declares(before, name, after string) Declaration {
 		return 0
 	case len(words) > 1 && strings.HasSuffix(last, ":"): // the name is a type
 		return 0
-	case indented && (first == "let" || first == "var" || first == "const" || first == "auto"): // mostly of a function
+	case indented && (first == "let" || first == "var" || first == "const" || first == "auto"): // mostly local variables
 		return MayDeclare
 	case slices.Contains(declaring, first), assigned, typed, opens, value != "" && strings.IndexByte(";{[", value[0]) >= 0:
 		return DoesDeclare

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// readGo finds the declarations of a Go file, as far as it parses. A group of
-// constants, variables or types is one symbol named after its first.
+// readGo finds the declarations in the part of a Go file that parses. A group of
+// constants, variables or types is one symbol with the name of its first element.
 func readGo(o *outline) {
 	fset := gotoken.NewFileSet()
 	file, _ := parser.ParseFile(fset, "", o.src, parser.ParseComments|parser.SkipObjectResolution)
 	if file == nil {
-		return // unreachable: the parser returns what it has of a source given as bytes
+		return // unreachable: for a source given as bytes the parser returns a partial file
 	}
 	offset := func(p gotoken.Pos) int {
 		return min(max(fset.PositionFor(p, false).Offset, 0), len(o.src))
@@ -42,8 +42,7 @@ func readGo(o *outline) {
 			if s.Scope != "" {
 				s.Kind = "method"
 			}
-			end := decl.Type.End()
-			add(s, decl, decl.Doc, end)
+			add(s, decl, decl.Doc, decl.Type.End())
 		case *ast.GenDecl:
 			names, isType := declared(decl)
 			if decl.Tok == gotoken.IMPORT || len(names) == 0 {

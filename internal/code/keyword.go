@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// declaration is what a statement declares.
+// declaration is the classification of a statement. Its Name is "" if the statement
+// declares no symbol.
 type declaration struct {
 	Symbol
-	inner     frameKind // what the brace after it opens
+	inner     frameKind // of the brace after it
 	goesOn    bool      // the statement continues after the brace
-	soft      bool      // and does so only before punctuation
+	soft      bool      // it continues only before punctuation
 	keepOpen  bool      // the statement has not ended
-	constants bool      // the brace opens constants
-	first     int       // its first token, annotations included
-	keyword   int       // its first token without annotations
-	until     int       // the token after its signature; 0 means where the statement ends
+	constants bool      // the brace opens enum constants
+	first     int       // the first token, annotations included
+	keyword   int       // the first token after annotations
+	until     int       // the token after the signature, 0 for the end of the statement
 }
 
 func (d *declaration) end(i int) int {
@@ -25,10 +26,10 @@ func (d *declaration) end(i int) int {
 	return i
 }
 
-// maxStatement bounds the tokens at which a declaration is looked for.
+// maxStatement is the number of tokens of a statement that are searched for a declaration.
 const maxStatement = 300
 
-// role is what a keyword declares.
+// role is the kind of declaration that a keyword begins.
 type role uint8
 
 const (
@@ -40,7 +41,7 @@ const (
 	aModifier
 )
 
-// words makes roles of lists of keywords.
+// words returns the roles of the keywords in the lists.
 func words(types, functions, values, spaces, modifiers string) map[string]role {
 	m := map[string]role{}
 	for r, list := range map[role]string{aType: types, aFunction: functions, aValue: values, aSpace: spaces, aModifier: modifiers} {
@@ -51,8 +52,8 @@ func words(types, functions, values, spaces, modifiers string) map[string]role {
 	return m
 }
 
-// byKeyword finds declarations that begin with a keyword: those of Rust, Kotlin, Swift,
-// PHP and Scala.
+// byKeyword classifies statements of Rust, Kotlin, Swift, PHP and Scala, in which a
+// declaration begins with a keyword.
 func byKeyword(p *braces, from, to int, body bool) declaration {
 	none := declaration{inner: block}
 	first := from
@@ -94,7 +95,7 @@ func byKeyword(p *braces, from, to int, body bool) declaration {
 	for r == aFunction && j < limit && !p.is(j, '(') {
 		j++
 	}
-	for ; j < limit; j++ { // a body that is an expression
+	for ; j < limit; j++ { // look for an expression body
 		if p.is(j, '(') || p.is(j, '[') {
 			j = p.past(j) - 1
 		} else if p.is(j, '<') && p.isWord(j-1) {
@@ -110,13 +111,13 @@ func byKeyword(p *braces, from, to int, body bool) declaration {
 	return d
 }
 
-// roleOf returns the role of the word at token i, which depends on what follows.
+// roleOf returns the role of the word at token i, which depends on the next token.
 func (p *braces) roleOf(i int) role {
 	text := p.text(i)
 	r := p.lang.keywords[text]
 	if !p.isWord(i + 1) {
 		if r == aModifier && (p.is(i+1, '(') && text != "pub" && text != "private" && text != "fileprivate" && text != "internal" && text != "protected" && text != "public" && text != "open") {
-			return p.lang.bare[text]
+			return 0
 		}
 		return r
 	}
@@ -132,7 +133,7 @@ func (p *braces) roleOf(i int) role {
 	return r
 }
 
-// nameAfter returns the name that the keyword at token k gives.
+// nameAfter returns the name that the declaration with the keyword at token k declares.
 func (p *braces) nameAfter(k, to int, r role) string {
 	j := k + 1
 	text := p.text(k)
@@ -145,7 +146,7 @@ func (p *braces) nameAfter(k, to int, r role) string {
 	if p.is(j, '!') { // macro_rules!
 		j++
 	}
-	if p.is(j, '&') { // PHP returns a reference
+	if p.is(j, '&') { // a PHP function that returns a reference
 		j++
 	}
 	if p.is(j, '<') {

@@ -5,28 +5,26 @@ import (
 	"strings"
 )
 
-// language says how to find the declarations of one language.
+// language describes how to find the declarations of a language.
 type language struct {
-	read func(o *outline)
-	// The rest is for languages with braces.
-	lexis    *lexis
+	read  func(o *outline)
+	lexis *lexis // nil for languages without tokens
+	// The other fields are for readBraces.
 	keywords map[string]role
-	// classify returns what the statement of the tokens [from, to) declares. body is
-	// whether an opening brace follows, otherwise the statement ends there.
+	// classify returns the declaration in the statement of the tokens [from, to). body
+	// reports that an opening brace follows; otherwise the statement ends at to.
 	classify  func(p *braces, from, to int, body bool) declaration
 	directive func(p *braces, t *token)
-	// bare are the modifiers that declare something when a parenthesis follows, and
-	// named the names of what a keyword declares without a name.
-	bare  map[string]role
+	// named holds the symbol names of keywords that declare a symbol without a name.
 	named map[string]string
 
-	opaque         bool // functions hold no symbols
-	once           bool // a statement that went on after a body declares nothing more
+	opaque         bool // function bodies contain no symbols
+	once           bool // a statement that continues after a body declares nothing more
 	opensTypes     bool // Java and C#
-	operators      bool // functions may be named by operators
+	operators      bool // an operator may be the name of a function
 	receivers      bool // the name of a function is its last word before the parentheses
-	dotted         bool // names may have dots
-	lists          bool // a statement may declare several functions
+	dotted         bool // names may contain dots
+	lists          bool // a statement may declare several variables
 	valuesBodiless bool // a brace after a value is not its body
 }
 
@@ -105,7 +103,7 @@ func rawString(x *lexer) (int, tokenKind, bool) {
 	return len(x.src), literal, true
 }
 
-// afterLetter reports whether the place is inside a word.
+// afterLetter reports whether x.i is inside a word.
 func (x *lexer) afterLetter() bool { return x.i > 0 && x.isLetter(x.src[x.i-1]) }
 
 // verbatim reads the verbatim strings of C#.
@@ -131,7 +129,7 @@ func verbatim(x *lexer) (int, tokenKind, bool) {
 	return len(x.src), literal, true
 }
 
-// rustLiteral reads raw strings, characters and lifetimes.
+// rustLiteral reads Rust's raw strings, characters and lifetimes.
 func rustLiteral(x *lexer) (int, tokenKind, bool) {
 	c := x.src[x.i]
 	if c == '\'' {
@@ -182,7 +180,8 @@ func quotedName(x *lexer) (int, tokenKind, bool) {
 	return 0, 0, false
 }
 
-// phpText passes over what is not code, comments that begin with # and here documents.
+// phpText skips text outside of PHP tags and comments that begin with #, and reads
+// heredocs.
 func phpText(x *lexer) (int, tokenKind, bool) {
 	if x.i == 0 || x.follows("?>") {
 		if n := bytes.Index(x.src[x.i:], []byte("<?")); n >= 0 {
@@ -213,7 +212,7 @@ func phpText(x *lexer) (int, tokenKind, bool) {
 	return hereEnd(x.src, lineEnd(x.src, x.i), label), literal, true
 }
 
-// hereEnd returns the end of the here document below the line that ends at from.
+// hereEnd returns the end of the heredoc that begins after the line that ends at from.
 func hereEnd(src []byte, from int, label string) int {
 	for at := from + 1; at < len(src); {
 		end := lineEnd(src, at)

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// token is a word, a literal or a mark of punctuation.
+// token is a word, a literal or punctuation.
 type token struct {
-	start, end int32
-	// match is the index of the other bracket of a pair, 0 until it is known.
+	start, end int32 // byte offsets
+	// match is the index of the other bracket of a pair, 0 until the pair is complete.
 	match int32
 	kind  tokenKind
-	// c is the first byte of punctuation; '>' with two bytes is an arrow.
-	c byte
+	c     byte // the first byte
 }
 
 type tokenKind uint8
@@ -27,21 +26,21 @@ const (
 	directive // a line of the C preprocessor
 )
 
-// lexis describes what a lexer must know to find words and brackets.
+// lexis describes the lexical syntax of a language.
 type lexis struct {
-	comments []string // that end with the line
-	block    bool     // /* */
-	nested   bool     // block comments hold others
-	quotes   string   // that end with the line
-	long     string   // quotes that do not
-	doubled  bool     // a quote inside of quotes is doubled; there are no escapes
-	triple   bool     // three quotes are a quote
-	nest     string   // what begins code in a string, such as "${"
-	letters  string   // of words, apart from letters, digits and _
+	comments []string // the markers of line comments
+	block    bool     // comments in /* */
+	nested   bool     // block comments nest
+	quotes   string   // the quotes of strings that end with the line
+	long     string   // the quotes of strings that may span lines
+	doubled  bool     // a quote in a string is doubled; there are no escapes
+	triple   bool     // strings in three quotes
+	nest     string   // the marker of code in a string, such as "${"
+	letters  string   // further characters of words, apart from letters, digits and _
 	newlines bool     // line breaks are tokens
 	hash     bool     // lines that begin with # are directives
 	regexps  bool     // a slash may begin a regular expression
-	// special reads what only this language has, and returns the offset behind it.
+	// special reads a token that is particular to the language, and returns its end.
 	special func(x *lexer) (end int, kind tokenKind, ok bool)
 }
 
@@ -50,7 +49,7 @@ type lexer struct {
 	*lexis
 	src    []byte
 	i      int
-	line   int // where the line of i begins
+	line   int // the start of the line of i
 	tokens []token
 	o      *outline
 }
@@ -124,7 +123,7 @@ func (x *lexer) isLetter(c byte) bool {
 	return isLetter(c) || strings.IndexByte(x.letters, c) >= 0
 }
 
-// wordEnd returns the end of the word or number at the place.
+// wordEnd returns the end of the word or number at x.i.
 func (x *lexer) wordEnd() int {
 	end := x.i + 1
 	for end < len(x.src) && (x.isLetter(x.src[end]) || isDigit(x.src[end])) {
@@ -133,18 +132,18 @@ func (x *lexer) wordEnd() int {
 	return end
 }
 
-// isLetter reports whether c is a letter of words in every language.
+// isLetter reports whether c is a letter in every language.
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// beginsLine reports whether only blanks precede the place on its line.
+// beginsLine reports whether only blanks precede x.i on its line.
 func (x *lexer) beginsLine() bool {
 	n := len(x.tokens)
 	return n == 0 || int(x.tokens[n-1].end) <= x.line
 }
 
-// comment passes over a comment.
+// comment skips a comment. It returns false if there is none.
 func (x *lexer) comment() bool {
 	end := -1
 	for _, c := range x.comments {
@@ -162,7 +161,7 @@ func (x *lexer) comment() bool {
 	return true
 }
 
-// note records a comment that ends at end and passes over it.
+// note records the comment that ends at end and skips it.
 func (x *lexer) note(end int) {
 	if x.beginsLine() {
 		x.o.comments = append(x.o.comments, span{x.i, end})
@@ -186,7 +185,7 @@ func (x *lexer) blockEnd() int {
 	return len(x.src)
 }
 
-// logicalLine returns the end of a line that a backslash may continue.
+// logicalLine returns the end of a line, which may continue after a backslash.
 func (x *lexer) logicalLine() int {
 	end := lineEnd(x.src, x.i)
 	for end < len(x.src) && x.src[end-1] == '\\' {
@@ -217,10 +216,11 @@ func (x *lexer) quoted(i int) int {
 	return x.string(i, 0)
 }
 
-// maxNest bounds strings in the code of strings.
+// maxNest is the maximum nesting of strings in the code of strings.
 const maxNest = 20
 
-// string returns the end of the string with single quotes that begins at i.
+// string returns the end of the string that begins at i with one quote. nested is the
+// number of strings around it.
 func (x *lexer) string(i, nested int) int {
 	quote := x.src[i]
 	long := strings.IndexByte(x.long, quote) >= 0
@@ -245,7 +245,7 @@ func (x *lexer) string(i, nested int) int {
 	return len(x.src)
 }
 
-// embedded returns the end of the code inside a string that begins at i.
+// embedded returns the end of the code in a string; the code begins at i.
 func (x *lexer) embedded(i, nested int) int {
 	opener := x.nest[len(x.nest)-1]
 	closer := map[byte]byte{'{': '}', '(': ')'}[opener]
@@ -266,8 +266,8 @@ func (x *lexer) embedded(i, nested int) int {
 	return len(x.src)
 }
 
-// regexpAllowed reports whether a slash begins a regular expression: it is not after
-// what has a value.
+// regexpAllowed reports whether a slash begins a regular expression. After a value it is a
+// division.
 func (x *lexer) regexpAllowed() bool {
 	n := len(x.tokens) - 1
 	for n >= 0 && x.tokens[n].kind == newline {
@@ -292,7 +292,8 @@ func (x *lexer) regexpAllowed() bool {
 	return true
 }
 
-// regexp returns the end of a regular expression, or of the slash when there is none.
+// regexp returns the end of a regular expression, or of the slash if it does not begin
+// one.
 func (x *lexer) regexp() int {
 	class := false
 	for i := x.i + 1; i < len(x.src); i++ {

@@ -17,7 +17,7 @@ func readPython(o *outline) {
 	o.lex()
 	tokens := o.tokens
 	var stack []openDef
-	depth, first, above := 0, -1, -1 // the first token of the line and of the decorators above
+	depth, first, above := 0, -1, -1 // first tokens of the line and of the decorators above it
 	lastEnd := 0
 	closeTo := func(indent, end int) {
 		for len(stack) > 0 && stack[len(stack)-1].indent >= indent {
@@ -69,7 +69,7 @@ func readPython(o *outline) {
 			depth = max(depth-1, 0)
 		}
 		if t.kind == newline {
-			// A definition at the beginning of a line ends brackets that are not closed.
+			// A definition at the start of a line closes all open brackets.
 			if depth > 0 && (o.text(i+1) == "def" || o.text(i+1) == "class") && o.isWord(i+2) {
 				depth = 0
 			}
@@ -94,7 +94,7 @@ func readPython(o *outline) {
 	closeTo(0, lastEnd)
 }
 
-// pythonHead returns the end of the head of a definition, before the colon.
+// pythonHead returns the end of the header of a definition, before the colon.
 func (o *outline) pythonHead(from, to int) int {
 	depth := 0
 	for i := from; i < to; i++ {
@@ -113,16 +113,17 @@ func (o *outline) pythonHead(from, to int) int {
 // lined describes a language whose definitions begin a line and end with a line of the
 // same indentation.
 type lined struct {
-	// begin has the groups kind and name; a name in the second place is one too.
+	// begin matches a definition. Its groups are the kind, the scope and the name, once
+	// or twice.
 	begin   func() *regexp.Regexp
-	end     []string // words or marks, one of which begins the last line
-	comment string
-	// block are the lines that enclose comments of several lines.
+	end     []string // one of these begins the last line of a definition
+	comment string   // the marker of line comments
+	// block are the markers of comments that span lines.
 	block [2]string
-	here  func() *regexp.Regexp // of here documents: the label in its first group
-	types []string              // kinds that do not make what is inside local
-	short func() *regexp.Regexp // definitions that end with the line
-	stop  string                // a line after which there is no code
+	here  func() *regexp.Regexp // matches the start of a heredoc; the first group is its label
+	types []string              // kinds whose members are not local
+	short func() *regexp.Regexp // matches a definition that ends with the line
+	stop  string                // the line that ends the code
 }
 
 func pattern(s string) func() *regexp.Regexp {
@@ -145,10 +146,10 @@ var (
 		end:   []string{"}", ")"}, comment: "#", here: pattern(`(?:^|[^<])<<-?[ \t]*["'\\]?([A-Za-z_]\w*)`)})}
 )
 
-// maxLine is the length of the lines that begin definitions.
+// maxLine is the maximum length in bytes of a line that begins a definition.
 const maxLine = 2000
 
-// readLined returns what reads a language line by line.
+// readLined returns a reader for a language, which reads line by line.
 func readLined(l lined) func(o *outline) {
 	return func(o *outline) {
 		r := linedReader{outline: o, lined: l}
@@ -167,9 +168,9 @@ type linedReader struct {
 	*outline
 	lined
 	stack []openLine
-	skip  int // where to go on after a here document
-	last  int // end of the last line with text
-	quiet bool
+	skip  int  // the end of a heredoc
+	last  int  // the end of the last line with code
+	quiet bool // in a comment that spans lines
 }
 
 type openLine struct {
@@ -255,7 +256,7 @@ func (r *linedReader) begins(at, end, indent int, line, text []byte) {
 	}
 }
 
-// close ends the definitions of at least that indentation.
+// close ends the definitions with at least the given indentation.
 func (r *linedReader) close(indent, end int) {
 	for len(r.stack) > 0 && r.stack[len(r.stack)-1].indent >= indent {
 		if s := r.stack[len(r.stack)-1].symbol; s >= 0 {

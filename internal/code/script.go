@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// scriptControl are words before parentheses that begin a statement.
+// scriptControl are words before parentheses that are not method names.
 var scriptControl = []string{"if", "for", "while", "switch", "catch", "with", "return", "function", "await", "super", "import", "new", "typeof"}
 
-// byAssignment finds declarations of JavaScript and TypeScript, where functions are
-// also values: of variables, of properties and of members.
+// byAssignment classifies statements of JavaScript and TypeScript, in which functions are
+// also values of variables, properties and members.
 func byAssignment(p *braces, from, to int, body bool) declaration {
 	for from < to && p.tokens[from].kind == newline {
 		from++
@@ -71,23 +71,23 @@ func byAssignment(p *braces, from, to int, body bool) declaration {
 	return p.scriptMember(d, k, limit, body)
 }
 
-// scriptDeclares reports whether a word that is also a name begins a declaration.
+// scriptDeclares reports whether the keyword of a type at token k begins a declaration. An
+// identifier can be the same word.
 func (p *braces) scriptDeclares(text string, k, to int, body bool) bool {
-	switch text {
-	case "type":
-		for j := k + 2; j < to; j++ {
-			if p.is(j, '<') {
-				j = p.pastAngles(j, to) - 1
-				continue
-			}
-			return p.is(j, '=')
-		}
-		return false
+	if text != "type" {
+		return body
 	}
-	return body
+	for j := k + 2; j < to; j++ {
+		if p.is(j, '<') {
+			j = p.pastAngles(j, to) - 1
+			continue
+		}
+		return p.is(j, '=')
+	}
+	return false
 }
 
-// scriptObject reports whether the brace before token to begins an object.
+// scriptObject reports whether the brace at token to begins an object literal.
 func (p *braces) scriptObject(to int) bool {
 	if to == 0 {
 		return false
@@ -99,7 +99,7 @@ func (p *braces) scriptObject(to int) bool {
 		p.is(to-1, '|') || p.is(to-1, '&') || p.is(to-1, '<')
 }
 
-// scriptValue reads a variable with the name at token n.
+// scriptValue classifies the declaration of a variable whose name is token n.
 func (p *braces) scriptValue(d declaration, n, to int, body bool, kind string) declaration {
 	value := p.scriptAssigned(n+1, to)
 	if value > 0 && p.scriptAssigns(&d, "function", p.text(n), value, to, body) {
@@ -118,7 +118,7 @@ func (p *braces) scriptValue(d declaration, n, to int, body bool, kind string) d
 	return d
 }
 
-// scriptAssigned returns the token after the = of a variable, 0 without one.
+// scriptAssigned returns the first token of the value that is assigned, 0 for none.
 func (p *braces) scriptAssigned(j, to int) int {
 	for ; j < to; j++ {
 		switch {
@@ -131,7 +131,7 @@ func (p *braces) scriptAssigned(j, to int) int {
 	return 0
 }
 
-// scriptArrow returns the arrow of the function that begins at token v, 0 without one.
+// scriptArrow returns the arrow of the function that begins at token v, 0 for none.
 func (p *braces) scriptArrow(v, to int) int {
 	for ; v < to; v++ {
 		switch {
@@ -144,9 +144,9 @@ func (p *braces) scriptArrow(v, to int) int {
 	return 0
 }
 
-// scriptFunction reports whether the value that begins at token v is a function, and
-// what a brace at token to opens.
-func (p *braces) scriptFunction(v, to int, body bool) (frameKind, bool) {
+// scriptFunction reports whether the value that begins at token v is a function. kind is
+// the kind of the brace at token to.
+func (p *braces) scriptFunction(v, to int, body bool) (kind frameKind, ok bool) {
 	if p.text(v) == "async" {
 		v++
 	}
@@ -168,7 +168,7 @@ func (p *braces) scriptFunction(v, to int, body bool) (frameKind, bool) {
 	default:
 		return block, false
 	}
-	if p.is(j, ':') { // a type of the result
+	if p.is(j, ':') { // the type of the result
 		for j < to && p.tokens[j].kind != arrow && p.tokens[j].kind != newline {
 			if p.opens(j) {
 				j = p.past(j) - 1
@@ -185,8 +185,8 @@ func (p *braces) scriptFunction(v, to int, body bool) (frameKind, bool) {
 	return fun, true
 }
 
-// scriptAssigns reports whether the value that begins at token v is a function, and makes
-// d its declaration by the name that it is assigned to.
+// scriptAssigns reports whether the value that begins at token v is a function. If so, it
+// makes d the declaration of name, to which the function is assigned.
 func (p *braces) scriptAssigns(d *declaration, kind, name string, v, to int, body bool) bool {
 	inner, ok := p.scriptFunction(v, to, body)
 	if !ok {
@@ -202,12 +202,12 @@ func (p *braces) scriptAssigns(d *declaration, kind, name string, v, to int, bod
 	return true
 }
 
-// isName reports whether a text could be a name.
+// isName reports whether s is an identifier.
 func isName(s string) bool {
 	return s != "" && isLetter(s[0]) && strings.IndexFunc(s, func(r rune) bool { return r < 0x80 && !isWordByte(byte(r)) }) < 0
 }
 
-// scriptMember reads a method, a property or an assignment that begins at token k.
+// scriptMember classifies a method, property or assignment that begins at token k.
 func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
 	up := p.top().kind
 	inside := up == typ || up == object
@@ -269,14 +269,14 @@ func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
 		return d
 	}
 	d.Scope = ""
-	// Elsewhere in a statement: f(function g() {, return function g() {, x => {
+	// A function within a statement: f(function g() {, return function g() {, x => {
 	if body {
 		return p.scriptInner(d, k, to)
 	}
 	return d
 }
 
-// scriptInner reads a function that begins within a statement.
+// scriptInner classifies a function that begins within a statement.
 func (p *braces) scriptInner(d declaration, from, to int) declaration {
 	if to == 0 {
 		return d

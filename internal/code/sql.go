@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// sql finds what CREATE statements make.
+// sql finds the objects that CREATE statements create.
 var sql = &language{read: readSQL,
 	lexis: &lexis{comments: []string{"--"}, block: true, nested: false, long: "'\"`", doubled: true, letters: "$", special: dollarQuoted}}
 
-// sqlKinds are what a statement may create; the words before one are passed over.
+// sqlKinds are the kinds of objects that a statement may create.
 var sqlKinds = map[string]bool{"table": true, "view": true, "function": true, "procedure": true, "trigger": true, "index": true,
 	"type": true, "sequence": true, "schema": true, "database": true, "domain": true, "event": true, "package": true, "role": true,
 	"aggregate": true, "extension": true, "policy": true, "rule": true, "publication": true}
@@ -25,7 +25,7 @@ func readSQL(o *outline) {
 		}
 		last = -1
 	}
-	body := 0 // BEGIN that are open
+	body := 0 // the number of open BEGIN and CASE
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
 		if o.is(i, ';') {
@@ -77,7 +77,8 @@ func readSQL(o *outline) {
 	}
 }
 
-// sqlName returns what the CREATE at token i makes, and the token of its name.
+// sqlName returns the kind and name of the object that the CREATE at token i creates, and
+// the token of its name. name is "" if there is none.
 func (o *outline) sqlName(i int) (kind, name string, at int) {
 	lower := func(i int) string { return strings.ToLower(o.text(i)) }
 	j := i + 1
@@ -101,7 +102,7 @@ func (o *outline) sqlName(i int) (kind, name string, at int) {
 	return kind, name, j
 }
 
-// sqlPast returns the token after the closing parenthesis of the one at token i.
+// sqlPast returns the token after the parentheses that open at token i.
 func (o *outline) sqlPast(i int) int {
 	depth := 0
 	for j := i; j < min(len(o.tokens), i+maxStatement); j++ {

@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	headLines  = 40      // in which a file says that it is generated
-	smallFile  = 2 << 10 // bytes that are not called minified
-	meanLine   = 300     // bytes of a line on average, of minified code
-	headLength = 16 << 10
+	headLines  = 40       // lines searched for a remark that the file is generated
+	headLength = 16 << 10 // the same in bytes
+	smallFile  = 2 << 10  // a file of at most so many bytes is not considered minified
+	meanLine   = 300      // mean length of a line in bytes above which a file is minified
 )
 
-// Unwanted returns why a file of source code is not for people, "" when it is: tools
-// wrote it ("Code generated ... DO NOT EDIT", "@generated") or removed its line breaks.
+// Unwanted returns the reason not to index a source file: it is generated ("Code
+// generated ... DO NOT EDIT", "@generated") or minified. It returns "" for other files.
 func Unwanted(src []byte) string {
 	if len(src) > smallFile && len(src)/(1+bytes.Count(src, []byte("\n"))) > meanLine {
 		return "minified code"
 	}
 	head := src[:min(len(src), headLength)]
-	written := 0 // the last line that says that a tool wrote the file
-	edit := 0    // the last line that asks not to edit it
+	written := 0 // the last line with the word generated
+	edit := 0    // the last line that forbids editing
 	for n := 1; n <= headLines && len(head) > 0; n++ {
 		line, rest, _ := bytes.Cut(head, []byte("\n"))
 		head = rest
@@ -45,7 +45,7 @@ func Unwanted(src []byte) string {
 	return ""
 }
 
-// isRemark reports whether a line may be one of a comment.
+// isRemark reports whether a line may be part of a comment.
 func isRemark(line []byte) bool {
 	for _, mark := range []string{"//", "#", "/*", "*", "--", `"""`, "<!--", "<?php /"} {
 		if bytes.HasPrefix(line, []byte(mark)) {
@@ -55,7 +55,7 @@ func isRemark(line []byte) bool {
 	return false
 }
 
-// IsTest reports whether a path is that of a test, by the conventions of the languages.
+// IsTest reports whether a path is that of test code, by the conventions of the languages.
 func IsTest(name string) bool {
 	if !IsSource(name) {
 		return false

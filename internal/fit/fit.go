@@ -1,5 +1,5 @@
-// Package fit shortens answers until they fit into a budget of tokens. It decides
-// nothing about what matters: the caller orders the parts.
+// Package fit shortens answers until they fit into a budget of tokens. The caller orders
+// the parts of an answer by importance.
 package fit
 
 import (
@@ -8,34 +8,35 @@ import (
 	"strings"
 )
 
-// Budget bounds an answer.
+// Budget is the maximum size of an answer.
 type Budget struct {
-	Tokens int                   // 0 is no bound
-	Count  func(text string) int // the tokens of a text
+	Tokens int                   // 0 means no limit
+	Count  func(text string) int // counts the tokens of a text
 }
 
-// Part is something of an answer that may be shortened: the lines of a text, or the
-// entries of a list.
+// Part is a part of an answer that can be shortened: the lines of a text, or the entries
+// of a list.
 type Part struct {
-	// Units is how many lines or entries there are.
+	// Units is the number of lines or entries.
 	Units int
-	// Unit returns what unit i adds to the answer.
+	// Unit returns the content of unit i.
 	Unit func(i int) any
-	// Keep makes the answer hold the first n units and say where the rest is.
+	// Keep shortens the part to its first n units and notes in the answer where to read
+	// the rest.
 	Keep func(n int)
-	// Half leaves half of what is left to the parts after this one.
+	// Half limits the part to half of the remaining budget.
 	Half bool
-	// Share gives all parts that have it an equal share of what is left before the
-	// first of them gets more. They come last.
+	// Share divides the remaining budget equally among the parts with Share, before it
+	// distributes the unused rest in order. These parts come last.
 	Share bool
-	// Absent, when not nil, reports that an earlier part left this one out.
+	// Absent, if not nil, reports that an earlier part removed this one.
 	Absent func() bool
 
 	text bool // units are pieces of one string
 }
 
-// Lines is the part that a text is. rest is called with the number of lines that are
-// kept, or with All.
+// Lines returns a part that consists of the lines of a text. Keep calls rest with the
+// number of lines kept, or with All.
 func Lines(text *string, rest func(kept int)) Part {
 	lines := strings.SplitAfter(*text, "\n")
 	return Part{
@@ -53,25 +54,26 @@ func Lines(text *string, rest func(kept int)) Part {
 	}
 }
 
-// All is the number of lines of a text that is kept as a whole.
+// All stands for all lines of a text.
 const All = -1
 
-// TooSmallError reports a budget that the answer exceeds with every part left out.
+// TooSmallError reports a budget that the answer exceeds even without its parts.
 type TooSmallError struct{ Limit, Need int }
 
 func (e *TooSmallError) Error() string {
 	return fmt.Sprintf("max_tokens is %d, and this answer takes at least %d", e.Limit, e.Need)
 }
 
-// longestToken is more bytes than any token has, so that a text that is far too long
-// need not be counted.
+// longestToken is larger than the size of any token in bytes. A text longer than limit
+// tokens of this size exceeds the limit, so cost does not count its tokens.
 const longestToken = 128
 
-// cost is the tokens of v as JSON; more than limit if it is far longer.
+// cost returns the number of tokens of v as JSON, or any number above limit if v is far
+// longer.
 func (b Budget) cost(v any, limit int) int {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("marshalling %T: %v", v, err)) // unreachable: answers hold nothing that does not marshal
+		panic(fmt.Sprintf("marshalling %T: %v", v, err)) // unreachable: all values of answers can be marshalled
 	}
 	if len(text) > longestToken*max(limit, 1) {
 		return limit + len(text)/longestToken
@@ -79,9 +81,10 @@ func (b Budget) cost(v any, limit int) int {
 	return b.Count(string(text))
 }
 
-// Fit shortens the parts of an answer, a pointer, until its JSON is within the budget.
-// Parts are kept whole in their order, those with a Share last. The first that does not
-// fit is cut, and those after it keep what still fits. It fails with a *TooSmallError.
+// Fit shortens the parts of an answer, a pointer, until its JSON is within the budget. It
+// keeps parts whole in their order, those with Share last. It cuts the first part that
+// does not fit, and keeps as many units of the later parts as still fit. The error is a
+// *TooSmallError, or an error of encoding/json.
 func (b Budget) Fit(answer any, parts []Part) error {
 	text, err := json.Marshal(answer)
 	if err != nil {
@@ -99,7 +102,7 @@ func (b Budget) Fit(answer any, parts []Part) error {
 		return &TooSmallError{b.Tokens, least}
 	}
 	left := b.Tokens - least
-	for range 4 { // the whole may take more tokens than the sum of its units
+	for range 4 { // the answer may have more tokens than the sum of its units
 		b.spend(left, parts)
 		over := b.cost(answer, b.Tokens) - b.Tokens
 		if over <= 0 {
@@ -113,7 +116,7 @@ func (b Budget) Fit(answer any, parts []Part) error {
 	return nil
 }
 
-// spend gives the parts as many units as fit into left tokens.
+// spend keeps as many units of the parts as fit into left tokens.
 func (b Budget) spend(left int, parts []Part) {
 	var shared []Part
 	for _, p := range parts {
@@ -143,13 +146,13 @@ func (b Budget) spend(left int, parts []Part) {
 	}
 }
 
-// take returns how many units of p, of which it has n, fit when another budget tokens
-// are spent, and how many tokens they take.
+// take returns the number of units of p that can be kept if n are kept already and budget
+// more tokens are available, and the number of tokens spent.
 func (b Budget) take(p Part, n, budget int) (kept, spent int) {
 	for ; n < p.Units; n++ {
 		c := b.cost(p.Unit(n), budget-spent)
 		if p.text {
-			c -= 2 // the quotes, which the string has once
+			c -= 2 // the quotes, which occur only once around the string
 		} else {
 			c++ // a comma
 		}

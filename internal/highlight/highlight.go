@@ -1,6 +1,6 @@
-// Package highlight finds the comments, strings, numbers and keywords of source code,
-// for a reader to tell apart by colour. It scans the bytes once and knows no grammar,
-// so that no text of a document takes it long.
+// Package highlight finds the comments, strings, numbers and keywords of source code for
+// display in colour. It scans the text once without a grammar, so its time is linear for
+// any input.
 package highlight
 
 import (
@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a Span is.
+// Kind is the kind of a Span.
 type Kind uint8
 
-// The kinds. Heading and Code are those of Markdown.
+// The kinds. Heading occurs only in Markdown.
 const (
 	Comment Kind = iota + 1
 	String
@@ -28,15 +28,15 @@ type Span struct {
 	Kind       Kind
 }
 
-// Known reports whether Code finds something in a language, named as after the fence
+// Known reports whether Code supports a language. The name is one that follows the fence
 // of a code block: "go", "c++", "yml".
 func Known(language string) bool {
 	language = strings.ToLower(language)
 	return language == "diff" || language == "patch" || languages[language] != nil
 }
 
-// Code returns the spans of source code in order; they do not overlap. It returns nil
-// for an unknown language.
+// Code returns the spans of source code in order and without overlap. It returns nil for
+// an unknown language.
 func Code(language, text string) []Span {
 	language = strings.ToLower(language)
 	if language == "diff" || language == "patch" {
@@ -57,7 +57,7 @@ func Code(language, text string) []Span {
 	return spans
 }
 
-// next returns the end of what begins at an offset, and its kind or 0.
+// next returns the end of the token at an offset, and its kind, 0 for plain text.
 func (l *lexis) next(text string, at int) (end int, kind Kind) {
 	rest := text[at:]
 	for _, mark := range l.line {
@@ -99,7 +99,7 @@ func (l *lexis) next(text string, at int) (end int, kind Kind) {
 	return at + n, 0
 }
 
-// until returns the offset of mark plus more, or the length of text without it.
+// until returns the offset of mark plus more, or the length of text if mark is absent.
 func until(text, mark string, more int) int {
 	if i := strings.Index(text, mark); i >= 0 {
 		return i + more
@@ -107,12 +107,12 @@ func until(text, mark string, more int) int {
 	return len(text)
 }
 
-// maxSingle bounds a string in single quotes in bytes: a quote without another that near
-// is an apostrophe, and scanning further for each would take quadratic time.
+// maxSingle is the maximum length in bytes of a string in single quotes. A quote without
+// another one within this distance is an apostrophe. The bound keeps the time linear.
 const maxSingle = 1000
 
-// quoted returns the length of the string at the beginning of text. One in double
-// quotes ends with its line.
+// quoted returns the length of the string at the start of text. A string in double quotes
+// ends with its line.
 func quoted(text string, quote byte) int {
 	if triple := strings.Repeat(string(quote), 3); strings.HasPrefix(text, triple) {
 		return 3 + until(text[3:], triple, 3)

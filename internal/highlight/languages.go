@@ -2,13 +2,13 @@ package highlight
 
 import "strings"
 
-// lexis is what distinguishes the languages for a scanner.
+// lexis describes the lexical syntax of a language.
 type lexis struct {
-	line       []string // marks of comments that end with the line
-	open, shut string   // of other comments
+	line       []string // the markers of line comments
+	open, shut string   // the markers of block comments
 	quotes     string
 	keywords   map[string]bool
-	fold       bool // keywords count in any case
+	fold       bool // keywords are case-insensitive
 }
 
 func words(text string) map[string]bool {
@@ -33,7 +33,7 @@ func hashed(keywords string) *lexis {
 	return &lexis{line: []string{"#"}, quotes: `"'`, keywords: words(keywords)}
 }
 
-// languages by the names that follow a fence.
+// languages holds the languages by their names after a fence.
 var languages = func() map[string]*lexis {
 	script := curly("\"'`", flow+oo+"as async await const debugger delete export from function in keyof let of readonly type typeof undefined var yield number string boolean")
 	all := map[string]*lexis{}

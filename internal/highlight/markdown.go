@@ -2,12 +2,12 @@ package highlight
 
 import "strings"
 
-// Markdown returns the spans of a Markdown text in order: headings, code, quotations
-// and front matter.
+// Markdown returns the spans of a Markdown text in order: headings, code, block quotes and
+// front matter.
 func Markdown(text string) []Span {
 	var spans []Span
-	var fence, language string // of the code block that is open
-	code := 0                  // where it begins
+	var fence, language string // of the open code block
+	code := 0                  // the start of its content
 	front := strings.HasPrefix(text, "---\n")
 	at := 0
 	for line := range strings.Lines(text) {
@@ -40,7 +40,7 @@ func Markdown(text string) []Span {
 	return spans
 }
 
-// inline returns the code spans of a line that begins at an offset.
+// inline returns the code spans of a line; at is the offset of the line.
 func inline(line string, at int) (spans []Span) {
 	for from := 0; ; {
 		open := strings.IndexByte(line[from:], '`')

@@ -1,5 +1,6 @@
-// Package invisible finds characters that show nothing or change the direction of
-// text, with which a text tells a model something else than a person. It removes none.
+// Package invisible finds characters that are invisible or change the direction of text.
+// With them a text can appear different to a person than to a model. The package does not
+// remove them.
 package invisible
 
 import (
@@ -7,17 +8,16 @@ import (
 	"slices"
 )
 
-// Flag is a sign that a text hides something.
+// Flag reports that a text may contain hidden content.
 type Flag struct {
-	// Kind is one of Kind.
+	// Kind is a result of the function Kind.
 	Kind string `json:"kind"`
-	// Evidence is what was found: at most 80 characters, invisible ones written
-	// as their code points.
+	// Evidence is the code point found, such as "U+200B".
 	Evidence string `json:"evidence"`
 }
 
-// Find returns a Flag for the first character of each kind. It accepts a joiner within
-// an emoji and a byte order mark at the very start, which hide nothing there.
+// Find returns a Flag for the first character of each kind. It ignores a joiner within an
+// emoji and a byte order mark at the start, which are harmless.
 func Find(text string) []Flag {
 	var flags []Flag
 	before := rune(-1)
@@ -33,8 +33,8 @@ func Find(text string) []Flag {
 	return flags
 }
 
-// Kind returns the kind of a character that shows nothing: "bidi", "zero-width" or
-// "hidden"; "" for all others.
+// Kind returns the kind of an invisible character: "bidi", "zero-width" or "hidden". It
+// returns "" for all other characters.
 func Kind(r rune) string {
 	switch {
 	case r < 0xad:

@@ -1,13 +1,12 @@
-// Package packed writes and reads the numbers, texts and lists of stored records. It does
-// not know what a record means.
+// Package packed encodes and decodes the numbers, texts and lists of stored records.
 //
-// A number is an unsigned varint, a text its length in bytes and the bytes, a list its
-// length and the texts. Lengths are numbers.
+// A number is an unsigned varint. A text is its length in bytes, as a number, followed by
+// the bytes. A list is its length, as a number, followed by the texts.
 package packed
 
 import "encoding/binary"
 
-// AppendNumber appends a number, which is not negative.
+// AppendNumber appends a number, which must not be negative.
 func AppendNumber(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
 // AppendText appends a text.
@@ -24,8 +23,8 @@ func AppendList(b []byte, list []string) []byte {
 	return b
 }
 
-// Reader reads values off Rest, of which its texts are parts. After a value that is cut
-// short it is Bad and reads zeros.
+// Reader reads values from Rest. The texts that it returns share the memory of Rest. After
+// a truncated value, Bad is true and all further values are zero.
 type Reader struct {
 	Rest string
 	Bad  bool
@@ -70,8 +69,8 @@ func (r *Reader) Byte() byte {
 // Text reads a text.
 func (r *Reader) Text() string { return r.Take(r.Number()) }
 
-// Length reads the length of a list whose entries take at least size bytes each. A
-// length that Rest cannot hold is Bad, before the caller allocates the list.
+// Length reads the length of a list whose entries take at least size bytes each. It sets
+// Bad if Rest is too short for the list, so that the caller does not allocate it.
 func (r *Reader) Length(size int) int {
 	n := r.Number()
 	if n > len(r.Rest)/size {
@@ -81,7 +80,7 @@ func (r *Reader) Length(size int) int {
 	return n
 }
 
-// List reads a list; nil is an empty one.
+// List reads a list. It returns nil for an empty list.
 func (r *Reader) List() []string {
 	n := r.Length(1)
 	if n == 0 {
@@ -94,5 +93,5 @@ func (r *Reader) List() []string {
 	return list
 }
 
-// Done reports whether all of the record was read and nothing was Bad.
+// Done reports whether the whole record was read without an error.
 func (r *Reader) Done() bool { return !r.Bad && r.Rest == "" }

@@ -1,5 +1,5 @@
-// Package query parses the text of a search into words, required phrases and
-// exclusions. It does not know how an index splits words into terms.
+// Package query parses the text of a search into words, required phrases and exclusions.
+// It does not split words into terms; the index does.
 package query
 
 import (
@@ -9,37 +9,37 @@ import (
 	"unicode/utf8"
 )
 
-// Query is a parsed search. The zero Query asks for nothing.
+// Query is a parsed search. The zero Query is empty.
 type Query struct {
-	// Words is the text to score and to embed: all that is asked for, phrases
-	// included, without quotation marks and exclusions.
+	// Words is the text to score and to embed: the words and phrases without quotation
+	// marks and exclusions.
 	Words string
 	// Phrases must occur, each word for word.
 	Phrases []string
 	// Excluded are phrases that must not occur.
 	Excluded []string
-	// Dashed are words after a lone dash, such as "name" of "-name". A word is
-	// excluded unless the index holds it with its dash: then it is a command's
-	// flag, and one of the words.
+	// Dashed are words after a single dash, such as "name" in "-name". A dashed word is
+	// excluded, unless the index contains it with the dash. Then it is the flag of a
+	// command and counts as one of Words.
 	Dashed []string
-	// Prefixes also accepts terms that begin with one of at least three letters:
-	// "authentication" for "auth". It is meant for queries that matched little.
+	// Prefixes extends each term of at least three letters to the terms that begin with
+	// it: "auth" also matches "authentication". It is for queries with few matches.
 	Prefixes bool
-	// Fuzzy accepts such terms if there are some for every term, else those one or two
-	// edits away, by length. It is slow and meant for queries that matched nothing.
+	// Fuzzy extends the terms in the same way if every term has such an extension.
+	// Otherwise it matches terms that are one or two edits away, depending on the length.
+	// It is slow and for queries without matches.
 	Fuzzy bool
 }
 
-// Parse reads text. Quotes ("..." or “...”) make a required phrase; a dash
-// before a word or a quote, after white space, excludes it, provided that
-// something else is asked for. Flags are not exclusions: --flag, -f and -la are
-// words, and a longer -flag is in Dashed. Quotes in a sentence cite (add "x" to
-// every line of a file) and require nothing. Anything that does not fit, such as
-// a quote left open, is plain text.
+// Parse parses the text of a search. Quotes ("..." or “...”) make a required phrase. A
+// dash after white space excludes the word or phrase that follows, if the query also
+// contains other words. Flags are not exclusions: --flag, -f and -la are words, and a
+// longer -flag is in Dashed. Quotes in a sentence (add "x" to every line of a file) do not
+// require anything. Malformed syntax, such as an open quote, is plain text.
 func Parse(text string) Query {
 	var q Query
 	var words, outside strings.Builder // outside is words without the phrases
-	space := true                      // rest follows white space or nothing
+	space := true                      // rest is at the start or after white space
 	for rest := text; rest != ""; {
 		if space && rest[0] == '-' {
 			if phrase, n := quotation(rest[1:]); n > 0 {
@@ -76,7 +76,7 @@ func Parse(text string) Query {
 		q.Phrases = nil
 	}
 	q.Words = strings.Join(strings.Fields(words.String()), " ")
-	if !hasWord(q.Words) { // there is nothing that an exclusion could narrow
+	if !hasWord(q.Words) { // an exclusion needs other words
 		q.Words = strings.Join(append(q.Excluded, q.Dashed...), " ")
 		q.Excluded, q.Dashed = nil, nil
 		if q.Words == "" {
@@ -86,7 +86,7 @@ func Parse(text string) Query {
 	return q
 }
 
-// Restricts reports whether a text that holds all words may still not match.
+// Restricts reports whether a text that contains all words may still not match.
 func (q Query) Restricts() bool { return len(q.Phrases)+len(q.Excluded)+len(q.Dashed) > 0 }
 
 // WithPrefixes returns q with Prefixes set.
@@ -101,7 +101,7 @@ func (q Query) WithFuzzy() Query {
 	return q
 }
 
-// String describes the query as parsed:
+// String returns a description of the query for people:
 //
 //	rotate access token; must hold "access token"; excludes "old key", -legacy
 func (q Query) String() string {
@@ -130,9 +130,8 @@ func quoted(phrases []string) []string {
 	return out
 }
 
-// quotation returns the text between the quotes that s begins with and the
-// length of quotes and text together, 0 when s begins with no quote or leaves
-// it open.
+// quotation returns the quoted text at the start of s and its length with the quotes. The
+// length is 0 if s does not begin with a closed quotation.
 func quotation(s string) (text string, n int) {
 	for _, mark := range [][2]string{{`"`, `"`}, {"“", "”"}} {
 		if rest, ok := strings.CutPrefix(s, mark[0]); ok {
@@ -144,9 +143,9 @@ func quotation(s string) (text string, n int) {
 	return "", 0
 }
 
-// dashed returns the word after the dash that s begins with, or "" if it cannot
-// be an exclusion: a second dash, no letter, or a flag of at most two letters
-// (-x, -la).
+// dashed returns the word after the dash at the start of s. It returns "" if the word
+// cannot be an exclusion: a second dash or another non-letter follows, or the word is a
+// flag of at most two letters (-x, -la).
 func dashed(s string) string {
 	if r, _ := utf8.DecodeRuneInString(s[1:]); !unicode.IsLetter(r) && !unicode.IsMark(r) {
 		return ""
@@ -161,10 +160,11 @@ func dashed(s string) string {
 	return s[1:end]
 }
 
-// sentenceWords is how many words make a sentence, if a stop word is among them.
+// sentenceWords is the minimum number of words in a sentence.
 const sentenceWords = 4
 
-// isSentence reports whether the words outside the quotes read as a sentence.
+// isSentence reports whether the words outside of quotes form a sentence: there are at
+// least sentenceWords, with a stop word among them.
 func isSentence(s string) bool {
 	words, stops := 0, 0
 	for w := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && r != '\'' && r != '’' }) {

@@ -2,8 +2,8 @@ package query
 
 import "strings"
 
-// stopWords are Lucene's English stop words, which bm25s uses as well. What, when
-// and how are not among them: they tell questions apart.
+// stopWords are Lucene's English stop words, which bm25s uses as well. They do not include
+// what, when and how, which distinguish questions.
 var stopWords = func() map[string]bool {
 	m := make(map[string]bool)
 	for w := range strings.FieldsSeq(`a an and are as at be but by for if in into is it no not of on
@@ -13,8 +13,8 @@ var stopWords = func() map[string]bool {
 	return m
 }()
 
-// IsStopWord reports whether a lower-case word says nothing about what a text
-// is about.
+// IsStopWord reports whether a lower-case word carries no information about the topic of a
+// text.
 func IsStopWord(word string) bool { return stopWords[word] }
 
 // StopWords returns all stop words. The caller must not change the map.

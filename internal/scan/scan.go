@@ -1,6 +1,6 @@
-// Package scan finds every line of a folder's files that holds a string or matches a
-// regular expression. It reads the files themselves and uses no index, so it misses
-// nothing and ranks nothing.
+// Package scan finds every line in the files of a folder that contains a string or matches
+// a regular expression. It reads the files without an index, so its results are complete
+// but not ranked.
 package scan
 
 import (
@@ -21,56 +21,59 @@ import (
 const (
 	// MaxPattern is the length of a pattern in bytes.
 	MaxPattern = 4000
-	// maxLine is how many bytes of a line an answer holds.
+	// maxLine is the length in bytes to which an answer cuts a line.
 	maxLine = 2000
-	// DefaultTime ends a scan of which the request does not say how long it may take.
+	// DefaultTime is the maximum duration of a scan if the request sets none.
 	DefaultTime = 10 * time.Second
 )
 
-// Request says what to look for.
+// Request holds the parameters of a scan.
 type Request struct {
-	// Pattern is a string in one line or, with Regexp, an expression in the syntax of
-	// RE2 that matches within one line.
+	// Pattern is a string or, if Regexp is true, a regular expression in RE2 syntax. It
+	// matches within one line.
 	Pattern string
 	Regexp  bool
-	// PathPrefix is that of the paths to search; "" searches all.
+	// PathPrefix selects the files whose path has the prefix.
 	PathPrefix string
-	// Kind is that of the files to search; "" searches all.
+	// Kind selects the files of a kind; "" selects all files.
 	Kind store.Kind
-	// MaxLines bounds the lines to return, MaxBytes their text. Those beyond are counted.
+	// MaxLines is the maximum number of lines to return, MaxBytes that of their bytes; 0
+	// means no limit. The answer counts all matching lines.
 	MaxLines, MaxBytes int
-	// Time bounds the scan; 0 is DefaultTime.
+	// Time is the maximum duration of the scan; 0 means DefaultTime.
 	Time time.Duration
 }
 
-// Answer lists the lines that match.
+// Answer lists the matching lines.
 type Answer struct {
 	Pattern string `json:"query"`
-	// Lines are "path:line:text", in the byte order of paths, without the ends of lines.
+	// Lines are "path:line:text" without line breaks, in byte order of the paths.
 	Lines []string `json:"lines"`
-	// Total is the number of lines that match, in Matching files.
+	// Total is the number of matching lines, Matching the number of files that contain
+	// them.
 	Total    int `json:"total"`
 	Matching int `json:"files"`
-	// Searched is the number of files that were read.
+	// Searched is the number of files read.
 	Searched int `json:"files_searched"`
-	// Truncated says that Lines or, where Reason says so, Total is not complete.
+	// Truncated reports that Lines is incomplete. Reason says why, and whether Total is
+	// incomplete, too.
 	Truncated bool   `json:"truncated"`
 	Reason    string `json:"reason,omitempty"`
 
-	// Paths are those of Lines.
+	// Paths holds the path of each of Lines.
 	Paths []string `json:"-"`
 
 	bytes int
 }
 
-// PatternError reports a pattern that cannot be searched for.
+// PatternError reports an invalid pattern.
 type PatternError struct{ Reason string }
 
 func (e *PatternError) Error() string { return e.Reason }
 
-// Find scans the files that the options let through, with their secrets masked. It fails
-// with a *PatternError for a pattern that no line can match. When the time is over, the
-// answer holds what was found so far and says so.
+// Find scans the files that o selects, with their secrets masked. An invalid pattern is a
+// *PatternError. When the time of the request is over, Find returns the lines found so far
+// and sets Truncated.
 func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Masks, r Request) (*Answer, error) {
 	match, err := r.matcher()
 	if err != nil {
@@ -109,7 +112,7 @@ func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Mask
 	return a, nil
 }
 
-// matcher returns the function that finds the first match in a line.
+// matcher returns a function that reports whether a line matches.
 func (r *Request) matcher() (func(line []byte) bool, error) {
 	switch {
 	case r.Pattern == "":
@@ -129,10 +132,10 @@ func (r *Request) matcher() (func(line []byte) bool, error) {
 	return re.Match, nil
 }
 
-// deadlineLines is how many lines are matched between looks at the time.
+// deadlineLines is the number of lines matched between two checks of the deadline.
 const deadlineLines = 10_000
 
-// file adds the lines of one file.
+// file adds the matching lines of a file.
 func (a *Answer) file(ctx context.Context, path string, content []byte, match func([]byte) bool, r *Request) {
 	if !r.Regexp && !match(content) {
 		return
@@ -164,7 +167,7 @@ func (a *Answer) file(ctx context.Context, path string, content []byte, match fu
 	}
 }
 
-// cut returns the beginning of a long line.
+// cut shortens a line to maxLine bytes and an ellipsis.
 func cut(line []byte) string {
 	if len(line) <= maxLine {
 		return string(line)

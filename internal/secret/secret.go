@@ -1,5 +1,5 @@
-// Package secret masks keys, tokens and passwords in text. It does not decide which
-// files may be read: see walk.
+// Package secret masks keys, tokens and passwords in text. Package walk decides which
+// files may be read.
 package secret
 
 import (
@@ -17,10 +17,9 @@ type Masks struct{ patterns []pattern }
 // pattern is one kind of secret.
 type pattern struct {
 	*regexp.Regexp
-	// may is set for the common secrets: it reports quickly whether a text can have a
-	// match, so that most texts need not be searched. The groups of these patterns, at
-	// the beginning and the end, are not masked, so that a reader sees what kind of
-	// secret it was.
+	// may reports quickly whether a text can match, so that Mask skips the search of
+	// most texts. It is set only for the common patterns. The groups of these, at the
+	// start and the end, are not masked, so that the kind of the secret stays visible.
 	may func(text []byte) bool
 }
 
@@ -36,8 +35,8 @@ var common = []pattern{
 	{regexp.MustCompile(`\b([a-z][a-z0-9+.-]*://[^\s/:@"'<>]*:)[^\s/@"'<>]+(@)`), hasUser}, // the password of a URL
 }
 
-// New returns Masks of the common secrets and of those that the patterns, regular
-// expressions in the syntax of package regexp, match.
+// New returns Masks for the common secrets and the given patterns, which are regular
+// expressions in the syntax of package regexp.
 func New(patterns ...string) (*Masks, error) {
 	m := &Masks{patterns: common[:len(common):len(common)]}
 	for _, p := range patterns {
@@ -50,7 +49,8 @@ func New(patterns ...string) (*Masks, error) {
 	return m, nil
 }
 
-// Rules identifies the patterns: texts masked by Masks with equal Rules are equal.
+// Rules returns a hash of the patterns. Masks with equal Rules mask a text in the same
+// way.
 func (m *Masks) Rules() string {
 	if m == nil {
 		return "none"
@@ -62,9 +62,9 @@ func (m *Masks) Rules() string {
 	return hex.EncodeToString(sum.Sum(nil)[:4])
 }
 
-// Mask returns text with three stars in the place of each secret, and the number of
-// secrets. It keeps the line ends of a secret, so that the numbers of lines stay as
-// they are. A text without secrets is returned as it is.
+// Mask replaces each secret in text by three stars, and returns the result and the number
+// of secrets. It keeps the line breaks of a secret, so that line numbers do not change. It
+// returns text itself if there are no secrets.
 func (m *Masks) Mask(text []byte) ([]byte, int) {
 	n := 0
 	if m == nil {
@@ -99,15 +99,15 @@ func (m *Masks) Mask(text []byte) ([]byte, int) {
 	return text, n
 }
 
-// contains returns a function that reports whether a text has one of the literals.
+// contains returns a function that reports whether a text contains one of the literals.
 func contains(literals ...string) func(text []byte) bool {
 	return func(text []byte) bool {
 		return slices.ContainsFunc(literals, func(l string) bool { return bytes.Contains(text, []byte(l)) })
 	}
 }
 
-// hasUser reports whether a URL in text has a part before its host: most texts have
-// URLs, and few of those have one.
+// hasUser reports whether a URL in text has user information before its host. Many texts
+// contain URLs, but few of the URLs do.
 func hasUser(text []byte) bool {
 	for {
 		_, rest, ok := bytes.Cut(text, []byte("://"))

@@ -13,20 +13,20 @@ import (
 	"cairn/internal/store/keyword"
 )
 
-// claim is a sentence of an answer, compared with a text.
+// claim is a sentence of an answer and its comparison with a text.
 type claim struct {
 	text      string
-	terms     map[string]bool // without those of the question, if others remain
+	terms     map[string]bool // without the terms of the question, if others remain
 	numbers   map[string]bool
 	names     []string
 	negations int
 	negated   map[string]bool
 
-	windows []int   // of the text that share most terms, best first
-	near    float64 // share of the terms in the best window
-	all     float64 // share of the terms in the whole text
-	nearest int     // the sentence that shares most terms, -1 without one
-	cosine  float64 // with the nearest unit
+	windows []int   // the windows of the text that share most terms, best first
+	near    float64 // the share of the terms in the best window
+	all     float64 // the share of the terms in the whole text
+	nearest int     // the sentence of the text that shares most terms, -1 for none
+	cosine  float64 // the similarity with the nearest unit
 }
 
 func newClaim(s string, asked map[string]bool) *claim {
@@ -52,8 +52,8 @@ func (c *claim) share(terms map[string]bool) float64 {
 	return float64(n) / float64(len(c.terms))
 }
 
-// align finds the part of the text that the claim is about. Until an encoder says
-// better, the cosine is estimated from the shared terms.
+// align finds the part of the text that shares most terms with the claim. It estimates the
+// cosine from the shared terms; embed replaces the estimate.
 func (c *claim) align(t *text) {
 	shares := make([]float64, len(t.windows))
 	c.windows = make([]int, len(t.windows))
@@ -87,7 +87,8 @@ func (c *claim) judge(t *text) Sentence {
 	return s
 }
 
-// features returns what speaks for and against the claim, and the latter in words.
+// features returns the features of the claim, and descriptions of those that contradict
+// it.
 func (c *claim) features(t *text) (f features, problems []string) {
 	f = features{bias: 1, cosine: c.cosine, near: c.near, all: c.all}
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -118,8 +119,9 @@ func (c *claim) features(t *text) (f features, problems []string) {
 	return f, problems
 }
 
-// against compares negations: negated is 1 if one of both negates a term that the other
-// states, parity is 1 if one has an odd number of negations and the other has not.
+// against compares negations. negated is 1 if the claim or the sentence negates a term
+// that the other asserts. parity is 1 if one has an odd number of negations and the other
+// an even number.
 func (c *claim) against(s *sentence) (negated, parity float64) {
 	for t := range c.negated {
 		if s.terms[t] && !s.negated[t] {
@@ -137,7 +139,7 @@ func (c *claim) against(s *sentence) (negated, parity float64) {
 	return negated, parity
 }
 
-// negation matches a word that negates what follows.
+// negation matches a word that negates the next content word.
 var negation = regexp.MustCompile(`^(?:not?|never|none|nor|neither|nothing|without|cannot|unable|\w+n['’]t)$`)
 
 // negations counts the negations of a text and returns the terms that they negate: the
@@ -164,7 +166,7 @@ func negations(s string) (n int, negated map[string]bool) {
 	return n, negated
 }
 
-// auxiliary are words between a negation and what it negates.
+// auxiliary are words that may stand between a negation and the word that it negates.
 var auxiliary = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq("be been being have has had do does did can could will would shall should may might must only just also yet always ever any the a an to") {
@@ -173,8 +175,8 @@ var auxiliary = func() map[string]bool {
 	return m
 }()
 
-// namesOf returns the words of a text that look like names: with a capital letter,
-// unless they begin it, or with marks or digits inside.
+// namesOf returns the words of a text that look like names. They contain a capital letter,
+// except at the start of the text, or inner punctuation such as "_" or ".".
 func namesOf(s string) (names []string) {
 	for i, w := range strings.Fields(s) {
 		w = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -190,7 +192,7 @@ func namesOf(s string) (names []string) {
 	return names
 }
 
-// within reports whether terms have every part of a name.
+// within reports whether terms contain every part of a name.
 func within(name string, terms map[string]bool) bool {
 	parts := keyword.Analyze(name)
 	for _, p := range parts {
@@ -201,7 +203,7 @@ func within(name string, terms map[string]bool) bool {
 	return true
 }
 
-// clip cuts text to n bytes, between characters.
+// clip shortens s to at most n bytes and an ellipsis, at a character boundary.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

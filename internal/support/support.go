@@ -1,7 +1,7 @@
-// Package support estimates whether the sentences of an answer are supported by the
-// text that the answer cites. It compares meaning, words, numbers, names and negations
-// and uses no language model. It cannot follow an argument: a sentence that the text
-// implies but does not state counts as unsupported.
+// Package support estimates whether the text that an answer cites supports the sentences
+// of the answer. It compares embeddings, words, numbers, names and negations, and uses no
+// language model. It does not reason: a sentence that the text implies but does not state
+// counts as unsupported.
 package support
 
 import (
@@ -20,25 +20,25 @@ type Encoder interface {
 
 // Source is a text that an answer cites.
 type Source struct {
-	Heading string // of the text: its words count as part of every sentence
+	Heading string // of the text; its words count as part of every sentence
 	Text    string // Markdown or plain text
 }
 
 // Sentence is a sentence of an answer.
 type Sentence struct {
 	Text string `json:"text"`
-	// Support is the estimated probability that the sources state it.
+	// Support is the estimated probability that the sources state the sentence.
 	Support   float64 `json:"support"`
 	Supported bool    `json:"supported"` // Support is at least Threshold
-	// Problems say what does not agree, such as "number 7 is not in the text".
+	// Problems describes contradictions, such as "the number 7 is not in the text".
 	Problems []string `json:"problems,omitempty"`
 }
 
 // Report is the result of Check.
 type Report struct {
-	// Sentences are those that were checked; sentences without content words are not.
+	// Sentences are the checked sentences. Sentences without content words are omitted.
 	Sentences []Sentence `json:"sentences"`
-	// Support is the mean of the sentences' support; 0 without a sentence.
+	// Support is the mean support of the sentences, 0 if there are none.
 	Support float64 `json:"support"`
 }
 
@@ -53,7 +53,7 @@ func (r *Report) Unsupported() []Sentence {
 	return list
 }
 
-// Threshold is the support from which a sentence counts as supported.
+// Threshold is the minimum support of a supported sentence.
 const Threshold = .5
 
 // The bounds of a check.
@@ -63,9 +63,8 @@ const (
 	perClaim   = 8   // windows of the sources that are embedded for a sentence
 )
 
-// Check compares each sentence of the answer to a question with the sources. Words of
-// the question count neither for nor against a sentence. Without an encoder it compares
-// words alone.
+// Check compares each sentence of the answer to a question with the sources. It ignores
+// the words of the question. If e is nil, it compares words but not embeddings.
 func Check(ctx context.Context, e Encoder, question, answer string, sources []Source) (*Report, error) {
 	claims, t, err := compare(ctx, e, question, answer, sources)
 	if err != nil {
@@ -84,7 +83,7 @@ func Check(ctx context.Context, e Encoder, question, answer string, sources []So
 // citation matches a reference in an answer, such as [1] or [doc:a.md#b].
 var citation = regexp.MustCompile(` ?\[(?:\d{1,2}|(?:doc|https?):[^\]\s]+)\]| ?\bdoc:\S+\b`)
 
-// compare returns the sentences of an answer, compared with the text of the sources.
+// compare returns the claims of an answer, compared with the text of the sources.
 func compare(ctx context.Context, e Encoder, question, answer string, sources []Source) ([]*claim, *text, error) {
 	asked := termsOf(question)
 	var claims []*claim
@@ -103,8 +102,8 @@ func compare(ctx context.Context, e Encoder, question, answer string, sources []
 	return claims, t, embed(ctx, e, claims, t)
 }
 
-// embed sets the cosine of each claim with the nearest unit of the windows that share
-// most words with it.
+// embed sets the cosine of each claim to its similarity with the nearest unit of its
+// windows.
 func embed(ctx context.Context, e Encoder, claims []*claim, t *text) error {
 	var texts []string
 	at := map[string]int{}
@@ -148,11 +147,11 @@ func dot(a, b []float32) (sum float64) {
 	return sum
 }
 
-// weights are those of a logistic regression on pairs of sentences and texts: see
-// benchmarks/support.md and TestFit.
+// weights are the coefficients of a logistic regression on pairs of sentences and texts.
+// See benchmarks/support.md and TestFit.
 var weights = features{bias: -2.4, cosine: 2.8, near: .5, all: 2.4, number: -6, numberNear: -.8, name: -4.5, negated: -3.8, parity: -1.3}
 
-// features are what the support of a claim is estimated from.
+// features are the inputs of the regression.
 type features struct{ bias, cosine, near, all, number, numberNear, name, negated, parity float64 }
 
 func (f *features) list() [9]float64 {

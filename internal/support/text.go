@@ -10,14 +10,14 @@ import (
 	"cairn/internal/store/keyword"
 )
 
-// A window is this many neighbouring sentences of a source.
+// windowSentences is the number of consecutive sentences in a window.
 const windowSentences = 3
 
-// text is the text of the sources, by sentences.
+// text is the text of the sources, split into sentences.
 type text struct {
 	sentences []sentence
 	windows   []window
-	terms     map[string]bool // of all, headings included
+	terms     map[string]bool // of all sentences and headings
 	numbers   map[string]bool
 }
 
@@ -31,7 +31,7 @@ type sentence struct {
 // window is a range of sentences of one source.
 type window struct {
 	from, to int
-	terms    map[string]bool // with those of the heading
+	terms    map[string]bool // of the sentences and the heading
 	numbers  map[string]bool
 }
 
@@ -57,14 +57,15 @@ func newText(sources []Source) *text {
 			}
 			t.windows = append(t.windows, w)
 			if w.to == len(t.sentences) && from > first {
-				break // the rest are parts of this one
+				break // further windows are parts of this one
 			}
 		}
 	}
 	return t
 }
 
-// units are the texts of a window to embed: its sentences, its neighbouring pairs.
+// units returns the texts of a window to embed: its sentences and the pairs of consecutive
+// sentences.
 func (t *text) units(w int) (units []string) {
 	all := t.sentences[t.windows[w].from:t.windows[w].to]
 	for i := range all {
@@ -82,7 +83,7 @@ func add(to, from map[string]bool) {
 	}
 }
 
-// termsOf returns the terms of a text as the keyword index has them.
+// termsOf returns the terms of a text, as the keyword index splits it.
 func termsOf(s string) map[string]bool {
 	terms := map[string]bool{}
 	for _, t := range keyword.Analyze(s) {
@@ -91,12 +92,13 @@ func termsOf(s string) map[string]bool {
 	return terms
 }
 
-// lineEnd is the length below which a line that is followed by a capital letter ends a
-// sentence, in bytes: a wrapped line is longer.
+// lineEnd is the length in bytes below which a line ends a sentence if the next line does
+// not begin with a lower-case letter. Wrapped lines are longer.
 const lineEnd = 60
 
-// sentences splits a text into sentences: at full stops, question and exclamation
-// marks before white space and no small letter, and at the ends of short lines.
+// sentences splits a text into sentences. A sentence ends at a full stop, question mark or
+// exclamation mark that precedes white space but no lower-case letter, and at the end of a
+// short line.
 func sentences(s string) (list []string) {
 	var b strings.Builder
 	end := func() {
@@ -136,12 +138,12 @@ func sentences(s string) (list []string) {
 	return list
 }
 
-// abbreviation matches a text before a full stop that ends no sentence.
+// abbreviation matches the text before a full stop that does not end a sentence.
 var abbreviation = regexp.MustCompile(`(?i)(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|fig|no|dr|mr|mrs|ms|st|[a-z])$`)
 
 func abbreviated(before string) bool { return abbreviation.MatchString(before[max(0, len(before)-8):]) }
 
-// number matches a number. Letters may follow: a unit.
+// number matches a number, with or without a unit after it.
 var number = regexp.MustCompile(`\d[\d,]*(?:\.\d+)*`)
 
 // numbersOf returns the numbers of a text, without the commas between thousands.

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// CycleError is a cycle of dependencies. Path is closed: its first and last id
-// are the same.
+// CycleError reports a cycle of dependencies. Path is closed: its first and last ID are the
+// same.
 type CycleError struct{ Path []string }
 
 func (e *CycleError) Error() string { return "Cycle: " + strings.Join(e.Path, " -> ") }
 
-// maxCycleWork bounds the edges visited in search of the shortest cycle.
+// maxCycleWork is the number of edges visited after which Cycle stops.
 const maxCycleWork = 2_000_000
 
-// Cycle returns the shortest cycle, nil if there is none; of several, the one
-// whose IDs sort first. The path follows the dependencies ("a needs b needs a"),
-// starts at its smallest ID and is closed. The search starts from the smallest
-// IDs and stops after two million edges with the shortest cycle found.
+// Cycle returns the shortest cycle, nil if there is none. Of several it returns the one
+// whose IDs sort first. The path follows the dependencies ("a needs b needs a"), starts at
+// its smallest ID and is closed. The search starts from the smallest IDs. After maxCycleWork
+// edges it stops and returns the shortest cycle found so far.
 func (g *Graph) Cycle() *CycleError {
 	left := g.cyclic()
 	if left.count == 0 {
@@ -49,8 +49,8 @@ func (g *Graph) Cycle() *CycleError {
 		if best != nil && s.visited > maxCycleWork {
 			break
 		}
-		// The shortest cycle through start is known. The search goes on without
-		// start; a single ring is empty then.
+		// The search has found the shortest cycle through start, so it continues without
+		// start. This removes a single ring completely.
 		left.remove(start)
 	}
 	if best == nil {
@@ -59,8 +59,8 @@ func (g *Graph) Cycle() *CycleError {
 	return &CycleError{Path: rotate(best)}
 }
 
-// Path returns the shortest chain of dependencies from one task to another,
-// both included, nil when there is none or a task is unknown.
+// Path returns the shortest chain of dependencies from one task to another, both included.
+// It returns nil if there is none or a task is unknown.
 func (g *Graph) Path(from, to string) []string {
 	i, known := g.index[from]
 	j, ok := g.index[to]
@@ -70,7 +70,7 @@ func (g *Graph) Path(from, to string) []string {
 	return newSearch(g, g.deps).shortest(i, j, 0)
 }
 
-// rotate turns a closed path so that its smallest id comes first.
+// rotate rotates a closed path so that its smallest ID comes first.
 func rotate(closed []string) []string {
 	ring := closed[:len(closed)-1]
 	at := slices.Index(ring, slices.Min(ring))
@@ -78,14 +78,14 @@ func rotate(closed []string) []string {
 	return append(turned, turned[0])
 }
 
-// search finds shortest paths breadth first; it reuses its arrays.
+// search finds shortest paths by breadth-first search. It reuses its arrays.
 type search struct {
 	g       *Graph
 	next    [][]int // the edges to follow
 	removed []bool  // tasks to skip; nil for none
 	round   int
-	seen    []int // the round a task was reached in
-	depth   []int // tasks on the path to a task, both ends included
+	seen    []int // the round in which each task was last reached
+	depth   []int // the number of tasks on the path to each task, both ends included
 	parent  []int
 	queue   []int
 	visited int // edges followed so far
@@ -96,8 +96,9 @@ func newSearch(g *Graph, next [][]int) *search {
 	return &search{g: g, next: next, seen: make([]int, n), depth: make([]int, n), parent: make([]int, n)}
 }
 
-// shortest returns the shortest path of at least one edge from one task to
-// another, as IDs with both ends; nil if none has fewer than limit IDs (0: no limit).
+// shortest returns the IDs on the shortest path of at least one edge from one task to
+// another, both included. It returns nil if no path has fewer than limit IDs; 0 means no
+// limit.
 func (s *search) shortest(from, to, limit int) []string {
 	s.round++
 	s.queue = append(s.queue[:0], from)
@@ -121,7 +122,8 @@ func (s *search) shortest(from, to, limit int) []string {
 	return nil
 }
 
-// path returns the IDs from one task to another, whose predecessor is last.
+// path returns the IDs on the path from one task to another; last is the predecessor of
+// to.
 func (s *search) path(from, last, to int) []string {
 	path := []string{s.g.tasks[to].ID, s.g.tasks[last].ID}
 	for at := last; at != from; {
@@ -136,12 +138,11 @@ func (s *search) path(from, last, to int) []string {
 type pruned struct {
 	g       *Graph
 	removed []bool
-	in, out []int // dependencies and dependents of each task that are left
-	count   int
+	in, out []int // the remaining dependencies and dependents of each task
+	count   int   // the remaining tasks
 }
 
-// cyclic removes tasks without dependencies and tasks without dependents until
-// none are left.
+// cyclic repeatedly removes the tasks without dependencies or without dependents.
 func (g *Graph) cyclic() *pruned {
 	n := len(g.tasks)
 	r := &pruned{g: g, removed: make([]bool, n), in: make([]int, n), out: make([]int, n), count: n}
@@ -160,7 +161,7 @@ func (g *Graph) cyclic() *pruned {
 	return r
 }
 
-// remove removes a task, and the tasks that are on no cycle without it.
+// remove removes a task and the tasks that then have no dependencies or no dependents.
 func (r *pruned) remove(i int) {
 	if r.removed[i] {
 		return

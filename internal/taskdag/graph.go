@@ -1,8 +1,8 @@
-// Package taskdag schedules tasks that depend on each other. It keeps no state,
-// does no I/O and imports no other package of cairn.
+// Package taskdag schedules tasks that depend on each other. It keeps no state, does no I/O
+// and imports no other package of cairn.
 //
-// An edge runs from a dependency to its dependent, in the direction of work. All
-// results are deterministic: tasks have the order in which the caller gives them.
+// An edge runs from a dependency to its dependent, in the direction of work. All results
+// are deterministic. "The given order" is the order in which the caller lists the tasks.
 package taskdag
 
 import (
@@ -13,7 +13,8 @@ import (
 // State is the part of a task's status that scheduling needs.
 type State uint8
 
-// The states. Only Completed satisfies a dependent; only Pending can be ready.
+// The states. Only a Completed task satisfies its dependents. Only a Pending task can be
+// ready.
 const (
 	Pending    State = iota
 	InProgress       // being worked on
@@ -27,8 +28,8 @@ const (
 type Task struct {
 	ID        string
 	State     State
-	DependsOn []string // repeats count once; ids without a task are missing dependencies
-	// Estimate is the expected work in hours; 0 when unknown.
+	DependsOn []string // duplicates count once; IDs without a task are missing dependencies
+	// Estimate is the expected work in hours, 0 if unknown.
 	Estimate float64
 }
 
@@ -36,14 +37,14 @@ type Task struct {
 type Graph struct {
 	tasks      []Task
 	index      map[string]int
-	deps       [][]int    // existing dependencies of each task, in the order given
-	dependents [][]int    // in the order of tasks
-	missing    [][]string // dependencies that are no task, in the order given
+	deps       [][]int    // existing dependencies of each task, in the given order
+	dependents [][]int    // of each task, in the order of tasks
+	missing    [][]string // missing dependencies of each task, in the given order
 	edges      int
 }
 
-// New builds the graph. A duplicate or empty ID is an error. Cycles and missing
-// dependencies are not: hand-edited sources have them.
+// New returns the graph of the tasks. A duplicate or empty ID is an error. Cycles and
+// missing dependencies are not, because hand-edited sources may contain them.
 func New(tasks []Task) (*Graph, error) {
 	n := len(tasks)
 	g := &Graph{tasks: slices.Clone(tasks), index: make(map[string]int, n),
@@ -58,10 +59,10 @@ func New(tasks []Task) (*Graph, error) {
 		g.index[t.ID] = i
 	}
 	// All lists share two arrays, so the loop counts the edges first.
-	seen := make([]int, n)      // the last task that named this one as a dependency, plus one
+	seen := make([]int, n)      // one plus the last task that depends on this one
 	unknown := map[string]int{} // the same for missing dependencies
 	count := make([]int, n)
-	var ahead []int // the dependencies of all tasks, one after the other
+	var ahead []int // the concatenated dependencies of all tasks
 	ends := make([]int, n)
 	for i, t := range g.tasks {
 		for _, d := range t.DependsOn {
@@ -96,14 +97,14 @@ func New(tasks []Task) (*Graph, error) {
 	return g, nil
 }
 
-// Dependencies returns the direct dependencies of id that exist. An unknown ID has
-// no dependencies, dependents and missing dependencies.
+// Dependencies returns the existing direct dependencies of a task, nil for an unknown ID.
 func (g *Graph) Dependencies(id string) []string { return g.named(g.deps, id) }
 
-// Dependents returns the tasks that depend on id directly.
+// Dependents returns the tasks that directly depend on a task, nil for an unknown ID.
 func (g *Graph) Dependents(id string) []string { return g.named(g.dependents, id) }
 
-// Missing returns the dependencies of id that are not tasks of the graph.
+// Missing returns the dependencies of a task that are not in the graph, nil for an unknown
+// ID.
 func (g *Graph) Missing(id string) []string {
 	if i, ok := g.index[id]; ok {
 		return slices.Clone(g.missing[i])
@@ -127,14 +128,14 @@ func (g *Graph) ids(nodes []int) []string {
 	return ids
 }
 
-// Downstream counts the tasks that depend on id, directly or through others.
+// Downstream returns the number of tasks that depend on a task, directly or indirectly.
 func (g *Graph) Downstream(id string) int {
 	_, n := g.reach(g.dependents, id)
 	return max(0, n-1)
 }
 
-// Upstream returns id and the tasks it depends on, directly or through others,
-// in the order given.
+// Upstream returns a task and the tasks that it depends on, directly or indirectly, in the
+// given order.
 func (g *Graph) Upstream(id string) []string {
 	reached, _ := g.reach(g.deps, id)
 	var ids []string
@@ -146,7 +147,7 @@ func (g *Graph) Upstream(id string) []string {
 	return ids
 }
 
-// reach marks and counts the tasks that edges lead to from id, itself included.
+// reach marks and counts the tasks that can be reached from id along edges, id included.
 func (g *Graph) reach(edges [][]int, id string) (reached []bool, count int) {
 	start, ok := g.index[id]
 	if !ok {

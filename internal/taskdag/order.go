@@ -1,15 +1,15 @@
 package taskdag
 
-// OrderOptions choose what Order lists. The zero value lists all but completed tasks;
-// cancelled tasks are no work and never listed.
+// OrderOptions selects the tasks that Order lists. The zero value selects all tasks except
+// completed ones. Order never lists cancelled tasks.
 type OrderOptions struct {
 	IncludeCompleted bool
-	ReadyOnly        bool // leave out every other task that cannot start now
+	ReadyOnly        bool // omit unfinished tasks that cannot start now
 }
 
-// Order lists the tasks so that each comes after all its dependencies: level by
-// level, within a level in the order given (Kahn, "Topological sorting of large
-// networks", CACM 5, 1962). A cycle is an error that carries its path.
+// Order lists the tasks so that each comes after all its dependencies: level by level, and
+// within a level in the given order (Kahn, "Topological sorting of large networks", CACM 5,
+// 1962). A cycle is a *CycleError.
 func (g *Graph) Order(o OrderOptions) ([]string, error) {
 	levels, err := g.levels(func(int) bool { return true })
 	if err != nil {
@@ -33,9 +33,9 @@ func (g *Graph) Order(o OrderOptions) ([]string, error) {
 	return order, nil
 }
 
-// Groups returns the unfinished tasks in the fewest waves whose tasks do not depend
-// on each other: group k holds the tasks whose longest chain of unfinished
-// dependencies has k tasks.
+// Groups divides the unfinished tasks into the smallest number of groups whose tasks do not
+// depend on each other. Group k contains the tasks whose longest chain of unfinished
+// dependencies has k tasks. A cycle is a *CycleError.
 func (g *Graph) Groups() ([][]string, error) {
 	levels, err := g.levels(g.unfinished)
 	if err != nil {
@@ -48,12 +48,12 @@ func (g *Graph) Groups() ([][]string, error) {
 	return groups, nil
 }
 
-// unfinished reports whether a task is work that remains.
+// unfinished reports whether a task is neither completed nor cancelled.
 func (g *Graph) unfinished(i int) bool {
 	return g.tasks[i].State != Completed && g.tasks[i].State != Cancelled
 }
 
-// levels groups the tasks to keep by the longest distance from a root among them.
+// levels groups the tasks that keep selects by their longest distance from a root.
 func (g *Graph) levels(keep func(int) bool) ([][]int, error) {
 	waiting := make([]int, len(g.tasks))
 	left := 0
@@ -90,7 +90,7 @@ func (g *Graph) levels(keep func(int) bool) ([][]int, error) {
 			}
 		}
 		current = nil
-		for i := low; i <= high; i++ { // the order given
+		for i := low; i <= high; i++ { // in the given order
 			if open[i] {
 				open[i] = false
 				current = append(current, i)

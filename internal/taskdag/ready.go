@@ -17,9 +17,8 @@ type Blocker struct {
 	Reason Reason
 }
 
-// Blockers returns the direct dependencies of id that are not completed: first the
-// existing ones in the order given, then the missing ones. ok is false for an
-// unknown ID.
+// Blockers returns the direct dependencies of a task that are not completed: first the
+// existing ones in the given order, then the missing ones. ok is false for an unknown ID.
 func (g *Graph) Blockers(id string) (blockers []Blocker, ok bool) {
 	i, ok := g.index[id]
 	if !ok {
@@ -42,9 +41,9 @@ func (g *Graph) Blockers(id string) (blockers []Blocker, ok bool) {
 	return blockers, true
 }
 
-// Ready returns the tasks that can start, in the order given: they are pending, and
-// every dependency exists and is completed. It returns at most limit tasks; 0 or
-// less means all.
+// Ready returns the tasks that can start, in the given order: they are pending, and all
+// their dependencies exist and are completed. It returns at most limit tasks, or all if
+// limit is not positive.
 func (g *Graph) Ready(limit int) []string {
 	var ready []string
 	for i := range g.tasks {
@@ -58,7 +57,7 @@ func (g *Graph) Ready(limit int) []string {
 	return ready
 }
 
-// IsReady reports whether the task of that id can start.
+// IsReady reports whether a task can start.
 func (g *Graph) IsReady(id string) bool {
 	i, ok := g.index[id]
 	return ok && g.ready(i)

@@ -2,9 +2,9 @@ package taskdag
 
 import "slices"
 
-// CriticalPath returns the longest chain of tasks, completed ones included and
-// cancelled ones left out; of several, the first in the order of Order. Isolated tasks give a path of one task,
-// an empty graph an empty path.
+// CriticalPath returns the longest chain of tasks, including completed tasks and excluding
+// cancelled ones. Of several it returns the first in the order of Order. If no task depends
+// on another, the path consists of one task. A cycle is a *CycleError.
 func (g *Graph) CriticalPath() ([]string, error) {
 	path, err := g.longest(func(int) float64 { return 1 })
 	return g.ids(path), err
@@ -46,23 +46,23 @@ func (g *Graph) longest(cost func(int) float64) ([]int, error) {
 	return path, nil
 }
 
-// Timing holds when a task can and must start, in hours from now.
+// Timing holds the earliest and latest start of a task. Times are hours from now.
 type Timing struct {
 	ID       string
-	Estimate float64 // hours; DefaultEstimate if the task has none
-	Earliest float64 // start, if every task starts as early as it can
-	Latest   float64 // start that does not delay the end of all work
+	Estimate float64 // work in hours; DefaultEstimate if the task has none
+	Earliest float64 // earliest possible start
+	Latest   float64 // latest start that does not delay the end of all work
 	Slack    float64 // Latest − Earliest; 0 on the critical path
 }
 
 // DefaultEstimate is the work assumed for a task without an estimate, in hours.
 const DefaultEstimate = 1
 
-// Schedule applies the critical-path method (Kelley and Walker, "Critical-path
-// planning and scheduling", 1959) to the unfinished tasks: a forward pass for the
-// earliest starts, a backward pass for the latest. It assumes that any number of
-// tasks can run at once. total is the hours until all tasks are done. The timings
-// have the order of Order.
+// Schedule applies the critical-path method (Kelley and Walker, "Critical-path planning and
+// scheduling", 1959) to the unfinished tasks: a forward pass computes the earliest starts,
+// a backward pass the latest. It assumes that any number of tasks can run in parallel. total
+// is the number of hours until all tasks are done. The timings have the order of Order. A
+// cycle is a *CycleError.
 func (g *Graph) Schedule() (timings []Timing, total float64, err error) {
 	keep := g.unfinished
 	levels, err := g.levels(keep)
@@ -103,21 +103,21 @@ func (g *Graph) Schedule() (timings []Timing, total float64, err error) {
 	return timings, total, nil
 }
 
-// Stats counts a graph. Ready + Blocked + Completed == Nodes: a task that is neither
-// ready nor completed counts as blocked.
+// Stats holds the counts of a graph. A task that is neither ready nor completed counts as
+// blocked, so Ready + Blocked + Completed == Nodes.
 type Stats struct {
-	Nodes, Edges     int
-	Roots, Leaves    int // without dependencies that exist; without dependents
-	Depth            int // tasks on the critical path
-	Ready            int
-	Blocked          int
-	Completed        int
-	InProgress       int // those of Blocked that are being worked on
-	InDegree, OutDeg float64
+	Nodes, Edges  int
+	Roots, Leaves int // tasks without existing dependencies; tasks without dependents
+	Depth         int // tasks on the critical path
+	Ready         int
+	Blocked       int
+	Completed     int
+	InProgress    int     // part of Blocked
+	Degree        float64 // mean number of dependencies, and of dependents, of a task
 }
 
-// Stats counts the graph. With a cycle the depth is 0 and the error is a
-// *CycleError.
+// Stats returns the counts of the graph. For a graph with a cycle, Depth is 0 and the error
+// is a *CycleError.
 func (g *Graph) Stats() (Stats, error) {
 	s := Stats{Nodes: len(g.tasks), Edges: g.edges}
 	for i, t := range g.tasks {
@@ -140,8 +140,7 @@ func (g *Graph) Stats() (Stats, error) {
 		}
 	}
 	if s.Nodes > 0 {
-		s.InDegree = float64(s.Edges) / float64(s.Nodes)
-		s.OutDeg = s.InDegree
+		s.Degree = float64(s.Edges) / float64(s.Nodes)
 	}
 	path, err := g.CriticalPath()
 	s.Depth = len(path)

@@ -14,8 +14,8 @@ const (
 )
 
 // DependencyError describes a dependency that cannot be added. For a cycle or a
-// self-dependency, Path is the closed path [dependent, …, dependency, dependent]
-// that it would make.
+// self-dependency, Path is the closed path [dependent, …, dependency, dependent] that the
+// dependency would create.
 type DependencyError struct {
 	Code    Code
 	Message string
@@ -24,8 +24,8 @@ type DependencyError struct {
 
 func (e *DependencyError) Error() string { return e.Message }
 
-// Validate returns nil if dependent may depend on dependency. The path of a cycle
-// is the shortest.
+// Validate returns nil if dependent may depend on dependency. Otherwise it returns the
+// reason, with the shortest path for a cycle.
 func (g *Graph) Validate(dependent, dependency string) *DependencyError {
 	from, ok := g.index[dependent]
 	if !ok {

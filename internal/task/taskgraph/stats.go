@@ -67,7 +67,7 @@ func (t *Tools) Stats(ctx context.Context, r StatsRequest) *StatsAnswer {
 			return nil
 		}
 		s, err := b.graph.Stats()
-		a.Stats = &Stats{s.Nodes, s.Edges, s.Roots, s.Leaves, s.Depth, s.InDegree, s.OutDeg, s.Ready, s.Blocked, s.Completed, s.InProgress}
+		a.Stats = &Stats{s.Nodes, s.Edges, s.Roots, s.Leaves, s.Depth, s.Degree, s.Degree, s.Ready, s.Blocked, s.Completed, s.InProgress}
 		a.Summary = Summary{s.Nodes, s.Edges, s.Ready, s.Blocked, s.Completed, s.Depth}
 		a.Message = fmt.Sprintf("DAG has %d tasks with %d dependencies", s.Nodes, s.Edges)
 		if r.Details || err != nil {
