@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// AdamicAdar measures how much two nodes have in common by the neighbours they
-// share, rare ones counting more:
+// AdamicAdar measures the similarity of two nodes by the neighbours they share, where
+// neighbours with few edges count more:
 //
 //	AA(u,v) = Σ_{w ∈ N(u)∩N(v), deg(w)>1} 1/ln(deg(w))
 //
 // N is the set of neighbours in either direction, deg the number of edges in
-// and out. Unknown nodes share nothing: 0. Adamic and Adar, "Friends and
+// and out. AdamicAdar returns 0 for an unknown node. Adamic and Adar, "Friends and
 // neighbors on the Web", Social Networks 25 (2003), equation in section 3.
 func (g *Graph) AdamicAdar(u, v string) float64 {
 	a, ok1 := g.index[u]
@@ -36,7 +36,7 @@ func (g *Graph) AdamicAdar(u, v string) float64 {
 	return sum
 }
 
-// rarity is the term 1/ln(deg) of a shared neighbour, 0 at degree 1 or less.
+// rarity returns the term 1/ln(deg) of a shared neighbour, 0 for degree 1 or less.
 func (g *Graph) rarity(w int32) float64 {
 	if d := len(g.out[w]) + len(g.in[w]); d > 1 {
 		return 1 / math.Log(float64(d))
@@ -44,7 +44,7 @@ func (g *Graph) rarity(w int32) float64 {
 	return 0
 }
 
-// neighbours merges the sorted ends of a node's edges, each once, sorted by id.
+// neighbours returns the neighbours of a node in either direction, sorted by id.
 func (g *Graph) neighbours(n int32) []int32 {
 	out, in := g.out[n], g.in[n]
 	merged := make([]int32, 0, len(out)+len(in))
@@ -71,10 +71,10 @@ func (g *Graph) neighbours(n int32) []int32 {
 	return merged
 }
 
-// Relatedness is how near id is to the context, in [0, 1]: 1 with a direct
-// edge, in either direction, to any context node; else
-// min(max over the context of AA / 2, 1). A node of the context itself, an
-// unknown node and an empty context give 0.
+// Relatedness returns how closely id is related to the context, in [0, 1]: 1 if an edge
+// in either direction connects it with a context node, otherwise
+// min(max over the context of AA / 2, 1). It is 0 for a node of the context, an unknown
+// node or an empty context.
 func (g *Graph) Relatedness(id string, context []string) float64 {
 	if !g.Has(id) || slices.Contains(context, id) {
 		return 0
@@ -92,13 +92,13 @@ func (g *Graph) Relatedness(id string, context []string) float64 {
 	return min(best/2, 1)
 }
 
-// MaxHub bounds the work of Related: a shared neighbour of more edges than this
-// adds at most 1/ln(MaxHub) = 0.145 to a score and is ignored.
+// MaxHub bounds the work of Related, which ignores a shared neighbour with more edges.
+// Such a neighbour would add at most 1/ln(MaxHub) = 0.145 to a score.
 const MaxHub = 1000
 
-// Related returns the k nodes with the highest Relatedness to id, best first:
-// its neighbours (1.0, the heavier edge first), then the neighbours' neighbours
-// by Adamic-Adar.
+// Related returns the k nodes with the highest Relatedness to id, best first: its
+// neighbours (1.0, ordered by the weight of the edge), then their neighbours by
+// Adamic-Adar.
 func (g *Graph) Related(id string, k int) []Scored {
 	n, ok := g.index[id]
 	if !ok || k <= 0 {
@@ -122,7 +122,7 @@ func (g *Graph) Related(id string, k int) []Scored {
 		return direct[:k]
 	}
 	sums := make(map[int32]float64)
-	for _, w := range near { // sorted, so that every sum has one order
+	for _, w := range near { // sorted, so that sums are deterministic
 		if len(g.out[w])+len(g.in[w]) > MaxHub {
 			continue
 		}

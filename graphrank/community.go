@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Communities divides the nodes into groups with more weight inside than between,
-// by the Louvain method on the undirected sum of weights: move each node to the
-// neighbouring group of highest gain in modularity until none gains, contract
-// the groups, repeat. The gain of node i in group C is
+// Communities divides the nodes into groups with more weight inside than between
+// them, by the Louvain method on the undirected sum of weights. It moves each node to
+// the neighbouring group with the highest gain in modularity until no move gains,
+// contracts the groups to nodes, and repeats. The gain of node i in group C is
 //
 //	ΔQ = k_{i,C}/m − γ·k_i·Σ_C/(2m²)
 //
-// with k_{i,C} the weight between i and C, k_i that of all i's edges, Σ_C the
-// degrees in C without i, m the whole weight and γ the resolution (1 keeps
-// classical modularity; larger gives smaller groups). Nodes are visited in
-// order of id and ties go to the group whose first id is smallest, so the
-// answer is deterministic. Groups come largest first, then by first id, ids
-// sorted. Blondel, Guillaume, Lambiotte and Lefebvre, "Fast unfolding of
+// where k_{i,C} is the weight between i and C, k_i the weight of all edges of i, Σ_C the
+// sum of the degrees in C without i, m the total weight and γ the resolution (1 is
+// classical modularity; larger values give smaller groups). Nodes are visited in order
+// of id, and ties go to the group with the smallest first id, so the result is
+// deterministic. Groups are sorted by size, largest first, then by first id; ids within
+// a group are sorted. Blondel, Guillaume, Lambiotte and Lefebvre, "Fast unfolding of
 // communities in large networks", J. Stat. Mech. P10008 (2008), equation 2;
 // γ after Reichardt and Bornholdt, Phys. Rev. E 74 (2006).
 func (g *Graph) Communities(resolution float64) [][]string {
@@ -38,15 +38,12 @@ func (g *Graph) Communities(resolution float64) [][]string {
 		level = level.contract(next)
 	}
 	members := make(map[int32][]string)
-	for i, id := range ids { // ids are sorted, so the members are
+	for i, id := range ids { // sorted, so the members are, too
 		members[group[i]] = append(members[group[i]], id)
 	}
 	groups := slices.Collect(maps.Values(members))
 	slices.SortFunc(groups, func(a, b []string) int {
-		if c := cmp.Compare(len(b), len(a)); c != 0 {
-			return c
-		}
-		return cmp.Compare(a[0], b[0])
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a[0], b[0]))
 	})
 	return groups
 }
@@ -56,8 +53,8 @@ type link struct {
 	weight float64
 }
 
-// louvain is one level: an undirected weighted graph. A super-node's inner
-// weight counts in its degree, not in its adjacency, since it moves along.
+// louvain is one level of the method: an undirected weighted graph. The weight inside a
+// contracted group counts in the degree of its node, not in its adjacency.
 type louvain struct {
 	adjacent [][]link // sorted by to
 	degree   []float64
@@ -89,7 +86,7 @@ func (g *Graph) undirected() ([]string, louvain) {
 	return ids, l
 }
 
-// move assigns every node to a group, named 0, 1, … in order of first node.
+// move assigns every node to a group, numbered 0, 1, … in order of first node.
 func (l louvain) move(resolution float64) (group []int32, moved bool) {
 	n := len(l.adjacent)
 	group = make([]int32, n)
@@ -101,7 +98,7 @@ func (l louvain) move(resolution float64) (group []int32, moved bool) {
 	if l.m == 0 {
 		return group, false
 	}
-	const minGain = 1e-12 // of modularity: below it a move is rounding noise
+	const minGain = 1e-12 // a smaller gain in modularity is rounding noise
 	near := make(map[int32]float64)
 	for changed := true; changed; {
 		changed = false

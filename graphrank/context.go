@@ -2,15 +2,15 @@ package graphrank
 
 import "slices"
 
-// Affinity returns how strongly each candidate belongs to the context, in [0, 1):
-// the mean of its Relatedness and of its rank by PageRank from the context over
-// the best such rank, reduced while the context was used little:
+// Affinity returns how closely each candidate is related to the context, in [0, 1). It
+// is the mean of the candidate's Relatedness and its Personalized PageRank from the
+// context, relative to the best one, and is smaller while there are few observations:
 //
 //	A(v) = n/(n+1) · ( Relatedness(v, C) + P(v)/max P ) / 2
 //
-// n is the count of all edges at the context C, and max P is over the nodes
-// outside of it. A node of the context has 0, and so have all without a context
-// that the graph knows.
+// where n is the sum of the counts of all edges at the context C, and max P is over the
+// nodes outside C. The affinity of a node in the context is 0. If the graph contains no
+// node of the context, every affinity is 0.
 func (g *Graph) Affinity(context, candidates []string) []float64 {
 	out := make([]float64, len(candidates))
 	uses := 0.0

@@ -1,14 +1,14 @@
-// Package graphrank measures which tools and documents belong together, from a
+// Package graphrank measures how closely tools and documents are related, from a
 // graph of what was used together. It does not store the graph: the caller
 // persists edges and loads them with Set.
 //
-// Edges are directed, typed and weighted. There is one algorithm a file:
-// Adamic-Adar, PageRank, the affinity to a context made of both, density, shortest
-// paths and communities.
+// Edges are directed, typed and weighted. Each file contains one algorithm:
+// Adamic-Adar, PageRank, the affinity to a context (which combines both), density,
+// shortest paths and communities.
 //
-// A Graph is not safe for concurrent mutation; any number of goroutines may
-// read while none writes. Every result is deterministic: it depends on the
-// edges alone, not on the order of the calls or of a map.
+// Any number of goroutines may read a Graph concurrently, but not while another one
+// changes it. Every result is deterministic: it depends only on the edges, not on the
+// order of calls or of a map.
 package graphrank
 
 import (
@@ -18,14 +18,14 @@ import (
 	"slices"
 )
 
-// Type is the meaning of an edge. From is the earlier, or the outer, end.
+// Type is the meaning of an edge. From is the earlier or the outer end.
 type Type uint8
 
-// The edge types, with the share each has of an edge's weight.
+// The edge types, with their factor of an edge's weight.
 const (
 	Sequence   Type = iota // To was used after From: 0.5
 	Provides               // From's output fits To's input: 0.7
-	Contains               // To is a part of From: 0.8
+	Contains               // To is part of From: 0.8
 	Dependency             // To needs From's result: 1.0
 )
 
@@ -37,7 +37,7 @@ func (t Type) String() string { return typeNames[t] }
 // Source is the evidence for an edge.
 type Source uint8
 
-// The sources, with the factor each puts on an edge's weight.
+// The sources, with their factor of an edge's weight.
 const (
 	Template Source = iota // predefined, never observed: 0.5
 	Inferred               // observed once or twice, or derived from schemas: 0.7
@@ -49,26 +49,26 @@ var sourceWeights = [...]float64{0.5, 0.7, 1.0}
 
 func (s Source) String() string { return sourceNames[s] }
 
-// ObservedAfter is the count from which an edge has the source Observed.
+// ObservedAfter is the count at which an edge gets the source Observed.
 const ObservedAfter = 3
 
-// MinCount is the count below which an edge that has decayed is dropped: one observation lasts a
-// little more than three half-lives.
+// MinCount is the count below which a decayed edge is dropped. A single observation
+// lasts a little more than three half-lives.
 const MinCount = 0.1
 
-// Edge is one directed relation.
+// Edge is a directed relation.
 type Edge struct {
 	From, To string
 	Type     Type
 	Source   Source
-	// Count is how often the edge was observed, less decay.
+	// Count is the number of observations, reduced by decay.
 	Count float64
 }
 
-// Weight is type times source, in (0, 1].
+// Weight returns the product of the factors of type and source, in (0, 1].
 func (e Edge) Weight() float64 { return typeWeights[e.Type] * sourceWeights[e.Source] }
 
-// half is an edge in the list of one of its ends.
+// half is an edge as stored at one of its ends.
 type half struct {
 	node   int32
 	typ    Type
@@ -88,23 +88,23 @@ type Graph struct {
 	edges int
 }
 
-// Len is the number of nodes.
+// Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.ids) }
 
-// EdgeCount is the number of edges.
+// EdgeCount returns the number of edges.
 func (g *Graph) EdgeCount() int { return g.edges }
 
-// Has reports whether the node is known.
+// Has reports whether the graph contains the node.
 func (g *Graph) Has(id string) bool { _, ok := g.index[id]; return ok }
 
-// Nodes are all ids, sorted.
+// Nodes returns all ids, sorted.
 func (g *Graph) Nodes() []string {
 	ids := slices.Clone(g.ids)
 	slices.Sort(ids)
 	return ids
 }
 
-// AddNode adds a node without edges. It ignores a known id and "".
+// AddNode adds a node without edges. It ignores "" and ids that the graph contains.
 func (g *Graph) AddNode(id string) {
 	if id != "" {
 		g.node(id)
@@ -126,8 +126,8 @@ func (g *Graph) node(id string) int32 {
 	return i
 }
 
-// find returns the position in list of the edge to or from node, or where to
-// insert it.
+// find returns the position in list of the edge to or from node, or the position at
+// which to insert it.
 func (g *Graph) find(list []half, node int32) (int, bool) {
 	return slices.BinarySearchFunc(list, node, func(h half, n int32) int {
 		if h.node == n {
@@ -161,8 +161,8 @@ func (g *Graph) Edge(from, to string) (Edge, bool) {
 	return Edge{From: from, To: to, Type: h.typ, Source: h.source, Count: h.count}, true
 }
 
-// Set stores e unchanged in place of the edge between the same ends, as when a
-// graph is loaded. It ignores self-loops and empty ends.
+// Set adds e, or replaces the edge between the same ends by e. It ignores self-loops
+// and empty ends.
 func (g *Graph) Set(e Edge) {
 	if e.From == e.To || e.From == "" || e.To == "" {
 		return
@@ -175,9 +175,9 @@ func (g *Graph) Set(e Edge) {
 	g.in[t] = g.put(g.in[t], half{f, e.Type, e.Source, e.Count})
 }
 
-// Observe counts one observation of the relation and returns the changed edge:
-// Inferred at first, Observed from the third observation on, and of type t. It
-// ignores a self-loop and returns the zero Edge.
+// Observe counts one observation of the relation, sets its type to t, and returns the
+// changed edge. Its source is Inferred at first, and Observed from the third observation
+// on. For a self-loop, Observe does nothing and returns the zero Edge.
 func (g *Graph) Observe(from, to string, t Type) Edge {
 	if from == to || from == "" || to == "" {
 		return Edge{}
@@ -195,8 +195,8 @@ func (g *Graph) Observe(from, to string, t Type) Edge {
 	return e
 }
 
-// HalfLifeFactor is what a count is multiplied by after elapsed, given the half-life in
-// the same unit: 2^(-elapsed/halfLife).
+// HalfLifeFactor returns the factor by which a count decays in the time elapsed,
+// 2^(-elapsed/halfLife). Both times have the same unit.
 func HalfLifeFactor(elapsed, halfLife float64) float64 {
 	if halfLife <= 0 || elapsed <= 0 {
 		return 1
@@ -247,7 +247,7 @@ func (g *Graph) In(id string) iter.Seq[Edge] {
 	}
 }
 
-// Scored is a node with a score, larger is better.
+// Scored is a node with a score; larger is better.
 type Scored struct {
 	ID    string
 	Score float64
@@ -255,8 +255,5 @@ type Scored struct {
 
 // byScore orders best first, ties by id.
 func byScore(a, b Scored) int {
-	if c := cmp.Compare(b.Score, a.Score); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.ID, b.ID)
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
 }

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// damping is the share of rank that follows edges. As a constant it would give the last
-// digit of 1-damping, and of recorded ranks, another value.
+// damping is the share of rank that follows edges. It is a variable because the last
+// digit of 1-damping, and so of recorded ranks, differs for a constant.
 var damping = 0.85
 
 // The bounds of PageRank.
 const (
-	tolerance     = 1e-9 // it stops when the L1 change falls below
+	tolerance     = 1e-9 // the iteration stops when the L1 change is smaller
 	maxIterations = 200
 )
 
-// PageRank is the stationary distribution of a random walk that follows edges by
-// their weight with probability d and else jumps to any node:
+// PageRank returns the stationary distribution of a random walk that follows an edge
+// with probability d, chosen by weight, and otherwise jumps to any node:
 //
 //	r(v) = (1−d)/N + d·( Σ_{u→v} r(u)·w(u,v)/W(u) + D/N )
 //
-// W(u) is the weight of all edges out of u, D the rank of the nodes that have
-// none. The ranks sum to 1. It starts uniform, visits nodes in order of id and
-// is bounded, so equal graphs give equal bits. Page, Brin, Motwani and
+// W(u) is the weight of all edges out of u, and D the total rank of the nodes without
+// such edges. The ranks sum to 1. The iteration starts from equal ranks and visits nodes
+// in order of id, so equal graphs give bit-identical ranks. Page, Brin, Motwani and
 // Winograd, "The PageRank Citation Ranking", Stanford 1999, section 2.6;
 // dangling nodes as in Langville and Meyer, "Deeper Inside PageRank", 2004, 3.1.
 func (g *Graph) PageRank() map[string]float64 {
@@ -63,8 +63,8 @@ func (g *Graph) PageRank() map[string]float64 {
 	return ranks
 }
 
-// matrix is the graph by incoming edges in compressed rows: the edges into node
-// v are start[v] to start[v+1], each with the share of its source's weight.
+// matrix holds the incoming edges in compressed sparse rows: the edges into node v are
+// start[v] to start[v+1], each with its share of the weight out of its source.
 type matrix struct {
 	ids      []string // sorted
 	start    []int32
@@ -100,15 +100,16 @@ func (g *Graph) matrix() matrix {
 	return m
 }
 
-// Personalized is PageRank from the seeds: the walk jumps back to a seed, not to
-// any node, so that nodes near the seeds rank high. It is the local
-// approximation by forward push: every node keeps an estimate p and a residue r,
-// and while some r(u) > ε·deg(u) node u keeps (1−d)·r(u) and pushes d·r(u) along
-// its edges by weight. Estimates are never above the exact values. The work is at
-// most 1/(ε·(1−d)) pushed edges, whatever the size of the graph. Rank on a node
-// without edges out returns to the seeds. Unknown seeds are ignored. The k best
-// are returned, seeds included. Andersen, Chung and Lang, "Local Graph Partitioning using
-// PageRank Vectors", FOCS 2006, section 3.
+// Personalized returns the k nodes with the highest PageRank from the seeds, including
+// the seeds. The walk jumps back to a seed instead of any node, so nodes near the seeds
+// rank high. The rank of a node without outgoing edges returns to the seeds. Unknown
+// seeds are ignored.
+//
+// The ranks are a local approximation by forward push: each node has an estimate p and a
+// residue r, and while some r(u) > ε·deg(u), node u adds (1−d)·r(u) to its estimate and
+// pushes d·r(u) along its edges by weight. Estimates do not exceed the exact values. At
+// most 1/(ε·(1−d)) edges are pushed, independent of the size of the graph. Andersen,
+// Chung and Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006, section 3.
 func (g *Graph) Personalized(seeds []string, k int) []Scored {
 	const epsilon = 1e-4
 	var start []int32

@@ -2,24 +2,23 @@ package graphrank
 
 import (
 	"container/heap"
-	"math"
 	"slices"
 )
 
-// Path is a walk along edges, both ends included.
+// Path is a directed path, including both ends.
 type Path struct {
 	Nodes []string
-	// Weights are those of the edges, one fewer than the nodes.
+	// Weights holds the weights of the edges, one fewer than the nodes.
 	Weights []float64
 	// Cost is Σ 1/max(weight, 0.1).
 	Cost float64
 }
 
-// Hops is the number of edges.
+// Hops returns the number of edges.
 func (p Path) Hops() int { return len(p.Weights) }
 
-// HopConfidence is the confidence in a relation over that many edges:
-// 0.95, 0.80, 0.65 for one, two and three, 0.50 beyond; 0 for none.
+// HopConfidence returns the confidence in a relation over a number of edges: 0.95, 0.80
+// and 0.65 for one, two and three, 0.50 for more, and 0 for none.
 func HopConfidence(hops int) float64 {
 	switch {
 	case hops <= 0:
@@ -34,12 +33,13 @@ func HopConfidence(hops int) float64 {
 	return 0.50
 }
 
-// ShortestPath is the cheapest directed path of at most maxHops edges, where an
-// edge costs 1/max(weight, 0.1); of equally cheap ones the one with fewer
-// edges, then the one whose last differing node, seen from the end, sorts
-// first. ok is false when there is none, an end is unknown, or both are one.
-// It is Dijkstra's algorithm ("A note on two problems in connexion with graphs",
-// Numerische Mathematik 1, 1959) over states (node, edges so far), so that the
+// ShortestPath returns the cheapest directed path of at most maxHops edges, where an
+// edge costs 1/max(weight, 0.1). Ties go to the path with fewer edges, then to the path
+// with the smaller id at the last node in which they differ. ok is false if there is no
+// path, if an end is unknown, or if both ends are the same node.
+//
+// The algorithm is Dijkstra's ("A note on two problems in connexion with graphs",
+// Numerische Mathematik 1, 1959) over states (node, number of edges), so that the
 // bound on edges does not hide a path that costs more but has fewer edges.
 func (g *Graph) ShortestPath(from, to string, maxHops int) (p Path, ok bool) {
 	f, ok1 := g.index[from]
@@ -69,7 +69,7 @@ func (g *Graph) ShortestPath(from, to string, maxHops int) (p Path, ok bool) {
 		}
 		for _, h := range g.out[v.node] {
 			s := state{h.node, v.hops + 1}
-			cost := v.cost + 1/math.Max(h.weight(), 0.1)
+			cost := v.cost + 1/max(h.weight(), 0.1)
 			old, seen := best[s]
 			if !seen || cost < old.cost || cost == old.cost && g.ids[v.node] < g.ids[old.prev.node] {
 				best[s] = arrival{cost, v.state}

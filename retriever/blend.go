@@ -9,26 +9,27 @@ import (
 	"cairn/internal/store"
 )
 
-// Fusion is how the two legs of a hybrid search become one score.
+// Fusion is the method that combines the two legs of a hybrid search into one score.
 type Fusion string
 
 // The fusions. Linear is the default.
 const (
-	// Linear weighs the clipped cosine and BM25 over the query's best.
+	// Linear is the weighted sum of the clipped cosine and of BM25 divided by the
+	// query's best BM25.
 	Linear Fusion = "linear"
 	// RRF is reciprocal rank fusion with k = 60 (Cormack, Clarke and Büttcher,
-	// SIGIR 2009), both legs alike, scaled so that first in both legs is 1.
+	// SIGIR 2009). Both legs weigh the same, and first in both legs is 1.
 	RRF Fusion = "rrf"
-	// RSF is relative score fusion: each leg rescaled from its worst to its
-	// best hit, then weighed as Linear does.
+	// RSF is relative score fusion: each leg is rescaled from its worst to its best
+	// hit, then weighted as in Linear.
 	RSF Fusion = "rsf"
 )
 
-// rrfK is the constant of RRF in its paper.
+// rrfK is the constant k of the RRF paper.
 const rrfK = 60
 
-// reciprocal is the value of a rank in RRF, scaled so that the first has 1. Ranks
-// count from 1; 0 is absent.
+// reciprocal returns the RRF value of a rank, scaled so that rank 1 has the value 1.
+// Rank 0 means absent.
 func reciprocal(rank int) float64 {
 	if rank == 0 {
 		return 0
@@ -41,16 +42,16 @@ type candidate struct {
 	chunk, path, anchor string
 	number              int // of the chunk in its section
 	Explanation
-	vectorless bool // has no vector yet
+	vectorless bool // the chunk has no vector yet
 }
 
-// blender turns legs into scored candidates.
+// blender combines legs into scored candidates.
 type blender struct {
 	mode                        Mode
 	fusion                      Fusion
 	vectorWeight, keywordWeight float64
 	minSimilarity               float64
-	unrelated                   float64 // cosine of texts without a common subject
+	unrelated                   float64 // cosine of two texts on different subjects
 }
 
 func (s *search) blender(mode Mode) blender {
@@ -62,27 +63,28 @@ func (s *search) blender(mode Mode) blender {
 	return b
 }
 
-// Imputation of a missing vector: with half of all chunks still without one,
-// counting them as 0 loses up to .35 nDCG@10, and the estimate below is at least
-// as good as the keyword leg alone. It takes a keyword match to have 0.45 of the
-// best cosine, and the best match 0.9 of it.
+// The cosine of a chunk without a vector is estimated from its keyword score: the best
+// match gets 0.9 of the best cosine, the weakest 0.45. With half of the chunks without
+// vectors, this is at least as good as the keyword leg alone, whereas a cosine of 0
+// loses up to .35 nDCG@10.
 const (
 	imputeBase  = 0.45
 	imputeSlope = 0.45
 )
 
-// blended pools the candidates of searches, half of what a search would allocate.
+// blended pools slices of candidates, which are half of a search's allocations.
 var blended = sync.Pool{New: func() any { return new([]candidate) }}
 
-// release ends the use of candidates that blend has returned.
+// release returns the candidates of blend to the pool. The caller must not use them
+// afterwards.
 func release(candidates []candidate) {
 	clear(candidates)
 	blended.Put(&candidates)
 }
 
-// blend returns the candidates in no particular order, until release. A keyword hit always
-// is one; a chunk that only the vector leg found is one when its cosine is
-// above minSimilarity, or in any case in a semantic search.
+// blend returns the candidates in no particular order; they are valid until release.
+// Every keyword hit is a candidate. A chunk that only the vector leg found is one if its
+// cosine is above minSimilarity or the search is semantic.
 func (b *blender) blend(l *legs) []candidate {
 	found := make(map[string]int, len(l.keyword)+len(l.vector))
 	out := slices.Grow((*blended.Get().(*[]candidate))[:0], len(l.keyword)+len(l.vector))
@@ -93,7 +95,7 @@ func (b *blender) blend(l *legs) []candidate {
 		c := candidate{chunk: chunk, vectorless: true}
 		var ok bool
 		if c.path, c.anchor, c.number, ok = store.SplitChunkID(chunk); !ok {
-			return nil // unreachable: no index holds such an id
+			return nil // unreachable: every index holds valid ids
 		}
 		found[chunk] = len(out)
 		out = append(out, c)
@@ -125,7 +127,7 @@ func (b *blender) blend(l *legs) []candidate {
 	return out
 }
 
-// score fills in the components and the score of every candidate.
+// score sets the components and the score of every candidate.
 func (b *blender) score(cs []candidate) {
 	var bestBM25, nearest float64
 	lowBM25, lowVector := math.Inf(1), math.Inf(1)
@@ -174,8 +176,8 @@ func (b *blender) score(cs []candidate) {
 	}
 }
 
-// rescale maps [low, high] to [0, 1]; an absent value is 0, and where all are
-// equal a present one is 1.
+// rescale maps [low, high] to [0, 1]. An absent value becomes 0; if low and high are
+// equal, a present value becomes 1.
 func rescale(v, low, high float64, present bool) float64 {
 	switch {
 	case !present:
@@ -186,8 +188,8 @@ func rescale(v, low, high float64, present bool) float64 {
 	return (v - low) / (high - low)
 }
 
-// rankVectors ranks all candidates that have a vector by cosine, so that keyword
-// hits which the vector leg did not list have a rank too.
+// rankVectors ranks all candidates with a vector by cosine. This includes keyword
+// hits that the vector leg did not return.
 func rankVectors(cs []candidate) {
 	order := make([]int, 0, len(cs))
 	for i := range cs {

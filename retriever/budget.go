@@ -13,11 +13,11 @@ import (
 	"cairn/internal/store"
 )
 
-// longestToken is the most bytes of a token, so that a text that is far too long need
-// not be counted.
+// longestToken is the maximum size of a token in bytes. A text with more bytes than its
+// budget allows is rejected without counting its tokens.
 const longestToken = 128
 
-// cost is the tokens of v in JSON, as a client receives it.
+// cost returns the number of tokens of v in JSON, as a client receives it.
 func (r *Retriever) cost(v any) int {
 	return r.sources.Budget.CountTokens(renderJSON(v))
 }
@@ -25,33 +25,32 @@ func (r *Retriever) cost(v any) int {
 func renderJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("marshalling %T: %v", v, err)) // unreachable: answers hold nothing that does not marshal
+		panic(fmt.Sprintf("marshalling %T: %v", v, err)) // unreachable: every answer can be marshalled
 	}
 	return string(b)
 }
 
-// omittedCost is the tokens of one entry in the list of omitted hits, with its
-// comma.
+// omittedCost returns the number of tokens of one entry in the list of omitted hits,
+// with its comma.
 func (r *Retriever) omittedCost(o Omitted) int { return r.cost(&o) + 1 }
 
-// A hit that is given text within a budget gets passageTokens of it first: what a
-// chunk takes, more or less. An answer is meant for as many hits as have room for that,
-// but for two at least.
+// passageTokens is the budget for the first passage of a hit, about the size of a chunk.
+// It determines how many hits a budget is divided among, at least two.
 const passageTokens = 200
 
-// budgetLimit is how many hits a search within a budget asks for unless the caller
-// says so: more than there is room for, since short ones are among them.
+// budgetLimit returns the default Limit of a search within a budget. It is larger than
+// the number of passages that fit, since some are short.
 func budgetLimit(tokens int) int { return min(max(DefaultLimit, 2*tokens/passageTokens), MaxLimit) }
 
 // candidateText is the text around the best chunk of a hit: its section with the
-// subsections, or as much of it as could fit into the budget.
+// subsections, or the part of it that could fit into the budget.
 type candidateText struct {
 	text   string
-	line   int  // of its first byte in the file
+	line   int  // line number of the first byte in the file
 	own    span // the section without its subsections
 	chunk  span
-	given  span // what the answer holds; empty for nothing
-	tokens int  // of what it holds
+	given  span // the text in the answer; empty for none
+	tokens int  // of given
 }
 
 // span is a range of bytes.
@@ -59,7 +58,7 @@ type span struct{ from, to int }
 
 // newCandidateText copies the text of a section around a chunk for a budget of tokens.
 func newCandidateText(s *store.Section, c store.Chunk, text []byte, tokens int) *candidateText {
-	const most = 16 // bytes of a token, but for long runs of one character
+	const most = 16 // bytes of a token, except for long runs of one character
 	start, end := max(s.Start, c.Start-most*tokens), min(s.End, c.End+most*tokens)
 	for start > s.Start && text[start-1] != '\n' {
 		start--
@@ -81,10 +80,10 @@ func newCandidateText(s *store.Section, c store.Chunk, text []byte, tokens int) 
 	}
 }
 
-// fit gives the hits of an answer their text, in rank order and in rounds: a passage for
-// each hit that the budget is meant for, their sections, passages of further hits, their
-// subsections, and as much of the rest as there is room for. Hits without text are
-// omitted. MaxTokens bounds the text; MaxBudget bounds the answer as a whole.
+// fit adds text to the hits of an answer until the budget is spent. It works in rounds,
+// each in rank order: passages of the best hits, their sections, passages and sections of
+// the other hits, subsections, and then the lines around. Hits without text are omitted.
+// MaxTokens bounds the text; MaxBudget bounds the whole answer.
 func (s *search) fit(a *Answer) {
 	a.dropRepeated()
 	hits := make([]*candidateText, len(a.Results))
@@ -123,7 +122,7 @@ func (s *search) fit(a *Answer) {
 	}
 }
 
-// envelope is the tokens of an answer without the texts.
+// envelope returns the number of tokens of an answer without the texts.
 func (s *search) envelope(a *Answer) int {
 	bare := *a
 	bare.Results = slices.Clone(a.Results)
@@ -133,8 +132,8 @@ func (s *search) envelope(a *Answer) int {
 	return s.cost(&bare)
 }
 
-// dropRepeated names a hit whose chunk says what that of a better one says among the
-// duplicates of that one.
+// dropRepeated removes each hit whose chunk has the same words as the chunk of a better
+// hit, and lists it among the duplicates of the better hit.
 func (a *Answer) dropRepeated() {
 	first := map[string]int{}
 	kept := a.Results[:0]
@@ -151,7 +150,7 @@ func (a *Answer) dropRepeated() {
 	a.Results = kept
 }
 
-// keep gives the hits their text and removes those without.
+// keep sets the content of the hits with text and omits the others.
 func (s *search) keep(a *Answer, used int) {
 	a.Budget = &Spent{Tokens: s.MaxTokens, Text: used}
 	results := a.Results
@@ -176,10 +175,10 @@ func (s *search) keep(a *Answer, used int) {
 	}
 }
 
-// maxOmitted is how many omitted hits are named.
+// maxOmitted is the most entries of Answer.Omitted.
 const maxOmitted = 3
 
-// omit counts a hit that has no place in the answer.
+// omit counts a hit as omitted.
 func (a *Answer) omit(r *Result) {
 	a.OmittedCount++
 	if len(a.Omitted) < maxOmitted {
@@ -187,13 +186,13 @@ func (a *Answer) omit(r *Result) {
 	}
 }
 
-// fitter spends a budget.
+// fitter divides a token budget among hits.
 type fitter struct {
 	count func(string) int
 	left  int // tokens
 }
 
-// start gives a hit the beginning of its chunk, at most limit tokens.
+// start adds the beginning of a hit's chunk, at most limit tokens.
 func (f *fitter) start(h *candidateText, limit int) {
 	limit = min(limit, f.left)
 	if f.take(h, h.chunk, limit) {
@@ -208,11 +207,11 @@ func (f *fitter) start(h *candidateText, limit int) {
 	}
 }
 
-// usual bounds the bytes of a token of ordinary text: what has more would not fit, and
-// counting its tokens takes time.
+// usual bounds the average bytes per token of ordinary text. Longer texts would not fit,
+// so their tokens are not counted.
 const usual = 8
 
-// widen gives a hit that has text a wider range if that fits.
+// widen replaces the text of a hit by a range that contains it, if that fits.
 func (f *fitter) widen(h *candidateText, to span) {
 	if added := to.to - to.from - (h.given.to - h.given.from); added > usual*f.left {
 		return
@@ -222,8 +221,7 @@ func (f *fitter) widen(h *candidateText, to span) {
 	}
 }
 
-// extend gives a hit that has text as many of the lines that follow as fit, then of
-// those before.
+// extend adds as many of the lines after a hit's text as fit, then lines before it.
 func (f *fitter) extend(h *candidateText) {
 	const least = 16 // tokens worth the work
 	if h.given.to == 0 || f.left < least {
@@ -251,7 +249,7 @@ func (f *fitter) extend(h *candidateText) {
 	}
 }
 
-// take gives a hit a range in place of what it has, unless that is more than room.
+// take replaces the text of a hit by a range if that has at most room tokens.
 func (f *fitter) take(h *candidateText, to span, room int) bool {
 	to.to = to.from + len(strings.TrimRight(h.text[to.from:to.to], "\r\n"))
 	if to.to <= to.from || to.to-to.from > longestToken*room {
@@ -266,7 +264,7 @@ func (f *fitter) take(h *candidateText, to span, room int) bool {
 	return true
 }
 
-// lineEnds returns the offsets behind the lines of text, the last line's included.
+// lineEnds returns the offset after each line of text, including the last.
 func lineEnds(text string) (ends []int) {
 	at := 0
 	for line := range strings.Lines(text) {
@@ -276,7 +274,7 @@ func lineEnds(text string) (ends []int) {
 	return ends
 }
 
-// wordEnds returns the offsets behind the words of text.
+// wordEnds returns the offset after each word of text.
 func wordEnds(text string) (ends []int) {
 	for i, r := range text {
 		if i > 0 && unicode.IsSpace(r) {

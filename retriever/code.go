@@ -9,33 +9,33 @@ import (
 	"cairn/internal/store"
 )
 
-// role is what a candidate is in a ranking of documents and source code.
+// role classifies a candidate in a ranking of documents and source code.
 type role uint8
 
 const (
 	document   role = iota
-	source          // code that is no test
-	test            // of code
-	definition      // of the identifier that is the query
+	source          // code other than tests
+	test            // test code
+	definition      // of the identifier in the query
 )
 
-// Weights of scores where documents and code compete. A question is answered by the
-// documents unless the code matches clearly better; code that tests is below the code
-// it tests. The definition of an identifier is above everything that uses it. The first
-// two are chosen over questions about documents and about code: benchmarks/formats.md.
+// Weights of scores in a ranking of documents and code. Documents answer a question
+// unless code matches clearly better. Tests rank below the code that they test. The
+// definition of an identifier ranks above its uses. sourceWeight and testWeight were
+// tuned on questions about documents and about code: see benchmarks/formats.md.
 const (
-	sourceWeight = 0.95 // of code in the answer to a question that finds documents too
+	sourceWeight = 0.95 // of code if a question also finds documents
 	testWeight   = 0.85 // of tests
-	useWeight    = 0.9  // of what is no definition where one is found
+	useWeight    = 0.9  // of everything else if a definition is found
 )
 
-// identifiers are the words that are names of symbols and not words of a language:
+// identifiers matches names of symbols, as opposed to words of a language:
 // NewIndex, foo_bar, camelCase, Foo.Bar, a::b, run().
 var identifiers = regexp.MustCompile(`^[~@]?[\pL_$][\pL\d_$]*(?:(?:\.|::|#|->)~?[\pL_$][\pL\d_$]*[?!]?)*[?!]?(\(\))?$`)
 
-// identifier returns the name that a query of one identifier asks for, and the type or
-// package before it; "" for other queries. A word in lower case is no identifier: see
-// isWord.
+// identifier splits a query that is a single identifier into the name and the type or
+// package before it. For any other query it returns "". A word in lower case is not an
+// identifier: see isWord.
 func identifier(query string) (scope, name string) {
 	query = strings.Trim(query, "`")
 	if !identifiers.MatchString(query) || strings.HasSuffix(query, ".md") || store.KindOf(query) == store.Code {
@@ -50,8 +50,8 @@ func identifier(query string) (scope, name string) {
 	return scope[strings.LastIndexAny(scope, ".:#>")+1:], name[at:]
 }
 
-// inPackage reports whether a file is that of a package or module: its folder or the
-// file itself has the name.
+// inPackage reports whether a file belongs to the package or module with the name: its
+// folder or the file itself has that name.
 func inPackage(file, name string) bool {
 	if name == "" {
 		return false
@@ -59,8 +59,8 @@ func inPackage(file, name string) bool {
 	return path.Base(path.Dir(file)) == name || stem(file) == name
 }
 
-// defines reports whether an anchor is that of a symbol with the name: it may have a
-// number behind it.
+// defines reports whether an anchor is that of a symbol with the name. The anchor may
+// end with a hyphen and a number.
 func defines(anchor, name string) bool {
 	rest, ok := strings.CutPrefix(anchor, name)
 	if !ok || rest == "" {
@@ -69,29 +69,29 @@ func defines(anchor, name string) bool {
 	return rest[0] == '-' && strings.Trim(rest[1:], "0123456789") == ""
 }
 
-// isWord reports whether a query is one word in lower case. It may be the name of a
+// isWord reports whether a query is one word in lower case, which may be the name of a
 // symbol or a word of a language.
 func isWord(query string) bool {
 	return len(query) > 1 && strings.IndexFunc(query, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
 }
 
-// placing is what placeCode knows of the candidates.
+// placing is the state of placeCode.
 type placing struct {
-	query, scope, name string
+	scope, name        string
 	word               bool // the name is a word in lower case
-	documents, sources bool // there are some
-	named              bool // a document or its section is named by the word
-	defined, packaged  bool // there is a definition, in the package that the query names
-	declared           bool // definitions are known by their text alone
-	sure               bool // the text of one has a type, a modifier or a keyword
+	documents, sources bool // the candidates include some
+	named              bool // a document or section has the word as its name
+	defined, packaged  bool // a definition was found, in the package that the query names
+	declared           bool // the definitions were found by their text, not by the outline
+	sure               bool // a declaration has a type, a modifier or a keyword
 }
 
-// placeCode sets the role of every candidate and the part of its score that follows
-// from it. Without source code among them nothing changes. declare finds, among
-// candidates of source code, those whose text declares a name for which the outline has
-// no symbol.
+// placeCode sets the role of every candidate and the part of the score that follows
+// from the role. It changes nothing if no candidate is source code. declare is called
+// with candidates of source code if the outline has no symbol with the name; it sets the
+// role of those whose text declares the name.
 func placeCode(cs []candidate, query string, declare func(name string, cs []*candidate) error) error {
-	p := placing{query: query}
+	var p placing
 	p.scope, p.name = identifier(query)
 	if p.word = p.name == "" && isWord(query); p.word {
 		p.name = query
@@ -109,8 +109,8 @@ func placeCode(cs []candidate, query string, declare func(name string, cs []*can
 	return nil
 }
 
-// assign gives every candidate its role. A word that names a document or a section of
-// one is no name of a symbol.
+// assign sets the role of every candidate. A word that names a document or one of its
+// sections does not count as the name of a symbol.
 func (p *placing) assign(cs []candidate) {
 	for i := range cs {
 		c := &cs[i]
@@ -142,13 +142,13 @@ func (p *placing) assign(cs []candidate) {
 	}
 }
 
-// deepDepth is how many chunks each leg is asked for where a query names a symbol that no
-// candidate defines: its words may be those of many other names. A store elsewhere is not
-// asked again, since each call is a round trip.
+// deepDepth is how many chunks a search requests from each leg if the query names a
+// symbol that no candidate defines, since many other names may contain the same words.
+// Remote stores are not searched again, because each call is a round trip.
 const deepDepth = 3000
 
-// lacksDefinition reports whether a query names a symbol, and there is source code among
-// the candidates, none of which defines it.
+// lacksDefinition reports whether a query names a symbol and the candidates include
+// source code but no definition of the symbol.
 func lacksDefinition(cs []candidate, query string) bool {
 	_, name := identifier(query)
 	sources := false
@@ -162,7 +162,7 @@ func lacksDefinition(cs []candidate, query string) bool {
 	return sources
 }
 
-// declare makes definitions of the candidates whose text declares the name.
+// declare marks the candidates whose text declares the name as definitions.
 func (p *placing) declare(cs []candidate, find func(name string, cs []*candidate) error) error {
 	var sources []*candidate
 	for i := range cs {
@@ -183,12 +183,12 @@ func (p *placing) declare(cs []candidate, find func(name string, cs []*candidate
 	return nil
 }
 
-// weigh sets the scores. The place of a definition is above everything; that of a word in
-// lower case which only a text declares is above the other code, and documents stay where
-// they are.
+// weigh sets the scores. A definition ranks above everything else. If the name is a word
+// in lower case and only the text declares it, the definition ranks above other code, and
+// the documents keep their scores.
 func (p *placing) weigh(cs []candidate) {
 	among := p.word && p.declared
-	best := 0.0 // of code that is no definition
+	best := 0.0 // score of code other than definitions
 	for i := range cs {
 		c := &cs[i]
 		c.codeWeight, c.floor = 1, useWeight
@@ -218,14 +218,14 @@ func (p *placing) weigh(cs []candidate) {
 	}
 }
 
-// stem is the name of a file without its folder and extension.
+// stem returns the name of a file without its folder and extension.
 func stem(file string) string {
 	base := path.Base(file)
 	return strings.TrimSuffix(base, path.Ext(base))
 }
 
-// weigh sets the part of the score that follows from the role of the candidate, and
-// returns the score. That of a definition is between floor and floor and 1 - useWeight.
+// weigh sets the part of the score that follows from the role of the candidate and
+// returns the score. A definition scores between floor and floor + 1 - useWeight.
 func (e *Explanation) weigh() float64 {
 	e.Code = 0
 	base := min(max(e.Recompute(), 0), 1)
@@ -233,7 +233,7 @@ func (e *Explanation) weigh() float64 {
 	case e.codeWeight == 0:
 	case e.role == definition:
 		part := (1 + base) / 2
-		if e.codeWeight < useWeight { // of a test, of another package, or unsure
+		if e.codeWeight < useWeight { // a test, in another package, or unsure
 			part = base / 2
 		}
 		e.Code = e.floor + (1-useWeight)*part - base

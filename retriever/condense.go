@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// longQuery is the runes of a query beyond which it is pasted text, in which quotes
-	// and dashes are no operators.
+	// longQuery is the length in runes above which a query is treated as pasted text, in
+	// which quotes and dashes are not operators.
 	longQuery = 200
-	// condensedQuery is the most runes of a query that are searched for: what the encoder
-	// takes, more or less.
+	// condensedQuery is the most runes of a query that are searched for, about as many as
+	// the encoder reads.
 	condensedQuery = 1000
-	// pieceWords is the most words of a piece of a line.
+	// pieceWords is the most words in one piece of a line.
 	pieceWords = 25
 )
 
-// parse parses the text of a query. Of a text that is too long it keeps the most
-// informative part.
+// parse parses the text of a query. It reduces a text that is too long to its most
+// informative pieces.
 func (r *Retriever) parse(text string) (query.Query, error) {
 	n := utf8.RuneCountInString(text)
 	if n <= longQuery {
@@ -40,8 +40,8 @@ func (r *Retriever) parse(text string) (query.Query, error) {
 	return q, nil
 }
 
-// rarity returns the inverse document frequency of each term of q that the index has.
-// Without statistics all terms count the same.
+// rarity returns the inverse document frequency of each term of q in the index. If the
+// index has no statistics, every term has the value 1.
 func (r *Retriever) rarity(q query.Query) (map[string]float64, error) {
 	stats, chunks, err := r.statistics(q)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Retriever) rarity(q query.Query) (map[string]float64, error) {
 }
 
 // statistics returns the terms of q with their frequencies, and the number of chunks in
-// the keyword index; 0 and no frequencies if the index does not count them.
+// the keyword index. If the index does not count them, both are 0.
 func (r *Retriever) statistics(q query.Query) (stats []keyword.TermStat, chunks int, err error) {
 	s, ok := r.sources.Keyword.(interface {
 		Stats(q query.Query) (stats []keyword.TermStat, chunks int, err error)
@@ -77,8 +77,8 @@ func (r *Retriever) statistics(q query.Query) (stats []keyword.TermStat, chunks 
 	return stats, chunks, nil
 }
 
-// condense returns the pieces of text whose terms are the rarest, as many as condensedQuery
-// has room for, in the order of the text. A term counts once.
+// condense returns the pieces of text with the rarest terms, up to condensedQuery runes,
+// in the order of the text. Each term counts once.
 func condense(text string, rarity map[string]float64) string {
 	type piece struct {
 		text  string
@@ -123,13 +123,13 @@ func condense(text string, rarity map[string]float64) string {
 			kept = append(kept, p.text)
 		}
 	}
-	if len(kept) == 0 { // no term of it is in the index
+	if len(kept) == 0 { // no term is in the index
 		return string([]rune(text)[:condensedQuery])
 	}
 	return strings.Join(kept, " ")
 }
 
-// distinct returns each term once, in the order of their first places.
+// distinct removes repeated terms.
 func distinct(terms []string) []string {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(terms, func(t string) bool {

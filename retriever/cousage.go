@@ -8,20 +8,20 @@ import (
 	"cairn/internal/usage"
 )
 
-// CoUsageLimit is the most that CoUsage adds to a score; benchmarks/quality.md
-// compares it with .05 and .20.
+// CoUsageLimit is the largest bonus of CoUsage. benchmarks/quality.md compares it with
+// .05 and .20.
 const CoUsageLimit = 0.10
 
-// CoUsage is the Reweigher that lifts documents which were used together with
-// the documents and tools in the context of a query. It changes nothing
-// without a context, or when the graph knows none of it.
+// CoUsage is the Reweigher that raises documents which were used together with the
+// documents and tools in the context of a query. It changes nothing if the context is
+// empty or the graph contains none of it.
 type CoUsage struct {
 	// Read calls a function with the graph.
 	Read func(func(*graphrank.Graph) error) error
-	// Formula returns how strongly each candidate belongs to the context, in
-	// [0, 1]. Nil means graphrank's Affinity.
+	// Formula returns the affinity of each candidate to the context, in [0, 1]. Nil
+	// means graphrank's Affinity.
 	Formula func(g *graphrank.Graph, context, candidates []string) []float64
-	// Log receives the error of a graph that cannot be read.
+	// Log receives the error if the graph cannot be read.
 	Log *slog.Logger
 }
 
@@ -36,7 +36,7 @@ func (u CoUsage) Bonus(q Query, paths []string) []float64 {
 		return nil
 	})
 	if err != nil {
-		u.Log.Warn("reading what is used together", "error", err)
+		u.Log.Warn("reading the co-usage graph", "error", err)
 	}
 	return bonus
 }
@@ -66,8 +66,8 @@ func (u CoUsage) bonus(g *graphrank.Graph, inUse, paths []string) []float64 {
 	return bonus
 }
 
-// contextNode returns the node of a document's path, with or without an anchor,
-// or of a tool's id.
+// contextNode returns the graph's node for a document's path, with or without an
+// anchor, or for a tool's id.
 func contextNode(g *graphrank.Graph, name string) (id string, ok bool) {
 	path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, usage.DocumentPrefix), "/"), "#")
 	for _, id := range []string{usage.DocumentID(path), name} {

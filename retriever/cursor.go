@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// A cursor is base64url of: version (1 byte, 1), offset (uint32), generation
-// (uint64), hash of the query (uint64), and the FNV-1a sum of all before it
-// (uint32), little-endian. It does not hold the limit, which may change from
+// A cursor is the base64url encoding of: version (1 byte, 1), offset (uint32),
+// generation (uint64), hash of the query (uint64), and the FNV-1a hash of the preceding
+// bytes (uint32), little-endian. It does not include the limit, which may change from
 // page to page.
 const (
 	cursorVersion = 1
@@ -34,9 +34,9 @@ func (c cursor) encode() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// decodeCursor returns the cursor of q, the zero cursor if it has none. One of
-// another query is an *InvalidError, one of another generation an
-// *IndexChangedError.
+// decodeCursor returns the cursor of q, or the zero cursor if q has none. It fails with
+// *InvalidError for the cursor of another query, and with *IndexChangedError for one of
+// another generation.
 func decodeCursor(q *Query, generation uint64) (cursor, error) {
 	if q.Cursor == "" {
 		return cursor{}, nil
@@ -48,12 +48,12 @@ func decodeCursor(q *Query, generation uint64) (cursor, error) {
 	case c.generation != generation:
 		return c, &IndexChangedError{Have: c.generation, Want: generation}
 	case c.query != q.identity():
-		return c, invalid("cursor", "it belongs to another query")
+		return c, invalid("cursor", "the cursor belongs to another query")
 	}
 	return c, nil
 }
 
-// parseCursor reads what encode wrote. Anything else is an *InvalidError.
+// parseCursor decodes the result of encode. It fails with *InvalidError.
 func parseCursor(s string) (cursor, error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != cursorSize || b[0] != cursorVersion ||
@@ -73,7 +73,7 @@ func sum32(b []byte) uint32 {
 	return h.Sum32()
 }
 
-// identity is a hash of all of q that decides the order of results.
+// identity returns a hash of the fields of q that determine the order of results.
 func (q *Query) identity() uint64 {
 	h := fnv.New64a()
 	tags := slices.Clone(q.Filter.Tags)

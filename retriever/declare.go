@@ -9,9 +9,9 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// declaring makes definitions of the candidates whose text declares a name, as
-// placeCode wants it.
-func (s *search) declaring(name string, cs []*candidate) error {
+// findDeclarations marks the candidates whose text declares a name as definitions, for
+// placeCode.
+func (s *search) findDeclarations(name string, cs []*candidate) error {
 	err := s.sources.Documents.View(func(r *docs.Reader) error {
 		var paths []string
 		for _, c := range cs {
@@ -28,7 +28,7 @@ func (s *search) declaring(name string, cs []*candidate) error {
 				return err
 			}
 			if doc == nil {
-				continue // it was removed since
+				continue // removed after the legs found it
 			}
 			text := r.Text(path)
 			for _, c := range cs {
@@ -48,7 +48,7 @@ func (s *search) declaring(name string, cs []*candidate) error {
 	return nil
 }
 
-// declares returns whether the chunk of c declares a name.
+// declares returns whether the chunk of c declares name.
 func declares(doc *store.Document, text []byte, c *candidate, name string) code.Declaration {
 	i := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return s.Anchor == c.anchor })
 	if i < 0 || c.number >= len(doc.Sections[i].Chunks) {

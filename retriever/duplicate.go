@@ -7,16 +7,16 @@ import (
 	"cairn/internal/store"
 )
 
-// Near-duplicates are sections with one heading whose fingerprints differ in
-// at most nearBits of 64 (Manku, Jain and Das Sarma, WWW 2007) and whose
-// lengths differ by at most a tenth. Sections shorter than nearBytes are never
-// duplicates: a few words in common prove nothing.
+// Near-duplicates are sections with the same heading whose fingerprints differ in
+// at most nearBits of 64 bits (Manku, Jain and Das Sarma, WWW 2007) and whose lengths
+// differ by at most a tenth. Sections shorter than nearBytes are never duplicates,
+// because a few words in common prove nothing.
 const (
 	nearBits  = 3
 	nearBytes = 200
 )
 
-// fingerprint is what two sections are compared by.
+// fingerprint holds the properties that near compares.
 type fingerprint struct {
 	heading string
 	simhash uint64

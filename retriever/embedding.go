@@ -7,8 +7,8 @@ import (
 	"cairn/internal/observe"
 )
 
-// queryVector returns the vector of text, nil where no vectors are searched. It
-// is shared: the caller must not change it.
+// queryVector returns the vector of text, or nil if the retriever has no vector leg.
+// The vector is shared; the caller must not modify it.
 func (r *Retriever) queryVector(ctx context.Context, text string) ([]float32, error) {
 	if r.sources.Vectors == nil || r.sources.Embedder == nil {
 		return nil, nil

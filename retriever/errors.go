@@ -2,10 +2,9 @@ package retriever
 
 import "fmt"
 
-// InvalidError names the argument of a request that is wrong, and why. The
-// request had no effect.
+// InvalidError reports an invalid argument of a request. The request had no effect.
 type InvalidError struct {
-	Field  string // the argument's name on the wire
+	Field  string // the argument's name in JSON
 	Reason string
 }
 
@@ -15,25 +14,25 @@ func invalid(field, format string, args ...any) error {
 	return &InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// IndexChangedError reports a cursor of an earlier state of the index, whose
-// next page could repeat or skip results. The caller searches again without the
+// IndexChangedError reports a cursor from an earlier generation of the index. Its
+// next page could repeat or skip results, so the caller must search again without the
 // cursor. Have and Want are generations.
 type IndexChangedError struct{ Have, Want uint64 }
 
 func (e *IndexChangedError) Error() string {
-	return fmt.Sprintf("the index has changed since this cursor was given (generation %d, now %d): search again without it", e.Have, e.Want)
+	return fmt.Sprintf("the index has changed since this cursor was issued (generation %d, now %d): search again without it", e.Have, e.Want)
 }
 
 // NotFoundError reports a document, or a section of one, that does not exist.
 type NotFoundError struct {
 	Path string
-	// Anchor is the section asked for; empty when the document is missing.
+	// Anchor is the missing section; empty if the document is missing.
 	Anchor string
-	// Anchors are those the document has, in order; nil when the document is missing.
+	// Anchors lists the anchors of the document in order; nil if the document is missing.
 	Anchors []string
-	// Nearest are similar paths or anchors, nearest first.
+	// Nearest lists similar paths or anchors, nearest first.
 	Nearest []string
-	// same is the only document that Path means, see walk.Alike; empty for none.
+	// same is the only document that Path can mean (see walk.Alike), or "".
 	same string
 }
 
@@ -48,7 +47,8 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("no %s %s", what, where)
 }
 
-// TokenLimitError reports a document too large to return without a budget. Tokens and Limit are estimates, bytes/4.
+// TokenLimitError reports a document that is too large to return without a budget.
+// Tokens and Limit are estimates (bytes/4).
 type TokenLimitError struct {
 	Path          string
 	Tokens, Limit int
@@ -58,7 +58,7 @@ func (e *TokenLimitError) Error() string {
 	return fmt.Sprintf("%q has about %d tokens, more than %d: ask for a section or set max_tokens", e.Path, e.Tokens, e.Limit)
 }
 
-// StaleError reports a file whose hash is not the one the caller expects.
+// StaleError reports a file whose hash differs from the one the caller expects.
 type StaleError struct {
 	Path             string
 	Expected, Actual string // SHA-256, hex

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// calibratedModel is the model whose cosines the estimate of evidence was fitted to. Of
-// another model only the words count.
+// calibratedModel is the model to whose cosines the estimate of Answerable was fitted.
+// With another model only the words count.
 const calibratedModel = "all-MiniLM-L6-v2"
 
-// coveredDocuments are the first results whose words are evidence.
+// coveredDocuments is the number of results whose words count as evidence.
 const coveredDocuments = 5
 
-// unlikely is the estimate below which an answer says that nothing relevant was found.
+// unlikely is the probability below which an answer states that nothing relevant was found.
 const unlikely = .1
 
-// Unlikely reports whether the documents hardly have what the query asks for.
+// Unlikely reports whether the documents probably do not answer the query.
 func (a *Answer) Unlikely() bool { return a.Answerable != nil && *a.Answerable < unlikely }
 
-// weigh sets Answerable, after page, from the nearest cosine, the share of the query's
-// terms in the passage of one of the first documents, and the number of passages: the more
-// there are, the nearer is the nearest one to a question that none of them answers. The
-// logistic regressions were fitted to questions of eight folders, asked of their own and
-// of the other folders alike: see benchmarks/answerable.md.
+// weigh sets Answerable, after page, from the nearest cosine, the largest share of the
+// query's terms in a passage of the first documents, and the number of passages: in a
+// large index even a question without an answer has a near passage. The logistic
+// regressions were fitted to the questions of eight folders, each run on all eight: see
+// benchmarks/answerable.md.
 func (a *Answer) weigh(s *search, ranking *Ranking) {
 	z := -4.6 + 11.3*s.covered
 	if e := s.sources.Embedder; ranking.Mode != Keyword && !s.pending && e != nil && e.Description().Name == calibratedModel {
@@ -40,8 +40,7 @@ func (a *Answer) weigh(s *search, ranking *Ranking) {
 	}
 }
 
-// cover takes what a result shows as evidence: the terms found in its passage and those in
-// its headings.
+// cover updates covered with a result: the terms found in its passage and in its headings.
 func (s *search) cover(d *foundDocument, t *terms, found map[string]bool) {
 	if s.shown++; s.shown > coveredDocuments {
 		return

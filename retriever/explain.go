@@ -1,64 +1,64 @@
 package retriever
 
-// Explanation holds every component of a score, the sum of its Parts:
+// Explanation holds every component of a score, which is the sum of its Parts:
 //
 //	Score = VectorWeight·Vector + KeywordWeight·Keyword + Graph + Code + Rerank
 //
 // Vector is the mean of ChunkVector, the value of the document's best chunk, and
-// BestVector, the highest of all its chunks; Keyword likewise. For a document of
-// one chunk Score is the plain blend of the chunk. With fusion "rsf" the components are rescaled per leg;
-// with "rrf"
+// BestVector, the maximum over all its chunks; Keyword likewise. For a document of
+// one chunk, Score is the blend of that chunk. With fusion "rsf" the components are
+// rescaled per leg. With "rrf"
 //
-//	Score = VectorWeight·61/(60+VectorRank) + KeywordWeight·61/(60+KeywordRank) + Graph
+//	Score = VectorWeight·61/(60+VectorRank) + KeywordWeight·61/(60+KeywordRank) + Graph + Code + Rerank
 //
-// where a leg whose rank is 0 (absent) adds nothing.
+// where a leg of rank 0 (absent) adds nothing.
 type Explanation struct {
 	BM25          float64 `json:"bm25"`    // raw, of the best chunk
 	Keyword       float64 `json:"keyword"` // BM25 over the query's best, in [0, 1]
 	ChunkKeyword  float64 `json:"chunk_keyword"`
 	BestKeyword   float64 `json:"best_keyword"`
 	KeywordRank   int     `json:"keyword_rank"` // of the best chunk, from 1
-	Cosine        float64 `json:"cosine"`       // raw, of the best chunk, in [-1, 1]; 0 when it has no vector yet
+	Cosine        float64 `json:"cosine"`       // raw, of the best chunk, in [-1, 1]; 0 if it has no vector yet
 	Vector        float64 `json:"vector"`       // cosine on the scale of the model, clipped to [0, 1]
 	ChunkVector   float64 `json:"chunk_vector"`
 	BestVector    float64 `json:"best_vector"`
 	VectorRank    int     `json:"vector_rank"` // of the best chunk, from 1
 	KeywordWeight float64 `json:"keyword_weight"`
 	VectorWeight  float64 `json:"vector_weight"`
-	Graph         float64 `json:"graph"` // bounded bonus of the co-usage graph; 0 when it is cold
-	// Code is what follows from what the document is: source code is below documents in
-	// the answer to a question, tests are below other code, and the definition of an
-	// identifier is above its uses.
+	Graph         float64 `json:"graph"` // bounded bonus from the co-usage graph; 0 without usage
+	// Code is the change that follows from the kind of the document: source code ranks
+	// below documents in the answer to a question, tests below other code, and the
+	// definition of an identifier above its uses.
 	Code float64 `json:"code,omitempty"`
-	// Logit is what the re-ranker gave the document's best passage, nil when it did not
-	// read any. Rerank is what that changed.
+	// Logit is the re-ranker's logit of the document's best passage, nil if the
+	// re-ranker read none. Rerank is the resulting change of the score.
 	Logit  *float64 `json:"logit,omitempty"`
 	Rerank float64  `json:"rerank,omitempty"`
 	Score  float64  `json:"score"`
 	Fusion Fusion   `json:"fusion"`
-	// Imputed is set when the chunk has no vector yet and Vector is an
-	// estimate from its keyword score.
+	// Imputed is set if the chunk has no vector yet, so that Vector is estimated
+	// from the keyword score.
 	Imputed bool   `json:"imputed,omitempty"`
-	Chunk   string `json:"chunk"` // the chunk these values belong to
+	Chunk   string `json:"chunk"` // best chunk
 
-	unsure     bool // a definition by a text that may be none
+	unsure     bool // the text may not be a definition
 	role       role
-	codeWeight float64 // 0 where there is no code
-	floor      float64 // of the score of a definition
+	codeWeight float64 // 0 if no candidate is code
+	floor      float64 // lowest score of a definition
 }
 
 // Part is one signal's part of a score: Weight·Value.
 type Part struct {
 	Name          string // "vector", "keyword", "graph", "code" or "rerank"
 	Weight, Value float64
-	// Raw is what Value was made from, in Unit: "cosine", "bm25" or "logit". Unit is ""
-	// for a signal that is added as it is.
+	// Raw is the value that Value was computed from, in Unit: "cosine", "bm25" or
+	// "logit". Unit is "" for a signal without a raw value.
 	Unit string
 	Raw  float64
 }
 
-// Parts returns the parts of the score. A new signal is a field of Explanation, a row here
-// and a term of Recompute: explain and the pages take the parts as they are.
+// Parts returns the parts of the score. A new signal needs a field of Explanation, a row
+// here and a term of Recompute; the explain command and the web pages show any part.
 func (e *Explanation) Parts() []Part {
 	vector, keyword := e.legs()
 	parts := []Part{
@@ -83,7 +83,7 @@ func (e *Explanation) legs() (vector, keyword float64) {
 	return e.Vector, e.Keyword
 }
 
-// Recompute returns the score that the parts add up to.
+// Recompute returns the sum of the parts.
 func (e *Explanation) Recompute() float64 {
 	vector, keyword := e.legs()
 	return e.VectorWeight*vector + e.KeywordWeight*keyword + e.Graph + e.Code + e.Rerank

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// maxFile is the largest file to read, in bytes, as in the indexer.
+	// maxFile is the size of the largest file that Read opens, in bytes, as in package indexer.
 	maxFile = 10 << 20
-	// maxCached is the largest file to keep parsed, in bytes.
+	// maxCached is the size of the largest file in the cache of parsed files, in bytes.
 	maxCached = 1 << 20
-	// fresh is how long after a file's last change its time and size do not yet
-	// prove that it is the same: some file systems count seconds.
+	// fresh is the age below which an unchanged time and size do not prove that a file
+	// is unchanged: some file systems store times in seconds.
 	fresh = 2 * time.Second
 )
 
-// parsedFile is one file at one moment. It is immutable.
+// parsedFile is one version of a file. It is immutable.
 type parsedFile struct {
 	path    string
 	size    int64
@@ -39,14 +39,14 @@ type parsedFile struct {
 	hash    string // SHA-256 of the file, hex
 	masked  int    // number of secrets masked in text
 	text    []byte
-	body    int   // length of the byte order mark
+	body    int   // offset of the text after the byte order mark
 	lines   []int // offset of every line
 	doc     *markdown.Document
 }
 
-// open reads and parses a file of the workspace, or takes it from the cache
-// when its size and time are unchanged. It opens files that the index holds and
-// files that the next run of the indexer could add.
+// open reads and parses a file of the workspace, or returns it from the cache if its
+// size and time are unchanged. It opens files that are indexed and files that the
+// next indexing run could add.
 func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 	name, err = walk.Clean(name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 	return r.keepParsed(&parsedFile{path: name, masked: masked, size: info.Size(), modTime: info.ModTime(), hash: hash, text: text}), false, nil
 }
 
-// openStored is open where a server holds the documents instead of files.
+// openStored is open for documents on a server.
 func (r *Retriever) openStored(name string) (f *parsedFile, cached bool, err error) {
 	err = r.sources.Documents.View(func(reader *docs.Reader) error {
 		file, ok, err := reader.File(name)
@@ -111,7 +111,7 @@ func (r *Retriever) openStored(name string) (f *parsedFile, cached bool, err err
 	return f, cached, err
 }
 
-// keepParsed completes f, and keeps it.
+// keepParsed completes f and adds it to the cache.
 func (r *Retriever) keepParsed(f *parsedFile) *parsedFile {
 	f.young, f.lines, f.doc = time.Since(f.modTime) < fresh, lineStarts(f.text), markdown.Parse(f.path, f.text)
 	if bytes.HasPrefix(f.text, []byte("\ufeff")) {
@@ -123,7 +123,7 @@ func (r *Retriever) keepParsed(f *parsedFile) *parsedFile {
 	return f
 }
 
-// unreadable turns an error of the file system into one for the caller.
+// unreadable converts an error of the file system to one for the caller.
 func (r *Retriever) unreadable(name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -134,8 +134,8 @@ func (r *Retriever) unreadable(name string, err error) error {
 	return fmt.Errorf("reading %q: %w", name, err)
 }
 
-// permitted refuses files that are not indexed and will not be: those the last run
-// skipped, with its reason, other extensions, and hidden files.
+// permitted returns an *InvalidError for a file that is not indexed and will not be: one
+// that the last run skipped, one with another extension, or a hidden one.
 func (r *Retriever) permitted(name string) error {
 	return r.sources.Documents.View(func(reader *docs.Reader) error {
 		if _, indexed, err := reader.File(name); err != nil || indexed {
@@ -152,7 +152,7 @@ func (r *Retriever) permitted(name string) error {
 		switch {
 		case slices.Contains(r.options.Extensions, strings.ToLower(path.Ext(name))), walk.IsConfiguration(name):
 		case code.IsSource(name):
-			return invalid("path", "%q is source code and not in the index: the setting parser.code says where it is indexed", name)
+			return invalid("path", "%q is source code and not in the index: the setting parser.code selects the folders whose code is indexed", name)
 		default:
 			return invalid("path", "%q is not indexed: only %s files are", name, strings.Join(r.options.Extensions, ", "))
 		}
@@ -176,8 +176,8 @@ func isOwn(name string) bool {
 // hidden reports whether an element of a path begins with a dot.
 func hidden(name string) bool { return name[0] == '.' || strings.Contains(name, "/.") }
 
-// lineStarts returns the offset of every line; text that ends with a line break
-// has no empty line after it. An empty text has none.
+// lineStarts returns the offset of every line. A final line break does not start
+// another line, and an empty text has no lines.
 func lineStarts(text []byte) []int {
 	var starts []int
 	next := 0
@@ -192,7 +192,7 @@ func lineStarts(text []byte) []int {
 	return starts
 }
 
-// line returns the number, from 1, of the line that holds the byte at offset.
+// line returns the number, from 1, of the line that contains offset.
 func (f *parsedFile) line(offset int) int { return max(1, sort.SearchInts(f.lines, offset+1)) }
 
 // linesOf returns the lines of [start, end).

@@ -11,49 +11,49 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// Folder says what a folder of results is for.
+// Folder describes a folder that contains results.
 type Folder struct {
 	Path    string `json:"path"`
 	Context string `json:"context"`
 }
 
 const (
-	// maxFolders bounds the folders that an answer describes.
+	// maxFolders is the most folders that an answer describes.
 	maxFolders = 5
-	// maxContext is the longest description in runes.
+	// maxContext is the longest description, in runes.
 	maxContext = 160
-	// maxAncestors bounds the folders above a result that are looked at.
+	// maxAncestors is the most folders above a result to look for a description.
 	maxAncestors = 6
 )
 
 // readmes are the names of the document whose first sentence describes its folder.
 var readmes = []string{"README.md", "readme.md", "index.md", "_index.md"}
 
-// folders describes the folders of the results, each by the nearest one above it that
-// has a description: of Options.Contexts, or the first sentence of its README, which is
-// not read from a remote store. The root is described by Options.Contexts alone, because
-// clients know it.
+// folders returns, for each result, the description of the nearest folder above it that
+// has one, without repetitions. Descriptions come from Options.Contexts or the first
+// sentence of a README. The README of the root is not used, because clients know it, and
+// none is read from a remote store.
 func (r *Retriever) folders(reader *docs.Reader, results []Result) ([]Folder, error) {
 	var found []Folder
-	looked := map[string]*described{} // by folder
+	seen := map[string]*described{} // by folder
 	for i := range results {
 		if len(found) == maxFolders {
 			break
 		}
 		for _, dir := range ancestors(results[i].Path) {
-			d := looked[dir]
+			d := seen[dir]
 			if d == nil {
 				d = &described{}
-				looked[dir] = d
+				seen[dir] = d
 				if err := r.describe(reader, dir, d); err != nil {
-					return nil, fmt.Errorf("reading what the folders of the results are for: %w", err)
+					return nil, fmt.Errorf("describing the folders of the results: %w", err)
 				}
 			}
 			if d.text == "" {
 				continue
 			}
-			if !d.told && d.from != results[i].Path {
-				d.told = true
+			if !d.listed && d.from != results[i].Path {
+				d.listed = true
 				found = append(found, Folder{dir, d.text})
 			}
 			break
@@ -62,13 +62,13 @@ func (r *Retriever) folders(reader *docs.Reader, results []Result) ([]Folder, er
 	return found, nil
 }
 
-// described is what is known of a folder.
+// described is the description of a folder; text is empty if it has none.
 type described struct {
-	text, from string // from is the document that the text is of
-	told       bool
+	text, from string // from is the document that contains text
+	listed     bool   // in the answer
 }
 
-// ancestors returns the folders above a document, the nearest first.
+// ancestors returns the folders above a document, nearest first.
 func ancestors(document string) []string {
 	var chain []string
 	for dir := path.Dir(document); len(chain) < maxAncestors; dir = path.Dir(dir) {
@@ -80,13 +80,13 @@ func ancestors(document string) []string {
 	return chain
 }
 
-// describe looks for the description of a folder.
+// describe sets d to the description of a folder.
 func (r *Retriever) describe(reader *docs.Reader, dir string, d *described) error {
 	if text := r.options.Contexts[dir]; text != "" || dir == "." {
 		d.text = oneLine(words(text))
 		return nil
 	}
-	if reader.Remote() { // which would cost every search a call
+	if reader.Remote() { // a README would add a call to every search
 		return nil
 	}
 	for _, name := range readmes {
@@ -113,11 +113,11 @@ func (r *Retriever) describe(reader *docs.Reader, dir string, d *described) erro
 	return nil
 }
 
-// leastWords is the least number of words of a line that describes something: badges and
-// links to other languages have fewer.
+// leastWords is the least number of words in a line that describes a folder. Lines of
+// badges or of links to translations have fewer.
 const leastWords = 4
 
-// firstSentence returns the first sentence of a text, "" for a text without one.
+// firstSentence returns the first sentence of a text, or "" if there is none.
 func firstSentence(text string) string {
 	for line := range strings.Lines(text) {
 		list := words(line)
@@ -135,12 +135,12 @@ func firstSentence(text string) string {
 	return ""
 }
 
-// words splits a text at blanks and control characters.
+// words splits a text at white space and control characters.
 func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
-// oneLine joins words, at most maxContext runes of them.
+// oneLine joins words with spaces and shortens the result to maxContext runes.
 func oneLine(words []string) string {
 	text := strings.Join(words, " ")
 	if utf8.RuneCountInString(text) <= maxContext {

@@ -9,15 +9,15 @@ import (
 	"cairn/internal/walk"
 )
 
-// IsGlob reports whether a place may name several documents, such as "docs/*.md" or
-// "docs/**/*.md#usage". It may be the name of one document, too.
+// IsGlob reports whether a place has the form of a pattern, such as "docs/*.md" or
+// "docs/**/*.md#usage". A document may also have such a name.
 func IsGlob(place string) bool {
 	pattern, _, _ := strings.Cut(place, "#")
 	return strings.ContainsAny(pattern, "*?[{")
 }
 
-// expand replaces the globs among the places by those of the indexed documents that they
-// match, in the order of their paths. A glob that is the name of a document stays. It
+// expand replaces each glob among the places by the indexed documents that it matches,
+// in the order of their paths. A glob that is the name of a document is kept. expand
 // returns at most MaxPaths places, and how many more there are.
 func (r *Retriever) expand(ctx context.Context, places []string) (found []string, more int, err error) {
 	for _, place := range places {
@@ -49,7 +49,7 @@ func (r *Retriever) expand(ctx context.Context, places []string) (found []string
 			return nil, 0, ctx.Err()
 		}
 		if len(found) == before {
-			found = append(found, place) // not found, with the nearest names
+			found = append(found, place) // Read reports it as not found, with similar names
 		}
 	}
 	if len(found) > MaxPaths {

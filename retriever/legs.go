@@ -11,23 +11,23 @@ import (
 	"cairn/internal/store"
 )
 
-// legs is what the two indexes answered. Either list may be empty.
+// legs holds the hits of the two indexes. Either list may be empty.
 type legs struct {
-	mode            Mode // the one that ran
-	depth           int  // chunks that each leg was asked for
+	mode            Mode // that ran
+	depth           int  // chunks requested from each leg
 	keyword, vector []store.Hit
-	embedding       []float32 // of the query; nil where there is none
+	embedding       []float32 // of the query; nil if there is none
 	failed          error     // why the vector leg has no hits
-	// cosines holds the cosine of every keyword hit; NaN where there is no
-	// vector. Nil when the search has no vector leg.
+	// cosines holds the cosine of each keyword hit, NaN for a chunk without a
+	// vector. It is nil if the search has no vector leg.
 	cosines []float64
-	fuzzy   bool // the keyword hits are of near spellings
-	full    bool // a leg had as many hits as it was asked for
-	missing bool // vectors were wanted and are missing, all or in part
+	fuzzy   bool // the keyword hits match near spellings
+	full    bool // a leg returned depth hits, so there may be more
+	missing bool // the mode needs vectors, and some or all are missing
 }
 
-// ask runs the legs that mode needs, in one call or both at the same time, for at
-// most depth chunks each. A keyword leg that fails is an error.
+// ask runs the legs that mode needs, for at most depth chunks each: in one call if
+// Legs is set, otherwise concurrently. It fails if the keyword leg does.
 func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (*legs, error) {
 	l := &legs{mode: mode, depth: depth}
 	if s.sources.Legs != nil && mode != Keyword {
@@ -68,7 +68,7 @@ func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (
 		}
 	}
 	if mode == Hybrid && len(l.keyword) > 0 {
-		// This processor may have nothing else to do while the other searches vectors.
+		// The vector leg may still be searching on another processor.
 		if embedding := <-embedded; embedding != nil {
 			l.cosines, cosineErr = s.cosines(ctx, l.keyword, embedding)
 		}
@@ -80,8 +80,8 @@ func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (
 	return l, ctx.Err()
 }
 
-// complete makes of the answers of the indexes what the search blends. A vector leg
-// that failed or holds nothing makes the search a keyword search.
+// complete prepares the hits of the legs for blending. If the vector leg failed or the
+// index has no vectors, the search becomes a keyword search.
 func (s *search) complete(ctx context.Context, l *legs) error {
 	l.full = len(l.keyword) >= l.depth || len(l.vector) >= l.depth
 	s.trace.found(l)
@@ -105,7 +105,7 @@ func (s *search) complete(ctx context.Context, l *legs) error {
 		l.cosines = nil
 		return nil
 	}
-	if l.fuzzy { // ask looked up those of the hits as typed, of which there were none
+	if l.fuzzy { // ask looked up the cosines before these hits were found
 		var err error
 		if l.cosines, err = s.cosines(ctx, l.keyword, l.embedding); err != nil {
 			return s.keywordOnly(ctx, l, err)
@@ -153,8 +153,8 @@ func (s *search) cosines(ctx context.Context, hits []store.Hit, vector []float32
 	return cosines, nil
 }
 
-// keywordOnly turns l into the result of a keyword search, because there are no
-// vectors or, with an error, they cannot be searched.
+// keywordOnly turns l into the result of a keyword search. vectorErr is why the
+// vectors cannot be searched, nil if there are none.
 func (s *search) keywordOnly(ctx context.Context, l *legs, vectorErr error) error {
 	if vectorErr != nil {
 		if err := ctx.Err(); err != nil {
@@ -178,8 +178,8 @@ func (s *search) keywordOnly(ctx context.Context, l *legs, vectorErr error) erro
 	return nil
 }
 
-// fuzzy searches longer words or near spellings: no chunk holds a word of the query as
-// typed.
+// fuzzy searches for longer words and near spellings, since no chunk contains a word of
+// the query as typed.
 func (s *search) fuzzy(ctx context.Context, l *legs) error {
 	found, err := s.ask(ctx, s.parsed.WithFuzzy(), Keyword, l.depth)
 	if err != nil {
@@ -191,16 +191,17 @@ func (s *search) fuzzy(ctx context.Context, l *legs) error {
 }
 
 const (
-	// fewDocuments is how many documents with words of the query are enough.
+	// fewDocuments is the number of documents below which a search also looks for
+	// longer words.
 	fewDocuments = 10
-	// belowExact is the best score of a chunk that only has longer words, by the least
-	// score of one that has words as typed: in a hybrid search they are the weaker
-	// evidence, as a term one edit away is in a fuzzy search.
+	// belowExact is the best score of a chunk that only contains longer words, divided
+	// by the lowest score of a chunk that contains a word as typed. Longer words are
+	// weaker evidence, like a term one edit away in a fuzzy search.
 	belowExact = 0.5
 )
 
-// few reports whether some chunks were found by keyword, and of fewer than
-// fewDocuments documents: then words that begin with those of the query count too.
+// few reports whether the keyword leg found some chunks, but in fewer than fewDocuments
+// documents. The search then also matches words that begin with a word of the query.
 func (l *legs) few() bool {
 	documents := map[string]bool{}
 	for _, h := range l.keyword {
@@ -212,26 +213,26 @@ func (l *legs) few() bool {
 	return len(l.keyword) > 0 && len(l.keyword) < l.depth
 }
 
-// addBelow adds the hits of longer words below those of the words as typed, and
-// returns those that are new.
+// addBelow appends the hits for longer words that are not among the keyword hits yet,
+// with scores below theirs. It returns the appended hits.
 func (l *legs) addBelow(longer []store.Hit) []store.Hit {
-	had := map[string]bool{}
+	known := map[string]bool{}
 	for _, h := range l.keyword {
-		had[h.Chunk] = true
+		known[h.Chunk] = true
 	}
-	fresh := slices.DeleteFunc(longer, func(h store.Hit) bool { return had[h.Chunk] })
-	if len(fresh) > 0 {
-		scale := belowExact * l.keyword[len(l.keyword)-1].Score / fresh[0].Score
-		for i := range fresh {
-			fresh[i].Score *= scale
+	added := slices.DeleteFunc(longer, func(h store.Hit) bool { return known[h.Chunk] })
+	if len(added) > 0 {
+		scale := belowExact * l.keyword[len(l.keyword)-1].Score / added[0].Score
+		for i := range added {
+			added[i].Score *= scale
 		}
 	}
-	l.keyword = append(l.keyword, fresh...)
-	return fresh
+	l.keyword = append(l.keyword, added...)
+	return added
 }
 
-// filterOperators takes the chunks out of the vector leg that lack a required
-// phrase or hold an excluded one. The keyword leg observes operators by itself.
+// filterOperators removes the chunks from the vector leg that lack a required phrase
+// or contain an excluded one. The keyword index applies the operators itself.
 func (s *search) filterOperators(ctx context.Context, l *legs) error {
 	if len(l.vector) == 0 || !s.parsed.Restricts() {
 		return nil

@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -13,12 +14,12 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// maxMore is how many further sections of a document a result points at.
+// maxMore is the most further sections of a document in a result.
 const maxMore = 3
 
-// page makes the results from offset on. HasMore is false when the ranking
-// ended before the page was full. It reads documents from the first on, since
-// which of them are near-duplicates depends on those before.
+// page makes the page of results that starts at offset. HasMore is false if the ranking
+// ends before the page is full. page reads the ranking from its first document, because
+// near-duplicates are found by comparison with the documents before them.
 func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answer, error) {
 	a := &Answer{
 		Results: []Result{}, TotalCount: len(ranking.Documents), Mode: ranking.Mode,
@@ -32,7 +33,7 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 	}
 	var kept []fingerprint
 	results := func(reader *docs.Reader) error {
-		ready := 0 // documents that were prefetched
+		ready := 0 // number of prefetched documents
 		for i := range ranking.Documents {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -86,8 +87,8 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 	return a, nil
 }
 
-// spareDocuments are read beyond those that fill a page, since some are
-// near-duplicates and one more shows whether there is another page.
+// spareDocuments is how many documents page prefetches beyond a full page, since some
+// are near-duplicates and one more decides HasMore.
 const spareDocuments = 3
 
 func pathsOf(ranked []RankedDocument) []string {
@@ -98,8 +99,7 @@ func pathsOf(ranked []RankedDocument) []string {
 	return paths
 }
 
-// foundDocument is a ranked document with the section and the chunk of it that
-// a result shows.
+// foundDocument is a ranked document with the section and the chunk that its result shows.
 type foundDocument struct {
 	ranked  *RankedDocument
 	doc     *store.Document
@@ -108,9 +108,9 @@ type foundDocument struct {
 	chunk   int // number in the section
 }
 
-// readFound reads a ranked document, or returns nil if it was removed or
-// changed since the index found it. It fails with a *docs.CorruptError when the document
-// is missing although the documents have had this version all along.
+// readFound reads a ranked document. It returns nil if the document was removed or
+// changed after the legs found it. It fails with *docs.CorruptError if the document is
+// missing although the store still has this version.
 func readFound(reader *docs.Reader, ranked *RankedDocument, version int) (*foundDocument, error) {
 	doc, err := reader.Document(ranked.Path)
 	if err != nil {
@@ -131,11 +131,10 @@ func readFound(reader *docs.Reader, ranked *RankedDocument, version int) (*found
 
 func (d *foundDocument) place() string { return place(d.doc.Path, d.doc.Sections[d.section].Anchor) }
 
-// shown returns the section and the chunk of it that a result shows, -1 when
-// the document no longer has the best one. It is the best one, but a section that is
-// mostly links counts less, and the text before the first heading does not count when it
-// shows nothing: it matches by the document's title, and is often a comment or an anchor
-// alone. If no other section was found, the one that follows it stands for the document.
+// shown returns the section and the chunk that a result shows, or -1 if the document no
+// longer has its best section. It chooses the best section, but discounts sections that
+// are mostly links, and skips a blank preamble, which matches only by the document's
+// title. If only the preamble matched, shown returns the section after it.
 func shown(doc *store.Document, ranked *RankedDocument, text []byte) (n, chunk int) {
 	best := -1.0
 	for i := range ranked.Sections {
@@ -162,16 +161,16 @@ func shown(doc *store.Document, ranked *RankedDocument, text []byte) (n, chunk i
 	return n, chunk
 }
 
-// Lists of links and tables of contents repeat the titles of other pages in a few words,
-// so that they match better than what they link to. A section of which more than
-// maxLinkShare is links counts linksDiscount of its score among the sections of its
-// document. See benchmarks/quality.md.
+// Lists of links and tables of contents repeat the titles of other pages in few words,
+// so they match better than the pages. If more than maxLinkShare of a section is links,
+// its score is multiplied by linksDiscount when it is compared with the other sections
+// of its document. See benchmarks/quality.md.
 const (
 	maxLinkShare  = 0.5
 	linksDiscount = 0.7
 )
 
-// discount is the factor of the score of section n of doc.
+// discount returns the factor for the score of section n of doc.
 func discount(doc *store.Document, n int, text []byte) float64 {
 	s := &doc.Sections[n]
 	if markdown.LinkShare(doc.Path, text[s.Start:s.OwnEnd], len(s.Heading)) > maxLinkShare {
@@ -180,8 +179,7 @@ func discount(doc *store.Document, n int, text []byte) float64 {
 	return 1
 }
 
-// sectionOf returns the index of a ranked section in doc, -1 when the document
-// no longer has it.
+// sectionOf returns the index of a ranked section in doc, or -1 if doc no longer has it.
 func sectionOf(doc *store.Document, s *RankedSection) int {
 	n := slices.IndexFunc(doc.Sections, func(have store.Section) bool { return have.Anchor == s.Anchor })
 	if n >= 0 && s.Chunk >= len(doc.Sections[n].Chunks) {
@@ -190,19 +188,19 @@ func sectionOf(doc *store.Document, s *RankedSection) int {
 	return n
 }
 
-// blankPreamble reports whether section n of doc is the text before the first
-// heading and shows nothing.
+// blankPreamble reports whether section n of doc is the text before the first heading
+// and has no visible text, only a comment or an anchor for example.
 func blankPreamble(doc *store.Document, n int, text []byte) bool {
 	s := &doc.Sections[n]
 	return s.Level == 0 && strings.TrimSpace(markdown.Plain(doc.Path, "", text[s.Start:s.OwnEnd])) == ""
 }
 
-// result describes d. Its snippet shows the terms in marked.
+// result returns the result for d. Its snippet shows the terms in marked.
 func (s *search) result(d *foundDocument, marked *terms) Result {
 	doc, section := d.doc, &d.doc.Sections[d.section]
 	chunk := section.Chunks[d.chunk]
 	var snippet string
-	if s.MaxTokens == 0 || s.shown < coveredDocuments { // a budget is for text: further hits need no snippet
+	if s.MaxTokens == 0 || s.shown < coveredDocuments { // with a budget, snippets serve only cover
 		var found map[string]bool
 		snippet, found = marked.snippet(section.Heading, markdown.Plain(doc.Path, chunk.Fence, d.text[chunk.Start:chunk.End]))
 		s.cover(d, marked, found)
@@ -227,7 +225,7 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 	return result
 }
 
-// more lists the next best sections of the document.
+// more returns the best sections of the document other than the one shown.
 func (d *foundDocument) more() (refs []SectionRef) {
 	for _, ranked := range d.ranked.Sections {
 		m := sectionOf(d.doc, &ranked)
@@ -262,18 +260,18 @@ func passage(s *store.Section, c store.Chunk, text []byte) Lines {
 	start := s.StartLine
 	if s.Start < c.Start {
 		lead := text[s.Start:c.Start]
-		if s.Level == 0 { // StartLine is that of the first line that is not blank
-			lead = markdown.TrimBlankLines(text[s.Start:c.Start])
-			if len(lead) > 0 {
-				lead = text[c.Start-len(strings.TrimLeft(string(text[s.Start:c.Start]), " \t\r\n\f\v")) : c.Start]
+		if s.Level == 0 { // StartLine is the first line that is not blank
+			if len(markdown.TrimBlankLines(lead)) == 0 {
+				lead = nil
 			}
+			lead = bytes.TrimLeft(lead, " \t\r\n\f\v")
 		}
 		start += lineBreaks(lead)
 	}
 	return Lines{start, start + lineBreaks(text[c.Start:c.End])}
 }
 
-// lineBreaks counts "\n", "\r\n" and lone "\r".
+// lineBreaks counts "\n", "\r\n" and single "\r".
 func lineBreaks(text []byte) int {
 	n := 0
 	for i, c := range text {
@@ -284,8 +282,8 @@ func lineBreaks(text []byte) int {
 	return n
 }
 
-// sectionTokens counts the tokens of the section with its subsections, once for
-// each text.
+// sectionTokens returns the number of tokens of a section with its subsections, cached
+// by the hash of the section.
 func (r *Retriever) sectionTokens(s *store.Section, text []byte) int {
 	if n, ok := r.lengths.Get(s.Hash); ok {
 		return n
@@ -295,8 +293,7 @@ func (r *Retriever) sectionTokens(s *store.Section, text []byte) int {
 	return n
 }
 
-// stale reports whether the file on disk is no longer the one indexed, by its
-// size and time alone.
+// stale reports whether the size or time of the file on disk differs from the indexed one.
 func (s *search) stale(doc *store.Document) bool {
 	if s.files == nil {
 		return false
@@ -305,10 +302,10 @@ func (s *search) stale(doc *store.Document) bool {
 	return err != nil || info.Size() != doc.Size || !info.ModTime().Equal(time.Unix(0, doc.ModTime))
 }
 
-// Place is what Read takes for the section of r.
+// Place returns the ReadRequest.Path of the result's section.
 func (r *Result) Place() string { return place(r.Path, r.Anchor) }
 
-// place is what Read takes for a section.
+// place returns the ReadRequest.Path of a section.
 func place(path, anchor string) string {
 	if anchor == "" {
 		return path

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Next token is base64url of: version (1 byte, 1), start and end offset of the
-// rest (uint32 each), the first 8 bytes of the file's SHA-256, and the FNV-1a sum
-// of all before it (uint32), little-endian.
+// A Next token is the base64url encoding of: version (1 byte, 1), start and end offset
+// of the remaining text (uint32 each), the first 8 bytes of the file's SHA-256, and the
+// FNV-1a hash of the preceding bytes (uint32), little-endian.
 const (
 	nextVersion = 1
 	nextSize    = 1 + 4 + 4 + 8 + 4
@@ -20,13 +20,14 @@ func encodeNext(f *parsedFile, start, end int) string {
 	b := append(make([]byte, 0, nextSize), nextVersion)
 	b = binary.LittleEndian.AppendUint32(b, uint32(start))
 	b = binary.LittleEndian.AppendUint32(b, uint32(end))
-	b, _ = hex.AppendDecode(b, []byte(f.hash[:16])) // hex made it
+	b, _ = hex.AppendDecode(b, []byte(f.hash[:16])) // f.hash is valid hex
 	b = binary.LittleEndian.AppendUint32(b, sum32(b))
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// decodeNext returns the rest of e. A token of another version of the file is a
-// *StaleError, any other that does not belong to e an *InvalidError.
+// decodeNext returns the range that a Next token stands for. It fails with *StaleError
+// for a token of another version of the file, and with *InvalidError for any other
+// token that does not belong to e.
 func decodeNext(s string, f *parsedFile, e extent) (start, end int, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != nextSize || b[0] != nextVersion || binary.LittleEndian.Uint32(b[nextSize-4:]) != sum32(b[:nextSize-4]) {
@@ -37,13 +38,13 @@ func decodeNext(s string, f *parsedFile, e extent) (start, end int, err error) {
 	}
 	start, end = int(binary.LittleEndian.Uint32(b[1:])), int(binary.LittleEndian.Uint32(b[5:]))
 	if start < e.start || start >= end || end != e.end || !utf8.RuneStart(f.text[start]) {
-		return 0, 0, invalid("next", "it belongs to another place")
+		return 0, 0, invalid("next", "the token belongs to another place")
 	}
 	return start, end, nil
 }
 
-// fitReading cuts a reading that is larger than the budget: at the last border
-// of a section that fits, else of a line, else anywhere between two runes.
+// fitReading shortens a reading to the budget. It cuts at the last start of a section
+// that fits, otherwise at a line break, otherwise between two runes.
 func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, budget int) (*Reading, error) {
 	fits := func(end int) *Reading {
 		if end-e.start > longestToken*budget {
@@ -98,5 +99,5 @@ func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, budget
 	if part := last(runes); part != nil {
 		return part, nil
 	}
-	return nil, invalid("max_tokens", "%d is too little for any of %q", budget, f.path)
+	return nil, invalid("max_tokens", "%d is too small for any part of %q", budget, f.path)
 }

@@ -13,34 +13,32 @@ import (
 	"cairn/internal/walk"
 )
 
-// linesSuffix is the ":from-to" behind a path.
+// linesSuffix matches a path with the suffix ":from-to".
 var linesSuffix = regexp.MustCompile(`^(.+):([0-9]{1,9})(?:-([0-9]{1,9}))?$`)
 
 // suffix is the part of a place after its path.
 type suffix struct {
 	anchor   string
-	from, to int // lines; 0 when none are asked for
+	from, to int // lines; 0 for none
 }
 
-// locate reads the file of a place. A path that exists as written is not split
-// at "#" or ":".
+// locate reads the file of a place. It does not split a path that exists as written,
+// even if the path contains "#" or ":".
 func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool, err error) {
-	// A file whose name contains "#" or ":" is rare, but goes first. exists does
-	// not search near names for a file that is missing.
-	asked := spec
-	spec = strings.TrimPrefix(spec, "/") // absolute from the workspace's folder
+	original := spec
+	spec = strings.TrimPrefix(spec, "/") // "/" is the workspace's folder
 	if !r.exists(spec) {
 		if i := strings.LastIndexByte(spec, '#'); i > 0 {
 			spec, rest.anchor = spec[:i], spec[i+1:]
 		} else if m := linesSuffix.FindStringSubmatch(spec); m != nil {
 			spec = m[1]
-			rest.from, _ = strconv.Atoi(m[2]) // the pattern admits nothing else
+			rest.from, _ = strconv.Atoi(m[2]) // the pattern matches digits only
 			rest.to = rest.from
 			if m[3] != "" {
 				rest.to, _ = strconv.Atoi(m[3])
 			}
 			if rest.from < 1 || rest.to < rest.from {
-				return nil, rest, false, invalid("path", "lines %d-%d of %q, want from 1 on and in order", rest.from, rest.to, asked)
+				return nil, rest, false, invalid("path", "lines %d-%d of %q, want from 1 on and in order", rest.from, rest.to, original)
 			}
 		}
 	}
@@ -51,7 +49,7 @@ func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool
 	return f, rest, cached, err
 }
 
-// exists reports whether there is a file of exactly that name.
+// exists reports whether there is a file with exactly this name.
 func (r *Retriever) exists(name string) bool {
 	name, err := walk.Clean(name)
 	switch {
@@ -73,14 +71,14 @@ func (r *Retriever) exists(name string) bool {
 // extent is the part of a file to read: bytes [start, end).
 type extent struct {
 	start, end int
-	section    int    // index of the section asked for, -1 when none is
-	anchor     string // as asked for
+	section    int    // index of the requested section, -1 for none
+	anchor     string // as in the request
 	hash       string // of the section
-	lines      bool   // lines were asked for
-	part       bool   // it continues an earlier reading
+	lines      bool   // the request names lines
+	part       bool   // continues an earlier reading
 }
 
-// extent returns the part of f that was asked for.
+// extent returns the part of f that the request names.
 func (r *Retriever) extent(f *parsedFile, anchor string, rest suffix) (extent, error) {
 	if anchor == "" {
 		anchor = rest.anchor
@@ -114,7 +112,7 @@ func (r *Retriever) extent(f *parsedFile, anchor string, rest suffix) (extent, e
 	return e, nil
 }
 
-// suggestions is how many near names an error offers.
+// suggestions is the most similar names in an error.
 const suggestions = 5
 
 func missingAnchor(f *parsedFile, anchor string) error {
@@ -141,8 +139,7 @@ func missingAnchor(f *parsedFile, anchor string) error {
 	return e
 }
 
-// missingFile returns the error of a missing file, with the nearest indexed
-// paths other than its own.
+// missingFile returns the error for a missing file, with the most similar other paths.
 func (r *Retriever) missingFile(name string) error {
 	e := &NotFoundError{Path: name}
 	var paths []string
@@ -157,7 +154,7 @@ func (r *Retriever) missingFile(name string) error {
 	if err != nil {
 		return fmt.Errorf("looking for names like %q: %w", name, err)
 	}
-	for _, card := range walk.Cards(name) { // it may be too young for the index
+	for _, card := range walk.Cards(name) { // a new card may not be indexed yet
 		if r.exists(card) {
 			paths = append(paths, card)
 		}

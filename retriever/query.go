@@ -10,7 +10,7 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// Mode chooses the legs a search runs on.
+// Mode selects the legs that a search uses.
 type Mode string
 
 // The modes. Hybrid blends both legs and is the default.
@@ -20,7 +20,7 @@ const (
 	Semantic Mode = "semantic"
 )
 
-// ParseMode turns a word into a Mode; "" is Hybrid.
+// ParseMode converts a mode's name to a Mode; "" is Hybrid.
 func ParseMode(s string) (Mode, error) {
 	switch m := Mode(s); m {
 	case "":
@@ -33,27 +33,27 @@ func ParseMode(s string) (Mode, error) {
 
 // Query is one search.
 type Query struct {
-	// Text has 1 to MaxQuery runes after trimming. Package query has its syntax. More than
-	// 200 runes are pasted text without operators; of more than 1,000 the most informative
-	// pieces are searched for.
+	// Text has 1 to MaxQuery runes after trimming. Package query documents the syntax.
+	// A text of more than 200 runes is treated as pasted text without operators. If it
+	// has more than 1,000 runes, only its most informative pieces are searched for.
 	Text string `json:"query"`
-	// Mode is Hybrid when empty.
+	// Mode is Hybrid if empty.
 	Mode Mode `json:"mode,omitempty"`
-	// Limit is the most results to return, 1 to 50; 0 means 5, and with MaxTokens as
-	// many as have room.
+	// Limit is the maximum number of results, 1 to 50. 0 means 5, or with MaxTokens as
+	// many as fit.
 	Limit int `json:"limit,omitempty"`
 	// Cursor continues an earlier answer (Answer.NextCursor).
 	Cursor string `json:"cursor,omitempty"`
 	// Filter narrows the search before ranking.
 	Filter store.Filter `json:"filters,omitzero"`
-	// Context are documents (their paths) and tools (their ids) in use, at most
-	// MaxContext: documents that were used together with them may rank higher.
+	// Context lists the paths of documents and the ids of tools in use, at most
+	// MaxContext. Documents that were used together with them may rank higher.
 	Context []string `json:"context,omitempty"`
-	// MaxTokens, when not 0, asks for the text of the hits, at most that many tokens
-	// (tiktoken) of it and at least MinBudget. More than MaxBudget counts as MaxBudget,
-	// which no answer exceeds as a whole.
+	// MaxTokens, if not 0, requests the text of the hits and bounds it, in tokens
+	// (tiktoken). It is at least MinBudget. A larger value than MaxBudget counts as
+	// MaxBudget, which also bounds the whole answer.
 	MaxTokens int `json:"max_tokens,omitempty"`
-	// Explain adds every component of every score.
+	// Explain adds all components of each score to the answer.
 	Explain bool `json:"explain,omitempty"`
 }
 
@@ -62,19 +62,19 @@ const (
 	DefaultLimit = 5
 	MaxLimit     = 50
 	MaxQuery     = 4000 // runes
-	MinBudget    = 200  // tokens: what an answer with one short hit takes
+	MinBudget    = 200  // tokens: the size of an answer with one short hit
 	MaxBudget    = 25_000
 	MaxContext   = 50
 )
 
-// check returns q with its defaults filled in, or an *InvalidError.
+// check returns q with defaults filled in, or an *InvalidError.
 func (q Query) check(maxRunes int) (Query, error) {
 	q.Text = strings.TrimSpace(q.Text)
 	if n := utf8.RuneCountInString(q.Text); n < 1 || n > maxRunes {
 		return q, invalid("query", "%d characters, want 1 to %d", n, maxRunes)
 	}
 	if !utf8.ValidString(q.Text) {
-		return q, invalid("query", "it is not valid UTF-8")
+		return q, invalid("query", "not valid UTF-8")
 	}
 	var err error
 	if q.Mode, err = ParseMode(string(q.Mode)); err != nil {
@@ -102,15 +102,15 @@ func (q Query) check(maxRunes int) (Query, error) {
 	return q, nil
 }
 
-// Lines is a range of lines, counted from 1, both ends included.
+// Lines is a range of lines, numbered from 1, inclusive at both ends.
 type Lines struct {
 	Start int `json:"start"`
 	End   int `json:"end"`
 }
 
-// Result is a document found, represented by its best section. LineRange,
-// SectionHash and SectionTokens describe what reading path#anchor returns: the
-// section with its subsections. Passage is the part of it that matched.
+// Result is a document that a search found, represented by its best section.
+// LineRange, SectionHash and SectionTokens describe the section with its subsections,
+// which is what reading path#anchor returns. Passage is the part that matched.
 type Result struct {
 	Path          string   `json:"path"`
 	Title         string   `json:"title"`
@@ -125,24 +125,24 @@ type Result struct {
 	SectionTokens int      `json:"section_tokens"` // tiktoken
 	Score         float64  `json:"score"`          // in [0, 1]
 	Snippet       string   `json:"snippet"`
-	// Content is text of the section, only within a token budget. Passage has its
-	// lines then, Snippet, Anchors and More are empty, and hashes have ShortHash digits.
+	// Content is text of the section, set only within a token budget. Passage is then the
+	// lines of Content; Snippet, Anchors and More are empty; hashes have ShortHash digits.
 	Content string `json:"content,omitempty"`
-	// Flags are signs that Snippet or Content hides something from people.
+	// Flags are signs that Snippet or Content holds text that people do not see.
 	Flags []invisible.Flag `json:"flags,omitempty"`
-	// Stale is set when the file on disk is no longer the one indexed.
+	// Stale is set if the file on disk has changed since it was indexed.
 	Stale bool `json:"stale,omitempty"`
-	// More are further sections of the same document that matched, best first.
+	// More lists other sections of the document that matched, best first.
 	More []SectionRef `json:"more,omitempty"`
-	// Duplicates are places with nearly the same text, which have no result.
+	// Duplicates lists places with nearly the same text. They have no result of their own.
 	Duplicates []string `json:"duplicates,omitempty"`
-	// Explain is present when the query asked for it.
+	// Explain is set if Query.Explain is.
 	Explain *Explanation `json:"explain,omitempty"`
 
-	candidate *candidateText // what Content is chosen from, only within a token budget
+	candidate *candidateText // the source of Content; set only within a token budget
 }
 
-// SectionRef points at a section of the result's document.
+// SectionRef refers to a section of the result's document.
 type SectionRef struct {
 	Anchor    string  `json:"anchor"`
 	Heading   string  `json:"heading"`
@@ -150,41 +150,42 @@ type SectionRef struct {
 	Score     float64 `json:"score"`
 }
 
-// Omitted is a hit whose text did not fit the token budget; Path (with
-// "#anchor" or ":from-to") is what read_doc takes.
+// Omitted is a hit whose text did not fit into the token budget. The tool read_doc
+// accepts Path, which includes "#anchor" or ":from-to".
 type Omitted struct {
 	Path   string `json:"path"`
 	Tokens int    `json:"tokens"`
 }
 
-// Spent says how a token budget was spent. Counts are tokens (tiktoken).
+// Spent reports how a token budget was spent. Counts are tokens (tiktoken).
 type Spent struct {
-	Tokens   int `json:"tokens"`   // as asked for
+	Tokens   int `json:"tokens"`   // the budget
 	Text     int `json:"text"`     // of the hits
-	Envelope int `json:"envelope"` // of all else in the answer
+	Envelope int `json:"envelope"` // of the rest of the answer
 }
 
-// ShortHash is the number of hexadecimal digits of the hashes within a token budget.
-// ReadRequest takes them as the expected hash.
+// ShortHash is the number of hexadecimal digits of a hash in an answer with a token
+// budget. ReadRequest accepts such a hash as ExpectedHash.
 const ShortHash = 12
 
-// IndexState describes the index that an answer was made from.
+// IndexState describes the index that produced an answer.
 type IndexState struct {
-	// State is "missing" (never indexed), "building" (an indexing run is going
-	// on), "partial" (files or vectors are pending without a run) or "ready".
+	// State is "missing" (never indexed), "building" (an indexing run is in
+	// progress), "partial" (files or vectors are pending, and no run is in progress)
+	// or "ready".
 	State    string `json:"state"`
 	Files    int    `json:"files"`
 	Sections int    `json:"sections"`
 	Embedded int    `json:"embedded"` // chunks that have a vector
 	Pending  int    `json:"pending"`  // chunks without a vector
-	// Unindexed are files that were found and that searches do not see yet.
+	// Unindexed is the number of files that were found but are not searchable yet.
 	Unindexed int    `json:"unindexed,omitempty"`
 	BuiltAt   string `json:"built_at,omitempty"`
 }
 
 // NewIndexState derives the state of an index from the counts of its document
-// store. building is whether an indexing run is going on, and unread how many files
-// it has yet to read.
+// store. building reports whether an indexing run is in progress; unread is the number
+// of files that the run has not read yet.
 func NewIndexState(m docs.Meta, c docs.Counts, building bool, unread int) IndexState {
 	s := IndexState{
 		Files: c.Files, Sections: c.Sections, Unindexed: c.Keyword.Files + unread,
@@ -214,27 +215,27 @@ type Answer struct {
 	NextCursor *string    `json:"next_cursor"`
 	Mode       Mode       `json:"mode"`
 	Index      IndexState `json:"index"`
-	// Degraded names what a full answer lacks: "files" (the first index is not complete),
-	// "vectors" (none or not all), "rerank" (the re-ranker had no time for all passages),
-	// "stale", and "keywords", which package index adds.
+	// Degraded names what the answer lacks: "files" (the first index is not complete),
+	// "vectors" (none, or not all), "rerank" (the re-ranker ran out of time), "stale",
+	// and "keywords", which package index adds.
 	Degraded []string `json:"degraded"`
 	// Reason explains an empty answer: "no_match", "not_indexed", "indexing", "empty_workspace".
 	Reason string `json:"reason,omitempty"`
-	// Hint names the tool to call next, or says that nothing relevant was found.
+	// Hint names the tool to call next, or states that nothing relevant was found.
 	Hint string `json:"hint,omitempty"`
-	// Folders say what the folders of the results are for.
+	// Folders describes the folders of the results.
 	Folders []Folder `json:"folders,omitempty"`
-	// Answerable is the estimated probability that the documents have what the query
-	// asks for, on the first page of a complete index.
+	// Answerable is the estimated probability that the documents answer the query. It
+	// is set on the first page if the index is complete.
 	Answerable *float64 `json:"answerable,omitempty"`
-	// Budget says how a token budget was spent.
+	// Budget reports how a token budget was spent.
 	Budget *Spent `json:"budget,omitempty"`
-	// OmittedCount is the number of hits that have no text within the token budget;
+	// OmittedCount is the number of hits whose text did not fit into the token budget;
 	// Omitted lists the first three.
 	OmittedCount int       `json:"omitted_count,omitempty"`
 	Omitted      []Omitted `json:"omitted,omitempty"`
-	// Searched is what was searched for instead of a query that is too long.
+	// Searched is the text that was searched for if the query was too long.
 	Searched string `json:"searched,omitempty"`
-	// Fuzzy is set when nothing matched the words as typed and near spellings were used.
+	// Fuzzy is set if no word matched as typed, so that near spellings were searched.
 	Fuzzy bool `json:"fuzzy,omitempty"`
 }

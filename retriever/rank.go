@@ -7,24 +7,23 @@ import (
 	"cairn/internal/query"
 )
 
-// Ranking is every document that a search found, best first. It holds ids and
+// Ranking lists every document that a search found, best first. It holds ids and
 // scores, no text.
 type Ranking struct {
 	Documents []RankedDocument
-	// Mode is the one that ran: Keyword where vectors were asked for and there
-	// are none at all.
+	// Mode is the mode that ran. It is Keyword if there are no vectors.
 	Mode Mode
-	// Fuzzy is set when near spellings were accepted.
+	// Fuzzy is set if near spellings were searched.
 	Fuzzy bool
 	// Degraded is as in Answer.
 	Degraded []string
-	// full is whether a leg returned as many hits as it was asked for, so that
-	// there may be more documents.
+	// full reports whether a leg returned as many hits as requested, so that there
+	// may be more documents.
 	full  bool
 	query query.Query
 }
 
-// RankedDocument is a document with the sections of it that matched, best first.
+// RankedDocument is a document with its matching sections, best first.
 type RankedDocument struct {
 	Path     string
 	Sections []RankedSection
@@ -34,21 +33,21 @@ type RankedDocument struct {
 
 // RankedSection is a section with its best chunk.
 type RankedSection struct {
-	Anchor string
-	Chunk  int // number of the best chunk in the section
-	Score  float64
-	reread bool // by the re-ranker
+	Anchor   string
+	Chunk    int // number of the best chunk in the section
+	Score    float64
+	reranked bool // the re-ranker read it
 }
 
-// group collects chunks into sections and sections into documents, best first;
-// ties are broken by path, anchor and chunk number. A section is scored by its
-// best chunk. A document is scored by the mean of its best chunk's components
-// and the best of each component among all its chunks: a page whose words match
-// in one passage and whose meaning matches in another counts, but less than one
-// with both in one passage. On long pages this gains up to .014 nDCG@10 over the
-// best chunk alone; for a document of one chunk it is the same.
+// group collects chunks into sections and sections into documents, best first.
+// Path, anchor and chunk number break ties. The score of a section is that of its best
+// chunk. Each component of a document's score is the mean of its value in the best chunk
+// and its maximum over all chunks. A document whose words match in one passage and whose
+// meaning matches in another thus gains, but less than a document with both in one
+// passage. On long pages this adds up to .014 nDCG@10 over the best chunk alone; for a
+// document of one chunk it makes no difference.
 func group(cs []candidate) []RankedDocument {
-	order := make([]*candidate, len(cs)) // a candidate is large to move
+	order := make([]*candidate, len(cs)) // a candidate is expensive to move
 	for i := range cs {
 		order[i] = &cs[i]
 	}

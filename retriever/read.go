@@ -11,22 +11,22 @@ import (
 	"cairn/internal/observe"
 )
 
-// ReadRequest asks for a document, a section, or lines of one.
+// ReadRequest requests a document, a section of it, or some of its lines.
 type ReadRequest struct {
 	// Path is "path", "path#anchor" or "path:from-to" (lines from 1, both
 	// included; ":from" is one line).
 	Path string `json:"path,omitempty"`
-	// Anchor names a section by its anchor, heading or slug; it goes before
-	// one in Path. At most 100 runes.
+	// Anchor names a section by its anchor, heading or slug. It overrides an anchor
+	// in Path. At most 100 runes.
 	Anchor string `json:"anchor,omitempty"`
-	// Paths asks for up to MaxPaths places at once, see ReadAll.
+	// Paths requests up to MaxPaths places at once: see ReadAll.
 	Paths []string `json:"paths,omitempty"`
-	// MaxTokens, when not 0, bounds the whole answer; a longer text comes in
-	// parts. It is at least MinBudget; more than MaxBudget counts as MaxBudget.
+	// MaxTokens, if not 0, bounds the whole answer; a longer text is returned in
+	// parts. It is at least MinBudget. A larger value than MaxBudget counts as MaxBudget.
 	MaxTokens int `json:"max_tokens,omitempty"`
-	// Next continues an earlier answer (Reading.Next) of the same Path.
+	// Next continues an earlier answer (Reading.Next) for the same Path.
 	Next string `json:"next,omitempty"`
-	// ExpectedHash, when set, must be the hash of the file or of the section.
+	// ExpectedHash, if set, must be the hash of the file or of the section.
 	ExpectedHash string `json:"expected_hash,omitempty"`
 }
 
@@ -36,36 +36,36 @@ const (
 	MaxAnchor = 100 // runes
 )
 
-// Reading is the result of Read. Content is the text as it is on disk, with secrets
-// masked, without the blank lines at both ends.
+// Reading is the result of Read. Content is the text on disk with secrets masked,
+// without leading and trailing blank lines.
 type Reading struct {
 	Path    string `json:"path"`
 	Title   string `json:"title"`
 	Content string `json:"content"`
-	// Anchor is the one in the request, unchanged; null for a whole document.
+	// Anchor is the anchor in the request, unchanged; null for a whole document.
 	Anchor *string `json:"anchor"`
 	// Headings is the trail of the section, outermost first.
 	Headings []string `json:"headings,omitempty"`
 	// Tokens is the estimate bytes/4 of Content, rounded down.
 	Tokens int `json:"tokens"`
-	// Hash is the SHA-256 of the whole file, equal to a search result's;
-	// SectionHash that of the section's content, empty unless one was asked for.
+	// Hash is the SHA-256 of the whole file, as in Result. SectionHash is the hash of
+	// the section's content, empty unless the request names a section.
 	Hash        string `json:"hash"`
 	SectionHash string `json:"section_hash,omitempty"`
-	// Flags are signs that Content hides something from people.
+	// Flags are signs that Content holds text that people do not see.
 	Flags []invisible.Flag `json:"flags,omitempty"`
-	// Masked is the number of secrets in the file that are masked.
+	// Masked is the number of masked secrets in the file.
 	Masked int `json:"masked,omitempty"`
-	// Cached is whether the parsed file was still in memory and unchanged.
+	// Cached reports whether the parsed file came from memory.
 	Cached bool `json:"cached"`
 	// LineRange is null for a whole document.
 	LineRange *Lines `json:"line_range"`
 	Links     Links  `json:"links"`
-	// Next, when set, is what a ReadRequest takes for the following part.
+	// Next, if set, is the ReadRequest.Next of the following part.
 	Next string `json:"next,omitempty"`
 }
 
-// Links are the sections around a reading; absent ones are null.
+// Links refers to the sections around a reading; missing ones are null.
 type Links struct {
 	Parent   *Link `json:"parent"`
 	Previous *Link `json:"previous"`
@@ -78,8 +78,8 @@ type Link struct {
 	Heading string `json:"heading"`
 }
 
-// Read returns one document, section or range of lines from disk. It fails
-// with *InvalidError, *NotFoundError, *TokenLimitError or *StaleError.
+// Read returns a document, a section or a range of lines. It fails with
+// *InvalidError, *NotFoundError, *TokenLimitError or *StaleError.
 func (r *Retriever) Read(ctx context.Context, q ReadRequest) (*Reading, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (r *Retriever) Read(ctx context.Context, q ReadRequest) (*Reading, error) {
 	return r.fitReading(f, e, reading, q.MaxTokens)
 }
 
-// hasHash reports whether expected is a hash, or the ShortHash or more first digits of it.
+// hasHash reports whether expected is a prefix of hash with at least ShortHash digits.
 func hasHash(hash, expected string) bool {
 	return len(expected) >= ShortHash && strings.HasPrefix(hash, strings.ToLower(expected))
 }
@@ -135,29 +135,29 @@ func hasHash(hash, expected string) bool {
 type Readings struct {
 	Documents []Reading     `json:"documents"`
 	Failed    []FailedPlace `json:"failed"`
-	// Omitted lists the places that did not fit into the budget.
+	// Omitted lists the places that do not fit into the budget.
 	Omitted []Omitted `json:"omitted,omitempty"`
-	// More is the number of documents that a glob matches beyond MaxPaths places.
+	// More is the number of places beyond MaxPaths, after globs were expanded.
 	More int `json:"more,omitempty"`
 }
 
-// FailedPlace is a place that could not be read. Err is the error of Read.
+// FailedPlace is a place that cannot be read. Err is the error of Read.
 type FailedPlace struct {
 	Path  string `json:"path"`
 	Error string `json:"error"`
 	Err   error  `json:"-"`
 }
 
-// ReadAll reads the places in q.Paths, of which some may be globs: see IsGlob. It reads
-// the others when one fails, and the first MaxPaths of those that globs match.
-// MaxTokens bounds all of them together: the first place that does not fit as a
-// whole comes in part, with Next, and the rest is omitted.
+// ReadAll reads the places in q.Paths, which may include globs (see IsGlob), up to
+// MaxPaths in all. A place that fails does not affect the others. MaxTokens bounds the
+// whole answer: the first place that does not fit is returned in part, with Next, and
+// the places after it are omitted.
 func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, error) {
 	if n := len(q.Paths); n < 1 || n > MaxPaths {
 		return nil, invalid("paths", "%d paths, want 1 to %d", n, MaxPaths)
 	}
 	if q.Path != "" || q.Anchor != "" || q.Next != "" || q.ExpectedHash != "" {
-		return nil, invalid("paths", "it goes with max_tokens alone: write anchors as path#anchor")
+		return nil, invalid("paths", "only max_tokens may be given with it: write anchors as path#anchor")
 	}
 	if q.MaxTokens != 0 && q.MaxTokens < MinBudget {
 		return nil, invalid("max_tokens", "%d, want at least %d", q.MaxTokens, MinBudget)
@@ -201,7 +201,7 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 	return all, nil
 }
 
-// estimate returns the tokens of a place, as bytes/4.
+// estimate returns the estimated number of tokens (bytes/4) of a place.
 func (r *Retriever) estimate(path string) (tokens int, err error) {
 	f, rest, _, err := r.locate(path)
 	if err != nil {
@@ -265,13 +265,13 @@ func links(f *parsedFile, section int) Links {
 	return l
 }
 
-// trimmed narrows [start, end) of text by the blank lines at both ends.
+// trimmed narrows [start, end) to exclude leading and trailing blank lines.
 func trimmed(text []byte, start, end int) (int, int) {
 	inner := markdown.TrimBlankLines(text[start:end])
 	if len(inner) == 0 {
 		return start, start
 	}
-	// Only blank lines precede inner, so its first occurrence is the right one.
+	// Only blank lines precede inner, so its first occurrence is the one to find.
 	first := bytes.Index(text[start:end], inner)
 	return start + first, start + first + len(inner)
 }

@@ -122,7 +122,7 @@ func TestReadSaysWhyAFileIsNotIndexed(t *testing.T) {
 	}
 	must(t, f.docs.SetSkipped(context.Background(), []docs.Skipped{{Path: "gen/a.pb.go", Reason: "generated code"}, {Path: "third_party/a.c", Reason: "vendored code"}}))
 	for name, reason := range map[string]string{
-		"gen/a.pb.go": "generated code", "third_party/a.c": "vendored code", "src/a.go": "parser.code says where", "a.png": "only ",
+		"gen/a.pb.go": "generated code", "third_party/a.c": "vendored code", "src/a.go": "the setting parser.code", "a.png": "only ",
 	} {
 		if _, err := f.Read(context.Background(), ReadRequest{Path: name}); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("Read(%q) = %v, want the reason %q", name, err, reason)

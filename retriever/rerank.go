@@ -15,26 +15,26 @@ import (
 )
 
 // A re-ranker reads the best passage of each of the first rerankedDocuments documents,
-// then further passages of the first ones, rerankedPassages in all.
+// then further passages of the best documents, at most rerankedPassages in all.
 const (
 	rerankedDocuments = 20
 	rerankedPassages  = 30
 	furtherPassages   = 2 // of a document
 )
 
-// DefaultRerankBudget is the time that a re-ranker has for one search: 30 passages of 170
-// tokens on two cores with a model of MiniLM's size.
+// DefaultRerankBudget is the time limit of a re-ranker in one search. On two cores, a
+// model of MiniLM's size reads 30 passages of 170 tokens in this time.
 const DefaultRerankBudget = 400 * time.Millisecond
 
-// rerankable is a passage that the re-ranker reads.
+// rerankable is a passage for the re-ranker.
 type rerankable struct {
 	document, section int // indices into the ranking and the document's sections
 	text              string
 }
 
-// rerank puts the best documents, and the sections within them, in the order of the
-// re-ranker. Their scores spread over the range they had before, by the logistic function
-// of the logit. What the re-ranker has not read when its time is over keeps its place.
+// rerank orders the best documents, and the sections within them, by the re-ranker. The
+// logistic function of the logit spreads their scores over the range they had before.
+// Documents that the re-ranker does not read in time keep their scores.
 func (s *search) rerank(ctx context.Context, ranking *Ranking) error {
 	documents := ranking.Documents[:min(rerankedDocuments, len(ranking.Documents))]
 	if s.options.Reranker == nil || len(documents) < 2 {
@@ -72,7 +72,8 @@ func (s *search) rerank(ctx context.Context, ranking *Ranking) error {
 	return nil
 }
 
-// passages reads what the re-ranker reads, the best passage of each document first.
+// passages returns the passages for the re-ranker: the best passage of each document,
+// then further passages.
 func (s *search) passages(documents []RankedDocument) (passages []rerankable, err error) {
 	err = s.sources.Documents.View(func(reader *docs.Reader) error {
 		if err := reader.Prefetch(pathsOf(documents)); err != nil {
@@ -85,11 +86,11 @@ func (s *search) passages(documents []RankedDocument) (passages []rerankable, er
 				return err
 			}
 			if d == nil {
-				continue // the page leaves it out
+				continue // page leaves it out, too
 			}
 			shown := slices.IndexFunc(documents[i].Sections, func(r RankedSection) bool { return r.Anchor == d.doc.Sections[d.section].Anchor })
 			if shown < 0 {
-				continue // no section was found that shows anything
+				continue // every section found is blank
 			}
 			passages = append(passages, d.rerankable(i, shown))
 			for n := range documents[i].Sections[:min(1+furtherPassages, len(documents[i].Sections))] {
@@ -105,8 +106,8 @@ func (s *search) passages(documents []RankedDocument) (passages []rerankable, er
 	return passages, err
 }
 
-// rerankable is the best chunk of a ranked section under its headings; its text is empty
-// when the document no longer has it.
+// rerankable returns the best chunk of a ranked section under its headings. The text is
+// empty if the document no longer has the section.
 func (d *foundDocument) rerankable(document, section int) rerankable {
 	p := rerankable{document: document, section: section}
 	ranked := &d.ranked.Sections[section]
@@ -124,7 +125,7 @@ func (d *foundDocument) rerankable(document, section int) rerankable {
 	return p
 }
 
-// applyLogits gives documents and sections the scores of their passages.
+// applyLogits sets the scores of documents and sections from the logits of their passages.
 func applyLogits(documents []RankedDocument, passages []rerankable, logits []float64) {
 	if len(logits) < 2 {
 		return
@@ -142,7 +143,7 @@ func applyLogits(documents []RankedDocument, passages []rerankable, logits []flo
 	spread := func(logit float64) float64 { return low + (top-low)/(1+math.Exp(-logit)) }
 	for i, p := range passages {
 		documents[p.document].Sections[p.section].Score = spread(logits[i])
-		documents[p.document].Sections[p.section].reread = true
+		documents[p.document].Sections[p.section].reranked = true
 	}
 	for i := range documents[:last+1] {
 		d := &documents[i]
@@ -153,16 +154,16 @@ func applyLogits(documents []RankedDocument, passages []rerankable, logits []flo
 		d.Score = d.Recompute()
 		slices.SortStableFunc(d.Sections, func(a, b RankedSection) int {
 			switch {
-			case a.reread == b.reread:
+			case a.reranked == b.reranked:
 				return cmp.Compare(b.Score, a.Score)
-			case a.reread:
+			case a.reranked:
 				return -1
 			}
 			return 1
 		})
-		least := math.Inf(1) // what was not read stays below what was
+		least := math.Inf(1) // sections that were not read stay below those that were
 		for j := range d.Sections {
-			if d.Sections[j].reread {
+			if d.Sections[j].reranked {
 				least = d.Sections[j].Score
 			}
 			d.Sections[j].Score = min(d.Sections[j].Score, least)

@@ -14,67 +14,66 @@ import (
 	"cairn/models"
 )
 
-// Sources are what a Retriever reads. The caller closes them.
+// Sources are the stores and models that a Retriever reads. The caller closes them.
 type Sources struct {
 	// Documents and Keyword are required.
 	Documents *docs.Store
 	Keyword   store.KeywordSearcher
-	// Vectors and Embedder make the vector leg. Without either every search is
+	// Vectors and Embedder form the vector leg. If either is nil, every search is
 	// a keyword search, and its answer says so.
 	Vectors  store.VectorSearcher
 	Embedder models.Embedder
-	// Legs, unless nil, searches Keyword and Vectors in one call.
+	// Legs, if not nil, searches Keyword and Vectors in one call.
 	Legs store.LegSearcher
 	// Budget counts the tokens of answers. Nil estimates them as bytes/4.
 	Budget models.BudgetCounter
-	// Files are the workspace's roots. Read reads them, unless a server holds the
-	// documents, and a search compares its results with them. Nil makes Read fail and no
-	// result stale.
+	// Files holds the workspace's files. Read reads them unless a server holds the
+	// documents, and Search compares them with its results. If Files is nil, Read fails
+	// and no result is stale.
 	Files *walk.Tree
-	// Building reports whether an indexing run is going on, and how many files it has yet
-	// to read. Nil means never.
-	Building func() (going bool, unread int)
+	// Building reports whether an indexing run is in progress, and how many files it has
+	// not read yet. Nil means never.
+	Building func() (running bool, unread int)
 }
 
-// Reweigher adjusts scores by something other than the text, such as the
-// co-usage graph. Bonus returns what to add to the score of each document; it
-// is clipped to [-ReweighLimit, ReweighLimit] of the Options. Nil changes
-// nothing. Every search calls Bonus with its best documents, so it must be quick.
+// Reweigher adjusts scores by a signal other than the text, such as the co-usage
+// graph. Bonus returns the amount to add to each document's score, which Search
+// clips to [-ReweighLimit, ReweighLimit] of Options. A nil result changes nothing.
+// Every search calls Bonus with its best documents, so Bonus must be fast.
 type Reweigher interface {
 	Bonus(q Query, paths []string) []float64
 }
 
-// Options are the knobs of New. Nil and the zero value mean the defaults. A signal
-// beyond the two legs, such as Reweigher, is off while its field is nil or zero, and
-// then leaves every score as it is.
+// Options configures New. Nil and the zero value mean the defaults. A signal
+// beyond the two legs, such as Reweigher, changes no score if its field is nil or zero.
 type Options struct {
-	// VectorWeight and KeywordWeight blend the legs: 0.70 and 0.30 when both are 0.
+	// VectorWeight and KeywordWeight blend the legs. If both are 0, they are 0.70 and 0.30.
 	VectorWeight, KeywordWeight float64
-	// Fusion is Linear when empty.
+	// Fusion is Linear if empty.
 	Fusion Fusion
-	// Depth is how many chunks each leg is first asked for: 0 means DefaultDepth.
-	// Deeper pages ask for more.
+	// Depth is how many chunks a search first requests from each leg; 0 means
+	// DefaultDepth. Later pages request more.
 	Depth int
 	// MaxQuery is the longest query in runes; 0 means the constant MaxQuery.
 	MaxQuery int
-	// QueryCache is the number of query vectors kept; 0 means 1000.
+	// QueryCache is the number of query vectors to cache; 0 means 1000.
 	QueryCache int
-	// TokenLimit is the estimate (bytes/4) above which Read asks for a budget;
+	// TokenLimit is the estimated size (bytes/4) above which Read requires a budget;
 	// 0 means 32,000.
 	TokenLimit int
-	// Extensions are those Read opens, with their dot, in lower case. Nil
-	// means walk.Documents.
+	// Extensions lists the file extensions that Read opens, with the dot, in lower
+	// case. Nil means walk.Documents.
 	Extensions []string
-	// Masks are the secrets to mask in what Read returns; nil masks nothing.
+	// Masks selects the secrets to mask in what Read returns; nil masks nothing.
 	Masks *secret.Masks
-	// Contexts describe folders by their path; "." is the root. The first sentence of
-	// its README describes another.
+	// Contexts maps the path of a folder to its description; "." is the root. Other
+	// folders are described by the first sentence of their README.
 	Contexts map[string]string
-	// Reweigher, when not nil, adds at most ReweighLimit (0 means 0.05) up or down.
+	// Reweigher, if not nil, changes a score by at most ReweighLimit (0 means 0.05).
 	Reweigher    Reweigher
 	ReweighLimit float64
-	// Reranker, when not nil, opens the model that reads the best passages of a search
-	// again and orders them, within RerankBudget; 0 means DefaultRerankBudget. Every search
+	// Reranker, if not nil, opens the model that reads the best passages of a search
+	// and reorders them within RerankBudget (0 means DefaultRerankBudget). Every search
 	// calls it.
 	Reranker     func() (models.Reranker, error)
 	RerankBudget time.Duration
@@ -82,8 +81,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// DefaultDepth is how many chunks each leg is asked for. On the evaluation
-// sets a deeper search changes no nDCG@10 by more than .001.
+// DefaultDepth is how many chunks a search requests from each leg. On the evaluation
+// sets, a deeper search changes no nDCG@10 by more than .001.
 const DefaultDepth = 300
 
 // Retriever answers queries and reads documents. It is safe for concurrent use.
@@ -96,7 +95,7 @@ type Retriever struct {
 	lengths *lru.Cache[string, int] // section hash -> tokens
 }
 
-// New returns a Retriever. It fails only for invalid options.
+// New returns a Retriever. It fails if a required source is missing or an option is invalid.
 func New(s Sources, o *Options) (*Retriever, error) {
 	r := &Retriever{sources: s}
 	if o != nil {
@@ -143,7 +142,7 @@ func New(s Sources, o *Options) (*Retriever, error) {
 	if s.Budget == nil {
 		r.sources.Budget = estimate{}
 	}
-	// New of lru fails only for sizes that are not positive.
+	// lru.New fails only if the size is not positive.
 	r.queries, _ = lru.New[string, []float32](p.QueryCache)
 	r.parsed, _ = lru.New[string, *parsedFile](256)
 	r.lengths, _ = lru.New[string, int](8192)

@@ -12,25 +12,25 @@ import (
 	"cairn/internal/walk"
 )
 
-// search is one query under way.
+// search is the state of one search.
 type search struct {
 	*Retriever
 	Query
 	parsed  query.Query  // of Query.Text
 	pending bool         // some chunks have no vector yet
-	version int          // of the documents before the indexes were asked; 0 if it is not known
+	version int          // of the documents before the legs ran; 0 if unknown
 	trace   *tracer      // nil unless the search is explained
-	files   *walk.Lookup // while a page is made; nil without a workspace folder
-	// shown counts the results that cover has seen. covered is the largest share of the query's terms
-	// that one of the first has.
+	files   *walk.Lookup // set while page runs; nil without a workspace folder
+	// shown counts the results that were passed to cover. covered is the largest share of
+	// the query's terms that one of the first results contains.
 	shown   int
 	covered float64
 }
 
-// Search answers one query with a page of documents, each represented by the
-// section of it that matches best. It fails with *InvalidError for an argument
-// out of range, *IndexChangedError for a cursor of an earlier state, and
-// otherwise only when the stores do.
+// Search answers a query with a page of documents, each represented by its
+// best-matching section. It fails with *InvalidError for an invalid argument, with
+// *IndexChangedError for a cursor of an earlier generation, and with the error of a
+// store that fails.
 func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 	q, err := q.check(r.options.MaxQuery)
 	if err != nil {
@@ -106,9 +106,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 	}
 }
 
-// Rank returns the documents that q finds, best first, from the first depth
-// chunks of each leg (0 means the default): a search without its page. It
-// ignores Limit, Cursor and MaxTokens, and takes a query of any length.
+// Rank ranks the documents that q finds, best first, without making a page. It uses
+// the first depth chunks of each leg (0 means the default), ignores Limit, Cursor and
+// MaxTokens, and accepts a query of any length.
 func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, error) {
 	mode, err := ParseMode(string(q.Mode))
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, err
 	return ranking, s.rerank(ctx, ranking)
 }
 
-// Present returns the first limit documents of a ranking as Search does.
+// Present returns the first limit documents of a ranking as a page, as Search does.
 func (r *Retriever) Present(ctx context.Context, q Query, ranking *Ranking, limit int) (*Answer, error) {
 	q.Limit = limit
 	s := &search{Retriever: r, Query: q, parsed: ranking.query}
@@ -146,7 +146,7 @@ func (r *Retriever) Present(ctx context.Context, q Query, ranking *Ranking, limi
 }
 
 // rank completes and blends the legs, groups the chunks into documents and adds the
-// bonus of the graph.
+// bonus of the Reweigher.
 func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	if err := s.complete(ctx, l); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 		}
 		return s.rank(ctx, deeper)
 	}
-	if err := placeCode(candidates, strings.TrimSpace(s.Query.Text), s.declaring); err != nil {
+	if err := placeCode(candidates, strings.TrimSpace(s.Query.Text), s.findDeclarations); err != nil {
 		return nil, err
 	}
 	ranking := &Ranking{Documents: group(candidates), Mode: l.mode, Fuzzy: l.fuzzy, full: l.full, query: s.parsed}
@@ -181,7 +181,7 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	return ranking, nil
 }
 
-// reweighed is how many of the best documents the Reweigher is asked about.
+// reweighed is how many of the best documents are passed to the Reweigher.
 const reweighed = 100
 
 // reweigh adds the bounded bonus of the Reweigher to the best documents.
@@ -190,12 +190,8 @@ func (s *search) reweigh(documents []RankedDocument) {
 		return
 	}
 	documents = documents[:min(reweighed, len(documents))]
-	paths := make([]string, len(documents))
-	for i := range documents {
-		paths[i] = documents[i].Path
-	}
 	limit := s.options.ReweighLimit
-	for i, bonus := range s.options.Reweigher.Bonus(s.Query, paths) {
+	for i, bonus := range s.options.Reweigher.Bonus(s.Query, pathsOf(documents)) {
 		documents[i].Graph = min(max(bonus, -limit), limit)
 		documents[i].Score = documents[i].Recompute()
 	}
@@ -215,7 +211,7 @@ func (r *Retriever) state() (docs.Meta, docs.Counts, error) {
 	return meta, counts, nil
 }
 
-// explainEmpty gives an empty answer its reason and a hint what to do.
+// explainEmpty sets Reason and Hint of an empty answer.
 func (a *Answer) explainEmpty() {
 	if len(a.Results) > 0 {
 		return
@@ -226,7 +222,7 @@ func (a *Answer) explainEmpty() {
 	case a.Index.State == "building":
 		a.Reason, a.Hint = "indexing", "the folder is being indexed: search again soon, the tool status shows the progress"
 	case a.Index.Files == 0:
-		a.Reason, a.Hint = "empty_workspace", "the workspace holds no documents: the tool status says which folder it is and which files were skipped"
+		a.Reason, a.Hint = "empty_workspace", "the workspace holds no documents: the tool status shows which folder it is and which files were skipped"
 	case a.Index.State == "partial":
 		a.Reason, a.Hint = "indexing", "the index is not complete: call the tool index to finish it, then search again"
 	default:

@@ -9,22 +9,22 @@ import (
 	"cairn/internal/store/keyword"
 )
 
-// A snippet is at most snippetRunes of at most snippetLines neighbouring lines.
+// A snippet has at most snippetRunes runes from at most snippetLines consecutive lines.
 const (
 	snippetRunes = 300
 	snippetLines = 3
 )
 
-// terms are the terms of a query, to find the lines of a text that hold them.
+// terms finds the terms of a query in texts.
 type terms struct{ *keyword.Marker }
 
 func newTerms(q query.Query) *terms { return &terms{keyword.NewMarker(q)} }
 
-// snippet returns the up to three neighbouring lines of passage, a text without markup,
-// that hold most of the query's different terms, the first such, in one line.
-// Without a match it is the beginning. It leaves out a first line that is the
-// heading, which results show next to the snippet, unless there is no other
-// line; the terms of the heading do not count again. found are the terms in the passage.
+// snippet returns the first group of up to snippetLines consecutive lines of passage, a
+// text without markup, with the most distinct terms of the query, joined to one line.
+// If no line matches, it returns the beginning. If the first line is the heading, which
+// results show next to the snippet, snippet skips it and does not count its terms,
+// unless it is the only line. found holds the terms in the passage.
 func (t *terms) snippet(heading, passage string) (snippet string, found map[string]bool) {
 	found = map[string]bool{}
 	var lines []string
@@ -65,7 +65,7 @@ func (t *terms) snippet(heading, passage string) (snippet string, found map[stri
 				}
 			}
 		}
-		if len(hits[i]) == 0 && i > 0 { // begin with a line that shows something
+		if len(hits[i]) == 0 && i > 0 { // a snippet begins with a matching line
 			continue
 		}
 		if count > bestCount {
@@ -91,17 +91,17 @@ func addAll(to, from map[string]bool) {
 	}
 }
 
-// window cuts a long line to the words that hold most of the query's terms.
+// window shortens a long line to the consecutive words with the most distinct terms.
 func (t *terms) window(line string) string {
 	words := strings.Fields(line)
 	matches := make([]map[string]bool, len(words))
 	for i, w := range words {
 		matches[i] = t.In(w)
 	}
-	const room = snippetRunes - 2 // an ellipsis at both ends
+	const room = snippetRunes - 2 // without an ellipsis at both ends
 	best, bestEnd, bestCount := 0, 0, -1
 	for i := 0; i < len(words); i++ {
-		if i > 0 && matches[min(i+3, len(words)-1)] == nil { // a match comes with three words before it
+		if i > 0 && matches[min(i+3, len(words)-1)] == nil { // show three words before a match
 			continue
 		}
 		seen := map[string]bool{}
@@ -122,7 +122,7 @@ func (t *terms) window(line string) string {
 			best, bestEnd, bestCount = i, end, count
 		}
 	}
-	if bestEnd == best { // one endless word
+	if bestEnd == best { // a single word exceeds room
 		return strings.ToValidUTF8(cut(words[best], room), "") + "…"
 	}
 	out := strings.TrimRightFunc(strings.Join(words[best:bestEnd], " "), unicode.IsSpace)

@@ -10,13 +10,13 @@ import (
 	"cairn/internal/query"
 )
 
-// Trace records one search: what each step received and what it made of that.
-// Answer holds the components of the scores.
+// Trace records the input and output of each step of one search. Answer holds the
+// components of the scores.
 type Trace struct {
 	Query     string     `json:"query"`
-	Mode      Mode       `json:"mode"` // asked for; Answer has the one that ran
+	Mode      Mode       `json:"mode"` // requested; Answer.Mode is the one that ran
 	Analysis  Analysis   `json:"analysis"`
-	Embedding *Embedding `json:"embedding,omitempty"` // nil where nothing is embedded
+	Embedding *Embedding `json:"embedding,omitempty"` // nil if the query was not embedded
 	Keyword   *Leg       `json:"keyword_leg,omitempty"`
 	Vector    *Leg       `json:"vector_leg,omitempty"`
 	Blend     Blending   `json:"blend"`
@@ -29,42 +29,41 @@ type Trace struct {
 	Answer    *Answer    `json:"answer"`
 }
 
-// Analysis is how the query was understood.
+// Analysis is the result of parsing the query.
 type Analysis struct {
-	Terms  []Term `json:"terms"`  // that the keyword index looks for
+	Terms  []Term `json:"terms"`  // as searched in the keyword index
 	Chunks int    `json:"chunks"` // in the keyword index; 0 if it does not count them
 	// Plain is the query without its operators.
 	Plain    string `json:"plain"`
-	Phrases  bool   `json:"phrases"`  // it holds "required phrases"
-	Excludes bool   `json:"excludes"` // it holds -excluded words
-	// Near is whether nothing matched as typed, so that near spellings were searched.
+	Phrases  bool   `json:"phrases"`  // it contains "required phrases"
+	Excludes bool   `json:"excludes"` // it contains -excluded words
+	// Near is set if no word matched as typed, so that near spellings were searched.
 	Near bool `json:"near_spellings"`
 }
 
-// Term is a word of the query as the keyword index holds it, and how many
-// chunks hold it.
+// Term is a term of the query with the number of chunks that contain it.
 type Term struct {
 	Term   string `json:"term"`
 	Chunks int    `json:"chunks"`
 }
 
-// Embedding is how the query became a vector.
+// Embedding describes the embedding of the query.
 type Embedding struct {
 	Model  string `json:"model"`
 	Kernel string `json:"kernel,omitempty"` // of the engine, if it has a name
-	// Text is what the model embedded, after Prefix.
+	// Text is the embedded text without Prefix.
 	Text      string  `json:"text"`
 	Prefix    string  `json:"prefix,omitempty"`
 	Tokens    []int32 `json:"tokens"` // ids of word pieces, special ones included
 	Dimension int     `json:"dimension"`
-	Cached    bool    `json:"cached"` // the vector was still in memory
+	Cached    bool    `json:"cached"` // the vector came from the cache
 	Took      float64 `json:"took_ms"`
 	Problem   string  `json:"problem,omitempty"` // why there is no vector
 }
 
-// Leg is what one index answered.
+// Leg describes the hits of one index.
 type Leg struct {
-	Asked int      `json:"asked"` // the most chunks asked for
+	Asked int      `json:"asked"` // number of chunks requested
 	Found int      `json:"found"`
 	Took  float64  `json:"took_ms"`
 	Best  []LegHit `json:"best"` // the first hits
@@ -72,24 +71,24 @@ type Leg struct {
 
 // LegHit is a chunk in the order of a leg.
 type LegHit struct {
-	Rank  int     `json:"rank"`
-	Chunk string  `json:"chunk"`
-	Score float64 `json:"score"`  // raw: BM25, or the cosine
-	Share float64 `json:"normal"` // as it enters the blend, in [0, 1]
-	// Cut is why it is not a candidate: "similarity" (not near enough, and no
+	Rank       int     `json:"rank"`
+	Chunk      string  `json:"chunk"`
+	Score      float64 `json:"score"`  // raw: BM25 or the cosine
+	Normalised float64 `json:"normal"` // as used in the blend, in [0, 1]
+	// Cut is why the hit is not a candidate: "similarity" (its cosine is too low and no
 	// word matches) or "operators" (a phrase or an exclusion forbids it).
 	Cut string `json:"cut,omitempty"`
 }
 
-// Blending is how the legs became one ranking.
+// Blending describes how the legs were combined into one ranking.
 type Blending struct {
 	Fusion        Fusion  `json:"fusion"`
 	VectorWeight  float64 `json:"vector_weight"`
 	KeywordWeight float64 `json:"keyword_weight"`
-	BestBM25      float64 `json:"best_bm25"`      // what BM25 is divided by
-	MinSimilarity float64 `json:"min_similarity"` // at or below this cosine a word has to match
+	BestBM25      float64 `json:"best_bm25"`      // divisor of BM25
+	MinSimilarity float64 `json:"min_similarity"` // at or below this cosine, a word must match
 	Candidates    int     `json:"candidates"`     // chunks
-	LookedUp      int     `json:"looked_up"`      // cosines of keyword hits beyond the vector leg
+	LookedUp      int     `json:"looked_up"`      // keyword hits outside the vector leg whose cosine was looked up
 	Imputed       int     `json:"imputed"`        // chunks without a vector, whose cosine was estimated
 	Documents     int     `json:"documents"`
 	Best          []Place `json:"best"` // documents before the graph
@@ -102,26 +101,26 @@ type Place struct {
 	Score float64 `json:"score"`
 }
 
-// Graph is what the co-usage graph changed.
+// Graph describes what the co-usage graph changed.
 type Graph struct {
-	Context    []string     `json:"context"` // what the query says is in use
-	Limit      float64      `json:"limit"`   // most that a score is changed by
+	Context    []string     `json:"context"` // documents and tools in use, from the query
+	Limit      float64      `json:"limit"`   // largest change of a score
 	Considered int          `json:"looked"`  // documents
-	Changes    []RankChange `json:"moved"`   // documents whose score it changed, best first
+	Changes    []RankChange `json:"moved"`   // documents whose score changed, best first
 }
 
-// RankChange is a document that the graph lifted or lowered.
+// RankChange is a document whose score the graph changed.
 type RankChange struct {
 	Path   string  `json:"path"`
 	Bonus  float64 `json:"bonus"`
-	Before int     `json:"before"` // its rank
-	After  int     `json:"after"`
+	Before int     `json:"before"` // rank
+	After  int     `json:"after"`  // rank
 }
 
-// Reranking is what the re-ranker changed.
+// Reranking describes what the re-ranker changed.
 type Reranking struct {
-	Passages int        `json:"passages"` // that it was to read
-	Read     int        `json:"read"`     // those that it had time for
+	Passages int        `json:"passages"` // given to the re-ranker
+	Read     int        `json:"read"`     // within its time limit
 	Budget   float64    `json:"budget_ms"`
 	Best     []Reranked `json:"best"` // documents that it read
 }
@@ -129,33 +128,33 @@ type Reranking struct {
 // Reranked is a document with the best logit of its passages.
 type Reranked struct {
 	Rank   int     `json:"rank"`
-	Before int     `json:"before"` // its rank before
+	Before int     `json:"before"` // previous rank
 	Logit  float64 `json:"logit"`
 	Path   string  `json:"path"`
 }
 
-// Dropped is what was found and is not shown.
+// Dropped counts the hits and documents that were found but are not in the answer.
 type Dropped struct {
-	Rounds     int      `json:"rounds"` // how often the legs were asked, each time for more
+	Rounds     int      `json:"rounds"` // number of times the legs ran, each time for more chunks
 	Similarity int      `json:"similarity"`
 	Operators  int      `json:"operators"`
-	Removed    []string `json:"gone"` // documents removed or changed meanwhile
+	Removed    []string `json:"gone"` // documents removed or changed during the search
 	Duplicates []string `json:"duplicates"`
 	Beyond     int      `json:"beyond_limit"` // documents after the last one shown
 }
 
-// BudgetUse is how the token budget was spent.
+// BudgetUse describes how the token budget was spent.
 type BudgetUse struct {
 	MaxTokens int         `json:"max_tokens"`
 	Parts     []ResultUse `json:"parts"`
 	Omitted   []Omitted   `json:"omitted"`
 }
 
-// ResultUse is what the text of one result cost.
+// ResultUse is the number of tokens of one result's text.
 type ResultUse struct {
 	Place  string `json:"place"`
 	Tokens int    `json:"tokens"`
-	Whole  bool   `json:"whole"` // the section, else a part of it
+	Whole  bool   `json:"whole"` // the whole section
 }
 
 // Step is a stage of observe, in milliseconds since the search began.
@@ -165,12 +164,11 @@ type Step struct {
 	Took  float64 `json:"took_ms"`
 }
 
-// TraceLimit bounds the candidates that a Trace names of each list.
+// TraceLimit is the maximum length of the lists in a Trace.
 const TraceLimit = 100
 
-// Explain searches as Search does and returns its trace. best is how many
-// candidates of each list to name, 1 to TraceLimit; 0 means 10. It fails as
-// Search does.
+// Explain runs Search and returns its trace. best is the maximum length of the lists in
+// the trace, 1 to TraceLimit; 0 means 10. Explain fails as Search does.
 func (r *Retriever) Explain(ctx context.Context, q Query, best int) (*Trace, error) {
 	if best == 0 {
 		best = 10
@@ -178,7 +176,7 @@ func (r *Retriever) Explain(ctx context.Context, q Query, best int) (*Trace, err
 	if best < 1 || best > TraceLimit {
 		return nil, invalid("candidates", "%d, want 1 to %d", best, TraceLimit)
 	}
-	q.Explain = false // the components of the scores would use the budget; finish adds them
+	q.Explain = false // finish adds the components of the scores, so that they do not use the budget
 	t := &tracer{best: best, start: time.Now()}
 	t.trace = Trace{Query: strings.TrimSpace(q.Text), Mode: cmp.Or(q.Mode, Hybrid), Stages: []Step{}}
 	answer, err := r.Search(observe.With(context.WithValue(ctx, tracerKey{}, t), t), q)
@@ -193,7 +191,7 @@ func (r *Retriever) Explain(ctx context.Context, q Query, best int) (*Trace, err
 	return &t.trace, nil
 }
 
-// analysis fills in how the query was understood.
+// analysis sets Trace.Analysis.
 func (r *Retriever) analysis(trace *Trace, q query.Query) error {
 	stats, chunks, err := r.statistics(q)
 	if err != nil {
@@ -209,7 +207,7 @@ func (r *Retriever) analysis(trace *Trace, q query.Query) error {
 	return nil
 }
 
-// finish fills in what is known at the end of the search.
+// finish sets the fields that depend on the whole search.
 func (r *Retriever) finish(t *tracer, q Query) {
 	trace := &t.trace
 	embedded := trace.Analysis.Plain
@@ -245,7 +243,7 @@ func (r *Retriever) finish(t *tracer, q Query) {
 	trace.Dropped.Beyond = max(0, a.TotalCount-len(a.Results)-a.OmittedCount-len(trace.Dropped.Duplicates))
 	if q.MaxTokens > 0 {
 		trace.Budget = &BudgetUse{MaxTokens: min(q.MaxTokens, MaxBudget), Parts: []ResultUse{}, Omitted: append([]Omitted{}, a.Omitted...)}
-		for i := range a.Results { // fit may have taken out some that it had let in
+		for i := range a.Results { // fit may have omitted results after fitted recorded them
 			if use, ok := t.used[place(a.Results[i].Path, a.Results[i].Anchor)]; ok {
 				trace.Budget.Parts = append(trace.Budget.Parts, use)
 			}

@@ -61,17 +61,17 @@ func TestTrace(t *testing.T) {
 	if e == nil || e.Text != w.Query || e.Cached || e.Model != f.embedder.Description().ID || e.Dimension != f.embedder.Description().Dimension || e.Problem != "" {
 		t.Errorf("embedding %+v", e)
 	}
-	if k := w.Keyword; k == nil || k.Asked != DefaultDepth || k.Found < 4 || len(k.Best) != 3 || k.Best[0].Share != 1 || k.Best[0].Score != w.Blend.BestBM25 {
+	if k := w.Keyword; k == nil || k.Asked != DefaultDepth || k.Found < 4 || len(k.Best) != 3 || k.Best[0].Normalised != 1 || k.Best[0].Score != w.Blend.BestBM25 {
 		t.Errorf("keyword leg %+v, want three of at least four hits and the first at 1", k)
-	} else if got := k.Best[1].Score / w.Blend.BestBM25; got != k.Best[1].Share {
-		t.Errorf("the second hit's share is %g, want its BM25 over the best, %g", k.Best[1].Share, got)
+	} else if got := k.Best[1].Score / w.Blend.BestBM25; got != k.Best[1].Normalised {
+		t.Errorf("the second hit's share is %g, want its BM25 over the best, %g", k.Best[1].Normalised, got)
 	}
 	v := w.Vector
 	if v == nil || v.Found != 6 || len(v.Best) != 3 {
 		t.Fatalf("vector leg %+v, want three of six hits", v)
 	}
 	for _, h := range v.Best {
-		if want := min(max(h.Score, 0), 1); h.Cut == "" && h.Share != want {
+		if want := min(max(h.Score, 0), 1); h.Cut == "" && h.Normalised != want {
 			t.Errorf("the share of %+v is not its cosine", h)
 		}
 	}
@@ -84,8 +84,8 @@ func TestTrace(t *testing.T) {
 		t.Errorf("the parts of the best score add up to %g, want %g", got, best.Score)
 	}
 	for _, h := range v.Best {
-		if h.Chunk == best.Explain.Chunk && h.Share != best.Explain.ChunkVector {
-			t.Errorf("chunk %s has %g in its leg and %g in the score", h.Chunk, h.Share, best.Explain.ChunkVector)
+		if h.Chunk == best.Explain.Chunk && h.Normalised != best.Explain.ChunkVector {
+			t.Errorf("chunk %s has %g in its leg and %g in the score", h.Chunk, h.Normalised, best.Explain.ChunkVector)
 		}
 	}
 	for _, p := range w.Blend.Best {

@@ -12,14 +12,14 @@ import (
 	"cairn/internal/store"
 )
 
-// tracer records the Trace of one search. Explain puts it into the context; a
-// search that is not explained has a nil tracer, whose methods do nothing.
+// tracer records the Trace of one search. Explain adds it to the context. A search
+// without a trace has a nil tracer, whose methods do nothing.
 type tracer struct {
 	observe.Silent
 	best  int
 	start time.Time
 	trace Trace
-	query query.Query // as it was understood
+	query query.Query // parsed
 
 	vectors   []store.Hit // of the vector leg before filterOperators
 	vectorErr error
@@ -51,7 +51,7 @@ func (t *tracer) Cached(_ context.Context, hit bool) {
 	t.cached = hit
 }
 
-// parsed records how the query was understood.
+// parsed records the parsed query.
 func (t *tracer) parsed(q query.Query) {
 	if t != nil {
 		t.query = q
@@ -63,7 +63,7 @@ func (t *tracer) found(l *legs) {
 	if t == nil {
 		return
 	}
-	// Each round replaces what the one before found.
+	// Each round replaces the hits of the previous one.
 	t.trace.Dropped = Dropped{Rounds: t.trace.Dropped.Rounds + 1, Removed: []string{}, Duplicates: []string{}}
 	t.vectors, t.vectorErr = slices.Clone(l.vector), l.failed
 	t.trace.Keyword, t.trace.Vector = nil, nil
@@ -75,7 +75,7 @@ func (t *tracer) found(l *legs) {
 	}
 }
 
-// blended records which hits became candidates and in which order.
+// blended records which hits became candidates, and their order.
 func (t *tracer) blended(b *blender, l *legs, candidates []candidate, ranking *Ranking) {
 	if t == nil {
 		return
@@ -112,7 +112,7 @@ func (t *tracer) blended(b *blender, l *legs, candidates []candidate, ranking *R
 		for i, h := range l.keyword[:min(t.best, len(l.keyword))] {
 			hit := LegHit{Rank: i + 1, Chunk: h.Chunk, Score: h.Score}
 			if c := of[h.Chunk]; c != nil {
-				hit.Share = c.ChunkKeyword
+				hit.Normalised = c.ChunkKeyword
 			}
 			leg.Best = append(leg.Best, hit)
 		}
@@ -123,7 +123,7 @@ func (t *tracer) blended(b *blender, l *legs, candidates []candidate, ranking *R
 			hit := LegHit{Rank: i + 1, Chunk: h.Chunk, Score: h.Score}
 			switch c := of[h.Chunk]; {
 			case c != nil:
-				hit.Share = c.ChunkVector
+				hit.Normalised = c.ChunkVector
 			case near[h.Chunk]:
 				hit.Cut = "similarity"
 				t.trace.Dropped.Similarity++
@@ -174,11 +174,7 @@ func (t *tracer) order(ranking *Ranking) []string {
 	if t == nil {
 		return nil
 	}
-	var paths []string
-	for i := range ranking.Documents {
-		paths = append(paths, ranking.Documents[i].Path)
-	}
-	return paths
+	return pathsOf(ranking.Documents)
 }
 
 // removed records a document that was removed or changed after the legs found it.
@@ -188,14 +184,14 @@ func (t *tracer) removed(path string) {
 	}
 }
 
-// duplicate records a place whose text is nearly that of a better one.
+// duplicate records a place whose text is nearly the same as that of a better one.
 func (t *tracer) duplicate(place string) {
 	if t != nil {
 		t.trace.Dropped.Duplicates = append(t.trace.Dropped.Duplicates, place)
 	}
 }
 
-// fitted records how much of a result fits the budget.
+// fitted records how much of a result fits into the budget.
 func (t *tracer) fitted(r *Result, whole bool, tokens int) {
 	if t == nil {
 		return

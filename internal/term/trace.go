@@ -109,7 +109,7 @@ func (p *tracePrinter) leg(name, score string, l *retriever.Leg) {
 	}
 	for _, h := range l.Best {
 		note := map[string]string{"similarity": "  (not near enough)", "operators": "  (not allowed by the query)"}[h.Cut]
-		p.line("%4d %8.3f  %.4f  %s%s", h.Rank, h.Score, h.Share, chunkPlace(h.Chunk), note)
+		p.line("%4d %8.3f  %.4f  %s%s", h.Rank, h.Score, h.Normalised, chunkPlace(h.Chunk), note)
 	}
 	p.count(l.Found-len(l.Best), "and %d more")
 }
