@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// setAside is the reason of a file that ended the process.
+	// setAside is the reason for skipping a file that ended the process.
 	setAside = "set aside: the process ended twice while it indexed this file; it is tried again when it changes, or by index --rebuild"
-	// maxAttempts is how often a file may be in work when the process ends.
+	// maxAttempts is how many times the process may end while it indexes a file.
 	maxAttempts = 2
-	// minAttempted is the size in bytes from which files are recorded. Smaller ones
-	// cannot take much.
+	// minAttempted is the size in bytes of the smallest file that is recorded. Smaller
+	// files cannot use much memory or time.
 	minAttempted = 32 << 10
 )
 
-// attempts names in a file the documents being indexed, so that the next process knows
-// which ones ended this one. The file is not synced: it has to survive the process and
-// not the machine. A nil *attempts records nothing.
+// attempts records the documents being indexed in a file, so that the next process can
+// tell which document ended this one. The file is not synced, since it must survive
+// the end of the process but not of the machine. A nil *attempts records nothing.
 type attempts struct {
 	name string
 
 	mu      sync.Mutex
-	before  map[string]int // of documents that were in work when a process ended
+	before  map[string]int // by document: times that a process ended while it was running
 	running map[string]bool
 }
 
-// openAttempts reads the file that the last process left.
+// openAttempts reads the file of the previous process.
 func openAttempts(name string) *attempts {
 	if name == "" {
 		return nil
@@ -41,7 +41,7 @@ func openAttempts(name string) *attempts {
 	a := &attempts{name: name, before: map[string]int{}, running: map[string]bool{}}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return a // none, or one that cannot be read
+		return a // without a readable file, no document is suspect
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		count, path, ok := strings.Cut(lines.Text(), " ")
@@ -52,7 +52,7 @@ func openAttempts(name string) *attempts {
 	return a
 }
 
-// count is how often the process ended while it indexed a document.
+// count returns how many times the process ended while it indexed a document.
 func (a *attempts) count(path string) int {
 	if a == nil {
 		return 0
@@ -62,7 +62,7 @@ func (a *attempts) count(path string) int {
 	return a.before[path]
 }
 
-// begin records that documents are in work; end has to follow.
+// begin records that documents are being indexed. The caller must call end afterwards.
 func (a *attempts) begin(paths ...string) error {
 	if a == nil || len(paths) == 0 {
 		return nil
@@ -75,8 +75,8 @@ func (a *attempts) begin(paths ...string) error {
 	return a.write()
 }
 
-// end records that documents are not in work any more. done reports that they came to
-// their end, which clears what is known of them.
+// end records that documents are no longer being indexed. If done, they were indexed
+// without a crash, and end clears their counts.
 func (a *attempts) end(done bool, paths ...string) error {
 	if a == nil || len(paths) == 0 {
 		return nil

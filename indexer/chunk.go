@@ -10,42 +10,41 @@ import (
 	"cairn/models"
 )
 
-// ChunkOptions sets the size of chunks. All sizes are word pieces of the
-// embedding model and count everything the encoder reads for a chunk: special
-// tokens, title, heading trail and body. Nil and the zero value give the
-// defaults. An index made with other options has other chunks, see
-// ChunkFormat.
+// ChunkOptions sets the size of chunks. Sizes are in word pieces of the embedding model
+// and include everything that the encoder reads for a chunk: special tokens, title,
+// heading trail and body. Nil and the zero value mean the defaults. A change of options
+// requires new chunks: see ChunkFormat.
 type ChunkOptions struct {
-	// MaxTokens is the largest chunk, at least 32. 0, or more than the model
-	// reads, is the model's longest input (256 for the built-in one).
+	// MaxTokens is the size of the largest chunk, at least 32. 0, or more than the model
+	// reads, means the model's longest input (256 for the built-in model).
 	MaxTokens int
-	// TargetTokens is the size of the chunks of a section that has to be cut. A
-	// section up to a quarter above it stays whole. 0 is DefaultTargetTokens. More
-	// than MaxTokens is MaxTokens: only sections that do not fit are cut.
+	// TargetTokens is the desired size of the chunks of a section that is divided. A
+	// section up to a quarter larger stays whole. 0 means DefaultTargetTokens. If it is
+	// MaxTokens or more, only sections larger than MaxTokens are divided.
 	TargetTokens int
-	// Bare leaves title and headings out of the chunks, to measure what they add.
+	// Bare omits title and headings from the chunks, to measure what they contribute.
 	Bare bool
 }
 
-// DefaultTargetTokens is a compromise over the evaluation sets: against 256 it
-// gains .020 nDCG@10 on questions about long pages and .011 on long sections,
-// and loses at most .004 elsewhere, for a third more chunks on long pages. See
+// DefaultTargetTokens is a compromise over the evaluation sets. Compared with 256 it
+// gains .020 nDCG@10 on questions about long pages and .011 on long sections, and loses
+// at most .004 elsewhere, at the cost of a third more chunks on long pages. See
 // benchmarks/quality.md.
 const DefaultTargetTokens = 150
 
-// minChunkTokens keeps room for a body when MaxTokens is set very low.
+// minChunkTokens leaves room for a body if MaxTokens is very small.
 const minChunkTokens = 32
 
-// chunkFormat is the version of the rules that turn a file into sections, sections
-// into chunks, and chunks into entries of both indexes. It changes with any of
-// them: the owner rebuilds an index that was made by other rules. History:
-// 1, the first; 2, the abstract; 3, symbols of source code; 4, the folder of files without
-// a title; 5, chunks that begin inside a fenced code block; 6, reStructuredText without
-// its markup for the encoder; 7, the notes of PDF files.
+// chunkFormat is the version of the rules that divide a file into sections and sections
+// into chunks, and convert chunks to index entries. If any of the rules changes, so does
+// the version, and the owner rebuilds the index. History: 1, the first; 2, the abstract;
+// 3, symbols of source code; 4, the folder of files without a title; 5, chunks that begin
+// inside a fenced code block; 6, reStructuredText without its markup for the encoder;
+// 7, the notes of PDF files.
 const chunkFormat = 7
 
-// Chunker cuts sections into chunks and makes their index entries. It is safe for
-// concurrent use when its tokenizer is.
+// Chunker divides sections into chunks and makes their index entries. It is safe for
+// concurrent use if its tokenizer is.
 type Chunker struct {
 	tok     models.Tokenizer
 	options ChunkOptions
@@ -54,14 +53,14 @@ type Chunker struct {
 	fixed int
 }
 
-// NewChunker returns a Chunker for the model that d describes and tok counts for.
+// NewChunker returns a Chunker for the model with description d and tokenizer tok.
 func NewChunker(d models.Description, tok models.Tokenizer, o *ChunkOptions) *Chunker {
 	c := &Chunker{tok: tok, options: o.within(d)}
 	c.fixed = len(tok.Encode("")) + tok.Count(d.DocumentPrefix)
 	return c
 }
 
-// within returns the options with their defaults for a model.
+// within returns the options with the defaults and bounds of a model.
 func (o *ChunkOptions) within(d models.Description) ChunkOptions {
 	var m ChunkOptions
 	if o != nil {
@@ -78,11 +77,12 @@ func (o *ChunkOptions) within(d models.Description) ChunkOptions {
 	return m
 }
 
-// Format identifies the rules for chunks. Two indexes of one folder with equal
+// Format identifies the rules for chunks. Two indexes of the same folder with equal
 // Formats and models have the same chunks.
 func (c *Chunker) Format() string { return c.options.format() }
 
-// ChunkFormat is the Format of the Chunker for a model that may be closed.
+// ChunkFormat returns the Format of a Chunker for the described model. It does not need
+// the model's tokenizer.
 func ChunkFormat(d models.Description, o *ChunkOptions) string { return o.within(d).format() }
 
 func (o ChunkOptions) format() string {
@@ -93,11 +93,11 @@ func (o ChunkOptions) format() string {
 	return format
 }
 
-// Chunk sets the chunks of every section of doc, whose text is text. They are in
-// order, do not overlap, and hold every byte of the section's own text that is not white
-// space. A heading without a body is a chunk,
-// so that searches find it. So is the blank section of a document of front matter
-// alone; its extent is empty, and its text is title and abstract.
+// Chunk sets the chunks of every section of doc, whose text is text. The chunks of a
+// section are in order, do not overlap, and contain all of the section's own text except
+// white space. A heading without a body is a chunk, so that searches find it. If a
+// document consists of front matter only, its blank section has an empty chunk with the
+// title and the abstract.
 func (c *Chunker) Chunk(doc *store.Document, text string) {
 	abstract := c.abstract(doc, text)
 	for i := range doc.Sections {
@@ -112,8 +112,8 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 		}
 		body := trimBlank(text, span{bodyStart(doc.Path, s, text), s.OwnEnd})
 		room := c.options.MaxTokens - c.fixed - c.tok.Count(c.head(doc, s)) - c.tok.Count(abstract)
-		abstract = "" // the first chunk has it
-		// A long trail must not leave almost nothing of a small target.
+		abstract = "" // only the first chunk contains it
+		// The target stays at a quarter of room or more, even with a long trail.
 		target := max(room/4, c.options.TargetTokens-c.options.MaxTokens+room)
 		sp := splitter{c: c, path: doc.Path, text: text, room: room, target: target}
 		spans := sp.cut(body)
@@ -126,9 +126,9 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 	}
 }
 
-// bodyStart returns the offset at which the text below a section's heading
-// begins. A heading that is part of the text, such as a declaration in a source
-// file, belongs to the body. So does one that is too long to be kept as a heading.
+// bodyStart returns the offset of the text below a section's heading. The body includes
+// a heading that is part of the text, such as a declaration in a source file, and one
+// that is longer than markdown.MaxHeading.
 func bodyStart(path string, s *store.Section, text string) int {
 	if s.Level == 0 || code.IsSource(path) {
 		return s.Start
@@ -153,8 +153,8 @@ func bodyStart(path string, s *store.Section, text string) int {
 	return s.Start
 }
 
-// underlines reports whether a line is one punctuation character repeated, as
-// below a heading in Markdown and, with more characters, in reStructuredText.
+// underlines reports whether a line consists of one repeated punctuation character that
+// underlines headings in Markdown or reStructuredText.
 func underlines(line string) bool {
 	c := line[:1]
 	return strings.Trim(line, c) == "" && strings.Contains("=-~^\"'`*+#.:_<>", c)

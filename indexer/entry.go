@@ -10,10 +10,10 @@ import (
 	"cairn/internal/store"
 )
 
-// EmbedText returns what the encoder reads for chunk n of section i of doc,
-// whose text is text: the title, the heading trail, for the document's first
-// chunk the abstract, and the plain text of the chunk. It has at most MaxTokens
-// word pieces, so the encoder truncates nothing.
+// EmbedText returns the encoder's input for chunk n of section i of doc, whose text is
+// text: the title, the heading trail, the abstract (for the document's first chunk) and
+// the plain text of the chunk. It has at most MaxTokens word pieces, so the encoder
+// truncates nothing.
 func (c *Chunker) EmbedText(doc *store.Document, i, n int, text string) string {
 	s := &doc.Sections[i]
 	parts := []string{c.head(doc, s)}
@@ -24,11 +24,10 @@ func (c *Chunker) EmbedText(doc *store.Document, i, n int, text string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "\n")
 }
 
-// KeywordEntry returns what the keyword index holds of chunk n of section i of
-// doc, whose text is text. The body keeps its markup, since people search for
-// links, paths and flags as written; the heading is only in the trail, where the
-// index can weigh it. The body of the document's first chunk begins
-// with the abstract.
+// KeywordEntry returns the entry of the keyword index for chunk n of section i of doc,
+// whose text is text. The body keeps its markup, since people search for links, paths
+// and flags as written. The heading is only in the trail, which has its own weight. The
+// body of the document's first chunk begins with the abstract.
 func (c *Chunker) KeywordEntry(doc *store.Document, i, n int, text string) store.KeywordEntry {
 	s := &doc.Sections[i]
 	body := chunkBody(doc.Path, s, n, text)
@@ -44,8 +43,8 @@ func (c *Chunker) KeywordEntry(doc *store.Document, i, n int, text string) store
 	return e
 }
 
-// titleOf returns the title of a document, with the folder where it is only the name of
-// the file: many folders have a values.yaml or an index.ts.
+// titleOf returns the title of a document. If that is only the name of the file, it
+// includes the folder, since many folders have a values.yaml or an index.ts.
 func titleOf(doc *store.Document) string {
 	folder, name := path.Split(doc.Path)
 	if doc.Title != name || folder == "" {
@@ -54,8 +53,7 @@ func titleOf(doc *store.Document) string {
 	return path.Join(path.Base(folder), name)
 }
 
-// maxTrail bounds the bytes of headings that are indexed with each chunk, apart from
-// the title.
+// maxTrail is the most bytes of headings to index with each chunk, without the title.
 const maxTrail = 320
 
 // innermost returns the end of a trail, at most maxTrail bytes and at least one
@@ -83,12 +81,12 @@ func leads(doc *store.Document, i, n int) bool {
 	return true
 }
 
-// abstractFields are the front-matter keys for a summary of the document; the
-// first that is set counts.
+// abstractFields are the front-matter keys for a summary of the document, in order of
+// preference.
 var abstractFields = []string{"description", "summary"}
 
-// abstract is the summary in the front matter, on one line and at most a quarter
-// of a chunk; "" without one. It belongs to the first section.
+// abstract returns the summary in the front matter as one line of at most a quarter of a
+// chunk, or "" if there is none.
 func (c *Chunker) abstract(doc *store.Document, text string) string {
 	if !doc.Labels.Found || len(doc.Sections) == 0 {
 		return ""
@@ -105,21 +103,21 @@ func (c *Chunker) abstract(doc *store.Document, text string) string {
 	return ""
 }
 
-// chunkBody is the text of chunk n without the section's heading.
+// chunkBody returns the text of chunk n without the section's heading.
 func chunkBody(path string, s *store.Section, n int, text string) string {
 	k := s.Chunks[n]
 	start := min(max(k.Start, bodyStart(path, s, text)), k.End)
 	return text[start:k.End]
 }
 
-// head is the title and the heading trail in front of every chunk of a
-// section, a line each. It takes at most half of a chunk: a longer one loses its
-// outermost lines, and is cut at its end if it is still too long.
+// head returns the title and the headings of the trail, one per line, which precede the
+// text of every chunk of a section. It has at most half of a chunk's tokens: head removes
+// the outermost lines first, and then shortens the last line.
 //
-// A title that is only the file's name is included, so a file without headings is
-// embedded again when it is renamed. That pays: for 256 subheadings of a book as
-// queries over 132 pages without headings, the names raised the mean reciprocal
-// rank from .577 to .631, and meaningless names left it at .577.
+// A title that is only the file's name is included, although a file without headings
+// must be embedded again after it is renamed. With 256 subheadings of a book as queries
+// over 132 pages without headings, the names raised the mean reciprocal rank from .577 to
+// .631, and meaningless names left it at .577.
 func (c *Chunker) head(doc *store.Document, s *store.Section) string {
 	if c.options.Bare {
 		return ""
@@ -142,8 +140,7 @@ func (c *Chunker) head(doc *store.Document, s *store.Section) string {
 	}
 }
 
-// prefix returns a beginning of s of at most limit tokens: the longest that
-// bisection over its length finds.
+// prefix returns the longest prefix of s with at most limit tokens that bisection finds.
 func (c *Chunker) prefix(s string, limit int) string {
 	low, high := 0, min(len(s), limit*bytesPerToken)
 	for low < high {

@@ -15,57 +15,56 @@ import (
 	"cairn/models"
 )
 
-// Stores are what an Indexer reads and writes. The caller closes them.
+// Stores are the stores that an Indexer reads and writes. The caller closes them.
 type Stores struct {
-	// Files are the roots of the workspace.
+	// Files holds the files of the workspace.
 	Files   *walk.Tree
 	Docs    *docs.Store
 	Keyword store.Keyword
 	Vectors store.Vectors
-	// Cache holds embeddings by text. Without it the text of a renamed file, and
-	// texts embedded but not committed before a crash, are embedded again.
+	// Cache caches embeddings by text. If it is nil, the indexer embeds the text of a
+	// renamed file again, and also texts whose vectors were not committed before a crash.
 	Cache Cache
 }
 
-// Cache holds vectors by the text that they were made from.
+// Cache stores vectors by the text that they represent.
 type Cache interface {
-	// Get returns the vectors of keys in their order, nil for one it does not hold.
+	// Get returns the vectors of keys in order, nil for a key without a vector.
 	Get(keys []store.Key) ([][]float32, error)
-	// Put stores vectors under keys, of which there are as many.
+	// Put stores each vector under the key with the same index.
 	Put(keys []store.Key, vectors [][]float32) error
 }
 
-// Options are the knobs of New. Nil and the zero value give the defaults.
+// Options configures New. Nil and the zero value mean the defaults.
 type Options struct {
-	// Walk says which files are indexed.
+	// Walk selects the files to index.
 	Walk *walk.Options
-	// Masks are the secrets that the index must not hold; nil masks nothing.
+	// Masks selects the secrets to mask in the index; nil masks nothing.
 	Masks *secret.Masks
 	// Chunk sets the size of chunks.
 	Chunk *ChunkOptions
-	// Attempts is a file that names the documents in work, for the next process to set
-	// those aside that end it; "" is none.
+	// Attempts is the name of a file that records the documents being indexed, so that
+	// the next process can skip those that crash it; "" records nothing.
 	Attempts string
-	// Held, unless nil, is called before each write to a derived index, and fails when the
-	// stores must not be written any more.
+	// Held, if not nil, is called before each write to a derived index. It returns an
+	// error if the process must no longer write to the stores.
 	Held func() error
-	// Parallel is the number of files read and parsed at a time; 0 is GOMAXPROCS.
+	// Parallel is the number of files to read and parse at a time; 0 means GOMAXPROCS.
 	Parallel int
-	// BatchTexts is the most texts that the encoder gets at a time; 0 is 128 for
-	// each processor, at least 256. It gets fewer while they take long.
+	// BatchTexts is the maximum number of texts to embed at a time; 0 means 128 for
+	// each processor, at least 256. Batches are smaller if the encoder is slow.
 	BatchTexts int
-	// WindowChunks is the number of chunks sorted by length together; 0 is 4096.
+	// WindowChunks is the number of chunks to sort by length together; 0 means 4096.
 	WindowChunks int
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Reached, when not nil, is called at the named points between the steps of
-	// a run, possibly by several goroutines concurrently. Tests interrupt runs
-	// with it.
+	// Reached, if not nil, is called at the named points between the steps of a run,
+	// possibly by several goroutines concurrently. Tests use it to interrupt runs.
 	Reached func(point string)
 }
 
-// Indexer brings an index up to date with its files. It is safe for concurrent
-// use; calls of the same phase wait for each other.
+// Indexer updates an index to match its files. It is safe for concurrent use; calls of
+// the same phase wait for each other.
 type Indexer struct {
 	stores   Stores
 	embedder models.Embedder
@@ -73,7 +72,7 @@ type Indexer struct {
 	chunker  *Chunker
 	attempts *attempts
 
-	// One lock for each phase: files can be refreshed while vectors are made.
+	// One lock for each phase, so that files can be refreshed while texts are embedded.
 	scanning, keywords, vectors sync.Mutex
 
 	preferences preferences
@@ -102,7 +101,7 @@ func New(s Stores, e models.Embedder, o *Options) *Indexer {
 	return x
 }
 
-// Chunker returns the Chunker that cuts the documents.
+// Chunker returns the Chunker that the Indexer uses.
 func (x *Indexer) Chunker() *Chunker { return x.chunker }
 
 func (x *Indexer) held() error {
@@ -125,16 +124,16 @@ func (x *Indexer) reached(point string) {
 	}
 }
 
-// Run brings everything up to date: Scan, Keywords, Vectors, and then the
-// generation, if anything changed. The next run resumes one that was interrupted,
-// by ctx or by the end of the process. The Report is complete also when there is
-// an error. progress may be nil; one goroutine at a time calls it, at most ten
-// times a second, and the run waits until it returns.
+// Run updates the whole index: it runs Scan, Keywords and Vectors, and advances the
+// generation if anything changed. The next run resumes a run that was interrupted by ctx
+// or by the end of the process. The Report is complete even if Run fails. progress may be
+// nil; Run calls it from one goroutine at a time, at most ten times a second, and waits
+// until it returns.
 func (x *Indexer) Run(ctx context.Context, progress func(job.Progress)) (*Report, error) {
 	return x.run(ctx, nil, true, progress)
 }
 
-// RunKeywords is Run without the vectors, which stay pending.
+// RunKeywords is Run without Vectors; the documents stay pending there.
 func (x *Indexer) RunKeywords(ctx context.Context, progress func(job.Progress)) (*Report, error) {
 	return x.run(ctx, nil, false, progress)
 }
@@ -154,10 +153,10 @@ func (x *Indexer) run(ctx context.Context, only *pathSet, vectors bool, progress
 	return x.finish(t, err)
 }
 
-// Refresh is Run without the vectors and for the given files alone, relative to the
-// workspace and slash-separated: it returns once keyword search sees the current files.
-// A folder stands for every file that is or was below it, nil for all files. Embed
-// makes the vectors, concurrently or later.
+// Refresh runs Scan and Keywords for the given files only, so that keyword search finds
+// their current text when it returns. Paths are slash-separated and relative to the
+// workspace. A folder stands for every file that is or was below it; nil stands for all
+// files. Embed computes the vectors, concurrently or later.
 func (x *Indexer) Refresh(ctx context.Context, paths []string) (*Report, error) {
 	var only *pathSet
 	if paths != nil {
@@ -174,7 +173,8 @@ func (x *Indexer) Refresh(ctx context.Context, paths []string) (*Report, error) 
 	return x.finish(t, err)
 }
 
-// Embed makes the vectors of pending documents, and counts a completed run.
+// Embed computes the vectors of pending documents and advances the generation, since
+// this completes a run.
 func (x *Indexer) Embed(ctx context.Context) (*Report, error) {
 	t := &Report{}
 	err := x.makeVectors(ctx, nil, t)
@@ -184,14 +184,14 @@ func (x *Indexer) Embed(ctx context.Context) (*Report, error) {
 	return x.finish(t, err)
 }
 
-// Scan brings the documents up to date with the files and marks what changed
-// as pending. Searches do not see the changes yet.
+// Scan updates the documents to match the files and marks changed documents as pending.
+// Searches do not find the changes yet.
 func (x *Indexer) Scan(ctx context.Context, progress func(job.Progress)) (*Report, error) {
 	t := &Report{Skipped: map[string]int{}}
 	return x.finish(t, x.scan(ctx, nil, progress, t))
 }
 
-// advance counts the run as completed.
+// advance records a completed run, which advances the generation if anything changed.
 func (x *Indexer) advance(ctx context.Context) error {
 	var roots []string
 	for _, r := range x.stores.Files.Roots() {

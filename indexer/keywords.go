@@ -10,17 +10,17 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// The keyword index builds two segments of some 4,000 chunks concurrently; one
-// batch feeds both. The text of a batch is bounded as well, since it is in memory.
+// The bounds of a batch for the keyword index. keywordEntries fills two segments of about
+// 4,000 chunks, which the index builds concurrently. keywordBytes bounds memory.
 const (
 	keywordEntries = 8192
 	keywordBytes   = 16 << 20
-	pendingPage    = 512 // marks read at a time
+	pendingPage    = 512 // marks to read at a time
 )
 
-// Keywords brings the keyword index up to the documents: it updates the index
-// with pending documents in batches, and then clears their marks. Documents that
-// change meanwhile stay pending. Calls wait for each other.
+// Keywords updates the keyword index with the pending documents in batches, and clears
+// the marks of each batch. Documents that change during the call stay pending. Calls wait
+// for each other.
 func (x *Indexer) Keywords(ctx context.Context, progress func(job.Progress)) error {
 	x.keywords.Lock()
 	defer x.keywords.Unlock()
@@ -35,7 +35,7 @@ func (x *Indexer) updateKeywords(ctx context.Context, progress func(job.Progress
 	if counts.Keyword.Files > 0 {
 		m := newProgressReporter(progress, x.now, PhaseKeywords, counts.Keyword.Files, counts.Keyword.Chunks)
 		defer m.flush()
-		if err := x.takeKeywords(ctx, m, nil); err != nil {
+		if err := x.indexKeywords(ctx, m, nil); err != nil {
 			return err
 		}
 	}
@@ -43,16 +43,16 @@ func (x *Indexer) updateKeywords(ctx context.Context, progress func(job.Progress
 	return nil
 }
 
-// keywordsOf updates the keyword index with the given documents.
+// keywordsOf updates the keyword index with the pending documents among paths.
 func (x *Indexer) keywordsOf(ctx context.Context, paths map[string]bool) error {
 	x.keywords.Lock()
 	defer x.keywords.Unlock()
-	return x.takeKeywords(ctx, newProgressReporter(nil, x.now, PhaseKeywords, 0, 0), paths)
+	return x.indexKeywords(ctx, newProgressReporter(nil, x.now, PhaseKeywords, 0, 0), paths)
 }
 
-// takeKeywords updates the keyword index with the pending documents among paths. Nil
-// means all; those that searches prefer come first then.
-func (x *Indexer) takeKeywords(ctx context.Context, m *progressReporter, paths map[string]bool) error {
+// indexKeywords updates the keyword index with the pending documents among paths. If
+// paths is nil, it indexes all of them and begins with those that searches prefer.
+func (x *Indexer) indexKeywords(ctx context.Context, m *progressReporter, paths map[string]bool) error {
 	for after := ""; ; {
 		if paths == nil {
 			if err := x.preferKeywords(ctx, m); err != nil {
@@ -68,7 +68,7 @@ func (x *Indexer) takeKeywords(ctx context.Context, m *progressReporter, paths m
 		}
 		after = b.marks[len(b.marks)-1].Path
 		if err := x.attempts.begin(b.large...); err != nil {
-			return fmt.Errorf("recording the files in work: %w", err)
+			return fmt.Errorf("recording the files being indexed: %w", err)
 		}
 		x.reached("keywords read")
 		if err = x.held(); err == nil {
@@ -94,7 +94,7 @@ func (x *Indexer) preferKeywords(ctx context.Context, m *progressReporter) error
 			return err
 		}
 		for _, chosen := range groups {
-			if err := x.takeKeywords(ctx, m, chosen); err != nil {
+			if err := x.indexKeywords(ctx, m, chosen); err != nil {
 				return err
 			}
 		}
@@ -103,18 +103,18 @@ func (x *Indexer) preferKeywords(ctx context.Context, m *progressReporter) error
 	return nil
 }
 
-// keywordBatch is a number of pending documents in the form of the keyword index.
+// keywordBatch is an update of the keyword index with some pending documents.
 type keywordBatch struct {
 	marks   []docs.Mark
 	entries []store.KeywordEntry
 	stale   []string
-	large   []string // paths of the documents that are recorded as attempts
+	large   []string // paths of the documents to record as attempts
 	size    int      // bytes of text
 }
 
-// keywordBatch reads pending documents above after, and among paths unless nil, until a
-// batch is full. A document that may have ended the last process is a batch of its own.
-// Document, text and mark belong to one transaction.
+// keywordBatch reads pending documents with paths above after, and in paths if that is
+// not nil, until the batch is full. A document that may have ended the last process gets
+// a batch of its own. Documents, texts and marks come from one transaction.
 func (x *Indexer) keywordBatch(after string, paths map[string]bool) (b keywordBatch, err error) {
 	err = x.stores.Docs.View(func(r *docs.Reader) error {
 		for {
@@ -171,7 +171,7 @@ func (x *Indexer) addKeywords(b *keywordBatch, r *docs.Reader, p *docs.PendingDo
 	return nil
 }
 
-// maxTerms bounds the different words of a file in the keyword index: each takes some
+// maxTerms is the most distinct words of a file in the keyword index. Each takes about
 // eight microseconds. Ten megabytes of English have about 100,000.
 const maxTerms = 200_000
 
@@ -179,7 +179,7 @@ const maxTerms = 200_000
 func wordsEnd(text string) int {
 	const step = 64 << 10
 	if len(text) <= maxTerms {
-		return len(text) // a word has at least a letter and a blank, or three bytes
+		return len(text) // a word has more than one byte
 	}
 	var v store.Vocabulary
 	for at := 0; at < len(text); at += step {
@@ -191,8 +191,8 @@ func wordsEnd(text string) int {
 	return len(text)
 }
 
-// readDocument returns the document at path with its text. A store that has a
-// mark but not both of them is damaged.
+// readDocument returns the document at path with its text. It fails with
+// *docs.CorruptError if either is missing, because path is marked as pending.
 func readDocument(r *docs.Reader, path string) (*store.Document, string, error) {
 	doc, err := r.Document(path)
 	if err != nil {

@@ -14,22 +14,22 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Bounds of what match chooses, files and bytes of them, and of what it reads, of each
-// file and of all.
+// The bounds of match.
 const (
-	preferredFiles = 256
-	preferredBytes = 4 << 20
-	matchFile      = 1 << 20
-	matchRead      = 256 << 20
+	preferredFiles = 256       // most files in the result
+	preferredBytes = 4 << 20   // most bytes of them
+	matchFile      = 1 << 20   // most bytes of a file to read
+	matchRead      = 256 << 20 // most bytes to read in all
 
-	// bestFiles are indexed before the others that match chooses, for a search that
-	// cannot wait for these.
+	// bestFiles is the size of the first group, which is indexed first, for searches
+	// that do not wait for the other files.
 	bestFiles = 32
 )
 
-// match returns the files whose words match terms best. A file counts by its part of
-// some 150 words that holds the rarest terms, as a chunk does in a search, and then by
-// how many terms it has in all. The best files are a group of their own.
+// match returns the files whose words match terms best. Like a chunk in a search, a part
+// of about 150 words scores by the rarity of its terms. The score of a file is that of
+// its best part plus a quarter of the score of all its terms. The best files form the
+// first group.
 func (x *Indexer) match(ctx context.Context, terms []string, paths []string) (groups []map[string]bool, err error) {
 	m := newMatcher(terms)
 	found := make([]matched, len(paths))
@@ -45,7 +45,7 @@ func (x *Indexer) match(ctx context.Context, terms []string, paths []string) (gr
 				}
 				data, _, err := x.stores.Files.ReadFile(paths[i], matchFile)
 				if err != nil {
-					data = nil // too large, or not to be read: its name counts
+					data = nil // too large or unreadable: match the name only
 				}
 				read.Add(int64(len(data)))
 				found[i], lowered = m.match(paths[i], data, lowered)
@@ -75,7 +75,7 @@ type matcher struct{ terms [][]byte }
 func newMatcher(terms []string) *matcher {
 	m := &matcher{}
 	for _, t := range terms {
-		// The stemmer writes an y at the end as i.
+		// The stemmer changes a final y to i.
 		if len(t) > 3 {
 			t = strings.TrimSuffix(t, "i")
 		}
@@ -84,19 +84,19 @@ func newMatcher(terms []string) *matcher {
 	return m
 }
 
-// matched is what a file has of the terms, each a bit.
+// matched is the set of terms in a file, as bits.
 type matched struct {
 	size  int
 	all   uint32
-	parts []uint32 // of parts of the file, each once
+	parts []uint32 // distinct sets of the parts of the file
 }
 
-// partSize is half the size of the parts that are matched, which overlap.
+// partSize is half the size in bytes of a part of a file; parts overlap by half.
 const partSize = 512
 
-// match looks for words of a file that begin with a term, and for such parts of names in
-// camel case. The name of the file and its first bytes, where its title is, count for
-// every part. lowered is a buffer that it returns for the next call.
+// match finds the terms with which words of a file begin, including the words of names in
+// camel case. The terms in the name of the file and in its first bytes, where the title
+// is, count for every part. match returns the buffer lowered for the next call.
 func (m *matcher) match(name string, data, lowered []byte) (matched, []byte) {
 	f := matched{size: len(data)}
 	lowered = lowerASCII(lowered[:0], data)
@@ -116,7 +116,7 @@ func (m *matcher) match(name string, data, lowered []byte) (matched, []byte) {
 			at += n
 			if at == 0 || !isWordByte(data[at-1]) || isUpper(data[at]) && !isUpper(data[at-1]) {
 				halves[at/partSize] |= bit
-				at = (at/partSize+1)*partSize - 1 // on with the next half
+				at = (at/partSize+1)*partSize - 1 // skip to the next half
 			}
 			at = min(at+1, len(lowered))
 		}
@@ -135,7 +135,7 @@ func (m *matcher) match(name string, data, lowered []byte) (matched, []byte) {
 	return f, lowered
 }
 
-// best returns the indexes of the files with the highest scores.
+// best returns the indices of the files with the highest scores, best first.
 func (m *matcher) best(found []matched) []int {
 	weights := make([]float64, len(m.terms))
 	for t := range m.terms {
@@ -167,7 +167,7 @@ func (m *matcher) best(found []matched) []int {
 	return order[:min(len(order), preferredFiles)]
 }
 
-// lowerASCII appends s with its ASCII letters in lower case.
+// lowerASCII appends s to dst with ASCII letters in lower case.
 func lowerASCII(dst, s []byte) []byte {
 	dst = append(dst, s...)
 	for i, c := range dst {

@@ -10,28 +10,28 @@ import (
 	"cairn/internal/walk"
 )
 
-// preferredTerms bounds the terms of a request: matched has a bit for each.
+// preferredTerms is the most terms of a preference, since matched has a bit for each.
 const preferredTerms = 32
 
-// preference is a request to index the files with the terms of a query before others.
+// preference is the request of a search to index the files with certain terms first.
 type preference struct {
 	terms  []string
 	filter store.Filter
-	done   chan struct{} // closed when keyword search sees those files, or all
+	done   chan struct{} // closed when the files are in the keyword index
 }
 
-// preferences are the requests that a run has not met yet.
+// preferences holds the requests that no run has fulfilled yet.
 type preferences struct {
 	mu       sync.Mutex
 	waiting  []*preference
 	scanning bool // a run compares all files
-	complete bool // keyword search sees all files that the last run found
+	complete bool // the keyword index contains all files of the last run
 }
 
-// Prefer waits until keyword search sees the files that a query most likely finds, at
-// the latest until it sees all files of the next run, or of that in progress. terms are
-// those of the query, as the keyword index has them; of filter only the path and the kind
-// count. It returns at once after a run that got that far.
+// Prefer waits until the keyword index contains the files that a query most likely finds,
+// at the latest until it contains all files of the current or next run. It returns at once
+// if the keyword index already contains all files of the last run. terms are the terms of
+// the query, as in the keyword index. Prefer uses only the path and the kind of filter.
 func (x *Indexer) Prefer(ctx context.Context, terms []string, filter store.Filter) error {
 	p := x.preferences.add(terms, filter)
 	if p == nil {
@@ -46,7 +46,7 @@ func (x *Indexer) Prefer(ctx context.Context, terms []string, filter store.Filte
 	}
 }
 
-// add records a request, unless keyword search sees all files: then it returns nil.
+// add records a request. It returns nil if the keyword index contains all files.
 func (p *preferences) add(terms []string, filter store.Filter) *preference {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *preferences) remove(removed *preference) {
 	p.waiting = slices.DeleteFunc(p.waiting, func(w *preference) bool { return w == removed })
 }
 
-// next returns the request that came first, nil for none.
+// next removes and returns the oldest request, or returns nil if there is none.
 func (p *preferences) next() *preference {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +77,7 @@ func (p *preferences) next() *preference {
 	return first
 }
 
-// scan records that a run compares all files, or no longer does.
+// scan records whether a run is comparing all files.
 func (p *preferences) scan(running bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,8 @@ func (p *preferences) scan(running bool) {
 	}
 }
 
-// end meets all requests, since no document is pending, unless a run compares all files.
+// end fulfils all requests, because no document is pending. If a run is still comparing
+// files, it does nothing.
 func (p *preferences) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,8 +101,8 @@ func (p *preferences) end() {
 	p.waiting, p.complete = nil, true
 }
 
-// prefer returns those of paths, and of the documents that the keyword index lacks, that
-// match a request best, in groups as match does.
+// prefer returns the paths that match a request best, in groups as from match, among the
+// given paths and the documents pending for the keyword index.
 func (x *Indexer) prefer(ctx context.Context, p *preference, paths []string) ([]map[string]bool, error) {
 	err := x.stores.Docs.View(func(r *docs.Reader) error {
 		pending, err := r.Pending(docs.Keyword, "", 0)
@@ -119,10 +120,10 @@ func (x *Indexer) prefer(ctx context.Context, p *preference, paths []string) ([]
 	return x.match(ctx, p.terms, paths)
 }
 
-// prefer indexes the files that p asks for.
+// prefer indexes the files that match p best.
 func (s *scanner) prefer(ctx context.Context, p *preference) error {
-	paths := make([]string, len(s.look))
-	for i, e := range s.look {
+	paths := make([]string, len(s.unread))
+	for i, e := range s.unread {
 		paths[i] = e.Path
 	}
 	groups, err := s.x.prefer(ctx, p, paths)
@@ -131,14 +132,14 @@ func (s *scanner) prefer(ctx context.Context, p *preference) error {
 	}
 	for _, chosen := range groups {
 		var first, rest []walk.Entry
-		for _, e := range s.look {
+		for _, e := range s.unread {
 			if chosen[e.Path] {
 				first = append(first, e)
 			} else {
 				rest = append(rest, e)
 			}
 		}
-		s.look = rest
+		s.unread = rest
 		if err := s.readFiles(ctx, first); err != nil {
 			return err
 		}
@@ -148,7 +149,7 @@ func (s *scanner) prefer(ctx context.Context, p *preference) error {
 		if err := s.x.keywordsOf(ctx, chosen); err != nil {
 			return err
 		}
-		s.m.flush() // an answer says how many files are left
+		s.m.flush() // answers report the number of unread files
 	}
 	close(p.done)
 	return nil

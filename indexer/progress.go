@@ -7,32 +7,31 @@ import (
 	"cairn/internal/job"
 )
 
-// The phases of a run, in their order. Keyword answers are complete when
-// PhaseKeywords has ended.
+// The phases of a run, in order. Keyword search is complete after PhaseKeywords.
 const (
 	PhaseScan     = "scan"     // walk, read, parse, store
-	PhaseKeywords = "keywords" // bring the keyword index up to date
+	PhaseKeywords = "keywords" // update the keyword index
 	PhaseVectors  = "vectors"  // embed
 )
 
-// progressInterval bounds the rate of reports: ten a second look smooth on a
-// terminal and cost nothing.
+// progressInterval is the minimum time between two reports. Ten reports a second look
+// smooth on a terminal.
 const progressInterval = 100 * time.Millisecond
 
-// progressReporter reports progress at a bounded rate: at the beginning and the
-// end of a phase, and in between at most once an interval. It is safe for
-// concurrent use; one goroutine at a time calls fn.
+// progressReporter reports progress at the beginning and the end of a phase, and at most
+// once per interval in between. It is safe for concurrent use and calls fn from one
+// goroutine at a time.
 type progressReporter struct {
 	mu     sync.Mutex
 	fn     func(job.Progress) // nil reports nothing
 	now    func() time.Time
 	state  job.Progress
-	chunks bool // chunks are counted, not files
+	chunks bool // count chunks instead of files
 	last   time.Time
 }
 
-// newProgressReporter begins a phase with so many files and chunks; both are 0 while they
-// are not known. Chunks are counted if there are some.
+// newProgressReporter begins a phase with the given total of files and chunks, or 0 if
+// they are not known yet. It counts chunks if their total is not 0, otherwise files.
 func newProgressReporter(fn func(job.Progress), now func() time.Time, phase string, files, chunks int) *progressReporter {
 	p := &progressReporter{fn: fn, now: now, state: job.Progress{Phase: phase, Total: files, Searchable: phase == PhaseVectors}}
 	if chunks > 0 {
@@ -62,7 +61,7 @@ func (p *progressReporter) expect(files int) {
 	p.report(false)
 }
 
-// flush reports the state of the phase, as at its end.
+// flush reports the state of the phase at once.
 func (p *progressReporter) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

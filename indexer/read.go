@@ -18,10 +18,10 @@ import (
 type outcomeKind int
 
 const (
-	touched outcomeKind = iota // other size or time, same bytes
-	changed                    // new, or other bytes: put holds it
-	skipped                    // not indexed, for a reason
-	absent                     // removed since the walk
+	touched outcomeKind = iota // the size or time changed, the bytes did not
+	changed                    // a new file or new bytes, in put
+	skipped                    // not indexed, with a reason
+	absent                     // removed after the walk
 	unreadable
 )
 
@@ -33,13 +33,13 @@ type outcome struct {
 	hash   [sha256.Size]byte // of touched and changed
 	put    *docs.Put
 	reason string // of skipped
-	cut    string // why only a part of a changed file is indexed; "" when all is
+	cut    string // why only a part of a changed file is indexed; "" if all of it is
 }
 
-// cutPrefix begins the reason of a file of which only a part is indexed.
+// cutPrefix is the prefix of the reason for indexing only a part of a file.
 const cutPrefix = "indexed in part: "
 
-// cutOf returns why only a part of a parsed file is indexed.
+// cutOf returns why only a part of a parsed file is indexed, or "" if all of it is.
 func cutOf(d *markdown.Document, text string) string {
 	var why []string
 	if d.Cut {
@@ -54,18 +54,18 @@ func cutOf(d *markdown.Document, text string) string {
 	return cutPrefix + strings.Join(why, ", ")
 }
 
-// racyTime is how old a file's last change must be for its time to be trusted:
-// file systems stamp with a clock of some milliseconds, so a second change of the
-// same size could leave the same time. The scan reads a younger file once more at
-// its end, and records it without a time if it still changes.
+// racyTime is the age above which the time of a file's last change is reliable. File
+// systems use a clock with a resolution of some milliseconds, so two changes in quick
+// succession may have the same time. The scan reads a younger file again at its end, and
+// records it without a time if it is still changing.
 const racyTime = 50 * time.Millisecond
 
-// readAttempts bounds how often a file that changes during the read is read. After
-// that the index holds one of its states, without a time.
+// readAttempts is how many times to read a file that changes during the read. After the
+// last attempt, the file is indexed as read, without a time.
 const readAttempts = 3
 
-// read reads one file that the walk found new or changed, and records that as an
-// attempt. A panic leaves the record.
+// read reads a file that is new or changed. It records the attempt; the record remains
+// if reading ends the process.
 func (s *scanner) read(e walk.Entry) outcome {
 	if e.Size < minAttempted {
 		return s.readFile(e)
@@ -100,19 +100,19 @@ func (s *scanner) readFile(e walk.Entry) outcome {
 	return o
 }
 
-// fileInfo is what a later walk compares a file with. modTime is 0 when it cannot
-// be trusted, changeTime when it is not known.
+// fileInfo is the record with which a later walk compares a file. modTime is 0 if it is
+// not reliable, changeTime if it is unknown.
 type fileInfo struct{ size, modTime, changeTime int64 }
 
-// isAs reports whether a file that the walk found equals the record. changeTime,
-// which programs cannot set, reveals an edit that keeps the size and restores the
-// time. Without it, as on systems that have none, the others decide.
-func (i fileInfo) isAs(e walk.Entry) bool {
+// matches reports whether a file that the walk found is unchanged according to the
+// record. changeTime, which programs cannot set, reveals an edit that keeps the size and
+// restores the time. Not all systems have it.
+func (i fileInfo) matches(e walk.Entry) bool {
 	return i.size == e.Size && i.modTime == e.ModTime && (i.changeTime == 0 || e.ChangeTime == 0 || i.changeTime == e.ChangeTime)
 }
 
-// readSettled reads a file until it does not change during the read, or, after
-// readAttempts, returns one state of it without a time.
+// readSettled reads a file, again if the file changed during the read. After
+// readAttempts it returns the bytes without a time.
 func (s *scanner) readSettled(path string) (data []byte, info fileInfo, err error) {
 	for range readAttempts {
 		var before, after fs.FileInfo
@@ -139,13 +139,13 @@ func (s *scanner) readSettled(path string) (data []byte, info fileInfo, err erro
 	return data, info, err
 }
 
-// settled reports whether a time of a file is long enough ago to be trusted.
+// settled reports whether a file's time is old enough to be reliable.
 func (s *scanner) settled(at time.Time) bool {
 	age := s.x.now().Sub(at)
 	return age > racyTime || age < -racyTime
 }
 
-// compare decides whether the bytes are new, and parses their text if they are.
+// compare sets the outcome of a file that was read, and parses the text if it changed.
 func (s *scanner) compare(o *outcome, data []byte, info fileInfo) {
 	sum := sha256.Sum256(data)
 	o.fileInfo, o.hash = info, sum

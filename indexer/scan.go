@@ -19,26 +19,27 @@ import (
 	"cairn/internal/walk"
 )
 
-// putBytes is the text stored in one transaction: large enough that waiting
-// for the disk costs little, small enough that a kill loses little.
+// putBytes is the number of bytes of text in one transaction. It is large enough that
+// waiting for the disk takes a small share of the time, and small enough that a killed
+// process loses little work.
 const putBytes = 4 << 20
 
 // deletePaths is how many documents one transaction removes.
 const deletePaths = 1000
 
-// scanner compares files with the stored documents. One goroutine at a time
-// changes it.
+// scanner compares files with the stored documents. Only one goroutine at a time may
+// modify it.
 type scanner struct {
 	x     *Indexer
 	t     *Report
 	m     *progressReporter
 	known map[string]docs.File
-	// passed are the files that the last run skipped, or cut, for their content.
-	passed map[string]docs.Skipped
+	// verdicts holds the files that the last run skipped or cut because of their content.
+	verdicts map[string]docs.Skipped
 
-	look    []walk.Entry    // new or changed files
+	unread  []walk.Entry    // new or changed files
 	seen    map[string]bool // indexed files that still exist
-	kept    []string        // unreadable paths: the index keeps what is at and below them
+	kept    []string        // unreadable paths: the index keeps the documents at and below them
 	skipped []docs.Skipped
 	touched []docs.File
 	young   []youngFile
@@ -47,9 +48,9 @@ type scanner struct {
 	size    int // bytes of puts
 }
 
-// scan compares all files, or, when only is not nil, those it covers. The walk
-// comes first and finds the unchanged files by size and time; then scan reads the
-// others. It removes documents last, so that a moved file is never missing.
+// scan compares all files, or those in only if it is not nil. It first walks the folder
+// and recognises unchanged files by size and time, then reads the others. It removes
+// documents last, so that a moved file is always found.
 func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(job.Progress), t *Report) error {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
@@ -61,19 +62,19 @@ func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(job.Pro
 	if err != nil {
 		return fmt.Errorf("reading the list of documents: %w", err)
 	}
-	passed, err := x.passed()
+	verdicts, err := x.verdicts()
 	if err != nil {
 		return err
 	}
 	s := &scanner{
-		x: x, t: t, known: known, passed: passed, seen: make(map[string]bool, len(known)),
+		x: x, t: t, known: known, verdicts: verdicts, seen: make(map[string]bool, len(known)),
 		m: newProgressReporter(progress, x.now, PhaseScan, 0, 0),
 	}
 	defer s.m.flush()
 	if err := s.walk(ctx, only); err != nil {
 		return err
 	}
-	s.m.expect(len(s.look))
+	s.m.expect(len(s.unread))
 	x.reached("files found")
 	if err := s.readAll(ctx, only == nil); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(job.Pro
 	return x.attempts.end(true, s.aside...)
 }
 
-// known returns the stored files in the set.
+// known returns the stored files in only.
 func (x *Indexer) known(only *pathSet) (map[string]docs.File, error) {
 	if only == nil {
 		return x.stores.Docs.Files()
@@ -126,34 +127,34 @@ func (x *Indexer) known(only *pathSet) (map[string]docs.File, error) {
 	return known, err
 }
 
-// isCut reports whether a file is indexed in part.
+// isCut reports whether only a part of a file is indexed.
 func isCut(f docs.Skipped) bool { return strings.HasPrefix(f.Reason, cutPrefix) }
 
-// passed returns the files that the last run skipped, or cut, for their content.
-func (x *Indexer) passed() (map[string]docs.Skipped, error) {
+// verdicts returns the files that the last run skipped or cut because of their content.
+func (x *Indexer) verdicts() (map[string]docs.Skipped, error) {
 	skipped, err := x.stores.Docs.Skipped()
 	if err != nil {
 		return nil, fmt.Errorf("reading skipped files: %w", err)
 	}
-	passed := map[string]docs.Skipped{}
+	verdicts := map[string]docs.Skipped{}
 	for _, f := range skipped {
 		if f.ModTime != 0 || isCut(f) {
-			passed[f.Path] = f
+			verdicts[f.Path] = f
 		}
 	}
-	return passed, nil
+	return verdicts, nil
 }
 
-// walk handles the files that need no reading, and collects the others in look.
+// walk records the files that scan need not read, and collects the others in unread.
 func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 	visit := func(e walk.Entry) error {
-		// A verdict on a folder applies to everything below it. An unreadable path
-		// may be a folder.
+		// The reason for skipping a folder applies to everything below it. An
+		// unreadable path may be a folder.
 		if !only.covers(e.Path) && !((e.Dir || e.Reason == walk.Unreadable) && only.below(e.Path)) {
 			return nil
 		}
 		f, indexed := s.known[e.Path]
-		p := s.passed[e.Path]
+		verdict := s.verdicts[e.Path]
 		switch {
 		case e.Reason == walk.Unreadable:
 			s.keep(e.Path)
@@ -162,12 +163,12 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 		case s.x.attempts.count(e.Path) >= maxAttempts:
 			s.aside = append(s.aside, e.Path)
 			s.skipAs(docs.Skipped{Path: e.Path, Reason: setAside, Size: e.Size, ModTime: e.ModTime, ChangeTime: e.ChangeTime})
-		case p.ModTime != 0 && fileInfo{p.Size, p.ModTime, p.ChangeTime}.isAs(e):
-			s.skipAs(p)
-		case indexed && fileInfo{f.Size, f.ModTime, f.ChangeTime}.isAs(e):
+		case verdict.ModTime != 0 && fileInfo{verdict.Size, verdict.ModTime, verdict.ChangeTime}.matches(e):
+			s.skipAs(verdict)
+		case indexed && fileInfo{f.Size, f.ModTime, f.ChangeTime}.matches(e):
 			s.unchanged(e.Path)
 		default:
-			s.look = append(s.look, e)
+			s.unread = append(s.unread, e)
 		}
 		return nil
 	}
@@ -177,25 +178,25 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 	return s.x.stores.Files.WalkPaths(ctx, s.x.options.Walk, slices.Sorted(maps.Keys(only.paths)), visit)
 }
 
-// unchanged records an indexed file with the same content.
+// unchanged records an indexed file whose content has not changed.
 func (s *scanner) unchanged(path string) {
 	s.seen[path] = true
 	s.t.Unchanged++
-	if f, ok := s.passed[path]; ok && isCut(f) {
+	if f, ok := s.verdicts[path]; ok && isCut(f) {
 		s.skipAs(f)
 	}
 }
 
-// keep records an unreadable path. The index keeps what it has of it, and the
-// list of skipped files names it.
+// keep records an unreadable path. The index keeps its documents, and the list of
+// skipped files includes it.
 func (s *scanner) keep(path string) {
 	s.kept = append(s.kept, path)
 	s.skipAs(docs.Skipped{Path: path, Reason: walk.Unreadable.String()})
 }
 
-// skip records a file that is not indexed. Files with other extensions are
-// counted but not listed: in a source tree they are nearly all. Cairn's own
-// hidden files are not counted either.
+// skip records a file that is not indexed. It counts files with other extensions but
+// does not list them, since most files of a source tree are of this kind. It ignores
+// cairn's own hidden files.
 func (s *scanner) skip(path string, reason walk.Reason) {
 	if reason == walk.Hidden && isOurs(path) {
 		return
@@ -207,8 +208,7 @@ func (s *scanner) skip(path string, reason walk.Reason) {
 	s.skipAs(docs.Skipped{Path: path, Reason: reason.String()})
 }
 
-// isOurs reports whether a hidden file or folder is one of cairn's, or an ignore
-// file.
+// isOurs reports whether a hidden file or folder belongs to cairn or is an ignore file.
 func isOurs(name string) bool {
 	return walk.IsIgnoreFile(name) || slices.ContainsFunc(strings.Split(name, "/"), func(e string) bool { return e == ".cairn" || e == ".cuedeck" })
 }
@@ -219,16 +219,16 @@ func (s *scanner) skipAs(f docs.Skipped) {
 	s.skipped = append(s.skipped, f)
 }
 
-// readAtOnce is how many files are read between looks for requests of searches: some
-// tenths of a second.
+// readAtOnce is how many files are read before readAll checks for preferences of
+// searches, a few tenths of a second.
 const readAtOnce = 256
 
-// readAll reads the files in look and stores the documents. It reads those that may have
-// ended the last process first, one at a time. With preferences it reads the files that
-// searches prefer before the others.
+// readAll reads the unread files and stores the documents. It begins with the files that
+// may have ended the last process, one at a time. If preferences is true, it reads the
+// files that searches prefer before the others.
 func (s *scanner) readAll(ctx context.Context, preferences bool) error {
 	var suspects []walk.Entry
-	s.look = slices.DeleteFunc(s.look, func(e walk.Entry) bool {
+	s.unread = slices.DeleteFunc(s.unread, func(e walk.Entry) bool {
 		suspect := s.x.attempts.count(e.Path) > 0
 		if suspect {
 			suspects = append(suspects, e)
@@ -240,7 +240,7 @@ func (s *scanner) readAll(ctx context.Context, preferences bool) error {
 			return err
 		}
 	}
-	for len(s.look) > 0 {
+	for len(s.unread) > 0 {
 		if preferences {
 			if p := s.x.preferences.next(); p != nil {
 				if err := s.prefer(ctx, p); err != nil {
@@ -249,17 +249,18 @@ func (s *scanner) readAll(ctx context.Context, preferences bool) error {
 				continue
 			}
 		}
-		n := min(len(s.look), readAtOnce)
-		if err := s.readFiles(ctx, s.look[:n]); err != nil {
+		n := min(len(s.unread), readAtOnce)
+		if err := s.readFiles(ctx, s.unread[:n]); err != nil {
 			return err
 		}
-		s.look = s.look[n:]
+		s.unread = s.unread[n:]
 	}
 	return s.put(ctx)
 }
 
-// readFiles reads files on all processors, at most some megabytes ahead of the document
-// store, and stores the documents in large transactions: the last wait for put.
+// readFiles reads files on all processors and stores the documents in large
+// transactions. Readers are at most a few files ahead of the document store. The
+// documents of the last transaction remain in s.puts until put.
 func (s *scanner) readFiles(ctx context.Context, files []walk.Entry) error {
 	g, ctx := errgroup.WithContext(ctx)
 	outcomes := make(chan outcome, s.x.options.Parallel)
@@ -308,7 +309,7 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 		s.touched = append(s.touched, docs.File{Path: o.path, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime})
 	case changed:
 		if err := o.put.Check(); err != nil {
-			// A parser error in one file must not stop the others.
+			// A fault of the parser in one file must not stop the run.
 			reason := err.Error()
 			if refused, ok := errors.AsType[*docs.RefusedError](err); ok {
 				reason = refused.Reason
@@ -339,17 +340,16 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 	return nil
 }
 
-// youngFile is an indexed file that changed just before it was read, so that its
-// time cannot be trusted.
+// youngFile is an indexed file that changed so shortly before it was read that its time
+// is not reliable.
 type youngFile struct {
 	path string
 	hash [sha256.Size]byte
 }
 
-// settle waits until the times of young files can be trusted, reads them again,
-// and records the time of those that did not change. Answers would otherwise call
-// every file stale that was written just before the run, and the next run would
-// read it again.
+// settle waits until the times of young files are reliable, reads the files again, and
+// records the times of those that did not change. Otherwise answers would report every
+// file written just before the run as stale, and the next run would read it again.
 func (s *scanner) settle(ctx context.Context) error {
 	if len(s.young) == 0 {
 		return nil
@@ -367,14 +367,14 @@ func (s *scanner) settle(ctx context.Context) error {
 		}
 		data, info, err := s.readSettled(f.path)
 		if err != nil || info.modTime == 0 || sha256.Sum256(data) != f.hash {
-			continue // changed or removed: left to the next run
+			continue // changed or removed; the next run handles it
 		}
 		s.touched = append(s.touched, docs.File{Path: f.path, Size: info.size, ModTime: info.modTime, ChangeTime: info.changeTime})
 	}
 	return nil
 }
 
-// put stores the documents collected so far with their pending marks.
+// put stores the collected documents with their pending marks.
 func (s *scanner) put(ctx context.Context) error {
 	if len(s.puts) == 0 {
 		return nil
@@ -401,7 +401,7 @@ func (s *scanner) remove(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// recordSkipped replaces the list of skipped files within the set.
+// recordSkipped replaces the entries of the list of skipped files that are in only.
 func (s *scanner) recordSkipped(ctx context.Context, only *pathSet) error {
 	if only != nil {
 		before, err := s.x.stores.Docs.Skipped()
@@ -431,8 +431,8 @@ type pathSet struct {
 	above map[string]bool // the folders above them
 }
 
-// newPathSet returns the set of the given paths. A changed ignore file can concern
-// every file, so a set with one covers everything.
+// newPathSet returns the set of the given paths. It returns nil, which covers everything,
+// if a path is an ignore file, since a change of it can affect every file.
 func newPathSet(paths []string) (*pathSet, error) {
 	c := &pathSet{paths: map[string]bool{}, above: map[string]bool{}}
 	for _, p := range paths {
@@ -451,7 +451,7 @@ func newPathSet(paths []string) (*pathSet, error) {
 	return c, nil
 }
 
-// covers reports whether p is in the set or below a folder that is.
+// covers reports whether p is in the set or below a folder in the set.
 func (c *pathSet) covers(p string) bool {
 	if c == nil {
 		return true
@@ -464,5 +464,5 @@ func (c *pathSet) covers(p string) bool {
 	return false
 }
 
-// below reports whether some path in the set is dir or below it.
+// below reports whether a path in the set is dir or below it.
 func (c *pathSet) below(dir string) bool { return c == nil || c.paths[dir] || c.above[dir] }

@@ -12,18 +12,18 @@ import (
 // span is a half-open range of bytes of a file.
 type span struct{ start, end int }
 
-// unit is a piece of text that pack does not cut. A file may have millions.
+// unit is a piece of text that pack does not divide. A file may have millions.
 type unit struct{ start, end, tokens int32 }
 
-// level is the kind of borders at which a span is divided. A piece that is still
-// too large is divided at the next level.
+// level is the kind of border at which a span is divided. A piece that is still too
+// large is divided at the next level.
 type level int
 
 const (
 	paragraphs level = iota // blank lines and fences
 	lines                   // list entries, table rows, lines of code
 	sentences
-	halves // the white space, or else the rune border, nearest to the middle
+	halves // the white space nearest to the middle, or the nearest rune border
 )
 
 // splitter divides one body into units and packs them into chunks.
@@ -35,8 +35,8 @@ type splitter struct {
 	fences       []markdown.Fence // of the body
 }
 
-// cut divides body into pieces of at most room tokens, close to target tokens
-// each. It returns at least one piece.
+// cut divides body into one or more pieces of at most room tokens, close to target
+// tokens each.
 func (sp *splitter) cut(body span) []span {
 	n, fits := sp.count(body, min(sp.room, sp.target+sp.target/4))
 	if fits {
@@ -48,7 +48,7 @@ func (sp *splitter) cut(body span) []span {
 		f.Start, f.Code, f.End = f.Start+body.start, f.Code+body.start, f.End+body.start
 	}
 	sp.divide(body, paragraphs)
-	if n == 0 { // too long to have been counted
+	if n == 0 { // count did not count the tokens of a long body
 		for _, u := range sp.units {
 			n += int(u.tokens)
 		}
@@ -56,20 +56,20 @@ func (sp *splitter) cut(body span) []span {
 	return sp.pack(n)
 }
 
-// A text of more than longSpan bytes may have millions of pieces. Those of less than
-// shortPiece bytes are joined then.
+// Pieces of less than shortPiece bytes are joined in a text of more than longSpan bytes,
+// which could have millions of them.
 const (
 	longSpan   = 1 << 20
 	shortPiece = 64
 )
 
-// bytesPerToken bounds the work on very long text: a span of more bytes than
-// this for each allowed token is too long without counting. Word pieces have four
-// to five bytes on average, so a text that fits is far below it.
+// bytesPerToken bounds the work on very long texts: a span with more bytes than this per
+// allowed token is too long, whatever its tokens. Word pieces have four to five bytes on
+// average, so a text that fits is far below the bound.
 const bytesPerToken = 64
 
-// fence returns the fenced code block that holds the byte at offset at, its marks
-// included; nil without one.
+// fence returns the fenced code block, including its marks, that contains offset at, or
+// nil if there is none.
 func (sp *splitter) fence(at int) *markdown.Fence {
 	n := sort.Search(len(sp.fences), func(i int) bool { return sp.fences[i].End > at })
 	if n == len(sp.fences) || sp.fences[n].Start > at {
@@ -78,8 +78,8 @@ func (sp *splitter) fence(at int) *markdown.Fence {
 	return &sp.fences[n]
 }
 
-// fenceMark returns the mark of the fenced code block whose code holds the byte at
-// offset at, "" without one.
+// fenceMark returns the mark of the fenced code block whose code contains offset at, or
+// "" if there is none.
 func (sp *splitter) fenceMark(at int) string {
 	if f := sp.fence(at); f != nil && at >= f.Code {
 		return f.Mark
@@ -87,8 +87,8 @@ func (sp *splitter) fenceMark(at int) string {
 	return ""
 }
 
-// count returns the tokens of the plain text of a span and whether they are at
-// most limit. It does not count a span of too many bytes.
+// count returns the number of tokens in the plain text of a span, and whether it is at
+// most limit. It returns 0 and false without counting if the span has too many bytes.
 func (sp *splitter) count(s span, limit int) (n int, fits bool) {
 	if s.end-s.start > (limit+1)*bytesPerToken {
 		return 0, false
@@ -97,12 +97,12 @@ func (sp *splitter) count(s span, limit int) (n int, fits bool) {
 	return n, n <= limit
 }
 
-// divide appends the units of s in order. A unit has at most room tokens, and
-// is larger than target only when it is a single sentence.
+// divide appends the units of s in order. A unit has at most room tokens. Only a single
+// sentence has more than target tokens.
 func (sp *splitter) divide(s span, at level) {
 	split := [...]func(span, func(span)){sp.splitParagraphs, sp.splitLines, sp.splitSentences}
 	for ; at < halves; at++ {
-		var last span // not added yet: it may be the only one
+		var last span // not added yet, since it may be the only piece
 		pieces := 0
 		add := func(p span) {
 			if n, fits := sp.count(p, sp.target); fits {
@@ -143,12 +143,12 @@ func (sp *splitter) add(s span, tokens int) {
 	sp.units = append(sp.units, unit{int32(s.start), int32(s.end), int32(tokens)})
 }
 
-// pack joins neighbouring units into chunks. total is the sum of their tokens,
-// from which pack derives an even size: cutting 260 tokens into 250 and 10 would
-// leave a chunk without content.
+// pack joins consecutive units into chunks of similar size. total is the sum of their
+// tokens. Without an even size, 260 tokens could become 250 and 10, and a chunk of 10
+// tokens has hardly any content.
 func (sp *splitter) pack(total int) []span {
 	var out []span
-	left := max(1, (total+sp.target-1)/sp.target) // chunks still to come
+	left := max(1, (total+sp.target-1)/sp.target) // remaining chunks
 	first, size := 0, 0                           // the open chunk: units[first:i]
 	even := total / left
 	for i, u := range sp.units {
@@ -165,9 +165,9 @@ func (sp *splitter) pack(total int) []span {
 	return sp.emit(out, first, len(sp.units))
 }
 
-// emit appends the chunk of units[first:end]. A text can have more tokens than the sum
-// of its parts (markup that means nothing in a part), so emit counts it: a chunk that is
-// too large is halved.
+// emit appends the chunk of units[first:end]. A text can have more tokens than its parts
+// together (for example if markup has a meaning only in a part), so emit counts the
+// tokens again and halves a chunk that is too large.
 func (sp *splitter) emit(out []span, first, end int) []span {
 	if first >= end {
 		return out
@@ -183,8 +183,8 @@ func (sp *splitter) emit(out []span, first, end int) []span {
 	return sp.emit(sp.emit(out, first, mid), mid, end)
 }
 
-// splitParagraphs divides s at blank lines and around fenced code, which keeps its
-// blank lines.
+// splitParagraphs divides s at blank lines and around fenced code. It does not divide
+// fenced code.
 func (sp *splitter) splitParagraphs(s span, yield func(span)) {
 	start := s.start
 	flush := func(end int) {
@@ -247,8 +247,8 @@ func beginsEntry(line string) bool {
 		(line[digits] == '.' || line[digits] == ')') && line[digits+1] == ' '
 }
 
-// splitSentences divides s after '.', '!' and '?' before white space and after
-// their full-width forms. Abbreviations divide too; packing joins them again.
+// splitSentences divides s after '.', '!' and '?' before white space, and after their
+// full-width forms. It also divides after abbreviations; pack joins the pieces.
 func (sp *splitter) splitSentences(s span, yield func(span)) {
 	text, start := sp.text, s.start
 	flush := func(end int) {
@@ -276,8 +276,8 @@ func (sp *splitter) splitSentences(s span, yield func(span)) {
 	flush(s.end)
 }
 
-// splitHalf divides s at the white space nearest to its middle, or, when it is
-// one word, at the rune border nearest to it. A single rune is not divided.
+// splitHalf divides s at the white space nearest to its middle, or, if it is a single
+// word, at the rune border nearest to the middle. It does not divide a single rune.
 func splitHalf(text string, s span) []span {
 	s = trimSpace(text, s)
 	mid := (s.start + s.end) / 2
@@ -307,9 +307,8 @@ func splitHalf(text string, s span) []span {
 	return out
 }
 
-// lineEnd returns the offset after the line that begins at or contains at, its
-// line break included, at most end. A break is "\n", "\r\n" or a lone "\r", as
-// in package markdown.
+// lineEnd returns the offset after the line that contains at, including its line break,
+// at most end. A line break is "\n", "\r\n" or a single "\r", as in package markdown.
 func lineEnd(text string, at, end int) int {
 	for i := at; i < end; i++ {
 		switch {
@@ -320,8 +319,8 @@ func lineEnd(text string, at, end int) int {
 	return end
 }
 
-// trimBlank removes blank lines at the front and all white space at the end; a
-// first line keeps its indentation.
+// trimBlank removes leading blank lines and trailing white space. The first line keeps
+// its indentation.
 func trimBlank(text string, s span) span {
 	p := trimSpace(text, s)
 	if p.start == p.end {
@@ -335,7 +334,7 @@ func trimBlank(text string, s span) span {
 	return p
 }
 
-// trimSpace removes white space at both ends of s.
+// trimSpace removes leading and trailing white space.
 func trimSpace(text string, s span) span {
 	t := text[s.start:s.end]
 	start := s.end - len(strings.TrimLeftFunc(t, unicode.IsSpace))

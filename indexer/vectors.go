@@ -12,33 +12,31 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// The most embedding that a killed process loses: a second at first, since many
-// sessions last a few seconds, and more as the run goes on, since each commit
-// waits for the disk.
+// The time between two commits, which is the most embedding that a killed process loses.
+// It is short at first, since many sessions last a few seconds. It grows because each
+// commit waits for the disk.
 const (
 	firstCommit   = time.Second
 	longestCommit = 4 * time.Second
 )
 
 // A cancelled run loses the batch that is being embedded. The first batches are
-// small, and they grow only while they are quick: a slow machine would otherwise
-// not complete one within a short session.
+// small, and they grow only if the encoder is fast, so that a slow machine completes
+// some within a short session.
 const (
-	firstBatch = 8
-	// The encoder waits for the first window, whose documents are complete only
-	// at its end.
-	firstWindow = 128 // chunks
+	firstBatch  = 8   // texts
+	firstWindow = 128 // chunks; the encoder waits until the window is read
 	quickBatch  = 400 * time.Millisecond
 )
 
-// lastWrite is how long a cancelled run continues to write the vectors it has. It
-// does not interrupt a write that waits for the disk.
+// lastWrite is how long a cancelled run continues to write vectors that it has. It does
+// not interrupt a write that waits for the disk.
 const lastWrite = 250 * time.Millisecond
 
-// Vectors brings the vector store up to the documents. While one window is
-// embedded, the next one is read and the vectors before it are written: cache,
-// vector store, then marks. Documents that change meanwhile stay pending. Calls
-// wait for each other.
+// Vectors updates the vector store to match the documents. While one window is
+// embedded, the next window is read and the vectors of the previous one are written: to
+// the cache, to the vector store, and then the marks. Documents that change during the
+// call stay pending. Calls wait for each other.
 func (x *Indexer) Vectors(ctx context.Context, progress func(job.Progress)) error {
 	return x.makeVectors(ctx, progress, &Report{})
 }
@@ -122,7 +120,7 @@ func (x *Indexer) readWindows(ctx context.Context, windows chan<- *window) error
 	}
 }
 
-// fromCache sets the vectors of the jobs whose text the cache knows.
+// fromCache sets the vectors of the jobs whose text is in the cache.
 func (x *Indexer) fromCache(w *window) error {
 	keys := make([]store.Key, len(w.jobs))
 	for i := range w.jobs {
@@ -138,16 +136,16 @@ func (x *Indexer) fromCache(w *window) error {
 	return nil
 }
 
-// commit is written in one step: vectors, then the marks of the documents that
-// they complete.
+// commit is a set of vectors to write together, followed by the marks of the documents
+// that they complete.
 type commit struct {
 	w     *window
 	jobs  []*pendingChunk // with their vectors
 	fresh []*pendingChunk // one for each text that the encoder embedded, for the cache
 }
 
-// embedWindow embeds the texts without a vector and sends commits. When it is
-// cancelled, or the encoder fails, it first sends the vectors it has.
+// embedWindow embeds the texts without a vector and sends commits. If it is cancelled or
+// the encoder fails, it sends the vectors that it has before it returns.
 func (x *Indexer) embedWindow(ctx context.Context, w *window, p *batchSize, t *Report, send func(commit) error) error {
 	c := commit{w: w}
 	for i := range w.jobs {
@@ -179,7 +177,7 @@ func (x *Indexer) embedWindow(ctx context.Context, w *window, p *batchSize, t *R
 			c = commit{w: w}
 		}
 	}
-	return send(c) // even an empty one: it completes documents without chunks
+	return send(c) // even if empty, since it completes documents without chunks
 }
 
 // embedBatch sets the vector of every job of a batch.
@@ -206,9 +204,9 @@ func (x *Indexer) embedBatch(ctx context.Context, batch [][]*pendingChunk) error
 // batchSize adapts the size of batches and the interval between commits to the
 // speed of the encoder.
 type batchSize struct {
-	texts, most int           // of the next batch, and of any
-	interval    time.Duration // of embedding between two commits
-	since       time.Duration // embedding since the last one
+	texts, most int           // size of the next batch, and the largest size
+	interval    time.Duration // embedding time between two commits
+	since       time.Duration // embedding time since the last commit
 }
 
 func newBatchSize(most int) *batchSize {
@@ -228,7 +226,7 @@ func (p *batchSize) embedded(took time.Duration) (commit bool) {
 	return true
 }
 
-// outlive returns a context that ends limit after ctx does, with its cause.
+// outlive returns a context that ends limit after ctx does, with the cause of ctx.
 func outlive(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -240,9 +238,9 @@ func outlive(ctx context.Context, limit time.Duration) (context.Context, context
 	}
 }
 
-// writeVectors makes a commit durable and returns the number of documents it
-// completed. It clears the marks last: after a crash before that, the next run
-// repeats the work from the cache.
+// writeVectors makes a commit durable and returns the number of documents that it
+// completed. It clears the marks last, so that after a crash the next run repeats the
+// commit from the cache.
 func (x *Indexer) writeVectors(ctx context.Context, c commit) (completed int, err error) {
 	if x.stores.Cache != nil && len(c.fresh) > 0 {
 		keys := make([]store.Key, len(c.fresh))

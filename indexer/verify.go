@@ -7,22 +7,21 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// DivergedError reports a derived index with another number of chunks than the
-// documents have, although nothing is pending, even after it was filled again: it
-// holds unknown chunks. It has to be removed and rebuilt.
+// DivergedError reports a derived index whose number of chunks differs from that of the
+// documents, although nothing is pending, even after it was filled again. It contains
+// unknown chunks, so the caller must remove and rebuild it.
 type DivergedError struct {
 	Kind       docs.Kind
 	Have, Want int // chunks
 }
 
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("the index of %s holds %d chunks, the documents have %d: remove the index and build it again", e.Kind, e.Have, e.Want)
+	return fmt.Sprintf("the index of %s holds %d chunks, the documents have %d: remove and rebuild the index", e.Kind, e.Have, e.Want)
 }
 
-// reconcile calls update until the index of that kind holds as many chunks as the
-// documents have. It fills an index that lost chunks, because its files were
-// removed or restored from a backup, again once. The caller holds the phase's
-// lock, so that no other goroutine changes the index.
+// reconcile calls update until the index of the kind has as many chunks as the
+// documents. If the index lost chunks, because its files were removed or restored from a
+// backup, reconcile fills it again, once. The caller must hold the lock of the phase.
 func (x *Indexer) reconcile(ctx context.Context, kind docs.Kind, count func() (int, error), update func() error) error {
 	for renewed := false; ; renewed = true {
 		if err := update(); err != nil {
@@ -33,7 +32,7 @@ func (x *Indexer) reconcile(ctx context.Context, kind docs.Kind, count func() (i
 			return err
 		}
 		if counts.Pending(kind).Files > 0 {
-			return nil // documents changed meanwhile; the next call continues
+			return nil // documents changed during update; the next call continues
 		}
 		have, err := count()
 		if err != nil {

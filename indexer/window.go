@@ -8,8 +8,8 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// window is a number of pending documents whose chunks are sorted by length and
-// embedded together.
+// window is a set of pending documents whose chunks are sorted by length and embedded
+// together.
 type window struct {
 	docs []docState
 	jobs []pendingChunk
@@ -20,19 +20,19 @@ type docState struct {
 	mark  docs.Mark
 	stale []string
 	left  int  // chunks whose vector is not stored yet
-	done  bool // writeVectors clears, or has cleared, the mark
+	done  bool // writeVectors clears or cleared the mark
 }
 
 // pendingChunk is a chunk that needs its vector.
 type pendingChunk struct {
-	doc   int // in window.docs
+	doc   int // index in window.docs
 	entry store.VectorEntry
 	text  string // for the encoder
 }
 
-// readWindow reads pending documents above after until the window has size chunks. A
-// single document larger than a window is a window of its own. Document, text and
-// mark belong to one transaction.
+// readWindow reads pending documents with paths above after until the window has size
+// chunks. A document with more chunks gets a window of its own. Documents, texts and
+// marks come from one transaction.
 func (x *Indexer) readWindow(after string, size int) (w *window, err error) {
 	w = &window{}
 	err = x.stores.Docs.View(func(r *docs.Reader) error {
@@ -59,7 +59,7 @@ func (x *Indexer) readWindow(after string, size int) (w *window, err error) {
 	return w, err
 }
 
-// addJobs appends the chunks of the document that was added last.
+// addJobs adds the chunks of the last document in the window.
 func (x *Indexer) addJobs(w *window, r *docs.Reader, path string) error {
 	doc, text, err := readDocument(r, path)
 	if err != nil {
@@ -81,15 +81,14 @@ func (x *Indexer) addJobs(w *window, r *docs.Reader, path string) error {
 	return nil
 }
 
-// queue holds the texts of a window that lack a vector, in the order in which
-// they are embedded.
+// queue holds the texts of a window that have no vector yet.
 type queue struct {
-	texts [][]*pendingChunk // sorted by length; jobs of equal text together
-	back  bool              // which end is next
+	texts [][]*pendingChunk // sorted by length, grouped by text
+	back  bool              // the next batch comes from the end
 }
 
-// newQueue groups jobs that lack a vector by text, so that equal texts are
-// embedded once, and sorts the groups by length.
+// newQueue groups the jobs without a vector by text, so that equal texts are embedded
+// once, and sorts the groups by length.
 func newQueue(jobs []pendingChunk) *queue {
 	groups := map[store.Key]int{}
 	q := &queue{}
@@ -110,20 +109,16 @@ func newQueue(jobs []pendingChunk) *queue {
 	return q
 }
 
-// next takes at most size texts out of the queue; none means that it is empty.
-// Long and short ones take turns, so that the speed so far predicts the remaining
-// time.
-func (q *queue) next(size int) [][]*pendingChunk {
+// next removes and returns at most size texts; it returns none if the queue is empty.
+// Batches of long and of short texts alternate, so that the speed so far predicts the
+// remaining time.
+func (q *queue) next(size int) (batch [][]*pendingChunk) {
 	size = min(size, len(q.texts))
-	from, to := 0, size
 	if q.back {
-		from, to = len(q.texts)-size, len(q.texts)
-	}
-	batch := q.texts[from:to]
-	if q.back {
-		q.texts = q.texts[:from]
+		at := len(q.texts) - size
+		q.texts, batch = q.texts[:at], q.texts[at:]
 	} else {
-		q.texts = q.texts[to:]
+		batch, q.texts = q.texts[:size], q.texts[size:]
 	}
 	q.back = !q.back
 	return batch
