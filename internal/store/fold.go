@@ -6,12 +6,12 @@ import (
 	"unicode"
 )
 
-// Fold maps two labels that are equal under strings.EqualFold to the same string:
-// each rune becomes the least of its case orbit. Indexes fold the labels that
-// Filter.Match compares.
+// Fold replaces each rune of a label by the smallest rune of its case orbit. Two labels
+// have the same Fold if strings.EqualFold reports them as equal. Indexes store folded
+// labels, so that they match as in Filter.Match.
 func Fold(label string) string { return strings.Map(leastFold, label) }
 
-// FoldAll returns the labels folded and sorted, each once.
+// FoldAll returns the folded labels, sorted and without repetitions.
 func FoldAll(labels ...string) []string {
 	folded := make([]string, len(labels))
 	for i, l := range labels {
@@ -21,7 +21,7 @@ func FoldAll(labels ...string) []string {
 	return slices.Compact(folded)
 }
 
-// leastFold returns the least rune of r's case orbit (unicode.SimpleFold).
+// leastFold returns the smallest rune of r's case orbit (unicode.SimpleFold).
 func leastFold(r rune) rune {
 	least := r
 	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {

@@ -1,11 +1,10 @@
-// Package store defines the contract between an index and its users: documents,
-// their sections and chunks, and the two derived indexes that find them. It does
-// not implement them. The documents are the truth; the keyword index and the
-// vectors can be rebuilt from them.
+// Package store defines the types and interfaces of an index: documents, their sections
+// and chunks, and the two derived indexes that find them. The documents are the source
+// of truth; the keyword index and the vectors can be rebuilt from them.
 //
-// Its sub-packages hold the implementations: docs (documents, on bbolt), keyword
-// (on Bleve) and flat (exact vectors). storetest is the suite
-// every vector store passes.
+// Subpackages implement the interfaces: docs (documents, on bbolt), keyword (on Bleve),
+// flat (exact vectors) and qdrant (on a server). Package storetest tests the
+// implementations.
 package store
 
 import (
@@ -24,22 +23,24 @@ import (
 type Document struct {
 	// Path is the identity: relative to the workspace, slash-separated, clean.
 	Path string
-	// Title is the front matter's title, else the first heading, else the file name.
+	// Title is the title in the front matter, or else the first heading, or else the
+	// name of the file.
 	Title string
 	// Hash is the SHA-256 of the whole file, in hex.
 	Hash string
-	// Size in bytes and ModTime in Unix nanoseconds when it was read; the indexer
-	// does not read a file again while both are unchanged.
+	// Size (bytes) and ModTime (Unix nanoseconds) describe the file when it was read. The
+	// indexer does not read a file again if both are unchanged.
 	Size, ModTime int64
 	// Labels are the fields that a Filter compares.
 	Labels Labels
-	// Sections in document order. Never empty for a non-empty text.
+	// Sections are in document order. A non-empty text has at least one.
 	Sections []Section
 }
 
-// Labels are the front-matter fields that a Filter compares. Found is whether the
-// file has valid front matter; without it no label filter matches.
+// Labels are the front-matter fields that a Filter compares.
 type Labels struct {
+	// Found reports whether the file has valid front matter. If not, it does not match
+	// any filter on labels.
 	Found    bool
 	Tags     []string
 	Priority string
@@ -47,15 +48,15 @@ type Labels struct {
 	Status   string
 }
 
-// Equal reports whether the labels are the same.
+// Equal reports whether l and o are equal.
 func (l Labels) Equal(o Labels) bool {
 	return l.Found == o.Found && l.Priority == o.Priority && l.Assignee == o.Assignee && l.Status == o.Status && slices.Equal(l.Tags, o.Tags)
 }
 
-// Section is a heading with the text below it. It has two extents: its own text
-// ends where the next heading of any level begins, the whole ends before the
-// next heading of the same or a higher level. Offsets are bytes into the file,
-// half-open; lines count from 1, both ends included.
+// Section is a heading with the text below it. Its own text ends before the next heading
+// of any level; the whole section ends before the next heading of the same or a higher
+// level. Offsets are bytes into the file, half-open. Lines are numbered from 1, inclusive
+// at both ends.
 type Section struct {
 	// Level is 1 to 6, or 0 for text before the first heading.
 	Level int
@@ -63,20 +64,21 @@ type Section struct {
 	Heading string
 	// Anchor is the GitHub slug, unique in the document; empty only at level 0.
 	Anchor string
-	// Trail is the headings from the outermost down to this one, included.
+	// Trail lists the headings from the outermost to this one.
 	Trail []string
-	// Parent is the index of the enclosing section in Document.Sections, -1 at the top.
+	// Parent is the index of the enclosing section in Document.Sections, or -1.
 	Parent int
-	// Start is where the heading begins, OwnEnd where the next heading of any
-	// level begins, End where the section with all below it ends.
+	// Start is the offset of the heading, OwnEnd the end of the section's own text, and
+	// End the end of the whole section.
 	Start, OwnEnd, End int
-	// StartLine is the heading's line; OwnEndLine and EndLine are the last
-	// lines that are not blank before OwnEnd and End.
+	// StartLine is the line of the heading. OwnEndLine and EndLine are the last lines
+	// before OwnEnd and End that are not blank.
 	StartLine, OwnEndLine, EndLine int
-	// Hash is the SHA-256, in hex, of text[Start:End] with blank lines at both
-	// ends removed: what read_doc returns for the anchor.
+	// Hash is the SHA-256, in hex, of text[Start:End] without leading and trailing blank
+	// lines, which is the text that read_doc returns for the anchor.
 	Hash string
-	// Fingerprint is a 64-bit simhash of the own text's words: near-duplicates differ in few bits.
+	// Fingerprint is a 64-bit simhash of the words of the own text. Near-duplicates
+	// differ in few bits.
 	Fingerprint uint64
 	// Chunks are the pieces of the own text that are indexed, in order.
 	Chunks []Chunk
@@ -87,16 +89,16 @@ type Section struct {
 type Chunk struct {
 	// Start and End are byte offsets into the file.
 	Start, End int
-	// Fence is the mark of the fenced code block that Start is inside, such as "```";
-	// "" outside of one.
+	// Fence is the mark, such as "```", of the fenced code block that contains Start, or
+	// "" if there is none.
 	Fence string `json:",omitempty"`
 }
 
-// MaxFence is the most characters of a Chunk.Fence.
+// MaxFence is the maximum length of Chunk.Fence.
 const MaxFence = 64
 
-// ChunkID names chunk n of a section: path, "#", anchor, ".", n. Anchors hold
-// neither '#' nor '.', so SplitChunkID is its inverse for any path.
+// ChunkID returns the id of chunk n of a section: path, "#", anchor, ".", n. Anchors
+// contain neither '#' nor '.', so SplitChunkID is its inverse for any path.
 func ChunkID(path, anchor string, n int) string {
 	return path + "#" + anchor + "." + strconv.Itoa(n)
 }
@@ -112,7 +114,7 @@ func (d *Document) ChunkIDs() []string {
 	return ids
 }
 
-// SplitChunkID takes a chunk id apart. ok is false when id is not one.
+// SplitChunkID splits a chunk id. ok is false if id is not valid.
 func SplitChunkID(id string) (path, anchor string, n int, ok bool) {
 	hash := strings.LastIndexByte(id, '#')
 	dot := strings.LastIndexByte(id, '.')
@@ -126,20 +128,20 @@ func SplitChunkID(id string) (path, anchor string, n int, ok bool) {
 	return id[:hash], id[hash+1 : dot], n, true
 }
 
-// Filter narrows a search. The zero Filter matches every document. All conditions
-// must hold, and any one of Tags. All comparisons but the path's ignore case.
+// Filter narrows a search. A document must satisfy all conditions, and have one of Tags.
+// Comparisons of labels ignore case. The zero Filter matches every document.
 type Filter struct {
 	Tags     []string
 	Priority string
 	Assignee string
-	// PathPrefix is compared letter by letter, so it is a folder only with a slash at
-	// its end: "docs/" or, for docs/auth.md and docs/authors/, "docs/au".
+	// PathPrefix is a prefix of the path. It need not be a folder: "docs/au" matches
+	// docs/auth.md and docs/authors/list.md.
 	PathPrefix string
-	// Kind is Code for source code, Docs for all other files, and "" for both.
+	// Kind is Code for source code, Docs for all other files, or "" for both.
 	Kind Kind
 }
 
-// Kind tells source code from documents, by the name of the file.
+// Kind distinguishes source code from documents by the name of the file.
 type Kind string
 
 // The kinds.
@@ -148,7 +150,7 @@ const (
 	Code Kind = "code"
 )
 
-// ParseKind turns a word into a Kind; "all" is "".
+// ParseKind converts a kind's name to a Kind; "all" is "".
 func ParseKind(s string) (Kind, error) {
 	switch s {
 	case "", "all":
@@ -167,8 +169,8 @@ func KindOf(path string) Kind {
 	return Docs
 }
 
-// Normalised returns f with a PathPrefix as paths of documents begin, without "./" or
-// "/". The retriever calls it once, before every other use of a filter.
+// Normalised returns f with a PathPrefix in the form of document paths, without a leading
+// "./" or "/". The retriever normalises a filter before it uses it.
 func (f Filter) Normalised() Filter {
 	f.PathPrefix = strings.TrimPrefix(strings.TrimPrefix(f.PathPrefix, "./"), "/")
 	return f
@@ -179,8 +181,8 @@ func (f Filter) IsZero() bool {
 	return len(f.Tags) == 0 && f.Priority == "" && f.Assignee == "" && f.PathPrefix == "" && f.Kind == ""
 }
 
-// Match reports whether a document passes the filter. A document without front
-// matter passes only a filter without labels.
+// Match reports whether a document passes the filter. A document without front matter
+// passes only filters without labels.
 func (f Filter) Match(path string, l Labels) bool {
 	if !strings.HasPrefix(path, f.PathPrefix) || f.Kind != "" && f.Kind != KindOf(path) {
 		return false
@@ -193,21 +195,13 @@ func (f Filter) Match(path string, l Labels) bool {
 		f.Assignee != "" && !strings.EqualFold(f.Assignee, l.Assignee) {
 		return false
 	}
-	if len(f.Tags) == 0 {
-		return true
-	}
-	for _, want := range f.Tags {
-		for _, have := range l.Tags {
-			if strings.EqualFold(want, have) {
-				return true
-			}
-		}
-	}
-	return false
+	return len(f.Tags) == 0 || slices.ContainsFunc(f.Tags, func(want string) bool {
+		return slices.ContainsFunc(l.Tags, func(have string) bool { return strings.EqualFold(want, have) })
+	})
 }
 
-// Hit is a chunk found by one leg. Score is larger for better, in the leg's own
-// unit: BM25 for the keyword leg, cosine for the vector leg.
+// Hit is a chunk found by one leg. Score is the leg's own score, larger is better: BM25
+// for the keyword leg, the cosine for the vector leg.
 type Hit struct {
 	Chunk string
 	Score float64
@@ -223,8 +217,8 @@ type KeywordEntry struct {
 	Labels Labels
 }
 
-// Key identifies the text that a vector was made from: the SHA-256 of what the
-// encoder was given. A store holds vectors of one model only.
+// Key identifies the text that a vector represents by the SHA-256 of the encoder's input.
+// A store holds vectors of one model only.
 type Key = [sha256.Size]byte
 
 // KeyOf returns the key of text.
@@ -236,49 +230,49 @@ type VectorEntry struct {
 	Path   string
 	Labels Labels
 	Vector []float32 // unit length
-	Key    Key       // of the embedded text; the zero Key if it is unknown
+	Key    Key       // of the embedded text; the zero Key if unknown
 }
 
-// KeywordSearcher finds chunks by their words. Safe for concurrent use.
+// KeywordSearcher finds chunks by their words. It is safe for concurrent use.
 type KeywordSearcher interface {
-	// Search returns at most k chunks that pass the filter and match at least
-	// one term, best first, ties by chunk id. No terms, no hits.
+	// Search returns at most k chunks that pass the filter and match at least one term
+	// of q, best first, ties by chunk id. A query without terms has no hits.
 	Search(ctx context.Context, q query.Query, k int, f Filter) ([]Hit, error)
-	// Admits reports, for each chunk, whether the index holds it with every
-	// phrase of q and nothing that q excludes.
+	// Admits reports, for each chunk, whether it is in the index, contains every phrase
+	// of q, and contains nothing that q excludes.
 	Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error)
 }
 
-// Keyword is the keyword index. Safe for concurrent use: one writer, many readers.
+// Keyword is the keyword index. It is safe for concurrent use by one writer and any
+// number of readers.
 type Keyword interface {
 	KeywordSearcher
-	// Update applies one batch: it removes stale chunks and adds or replaces
-	// entries. Both may be empty. It ignores unknown stale ids. When it returns,
-	// the batch is durable and searches see it.
+	// Update applies one batch: it removes stale chunks and adds or replaces entries.
+	// Both may be empty; unknown stale ids are ignored. When Update returns, the batch
+	// is durable and searchable.
 	Update(ctx context.Context, entries []KeywordEntry, stale []string) error
 	// Count returns the number of chunks.
 	Count() (int, error)
 	Close() error
 }
 
-// VectorSearcher finds chunks by their vectors. Safe for concurrent use.
+// VectorSearcher finds chunks by their vectors. It is safe for concurrent use.
 type VectorSearcher interface {
-	// Search returns the k chunks nearest to the unit vector query that pass
-	// the filter, by cosine, best first, ties by chunk id. An empty store
-	// gives no hits.
+	// Search returns the k chunks that pass the filter and are nearest to the unit vector
+	// query by cosine, best first, ties by chunk id.
 	Search(ctx context.Context, query []float32, k int, f Filter) ([]Hit, error)
-	// Scores returns the cosine of each chunk with query, in the order of
-	// chunks; NaN for a chunk that has no vector.
+	// Scores returns the cosine of each chunk with query, in the order of chunks, or NaN
+	// for a chunk without a vector.
 	Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error)
 }
 
-// Vectors is a vector store. Safe for concurrent use: one writer, many readers.
+// Vectors is a vector store. It is safe for concurrent use by one writer and any number
+// of readers.
 type Vectors interface {
 	VectorSearcher
-	// Update applies one batch: it removes stale chunks and adds or replaces
-	// entries. It ignores unknown stale ids. When it returns, the batch is durable
-	// and searches see it. It fails, and changes nothing, for a vector of another
-	// dimension.
+	// Update applies one batch: it removes stale chunks and adds or replaces entries.
+	// Unknown stale ids are ignored. When Update returns, the batch is durable and
+	// searchable. If a vector has another dimension, Update fails and changes nothing.
 	Update(ctx context.Context, entries []VectorEntry, stale []string) error
 	// Count returns the number of vectors.
 	Count() (int, error)

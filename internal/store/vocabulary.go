@@ -5,21 +5,21 @@ import (
 	"unicode/utf8"
 )
 
-// Vocabulary estimates how many terms a keyword index would hold of texts, without
+// Vocabulary estimates the number of terms of texts in a keyword index, without
 // analysing them. The zero value is empty.
 type Vocabulary struct {
-	// Words counts all words, Distinct the different ones. A character of a script
-	// without blanks counts as two words, as it is indexed alone and in pairs.
+	// Words counts all words, Distinct the distinct ones. A character of a script
+	// without spaces counts as two words, since it is indexed alone and in pairs.
 	Words, Distinct int
 
 	seen []uint64 // a bit for each hash of a word
 }
 
-// seenBits is the logarithm of the number of bits of Vocabulary.seen: four million,
-// so that of half a million words some 6 % are not counted as distinct.
+// seenBits is the logarithm of the number of bits in Vocabulary.seen, four million. With
+// half a million distinct words, Distinct is about 6 % too low.
 const seenBits = 22
 
-// firstCJK is where the scripts begin that write words without blanks.
+// firstCJK is the first code point of the scripts that write words without spaces.
 const firstCJK = 0x2e80
 
 // Add counts the words of a text.

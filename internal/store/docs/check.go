@@ -10,14 +10,14 @@ import (
 	"cairn/internal/store"
 )
 
-// RefusedError reports a document that contradicts itself and is not stored.
+// RefusedError reports an inconsistent document, which Put does not store.
 type RefusedError struct{ Path, Reason string }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("document %q: %s", e.Path, e.Reason) }
 
-// Check refuses, as Store.Put does, a document that readers cannot trust: they
-// slice the text by its offsets and name chunks by its anchors. The error is a
-// *RefusedError unless the path is wrong.
+// Check reports whether Store.Put accepts the document. Readers slice the text by the
+// document's offsets and name chunks by its anchors, so these must be consistent. The
+// error is a *RefusedError unless the path is invalid.
 func (p *Put) Check() error {
 	d := &p.Document
 	if err := checkPath(d.Path); err != nil {

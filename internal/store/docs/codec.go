@@ -10,20 +10,20 @@ import (
 	"cairn/internal/store"
 )
 
-// A document is encoded as title, labels, and sections; the bucket files has path,
-// hash, size and time. A string is its length as uvarint and its
-// bytes, a list its length as uvarint and its elements, a number a uvarint
-// unless said otherwise.
+// A document is encoded as title, labels and sections; path, hash, size and time are in
+// the bucket files. A string is encoded as its length (uvarint) and its bytes, a list as
+// its length (uvarint) and its elements, a number as uvarint unless noted.
 //
 //	title | found (1 byte) | tags | priority | assignee | status | sections
 //	section: level | heading | anchor | parent+1 | trail | start | own end |
 //	         end | start line | own end line | end line | SHA-256 (32 bytes) |
 //	         fingerprint (8 bytes) | chunks
-//	trail:   0 when it is the parent's trail and the heading, else 1 and the list
+//	trail:   0 if it is the parent's trail and the heading, otherwise 1 and the list
 //	chunk:   start | end | fence
 //
-// Decoding copies the value once and slices every string out of that copy. It is
-// five times as fast as CBOR with struct reflection, at a third of the size (12 sections: 14 µs and 1.4 kB against 76 µs and 4.3 kB on one machine).
+// Decoding copies the value once, and every string is a slice of that copy. This is five
+// times as fast as CBOR with reflection, at a third of the size (12 sections: 14 µs and
+// 1.4 kB instead of 76 µs and 4.3 kB on the same machine).
 
 const hashSize = 32 // bytes of SHA-256
 
@@ -56,7 +56,7 @@ func encodeDocument(d *store.Document) []byte {
 		for _, n := range []int{s.Start, s.OwnEnd, s.End, s.StartLine, s.OwnEndLine, s.EndLine} {
 			b = packed.AppendNumber(b, n)
 		}
-		b, _ = hex.AppendDecode(b, []byte(s.Hash)) // Check has verified that it is hex
+		b, _ = hex.AppendDecode(b, []byte(s.Hash)) // valid hex according to Check
 		b = binary.LittleEndian.AppendUint64(b, s.Fingerprint)
 		b = packed.AppendNumber(b, len(s.Chunks))
 		for _, c := range s.Chunks {
@@ -68,7 +68,7 @@ func encodeDocument(d *store.Document) []byte {
 	return b
 }
 
-// trailBelow is the trail of a section with that heading below sections[parent].
+// trailBelow returns the trail of a section with the given heading below sections[parent].
 func trailBelow(sections []store.Section, parent int, heading string) []string {
 	if parent < 0 {
 		return []string{heading}
@@ -118,7 +118,7 @@ func decodeDocument(f *File, value []byte) (*store.Document, error) {
 		}
 	}
 	if !d.Done() {
-		return nil, &CorruptError{Path: f.Path, Reason: "it is cut short, or longer than it says"}
+		return nil, &CorruptError{Path: f.Path, Reason: "its length is wrong"}
 	}
 	all := string(hashes)
 	for i := range doc.Sections {
@@ -129,7 +129,7 @@ func decodeDocument(f *File, value []byte) (*store.Document, error) {
 
 const fileSize = 8 + 8 + 8 + 8 + hashSize + 4 + 4
 
-// encode returns the entry in the bucket of files.
+// encode returns the value in the bucket files.
 func (f *File) encode() []byte {
 	b := make([]byte, 0, fileSize)
 	b = binary.LittleEndian.AppendUint64(b, f.seq)
@@ -155,7 +155,7 @@ func decodeFile(path string, b []byte) (File, error) {
 	return f, nil
 }
 
-// encode returns the mark in the bucket of an index.
+// encode returns the value of the mark.
 func (p *PendingDoc) encode() []byte {
 	b := binary.LittleEndian.AppendUint64(nil, p.Seq)
 	b = binary.LittleEndian.AppendUint32(b, uint32(p.Sections))
@@ -172,7 +172,7 @@ func decodeMark(path string, b []byte) (p PendingDoc, err error) {
 	p.Sections, p.Chunks = int(binary.LittleEndian.Uint32(b[8:])), int(binary.LittleEndian.Uint32(b[12:]))
 	d := &packed.Reader{Rest: string(b[16:])}
 	if p.Stale = d.List(); d.Bad {
-		return p, &CorruptError{Path: path, Reason: "its mark is cut short"}
+		return p, &CorruptError{Path: path, Reason: "its mark is truncated"}
 	}
 	return p, nil
 }

@@ -1,32 +1,31 @@
 // Package docs stores the documents of a workspace, from which the keyword index
 // and the vectors can be rebuilt. It does not search.
 //
-// It holds the parsed document and the text of each file, and marks that a derived
-// index does not have the current version yet. A change of a document and its
-// marks are one transaction. The indexer reads marks (Pending), updates the index,
-// and clears the marks it read (Done). After a crash at any point the marks still
-// exist, and repeating the work does no harm.
+// It stores the parsed document and the text of each file, and marks the documents whose
+// current version is not in a derived index yet. One transaction changes a document and
+// its marks. The indexer reads marks (Pending), updates the index, and clears the marks
+// (Done). A crash at any point leaves the marks, and the work can be repeated safely.
 //
 // # Buckets, format 5
 //
-// Numbers are little-endian; keys of all buckets but meta are paths.
+// Numbers are little-endian. Keys are paths, except in the bucket meta.
 //
 //	meta       format (uint32), model (JSON of models.Description), chunks (text,
 //	           see Options.Chunks), generation (uint64), roots (JSON), built_at
 //	           (int64, Unix nanoseconds), counts (11 x int64, see Counts)
 //	files      seq uint64, size, mtime and ctime int64, SHA-256 (32 bytes), sections
-//	           uint32, chunks uint32; ctime is 0 where it is not known
+//	           uint32, chunks uint32; ctime is 0 if unknown
 //	documents  title, labels and sections, see codec.go
 //	texts      the file's bytes as indexed
 //	text, vectors
 //	           pending marks: seq uint64, sections uint32, chunks uint32, then
 //	           the ids of stale chunks
-//	skipped    the reason why the file is not indexed; if its content is the
-//	           reason, then also a NUL, its size, mtime and ctime int64
+//	skipped    the reason why the file is not indexed; if that is its content,
+//	           also a NUL, its size, mtime and ctime int64
 //
 // History: 1, the first; 2, chunks in meta, size and time of skipped files; 3,
-// checksums, see package kv; 4, ctime in files; 5, fences of chunks. An index of an
-// earlier format is built again.
+// checksums, see package kv; 4, ctime in files; 5, fences of chunks. An index with an
+// earlier format is rebuilt.
 package docs
 
 import (
@@ -45,25 +44,25 @@ import (
 // FormatVersion is the version of the buckets.
 const FormatVersion = 5
 
-// DefaultCache is how many decoded documents the cache keeps, some 5 kB each.
+// DefaultCache is the number of decoded documents in the cache, about 5 kB each.
 const DefaultCache = 2048
 
-// Options are the knobs of Open. Nil and the zero value mean the defaults.
+// Options configures Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// Model makes the vectors of this index. A zero Description accepts the model
-	// that the index was made with.
+	// Model is the model for the vectors of the index. The zero Description accepts the
+	// model of an existing index.
 	Model models.Description
-	// Chunks names the rules for cutting documents into chunks and for the entries
-	// of both indexes. "" accepts the rules that the index was made with.
+	// Chunks names the rules that divide documents into chunks and make the entries of
+	// both indexes. "" accepts the rules of an existing index.
 	Chunks string
-	// Cache is the number of decoded documents to keep. 0 means DefaultCache.
+	// Cache is the number of decoded documents to cache; 0 means DefaultCache.
 	Cache int
 }
 
 // ErrNoIndex reports a read-only database without a document store.
 var ErrNoIndex = errors.New("no index has been made yet")
 
-// FormatError reports an index of another format.
+// FormatError reports an index with another format.
 type FormatError struct{ Have, Want uint32 }
 
 func (e *FormatError) Error() string {
@@ -77,8 +76,8 @@ func (e *ModelError) Error() string {
 	return fmt.Sprintf("the index was made with model %s, not %s", e.Have, e.Want)
 }
 
-// ChunksError reports documents that were cut by other rules. Have and Want are as
-// in Options.Chunks.
+// ChunksError reports an index that was made by other rules. Have and Want are as in
+// Options.Chunks.
 type ChunksError struct{ Have, Want string }
 
 func (e *ChunksError) Error() string {
@@ -92,19 +91,18 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("the stored document %q is damaged: %s", e.Path, e.Reason)
 }
 
-// Store holds documents. It is safe for concurrent use: one writer, many readers,
-// which see only whole transactions.
+// Store stores documents. It is safe for concurrent use by one writer and any number of
+// readers, which see only complete transactions.
 type Store struct {
 	db     *kv.DB
 	cache  *lru.Cache[string, *store.Document]
-	source Source // instead of both; see Remote
+	source Source // used instead of db and cache; see Remote
 }
 
-// Open opens the store in db, which the caller closes. It writes the format
-// version, the model and the name of the rules for chunks into a fresh one. It
-// fails with *FormatError, *ModelError or *ChunksError, and changes nothing, when
-// the store has another format, model or rules, and with ErrNoIndex when it is
-// fresh and read-only.
+// Open opens the store in db, which the caller closes. It records the format, the model
+// and the rules for chunks in a new store. If the store has another format, model or
+// rules, Open changes nothing and fails with *FormatError, *ModelError or *ChunksError.
+// It fails with ErrNoIndex if the store is new and read-only.
 func Open(db *kv.DB, o *Options) (*Store, error) {
 	var options Options
 	if o != nil {
@@ -137,7 +135,7 @@ func Open(db *kv.DB, o *Options) (*Store, error) {
 	return s, s.initialise(options.Model, chunks)
 }
 
-// initialise writes the format, and the model and the rules unless they are empty.
+// initialise records the format, and the model and the rules unless they are empty.
 func (s *Store) initialise(model models.Description, chunks string) error {
 	return s.db.Update(func(tx *kv.Tx) error {
 		b, err := tx.Bucket("meta")

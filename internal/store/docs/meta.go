@@ -15,34 +15,34 @@ import (
 type Meta struct {
 	// Format is the version of the buckets.
 	Format uint32
-	// Model makes the vectors; zero when no caller of Open named one.
+	// Model is the model for the vectors; zero if no caller of Open set one.
 	Model models.Description
-	// Chunks names the rules by which the documents were cut; "" when no caller of
-	// Open named them.
+	// Chunks names the rules for chunks; "" if no caller of Open set them.
 	Chunks string
 	// Generation counts the completed runs of the indexer.
 	Generation uint64
 	// Roots are the folders of the last completed run.
 	Roots []string
-	// BuiltAt is when the last run completed; zero before the first.
+	// BuiltAt is the time at which the last run completed; zero before the first.
 	BuiltAt time.Time
 }
 
-// Counts are part of every write, so reading them costs one lookup.
+// Counts holds the totals of the store. Every write updates them, so reading them takes
+// one lookup.
 type Counts struct {
 	Files, Sections, Chunks int
-	// Bytes is the length of all texts.
+	// Bytes is the total length of the texts.
 	Bytes   int64
 	Skipped int
-	// Keyword and Vectors count the chunks that the derived indexes do not have yet.
+	// Keyword and Vectors count what is pending for the derived indexes.
 	Keyword, Vectors PendingCounts
 }
 
-// PendingCounts is how far a derived index is behind. Files includes deleted
-// ones, whose chunks the index still holds.
+// PendingCounts counts the documents whose current version is not in a derived index.
+// Files includes deleted files, whose chunks are still in the index.
 type PendingCounts struct{ Files, Sections, Chunks int }
 
-// numbers is the order in which Counts are stored.
+// numbers returns the counts in the order in which they are stored.
 func (c *Counts) numbers() []*int {
 	return []*int{
 		&c.Files, &c.Sections, &c.Chunks, &c.Skipped,
@@ -131,8 +131,8 @@ func decodeMeta(b *kv.Bucket) (m Meta, err error) {
 // Counts returns the number of files, sections, chunks and pending marks.
 func (s *Store) Counts() (Counts, error) { return view(s, (*Reader).Counts) }
 
-// Advance records that a run over roots completed at the given time, and returns
-// the new generation.
+// Advance records that a run over roots completed at the given time. It returns the new
+// generation.
 func (s *Store) Advance(ctx context.Context, roots []string, at time.Time) (generation uint64, err error) {
 	if s.source != nil {
 		return 0, kv.ErrReadOnly

@@ -28,31 +28,31 @@ func (k Kind) String() string {
 // Mark identifies a version of a document.
 type Mark struct {
 	Path string
-	// Seq is that of the transaction which wrote the mark.
+	// Seq is the number of the transaction that wrote the mark.
 	Seq uint64
 }
 
-// PendingDoc is a document whose current version an index does not have yet.
+// PendingDoc is a document whose current version is not in an index yet.
 type PendingDoc struct {
 	Mark
-	// Deleted is whether the document was deleted, so that only Stale matters.
+	// Deleted reports whether the document was deleted, so that only Stale matters.
 	Deleted bool
-	// Sections and Chunks count those of the current version.
+	// Sections and Chunks count the sections and chunks of the current version.
 	Sections, Chunks int
-	// Stale are the ids of chunks to remove from the index, sorted.
+	// Stale lists the ids of chunks to remove from the index, sorted.
 	Stale []string
 }
 
-// IsPending reports whether an index has yet to take in the document at path.
+// IsPending reports whether the document at path is pending for an index.
 func (r *Reader) IsPending(kind Kind, path string) bool {
 	return r.store.source == nil && r.marks[kind].Get([]byte(path)) != nil
 }
 
-// Pending returns, in path order, at most limit marks of paths above after;
-// "" is before every path, and a limit below 1 means all.
+// Pending returns, in path order, at most limit pending documents with paths above
+// after. "" is below every path, and a limit below 1 means all.
 func (r *Reader) Pending(kind Kind, after string, limit int) ([]PendingDoc, error) {
 	if r.store.source != nil {
-		return nil, nil // the writer's marks are the writer's
+		return nil, nil // marks are local to the writer
 	}
 	var pending []PendingDoc
 	var err error
@@ -77,8 +77,8 @@ func (s *Store) Pending(kind Kind, after string, limit int) ([]PendingDoc, error
 	return view(s, func(r *Reader) ([]PendingDoc, error) { return r.Pending(kind, after, limit) })
 }
 
-// Done clears marks after the index of that kind was updated. It leaves a mark
-// that was renewed since the caller read it, and ignores unknown ones.
+// Done clears marks after the index of the kind was updated. It ignores unknown marks and
+// marks that were renewed after the caller read them.
 func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark) error {
 	return s.update(ctx, len(marks), func(w *writer, i int) error {
 		key := []byte(marks[i].Path)
@@ -95,8 +95,8 @@ func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark) error {
 	})
 }
 
-// Renew marks every document as pending for one index, to fill it again after its
-// files were lost or damaged. Existing marks keep their stale ids.
+// Renew marks every document as pending for one index, so that the index is filled again
+// after its files were lost or damaged. Existing marks keep their stale ids.
 func (s *Store) Renew(ctx context.Context, kind Kind) error {
 	return s.update(ctx, 1, func(w *writer, _ int) error {
 		var err error

@@ -9,16 +9,16 @@ import (
 	"cairn/internal/store"
 )
 
-// Reader is one reading transaction: everything it returns belongs to one state.
-// It must not be used after View returns, nor by several goroutines at once.
+// Reader is a read transaction: everything that it returns belongs to one state of the
+// store. It must not be used after View returns or by several goroutines concurrently.
 type Reader struct {
 	buckets
 	store   *Store
 	version int
-	loaded  map[string]Loaded // of a remote store, by path; zero where there is none
+	loaded  map[string]Loaded // prefetched from a remote store, by path; zero for a missing document
 }
 
-// buckets are the buckets in one transaction.
+// buckets holds the buckets of one transaction.
 type buckets struct {
 	meta, files, documents, texts, skipped *kv.Bucket
 	marks                                  [2]*kv.Bucket // by Kind
@@ -53,7 +53,7 @@ func (s *Store) View(fn func(*Reader) error) error {
 	})
 }
 
-// view returns what read returns, in a transaction of its own.
+// view calls read in a transaction of its own.
 func view[T any](s *Store, read func(*Reader) (T, error)) (out T, err error) {
 	err = s.View(func(r *Reader) (err error) {
 		out, err = read(r)
@@ -62,8 +62,8 @@ func view[T any](s *Store, read func(*Reader) (T, error)) (out T, err error) {
 	return out, err
 }
 
-// Document returns the document at path, nil when there is none. Callers share it
-// and must not change it. It stays valid after View returns.
+// Document returns the document at path, or nil if there is none. The document is shared;
+// callers must not modify it. It remains valid after View returns.
 func (r *Reader) Document(path string) (*store.Document, error) {
 	if r.store.source != nil {
 		return r.load(path)
@@ -72,7 +72,7 @@ func (r *Reader) Document(path string) (*store.Document, error) {
 	if entry == nil {
 		return nil, nil
 	}
-	// The entry changes with every write of the document, so the key holds it.
+	// The key includes the entry, which changes with every write of the document.
 	key := path + "\x00" + string(entry)
 	if d, ok := r.store.cache.Get(key); ok {
 		return d, nil
@@ -89,9 +89,9 @@ func (r *Reader) Document(path string) (*store.Document, error) {
 	return d, nil
 }
 
-// Text returns the bytes of the file as indexed, nil when there is none. They
-// are valid, and must not be changed, until View returns. A remote store knows
-// the texts of documents that were asked for in the same View.
+// Text returns the bytes of the file as indexed, or nil if there are none. They are valid
+// until View returns and must not be modified. A remote store has only the texts of
+// documents that were loaded in the same View.
 func (r *Reader) Text(path string) []byte {
 	if r.store.source != nil {
 		return r.loaded[path].Text
@@ -102,9 +102,9 @@ func (r *Reader) Text(path string) []byte {
 	return r.texts.Need([]byte(path))
 }
 
-// Version changes with every write; 0 where that is not known, as of a remote store.
-// The retriever takes a document that an index finds and this store lacks for damage
-// unless the version has changed meanwhile.
+// Version returns a number that changes with every write, or 0 for a remote store. If an
+// index finds a document that the store does not have, the retriever reports damage
+// unless the version has changed.
 func (r *Reader) Version() int { return r.version }
 
 // Version is Reader.Version in a transaction of its own.
@@ -112,23 +112,23 @@ func (s *Store) Version() (int, error) {
 	return view(s, func(r *Reader) (int, error) { return r.version, nil })
 }
 
-// File is the record that a walk compares a file with.
+// File is the record with which the indexer compares a file.
 type File struct {
 	Path string
 	// Hash is the SHA-256 of the whole file.
 	Hash [hashSize]byte
-	// Size in bytes, ModTime and ChangeTime in Unix nanoseconds. ChangeTime is 0
-	// when it was not recorded.
+	// Size is in bytes; ModTime and ChangeTime are in Unix nanoseconds. ChangeTime is 0
+	// if unknown.
 	Size, ModTime, ChangeTime int64
 	Sections, Chunks          int
 
 	seq uint64 // of the transaction that stored the document
 }
 
-// HexHash returns Hash as store.Document.Hash has it.
+// HexHash returns Hash in hex, as in store.Document.
 func (f *File) HexHash() string { return hex.EncodeToString(f.Hash[:]) }
 
-// File returns the record of path; ok is false when it is not indexed.
+// File returns the record of path; ok is false if path is not indexed.
 func (r *Reader) File(path string) (f File, ok bool, err error) {
 	if r.store.source != nil {
 		return r.store.source.File(path)
@@ -141,8 +141,8 @@ func (r *Reader) File(path string) (f File, ok bool, err error) {
 	return f, err == nil, err
 }
 
-// Files calls fn with every indexed file whose path begins with prefix, in
-// path order, until it returns false. No document is decoded.
+// Files calls fn with every indexed file whose path begins with prefix, in path order,
+// until fn returns false. It does not decode documents.
 func (r *Reader) Files(prefix string, fn func(File) bool) error {
 	if r.store.source != nil {
 		return r.store.source.Files(prefix, fn)
@@ -156,7 +156,7 @@ func (r *Reader) Files(prefix string, fn func(File) bool) error {
 		return fn(f)
 	}
 	if prefix == "" {
-		r.files.ForEach(each) // it notices missing files
+		r.files.ForEach(each) // ForEach detects missing entries
 	} else {
 		r.files.Prefix([]byte(prefix), each)
 	}
@@ -172,8 +172,8 @@ func (r *Reader) Counts() (Counts, error) {
 	return decodeCounts(r.meta.Get([]byte("counts")))
 }
 
-// Skipped returns the files that are not indexed, in path order. A remote
-// store knows of none.
+// Skipped returns the files that are not indexed, in path order. A remote store does not
+// record them.
 func (r *Reader) Skipped() []Skipped {
 	if r.store.source != nil {
 		return nil
@@ -186,7 +186,8 @@ func (r *Reader) Skipped() []Skipped {
 	return skipped
 }
 
-// Verify reads the whole file and compares all checksums. A remote store has none.
+// Verify reads the whole database and compares all checksums. For a remote store it does
+// nothing.
 func (s *Store) Verify() (checksum.File, error) {
 	if s.source != nil {
 		return checksum.File{}, nil
@@ -199,8 +200,8 @@ func (s *Store) Document(path string) (*store.Document, error) {
 	return view(s, func(r *Reader) (*store.Document, error) { return r.Document(path) })
 }
 
-// Text returns a copy of the file's bytes as indexed; ok is false when there
-// is no such document.
+// Text returns a copy of the file's bytes as indexed; ok is false if there is no such
+// document.
 func (s *Store) Text(path string) (text []byte, ok bool, err error) {
 	err = s.View(func(r *Reader) error {
 		if s.source != nil {

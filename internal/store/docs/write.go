@@ -15,17 +15,17 @@ import (
 // Put is a document to store with its text.
 type Put struct {
 	Document store.Document
-	// Text is the file's bytes as indexed, to which the offsets of the
-	// sections refer. It must not change before Store.Put returns.
+	// Text is the file's bytes as indexed. The offsets of sections refer to it. It must
+	// not change before Store.Put returns.
 	Text []byte
-	// ChangeTime of the file in Unix nanoseconds; 0 when it is not known.
+	// ChangeTime is the file's change time in Unix nanoseconds; 0 if unknown.
 	ChangeTime int64
 }
 
-// Put stores documents with their texts in place of those of the same path, and
-// marks them as pending for both derived indexes, in one transaction that is
-// durable when Put returns. Chunk ids of the previous version that the new one
-// lacks become stale. Of two documents with one path the later one wins.
+// Put adds or replaces documents with their texts, and marks them as pending for both
+// derived indexes, in one transaction that is durable when Put returns. Chunk ids of the
+// previous version that the new version does not have become stale. If two documents have
+// the same path, the later one wins.
 func (s *Store) Put(ctx context.Context, puts []Put) error {
 	for i := range puts {
 		if err := puts[i].Check(); err != nil {
@@ -34,7 +34,7 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 	}
 	return s.update(ctx, len(puts), func(w *writer, i int) error {
 		p := &puts[i]
-		before, stale, err := w.remove(p.Document.Path)
+		_, stale, err := w.remove(p.Document.Path)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 			Sections: len(p.Document.Sections), seq: w.seq,
 		}
 		if _, err := hex.Decode(f.Hash[:], []byte(p.Document.Hash)); err != nil {
-			return err // unreachable: Check has seen that it is hex
+			return err // unreachable: Check accepts only valid hex
 		}
 		ids := p.Document.ChunkIDs()
 		f.Chunks = len(ids)
@@ -60,16 +60,16 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 		w.counts.Sections += f.Sections
 		w.counts.Chunks += f.Chunks
 		w.counts.Bytes += int64(len(p.Text))
-		return w.mark(&f, before, stale, ids)
+		return w.mark(&f, stale, ids)
 	})
 }
 
-// Delete removes documents with their texts and leaves marks with all their
-// chunk ids. Unknown paths are ignored.
+// Delete removes documents with their texts, and marks them as pending with all their
+// chunk ids as stale. It ignores unknown paths.
 func (s *Store) Delete(ctx context.Context, paths []string) error {
 	return s.update(ctx, len(paths), func(w *writer, i int) error {
-		before, stale, err := w.remove(paths[i])
-		if err != nil || !before {
+		existed, stale, err := w.remove(paths[i])
+		if err != nil || !existed {
 			return err
 		}
 		key := []byte(paths[i])
@@ -78,12 +78,12 @@ func (s *Store) Delete(ctx context.Context, paths []string) error {
 				return err
 			}
 		}
-		return w.mark(&File{Path: paths[i], seq: w.seq}, before, stale, nil)
+		return w.mark(&File{Path: paths[i], seq: w.seq}, stale, nil)
 	})
 }
 
 // Touch records new sizes and times of files whose bytes did not change. It ignores
-// unknown paths and marks nothing as pending.
+// unknown paths and does not mark documents as pending.
 func (s *Store) Touch(ctx context.Context, touched []File) error {
 	return s.update(ctx, len(touched), func(w *writer, i int) error {
 		key := []byte(touched[i].Path)
@@ -103,13 +103,12 @@ func (s *Store) Touch(ctx context.Context, touched []File) error {
 // Skipped is a file that is not indexed, with the reason.
 type Skipped struct {
 	Path, Reason string
-	// Size in bytes, ModTime and ChangeTime in Unix nanoseconds are set when the
-	// content is the reason, so that the file need not be read again; else 0.
-	// ChangeTime alone may be 0, when it is not known.
+	// Size (bytes), ModTime and ChangeTime (Unix nanoseconds) are set only if the content
+	// is the reason, so that the file need not be read again. ChangeTime is 0 if unknown.
 	Size, ModTime, ChangeTime int64
 }
 
-// encode returns the stored value, see the format of the buckets.
+// encode returns the value in the bucket skipped.
 func (f *Skipped) encode() []byte {
 	b := []byte(f.Reason)
 	if f.ModTime == 0 {
@@ -120,7 +119,7 @@ func (f *Skipped) encode() []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(f.ChangeTime))
 }
 
-// decodeSkipped is the inverse of encode. A truncated value has no time.
+// decodeSkipped is the inverse of encode. It ignores a truncated time.
 func decodeSkipped(path string, value []byte) Skipped {
 	reason, rest, _ := bytes.Cut(value, []byte{0})
 	f := Skipped{Path: path, Reason: string(reason)}
@@ -132,8 +131,8 @@ func decodeSkipped(path string, value []byte) Skipped {
 	return f
 }
 
-// SetSkipped replaces the list of skipped files. It writes only when the list
-// has changed. Of two files with one path the later one wins.
+// SetSkipped replaces the list of skipped files. It writes nothing if the list has not
+// changed. If two files have the same path, the later one wins.
 func (s *Store) SetSkipped(ctx context.Context, skipped []Skipped) error {
 	for _, f := range skipped {
 		if err := checkPath(f.Path); err != nil {
@@ -178,14 +177,14 @@ func (s *Store) SetSkipped(ctx context.Context, skipped []Skipped) error {
 	})
 }
 
-// writer is one writing transaction.
+// writer is a write transaction.
 type writer struct {
 	buckets
 	counts Counts
-	seq    uint64 // larger than that of any earlier transaction
+	seq    uint64 // larger than in any earlier transaction
 }
 
-// update runs step for 0 to n-1 in one transaction. n = 0 writes nothing.
+// update calls step with 0 to n-1 in one transaction. If n is 0, it writes nothing.
 func (s *Store) update(ctx context.Context, n int, step func(w *writer, i int) error) error {
 	if err := ctx.Err(); err != nil || n == 0 {
 		return err
@@ -224,8 +223,8 @@ func newWriter(tx *kv.Tx) (*writer, error) {
 }
 
 // remove subtracts the document at path from the counts and returns its chunk ids.
-// before is whether there was one.
-func (w *writer) remove(path string) (before bool, ids []string, err error) {
+// existed reports whether there is such a document.
+func (w *writer) remove(path string) (existed bool, ids []string, err error) {
 	value := w.files.Get([]byte(path))
 	if value == nil {
 		return false, nil, nil
@@ -245,9 +244,9 @@ func (w *writer) remove(path string) (before bool, ids []string, err error) {
 	return true, d.ChunkIDs(), nil
 }
 
-// mark renews the marks of a file for both indexes. Its stale ids are those of the
-// previous version and of an earlier mark that the new version, ids, lacks.
-func (w *writer) mark(f *File, before bool, stale, ids []string) error {
+// mark renews the marks of a file for both indexes. The stale ids are those of the
+// previous version (stale) and of an earlier mark, except those of the new version (ids).
+func (w *writer) mark(f *File, stale, ids []string) error {
 	have := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		have[id] = true
@@ -258,9 +257,7 @@ func (w *writer) mark(f *File, before bool, stale, ids []string) error {
 		if m.Stale, err = w.unmark(kind, f.Path); err != nil {
 			return err
 		}
-		if before {
-			m.Stale = append(m.Stale, stale...)
-		}
+		m.Stale = append(m.Stale, stale...)
 		slices.Sort(m.Stale)
 		m.Stale = slices.DeleteFunc(slices.Compact(m.Stale), func(id string) bool { return have[id] })
 		if err := w.marks[kind].Put([]byte(f.Path), m.encode()); err != nil {
