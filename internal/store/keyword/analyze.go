@@ -13,59 +13,58 @@ import (
 	"cairn/internal/query"
 )
 
-// maxTermBytes bounds a term. Longer ones (encoded blobs, URLs) are cut in
-// documents and queries alike, so that searches still find them.
+// maxTermBytes is the maximum length of a term in bytes. Longer terms (encoded blobs,
+// URLs) are truncated in documents and queries alike, so that searches find them.
 const maxTermBytes = 64
 
-// maxParts is the most parts of a compound that is indexed as a whole as well; a
-// longer one is a URL or a table's border, not a name.
+// maxParts is the most parts of a compound that is also indexed as a whole. Compounds
+// with more parts are URLs or borders of tables.
 const maxParts = 8
 
-// maxExpansion is how much longer the beginning of a text may become when the text is
-// normalised: some ligatures stand for four words, and a text of them alone is hostile.
+// maxExpansion is the largest factor by which normalisation may lengthen the beginning of
+// a text. Some ligatures expand to four words; a text of many such ligatures is hostile.
 const maxExpansion = 4
 
-// maxCachedWords bounds the word cache of one analyzer, about 2 MB.
+// maxCachedWords bounds the word cache of an analyzer, about 2 MB.
 const maxCachedWords = 1 << 15
 
-// kind is the role of a token. All but whole have a position of their own.
+// kind is the role of a token. Tokens other than whole have a position of their own.
 type kind uint8
 
 const (
 	// word tokens are scored and count towards the length.
 	word kind = iota
-	// part tokens are the words of a compound name (read and context in
-	// readContext). They count as half a word in a text and as three quarters in a
-	// query, which has the whole as well.
+	// part tokens are the words of a compound name (read and context in readContext).
+	// They count as half a word in a text and as three quarters in a query, which also
+	// contains the whole.
 	part
-	// single tokens are single letters and digits: variables, list labels,
-	// initials. They score little and do not count towards the length.
+	// single tokens are single letters and digits: variables, list labels, initials.
+	// They have a low weight and do not count towards the length.
 	single
-	// whole tokens repeat a compound's parts as one term ("readcontext" in
-	// addition to "read" and "context"). They are scored, but do not count towards
-	// the length and belong to no phrase.
+	// whole tokens repeat a compound's parts as one term ("readcontext" in addition to
+	// "read" and "context"). They are scored, but do not count towards the length and
+	// are not part of phrases.
 	whole
-	// stop words neither score nor count, unless a query consists of nothing else.
+	// stop words are neither scored nor counted, unless a query has no other words.
 	stop
 )
 
-// queryWeight is the count of one token in a query. These and the numbers in
-// entry.go and score.go were chosen together, by the mean over nine sets of
-// questions (TestQuality).
+// queryWeight is the count of a token in a query. These and the numbers in entry.go and
+// score.go were tuned together, by the mean over nine sets of questions (TestQuality).
 var queryWeight = [...]float64{word: 1, part: 0.75, single: 0.25, whole: 0.5, stop: 1}
 
-// token is one term of a text. pos counts from 0; a whole has that of its first part.
+// token is a term of a text. Positions count from 0; a whole has the position of its
+// first part.
 type token struct {
 	term string
 	pos  int
 	kind kind
-	text string // the word in lower case, of words and parts of a query
+	text string // of words and parts of a query: the word in lower case
 }
 
-// Analyze returns the scored terms of s as they are indexed, in order,
-// repetitions included: lower case, accents folded, English stems, compounds
-// both in parts and as a whole, CJK as bigrams and single characters. Stop
-// words are left out.
+// Analyze returns the scored terms of s as they are indexed, in order and with
+// repetitions: in lower case, with accents folded, English words stemmed, compounds both
+// in parts and as a whole, CJK as bigrams and single characters, and without stop words.
 func Analyze(s string) []string {
 	a := analyzers.Get().(*analyzer)
 	defer analyzers.Put(a)
@@ -82,10 +81,10 @@ func Analyze(s string) []string {
 // Marker finds terms of a query in texts. It is not safe for concurrent use.
 type Marker struct {
 	terms map[string]bool
-	first [utf8.RuneSelf]bool // bytes that a term begins with
+	first [utf8.RuneSelf]bool // first bytes of terms
 }
 
-// NewMarker returns a Marker of the terms of q, as QueryTerms has them.
+// NewMarker returns a Marker for the QueryTerms of q.
 func NewMarker(q query.Query) *Marker {
 	m := &Marker{terms: map[string]bool{}}
 	for _, term := range QueryTerms(q) {
@@ -97,10 +96,10 @@ func NewMarker(q query.Query) *Marker {
 	return m
 }
 
-// Len is the number of terms.
+// Len returns the number of terms.
 func (m *Marker) Len() int { return len(m.terms) }
 
-// In returns the terms that Analyze finds in text; nil for none.
+// In returns the terms that Analyze finds in text, or nil if there are none.
 func (m *Marker) In(text string) map[string]bool {
 	a := analyzers.Get().(*analyzer)
 	defer analyzers.Put(a)
@@ -118,9 +117,9 @@ func (m *Marker) In(text string) map[string]bool {
 	return found
 }
 
-// Words calls fn with each word of text and with the text between words, in order. holds
-// reports whether the word has a term.
-func (m *Marker) Words(text string, fn func(part string, holds bool)) {
+// Words calls fn with each word of text and each piece of text between words, in order.
+// marked reports whether the word contains a term.
+func (m *Marker) Words(text string, fn func(part string, marked bool)) {
 	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
 	for text != "" {
 		first, _ := utf8.DecodeRuneInString(text)
@@ -134,29 +133,29 @@ func (m *Marker) Words(text string, fn func(part string, holds bool)) {
 	}
 }
 
-// analyzers pools the buffers and the word cache of an analysis.
+// analyzers pools analyzers with their buffers and word caches.
 var analyzers = sync.Pool{New: func() any { return &analyzer{words: make(map[string]token)} }}
 
-// analyzer turns text into tokens in one pass. It is not safe for concurrent use.
+// analyzer splits text into tokens in one pass. It is not safe for concurrent use.
 type analyzer struct {
-	words map[string]token // lower-case word -> its term and kind
+	words map[string]token // lower-case word -> term and kind
 	env   *snowballstem.Env
 	buf   []byte
-	name  []byte   // the compound's parts put together
+	name  []byte   // the compound's parts, joined
 	parts []string // the compound's parts, as written
 	query bool     // analyse a query: see cjk
-	// first, unless nil, are the bytes with which the terms that are wanted begin.
+	// first, if not nil, restricts words to those with these first bytes.
 	first *[utf8.RuneSelf]bool
 	out   []token
 	pos   int
 }
 
-// tokens analyses s. The result is valid until the next call.
+// tokens returns the tokens of s. The result is valid until the next call.
 func (a *analyzer) tokens(s string) []token {
 	a.out, a.pos = a.out[:0], 0
 	if !ascii(s) {
-		// Compatibility composition makes full-width and half-width forms,
-		// ligatures and decomposed accents equal to the plain ones.
+		// Compatibility composition replaces full-width and half-width forms,
+		// ligatures and decomposed accents by the plain forms.
 		head := s[:min(len(s), 256)]
 		if len(norm.NFKC.String(head)) <= maxExpansion*len(head) {
 			s = norm.NFKC.String(s)
@@ -178,9 +177,9 @@ func (a *analyzer) tokens(s string) []token {
 	return a.out
 }
 
-// cjk emits the run of ideographs, kana or hangul at s[i:]: every pair of
-// neighbours, because no spaces separate words, and in documents every character
-// as well, so that a query of one character finds it.
+// cjk emits the run of ideographs, kana or hangul at s[i:]: each pair of adjacent
+// characters, because no spaces separate words, and in documents also each character, so
+// that a query of one character finds it.
 func (a *analyzer) cjk(s string, i int) int {
 	r, size := decode(s, i)
 	next, nextSize := decode(s, i+size)
@@ -204,9 +203,9 @@ func (a *analyzer) cjk(s string, i int) int {
 	return i
 }
 
-// compound emits a word, or a name made of several: its parts in order and,
-// at the position of the first, the whole. prefix is the mark of a flag or a dotted
-// name ("--dry-run", ".net"), or empty.
+// compound emits a word or a compound name: its parts in order and, at the position of
+// the first, the whole. prefix is the prefix of a flag or a dotted name ("--dry-run",
+// ".net"), or empty.
 func (a *analyzer) compound(s, prefix string) {
 	first := a.pos
 	a.parts = splitParts(a.parts[:0], s)
@@ -214,7 +213,7 @@ func (a *analyzer) compound(s, prefix string) {
 	for _, p := range a.parts {
 		t := a.word(p)
 		if t.term == "" {
-			continue // a lone accent, or not wanted
+			continue // a single accent, or excluded by a.first
 		}
 		t.pos = a.pos
 		if a.query {
@@ -242,7 +241,7 @@ func (a *analyzer) compound(s, prefix string) {
 		}
 		return
 	}
-	// Versions and numbers keep their dots, or 1.11 and 11.1 would be one.
+	// Versions and numbers keep their dots, so that 1.11 and 11.1 differ.
 	a.emitWhole(s, first)
 	if (s[0] == 'v' || s[0] == 'V') && len(s) > 1 && isDigit(s[1]) {
 		s = s[1:]
@@ -255,14 +254,14 @@ func (a *analyzer) compound(s, prefix string) {
 	}
 }
 
-// emitWhole emits s, unstemmed, as a whole.
+// emitWhole emits s as a whole, without stemming.
 func (a *analyzer) emitWhole(s string, pos int) {
 	a.buf = lower(a.buf[:0], s)
 	a.out = append(a.out, token{term: cut(string(a.buf)), pos: pos, kind: whole})
 }
 
-// word returns the term of one part, from the cache if possible; an empty one where it is
-// not wanted.
+// word returns the token of one part, from the cache if possible. The term is empty if
+// a.first excludes it.
 func (a *analyzer) word(s string) token {
 	a.buf = lower(a.buf[:0], s)
 	// Neither stemming nor folding changes a first byte that is ASCII.
@@ -288,7 +287,8 @@ func (a *analyzer) word(s string) token {
 	return t
 }
 
-// stem reduces an English word by Porter2 (https://snowballstem.org/algorithms/english/stemmer.html).
+// stem returns the Porter2 stem of an English word
+// (https://snowballstem.org/algorithms/english/stemmer.html).
 func (a *analyzer) stem(w string) string {
 	if a.env == nil {
 		a.env = snowballstem.NewEnv("")
@@ -298,8 +298,8 @@ func (a *analyzer) stem(w string) string {
 	return strings.Clone(a.env.Current())
 }
 
-// splitParts cuts a compound at joiners and where camelCase changes case.
-// Apostrophes vanish: a possessive "'s" with what follows it, others alone.
+// splitParts splits a compound at joiners and at the case changes of camelCase. It removes
+// a possessive "'s" and other apostrophes.
 func splitParts(parts []string, s string) []string {
 	if isSimple(s) {
 		return append(parts, s)
@@ -330,8 +330,8 @@ func splitParts(parts []string, s string) []string {
 	return parts
 }
 
-// isSimple reports whether s is one part as it is, as most words are: lower-case letters
-// and digits, of which the first may be a capital letter.
+// isSimple reports whether s is a single part, like most words: lower-case letters and
+// digits, or a capital letter followed by them.
 func isSimple(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -342,7 +342,7 @@ func isSimple(s string) bool {
 	return true
 }
 
-// pluralEnd reports whether s, which follows an acronym, is only its plural s.
+// pluralEnd reports whether s, which follows an acronym, is only a plural s.
 func pluralEnd(s string) bool {
 	if s[0] != 's' {
 		return false
@@ -362,8 +362,8 @@ func dropApostrophes(s string) string {
 	return strings.ReplaceAll(s, "'", "")
 }
 
-// compoundEnd returns where the compound that begins at s[i] ends: word runes,
-// and joiners with a word rune on both sides.
+// compoundEnd returns the end of the compound that begins at s[i]. A compound consists of
+// word runes, and joiners with a word rune on both sides.
 func compoundEnd(s string, i int) int {
 	begin := i
 	for i < len(s) {
@@ -402,8 +402,8 @@ func compoundEnd(s string, i int) int {
 	return i
 }
 
-// flagPrefix returns the "-", "--" or "." between a space or an opening mark and
-// the word at s[i:], or "".
+// flagPrefix returns the "-", "--" or "." before the word at s[i:], if a space or an
+// opening mark precedes it, or "".
 func flagPrefix(s string, i int) string {
 	j := i
 	for j > 0 && i-j < 2 && s[j-1] == '-' {
@@ -433,7 +433,7 @@ func numbered(s string) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// isWord reports whether r belongs in a word: letters, digits, combining marks.
+// isWord reports whether r is a word rune: a letter, digit or combining mark.
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
@@ -444,7 +444,7 @@ func isWord(r rune) bool {
 // isCJK reports whether r belongs to a script that is indexed by bigrams.
 func isCJK(r rune) bool {
 	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) ||
-		r == 'ー' // Unicode gives the long vowel of katakana no script
+		r == 'ー' // the long vowel mark of katakana has no script in Unicode
 }
 
 func decode(s string, i int) (rune, int) {
@@ -480,10 +480,10 @@ func lower(dst []byte, s string) []byte {
 	return dst
 }
 
-// unfolded are letters that Unicode does not decompose into a base and a mark.
+// unfolded replaces letters that Unicode does not decompose into a base and a mark.
 var unfolded = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i")
 
-// fold removes accents: naïve and naive are one term.
+// fold removes accents, so that naïve and naive are the same term.
 func fold(s string) string {
 	if ascii(s) {
 		return s
@@ -498,7 +498,7 @@ func fold(s string) string {
 	return norm.NFC.String(b.String())
 }
 
-// stemmable reports whether w has only English letters, enough for an ending.
+// stemmable reports whether w has at least three letters, all of them English.
 func stemmable(w string) bool {
 	for i := 0; i < len(w); i++ {
 		if w[i] < 'a' || w[i] > 'z' {
@@ -508,7 +508,7 @@ func stemmable(w string) bool {
 	return len(w) > 2 && len(w) <= maxTermBytes
 }
 
-// cut shortens a term to maxTermBytes at a rune's edge.
+// cut shortens a term to at most maxTermBytes at a rune border.
 func cut(s string) string {
 	if len(s) <= maxTermBytes {
 		return s

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// Dictionary finds near spellings for a store that can look up a term but not
-// those near it. It has the terms by their first character, the commonest first, each
-// ended by a line feed.
+// Dictionary finds near spellings for a store that can only look up exact terms. It maps
+// a first character to the terms that begin with it, most common first, each followed by
+// a line feed.
 type Dictionary map[string]string
 
-// NewDictionary returns the dictionary of the terms in text, the commonest first, each on
-// a line.
+// NewDictionary returns the dictionary of the terms in text, one per line, most common
+// first.
 func NewDictionary(text string) Dictionary {
 	lists := map[string][]byte{}
 	for term := range strings.SplitSeq(text, "\n") {
@@ -33,15 +33,15 @@ func firstOf(term string) string {
 	return term[:size]
 }
 
-// HasAll reports whether d holds all terms, or would ignore them.
+// HasAll reports whether d contains all terms that are Spellable.
 func (d Dictionary) HasAll(terms []string) bool {
-	held := map[string]bool{}
+	known := map[string]bool{}
 	for _, list := range d {
 		for term := range strings.SplitSeq(list, "\n") {
-			held[term] = true
+			known[term] = true
 		}
 	}
-	return !slices.ContainsFunc(terms, func(t string) bool { return !held[t] && Spellable(t) })
+	return !slices.ContainsFunc(terms, func(t string) bool { return !known[t] && Spellable(t) })
 }
 
 func (d Dictionary) has(term string) bool {
@@ -49,8 +49,8 @@ func (d Dictionary) has(term string) bool {
 	return strings.HasPrefix(list, term+"\n") || strings.Contains(list, "\n"+term+"\n")
 }
 
-// maxSpellings is how many similar terms are looked up for one of a query at
-// most, the nearest and then the commonest.
+// maxSpellings is the most similar terms to look up for a term of a query, nearest first,
+// then most common first.
 const maxSpellings = 1024
 
 // near implements vocabulary.
@@ -84,7 +84,7 @@ func (d Dictionary) longer(term string) (terms []string, err error) {
 	return terms, nil
 }
 
-// Misspelt reports whether a dictionary lacks a word of q.
+// Misspelt reports whether a word of q is missing from a dictionary.
 func (q Query) Misspelt(d Dictionary) bool {
 	return slices.ContainsFunc(q.terms, func(w queryTerm) bool {
 		return w.written != "" && Spellable(w.term) && !d.has(w.term)

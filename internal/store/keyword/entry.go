@@ -9,36 +9,35 @@ import (
 	"cairn/internal/store"
 )
 
-// The fields of an indexed chunk. All but textField hold exact strings.
+// The fields of an indexed chunk. Fields other than textField hold exact strings.
 const (
 	textField     = "text"
-	pathField     = "path" // the path and every folder above it, with its slash
+	pathField     = "path" // the path and every folder above it, with a final slash
 	tagField      = "tag"
 	priorityField = "priority"
 	assigneeField = "assignee"
 )
 
-// Every chunk holds lengthTerm. Its postings list the lengths of the chunks, from
-// which the average is computed. No analysis yields an empty term.
+// lengthTerm is a term of every chunk. Its postings hold the lengths of the chunks, from
+// which the average is computed. The analysis never yields an empty term.
 const lengthTerm = ""
 
-// Frequencies are kept in halves of a word: a word of the body has bodyFreq,
-// one of the title or a heading above it headingFreq, one of the file's name
-// nameFreq. Only the filter looks at folder names; scoring them cost k8s-docs .013
-// nDCG@10. One score over weighted frequencies is BM25F (Robertson,
-// Zaragoza, Taylor 2004) with one b for all fields.
+// The frequencies of a word in the body, in the title or a heading, and in the file's
+// name, in units of half a word. Folder names are only used by filters; scoring them
+// costs .013 nDCG@10 on k8s-docs. A score of weighted frequencies is BM25F (Robertson,
+// Zaragoza, Taylor 2004) with the same b for all fields.
 const (
 	bodyFreq    = 2
 	headingFreq = 4
 	nameFreq    = 1
 )
 
-// positionGap keeps phrases from running on from one part of a chunk into the next.
+// positionGap separates the parts of a chunk, so that phrases do not cross from one part
+// into the next.
 const positionGap = 100
 
-// Terms returns the weighted frequency of each scored term of an entry, and the
-// entry's length in words. A store of sparse vectors that uses them ranks as Index
-// does.
+// Terms returns the weighted frequency of each scored term of an entry, and the length of
+// the entry in words.
 func Terms(e store.KeywordEntry) (freqs map[string]float64, length int) {
 	t := newEntryTerms(e)
 	freqs = make(map[string]float64, len(t.freqs))
@@ -50,12 +49,12 @@ func Terms(e store.KeywordEntry) (freqs map[string]float64, length int) {
 	return freqs, t.length
 }
 
-// entryTerms gathers the terms of one entry.
+// entryTerms collects the terms of one entry.
 type entryTerms struct {
 	freqs  index.TokenFrequencies
 	length int
-	pos    int // where the next part begins
-	block  int // terms allocated at a time
+	pos    int // start of the next part
+	block  int // number of terms to allocate at a time
 	tfs    []index.TokenFreq
 	locs   []index.TokenLocation
 }
@@ -84,8 +83,8 @@ func newEntryTerms(e store.KeywordEntry) *entryTerms {
 	return t
 }
 
-// extension returns a file name's type, such as ".md", which says nothing about
-// the content, or "".
+// extension returns the extension of a file name, such as ".md", or "". An extension
+// tells nothing about the subject of a file.
 func extension(name string) string {
 	i := strings.LastIndexByte(name, '.')
 	if i < 0 || len(name)-i > 9 || strings.ContainsRune(name[i:], ' ') {
@@ -94,9 +93,9 @@ func extension(name string) string {
 	return name[i:]
 }
 
-// add counts tokens, each freq times, at positions after those already counted.
-// They count towards the length if long is true.
-func (t *entryTerms) add(tokens []token, freq int, long bool) {
+// add adds the tokens of the next part with frequency freq. If counted, they count
+// towards the length.
+func (t *entryTerms) add(tokens []token, freq int, counted bool) {
 	end := t.pos
 	for _, tok := range tokens {
 		n := freq
@@ -112,13 +111,13 @@ func (t *entryTerms) add(tokens []token, freq int, long bool) {
 		}
 		end = t.pos + tok.pos + 1
 		if tok.kind == stop {
-			continue // phrases skip stop words: their positions would fill half the index
+			continue // phrases skip stop words, whose positions would fill half the index
 		}
-		if long && tok.kind != single {
+		if counted && tok.kind != single {
 			t.length++
 		}
 		if len(t.locs) == cap(t.locs) {
-			t.locs = make([]index.TokenLocation, 0, t.block) // pointers into the old block stay valid
+			t.locs = make([]index.TokenLocation, 0, t.block) // pointers into the old block remain valid
 		}
 		t.locs = append(t.locs, index.TokenLocation{Position: end})
 		f.Locations = append(f.Locations, &t.locs[len(t.locs)-1])
@@ -144,11 +143,11 @@ func (t *entryTerms) freq(term string, n int) *index.TokenFreq {
 type document struct {
 	entry      store.KeywordEntry
 	fields     []*field
-	fileFields []*field // those that all chunks of the file have
+	fileFields []*field // fields that are the same for all chunks of the file
 }
 
-// newDocument returns the document of an entry. It shares the fields of the file with
-// before, the document of another chunk or nil, if that is of the same file.
+// newDocument returns the document for an entry. before is the previous document, or nil.
+// If both belong to the same file, they share the fields of the file.
 func newDocument(e store.KeywordEntry, before *document) *document {
 	d := &document{entry: e}
 	d.fields = append(make([]*field, 0, 6), &field{name: textField, entry: &d.entry, options: index.IndexField | index.IncludeTermVectors})
@@ -159,7 +158,7 @@ func newDocument(e store.KeywordEntry, before *document) *document {
 		return d
 	}
 	d.fileFields = append(d.fileFields, exactField(pathField, pathTerms(e.Path)))
-	if l.Found { // without front matter no label filter matches
+	if l.Found { // otherwise no filter on labels matches
 		if len(l.Tags) > 0 {
 			d.fileFields = append(d.fileFields, exactField(tagField, store.FoldAll(l.Tags...)))
 		}
@@ -187,7 +186,7 @@ func pathTerms(path string) []string {
 
 func (d *document) ID() string { return d.entry.Chunk }
 
-// Size estimates the memory in use for scorch.
+// Size returns an estimate of the memory in use.
 func (d *document) Size() int { return len(d.entry.Body) }
 
 func (d *document) VisitFields(visit index.FieldVisitor) {
@@ -202,7 +201,7 @@ func (d *document) NumPlainTextBytes() uint64                  { return uint64(l
 func (d *document) StoredFieldsBytes() uint64                  { return 0 }
 func (d *document) Indexed() bool                              { return true }
 
-// AddIDField is called once by scorch before the analysis.
+// AddIDField adds the field of the id. Scorch calls it once, before the analysis.
 func (d *document) AddIDField() {
 	f := exactField("_id", []string{d.entry.Chunk})
 	f.value = []byte(d.entry.Chunk)
@@ -215,7 +214,7 @@ type field struct {
 	name    string
 	options index.FieldIndexingOptions
 	value   []byte
-	entry   *store.KeywordEntry // of textField: analysed when scorch asks
+	entry   *store.KeywordEntry // of textField only: the entry to analyse
 	freqs   index.TokenFrequencies
 	length  int
 }
@@ -230,7 +229,7 @@ func exactField(name string, terms []string) *field {
 	return f
 }
 
-// Analyze is called from scorch's analysis workers, once a document.
+// Analyze analyses the text. Scorch calls it once per document, in a worker.
 func (f *field) Analyze() {
 	if f.entry != nil {
 		t := newEntryTerms(*f.entry)

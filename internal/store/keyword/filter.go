@@ -9,7 +9,7 @@ import (
 	"cairn/internal/store"
 )
 
-// filtered returns the live chunks of a segment that pass f, which is not zero.
+// filtered returns the live chunks of a segment that pass f, which must not be zero.
 func filtered(s *scorch.SegmentSnapshot, f store.Filter) (*roaring.Bitmap, error) {
 	var all *roaring.Bitmap
 	for _, c := range []struct {
@@ -50,7 +50,8 @@ func filtered(s *scorch.SegmentSnapshot, f store.Filter) (*roaring.Bitmap, error
 	return all, nil
 }
 
-// ofKind returns the live chunks of the files of a kind. It visits every file.
+// ofKind returns the live chunks of the files of a kind. It visits every file of the
+// segment.
 func ofKind(s *scorch.SegmentSnapshot, kind store.Kind) (*roaring.Bitmap, error) {
 	dict, err := s.Segment().Dictionary(pathField)
 	if err != nil {
@@ -81,8 +82,8 @@ func nonEmpty(s string) []string {
 	return []string{s}
 }
 
-// underPath returns the live chunks whose path begins with prefix. Folders are
-// terms too, so it visits only the level of the tree at which prefix ends.
+// underPath returns the live chunks whose path begins with prefix. Since folders are
+// terms, too, it visits only the level of the tree at which prefix ends.
 func underPath(s *scorch.SegmentSnapshot, prefix string) (*roaring.Bitmap, error) {
 	dict, err := s.Segment().Dictionary(pathField)
 	if err != nil {
@@ -106,7 +107,7 @@ func underPath(s *scorch.SegmentSnapshot, prefix string) (*roaring.Bitmap, error
 			}
 			union.Or(bitmap(list))
 			if folder, ok := strings.CutSuffix(e.Term, "/"); ok {
-				start = folder + string(rune('/'+1)) // after all that is in the folder
+				start = folder + string(rune('/'+1)) // after the contents of the folder
 				break
 			}
 		}

@@ -18,13 +18,13 @@ import (
 	"cairn/internal/query"
 )
 
-// width is which terms answer for a term of a query.
+// width selects the indexed terms that match a term of a query.
 type width uint8
 
 const (
-	exact     width = iota // itself; near spellings if no chunk holds it
-	prefixes               // also those that begin with it
-	spellings              // those if every term of the query has some, else near spellings
+	exact     width = iota // the term itself, or near spellings if no chunk contains it
+	prefixes               // also terms that begin with it
+	spellings              // terms that begin with it if every term has some, otherwise near spellings
 )
 
 func widthOf(q query.Query) width {
@@ -37,33 +37,33 @@ func widthOf(q query.Query) width {
 	return exact
 }
 
-// Bounds of a fuzzy search: shorter terms have too many neighbours, and among
-// many neighbours the near and common ones are the likely ones.
+// The bounds of a fuzzy search. Shorter terms have too many near spellings. Of many near
+// spellings, the nearest and most common ones are the most likely.
 const (
 	fuzzyMinRunes = 3
-	fuzzyMaxTerms = 24 // expansions of one term
+	fuzzyMaxTerms = 24 // spellings of one term
 )
 
-// stopIDF is the rarity of a stop word near a term of the query. A fuzzy search
-// does not look for the stop word, but the term may be a misspelt one and then
-// says little. On misspelt questions that gains cisi .009 nDCG@10, cacm .004 and
-// cranfield .002, and costs kubefix .007.
+// stopIDF is the inverse document frequency of a stop word that is near a term of the
+// query. A fuzzy search does not match the stop word, but gives the term a lower weight,
+// since it may be a misspelt stop word. On misspelt questions this gains .009 nDCG@10 on
+// cisi, .004 on cacm and .002 on cranfield, and loses .007 on kubefix.
 const stopIDF = 0.3
 
-// spelling is an indexed term that a term of a query may be misspelt for.
+// spelling is an indexed term that a term of a query may stand for.
 type spelling struct {
 	weightedTerm
 	edits int // 0 for the term as typed
 	idf   float64
 }
 
-// replacements returns the spellings that replace a query's terms, each once, with
-// their weights. similar has the candidates of each term. Only the nearest and
-// then the commonest of a term are taken. All of them weigh by the rarity of the
-// commonest, so that a rare misprint does not outweigh the intended word, and by
-// 1/(1+edits). A stop word replaces nothing unless it was typed.
+// replacements returns the spellings that replace a query's terms, without repetitions,
+// with their weights. similar has the candidates for each term, of which replacements
+// takes the nearest ones, then the most common ones. Their weight is proportional to the
+// inverse document frequency of the most common one, so that a rare misprint does not
+// outweigh the intended word, and to 1/(1+edits). A stop word matches only if it was typed.
 func replacements(words []queryTerm, similar [][]spelling) []spelling {
-	at := make(map[string]int) // term -> its place in all
+	at := make(map[string]int) // term -> index in all
 	var all []spelling
 	for i, near := range similar {
 		slices.SortFunc(near, func(a, b spelling) int {
@@ -91,9 +91,10 @@ func replacements(words []queryTerm, similar [][]spelling) []spelling {
 	return all
 }
 
-// misspelt reports which terms near spellings replace: all those of a fuzzy search for
-// which the longer words do not suffice, else words that no chunk holds when some chunk
-// holds another one. similar has what the index holds of each term and of longer words.
+// misspelt reports which terms to replace by near spellings: all terms of a fuzzy search
+// unless every term has longer ones, otherwise the words that no chunk contains, if a
+// chunk contains another word of the query. similar has the indexed terms for each term:
+// the term itself and longer ones.
 func (q Query) misspelt(similar [][]spelling) []bool {
 	all := q.width == spellings && !haveOthers(similar)
 	some := slices.ContainsFunc(similar, func(of []spelling) bool { return len(of) > 0 })
@@ -104,20 +105,20 @@ func (q Query) misspelt(similar [][]spelling) []bool {
 	return out
 }
 
-// vocabulary is what an index knows of its terms.
+// vocabulary finds terms of an index.
 type vocabulary interface {
-	// near adds the terms that match a to found, with their edits, and removes those
-	// that the index does not hold.
+	// near adds the terms that match a to found, with their edits, and removes the terms
+	// that are not in the index.
 	near(a *automaton, found map[string]int) error
-	// longer returns the commonest terms that begin with term, without term itself.
+	// longer returns the most common terms that begin with term, without term itself.
 	longer(term string) ([]string, error)
 }
 
-// Near replaces terms by those that q accepts for them. v has the terms of the store, and
-// idfs returns the inverse document frequencies of those that some chunk holds, by which
-// the store multiplies weights.
+// Near replaces the terms of q by the indexed terms that match them according to q's
+// width. v finds the terms of the store. idfs returns the inverse document frequencies of
+// terms, by which the store multiplies weights, without those that no chunk contains.
 func (q Query) Near(v vocabulary, idfs func(terms []string) (map[string]float64, error)) (Query, error) {
-	known := map[string]float64{} // rarities; 0 for a term that no chunk holds
+	known := map[string]float64{} // inverse document frequencies; 0 for a term that no chunk contains
 	similar := make([][]spelling, len(q.terms))
 	for i, w := range q.terms {
 		similar[i] = []spelling{{weightedTerm: weightedTerm{term: w.term}}}
@@ -156,8 +157,8 @@ func (q Query) Near(v vocabulary, idfs func(terms []string) (map[string]float64,
 	return out, nil
 }
 
-// weigh sets the rarities of the spellings, asks for those that are not known, and removes
-// the spellings that no chunk holds.
+// weigh sets the inverse document frequencies of the spellings, requests those that are
+// not known, and removes the spellings that no chunk contains.
 func weigh(similar [][]spelling, known map[string]float64, idfs func(terms []string) (map[string]float64, error)) error {
 	var ask []string
 	for _, s := range slices.Concat(similar...) {
@@ -167,11 +168,11 @@ func weigh(similar [][]spelling, known map[string]float64, idfs func(terms []str
 		}
 	}
 	if len(ask) > 0 {
-		held, err := idfs(ask)
+		found, err := idfs(ask)
 		if err != nil {
 			return err
 		}
-		maps.Copy(known, held)
+		maps.Copy(known, found)
 	}
 	for i, some := range similar {
 		for j, s := range some {
@@ -182,8 +183,8 @@ func weigh(similar [][]spelling, known map[string]float64, idfs func(terms []str
 	return nil
 }
 
-// neighbours returns a term of a query, the similar terms, and the similar stop words
-// with their rarity.
+// neighbours returns the spellings for a term of a query: the term itself, similar terms,
+// and similar stop words with stopIDF.
 func neighbours(v vocabulary, word queryTerm) (near []spelling, err error) {
 	a, err := newAutomaton(word.term)
 	if err != nil {
@@ -203,9 +204,9 @@ func neighbours(v vocabulary, word queryTerm) (near []spelling, err error) {
 	return near, nil
 }
 
-// stemsNear returns the stems of the words that are one edit from the written form of a
-// term and begin as it does, each with 1. Stems alone would not do: "refrence" has the stem
-// "refrenc", and "reference" has "refer".
+// stemsNear returns the stems of the words at one edit from the written form of a term
+// that have the same first letter, each with 1 edit. The distance of stems is not enough:
+// "refrence" has the stem "refrenc", but "reference" has "refer".
 func stemsNear(word queryTerm) map[string]int {
 	edits := map[string]int{}
 	n := utf8.RuneCountInString(word.written)
@@ -238,13 +239,13 @@ func stemsNear(word queryTerm) map[string]int {
 }
 
 const (
-	// maxBeginning is how many terms that begin with one of a query are compared, and
-	// maxLonger how many of them are looked up.
+	// maxBeginning is the most terms with a common prefix to compare, and maxLonger the
+	// most of them to look up.
 	maxBeginning = 1024
 	maxLonger    = 128
 )
 
-// expandable reports whether terms that begin with term may answer for it.
+// expandable reports whether terms that begin with term may match in its place.
 func expandable(term string) bool {
 	r, _ := utf8.DecodeRuneInString(term)
 	return utf8.RuneCountInString(term) >= fuzzyMinRunes && unicode.IsLetter(r) && Spellable(term)
@@ -253,7 +254,7 @@ func expandable(term string) bool {
 // snapshot is the vocabulary of an index on disk.
 type snapshot struct{ *scorch.IndexSnapshot }
 
-// longer implements vocabulary, with the first maxBeginning terms.
+// longer implements vocabulary. It compares the first maxBeginning terms.
 func (s snapshot) longer(term string) ([]string, error) {
 	dict, err := s.FieldDictPrefix(textField, []byte(term))
 	if err != nil {
@@ -264,7 +265,8 @@ func (s snapshot) longer(term string) ([]string, error) {
 	return terms[:min(len(terms), maxLonger)], err
 }
 
-// commonest returns those of the first n terms that are Spellable, and closes dict.
+// commonest returns the Spellable terms among the first n terms of dict, most common
+// first. It closes dict.
 func commonest(dict index.FieldDict, n int) (terms []string, err error) {
 	defer dict.Close()
 	type counted struct {
@@ -291,7 +293,7 @@ func commonest(dict index.FieldDict, n int) (terms []string, err error) {
 	return terms, nil
 }
 
-// Spellings returns the terms for which a misspelt word may stand, the commonest first.
+// Spellings returns the Spellable terms of the index, most common first.
 func (x *Index) Spellings() (terms []string, err error) {
 	err = x.read(func(snap *scorch.IndexSnapshot) error {
 		dict, err := snap.FieldDict(textField)
@@ -303,46 +305,47 @@ func (x *Index) Spellings() (terms []string, err error) {
 	return terms, err
 }
 
-// idfs returns the inverse document frequencies of the terms that some chunk holds.
+// idfs returns the inverse document frequencies of terms, without those that no chunk
+// contains.
 func (s snapshot) idfs(terms []string, docs uint64) (map[string]float64, error) {
-	held := map[string]float64{}
+	found := map[string]float64{}
 	for _, term := range terms {
 		t, err := lookUp(s.IndexSnapshot, term)
 		if err != nil {
 			return nil, err
 		}
 		if t.freq > 0 {
-			held[term] = idf(docs, t.freq)
+			found[term] = idf(docs, t.freq)
 		}
 	}
-	return held, nil
+	return found, nil
 }
 
-// haveOthers reports whether every list holds another term than the one typed.
+// haveOthers reports whether every list has a term other than the typed one.
 func haveOthers(similar [][]spelling) bool {
 	return !slices.ContainsFunc(similar, func(near []spelling) bool {
 		return !slices.ContainsFunc(near, func(s spelling) bool { return s.edits > 0 })
 	})
 }
 
-// Spellable reports whether a misspelt word may match term. It is false for stop
-// words, which would match everything, for single characters and for the pairs by
-// which ideographs are indexed.
+// Spellable reports whether a misspelt word may match term. It is false for stop words,
+// which would match everything, single characters, and CJK bigrams.
 func Spellable(term string) bool {
 	r, size := utf8.DecodeRuneInString(term)
 	return size < len(term) && !isCJK(r) && !query.IsStopWord(term)
 }
 
-// automaton finds the terms that begin as a term does and are up to edits
-// insertions, deletions, substitutions and transpositions away from it.
+// automaton matches the terms that have the same first character as term and differ from
+// it by at most edits insertions, deletions, substitutions and transpositions.
 type automaton struct {
 	term  string
-	first string // its first character
+	first string // first character of term
 	edits int
 	dfa   *levenshtein.DFA
 }
 
-// builders make automata of one edit and of two. Making one takes milliseconds.
+// builders build automata for one and for two edits. Creating a builder takes
+// milliseconds.
 var builders = [...]func() (*levenshtein.LevenshteinAutomatonBuilder, error){
 	1: sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
 		return levenshtein.NewLevenshteinAutomatonBuilder(1, true)
@@ -352,8 +355,8 @@ var builders = [...]func() (*levenshtein.LevenshteinAutomatonBuilder, error){
 	}),
 }
 
-// newAutomaton allows one edit, or two in a term of more than five letters. It
-// returns nil for a term of less than fuzzyMinRunes.
+// newAutomaton returns an automaton for one edit, or for two if the term has more than
+// five letters. It returns nil for a term of fewer than fuzzyMinRunes.
 func newAutomaton(term string) (*automaton, error) {
 	n := utf8.RuneCountInString(term)
 	if n < fuzzyMinRunes {
@@ -376,12 +379,12 @@ func newAutomaton(term string) (*automaton, error) {
 
 // near implements vocabulary.
 func (s snapshot) near(a *automaton, found map[string]int) error {
-	held, err := s.FieldDictContains(textField)
+	all, err := s.FieldDictContains(textField)
 	if err != nil {
 		return err
 	}
 	for term := range found {
-		if ok, err := held.Contains([]byte(term)); err != nil {
+		if ok, err := all.Contains([]byte(term)); err != nil {
 			return err
 		} else if !ok {
 			delete(found, term)
@@ -393,7 +396,7 @@ func (s snapshot) near(a *automaton, found map[string]int) error {
 			return err
 		}
 		end := []byte(a.first)
-		end[len(end)-1]++ // no byte of UTF-8 is 0xff
+		end[len(end)-1]++ // does not overflow: UTF-8 has no byte 0xff
 		for it := dict.AutomatonIterator(a.dfa, []byte(a.first), end); ; {
 			e, err := it.Next()
 			if err != nil {
@@ -410,8 +413,8 @@ func (s snapshot) near(a *automaton, found map[string]int) error {
 	return nil
 }
 
-// match returns the edits to another term. ok is false for term itself and for
-// terms too far away.
+// match returns the number of edits to another term. ok is false for a.term itself and
+// for terms with too many edits.
 func (a *automaton) match(term string) (edits int, ok bool) {
 	if len(term) < len(a.first) || term[:len(a.first)] != a.first || term == a.term {
 		return 0, false
@@ -425,7 +428,7 @@ func (a *automaton) match(term string) (edits int, ok bool) {
 	return int(a.dfa.EditDistance(state)), a.dfa.IsMatch(state)
 }
 
-// stops returns the near stop words.
+// stops returns the stop words that match.
 func (a *automaton) stops() (near []spelling) {
 	for word := range query.StopWords() {
 		if edits, ok := a.match(word); ok {

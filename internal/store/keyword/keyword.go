@@ -1,13 +1,13 @@
 // Package keyword is the keyword index, a store.Keyword on disk. It does not store
 // texts.
 //
-// analyze turns text into terms, for documentation and code; entry and update write
-// them; query, search, phrase, filter and fuzzy find the chunks; score ranks them by
-// BM25 with weighted headings. Storage is scorch, Bleve's engine: segments,
-// dictionaries, postings, merging and crash safety. The scoring is not Bleve's,
-// because its "bm25" (version 2.6.1) takes the square root of frequencies,
-// multiplies by the inverse document frequency twice, and computes the average
-// length as distinct terms over documents.
+// File analyze splits documentation and code into terms; entry and update write them;
+// query, search, phrase, filter and fuzzy find chunks; score ranks them by BM25 with
+// weighted headings. The storage engine is scorch, from Bleve, with segments,
+// dictionaries, postings, merging and crash safety. The scoring is cairn's own, because
+// Bleve's "bm25" (version 2.6.1) takes the square root of frequencies, multiplies by the
+// inverse document frequency twice, and computes the average length as distinct terms
+// per document.
 package keyword
 
 import (
@@ -25,16 +25,16 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// format is the version of the analysis and the layout. It changes whenever an
-// index written by an earlier version would answer differently.
+// format is the version of the analysis and the layout. It changes whenever an index
+// that was written by an earlier version would give other results.
 //
 //	1: first
 const format = "1"
 
-// stateKey in scorch and stateFile in the folder hold "FORMAT GENERATION". Each
-// update raises the generation, in scorch first. When scorch cannot read its
-// state, it goes back to an older one or starts empty; checkState notices that by
-// a stateFile with a higher generation.
+// stateKey in scorch and stateFile in the folder hold "FORMAT GENERATION". Each update
+// increments the generation, first in scorch. If scorch cannot read its state, it reverts
+// to an older one or starts empty. checkState detects this by a higher generation in
+// stateFile.
 var stateKey = []byte("cairn.text.state")
 
 const stateFile = "state"
@@ -46,27 +46,27 @@ const lockTimeout = "1s"
 var (
 	// ErrLocked means that another process writes to the index.
 	ErrLocked = errors.New("another process holds the keyword index")
-	// ErrCorrupt means that the folder cannot be read as an index. The index
-	// is derived: remove the folder and rebuild it.
+	// ErrCorrupt means that the folder cannot be read as an index. The caller should
+	// remove the folder and rebuild the index.
 	ErrCorrupt = errors.New("keyword index is damaged")
-	// ErrFormat means that a version of cairn with other terms or another layout
-	// wrote the folder. Remove the folder and rebuild it.
+	// ErrFormat means that the folder was written by a version of cairn with other terms
+	// or another layout. The caller should remove the folder and rebuild the index.
 	ErrFormat = errors.New("keyword index has another format")
 	// ErrClosed means that the index was used after Close.
 	ErrClosed = errors.New("keyword index is closed")
 )
 
-// Options configure Open. Nil means the defaults.
+// Options configures Open. Nil means the defaults.
 type Options struct {
-	// ReadOnly opens an existing index only for searches. Several processes may
-	// do so at once, as long as none writes.
+	// ReadOnly opens an existing index for searches only. Several processes may do so
+	// at the same time if none writes.
 	ReadOnly bool
 }
 
-// Index is a keyword index. It is safe for concurrent use: updates wait for each
-// other, searches do not wait.
+// Index is a keyword index. It is safe for concurrent use. Updates wait for each other;
+// searches do not wait.
 type Index struct {
-	dir      string // empty: in memory
+	dir      string // empty for an index in memory
 	readOnly bool
 	scorch   *scorch.Scorch
 	queue    *index.AnalysisQueue
@@ -75,16 +75,16 @@ type Index struct {
 	generation uint64     // guarded by write
 
 	open sync.RWMutex // held for reading while scorch is in use
-	done bool         // closed; guarded by open
+	done bool         // the index is closed; guarded by open
 
 	checked checkedSegments
 	lengths lengthCache
 	decoded decodedCache
 }
 
-// Open opens the index in folder dir, and creates it unless o.ReadOnly. The
-// error wraps ErrLocked, ErrCorrupt or ErrFormat where that is the reason, and
-// fs.ErrNotExist when there is nothing to open read-only.
+// Open opens the index in folder dir. It creates a missing index unless o.ReadOnly is
+// set, in which case the error wraps fs.ErrNotExist. Other errors may wrap ErrLocked,
+// ErrCorrupt or ErrFormat.
 func Open(dir string, o *Options) (*Index, error) {
 	if o == nil {
 		o = &Options{}
@@ -111,14 +111,14 @@ func Memory() (*Index, error) {
 	return open("", false)
 }
 
-// open starts scorch. An error while it reads the folder means damage, except for
-// the lock, permissions and a full disk; its decoders may panic on damaged bytes.
+// open starts scorch. Its errors other than the lock, permissions and a full disk mean
+// that the folder is damaged. Its decoders may panic on damaged bytes.
 func open(dir string, readOnly bool) (x *Index, err error) {
 	if err := checkRoot(dir); err != nil {
 		return nil, err
 	}
 	queue := index.NewAnalysisQueue(runtime.GOMAXPROCS(0))
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of segments that are cut short
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // for truncated segments
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", ErrCorrupt, r)
@@ -131,7 +131,7 @@ func open(dir string, readOnly bool) (x *Index, err error) {
 		"path":         dir,
 		"read_only":    readOnly,
 		"bolt_timeout": lockTimeout,
-		// A query looks up its terms in each segment, so few segments are faster.
+		// A query looks up its terms in each segment, so fewer segments are faster.
 		"scorchMergePlanOptions": map[string]any{
 			"MaxSegmentsPerTier":   4,
 			"SegmentsPerMergeTask": 8,
@@ -143,7 +143,7 @@ func open(dir string, readOnly bool) (x *Index, err error) {
 	}
 	if err := idx.Open(); err != nil {
 		switch {
-		case err.Error() == "timeout": // bbolt's ErrTimeout; bbolt itself is the documents' store
+		case err.Error() == "timeout": // bbolt's ErrTimeout; only package kv imports bbolt
 			return nil, ErrLocked
 		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOSPC):
 			return nil, err
@@ -153,7 +153,7 @@ func open(dir string, readOnly bool) (x *Index, err error) {
 	return &Index{dir: dir, readOnly: readOnly, scorch: idx.(*scorch.Scorch), queue: queue}, nil
 }
 
-// checkState compares format and generation, and writes them into a new index.
+// checkState checks the format and the generation, and writes them to a new index.
 func (x *Index) checkState() error {
 	snap, err := x.snapshot()
 	if err != nil {
@@ -189,7 +189,7 @@ func (x *Index) checkState() error {
 		}
 	}
 	if len(inFile) == 0 {
-		return nil // the write was interrupted; the next update repeats it
+		return nil // the write was interrupted; the next update writes the file
 	}
 	if _, err := fmt.Sscan(string(inFile), &got, &ahead); err != nil || ahead > x.generation || len(inside) == 0 {
 		return fmt.Errorf("%w: at %q, want %q", ErrCorrupt, inside, inFile)
@@ -199,7 +199,7 @@ func (x *Index) checkState() error {
 
 func (x *Index) state() []byte { return fmt.Appendf(nil, "%s %d", format, x.generation) }
 
-// writeState records the generation that scorch has made durable.
+// writeState records the generation, which scorch has made durable.
 func (x *Index) writeState() error {
 	if x.dir == "" {
 		return nil
@@ -224,7 +224,7 @@ func (x *Index) Close() error {
 	return nil
 }
 
-// Count is the number of chunks held.
+// Count returns the number of chunks in the index.
 func (x *Index) Count() (int, error) {
 	x.open.RLock()
 	defer x.open.RUnlock()
@@ -237,8 +237,8 @@ func (x *Index) Count() (int, error) {
 	return int(n), err
 }
 
-// AverageLength is the average of the words of all chunks, at least 1: avg of the
-// formula in score.go.
+// AverageLength returns the average number of words per chunk, at least 1. It is avg in
+// the formula of score.go.
 func (x *Index) AverageLength() (float64, error) {
 	x.open.RLock()
 	defer x.open.RUnlock()
@@ -251,7 +251,7 @@ func (x *Index) AverageLength() (float64, error) {
 	return avg, err
 }
 
-// snapshot returns the current state; the caller holds x.open and closes it.
+// snapshot returns the current state. The caller must hold x.open and close the snapshot.
 func (x *Index) snapshot() (*scorch.IndexSnapshot, error) {
 	if x.done {
 		return nil, ErrClosed

@@ -8,10 +8,10 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// withPhrase returns the live chunks of a segment that hold the phrase: its words
-// in order, as far apart as in the phrase. Stop words have no positions: between
-// words any of them matches, and a chunk that holds a phrase of stop words holds
-// all of them anywhere.
+// withPhrase returns the live chunks of a segment that contain the phrase: its words in
+// order, at the same distances. Stop words have no positions, so any stop word matches
+// between two words, and a phrase of stop words only matches a chunk that contains all of
+// them anywhere.
 func withPhrase(s *scorch.SegmentSnapshot, p phrase) (*roaring.Bitmap, error) {
 	var all *roaring.Bitmap
 	lists := make([]segment.PostingsList, len(p))
@@ -39,14 +39,14 @@ func withPhrase(s *scorch.SegmentSnapshot, p phrase) (*roaring.Bitmap, error) {
 	matches := roaring.New()
 	for n := all.GetCardinality(); n > 0; n-- {
 		var doc uint64
-		var starts []uint64 // where the phrase may begin
+		var starts []uint64 // possible positions of the phrase
 		for i, it := range iters {
 			posting, err := it.Next()
 			if err != nil {
 				return nil, err
 			}
 			if posting == nil {
-				return matches, nil // unreachable: every list holds all of all
+				return matches, nil // unreachable: every list contains the chunks of all
 			}
 			doc = posting.Number()
 			offset := uint64(p[i].pos - p[0].pos)

@@ -9,7 +9,7 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// postings returns the live chunks of one segment that hold term.
+// postings returns the live chunks of one segment that contain term.
 func postings(s *scorch.SegmentSnapshot, field, term string) (segment.PostingsList, error) {
 	dict, err := s.Segment().Dictionary(field)
 	if err != nil {
@@ -18,11 +18,11 @@ func postings(s *scorch.SegmentSnapshot, field, term string) (segment.PostingsLi
 	return dict.PostingsList([]byte(term), s.Deleted(), nil)
 }
 
-// bitmap returns the chunks of a list. The caller must not change it.
+// bitmap returns the chunks of a list. The caller must not modify it.
 func bitmap(list segment.PostingsList) *roaring.Bitmap {
 	it, ok := list.Iterator(false, false, false, nil).(segment.OptimizablePostingsIterator)
 	if !ok {
-		return roaring.New() // unreachable: zap's iterators are
+		return roaring.New() // unreachable: zap's iterators have this type
 	}
 	if d, ok := it.DocNum1Hit(); ok {
 		return roaring.BitmapOf(uint32(d))
@@ -33,8 +33,8 @@ func bitmap(list segment.PostingsList) *roaring.Bitmap {
 	return roaring.New()
 }
 
-// restrict narrows an iterator to the chunks in among. It leaves a list of one
-// chunk alone, which has no bitmap.
+// restrict narrows an iterator to the chunks in among. It does not change a list of one
+// chunk, which has no bitmap.
 func restrict(it segment.PostingsIterator, among *roaring.Bitmap) {
 	if o, ok := it.(segment.OptimizablePostingsIterator); ok {
 		if bm := o.ActualBitmap(); bm != nil {
@@ -43,8 +43,8 @@ func restrict(it segment.PostingsIterator, among *roaring.Bitmap) {
 	}
 }
 
-// lengthCache keeps the lengths of all chunks of the segments in use, 4 bytes a
-// chunk. Segments never change; deleted chunks are subtracted from the total.
+// lengthCache caches the lengths of all chunks in the current segments, 4 bytes per chunk.
+// Segments never change; deleted chunks are subtracted from the total.
 type lengthCache struct {
 	mu   sync.Mutex
 	segs map[uint64]segmentLengths
@@ -55,10 +55,10 @@ type segmentLengths struct {
 	total uint64
 }
 
-var errNoLength = errors.New("postings carry no length")
+var errNoLength = errors.New("postings have no length")
 
-// of returns the lengths of each segment's chunks, and the average over the
-// live ones (at least 1).
+// of returns the lengths of each segment's chunks, and the average over the live chunks
+// (at least 1).
 func (c *lengthCache) of(snap *scorch.IndexSnapshot) ([][]uint32, float64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func readLengths(seg segment.Segment) (segmentLengths, error) {
 		if err != nil || p == nil {
 			return l, err
 		}
-		// Posting.Norm is rounded; zap keeps the length itself.
+		// Posting.Norm is rounded; NormUint64 of zap is the exact length.
 		norm, ok := p.(interface{ NormUint64() uint64 })
 		if !ok {
 			return l, errNoLength

@@ -12,39 +12,39 @@ import (
 	"cairn/internal/store"
 )
 
-// Query is a query.Query in the index's terms. A store that has weights but
-// neither positions nor a dictionary answers it with Resolve, Near, Terms and
-// Admits.
+// Query is an analysed query.Query. A store that has weights but neither positions nor a
+// dictionary can execute it with Resolve, Near, Terms and Admits.
 type Query struct {
-	terms    []queryTerm  // scored, each once, in order
+	terms    []queryTerm  // scored, in order, without repetitions
 	phrases  []phrase     // required
 	excluded []phrase     // forbidden
 	dashed   []dashedWord // terms or exclusions: see Resolve
-	width    width        // which other terms answer for terms
+	width    width        // which other terms match in place of terms
 }
 
 // queryTerm is a term of a query with its weighted count.
 type queryTerm struct {
 	term  string
 	count float64
-	// written is the word of letters, or the part of one, that the term is the stem of: it
-	// may be misspelt. It is empty for a compound as a whole, a number or an error code.
+	// written is the word, or the part of a compound, whose stem is the term. It consists
+	// of letters and may be misspelt. It is empty for a compound as a whole, a number or
+	// an error code.
 	written string
 }
 
-// phrase is consecutive tokens. A word that is a compound is one as well.
+// phrase is a sequence of consecutive tokens. A compound word is a phrase, too.
 type phrase []token
 
-// dashedWord is a word after a lone dash. It is a command's flag where some
-// document writes it so (the index holds the term with its dash), and excluded
-// where none does; then a pasted command finds what it should.
+// dashedWord is a word after a single dash. If a document contains it in this form (so
+// that the term with its dash is in the index), it is a command's flag, otherwise an
+// exclusion. This way, a pasted command finds the pages about its flags.
 type dashedWord struct {
 	term     string      // with the dash
 	asTerms  []queryTerm // the terms of a flag
 	asPhrase phrase      // the phrase to exclude
 }
 
-// NewQuery analyses q. A query whose words hold no term asks for nothing.
+// NewQuery analyses q. If the words of q have no terms, the Query is empty.
 func NewQuery(q query.Query) Query {
 	a := analyzers.Get().(*analyzer)
 	defer analyzers.Put(a)
@@ -64,11 +64,10 @@ func NewQuery(q query.Query) Query {
 	return out
 }
 
-// QueryTerms returns the terms that q asks for, as Analyze gives them, without
-// what it excludes: what to mark in a text. A query of nothing but stop words
-// yields those.
+// QueryTerms returns the terms of q, in the form of Analyze, without the exclusions. If q
+// has only stop words, it returns them.
 func QueryTerms(q query.Query) []string {
-	// Whether a dashed word is a flag is not known here. It does no harm to mark it.
+	// QueryTerms cannot tell whether a dashed word is a flag, and includes it.
 	resolved, _ := NewQuery(q).Resolve(func(string) (bool, error) { return true, nil })
 	terms := make([]string, len(resolved.terms))
 	for i, t := range resolved.terms {
@@ -77,8 +76,8 @@ func QueryTerms(q query.Query) []string {
 	return terms
 }
 
-// scoredTerms returns the terms that count, or the stop words if there is
-// nothing else.
+// scoredTerms returns the terms other than stop words, or the stop words if there are no
+// others.
 func scoredTerms(tokens []token) []queryTerm {
 	var terms, stops []queryTerm
 	for _, t := range tokens {
@@ -102,7 +101,7 @@ func allLetters(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// addTerms adds more to terms, which hold each term once.
+// addTerms adds more to terms and sums the counts of equal terms.
 func addTerms(terms, more []queryTerm) []queryTerm {
 	for _, m := range more {
 		i := slices.IndexFunc(terms, func(t queryTerm) bool { return t.term == m.term })
@@ -126,8 +125,8 @@ func phrasesOf(a *analyzer, texts []string) []phrase {
 	return phrases
 }
 
-// phraseOf returns the tokens of text that have a place in a phrase: words, or
-// the stop words if there is nothing else.
+// phraseOf returns the tokens of text that form a phrase: the words, or the stop words if
+// there are no others.
 func phraseOf(a *analyzer, text string) phrase {
 	var words, stops phrase
 	for _, t := range a.tokens(text) {
@@ -144,13 +143,13 @@ func phraseOf(a *analyzer, text string) phrase {
 	return words
 }
 
-// Resolve decides what each dashed word is: a term if held reports that the
-// store has it with its dash, else an exclusion.
-func (q Query) Resolve(held func(term string) (bool, error)) (Query, error) {
+// Resolve converts each dashed word to terms if contains reports that the store contains
+// it with its dash, otherwise to an exclusion.
+func (q Query) Resolve(contains func(term string) (bool, error)) (Query, error) {
 	out := q
 	out.terms, out.excluded, out.dashed = slices.Clone(q.terms), slices.Clone(q.excluded), nil
 	for _, d := range q.dashed {
-		isFlag, err := held(d.term)
+		isFlag, err := contains(d.term)
 		if err != nil {
 			return q, err
 		}
@@ -172,11 +171,11 @@ func (q Query) Terms() map[string]float64 {
 	return terms
 }
 
-// Restricted reports whether there are phrases or exclusions, so that Admits
-// can be false.
+// Restricted reports whether there are phrases or exclusions, so that Admits can return
+// false.
 func (q Query) Restricted() bool { return len(q.phrases) > 0 || len(q.excluded) > 0 }
 
-// Admits reports whether an entry holds every phrase and nothing excluded.
+// Admits reports whether an entry contains every phrase and nothing excluded.
 func (q Query) Admits(e store.KeywordEntry) bool {
 	freqs := newEntryTerms(e).freqs
 	for _, p := range q.phrases {
@@ -187,7 +186,7 @@ func (q Query) Admits(e store.KeywordEntry) bool {
 	return !slices.ContainsFunc(q.excluded, func(p phrase) bool { return occurs(freqs, p) })
 }
 
-// occurs reports whether an entry holds a phrase, by the rules of withPhrase.
+// occurs reports whether an entry contains a phrase, by the rules of withPhrase.
 func occurs(freqs index.TokenFrequencies, p phrase) bool {
 	for _, t := range p {
 		if freqs[t.term] == nil {

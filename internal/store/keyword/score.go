@@ -27,28 +27,28 @@ func idf(docs, docFreq uint64) float64 {
 	return math.Log1p((float64(docs) - float64(docFreq) + 0.5) / (float64(docFreq) + 0.5))
 }
 
-// weightedTerm is a term of a query with the most it can add to a score.
+// weightedTerm is a term of a query. Its weight is the most that it can add to a score.
 type weightedTerm struct {
 	term   string
 	weight float64
-	freq   uint64                 // chunks that hold the term
+	freq   uint64                 // number of chunks that contain the term
 	lists  []segment.PostingsList // by segment
 }
 
-// scoredChunk is a chunk by its place in a snapshot.
+// scoredChunk is a chunk of a snapshot with its score.
 type scoredChunk struct {
 	seg   int
 	doc   uint32
 	score float32
 }
 
-// scorer adds up scores, segment by segment and term by term, rarest first,
-// and keeps every chunk that can be among the best k, ties included.
+// scorer adds up scores by segment and, within a segment, by term, rarest term first. It
+// keeps every chunk that can be among the best k, including ties.
 type scorer struct {
 	k     int
 	terms []weightedTerm
-	avg   float64 // words a chunk
-	rest  []float32
+	avg   float64   // average words per chunk
+	rest  []float32 // rest[i] is the total weight of terms[i:]
 	// decoded returns a list of a segment in decoded form. It may use buffer.
 	decoded func(seg int, term string, list segment.PostingsList, buffer *decodedList) (*decodedList, error)
 
@@ -67,12 +67,12 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// slack widens bounds so that rounding never drops a chunk: float32 has 24 bits,
-// and a score sums some tens of terms.
+// slack widens bounds so that rounding never drops a chunk. float32 has a precision of 24
+// bits, and a score is a sum over some tens of terms.
 const slack = 1 + 1e-5
 
 func newScorer(terms []weightedTerm, avg float64, k int, decoded func(int, string, segment.PostingsList, *decodedList) (*decodedList, error)) *scorer {
-	// The order is the same in every segment, so that equal chunks get equal sums.
+	// The order is the same in every segment, so that equal chunks have equal scores.
 	slices.SortFunc(terms, func(a, b weightedTerm) int {
 		return cmp.Or(cmp.Compare(a.freq, b.freq), cmp.Compare(a.term, b.term))
 	})
@@ -83,12 +83,12 @@ func newScorer(terms []weightedTerm, avg float64, k int, decoded func(int, strin
 	return s
 }
 
-// release returns the scratch to its pool. It is only for a scorer without
-// errors, since others leave scores in it.
+// release returns the scratch to its pool. It must not be called after an error, which
+// leaves scores in the scratch.
 func (s *scorer) release() { scratches.Put(s.scratch) }
 
-// segment scores the chunks of segment seg that are in allowed (nil: all).
-// lengths are the chunks' words.
+// segment scores the chunks of segment seg that are in allowed; nil allows all. lengths
+// holds the number of words of each chunk.
 func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) error {
 	if s.rest[0]*slack < s.floor {
 		return nil
@@ -98,7 +98,7 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 	}
 	s.scores = s.scores[:len(lengths)]
 	s.touched = s.touched[:0]
-	var open []uint64 // allowed as bits; nil means all
+	var open []uint64 // allowed as bits; nil allows all
 	if allowed != nil {
 		open = allowed.ToDense()
 	}
@@ -132,8 +132,8 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 	return nil
 }
 
-// add adds what a term of that weight contributes to the chunks in list. When
-// pruned is set, it ignores chunks without an earlier term.
+// add adds the contribution of a term with the given weight to the chunks in list. If
+// pruned is set, it ignores chunks without a score.
 func (s *scorer) add(weight float32, list *decodedList, lengths []uint32, open []uint64, pruned bool) {
 	base, slope := float32(k1*(1-b)), float32(k1*b/s.avg)
 	for i, doc := range list.docs {
@@ -154,8 +154,8 @@ func admits(bits []uint64, doc uint32) bool {
 	return i < len(bits) && bits[i]>>(doc&63)&1 == 1
 }
 
-// pruneBelow drops the chunks that cannot reach the floor by gaining rest, if a
-// chunk without a score cannot reach it either, and reports whether it did.
+// pruneBelow drops the chunks that cannot reach the floor even if they gain rest. If a
+// chunk without a score could reach the floor, it does nothing and returns false.
 func (s *scorer) pruneBelow(rest float32) bool {
 	s.floor = max(s.floor, s.kth())
 	if rest*slack >= s.floor {
@@ -173,7 +173,7 @@ func (s *scorer) pruneBelow(rest float32) bool {
 	return true
 }
 
-// kth returns the k-th best score of the segment so far, 0 if there are fewer.
+// kth returns the k-th best score in the segment so far, or 0 if there are fewer scores.
 func (s *scorer) kth() float32 {
 	if len(s.touched) < s.k {
 		return 0
@@ -193,7 +193,7 @@ func (s *scorer) kth() float32 {
 	return h[0]
 }
 
-// trim drops the chunks below the k-th from best.
+// trim removes the chunks below the k-th best score from best.
 func (s *scorer) trim() {
 	if len(s.best) < s.k {
 		return
@@ -213,7 +213,8 @@ func (s *scorer) trim() {
 	s.best = slices.DeleteFunc(s.best, func(f scoredChunk) bool { return f.score < s.floor })
 }
 
-// up and down keep h a heap with its least score first.
+// up and down restore the heap h, whose first element is the smallest, after its last
+// (up) or first (down) element has changed.
 func up(h []float32) {
 	for i := len(h) - 1; i > 0; {
 		p := (i - 1) / 2

@@ -15,9 +15,8 @@ import (
 	"cairn/internal/store"
 )
 
-// Search returns at most k chunks that pass the filter and match at least one
-// term, best first, ties by chunk id. No terms, no hits. The filter, phrases
-// and exclusions decide what is returned, not its score.
+// Search implements store.Keyword. The filter, phrases and exclusions determine which
+// chunks are returned, not their scores.
 func (x *Index) Search(ctx context.Context, q query.Query, k int, f store.Filter) (hits []store.Hit, err error) {
 	analysed := NewQuery(q)
 	if k <= 0 || len(analysed.terms) == 0 {
@@ -35,7 +34,7 @@ func (x *Index) Search(ctx context.Context, q query.Query, k int, f store.Filter
 
 // Admits implements store.Keyword.
 func (x *Index) Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error) {
-	held := make(map[string]bool, len(chunks))
+	found := make(map[string]bool, len(chunks))
 	err := x.read(func(snap *scorch.IndexSnapshot) error {
 		resolved, err := resolve(snap, NewQuery(q))
 		if err != nil {
@@ -45,7 +44,7 @@ func (x *Index) Admits(ctx context.Context, q query.Query, chunks []string) ([]b
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			asked, err := s.Segment().DocNumbers(chunks)
+			present, err := s.Segment().DocNumbers(chunks)
 			if err != nil {
 				return err
 			}
@@ -56,12 +55,12 @@ func (x *Index) Admits(ctx context.Context, q query.Query, chunks []string) ([]b
 			if allowed == nil {
 				allowed = s.DocNumbersLive()
 			}
-			for it := roaring.And(asked, allowed).Iterator(); it.HasNext(); {
+			for it := roaring.And(present, allowed).Iterator(); it.HasNext(); {
 				id, err := s.DocID(uint64(it.Next()))
 				if err != nil {
 					return err
 				}
-				held[string(id)] = true
+				found[string(id)] = true
 			}
 		}
 		return nil
@@ -71,13 +70,13 @@ func (x *Index) Admits(ctx context.Context, q query.Query, chunks []string) ([]b
 	}
 	out := make([]bool, len(chunks))
 	for i, c := range chunks {
-		out[i] = held[c]
+		out[i] = found[c]
 	}
 	return out, nil
 }
 
-// read calls fn with the current state. A panic there comes from a decoder that
-// met damaged bytes.
+// read calls fn with the current state. It converts a panic, which a decoder raises for
+// damaged bytes, to ErrCorrupt.
 func (x *Index) read(fn func(*scorch.IndexSnapshot) error) (err error) {
 	x.open.RLock()
 	defer x.open.RUnlock()
@@ -145,32 +144,33 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query,
 	return hitsOf(snap, sc.best, k)
 }
 
-// exactTerms looks the terms of a query up and weighs each by its count there
-// and its rarity.
-func exactTerms(snap *scorch.IndexSnapshot, asked []queryTerm, docs uint64) ([]weightedTerm, error) {
-	terms := make([]weightedTerm, len(asked))
-	for i, a := range asked {
-		t, err := lookUp(snap, a.term)
+// exactTerms looks up the terms of a query. The weight of each is its count in the query
+// times its inverse document frequency.
+func exactTerms(snap *scorch.IndexSnapshot, terms []queryTerm, docs uint64) ([]weightedTerm, error) {
+	weighted := make([]weightedTerm, len(terms))
+	for i, q := range terms {
+		t, err := lookUp(snap, q.term)
 		if err != nil {
 			return nil, err
 		}
-		t.weight = a.count * idf(docs, t.freq)
-		terms[i] = t
+		t.weight = q.count * idf(docs, t.freq)
+		weighted[i] = t
 	}
-	return terms, nil
+	return weighted, nil
 }
 
-// lacksWord reports whether no chunk holds a word of the query.
-func lacksWord(asked []queryTerm, found []weightedTerm) bool {
-	for i, a := range asked {
-		if a.written != "" && found[i].freq == 0 {
+// lacksWord reports whether there is a word of the query that no chunk contains. found
+// holds the results of exactTerms for terms.
+func lacksWord(terms []queryTerm, found []weightedTerm) bool {
+	for i, q := range terms {
+		if q.written != "" && found[i].freq == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// lookUp finds a term's postings in every segment. It leaves the weight 0.
+// lookUp finds the postings of a term in every segment. It does not set the weight.
 func lookUp(snap *scorch.IndexSnapshot, term string) (weightedTerm, error) {
 	t := weightedTerm{term: term, lists: make([]segment.PostingsList, len(snap.Segments()))}
 	for i, s := range snap.Segments() {
@@ -186,7 +186,7 @@ func lookUp(snap *scorch.IndexSnapshot, term string) (weightedTerm, error) {
 	return t, nil
 }
 
-// resolve is q.Resolve with the terms of snap.
+// resolve calls q.Resolve with the terms of snap.
 func resolve(snap *scorch.IndexSnapshot, q Query) (Query, error) {
 	return q.Resolve(func(term string) (bool, error) {
 		t, err := lookUp(snap, term)
@@ -194,8 +194,8 @@ func resolve(snap *scorch.IndexSnapshot, q Query) (Query, error) {
 	})
 }
 
-// admitted returns the chunks of a segment that pass the filter, hold all
-// phrases and nothing excluded; nil means all.
+// admitted returns the chunks of a segment that pass the filter and contain all phrases
+// and nothing excluded; nil means all.
 func admitted(s *scorch.SegmentSnapshot, q Query, f store.Filter) (*roaring.Bitmap, error) {
 	var all *roaring.Bitmap
 	var err error
@@ -224,7 +224,7 @@ func admitted(s *scorch.SegmentSnapshot, q Query, f store.Filter) (*roaring.Bitm
 	return all, nil
 }
 
-// and intersects two sets of chunks; a nil all holds every chunk.
+// and intersects two sets of chunks; a nil all contains every chunk.
 func and(all, some *roaring.Bitmap) *roaring.Bitmap {
 	if all == nil {
 		return some
@@ -232,7 +232,7 @@ func and(all, some *roaring.Bitmap) *roaring.Bitmap {
 	return roaring.And(all, some)
 }
 
-// hitsOf names the best chunks found and returns the first k, best first.
+// hitsOf converts chunks to hits and returns the best k.
 func hitsOf(snap *scorch.IndexSnapshot, best []scoredChunk, k int) ([]store.Hit, error) {
 	hits := make([]store.Hit, len(best))
 	for i, b := range best {
@@ -243,10 +243,7 @@ func hitsOf(snap *scorch.IndexSnapshot, best []scoredChunk, k int) ([]store.Hit,
 		hits[i] = store.Hit{Chunk: string(id), Score: float64(b.score)}
 	}
 	slices.SortFunc(hits, func(a, b store.Hit) int {
-		if c := cmp.Compare(b.Score, a.Score); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.Chunk, b.Chunk)
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Chunk, b.Chunk))
 	})
 	return hits[:min(k, len(hits))], nil
 }
@@ -254,13 +251,14 @@ func hitsOf(snap *scorch.IndexSnapshot, best []scoredChunk, k int) ([]store.Hit,
 // TermStat is a term of a query with its document frequency.
 type TermStat struct {
 	Term    string
-	DocFreq int // chunks that hold the term
+	DocFreq int // number of chunks that contain the term
 }
 
-// IDF is the rarity of the term in an index of so many chunks, as scores have it.
+// IDF returns the inverse document frequency of the term in an index with the given
+// number of chunks, as used in scores.
 func (t TermStat) IDF(chunks int) float64 { return idf(uint64(chunks), uint64(t.DocFreq)) }
 
-// Stats returns the terms of a query, each once and in order, with their
+// Stats returns the terms of a query in order, without repetitions, with their document
 // frequencies, and the number of chunks in the index.
 func (x *Index) Stats(q query.Query) (stats []TermStat, chunks int, err error) {
 	err = x.read(func(snap *scorch.IndexSnapshot) error {

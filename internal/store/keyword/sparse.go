@@ -2,10 +2,10 @@ package keyword
 
 import "cairn/internal/store"
 
-// Weights returns what each term of an entry contributes to its score before
-// the term's rarity, f/(f + k1*(1-b+b*len/avg)) of the formula in score.go, for
-// chunks of avg words on average. A store that multiplies by the query's counts
-// and by the inverse document frequency ranks as Index does.
+// Weights returns the weight of each term of an entry without the inverse document
+// frequency, f/(f + k1*(1-b+b*len/avg)) in the formula of score.go, where avg is the
+// average number of words per chunk. A store that multiplies the weights by the query's
+// counts and the inverse document frequencies ranks as Index does.
 func Weights(e store.KeywordEntry, avg float64) map[string]float64 {
 	freqs, length := Terms(e)
 	for term, f := range freqs {

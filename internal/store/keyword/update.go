@@ -10,9 +10,10 @@ import (
 	"cairn/internal/store"
 )
 
-// Scorch turns each batch into a segment, in memory of some 500 bytes a word and
-// 1,000 a term. The limits bound it, and are large enough that merging costs little. As
-// building one uses a single core, writers batches are built concurrently.
+// The limits of a batch. Scorch builds a segment from each batch in memory, about 500
+// bytes per word and 1,000 per distinct term. The limits bound this memory, but are large
+// enough that merging takes little time. Since building a segment uses one core, writers
+// segments are built concurrently.
 const (
 	batchEntries = 2048
 	batchWords   = 1 << 16
@@ -20,11 +21,11 @@ const (
 	writers      = 2
 )
 
-// Update applies one batch: it removes stale chunks and adds or replaces entries.
-// An entry wins over a stale id and over an earlier entry of the same chunk. When
-// Update returns without error, the batch is durable and searches see it; before
-// that they may see any part of it. A large batch is the fastest way to index: it
-// is cut into pieces that are built concurrently.
+// Update applies one batch: it removes stale chunks and adds or replaces entries. An entry
+// takes precedence over a stale id and over an earlier entry for the same chunk. When
+// Update returns without error, the batch is durable and searchable. Concurrent searches
+// may see any part of it. Large batches are indexed fastest, since Update divides them
+// into segments that it builds concurrently.
 func (x *Index) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
 	x.write.Lock()
 	defer x.write.Unlock()
@@ -37,11 +38,11 @@ func (x *Index) Update(ctx context.Context, entries []store.KeywordEntry, stale 
 		return fmt.Errorf("updating keyword index %s: opened read-only", x.dir)
 	}
 
-	if err := x.checkSegments(); err != nil { // merging would give damaged ones a new checksum
+	if err := x.checkSegments(); err != nil { // a merge would write a new checksum for damaged bytes
 		return fmt.Errorf("updating keyword index %s: %w", x.dir, err)
 	}
 
-	last := make(map[string]int, len(entries)) // chunk -> its last entry
+	last := make(map[string]int, len(entries)) // chunk -> index of its last entry
 	for i, e := range entries {
 		if e.Chunk == "" {
 			return fmt.Errorf("updating keyword index %s: entry %d has no chunk id", x.dir, i)
@@ -100,8 +101,8 @@ func (x *Index) Update(ctx context.Context, entries []store.KeywordEntry, stale 
 	return nil
 }
 
-// Optimize merges the index into one segment, for the fastest queries. It pays
-// after a large indexing run; later updates merge by themselves.
+// Optimize merges the index into one segment, which makes queries as fast as possible. It
+// is worthwhile after a large indexing run; later updates merge automatically.
 func (x *Index) Optimize(ctx context.Context) error {
 	x.write.Lock()
 	defer x.write.Unlock()

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -19,15 +20,15 @@ import (
 	"cairn/internal/kv"
 )
 
-// A segment's file never changes. It ends with the CRC-32 (IEEE) of all before (4
-// bytes, big-endian), which scorch writes and never compares. checkedSegments compares
-// it before the first use of a segment.
+// checkedSegments compares the checksum of a segment's file before its first use. The file
+// never changes. It ends with the CRC-32 (IEEE) of the preceding bytes (4 bytes,
+// big-endian), which scorch writes but does not compare.
 type checkedSegments struct {
 	mu   sync.Mutex
-	file map[string]bool // whole files of the current segments, by path
+	file map[string]bool // checked files of the current segments, by path
 }
 
-// check fails with ErrCorrupt for a damaged segment of snap. Segments in memory have no
+// check fails with ErrCorrupt if a segment of snap is damaged. Segments in memory have no
 // file.
 func (c *checkedSegments) check(snap *scorch.IndexSnapshot) error {
 	c.mu.Lock()
@@ -47,7 +48,7 @@ func (c *checkedSegments) check(snap *scorch.IndexSnapshot) error {
 	return nil
 }
 
-// checkRoot checks the file in which scorch lists the segments, and which it reads in
+// checkRoot checks the file in which scorch lists the segments. Scorch reads it in
 // goroutines of its own, where a damaged page would end the process.
 func checkRoot(dir string) error {
 	if dir == "" {
@@ -57,10 +58,10 @@ func checkRoot(dir string) error {
 	if _, damaged := errors.AsType[*kv.CorruptError](err); damaged {
 		return fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}
-	return nil // opening it reports other errors
+	return nil // scorch reports other errors
 }
 
-// checkSegments checks the current segments. x.open is held.
+// checkSegments checks the current segments. The caller must hold x.open.
 func (x *Index) checkSegments() error {
 	snap, err := x.snapshot()
 	if err != nil {
@@ -71,12 +72,7 @@ func (x *Index) checkSegments() error {
 }
 
 func (c *checkedSegments) all(files []string) bool {
-	for _, path := range files {
-		if !c.file[path] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(files, func(path string) bool { return !c.file[path] })
 }
 
 func filesOf(snap *scorch.IndexSnapshot) []string {
@@ -89,8 +85,8 @@ func filesOf(snap *scorch.IndexSnapshot) []string {
 	return files
 }
 
-// checkFile compares the checksum of a segment's file and returns its size. A file that
-// was removed from under the index is not damaged.
+// checkFile compares the checksum of a segment's file and returns its size. It accepts a
+// missing file, which was removed after the snapshot was made.
 func checkFile(path string) (size int64, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +103,7 @@ func checkFile(path string) (size int64, err error) {
 	sum := crc32.NewIEEE()
 	last := make([]byte, crc32.Size)
 	if size = info.Size(); size < crc32.Size {
-		return size, fmt.Errorf("%w: %s is cut short", ErrCorrupt, filepath.Base(path))
+		return size, fmt.Errorf("%w: %s is truncated", ErrCorrupt, filepath.Base(path))
 	}
 	if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.LimitReader(f, size-crc32.Size), make([]byte, 256<<10)); err != nil {
 		return size, err
@@ -116,12 +112,12 @@ func checkFile(path string) (size int64, err error) {
 		return size, err
 	}
 	if binary.BigEndian.Uint32(last) != sum.Sum32() {
-		return size, fmt.Errorf("%w: %s does not have its checksum", ErrCorrupt, filepath.Base(path))
+		return size, fmt.Errorf("%w: %s has a wrong checksum", ErrCorrupt, filepath.Base(path))
 	}
 	return size, nil
 }
 
-// Verify reads all segments as of now and compares their checksums.
+// Verify reads all current segments and compares their checksums.
 func (x *Index) Verify(ctx context.Context) (found checksum.File, err error) {
 	found.Name = filepath.Base(x.dir)
 	x.open.RLock()
