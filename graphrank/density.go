@@ -1,6 +1,5 @@
 package graphrank
 
-
 // Density returns the share of possible directed edges that exist, E / (N·(N−1)), in
 // [0, 1]. It is 0 for fewer than two nodes.
 func (g *Graph) Density() float64 {
