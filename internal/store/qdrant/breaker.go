@@ -7,28 +7,28 @@ import (
 )
 
 const (
-	// failuresToOpen is how many calls in a row have to fail, each with its
-	// repetitions, before the breaker refuses others.
+	// failuresToOpen is the number of consecutive calls that must fail, each after all
+	// attempts, before the breaker opens.
 	failuresToOpen = 2
-	// probeEvery is how often an unavailable server is probed; with the waits of
-	// the connection it bounds how late its return is noticed.
+	// probeEvery is the interval at which an unavailable server is probed.
 	probeEvery = 250 * time.Millisecond
 )
 
-// breaker keeps calls from waiting for an unavailable server. While it is open it
-// probes the server, and closes when the server answers.
+// breaker is a circuit breaker: while it is open, calls fail at once instead of waiting
+// for an unavailable server. It then probes the server, and closes when the server
+// answers.
 type breaker struct {
 	probe func(context.Context) error
 
 	mu       sync.Mutex
 	failures int
-	reason   error // why it is open; nil while it is closed
+	reason   error // why the breaker is open; nil if it is closed
 	stop     context.CancelFunc
-	stopped  chan struct{} // closed when the probing has ended
+	stopped  chan struct{} // closed when probing has ended
 	done     bool
 }
 
-// err is why the breaker is open, nil when it is not.
+// err returns the error that opened the breaker, or nil if it is closed.
 func (b *breaker) err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,7 +53,7 @@ func (b *breaker) failed(err error) {
 	go b.recover(ctx, b.stopped)
 }
 
-// recover probes until the server answers.
+// recover probes the server until it answers.
 func (b *breaker) recover(ctx context.Context, stopped chan struct{}) {
 	defer close(stopped)
 	tick := time.NewTicker(probeEvery)
@@ -77,7 +77,7 @@ func (b *breaker) recover(ctx context.Context, stopped chan struct{}) {
 	}
 }
 
-// close ends the probing.
+// close stops probing.
 func (b *breaker) close() {
 	b.mu.Lock()
 	b.done = true

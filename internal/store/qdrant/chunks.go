@@ -13,10 +13,10 @@ import (
 	"cairn/internal/store"
 )
 
-// Chunks is the collection of a generation's chunks. A chunk is one point with
-// its text, its words as a sparse vector, and its embedding, so that one request
-// searches both. Updates replace whole points: a search never sees the words of
-// one version with the embedding of another.
+// Chunks is the collection of a generation's chunks. A chunk is one point with its text,
+// its words as a sparse vector, and its embedding, so that one request searches both.
+// Updates replace whole points, so the words and the embedding always belong to the same
+// version.
 type Chunks struct {
 	client    *Client
 	name      string // of the collection or its alias
@@ -26,30 +26,31 @@ type Chunks struct {
 	opened    once
 
 	weighing sync.Mutex
-	average  float64 // that the weights were made with; 0 until Settle has read it
+	average  float64 // average length used for the weights; 0 until Settle has read it
 }
 
 // Chunk is an entry of a collection.
 type Chunk struct {
 	store.KeywordEntry
-	// Vector is the embedding, of unit length; nil while there is none.
+	// Vector is the embedding, of unit length; nil if there is none yet.
 	Vector []float32
 }
 
-// Names of the vectors of a chunk.
+// The names of the vectors of a chunk.
 const (
 	wordsVector = "words"
 	denseVector = "embedding"
 )
 
-// Sizes of requests. A point of 384 numbers takes some 2 kB, and its text as much.
+// The sizes of requests. A point has about 2 kB for a vector of 384 numbers, and as much
+// for the text.
 const (
 	upsertPoints = 256
-	askIDs       = 1000 // ids in one question
+	idsPerCall   = 1000
 )
 
-// Open makes sure of the collection. One of another model, dimension or format
-// is a *MismatchError. Every other method does so at its first use.
+// Open creates the collection if it is missing. It fails with *MismatchError if the
+// collection has another model, dimension or format. Other methods call Open.
 func (c *Chunks) Open(ctx context.Context) error {
 	return c.opened.do(func() error { return c.client.first(ctx, c.name, c.shape) })
 }
@@ -60,7 +61,7 @@ func (c *Chunks) Keyword() Keyword { return Keyword{c} }
 // Vectors returns the chunks as a vector store.
 func (c *Chunks) Vectors() Vectors { return Vectors{c} }
 
-// checkVector refuses a vector that the collection would not take.
+// checkVector reports whether the collection can store a vector.
 func (c *Chunks) checkVector(vector []float32) error {
 	if len(vector) != c.shape.dim {
 		return fmt.Errorf("vector of dimension %d, want %d", len(vector), c.shape.dim)
@@ -73,9 +74,10 @@ func (c *Chunks) checkVector(vector []float32) error {
 	return nil
 }
 
-// Update applies one batch: entries enter or replace, then stale chunks leave, so
-// that no chunk is missing meanwhile. avg is the average of the words of all
-// chunks. Unknown stale ids are ignored. A batch that fails half way can be repeated.
+// Update applies one batch: it adds or replaces entries, then removes stale chunks, in
+// this order so that searches always find every chunk. avg is the average number of words
+// per chunk in the whole index. Unknown stale ids are ignored. After an error, the caller
+// can repeat the batch.
 func (c *Chunks) Update(ctx context.Context, entries []Chunk, stale []string, avg float64) error {
 	if err := c.update(ctx, entries, stale, avg); err != nil {
 		return fmt.Errorf("updating %s: %w", c.name, err)
@@ -138,7 +140,7 @@ func chunkPoint(e *Chunk, avg float64) *pb.PointStruct {
 // textFields are the fields that entryOf reads.
 var textFields = []string{"chunk", "title", "trail", "body"}
 
-// entryOf returns what the weights of a chunk are made of.
+// entryOf returns the entry from which the weights of a chunk are computed.
 func entryOf(p map[string]*pb.Value) store.KeywordEntry {
 	e := store.KeywordEntry{Chunk: p["chunk"].GetStringValue(), Title: p["title"].GetStringValue(), Body: p["body"].GetStringValue()}
 	e.Path, _, _, _ = store.SplitChunkID(e.Chunk)
@@ -148,11 +150,11 @@ func entryOf(p map[string]*pb.Value) store.KeywordEntry {
 	return e
 }
 
-// valid is s as protocol buffers take it.
+// valid replaces invalid UTF-8, which protocol buffers do not allow.
 func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// Complete brings the dictionary up to the terms of the writer's own index, the
-// commonest first. Without it misspelt words find nothing.
+// Complete updates the dictionary with the terms of the writer's own index, most common
+// first. Searches need the dictionary to match misspelt words.
 func (c *Chunks) Complete(ctx context.Context, terms []string) error {
 	if err := c.terms.complete(ctx, terms); err != nil {
 		return fmt.Errorf("writing the dictionary of %s: %w", c.name, err)
@@ -174,7 +176,7 @@ func (c *Chunks) countPoints(f *pb.Filter) (n int, err error) {
 	return n, nil
 }
 
-// update upserts points, and deletes those of the names.
+// update upserts points, then deletes the points with the names.
 func (c *Client) update(ctx context.Context, collection string, points []*pb.PointStruct, names []string) error {
 	for piece := range slices.Chunk(points, upsertPoints) {
 		r := &pb.UpsertPoints{CollectionName: collection, Wait: pb.PtrOf(true), Points: piece}
@@ -182,7 +184,7 @@ func (c *Client) update(ctx context.Context, collection string, points []*pb.Poi
 			return err
 		}
 	}
-	for piece := range slices.Chunk(names, askIDs) {
+	for piece := range slices.Chunk(names, idsPerCall) {
 		r := &pb.DeletePoints{CollectionName: collection, Wait: pb.PtrOf(true), Points: pb.NewPointsSelectorIDs(pointIDs(piece))}
 		if err := write(ctx, c, c.grpc.Points().Delete, r); err != nil {
 			return err

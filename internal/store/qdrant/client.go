@@ -21,25 +21,25 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Options are the knobs of Dial. Nil and the zero value mean the defaults.
+// Options configures Dial. Nil and the zero value mean the defaults.
 type Options struct {
-	// APIKey goes with every call when not empty. It is never logged.
+	// APIKey, if not empty, is sent with every call. It is never logged.
 	APIKey string
-	// CAFile holds the certificates, in PEM, that a server with TLS is held
-	// against; the system's when empty.
+	// CAFile is a PEM file with the certificate authorities for TLS; "" means those of
+	// the system.
 	CAFile string
-	// Shards, Replicas and WriteConsistency are those of collections made
-	// here; the server's defaults when 0.
+	// Shards, Replicas and WriteConsistency apply to new collections; 0 means the
+	// server's default.
 	Shards, Replicas, WriteConsistency uint32
 	// Exact searches without quantisation and without an approximate index.
 	Exact bool
-	// ReadTimeout bounds one attempt of a reading call; 0 means 2 s.
+	// ReadTimeout is the time limit for one attempt of a read call; 0 means 2 s.
 	ReadTimeout time.Duration
-	// Log is silent when nil.
+	// Log may be nil.
 	Log *slog.Logger
 }
 
-// maxMessage is the largest answer taken: texts come in parts of partBytes.
+// maxMessage is the size of the largest message. Texts are divided into parts of partBytes.
 const maxMessage = 64 << 20
 
 // Client is a connection to one store. It is safe for concurrent use.
@@ -49,10 +49,10 @@ type Client struct {
 	log     *slog.Logger
 	grpc    *pb.GrpcClient
 	breaker breaker
-	checked once // the server's version
+	checked once // of the server's version
 }
 
-// Dial prepares a connection. The first call opens it.
+// Dial prepares a connection. The first call connects.
 func Dial(t Target, o *Options) (*Client, error) {
 	c := &Client{target: t, log: slog.New(slog.DiscardHandler)}
 	if o != nil {
@@ -67,7 +67,7 @@ func Dial(t Target, o *Options) (*Client, error) {
 	config := &pb.Config{
 		Host: t.Host, Port: t.Port, UseTLS: t.TLS, SkipCompatibilityCheck: true, PoolSize: 1, KeepAliveTime: 10, KeepAliveTimeout: 10,
 		GrpcOptions: []grpc.DialOption{
-			// Without a bound the waits between attempts to connect grow to two minutes.
+			// By default, the delay between attempts to connect grows to two minutes.
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
 				MinConnectTimeout: 2 * time.Second,
@@ -76,11 +76,10 @@ func Dial(t Target, o *Options) (*Client, error) {
 		},
 	}
 	if c.options.APIKey != "" {
-		// As a header of ours: with Config.APIKey the client writes to the
-		// program's default log.
+		// Not Config.APIKey, because then the client writes to the default log.
 		config.Headers = map[string]string{"api-key": c.options.APIKey}
 		if !t.TLS {
-			c.log.Warn("the API key goes over a connection without TLS", "store", t.Addr())
+			c.log.Warn("the API key is sent over a connection without TLS", "store", t.Addr())
 		}
 	}
 	if t.TLS {
@@ -108,14 +107,14 @@ func Dial(t Target, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (c *Client) Close() error {
 	c.breaker.close()
 	return c.grpc.Close()
 }
 
-// UnavailableError says that the server does not answer. Nothing is known of
-// what a write did.
+// UnavailableError reports that the server does not answer. A write may or may not have
+// been applied.
 type UnavailableError struct {
 	Addr string
 	Err  error
@@ -127,28 +126,29 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// PortError says that something else than gRPC answers at the address.
+// PortError reports that the server at the address does not use gRPC.
 type PortError struct{ Addr string }
 
 func (e *PortError) Error() string {
 	return fmt.Sprintf("%s does not speak gRPC: Qdrant's gRPC port is %d by default, %d is its REST port", e.Addr, grpcPort, restPort)
 }
 
-// VersionError says that the server is too old.
+// VersionError reports that the server is too old.
 type VersionError struct{ Addr, Have string }
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("qdrant at %s is version %s, want 1.16 or newer", e.Addr, e.Have)
 }
 
-// AccessError says that the server refuses the API key, or the lack of one.
+// AccessError reports that the server refuses the API key, or a call without one.
 type AccessError struct{ Addr string }
 
 func (e *AccessError) Error() string {
 	return fmt.Sprintf("qdrant at %s refuses access: set QDRANT_API_KEY to a key that may read and write", e.Addr)
 }
 
-// Version asks the server for its version and refuses one before 1.16.
+// Version returns the server's version. It fails with *VersionError if that is older
+// than 1.16.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	reply, err := read(ctx, c, c.grpc.Qdrant().HealthCheck, &pb.HealthCheckRequest{})
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	return reply.Version, nil
 }
 
-// check looks at the version once.
+// check checks the version until that has succeeded once.
 func (c *Client) check(ctx context.Context) error {
 	return c.checked.do(func() error {
 		_, err := c.Version(ctx)
@@ -169,7 +169,7 @@ func (c *Client) check(ctx context.Context) error {
 	})
 }
 
-// once is something to do until it has succeeded. Concurrent callers wait.
+// once runs a function until it has succeeded. Concurrent callers wait.
 type once struct {
 	mu   sync.Mutex
 	done bool
@@ -186,20 +186,21 @@ func (o *once) do(fn func() error) error {
 	return err
 }
 
-// Attempts of a call that fails for a passing reason, and the waits between
-// them, doubled each time and shortened by up to half at random.
+// The number of attempts of a call that fails for a transient reason. The wait between
+// attempts begins with firstWait, doubles each time, and is shortened at random by up to
+// half.
 const (
 	readAttempts  = 2
 	writeAttempts = 6
-	// writeTimeout bounds one attempt of a writing call.
+	// writeTimeout is the time limit for one attempt of a write call.
 	writeTimeout = 30 * time.Second
 	firstWait    = 50 * time.Millisecond
 )
 
-// method is one of the generated client.
+// method is a method of the generated client.
 type method[Q, R any] = func(context.Context, Q, ...grpc.CallOption) (R, error)
 
-// read makes a call that changes nothing.
+// read makes a call that does not change the store.
 func read[Q, R any](ctx context.Context, c *Client, fn method[Q, R], request Q) (reply R, err error) {
 	err = c.call(ctx, readAttempts, c.options.ReadTimeout, func(ctx context.Context) (err error) {
 		reply, err = fn(ctx, request)
@@ -208,26 +209,26 @@ func read[Q, R any](ctx context.Context, c *Client, fn method[Q, R], request Q) 
 	return reply, err
 }
 
-// write makes a call that changes the store. All of ours can be repeated. An error with
-// one of the codes in fine is none.
-func write[Q, R any](ctx context.Context, c *Client, fn method[Q, R], request Q, fine ...codes.Code) error {
+// write makes a call that changes the store. The call must be idempotent. write ignores
+// errors with one of the codes in ignored.
+func write[Q, R any](ctx context.Context, c *Client, fn method[Q, R], request Q, ignored ...codes.Code) error {
 	return c.call(ctx, writeAttempts, writeTimeout, func(ctx context.Context) error {
 		_, err := fn(ctx, request)
-		if err != nil && slices.Contains(fine, status.Code(err)) {
+		if err != nil && slices.Contains(ignored, status.Code(err)) {
 			return nil
 		}
 		return err
 	})
 }
 
-// points returns the points that exist, in no order.
+// points returns the requested points that exist, in no particular order.
 func (c *Client) points(ctx context.Context, request *pb.GetPoints) ([]*pb.RetrievedPoint, error) {
 	r, err := read(ctx, c, c.grpc.Points().Get, request)
 	return r.GetResult(), err
 }
 
-// call runs fn with a deadline an attempt, and again when it failed for a
-// passing reason. While the breaker is open it fails at once.
+// call runs fn with a time limit per attempt, and repeats it if it fails for a transient
+// reason. While the breaker is open, call fails at once.
 func (c *Client) call(ctx context.Context, attempts int, limit time.Duration, fn func(context.Context) error) error {
 	wait := firstWait
 	for n := 1; ; n++ {
@@ -266,8 +267,8 @@ func (c *Client) call(ctx context.Context, attempts int, limit time.Duration, fn
 	}
 }
 
-// classify turns the error of a call into one of ours and says whether
-// repeating it may help.
+// classify converts the error of a call to an error of this package. transient reports
+// whether another attempt may succeed.
 func (c *Client) classify(err error) (_ error, transient bool) {
 	if _, ok := errors.AsType[*pb.QdrantResourceExhaustedError](err); ok {
 		return err, true
@@ -276,7 +277,7 @@ func (c *Client) classify(err error) (_ error, transient bool) {
 	message := strings.TrimSpace(s.Message())
 	switch s.Code() {
 	case codes.Unavailable:
-		// What answers HTTP/1 sends a line that is no frame of HTTP/2.
+		// An HTTP/1 server sends a line that is not an HTTP/2 frame.
 		if strings.Contains(message, "HTTP/1") || strings.Contains(message, "http2: frame too large") || strings.Contains(message, "error reading server preface") {
 			return &PortError{Addr: c.target.Addr()}, false
 		}
@@ -293,7 +294,7 @@ func (c *Client) classify(err error) (_ error, transient bool) {
 	case codes.Unauthenticated, codes.PermissionDenied:
 		return &AccessError{Addr: c.target.Addr()}, false
 	case codes.Unimplemented, codes.Unknown:
-		// A REST port that speaks HTTP/2 answers a gRPC call with a page.
+		// A REST port with HTTP/2 answers a gRPC call with a page.
 		if strings.Contains(message, "unexpected HTTP status code") || strings.Contains(message, "content-type") {
 			return &PortError{Addr: c.target.Addr()}, false
 		}

@@ -11,18 +11,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// format names the layout of points and payloads. It changes whenever a
-// collection written before would answer differently.
+// format is the version of the layout of points and payloads. It changes whenever an
+// existing collection would give other results.
 //
-//	1: words and vectors in a collection each
+//	1: words and vectors in separate collections
 //	2: a chunk is one point
 const format = "2"
 
-// MismatchError says that a collection was made for another model, dimension or format.
+// MismatchError reports a collection with another model, dimension or format.
 type MismatchError struct {
 	Collection             string
 	HaveModel, WantModel   string
-	HaveDim, WantDim       int // of vectors; 0 where there are none
+	HaveDim, WantDim       int // of vectors; 0 for none
 	HaveFormat, WantFormat string
 }
 
@@ -34,21 +34,21 @@ func (e *MismatchError) Error() string {
 		e.Collection, e.HaveModel, e.HaveDim, e.WantModel, e.WantDim)
 }
 
-// shape is what a collection of ours is made with.
+// shape describes a collection.
 type shape struct {
-	dim       int // of the vectors of chunks; 0 where there are none
+	dim       int // of the vectors of chunks; 0 for none
 	model     string
-	fields    map[string]pb.FieldType // the payload indexes
-	unaliased bool                    // the name is the collection's own
+	fields    map[string]pb.FieldType // payload indexes
+	unaliased bool                    // the collection is used by its name, not by an alias
 }
 
-// labelFields are the payload indexes of chunks: one for every filter.
+// labelFields are the payload indexes of chunks, one for each filter.
 var labelFields = map[string]pb.FieldType{
 	"tags": pb.FieldType_FieldTypeKeyword, "priority": pb.FieldType_FieldTypeKeyword, "assignee": pb.FieldType_FieldTypeKeyword,
 	"under": pb.FieldType_FieldTypeInteger,
 }
 
-// creation is the request that makes a collection of that shape.
+// creation returns the request that creates a collection.
 func (c *Client) creation(name string, s shape) *pb.CreateCollection {
 	r := &pb.CreateCollection{
 		CollectionName: name, OnDiskPayload: pb.PtrOf(true), VectorsConfig: pb.NewVectorsConfigMap(map[string]*pb.VectorParams{}),
@@ -65,9 +65,9 @@ func (c *Client) creation(name string, s shape) *pb.CreateCollection {
 		}
 	}
 	if s.dim > 0 {
-		// The originals are read for the head of a search alone and lie on disk;
-		// the bytes that every search reads are held in memory. The quantile
-		// leaves out the outermost numbers, which would widen the steps.
+		// Every search reads the quantised vectors, which are in memory. The original
+		// vectors are only read for the head of the results and are on disk. The quantile
+		// excludes outliers, which would make the steps of the quantisation larger.
 		r.VectorsConfig = pb.NewVectorsConfigMap(map[string]*pb.VectorParams{denseVector: {Size: uint64(s.dim), Distance: pb.Distance_Cosine, OnDisk: pb.PtrOf(true)}})
 		r.QuantizationConfig = pb.NewQuantizationScalar(&pb.ScalarQuantization{Type: pb.QuantizationType_Int8, Quantile: pb.PtrOf(float32(0.99)), AlwaysRam: pb.PtrOf(true)})
 		r.SparseVectorsConfig = pb.NewSparseVectorsConfig(map[string]*pb.SparseVectorParams{wordsVector: {Modifier: pb.PtrOf(pb.Modifier_Idf)}})
@@ -75,8 +75,8 @@ func (c *Client) creation(name string, s shape) *pb.CreateCollection {
 	return r
 }
 
-// first makes the first generation of a collection unless the alias has one.
-// Several processes may do so at a time.
+// first creates the first generation of a collection if the alias does not exist, and
+// checks the shape. Several processes may call it at the same time.
 func (c *Client) first(ctx context.Context, alias string, s shape) error {
 	if err := c.check(ctx); err != nil {
 		return err
@@ -101,8 +101,8 @@ func (c *Client) first(ctx context.Context, alias string, s shape) error {
 	return c.fits(ctx, alias, s, nil)
 }
 
-// fits compares a collection with the shape it should have. err is from an
-// earlier look and comes first.
+// fits returns a *MismatchError if a collection does not have the shape s. If err is not
+// nil, it returns err.
 func (c *Client) fits(ctx context.Context, name string, s shape, err error) error {
 	if err != nil {
 		return err
@@ -128,11 +128,11 @@ func (c *Client) describe(ctx context.Context, name string) (*pb.CollectionInfo,
 	return r.GetResult(), err
 }
 
-// create makes a collection with its payload indexes. One that exists, because
-// another process is as far or an earlier attempt was cut short, is completed.
+// create creates a collection with its payload indexes. It completes an existing one,
+// which another process is creating or an interrupted attempt has left.
 func (c *Client) create(ctx context.Context, name string, s shape) error {
 	if err := write(ctx, c, c.grpc.Collections().Create, c.creation(name, s), codes.AlreadyExists); err != nil {
-		return fmt.Errorf("making collection %s: %w", name, err)
+		return fmt.Errorf("creating collection %s: %w", name, err)
 	}
 	for _, field := range slices.Sorted(maps.Keys(s.fields)) {
 		r := &pb.CreateFieldIndexCollection{CollectionName: name, Wait: pb.PtrOf(true), FieldName: field, FieldType: pb.PtrOf(s.fields[field])}
@@ -143,7 +143,7 @@ func (c *Client) create(ctx context.Context, name string, s shape) error {
 	return nil
 }
 
-// alias points aliases at collections, all in one operation.
+// alias sets the collections of aliases in one operation.
 func (c *Client) alias(ctx context.Context, targets map[string]string) error {
 	var actions []*pb.AliasOperations
 	for _, alias := range slices.Sorted(maps.Keys(targets)) {
@@ -155,7 +155,7 @@ func (c *Client) alias(ctx context.Context, targets map[string]string) error {
 	return nil
 }
 
-// aliases returns what every alias of the server points at.
+// aliases returns the collection of each alias on the server.
 func (c *Client) aliases(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
 	r, err := read(ctx, c, c.grpc.Collections().ListAliases, &pb.ListAliasesRequest{})
@@ -165,7 +165,7 @@ func (c *Client) aliases(ctx context.Context) (map[string]string, error) {
 	return all, err
 }
 
-// drop deletes a collection; one that is not there is no error.
+// drop deletes a collection if it exists.
 func (c *Client) drop(ctx context.Context, name string) error {
 	return write(ctx, c, c.grpc.Collections().Delete, &pb.DeleteCollection{CollectionName: name}, codes.NotFound)
 }

@@ -1,10 +1,10 @@
-// Package qdrant keeps the chunks and documents of an index on a Qdrant server. It
-// is not a general database: records exist for the writer alone, and only where
-// they guard the chunks (its lease) or describe them.
+// Package qdrant stores the chunks and documents of an index on a Qdrant server. It is
+// not a general database: records are only for the writer's lease and the state of the
+// index.
 //
 // # Collections
 //
-// For a store called NAME there are, for generation G from 1:
+// A store called NAME has these collections, for generation G from 1:
 //
 //	NAME-G            chunks: see Chunks
 //	NAME-documents-G  documents and their texts, without vectors, with the
@@ -13,18 +13,18 @@
 //	NAME-records      records, without vectors: see Records. The state of the
 //	                  index and the writer's lease
 //
-// NAME and NAME-documents are aliases of one generation. The writer fills a new
-// generation while the old one answers, then moves all aliases in one operation.
+// NAME and NAME-documents are aliases for one generation. The writer fills a new
+// generation while the old one serves searches, then moves all aliases in one operation.
 //
-// A point's id is the UUIDv5 of the chunk's id in a namespace of our own; the
-// chunk's id is in the payload, with the fields of filters:
+// A point's id is the UUIDv5 of the chunk's id in a namespace of this package. The
+// payload contains the chunk's id and the fields for filters:
 //
 //	chunk     store.ChunkID
 //	tags, priority, assignee
-//	          folded by store.Fold; only of documents with front matter
-//	under     numbers that stand for the beginnings of the path, see under
+//	          folded by store.Fold; only for documents with front matter
+//	under     hashes of prefixes of the path: see under
 //	title, trail, body
-//	          the text that the words were made from
+//	          the text of the sparse vector
 //
-// The collection's metadata name the format, the model and the dimension.
+// The metadata of a collection name the format, the model and the dimension.
 package qdrant

@@ -17,23 +17,23 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// Documents keeps documents with their texts. A document and its text are one
-// point, so a reader never sees half of a change; a text of more than partBytes
-// has further points, named after its hash.
+// Documents stores documents with their texts. A document and its text are one point, so
+// that a reader always sees both from the same version. A text of more than partBytes has
+// further points, whose names include its hash.
 //
 //	kind      "document"
 //	path, hash, size, mtime, sections, chunks
-//	complete  whether all chunks have their vectors
+//	complete  whether all chunks have vectors
 //	under     as for chunks
 //	document  JSON of store.Document
-//	text      its beginning
+//	text      the beginning of the text
 //	parts     number of further points
 //
 //	kind      "part"
 //	text
 //
-// The point of kind "dictionary" is a text as well, see terms, and the one of kind
-// "weights" says what the weights of the chunks were made with, see Settle.
+// The point of kind "dictionary" is a text, too: see terms. The point of kind "weights"
+// holds the average length used for the weights of chunks: see Settle.
 type Documents struct {
 	client *Client
 	name   string
@@ -45,20 +45,20 @@ func documentsShape() shape {
 	return shape{fields: map[string]pb.FieldType{"kind": pb.FieldType_FieldTypeKeyword, "under": pb.FieldType_FieldTypeInteger}}
 }
 
-// Open makes sure of the collection. Every other method does so at its first use.
+// Open creates the collection if it is missing. Other methods call Open.
 func (d *Documents) Open(ctx context.Context) error {
 	return d.opened.do(func() error { return d.client.first(ctx, d.name, d.shape) })
 }
 
-// DocumentHead says which version of a document is held.
+// DocumentHead identifies the stored version of a document.
 type DocumentHead struct {
 	docs.File
-	// Complete is whether all chunks had their vectors when it was stored.
+	// Complete reports whether all chunks had vectors when the document was stored.
 	Complete bool
 }
 
-// Put stores a document with its text, replacing the one of that path. The
-// text has to be UTF-8. complete is whether the store holds all its vectors.
+// Put adds or replaces a document with its text, which must be UTF-8. complete reports
+// whether the store has all its vectors.
 func (d *Documents) Put(ctx context.Context, doc *store.Document, text []byte, complete bool) error {
 	if err := d.put(ctx, doc, text, complete); err != nil {
 		return fmt.Errorf("storing %s in %s: %w", doc.Path, d.name, err)
@@ -88,8 +88,9 @@ func (d *Documents) put(ctx context.Context, doc *store.Document, text []byte, c
 	})
 }
 
-// putText stores a text with what else its point holds. The points with further parts
-// are named after path and hash: first come the new ones, last go the old ones.
+// putText stores a text with further fields of its point. The names of the points for
+// further parts include path and hash. putText first adds the new ones and finally removes
+// the old ones.
 func (d *Documents) putText(ctx context.Context, kind, path, hash string, text []byte, further map[string]*pb.Value) error {
 	before, err := d.fields(ctx, kind+":"+path, "hash", "parts")
 	if err != nil {
@@ -115,13 +116,13 @@ func (d *Documents) putText(ctx context.Context, kind, path, hash string, text [
 	return nil
 }
 
-// partBytes is how much of a text one point holds.
+// partBytes is the most bytes of a text in one point.
 const partBytes = 1 << 20
 
-// maxParts bounds the parts of a text that is read.
+// maxParts is the most parts of a text to read.
 const maxParts = 1024
 
-// cut cuts a text into pieces of at most partBytes, at least one.
+// cut divides a text into one or more pieces of at most partBytes.
 func cut(text []byte) []string {
 	var pieces []string
 	for len(text) > partBytes {
@@ -137,7 +138,8 @@ func cut(text []byte) []string {
 
 func textPart(path, hash string, n int) string { return fmt.Sprintf("text:%s:%s:%d", path, hash, n) }
 
-// textParts returns the names of the further points of a text, by its hash and parts.
+// textParts returns the names of the further points of a text, from its fields hash and
+// parts.
 func textParts(path string, p map[string]*pb.Value) []string {
 	var names []string
 	for n := range max(0, min(p["parts"].GetIntegerValue(), maxParts)) {
@@ -163,8 +165,8 @@ func (d *Documents) Delete(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// fields returns fields of a point, nil when there is none. It asks the majority, in case
-// a replica that was away holds an older version.
+// fields returns fields of a point, or nil if there is no such point. It reads from a
+// majority of replicas, since a replica that was offline may have an older version.
 func (d *Documents) fields(ctx context.Context, name string, fields ...string) (map[string]*pb.Value, error) {
 	points, err := d.client.points(ctx, &pb.GetPoints{
 		CollectionName: d.name, Ids: pointIDs([]string{name}), WithPayload: pb.NewWithPayloadInclude(fields...),
@@ -176,7 +178,7 @@ func (d *Documents) fields(ctx context.Context, name string, fields ...string) (
 	return points[0].Payload, nil
 }
 
-// Head returns what is recorded of a path; ok is false when there is no such document.
+// Head returns the head of a document; ok is false if there is no such document.
 func (d *Documents) Head(ctx context.Context, path string) (head DocumentHead, ok bool, err error) {
 	if err := d.Open(ctx); err != nil {
 		return head, false, fmt.Errorf("looking up %s in %s: %w", path, d.name, err)
@@ -196,20 +198,20 @@ func headOf(p map[string]*pb.Value) DocumentHead {
 		Sections: int(p["sections"].GetIntegerValue()), Chunks: int(p["chunks"].GetIntegerValue()),
 	}, p["complete"].GetBoolValue()}
 	hash, _ := hex.DecodeString(p["hash"].GetStringValue())
-	copy(h.Hash[:], hash) // a damaged hash is that of no file: the document is sent again
+	copy(h.Hash[:], hash) // a damaged hash matches no file, so the document is sent again
 	return h
 }
 
-// loadPoints is how many documents one call reads: each may have partBytes of text.
+// loadPoints is how many documents one call reads, since each may have partBytes of text.
 const loadPoints = 32
 
-// Load returns the documents at paths that exist, by path, in one call for every
-// loadPoints of them and one for each text of several parts.
+// Load returns the existing documents among paths, by path. It makes one call for every
+// loadPoints documents, and one for each further part of a text.
 func (d *Documents) Load(ctx context.Context, paths ...string) (map[string]docs.Loaded, error) {
 	all := make(map[string]docs.Loaded, len(paths))
 	err := d.Open(ctx)
 	for tries := 3; err == nil && len(paths) > 0; tries-- {
-		var changed []string // while they were read
+		var changed []string // changed during the call
 		for some := range slices.Chunk(paths, loadPoints) {
 			if err = d.load(ctx, some, all, &changed); err != nil {
 				break
@@ -225,7 +227,7 @@ func (d *Documents) Load(ctx context.Context, paths ...string) (map[string]docs.
 	return all, nil
 }
 
-// load adds documents to all, and to changed the paths of those with a missing part.
+// load adds documents to all, and the paths of documents with a missing part to changed.
 func (d *Documents) load(ctx context.Context, paths []string, all map[string]docs.Loaded, changed *[]string) error {
 	names := make([]string, len(paths))
 	for i, path := range paths {
@@ -255,8 +257,8 @@ func (d *Documents) load(ctx context.Context, paths []string, all map[string]doc
 	return nil
 }
 
-// textOf returns the text of a point with its hash, text and parts. whole is false
-// where a part is missing.
+// textOf returns the whole text of a point from its fields hash, text and parts. whole is
+// false if a part is missing.
 func (d *Documents) textOf(ctx context.Context, path string, p map[string]*pb.Value) (text []byte, whole bool, err error) {
 	text = []byte(p["text"].GetStringValue())
 	for _, name := range textParts(path, p) {
@@ -269,10 +271,11 @@ func (d *Documents) textOf(ctx context.Context, path string, p map[string]*pb.Va
 	return text, true, nil
 }
 
-// scrollPoints is how many points one page of a listing has.
+// scrollPoints is the number of points per page of a listing.
 const scrollPoints = 1000
 
-// List calls fn with what is held below prefix, in no order, until it returns false.
+// List calls fn with the documents whose path begins with prefix, in no particular order,
+// until fn returns false.
 func (d *Documents) List(ctx context.Context, prefix string, fn func(DocumentHead) bool) error {
 	if err := d.Open(ctx); err != nil {
 		return fmt.Errorf("listing %s: %w", d.name, err)
@@ -292,7 +295,7 @@ func (d *Documents) List(ctx context.Context, prefix string, fn func(DocumentHea
 	return nil
 }
 
-// scroll calls fn with every point that a request finds, until it returns false.
+// scroll calls fn with every point that a request finds, until fn returns false.
 func (c *Client) scroll(ctx context.Context, request *pb.ScrollPoints, fn func(*pb.RetrievedPoint) bool) error {
 	page := proto.CloneOf(request)
 	if page.Limit == nil {

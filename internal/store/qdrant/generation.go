@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Generation is a set of collections that are made and removed together. It is
-// safe for concurrent use.
+// Generation is a set of collections that are created and removed together. It is safe
+// for concurrent use.
 type Generation struct {
 	client *Client
-	number int // 0: whichever the aliases point at
+	number int // 0 for the current generation
 }
 
-// Current returns the generation that the aliases point at, whichever that is
-// at the time of each call.
+// Current returns the generation of the aliases. Each call uses the generation that is
+// current at that time.
 func (c *Client) Current() *Generation { return &Generation{client: c} }
 
-// Next returns an empty generation after the current one. It removes what an
-// interrupted attempt left there.
+// Next returns an empty generation after the current one. It removes the remains of an
+// interrupted attempt.
 func (c *Client) Next(ctx context.Context) (*Generation, error) {
 	all, err := c.aliases(ctx)
 	if err != nil {
@@ -33,13 +33,13 @@ func (c *Client) Next(ctx context.Context) (*Generation, error) {
 	return g, g.Remove(ctx)
 }
 
-// names are the aliases of a store.
+// names returns the aliases of a store.
 func (c *Client) names() []string {
 	n := c.target.Collection
 	return []string{n, n + "-documents"}
 }
 
-// numberOf returns the generation in a collection's name, 0 when there is none.
+// numberOf returns the generation in a collection's name, or 0 if there is none.
 func numberOf(alias, name string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, alias+"-"))
 	if err != nil || n < 1 {
@@ -60,9 +60,9 @@ func (g *Generation) name(alias string) string {
 	return alias + "-" + strconv.Itoa(g.number)
 }
 
-// Chunks returns the chunks of the generation. The collection is looked at, and
-// made if there is none, at the first use: one of another model or dimension is
-// then a *MismatchError.
+// Chunks returns the chunks of the generation. The first use of the Chunks creates the
+// collection if it is missing, and fails with *MismatchError if it has another model or
+// dimension.
 func (g *Generation) Chunks(dim int, model string) *Chunks {
 	documents := g.Documents()
 	return &Chunks{
@@ -71,14 +71,14 @@ func (g *Generation) Chunks(dim int, model string) *Chunks {
 	}
 }
 
-// Documents returns the documents of the generation, made at the first use.
+// Documents returns the documents of the generation. Their first use creates the
+// collection if it is missing.
 func (g *Generation) Documents() *Documents {
 	return &Documents{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(documentsShape())}
 }
 
-// Activate moves all aliases to the generation in one operation, and removes
-// the collections they pointed at before. Searches that run meanwhile are
-// answered by one or the other.
+// Activate moves all aliases to the generation in one operation, and then removes the
+// previous collections. Concurrent searches use either generation.
 func (g *Generation) Activate(ctx context.Context) error {
 	before, err := g.client.aliases(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (g *Generation) Activate(ctx context.Context) error {
 	return nil
 }
 
-// Remove deletes the generation's collections, as far as they exist.
+// Remove deletes the collections of the generation that exist.
 func (g *Generation) Remove(ctx context.Context) error {
 	for _, alias := range g.client.names() {
 		if err := g.client.drop(ctx, g.name(alias)); err != nil {

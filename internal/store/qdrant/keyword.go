@@ -15,10 +15,9 @@ import (
 
 // Keyword is a collection of chunks as a store.KeywordSearcher.
 //
-// Two things differ from the index on disk: the average length of chunks is
-// inside the weights, and document frequencies are those of a shard. The terms
-// near a misspelt word come from a dictionary, see terms; how common each is, the
-// engine knows.
+// It differs from the index on disk in two respects: the average length of chunks is
+// part of the weights, and document frequencies are per shard. Near spellings come from a
+// dictionary (see terms), their document frequencies from the engine.
 type Keyword struct{ *Chunks }
 
 var _ store.KeywordSearcher = Keyword{}
@@ -39,11 +38,11 @@ func (x Keyword) search(ctx context.Context, q query.Query, k int, f store.Filte
 	if err := x.Open(ctx); err != nil {
 		return nil, err
 	}
-	question, err := x.question(ctx, q)
+	expanded, err := x.expand(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	l := x.words(question, k, f)
+	l := x.words(expanded, k, f)
 	if l == nil {
 		return nil, ctx.Err()
 	}
@@ -54,28 +53,28 @@ func (x Keyword) search(ctx context.Context, q query.Query, k int, f store.Filte
 	return hitsOf(found), nil
 }
 
-// question is resolve with the spellings that answer for misspelt words. The dictionary
-// in memory says which words may be; it is brought up to date only then. The first search
-// for longer words or near spellings reads it: until then, a search does not wait for it,
-// and a misspelt word among others that match stays as it is.
-func (c *Chunks) question(ctx context.Context, q query.Query) (keyword.Query, error) {
-	question, err := c.resolve(ctx, q)
+// expand resolves a query and replaces misspelt words by near spellings. The dictionary in
+// memory tells which words may be misspelt; only for these does expand update it. The
+// first search for longer words or near spellings reads the dictionary. Other searches do
+// not wait for it, so a misspelt word has no replacement until then.
+func (c *Chunks) expand(ctx context.Context, q query.Query) (keyword.Query, error) {
+	resolved, err := c.resolve(ctx, q)
 	near := q.Fuzzy || q.Prefixes
 	if err != nil {
-		return question, err
+		return resolved, err
 	}
-	if known := c.terms.known(); !near && (known == nil || !question.Misspelt(known)) {
-		return question, nil
+	if known := c.terms.known(); !near && (known == nil || !resolved.Misspelt(known)) {
+		return resolved, nil
 	}
 	dictionary, err := c.terms.dictionary(ctx)
-	if err != nil || !near && !question.Misspelt(dictionary) {
-		return question, err
+	if err != nil || !near && !resolved.Misspelt(dictionary) {
+		return resolved, err
 	}
-	return question.Near(dictionary, func(terms []string) (map[string]float64, error) { return c.rarities(ctx, terms) })
+	return resolved.Near(dictionary, func(terms []string) (map[string]float64, error) { return c.idfs(ctx, terms) })
 }
 
-// resolve analyses a query and finds out which of its dashed words are flags:
-// those that the store holds with their dash. That takes a call for each.
+// resolve analyses a query and determines which of its dashed words are flags, with one
+// call for each.
 func (c *Chunks) resolve(ctx context.Context, q query.Query) (keyword.Query, error) {
 	return keyword.NewQuery(q).Resolve(func(term string) (bool, error) {
 		l := newLeg(c.matching(map[string]float64{term: 1}, store.Filter{}), 1, "")
@@ -87,14 +86,14 @@ func (c *Chunks) resolve(ctx context.Context, q query.Query) (keyword.Query, err
 
 // Admits implements store.KeywordSearcher.
 func (x Keyword) Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error) {
-	held := make(map[string]bool, len(chunks))
+	admitted := make(map[string]bool, len(chunks))
 	resolved, err := x.resolve(ctx, q)
 	if err == nil {
 		err = x.each(ctx, chunks, func(ids []*pb.PointId) error {
 			points, err := x.client.points(ctx, &pb.GetPoints{CollectionName: x.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude(textFields...)})
 			for _, p := range points {
 				e := entryOf(p.Payload)
-				held[e.Chunk] = resolved.Admits(e)
+				admitted[e.Chunk] = resolved.Admits(e)
 			}
 			return err
 		})
@@ -104,25 +103,25 @@ func (x Keyword) Admits(ctx context.Context, q query.Query, chunks []string) ([]
 	}
 	admits := make([]bool, len(chunks))
 	for i, c := range chunks {
-		admits[i] = held[c]
+		admits[i] = admitted[c]
 	}
 	return admits, nil
 }
 
-// askTerms is how many terms are looked up in one request, and idfStep what their
-// rarities are rounded to: more than float32 scores leave uncertain, and less than
-// one chunk more or less makes of ten thousand.
+// termsPerCall is how many terms one call looks up. idfStep is the unit to which inverse
+// document frequencies are rounded: larger than the error of float32 scores, smaller than
+// the effect of one chunk in ten thousand.
 const (
-	askTerms = 256
-	idfStep  = 1e-5
+	termsPerCall = 256
+	idfStep      = 1e-5
 )
 
-// rarities returns the inverse document frequencies by which the engine
-// multiplies the weights of terms, for those that some chunk holds: the score of
-// the best chunk for the term alone by its weight there.
-func (c *Chunks) rarities(ctx context.Context, terms []string) (map[string]float64, error) {
-	held := map[string]float64{}
-	for some := range slices.Chunk(terms, askTerms) {
+// idfs returns the inverse document frequencies by which the engine multiplies the weights
+// of terms, without terms that no chunk contains. It divides the score of the best chunk
+// for the term alone by the term's weight in that chunk.
+func (c *Chunks) idfs(ctx context.Context, terms []string) (map[string]float64, error) {
+	idfs := map[string]float64{}
+	for some := range slices.Chunk(terms, termsPerCall) {
 		var requests []*pb.QueryPoints
 		for _, term := range some {
 			r := c.matching(map[string]float64{term: 1}, store.Filter{})
@@ -136,15 +135,15 @@ func (c *Chunks) rarities(ctx context.Context, terms []string) (map[string]float
 		for i, points := range found {
 			for _, p := range points {
 				if weight := weightIn(p.GetVectors(), termIndex(some[i])); weight > 0 && p.Score > 0 {
-					held[some[i]] = max(1, math.Round(float64(p.Score)/weight/idfStep)) * idfStep
+					idfs[some[i]] = max(1, math.Round(float64(p.Score)/weight/idfStep)) * idfStep
 				}
 			}
 		}
 	}
-	return held, nil
+	return idfs, nil
 }
 
-// weightIn returns the weight of a term in a chunk's sparse vector, 0 if it has none.
+// weightIn returns the weight of a term in a chunk's sparse vector, or 0.
 func weightIn(vectors *pb.VectorsOutput, index uint32) float64 {
 	words := vectors.GetVectors().GetVectors()[wordsVector].GetSparseVector()
 	indices, values := words.GetIndices(), words.GetValues()

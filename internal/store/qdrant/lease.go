@@ -12,14 +12,14 @@ import (
 // leaseRecord is the record that the writer renews.
 const leaseRecord = "writer"
 
-// A lease that was not renewed for leaseTime, by the clock of the waiting process,
-// is free. Clocks of different machines are never compared.
+// A lease is free if it was not renewed for leaseTime, by the clock of the waiting
+// process. Clocks of different machines are never compared.
 const (
 	leaseTime  = 15 * time.Second
 	leaseRenew = 2 * time.Second
 	leaseLook  = 500 * time.Millisecond
-	// leaseSure is how long after it began to write its name a process may assume that
-	// it has the lease: others may have seen that name since then.
+	// leaseSure is how long a process may assume that it has the lease, from the start of
+	// its last successful renewal, since another process may have read the record then.
 	leaseSure = leaseTime * 2 / 3
 )
 
@@ -33,23 +33,23 @@ type Lease struct {
 	version int64
 }
 
-// ErrLeaseLost is why the context of a lease ends when another process took it
-// or the server could not be asked in time.
+// ErrLeaseLost is the cause of the end of a lease's context if another process took the
+// lease or the lease could not be renewed in time.
 var ErrLeaseLost = errors.New("another process may write now: the lease of the store was lost")
 
 type leaseValue struct {
-	Holder string `json:"holder"` // "" when it was given back
+	Holder string `json:"holder"` // "" after Release
 }
 
-// register is what a lease needs of Records.
+// register is the part of Records that a lease uses.
 type register interface {
 	Get(ctx context.Context, name string) (value []byte, version int64, err error)
 	Put(ctx context.Context, name string, value []byte, from int64) (int64, error)
 }
 
-// Lease waits until no other process writes and returns the lease, with a context
-// that ends when it is lost or given back; ctx bounds the wait alone. waiting,
-// unless nil, is called once when another process holds the lease.
+// Lease waits until no other process has the lease and takes it. The returned context
+// ends when the lease is lost or released; the end of ctx only ends the wait. waiting, if
+// not nil, is called once if another process has the lease.
 func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder string)) (*Lease, context.Context, error) {
 	l, held, err := takeLease(ctx, c.Records(), holder, waiting)
 	if err != nil {
@@ -107,8 +107,8 @@ func takeLease(ctx context.Context, records register, holder string, waiting fun
 	}
 }
 
-// renew keeps the lease, which was last renewed by a call that began at last. It gives up
-// in good time before others may take it.
+// renew renews the lease, whose last renewal began at last. It gives up before other
+// processes may take the lease.
 func (l *Lease) renew(ctx context.Context, mine []byte, last time.Time) {
 	defer close(l.done)
 	tick := time.NewTicker(leaseRenew)
@@ -135,7 +135,7 @@ func (l *Lease) renew(ctx context.Context, mine []byte, last time.Time) {
 	}
 }
 
-// Release gives the lease back. A lease that was lost is not touched.
+// Release releases the lease. It has no effect on a lost lease.
 func (l *Lease) Release(ctx context.Context) error {
 	l.cancel(context.Canceled)
 	<-l.done
@@ -144,7 +144,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		return err // unreachable: a string always marshals
 	}
 	if _, err := l.records.Put(ctx, leaseRecord, free, l.version); err != nil && !errors.Is(err, ErrConflict) {
-		return fmt.Errorf("giving back the lease: %w", err)
+		return fmt.Errorf("releasing the lease: %w", err)
 	}
 	return nil
 }

@@ -13,10 +13,10 @@ import (
 	"cairn/internal/store"
 )
 
-// namespace is that of our point ids. It was drawn at random and never changes.
+// namespace is the namespace of point ids, a random UUID. It never changes.
 var namespace = uuid.MustParse("6f2a1c54-93f0-4a51-8d0e-5b6f5b7c3a19")
 
-// pointID is the UUIDv5 of a name in our namespace.
+// pointID returns the UUIDv5 of a name in namespace.
 func pointID(name string) *pb.PointId {
 	return pb.NewIDUUID(uuid.NewSHA1(namespace, []byte(name)).String())
 }
@@ -29,10 +29,10 @@ func pointIDs(names []string) []*pb.PointId {
 	return ids
 }
 
-// chunkPayload is what a chunk's point carries in both collections.
+// chunkPayload returns the payload of a chunk's point without its text.
 func chunkPayload(chunk, path string, l store.Labels) map[string]*pb.Value {
 	p := map[string]*pb.Value{"chunk": pb.NewValueString(chunk)}
-	if l.Found { // without front matter no label filter matches
+	if l.Found { // otherwise no filter on labels matches
 		if len(l.Tags) > 0 {
 			p["tags"] = stringList(store.FoldAll(l.Tags...))
 		}
@@ -63,17 +63,16 @@ func stringList(all []string) *pb.Value {
 	return pb.NewValueFromList(list...)
 }
 
-// codeNumber is among the numbers of source code, as if it were a folder that no path
-// can name.
+// codeNumber marks source code, like a folder whose name no path can have.
 var codeNumber = prefixNumber("\x00code")
 
-// underRunes is how many runes of a path element the index distinguishes; a prefix
-// that ends deeper in an element is checked on what is returned.
+// underRunes is how many runes of a path element are indexed. If a prefix ends deeper in
+// an element, the search checks the paths of its results.
 const underRunes = 8
 
-// under returns the numbers by which a prefix of path finds it: one for each
-// folder and for each of the first underRunes runes of each element. Qdrant
-// has no index for the beginning of a keyword.
+// under returns the prefixNumber of each indexed prefix of a path: each folder, and each of
+// the first underRunes prefixes of each element. Qdrant has no index for prefixes of a
+// keyword.
 func under(path string) []int64 {
 	var numbers []int64
 	if store.KindOf(path) == store.Code {
@@ -100,8 +99,8 @@ func under(path string) []int64 {
 	return numbers
 }
 
-// underKey is the number under which all paths with that prefix are found, and
-// perhaps others: whole is false when they have to be checked.
+// underKey returns the number of the longest indexed prefix of prefix. whole is false if
+// that is shorter than prefix, so that the caller must check the paths of results.
 func underKey(prefix string) (number int64, whole bool) {
 	last := prefix[strings.LastIndexByte(prefix, '/')+1:]
 	end := len(prefix) - len(last)
@@ -112,14 +111,14 @@ func underKey(prefix string) (number int64, whole bool) {
 	return prefixNumber(prefix[:end]), end == len(prefix)
 }
 
-// prefixNumber is the beginning of the SHA-256 of a prefix, so that file names
-// cannot be chosen to collide.
+// prefixNumber returns the first 63 bits of the SHA-256 of a prefix. File names cannot be
+// chosen to collide.
 func prefixNumber(prefix string) int64 {
 	sum := sha256.Sum256([]byte(prefix))
 	return int64(binary.LittleEndian.Uint64(sum[:]) & math.MaxInt64)
 }
 
-// condition is a store.Filter as Qdrant takes it, nil when all pass.
+// condition converts a store.Filter to a Qdrant filter; nil passes everything.
 func condition(f store.Filter) *pb.Filter {
 	var must []*pb.Condition
 	if len(f.Tags) > 0 {

@@ -13,25 +13,24 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Records are small named values that processes change one after the other:
-// every change names the version it was made from and fails when another came
-// first. A value is one point:
+// Records stores small named values with optimistic concurrency control: a change names
+// the version that it is based on, and fails if the record has another version. A value
+// is one point:
 //
 //	record, version
 //	value    base64
-//	token    drawn by its writer
-//	earlier  the tokens of the versions before, the newest last
+//	token    random, chosen by the writer
+//	earlier  tokens of previous versions, newest last
 type Records struct {
 	client *Client
 	name   string
 	opened once
 }
 
-// keptTokens is how many writers may come between a write and the look at
-// whether it held.
+// keptTokens is how many other writes may happen between a write and its check.
 const keptTokens = 64
 
-// ErrConflict says that a record has changed since it was read.
+// ErrConflict reports that a record has changed since the caller read it.
 var ErrConflict = errors.New("another process has changed the record")
 
 // Records returns the store's records.
@@ -48,8 +47,8 @@ func (r *Records) start(ctx context.Context) error {
 	})
 }
 
-// Get returns a record with its version, which counts from 1; version 0 and no
-// value when there is none.
+// Get returns the value of a record and its version, which counts from 1. If there is no
+// such record, the version is 0.
 func (r *Records) Get(ctx context.Context, name string) (value []byte, version int64, err error) {
 	err = r.client.check(ctx)
 	var p map[string]*pb.Value
@@ -68,9 +67,9 @@ func (r *Records) Get(ctx context.Context, name string) (value []byte, version i
 	return value, p["version"].GetIntegerValue(), nil
 }
 
-// payload returns that of a record's point, nil when there is none.
+// payload returns the payload of a record's point, or nil if there is none.
 func (r *Records) payload(ctx context.Context, name string) (payload map[string]*pb.Value, err error) {
-	// The majority is asked, in case a replica that was away holds an older version.
+	// A replica that was offline may have an older version.
 	points, err := r.client.points(ctx, &pb.GetPoints{
 		CollectionName: r.name, Ids: pointIDs([]string{"record:" + name}), WithPayload: pb.NewWithPayload(true),
 		ReadConsistency: pb.NewReadConsistencyType(pb.ReadConsistencyType_Majority),
@@ -78,15 +77,15 @@ func (r *Records) payload(ctx context.Context, name string) (payload map[string]
 	for _, p := range points {
 		payload = p.Payload
 	}
-	if status.Code(err) == codes.NotFound { // the first writer makes the collection
+	if status.Code(err) == codes.NotFound { // the first writer creates the collection
 		return nil, nil
 	}
 	return payload, err
 }
 
-// Put replaces version from of a record, 0 for a new one, and returns the new
-// version. It fails with ErrConflict, wrapped, when the record has another version
-// by then. The server checks the condition within the write.
+// Put replaces version from of a record (0 for a new record) and returns the new version.
+// If the record has another version, the error wraps ErrConflict. The server checks the
+// version within the write.
 func (r *Records) Put(ctx context.Context, name string, value []byte, from int64) (int64, error) {
 	if err := r.put(ctx, name, value, from); err != nil {
 		return 0, fmt.Errorf("writing record %s: %w", name, err)
@@ -119,8 +118,8 @@ func (r *Records) put(ctx context.Context, name string, value []byte, from int64
 	if err := write(ctx, r.client, r.client.grpc.Points().Upsert, request); err != nil {
 		return err
 	}
-	// The answer does not say whether the condition held. Where it did, others
-	// may have written since, each from what it had read.
+	// The reply does not tell whether the condition held. If it did, other processes may
+	// have written later versions.
 	after, err := r.payload(ctx, name)
 	if err != nil {
 		return err
@@ -132,7 +131,7 @@ func (r *Records) put(ctx context.Context, name string, value []byte, from int64
 	return nil
 }
 
-// bare is a point without vectors.
+// bare returns a point without vectors.
 func bare(name string, payload map[string]*pb.Value) *pb.PointStruct {
 	return &pb.PointStruct{Id: pointID(name), Payload: payload, Vectors: pb.NewVectorsMap(map[string]*pb.Vector{})}
 }

@@ -13,32 +13,32 @@ import (
 	"cairn/internal/store/keyword"
 )
 
-// A search asks for a few hits more than it returns, in order to see whether
-// scores at the edge are equal, and for many more only when they are.
+// A search requests edge more hits than it returns, to find out whether scores at the end
+// of the list are equal. If so, it multiplies the number by edgeGrow.
 const (
 	edge     = 16
 	edgeGrow = 4
-	// sameScore is how near scores of equal vectors are, since a float32 has 24 bits.
+	// sameScore is the largest difference between scores of equal vectors in float32.
 	sameScore = 1e-6
-	// maxHits bounds the growth.
+	// maxHits is the largest number of hits to request.
 	maxHits = 1 << 17
 )
 
 const (
-	// oversampling is how many times the hits asked for are scored with the
-	// original vectors: bytes alone misplace some.
+	// oversampling is the ratio of the hits that are scored with the original vectors to
+	// the hits requested, since quantised scores misplace some.
 	oversampling = 2.0
-	// searchEf is how wide the approximate index is searched at least. The engine
-	// takes the number of hits when that is more.
+	// searchEf is the minimum breadth of a search in the approximate index. The engine
+	// uses the number of hits if that is larger.
 	searchEf = 256
-	// restrictedHits is how many chunks are checked for phrases and exclusions at most.
+	// restrictedHits is the most chunks to check for phrases and exclusions.
 	restrictedHits = 4096
-	// shardHits is how many times its hits a search of several shards may score:
-	// each shard scores its own best.
+	// shardHits is the ratio of the points that a search of several shards may score to
+	// its hits, since each shard scores its own best.
 	shardHits = 4
 )
 
-// nearest is the request for the chunks nearest to a vector.
+// nearest returns the request for the chunks nearest to a vector.
 func (c *Chunks) nearest(vector []float32, f store.Filter) *pb.QueryPoints {
 	r := &pb.QueryPoints{
 		CollectionName: c.name, Using: pb.PtrOf(denseVector), Query: pb.NewQueryDense(vector), Filter: condition(f),
@@ -54,7 +54,7 @@ func exact() *pb.SearchParams {
 	return &pb.SearchParams{Exact: pb.PtrOf(true), Quantization: &pb.QuantizationSearchParams{Ignore: pb.PtrOf(true)}}
 }
 
-// matching is the request for the chunks that match terms best.
+// matching returns the request for the chunks that match terms best.
 func (c *Chunks) matching(terms map[string]float64, f store.Filter) *pb.QueryPoints {
 	indices, values := sparse(terms)
 	return &pb.QueryPoints{CollectionName: c.name, Using: pb.PtrOf(wordsVector), Query: pb.NewQuerySparse(indices, values), Filter: condition(f)}
@@ -65,11 +65,11 @@ type leg struct {
 	request *pb.QueryPoints
 	k       int
 	pass    func(*pb.ScoredPoint) bool
-	// cut is set where a request that is full is not repeated with a higher limit.
+	// cut prevents the leg from repeating the request with a higher limit.
 	cut bool
 }
 
-// newLeg prepares a leg for k hits below prefix.
+// newLeg prepares a leg for k hits whose paths begin with prefix.
 func newLeg(r *pb.QueryPoints, k int, prefix string) *leg {
 	r.Limit = pb.PtrOf(uint64(min(k, maxHits) + edge))
 	r.WithPayload = pb.NewWithPayloadInclude("chunk")
@@ -78,8 +78,8 @@ func newLeg(r *pb.QueryPoints, k int, prefix string) *leg {
 
 func chunkOf(p *pb.ScoredPoint) string { return p.Payload["chunk"].GetStringValue() }
 
-// take returns the best k of found that pass, by score and then by chunk. ok is
-// false, and the limit raised, when points beyond found may belong to them.
+// take returns the best k points of found that pass, by score and then by chunk. If points
+// beyond found may be among them, take raises the limit of the request and ok is false.
 func (l *leg) take(found []*pb.ScoredPoint) (best []*pb.ScoredPoint, ok bool) {
 	limit := int(l.request.GetLimit())
 	for _, p := range found {
@@ -111,7 +111,7 @@ func (c *Client) run(ctx context.Context, l *leg) ([]*pb.ScoredPoint, error) {
 	}
 }
 
-// query puts requests to one collection in a single call.
+// query sends requests to one collection in a single call.
 func (c *Client) query(ctx context.Context, requests ...*pb.QueryPoints) (found [][]*pb.ScoredPoint, err error) {
 	r, err := read(ctx, c, c.grpc.Points().QueryBatch, &pb.QueryBatchPoints{CollectionName: requests[0].CollectionName, QueryPoints: requests})
 	for _, result := range r.GetResult() {
@@ -131,7 +131,7 @@ func hitsOf(points []*pb.ScoredPoint) []store.Hit {
 	return hits
 }
 
-// words prepares the keyword leg; nil when the query has no terms.
+// words prepares the keyword leg, or returns nil if the query has no terms.
 func (c *Chunks) words(q keyword.Query, k int, f store.Filter) *leg {
 	terms := q.Terms()
 	if len(terms) == 0 {
@@ -148,8 +148,8 @@ func (c *Chunks) words(q keyword.Query, k int, f store.Filter) *leg {
 	return l
 }
 
-// SearchLegs implements store.LegSearcher: one call for both legs and the
-// cosines of the keyword hits, unless scores are equal at the end of a list.
+// SearchLegs implements store.LegSearcher. It makes one call for both legs and the cosines
+// of the keyword hits, and more calls if scores are equal at the end of a list.
 func (c *Chunks) SearchLegs(ctx context.Context, q store.LegsQuery) (hits store.LegHits, err error) {
 	if err := c.checkVector(q.Vector); err != nil {
 		return hits, fmt.Errorf("searching %s: %w", c.name, err)
@@ -167,18 +167,18 @@ func (c *Chunks) searchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 	if err := c.Open(ctx); err != nil {
 		return hits, err
 	}
-	question, err := c.question(ctx, q.Query)
+	expanded, err := c.expand(ctx, q.Query)
 	if err != nil {
 		return hits, err
 	}
 	dense := newLeg(c.nearest(q.Vector, q.Filter), q.K, q.Filter.PathPrefix)
-	if question.Restricted() {
+	if expanded.Restricted() {
 		dense.request.WithPayload = pb.NewWithPayloadInclude(textFields...)
 	}
 	requests := []*pb.QueryPoints{dense.request}
 	var words *leg
 	if q.Keyword {
-		words = c.words(question, q.K, q.Filter)
+		words = c.words(expanded, q.K, q.Filter)
 	}
 	if words != nil {
 		requests = append(requests, words.request, c.cosines(q.Vector, words.request))
@@ -193,8 +193,8 @@ func (c *Chunks) searchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 			return hits, err
 		}
 	}
-	if question.Restricted() {
-		nearest = slices.DeleteFunc(nearest, func(p *pb.ScoredPoint) bool { return !question.Admits(entryOf(p.Payload)) })
+	if expanded.Restricted() {
+		nearest = slices.DeleteFunc(nearest, func(p *pb.ScoredPoint) bool { return !expanded.Admits(entryOf(p.Payload)) })
 	}
 	hits.Nearest = hitsOf(nearest)
 	if words == nil {
@@ -212,7 +212,7 @@ func (c *Chunks) searchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 	return hits, err
 }
 
-// cosines is the request for the cosines of the points that another one finds.
+// cosines returns the request for the cosines of the points that another request finds.
 func (c *Chunks) cosines(vector []float32, of *pb.QueryPoints) *pb.QueryPoints {
 	return &pb.QueryPoints{
 		CollectionName: c.name, Using: pb.PtrOf(denseVector), Query: pb.NewQueryDense(vector), Params: exact(),
@@ -221,8 +221,8 @@ func (c *Chunks) cosines(vector []float32, of *pb.QueryPoints) *pb.QueryPoints {
 	}
 }
 
-// fillCosines returns the cosine of each hit, NaN where there is no vector. It
-// asks for those that are not among the known points, unless these are all.
+// fillCosines returns the cosine of each hit, NaN for a hit without a vector. It requests
+// the cosines that are not among the known points, unless all vectors are known.
 func (c *Chunks) fillCosines(ctx context.Context, vector []float32, hits []store.Hit, known []*pb.ScoredPoint, all bool) ([]float64, error) {
 	of := make(map[string]float64, len(known))
 	for _, p := range known {

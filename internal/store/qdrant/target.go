@@ -14,7 +14,7 @@ const (
 	restPort = 6333
 )
 
-// Target is where a store is.
+// Target is the address of a store.
 type Target struct {
 	Host       string
 	Port       int // of gRPC
@@ -22,16 +22,15 @@ type Target struct {
 	TLS        bool
 }
 
-// ParseTarget reads qdrant://HOST[:6334]/COLLECTION, or qdrants:// for TLS.
-// Credentials do not belong in it: it is printed, and seen by other users of
-// the machine.
+// ParseTarget parses qdrant://HOST[:6334]/COLLECTION, or qdrants:// for TLS. It rejects
+// credentials, because targets are logged and visible to other users of the machine.
 func ParseTarget(s string) (Target, error) {
 	wrong := func(format string, args ...any) (Target, error) {
 		return Target{}, fmt.Errorf("store %q: %s, want qdrant://HOST:%d/COLLECTION", redact(s), fmt.Sprintf(format, args...), grpcPort)
 	}
 	u, err := url.Parse(s)
 	if err != nil {
-		return wrong("it is no address")
+		return wrong("it is not a valid address")
 	}
 	t := Target{Host: u.Hostname(), Port: grpcPort, Collection: strings.TrimPrefix(u.Path, "/")}
 	switch u.Scheme {
@@ -60,8 +59,8 @@ func ParseTarget(s string) (Target, error) {
 	return t, nil
 }
 
-// maxName leaves room for what is added to the name of a collection: 255 is
-// the longest that Qdrant takes.
+// maxName is the maximum length of a collection's name. Qdrant's limit is 255; the rest
+// is for suffixes.
 const maxName = 200
 
 func checkName(name string) error {
@@ -79,7 +78,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// redact takes out of an address what stands before an @.
+// redact removes the user information from an address.
 func redact(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")
 	if i := strings.LastIndexByte(rest, '@'); ok && i >= 0 {
@@ -88,7 +87,7 @@ func redact(s string) string {
 	return s
 }
 
-// Addr is host:port.
+// Addr returns host:port.
 func (t Target) Addr() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
 func (t Target) String() string {

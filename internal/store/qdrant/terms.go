@@ -11,38 +11,38 @@ import (
 	"cairn/internal/store/keyword"
 )
 
-// terms is the dictionary of a keyword index: the engine knows a term by its
-// number and cannot tell which others are near. It holds what a misspelt word
-// may stand for (keyword.Spellable), the commonest terms first. How common a term
-// is now the engine says, so a term whose chunks have left may stay.
+// terms is the dictionary of a keyword index. The engine stores only the number of a term
+// and cannot find near spellings. The dictionary lists the terms that a misspelt word may
+// stand for (keyword.Spellable), most common first. Document frequencies come from the
+// engine, so the dictionary may include terms whose chunks were removed.
 //
-// It is a text in the collection of documents, so that each generation has its own:
-// terms separated by line feeds, at most maxTerms bytes. The one writer replaces it
-// when its own index has a term that it lacks. A server reads its hash at each fuzzy
-// query, and the text when the hash is another: none before the first one. A million
-// terms, as a million chunks may have, are 10 to 17 MB here, and as much in the
-// memory of each server that was asked for a misspelt word.
+// The dictionary is a text in the collection of documents, so each generation has its
+// own: terms separated by line feeds, at most maxTerms bytes. The writer replaces it if
+// its own index has a term that is missing. A server reads the hash at each fuzzy query,
+// and the text if the hash has changed. A million terms, which a million chunks may have,
+// take 10 to 17 MB on the server and as much in the memory of each process that has
+// searched for a misspelt word.
 //
-// A text that does not have its hash is skipped, and read again by the next query.
+// A text that does not match its hash is ignored, and the next query reads it again.
 type terms struct {
 	documents *Documents
 	maxBytes  int
 
 	mu     sync.Mutex
 	hash   string             // of words
-	words  keyword.Dictionary // as read last; nil until then
-	warned string             // the hash of a text that could not be read
+	words  keyword.Dictionary // as last read; nil before
+	warned string             // hash of the damaged text that was logged
 }
 
-// maxTerms bounds the dictionary. Terms that are rarer than those in it are found as
-// typed alone.
+// maxTerms is the maximum size of the dictionary in bytes. Rarer terms match only as
+// typed.
 const maxTerms = 32 << 20
 
 const dictionaryPoint = "dictionary:"
 
 func newTerms(d *Documents) *terms { return &terms{documents: d, maxBytes: maxTerms} }
 
-// refresh reads the dictionary if it has changed. t.mu is held.
+// refresh reads the dictionary if it has changed. The caller must hold t.mu.
 func (t *terms) refresh(ctx context.Context) error {
 	if err := t.documents.Open(ctx); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (t *terms) refresh(ctx context.Context) error {
 	if hashOf(text) != hash {
 		if t.warned != hash {
 			t.warned = hash
-			t.documents.client.log.Warn("the store's dictionary is missing or damaged: misspelt words are not put right until the next change is indexed", "collection", t.documents.name)
+			t.documents.client.log.Warn("the store's dictionary is missing or damaged: misspelt words are not corrected until the next change is indexed", "collection", t.documents.name)
 		}
 		return nil
 	}
@@ -81,14 +81,14 @@ func hashOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// known returns the terms as they were read last, nil before the first time.
+// known returns the terms as last read, or nil if they have not been read.
 func (t *terms) known() keyword.Dictionary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.words
 }
 
-// dictionary returns the terms as they are stored now.
+// dictionary returns the current terms.
 func (t *terms) dictionary(ctx context.Context) (keyword.Dictionary, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,8 +98,8 @@ func (t *terms) dictionary(ctx context.Context) (keyword.Dictionary, error) {
 	return t.words, nil
 }
 
-// complete replaces the dictionary by all, the commonest term first, if there is none
-// or it lacks one of them.
+// complete replaces the dictionary by all, the most common terms first, if there is no
+// dictionary or a term is missing.
 func (t *terms) complete(ctx context.Context, all []string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +112,7 @@ func (t *terms) complete(ctx context.Context, all []string) error {
 		n++
 	}
 	if n < len(all) {
-		t.documents.client.log.Warn("the store's dictionary is full: rare words are not found when they are misspelt", "terms", n, "of", len(all))
+		t.documents.client.log.Warn("the store's dictionary is full: misspelt rare words find nothing", "terms", n, "of", len(all))
 	}
 	all = all[:n]
 	if t.words != nil && t.words.HasAll(all) {

@@ -22,7 +22,7 @@ func (v Vectors) Search(ctx context.Context, query []float32, k int, f store.Fil
 	return hits.Nearest, err
 }
 
-// Scores implements store.VectorSearcher. The scores are those of the original vectors.
+// Scores implements store.VectorSearcher, with the original vectors.
 func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
 	if err := v.checkVector(query); err != nil {
 		return nil, fmt.Errorf("scoring in %s: %w", v.name, err)
@@ -53,7 +53,7 @@ func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) (
 	return scores, nil
 }
 
-// Vectors returns the vector of each chunk, nil for a chunk that has none.
+// Vectors returns the vector of each chunk, or nil for a chunk without one.
 func (v Vectors) Vectors(ctx context.Context, chunks []string) ([][]float32, error) {
 	known := map[string][]float32{}
 	err := v.each(ctx, chunks, func(ids []*pb.PointId) error {
@@ -75,7 +75,7 @@ func (v Vectors) Vectors(ctx context.Context, chunks []string) ([][]float32, err
 	return vectors, nil
 }
 
-// each calls fn with the points of chunks, some at a time, each id once.
+// each calls fn with the ids of the points of chunks, in batches without repetitions.
 func (c *Chunks) each(ctx context.Context, chunks []string, fn func([]*pb.PointId) error) error {
 	if err := ctx.Err(); err != nil || len(chunks) == 0 {
 		return err
@@ -85,7 +85,7 @@ func (c *Chunks) each(ctx context.Context, chunks []string, fn func([]*pb.PointI
 	}
 	names := slices.Clone(chunks)
 	slices.Sort(names)
-	for piece := range slices.Chunk(slices.Compact(names), askIDs) {
+	for piece := range slices.Chunk(slices.Compact(names), idsPerCall) {
 		if err := fn(pointIDs(piece)); err != nil {
 			return err
 		}

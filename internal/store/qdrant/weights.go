@@ -14,27 +14,26 @@ import (
 	"cairn/internal/store/keyword"
 )
 
-// The words of a chunk are a sparse vector of BM25 weights by the analysis of
-// internal/store/keyword. The engine multiplies each by the inverse document
-// frequency (its modifier IDF, by the same formula).
+// The words of a chunk are a sparse vector of BM25 weights, from the analysis of package
+// keyword. The engine multiplies each by the inverse document frequency in the shard (its
+// modifier IDF, with the same formula).
 //
-// The weights depend on the average length of chunks, which the writer gives with
-// each batch. They keep the average they were made with while the true one is
-// near, and are all made again from the texts when it has moved too far. Document
-// frequencies are those of a shard.
+// The weights depend on the average length of chunks, which the writer passes with each
+// batch. The stored average is used as long as the current one is near it. When the
+// difference becomes too large, all weights are recomputed from the texts.
 
-// weightsPoint of the collection of documents holds the average that the weights were
-// made with. Its field weighing is set while they are made again, so that an
+// weightsPoint is the point of the collection of documents with the average for the
+// weights. Its field weighing is set while the weights are recomputed, so that an
 // interrupted attempt is repeated.
 const weightsPoint = "weights:"
 
-// drift is how far the average may move, as a part of itself, before all weights
-// are made again: a pass over the collection. On the k8s-docs set 4,096 chunks of
-// one kind first, and weights left as they were, cost .011 nDCG@10.
+// drift is the largest relative change of the average before all weights are recomputed,
+// which takes a pass over the collection. On the k8s-docs set, weights from the first 4,096
+// chunks of one kind lose .011 nDCG@10.
 const drift = 0.02
 
-// Settle makes all weights again unless the average they were made with is within
-// tolerance of avg, as a part of it.
+// Settle recomputes all weights unless the relative difference between their average and
+// avg is at most tolerance.
 func (c *Chunks) Settle(ctx context.Context, avg, tolerance float64) error {
 	if err := c.Open(ctx); err != nil {
 		return err
@@ -79,7 +78,7 @@ func (c *Chunks) recordAverage(ctx context.Context, avg float64, weighing bool) 
 	return c.client.update(ctx, c.documents.name, []*pb.PointStruct{point}, nil)
 }
 
-// reweigh makes the weights of all chunks again, from the texts in their payloads.
+// reweigh recomputes the weights of all chunks from the texts in their payloads.
 func (c *Chunks) reweigh(ctx context.Context, avg float64) error {
 	r := &pb.UpdatePointVectors{CollectionName: c.name, Wait: pb.PtrOf(true)}
 	var failed error
@@ -90,7 +89,7 @@ func (c *Chunks) reweigh(ctx context.Context, avg float64) error {
 		}
 		return failed == nil
 	}
-	// Points keep their ids, so a page that was written is not read again.
+	// Points keep their ids, so writing a page does not affect the pages after it.
 	err := c.client.scroll(ctx, &pb.ScrollPoints{CollectionName: c.name, WithPayload: pb.NewWithPayloadInclude(textFields...)}, func(p *pb.RetrievedPoint) bool {
 		if words := wordsOf(entryOf(p.Payload), avg); words != nil {
 			r.Points = append(r.Points, &pb.PointVectors{Id: p.Id, Vectors: pb.NewVectorsMap(map[string]*pb.Vector{wordsVector: words})})
@@ -103,8 +102,8 @@ func (c *Chunks) reweigh(ctx context.Context, avg float64) error {
 	return cmp.Or(err, failed)
 }
 
-// termIndex is the place of a term in sparse vectors. Two of a million terms
-// share one once in some ten thousand words; their weights are then added.
+// termIndex returns the index of a term in sparse vectors. Among a million terms, about
+// one in ten thousand shares its index with another; their weights are added.
 func termIndex(term string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(term))
@@ -122,7 +121,7 @@ func sparse(terms map[string]float64) (indices []uint32, values []float32) {
 	return indices, values
 }
 
-// wordsOf returns the sparse vector of an entry, nil when it has no terms.
+// wordsOf returns the sparse vector of an entry, or nil if it has no terms.
 func wordsOf(e store.KeywordEntry, avg float64) *pb.Vector {
 	indices, values := sparse(keyword.Weights(e, avg))
 	if len(indices) == 0 {
